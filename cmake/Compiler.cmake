@@ -1,0 +1,73 @@
+# What every target of the compiler shares: MLIR, its flags, a precompiled
+# header of what nearly every file includes, and the rules for .td files.
+find_package(MLIR 22.1 REQUIRED CONFIG)
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND ${LLVM_DEFINITIONS})
+
+add_library(meshc_pch OBJECT ${CMAKE_SOURCE_DIR}/cmake/Pch.cpp)
+add_library(meshc_compiler_options INTERFACE)
+target_include_directories(meshc_compiler_options INTERFACE
+  ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR})
+target_include_directories(meshc_compiler_options SYSTEM INTERFACE
+  ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+target_compile_definitions(meshc_compiler_options INTERFACE ${LLVM_DEFINITIONS_LIST})
+target_compile_features(meshc_compiler_options INTERFACE cxx_std_20)
+# Debian's LLVM is built without RTTI, and so must be what derives from it.
+target_compile_options(meshc_compiler_options INTERFACE -fno-rtti -fno-exceptions)
+target_link_libraries(meshc_pch PRIVATE meshc_compiler_options)
+target_precompile_headers(meshc_pch PRIVATE
+  <mlir/IR/BuiltinTypes.h> <mlir/IR/BuiltinOps.h> <mlir/IR/BuiltinAttributes.h>
+  <mlir/IR/OpImplementation.h> <mlir/IR/OpDefinition.h>
+  <mlir/IR/DialectImplementation.h> <mlir/IR/PatternMatch.h>
+  <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Pass/Pass.h>
+  <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Interfaces/InferTypeOpInterface.h>
+  <llvm/ADT/TypeSwitch.h>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(meshc_pch PRIVATE -fpch-instantiate-templates)
+endif()
+
+# meshc_library(NAME [LINK targets…] [DEPENDS targets…]): one folder of the
+# compiler as one static library of all its .cpp files.
+function(meshc_library name)
+  cmake_parse_arguments(ARG "" "" "LINK;DEPENDS;SOURCES" ${ARGN})
+  if(NOT ARG_SOURCES)
+    file(GLOB_RECURSE ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  endif()
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_precompile_headers(${name} REUSE_FROM meshc_pch)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${name} PRIVATE -fpch-instantiate-templates)
+  endif()
+  target_link_libraries(${name} PUBLIC meshc_compiler_options ${ARG_LINK})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+# meshc_tool(NAME [LINK targets…]): a main of the compiler, in build/bin.
+function(meshc_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK;SOURCES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_precompile_headers(${name} REUSE_FROM meshc_pch)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(${name} PRIVATE -fpch-instantiate-templates)
+  endif()
+  target_link_libraries(${name} PRIVATE meshc_compiler_options ${ARG_LINK} MLIR LLVM)
+endfunction()
+
+# meshc_tablegen(file.td target out flags…): runs mlir-tblgen once per
+# (output file, flag) pair; `target` builds them all.
+function(meshc_tablegen td target)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  set(pairs ${ARGN})
+  set(TABLEGEN_OUTPUT)
+  while(pairs)
+    list(POP_FRONT pairs out flags)
+    separate_arguments(flags UNIX_COMMAND "${flags}")
+    mlir_tablegen(${out} ${flags} EXTRA_INCLUDES ${CMAKE_SOURCE_DIR})
+  endwhile()
+  add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
+endfunction()

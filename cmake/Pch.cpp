@@ -1,0 +1,1 @@
+// Compiled once: the precompiled header of the compiler (cmake/Compiler.cmake).
