@@ -1,0 +1,50 @@
+//===- Failure.h - errors that end a run, and exit codes --------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How a compiled program ends: one exit code per kind of failure, the same on
+/// every rank, and one readable message. docs/exit-codes.md is the table.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_CORE_FAILURE_H
+#define MESHC_RUNTIME_CORE_FAILURE_H
+
+#include <stdexcept>
+#include <string>
+
+namespace meshc::runtime {
+
+/// What a compiled program returns to its caller.
+enum class ExitCode : int {
+  Success = 0,
+  Internal = 1,      ///< a fault of meshc, or too little memory
+  Usage = 2,         ///< the command line
+  Data = 3,          ///< a data file
+  Checkpoint = 4,    ///< a checkpoint could not be read or written
+  Mesh = 5,          ///< as many ranks were started as the mesh does not have
+  Communication = 6, ///< a rank failed, or the way to it
+  Numeric = 7,       ///< the loss is not a number
+  Interrupted = 130, ///< SIGINT; the last checkpoint is written
+  Terminated = 143   ///< SIGTERM; the last checkpoint is written
+};
+
+/// An error with a message for people (lower case, names in quotes, what was
+/// got, what was wanted) and the exit code that it causes.
+class Failure : public std::runtime_error {
+public:
+  Failure(ExitCode code, const std::string &message)
+      : std::runtime_error(message), exitCode(code) {}
+
+  ExitCode code() const { return exitCode; }
+
+private:
+  ExitCode exitCode;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_CORE_FAILURE_H
