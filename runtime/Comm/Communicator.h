@@ -1,0 +1,104 @@
+//===- Communicator.h - how ranks speak with each other ----------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One interface for ranks that are threads of a process, processes of a host,
+/// or processes of many hosts. A communicator is one rank's, and is called by
+/// one thread at a time. World.h makes them.
+///
+/// Nothing waits for ever in silence: a rank that fails wakes the others, and a
+/// wait beyond the time limit is an error that names who did not come.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_COMMUNICATOR_H
+#define MESHC_RUNTIME_COMM_COMMUNICATOR_H
+
+#include "meshc/RuntimeAbi.h"
+#include "runtime/Comm/MeshView.h"
+#include "runtime/Core/Failure.h"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace meshc::runtime {
+
+/// Communication could not be completed. The message names the rank at fault,
+/// the place in the model's source where there is one, and the cause.
+class CommunicationError : public Failure {
+public:
+  /// `rank`: the rank at fault, -1 where it is no single one. `second`: this
+  /// rank was only told of a failure that rank `rank` reports itself.
+  CommunicationError(int rank, const std::string &message, bool second = false)
+      : Failure(ExitCode::Communication, message), faultyRank(rank),
+        toldByOther(second) {}
+
+  int rank() const { return faultyRank; }
+  /// True where another rank reports the failure: nothing to print here.
+  bool isSecond() const { return toldByOther; }
+
+private:
+  int faultyRank;
+  bool toldByOther;
+};
+
+class Communicator {
+public:
+  virtual ~Communicator();
+
+  /// 0 ≤ rank() < size().
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Gives error messages the names of collectives' sites. `program` outlives
+  /// the communicator; null takes the names away.
+  void setProgram(const MeshcProgram *program) { names = program; }
+
+  /// Runs `collective` to its end among `group`, as RuntimeAbi.h defines it.
+  /// `send` and `recv` have one pointer per item. All ranks of the group call
+  /// it, in the same order of collectives; each gets the same bits. Values are
+  /// reduced in the order of the group. Throws CommunicationError.
+  virtual void run(const MeshcCollective &collective, const Group &group,
+                   void *const *send, void *const *recv) = 0;
+
+  /// Returns when every rank has called it.
+  virtual void barrier() = 0;
+
+  /// Every rank gets the `bytes` bytes of `root`. All ranks call it.
+  virtual void broadcast(void *data, size_t bytes, int root) = 0;
+
+  /// Moves bytes from one rank to another. Messages between two ranks arrive in
+  /// the order in which they were sent; both sides name the same size. A
+  /// collective of the two is not to come between a send and its receive.
+  virtual void send(const void *data, size_t bytes, int to) = 0;
+  virtual void receive(void *data, size_t bytes, int from) = 0;
+
+  /// Brings every rank's block of bytes to `root`, one after the other, so that
+  /// root holds one foreign block at a time. `take` runs on root only, in the
+  /// order of ranks, its own included. All ranks call it; sizes may differ.
+  void gather(const void *data, size_t bytes, int root,
+              const std::function<void(int rank, const void *data,
+                                       size_t bytes)> &take);
+
+  /// Tells the others that this rank failed and why; their waits end with a
+  /// CommunicationError. The first failure of all ranks is kept. Returns true
+  /// where that is this one, which is then this rank's to report.
+  virtual bool fail(const std::string &message) noexcept = 0;
+
+protected:
+  /// "gpt.mesh:14:13 (all_reduce of 'h' over tensor)" where the program names
+  /// site `site`, and otherwise what is known of it.
+  std::string describeSite(uint32_t site) const;
+
+private:
+  const MeshcProgram *names = nullptr;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_COMMUNICATOR_H

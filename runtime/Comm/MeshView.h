@@ -1,0 +1,61 @@
+//===- MeshView.h - where a rank stands in the mesh --------------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The mesh as one rank sees it: its coordinates, and for a set of axes the
+/// group of ranks that differ from it on these axes only.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_MESHVIEW_H
+#define MESHC_RUNTIME_COMM_MESHVIEW_H
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// The ranks that take part in a collective, in the order of the group, and the
+/// place of this rank among them: ranks[index] is this rank.
+struct Group {
+  std::vector<int> ranks;
+  int index = 0;
+
+  int size() const { return static_cast<int>(ranks.size()); }
+};
+
+/// Ranks are numbered row-major over the axes, the last axis fastest.
+class MeshView {
+public:
+  /// `axisSizes`: at most MESHC_MAX_AXES sizes, each ≥ 1; none is the mesh of
+  /// one rank. 0 ≤ `rank` < their product. Throws Failure (Mesh) otherwise.
+  MeshView(std::vector<int64_t> axisSizes, int rank);
+
+  int rank() const { return ownRank; }
+  /// The number of ranks of the mesh.
+  int size() const { return rankCount; }
+  const std::vector<int64_t> &axisSizes() const { return sizes; }
+  /// This rank's coordinate on each axis.
+  const std::vector<int64_t> &coords() const { return ownCoords; }
+
+  /// The group of this rank over `axes` (bit i = axis i), numbered row-major
+  /// over these axes, the last axis fastest. Bits beyond the mesh's axes throw
+  /// Failure (Internal). The reference stays valid; made once per axis set.
+  const Group &group(uint32_t axes) const;
+
+private:
+  Group makeGroup(uint32_t axes) const;
+
+  std::vector<int64_t> sizes, strides, ownCoords;
+  int ownRank = 0, rankCount = 1;
+  mutable std::map<uint32_t, Group> groups;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_MESHVIEW_H

@@ -1,0 +1,97 @@
+//===- World.h - the ranks of a run ------------------------------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How the ranks of a run come to be: threads of this process (`--ranks N`),
+/// processes that mpirun started, or one alone.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_WORLD_H
+#define MESHC_RUNTIME_COMM_WORLD_H
+
+#include "runtime/Comm/Communicator.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace meshc::runtime {
+
+enum class CommunicatorKind {
+  Auto,    ///< Mpi under mpirun, otherwise Threads
+  Threads, ///< ranks are threads of this process
+  Shm,     ///< as Mpi, but refuses more than one host
+  Mpi      ///< processes: shared memory inside a host, MPI between hosts
+};
+
+/// The kind that `--comm NAME` names (auto, threads, shm, mpi). Throws Failure
+/// (Usage) for any other.
+CommunicatorKind parseCommunicatorKind(const std::string &name);
+
+struct WorldOptions {
+  CommunicatorKind kind = CommunicatorKind::Auto;
+  /// Threads: how many ranks; 0 means one. Under mpirun, where mpirun's -n
+  /// counts, it must be 0 or equal to that.
+  int ranks = 0;
+  /// Compute threads of each rank: waiting gives way earlier where ranks times
+  /// threads exceed the cores.
+  int threadsPerRank = 1;
+  /// Seconds that a rank waits for another before it fails; 0: for ever.
+  double timeoutSeconds = 600;
+};
+
+/// `options` with MESHC_TIMEOUT (seconds) applied where it is set. Throws
+/// Failure (Usage) where it is no number ≥ 0.
+WorldOptions withEnvironment(WorldOptions options);
+
+/// A rank failed: the first one that did. `cause` holds what was thrown there,
+/// where that was in this process, and is null otherwise.
+class RankFailure : public CommunicationError {
+public:
+  RankFailure(int rank, const std::string &message, std::exception_ptr cause,
+              bool second)
+      : CommunicationError(rank, message, second), thrown(cause) {}
+
+  std::exception_ptr cause() const { return thrown; }
+
+private:
+  std::exception_ptr thrown;
+};
+
+/// All ranks of the run, of which this process holds one or (Threads) all.
+class World {
+public:
+  virtual ~World();
+
+  /// The number of ranks of the run.
+  virtual int size() const = 0;
+  /// "threads", "shm" or "mpi".
+  virtual const char *kind() const = 0;
+
+  /// Runs `body` once for each rank that this process holds and returns when
+  /// all have returned. What `body` throws ends the run on all ranks; then
+  /// throws RankFailure for the first rank that failed, whose message is what
+  /// that rank threw, without the rank's number. Where isSecond() is true
+  /// another process reports the failure.
+  virtual void run(const std::function<void(Communicator &)> &body) = 0;
+
+  /// Ends the process's part in the run before it exits with `code`: the same
+  /// orderly end for all ranks where it is 0, and otherwise the end of the
+  /// whole job, from which it need not return. Call it last, in any process
+  /// that opened a world.
+  virtual void finish(int code) = 0;
+};
+
+/// Opens the world that `options` and the environment (mpirun) ask for. Throws
+/// Failure (Usage) for options that contradict each other, and Failure
+/// (Communication) where MPI is needed and cannot be had.
+std::unique_ptr<World> openWorld(const WorldOptions &options);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_WORLD_H
