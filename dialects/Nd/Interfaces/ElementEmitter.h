@@ -1,0 +1,83 @@
+//===- ElementEmitter.h - code for one element of a tensor - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Fused kernels are emitted by pull: the code of one element of a result asks
+/// for the elements of its operands, down to the loads. An op says only how its
+/// element is made (`emitElement`), in arith and math ops that work on scalars
+/// and on vectors alike; loops, loads, stores, vector width and target are the
+/// emitter's. After XLA's elemental IR emitter.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_INTERFACES_ELEMENTEMITTER_H
+#define MESHC_DIALECTS_ND_INTERFACES_ELEMENTEMITTER_H
+
+#include "dialects/Nd/NdTypes.h"
+#include "mlir/IR/Builders.h"
+#include <map>
+
+namespace meshc::nd {
+
+/// Where along one dim: `base`, or, with `lanes`, base, base + 1, … one per
+/// lane. `base` is an `index` value, local to this rank's block.
+struct DimIndex {
+  mlir::Value base;
+  bool lanes = false;
+};
+
+/// One entry per dim of the tensor that is asked for (more are ignored). At
+/// most one dim has lanes.
+struct ElementIndex {
+  std::map<std::string, DimIndex, std::less<>> dims;
+  const DimIndex &at(llvm::StringRef dim) const {
+    return dims.find(std::string_view(dim.data(), dim.size()))->second;
+  }
+};
+
+/// Elements are scalars, or vectors of `getLanes()` where the tensor has the
+/// dim with lanes. bf16 and f16 elements are computed as f32; i1 as i1; i32 as
+/// i32.
+class ElementEmitter {
+public:
+  virtual ~ElementEmitter() = default;
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+
+  /// The element(s) of `tensor` at `index`: loaded, or computed in place.
+  virtual mlir::Value getElement(mlir::Value tensor,
+                                 const ElementIndex &index) = 0;
+  /// Lanes of a vector in this piece of code; 1 in scalar code.
+  virtual int64_t getLanes() const = 0;
+  /// Global index (`index` type) of this rank's first entry along the dim.
+  virtual mlir::Value getGlobalOffset(TensorType type, llvm::StringRef dim) = 0;
+  /// The run's seed (i64) and the step's number (i64).
+  virtual mlir::Value getSeed() = 0;
+  virtual mlir::Value getStep() = 0;
+  /// The mesh, for local sizes.
+  virtual MeshAttr getMesh() const = 0;
+
+  /// Makes both scalars or both vectors, by splatting the scalar one.
+  void unify(mlir::Value &a, mlir::Value &b);
+  /// A constant of the element type in which `elementType` is computed, shaped
+  /// like `like` (scalar or vector; null: scalar).
+  mlir::Value constant(mlir::Type elementType, double value,
+                       mlir::Value like = {});
+  /// The type of elements as computed (f32 for bf16 and f16), shaped like
+  /// `like`.
+  mlir::Type getComputeType(mlir::Type elementType, mlir::Value like = {});
+  /// base (+ lane numbers) of a dim as i32 element(s).
+  mlir::Value getIndexAsI32(const DimIndex &index);
+
+protected:
+  ElementEmitter(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+};
+
+} // namespace meshc::nd
+
+#endif // MESHC_DIALECTS_ND_INTERFACES_ELEMENTEMITTER_H

@@ -1,0 +1,39 @@
+//===- OpCost.cpp - what an op costs on one rank - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/Interfaces/OpCost.h"
+#include "mlir/IR/Operation.h"
+
+using namespace mlir;
+
+namespace meshc::nd {
+
+double getTrafficBytes(Operation *op) {
+  MeshAttr mesh = MeshAttr::of(op);
+  double bytes = 0;
+  auto add = [&](Value value) {
+    if (TensorType type = getTensorType(value))
+      bytes += type.getLocalBytes(mesh);
+  };
+  llvm::for_each(op->getOperands(), add);
+  llvm::for_each(op->getResults(), add);
+  return bytes;
+}
+
+OpCost getElementwiseCost(Operation *op, double flops, double transcendentals) {
+  OpCost cost;
+  if (op->getNumResults() == 0)
+    return cost;
+  TensorType type = getTensorType(op->getResult(0));
+  double elements = type ? type.getLocalElementCount(MeshAttr::of(op)) : 0;
+  cost.flops = flops * elements;
+  cost.transcendentals = transcendentals * elements;
+  cost.bytes = getTrafficBytes(op);
+  return cost;
+}
+
+} // namespace meshc::nd

@@ -1,0 +1,31 @@
+//===- OpCost.h - what an op costs on one rank - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_INTERFACES_OPCOST_H
+#define MESHC_DIALECTS_ND_INTERFACES_OPCOST_H
+
+#include "dialects/Nd/NdTypes.h"
+
+namespace meshc::nd {
+
+/// Work of one execution on one rank, from local sizes.
+struct OpCost {
+  double flops = 0;           ///< additions and multiplications
+  double transcendentals = 0; ///< exp, tanh, divisions, square roots …
+  double bytes = 0;           ///< operands read once and results written once
+};
+
+/// Cost of an op that does `flops` and `transcendentals` per element of its
+/// first result, and reads and writes each value once.
+OpCost getElementwiseCost(mlir::Operation *op, double flops,
+                          double transcendentals = 0);
+
+/// Bytes of all operands and results of `op` on one rank.
+double getTrafficBytes(mlir::Operation *op);
+
+} // namespace meshc::nd
+
+#endif // MESHC_DIALECTS_ND_INTERFACES_OPCOST_H

@@ -1,0 +1,59 @@
+//===- PartitionRule.cpp - how an op may be cut - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/Interfaces/PartitionRule.h"
+
+using namespace mlir;
+
+namespace meshc::nd {
+
+PartitionRule getRuleByNames(Operation *op) {
+  llvm::SmallVector<StringAttr> names;
+  llvm::SmallVector<int64_t> sizes;
+  auto collect = [&](Value value) {
+    TensorType type = getTensorType(value);
+    for (DimAttr dim : type ? type.getDims() : ArrayRef<DimAttr>())
+      if (!llvm::is_contained(names, dim.getName())) {
+        names.push_back(dim.getName());
+        sizes.push_back(dim.getSize());
+      }
+  };
+  llvm::for_each(op->getResults(), collect);
+  llvm::for_each(op->getOperands(), collect);
+
+  PartitionRule rule;
+  for (auto [name, size] : llvm::zip(names, sizes)) {
+    Factor factor;
+    factor.size = size;
+    auto find = [&, name = name](Value value) {
+      TensorType type = getTensorType(value);
+      return type && type.hasDim(name.getValue()) ? name : StringAttr();
+    };
+    for (Value operand : op->getOperands())
+      factor.operandDims.push_back(find(operand));
+    bool inResult = false;
+    for (Value result : op->getResults()) {
+      factor.resultDims.push_back(find(result));
+      inResult |= factor.resultDims.back() != nullptr;
+    }
+    factor.kind = inResult ? FactorKind::Parallel : FactorKind::Reduce;
+    rule.factors.push_back(std::move(factor));
+  }
+  return rule;
+}
+
+void makeWhole(PartitionRule &rule, llvm::StringRef name) {
+  auto runsAlong = [&](StringAttr dim) {
+    return dim && dim.getValue() == name;
+  };
+  for (Factor &factor : rule.factors)
+    if (llvm::any_of(factor.operandDims, runsAlong) ||
+        llvm::any_of(factor.resultDims, runsAlong))
+      factor.kind = FactorKind::Whole;
+}
+
+} // namespace meshc::nd

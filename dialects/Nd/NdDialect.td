@@ -1,0 +1,55 @@
+//===- NdDialect.td - named-dimension tensors and their ops - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_NDDIALECT_TD
+#define MESHC_DIALECTS_ND_NDDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Nd_Dialect : Dialect {
+  let name = "nd";
+  let cppNamespace = "::meshc::nd";
+  let summary = "global computations on tensors whose dims have names";
+  let description = [{
+    A program of one logical device. Tensors have named, sized dims whose order
+    is not meaning; operands align by name. A module holds the mesh
+    (attribute `nd.mesh`), the layout (`nd.rule` ops), the model (a func.func)
+    and how it is trained (`nd.train`).
+
+    Discardable attributes of this dialect:
+    - `nd.mesh` (module): #nd.mesh
+    - `nd.name` (op, function argument or result): the name in the source
+    - `nd.role` (function argument or result): "parameter", "optimizer",
+      "input" or "metric"
+    - `nd.order` (function argument or result): dim names as declared
+    - `nd.class` (op, function argument or result): "parameter", "gradient" or
+      "optimizer"; absent means "activation"
+    - `nd.sharding` (op): after the layout phase, the wanted type of each result
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 0;
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerAttributes();
+    /// One per family, each in Ops/<Family>.cpp.
+    void registerPointwise();
+    void registerContraction();
+    void registerReduction();
+    void registerShape();
+    void registerWindow();
+    void registerSource();
+    void registerIndexing();
+    void registerNormalization();
+    void registerOptimizer();
+    void registerModel();
+  }];
+}
+
+#endif // MESHC_DIALECTS_ND_NDDIALECT_TD

@@ -1,0 +1,38 @@
+//===- NdOp.td - what the op families share - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_NDOP_TD
+#define MESHC_DIALECTS_ND_NDOP_TD
+
+include "dialects/Nd/NdTypes.td"
+include "dialects/Nd/Interfaces/OpInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+
+// An op that every interface method of NamedOpInterface must be written for.
+class Nd_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Nd_Dialect, mnemonic,
+         !listconcat([Pure, DeclareOpInterfaceMethods<NamedOpInterface>], traits)> {
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+// The result type follows from the operands (by global dims; after partitioning
+// the types given may differ from it by their sharding).
+class Nd_InferredOp<string mnemonic, list<Trait> traits = []>
+    : Nd_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<InferTypeOpInterface>], traits)> {
+  let extraClassDeclaration = [{
+    static bool isCompatibleReturnTypes(::mlir::TypeRange a, ::mlir::TypeRange b) {
+      return ::meshc::nd::haveSameGlobalTypes(a, b);
+    }
+  }];
+}
+
+def Nd_ElementOp : DeclareOpInterfaceMethods<ElementOpInterface>;
+def Nd_ReduceOp : DeclareOpInterfaceMethods<ReduceOpInterface>;
+def Nd_CompositeOp : DeclareOpInterfaceMethods<CompositeOpInterface>;
+def Nd_OptimizerOp : DeclareOpInterfaceMethods<OptimizerOpInterface>;
+
+#endif // MESHC_DIALECTS_ND_NDOP_TD

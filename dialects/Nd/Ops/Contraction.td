@@ -1,0 +1,25 @@
+//===- Contraction.td - products summed over named dims - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_CONTRACTION_TD
+#define MESHC_DIALECTS_ND_OPS_CONTRACTION_TD
+
+include "dialects/Nd/NdOp.td"
+
+def Nd_EinsumOp : Nd_InferredOp<"einsum"> {
+  let summary = "the product of all operands, summed over `reduced`";
+  let description = [{
+    `nd.einsum %x, %w {reduced = ["model"]} : (...) -> ...`: one or more operands
+    of one float or i32 element type, aligned by name; result dims: the union of
+    the operands' less `reduced`. Sums of bf16 and f16 are kept in f32.
+  }];
+  let arguments = (ins Variadic<Nd_TensorType>:$inputs, Nd_DimNames:$reduced);
+  let results = (outs Nd_TensorType:$result);
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+#endif // MESHC_DIALECTS_ND_OPS_CONTRACTION_TD

@@ -1,0 +1,58 @@
+//===- Model.td - parameters, layout rules, training - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_MODEL_TD
+#define MESHC_DIALECTS_ND_OPS_MODEL_TD
+
+include "dialects/Nd/NdOp.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Nd_ParameterOp : Op<Nd_Dialect, "parameter", [SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove]> {
+  let summary = "a trained tensor of the model; the region computes its initial value";
+  let description = [{
+        %w = nd.parameter "w" ["pixel", "hidden"] : !nd.tensor<…> {
+          %r = nd.random normal "w" : !nd.tensor<…>
+          …
+          nd.yield %x : !nd.tensor<…>
+        }
+    Only in the function of the model; autodiff makes it an argument.
+  }];
+  let arguments = (ins StrAttr:$name, Nd_DimNames:$order);
+  let regions = (region SizedRegion<1>:$initializer);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$name $order attr-dict `:` type($result) $initializer";
+  let hasVerifier = 1;
+}
+def Nd_YieldOp : Op<Nd_Dialect, "yield", [Pure, ReturnLike, Terminator]> {
+  let summary = "the values of the region";
+  let arguments = (ins Variadic<Nd_TensorType>:$values);
+  let builders = [OpBuilder<(ins), [{ }]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+def Nd_RuleOp : Op<Nd_Dialect, "rule", []> {
+  let summary = "one rule of the layout: `nd.rule \"heads\" -> [\"tensor\"]`";
+  let description = [{
+    In the module's body. `scope` is a class of tensors ("parameter", "gradient",
+    "optimizer", "activation") or the name of one tensor. `optional` (`->?`): the
+    dim or the axes may be absent. Several axes: the first cuts outermost.
+  }];
+  let arguments = (ins OptionalAttr<StrAttr>:$scope, StrAttr:$dim, TypedArrayAttrBase<StrAttr, "axes">:$axes,
+                       UnitAttr:$optional);
+  let assemblyFormat = "$dim `->` $axes (`in` $scope^)? (`optional` $optional^)? attr-dict";
+}
+def Nd_TrainOp : Op<Nd_Dialect, "train", []> {
+  let summary = "how the model is trained";
+  let description = [{
+    In the module's body: `nd.train @gpt "loss" "adamw" 3.0e-4 {weight_decay = 0.1}`: minimizes the result
+    of that name (a scalar f32) with the op `nd.adamw_update`. `hyper` holds the
+    attributes of that op that were given.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer, F64Attr:$rate,
+                       DictionaryAttr:$hyper);
+  let assemblyFormat = "$model $loss $optimizer $rate $hyper attr-dict";
+}
+
+#endif // MESHC_DIALECTS_ND_OPS_MODEL_TD

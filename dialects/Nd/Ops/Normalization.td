@@ -1,0 +1,27 @@
+//===- Normalization.td - softmax and cross-entropy - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_NORMALIZATION_TD
+#define MESHC_DIALECTS_ND_OPS_NORMALIZATION_TD
+
+include "dialects/Nd/NdOp.td"
+
+// Floats; computed after subtracting the largest entry.
+def Nd_SoftmaxOp : Nd_InferredOp<"softmax", [Nd_CompositeOp]> {
+  let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
+  let results = (outs Nd_TensorType:$result);
+}
+def Nd_LogSoftmaxOp : Nd_InferredOp<"log_softmax", [Nd_CompositeOp]> {
+  let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
+  let results = (outs Nd_TensorType:$result);
+}
+def Nd_CrossEntropyOp : Nd_InferredOp<"cross_entropy", [Nd_CompositeOp]> {
+  let summary = "-log_softmax(logits)[dim = targets]; targets are i32, without `dim`";
+  let arguments = (ins Nd_TensorType:$logits, Nd_TensorType:$targets, StrAttr:$dim);
+  let results = (outs Nd_TensorType:$result);
+}
+
+#endif // MESHC_DIALECTS_ND_OPS_NORMALIZATION_TD

@@ -1,0 +1,81 @@
+//===- Pointwise.td - one element from one element of each operand - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_POINTWISE_TD
+#define MESHC_DIALECTS_ND_OPS_POINTWISE_TD
+
+include "dialects/Nd/NdOp.td"
+
+// Result: operand's type.
+class Nd_Unary<string mnemonic> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+  let arguments = (ins Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+}
+// Floats only.
+def Nd_ExpOp : Nd_Unary<"exp">;
+def Nd_LogOp : Nd_Unary<"log">;
+def Nd_SqrtOp : Nd_Unary<"sqrt">;
+def Nd_RsqrtOp : Nd_Unary<"rsqrt">;
+def Nd_ReciprocalOp : Nd_Unary<"reciprocal">;
+def Nd_TanhOp : Nd_Unary<"tanh">;
+def Nd_SigmoidOp : Nd_Unary<"sigmoid">;
+def Nd_GeluOp : Nd_Unary<"gelu"> { let summary = "tanh form (arXiv 1606.08415)"; }
+def Nd_SiluOp : Nd_Unary<"silu">;
+def Nd_SoftplusOp : Nd_Unary<"softplus">;
+def Nd_SinOp : Nd_Unary<"sin">;
+def Nd_CosOp : Nd_Unary<"cos">;
+def Nd_FloorOp : Nd_Unary<"floor">;
+// Floats and i32.
+def Nd_NegOp : Nd_Unary<"neg">;
+def Nd_AbsOp : Nd_Unary<"abs">;
+def Nd_SignOp : Nd_Unary<"sign"> { let summary = "-1, 0 or 1"; }
+def Nd_SquareOp : Nd_Unary<"square">;
+def Nd_ReluOp : Nd_Unary<"relu"> { let summary = "max(x, 0); gradient 0 at 0"; }
+// i1.
+def Nd_NotOp : Nd_Unary<"not">;
+// Any.
+def Nd_StopGradientOp : Nd_Unary<"stop_gradient"> { let summary = "the operand, with no gradient"; }
+
+// Result dims: the union of the operands', which align and broadcast by name.
+// Equal names must have equal sizes; element types must be equal.
+class Nd_Binary<string mnemonic> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+  let arguments = (ins Nd_TensorType:$lhs, Nd_TensorType:$rhs);
+  let results = (outs Nd_TensorType:$result);
+}
+// Floats and i32.
+def Nd_AddOp : Nd_Binary<"add">;
+def Nd_SubOp : Nd_Binary<"sub">;
+def Nd_MulOp : Nd_Binary<"mul">;
+def Nd_DivOp : Nd_Binary<"div"> { let summary = "integers: rounds toward minus infinity; x / 0 = 0"; }
+def Nd_ModOp : Nd_Binary<"mod"> { let summary = "x - y * floor(x / y); sign of the divisor; integers: x mod 0 = 0"; }
+def Nd_MaximumOp : Nd_Binary<"maximum"> { let summary = "gradient to the first on ties; NaN if either is"; }
+def Nd_MinimumOp : Nd_Binary<"minimum"> { let summary = "gradient to the first on ties; NaN if either is"; }
+// Floats.
+def Nd_PowOp : Nd_Binary<"pow">;
+// i1.
+def Nd_AndOp : Nd_Binary<"and">;
+def Nd_OrOp : Nd_Binary<"or">;
+
+def Nd_CompareOp : Nd_InferredOp<"compare", [Nd_ElementOp]> {
+  let summary = "i1: lhs PREDICATE rhs, false where unordered (ne: true)";
+  let arguments = (ins Nd_TensorType:$lhs, Nd_TensorType:$rhs, Nd_PredicateAttr:$predicate);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+}
+
+def Nd_SelectOp : Nd_InferredOp<"select", [Nd_ElementOp]> {
+  let summary = "where the condition (i1) holds onTrue, else onFalse; broadcasts all three";
+  let arguments = (ins Nd_TensorType:$condition, Nd_TensorType:$onTrue, Nd_TensorType:$onFalse);
+  let results = (outs Nd_TensorType:$result);
+}
+
+def Nd_CastOp : Nd_Op<"cast", [Nd_ElementOp]> {
+  let summary = "another element type: floats round to nearest even; float to i32 truncates and saturates, NaN to 0; to i1: x != 0";
+  let arguments = (ins Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+}
+
+#endif // MESHC_DIALECTS_ND_OPS_POINTWISE_TD

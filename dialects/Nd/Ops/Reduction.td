@@ -1,0 +1,34 @@
+//===- Reduction.td - one value from all along named dims - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_REDUCTION_TD
+#define MESHC_DIALECTS_ND_OPS_REDUCTION_TD
+
+include "dialects/Nd/NdOp.td"
+
+// Result: the operand's type without `dims` (non-empty, each present once).
+class Nd_Reduction<string mnemonic, list<Trait> traits> : Nd_InferredOp<mnemonic, traits> {
+  let arguments = (ins Nd_TensorType:$input, Nd_DimNames:$dims);
+  let results = (outs Nd_TensorType:$result);
+}
+def Nd_ReduceSumOp : Nd_Reduction<"reduce_sum", [Nd_ReduceOp]> { let hasCanonicalizer = 1; }
+def Nd_ReduceMaxOp : Nd_Reduction<"reduce_max", [Nd_ReduceOp]> {
+  let summary = "gradient shared equally by ties";
+}
+def Nd_ReduceMinOp : Nd_Reduction<"reduce_min", [Nd_ReduceOp]> {
+  let summary = "gradient shared equally by ties";
+}
+def Nd_ReduceProdOp : Nd_Reduction<"reduce_prod", [Nd_ReduceOp]>;
+def Nd_ReduceMeanOp : Nd_Reduction<"reduce_mean", [Nd_CompositeOp]> {
+  let summary = "the sum over the global number of entries; floats";
+}
+def Nd_ArgmaxOp : Nd_InferredOp<"argmax", [Nd_CompositeOp]> {
+  let summary = "i32: the first global index along `dim` at which the largest entry is";
+  let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
+  let results = (outs Nd_TensorType:$result);
+}
+
+#endif // MESHC_DIALECTS_ND_OPS_REDUCTION_TD

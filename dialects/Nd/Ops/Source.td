@@ -1,0 +1,48 @@
+//===- Source.td - values from nothing: constants, indices, random numbers - ===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_SOURCE_TD
+#define MESHC_DIALECTS_ND_OPS_SOURCE_TD
+
+include "dialects/Nd/NdOp.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+
+def Nd_ConstantOp : Nd_Op<"constant", [Nd_ElementOp, ConstantLike]> {
+  let summary = "every element is `value`: `nd.constant 1.0 : f32 -> type`";
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$value attr-dict `->` type($result)";
+  let builders = [OpBuilder<(ins "::meshc::nd::TensorType":$type, "double":$value)>];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+def Nd_IotaOp : Nd_Op<"iota", [Nd_ElementOp]> {
+  let summary = "i32 or float: the global index along the only dim";
+  let arguments = (ins);
+  let results = (outs Nd_TensorType:$result);
+  let hasVerifier = 1;
+}
+def Nd_RandomOp : Nd_Op<"random", [Nd_ElementOp]> {
+  let summary = "random numbers, a function of (seed, step, stream, global index)";
+  let description = [{
+    Philox 4x32-10 (Salmon et al., SC 2011): key = the run's seed; counter =
+    (linear global index over the dims sorted by name, step, 32-bit FNV-1a hash
+    of `stream`). Uniform: the upper 24 bits of the first word times 2^-24. Normal:
+    Box-Muller of the first two words. The same under every layout.
+  }];
+  let arguments = (ins Nd_DistributionAttr:$distribution, StrAttr:$stream);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$distribution $stream attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+def Nd_StepOp : Nd_Op<"step", [Nd_ElementOp]> {
+  let summary = "scalar i32: the number of the training step, from 0";
+  let arguments = (ins);
+  let results = (outs Nd_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+#endif // MESHC_DIALECTS_ND_OPS_SOURCE_TD
