@@ -1,0 +1,124 @@
+//===- Bytes.cpp - the bytes of a data file -------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Data/Bytes.h"
+
+#include "runtime/Core/Failure.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+using namespace meshc::runtime;
+
+static Failure dataFailure(const std::string &path, const std::string &what) {
+  return Failure(ExitCode::Data, "data file '" + path + "' " + what);
+}
+
+std::shared_ptr<const Bytes> Bytes::open(const std::string &path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    throw dataFailure(path,
+                      std::string("cannot be opened: ") + std::strerror(errno));
+  struct stat status;
+  bool known = fstat(descriptor, &status) == 0;
+  if (!known || !S_ISREG(status.st_mode)) {
+    ::close(descriptor);
+    throw dataFailure(path, "is not a regular file");
+  }
+  std::shared_ptr<Bytes> bytes(new Bytes(path));
+  try {
+    bytes->map(descriptor, static_cast<size_t>(status.st_size));
+  } catch (...) {
+    ::close(descriptor);
+    throw;
+  }
+  ::close(descriptor);
+  if (bytes->length >= 2 && bytes->begin[0] == 0x1f && bytes->begin[1] == 0x8b)
+    bytes->unpack();
+  return bytes;
+}
+
+Bytes::~Bytes() {
+  if (mapping)
+    munmap(mapping, mappingBytes);
+}
+
+void Bytes::map(int descriptor, size_t size) {
+  if (size == 0)
+    return; // an empty file has no mapping
+  void *address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (address == MAP_FAILED)
+    throw dataFailure(name,
+                      std::string("cannot be mapped: ") + std::strerror(errno));
+  mapping = address;
+  mappingBytes = size;
+  begin = static_cast<const uint8_t *>(address);
+  length = size;
+}
+
+void Bytes::unpack() {
+  // The last four bytes of a gzip file say the size of its last member; it is
+  // only a hint here, bounded by deflate's largest ratio.
+  uint64_t hint = 0;
+  if (length >= 18)
+    for (int i = 0; i < 4; ++i)
+      hint |= uint64_t(begin[length - 4 + i]) << (8 * i);
+  hint = std::min<uint64_t>(hint, uint64_t(length) * 1032);
+  std::vector<uint8_t> out(std::max<uint64_t>(hint, 4096));
+
+  z_stream stream = {};
+  if (inflateInit2(&stream, 15 + 16) != Z_OK)
+    throw Failure(ExitCode::Internal, "zlib cannot be initialized");
+  struct End {
+    z_stream *stream;
+    ~End() { inflateEnd(stream); }
+  } end{&stream};
+
+  constexpr size_t chunk = size_t(1) << 30; // zlib counts in 32 bits
+  size_t read = 0, written = 0;
+  for (;;) {
+    if (written == out.size())
+      out.resize(out.size() + out.size() / 2);
+    size_t input = std::min(chunk, length - read);
+    size_t room = std::min(chunk, out.size() - written);
+    stream.next_in = const_cast<Bytef *>(begin + read);
+    stream.avail_in = static_cast<uInt>(input);
+    stream.next_out = out.data() + written;
+    stream.avail_out = static_cast<uInt>(room);
+    int status = inflate(&stream, Z_NO_FLUSH);
+    read += input - stream.avail_in;
+    written += room - stream.avail_out;
+    if (status == Z_STREAM_END) {
+      // Another member may follow; anything else is padding, as gzip reads it.
+      if (length - read < 2 || begin[read] != 0x1f || begin[read + 1] != 0x8b)
+        break;
+      inflateReset(&stream);
+    } else if (status == Z_BUF_ERROR ||
+               (status == Z_OK && read == length && stream.avail_out != 0)) {
+      if (read == length && stream.avail_out != 0)
+        throw dataFailure(name, "is a gzip stream that ends early, after " +
+                                    std::to_string(written) +
+                                    " bytes of content; fetch it again");
+    } else if (status != Z_OK) {
+      throw dataFailure(name, std::string("is a corrupt gzip stream (") +
+                                  (stream.msg ? stream.msg : "zlib error") +
+                                  "); fetch it again");
+    }
+  }
+  munmap(mapping, mappingBytes);
+  mapping = nullptr;
+  out.resize(written);
+  out.shrink_to_fit();
+  unpacked = std::move(out);
+  begin = unpacked.data();
+  length = written;
+}

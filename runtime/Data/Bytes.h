@@ -1,0 +1,57 @@
+//===- Bytes.h - the bytes of a data file ----------------------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Reads files: mapped where they are plain, decompressed where they are gzip.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DATA_BYTES_H
+#define MESHC_RUNTIME_DATA_BYTES_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// The contents of a file, read-only, shared by all ranks of a process.
+class Bytes {
+public:
+  /// Opens `path`. A plain file is mapped, so that a rank pages in only what it
+  /// reads; a gzip file (any number of members) is decompressed into memory.
+  /// Throws Failure(Data) where the file is missing, unreadable, or a gzip
+  /// stream that is corrupt or ends early.
+  static std::shared_ptr<const Bytes> open(const std::string &path);
+
+  ~Bytes();
+  Bytes(const Bytes &) = delete;
+  Bytes &operator=(const Bytes &) = delete;
+
+  const uint8_t *data() const { return begin; }
+  size_t size() const { return length; }
+  const std::string &path() const { return name; }
+  /// Bytes of memory that this holds beside the page cache.
+  size_t heldBytes() const { return unpacked.capacity(); }
+
+private:
+  explicit Bytes(std::string path) : name(std::move(path)) {}
+  void map(int descriptor, size_t size);
+  void unpack();
+
+  std::string name;
+  const uint8_t *begin = nullptr;
+  size_t length = 0;
+  void *mapping = nullptr;
+  size_t mappingBytes = 0;
+  std::vector<uint8_t> unpacked;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DATA_BYTES_H

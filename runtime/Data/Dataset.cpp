@@ -1,0 +1,224 @@
+//===- Dataset.cpp - which file feeds which input -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Data/Dataset.h"
+
+#include "runtime/Core/Failure.h"
+#include "runtime/Core/TensorBlock.h"
+
+#include <algorithm>
+#include <set>
+#include <unistd.h>
+
+using namespace meshc::runtime;
+
+static std::vector<const MeshcTensor *> inputsOf(const MeshcProgram &program) {
+  std::vector<const MeshcTensor *> inputs;
+  for (uint32_t i = 0; i < program.tensorCount; ++i)
+    if (program.tensors[i].role == MESHC_INPUT)
+      inputs.push_back(&program.tensors[i]);
+  return inputs;
+}
+
+int64_t meshc::runtime::batchOf(const MeshcProgram &program) {
+  const MeshcTensor *first = nullptr;
+  for (const MeshcTensor *input : inputsOf(program)) {
+    if (input->rank == 0)
+      throw Failure(ExitCode::Internal, std::string("input '") + input->name +
+                                            "' has no dim of examples");
+    if (!first)
+      first = input;
+    if (input->dims[0].size != first->dims[0].size)
+      throw Failure(ExitCode::Internal,
+                    std::string("inputs '") + first->name + "' " +
+                        describeDims(*first) + " and '" + input->name + "' " +
+                        describeDims(*input) +
+                        " differ in their first dim, which counts examples");
+  }
+  if (!first)
+    throw Failure(ExitCode::Internal, "the program has no inputs");
+  return first->dims[0].size;
+}
+
+/// The quoted names of `inputs`, for messages.
+static std::string listNames(const std::vector<const MeshcTensor *> &inputs) {
+  std::string text;
+  for (const MeshcTensor *input : inputs)
+    text += (text.empty() ? "'" : ", '") + std::string(input->name) + "'";
+  return text;
+}
+
+/// Elements of one example.
+static int64_t rowElementsOf(const MeshcTensor &input) {
+  return globalElements(input) / std::max<int64_t>(input.dims[0].size, 1);
+}
+
+namespace {
+/// What the command line says of each input.
+struct Assignment {
+  std::vector<std::pair<const MeshcTensor *, std::string>> named;
+  std::string corpus; ///< a path; empty where there is none
+  std::vector<const MeshcTensor *> unnamed;
+};
+} // namespace
+
+/// Sorts "NAME=FILE" from "FILE".
+static Assignment assignFiles(const MeshcProgram &program,
+                              const std::vector<std::string> &specs) {
+  Assignment result;
+  result.unnamed = inputsOf(program);
+  std::string names = listNames(result.unnamed);
+  std::set<std::string> all, given;
+  for (const MeshcTensor *input : result.unnamed)
+    all.insert(input->name);
+  for (const std::string &spec : specs) {
+    size_t equals = spec.find('=');
+    std::string name = spec.substr(0, equals);
+    if (equals != std::string::npos && all.count(name)) {
+      if (!given.insert(name).second)
+        throw Failure(ExitCode::Usage,
+                      "input '" + name + "' is given two files");
+      auto at = std::find_if(
+          result.unnamed.begin(), result.unnamed.end(),
+          [&](const MeshcTensor *input) { return name == input->name; });
+      result.named.emplace_back(*at, spec.substr(equals + 1));
+      result.unnamed.erase(at);
+      continue;
+    }
+    if (equals != std::string::npos && access(spec.c_str(), F_OK) != 0)
+      throw Failure(ExitCode::Usage, "no input is named '" + name +
+                                         "'; the inputs of '" + program.name +
+                                         "' are " + names);
+    if (!result.corpus.empty())
+      throw Failure(ExitCode::Usage,
+                    "'" + result.corpus + "' and '" + spec +
+                        "' are both given as corpus; an array is given as "
+                        "--data NAME=FILE, NAME one of " +
+                        names);
+    result.corpus = spec;
+  }
+  return result;
+}
+
+Dataset::Dataset(const MeshcProgram &program,
+                 const std::vector<std::string> &specs)
+    : batchSize(batchOf(program)) {
+  Assignment files = assignFiles(program, specs);
+  if (!files.corpus.empty()) {
+    std::vector<const MeshcTensor *> tokens, others;
+    for (const MeshcTensor *input : files.unnamed)
+      (input->type == MESHC_I32 ? tokens : others).push_back(input);
+    files.unnamed = others;
+    bindCorpus(tokens, Bytes::open(files.corpus));
+  }
+  if (!files.unnamed.empty())
+    throw Failure(ExitCode::Usage,
+                  "no data for input " + listNames(files.unnamed) +
+                      "; give --data " + files.unnamed.front()->name + "=FILE");
+  for (const auto &[input, path] : files.named)
+    bindArray(*input, Bytes::open(path));
+
+  const Source &first = inputSources.front();
+  for (const Source &source : inputSources)
+    if (source.count != first.count)
+      throw Failure(ExitCode::Data,
+                    "'" + first.bytes->path() + "' has " +
+                        std::to_string(first.count) + " examples for '" +
+                        first.input->name + "' and '" + source.bytes->path() +
+                        "' has " + std::to_string(source.count) + " for '" +
+                        source.input->name + "'");
+  exampleCount = first.count;
+  if (exampleCount == 0)
+    throw Failure(ExitCode::Data,
+                  "'" + first.bytes->path() + "' holds no examples");
+}
+
+void Dataset::bindArray(const MeshcTensor &input,
+                        std::shared_ptr<const Bytes> bytes) {
+  Array array = readArray(std::move(bytes));
+  const std::string where = "data file '" + array.bytes->path() + "' ";
+  Source source;
+  source.input = &input;
+  source.bytes = array.bytes;
+  source.base = array.bytes->data() + array.offset;
+  source.count = array.dims.front();
+  source.rowElements = 1;
+  for (size_t i = 1; i < array.dims.size(); ++i)
+    source.rowElements *= array.dims[i];
+  source.elementBytes = sizeOf(array.type);
+  source.rowBytes = source.rowElements * source.elementBytes;
+  if (source.rowElements != rowElementsOf(input))
+    throw Failure(ExitCode::Data, where + "holds " + array.describe() + ", " +
+                                      std::to_string(source.rowElements) +
+                                      " elements per example; input '" +
+                                      input.name + "' " + describeDims(input) +
+                                      " wants " +
+                                      std::to_string(rowElementsOf(input)));
+  source.convert = findConvert(array.type, array.bigEndian, typeOf(input));
+  if (!source.convert)
+    throw Failure(ExitCode::Data, where + "holds " + nameOf(array.type) +
+                                      "; input '" + input.name +
+                                      "' wants integers (" +
+                                      nameOf(typeOf(input)) + ")");
+  inputSources.push_back(std::move(source));
+}
+
+void Dataset::bindCorpus(const std::vector<const MeshcTensor *> &inputs,
+                         std::shared_ptr<const Bytes> bytes) {
+  if (looksLikeArray(*bytes))
+    throw Failure(ExitCode::Usage,
+                  "'" + bytes->path() +
+                      "' is an array file; say for which input: --data NAME=" +
+                      bytes->path());
+  if (inputs.empty() || inputs.front()->rank != 2)
+    throw Failure(ExitCode::Usage,
+                  "'" + bytes->path() +
+                      "' is given as a corpus of tokens, and the program's " +
+                      (inputs.empty() ? std::string("inputs hold no i32")
+                                      : std::string("first i32 input '") +
+                                            inputs.front()->name + "' is " +
+                                            describeDims(*inputs.front()) +
+                                            ", not [batch, window]") +
+                      "; give --data NAME=FILE for each input");
+  int64_t window = inputs.front()->dims[1].size;
+  int64_t length = static_cast<int64_t>(bytes->size());
+  if (length <= window)
+    throw Failure(ExitCode::Data,
+                  "data file '" + bytes->path() + "' has " +
+                      std::to_string(length) + " bytes; a window of " +
+                      std::to_string(window) + " and the byte after it want " +
+                      std::to_string(window + 1) + " at least");
+  for (const MeshcTensor *input : inputs) {
+    bool whole = input->rank == 2 && input->dims[1].size == window;
+    if (!whole && input->rank != 1)
+      throw Failure(
+          ExitCode::Usage,
+          std::string("input '") + input->name + "' " + describeDims(*input) +
+              " fits no window of '" + bytes->path() +
+              "': wanted the dims of '" + inputs.front()->name + "' " +
+              describeDims(*inputs.front()) +
+              " or its first alone; give --data " + input->name + "=FILE");
+    Source source;
+    source.input = input;
+    source.bytes = bytes;
+    source.rowBytes = 1;
+    source.rowElements = whole ? window : 1;
+    int64_t shift = input == inputs.front() ? 0 : whole ? 1 : window;
+    source.base = bytes->data() + shift;
+    source.count = length - window;
+    source.convert = findConvert(FileType::U8, false, MESHC_I32);
+    inputSources.push_back(std::move(source));
+  }
+}
+
+int64_t Dataset::heldBytes() const {
+  std::set<const Bytes *> files;
+  int64_t held = 0;
+  for (const Source &source : inputSources)
+    if (files.insert(source.bytes.get()).second)
+      held += static_cast<int64_t>(source.bytes->heldBytes());
+  return held;
+}

@@ -1,0 +1,78 @@
+//===- Dataset.h - the examples behind a program's inputs ------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Which file feeds which input of a program.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DATA_DATASET_H
+#define MESHC_RUNTIME_DATA_DATASET_H
+
+#include "meshc/RuntimeAbi.h"
+#include "runtime/Data/Array.h"
+#include "runtime/Data/Convert.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// The examples of one input: example i is `rowElements` elements at
+/// `base + i * rowBytes`. Rows overlap where a corpus is read through a sliding
+/// window.
+struct Source {
+  const MeshcTensor *input = nullptr;
+  std::shared_ptr<const Bytes> bytes;
+  const uint8_t *base = nullptr;
+  int64_t rowBytes = 0, rowElements = 0;
+  int64_t count = 0; ///< examples
+  int64_t elementBytes = 1;
+  Convert convert = nullptr;
+};
+
+/// The files given to `--data`, checked against the inputs of a program.
+/// Read-only after construction; the ranks of a process share one.
+class Dataset {
+public:
+  /// Each of `specs` is "NAME=FILE", an array for the input NAME (the first dim
+  /// counts examples, the product of the others is that of the input's other
+  /// dims), or "FILE", whose bytes are tokens for all i32 inputs that no other
+  /// spec names: example i of the first input [batch, seq] is bytes i …
+  /// i+seq-1, of a further input of the same dims the window one byte on, and
+  /// of an input [batch] the byte after the window.
+  ///
+  /// Throws Failure(Data) where a file is unreadable, its type or dims do not
+  /// fit, or the inputs differ in their number of examples; Failure(Usage)
+  /// where an input has no file or a name is no input.
+  Dataset(const MeshcProgram &program, const std::vector<std::string> &specs);
+
+  /// Examples in the files.
+  int64_t examples() const { return exampleCount; }
+  /// Examples in a batch: the first dim of every input.
+  int64_t batch() const { return batchSize; }
+  const std::vector<Source> &sources() const { return inputSources; }
+  /// Bytes of memory held beside the page cache.
+  int64_t heldBytes() const;
+
+private:
+  void bindArray(const MeshcTensor &input, std::shared_ptr<const Bytes> bytes);
+  void bindCorpus(const std::vector<const MeshcTensor *> &inputs,
+                  std::shared_ptr<const Bytes> bytes);
+
+  std::vector<Source> inputSources;
+  int64_t exampleCount = 0, batchSize = 0;
+};
+
+/// The batch size of a program's inputs: the first dim of each. Throws
+/// Failure(Internal) where they differ or a program has none.
+int64_t batchOf(const MeshcProgram &program);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DATA_DATASET_H

@@ -1,0 +1,133 @@
+//===- Feeder.cpp - filling a rank's inputs -------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Data/Feeder.h"
+
+#include "runtime/Core/Failure.h"
+#include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/Parallel.h"
+
+#include <algorithm>
+#include <atomic>
+
+using namespace meshc::runtime;
+
+/// Loops of a row that do not merge with the next.
+static constexpr size_t maxLoops = 32;
+
+Feeder::Feeder(const MeshcProgram &program, const Dataset &dataset,
+               const int64_t *coords) {
+  for (const Source &source : dataset.sources())
+    inputs.push_back(planInput(program, source, coords));
+}
+
+Feeder::Input Feeder::planInput(const MeshcProgram &program,
+                                const Source &source, const int64_t *coords) {
+  const MeshcTensor &tensor = *source.input;
+  Input input;
+  input.source = &source;
+  input.elementBytes = sizeOf(typeOf(tensor));
+  input.rowStride = tensor.dims[0].localStride;
+  input.sourceOffset = 0;
+
+  Rows rows;
+  rows.count = tensor.dims[0].localSize;
+  rows.first = blockIndex(program, tensor.dims[0], coords) * rows.count;
+  auto same = std::find_if(rowSets.begin(), rowSets.end(), [&](const Rows &r) {
+    return r.first == rows.first && r.count == rows.count;
+  });
+  input.rows = static_cast<size_t>(same - rowSets.begin());
+  if (same == rowSets.end()) {
+    rows.examples.resize(static_cast<size_t>(rows.count));
+    rowSets.push_back(std::move(rows));
+  }
+
+  // From the innermost dim outwards; a dim that goes on where the next one
+  // ends, in the file and in the arena, is one loop with it.
+  std::vector<Loop> loops;
+  int64_t sourceBytes = source.elementBytes;
+  for (uint32_t i = tensor.rank; i-- > 1;) {
+    const MeshcDim &dim = tensor.dims[i];
+    input.sourceOffset +=
+        blockIndex(program, dim, coords) * dim.localSize * sourceBytes;
+    Loop loop{dim.localSize, sourceBytes, dim.localStride};
+    sourceBytes *= dim.size;
+    if (loop.size == 1)
+      continue;
+    if (!loops.empty() &&
+        loop.sourceBytes == loops.back().sourceBytes * loops.back().size &&
+        loop.stride == loops.back().stride * loops.back().size)
+      loops.back().size *= loop.size;
+    else
+      loops.push_back(loop);
+  }
+  input.run = Loop{1, source.elementBytes, 1};
+  if (!loops.empty() && loops.front().sourceBytes == source.elementBytes) {
+    input.run = loops.front();
+    loops.erase(loops.begin());
+  }
+  if (loops.size() > maxLoops)
+    throw Failure(ExitCode::Internal, std::string("input '") + tensor.name +
+                                          "' has more than 32 dims");
+  input.outer = std::move(loops);
+  return input;
+}
+
+bool Feeder::fillRow(const Input &input, char *target, const uint8_t *row) {
+  int64_t place[maxLoops] = {};
+  const size_t depth = input.outer.size();
+  bool fits = true;
+  for (;;) {
+    fits &=
+        input.source->convert(target, input.run.stride, row, input.run.size);
+    size_t i = 0;
+    for (; i < depth; ++i) {
+      const Loop &loop = input.outer[i];
+      target += loop.stride * input.elementBytes;
+      row += loop.sourceBytes;
+      if (++place[i] < loop.size)
+        break;
+      place[i] = 0;
+      target -= loop.size * loop.stride * input.elementBytes;
+      row -= loop.size * loop.sourceBytes;
+    }
+    if (i == depth)
+      return fits;
+  }
+}
+
+void Feeder::fill(char *arena, const Selection &selection) {
+  for (Rows &rows : rowSets)
+    for (int64_t i = 0; i < rows.count; ++i)
+      rows.examples[static_cast<size_t>(i)] = selection.example(rows.first + i);
+
+  for (const Input &input : inputs) {
+    const Source &source = *input.source;
+    const Rows &rows = rowSets[input.rows];
+    char *base = arena + source.input->offsetBytes;
+    std::atomic<int64_t> misfit{-1};
+    // A thread is worth waking for some 64 KiB of elements.
+    int64_t rowWork = localElements(*source.input) /
+                      std::max<int64_t>(rows.count, 1) * input.elementBytes;
+    int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(rowWork, 1));
+    parallelFor(rows.count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t example = rows.examples[static_cast<size_t>(i)];
+        if (!fillRow(input, base + i * input.rowStride * input.elementBytes,
+                     source.base + example * source.rowBytes +
+                         input.sourceOffset))
+          misfit = example;
+      }
+    });
+    if (misfit >= 0)
+      throw Failure(ExitCode::Data,
+                    "data file '" + source.bytes->path() + "': example " +
+                        std::to_string(misfit) +
+                        " holds a value that does not fit input '" +
+                        source.input->name + "' (" +
+                        nameOf(typeOf(*source.input)) + ")");
+  }
+}

@@ -1,0 +1,67 @@
+//===- Feeder.h - filling a rank's inputs ----------------------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Fills the inputs of a rank with its own part of a batch.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DATA_FEEDER_H
+#define MESHC_RUNTIME_DATA_FEEDER_H
+
+#include "runtime/Data/Dataset.h"
+#include "runtime/Data/Shuffle.h"
+
+namespace meshc::runtime {
+
+/// Fills the input buffers of one rank. Allocates at construction only; reads
+/// no byte that belongs to other ranks.
+class Feeder {
+public:
+  /// `coords`: the rank's coordinate on each mesh axis. `program` and
+  /// `dataset` outlive the feeder.
+  Feeder(const MeshcProgram &program, const Dataset &dataset,
+         const int64_t *coords);
+
+  /// Writes this rank's block of every input: row r of the batch is example
+  /// `selection.example(r)`. Throws Failure(Data) where a value of a file does
+  /// not fit the input's type.
+  void fill(char *arena, const Selection &selection);
+
+private:
+  /// A dim of a row: this rank's extent and strides.
+  struct Loop {
+    int64_t size;
+    int64_t sourceBytes; ///< between elements in the file
+    int64_t stride;      ///< between elements in the arena, in elements
+  };
+  /// The rows of a batch that a rank holds, and the examples in them now.
+  /// Inputs whose first dim is cut alike share them.
+  struct Rows {
+    int64_t first, count;
+    std::vector<int64_t> examples;
+  };
+  struct Input {
+    const Source *source;
+    size_t rows;             ///< index into rowSets
+    int64_t rowStride;       ///< between rows in the arena, in elements
+    int64_t sourceOffset;    ///< bytes from a row's begin in the file
+    std::vector<Loop> outer; ///< all loops of a row but the innermost
+    Loop run;                ///< contiguous in the file
+    int64_t elementBytes;    ///< of the tensor
+  };
+
+  Input planInput(const MeshcProgram &program, const Source &source,
+                  const int64_t *coords);
+  static bool fillRow(const Input &input, char *target, const uint8_t *row);
+
+  std::vector<Rows> rowSets;
+  std::vector<Input> inputs;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DATA_FEEDER_H

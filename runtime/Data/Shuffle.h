@@ -1,0 +1,58 @@
+//===- Shuffle.h - the order of examples -----------------------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// In which order a training run sees the examples: a function of the seed and
+/// the epoch alone, so the same under every layout, and computed at any place
+/// without memory, so that a resumed run goes on where it stopped.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DATA_SHUFFLE_H
+#define MESHC_RUNTIME_DATA_SHUFFLE_H
+
+#include <cstdint>
+
+namespace meshc::runtime {
+
+/// A stream of examples without end: position p is in epoch p / count, and
+/// every epoch is a permutation of 0 … count-1. The permutation is a Feistel
+/// network on the least number of bits that counts the examples, walked until
+/// it falls below `count` (Black and Rogaway, "Ciphers with arbitrary finite
+/// domains", 2002).
+class Shuffle {
+public:
+  /// `count` ≥ 1 examples.
+  Shuffle(uint64_t seed, int64_t count);
+
+  /// The example at `position` ≥ 0 of the stream.
+  int64_t at(int64_t position) const;
+
+private:
+  static constexpr int rounds = 6;
+
+  uint64_t seed;
+  int64_t count;
+  int leftBits, rightBits;
+};
+
+/// Which examples a batch holds.
+struct Selection {
+  const Shuffle *order; ///< null: as the files have them
+  int64_t first;        ///< position of row 0 in the order
+  int64_t rows;         ///< rows that come from the order
+  int64_t filler;       ///< the example in all rows after them
+
+  int64_t example(int64_t row) const {
+    if (row >= rows)
+      return filler;
+    return order ? order->at(first + row) : first + row;
+  }
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DATA_SHUFFLE_H

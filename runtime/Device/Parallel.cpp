@@ -1,0 +1,81 @@
+//===- Parallel.cpp - loops over a rank's threads -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/Parallel.h"
+
+#include "meshc/RuntimeAbi.h"
+
+#include <algorithm>
+#include <sched.h>
+#include <unistd.h>
+
+// libgomp's entry points, as GCC calls them; clang compiles OpenMP to those of
+// another runtime, and a program may have one only.
+extern "C" {
+void GOMP_parallel(void (*body)(void *), void *data, unsigned threads,
+                   unsigned flags);
+void omp_set_num_threads(int count);
+int omp_get_max_threads(void);
+int omp_get_num_threads(void);
+int omp_get_thread_num(void);
+}
+
+using namespace meshc::runtime;
+
+void meshc::runtime::setThreads(int count) {
+  omp_set_num_threads(std::max(count, 1));
+}
+
+int meshc::runtime::threads() { return omp_get_max_threads(); }
+
+int meshc::runtime::availableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0)
+    return std::max(CPU_COUNT(&set), 1);
+  return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
+}
+
+namespace {
+struct Loop {
+  LoopBody body;
+  void *state;
+  int64_t extent, pieces;
+};
+} // namespace
+
+/// What each thread of the team does. All threads enter even where there are
+/// fewer pieces, as libgomp ends threads that a smaller team leaves out.
+static void runPieces(void *data) {
+  const Loop &loop = *static_cast<Loop *>(data);
+  int64_t thread = omp_get_thread_num(), count = omp_get_num_threads();
+  int64_t firstPiece = loop.pieces * thread / count;
+  int64_t lastPiece = loop.pieces * (thread + 1) / count;
+  if (firstPiece == lastPiece)
+    return;
+  int64_t size = loop.extent / loop.pieces, rest = loop.extent % loop.pieces;
+  int64_t begin = firstPiece * size + std::min(firstPiece, rest);
+  int64_t end = lastPiece * size + std::min(lastPiece, rest);
+  loop.body(loop.state, begin, end);
+}
+
+void meshc::runtime::parallelFor(int64_t extent, int64_t grain, LoopBody body,
+                                 void *state) {
+  if (extent <= 0)
+    return;
+  int64_t count = extent > grain ? threads() : 1;
+  int64_t pieces = std::min(count, extent / std::max<int64_t>(grain, 1));
+  if (pieces <= 1)
+    return body(state, 0, extent);
+  Loop loop{body, state, extent, pieces};
+  GOMP_parallel(runPieces, &loop, static_cast<unsigned>(count), 0);
+}
+
+void meshc_launch(MeshcContext *ctx, MeshcKernel kernel, void *const *buffers,
+                  int64_t extent, int64_t grain) {
+  parallelFor(extent, grain, [=](int64_t begin, int64_t end) {
+    kernel(ctx, buffers, begin, end);
+  });
+}

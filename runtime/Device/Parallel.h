@@ -1,0 +1,51 @@
+//===- Parallel.h - loops over a rank's threads ----------------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Loops over the threads of a rank. The threads are OpenMP's (libgomp), the
+/// one thread runtime of a program, shared with oneDNN. A rank is one thread,
+/// of a process of its own or not, and leads its own team.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DEVICE_PARALLEL_H
+#define MESHC_RUNTIME_DEVICE_PARALLEL_H
+
+#include <cstdint>
+
+namespace meshc::runtime {
+
+/// Sets how many threads the loops of the calling rank use, and oneDNN's; ≥ 1.
+void setThreads(int count);
+
+/// How many threads the loops of the calling rank use.
+int threads();
+
+/// How many CPUs this process may run on.
+int availableCores();
+
+/// One piece of a loop: iterations [begin, end).
+using LoopBody = void (*)(void *state, int64_t begin, int64_t end);
+
+/// Runs `body` over [0, extent), split over the rank's threads into pieces of
+/// at least `grain` ≥ 1 iterations; on the calling thread alone where that
+/// leaves one piece. `body` does not throw.
+void parallelFor(int64_t extent, int64_t grain, LoopBody body, void *state);
+
+/// The same for a callable (int64_t begin, int64_t end).
+template <typename Body>
+void parallelFor(int64_t extent, int64_t grain, Body &&body) {
+  parallelFor(
+      extent, grain,
+      [](void *state, int64_t begin, int64_t end) {
+        (*static_cast<Body *>(state))(begin, end);
+      },
+      &body);
+}
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DEVICE_PARALLEL_H
