@@ -37,13 +37,13 @@ void parallelFor(int64_t extent, int64_t grain, LoopBody body, void *state);
 
 /// The same for a callable (int64_t begin, int64_t end).
 template <typename Body>
-void parallelFor(int64_t extent, int64_t grain, Body &&body) {
+void parallelFor(int64_t extent, int64_t grain, const Body &body) {
   parallelFor(
       extent, grain,
       [](void *state, int64_t begin, int64_t end) {
-        (*static_cast<Body *>(state))(begin, end);
+        (*static_cast<const Body *>(state))(begin, end);
       },
-      &body);
+      const_cast<Body *>(&body));
 }
 
 } // namespace meshc::runtime

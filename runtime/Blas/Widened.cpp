@@ -1,0 +1,94 @@
+//===- Widened.cpp - 16-bit matrix products through f32 -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Products of bf16 or f16 matrices, or into them, on CPUs without such
+/// instructions: block by block in f32. The blocks are of fixed size, so a
+/// rank's memory does not grow with its matrices.
+///
+//===----------------------------------------------------------------------===//
+#include "runtime/Blas/Element.h"
+#include "runtime/Blas/Gemm.h"
+
+#include <algorithm>
+#include <vector>
+
+using namespace meshc::runtime;
+
+namespace {
+
+constexpr int64_t blockSize = 512;
+
+/// Three blocks of f32: of A, of B and of C.
+struct Blocks {
+  std::vector<float> a = std::vector<float>(blockSize * blockSize);
+  std::vector<float> b = std::vector<float>(blockSize * blockSize);
+  std::vector<float> c = std::vector<float>(blockSize * blockSize);
+};
+
+/// Copies `rows` × `columns` elements, as stored, to f32.
+void widen(uint8_t type, const void *from, int64_t offset, int64_t leading,
+           int64_t rows, int64_t columns, float *to) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[i * columns + j] = loadElement(type, from, offset + i * leading + j);
+}
+
+/// One block of C: `m` × `n` from row `i`, column `j` on.
+void runBlock(const MeshcGemm &gemm, const void *a, const void *b, void *c,
+              int64_t i, int64_t j, int64_t m, int64_t n, Blocks &blocks) {
+  bool adds = gemm.accumulate;
+  if (adds)
+    widen(gemm.typeC, c, i * gemm.ldc + j, gemm.ldc, m, n, blocks.c.data());
+  for (int64_t p = 0; p < gemm.k; p += blockSize) {
+    int64_t k = std::min(blockSize, gemm.k - p);
+    int64_t rowsA = gemm.transA ? k : m, columnsA = gemm.transA ? m : k;
+    int64_t rowsB = gemm.transB ? n : k, columnsB = gemm.transB ? k : n;
+    widen(gemm.type, a, gemm.transA ? p * gemm.lda + i : i * gemm.lda + p,
+          gemm.lda, rowsA, columnsA, blocks.a.data());
+    widen(gemm.type, b, gemm.transB ? j * gemm.ldb + p : p * gemm.ldb + j,
+          gemm.ldb, rowsB, columnsB, blocks.b.data());
+    MeshcGemm wide = {};
+    wide.m = m, wide.n = n, wide.k = k;
+    wide.lda = columnsA, wide.ldb = columnsB, wide.ldc = n;
+    wide.batch = 1;
+    wide.type = wide.typeC = MESHC_F32;
+    wide.transA = gemm.transA, wide.transB = gemm.transB;
+    wide.accumulate = adds;
+    gemmBy("", wide, blocks.a.data(), blocks.b.data(), blocks.c.data());
+    adds = true;
+  }
+  for (int64_t row = 0; row < m; ++row)
+    for (int64_t column = 0; column < n; ++column)
+      storeElement(gemm.typeC, c, (i + row) * gemm.ldc + j + column,
+                   blocks.c[static_cast<size_t>(row * n + column)]);
+}
+
+} // namespace
+
+static bool runWidened(const MeshcGemm &gemm, const void *a, const void *b,
+                       void *c) {
+  thread_local Blocks blocks;
+  for (int64_t entry = 0; entry < gemm.batch; ++entry) {
+    const void *entryA = elementAt(gemm.type, a, entry * gemm.strideA);
+    const void *entryB = elementAt(gemm.type, b, entry * gemm.strideB);
+    void *entryC = elementAt(gemm.typeC, c, entry * gemm.strideC);
+    for (int64_t i = 0; i < gemm.m; i += blockSize)
+      for (int64_t j = 0; j < gemm.n; j += blockSize)
+        runBlock(gemm, entryA, entryB, entryC, i, j,
+                 std::min(blockSize, gemm.m - i),
+                 std::min(blockSize, gemm.n - j), blocks);
+  }
+  return true;
+}
+
+const GemmImplementation meshc::runtime::widenedImplementation = {
+    "widened",
+    [](const MeshcGemm &gemm) {
+      return gemm.type != MESHC_F32 || gemm.typeC != MESHC_F32;
+    },
+    runWidened};
