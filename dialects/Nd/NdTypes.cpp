@@ -369,6 +369,23 @@ bool haveSameGlobalType(Type a, Type b) {
   return ta.getGlobal() == tb.getGlobal();
 }
 
+LogicalResult appendTensorType(std::optional<Location> location,
+                               Type elementType, ArrayRef<DimAttr> dims,
+                               SmallVectorImpl<Type> &types) {
+  MLIRContext *context = elementType.getContext();
+  Location loc = location.value_or(UnknownLoc::get(context));
+  SmallVector<DimAttr> whole;
+  for (DimAttr dim : dims)
+    whole.push_back(DimAttr::get(context, dim.getName(), dim.getSize(),
+                                 ArrayRef<StringAttr>()));
+  auto type = TensorType::getChecked([&] { return emitError(loc); },
+                                     elementType, whole);
+  if (!type)
+    return failure();
+  types.push_back(type);
+  return success();
+}
+
 bool haveSameGlobalTypes(TypeRange a, TypeRange b) {
   return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
            return haveSameGlobalType(std::get<0>(pair), std::get<1>(pair));

@@ -34,6 +34,13 @@ inline TensorType getTensorType(mlir::Value value) {
 bool haveSameGlobalType(mlir::Type a, mlir::Type b);
 bool haveSameGlobalTypes(mlir::TypeRange a, mlir::TypeRange b);
 
+/// For type inference: appends the type of `dims` (in any order, not cut), or
+/// reports at `location` why there is no such type.
+mlir::LogicalResult appendTensorType(std::optional<mlir::Location> location,
+                                     mlir::Type elementType,
+                                     llvm::ArrayRef<DimAttr> dims,
+                                     llvm::SmallVectorImpl<mlir::Type> &types);
+
 } // namespace meshc::nd
 
 #endif // MESHC_DIALECTS_ND_NDTYPES_H

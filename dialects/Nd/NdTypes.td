@@ -105,7 +105,7 @@ def Nd_TensorType : TypeDef<Nd_Dialect, "Tensor"> {
       CArg<"::meshc::nd::ReductionKind", "::meshc::nd::ReductionKind::Sum">:$partialKind,
       CArg<"::llvm::ArrayRef<::mlir::StringAttr>", "{}">:$partialAxes), [{
         ::llvm::SmallVector<::mlir::StringAttr> axes(partialAxes);
-        return Base::get(elementType.getContext(), elementType,
+        return $_get(elementType.getContext(), elementType,
                          sortDims(dims), axes.empty() ? ReductionKind::Sum : partialKind, axes);
       }]>];
   let extraClassDeclaration = [{

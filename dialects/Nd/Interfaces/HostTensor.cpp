@@ -34,6 +34,13 @@ int64_t HostTensor::getStrideOf(llvm::StringRef dim) const {
   return index < 0 ? 0 : getStrides()[index];
 }
 
+llvm::SmallVector<int64_t> HostTensor::getStridesAlong(TensorType other) const {
+  llvm::SmallVector<int64_t> strides;
+  for (DimAttr dim : other.getDims())
+    strides.push_back(getStrideOf(dim.getName().getValue()));
+  return strides;
+}
+
 int64_t EvaluationContext::getOffset(TensorType type,
                                      llvm::StringRef name) const {
   DimAttr dim = type.getDim(name);
@@ -46,6 +53,12 @@ int64_t EvaluationContext::getOffset(TensorType type,
 
 HostTensor EvaluationContext::makeTensor(Type type) const {
   return HostTensor(cast<TensorType>(type), mesh);
+}
+
+double EvaluationContext::round(double value, Type elementType) const {
+  if (!roundToType && isa<FloatType>(elementType))
+    return value;
+  return roundToElementType(value, elementType);
 }
 
 void forEachIndex(

@@ -36,6 +36,8 @@ struct HostTensor {
   /// Stride of the dim, 0 where the tensor has not got it: reading with these
   /// along another tensor's dims broadcasts by name.
   int64_t getStrideOf(llvm::StringRef dim) const;
+  /// One stride per dim of `other`: `getStrideOf` its name.
+  llvm::SmallVector<int64_t> getStridesAlong(TensorType other) const;
 };
 
 /// What an op's reference semantics may ask of its surroundings.
@@ -53,6 +55,9 @@ struct EvaluationContext {
   int64_t getOffset(TensorType type, llvm::StringRef dim) const;
   /// A block of zeros of the (possibly sharded) type.
   HostTensor makeTensor(mlir::Type type) const;
+  /// The value as a tensor of the element type holds it: rounded, unless it is
+  /// a float and `roundToType` is off.
+  double round(double value, mlir::Type elementType) const;
 };
 
 /// Calls `body` for every index of the box, row-major, with the index and one
