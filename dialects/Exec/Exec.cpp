@@ -1,0 +1,161 @@
+//===- Exec.cpp - buffers, launches and library calls - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include "dialects/Nd/NdOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "dialects/Exec/ExecDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Exec/ExecAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Exec/ExecTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Exec/ExecOps.cpp.inc"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+void ExecDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Exec/ExecAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Exec/ExecTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Exec/ExecOps.cpp.inc"
+      >();
+}
+
+/// Whether `order` names each dim of the type exactly once.
+static bool isOrderOf(nd::TensorType type, ArrayRef<StringAttr> order) {
+  if (static_cast<int64_t>(order.size()) != type.getRank())
+    return false;
+  for (nd::DimAttr dim : type.getDims())
+    if (llvm::count(order, dim.getName()) != 1)
+      return false;
+  return true;
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 nd::TensorType tensor,
+                                 ArrayRef<StringAttr> order) {
+  if (!isOrderOf(tensor, order))
+    return emitError() << "the memory order must name each dim of " << tensor
+                       << " once";
+  return success();
+}
+
+SmallVector<int64_t> BufferType::getShape(nd::MeshAttr mesh) const {
+  SmallVector<int64_t> shape;
+  for (StringAttr name : getOrder())
+    shape.push_back(getTensor().getLocalSize(
+        getTensor().getDimIndex(name.getValue()), mesh));
+  return shape;
+}
+
+int64_t BufferType::getStride(StringRef dim, nd::MeshAttr mesh) const {
+  int64_t stride = 1;
+  for (StringAttr name : llvm::reverse(getOrder())) {
+    if (name.getValue() == dim)
+      return stride;
+    stride *= getTensor().getLocalSize(getTensor().getDimIndex(name.getValue()),
+                                       mesh);
+  }
+  return 0;
+}
+
+/// Checks one list of memory orders against the types it belongs to.
+static LogicalResult verifyOrders(Operation *op, StringRef what,
+                                  ArrayAttr orders, TypeRange types) {
+  if (orders.size() != types.size())
+    return op->emitOpError() << "has " << types.size() << ' ' << what
+                             << "s but memory orders for " << orders.size();
+  for (auto [index, attr, type] : llvm::enumerate(orders, types)) {
+    auto names = dyn_cast<ArrayAttr>(attr);
+    auto tensor = dyn_cast<nd::TensorType>(type);
+    if (!names || !tensor || !llvm::all_of(names, llvm::IsaPred<StringAttr>) ||
+        !isOrderOf(tensor, llvm::map_to_vector(names, [](Attribute name) {
+                     return cast<StringAttr>(name);
+                   })))
+      return op->emitOpError() << "memory order of " << what << ' ' << index
+                               << " must name each dim of " << type << " once";
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  if (!yield)
+    return emitOpError("must end with exec.yield");
+  if (getPlan().getSizes().size() !=
+      getPlan().getParallel().size() + getPlan().getReduce().size())
+    return emitOpError("plan must have a size for each of its dims");
+  if (failed(verifyOrders(*this, "input", getInputOrders(),
+                          getBody().getArgumentTypes())))
+    return failure();
+  return verifyOrders(*this, "output", getOutputOrders(),
+                      yield.getValues().getTypes());
+}
+
+LogicalResult LaunchOp::verify() {
+  auto kernel =
+      SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "there is no kernel '" << getKernel() << "'";
+  auto matches = [](TypeRange buffers, TypeRange tensors, ArrayAttr orders) {
+    if (buffers.size() != tensors.size() || buffers.size() != orders.size())
+      return false;
+    for (auto [buffer, tensor, order] : llvm::zip(buffers, tensors, orders))
+      if (cast<BufferType>(buffer).getTensor() != tensor ||
+          !llvm::equal(cast<BufferType>(buffer).getOrder(),
+                       cast<ArrayAttr>(order).getAsRange<StringAttr>()))
+        return false;
+    return true;
+  };
+  auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
+  if (!matches(getInputs().getTypes(), kernel.getBody().getArgumentTypes(),
+               kernel.getInputOrders()) ||
+      !matches(getOutputs().getTypes(), yield.getValues().getTypes(),
+               kernel.getOutputOrders()))
+    return emitOpError()
+           << "buffers do not match inputs and outputs of kernel '"
+           << getKernel() << "'";
+  return success();
+}
+
+LogicalResult GemmOp::verify() {
+  if (getSizes().size() != 10)
+    return emitOpError() << "takes 10 sizes, got " << getSizes().size();
+  if (llvm::any_of(getSizes().take_front(7),
+                   [](int64_t size) { return size < 1; }))
+    return emitOpError("sizes and leading dimensions must be positive");
+  return success();
+}
+
+LogicalResult CollectiveOp::verify() {
+  if (getSend().size() != getRecv().size() ||
+      getItems().size() != 4 * getSend().size())
+    return emitOpError("needs one receive buffer and four item sizes for each "
+                       "send buffer");
+  nd::MeshAttr mesh = nd::MeshAttr::of(*this);
+  for (StringAttr axis : getAxes().getAsRange<StringAttr>())
+    if (mesh.getAxisIndex(axis.getValue()) < 0)
+      return emitOpError() << "the mesh has no axis '" << axis.getValue()
+                           << "'";
+  return success();
+}
+
+} // namespace meshc::exec

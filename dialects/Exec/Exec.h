@@ -1,0 +1,30 @@
+//===- Exec.h - buffers, launches and library calls - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_EXEC_EXEC_H
+#define MESHC_DIALECTS_EXEC_EXEC_H
+
+#include "dialects/Nd/NdTypes.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/Exec/ExecDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Exec/ExecAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Exec/ExecTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Exec/ExecOps.h.inc"
+
+#endif // MESHC_DIALECTS_EXEC_EXEC_H

@@ -1,0 +1,163 @@
+//===- Exec.td - buffers, launches and library calls - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_EXEC_EXEC_TD
+#define MESHC_DIALECTS_EXEC_EXEC_TD
+
+include "dialects/Nd/NdTypes.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Exec_Dialect : Dialect {
+  let name = "exec";
+  let cppNamespace = "::meshc::exec";
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+  let summary = "what one rank does, in order, on buffers of one arena";
+  let description = [{
+    The program after the schedule phase. A module holds kernels (`exec.kernel`)
+    and step functions (`exec.func`). The order of the ops of a function is the
+    order of execution; every op reads and writes buffers. Nothing here depends on
+    the target: a launch becomes a call into a thread pool or onto a stream.
+
+    Discardable module attribute: `exec.arena_bytes` (i64), per rank.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Exec_PlanAttr : AttrDef<Exec_Dialect, "Plan"> {
+  let mnemonic = "plan";
+  let summary = "the loop nest of a kernel";
+  let description = [{
+    Loops over `parallel` dims, outermost first; the launch splits the first over
+    threads (GPU: all over the grid). Inside, `reduce` dims (outermost first) are
+    walked once for each stage: a reduction over all of them (its operand has at
+    most parallel ∪ reduce dims, its result at most the parallel ones) is a stage
+    that ends before anything that needs it begins; results that have reduce dims
+    are stored in a last walk. `lanes` is the dim (parallel or reduce, or empty
+    for scalar code) along which elements are computed in vectors; it is the
+    innermost of its group. All names are of dims as they are called in the
+    kernel's results and reductions; sizes are in `sizes`, local, parallel first.
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$parallel,
+                        OptionalArrayRefParameter<"::mlir::StringAttr">:$reduce,
+                        "::mlir::StringAttr":$lanes,
+                        OptionalArrayRefParameter<"int64_t">:$sizes);
+  let assemblyFormat = [{ `<` `parallel` `=` `[` (`]`) : ($parallel^ `]`)? `,` `reduce` `=` `[` (`]`) : ($reduce^ `]`)?
+      `,` `lanes` `=` $lanes `,` `sizes` `=` `[` (`]`) : ($sizes^ `]`)? `>` }];
+}
+
+def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "one rank's block of a tensor in memory";
+  let description = [{
+    `!exec.buffer<!nd.tensor<f32, [b = 8, h = 4]>, ["b", "h"]>`: dense, row-major in
+    the given order of all dims (the last contiguous), of local sizes; i1 takes a
+    byte per element.
+  }];
+  let parameters = (ins "::meshc::nd::TensorType":$tensor,
+                        OptionalArrayRefParameter<"::mlir::StringAttr">:$order);
+  let assemblyFormat = "`<` $tensor `,` `[` (`]`) : ($order^ `]`)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Local sizes in memory order.
+    ::llvm::SmallVector<int64_t> getShape(::meshc::nd::MeshAttr mesh) const;
+    /// Elements between neighbours along the dim.
+    int64_t getStride(::llvm::StringRef dim, ::meshc::nd::MeshAttr mesh) const;
+  }];
+}
+
+class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+
+def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
+  let summary = "a fused loop nest";
+  let description = [{
+    The block's arguments are the inputs as nd tensors; its nd ops say what is
+    computed and `exec.yield` names the outputs. `plan` is the loop nest. Memory
+    orders (all dims of each input and output) are given beside. Its launch passes
+    the inputs' buffers, then the outputs'. An output may be the same buffer as an
+    input of equal order if every element is read only where it is written.
+    Seed, step and the rank's coordinates come from the context.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Exec_PlanAttr:$plan,
+                       ArrayAttr:$input_orders, ArrayAttr:$output_orders);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $plan `in` $input_orders `out` $output_orders attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"KernelOp">]> {
+  let summary = "the outputs of a kernel";
+  let arguments = (ins Variadic<Nd_TensorType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "a function of the program: initialize, train_step or eval_step";
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+}
+
+def Exec_TensorOp : Exec_Op<"tensor", [Symbol]> {
+  let summary = "a tensor that the runtime sees: MeshcTensor of RuntimeAbi.h";
+  let description = [{
+    In the module's body, in the order of the program's table: parameters,
+    optimizer state, inputs, metrics (the loss first). `order` is the declared
+    order of dims.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, Nd_DimNames:$order,
+                       TypeAttr:$type, I64Attr:$offset);
+  let assemblyFormat = "$sym_name $role $order `at` $offset `:` $type attr-dict";
+}
+
+def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {
+  let summary = "a piece of the arena, at a byte offset that is a multiple of 64";
+  let arguments = (ins I64Attr:$offset);
+  let results = (outs Exec_BufferType:$result);
+  let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
+}
+
+def Exec_LaunchOp : Exec_Op<"launch", [AttrSizedOperandSegments]> {
+  let summary = "runs a kernel on buffers: inputs, then outputs";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$inputs,
+                       Variadic<Exec_BufferType>:$outputs);
+  let assemblyFormat = [{ $kernel `(` $inputs `)` `->` `(` $outputs `)` attr-dict
+      `:` functional-type($inputs, $outputs) }];
+  let hasVerifier = 1;
+}
+
+def Exec_GemmOp : Exec_Op<"gemm"> {
+  let summary = "c[m,n] = a[m,k]·b[k,n] (+ c), as MeshcGemm of RuntimeAbi.h";
+  let description = "`sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.";
+  let arguments = (ins Exec_BufferType:$a, Exec_BufferType:$b, Exec_BufferType:$c,
+                       DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a, UnitAttr:$trans_b,
+                       UnitAttr:$accumulate);
+  let assemblyFormat = [{ $a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `->` $c
+      (`accumulate` $accumulate^)? $sizes attr-dict `:` type($a) `,` type($b) `->` type($c) }];
+  let hasVerifier = 1;
+}
+
+def Exec_CollectiveOp : Exec_Op<"collective", [AttrSizedOperandSegments]> {
+  let summary = "a collective on one or more tensors, as MeshcCollective of RuntimeAbi.h";
+  let description = [{
+    `kind`: all_reduce, reduce_scatter, all_gather or all_to_all. `items`: four
+    numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner.
+    `description`: what the site says, as in "all_reduce of 'h' over tensor".
+  }];
+  let arguments = (ins StrAttr:$kind, Nd_ReductionKindAttr:$reduction,
+                       TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
+                       StrAttr:$description,
+                       Variadic<Exec_BufferType>:$send, Variadic<Exec_BufferType>:$recv);
+  let assemblyFormat = [{ $kind $reduction `over` $axes $items $description
+      `(` $send `)` `->` `(` $recv `)` attr-dict `:` functional-type($send, $recv) }];
+  let hasVerifier = 1;
+}
+
+#endif // MESHC_DIALECTS_EXEC_EXEC_TD
