@@ -1,0 +1,227 @@
+//===- Ast.h - a program as it is written ---------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The syntax tree. Names are views of the text, which the SourceSet keeps.
+/// Nothing is resolved here: whether `model` is a dim, a value or a mistake is
+/// said by what reads the tree.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_SYNTAX_AST_H
+#define MESHC_FRONTEND_SYNTAX_AST_H
+
+#include "lib/Frontend/Syntax/Source.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace meshc::syntax {
+
+/// A name where it is written.
+struct Name {
+  std::string_view text;
+  Span span;
+};
+
+struct Expr;
+using ExprPtr = std::unique_ptr<Expr>;
+
+/// A number; `isInteger` says that it was written without point and exponent,
+/// and then `integer` is its value too.
+struct NumberExpr {
+  double value = 0;
+  int64_t integer = 0;
+  bool isInteger = false;
+};
+
+struct NameExpr {
+  Name name;
+};
+
+enum class UnaryKind { Negate, Not };
+
+struct UnaryExpr {
+  UnaryKind kind;
+  ExprPtr operand;
+};
+
+enum class BinaryKind {
+  Or,
+  And,
+  Equal,
+  NotEqual,
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  Power,
+};
+
+struct BinaryExpr {
+  BinaryKind kind;
+  Span operatorSpan;
+  ExprPtr left;
+  ExprPtr right;
+};
+
+/// One argument of a call. [L5.3]
+struct Argument {
+  enum class Kind {
+    Value,  ///< an expression; the name of a dim looks like one
+    Named,  ///< key = expression
+    Rename, ///< a -> b, a -> (b, c), (a, b) -> c
+    Result, ///< -> [a, b]
+  };
+  Kind kind = Kind::Value;
+  Span span;
+  Name key;               ///< Named
+  ExprPtr value;          ///< Value, Named
+  std::vector<Name> from; ///< Rename
+  std::vector<Name> to;   ///< Rename, Result
+};
+
+struct CallExpr {
+  Name callee;
+  std::vector<Argument> arguments;
+  Span close; ///< the closing parenthesis
+};
+
+/// An expression. `depth` is the height of its tree, kept below
+/// Parser's limit, so that recursion over a tree is safe. [L5.9]
+struct Expr {
+  Span span;
+  unsigned depth = 1;
+  std::variant<NumberExpr, NameExpr, UnaryExpr, BinaryExpr, CallExpr> node;
+
+  /// The name, where the expression is one; null otherwise.
+  const Name *asName() const {
+    const auto *name = std::get_if<NameExpr>(&node);
+    return name ? &name->name : nullptr;
+  }
+};
+
+/// name = expression, of `dim`, `let` and `mesh`. [L2]
+struct Definition {
+  Name name;
+  ExprPtr value;
+};
+
+/// One rule of a layout: [scope.]dim -> axis | (axis, axis). [L3.2]
+struct LayoutRule {
+  std::optional<Name> scope;
+  Name dim;
+  std::vector<Name> axes;
+  bool isOptional = false; ///< written with ->?
+  Span span;
+};
+
+/// What stands in the list of a function or model: x, gain[model]: f32,
+/// dim d. [L4.1], [L6.1]
+struct TensorDeclaration {
+  Name name;
+  bool isDim = false; ///< an argument that is a dim: dim d
+  std::optional<std::vector<Name>> dims;
+  std::optional<Name> type;
+};
+
+struct AssignStatement {
+  Name name;
+  ExprPtr value;
+};
+
+/// param w[a, b]: f32 ~ normal(0.02). [L6.2]
+struct ParamStatement {
+  TensorDeclaration tensor;
+  ExprPtr initializer; ///< null where none is written
+};
+
+/// metric accuracy = expression. [L6.4]
+struct MetricStatement {
+  Name name;
+  ExprPtr value;
+};
+
+struct ReturnStatement {
+  ExprPtr value;
+};
+
+struct Statement;
+
+/// for layers { … }: parsed, so that its text is checked, and refused by what
+/// reads the tree. [L4.6]
+struct ForStatement {
+  Name dim;
+  std::vector<Statement> body;
+};
+
+struct Statement {
+  Span span; ///< of its first word
+  std::variant<AssignStatement, ParamStatement, MetricStatement,
+               ReturnStatement, ForStatement>
+      node;
+};
+
+struct Body {
+  std::vector<Statement> statements;
+  Span close; ///< the closing brace
+};
+
+struct FunctionDeclaration {
+  Name name;
+  std::vector<TensorDeclaration> arguments;
+  Body body;
+};
+
+struct ModelDeclaration {
+  Name name;
+  std::vector<TensorDeclaration> inputs;
+  Body body;
+};
+
+/// train gpt minimize loss with adamw(lr = 3e-4). [L7.1]
+struct TrainDeclaration {
+  Span span;
+  Name model;
+  Name loss;
+  ExprPtr optimizer; ///< a CallExpr
+};
+
+struct DimDeclaration {
+  std::vector<Definition> dims;
+};
+struct ConstantDeclaration {
+  std::vector<Definition> constants;
+};
+struct MeshDeclaration {
+  Span span;
+  std::vector<Definition> axes;
+};
+struct LayoutDeclaration {
+  Span span;
+  std::vector<LayoutRule> rules;
+};
+
+using Declaration =
+    std::variant<DimDeclaration, ConstantDeclaration, MeshDeclaration,
+                 LayoutDeclaration, FunctionDeclaration, ModelDeclaration,
+                 TrainDeclaration>;
+
+/// A whole file, in the order of its text.
+struct Program {
+  std::vector<Declaration> declarations;
+};
+
+} // namespace meshc::syntax
+
+#endif // MESHC_FRONTEND_SYNTAX_AST_H

@@ -1,0 +1,240 @@
+//===- Declarations.cpp - what the names of a program mean ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Syntax/Declarations.h"
+
+#include "lib/Frontend/Syntax/Spelling.h"
+
+#include <algorithm>
+
+using namespace meshc::syntax;
+
+namespace {
+
+template <typename Map>
+void appendKeys(const Map &map, std::vector<std::string_view> &names) {
+  for (const auto &entry : map)
+    names.push_back(entry.first);
+}
+
+} // namespace
+
+void Declarations::collect(const Program &whole, const Overrides &overrides) {
+  program = &whole;
+  for (const Definition &definition : overrides.values)
+    if (!values.insert({definition.name.text, &definition}).second)
+      diagnostics.error(definition.name.span,
+                        quote(definition.name.text) + " is set twice");
+  if (overrides.mesh)
+    collectAxes(*overrides.mesh);
+  if (overrides.layout)
+    for (const LayoutRule &rule : *overrides.layout)
+      rules.push_back(&rule);
+  for (const Declaration &declaration : whole.declarations) {
+    if (const auto *list = std::get_if<DimDeclaration>(&declaration))
+      collectDims(list->dims);
+    else if (const auto *list = std::get_if<ConstantDeclaration>(&declaration))
+      collectConstants(list->constants);
+    else if (const auto *mesh = std::get_if<MeshDeclaration>(&declaration);
+             mesh && !overrides.mesh)
+      collectAxes(mesh->axes);
+    else if (const auto *layout = std::get_if<LayoutDeclaration>(&declaration);
+             layout && !overrides.layout)
+      for (const LayoutRule &rule : layout->rules)
+        rules.push_back(&rule);
+    else if (const auto *function =
+                 std::get_if<FunctionDeclaration>(&declaration))
+      collectFunction(*function);
+    else if (const auto *declared = std::get_if<ModelDeclaration>(&declaration))
+      collectModel(*declared);
+    else if (const auto *declared = std::get_if<TrainDeclaration>(&declaration))
+      collectTrain(*declared);
+  }
+  checkValuesUsed();
+}
+
+/// [L2.4] Dims and constants share one space of names.
+bool Declarations::isNewName(const Name &name) {
+  Span earlier;
+  if (auto dim = dims.find(name.text); dim != dims.end())
+    earlier = dim->second.span;
+  else if (auto found = constants.find(name.text); found != constants.end())
+    earlier = found->second.span;
+  else
+    return true;
+  diagnostics.error(name.span, quote(name.text) + " is already declared")
+      .note(earlier, "first declared here");
+  return false;
+}
+
+/// The value of a definition, or what --set says in its place. [L8.3]
+std::optional<Constant> Declarations::valueOf(const Definition &definition) {
+  auto set = values.find(definition.name.text);
+  const Expr &expr =
+      set == values.end() ? *definition.value : *set->second->value;
+  return evaluate(expr, *this, diagnostics);
+}
+
+/// [L2.1], [L2.2]
+void Declarations::collectDims(const std::vector<Definition> &list) {
+  for (const Definition &definition : list) {
+    if (!isNewName(definition.name))
+      continue;
+    std::optional<Constant> value = valueOf(definition);
+    auto set = values.find(definition.name.text);
+    Span at =
+        set == values.end() ? definition.value->span : set->second->value->span;
+    if (value && (!value->isInteger || value->integer < 1 ||
+                  value->integer > maxDimSize)) {
+      diagnostics.error(at, "size of dim " + quote(definition.name.text) +
+                                " must be a whole number from 1 to 2**40, "
+                                "got " +
+                                toString(*value));
+      value.reset();
+    }
+    // After an error the dim is there all the same, of size 1, so that each
+    // use of it is not an error too.
+    dims[definition.name.text] = {value ? value->integer : 1,
+                                  definition.name.span, true};
+  }
+}
+
+/// [L2.1]
+void Declarations::collectConstants(const std::vector<Definition> &list) {
+  for (const Definition &definition : list)
+    if (isNewName(definition.name))
+      constants[definition.name.text] = {
+          valueOf(definition).value_or(Constant::whole(1)),
+          definition.name.span};
+}
+
+/// [L3.1]
+void Declarations::collectAxes(const std::vector<Definition> &list) {
+  for (const Definition &definition : list) {
+    auto same = std::find_if(axes.begin(), axes.end(), [&](const AxisInfo &a) {
+      return a.name == definition.name.text;
+    });
+    if (same != axes.end()) {
+      diagnostics
+          .error(definition.name.span, "mesh axis " +
+                                           quote(definition.name.text) +
+                                           " is already declared")
+          .note(same->span, "first declared here");
+      continue;
+    }
+    std::optional<Constant> value =
+        evaluate(*definition.value, *this, diagnostics);
+    if (value && (!value->isInteger || value->integer < 1)) {
+      diagnostics.error(definition.value->span,
+                        "size of mesh axis " + quote(definition.name.text) +
+                            " must be a whole number from 1, got " +
+                            toString(*value));
+      value.reset();
+    }
+    int64_t size = value ? value->integer : 1;
+    int64_t ranks = size;
+    for (const AxisInfo &axis : axes)
+      if (__builtin_mul_overflow(ranks, axis.size, &ranks))
+        ranks = INT64_MAX;
+    if (ranks > maxRanks) {
+      diagnostics.error(definition.value->span,
+                        "mesh has more than 2**24 ranks; axis " +
+                            quote(definition.name.text) + " of size " +
+                            std::to_string(size) + " makes it too large");
+      size = 1;
+    }
+    axes.push_back({definition.name.text, size, definition.name.span});
+  }
+}
+
+/// [L4.1]
+void Declarations::collectFunction(const FunctionDeclaration &function) {
+  auto [entry, isNew] = functions.insert({function.name.text, &function});
+  if (!isNew)
+    diagnostics
+        .error(function.name.span,
+               "function " + quote(function.name.text) + " is already declared")
+        .note(entry->second->name.span, "first declared here");
+}
+
+/// [L6.1]
+void Declarations::collectModel(const ModelDeclaration &declared) {
+  if (model)
+    diagnostics
+        .error(declared.name.span, "a program has one model; " +
+                                       quote(declared.name.text) +
+                                       " is a second one")
+        .note(model->name.span, "the first is declared here");
+  else
+    model = &declared;
+}
+
+/// [L7.1]
+void Declarations::collectTrain(const TrainDeclaration &declared) {
+  if (train)
+    diagnostics.error(declared.span, "a program has one 'train'")
+        .note(train->span, "the first is here");
+  else
+    train = &declared;
+}
+
+/// [L8.3] --set names what the text declares.
+void Declarations::checkValuesUsed() {
+  std::vector<std::string_view> names = dimNames();
+  appendKeys(constants, names);
+  for (const auto &[name, definition] : values)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      diagnostics.error(definition->name.span,
+                        "the text declares no dim or constant " + quote(name) +
+                            didYouMean(name, names));
+}
+
+std::vector<std::string_view> Declarations::dimNames() const {
+  std::vector<std::string_view> names;
+  appendKeys(dims, names);
+  return names;
+}
+
+const DimInfo *Declarations::dim(const Name &name) {
+  auto found = dims.find(name.text);
+  if (found != dims.end())
+    return &found->second;
+  diagnostics.error(name.span, "unknown dim " + quote(name.text) +
+                                   didYouMean(name.text, dimNames()));
+  return nullptr;
+}
+
+bool Declarations::introduceDim(const Name &name, int64_t size) {
+  auto [entry, isNew] = dims.insert({name.text, {size, name.span, false}});
+  if (isNew || entry->second.size == size)
+    return true;
+  diagnostics
+      .error(name.span, "dim " + quote(name.text) + " would have size " +
+                            std::to_string(size) + ", but its size is " +
+                            std::to_string(entry->second.size))
+      .note(entry->second.span,
+            entry->second.isDeclared ? "declared here" : "introduced here");
+  return false;
+}
+
+std::optional<Constant> Declarations::constant(const Name &name) {
+  if (auto found = constants.find(name.text); found != constants.end())
+    return found->second.value;
+  if (auto found = dims.find(name.text); found != dims.end())
+    return Constant::whole(found->second.size);
+  std::vector<std::string_view> names = dimNames();
+  appendKeys(constants, names);
+  diagnostics.error(name.span, "no constant or dim " + quote(name.text) +
+                                   " is declared before this" +
+                                   didYouMean(name.text, names));
+  return std::nullopt;
+}
+
+std::optional<Constant> Declarations::dimSize(const Name &name) {
+  if (const DimInfo *found = dim(name))
+    return Constant::whole(found->size);
+  return std::nullopt;
+}

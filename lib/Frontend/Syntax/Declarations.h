@@ -1,0 +1,102 @@
+//===- Declarations.h - what the names of a program mean ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_SYNTAX_DECLARATIONS_H
+#define MESHC_FRONTEND_SYNTAX_DECLARATIONS_H
+
+#include "lib/Frontend/Syntax/Constant.h"
+
+#include <map>
+
+namespace meshc::syntax {
+
+/// What the command line says in the place of the text. [L8]
+struct Overrides {
+  std::optional<std::vector<Definition>> mesh;   ///< --mesh: all axes
+  std::optional<std::vector<LayoutRule>> layout; ///< --layout: all rules
+  std::vector<Definition> values; ///< --set: sizes of dims, constants
+};
+
+/// A dim's size, where it is said, and whether a `dim` declaration says it or
+/// an operation such as rename. [L2.5]
+struct DimInfo {
+  int64_t size = 0;
+  Span span;
+  bool isDeclared = true;
+};
+
+struct ConstantInfo {
+  Constant value;
+  Span span;
+};
+
+struct AxisInfo {
+  std::string_view name;
+  int64_t size = 0;
+  Span span;
+};
+
+/// The declarations of a program, checked and evaluated. Maps are ordered by
+/// name, so that everything made from them is the same in every run.
+class Declarations : public ConstantScope {
+public:
+  explicit Declarations(Diagnostics &diagnostics) : diagnostics(diagnostics) {}
+
+  /// The greatest size of a dim, and the most ranks of a mesh. [L2.2], [L3.1]
+  static constexpr int64_t maxDimSize = int64_t(1) << 40;
+  static constexpr int64_t maxRanks = int64_t(1) << 24;
+
+  /// Takes in a whole program; reports what is wrong and goes on.
+  void collect(const Program &program, const Overrides &overrides);
+
+  /// The layout's rules that apply, each dim and axis known; to be called when
+  /// the bodies have been read, as they may introduce dims. `tensors` are the
+  /// names that may be a rule's scope. Reports the rest. [L3.2]-[L3.6]
+  std::vector<const LayoutRule *>
+  checkLayout(const std::vector<std::string_view> &tensors);
+
+  /// The size of a dim, or null after an error with a hint.
+  const DimInfo *dim(const Name &name);
+  /// Introduces a dim by an operation, or compares its size with what is known
+  /// already; false after an error. `name` must outlive this. [L2.5]
+  bool introduceDim(const Name &name, int64_t size);
+  std::vector<std::string_view> dimNames() const;
+
+  std::optional<Constant> constant(const Name &name) override;
+  std::optional<Constant> dimSize(const Name &name) override;
+
+  std::map<std::string_view, DimInfo> dims;
+  std::map<std::string_view, ConstantInfo> constants;
+  std::vector<AxisInfo> axes;
+  std::map<std::string_view, const FunctionDeclaration *> functions;
+  const ModelDeclaration *model = nullptr;
+  const TrainDeclaration *train = nullptr;
+
+private:
+  void collectDims(const std::vector<Definition> &list);
+  void collectConstants(const std::vector<Definition> &list);
+  bool isNewName(const Name &name);
+  std::optional<Constant> valueOf(const Definition &definition);
+  void collectAxes(const std::vector<Definition> &list);
+  void collectFunction(const FunctionDeclaration &function);
+  void collectModel(const ModelDeclaration &declared);
+  void collectTrain(const TrainDeclaration &declared);
+  void checkValuesUsed();
+  bool checkRule(const LayoutRule &rule,
+                 const std::vector<std::string_view> &tensors);
+  bool checkScope(const LayoutRule &rule,
+                  const std::vector<std::string_view> &tensors);
+  bool checkAxes(const LayoutRule &rule);
+
+  Diagnostics &diagnostics;
+  std::map<std::string_view, const Definition *> values;
+  std::vector<const LayoutRule *> rules;
+  const Program *program = nullptr;
+};
+
+} // namespace meshc::syntax
+
+#endif // MESHC_FRONTEND_SYNTAX_DECLARATIONS_H

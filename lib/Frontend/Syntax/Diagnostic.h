@@ -1,0 +1,75 @@
+//===- Diagnostic.h - errors with places and notes ------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What the front end says of a text. Diagnostics are collected, not printed:
+/// lib/Frontend hands them to MLIR's engine, whose handler shows file, line,
+/// column, the source line and a caret. [L9.1]
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_SYNTAX_DIAGNOSTIC_H
+#define MESHC_FRONTEND_SYNTAX_DIAGNOSTIC_H
+
+#include "lib/Frontend/Syntax/Source.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace meshc::syntax {
+
+/// A further place that a diagnostic speaks of, or a hint.
+struct Note {
+  Span span;
+  std::string message;
+};
+
+enum class Severity { Error, Warning };
+
+/// One message: lower case, names in quotes, what was got, what was wanted.
+struct Diagnostic {
+  Severity severity = Severity::Error;
+  Span span;
+  std::string message;
+  std::vector<Note> notes;
+
+  Diagnostic &note(Span at, std::string text) {
+    notes.push_back({at, std::move(text)});
+    return *this;
+  }
+};
+
+/// Collects the diagnostics of one run. After `maxErrors` errors it takes no
+/// more and says so once, so that rubbish yields a bounded answer. [L9.2]
+class Diagnostics {
+public:
+  static constexpr unsigned maxErrors = 40;
+
+  /// Adds an error. A second error at the same place is dropped: it would be
+  /// a consequence of the first. The reference is valid until the next call.
+  Diagnostic &error(Span at, std::string message);
+  Diagnostic &warning(Span at, std::string message);
+
+  bool hasErrors() const { return errorCount != 0; }
+  /// True once no further error is taken; phases stop then.
+  bool isFull() const { return errorCount > maxErrors; }
+  const std::vector<Diagnostic> &all() const { return diagnostics; }
+
+private:
+  std::vector<Diagnostic> diagnostics;
+  std::set<std::pair<uint32_t, uint32_t>> errorPlaces;
+  Diagnostic dropped;
+  unsigned errorCount = 0;
+};
+
+/// `text` in single quotes, bytes that are not printable ASCII as \xNN, cut
+/// after 60 bytes.
+std::string quote(std::string_view text);
+
+} // namespace meshc::syntax
+
+#endif // MESHC_FRONTEND_SYNTAX_DIAGNOSTIC_H

@@ -1,0 +1,104 @@
+//===- Layout.cpp - the checks of a layout's rules ------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Syntax/Declarations.h"
+#include "lib/Frontend/Syntax/Spelling.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace meshc::syntax;
+
+/// The classes of tensors that a rule's scope may name. [L3.3]
+static constexpr std::string_view classScopes[] = {"parameter", "gradient",
+                                                   "optimizer", "activation"};
+
+std::vector<const LayoutRule *>
+Declarations::checkLayout(const std::vector<std::string_view> &tensors) {
+  std::vector<const LayoutRule *> applying;
+  std::map<std::pair<std::string_view, std::string_view>, Span> seen;
+  for (const LayoutRule *rule : rules) {
+    if (!checkRule(*rule, tensors))
+      continue;
+    std::string_view scope = rule->scope ? rule->scope->text : "";
+    auto [entry, isNew] = seen.insert({{scope, rule->dim.text}, rule->span});
+    if (isNew) {
+      applying.push_back(rule);
+      continue;
+    }
+    // [L3.6]
+    diagnostics
+        .error(rule->span, "dim " + quote(rule->dim.text) +
+                               " has a second rule" +
+                               (rule->scope ? " in scope " + quote(scope) : ""))
+        .note(entry->second, "the first rule is here; list several axes in one "
+                             "rule, as in dim -> (axis, axis)");
+  }
+  return applying;
+}
+
+/// True where the rule applies; reports unless it is an optional one.
+bool Declarations::checkRule(const LayoutRule &rule,
+                             const std::vector<std::string_view> &tensors) {
+  // [L3.4]
+  bool hasDim = dims.count(rule.dim.text) != 0;
+  if (!hasDim && !rule.isOptional)
+    diagnostics.error(rule.dim.span,
+                      "layout names dim " + quote(rule.dim.text) +
+                          ", which the program does not have" +
+                          didYouMean(rule.dim.text, dimNames()) +
+                          " (a rule that may not apply is written with ->?)");
+  bool hasScope = checkScope(rule, tensors);
+  return checkAxes(rule) && hasDim && hasScope;
+}
+
+/// [L3.3]
+bool Declarations::checkScope(const LayoutRule &rule,
+                              const std::vector<std::string_view> &tensors) {
+  if (!rule.scope)
+    return true;
+  std::string_view scope = rule.scope->text;
+  std::vector<std::string_view> known(std::begin(classScopes),
+                                      std::end(classScopes));
+  known.insert(known.end(), tensors.begin(), tensors.end());
+  if (std::find(known.begin(), known.end(), scope) != known.end())
+    return true;
+  if (!rule.isOptional)
+    diagnostics.error(rule.scope->span,
+                      "scope " + quote(scope) +
+                          " is neither a class of tensors (parameter, "
+                          "gradient, optimizer, activation) nor a tensor of "
+                          "the model" +
+                          didYouMean(scope, known));
+  return false;
+}
+
+/// [L3.4], [L3.5]
+bool Declarations::checkAxes(const LayoutRule &rule) {
+  std::vector<std::string_view> known;
+  for (const AxisInfo &axis : axes)
+    known.push_back(axis.name);
+  std::set<std::string_view> used;
+  bool ok = true;
+  for (const Name &axis : rule.axes) {
+    if (!used.insert(axis.text).second) {
+      diagnostics.error(axis.span, "mesh axis " + quote(axis.text) +
+                                       " stands twice in the rule of dim " +
+                                       quote(rule.dim.text));
+      ok = false;
+    }
+    if (std::find(known.begin(), known.end(), axis.text) != known.end())
+      continue;
+    ok = false;
+    if (!rule.isOptional)
+      diagnostics.error(axis.span,
+                        "layout names mesh axis " + quote(axis.text) +
+                            ", which the mesh does not have" +
+                            didYouMean(axis.text, known) +
+                            " (a rule that may not apply is written with ->?)");
+  }
+  return ok;
+}

@@ -1,0 +1,22 @@
+//===- Lexer.h - bytes to tokens ------------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_SYNTAX_LEXER_H
+#define MESHC_FRONTEND_SYNTAX_LEXER_H
+
+#include "lib/Frontend/Syntax/Diagnostic.h"
+#include "lib/Frontend/Syntax/Token.h"
+
+namespace meshc::syntax {
+
+/// The tokens of text number `source`, the last one being TokenKind::End
+/// [L1]. Any bytes are accepted: what is no token is reported and skipped.
+std::vector<Token> lex(const SourceSet &sources, uint32_t source,
+                       Diagnostics &diagnostics);
+
+} // namespace meshc::syntax
+
+#endif // MESHC_FRONTEND_SYNTAX_LEXER_H

@@ -1,0 +1,283 @@
+//===- ParseDeclaration.cpp - what stands at top level --------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Syntax/Parser.h"
+#include "lib/Frontend/Syntax/Spelling.h"
+
+using namespace meshc::syntax;
+
+Program Parser::parseProgram() {
+  Program program;
+  while (!at(TokenKind::End) && !diagnostics.isFull()) {
+    if (accept(TokenKind::Semicolon))
+      continue;
+    std::optional<Declaration> declaration = parseDeclaration();
+    if (declaration)
+      program.declarations.push_back(std::move(*declaration));
+    if (declaration && finishStatement("a declaration"))
+      continue;
+    skipTo(&Parser::atDeclaration);
+  }
+  return program;
+}
+
+std::optional<Declaration> Parser::parseDeclaration() {
+  Token word = peek();
+  if (atWord("fn") || atWord("model")) {
+    next();
+    return parseFunctionOrModel(textOf(word) == "model");
+  }
+  if (atWord("train"))
+    return parseTrain();
+  if (atWord("dim")) {
+    next();
+    DimDeclaration dims;
+    if (!parseDefinitions("a dim's name", dims.dims))
+      return std::nullopt;
+    return dims;
+  }
+  if (atWord("let") || atWord("const")) {
+    next();
+    ConstantDeclaration constants;
+    if (!parseDefinitions("a constant's name", constants.constants))
+      return std::nullopt;
+    return constants;
+  }
+  if (atWord("mesh")) {
+    next();
+    MeshDeclaration mesh{word.span, {}};
+    if (!parseDefinitions("a mesh axis' name", mesh.axes))
+      return std::nullopt;
+    return mesh;
+  }
+  if (atWord("layout")) {
+    next();
+    LayoutDeclaration layout{word.span, {}};
+    if (!parseLayoutRules(layout.rules, /*onCommandLine=*/false))
+      return std::nullopt;
+    return layout;
+  }
+  std::string hint;
+  if (word.kind == TokenKind::Name)
+    hint = didYouMean(textOf(word), {"dim", "let", "const", "mesh", "layout",
+                                     "fn", "model", "train"});
+  std::string got =
+      word.kind == TokenKind::End ? describe(word) : quote(textOf(word));
+  diagnostics.error(word.span, "expected a declaration (dim, let, mesh, "
+                               "layout, fn, model or train), got " +
+                                   got + hint);
+  // This token may itself look like a declaration's start to the recovery.
+  next();
+  return std::nullopt;
+}
+
+/// name = expression, …  [L2.1]
+bool Parser::parseDefinitions(std::string_view what,
+                              std::vector<Definition> &list) {
+  do {
+    std::optional<Name> name = expectName(what);
+    if (!name || !expect(TokenKind::Assign, "'=' after " + quote(name->text)))
+      return false;
+    ExprPtr value = parseExpression();
+    if (!value)
+      return false;
+    list.push_back({*name, std::move(value)});
+  } while (accept(TokenKind::Comma));
+  return true;
+}
+
+bool Parser::parseLayoutRules(std::vector<LayoutRule> &list,
+                              bool onCommandLine) {
+  do {
+    std::optional<LayoutRule> rule = parseLayoutRule(onCommandLine);
+    if (!rule)
+      return false;
+    list.push_back(std::move(*rule));
+  } while (accept(TokenKind::Comma));
+  return true;
+}
+
+/// [scope.]dim -> axis | (axis, axis), or with ->?  [L3.2]
+std::optional<LayoutRule> Parser::parseLayoutRule(bool onCommandLine) {
+  std::optional<Name> name = expectName("a dim's name or a scope");
+  if (!name)
+    return std::nullopt;
+  LayoutRule rule;
+  rule.dim = *name;
+  if (accept(TokenKind::Dot)) {
+    std::optional<Name> dim = expectName("a dim's name after the scope");
+    if (!dim)
+      return std::nullopt;
+    rule.scope = rule.dim;
+    rule.dim = *dim;
+  }
+  if (!parseRuleAxes(rule, onCommandLine))
+    return std::nullopt;
+  rule.span = Span::join(name->span, tokens[position - 1].span);
+  return rule;
+}
+
+bool Parser::parseRuleAxes(LayoutRule &rule, bool onCommandLine) {
+  if (accept(TokenKind::OptionalArrow)) {
+    rule.isOptional = true;
+  } else if (!(onCommandLine && accept(TokenKind::Colon)) &&
+             !accept(TokenKind::Arrow)) {
+    unexpected(onCommandLine
+                   ? "':' or '->' and a mesh axis after " + quote(rule.dim.text)
+                   : "'->' and a mesh axis after " + quote(rule.dim.text));
+    return false;
+  }
+  if (at(TokenKind::LeftParen))
+    return parseNames(TokenKind::LeftParen, TokenKind::RightParen, rule.axes);
+  do {
+    std::optional<Name> axis = expectName("a mesh axis");
+    if (!axis)
+      return false;
+    rule.axes.push_back(*axis);
+  } while (onCommandLine && accept(TokenKind::Plus));
+  return true;
+}
+
+/// After an error in a header: goes on behind the `{` of its body, so that
+/// the body's errors are found too; false where there is none.
+bool Parser::skipToBody() {
+  while (!at(TokenKind::End) && !at(TokenKind::LeftBrace) && !atDeclaration())
+    next();
+  return at(TokenKind::LeftBrace);
+}
+
+/// fn name(x, gain[model], dim d) { … }, model name(images[batch]: f32) { … }
+/// [L4.1], [L6.1]
+std::optional<Declaration> Parser::parseFunctionOrModel(bool isModel) {
+  std::string owner = isModel ? "the model" : "the function";
+  std::optional<Name> name = expectName(owner + "'s name");
+  std::vector<TensorDeclaration> list;
+  bool ok = name && parseTensorList(list);
+  if (ok && !at(TokenKind::LeftBrace)) {
+    unexpected("'{' to open the body of " + quote(name->text));
+    ok = false;
+  }
+  if (!ok && !skipToBody())
+    return std::nullopt;
+  Body body = parseBody(owner);
+  if (!ok)
+    return std::nullopt;
+  if (isModel)
+    return ModelDeclaration{*name, std::move(list), std::move(body)};
+  return FunctionDeclaration{*name, std::move(list), std::move(body)};
+}
+
+bool Parser::parseTensorList(std::vector<TensorDeclaration> &list) {
+  Span open = peek().span;
+  if (!expect(TokenKind::LeftParen, "'(' and a list of tensors"))
+    return false;
+  while (!at(TokenKind::RightParen)) {
+    std::optional<TensorDeclaration> tensor = parseTensor("a tensor's name");
+    if (!tensor)
+      return false;
+    list.push_back(std::move(*tensor));
+    if (!accept(TokenKind::Comma))
+      break;
+  }
+  return expectClose(TokenKind::RightParen, "',' or ')'", open);
+}
+
+/// x | gain[model] | labels[batch]: i32 | dim d
+std::optional<TensorDeclaration> Parser::parseTensor(std::string_view what) {
+  TensorDeclaration tensor;
+  if (atWord("dim") && peek(1).kind == TokenKind::Name) {
+    next();
+    tensor.isDim = true;
+    tensor.name = *expectName("a dim's name");
+    return tensor;
+  }
+  std::optional<Name> name = expectName(what);
+  if (!name)
+    return std::nullopt;
+  tensor.name = *name;
+  if (at(TokenKind::LeftBracket)) {
+    tensor.dims.emplace();
+    if (!parseNames(TokenKind::LeftBracket, TokenKind::RightBracket,
+                    *tensor.dims))
+      return std::nullopt;
+  }
+  if (accept(TokenKind::Colon)) {
+    tensor.type = expectName("a type (f32, bf16, f16, i32 or i1)");
+    if (!tensor.type)
+      return std::nullopt;
+  }
+  return tensor;
+}
+
+/// [L7.1]
+std::optional<Declaration> Parser::parseTrain() {
+  TrainDeclaration train;
+  train.span = next().span;
+  std::optional<Name> model = expectName("the name of the model to train");
+  if (!model)
+    return std::nullopt;
+  train.model = *model;
+  if (!atWord("minimize")) {
+    unexpected("'minimize' and the name of the loss");
+    return std::nullopt;
+  }
+  next();
+  std::optional<Name> loss = expectName("the name of the loss");
+  if (!loss)
+    return std::nullopt;
+  train.loss = *loss;
+  if (!atWord("with")) {
+    unexpected("'with' and an optimizer, as in with adamw(lr = 3e-4)");
+    return std::nullopt;
+  }
+  next();
+  std::optional<Name> optimizer = expectName("an optimizer");
+  if (!optimizer)
+    return std::nullopt;
+  if (!at(TokenKind::LeftParen)) {
+    unexpected("'(' and the optimizer's settings");
+    return std::nullopt;
+  }
+  train.optimizer = parseCall(*optimizer);
+  if (!train.optimizer)
+    return std::nullopt;
+  return train;
+}
+
+std::vector<Definition> Parser::parseCommandLineDefinitions() {
+  std::vector<Definition> list;
+  if (at(TokenKind::End))
+    return list;
+  if (parseDefinitions("a name", list) && !at(TokenKind::End))
+    unexpected("',' or the end of the list");
+  return list;
+}
+
+std::vector<LayoutRule> Parser::parseCommandLineLayout() {
+  std::vector<LayoutRule> list;
+  if (at(TokenKind::End))
+    return list;
+  if (parseLayoutRules(list, /*onCommandLine=*/true) && !at(TokenKind::End))
+    unexpected("',' or the end of the layout");
+  return list;
+}
+
+Program meshc::syntax::parseProgram(const SourceSet &sources, uint32_t source,
+                                    Diagnostics &diagnostics) {
+  return Parser(sources, source, diagnostics).parseProgram();
+}
+
+std::vector<Definition>
+meshc::syntax::parseDefinitionList(const SourceSet &sources, uint32_t source,
+                                   Diagnostics &diagnostics) {
+  return Parser(sources, source, diagnostics).parseCommandLineDefinitions();
+}
+
+std::vector<LayoutRule>
+meshc::syntax::parseLayoutList(const SourceSet &sources, uint32_t source,
+                               Diagnostics &diagnostics) {
+  return Parser(sources, source, diagnostics).parseCommandLineLayout();
+}

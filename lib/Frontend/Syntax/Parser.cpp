@@ -1,0 +1,152 @@
+//===- Parser.cpp - tokens, messages and recovery -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Syntax/Parser.h"
+
+#include "lib/Frontend/Syntax/Lexer.h"
+
+#include <algorithm>
+
+using namespace meshc::syntax;
+
+Parser::Parser(const SourceSet &sources, uint32_t source,
+               Diagnostics &diagnostics)
+    : sources(sources), diagnostics(diagnostics),
+      tokens(lex(sources, source, diagnostics)) {}
+
+const Token &Parser::peek(size_t ahead) const {
+  return tokens[std::min(position + ahead, tokens.size() - 1)];
+}
+
+Token Parser::next() {
+  Token token = peek();
+  if (position + 1 < tokens.size())
+    ++position;
+  return token;
+}
+
+bool Parser::accept(TokenKind kind) {
+  if (!at(kind))
+    return false;
+  next();
+  return true;
+}
+
+/// True at a name that reads `word`.
+bool Parser::atWord(std::string_view word) const {
+  return at(TokenKind::Name) && textOf(peek()) == word;
+}
+
+std::string_view Parser::textOf(const Token &token) const {
+  return sources.text(token.span);
+}
+
+std::string Parser::describe(const Token &token) const {
+  if (token.kind == TokenKind::End)
+    return "the end of the text";
+  if (token.startsLine)
+    return "the end of the line";
+  return quote(textOf(token));
+}
+
+/// Where to complain of a token: what is missing at the end of a line is
+/// missing behind the last token, not before the next line's first one.
+Span Parser::placeOf(const Token &token) const {
+  bool missing = token.startsLine || token.kind == TokenKind::End;
+  if (!missing || position == 0)
+    return token.span;
+  Span last = tokens[position - 1].span;
+  return {last.source, last.end, last.end};
+}
+
+Diagnostic &Parser::unexpected(std::string wanted) {
+  return diagnostics.error(placeOf(peek()), "expected " + std::move(wanted) +
+                                                ", got " + describe(peek()));
+}
+
+bool Parser::expect(TokenKind kind, std::string_view what) {
+  if (accept(kind))
+    return true;
+  unexpected(std::string(what));
+  return false;
+}
+
+/// Expects what closes `open`, and points there otherwise.
+bool Parser::expectClose(TokenKind kind, std::string_view what, Span open) {
+  if (accept(kind))
+    return true;
+  unexpected(std::string(what)).note(open, "to close this one");
+  return false;
+}
+
+std::optional<Name> Parser::expectName(std::string_view what) {
+  if (at(TokenKind::Name)) {
+    Token token = next();
+    return Name{textOf(token), token.span};
+  }
+  switch (peek().kind) {
+  case TokenKind::And:
+  case TokenKind::Or:
+  case TokenKind::Not:
+  case TokenKind::Inf:
+  case TokenKind::For:
+  case TokenKind::Return:
+    diagnostics.error(peek().span, "expected " + std::string(what) + ", got " +
+                                       quote(textOf(peek())) +
+                                       ", which is a reserved word");
+    return std::nullopt;
+  default:
+    unexpected(std::string(what));
+    return std::nullopt;
+  }
+}
+
+/// True at the first word of a declaration: one of the words, at the start of
+/// a line, with a name behind it. [L1.6]
+bool Parser::atDeclaration() const {
+  static constexpr std::string_view words[] = {
+      "dim", "let", "const", "mesh", "layout", "fn", "model", "train"};
+  if (!at(TokenKind::Name) || !peek().startsLine ||
+      peek(1).kind != TokenKind::Name)
+    return false;
+  return std::find(std::begin(words), std::end(words), textOf(peek())) !=
+         std::end(words);
+}
+
+/// True where a statement begins, or the body ends: recovery stops here.
+bool Parser::atStatement() const {
+  if (at(TokenKind::RightBrace) || atDeclaration())
+    return true;
+  if (!peek().startsLine)
+    return false;
+  if (at(TokenKind::Return) || at(TokenKind::For))
+    return true;
+  return at(TokenKind::Name) &&
+         (peek(1).kind == TokenKind::Assign || peek(1).kind == TokenKind::Name);
+}
+
+/// Skips tokens up to a place that `isStart` knows; false at the end.
+bool Parser::skipTo(bool (Parser::*isStart)() const) {
+  while (!at(TokenKind::End) && !(this->*isStart)())
+    next();
+  return !at(TokenKind::End);
+}
+
+/// [L1.6] A statement ends at a line's end, `;`, `}` or the text's end.
+bool Parser::endsStatement() const {
+  return peek().startsLine || at(TokenKind::Semicolon) ||
+         at(TokenKind::RightBrace) || at(TokenKind::End);
+}
+
+bool Parser::finishStatement(std::string_view after) {
+  if (!endsStatement()) {
+    unexpected("a new line or ';' after " + std::string(after));
+    return false;
+  }
+  while (accept(TokenKind::Semicolon)) {
+  }
+  return true;
+}

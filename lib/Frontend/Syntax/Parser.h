@@ -1,0 +1,100 @@
+//===- Parser.h - the recursive-descent parser ----------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Private to this folder. Functions of the parser report what they find
+/// wrong themselves and return nothing (null, nullopt, false) then; the caller
+/// goes on at the next place that can begin something.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_SYNTAX_PARSER_H
+#define MESHC_FRONTEND_SYNTAX_PARSER_H
+
+#include "lib/Frontend/Syntax/Parse.h"
+#include "lib/Frontend/Syntax/Token.h"
+
+namespace meshc::syntax {
+
+class Parser {
+public:
+  /// The greatest height of an expression, and the greatest nesting of
+  /// parentheses and blocks. [L5.9]
+  static constexpr unsigned maxDepth = 256;
+
+  Parser(const SourceSet &sources, uint32_t source, Diagnostics &diagnostics);
+
+  // ParseDeclaration.cpp
+  Program parseProgram();
+  std::vector<Definition> parseCommandLineDefinitions();
+  std::vector<LayoutRule> parseCommandLineLayout();
+
+private:
+  // Parser.cpp: tokens, messages, recovery.
+  const Token &peek(size_t ahead = 0) const;
+  Token next();
+  bool at(TokenKind kind) const { return peek().kind == kind; }
+  bool accept(TokenKind kind);
+  bool atWord(std::string_view word) const;
+  std::string_view textOf(const Token &token) const;
+  std::string describe(const Token &token) const;
+  Span placeOf(const Token &token) const;
+  Diagnostic &unexpected(std::string wanted);
+  bool expect(TokenKind kind, std::string_view what);
+  bool expectClose(TokenKind kind, std::string_view what, Span open);
+  std::optional<Name> expectName(std::string_view what);
+  bool atDeclaration() const;
+  bool atStatement() const;
+  bool skipTo(bool (Parser::*isStart)() const);
+  bool endsStatement() const;
+  bool finishStatement(std::string_view after);
+
+  // ParseDeclaration.cpp
+  std::optional<Declaration> parseDeclaration();
+  bool parseDefinitions(std::string_view what, std::vector<Definition> &list);
+  std::optional<LayoutRule> parseLayoutRule(bool onCommandLine);
+  bool parseRuleAxes(LayoutRule &rule, bool onCommandLine);
+  bool parseLayoutRules(std::vector<LayoutRule> &list, bool onCommandLine);
+  std::optional<Declaration> parseFunctionOrModel(bool isModel);
+  std::optional<Declaration> parseTrain();
+  bool parseTensorList(std::vector<TensorDeclaration> &list);
+  std::optional<TensorDeclaration> parseTensor(std::string_view what);
+  bool skipToBody();
+
+  // ParseStatement.cpp
+  Body parseBody(std::string_view owner);
+  void parseStatements(std::vector<Statement> &list, Span open,
+                       std::string_view owner);
+  std::optional<Statement> parseStatement();
+  std::optional<Statement> parseParam();
+  std::optional<Statement> parseFor();
+
+  // ParseExpression.cpp
+  ExprPtr parseExpression();
+  ExprPtr parseBinary(unsigned minimum);
+  ExprPtr parsePrefix();
+  ExprPtr parsePrimary();
+  ExprPtr parseNumber();
+  ExprPtr parseParenthesized();
+  ExprPtr parseCall(Name callee);
+  bool parseArguments(CallExpr &call, Span open);
+  std::optional<Argument> parseArgument();
+  bool atRename() const;
+  bool parseRename(Argument &argument);
+  bool parseNames(TokenKind open, TokenKind close, std::vector<Name> &names);
+  ExprPtr makeExpr(Span span, decltype(Expr::node) node);
+  bool enter();
+
+  const SourceSet &sources;
+  Diagnostics &diagnostics;
+  std::vector<Token> tokens;
+  size_t position = 0;
+  unsigned nesting = 0;
+};
+
+} // namespace meshc::syntax
+
+#endif // MESHC_FRONTEND_SYNTAX_PARSER_H

@@ -1,0 +1,29 @@
+//===- Spelling.h - did you mean ------------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_SYNTAX_SPELLING_H
+#define MESHC_FRONTEND_SYNTAX_SPELLING_H
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace meshc::syntax {
+
+/// The candidate nearest to `name` by edit distance (insert, delete, replace,
+/// swap of neighbours), where the distance is at most a third of the longer
+/// name's length, rounded up; empty where there is none. Ties go to the
+/// first candidate.
+std::string_view nearestName(std::string_view name,
+                             const std::vector<std::string_view> &candidates);
+
+/// "; did you mean 'hidden'?", or empty where no candidate is near.
+std::string didYouMean(std::string_view name,
+                       const std::vector<std::string_view> &candidates);
+
+} // namespace meshc::syntax
+
+#endif // MESHC_FRONTEND_SYNTAX_SPELLING_H
