@@ -16,30 +16,32 @@ bool isLetter(char c) {
 }
 bool isNameByte(char c) { return isLetter(c) || isDigit(c); }
 
-/// Characters that people type or paste in the place of one of ours.
+/// Characters that people type or paste in the place of one of ours, and the
+/// token that is read in their place (End: none).
 struct Lookalike {
   std::string_view bytes;
   std::string_view hint;
+  TokenKind kind;
 };
 constexpr Lookalike lookalikes[] = {
-    {"\xe2\x86\x92", "->"},
-    {"\xe2\x88\x92", "-"},
-    {"\xe2\x80\x93", "-"},
-    {"\xc3\x97", "*"},
-    {"\xc2\xb7", "*"},
-    {"\xe2\x89\xa4", "<="},
-    {"\xe2\x89\xa5", ">="},
-    {"\xe2\x89\xa0", "!="},
-    {"\xe2\x88\x9e", "inf"},
-    {"\xc2\xa0", "a blank"},
-    {"&&", "and"},
-    {"||", "or"},
-    {"&", "and"},
-    {"|", "or"},
-    {"!", "not"},
-    {"^", "**"},
-    {"@", "dot(a, b, d)"},
-    {"#", "//"},
+    {"\xe2\x86\x92", "->", TokenKind::Arrow},
+    {"\xe2\x88\x92", "-", TokenKind::Minus},
+    {"\xe2\x80\x93", "-", TokenKind::Minus},
+    {"\xc3\x97", "*", TokenKind::Star},
+    {"\xc2\xb7", "*", TokenKind::Star},
+    {"\xe2\x89\xa4", "<=", TokenKind::LessEqual},
+    {"\xe2\x89\xa5", ">=", TokenKind::GreaterEqual},
+    {"\xe2\x89\xa0", "!=", TokenKind::NotEqual},
+    {"\xe2\x88\x9e", "inf", TokenKind::Inf},
+    {"\xc2\xa0", "a blank", TokenKind::End},
+    {"&&", "and", TokenKind::And},
+    {"||", "or", TokenKind::Or},
+    {"&", "and", TokenKind::And},
+    {"|", "or", TokenKind::Or},
+    {"!", "not", TokenKind::Not},
+    {"^", "**", TokenKind::Power},
+    {"@", "dot(a, b, d)", TokenKind::Star},
+    {"#", "//", TokenKind::End},
 };
 
 class Lexer {
@@ -208,12 +210,15 @@ bool Lexer::lexPunctuation() {
 void Lexer::rejectBytes() {
   for (const Lookalike &lookalike : lookalikes)
     if (text.substr(position, lookalike.bytes.size()) == lookalike.bytes) {
-      size_t end = position + lookalike.bytes.size();
-      diagnostics.error(span(position, end),
+      size_t length = lookalike.bytes.size();
+      diagnostics.error(span(position, position + length),
                         "unexpected character '" +
                             std::string(lookalike.bytes) + "'; write " +
                             quote(lookalike.hint) + " instead");
-      position = end;
+      if (lookalike.kind == TokenKind::End)
+        position += length;
+      else
+        push(lookalike.kind, length);
       return;
     }
   size_t end = position + 1;

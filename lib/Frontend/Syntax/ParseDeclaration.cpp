@@ -14,10 +14,11 @@ Program Parser::parseProgram() {
   while (!at(TokenKind::End) && !diagnostics.isFull()) {
     if (accept(TokenKind::Semicolon))
       continue;
+    isRecovered = false;
     std::optional<Declaration> declaration = parseDeclaration();
     if (declaration)
       program.declarations.push_back(std::move(*declaration));
-    if (declaration && finishStatement("a declaration"))
+    if ((declaration || isRecovered) && finishStatement("a declaration"))
       continue;
     skipTo(&Parser::atDeclaration);
   }
@@ -163,6 +164,7 @@ std::optional<Declaration> Parser::parseFunctionOrModel(bool isModel) {
   if (!ok && !skipToBody())
     return std::nullopt;
   Body body = parseBody(owner);
+  isRecovered = !ok;
   if (!ok)
     return std::nullopt;
   if (isModel)

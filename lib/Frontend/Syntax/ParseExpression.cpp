@@ -165,7 +165,9 @@ ExprPtr Parser::parsePrimary() {
   }
   if (at(TokenKind::LeftParen))
     return parseParenthesized();
-  if (!at(TokenKind::Name)) {
+  // A name at a line's start that begins a statement is no operand: the one
+  // before it is cut short.
+  if (!at(TokenKind::Name) || (peek().startsLine && atStatement())) {
     unexpected("an expression");
     return nullptr;
   }

@@ -93,6 +93,8 @@ private:
   std::vector<Token> tokens;
   size_t position = 0;
   unsigned nesting = 0;
+  /// True where a declaration was wrong, but read to its end.
+  bool isRecovered = false;
 };
 
 } // namespace meshc::syntax
