@@ -1,0 +1,26 @@
+//===- ReverseMode.h - gradients of one value - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_AUTODIFF_REVERSEMODE_H
+#define MESHC_LIB_AUTODIFF_REVERSEMODE_H
+
+#include "mlir/IR/Builders.h"
+
+namespace meshc::autodiff {
+
+/// Builds, at the builder's place (after all ops of the block), the gradients
+/// of scalar `loss` in `variables`, which live in the same block. One entry per
+/// variable; null where the loss does not depend on it. Reverse mode: every op
+/// between a variable and the loss is visited once, last first, through
+/// NamedOpInterface::buildGradient. Fails with an error on an op that cannot be
+/// differentiated.
+llvm::FailureOr<llvm::SmallVector<mlir::Value>>
+buildGradients(mlir::OpBuilder &builder, mlir::Value loss,
+               mlir::ValueRange variables);
+
+} // namespace meshc::autodiff
+
+#endif // MESHC_LIB_AUTODIFF_REVERSEMODE_H
