@@ -77,6 +77,23 @@ def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
   ];
 }
 
+def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    Adds the elements of `updates` into its only result, zero elsewhere, each at
+    the entry of the scattered dim (a global index, less the rank's offset) that
+    the indices have for it; at the same place along all dims that updates and
+    result share. Entries out of the rank's block add nothing.
+  }];
+  let methods = [
+    InterfaceMethod<"What is added.", "::mlir::Value", "getUpdates", (ins)>,
+    InterfaceMethod<"Where, i32: dims are a subset of the updates'.", "::mlir::Value",
+      "getIndices", (ins)>,
+    InterfaceMethod<"The result's dim that the indices index.", "::mlir::StringAttr",
+      "getDimAttr", (ins)>,
+  ];
+}
+
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{

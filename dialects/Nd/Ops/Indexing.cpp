@@ -1,9 +1,309 @@
+//===- Indexing.cpp - elements at computed places -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
 #include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/DimNames.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
 #define GET_OP_CLASSES
 #include "dialects/Nd/Ops/Indexing.cpp.inc"
-void meshc::nd::NdDialect::registerIndexing() {
+
+namespace meshc::nd {
+
+void NdDialect::registerIndexing() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Nd/Ops/Indexing.cpp.inc"
       >();
 }
+
+/// Fails unless the indices are i32 and do not have `dim`.
+static LogicalResult verifyIndices(std::optional<Location> location,
+                                   StringRef op, TensorType indices,
+                                   StringAttr dim) {
+  if (!indices.getElementType().isSignlessInteger(32))
+    return emitOptionalError(location, op, ": indices must be i32, got ",
+                             indices.getElementType());
+  if (indices.hasDim(dim.getValue()))
+    return emitOptionalError(location, op, ": the indices have dim '",
+                             dim.getValue(),
+                             "', along which they index; rename it");
+  return success();
+}
+
+/// Adds the dims of `added` that `dims` lacks; fails where sizes differ.
+static LogicalResult uniteDims(std::optional<Location> location, StringRef op,
+                               SmallVector<DimAttr> &dims, TensorType added) {
+  for (DimAttr dim : added.getDims()) {
+    auto *found = llvm::find_if(
+        dims, [&](DimAttr other) { return other.getName() == dim.getName(); });
+    if (found == dims.end())
+      dims.push_back(dim);
+    else if (found->getSize() != dim.getSize())
+      return emitOptionalError(
+          location, op, ": dim '", dim.getName().getValue(), "' has sizes ",
+          found->getSize(), " and ", dim.getSize(), "; rename one of them");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GatherOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult GatherOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> location, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  auto table = cast<TensorType>(adaptor.getTable().getType());
+  auto indices = cast<TensorType>(adaptor.getIndices().getType());
+  StringAttr dim = adaptor.getDimAttr();
+  if (!table.hasDim(dim.getValue()))
+    return reportMissingDim(location, "gather", dim, table);
+  SmallVector<DimAttr> dims(table.withoutDims(dim).getDims());
+  if (failed(verifyIndices(location, "gather", indices, dim)) ||
+      failed(uniteDims(location, "gather", dims, indices)))
+    return failure();
+  return appendTensorType(location, table.getElementType(), dims, types);
+}
+
+SmallVector<HostTensor>
+GatherOp::evaluate(ArrayRef<const HostTensor *> operands,
+                   const EvaluationContext &context) {
+  const HostTensor &table = *operands[0], &indices = *operands[1];
+  HostTensor result = context.makeTensor(getType());
+  SmallVector<SmallVector<int64_t>> strides = {
+      result.getStrides(), table.getStridesAlong(getType()),
+      indices.getStridesAlong(getType())};
+  int64_t stride = table.getStrideOf(getDim());
+  int64_t size = table.sizes[table.type.getDimIndex(getDim())];
+  int64_t offset = context.getOffset(table.type, getDim());
+  forEachIndex(result.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
+    int64_t local = static_cast<int64_t>(indices.data[offsets[2]]) - offset;
+    if (local >= 0 && local < size)
+      result.data[offsets[0]] = table.data[offsets[1] + local * stride];
+  });
+  return {std::move(result)};
+}
+
+LogicalResult GatherOp::buildGradient(OpBuilder &builder,
+                                      ArrayRef<Value> resultGrads,
+                                      SmallVectorImpl<Value> &operandGrads) {
+  if (resultGrads[0] && getType().isFloat())
+    operandGrads[0] =
+        ScatterAddOp::create(builder, getLoc(), getTable().getType(),
+                             resultGrads[0], getIndices(), getDimAttr());
+  return success();
+}
+
+PartitionRule GatherOp::getPartitionRule() {
+  // A rank that has not got the entry contributes 0.
+  PartitionRule rule = getRuleByNames(*this);
+  rule.linearOperands.push_back(0);
+  return rule;
+}
+
+OpCost GatherOp::getCost() {
+  OpCost cost;
+  MeshAttr mesh = MeshAttr::of(*this);
+  cost.bytes = 2.0 * getType().getLocalBytes(mesh) +
+               getIndices().getType().getLocalBytes(mesh);
+  return cost;
+}
+
+Value GatherOp::emitElement(ElementEmitter &emitter,
+                            const ElementIndex &index) {
+  OpBuilder &builder = emitter.builder;
+  Location loc = emitter.loc;
+  TensorType table = getTable().getType();
+  Value number = emitter.getElement(getIndices(), index);
+  if (!number || isa<VectorType>(number.getType()))
+    return {};
+  int64_t size =
+      table.getLocalSize(table.getDimIndex(getDim()), emitter.getMesh());
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value last = arith::ConstantIndexOp::create(builder, loc, size - 1);
+  Value global =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
+  Value local = arith::SubIOp::create(builder, loc, global,
+                                      emitter.getGlobalOffset(table, getDim()));
+  // Unsigned, so that what is negative is out of range too.
+  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule,
+                                        local, last);
+  ElementIndex place = index;
+  place.dims[getDim().str()] = {
+      arith::SelectOp::create(builder, loc, inRange, local, zero), false};
+  Value element = emitter.getElement(getTable(), place);
+  if (!element)
+    return {};
+  Value none = emitter.constant(table.getElementType(), 0.0, element);
+  return arith::SelectOp::create(builder, loc, inRange, element, none);
+}
+
+bool GatherOp::supportsLanes(StringRef dim, int64_t, MeshAttr) {
+  return !getIndices().getType().hasDim(dim);
+}
+
+StringAttr GatherOp::getOperandDim(unsigned operand, StringRef dim) {
+  DimAttr found = getTensorType(getOperand(operand)).getDim(dim);
+  return found ? found.getName() : StringAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// ScatterAddOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScatterAddOp::verify() {
+  TensorType updates = getUpdates().getType(), result = getType();
+  TensorType indices = getIndices().getType();
+  if (updates.getElementType() != result.getElementType())
+    return emitOpError("element types differ: updates have ")
+           << updates.getElementType() << ", the result has "
+           << result.getElementType();
+  if (failed(verifyIndices(getLoc(), "scatter_add", indices, getDimAttr())))
+    return failure();
+  if (!result.hasDim(getDim()))
+    return emitOpError("the result has no dim ")
+           << getDimAttr() << "; its dims are " << listDims(result);
+  if (updates.hasDim(getDim()))
+    return emitOpError("the updates have dim ")
+           << getDimAttr() << ", along which they are scattered; rename it";
+  // Every dim of the result but `dim` is one of the updates', every dim of the
+  // indices is too, and what else the updates have, the indices have.
+  auto verifyIn = [&](TensorType of, StringRef what) -> LogicalResult {
+    for (DimAttr dim : of.getDims()) {
+      if (dim.getName() == getDimAttr())
+        continue;
+      DimAttr found = updates.getDim(dim.getName().getValue());
+      if (!found || found.getSize() != dim.getSize())
+        return emitOpError("dim ")
+               << dim.getName() << " of size " << dim.getSize() << " of the "
+               << what << " is not a dim of the updates " << updates;
+    }
+    return success();
+  };
+  if (failed(verifyIn(result, "result")) ||
+      failed(verifyIn(indices, "indices")))
+    return failure();
+  for (DimAttr dim : updates.getDims()) {
+    StringRef name = dim.getName().getValue();
+    if (!result.hasDim(name) && !indices.hasDim(name))
+      return emitOpError("dim ")
+             << dim.getName()
+             << " of the updates is neither the result's nor the indices'";
+  }
+  return success();
+}
+
+SmallVector<HostTensor>
+ScatterAddOp::evaluate(ArrayRef<const HostTensor *> operands,
+                       const EvaluationContext &context) {
+  const HostTensor &updates = *operands[0], &indices = *operands[1];
+  HostTensor result = context.makeTensor(getType());
+  SmallVector<SmallVector<int64_t>> strides = {
+      updates.getStrides(), indices.getStridesAlong(updates.type),
+      result.getStridesAlong(updates.type)};
+  int64_t stride = result.getStrideOf(getDim());
+  int64_t size = result.sizes[result.type.getDimIndex(getDim())];
+  int64_t offset = context.getOffset(getType(), getDim());
+  forEachIndex(updates.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
+    int64_t local = static_cast<int64_t>(indices.data[offsets[1]]) - offset;
+    if (local >= 0 && local < size)
+      result.data[offsets[2] + local * stride] += updates.data[offsets[0]];
+  });
+  for (double &value : result.data)
+    value = context.round(value, getType().getElementType());
+  return {std::move(result)};
+}
+
+LogicalResult
+ScatterAddOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGrads,
+                            SmallVectorImpl<Value> &operandGrads) {
+  if (resultGrads[0] && getType().isFloat())
+    operandGrads[0] = GatherOp::create(builder, getLoc(), resultGrads[0],
+                                       getIndices(), getDimAttr());
+  return success();
+}
+
+PartitionRule ScatterAddOp::getPartitionRule() {
+  // A rank takes the updates that fall into its block of `dim`.
+  PartitionRule rule = getRuleByNames(*this);
+  rule.linearOperands.push_back(0);
+  return rule;
+}
+
+OpCost ScatterAddOp::getCost() {
+  OpCost cost;
+  MeshAttr mesh = MeshAttr::of(*this);
+  cost.flops = getUpdates().getType().getLocalElementCount(mesh);
+  cost.bytes =
+      getTrafficBytes(*this) + 2.0 * getUpdates().getType().getLocalBytes(mesh);
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// OneHotOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult OneHotOp::verify() {
+  TensorType indices = getIndices().getType(), result = getType();
+  if (failed(verifyIndices(getLoc(), "one_hot", indices, getDimAttr())))
+    return failure();
+  if (!result.hasDim(getDim()))
+    return emitOpError("the result has no dim ")
+           << getDimAttr() << "; its dims are " << listDims(result);
+  TensorType rest = result.withoutDims(getDimAttr()).getGlobal();
+  TensorType wanted =
+      indices.getGlobal().withElementType(result.getElementType());
+  if (rest != wanted)
+    return emitOpError("the result without dim ")
+           << getDimAttr() << " must be " << wanted << " as the indices, got "
+           << rest;
+  return success();
+}
+
+SmallVector<HostTensor>
+OneHotOp::evaluate(ArrayRef<const HostTensor *> operands,
+                   const EvaluationContext &context) {
+  HostTensor result = context.makeTensor(getType());
+  SmallVector<SmallVector<int64_t>> strides = {
+      result.getStrides(), operands[0]->getStridesAlong(getType())};
+  int64_t along = getType().getDimIndex(getDim());
+  int64_t offset = context.getOffset(getType(), getDim());
+  forEachIndex(result.sizes, strides,
+               [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
+                 result.data[offsets[0]] =
+                     operands[0]->data[offsets[1]] == offset + index[along];
+               });
+  return {std::move(result)};
+}
+
+LogicalResult OneHotOp::buildGradient(OpBuilder &, ArrayRef<Value>,
+                                      SmallVectorImpl<Value> &) {
+  return success();
+}
+
+PartitionRule OneHotOp::getPartitionRule() { return getRuleByNames(*this); }
+
+OpCost OneHotOp::getCost() { return getElementwiseCost(*this, 1); }
+
+SmallVector<Value> OneHotOp::decompose(OpBuilder &builder) {
+  Location loc = getLoc();
+  TensorType place = TensorType::get(builder.getI32Type(),
+                                     getType().getGlobal().getDim(getDim()));
+  Value places = IotaOp::create(builder, loc, place);
+  Value equal =
+      CompareOp::create(builder, loc, getIndices(), places, Predicate::Eq);
+  if (equal.getType() == getType())
+    return {equal};
+  return {CastOp::create(builder, loc, getType(), equal)};
+}
+
+} // namespace meshc::nd

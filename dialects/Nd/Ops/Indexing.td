@@ -18,7 +18,7 @@ def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp]> {
   let arguments = (ins Nd_TensorType:$table, Nd_TensorType:$indices, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
 }
-def Nd_ScatterAddOp : Nd_Op<"scatter_add"> {
+def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface]> {
   let summary = "the transpose of gather: result[dim = indices] += updates, from zero";
   let description = [{
     Updates have all dims of the indices (i32). Result: `dim`, and the updates'

@@ -1,9 +1,47 @@
+//===- Model.cpp - parameters, layout rules, training ---------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
 #include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/DimNames.h"
+
+using namespace mlir;
+
 #define GET_OP_CLASSES
 #include "dialects/Nd/Ops/Model.cpp.inc"
-void meshc::nd::NdDialect::registerModel() {
+
+namespace meshc::nd {
+
+void NdDialect::registerModel() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Nd/Ops/Model.cpp.inc"
       >();
 }
+
+LogicalResult ParameterOp::verify() {
+  SmallVector<StringAttr> order = getNames(getOrder());
+  if (failed(verifyDistinct(getLoc(), "parameter", order)))
+    return failure();
+  TensorType type = getType();
+  for (StringAttr name : order)
+    if (!type.hasDim(name.getValue()))
+      return emitOpError("order names dim ")
+             << name << ", which the parameter has not; its dims are "
+             << listDims(type);
+  if (static_cast<int64_t>(order.size()) != type.getRank())
+    return emitOpError("order names ")
+           << order.size() << " of the parameter's " << type.getRank()
+           << " dims; name all of them";
+  auto yield = cast<YieldOp>(getInitializer().front().getTerminator());
+  if (yield.getValues().size() != 1 ||
+      !haveSameGlobalType(yield.getValues().front().getType(), type))
+    return emitOpError("the initializer must yield one ")
+           << type << ", got " << yield.getValues().getTypes();
+  return success();
+}
+
+} // namespace meshc::nd

@@ -1,0 +1,36 @@
+//===- DimNames.h - lists of dim names, and what is wrong with them -------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_DIMNAMES_H
+#define MESHC_DIALECTS_ND_OPS_DIMNAMES_H
+
+#include "dialects/Nd/NdTypes.h"
+
+namespace meshc::nd {
+
+/// The names in an array of string attributes.
+llvm::SmallVector<mlir::StringAttr> getNames(mlir::ArrayAttr names);
+
+/// "'a', 'b'": the dims of the type; "none" of a scalar.
+std::string listDims(TensorType type);
+
+/// Reports that the operand of `op` has no dim `dim`; fails always.
+mlir::LogicalResult reportMissingDim(std::optional<mlir::Location> location,
+                                     llvm::StringRef op, mlir::StringAttr dim,
+                                     TensorType type);
+
+/// Fails, with an error, where `names` has a name twice.
+mlir::LogicalResult verifyDistinct(std::optional<mlir::Location> location,
+                                   llvm::StringRef op,
+                                   llvm::ArrayRef<mlir::StringAttr> names);
+
+/// Reports that two dims of the result would be called `name`; fails always.
+mlir::LogicalResult reportTakenDim(std::optional<mlir::Location> location,
+                                   llvm::StringRef op, mlir::StringAttr name);
+
+} // namespace meshc::nd
+
+#endif // MESHC_DIALECTS_ND_OPS_DIMNAMES_H
