@@ -36,8 +36,6 @@ public:
   const uint8_t *data() const { return begin; }
   size_t size() const { return length; }
   const std::string &path() const { return name; }
-  /// Bytes of memory that this holds beside the page cache.
-  size_t heldBytes() const { return unpacked.capacity(); }
 
 private:
   explicit Bytes(std::string path) : name(std::move(path)) {}

@@ -214,11 +214,11 @@ void Dataset::bindCorpus(const std::vector<const MeshcTensor *> &inputs,
   }
 }
 
-int64_t Dataset::heldBytes() const {
+int64_t Dataset::totalBytes() const {
   std::set<const Bytes *> files;
-  int64_t held = 0;
+  int64_t total = 0;
   for (const Source &source : inputSources)
     if (files.insert(source.bytes.get()).second)
-      held += static_cast<int64_t>(source.bytes->heldBytes());
-  return held;
+      total += static_cast<int64_t>(source.bytes->size());
+  return total;
 }

@@ -57,8 +57,8 @@ public:
   /// Examples in a batch: the first dim of every input.
   int64_t batch() const { return batchSize; }
   const std::vector<Source> &sources() const { return inputSources; }
-  /// Bytes of memory held beside the page cache.
-  int64_t heldBytes() const;
+  /// Bytes of the files' contents, held or mapped.
+  int64_t totalBytes() const;
 
 private:
   void bindArray(const MeshcTensor &input, std::shared_ptr<const Bytes> bytes);

@@ -1,0 +1,47 @@
+//===- AtomicFile.h - files that appear whole or not at all ----*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A file written under a temporary name in the same folder and renamed when it
+/// is whole and on the disk, so that a crash, a full disk or a killed process
+/// leaves the file of before.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
+#define MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
+
+#include <cstddef>
+#include <string>
+
+namespace meshc::runtime {
+
+class AtomicFile {
+public:
+  /// Creates the temporary file. Throws Failure(Checkpoint).
+  explicit AtomicFile(const std::string &path);
+  /// Removes the temporary file where commit() did not rename it.
+  ~AtomicFile();
+  AtomicFile(const AtomicFile &) = delete;
+  AtomicFile &operator=(const AtomicFile &) = delete;
+
+  /// Appends. Throws Failure(Checkpoint), as on a full disk.
+  void write(const void *data, size_t bytes);
+
+  /// Brings the file to the disk, renames it, and brings the folder's entry to
+  /// the disk. Throws Failure(Checkpoint).
+  void commit();
+
+private:
+  [[noreturn]] void fail(const char *action, int error);
+
+  std::string path, temporary;
+  int descriptor = -1;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H

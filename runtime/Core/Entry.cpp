@@ -1,0 +1,261 @@
+//===- Entry.cpp - what main does -----------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Core/Entry.h"
+
+#include "runtime/Blas/Gemm.h"
+#include "runtime/Comm/World.h"
+#include "runtime/Core/Evaluate.h"
+#include "runtime/Core/Failure.h"
+#include "runtime/Core/Info.h"
+#include "runtime/Core/Options.h"
+#include "runtime/Core/Session.h"
+#include "runtime/Core/Stop.h"
+#include "runtime/Core/Train.h"
+#include "runtime/Data/Dataset.h"
+#include "runtime/Device/Arena.h"
+#include "runtime/Device/Parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <unistd.h>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// What mpirun tells the processes that it starts; all 0 without it.
+struct Launch {
+  int ranks = 0, localRanks = 0, rank = 0;
+  bool bound = false; ///< each process to cores of its own
+};
+
+/// The files of a run, shared by the ranks of this process.
+struct Files {
+  std::optional<Dataset> data, evalData;
+
+  int64_t totalBytes() const {
+    return (data ? data->totalBytes() : 0) +
+           (evalData ? evalData->totalBytes() : 0);
+  }
+};
+
+} // namespace
+
+static int readNumber(const char *variable) {
+  const char *text = std::getenv(variable);
+  return text ? std::atoi(text) : 0;
+}
+
+static Launch readLaunch() {
+  Launch launch;
+  launch.ranks = readNumber("OMPI_COMM_WORLD_SIZE");
+  launch.localRanks = readNumber("OMPI_COMM_WORLD_LOCAL_SIZE");
+  launch.rank = readNumber("OMPI_COMM_WORLD_RANK");
+  launch.bound = readNumber("OMPI_MCA_orte_bound_at_launch") != 0;
+  return launch;
+}
+
+static int64_t meshSize(const MeshcProgram &program) {
+  int64_t size = 1;
+  for (uint32_t i = 0; i < program.axisCount; ++i)
+    size *= program.axes[i].size;
+  return size;
+}
+
+/// "data=2 x tensor=2"
+static std::string describeMesh(const MeshcProgram &program) {
+  std::string text;
+  for (uint32_t i = 0; i < program.axisCount; ++i)
+    text += std::string(i ? " x " : "") + program.axes[i].name + "=" +
+            std::to_string(program.axes[i].size);
+  return text.empty() ? "one rank" : text;
+}
+
+static void checkProgram(const MeshcProgram &program, const Options &options) {
+  if (program.abiVersion != MESHC_ABI_VERSION)
+    throw Failure(ExitCode::Internal,
+                  "the program was compiled for runtime ABI " +
+                      std::to_string(program.abiVersion) +
+                      " and linked with a runtime of ABI " +
+                      std::to_string(MESHC_ABI_VERSION) + "; compile it again");
+  if (options.command == Command::Train && !program.trainStep)
+    throw Failure(ExitCode::Usage, std::string("model '") + program.name +
+                                       "' has no 'train' statement");
+}
+
+static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
+  int64_t wanted = meshSize(program);
+  if (got == wanted)
+    return;
+  std::string number = std::to_string(wanted);
+  throw Failure(
+      ExitCode::Mesh,
+      "got " + std::to_string(got) + (got == 1 ? " rank" : " ranks") +
+          "; the mesh " + describeMesh(program) + " wants " + number + ": " +
+          (underMpi
+               ? "mpirun -n " + number + " " + program_invocation_name + " ..."
+               : std::string(program_invocation_name) + " ... --ranks " +
+                     number) +
+          ", or compile for another --mesh");
+}
+
+/// Threads of each rank where the command line does not say.
+static int defaultThreads(const Launch &launch, int ranksHere) {
+  int cores = availableCores();
+  if (!launch.ranks || !launch.bound)
+    return std::max(cores / std::max(ranksHere, 1), 1);
+  int online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  return std::max(1, std::min(cores, online / std::max(ranksHere, 1)));
+}
+
+static void printStart(const MeshcProgram &program, const Options &options,
+                       const World &world, const Files &files, int threads) {
+  std::cout << program.name << ": mesh " << describeMesh(program);
+  if (world.size() > 1)
+    std::cout << ", " << world.size() << " ranks ("
+              << (std::string(world.kind()) == "threads"
+                      ? "threads of this process"
+                      : world.kind())
+              << ")";
+  std::cout << ", " << threads << (threads == 1 ? " thread" : " threads")
+            << (world.size() > 1 ? " each" : "") << "; "
+            << files.data->examples() << " examples, batch "
+            << files.data->batch() << std::endl;
+}
+
+static void printMemory(const MeshcProgram &program, const Files &files,
+                        int ranksHere) {
+  int64_t peak = peakMemory(), data = files.totalBytes();
+  int64_t arenas = program.arenaBytes * ranksHere;
+  std::cout << "memory: peak " << peak << " bytes = arena " << arenas
+            << " + data " << data << " + fixed " << peak - arenas - data
+            << std::endl;
+}
+
+static ExitCode runRanks(const MeshcProgram &program, const Options &options,
+                         World &world, const Launch &launch, int threads) {
+  const bool speaks = launch.rank == 0;
+  Files files;
+  std::exception_ptr problem;
+  try {
+    forcedImplementation(); // refuses a wrong name now
+    files.data.emplace(program, options.data);
+    if (!options.evalData.empty())
+      files.evalData.emplace(program, options.evalData);
+    if (speaks && !options.quiet)
+      printStart(program, options, world, files, threads);
+  } catch (...) {
+    problem = std::current_exception(); // told once, by the first rank
+  }
+  std::atomic<int> code{0};
+  std::atomic<int> ranksHere{0};
+  world.run([&](Communicator &communicator) {
+    if (problem)
+      std::rethrow_exception(problem);
+    ++ranksHere;
+    Session session(program, communicator, threads);
+    ExitCode result = ExitCode::Success;
+    if (options.command == Command::Train)
+      result = train(session, options, *files.data,
+                     files.evalData ? &*files.evalData : nullptr);
+    else
+      evaluate(session, options, *files.data);
+    code = static_cast<int>(result);
+  });
+  if (speaks && options.memory)
+    printMemory(program, files, ranksHere);
+  return static_cast<ExitCode>(code.load());
+}
+
+/// Prints an error and returns its exit code.
+static int report(const MeshcProgram &program, std::exception_ptr error,
+                  const std::string &rank, bool speaks) {
+  int code = static_cast<int>(ExitCode::Internal);
+  std::string message = "unknown error";
+  try {
+    std::rethrow_exception(error);
+  } catch (const Failure &failure) {
+    code = static_cast<int>(failure.code());
+    message = failure.what();
+  } catch (const std::bad_alloc &) {
+    message = "out of memory";
+  } catch (const std::exception &other) {
+    message = other.what();
+  } catch (...) {
+  }
+  // A fault of the input is every rank's; others are of one.
+  bool ofOneRank = code == static_cast<int>(ExitCode::Internal) ||
+                   code == static_cast<int>(ExitCode::Communication);
+  if (speaks)
+    std::cerr << program.name << ": error: " << (ofOneRank ? rank : "")
+              << message << std::endl;
+  return code;
+}
+
+static int runWorld(const MeshcProgram &program, const Options &options,
+                    const Launch &launch) {
+  std::unique_ptr<World> world;
+  int code = 0;
+  bool orderly = true;
+  try {
+    WorldOptions wanted;
+    wanted.kind = parseCommunicatorKind(options.communicator);
+    wanted.ranks = options.ranks;
+    bool asThreads = !launch.ranks || wanted.kind == CommunicatorKind::Threads;
+    if (asThreads && options.ranks == 0)
+      wanted.ranks = static_cast<int>(meshSize(program));
+    int got = asThreads ? wanted.ranks : launch.ranks;
+    checkRanks(program, got, !asThreads);
+    int threads =
+        options.threads
+            ? options.threads
+            : defaultThreads(launch, asThreads ? got : launch.localRanks);
+    wanted.threadsPerRank = threads;
+    world = openWorld(withEnvironment(wanted));
+    code =
+        static_cast<int>(runRanks(program, options, *world, launch, threads));
+  } catch (const RankFailure &failure) {
+    orderly = false;
+    std::string rank = "rank " + std::to_string(failure.rank()) + " failed: ";
+    code = report(program,
+                  failure.cause() ? failure.cause() : std::current_exception(),
+                  meshSize(program) > 1 ? rank : "", !failure.isSecond());
+  } catch (...) {
+    orderly = false;
+    code = report(program, std::current_exception(), "", launch.rank == 0);
+  }
+  // A run that all ranks ended alike ends in order, whatever its code.
+  if (world)
+    world->finish(orderly ? 0 : code);
+  return code;
+}
+
+int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
+                               char **argv) {
+  Launch launch = readLaunch();
+  bool speaks = launch.rank == 0;
+  Options options;
+  if (std::optional<int> code =
+          parseOptions(program, argc, argv, speaks, options))
+    return *code;
+  try {
+    checkProgram(program, options);
+  } catch (...) {
+    return report(program, std::current_exception(), "", speaks);
+  }
+  if (options.command == Command::Info) {
+    if (speaks)
+      printInfo(program, options.json, std::cout);
+    return static_cast<int>(ExitCode::Success);
+  }
+  if (options.command == Command::Train)
+    catchSignals();
+  return runWorld(program, options, launch);
+}

@@ -1,0 +1,53 @@
+//===- Evaluate.h - metrics over all examples ------------------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The metrics of a model over all examples of a dataset.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_CORE_EVALUATE_H
+#define MESHC_RUNTIME_CORE_EVALUATE_H
+
+#include "runtime/Core/Options.h"
+#include "runtime/Core/Session.h"
+#include "runtime/Data/Dataset.h"
+#include "runtime/Data/Feeder.h"
+
+#include <vector>
+
+namespace meshc::runtime {
+
+/// Evaluates on one dataset as often as wanted. All ranks take part.
+class Evaluator {
+public:
+  /// `session` and `dataset` outlive the evaluator.
+  Evaluator(Session &session, const Dataset &dataset);
+
+  /// The mean of each metric over the N examples, in the order of
+  /// Session::metricNames. The program is compiled for batches of B, and its
+  /// metrics are means over a batch; of the r = N mod B examples that remain,
+  /// the mean is taken from two batches: with m_A of the r examples and B - r
+  /// copies of one of them, and m_E of B copies of it,
+  ///     m_r = (B·m_A - (B-r)·m_E) / r,
+  /// so that every example counts once, whatever the batch size.
+  std::vector<double> run();
+
+private:
+  const std::vector<float> &runBatch(const Selection &selection);
+
+  Session &session;
+  const Dataset &dataset;
+  Feeder feeder;
+  std::vector<float> values;
+};
+
+/// The command `eval`: loads the parameters and prints each metric.
+void evaluate(Session &session, const Options &options, const Dataset &dataset);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_CORE_EVALUATE_H

@@ -1,0 +1,62 @@
+//===- Options.h - the command line of a compiled program ------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The command line of a compiled program: `train`, `eval` and `info`.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_CORE_OPTIONS_H
+#define MESHC_RUNTIME_CORE_OPTIONS_H
+
+#include "meshc/RuntimeAbi.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace meshc::runtime {
+
+enum class Command { Train, Eval, Info };
+
+/// What was asked for. Zero or empty means not given unless said otherwise.
+struct Options {
+  Command command = Command::Info;
+
+  std::vector<std::string> data;     ///< "NAME=FILE" or "FILE"
+  std::vector<std::string> evalData; ///< the same, of `train --eval-data`
+  std::optional<int64_t> steps;      ///< in all, with those before a resume
+  double epochs = 0;
+  std::optional<uint64_t> seed;
+  int64_t evalEvery = 0; ///< steps; 0: at the end only
+
+  std::string checkpoint; ///< to write (train) or to read (eval)
+  int64_t saveEvery = 0;  ///< steps; 0: at the end only
+  bool resume = false;
+  std::string resumeFrom; ///< empty: `checkpoint`
+
+  int threads = 0; ///< per rank
+  int ranks = 0;
+  std::string communicator = "auto";
+
+  std::string log;
+  int64_t logEvery = 0; ///< steps; 0: each in the log, few on the screen
+  bool quiet = false;
+  bool memory = false;
+  bool json = false; ///< of `info`
+};
+
+/// Parses the command line. Returns the exit code where that is all there is to
+/// do (`--help`, `--version`, or an error, which is printed on stderr where
+/// `speaks`).
+std::optional<int> parseOptions(const MeshcProgram &program, int argc,
+                                const char *const *argv, bool speaks,
+                                Options &options);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_CORE_OPTIONS_H

@@ -1,0 +1,94 @@
+//===- Progress.cpp - how far a training run is ---------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Core/Progress.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <unistd.h>
+
+using namespace meshc::runtime;
+
+static double seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+/// "1:02:03", "2:03"
+static std::string formatTime(double time) {
+  auto whole = static_cast<long long>(std::min(time, 3.6e8) + 0.5);
+  char text[32];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof(text), "%lld:%02lld:%02lld", whole / 3600,
+                  whole / 60 % 60, whole % 60);
+  else
+    std::snprintf(text, sizeof(text), "%lld:%02lld", whole / 60, whole % 60);
+  return text;
+}
+
+Progress::Progress(int64_t first, int64_t total, int64_t batch,
+                   int64_t lineEvery, bool silent)
+    : first(first), total(total), batch(batch), lineEvery(lineEvery),
+      silent(silent), terminal(isatty(STDOUT_FILENO)), begin(Clock::now()),
+      shown(begin), shownSteps(first) {}
+
+double Progress::elapsed() const { return seconds(Clock::now() - begin); }
+
+bool Progress::isDue(int64_t done, Clock::time_point now) const {
+  if (done == total)
+    return true;
+  if (terminal)
+    return now - shown > std::chrono::milliseconds(100);
+  if (lineEvery)
+    return done % lineEvery == 0;
+  return done == first + 1 || now - shown > std::chrono::seconds(2);
+}
+
+std::string Progress::bar(int64_t done) const {
+  constexpr int64_t width = 24;
+  auto filled = static_cast<size_t>(width * done / std::max<int64_t>(total, 1));
+  return "[" + std::string(filled, '=') + std::string(width - filled, ' ') +
+         "] ";
+}
+
+void Progress::afterStep(int64_t done, const std::vector<std::string> &names,
+                         const std::vector<float> &values) {
+  if (silent)
+    return;
+  Clock::time_point now = Clock::now();
+  if (!isDue(done, now))
+    return;
+  std::string metrics;
+  char text[96];
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::snprintf(text, sizeof(text), "  %s %.4f", names[i].c_str(),
+                  static_cast<double>(values[i]));
+    metrics += text;
+  }
+  double rate = static_cast<double>((done - shownSteps) * batch) /
+                std::max(seconds(now - shown), 1e-9);
+  double left = seconds(now - begin) / static_cast<double>(done - first) *
+                static_cast<double>(total - done);
+  std::snprintf(
+      text, sizeof(text), "  %.0f examples/s  %s %s", rate,
+      done == total ? "took" : "ETA",
+      formatTime(done == total ? seconds(now - begin) : left).c_str());
+  std::printf("%s%sstep %lld/%lld%s%s%s", terminal ? "\r" : "",
+              terminal ? bar(done).c_str() : "", static_cast<long long>(done),
+              static_cast<long long>(total), metrics.c_str(), text,
+              terminal ? "\033[K" : "\n");
+  lineOpen = terminal;
+  if (done == total)
+    endLine();
+  std::fflush(stdout);
+  shown = now;
+  shownSteps = done;
+}
+
+void Progress::endLine() {
+  if (lineOpen)
+    std::printf("\n");
+  lineOpen = false;
+}

@@ -1,0 +1,219 @@
+//===- Train.cpp - the command train --------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Core/Train.h"
+
+#include "runtime/Checkpoint/Checkpoint.h"
+#include "runtime/Core/Evaluate.h"
+#include "runtime/Core/Log.h"
+#include "runtime/Core/Progress.h"
+#include "runtime/Core/Stop.h"
+#include "runtime/Data/Feeder.h"
+
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// A training run of one rank.
+class Run {
+public:
+  Run(Session &session, const Options &options, const Dataset &data,
+      const Dataset *evalData);
+
+  ExitCode run();
+
+private:
+  void start();
+  int64_t plannedSteps() const;
+  void step(const Shuffle &shuffle);
+  void checkLoss() const;
+  void logStep();
+  void save();
+  void evaluate();
+
+  Session &session;
+  const Options &options;
+  const Dataset &data;
+  Feeder feeder;
+  std::optional<Evaluator> evaluator;
+  RunState state;       ///< now
+  int64_t savedAt = -1; ///< the step that the checkpoint holds
+  std::vector<std::string> names;
+  std::vector<float> values;
+  std::optional<Log> log;
+  std::optional<Progress> progress;
+  int64_t loggedAt = 0;
+  double loggedTime = 0;
+};
+
+} // namespace
+
+Run::Run(Session &session, const Options &options, const Dataset &data,
+         const Dataset *evalData)
+    : session(session), options(options), data(data),
+      feeder(session.program(), data, session.coords()),
+      names(session.metricNames()) {
+  if (evalData)
+    evaluator.emplace(session, *evalData);
+}
+
+/// Sets the state before the first step: from the seed, or from a checkpoint.
+void Run::start() {
+  MeshcContext &context = session.context();
+  if (!options.resume) {
+    state.seed = context.seed = options.seed.value_or(0);
+    session.program().initialize(&context);
+    return;
+  }
+  const std::string &path =
+      options.resumeFrom.empty() ? options.checkpoint : options.resumeFrom;
+  SafetensorsFile file(path);
+  loadTensors(file, session.rank(), session.arena(), /*optimizer=*/true);
+  state = readRunState(file);
+  if (options.seed && *options.seed != state.seed)
+    throw Failure(ExitCode::Usage,
+                  "checkpoint '" + path + "' was begun with seed " +
+                      std::to_string(state.seed) + " and --seed is " +
+                      std::to_string(*options.seed) +
+                      "; leave --seed out to go on with it");
+  context.seed = state.seed;
+  if (path == options.checkpoint)
+    savedAt = state.step;
+}
+
+int64_t Run::plannedSteps() const {
+  if (options.steps)
+    return *options.steps;
+  double epochs = options.epochs > 0 ? options.epochs : 1;
+  double examples = epochs * static_cast<double>(data.examples());
+  auto left = std::ceil((examples - static_cast<double>(state.position)) /
+                        static_cast<double>(data.batch()));
+  return state.step + static_cast<int64_t>(std::max(left, 0.0));
+}
+
+void Run::step(const Shuffle &shuffle) {
+  feeder.fill(session.arena(), {&shuffle, state.position, data.batch(), 0});
+  session.context().step = state.step;
+  session.program().trainStep(&session.context());
+  session.readMetrics(values);
+  ++state.step;
+  state.position += data.batch();
+}
+
+void Run::checkLoss() const {
+  if (values.empty() || std::isfinite(values.front()))
+    return;
+  throw Failure(
+      ExitCode::Numeric,
+      "the " + names.front() + " of step " + std::to_string(state.step) +
+          " is " + (std::isnan(values.front()) ? "not a number" : "infinite") +
+          "; lower the learning rate" +
+          (savedAt >= 0 ? ", and go on from checkpoint '" + options.checkpoint +
+                              "' of step " + std::to_string(savedAt)
+                        : ""));
+}
+
+void Run::logStep() {
+  progress->afterStep(state.step, names, values);
+  if (!log->isOpen() ||
+      (options.logEvery && state.step % options.logEvery != 0))
+    return;
+  double time = progress->elapsed();
+  log->begin(state.step);
+  for (size_t i = 0; i < names.size(); ++i)
+    log->add(names[i], static_cast<double>(values[i]));
+  log->add("examples_per_second",
+           static_cast<double>((state.step - loggedAt) * data.batch()) /
+               std::max(time - loggedTime, 1e-9));
+  log->add("time", time);
+  log->end();
+  loggedAt = state.step;
+  loggedTime = time;
+}
+
+void Run::save() {
+  if (options.checkpoint.empty() || savedAt == state.step)
+    return;
+  if (const MeshcTensor *bad = findNotFinite(session.rank(), session.arena()))
+    throw Failure(ExitCode::Numeric,
+                  std::string("parameter '") + bad->name +
+                      "' is not finite after step " +
+                      std::to_string(state.step) +
+                      "; it is not saved; lower the learning rate");
+  saveCheckpoint(options.checkpoint, session.rank(), session.arena(), state);
+  savedAt = state.step;
+}
+
+void Run::evaluate() {
+  std::vector<double> means = evaluator->run();
+  if (!session.speaks())
+    return;
+  progress->endLine();
+  log->begin(state.step);
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::printf("eval %s %.4f after step %lld\n", names[i].c_str(), means[i],
+                static_cast<long long>(state.step));
+    log->add("eval_" + names[i], means[i]);
+  }
+  log->end();
+  std::fflush(stdout);
+}
+
+ExitCode Run::run() {
+  start();
+  const bool speaks = session.speaks();
+  const int64_t total = plannedSteps();
+  if (speaks && !options.checkpoint.empty())
+    checkWritable(options.checkpoint);
+  log.emplace(speaks ? options.log : "", /*append=*/options.resume);
+  if (speaks && state.step >= total)
+    std::printf("nothing to do: %lld steps are done and %lld were asked for\n",
+                static_cast<long long>(state.step),
+                static_cast<long long>(total));
+  StopAgreement stop(session.rank());
+  Shuffle shuffle(state.seed, data.examples());
+  loggedAt = state.step;
+  progress.emplace(state.step, total, data.batch(), options.logEvery,
+                   options.quiet || !speaks);
+  int signal = 0;
+  while (state.step < total && !signal) {
+    step(shuffle);
+    checkLoss();
+    logStep();
+    if (options.saveEvery && state.step % options.saveEvery == 0)
+      save();
+    if (evaluator && options.evalEvery && state.step < total &&
+        state.step % options.evalEvery == 0)
+      evaluate();
+    signal = stop.afterStep();
+  }
+  progress->endLine();
+  save();
+  if (!signal) {
+    if (evaluator)
+      evaluate();
+    return ExitCode::Success;
+  }
+  if (speaks)
+    std::fprintf(
+        stderr, "%s: stopped by %s after step %lld; %s%s%s\n",
+        session.program().name, signal == SIGINT ? "SIGINT" : "SIGTERM",
+        static_cast<long long>(state.step),
+        options.checkpoint.empty() ? "no --checkpoint was asked for"
+                                   : "go on with --resume '",
+        options.checkpoint.c_str(), options.checkpoint.empty() ? "" : "'");
+  return signal == SIGINT ? ExitCode::Interrupted : ExitCode::Terminated;
+}
+
+ExitCode meshc::runtime::train(Session &session, const Options &options,
+                               const Dataset &data, const Dataset *evalData) {
+  return Run(session, options, data, evalData).run();
+}
