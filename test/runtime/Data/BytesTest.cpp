@@ -1,0 +1,72 @@
+//===- BytesTest.cpp - tests of reading files -----------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Data/Bytes.h"
+
+#include "TestFiles.h"
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+static std::string contentOf(const std::string &path) {
+  auto bytes = Bytes::open(path);
+  return std::string(reinterpret_cast<const char *>(bytes->data()),
+                     bytes->size());
+}
+
+static std::string longText() {
+  std::string text;
+  for (int i = 0; i < 50000; ++i)
+    text += std::to_string(i * 7919 % 10007) + ",";
+  return text;
+}
+
+TEST(Bytes, readsPlainAndEmptyFiles) {
+  Folder folder;
+  EXPECT_EQ(contentOf(folder.write("a", "hello")), "hello");
+  EXPECT_EQ(contentOf(folder.write("b", "")), "");
+}
+
+TEST(Bytes, unpacksGzipOfOneAndManyMembers) {
+  Folder folder;
+  std::string text = longText();
+  EXPECT_EQ(contentOf(folder.write("one", gzip(text))), text);
+  EXPECT_EQ(contentOf(folder.write("two", gzip(text) + gzip("end"))),
+            text + "end");
+  EXPECT_EQ(contentOf(folder.write("padded", gzip(text) + std::string(64, 0))),
+            text);
+  EXPECT_EQ(contentOf(folder.write("empty", gzip(""))), "");
+}
+
+TEST(Bytes, refusesTruncatedGzipAtEveryLength) {
+  Folder folder;
+  std::string whole = gzip("some content that is long enough to be cut");
+  for (size_t length = 2; length < whole.size(); ++length) {
+    std::string path = folder.write("cut", whole.substr(0, length));
+    EXPECT_NE(failureOf(ExitCode::Data, [&] { Bytes::open(path); })
+                  .find("ends early"),
+              std::string::npos)
+        << length;
+  }
+}
+
+TEST(Bytes, refusesCorruptGzip) {
+  Folder folder;
+  std::string whole = gzip(longText());
+  whole[whole.size() / 2] ^= 0x55;
+  std::string path = folder.write("corrupt", whole);
+  std::string message = failureOf(ExitCode::Data, [&] { Bytes::open(path); });
+  EXPECT_NE(message.find("corrupt gzip stream"), std::string::npos) << message;
+  EXPECT_NE(message.find(path), std::string::npos);
+}
+
+TEST(Bytes, refusesMissingFilesAndFolders) {
+  Folder folder;
+  EXPECT_NE(failureOf(ExitCode::Data, [&] { Bytes::open(folder.file("no")); })
+                .find("No such file"),
+            std::string::npos);
+  failureOf(ExitCode::Data, [&] { Bytes::open(folder.file(".")); });
+}

@@ -1,0 +1,139 @@
+//===- DatasetTest.cpp - tests of which file feeds which input ------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Data/Dataset.h"
+
+#include "TestFiles.h"
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+namespace {
+
+/// A program of inputs on one rank.
+struct Inputs {
+  std::vector<std::vector<MeshcDim>> dims;
+  std::vector<MeshcTensor> tensors;
+  MeshcProgram program = {};
+
+  void add(const char *name, MeshcType type, std::vector<int64_t> sizes) {
+    dims.emplace_back();
+    int64_t stride = 1;
+    for (size_t i = sizes.size(); i-- > 0;) {
+      dims.back().insert(dims.back().begin(),
+                         {"d", sizes[i], sizes[i], stride, 0, nullptr});
+      stride *= sizes[i];
+    }
+    MeshcTensor tensor = {};
+    tensor.name = name;
+    tensor.role = MESHC_INPUT;
+    tensor.type = static_cast<uint8_t>(type);
+    tensor.rank = static_cast<uint32_t>(sizes.size());
+    tensors.push_back(tensor);
+  }
+  const MeshcProgram &make() {
+    for (size_t i = 0; i < tensors.size(); ++i)
+      tensors[i].dims = dims[i].data();
+    program.name = "model";
+    program.tensors = tensors.data();
+    program.tensorCount = static_cast<uint32_t>(tensors.size());
+    return program;
+  }
+};
+
+Inputs classifier() {
+  Inputs inputs;
+  inputs.add("images", MESHC_F32, {4, 6});
+  inputs.add("labels", MESHC_I32, {4});
+  return inputs;
+}
+
+void expectRefused(Inputs &inputs, ExitCode code,
+                   const std::vector<std::string> &specs,
+                   const std::string &why) {
+  std::string message = failureOf(code, [&] { Dataset(inputs.make(), specs); });
+  EXPECT_NE(message.find(why), std::string::npos) << message;
+}
+
+} // namespace
+
+TEST(Dataset, takesArraysByName) {
+  Folder folder;
+  Inputs inputs = classifier();
+  std::string images =
+      folder.write("i", gzip(idx(0x08, {5, 2, 3}, std::string(30, 'a'))));
+  std::string labels = folder.write("l", idx(0x08, {5}, "01234"));
+  Dataset dataset(inputs.make(), {"labels=" + labels, "images=" + images});
+  EXPECT_EQ(dataset.examples(), 5);
+  EXPECT_EQ(dataset.batch(), 4);
+}
+
+TEST(Dataset, refusesArraysThatDoNotFit) {
+  Folder folder;
+  Inputs inputs = classifier();
+  std::string images =
+      folder.write("i", idx(0x08, {5, 2, 3}, std::string(30, 'a')));
+  std::string labels = folder.write("l", idx(0x08, {5}, "01234"));
+  std::string four = folder.write("four", idx(0x08, {4}, "0123"));
+  std::string reals = folder.write("r", idx(0x0d, {5}, std::string(20, 'a')));
+  std::string none = folder.write("none", idx(0x08, {0}, ""));
+  expectRefused(inputs, ExitCode::Data,
+                {"images=" + labels, "labels=" + labels},
+                "5 u8, 1 elements per example; input 'images' [d = 4, d = 6] "
+                "wants 6");
+  expectRefused(inputs, ExitCode::Data, {"images=" + images, "labels=" + four},
+                "has 5 examples for 'images'");
+  expectRefused(inputs, ExitCode::Data, {"images=" + images, "labels=" + reals},
+                "holds f32; input 'labels' wants integers (i32)");
+  expectRefused(inputs, ExitCode::Usage, {"images=" + images},
+                "no data for input 'labels'; give --data labels=FILE");
+  expectRefused(inputs, ExitCode::Usage, {"imgs=" + images},
+                "no input is named 'imgs'; the inputs of 'model' are "
+                "'images', 'labels'");
+  expectRefused(inputs, ExitCode::Usage,
+                {"images=" + images, "images=" + images}, "two files");
+  expectRefused(inputs, ExitCode::Usage, {images}, "is an array file");
+  Inputs one;
+  one.add("labels", MESHC_I32, {4});
+  expectRefused(one, ExitCode::Data, {"labels=" + none}, "holds no examples");
+}
+
+TEST(Dataset, readsACorpusThroughWindows) {
+  Folder folder;
+  Inputs inputs;
+  inputs.add("tokens", MESHC_I32, {2, 3});
+  inputs.add("targets", MESHC_I32, {2, 3});
+  inputs.add("next", MESHC_I32, {2});
+  std::string corpus = folder.write("c", "abcdefgh");
+  Dataset dataset(inputs.make(), {corpus});
+  EXPECT_EQ(dataset.examples(), 5);
+  const std::vector<Source> &sources = dataset.sources();
+  ASSERT_EQ(sources.size(), 3u);
+  for (const Source &source : sources)
+    EXPECT_EQ(source.rowBytes, 1);
+  EXPECT_EQ(sources[0].base[0], 'a');
+  EXPECT_EQ(sources[1].base[0], 'b');
+  EXPECT_EQ(sources[2].base[0], 'd');
+  // The last example's last byte is the corpus's.
+  EXPECT_EQ(sources[1].base[4 + 2], 'h');
+  EXPECT_EQ(sources[2].base[4], 'h');
+}
+
+TEST(Dataset, refusesCorporaThatDoNotFit) {
+  Folder folder;
+  std::string corpus = folder.write("c", "abc");
+  Inputs inputs;
+  inputs.add("tokens", MESHC_I32, {2, 3});
+  expectRefused(inputs, ExitCode::Data, {corpus}, "has 3 bytes");
+  expectRefused(inputs, ExitCode::Usage, {corpus, corpus}, "both given");
+  Inputs wrong;
+  wrong.add("tokens", MESHC_I32, {2, 2});
+  wrong.add("targets", MESHC_I32, {2, 4});
+  expectRefused(wrong, ExitCode::Usage, {corpus}, "fits no window");
+  Inputs reals;
+  reals.add("x", MESHC_F32, {2, 2});
+  expectRefused(reals, ExitCode::Usage, {corpus}, "inputs hold no i32");
+}

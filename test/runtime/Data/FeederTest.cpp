@@ -1,0 +1,128 @@
+//===- FeederTest.cpp - tests of filling inputs ---------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Data/Feeder.h"
+
+#include "TestFiles.h"
+#include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/Parallel.h"
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+namespace {
+
+constexpr uint32_t dataAxis[] = {0}, tensorAxis[] = {1}, both[] = {1, 0};
+const MeshcAxis axes[] = {{"data", 2}, {"tensor", 3}};
+
+/// x[batch = 4, height = 3, width = 6] with given cuts, in a given memory
+/// order, filled from an array whose element is its own index.
+void checkFill(uint32_t batchAxes, const uint32_t *batchList,
+               uint32_t widthAxes, const uint32_t *widthList, bool transposed) {
+  Folder folder;
+  constexpr int64_t examples = 7, batch = 12, height = 3, width = 6;
+  std::vector<int32_t> values(examples * height * width);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<int32_t>(i);
+  std::string path = folder.write(
+      "x", npy("{'descr': '<i4', 'fortran_order': False, 'shape': (7, 18)}",
+               bytesOf(values)));
+
+  auto parts = [](uint32_t count, const uint32_t *list) {
+    int64_t product = 1;
+    for (uint32_t i = 0; i < count; ++i)
+      product *= axes[list[i]].size;
+    return product;
+  };
+  int64_t b = batch / parts(batchAxes, batchList);
+  int64_t w = width / parts(widthAxes, widthList);
+  MeshcDim dims[] = {
+      {"batch", batch, b, transposed ? 1 : height * w, batchAxes, batchList},
+      {"height", height, height, transposed ? b : w, 0, nullptr},
+      {"width", width, w, transposed ? b * height : 1, widthAxes, widthList}};
+  MeshcTensor tensor = {};
+  tensor.name = "x";
+  tensor.role = MESHC_INPUT;
+  tensor.type = MESHC_F32;
+  tensor.rank = 3;
+  tensor.dims = dims;
+  tensor.offsetBytes = 64;
+  MeshcProgram program = {};
+  program.axisCount = 2;
+  program.axes = axes;
+  program.name = "model";
+  program.tensors = &tensor;
+  program.tensorCount = 1;
+  Dataset dataset(program, {"x=" + path});
+
+  Shuffle shuffle(5, examples);
+  Selection selection{&shuffle, 3, 10, 2};
+  for (int64_t data = 0; data < 2; ++data)
+    for (int64_t rank = 0; rank < 3; ++rank) {
+      int64_t coords[] = {data, rank};
+      std::vector<float> arena(16 + static_cast<size_t>(b * height * w), -1.0f);
+      Feeder(program, dataset, coords)
+          .fill(reinterpret_cast<char *>(arena.data()), selection);
+      int64_t firstRow = blockIndex(program, dims[0], coords) * b;
+      int64_t firstColumn = blockIndex(program, dims[2], coords) * w;
+      for (int64_t i = 0; i < b; ++i)
+        for (int64_t j = 0; j < height; ++j)
+          for (int64_t k = 0; k < w; ++k) {
+            int64_t at = 16 + i * dims[0].localStride +
+                         j * dims[1].localStride + k * dims[2].localStride;
+            int64_t example = selection.example(firstRow + i);
+            ASSERT_EQ(arena[static_cast<size_t>(at)],
+                      (example * height + j) * width + firstColumn + k);
+          }
+    }
+}
+
+} // namespace
+
+TEST(Feeder, fillsEveryRanksBlockUnderAnyCut) {
+  for (bool transposed : {false, true}) {
+    checkFill(0, nullptr, 0, nullptr, transposed);
+    checkFill(1, dataAxis, 0, nullptr, transposed);
+    checkFill(1, tensorAxis, 1, dataAxis, transposed);
+    checkFill(1, dataAxis, 1, tensorAxis, transposed);
+    checkFill(0, nullptr, 2, both, transposed);
+    checkFill(2, both, 0, nullptr, transposed);
+  }
+}
+
+TEST(Feeder, isTheSameWithThreads) {
+  setThreads(3);
+  checkFill(1, dataAxis, 1, tensorAxis, false);
+  setThreads(1);
+}
+
+TEST(Feeder, refusesValuesThatDoNotFit) {
+  Folder folder;
+  std::string path = folder.write(
+      "x", npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,)}",
+               bytesOf<int64_t>({7, int64_t(1) << 40})));
+  MeshcDim dim = {"batch", 2, 2, 1, 0, nullptr};
+  MeshcTensor tensor = {};
+  tensor.name = "x";
+  tensor.role = MESHC_INPUT;
+  tensor.type = MESHC_I32;
+  tensor.rank = 1;
+  tensor.dims = &dim;
+  MeshcProgram program = {};
+  program.name = "model";
+  program.tensors = &tensor;
+  program.tensorCount = 1;
+  Dataset dataset(program, {"x=" + path});
+  int32_t arena[2] = {};
+  std::string message = failureOf(ExitCode::Data, [&] {
+    Feeder(program, dataset, nullptr)
+        .fill(reinterpret_cast<char *>(arena), {nullptr, 0, 2, 0});
+  });
+  EXPECT_NE(message.find("example 1 holds a value that does not fit input 'x' "
+                         "(i32)"),
+            std::string::npos)
+      << message;
+}
