@@ -46,15 +46,15 @@ class Nd_Binary<string mnemonic> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
   let results = (outs Nd_TensorType:$result);
 }
 // Floats and i32.
-def Nd_AddOp : Nd_Binary<"add">;
-def Nd_SubOp : Nd_Binary<"sub">;
-def Nd_MulOp : Nd_Binary<"mul">;
-def Nd_DivOp : Nd_Binary<"div"> { let summary = "integers: rounds toward minus infinity; x / 0 = 0"; }
+def Nd_AddOp : Nd_Binary<"add"> { let hasFolder = 1; }
+def Nd_SubOp : Nd_Binary<"sub"> { let hasFolder = 1; }
+def Nd_MulOp : Nd_Binary<"mul"> { let hasFolder = 1; }
+def Nd_DivOp : Nd_Binary<"div"> { let summary = "integers: rounds toward minus infinity; x / 0 = 0"; let hasFolder = 1; }
 def Nd_ModOp : Nd_Binary<"mod"> { let summary = "x - y * floor(x / y); sign of the divisor; integers: x mod 0 = 0"; }
 def Nd_MaximumOp : Nd_Binary<"maximum"> { let summary = "gradient to the first on ties; NaN if either is"; }
 def Nd_MinimumOp : Nd_Binary<"minimum"> { let summary = "gradient to the first on ties; NaN if either is"; }
 // Floats.
-def Nd_PowOp : Nd_Binary<"pow">;
+def Nd_PowOp : Nd_Binary<"pow"> { let hasCanonicalizer = 1; }
 // i1.
 def Nd_AndOp : Nd_Binary<"and">;
 def Nd_OrOp : Nd_Binary<"or">;
@@ -76,6 +76,8 @@ def Nd_CastOp : Nd_Op<"cast", [Nd_ElementOp]> {
   let summary = "another element type: floats round to nearest even; float to i32 truncates and saturates, NaN to 0; to i1: x != 0";
   let arguments = (ins Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 #endif // MESHC_DIALECTS_ND_OPS_POINTWISE_TD

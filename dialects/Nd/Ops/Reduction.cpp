@@ -1,9 +1,411 @@
-#include "dialects/Nd/NdOps.h"
+//===- Reduction.cpp - one value from all along named dims - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/Ops/Pointwise.h"
+#include "mlir/IR/PatternMatch.h"
+#include <cmath>
+#include <limits>
+
 #define GET_OP_CLASSES
 #include "dialects/Nd/Ops/Reduction.cpp.inc"
-void meshc::nd::NdDialect::registerReduction() {
+
+using namespace mlir;
+
+namespace meshc::nd {
+
+void NdDialect::registerReduction() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/Nd/Ops/Reduction.cpp.inc"
       >();
 }
+
+//===----------------------------------------------------------------------===//
+// Types and verifier
+//===----------------------------------------------------------------------===//
+
+/// The operand's dims less `names`, each of which it must have once.
+static FailureOr<SmallVector<DimAttr>>
+removeDims(std::optional<Location> location, StringRef op, Value input,
+           ArrayRef<Attribute> names) {
+  TensorType type = getTensorType(input);
+  if (!type)
+    return emitOptionalError(location, "operand of '", op,
+                             "' must be an nd tensor, got ", input.getType());
+  SmallVector<DimAttr> dims(type.getDims());
+  for (Attribute name : names) {
+    StringRef wanted = cast<StringAttr>(name).getValue();
+    if (!type.hasDim(wanted))
+      return emitOptionalError(location, "'", op, "' reduces over dim '",
+                               wanted, "', which its operand has not: ", type);
+    size_t before = dims.size();
+    llvm::erase_if(dims, [&](DimAttr dim) { return dim.getName() == name; });
+    if (dims.size() == before)
+      return emitOptionalError(location, "'", op, "' names dim '", wanted,
+                               "' twice");
+  }
+  return dims;
+}
+
+static LogicalResult inferReduction(std::optional<Location> location,
+                                    StringRef op, ValueRange operands,
+                                    ArrayAttr names, Domain domain,
+                                    SmallVectorImpl<Type> &types) {
+  if (!names || names.empty())
+    return emitOptionalError(
+        location, "'", op, "' wants one dim or more to reduce over, got none");
+  FailureOr<SmallVector<DimAttr>> dims =
+      removeDims(location, op, operands[0], names.getValue());
+  if (failed(dims))
+    return failure();
+  Type elementType = getTensorType(operands[0]).getElementType();
+  if (failed(checkDomain(location, op, elementType, domain)))
+    return failure();
+  return appendTensorType(location, elementType, *dims, types);
+}
+
+//===----------------------------------------------------------------------===//
+// Reference semantics
+//===----------------------------------------------------------------------===//
+
+/// Combines the elements of `input` into the elements of `result` at the same
+/// place along the dims that it has.
+static void accumulate(const HostTensor &input, HostTensor &result,
+                       function_ref<double(double, double)> combine) {
+  SmallVector<SmallVector<int64_t>> strides = {
+      result.getStridesAlong(input.type)};
+  int64_t position = 0;
+  forEachIndex(input.sizes, strides,
+               [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
+                 double &total = result.data[offsets[0]];
+                 total = combine(total, input.data[position++]);
+               });
+}
+
+namespace {
+/// What is particular to a reduction: its kind, the value that changes nothing,
+/// how two values become one (T: double or int64_t), and the gradient.
+template <typename Op> struct Reducer;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double leastI32 = std::numeric_limits<int32_t>::min();
+constexpr double largestI32 = std::numeric_limits<int32_t>::max();
+
+/// The gradient shared equally by all entries that equal the result.
+Value shareByTies(ValueBuilder &b, Value x, Value y, Value g) {
+  Value isTied = b.compare(Predicate::Eq, x, y);
+  Value one = b.scalar(g, 1.0), zero = b.scalar(g, 0.0);
+  Value ties = b.sumTo(b.make<SelectOp>(isTied, one, zero), y.getType());
+  return b.make<SelectOp>(isTied, b.make<DivOp>(g, ties), zero);
+}
+
+template <> struct Reducer<ReduceSumOp> {
+  static constexpr ReductionKind kind = ReductionKind::Sum;
+  static double getIdentity(bool isFloat) { return 0; }
+  template <typename T> static T combine(T a, T b) { return a + b; }
+  static Value differentiate(ValueBuilder &b, ReduceSumOp op, Value g) {
+    return b.broadcastTo(g, op.getInput().getType());
+  }
+};
+
+template <> struct Reducer<ReduceMaxOp> {
+  static constexpr ReductionKind kind = ReductionKind::Max;
+  static double getIdentity(bool isFloat) {
+    return isFloat ? -infinity : leastI32;
+  }
+  template <typename T> static T combine(T a, T b) {
+    return a != a || a >= b ? a : b;
+  }
+  static Value differentiate(ValueBuilder &b, ReduceMaxOp op, Value g) {
+    return shareByTies(b, op.getInput(), op.getResult(), g);
+  }
+};
+
+template <> struct Reducer<ReduceMinOp> {
+  static constexpr ReductionKind kind = ReductionKind::Min;
+  static double getIdentity(bool isFloat) {
+    return isFloat ? infinity : largestI32;
+  }
+  template <typename T> static T combine(T a, T b) {
+    return a != a || a <= b ? a : b;
+  }
+  static Value differentiate(ValueBuilder &b, ReduceMinOp op, Value g) {
+    return shareByTies(b, op.getInput(), op.getResult(), g);
+  }
+};
+
+template <> struct Reducer<ReduceProdOp> {
+  static constexpr ReductionKind kind = ReductionKind::Prod;
+  static double getIdentity(bool isFloat) { return 1; }
+  template <typename T> static T combine(T a, T b) { return a * b; }
+  // The product of all other entries. With p the product of those that are not
+  // zero: p / x where no entry is zero; p at the only zero; else 0.
+  static Value differentiate(ValueBuilder &b, ReduceProdOp op, Value g) {
+    Value x = op.getInput();
+    Value zero = b.scalar(g, 0.0), one = b.scalar(g, 1.0);
+    Value isZero = b.compare(Predicate::Eq, x, zero);
+    Value safe = b.make<SelectOp>(isZero, one, x);
+    Value p = b.make<ReduceProdOp>(safe, op.getDims());
+    Value zeros = b.sumTo(b.make<SelectOp>(isZero, one, zero), p.getType());
+    Value scaled = b.make<MulOp>(g, p);
+    Value atZero =
+        b.make<SelectOp>(b.compare(Predicate::Eq, zeros, one), scaled, zero);
+    Value elsewhere =
+        b.make<SelectOp>(b.compare(Predicate::Eq, zeros, zero), scaled, zero);
+    return b.make<SelectOp>(isZero, atZero, b.make<DivOp>(elsewhere, safe));
+  }
+};
+} // namespace
+
+template <typename Op>
+static SmallVector<HostTensor>
+evaluateReduction(Op op, const HostTensor &input,
+                  const EvaluationContext &context) {
+  SmallVector<HostTensor> results;
+  HostTensor &result = results.emplace_back(context.makeTensor(op.getType()));
+  Type elementType = op.getType().getElementType();
+  bool isFloat = isa<FloatType>(elementType);
+  llvm::fill(result.data, Reducer<Op>::getIdentity(isFloat));
+  accumulate(input, result, [&](double a, double b) {
+    if (isFloat)
+      return Reducer<Op>::combine(a, b);
+    return wrapToI32(
+        Reducer<Op>::combine(static_cast<int64_t>(a), static_cast<int64_t>(b)));
+  });
+  for (double &value : result.data)
+    value = context.round(value, elementType);
+  return results;
+}
+
+/// One combination for each element of the operand.
+static OpCost getReductionCost(Operation *op) {
+  OpCost cost;
+  cost.flops =
+      getTensorType(op->getOperand(0)).getLocalElementCount(MeshAttr::of(op));
+  cost.bytes = getTrafficBytes(op);
+  return cost;
+}
+
+/// Interface methods of the reduction that Reducer<OP> describes.
+#define MESHC_REDUCTION_OP(OP)                                                 \
+  LogicalResult OP::inferReturnTypes(                                          \
+      MLIRContext *, std::optional<Location> location, ValueRange operands,    \
+      DictionaryAttr attributes, OpaqueProperties properties,                  \
+      RegionRange regions, SmallVectorImpl<Type> &types) {                     \
+    Adaptor adaptor(operands, attributes, properties, regions);                \
+    return inferReduction(location, getOperationName(), operands,              \
+                          adaptor.getDims(), Domain::Number, types);           \
+  }                                                                            \
+  SmallVector<HostTensor> OP::evaluate(ArrayRef<const HostTensor *> operands,  \
+                                       const EvaluationContext &context) {     \
+    return evaluateReduction(*this, *operands[0], context);                    \
+  }                                                                            \
+  LogicalResult OP::buildGradient(OpBuilder &builder,                          \
+                                  ArrayRef<Value> resultGrads,                 \
+                                  SmallVectorImpl<Value> &operandGrads) {      \
+    ValueBuilder build(builder, getLoc());                                     \
+    if (resultGrads[0] && getType().isFloat())                                 \
+      operandGrads[0] =                                                        \
+          Reducer<OP>::differentiate(build, *this, resultGrads[0]);            \
+    return success();                                                          \
+  }                                                                            \
+  PartitionRule OP::getPartitionRule() {                                       \
+    PartitionRule rule = getRuleByNames(*this);                                \
+    for (Factor &factor : rule.factors)                                        \
+      factor.reduction = Reducer<OP>::kind;                                    \
+    if (Reducer<OP>::kind == ReductionKind::Sum)                               \
+      rule.linearOperands.push_back(0);                                        \
+    return rule;                                                               \
+  }                                                                            \
+  OpCost OP::getCost() { return getReductionCost(*this); }                     \
+  SmallVector<StringAttr> OP::getReducedDims() {                               \
+    return llvm::to_vector(getDims().getAsRange<StringAttr>());                \
+  }                                                                            \
+  ReductionKind OP::getReductionKind() { return Reducer<OP>::kind; }
+
+MESHC_REDUCTION_OP(ReduceSumOp)
+MESHC_REDUCTION_OP(ReduceMaxOp)
+MESHC_REDUCTION_OP(ReduceMinOp)
+MESHC_REDUCTION_OP(ReduceProdOp)
+
+//===----------------------------------------------------------------------===//
+// Canonicalization of reduce_sum
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The sum of a sum is one sum. The sum of a product that is larger than both
+/// of its factors is an einsum, which needs no such product.
+struct MergeIntoSum : OpRewritePattern<ReduceSumOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReduceSumOp op,
+                                PatternRewriter &rewriter) const override {
+    TensorType type = op.getInput().getType();
+    Operation *source = op.getInput().getDefiningOp();
+    if (!source || !source->hasOneUse() || type.isDistributed() ||
+        op.getType().isDistributed())
+      return failure();
+    if (auto inner = dyn_cast<ReduceSumOp>(source);
+        inner && !inner.getInput().getType().isDistributed()) {
+      SmallVector<Attribute> dims(op.getDims().getValue());
+      llvm::append_range(dims, inner.getDims().getValue());
+      rewriter.replaceOpWithNewOp<ReduceSumOp>(op, inner.getInput(),
+                                               rewriter.getArrayAttr(dims));
+      return success();
+    }
+    auto product = dyn_cast<MulOp>(source);
+    if (!product || product.getLhs().getType().getRank() == type.getRank() ||
+        product.getRhs().getType().getRank() == type.getRank())
+      return failure();
+    rewriter.replaceOpWithNewOp<EinsumOp>(
+        op, ValueRange{product.getLhs(), product.getRhs()}, op.getDims());
+    return success();
+  }
+};
+} // namespace
+
+void ReduceSumOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<MergeIntoSum>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// ReduceMeanOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+ReduceMeanOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                               ValueRange operands, DictionaryAttr attributes,
+                               OpaqueProperties properties, RegionRange regions,
+                               SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  return inferReduction(location, getOperationName(), operands,
+                        adaptor.getDims(), Domain::Float, types);
+}
+
+/// One over the global number of entries that become one.
+static double getMeanFactor(ReduceMeanOp op) {
+  double count = 1;
+  for (auto name : op.getDims().getAsRange<StringAttr>())
+    count *= op.getInput().getType().getSize(name.getValue());
+  return 1 / count;
+}
+
+SmallVector<HostTensor>
+ReduceMeanOp::evaluate(ArrayRef<const HostTensor *> operands,
+                       const EvaluationContext &context) {
+  SmallVector<HostTensor> results;
+  HostTensor &result = results.emplace_back(context.makeTensor(getType()));
+  accumulate(*operands[0], result, [](double a, double b) { return a + b; });
+  double factor = getMeanFactor(*this);
+  for (double &value : result.data)
+    value = context.round(value * factor, getType().getElementType());
+  return results;
+}
+
+LogicalResult
+ReduceMeanOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGrads,
+                            SmallVectorImpl<Value> &operandGrads) {
+  if (!resultGrads[0])
+    return success();
+  ValueBuilder build(builder, getLoc());
+  Value factor = build.scalar(resultGrads[0], getMeanFactor(*this));
+  operandGrads[0] = build.broadcastTo(build.make<MulOp>(resultGrads[0], factor),
+                                      getInput().getType());
+  return success();
+}
+
+PartitionRule ReduceMeanOp::getPartitionRule() {
+  return getPointwiseRule(*this, Linear::First);
+}
+
+OpCost ReduceMeanOp::getCost() { return getReductionCost(*this); }
+
+// In f32: the sum of many f16 may overflow before it is divided.
+SmallVector<Value> ReduceMeanOp::decompose(OpBuilder &builder) {
+  ValueBuilder build(builder, getLoc());
+  Value x = build.castTo(getInput(), builder.getF32Type());
+  Value sum = build.make<ReduceSumOp>(x, getDims());
+  Value mean = build.make<MulOp>(sum, build.scalar(sum, getMeanFactor(*this)));
+  return {build.castTo(mean, getType().getElementType())};
+}
+
+//===----------------------------------------------------------------------===//
+// ArgmaxOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ArgmaxOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> location, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  FailureOr<SmallVector<DimAttr>> dims = removeDims(
+      location, getOperationName(), operands[0], {adaptor.getDimAttr()});
+  if (failed(dims) ||
+      failed(checkDomain(location, getOperationName(),
+                         getTensorType(operands[0]).getElementType(),
+                         Domain::Number)))
+    return failure();
+  return appendTensorType(location, IntegerType::get(context, 32), *dims,
+                          types);
+}
+
+// As `decompose`: the least index whose entry is not less than the largest.
+SmallVector<HostTensor>
+ArgmaxOp::evaluate(ArrayRef<const HostTensor *> operands,
+                   const EvaluationContext &context) {
+  const HostTensor &input = *operands[0];
+  SmallVector<HostTensor> results;
+  HostTensor &result = results.emplace_back(context.makeTensor(getType()));
+  SmallVector<SmallVector<int64_t>> strides = {
+      input.getStridesAlong(result.type)};
+  int64_t count = input.sizes[input.type.getDimIndex(getDim())];
+  int64_t stride = input.getStrideOf(getDim()), position = 0;
+  forEachIndex(result.sizes, strides,
+               [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
+                 const double *row = &input.data[offsets[0]];
+                 int64_t best = 0;
+                 bool hasNaN = false;
+                 for (int64_t i = 0; i < count; ++i) {
+                   hasNaN |= std::isnan(row[i * stride]);
+                   if (row[i * stride] > row[best * stride])
+                     best = i;
+                 }
+                 result.data[position++] = hasNaN ? 0 : best;
+               });
+  return results;
+}
+
+LogicalResult ArgmaxOp::buildGradient(OpBuilder &, ArrayRef<Value>,
+                                      SmallVectorImpl<Value> &) {
+  return success();
+}
+
+PartitionRule ArgmaxOp::getPartitionRule() {
+  PartitionRule rule = getRuleByNames(*this);
+  makeWhole(rule, getDim());
+  return rule;
+}
+
+OpCost ArgmaxOp::getCost() { return getReductionCost(*this); }
+
+// `x < largest` rather than `x == largest`: with a NaN in the row it is false
+// everywhere, which gives index 0 and not one out of range.
+SmallVector<Value> ArgmaxOp::decompose(OpBuilder &builder) {
+  ValueBuilder build(builder, getLoc());
+  Type i32 = builder.getI32Type();
+  DimAttr dim = getInput().getType().getDim(getDim());
+  ArrayAttr dims = builder.getArrayAttr({getDimAttr()});
+  Value largest = build.make<ReduceMaxOp>(getInput(), dims);
+  Value isLess = build.compare(Predicate::Lt, getInput(), largest);
+  Value index = build.make<IotaOp>(TensorType::get(i32, {dim}));
+  Value candidates =
+      build.make<SelectOp>(isLess, build.scalar(i32, largestI32), index);
+  return {build.make<ReduceMinOp>(candidates, dims)};
+}
+
+} // namespace meshc::nd

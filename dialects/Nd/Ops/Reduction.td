@@ -10,6 +10,7 @@
 include "dialects/Nd/NdOp.td"
 
 // Result: the operand's type without `dims` (non-empty, each present once).
+// Floats and i32; max and min are NaN if an entry is.
 class Nd_Reduction<string mnemonic, list<Trait> traits> : Nd_InferredOp<mnemonic, traits> {
   let arguments = (ins Nd_TensorType:$input, Nd_DimNames:$dims);
   let results = (outs Nd_TensorType:$result);
@@ -26,7 +27,7 @@ def Nd_ReduceMeanOp : Nd_Reduction<"reduce_mean", [Nd_CompositeOp]> {
   let summary = "the sum over the global number of entries; floats";
 }
 def Nd_ArgmaxOp : Nd_InferredOp<"argmax", [Nd_CompositeOp]> {
-  let summary = "i32: the first global index along `dim` at which the largest entry is";
+  let summary = "i32: the first global index along `dim` at which the largest entry is; 0 where an entry is NaN";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
 }

@@ -1,0 +1,169 @@
+//===- Pointwise.h - what the pointwise ops share - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A unary or binary pointwise op is described by one specialization of
+/// `Pointwise`, with what is particular to it; MESHC_POINTWISE_OP makes all
+/// interface methods of the op from it. Its members, none of which has a
+/// default:
+///
+///   domain            element types that the op takes
+///   cost              additions and transcendental functions per element
+///   linear            operands in which it is linear (PartitionRule)
+///   evaluate          one element from one of each operand; a template over
+///                     double and int64_t where i32 is in the domain
+///   differentiate     gradients of the operands from that of the result, with
+///                     the result's dims (they are summed to the operands')
+///   emit              the same element in arith and math ops
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_POINTWISE_H
+#define MESHC_DIALECTS_ND_OPS_POINTWISE_H
+
+#include "dialects/Nd/Ops/ValueBuilder.h"
+
+namespace meshc::nd {
+
+template <typename Op> struct Pointwise;
+
+/// Element types that an op takes. Number: floats and i32.
+enum class Domain { Float, Number, Boolean, Any };
+
+/// Operands in which an op is linear.
+enum class Linear {
+  None,
+  First, ///< in the first alone
+  Each,  ///< in each, the other fixed
+  Joint  ///< in all together
+};
+
+/// Arith and math ops on elements: scalars or vectors.
+struct ElementCode {
+  ElementEmitter &emitter;
+
+  template <typename Op, typename... Args> mlir::Value make(Args &&...args) {
+    return Op::create(emitter.builder, emitter.loc,
+                      std::forward<Args>(args)...);
+  }
+  /// A constant of the type and shape of `like`.
+  mlir::Value constant(mlir::Value like, double value) {
+    return emitter.constant(mlir::getElementTypeOrSelf(like), value, like);
+  }
+};
+
+inline bool isFloatElement(mlir::Value element) {
+  return llvm::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(element));
+}
+
+/// Reports an element type outside of the domain.
+mlir::LogicalResult checkDomain(std::optional<mlir::Location> location,
+                                llvm::StringRef op, mlir::Type elementType,
+                                Domain domain);
+
+/// Type of an op whose operands have one element type and align by name.
+mlir::LogicalResult inferPointwise(std::optional<mlir::Location> location,
+                                   llvm::StringRef op,
+                                   mlir::ValueRange operands, Domain domain,
+                                   llvm::SmallVectorImpl<mlir::Type> &types);
+
+/// The result whose elements are `compute` of the operands' elements at the
+/// same place. `compute` gives the exact value, which is then rounded.
+llvm::SmallVector<HostTensor>
+evaluatePointwise(mlir::Operation *op,
+                  llvm::ArrayRef<const HostTensor *> operands,
+                  const EvaluationContext &context,
+                  llvm::function_ref<double(llvm::ArrayRef<double>)> compute);
+
+/// Sums each gradient that is not null to its operand's dims.
+void sumToOperands(ValueBuilder &build, mlir::Operation *op,
+                   llvm::SmallVectorImpl<mlir::Value> &operandGrads);
+
+/// The rule of an op that aligns by name, linear as said.
+PartitionRule getPointwiseRule(mlir::Operation *op, Linear linear);
+
+/// The operands' elements at the index, all scalars or all vectors; empty where
+/// one cannot be had.
+llvm::SmallVector<mlir::Value, 3> getOperandElements(mlir::Operation *op,
+                                                     ElementEmitter &emitter,
+                                                     const ElementIndex &index);
+
+/// The dim of that name, if the operand has it.
+mlir::StringAttr getSameDim(mlir::Value operand, llvm::StringRef dim);
+
+/// The exact integer `value` as an i32 holds it: modulo 2^32.
+inline double wrapToI32(int64_t value) {
+  return static_cast<int32_t>(static_cast<uint32_t>(value));
+}
+
+template <typename Op, size_t... I>
+double evaluateElement(mlir::Type elementType, llvm::ArrayRef<double> x,
+                       std::index_sequence<I...>) {
+  if constexpr (Pointwise<Op>::domain == Domain::Number)
+    if (elementType.isInteger(32))
+      return wrapToI32(Pointwise<Op>::evaluate(static_cast<int64_t>(x[I])...));
+  return Pointwise<Op>::evaluate(x[I]...);
+}
+
+template <typename Op, size_t... I>
+mlir::Value emitElements(ElementCode code, llvm::ArrayRef<mlir::Value> x,
+                         std::index_sequence<I...>) {
+  return Pointwise<Op>::emit(code, x[I]...);
+}
+
+} // namespace meshc::nd
+
+/// Interface methods of the op with `COUNT` operands that Pointwise<OP>
+/// describes.
+#define MESHC_POINTWISE_OP(OP, COUNT)                                          \
+  mlir::LogicalResult OP::inferReturnTypes(                                    \
+      mlir::MLIRContext *, std::optional<mlir::Location> location,             \
+      mlir::ValueRange operands, mlir::DictionaryAttr, mlir::OpaqueProperties, \
+      mlir::RegionRange, llvm::SmallVectorImpl<mlir::Type> &types) {           \
+    return inferPointwise(location, getOperationName(), operands,              \
+                          Pointwise<OP>::domain, types);                       \
+  }                                                                            \
+  llvm::SmallVector<HostTensor> OP::evaluate(                                  \
+      llvm::ArrayRef<const HostTensor *> operands,                             \
+      const EvaluationContext &context) {                                      \
+    mlir::Type elementType = getType().getElementType();                       \
+    return evaluatePointwise(                                                  \
+        *this, operands, context, [&](llvm::ArrayRef<double> x) {              \
+          return evaluateElement<OP>(elementType, x,                           \
+                                     std::make_index_sequence<COUNT>());       \
+        });                                                                    \
+  }                                                                            \
+  mlir::LogicalResult OP::buildGradient(                                       \
+      mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Value> resultGrads,       \
+      llvm::SmallVectorImpl<mlir::Value> &operandGrads) {                      \
+    if (!resultGrads[0] || !getType().isFloat())                               \
+      return mlir::success();                                                  \
+    ValueBuilder build(builder, getLoc());                                     \
+    Pointwise<OP>::differentiate(build, *this, resultGrads[0], operandGrads);  \
+    sumToOperands(build, *this, operandGrads);                                 \
+    return mlir::success();                                                    \
+  }                                                                            \
+  PartitionRule OP::getPartitionRule() {                                       \
+    return getPointwiseRule(*this, Pointwise<OP>::linear);                     \
+  }                                                                            \
+  OpCost OP::getCost() {                                                       \
+    return getElementwiseCost(*this, Pointwise<OP>::cost.flops,                \
+                              Pointwise<OP>::cost.transcendentals);            \
+  }                                                                            \
+  mlir::Value OP::emitElement(ElementEmitter &emitter,                         \
+                              const ElementIndex &index) {                     \
+    auto x = getOperandElements(*this, emitter, index);                        \
+    if (x.empty())                                                             \
+      return {};                                                               \
+    return emitElements<OP>(ElementCode{emitter}, x,                           \
+                            std::make_index_sequence<COUNT>());                \
+  }                                                                            \
+  bool OP::supportsLanes(llvm::StringRef, int64_t, MeshAttr) { return true; }  \
+  mlir::StringAttr OP::getOperandDim(unsigned operand, llvm::StringRef dim) {  \
+    return getSameDim(getOperation()->getOperand(operand), dim);               \
+  }
+
+#endif // MESHC_DIALECTS_ND_OPS_POINTWISE_H
