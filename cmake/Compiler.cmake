@@ -47,15 +47,24 @@ function(meshc_library name)
   endif()
 endfunction()
 
-# meshc_tool(NAME [LINK targets…]): a main of the compiler, in build/bin.
-function(meshc_tool name)
+# meshc_executable(NAME SOURCES files… [LINK targets…]): a program that has parts
+# of the compiler in it, in build/bin.
+function(meshc_executable name)
   cmake_parse_arguments(ARG "" "" "LINK;SOURCES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  # As the precompiled header is compiled: position independent as a library is.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM meshc_pch)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     target_compile_options(${name} PRIVATE -fpch-instantiate-templates)
   endif()
   target_link_libraries(${name} PRIVATE meshc_compiler_options ${ARG_LINK} MLIR LLVM)
+endfunction()
+
+# meshc_tool(NAME SOURCES files… [LINK targets…]): a main of the compiler.
+function(meshc_tool name)
+  meshc_executable(${name} ${ARGN})
 endfunction()
 
 # meshc_tablegen(file.td target out flags…): runs mlir-tblgen once per

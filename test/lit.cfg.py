@@ -1,0 +1,16 @@
+# Tests that are a text with its RUN and CHECK lines: passes (mesh-opt) and the
+# command line (meshc). `lit -Dbuild=BUILD_FOLDER test`; CTest runs it as `lit`.
+import os
+
+import lit.formats
+
+config.name = "meshc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".mesh", ".test"]
+config.excludes = ["Inputs", "corpus"]
+config.test_source_root = os.path.dirname(__file__)
+
+build = os.path.abspath(lit_config.params.get("build", os.path.join(config.test_source_root, "..", "build")))
+llvm = lit_config.params.get("llvm", "/usr/lib/llvm-22/bin")
+config.test_exec_root = os.path.join(build, "test", "lit")
+config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"]])
