@@ -96,13 +96,21 @@ static LogicalResult verifyOrders(Operation *op, StringRef what,
   return success();
 }
 
+LogicalResult PlanAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> parallel,
+                               ArrayRef<StringAttr> reduce, StringAttr lanes,
+                               ArrayRef<int64_t> sizes) {
+  if (sizes.size() != parallel.size() + reduce.size())
+    return emitError() << "a plan must have a size for each of its "
+                       << parallel.size() + reduce.size() << " dims, got "
+                       << sizes.size();
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield)
     return emitOpError("must end with exec.yield");
-  if (getPlan().getSizes().size() !=
-      getPlan().getParallel().size() + getPlan().getReduce().size())
-    return emitOpError("plan must have a size for each of its dims");
   if (failed(verifyOrders(*this, "input", getInputOrders(),
                           getBody().getArgumentTypes())))
     return failure();

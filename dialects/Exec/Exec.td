@@ -7,7 +7,7 @@
 #ifndef MESHC_DIALECTS_EXEC_EXEC_TD
 #define MESHC_DIALECTS_EXEC_EXEC_TD
 
-include "dialects/Nd/NdTypes.td"
+include "dialects/Nd/NdOp.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -25,7 +25,12 @@ def Exec_Dialect : Dialect {
     order of execution; every op reads and writes buffers. Nothing here depends on
     the target: a launch becomes a call into a thread pool or onto a stream.
 
-    Discardable module attribute: `exec.arena_bytes` (i64), per rank.
+    The kernels phase prepares it on tensor values: `exec.fusion` ops, each to be
+    one kernel, and matrix products (`nd.einsum` of two operands) between them.
+
+    Discardable attributes:
+    - `exec.arena_bytes` (module, i64): size of a rank's arena
+    - `exec.orders` (op, after the kernels phase): the memory order of each result
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -44,11 +49,17 @@ def Exec_PlanAttr : AttrDef<Exec_Dialect, "Plan"> {
     for scalar code) along which elements are computed in vectors; it is the
     innermost of its group. All names are of dims as they are called in the
     kernel's results and reductions; sizes are in `sizes`, local, parallel first.
+
+    A kernel around an op that is neither an element op nor a reduction
+    (`nd.scatter_add`) has that op's parallel factors (of its partition rule) as
+    parallel dims and its reduce factors as reduce dims; the result's other dims
+    are the op's own. Its operands may be computed in place like any others.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$parallel,
                         OptionalArrayRefParameter<"::mlir::StringAttr">:$reduce,
                         "::mlir::StringAttr":$lanes,
                         OptionalArrayRefParameter<"int64_t">:$sizes);
+  let genVerifyDecl = 1;
   let assemblyFormat = [{ `<` `parallel` `=` `[` (`]`) : ($parallel^ `]`)? `,` `reduce` `=` `[` (`]`) : ($reduce^ `]`)?
       `,` `lanes` `=` $lanes `,` `sizes` `=` `[` (`]`) : ($sizes^ `]`)? `>` }];
 }
@@ -92,7 +103,23 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
   let hasVerifier = 1;
 }
 
-def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"KernelOp">]> {
+def Exec_FusionOp : Exec_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<NamedOpInterface>]> {
+  let summary = "ops that will be one kernel, on tensor values";
+  let description = [{
+    As exec.kernel, before the schedule phase: the block's arguments are the
+    inputs, exec.yield names the results. Until the loops are planned, the dims in
+    `plan` are sorted by name and `lanes` is empty.
+  }];
+  let arguments = (ins Variadic<Nd_TensorType>:$inputs, Exec_PlanAttr:$plan);
+  let results = (outs Variadic<Nd_TensorType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ $plan `(` $inputs `)` `:` functional-type($inputs, $results)
+      attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
+}
+
+def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["KernelOp", "FusionOp"]>]> {
   let summary = "the outputs of a kernel";
   let arguments = (ins Variadic<Nd_TensorType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";

@@ -1,0 +1,54 @@
+//===- Alignment.h - which dims of a kernel's values run with its loops -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Kernels are computed by pull: the element of a result at the loops' indices
+/// asks for elements of its operands, at indices that ops may change. A dim of
+/// a value is *aligned* where it is only ever asked for at the index of the
+/// loop of its name. Reductions within a kernel need all their dims aligned; an
+/// input may share its buffer with an output only then.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_EXEC_ALIGNMENT_H
+#define MESHC_DIALECTS_EXEC_ALIGNMENT_H
+
+#include "dialects/Exec/Exec.h"
+
+namespace meshc::exec {
+
+/// Names of dims, sorted by name.
+using DimSet = llvm::SmallVector<mlir::StringAttr, 4>;
+
+/// All dims of the value's type.
+DimSet getDims(mlir::Value value);
+DimSet intersect(llvm::ArrayRef<mlir::StringAttr> a,
+                 llvm::ArrayRef<mlir::StringAttr> b);
+DimSet unite(llvm::ArrayRef<mlir::StringAttr> a,
+             llvm::ArrayRef<mlir::StringAttr> b);
+
+/// The operand's dims that are aligned where those in `resultDims` of the op's
+/// result are: for an element op, dims of one name and local size that run
+/// along each other; for any other op, all.
+DimSet getAlignedDims(mlir::Operation *op, unsigned operand,
+                      llvm::ArrayRef<mlir::StringAttr> resultDims,
+                      nd::MeshAttr mesh);
+
+/// For each value of a kernel's or fusion's block, the dims that are aligned in
+/// all its uses.
+llvm::DenseMap<mlir::Value, DimSet> getAlignment(mlir::Block &block,
+                                                 nd::MeshAttr mesh);
+
+/// For a value of the block, the loop dim -> dim of the value that runs along
+/// it (perhaps shifted), by following one path from a result or reduction that
+/// has all these loops; values that no loop runs along are absent.
+using LoopDims =
+    llvm::SmallVector<std::pair<mlir::StringAttr, mlir::StringAttr>, 4>;
+llvm::DenseMap<mlir::Value, LoopDims> getLoopDims(mlir::Block &block);
+
+} // namespace meshc::exec
+
+#endif // MESHC_DIALECTS_EXEC_ALIGNMENT_H

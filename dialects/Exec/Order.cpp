@@ -1,0 +1,188 @@
+//===- Order.cpp - memory orders, and matrix products in them -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Order.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+ArrayAttr getOrderAttr(MLIRContext *context, ArrayRef<StringAttr> order) {
+  return ArrayAttr::get(context,
+                        SmallVector<Attribute>(order.begin(), order.end()));
+}
+
+Order getOrder(ArrayAttr attr) {
+  return llvm::to_vector<4>(attr.getAsRange<StringAttr>());
+}
+
+std::optional<Order> getOrder(Value value) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto orders = result.getOwner()->getAttrOfType<ArrayAttr>(ordersAttrName);
+    if (!orders || result.getResultNumber() >= orders.size())
+      return std::nullopt;
+    return getOrder(cast<ArrayAttr>(orders[result.getResultNumber()]));
+  }
+  auto argument = cast<BlockArgument>(value);
+  auto function =
+      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (!function)
+    return std::nullopt;
+  auto order =
+      function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "nd.order");
+  if (!order)
+    return std::nullopt;
+  return getOrder(order);
+}
+
+static int64_t getLocalSize(nd::TensorType type, StringAttr dim,
+                            nd::MeshAttr mesh) {
+  return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
+}
+
+int64_t getStride(nd::TensorType type, ArrayRef<StringAttr> order,
+                  StringRef dim, nd::MeshAttr mesh) {
+  int64_t stride = 1;
+  for (StringAttr name : llvm::reverse(order)) {
+    if (name.getValue() == dim)
+      return stride;
+    stride *= getLocalSize(type, name, mesh);
+  }
+  return 0;
+}
+
+Order restrictOrder(ArrayRef<StringAttr> order, ArrayRef<StringAttr> group) {
+  Order restricted;
+  for (StringAttr dim : order)
+    if (llvm::is_contained(group, dim))
+      restricted.push_back(dim);
+  return restricted;
+}
+
+ProductDims ProductDims::of(nd::EinsumOp product) {
+  auto a = nd::getTensorType(product.getInputs()[0]);
+  auto b = nd::getTensorType(product.getInputs()[1]);
+  auto c = nd::getTensorType(product.getResult());
+  ProductDims dims;
+  for (nd::DimAttr dim : a.getDims()) {
+    StringAttr name = dim.getName();
+    bool inB = b.hasDim(name.getValue()), inC = c.hasDim(name.getValue());
+    (inB ? (inC ? dims.batch : dims.k) : dims.m).push_back(name);
+  }
+  for (nd::DimAttr dim : b.getDims())
+    if (!a.hasDim(dim.getName().getValue()))
+      dims.n.push_back(dim.getName());
+  return dims;
+}
+
+namespace {
+/// Several dims walked as one: entries and the elements between neighbours.
+struct Walk {
+  int64_t size = 1;
+  int64_t stride = 1;
+};
+} // namespace
+
+/// The dims, outermost first, as one strided walk, where they are. Dims of one
+/// entry do not matter; without any other, the stride is 1.
+static std::optional<Walk> getWalk(nd::TensorType type,
+                                   ArrayRef<StringAttr> order,
+                                   ArrayRef<StringAttr> group,
+                                   nd::MeshAttr mesh) {
+  Walk walk;
+  bool isEmpty = true;
+  for (StringAttr dim : llvm::reverse(group)) {
+    int64_t size = getLocalSize(type, dim, mesh);
+    if (size == 1)
+      continue;
+    int64_t stride = getStride(type, order, dim.getValue(), mesh);
+    if (isEmpty)
+      walk.stride = stride;
+    else if (stride != walk.stride * walk.size)
+      return std::nullopt;
+    walk.size *= size;
+    isEmpty = false;
+  }
+  return walk;
+}
+
+namespace {
+/// One tensor of a product as a batch of matrices.
+struct Matrix {
+  Walk batch, rows, columns;
+  bool isTransposed = false; ///< the columns are stored one after another
+  int64_t leading = 1;       ///< elements between stored rows
+
+  static std::optional<Matrix>
+  of(nd::TensorType type, ArrayRef<StringAttr> order,
+     ArrayRef<StringAttr> batch, ArrayRef<StringAttr> rows,
+     ArrayRef<StringAttr> columns, nd::MeshAttr mesh) {
+    auto walkBatch = getWalk(type, order, batch, mesh);
+    auto walkRows = getWalk(type, order, rows, mesh);
+    auto walkColumns = getWalk(type, order, columns, mesh);
+    if (!walkBatch || !walkRows || !walkColumns)
+      return std::nullopt;
+    Matrix matrix{*walkBatch, *walkRows, *walkColumns, false, 1};
+    // A side of one entry may have any stride.
+    bool rowMajor = walkColumns->stride == 1 || walkColumns->size == 1;
+    bool columnMajor = walkRows->stride == 1 || walkRows->size == 1;
+    if (!rowMajor && !columnMajor)
+      return std::nullopt;
+    matrix.isTransposed = !rowMajor;
+    const Walk &outer = matrix.isTransposed ? matrix.columns : matrix.rows;
+    const Walk &inner = matrix.isTransposed ? matrix.rows : matrix.columns;
+    matrix.leading = outer.size == 1 ? inner.size : outer.stride;
+    return matrix;
+  }
+};
+} // namespace
+
+bool isMatrix(nd::TensorType type, ArrayRef<StringAttr> order,
+              ArrayRef<StringAttr> batch, ArrayRef<StringAttr> rows,
+              ArrayRef<StringAttr> columns, nd::MeshAttr mesh) {
+  return Matrix::of(type, order, batch, rows, columns, mesh).has_value();
+}
+
+std::optional<ProductShape> ProductShape::of(nd::EinsumOp product,
+                                             ArrayRef<StringAttr> orderA,
+                                             ArrayRef<StringAttr> orderB,
+                                             ArrayRef<StringAttr> orderC) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(product);
+  ProductDims dims = ProductDims::of(product);
+  Order batch = restrictOrder(orderC, dims.batch);
+  Order m = restrictOrder(orderC, dims.m), n = restrictOrder(orderC, dims.n);
+  Order k = restrictOrder(orderA, dims.k);
+  auto typeOf = [](Value value) { return nd::getTensorType(value); };
+  auto a =
+      Matrix::of(typeOf(product.getInputs()[0]), orderA, batch, m, k, mesh);
+  auto b =
+      Matrix::of(typeOf(product.getInputs()[1]), orderB, batch, k, n, mesh);
+  auto c = Matrix::of(typeOf(product.getResult()), orderC, batch, m, n, mesh);
+  if (!a || !b || !c)
+    return std::nullopt;
+  ProductShape shape;
+  shape.isSwapped = c->isTransposed;
+  // Swapped, c' = b'·a': each matrix is read the other way round.
+  shape.transA = shape.isSwapped ? !b->isTransposed : a->isTransposed;
+  shape.transB = shape.isSwapped ? !a->isTransposed : b->isTransposed;
+  if (shape.isSwapped)
+    std::swap(a, b);
+  int64_t rows = c->rows.size, columns = c->columns.size;
+  if (shape.isSwapped)
+    std::swap(rows, columns);
+  int64_t depth = shape.isSwapped ? b->columns.size : a->columns.size;
+  bool isBatch = c->batch.size > 1;
+  auto stride = [&](const Matrix &matrix) {
+    return isBatch ? matrix.batch.stride : 0;
+  };
+  shape.sizes = {rows,       columns,       depth,      a->leading, b->leading,
+                 c->leading, c->batch.size, stride(*a), stride(*b), stride(*c)};
+  return shape;
+}
+
+} // namespace meshc::exec
