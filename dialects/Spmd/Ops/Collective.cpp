@@ -1,0 +1,484 @@
+//===- Collective.cpp - resharding and collectives ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/Sharding.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "dialects/Spmd/VirtualRanks.h"
+#include "mlir/IR/Builders.h"
+
+#define GET_OP_CLASSES
+#include "dialects/Spmd/Ops/Collective.cpp.inc"
+
+using namespace mlir;
+
+namespace meshc::spmd {
+
+using nd::DimAttr;
+using nd::EvaluationContext;
+using nd::HostTensor;
+using nd::MeshAttr;
+using nd::ReductionKind;
+using nd::TensorType;
+
+void SpmdDialect::registerCollective() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Spmd/Ops/Collective.cpp.inc"
+      >();
+}
+
+using RankResults = llvm::SmallVector<llvm::SmallVector<HostTensor>>;
+using RankOperands = ArrayRef<llvm::SmallVector<const HostTensor *>>;
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+/// The axes of a collective exist, in the mesh's order.
+static LogicalResult verifyAxes(Operation *op, ArrayAttr axes,
+                                bool inMeshOrder) {
+  MeshAttr mesh = MeshAttr::of(op);
+  AxisList names = getNames(axes);
+  if (names.empty())
+    return op->emitOpError("needs at least one mesh axis");
+  for (StringAttr axis : names)
+    if (mesh.getAxisIndex(axis.getValue()) < 0)
+      return op->emitOpError() << "runs over '" << axis.getValue()
+                               << "', which is no axis of the mesh";
+  if (inMeshOrder && !areInMeshOrder(names, mesh))
+    return op->emitOpError()
+           << "runs over axes " << axes << " in another order than the mesh's";
+  return success();
+}
+
+/// One dim name per operand where the op has a list of them, and as many
+/// results as operands.
+static LogicalResult verifyCounts(Operation *op, ArrayRef<ArrayAttr> lists) {
+  if (op->getNumOperands() == 0 || op->getNumOperands() != op->getNumResults())
+    return op->emitOpError()
+           << "needs one result per operand, got " << op->getNumOperands()
+           << " operands and " << op->getNumResults() << " results";
+  for (ArrayAttr list : lists)
+    if (list.size() != op->getNumOperands())
+      return op->emitOpError()
+             << "needs one dim per operand, got " << list.size() << " for "
+             << op->getNumOperands() << " operands";
+  return success();
+}
+
+/// Result `index` has the type that the op gives it (null: it gives none).
+static LogicalResult verifyResult(Operation *op, unsigned index,
+                                  TensorType expected) {
+  Type operand = op->getOperand(index).getType();
+  Type result = op->getResult(index).getType();
+  if (!expected)
+    return op->emitOpError()
+           << "cannot be done on operand " << index << " of type " << operand;
+  if (result != expected)
+    return op->emitOpError() << "gives result " << index << " type " << expected
+                             << ", got " << result;
+  return success();
+}
+
+static TensorType getOperandType(Operation *op, unsigned index) {
+  return cast<TensorType>(op->getOperand(index).getType());
+}
+
+static StringRef getName(ArrayAttr names, unsigned index) {
+  return cast<StringAttr>(names[index]).getValue();
+}
+
+static LogicalResult verifyReduction(Operation *op, unsigned index,
+                                     ReductionKind kind) {
+  TensorType type = getOperandType(op, index);
+  if (!type.isPartial() || type.getPartialKind() != kind)
+    return op->emitOpError()
+           << "combines by " << nd::stringifyReductionKind(kind)
+           << ", but operand " << index << " has type " << type;
+  return success();
+}
+
+LogicalResult ReshardOp::verify() {
+  auto from = cast<TensorType>(getInput().getType());
+  auto to = cast<TensorType>(getResult().getType());
+  if (from.getGlobal() != to.getGlobal())
+    return emitOpError() << "changes the tensor: from " << from.getGlobal()
+                         << " to " << to.getGlobal();
+  if (to.isPartial() && to.getPartialKind() != from.getPartialKind())
+    return emitOpError() << "changes the kind of partial result";
+  for (StringAttr axis : to.getPartialAxes())
+    if (!llvm::is_contained(from.getPartialAxes(), axis))
+      return emitOpError() << "makes a whole value partial over '"
+                           << axis.getValue() << "'";
+  MeshAttr mesh = MeshAttr::of(*this);
+  for (DimAttr dim : to.getDims())
+    if (dim.getSize() % mesh.getProduct(dim.getAxes()) != 0)
+      return emitOpError() << "cuts dim '" << dim.getName().getValue()
+                           << "' of size " << dim.getSize() << " into "
+                           << mesh.getProduct(dim.getAxes()) << " blocks";
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  if (failed(verifyAxes(*this, getAxes(), /*inMeshOrder=*/false)))
+    return failure();
+  return verifyResult(*this, 0,
+                      addAxes(getOperandType(*this, 0), getDim(),
+                              getNames(getAxes()), MeshAttr::of(*this)));
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (failed(verifyAxes(*this, getAxes(), true)) ||
+      failed(verifyCounts(*this, {})))
+    return failure();
+  for (unsigned i = 0; i < getNumOperands(); ++i)
+    if (failed(verifyReduction(*this, i, getReduction())) ||
+        failed(verifyResult(
+            *this, i,
+            dropPartial(getOperandType(*this, i), getNames(getAxes())))))
+      return failure();
+  return success();
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  if (failed(verifyAxes(*this, getAxes(), true)) ||
+      failed(verifyCounts(*this, {getDims()})))
+    return failure();
+  AxisList axes = getNames(getAxes());
+  for (unsigned i = 0; i < getNumOperands(); ++i) {
+    if (failed(verifyReduction(*this, i, getReduction())))
+      return failure();
+    TensorType whole = dropPartial(getOperandType(*this, i), axes);
+    if (failed(verifyResult(*this, i,
+                            whole ? addAxes(whole, getName(getDims(), i), axes,
+                                            MeshAttr::of(*this))
+                                  : whole)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  if (failed(verifyAxes(*this, getAxes(), true)) ||
+      failed(verifyCounts(*this, {getDims()})))
+    return failure();
+  for (unsigned i = 0; i < getNumOperands(); ++i)
+    if (failed(
+            verifyResult(*this, i,
+                         dropAxes(getOperandType(*this, i),
+                                  getName(getDims(), i), getNames(getAxes())))))
+      return failure();
+  return success();
+}
+
+LogicalResult AllToAllOp::verify() {
+  if (failed(verifyAxes(*this, getAxes(), true)) ||
+      failed(verifyCounts(*this, {getFrom(), getTo()})))
+    return failure();
+  AxisList axes = getNames(getAxes());
+  for (unsigned i = 0; i < getNumOperands(); ++i) {
+    TensorType type = getOperandType(*this, i);
+    if (getName(getFrom(), i) == getName(getTo(), i))
+      return emitOpError() << "moves the axes of dim '" << getName(getTo(), i)
+                           << "' to the same dim";
+    type = dropAxes(type, getName(getFrom(), i), axes);
+    if (type)
+      type = addAxes(type, getName(getTo(), i), axes, MeshAttr::of(*this));
+    if (failed(verifyResult(*this, i, type)))
+      return failure();
+  }
+  return success();
+}
+
+OpFoldResult ReshardOp::fold(FoldAdaptor) {
+  return getInput().getType() == getResult().getType() ? getInput() : Value();
+}
+
+//===----------------------------------------------------------------------===//
+// Reference semantics
+//===----------------------------------------------------------------------===//
+
+/// All results of `op`, as zeros, on every rank.
+static RankResults makeResults(Operation *op, size_t rankCount,
+                               const EvaluationContext &context) {
+  RankResults results(rankCount);
+  for (auto &ofRank : results)
+    for (Type type : op->getResultTypes())
+      ofRank.push_back(context.makeTensor(type));
+  return results;
+}
+
+/// The group's operands `index` combined, rounded to the element type once.
+static HostTensor combineGroup(RankOperands operands, unsigned index,
+                               ArrayRef<int64_t> group, ReductionKind kind,
+                               const EvaluationContext &context) {
+  HostTensor sum = *operands[group.front()][index];
+  for (int64_t rank : group.drop_front())
+    for (auto [a, b] : llvm::zip(sum.data, operands[rank][index]->data))
+      a = combine(kind, a, b);
+  for (double &value : sum.data)
+    value = context.round(value, sum.type.getElementType());
+  return sum;
+}
+
+/// Copies block number `block` of dim `dim` of `source`, of the target's size,
+/// into the target.
+static void takeBlock(const HostTensor &source, StringRef dim, int64_t block,
+                      HostTensor &target) {
+  int64_t index = target.type.getDimIndex(dim);
+  llvm::SmallVector<int64_t> from(target.sizes.size(), 0), to = from;
+  from[index] = block * target.sizes[index];
+  copyBox(source, from, target, to, target.sizes);
+}
+
+/// Which of an operand's blocks hold the entry at `global` (one index per dim)
+/// for the rank at `coordinates`: sets those coordinates that the axes of the
+/// dims decide, and `local` to the entry's index in the block.
+static void locate(TensorType type, ArrayRef<int64_t> global, MeshAttr mesh,
+                   llvm::SmallVectorImpl<int64_t> &coordinates,
+                   llvm::SmallVectorImpl<int64_t> &local) {
+  local.assign(global.begin(), global.end());
+  for (auto [i, dim] : llvm::enumerate(type.getDims())) {
+    int64_t size = type.getLocalSize(i, mesh);
+    int64_t block = global[i] / size;
+    local[i] = global[i] % size;
+    for (StringAttr axis : llvm::reverse(dim.getAxes())) {
+      int64_t axisSize = mesh.getAxisSize(axis.getValue());
+      coordinates[mesh.getAxisIndex(axis.getValue())] = block % axisSize;
+      block /= axisSize;
+    }
+  }
+}
+
+RankResults ReshardOp::evaluateAll(RankOperands operands,
+                                   const EvaluationContext &context) {
+  MeshAttr mesh = context.mesh;
+  auto from = cast<TensorType>(getInput().getType());
+  auto to = cast<TensorType>(getResult().getType());
+  AxisList combined;
+  for (StringAttr axis : from.getPartialAxes())
+    if (!llvm::is_contained(to.getPartialAxes(), axis))
+      combined.push_back(axis);
+  RankResults results = makeResults(*this, operands.size(), context);
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    HostTensor &target = results[rank][0];
+    EvaluationContext here = context;
+    here.coordinates = mesh.getCoordinates(rank);
+    auto take = [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
+      llvm::SmallVector<int64_t> global(index), local;
+      for (auto [i, dim] : llvm::enumerate(to.getDims()))
+        global[i] += here.getOffset(to, dim.getName().getValue());
+      llvm::SmallVector<int64_t> owner(here.coordinates);
+      locate(from, global, mesh, owner, local);
+      std::optional<double> value;
+      for (int64_t other : getGroup(getRankAt(owner, mesh), combined, mesh)) {
+        const HostTensor &source = *operands[other][0];
+        int64_t offset = 0;
+        for (auto [i, stride] : llvm::zip(local, source.getStrides()))
+          offset += i * stride;
+        double part = source.data[offset];
+        value = value ? combine(from.getPartialKind(), *value, part) : part;
+      }
+      target.data[offsets[0]] = context.round(*value, to.getElementType());
+    };
+    nd::forEachIndex(target.sizes, {target.getStrides()}, take);
+  }
+  return results;
+}
+
+RankResults SliceOp::evaluateAll(RankOperands operands,
+                                 const EvaluationContext &context) {
+  RankResults results = makeResults(*this, operands.size(), context);
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    takeBlock(*operands[rank][0], getDim(),
+              getPositionInGroup(rank, getNames(getAxes()), context.mesh),
+              results[rank][0]);
+  return results;
+}
+
+RankResults AllReduceOp::evaluateAll(RankOperands operands,
+                                     const EvaluationContext &context) {
+  RankResults results = makeResults(*this, operands.size(), context);
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    for (unsigned i = 0; i < getNumOperands(); ++i)
+      results[rank][i].data =
+          combineGroup(operands, i,
+                       getGroup(rank, getNames(getAxes()), context.mesh),
+                       getReduction(), context)
+              .data;
+  return results;
+}
+
+RankResults ReduceScatterOp::evaluateAll(RankOperands operands,
+                                         const EvaluationContext &context) {
+  AxisList axes = getNames(getAxes());
+  RankResults results = makeResults(*this, operands.size(), context);
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    for (unsigned i = 0; i < getNumOperands(); ++i)
+      takeBlock(combineGroup(operands, i, getGroup(rank, axes, context.mesh),
+                             getReduction(), context),
+                getName(getDims(), i),
+                getPositionInGroup(rank, axes, context.mesh), results[rank][i]);
+  return results;
+}
+
+RankResults AllGatherOp::evaluateAll(RankOperands operands,
+                                     const EvaluationContext &context) {
+  RankResults results = makeResults(*this, operands.size(), context);
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    for (unsigned i = 0; i < getNumOperands(); ++i) {
+      HostTensor &target = results[rank][i];
+      int64_t dim = target.type.getDimIndex(getName(getDims(), i));
+      llvm::SmallVector<int64_t> from(target.sizes.size(), 0), to = from;
+      for (int64_t other : getGroup(rank, getNames(getAxes()), context.mesh)) {
+        const HostTensor &source = *operands[other][i];
+        copyBox(source, from, target, to, source.sizes);
+        to[dim] += source.sizes[dim];
+      }
+    }
+  return results;
+}
+
+RankResults AllToAllOp::evaluateAll(RankOperands operands,
+                                    const EvaluationContext &context) {
+  AxisList axes = getNames(getAxes());
+  RankResults results = makeResults(*this, operands.size(), context);
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    for (unsigned i = 0; i < getNumOperands(); ++i) {
+      HostTensor &target = results[rank][i];
+      // The dim that was cut becomes longer, the other one shorter.
+      int64_t longer = target.type.getDimIndex(getName(getFrom(), i));
+      int64_t shorter = target.type.getDimIndex(getName(getTo(), i));
+      llvm::SmallVector<int64_t> from(target.sizes.size(), 0), to = from;
+      llvm::SmallVector<int64_t> sizes(target.sizes);
+      sizes[longer] = operands[rank][i]->sizes[longer];
+      from[shorter] =
+          getPositionInGroup(rank, axes, context.mesh) * target.sizes[shorter];
+      for (int64_t other : getGroup(rank, axes, context.mesh)) {
+        copyBox(*operands[other][i], from, target, to, sizes);
+        to[longer] += sizes[longer];
+      }
+    }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Cost and combination
+//===----------------------------------------------------------------------===//
+
+static llvm::SmallVector<AxisTraffic> getTrafficOf(CollectiveOpInterface op,
+                                                   TypeRange wholes) {
+  MeshAttr mesh = MeshAttr::of(op);
+  double bytes = 0;
+  for (Type type : wholes)
+    bytes += cast<TensorType>(type).getLocalBytes(mesh);
+  return getRingTraffic(op.getCollectiveKind(), op.getGroupAxes(), bytes, mesh);
+}
+
+Cause getCause(Operation *op, unsigned index) {
+  if (auto causes = op->getAttrOfType<ArrayAttr>("spmd.causes"))
+    if (index < causes.size())
+      if (auto named = dyn_cast<NameLoc>(causes[index]))
+        return {named.getName().getValue(), named.getChildLoc()};
+  auto name = op->getAttrOfType<StringAttr>("nd.name");
+  return {name ? name.getValue() : StringRef(), op->getLoc()};
+}
+
+/// One op of the members' kind over all their operands; the lists of dim names
+/// (attributes `listNames`) are joined.
+static Operation *combineMembers(OpBuilder &builder,
+                                 ArrayRef<Operation *> members,
+                                 ArrayRef<StringRef> listNames) {
+  llvm::SmallVector<Location> locations;
+  llvm::SmallVector<Value> operands;
+  llvm::SmallVector<Type> types;
+  llvm::SmallVector<Attribute> causes;
+  NamedAttrList attributes(members.front()->getAttrDictionary());
+  for (Operation *member : members) {
+    for (unsigned i = 0; i < member->getNumOperands(); ++i) {
+      Cause cause = getCause(member, i);
+      causes.push_back(
+          NameLoc::get(builder.getStringAttr(cause.name), cause.location));
+    }
+    locations.push_back(member->getLoc());
+    llvm::append_range(operands, member->getOperands());
+    llvm::append_range(types, member->getResultTypes());
+  }
+  for (StringRef name : listNames) {
+    llvm::SmallVector<Attribute> joined;
+    for (Operation *member : members)
+      llvm::append_range(joined, member->getAttrOfType<ArrayAttr>(name));
+    attributes.set(name, builder.getArrayAttr(joined));
+  }
+  attributes.erase("nd.name");
+  attributes.set("spmd.causes", builder.getArrayAttr(causes));
+  OperationState state(builder.getFusedLoc(locations),
+                       members.front()->getName(), operands, types, attributes);
+  return builder.create(state);
+}
+
+CollectiveKind AllReduceOp::getCollectiveKind() {
+  return CollectiveKind::AllReduce;
+}
+AxisList AllReduceOp::getGroupAxes() { return getNames(getAxes()); }
+std::optional<ReductionKind> AllReduceOp::getGroupReduction() {
+  return getReduction();
+}
+llvm::SmallVector<AxisTraffic> AllReduceOp::getTraffic() {
+  return getTrafficOf(*this, getInputs().getTypes());
+}
+Operation *AllReduceOp::createCombined(OpBuilder &builder,
+                                       ArrayRef<Operation *> members) {
+  return combineMembers(builder, members, {});
+}
+
+CollectiveKind ReduceScatterOp::getCollectiveKind() {
+  return CollectiveKind::ReduceScatter;
+}
+AxisList ReduceScatterOp::getGroupAxes() { return getNames(getAxes()); }
+std::optional<ReductionKind> ReduceScatterOp::getGroupReduction() {
+  return getReduction();
+}
+llvm::SmallVector<AxisTraffic> ReduceScatterOp::getTraffic() {
+  return getTrafficOf(*this, getInputs().getTypes());
+}
+Operation *ReduceScatterOp::createCombined(OpBuilder &builder,
+                                           ArrayRef<Operation *> members) {
+  return combineMembers(builder, members, {"dims"});
+}
+
+CollectiveKind AllGatherOp::getCollectiveKind() {
+  return CollectiveKind::AllGather;
+}
+AxisList AllGatherOp::getGroupAxes() { return getNames(getAxes()); }
+std::optional<ReductionKind> AllGatherOp::getGroupReduction() {
+  return std::nullopt;
+}
+llvm::SmallVector<AxisTraffic> AllGatherOp::getTraffic() {
+  return getTrafficOf(*this, getResultTypes());
+}
+Operation *AllGatherOp::createCombined(OpBuilder &builder,
+                                       ArrayRef<Operation *> members) {
+  return combineMembers(builder, members, {"dims"});
+}
+
+CollectiveKind AllToAllOp::getCollectiveKind() {
+  return CollectiveKind::AllToAll;
+}
+AxisList AllToAllOp::getGroupAxes() { return getNames(getAxes()); }
+std::optional<ReductionKind> AllToAllOp::getGroupReduction() {
+  return std::nullopt;
+}
+llvm::SmallVector<AxisTraffic> AllToAllOp::getTraffic() {
+  return getTrafficOf(*this, getInputs().getTypes());
+}
+Operation *AllToAllOp::createCombined(OpBuilder &builder,
+                                      ArrayRef<Operation *> members) {
+  return combineMembers(builder, members, {"from", "to"});
+}
+
+} // namespace meshc::spmd

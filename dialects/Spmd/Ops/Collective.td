@@ -1,0 +1,94 @@
+//===- Collective.td - resharding and collectives ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD
+#define MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD
+
+include "dialects/Nd/NdTypes.td"
+include "dialects/Spmd/SpmdDialect.td"
+include "dialects/Spmd/Interfaces/SpmdInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Spmd_Axes : TypedArrayAttrBase<StrAttr, "mesh axes">;
+
+class Spmd_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Spmd_Dialect, mnemonic,
+         !listconcat([Pure, DeclareOpInterfaceMethods<SpmdOpInterface>], traits)>;
+
+def Spmd_ReshardOp : Spmd_Op<"reshard"> {
+  let summary = "the same tensor in another sharding";
+  let description = [{
+    Same element type, dims and global sizes. The result may be partial only over
+    axes over which the operand is. Every reshard becomes collectives in the
+    collectives phase.
+  }];
+  let arguments = (ins Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Spmd_SliceOp : Spmd_Op<"slice"> {
+  let summary = "this rank's block of a dim that was less cut: local, no data moves";
+  let description = [{
+    `axes` are added at the end of the axes of `dim`.
+        %b = spmd.slice "batch" ["data"] %a : !nd.tensor<f32, [batch = 8, h = 4]> -> !nd.tensor<f32, [batch = 8 on {data}, h = 4]>
+  }];
+  let arguments = (ins StrAttr:$dim, Spmd_Axes:$axes, Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$dim $axes $input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+class Spmd_Collective<string mnemonic>
+    : Spmd_Op<mnemonic, [DeclareOpInterfaceMethods<CollectiveOpInterface>]> {
+  let results = (outs Variadic<Nd_TensorType>:$results);
+  let hasVerifier = 1;
+}
+
+def Spmd_AllReduceOp : Spmd_Collective<"all_reduce"> {
+  let summary = "combines the partial values of the group's ranks; every rank gets the whole";
+  let description = [{
+    Operands are partial over (at least) `axes`; results are not partial over them.
+        %b = spmd.all_reduce sum ["data"] %a : (!nd.tensor<f32, [h = 4], sum {data}>) -> !nd.tensor<f32, [h = 4]>
+  }];
+  let arguments = (ins Nd_ReductionKindAttr:$reduction, Spmd_Axes:$axes, Variadic<Nd_TensorType>:$inputs);
+  let assemblyFormat = "$reduction $axes $inputs attr-dict `:` functional-type($inputs, $results)";
+}
+
+def Spmd_ReduceScatterOp : Spmd_Collective<"reduce_scatter"> {
+  let summary = "combines the partial values of the group's ranks; every rank gets its block";
+  let description = [{
+    As all_reduce, and dim `dims[i]` of result i is cut over `axes` (added at the
+    end of its axes).
+  }];
+  let arguments = (ins Nd_ReductionKindAttr:$reduction, Spmd_Axes:$axes, Nd_DimNames:$dims,
+                       Variadic<Nd_TensorType>:$inputs);
+  let assemblyFormat = "$reduction $axes `to` $dims $inputs attr-dict `:` functional-type($inputs, $results)";
+}
+
+def Spmd_AllGatherOp : Spmd_Collective<"all_gather"> {
+  let summary = "every rank gets the blocks of all ranks of the group";
+  let description = [{
+    `axes` are the last axes of dim `dims[i]` of operand i; the result has them no
+    more.
+  }];
+  let arguments = (ins Spmd_Axes:$axes, Nd_DimNames:$dims, Variadic<Nd_TensorType>:$inputs);
+  let assemblyFormat = "$axes `from` $dims $inputs attr-dict `:` functional-type($inputs, $results)";
+}
+
+def Spmd_AllToAllOp : Spmd_Collective<"all_to_all"> {
+  let summary = "another dim is cut over the group";
+  let description = [{
+    `axes` are the last axes of dim `from[i]` of operand i; in the result they are
+    the last axes of dim `to[i]` instead.
+  }];
+  let arguments = (ins Spmd_Axes:$axes, Nd_DimNames:$from, Nd_DimNames:$to, Variadic<Nd_TensorType>:$inputs);
+  let assemblyFormat = "$axes `from` $from `to` $to $inputs attr-dict `:` functional-type($inputs, $results)";
+}
+
+#endif // MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD

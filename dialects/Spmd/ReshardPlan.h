@@ -1,0 +1,61 @@
+//===- ReshardPlan.h - the cheapest way between two shardings ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A search for the sequence of collectives and local slices that leads from
+/// one sharding of a tensor to another and moves the fewest bytes. Partition
+/// asks it what a disagreement costs; the collectives phase builds what it
+/// finds.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_SPMD_RESHARDPLAN_H
+#define MESHC_DIALECTS_SPMD_RESHARDPLAN_H
+
+#include "dialects/Spmd/Sharding.h"
+#include "dialects/Spmd/Traffic.h"
+#include "llvm/ADT/DenseMap.h"
+#include <optional>
+
+namespace meshc::spmd {
+
+/// One step of a plan: a collective, or (no kind) a local slice.
+struct ReshardStep {
+  std::optional<CollectiveKind> kind;
+  AxisList axes;         ///< in the mesh's order for collectives
+  mlir::StringAttr from; ///< the dim that loses the axes (gather, all_to_all)
+  mlir::StringAttr to; ///< the dim that gains them (the others but all_reduce)
+  nd::TensorType result; ///< the sharding after the step
+};
+
+struct ReshardPlan {
+  llvm::SmallVector<ReshardStep> steps;
+  double bytes = 0; ///< that each rank sends, by the ring algorithms
+};
+
+/// Finds plans by Dijkstra's algorithm over shardings and remembers them. An
+/// axis is only ever placed where the source or the target has it. Ties in
+/// bytes go to fewer steps.
+class ReshardPlanner {
+public:
+  explicit ReshardPlanner(nd::MeshAttr mesh) : mesh(mesh) {}
+
+  /// The cheapest plan. There is always one where spmd.reshard verifies. The
+  /// reference holds until the next call.
+  const ReshardPlan &plan(nd::TensorType from, nd::TensorType to);
+  /// The bytes of that plan.
+  double getBytes(nd::TensorType from, nd::TensorType to) {
+    return plan(from, to).bytes;
+  }
+
+private:
+  nd::MeshAttr mesh;
+  llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, ReshardPlan> plans;
+};
+
+} // namespace meshc::spmd
+
+#endif // MESHC_DIALECTS_SPMD_RESHARDPLAN_H

@@ -1,0 +1,52 @@
+//===- SpmdDialect.td - one rank's program ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_SPMD_SPMDDIALECT_TD
+#define MESHC_DIALECTS_SPMD_SPMDDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Spmd_Dialect : Dialect {
+  let name = "spmd";
+  let cppNamespace = "::meshc::spmd";
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+  let summary = "the program of one rank: blocks of tensors, and collectives";
+  let extraClassDeclaration = [{
+    /// One per family, each in Ops/<Family>.cpp.
+    void registerCollective();
+  }];
+  let description = [{
+    After the partition phase every nd op computes on this rank's blocks, which
+    its types describe (`!nd.tensor<f32, [batch = 64 on {data}, h = 8], sum {tensor}>`),
+    and the ops of this dialect move blocks between ranks.
+
+    Order of axes. A dim `on {a, b}` is cut over a first: block index = row-major
+    coordinate over (a, b). The ops below therefore add axes at the end (the
+    innermost) of a dim's list and take them from the end. Where one collective
+    runs over several axes they are in the mesh's order, because the runtime
+    numbers a group row-major over the mesh; a dim cut in another order takes
+    several collectives.
+
+    Discardable attributes: `nd.name` on a reshard or collective names the
+    source value that caused it (absent: a value without a name); its location is
+    that value's. A collective made of several has `spmd.causes` instead: one
+    location per operand, `loc("name"("gpt.mesh":14:13))`. `getCause` reads
+    either.
+  }];
+}
+
+def Spmd_CollectiveKind : I32EnumAttr<"CollectiveKind", "how blocks move between ranks", [
+    I32EnumAttrCase<"AllReduce", 0, "all_reduce">,
+    I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,
+    I32EnumAttrCase<"AllGather", 2, "all_gather">,
+    I32EnumAttrCase<"AllToAll", 3, "all_to_all">]> {
+  let cppNamespace = "::meshc::spmd";
+  let genSpecializedAttr = 0;
+}
+
+#endif // MESHC_DIALECTS_SPMD_SPMDDIALECT_TD

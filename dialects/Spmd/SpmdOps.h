@@ -1,0 +1,37 @@
+//===- SpmdOps.h - the ops of the spmd dialect ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The dialect and all its ops; SpmdDialect.td says what they mean.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_SPMD_SPMDOPS_H
+#define MESHC_DIALECTS_SPMD_SPMDOPS_H
+
+#include "dialects/Nd/NdOps.h"
+#include "dialects/Spmd/Traffic.h"
+
+#include "dialects/Spmd/SpmdDialect.h.inc"
+
+#include "dialects/Spmd/Interfaces/SpmdInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Spmd/Ops/Collective.h.inc"
+
+namespace meshc::spmd {
+
+/// The source value for which a collective or reshard moves its operand
+/// `index`: its name ("" for a value without one) and where it is written.
+struct Cause {
+  mlir::StringRef name;
+  mlir::Location location;
+};
+Cause getCause(mlir::Operation *op, unsigned index);
+
+} // namespace meshc::spmd
+
+#endif // MESHC_DIALECTS_SPMD_SPMDOPS_H
