@@ -1,0 +1,52 @@
+//===- Exchange.cpp - the messages of one collective ----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/Exchange.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace meshc::runtime;
+
+static_assert(sizeof(MessageHeader) == 24, "headers are compared as bytes");
+static_assert(sizeof(MessageHeader) <= Exchange::headerBytes);
+
+size_t Exchange::capacity(size_t parts) const {
+  constexpr size_t unit = Transport::slotAlignment;
+  return transport.slotBytes() / parts / unit * unit - headerBytes;
+}
+
+/// A part's header is written again for each rank it goes to: by the first to
+/// read it, it has been written in full, and later writes are of equal bytes
+/// only, so they are left out.
+void Exchange::post(int rank, size_t part, size_t capacity, size_t bytes) {
+  size_t offset = part * stride(capacity);
+  if (std::memcmp(slot + offset, &header, sizeof(header)) != 0)
+    std::memcpy(slot + offset, &header, sizeof(header));
+  transport.post(rank, offset, headerBytes + bytes);
+}
+
+const char *Exchange::await(int rank, size_t bytes) {
+  Message message = transport.await(rank);
+  for (size_t i = 0; i < group.ranks.size(); ++i)
+    if (group.ranks[i] == rank)
+      arrived[i] = true;
+  MessageHeader got;
+  std::memcpy(&got, message.data, sizeof(got));
+  if (std::memcmp(&got, &header, sizeof(got)) != 0 ||
+      message.bytes != headerBytes + bytes)
+    throw WrongCollective(rank, got);
+  return message.data + headerBytes;
+}
+
+std::vector<int> Exchange::missing() const {
+  std::vector<int> ranks;
+  for (size_t i = 0; i < group.ranks.size(); ++i)
+    if (static_cast<int>(i) != group.index && !arrived[i] &&
+        !transport.pending(group.ranks[i]))
+      ranks.push_back(group.ranks[i]);
+  return ranks;
+}

@@ -1,0 +1,124 @@
+//===- MpiTransport.cpp - messages between hosts --------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/MpiTransport.h"
+
+#include <algorithm>
+
+using namespace meshc::runtime;
+
+MpiTransport::MpiTransport(const MeshcMpi &mpi,
+                           std::unique_ptr<SharedTransport> shared)
+    : mpi(mpi), local(std::move(shared)) {
+  local->setProgress([this] { return moveOn(); });
+}
+
+MpiTransport::~MpiTransport() = default;
+
+void MpiTransport::check(int error, int peer) const {
+  if (error)
+    throw WaitBroken(WaitBroken::Cause::Transport, peer, mpi.describe(error));
+}
+
+char *MpiTransport::acquire() {
+  slot = local->acquire();
+  waitSent(sendings[local->currentSlot()]);
+  return slot;
+}
+
+void MpiTransport::post(int peer, size_t offset, size_t bytes) {
+  if (local->has(peer))
+    return local->post(peer, offset, bytes);
+  Sending sending;
+  sending.peer = peer;
+  check(mpi.send(slot + offset, bytes, peer, &sending.request), peer);
+  sendings[local->currentSlot()].push_back(sending);
+}
+
+void MpiTransport::expect(int peer) {
+  if (local->has(peer))
+    return;
+  Receiving &receiving = receivings[peer];
+  if (receiving.expected)
+    return;
+  // A whole slot, so that what another collective sends arrives and is seen to
+  // be wrong. Its pages come to be as they are written.
+  if (!receiving.buffer)
+    receiving.buffer.reset(new char[slotBytes()]);
+  check(mpi.receive(receiving.buffer.get(), slotBytes(), peer,
+                    &receiving.request),
+        peer);
+  receiving.expected = true;
+  receiving.done = false;
+}
+
+bool MpiTransport::pending(int peer) {
+  if (local->has(peer))
+    return local->pending(peer);
+  auto found = receivings.find(peer);
+  return found != receivings.end() && found->second.expected &&
+         hasCome(peer, found->second);
+}
+
+Message MpiTransport::await(int peer) {
+  if (local->has(peer))
+    return local->await(peer);
+  expect(peer);
+  Receiving &receiving = receivings[peer];
+  local->wait(peer, [&] { return hasCome(peer, receiving); });
+  return {receiving.buffer.get(), receiving.bytes};
+}
+
+void MpiTransport::release(int peer) {
+  if (local->has(peer))
+    return local->release(peer);
+  receivings[peer].expected = false;
+}
+
+void MpiTransport::settle() {
+  for (std::vector<Sending> &slot : sendings)
+    waitSent(slot);
+}
+
+bool MpiTransport::hasCome(int peer, Receiving &receiving) {
+  if (receiving.done)
+    return true;
+  int done = 0;
+  check(mpi.test(&receiving.request, &done, &receiving.bytes), peer);
+  receiving.done = done != 0;
+  return receiving.done;
+}
+
+bool MpiTransport::isSent(Sending &sending) {
+  if (sending.done)
+    return true;
+  int done = 0;
+  check(mpi.test(&sending.request, &done, nullptr), sending.peer);
+  sending.done = done != 0;
+  return sending.done;
+}
+
+void MpiTransport::waitSent(std::vector<Sending> &slot) {
+  for (Sending &sending : slot)
+    local->wait(sending.peer, [&] { return isSent(sending); });
+  slot.clear();
+}
+
+/// One test of anything moves all of MPI's operations on.
+bool MpiTransport::moveOn() {
+  for (auto &[peer, receiving] : receivings)
+    if (receiving.expected && !receiving.done) {
+      hasCome(peer, receiving);
+      return true;
+    }
+  for (std::vector<Sending> &slot : sendings)
+    for (Sending &sending : slot)
+      if (!sending.done) {
+        isSent(sending);
+        return true;
+      }
+  return false;
+}

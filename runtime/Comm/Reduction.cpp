@@ -1,0 +1,60 @@
+//===- Reduction.cpp - several ranks' values become one -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/Reduction.h"
+
+#include "runtime/Comm/ReductionLoops.h"
+#include "runtime/Core/Failure.h"
+
+#include <string>
+
+using namespace meshc::runtime;
+
+namespace {
+struct AnyProcessor {};
+
+bool hasAvx2() {
+  static const bool has =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+  return has;
+}
+} // namespace
+
+size_t meshc::runtime::elementBytes(MeshcType type) {
+  switch (type) {
+  case MESHC_F32:
+  case MESHC_I32:
+    return 4;
+  case MESHC_BF16:
+  case MESHC_F16:
+    return 2;
+  case MESHC_I1:
+    return 1;
+  }
+  throw Failure(ExitCode::Internal, "a collective has element type " +
+                                        std::to_string(type) +
+                                        ", which the runtime does not know");
+}
+
+MeshcType meshc::runtime::partialType(MeshcType type) {
+  return type == MESHC_BF16 || type == MESHC_F16 ? MESHC_F32 : type;
+}
+
+void meshc::runtime::reduce(const ReductionKind &kind,
+                            const void *const *sources, int sourceCount,
+                            void *const *destinations, int destinationCount,
+                            int64_t count) {
+  ReductionLoop loop =
+      hasAvx2() ? findAvx2Loop(kind) : ReductionLoops<AnyProcessor>::find(kind);
+  if (!loop)
+    throw Failure(
+        ExitCode::Internal,
+        "a collective has reduction " + std::to_string(kind.reduction) +
+            " of type " + std::to_string(kind.from) + " to " +
+            std::to_string(kind.to) + ", which the runtime does not know");
+  loop(sources, sourceCount, destinations, destinationCount, count);
+}

@@ -1,0 +1,47 @@
+//===- Reduction.h - several ranks' values become one ------------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_REDUCTION_H
+#define MESHC_RUNTIME_COMM_REDUCTION_H
+
+#include "meshc/RuntimeAbi.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace meshc::runtime {
+
+/// Bytes that an element of `type` takes in memory.
+size_t elementBytes(MeshcType type);
+
+/// The type in which partial results of `type` are kept between two steps of a
+/// reduction: F32 for BF16 and F16, and `type` for all others.
+MeshcType partialType(MeshcType type);
+
+/// What a reduction does and the types at its two ends. They differ only where
+/// partial results are read or written: one of them is then F32, the other
+/// BF16 or F16.
+struct ReductionKind {
+  MeshcReduction reduction;
+  MeshcType from, to;
+};
+
+/// Reduces `count` elements of `sourceCount` ≥ 1 arrays of type `kind.from`
+/// element by element, in their order, and writes the result to each of
+/// `destinationCount` arrays of type `kind.to`. A destination may be one of the
+/// sources, and must not overlap them otherwise.
+///
+/// BF16 and F16 are accumulated in f32 and rounded once, to nearest even. Of
+/// MAX and MIN, a NaN is the result where there is one. I32 wraps around. I1 is
+/// the logical or for SUM and MAX, the logical and for PROD and MIN.
+void reduce(const ReductionKind &kind, const void *const *sources,
+            int sourceCount, void *const *destinations, int destinationCount,
+            int64_t count);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_REDUCTION_H

@@ -1,0 +1,99 @@
+//===- SharedSegment.h - memory that the ranks of a host share ---*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The layout of that memory. It starts as zeros. Members are numbers of ranks
+/// within the segment, from 0. All fields that several ranks touch are 32-bit
+/// atomics, which are lock-free and the same between processes.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_SHAREDSEGMENT_H
+#define MESHC_RUNTIME_COMM_SHAREDSEGMENT_H
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace meshc::runtime {
+
+/// The first failure among the members.
+struct FailureRecord {
+  enum : uint32_t { None = 0, Writing = 1, Set = 2 };
+  std::atomic<uint32_t> state;
+  int32_t rank;
+  char message[1016];
+};
+
+/// One member as others see it.
+struct alignas(64) MemberState {
+  std::atomic<uint32_t> sleeping;  ///< 1 while it sleeps on this word
+  std::atomic<uint32_t> processId; ///< 0 until it is there
+  std::atomic<uint32_t> left;      ///< 1 once it has ended in order
+  uint64_t startTime;              ///< of the process, as the kernel counts
+};
+
+/// What one member (the sender) posts to another. Counters only grow, and wrap.
+struct MessageQueue {
+  static constexpr uint32_t depth = 4;
+  struct Entry {
+    uint32_t offset; ///< from the sender's first slot, in units of 64 bytes
+    uint32_t bytes;
+  };
+  alignas(64) std::atomic<uint32_t> posted; ///< written by the sender
+  Entry entries[depth];
+  alignas(64) std::atomic<uint32_t> released; ///< written by the receiver
+};
+
+/// A view of a segment; copies see the same memory.
+class SharedSegment {
+public:
+  /// A member can have this many slots in use at once.
+  static constexpr uint32_t slotCount = MessageQueue::depth;
+
+  /// Bytes of memory for so many members with slots of `slotBytes`, which is a
+  /// multiple of 64.
+  static size_t bytes(int memberCount, size_t slotBytes);
+
+  /// `memory`: at least bytes(…) zeros, or what other members see of them,
+  /// aligned to 64 bytes. It is given back when the last copy of it goes.
+  SharedSegment(std::shared_ptr<void> memory, int memberCount,
+                size_t slotBytes);
+
+  /// Memory for ranks that are threads of this process.
+  static SharedSegment inProcess(int memberCount, size_t slotBytes);
+  /// Makes a named segment of the host (`/dev/shm`), whose memory is reserved
+  /// at once; opens one that was made. Throw CommunicationError.
+  static SharedSegment create(const std::string &name, int memberCount,
+                              size_t slotBytes);
+  static SharedSegment open(const std::string &name, int memberCount,
+                            size_t slotBytes);
+  /// Takes the name away: the memory lives on as long as a member maps it.
+  static void unlink(const std::string &name);
+  /// A name that no other run has.
+  static std::string uniqueName();
+
+  int memberCount() const { return count; }
+  size_t slotBytes() const { return bytesOfSlot; }
+
+  FailureRecord &failure() const;
+  MemberState &member(int m) const;
+  MessageQueue &queue(int from, int to) const;
+  /// The first slot of a member; the others follow it.
+  char *slots(int m) const;
+
+private:
+  std::shared_ptr<void> memory;
+  int count;
+  size_t bytesOfSlot;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_SHAREDSEGMENT_H

@@ -1,0 +1,100 @@
+//===- SharedTransport.h - messages through shared memory --------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_SHAREDTRANSPORT_H
+#define MESHC_RUNTIME_COMM_SHAREDTRANSPORT_H
+
+#include "runtime/Comm/SharedSegment.h"
+#include "runtime/Comm/Transport.h"
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// How a rank waits.
+struct WaitPolicy {
+  /// Seconds until a wait fails; 0: never.
+  double timeoutSeconds = 0;
+  /// Looks at memory before the processor is first given to others. 0 where the
+  /// ranks outnumber the processors.
+  int spins = 2000;
+  /// Times that the processor is given away before sleeping.
+  int yields = 50;
+
+  /// The policy for `ranks` ranks of `threads` threads each on this host.
+  static WaitPolicy forRanks(int ranks, int threads, double timeoutSeconds);
+};
+
+/// The end of one member of a segment. Used by one thread.
+class SharedTransport final : public Transport {
+public:
+  /// `ranks`: the world's number of each member, `self` this one. `processes`:
+  /// members are processes of their own, which may die alone.
+  SharedTransport(SharedSegment segment, std::vector<int> ranks, int self,
+                  WaitPolicy policy, bool processes);
+  ~SharedTransport() override;
+
+  size_t slotBytes() const override { return segment.slotBytes(); }
+  char *acquire() override;
+  void post(int peer, size_t offset, size_t bytes) override;
+  void expect(int) override {}
+  bool pending(int peer) override;
+  Message await(int peer) override;
+  void release(int peer) override;
+  void settle() override {}
+  bool fail(const std::string &message) noexcept override;
+
+  /// Whether `rank` is a member.
+  bool has(int rank) const {
+    return rank >= 0 && rank < static_cast<int>(members.size()) &&
+           members[rank] >= 0;
+  }
+  /// The number of the slot acquired last, below SharedSegment::slotCount.
+  uint32_t currentSlot() const { return current; }
+
+  /// Waits until `ready` returns true, for the sake of `rank`. For other
+  /// transports too, which have the same policy and see the same failures.
+  void wait(int rank, const std::function<bool()> &ready);
+  /// Called again and again while waiting, for transports that move only when
+  /// they are called. Returns whether there is something left to move.
+  void setProgress(std::function<bool()> call) { progress = std::move(call); }
+
+private:
+  struct Use {
+    int member;
+    uint32_t count; ///< the queue's number of the post from this slot
+  };
+  using Clock = std::chrono::steady_clock;
+
+  template <class Ready> void waitFor(int rank, Ready ready);
+  template <class Ready>
+  void sleepUntil(int rank, Ready ready, Clock::time_point start);
+  void checkFailure();
+  void checkProcess(int rank);
+  void checkTime(int rank, Clock::time_point start);
+  void wake(int member);
+  void waitReleased(const Use &use);
+  int memberOf(int rank) const { return members[rank]; }
+
+  SharedSegment segment;
+  std::vector<int> ranks;   ///< by member
+  std::vector<int> members; ///< by rank; -1: not of this segment
+  int self;
+  WaitPolicy policy;
+  bool processes;
+  std::function<bool()> progress;
+
+  std::vector<uint32_t> postedTo, takenFrom; ///< by member
+  std::vector<Use> uses[SharedSegment::slotCount];
+  uint32_t current = SharedSegment::slotCount - 1;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_SHAREDTRANSPORT_H

@@ -1,0 +1,103 @@
+//===- Stream.h - elements of a collective, as one sequence ------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The items of a collective, blocked or plain, become one sequence of elements
+/// per member of the group. Algorithms move and reduce ranges of sequences and
+/// know nothing of items and blocks.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_STREAM_H
+#define MESHC_RUNTIME_COMM_STREAM_H
+
+#include "runtime/Comm/MeshView.h"
+#include "runtime/Comm/Reduction.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// A sequence of elements that lies in memory as runs of equal length at equal
+/// distances, or several such, one after the other. Owns no elements.
+class Stream {
+public:
+  explicit Stream(MeshcType type = MESHC_F32)
+      : elementType(type), bytesOfElement(elementBytes(type)) {}
+
+  /// Appends `runs` runs of `runLength` elements; run r starts r·stride
+  /// elements after `base`.
+  void append(void *base, int64_t runs, int64_t runLength, int64_t stride);
+  /// Appends all of `other`, which is of the same type.
+  void append(const Stream &other);
+
+  MeshcType type() const { return elementType; }
+  /// The number of elements.
+  int64_t size() const { return count; }
+
+  /// The stream of elements [begin, begin + n).
+  Stream slice(int64_t begin, int64_t n) const;
+
+  /// Copies elements [begin, begin + n) to contiguous memory, or from it.
+  void read(int64_t begin, int64_t n, void *to) const;
+  void write(int64_t begin, int64_t n, const void *from) const;
+
+  /// A place in the stream from which contiguous elements can be taken.
+  class Cursor {
+  public:
+    Cursor(const Stream &stream, int64_t begin);
+    char *data() const;
+    /// Contiguous elements from here; 0 only at the end of the stream.
+    int64_t left() const;
+    /// Moves on by 0 ≤ n ≤ left() elements.
+    void advance(int64_t n);
+
+  private:
+    const Stream *stream;
+    size_t segment = 0;
+    int64_t run = 0, offset = 0;
+  };
+
+private:
+  struct Segment {
+    char *base;
+    int64_t runs, runLength, stride;
+  };
+
+  MeshcType elementType;
+  size_t bytesOfElement;
+  std::vector<Segment> segments;
+  int64_t count = 0;
+};
+
+/// Copies `from` to `to`, which are of the same type and size; nothing is done
+/// where they are the same memory.
+void copyStream(const Stream &from, const Stream &to);
+
+/// Reduces streams of one size, in their order, into every destination (see
+/// reduce()). All sources are of one type, all destinations of one type.
+void reduceStreams(MeshcReduction reduction, const std::vector<Stream> &sources,
+                   const std::vector<Stream> &destinations);
+
+/// The streams of a collective: per member of the group (or just one, where the
+/// buffer is plain) what is sent to it and what comes from it.
+struct CollectiveStreams {
+  std::vector<Stream> send, recv;
+};
+
+/// Reads `collective`'s items at `send` and `recv` for a group of `groupSize`.
+/// ALL_REDUCE gives one stream for each direction, REDUCE_SCATTER one for recv,
+/// ALL_GATHER one for send. Throws Failure (Internal) where the items' sizes
+/// contradict each other.
+CollectiveStreams makeStreams(const MeshcCollective &collective, int groupSize,
+                              void *const *send, void *const *recv);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_STREAM_H

@@ -1,0 +1,133 @@
+//===- ThreadWorld.cpp - ranks as threads of one process ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/ThreadWorld.h"
+
+#include "runtime/Comm/Bootstrap.h"
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// How long a failed run waits for ranks that do not communicate.
+constexpr auto graceAfterFailure = std::chrono::seconds(5);
+
+/// What the threads share. It outlives a thread that is left behind.
+struct Shared {
+  std::function<void(Communicator &)> body;
+  std::vector<std::unique_ptr<Communicator>> communicators; ///< by rank
+  std::mutex mutex;
+  std::condition_variable changed;
+  int running = 0;
+  int failedRank = -1;
+  std::string failure;
+  std::exception_ptr cause;
+};
+
+void recordFailure(Shared &shared, int rank, const std::string &message) {
+  if (!shared.communicators[rank]->fail(message))
+    return;
+  std::lock_guard<std::mutex> lock(shared.mutex);
+  shared.failedRank = rank;
+  shared.failure = message;
+  shared.cause = std::current_exception();
+}
+
+void runRank(Shared &shared, int rank) {
+  try {
+    shared.body(*shared.communicators[rank]);
+  } catch (const std::exception &error) {
+    recordFailure(shared, rank, error.what());
+  } catch (...) {
+    recordFailure(shared, rank, "an exception of unknown type");
+  }
+  std::lock_guard<std::mutex> lock(shared.mutex);
+  --shared.running;
+  shared.changed.notify_all();
+}
+
+class ThreadWorld final : public World {
+public:
+  ThreadWorld(int ranks, int threadsPerRank, double timeoutSeconds)
+      : shared(std::make_shared<Shared>()), ranks(ranks) {
+    SharedSegment segment =
+        SharedSegment::inProcess(ranks, slotBytesFor(ranks));
+    std::vector<int> all(ranks);
+    std::iota(all.begin(), all.end(), 0);
+    for (int rank = 0; rank < ranks; ++rank) {
+      WorldShape shape;
+      shape.rank = rank;
+      shape.hosts.assign(ranks, 0);
+      shape.sharedAddresses = true;
+      auto transport = std::make_unique<SharedTransport>(
+          segment, all, rank,
+          WaitPolicy::forRanks(ranks, threadsPerRank, timeoutSeconds),
+          /*processes=*/false);
+      shared->communicators.push_back(
+          std::make_unique<TransportCommunicator>(shape, std::move(transport)));
+    }
+  }
+
+  int size() const override { return ranks; }
+  const char *kind() const override { return "threads"; }
+
+  void run(const std::function<void(Communicator &)> &body) override {
+    shared->body = body;
+    shared->running = ranks;
+    if (ranks == 1)
+      runRank(*shared, 0);
+    else
+      runThreads();
+    std::lock_guard<std::mutex> lock(shared->mutex);
+    if (shared->failedRank >= 0)
+      throw RankFailure(shared->failedRank, shared->failure, shared->cause,
+                        /*second=*/false);
+  }
+
+  void finish(int code) override {
+    if (!leftBehind)
+      return;
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+
+private:
+  void runThreads() {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([shared = shared, rank] { runRank(*shared, rank); });
+    std::unique_lock<std::mutex> lock(shared->mutex);
+    auto allDone = [&] { return shared->running == 0; };
+    shared->changed.wait(lock,
+                         [&] { return allDone() || shared->failedRank >= 0; });
+    leftBehind = !shared->changed.wait_for(lock, graceAfterFailure, allDone);
+    lock.unlock();
+    for (std::thread &thread : threads)
+      if (leftBehind)
+        thread.detach();
+      else
+        thread.join();
+  }
+
+  std::shared_ptr<Shared> shared;
+  int ranks;
+  bool leftBehind = false;
+};
+
+} // namespace
+
+std::unique_ptr<World> meshc::runtime::openThreadWorld(int ranks,
+                                                       int threadsPerRank,
+                                                       double timeoutSeconds) {
+  return std::make_unique<ThreadWorld>(ranks, threadsPerRank, timeoutSeconds);
+}

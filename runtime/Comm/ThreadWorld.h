@@ -1,0 +1,23 @@
+//===- ThreadWorld.h - ranks as threads of one process -----------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_THREADWORLD_H
+#define MESHC_RUNTIME_COMM_THREADWORLD_H
+
+#include "runtime/Comm/World.h"
+
+namespace meshc::runtime {
+
+/// `ranks` ≥ 1. One rank runs on the calling thread itself. A rank that does
+/// not return after another has failed is left behind after a few seconds;
+/// finish() then ends the process without it.
+std::unique_ptr<World> openThreadWorld(int ranks, int threadsPerRank,
+                                       double timeoutSeconds);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_THREADWORLD_H

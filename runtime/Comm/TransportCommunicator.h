@@ -1,0 +1,66 @@
+//===- TransportCommunicator.h - a communicator on messages ------*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMM_TRANSPORTCOMMUNICATOR_H
+#define MESHC_RUNTIME_COMM_TRANSPORTCOMMUNICATOR_H
+
+#include "runtime/Comm/Communicator.h"
+#include "runtime/Comm/Exchange.h"
+#include "runtime/Comm/HierarchicalCollectives.h"
+#include "runtime/Comm/Transport.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// What the ranks of a world know of each other before they speak.
+struct WorldShape {
+  int rank = 0;
+  /// By rank: a number for the host on which it runs.
+  std::vector<int> hosts{0};
+  /// All ranks are threads of this process and can read each other's memory.
+  bool sharedAddresses = false;
+};
+
+/// Chooses the algorithm of each collective and gives its failures their words.
+class TransportCommunicator final : public Communicator {
+public:
+  TransportCommunicator(WorldShape shape, std::unique_ptr<Transport> transport);
+
+  int rank() const override { return shape.rank; }
+  int size() const override { return all.size(); }
+  void run(const MeshcCollective &collective, const Group &group,
+           void *const *send, void *const *recv) override;
+  void barrier() override;
+  void broadcast(void *data, size_t bytes, int root) override;
+  void send(const void *data, size_t bytes, int to) override;
+  void receive(void *data, size_t bytes, int from) override;
+  bool fail(const std::string &message) noexcept override;
+
+private:
+  /// Runs `work(exchange)`; what breaks it becomes a CommunicationError.
+  template <class Work>
+  void inExchange(const MessageHeader &header, const Group &group, Work work);
+  [[noreturn]] void throwBroken(const WaitBroken &broken,
+                                const MessageHeader &header,
+                                const Exchange &exchange) const;
+  std::string describe(const MessageHeader &header) const;
+  const std::optional<Hierarchy> &hierarchyOf(const Group &group);
+
+  WorldShape shape;
+  std::unique_ptr<Transport> transport;
+  Group all; ///< every rank
+  bool severalHosts;
+  std::map<std::vector<int>, std::optional<Hierarchy>> hierarchies;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMM_TRANSPORTCOMMUNICATOR_H

@@ -1,0 +1,111 @@
+//===- World.cpp - the ranks of a run -------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/World.h"
+
+#include "runtime/Comm/MpiWorld.h"
+#include "runtime/Comm/ThreadWorld.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// The number in an environment variable; `absent` where there is none.
+int environmentNumber(const char *name, int absent) {
+  const char *text = std::getenv(name);
+  if (!text)
+    return absent;
+  char *end = nullptr;
+  long value = std::strtol(text, &end, 10);
+  return end == text || *end || value < 0 ? absent : static_cast<int>(value);
+}
+
+Failure usage(const std::string &message) {
+  return Failure(ExitCode::Usage, message);
+}
+
+} // namespace
+
+World::~World() = default;
+
+CommunicatorKind
+meshc::runtime::parseCommunicatorKind(const std::string &name) {
+  if (name == "auto")
+    return CommunicatorKind::Auto;
+  if (name == "threads")
+    return CommunicatorKind::Threads;
+  if (name == "shm")
+    return CommunicatorKind::Shm;
+  if (name == "mpi")
+    return CommunicatorKind::Mpi;
+  throw usage("'--comm' is '" + name +
+              "', and is to be 'auto', 'threads', 'shm' or 'mpi'");
+}
+
+Launch meshc::runtime::findLaunch() {
+  struct Names {
+    const char *rank, *size;
+  };
+  constexpr Names launchers[] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      {"PMI_RANK", "PMI_SIZE"},
+      {"PMIX_RANK", "PMIX_SIZE"}};
+  Launch launch;
+  for (const Names &names : launchers) {
+    int rank = environmentNumber(names.rank, -1);
+    if (rank < 0)
+      continue;
+    launch.launched = true;
+    launch.rank = rank;
+    launch.size = environmentNumber(names.size, 0);
+    return launch;
+  }
+  return launch;
+}
+
+WorldOptions meshc::runtime::withEnvironment(WorldOptions options) {
+  const char *text = std::getenv("MESHC_TIMEOUT");
+  if (!text)
+    return options;
+  char *end = nullptr;
+  double seconds = std::strtod(text, &end);
+  if (end == text || *end || !std::isfinite(seconds) || seconds < 0)
+    throw usage(std::string("MESHC_TIMEOUT is '") + text +
+                "', and is to be a number of seconds, 0 for no limit");
+  options.timeoutSeconds = seconds;
+  return options;
+}
+
+std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
+  Launch launch = findLaunch();
+  if (options.ranks < 0)
+    throw usage("'--ranks' is " + std::to_string(options.ranks) +
+                ", and is to be 1 or more");
+  bool several = launch.launched && launch.size != 1;
+  CommunicatorKind kind = options.kind;
+  if (kind == CommunicatorKind::Auto)
+    kind = several ? CommunicatorKind::Mpi : CommunicatorKind::Threads;
+  if (kind == CommunicatorKind::Threads) {
+    if (several)
+      throw usage("'--comm threads' under mpirun: each of its processes would "
+                  "run all ranks; leave one of the two away");
+    return openThreadWorld(std::max(1, options.ranks), options.threadsPerRank,
+                           options.timeoutSeconds);
+  }
+  if (options.ranks && options.ranks != (launch.launched ? launch.size : 1))
+    throw usage("'--ranks " + std::to_string(options.ranks) +
+                "' starts threads, and '--comm " +
+                (kind == CommunicatorKind::Shm ? "shm" : "mpi") +
+                "' takes the processes of mpirun, of which there are " +
+                std::to_string(launch.size) + "; say 'mpirun -n " +
+                std::to_string(options.ranks) + "' instead");
+  return openMpiWorld(launch, kind == CommunicatorKind::Shm,
+                      options.threadsPerRank, options.timeoutSeconds);
+}

@@ -1,0 +1,218 @@
+//===- CollectiveCase.cpp - one collective and what it must give --------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "CollectiveCase.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace meshc;
+using namespace meshc::test;
+using runtime::Group;
+
+namespace {
+
+constexpr char guardByte = 0x5a;
+constexpr size_t guardBytes = 256;
+
+/// The value of an element of what a rank sends.
+double sentValue(const CollectiveCase &c, int rank, size_t item,
+                 int64_t index) {
+  int64_t mixed = rank * 31 + static_cast<int64_t>(item) * 17 + index * 7 +
+                  (index >> 8) * 3;
+  if (c.type == MESHC_I1)
+    return mixed % 3 != 0;
+  if (c.reduction == MESHC_PROD)
+    return 1 + mixed % 2;
+  if (c.reduction == MESHC_SUM)
+    return mixed % 7 - 3;
+  return mixed % 201 - 100;
+}
+
+double combine(const CollectiveCase &c, double a, double b) {
+  bool logical = c.type == MESHC_I1;
+  switch (c.reduction) {
+  case MESHC_SUM:
+    return logical ? std::max(a, b) : a + b;
+  case MESHC_MAX:
+    return std::max(a, b);
+  case MESHC_MIN:
+    return std::min(a, b);
+  case MESHC_PROD:
+    return a * b;
+  }
+  return 0;
+}
+
+/// What a group's ranks send at one place, reduced.
+double reduced(const CollectiveCase &c, const Group &group, size_t item,
+               int64_t index) {
+  double value = sentValue(c, group.ranks[0], item, index);
+  for (int p = 1; p < group.size(); ++p)
+    value = combine(c, value, sentValue(c, group.ranks[p], item, index));
+  return value;
+}
+
+double expectedValue(const CollectiveCase &c, const Group &group, size_t i,
+                     int64_t e) {
+  const CollectiveCase::Item &item = c.items[i];
+  int64_t size = group.size(), me = group.index;
+  switch (c.kind) {
+  case MESHC_ALL_REDUCE:
+    return reduced(c, group, i, e);
+  case MESHC_REDUCE_SCATTER:
+    return reduced(c, group, i,
+                   (e / item.inner * size + me) * item.inner + e % item.inner);
+  case MESHC_ALL_GATHER: {
+    int64_t p = e / item.inner % size, outer = e / item.inner / size;
+    return sentValue(c, group.ranks[p], i, outer * item.inner + e % item.inner);
+  }
+  case MESHC_ALL_TO_ALL: {
+    int64_t p = e / item.recvInner % size, outer = e / item.recvInner / size;
+    int64_t k = outer * item.recvInner + e % item.recvInner;
+    return sentValue(c, group.ranks[p], i,
+                     (k / item.inner * size + me) * item.inner +
+                         k % item.inner);
+  }
+  }
+  return NAN;
+}
+
+/// A buffer with guards behind it.
+struct Buffer {
+  Buffer(const CollectiveCase &c, int64_t elements)
+      : bytes(elements * bytesOf(c.type)),
+        memory(bytes + guardBytes, guardByte) {}
+  bool guarded() const {
+    return std::all_of(memory.begin() + bytes, memory.end(),
+                       [](char byte) { return byte == guardByte; });
+  }
+  size_t bytes;
+  std::vector<char> memory;
+};
+
+} // namespace
+
+size_t test::bytesOf(MeshcType type) {
+  return type == MESHC_I1 ? 1 : type == MESHC_F32 || type == MESHC_I32 ? 4 : 2;
+}
+
+/// Values here are integers of few bits, so that halves need no rounding.
+void test::setValue(MeshcType type, void *data, int64_t index, double value) {
+  char *place = static_cast<char *>(data) + index * bytesOf(type);
+  float f = static_cast<float>(value);
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  int32_t whole = static_cast<int32_t>(value);
+  uint16_t half = static_cast<uint16_t>(bits >> 16);
+  if (type == MESHC_F16)
+    half = value == 0 ? 0
+                      : static_cast<uint16_t>(
+                            (bits >> 16 & 0x8000) |
+                            (((bits & 0x7fffffff) >> 13) - (112 << 10)));
+  uint8_t truth = value != 0;
+  const void *source = type == MESHC_F32   ? static_cast<void *>(&f)
+                       : type == MESHC_I32 ? static_cast<void *>(&whole)
+                       : type == MESHC_I1  ? static_cast<void *>(&truth)
+                                           : static_cast<void *>(&half);
+  std::memcpy(place, source, bytesOf(type));
+}
+
+double test::valueAt(MeshcType type, const void *data, int64_t index) {
+  const char *place = static_cast<const char *>(data) + index * bytesOf(type);
+  if (type == MESHC_I1)
+    return *place;
+  int32_t whole;
+  float f;
+  uint16_t half;
+  if (type == MESHC_I32) {
+    std::memcpy(&whole, place, 4);
+    return whole;
+  }
+  if (type == MESHC_F32) {
+    std::memcpy(&f, place, 4);
+    return f;
+  }
+  std::memcpy(&half, place, 2);
+  if (type == MESHC_BF16) {
+    uint32_t bits = uint32_t(half) << 16;
+    std::memcpy(&f, &bits, 4);
+    return f;
+  }
+  int exponent = half >> 10 & 31;
+  double fraction = half & 1023;
+  double magnitude = exponent == 31 ? (fraction ? NAN : INFINITY)
+                     : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
+                                    : std::ldexp(fraction, -24);
+  return half & 0x8000 ? -magnitude : magnitude;
+}
+
+std::string CollectiveCase::text() const {
+  std::string text = "kind " + std::to_string(kind) + " reduction " +
+                     std::to_string(reduction) + " type " +
+                     std::to_string(type) + " axes " + std::to_string(axes) +
+                     (inPlace ? " in place" : "");
+  for (const Item &item : items)
+    text += " (" + std::to_string(item.outer) + " x " +
+            std::to_string(item.inner) + " -> x " +
+            std::to_string(item.recvInner) + ")";
+  return text;
+}
+
+void CollectiveCase::run(runtime::Communicator &communicator,
+                         const runtime::MeshView &mesh) const {
+  const Group &group = mesh.group(axes);
+  int64_t size = group.size();
+  bool sendsBlocks = kind == MESHC_REDUCE_SCATTER || kind == MESHC_ALL_TO_ALL;
+  bool receivesBlocks = kind == MESHC_ALL_GATHER || kind == MESHC_ALL_TO_ALL;
+  std::vector<Buffer> sent, received;
+  std::vector<MeshcCollectiveItem> described;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Item &item = items[i];
+    int64_t block = item.outer * item.inner;
+    sent.emplace_back(*this, sendsBlocks ? block * size : block);
+    received.emplace_back(*this, receivesBlocks ? block * size : block);
+    int64_t count = sendsBlocks ? block * size : block;
+    Buffer &from = inPlace ? received[i] : sent[i];
+    for (int64_t e = 0; e < count; ++e)
+      setValue(type, from.memory.data(), e,
+               sentValue(*this, communicator.rank(), i, e));
+    int64_t recvInner = kind == MESHC_ALL_TO_ALL ? item.recvInner : item.inner;
+    described.push_back(
+        {item.outer, item.inner, recvInner ? block / recvInner : 0, recvInner});
+  }
+  std::vector<void *> send, recv;
+  for (size_t i = 0; i < items.size(); ++i) {
+    send.push_back(inPlace ? received[i].memory.data() : sent[i].memory.data());
+    recv.push_back(received[i].memory.data());
+  }
+  MeshcCollective collective{};
+  collective.kind = kind;
+  collective.reduction = reduction;
+  collective.type = type;
+  collective.axes = axes;
+  collective.itemCount = static_cast<uint32_t>(items.size());
+  collective.items = described.data();
+  communicator.run(collective, group, send.data(), recv.data());
+
+  for (size_t i = 0; i < items.size(); ++i) {
+    int64_t block = items[i].outer * items[i].inner;
+    int64_t count = receivesBlocks ? block * size : block;
+    for (int64_t e = 0; e < count; ++e) {
+      double got = valueAt(type, received[i].memory.data(), e);
+      double wanted = expectedValue(*this, group, i, e);
+      if (got != wanted) {
+        ADD_FAILURE() << text() << ": rank " << communicator.rank() << " item "
+                      << i << " element " << e << " is " << got << ", wanted "
+                      << wanted;
+        break;
+      }
+    }
+    EXPECT_TRUE(sent[i].guarded() && received[i].guarded()) << text();
+  }
+}

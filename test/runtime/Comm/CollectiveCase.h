@@ -1,0 +1,48 @@
+//===- CollectiveCase.h - one collective and what it must give ----------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_TEST_RUNTIME_COMM_COLLECTIVECASE_H
+#define MESHC_TEST_RUNTIME_COMM_COLLECTIVECASE_H
+
+#include "meshc/RuntimeAbi.h"
+#include "runtime/Comm/Communicator.h"
+
+#include <string>
+#include <vector>
+
+namespace meshc::test {
+
+/// A collective over one set of axes. Its values are integers of which every
+/// partial result is exact in its type, whatever the order of reduction.
+struct CollectiveCase {
+  MeshcCollectiveKind kind = MESHC_ALL_REDUCE;
+  MeshcReduction reduction = MESHC_SUM;
+  MeshcType type = MESHC_F32;
+  uint32_t axes = 0;
+  /// For each item the block: `outer` runs of `inner` elements. Of an
+  /// ALL_TO_ALL the receiver sees runs of `recvInner`, which divides the whole.
+  struct Item {
+    int64_t outer, inner, recvInner;
+  };
+  std::vector<Item> items;
+  bool inPlace = false;
+
+  /// For messages.
+  std::string text() const;
+  /// Runs it on this rank and expects every element of the result, and nothing
+  /// written beside it.
+  void run(runtime::Communicator &communicator,
+           const runtime::MeshView &mesh) const;
+};
+
+/// Bytes of an element, and the value of element `index` of `data`.
+size_t bytesOf(MeshcType type);
+double valueAt(MeshcType type, const void *data, int64_t index);
+void setValue(MeshcType type, void *data, int64_t index, double value);
+
+} // namespace meshc::test
+
+#endif // MESHC_TEST_RUNTIME_COMM_COLLECTIVECASE_H
