@@ -38,7 +38,7 @@ private:
 
 class MpiWorld final : public World {
 public:
-  MpiWorld(const MeshcMpi &mpi, const Launch &launch, bool oneHost,
+  MpiWorld(const MeshcMpi &mpi, const MpiLaunch &launch, bool oneHost,
            int threadsPerRank, double timeoutSeconds)
       : mpi(mpi), ranks(mpi.size()) {
     if (launch.size && launch.size != ranks)
@@ -111,7 +111,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<World> meshc::runtime::openMpiWorld(const Launch &launch,
+std::unique_ptr<World> meshc::runtime::openMpiWorld(const MpiLaunch &launch,
                                                     bool oneHost,
                                                     int threadsPerRank,
                                                     double timeoutSeconds) {

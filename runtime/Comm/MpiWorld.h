@@ -14,7 +14,7 @@ namespace meshc::runtime {
 
 /// Opens MPI. Ranks of one host speak through shared memory; `oneHost` refuses
 /// a second host. `launch`: what the launcher says, to compare with.
-std::unique_ptr<World> openMpiWorld(const Launch &launch, bool oneHost,
+std::unique_ptr<World> openMpiWorld(const MpiLaunch &launch, bool oneHost,
                                     int threadsPerRank, double timeoutSeconds);
 
 } // namespace meshc::runtime

@@ -49,7 +49,7 @@ meshc::runtime::parseCommunicatorKind(const std::string &name) {
               "', and is to be 'auto', 'threads', 'shm' or 'mpi'");
 }
 
-Launch meshc::runtime::findLaunch() {
+MpiLaunch meshc::runtime::findMpiLaunch() {
   struct Names {
     const char *rank, *size;
   };
@@ -57,7 +57,7 @@ Launch meshc::runtime::findLaunch() {
       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
       {"PMI_RANK", "PMI_SIZE"},
       {"PMIX_RANK", "PMIX_SIZE"}};
-  Launch launch;
+  MpiLaunch launch;
   for (const Names &names : launchers) {
     int rank = environmentNumber(names.rank, -1);
     if (rank < 0)
@@ -84,7 +84,7 @@ WorldOptions meshc::runtime::withEnvironment(WorldOptions options) {
 }
 
 std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
-  Launch launch = findLaunch();
+  MpiLaunch launch = findMpiLaunch();
   if (options.ranks < 0)
     throw usage("'--ranks' is " + std::to_string(options.ranks) +
                 ", and is to be 1 or more");

@@ -48,12 +48,12 @@ struct WorldOptions {
 /// What mpirun (or another launcher that speaks PMI) says of this process; one
 /// process of rank 0 where none started it. For messages that come before a
 /// world is open, so that one process prints them.
-struct Launch {
+struct MpiLaunch {
   bool launched = false; ///< by an MPI launcher
   int rank = 0;
   int size = 1; ///< 0 where the launcher does not say
 };
-Launch findLaunch();
+MpiLaunch findMpiLaunch();
 
 /// `options` with MESHC_TIMEOUT (seconds) applied where it is set. Throws
 /// Failure (Usage) where it is no number ≥ 0.

@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(All, LargeConformance,
 
 int main(int argc, char **argv) {
   std::unique_ptr<World> world;
-  if (findLaunch().launched) {
+  if (findMpiLaunch().launched) {
     try {
       world = openWorld(withEnvironment({}));
     } catch (const std::exception &error) {
@@ -297,7 +297,7 @@ int main(int argc, char **argv) {
     setMpiWorld(world.get());
   }
   testing::InitGoogleTest(&argc, argv);
-  if (world && findLaunch().rank != 0) {
+  if (world && findMpiLaunch().rank != 0) {
     testing::TestEventListeners &listeners =
         testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
