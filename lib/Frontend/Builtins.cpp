@@ -1,0 +1,185 @@
+//===- Builtins.cpp - calls of the language's functions -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Builtins.h"
+
+#include "lib/Frontend/Syntax/Spelling.h"
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::frontend;
+using syntax::Argument;
+using syntax::quote;
+
+namespace {
+
+/// All families in one table, made once.
+const std::map<std::string_view, const Builtin *> &allBuiltins() {
+  static const auto table = [] {
+    std::map<std::string_view, const Builtin *> made;
+    for (ArrayRef<Builtin> family :
+         {pointwiseBuiltins(), reductionBuiltins(), shapeBuiltins(),
+          indexingBuiltins(), sourceBuiltins()})
+      for (const Builtin &builtin : family)
+        made[std::string_view(builtin.name)] = &builtin;
+    return made;
+  }();
+  return table;
+}
+
+} // namespace
+
+const Builtin *frontend::findBuiltin(StringRef name) {
+  auto found = allBuiltins().find(std::string_view(name));
+  return found == allBuiltins().end() ? nullptr : found->second;
+}
+
+std::vector<std::string_view> frontend::builtinNames() {
+  std::vector<std::string_view> names;
+  for (const auto &entry : allBuiltins())
+    names.push_back(entry.first);
+  return names;
+}
+
+void frontend::reportMissingDim(Emitter &emitter, syntax::Span at,
+                                StringRef dim, nd::TensorType tensor) {
+  std::vector<std::string_view> names;
+  for (nd::DimAttr each : tensor.getDims())
+    names.push_back(std::string_view(each.getName().getValue()));
+  emitter.error(at, "tensor " + describe(tensor) + " has no dim " + quote(dim) +
+                        syntax::didYouMean(dim, names));
+}
+
+bool Call::checkArguments() {
+  unsigned count = size();
+  if (count < builtin.minArguments || count > builtin.maxArguments) {
+    fail(quote(builtin.name) + " is written " + builtin.usage.str() + ", got " +
+         std::to_string(count) + (count == 1 ? " argument" : " arguments"));
+    return false;
+  }
+  for (const Argument &argument : ast.arguments)
+    if (argument.kind == Argument::Kind::Named) {
+      emitter.error(argument.span, quote(builtin.name) +
+                                       " takes no named arguments; it is "
+                                       "written " +
+                                       builtin.usage.str());
+      return false;
+    }
+  return true;
+}
+
+Operand Call::fail(std::string message) {
+  emitter.error(ast.callee.span, std::move(message));
+  return {};
+}
+
+Operand Call::fail(unsigned i, std::string message) {
+  emitter.error(place(i), std::move(message));
+  return {};
+}
+
+Operand Call::operand(unsigned i) {
+  const Argument &argument = ast.arguments[i];
+  if (argument.kind == Argument::Kind::Value)
+    return emitter.emit(*argument.value);
+  return fail(i, "expected an expression; " + quote(builtin.name) +
+                     " is written " + builtin.usage.str());
+}
+
+Value Call::tensor(unsigned i, Type elementType) {
+  Operand value = operand(i);
+  if (!value.constant)
+    return value.value;
+  if (!elementType)
+    elementType = emitter.builder.getF32Type();
+  return emitter.materialize(*value.constant, elementType, place(i));
+}
+
+Value Call::tensorOf(unsigned i, ElementKinds kinds) {
+  Value value = tensor(i);
+  return value && emitter.checkKinds(value, kinds, builtin.name, place(i))
+             ? value
+             : Value();
+}
+
+StringAttr Call::dim(unsigned i, Value tensor) {
+  const Argument &argument = ast.arguments[i];
+  const syntax::Name *name = argument.kind == Argument::Kind::Value
+                                 ? argument.value->asName()
+                                 : nullptr;
+  if (!name) {
+    fail(i, "expected the name of a dim; " + quote(builtin.name) +
+                " is written " + builtin.usage.str());
+    return {};
+  }
+  StringAttr dim = emitter.resolveDim(*name);
+  if (!dim || !tensor)
+    return dim;
+  nd::TensorType type = nd::getTensorType(tensor);
+  if (type.hasDim(dim.getValue()))
+    return dim;
+  reportMissingDim(emitter, place(i), dim.getValue(), type);
+  return {};
+}
+
+std::optional<SmallVector<StringAttr>> Call::dims(unsigned first,
+                                                  Value tensor) {
+  SmallVector<StringAttr> list;
+  for (unsigned i = first; i < size(); ++i) {
+    StringAttr name = dim(i, tensor);
+    if (!name)
+      return std::nullopt;
+    if (llvm::is_contained(list, name)) {
+      fail(i, "dim " + quote(name.getValue()) + " is given twice");
+      return std::nullopt;
+    }
+    list.push_back(name);
+  }
+  return list;
+}
+
+std::optional<syntax::Constant> Call::number(unsigned i) {
+  Operand value = operand(i);
+  if (value.value)
+    fail(i, "expected a number known at compile time; " + quote(builtin.name) +
+                " is written " + builtin.usage.str());
+  return value.constant;
+}
+
+std::optional<int64_t> Call::whole(unsigned i, int64_t least) {
+  std::optional<syntax::Constant> value = number(i);
+  if (!value)
+    return std::nullopt;
+  if (value->isInteger && value->integer >= least &&
+      value->integer <= syntax::Declarations::maxDimSize)
+    return value->integer;
+  fail(i, "expected a whole number of at least " + std::to_string(least) +
+              ", got " + syntax::toString(*value));
+  return std::nullopt;
+}
+
+Type Call::type(unsigned i) {
+  const Argument &argument = ast.arguments[i];
+  if (argument.kind == Argument::Kind::Value && argument.value->asName())
+    return emitter.resolveType(*argument.value->asName());
+  fail(i, "expected a type (f32, bf16, f16, i32 or i1); " +
+              quote(builtin.name) + " is written " + builtin.usage.str());
+  return {};
+}
+
+const Argument *Call::rename(unsigned i) {
+  const Argument &argument = ast.arguments[i];
+  if (argument.kind == Argument::Kind::Rename)
+    return &argument;
+  fail(i, "expected 'dim -> dim'; " + quote(builtin.name) + " is written " +
+              builtin.usage.str());
+  return nullptr;
+}
+
+ArrayAttr Call::names(ArrayRef<StringAttr> list) const {
+  SmallVector<Attribute> attributes(list.begin(), list.end());
+  return emitter.builder.getArrayAttr(attributes);
+}

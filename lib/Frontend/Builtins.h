@@ -1,0 +1,111 @@
+//===- Builtins.h - the functions of the language -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Private to this folder. Each family of functions is one table in one file;
+/// a function says how many arguments it takes, how it is written, and builds
+/// its op from a Call.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_BUILTINS_H
+#define MESHC_FRONTEND_BUILTINS_H
+
+#include "lib/Frontend/Emitter.h"
+
+namespace meshc::frontend {
+
+class Call;
+
+/// One function of the language. [L5.5]
+struct Builtin {
+  llvm::StringRef name;
+  /// As the manual writes it: `softmax(x, dim)`.
+  llvm::StringRef usage;
+  unsigned minArguments;
+  unsigned maxArguments;
+  Operand (*emit)(Call &call);
+  /// For functions that are one op of the same form: the op and its types.
+  llvm::StringRef op = {};
+  ElementKinds kinds = Floats;
+};
+
+/// Any number of arguments.
+inline constexpr unsigned anyNumber = ~0u;
+
+llvm::ArrayRef<Builtin> pointwiseBuiltins();
+llvm::ArrayRef<Builtin> reductionBuiltins();
+llvm::ArrayRef<Builtin> shapeBuiltins();
+llvm::ArrayRef<Builtin> indexingBuiltins();
+llvm::ArrayRef<Builtin> sourceBuiltins();
+
+/// The function of that name, or null.
+const Builtin *findBuiltin(llvm::StringRef name);
+/// All names, for hints.
+std::vector<std::string_view> builtinNames();
+
+/// A call of a function of the language, and access to its arguments. What
+/// cannot be had is reported, and null or empty then.
+class Call {
+public:
+  Call(Emitter &emitter, const Builtin &builtin, const syntax::Expr &expr,
+       const syntax::CallExpr &ast)
+      : emitter(emitter), builtin(builtin), ast(ast), span(expr.span) {}
+
+  /// Checks the number of arguments and that each is of a form that the
+  /// function can take at all.
+  bool checkArguments();
+
+  unsigned size() const { return ast.arguments.size(); }
+  syntax::Span place(unsigned i) const { return ast.arguments[i].span; }
+  /// The argument as an expression's value.
+  Operand operand(unsigned i);
+  /// The argument as a tensor, a number becoming a scalar of `elementType`.
+  mlir::Value tensor(unsigned i, mlir::Type elementType = nullptr);
+  /// The same, of one of the element types.
+  mlir::Value tensorOf(unsigned i, ElementKinds kinds);
+  /// The argument as the name of a dim; of a dim of `tensor` where given.
+  mlir::StringAttr dim(unsigned i, mlir::Value tensor = nullptr);
+  /// Arguments first, first + 1, … as dims of `tensor`, none twice.
+  std::optional<llvm::SmallVector<mlir::StringAttr>> dims(unsigned first,
+                                                          mlir::Value tensor);
+  /// The argument as a number known at compile time.
+  std::optional<syntax::Constant> number(unsigned i);
+  /// The argument as a whole number of at least `least`.
+  std::optional<int64_t> whole(unsigned i, int64_t least);
+  /// The argument as the name of an element type.
+  mlir::Type type(unsigned i);
+  /// The argument as a rename; null where it is not one.
+  const syntax::Argument *rename(unsigned i);
+
+  /// Reports at the place of the call or of an argument.
+  Operand fail(std::string message);
+  Operand fail(unsigned i, std::string message);
+
+  mlir::Value create(llvm::StringRef op, mlir::ValueRange operands,
+                     nd::TensorType result,
+                     llvm::ArrayRef<mlir::NamedAttribute> attributes = {}) {
+    return emitter.create(op, span, operands, result, attributes);
+  }
+  mlir::NamedAttribute attribute(llvm::StringRef name,
+                                 mlir::Attribute value) const {
+    return emitter.builder.getNamedAttr(name, value);
+  }
+  mlir::ArrayAttr names(llvm::ArrayRef<mlir::StringAttr> list) const;
+
+  Emitter &emitter;
+  const Builtin &builtin;
+  const syntax::CallExpr &ast;
+  syntax::Span span;
+};
+
+/// Reports that `tensor` lacks a dim, and which ones it has.
+void reportMissingDim(Emitter &emitter, syntax::Span at, llvm::StringRef dim,
+                      nd::TensorType tensor);
+
+} // namespace meshc::frontend
+
+#endif // MESHC_FRONTEND_BUILTINS_H

@@ -1,0 +1,292 @@
+//===- EmitExpression.cpp - names, numbers, operators and calls -----------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Syntax/Spelling.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::frontend;
+using syntax::BinaryKind;
+using syntax::quote;
+
+namespace {
+
+/// An operator as an op. [L5.1]
+struct Operator {
+  StringRef text;
+  StringRef op;
+  ElementKinds kinds;
+  std::optional<nd::Predicate> predicate;
+};
+
+Operator describeOperator(BinaryKind kind) {
+  const ElementKinds numbers = Floats | Integers;
+  static const Operator table[] = {
+      {"or", nd::OrOp::getOperationName(), Booleans, {}},
+      {"and", nd::AndOp::getOperationName(), Booleans, {}},
+      {"==", nd::CompareOp::getOperationName(), numbers, nd::Predicate::Eq},
+      {"!=", nd::CompareOp::getOperationName(), numbers, nd::Predicate::Ne},
+      {"<", nd::CompareOp::getOperationName(), numbers, nd::Predicate::Lt},
+      {"<=", nd::CompareOp::getOperationName(), numbers, nd::Predicate::Le},
+      {">", nd::CompareOp::getOperationName(), numbers, nd::Predicate::Gt},
+      {">=", nd::CompareOp::getOperationName(), numbers, nd::Predicate::Ge},
+      {"+", nd::AddOp::getOperationName(), numbers, {}},
+      {"-", nd::SubOp::getOperationName(), numbers, {}},
+      {"*", nd::MulOp::getOperationName(), numbers, {}},
+      {"/", nd::DivOp::getOperationName(), numbers, {}},
+      {"**", nd::PowOp::getOperationName(), Floats, {}},
+  };
+  return table[static_cast<unsigned>(kind)];
+}
+
+} // namespace
+
+Operand Emitter::emit(const syntax::Expr &expr) {
+  if (diagnostics.isFull())
+    return {};
+  if (++expressionDepth > maxExpressionDepth) {
+    --expressionDepth;
+    error(expr.span, "calls and expressions nest more than " +
+                         std::to_string(maxExpressionDepth) +
+                         " deep; give parts of them names");
+    return {};
+  }
+  auto leave = llvm::make_scope_exit([&] { --expressionDepth; });
+  if (const auto *number = std::get_if<syntax::NumberExpr>(&expr.node))
+    return Operand::of(
+        syntax::Constant{number->value, number->integer, number->isInteger});
+  if (const syntax::Name *name = expr.asName())
+    return emitName(*name);
+  if (const auto *unary = std::get_if<syntax::UnaryExpr>(&expr.node))
+    return emitUnary(expr, *unary);
+  if (const auto *binary = std::get_if<syntax::BinaryExpr>(&expr.node))
+    return emitBinary(expr, *binary);
+  return emitCall(expr, std::get<syntax::CallExpr>(expr.node));
+}
+
+Value Emitter::emitTensor(const syntax::Expr &expr, Type elementType) {
+  Operand operand = emit(expr);
+  if (!operand.constant)
+    return operand.value;
+  if (!elementType)
+    elementType = builder.getF32Type();
+  return materialize(*operand.constant, elementType, expr.span);
+}
+
+/// [L5.2]
+Value Emitter::materialize(const syntax::Constant &number, Type elementType,
+                           syntax::Span at) {
+  std::string shown = syntax::toString(number);
+  TypedAttr value;
+  if (auto floating = dyn_cast<FloatType>(elementType)) {
+    llvm::APFloat rounded(number.real);
+    bool losesInfo = false;
+    rounded.convert(floating.getFloatSemantics(),
+                    llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    if (rounded.isInfinity() && !std::isinf(number.real)) {
+      error(at, "number " + shown + " is beyond the range of " +
+                    describe(elementType));
+      return {};
+    }
+    value = FloatAttr::get(floating, rounded);
+  } else if (elementType.isInteger(32) && number.isInteger &&
+             number.integer == static_cast<int32_t>(number.integer)) {
+    value = IntegerAttr::get(elementType, number.integer);
+  } else {
+    error(at, "number " + shown + " cannot be a value of type " +
+                  describe(elementType) +
+                  (elementType.isInteger(32)
+                       ? "; cast the tensor it meets: cast(…, f32)"
+                       : "; a comparison makes a truth value"));
+    return {};
+  }
+  return create(nd::ConstantOp::getOperationName(), at, {},
+                nd::TensorType::get(elementType, {}),
+                builder.getNamedAttr("value", value));
+}
+
+bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
+                         ArrayRef<syntax::Span> places, StringRef what,
+                         syntax::Span at) {
+  Type elementType;
+  for (const Operand &operand : operands) {
+    if (!operand.ok())
+      return false;
+    if (!operand.value)
+      continue;
+    Type type = nd::getTensorType(operand.value).getElementType();
+    if (!elementType)
+      elementType = type;
+    if (type == elementType)
+      continue;
+    error(at, "operands of " + quote(what) + " are of types " +
+                  describe(elementType) + " and " + describe(type) +
+                  "; cast one of them: cast(…, " +
+                  describe(isa<FloatType>(elementType) ? elementType : type) +
+                  ")");
+    return false;
+  }
+  if (!elementType)
+    elementType = builder.getF32Type();
+  for (auto [operand, place] : llvm::zip(operands, places)) {
+    if (operand.value)
+      continue;
+    operand = Operand::of(materialize(*operand.constant, elementType, place));
+    if (!operand.value)
+      return false;
+  }
+  return true;
+}
+
+/// [L5.6] Values first, then constants; a dim is no value.
+Operand Emitter::emitName(const syntax::Name &name) {
+  if (auto found = scope->values.find(name.text); found != scope->values.end())
+    return found->second;
+  if (auto found = declarations.constants.find(name.text);
+      found != declarations.constants.end())
+    return Operand::of(found->second.value);
+  std::string text(name.text);
+  if (isKnownDim(name)) {
+    error(name.span, quote(text) + " is a dim, not a value; its size is size(" +
+                         text + "), its indices are iota(" + text + ")");
+    return {};
+  }
+  if (findBuiltin(text) || declarations.functions.count(text)) {
+    error(name.span, quote(text) + " is a function; call it: " + text + "(…)");
+    return {};
+  }
+  std::vector<std::string_view> names;
+  for (const auto &entry : scope->values)
+    names.push_back(entry.first);
+  for (const auto &entry : declarations.constants)
+    names.push_back(entry.first);
+  std::string hint = syntax::didYouMean(name.text, names);
+  if (hint.empty() && !frames.empty() && declared.count(name.text))
+    hint = "; a function sees its arguments only, pass it as one";
+  error(name.span, "unknown name " + quote(text) + hint);
+  return {};
+}
+
+Operand Emitter::emitUnary(const syntax::Expr &expr,
+                           const syntax::UnaryExpr &unary) {
+  Operand operand = emit(*unary.operand);
+  if (!operand.ok())
+    return {};
+  bool isNot = unary.kind == syntax::UnaryKind::Not;
+  if (operand.constant && !isNot) {
+    syntax::Constant number = *operand.constant;
+    if (!number.isInteger)
+      return Operand::of(syntax::Constant::number(-number.real));
+    syntax::Folded folded =
+        syntax::fold(BinaryKind::Subtract, syntax::Constant::whole(0), number);
+    if (folded.ok())
+      return Operand::of(folded.value);
+    error(expr.span, folded.problem);
+    return {};
+  }
+  if (operand.constant) {
+    error(expr.span, "'not' takes i1, got the number " +
+                         syntax::toString(*operand.constant));
+    return {};
+  }
+  if (!checkKinds(operand.value, isNot ? Booleans : Floats | Integers,
+                  isNot ? "not" : "-", expr.span))
+    return {};
+  return Operand::of(create(
+      isNot ? nd::NotOp::getOperationName() : nd::NegOp::getOperationName(),
+      expr.span, operand.value, nd::getTensorType(operand.value)));
+}
+
+Operand Emitter::emitBinary(const syntax::Expr &expr,
+                            const syntax::BinaryExpr &binary) {
+  Operand operands[] = {emit(*binary.left), emit(*binary.right)};
+  if (!operands[0].ok() || !operands[1].ok())
+    return {};
+  if (operands[0].constant && operands[1].constant) {
+    syntax::Folded folded =
+        syntax::fold(binary.kind, *operands[0].constant, *operands[1].constant);
+    if (folded.ok())
+      return Operand::of(folded.value);
+    error(binary.operatorSpan, folded.problem);
+    return {};
+  }
+  if (binary.kind == BinaryKind::Power && operands[1].constant)
+    return emitPower(operands[0].value, operands[1], binary);
+  return emitArithmetic(binary, operands);
+}
+
+/// [L5.1] Powers that have an op of their own are that op.
+Operand Emitter::emitPower(Value base, const Operand &exponent,
+                           const syntax::BinaryExpr &binary) {
+  struct Entry {
+    double exponent;
+    StringRef op;
+    ElementKinds kinds;
+  };
+  const Entry entries[] = {
+      {2, nd::SquareOp::getOperationName(), Floats | Integers},
+      {0.5, nd::SqrtOp::getOperationName(), Floats},
+      {-0.5, nd::RsqrtOp::getOperationName(), Floats},
+      {-1, nd::ReciprocalOp::getOperationName(), Floats},
+  };
+  for (const Entry &entry : entries)
+    if (entry.exponent == exponent.constant->real) {
+      if (!checkKinds(base, entry.kinds, "**", binary.operatorSpan))
+        return {};
+      return Operand::of(
+          create(entry.op, binary.operatorSpan, base, nd::getTensorType(base)));
+    }
+  Operand operands[] = {Operand::of(base), exponent};
+  return emitArithmetic(binary, operands);
+}
+
+/// [L5.4] Operands align by name.
+Operand Emitter::emitArithmetic(const syntax::BinaryExpr &binary,
+                                MutableArrayRef<Operand> operands) {
+  Operator op = describeOperator(binary.kind);
+  for (const Operand &operand : operands)
+    if (operand.value &&
+        !checkKinds(operand.value, op.kinds, op.text, binary.operatorSpan))
+      return {};
+  syntax::Span places[] = {binary.left->span, binary.right->span};
+  if (!unifyTypes(operands, places, op.text, binary.operatorSpan))
+    return {};
+  Value values[] = {operands[0].value, operands[1].value};
+  Type elementType = nd::getTensorType(values[0]).getElementType();
+  SmallVector<NamedAttribute> attributes;
+  if (op.predicate) {
+    elementType = builder.getI1Type();
+    attributes.push_back(builder.getNamedAttr(
+        "predicate",
+        nd::PredicateAttr::get(builder.getContext(), *op.predicate)));
+  }
+  return Operand::of(create(op.op, binary.operatorSpan, values,
+                            unite(values, elementType, binary.operatorSpan),
+                            attributes));
+}
+
+Operand Emitter::emitCall(const syntax::Expr &expr,
+                          const syntax::CallExpr &call) {
+  std::string_view name = call.callee.text;
+  if (auto found = declarations.functions.find(name);
+      found != declarations.functions.end())
+    return emitFunction(*found->second, expr, call);
+  if (const Builtin *builtin = findBuiltin(name)) {
+    Call context(*this, *builtin, expr, call);
+    return context.checkArguments() ? builtin->emit(context) : Operand();
+  }
+  std::vector<std::string_view> names = builtinNames();
+  for (const auto &entry : declarations.functions)
+    names.push_back(entry.first);
+  error(call.callee.span,
+        "unknown function " + quote(name) + syntax::didYouMean(name, names));
+  return {};
+}

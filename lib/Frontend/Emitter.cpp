@@ -1,0 +1,197 @@
+//===- Emitter.cpp - names, types and places ------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Emitter.h"
+
+#include "lib/Frontend/Syntax/Spelling.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::frontend;
+using syntax::quote;
+
+bool frontend::isOf(Type type, ElementKinds kinds) {
+  if (isa<FloatType>(type))
+    return kinds & Floats;
+  return kinds & (type.isInteger(1) ? Booleans : Integers);
+}
+
+std::string frontend::describe(ElementKinds kinds) {
+  std::string text;
+  if (kinds & Floats)
+    text = "f32, bf16, f16";
+  for (auto [kind, name] : {std::pair(Integers, "i32"), {Booleans, "i1"}})
+    if (kinds & kind)
+      text += (text.empty() ? "" : ", ") + std::string(name);
+  if (size_t last = text.rfind(", "); last != std::string::npos)
+    text.replace(last, 2, " or ");
+  return text;
+}
+
+std::string frontend::describe(Type elementType) {
+  std::string text;
+  llvm::raw_string_ostream(text) << elementType;
+  return text;
+}
+
+std::string frontend::describe(nd::TensorType type) {
+  std::string text = describe(type.getElementType()) + "[";
+  for (nd::DimAttr dim : type.getDims())
+    text += (text.back() == '[' ? "" : ", ") + dim.getName().str();
+  return text + "]";
+}
+
+Emitter::Emitter(const syntax::SourceSet &sources,
+                 syntax::Diagnostics &diagnostics,
+                 syntax::Declarations &declarations, MLIRContext &context)
+    : builder(&context), sources(sources), diagnostics(diagnostics),
+      declarations(declarations) {}
+
+StringAttr Emitter::resolveDim(const syntax::Name &name) {
+  std::string_view text = name.text;
+  if (scope)
+    if (auto alias = scope->dims.find(text); alias != scope->dims.end())
+      text = alias->second;
+  syntax::Name meant{text, name.span};
+  if (declarations.dims.count(text))
+    return builder.getStringAttr(StringRef(text));
+  std::string hint = syntax::didYouMean(text, declarations.dimNames());
+  if (scope && scope->values.count(name.text))
+    hint = "; " + quote(name.text) + " is a value here, not a dim";
+  error(name.span, "unknown dim " + quote(text) + hint);
+  return {};
+}
+
+StringAttr Emitter::introduceDim(const syntax::Name &name, int64_t size) {
+  std::string_view text = name.text;
+  if (scope)
+    if (auto alias = scope->dims.find(text); alias != scope->dims.end())
+      text = alias->second;
+  if (!declarations.introduceDim({text, name.span}, size))
+    return {};
+  return builder.getStringAttr(StringRef(text));
+}
+
+bool Emitter::isKnownDim(const syntax::Name &name) const {
+  return (scope && scope->dims.count(name.text)) ||
+         declarations.dims.count(name.text);
+}
+
+int64_t Emitter::dimSize(StringAttr dim) const {
+  return declarations.dims.at(std::string_view(dim.getValue())).size;
+}
+
+nd::DimAttr Emitter::declaredDim(const syntax::Name &name) {
+  StringAttr dim = resolveDim(name);
+  return dim ? nd::DimAttr::get(builder.getContext(), dim.getValue(),
+                                dimSize(dim))
+             : nd::DimAttr();
+}
+
+Type Emitter::resolveType(const syntax::Name &name) {
+  std::vector<std::pair<std::string_view, Type>> types = {
+      {"f32", builder.getF32Type()},
+      {"bf16", builder.getBF16Type()},
+      {"f16", builder.getF16Type()},
+      {"i32", builder.getI32Type()},
+      {"i1", builder.getI1Type()}};
+  for (auto [text, type] : types)
+    if (text == name.text)
+      return type;
+  error(name.span, "unknown type " + quote(name.text) +
+                       "; types are f32, bf16, f16, i32 and i1");
+  return {};
+}
+
+syntax::Diagnostic &Emitter::error(syntax::Span at, std::string message) {
+  syntax::Diagnostic &diagnostic = diagnostics.error(at, std::move(message));
+  for (const Frame &frame : llvm::reverse(frames))
+    diagnostic.note(frame.call,
+                    "in this call of " + quote(frame.function->name.text));
+  return diagnostic;
+}
+
+Location Emitter::locate(syntax::Span span) const {
+  syntax::LineColumn at = sources.lineColumn(span);
+  Location place = FileLineColLoc::get(builder.getContext(),
+                                       StringRef(sources[span.source].name()),
+                                       at.line, at.column);
+  return frames.empty() ? place
+                        : CallSiteLoc::get(place, frames.back().location);
+}
+
+Value Emitter::create(StringRef op, syntax::Span at, ValueRange operands,
+                      nd::TensorType result,
+                      ArrayRef<NamedAttribute> attributes) {
+  if (!result)
+    return {};
+  // The error is at a place of the model, so that one is enough. [L4.5]
+  if (++opCount > maxOps) {
+    error(at, "the program has more than " + std::to_string(maxOps) +
+                  " operations; functions are expanded at each call");
+    return {};
+  }
+  OperationState state(locate(at), op);
+  state.addOperands(operands);
+  state.addTypes(result);
+  state.addAttributes(attributes);
+  return builder.create(state)->getResult(0);
+}
+
+std::string Emitter::nextStream(StringRef what) {
+  // A point keeps these apart from the names of parameters.
+  return (what + "." + Twine(streamCount++)).str();
+}
+
+nd::TensorType Emitter::makeType(Type elementType, ArrayRef<nd::DimAttr> dims,
+                                 syntax::Span at) {
+  int64_t count = 1;
+  for (nd::DimAttr dim : dims)
+    if (llvm::MulOverflow(count, dim.getSize(), count) || count > maxElements) {
+      error(at, "tensor has more than 2**48 elements");
+      return {};
+    }
+  return nd::TensorType::get(elementType, dims);
+}
+
+nd::TensorType Emitter::unite(ValueRange operands, Type elementType,
+                              syntax::Span at) {
+  SmallVector<nd::DimAttr> dims;
+  for (Value operand : operands)
+    for (nd::DimAttr dim : nd::getTensorType(operand).getDims()) {
+      auto same = llvm::find_if(dims, [&](nd::DimAttr other) {
+        return other.getName() == dim.getName();
+      });
+      if (same == dims.end()) {
+        dims.push_back(dim);
+      } else if (same->getSize() != dim.getSize()) {
+        error(at, "dim " + quote(dim.getName().getValue()) + " has size " +
+                      std::to_string(same->getSize()) + " in one operand and " +
+                      std::to_string(dim.getSize()) +
+                      " in another; rename one of them");
+        return {};
+      }
+    }
+  return makeType(elementType, dims, at);
+}
+
+bool Emitter::checkKinds(Value value, ElementKinds kinds, StringRef what,
+                         syntax::Span at) {
+  Type type = nd::getTensorType(value).getElementType();
+  if (isOf(type, kinds))
+    return true;
+  std::string hint;
+  if (kinds & Floats)
+    hint = "; cast(…, f32) makes it one";
+  else if (kinds & Booleans)
+    hint = "; a comparison makes one";
+  error(at, quote(what) + " takes " + describe(kinds) + ", got " +
+                describe(type) + hint);
+  return false;
+}

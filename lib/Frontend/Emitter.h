@@ -1,0 +1,201 @@
+//===- Emitter.h - tree to nd IR ------------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Private to this folder. The emitter checks what an expression means and
+/// builds its op in one walk: whatever a verifier would refuse is refused here
+/// first, at the place in the text and in the text's own terms. A failed
+/// expression yields an Operand that is not ok(); what uses it says nothing.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_EMITTER_H
+#define MESHC_FRONTEND_EMITTER_H
+
+#include "dialects/Nd/NdOps.h"
+#include "lib/Frontend/Syntax/Declarations.h"
+
+namespace meshc::frontend {
+
+/// What an expression yields: a tensor, or a number that has no type yet and
+/// takes that of the tensor it meets. [L5.2]
+struct Operand {
+  mlir::Value value;
+  std::optional<syntax::Constant> constant;
+  /// The dims in the order of the declaration, where the value is an input, a
+  /// parameter or an argument declared with dims. [L5.7]
+  llvm::SmallVector<llvm::StringRef> order;
+
+  bool ok() const { return value || constant; }
+  static Operand of(mlir::Value value) { return {value, std::nullopt, {}}; }
+  static Operand of(syntax::Constant number) {
+    return {mlir::Value(), number, {}};
+  }
+};
+
+/// Element types, as sets: what an operation takes.
+enum ElementKinds : unsigned { Floats = 1, Integers = 2, Booleans = 4 };
+
+inline ElementKinds operator|(ElementKinds a, ElementKinds b) {
+  return static_cast<ElementKinds>(unsigned(a) | unsigned(b));
+}
+
+/// Whether `type` is one of `kinds`.
+bool isOf(mlir::Type type, ElementKinds kinds);
+/// "f32, bf16 or f16", "i32", … as messages show a set.
+std::string describe(ElementKinds kinds);
+/// "f32[batch, pixel]", as the text would declare it.
+std::string describe(nd::TensorType type);
+/// "f32", "i32"; the element type as the text names it.
+std::string describe(mlir::Type elementType);
+
+/// The ops of one program.
+class Emitter {
+public:
+  /// Bounds, so that small texts cannot ask for unbounded work. [L4.5]
+  static constexpr unsigned maxOps = 100000;
+  static constexpr unsigned maxCallDepth = 64;
+  static constexpr unsigned maxExpressionDepth = 1024;
+  /// Elements of one tensor, as the tensor type has it. [L2.6]
+  static constexpr int64_t maxElements = int64_t(1) << 48;
+
+  Emitter(const syntax::SourceSet &sources, syntax::Diagnostics &diagnostics,
+          syntax::Declarations &declarations, mlir::MLIRContext &context);
+
+  /// The whole program; null where it has no model.
+  mlir::OwningOpRef<mlir::ModuleOp> emitProgram();
+
+  // Expressions (EmitExpression.cpp).
+
+  /// The value of an expression in the current scope.
+  Operand emit(const syntax::Expr &expr);
+  /// The same as a tensor; a number becomes a scalar of `elementType` (f32
+  /// where null). Null after an error.
+  mlir::Value emitTensor(const syntax::Expr &expr,
+                         mlir::Type elementType = nullptr);
+  /// A number as a scalar tensor; reports where the type cannot hold it.
+  mlir::Value materialize(const syntax::Constant &number,
+                          mlir::Type elementType, syntax::Span at);
+  /// Both operands as tensors of one element type: numbers take the other's
+  /// type, f32 where both are numbers. False after an error. [L5.2]
+  bool unifyTypes(llvm::MutableArrayRef<Operand> operands,
+                  llvm::ArrayRef<syntax::Span> places, llvm::StringRef what,
+                  syntax::Span at);
+  /// The type of all dims of the operands, aligned by name; null after an error
+  /// where two sizes of a dim differ. [L5.4]
+  nd::TensorType unite(mlir::ValueRange operands, mlir::Type elementType,
+                       syntax::Span at);
+  /// A tensor type, or null after an error where it would be too large.
+  nd::TensorType makeType(mlir::Type elementType,
+                          llvm::ArrayRef<nd::DimAttr> dims, syntax::Span at);
+  bool checkKinds(mlir::Value value, ElementKinds kinds, llvm::StringRef what,
+                  syntax::Span at);
+
+  // Names and places (Emitter.cpp).
+
+  /// The dim that a name means here: an argument `dim d` stands for another.
+  /// Null after an error where there is none.
+  mlir::StringAttr resolveDim(const syntax::Name &name);
+  /// The same for a dim that the operation introduces with `size`. [L2.5]
+  mlir::StringAttr introduceDim(const syntax::Name &name, int64_t size);
+  /// Whether the name means a dim that is known already.
+  bool isKnownDim(const syntax::Name &name) const;
+  int64_t dimSize(mlir::StringAttr dim) const;
+  /// The dim of a declaration or list, with the size that it was declared with.
+  nd::DimAttr declaredDim(const syntax::Name &name);
+  /// The element type that a name means, or null after an error. [L2.7]
+  mlir::Type resolveType(const syntax::Name &name);
+  /// An error at a place; inlined, it gets a note at each call around it.
+  syntax::Diagnostic &error(syntax::Span at, std::string message);
+  mlir::Location locate(syntax::Span span) const;
+  /// One op with one result.
+  mlir::Value create(llvm::StringRef op, syntax::Span at,
+                     mlir::ValueRange operands, nd::TensorType result,
+                     llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+  /// A stream of random numbers that no other op has. [L5.8]
+  std::string nextStream(llvm::StringRef what);
+
+  mlir::OpBuilder builder;
+
+private:
+  /// The names of one body: the model's, or one inlined function's.
+  struct Scope {
+    std::map<std::string_view, Operand> values;
+    std::map<std::string_view, std::string_view> dims;
+  };
+  /// A function being inlined.
+  struct Frame {
+    const syntax::FunctionDeclaration *function;
+    syntax::Span call;
+    mlir::Location location;
+  };
+
+  // EmitExpression.cpp
+  Operand emitName(const syntax::Name &name);
+  Operand emitUnary(const syntax::Expr &expr, const syntax::UnaryExpr &unary);
+  Operand emitBinary(const syntax::Expr &expr,
+                     const syntax::BinaryExpr &binary);
+  Operand emitPower(mlir::Value base, const Operand &exponent,
+                    const syntax::BinaryExpr &binary);
+  Operand emitArithmetic(const syntax::BinaryExpr &binary,
+                         llvm::MutableArrayRef<Operand> operands);
+  Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
+
+  // EmitFunction.cpp
+  Operand emitFunction(const syntax::FunctionDeclaration &function,
+                       const syntax::Expr &expr, const syntax::CallExpr &call);
+  bool mayInline(const syntax::FunctionDeclaration &function,
+                 const syntax::CallExpr &call);
+  bool bindArgument(const syntax::TensorDeclaration &declared,
+                    const syntax::Argument &argument, Scope &scope);
+  bool checkArgument(const syntax::TensorDeclaration &declared,
+                     Operand &operand, syntax::Span at);
+  Operand emitBody(const syntax::FunctionDeclaration &function);
+  void assign(const syntax::AssignStatement &statement);
+  void warnUncalled();
+
+  // EmitModel.cpp
+  void emitMesh();
+  void emitLayout();
+  void emitModel(const syntax::ModelDeclaration &model);
+  void emitInputs(const syntax::ModelDeclaration &model,
+                  mlir::func::FuncOp function);
+  void emitStatement(const syntax::Statement &statement);
+  void emitParameter(const syntax::ParamStatement &param);
+  void emitMetric(const syntax::MetricStatement &metric);
+  void finishModel(const syntax::ModelDeclaration &model,
+                   mlir::func::FuncOp function);
+  bool declare(const syntax::Name &name);
+  nd::TensorType declaredType(const syntax::TensorDeclaration &tensor,
+                              llvm::StringRef what);
+
+  // Initializer.cpp
+  void emitInitializer(const syntax::ParamStatement &param,
+                       nd::ParameterOp parameter, nd::TensorType type);
+
+  // EmitTrain.cpp
+  mlir::Value findLoss();
+  void checkGradients(mlir::Value loss, syntax::Span at);
+  void emitTrain();
+
+  const syntax::SourceSet &sources;
+  syntax::Diagnostics &diagnostics;
+  syntax::Declarations &declarations;
+  mlir::ModuleOp module;
+  Scope *scope = nullptr;
+  llvm::SmallVector<Frame> frames;
+  std::map<std::string_view, syntax::Span> declared;
+  std::vector<std::string_view> tensorNames;
+  std::set<std::string_view> calledFunctions;
+  llvm::SmallVector<std::pair<syntax::Name, mlir::Value>> results;
+  unsigned opCount = 0;
+  unsigned expressionDepth = 0;
+  unsigned streamCount = 0;
+};
+
+} // namespace meshc::frontend
+
+#endif // MESHC_FRONTEND_EMITTER_H

@@ -1,0 +1,103 @@
+//===- Frontend.cpp - model text to nd IR ---------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Frontend.h"
+
+#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Syntax/Parse.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace meshc {
+namespace {
+
+Location toLocation(const syntax::SourceSet &sources, syntax::Span span,
+                    MLIRContext &context) {
+  syntax::LineColumn at = sources.lineColumn(span);
+  std::string_view name = sources[span.source].name();
+  return FileLineColLoc::get(&context, StringRef(name), at.line, at.column);
+}
+
+/// Hands what was collected to MLIR's engine, in the order of the text.
+void report(const syntax::Diagnostics &diagnostics,
+            const syntax::SourceSet &sources, MLIRContext &context) {
+  for (const syntax::Diagnostic &diagnostic : diagnostics.all()) {
+    Location at = toLocation(sources, diagnostic.span, context);
+    InFlightDiagnostic out = diagnostic.severity == syntax::Severity::Error
+                                 ? emitError(at)
+                                 : emitWarning(at);
+    out << diagnostic.message;
+    for (const syntax::Note &note : diagnostic.notes)
+      out.attachNote(toLocation(sources, note.span, context)) << note.message;
+  }
+}
+
+/// The texts of one run: the model's file first, then the command line's lists.
+class Reader {
+public:
+  Reader(llvm::SourceMgr &manager) : manager(manager) {
+    const llvm::MemoryBuffer *file =
+        manager.getMemoryBuffer(manager.getMainFileID());
+    sources.add(file->getBufferIdentifier().str(), file->getBuffer().str());
+  }
+
+  /// Adds a list of the command line to both sets of texts; returns its number.
+  uint32_t add(StringRef option, const std::string &text) {
+    manager.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(text, option), llvm::SMLoc());
+    return sources.add(option.str(), text);
+  }
+
+  syntax::Overrides parse(const ModelOverrides &overrides,
+                          syntax::Diagnostics &diagnostics) {
+    syntax::Overrides parsed;
+    if (overrides.mesh)
+      parsed.mesh = syntax::parseDefinitionList(
+          sources, add("<--mesh>", *overrides.mesh), diagnostics);
+    if (overrides.layout)
+      parsed.layout = syntax::parseLayoutList(
+          sources, add("<--layout>", *overrides.layout), diagnostics);
+    for (const std::string &values : overrides.values)
+      for (syntax::Definition &value : syntax::parseDefinitionList(
+               sources, add("<--set>", values), diagnostics))
+        parsed.values.push_back(std::move(value));
+    return parsed;
+  }
+
+  syntax::SourceSet sources;
+
+private:
+  llvm::SourceMgr &manager;
+};
+
+} // namespace
+
+OwningOpRef<ModuleOp> parseModel(llvm::SourceMgr &manager, MLIRContext &context,
+                                 const ModelOverrides &overrides) {
+  context.loadDialect<nd::NdDialect, func::FuncDialect>();
+  Reader reader(manager);
+  syntax::Diagnostics diagnostics;
+  syntax::Program program =
+      syntax::parseProgram(reader.sources, 0, diagnostics);
+  syntax::Overrides parsed = reader.parse(overrides, diagnostics);
+  syntax::Declarations declarations(diagnostics);
+  declarations.collect(program, parsed);
+  frontend::Emitter emitter(reader.sources, diagnostics, declarations, context);
+  OwningOpRef<ModuleOp> module = emitter.emitProgram();
+  report(diagnostics, reader.sources, context);
+  // The verifiers are a second line of defence: they agree, or it is said.
+  if (diagnostics.hasErrors() || !module || failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+} // namespace meshc

@@ -1,0 +1,47 @@
+//===- Frontend.h - model text to nd IR -----------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_FRONTEND_H
+#define MESHC_FRONTEND_FRONTEND_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llvm {
+class SourceMgr;
+}
+
+namespace meshc {
+
+/// What the command line says in the place of the text (docs/language.md,
+/// section 8). Errors in these lists have `<--mesh>` and so on as their file.
+struct ModelOverrides {
+  std::optional<std::string> mesh;   ///< --mesh data=2,tensor=2
+  std::optional<std::string> layout; ///< --layout batch:data,heads:tensor
+  std::vector<std::string> values;   ///< --set batch=64, each time it is given
+};
+
+/// The nd program of the main buffer of `sources` (docs/language.md): a module
+/// with attribute `nd.mesh`, `nd.rule` ops, the model as a func.func whose
+/// arguments are the inputs and whose results are the loss and the metrics by
+/// name (`nd.name`), and `nd.train` where the text trains. Every op has the
+/// place of its expression as location, within call sites where functions are
+/// inlined; values that the text names carry `nd.name`.
+///
+/// Null after errors; those, and warnings, go to the context's diagnostic
+/// engine. The overrides' texts are added to `sources`, so that a
+/// SourceMgrDiagnosticHandler over it can show their lines.
+mlir::OwningOpRef<mlir::ModuleOp>
+parseModel(llvm::SourceMgr &sources, mlir::MLIRContext &context,
+           const ModelOverrides &overrides = {});
+
+} // namespace meshc
+
+#endif // MESHC_FRONTEND_FRONTEND_H
