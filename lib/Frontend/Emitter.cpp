@@ -58,7 +58,6 @@ StringAttr Emitter::resolveDim(const syntax::Name &name) {
   if (scope)
     if (auto alias = scope->dims.find(text); alias != scope->dims.end())
       text = alias->second;
-  syntax::Name meant{text, name.span};
   if (declarations.dims.count(text))
     return builder.getStringAttr(StringRef(text));
   std::string hint = syntax::didYouMean(text, declarations.dimNames());
