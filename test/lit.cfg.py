@@ -7,7 +7,7 @@ import lit.formats
 config.name = "meshc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".mesh", ".test"]
-config.excludes = ["Inputs", "corpus"]
+config.excludes = ["Inputs", "corpus", "bench", "models"]
 config.test_source_root = os.path.dirname(__file__)
 
 build = os.path.abspath(lit_config.params.get("build", os.path.join(config.test_source_root, "..", "build")))

@@ -1,0 +1,148 @@
+"""Training steps of meshc, PyTorch and JAX side by side: one row per model and
+resource, the peers' best median over ours. Every row measures all of them in
+turn, REPEATS times, and keeps each one's best median, since these machines are
+noisy. Called by test/bench/run.
+"""
+import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile, time
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = HERE.parents[2] / "build"
+BATCH = 512
+CORES = sorted(os.sched_getaffinity(0))[:2]
+
+# Floor of a step: multiply-adds of the products over peak, and the bytes that
+# products alone do not touch (each unfused operand once) over bandwidth.
+#   perceptron: products 784x512, 512x512, 512x10; the first has no input gradient.
+P = 784 * 512 + 512 * 512 + 512 * 10
+C = 512 * 512 + 512 * 256
+FLOPS = {"perceptron": 2 * BATCH * (3 * P - 784 * 512), "char": 2 * BATCH * 3 * C}
+# Parameters, gradients and state: read and written once by the optimizer.
+BYTES = {"perceptron": 4 * 5 * P, "char": 4 * 7 * (C + 256 * 32)}
+
+
+def run(command, cores, env=None):
+    full = ["taskset", "-c", ",".join(map(str, cores))] + [str(c) for c in command]
+    done = subprocess.run(full, capture_output=True, text=True, env={**os.environ, **(env or {})})
+    if done.returncode:
+        sys.exit(f"error: {' '.join(full)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def peer(script, *arguments, cores, env=None):
+    output = run([sys.executable, HERE / script, *arguments], cores, env)
+    return json.loads(output.strip().splitlines()[-1])["seconds"]
+
+
+class Meshc:
+    """Programs and data of one benchmark run, in one folder."""
+
+    def __init__(self, folder, steps):
+        self.folder, self.steps, self.built = pathlib.Path(folder), steps, {}
+        random = np.random.default_rng(0)
+        count = 8 * BATCH
+        save = lambda name, array: np.save(self.folder / f"{name}.npy", array)
+        save("images", random.random((count, 784), dtype=np.float32))
+        save("labels", random.integers(0, 10, count, dtype=np.int32))
+        save("tokens", random.integers(0, 256, (count, 16), dtype=np.int32))
+        save("targets", random.integers(0, 256, count, dtype=np.int32))
+
+    def program(self, model, mesh, layout):
+        key = (model, mesh, layout)
+        if key not in self.built:
+            output = self.folder / f"{model}{len(self.built)}"
+            cuts = ["--mesh", mesh, "--layout", layout] if mesh else []
+            run([BUILD / "bin/meshc", HERE / f"models/{model}.mesh", *cuts, "-o", output], CORES)
+            self.built[key] = output
+        return self.built[key]
+
+    def measure(self, model, cores, threads, mesh="", layout="", launcher=(), ranks=1):
+        log = self.folder / "log.jsonl"
+        log.unlink(missing_ok=True)
+        inputs = ("images", "labels") if model == "perceptron" else ("tokens", "targets")
+        data = [word for name in inputs for word in ("--data", f"{name}={self.folder}/{name}.npy")]
+        command = [*launcher, self.program(model, mesh, layout), "train", *data, "--steps", self.steps + 10,
+                   "--threads", threads, "--log", log, "--log-every", 1, "--quiet"]
+        if ranks > 1 and not launcher:
+            command += ["--ranks", ranks]
+        run(command, cores)
+        rows = [json.loads(line) for line in log.read_text().splitlines()]
+        return statistics.median(BATCH / r["examples_per_second"] for r in rows[10:])
+
+
+MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", 2)
+
+
+def rows(meshc, steps):
+    torch = lambda model, cores, *more: lambda: peer("torch_step.py", model, "--steps", steps, *more, cores=cores)
+    jax = lambda model, cores, *more: lambda: peer("jax_step.py", model, "--steps", steps, *more, cores=cores)
+    one, two = CORES[:1], CORES
+    for model in ("perceptron", "char"):
+        for cores in (one, two):
+            n = len(cores)
+            yield (model, f"{n} thread{'s' * (n > 1)}", n, 1.0,
+                   {"meshc": lambda: meshc.measure(model, cores, n)},
+                   {"torch": torch(model, cores, "--threads", n),
+                    "torch compiled": torch(model, cores, "--threads", n, "--compile"),
+                    "jax": jax(model, cores)})
+        layouts = [("data=2", "batch:data", ())]
+        if model == "perceptron":
+            layouts.append(("tensor=2", "h1:tensor", ("--tensor",)))
+        for mesh, layout, tensor in layouts:
+            yield (model, f"2 ranks, {mesh}", 2, 1.2,
+                   {"meshc threads": lambda: meshc.measure(model, two, 1, mesh, layout, ranks=2),
+                    "meshc mpirun": lambda: meshc.measure(model, two, 1, mesh, layout, MPIRUN, ranks=2)},
+                   {"torch DDP": torch(model, two, "--ddp", 2),
+                    "torch DDP compiled": torch(model, two, "--ddp", 2, "--compile"),
+                    "jax": jax(model, two, "--devices", 2, *tensor)})
+
+
+def machine():
+    """Attainable peak of one core (FLOP/s) and bandwidth (B/s): best of several
+    products of 1536 squared, and of copies of 256 MB (read and written)."""
+    script = """
+import os, time, json, torch
+os.sched_setaffinity(0, {%d}); torch.set_num_threads(1)
+a = torch.rand(1536, 1536); b = torch.rand(1536, 1536); s = torch.zeros(1 << 26); d = torch.ones(1 << 26)
+def best(f, n=6):
+    t = []
+    for _ in range(n):
+        x = time.perf_counter(); f(); t.append(time.perf_counter() - x)
+    return min(t)
+print(json.dumps([2 * 1536**3 / best(lambda: a @ b), 2 * 4 * (1 << 26) / best(lambda: d.copy_(s))]))
+""" % CORES[0]
+    return json.loads(run([sys.executable, "-c", script], CORES[:1]))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--json")
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    peak, bandwidth = machine()
+    print(f"one core: {peak / 1e9:.0f} GFLOP/s attainable (1536^3 product), {bandwidth / 1e9:.1f} GB/s (copy)")
+    print(f"{'model':<11}{'resources':<20}{'meshc':>9}{'best peer':>11}{'ratio':>7}{'goal':>6}{'floor':>9}{'x floor':>8}  peers")
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        meshc = Meshc(folder, args.steps)
+        for model, resources, cores, goal, ours, peers in rows(meshc, args.steps):
+            best = {}
+            for _ in range(args.repeats):
+                for name, measure in {**ours, **peers}.items():
+                    best[name] = min(best.get(name, 1e9), measure())
+            mine = min(best[name] for name in ours)
+            theirs, peer_name = min((best[name], name) for name in peers)
+            floor = FLOPS[model] / (cores * peak) + BYTES[model] / bandwidth
+            results.append(dict(model=model, resources=resources, seconds=best, ratio=theirs / mine, goal=goal,
+                                floor_seconds=floor, times_floor=mine / floor))
+            others = ", ".join(f"{n} {best[n] * 1e3:.1f}" for n in best)
+            print(f"{model:<11}{resources:<20}{mine * 1e3:>7.2f}ms{theirs * 1e3:>9.2f}ms{theirs / mine:>7.2f}{goal:>6.1f}"
+                  f"{floor * 1e3:>7.2f}ms{mine / floor:>8.2f}  {others}", flush=True)
+    if args.json:
+        pathlib.Path(args.json).write_text(json.dumps(
+            dict(date=time.strftime("%Y-%m-%d"), peak_flops=peak, bandwidth=bandwidth, rows=results), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
