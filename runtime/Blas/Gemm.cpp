@@ -13,8 +13,8 @@
 using namespace meshc::runtime;
 
 static const GemmImplementation *const implementations[] = {
-    &matmulImplementation, &sgemmImplementation, &widenedImplementation,
-    &referenceImplementation};
+    &packedImplementation, &matmulImplementation, &sgemmImplementation,
+    &widenedImplementation, &referenceImplementation};
 
 static const GemmImplementation &findImplementation(const std::string &name) {
   std::string names;

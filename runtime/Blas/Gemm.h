@@ -30,6 +30,7 @@ struct GemmImplementation {
   bool (*run)(const MeshcGemm &gemm, const void *a, const void *b, void *c);
 };
 
+extern const GemmImplementation packedImplementation;  ///< blocks for AVX2
 extern const GemmImplementation sgemmImplementation;   ///< oneDNN's sgemm
 extern const GemmImplementation matmulImplementation;  ///< oneDNN's primitive
 extern const GemmImplementation widenedImplementation; ///< 16 bits through f32

@@ -1,0 +1,166 @@
+//===- GemmTest.cpp - every implementation against the reference loop -----===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Blas/Gemm.h"
+
+#include "runtime/Blas/Element.h"
+#include "runtime/Device/Parallel.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// A product on random matrices, with room between rows and batch entries that
+/// nobody may touch.
+struct Case {
+  MeshcGemm gemm;
+  std::vector<char> a, b, c;
+
+  static size_t bytes(uint8_t type, int64_t count) {
+    return static_cast<size_t>(count * (type == MESHC_F32 ? 4 : 2));
+  }
+
+  Case(const MeshcGemm &shape, std::mt19937 &random) : gemm(shape) {
+    auto fill = [&](uint8_t type, int64_t count) {
+      std::vector<char> array(bytes(type, count));
+      std::uniform_real_distribution<float> values(-1, 1);
+      for (int64_t i = 0; i < count; ++i)
+        storeElement(type, array.data(), i, values(random));
+      return array;
+    };
+    a = fill(gemm.type, gemm.batch * gemm.strideA);
+    b = fill(gemm.type, gemm.batch * gemm.strideB);
+    c = fill(gemm.typeC, gemm.batch * gemm.strideC);
+  }
+
+  std::vector<char> run(const std::string &name) const {
+    std::vector<char> result = c;
+    gemmBy(name, gemm, a.data(), b.data(), result.data());
+    return result;
+  }
+};
+
+MeshcGemm shape(int64_t m, int64_t n, int64_t k, bool transA, bool transB,
+                int64_t batch, int64_t padding) {
+  MeshcGemm gemm = {};
+  gemm.m = m, gemm.n = n, gemm.k = k, gemm.batch = batch;
+  gemm.transA = transA, gemm.transB = transB;
+  gemm.lda = (transA ? m : k) + padding;
+  gemm.ldb = (transB ? k : n) + padding;
+  gemm.ldc = n + padding;
+  gemm.strideA = (transA ? k : m) * gemm.lda + padding;
+  gemm.strideB = (transB ? n : k) * gemm.ldb + padding;
+  gemm.strideC = m * gemm.ldc + padding;
+  return gemm;
+}
+
+/// Differences beyond the rounding of k products in f32, and of C's type.
+void expectClose(const Case &test, const std::vector<char> &got,
+                 const std::vector<char> &wanted, const std::string &name) {
+  const MeshcGemm &gemm = test.gemm;
+  double tolerance = 1e-6 * std::sqrt(double(gemm.k)) * 4 + 1e-6;
+  double relative = gemm.typeC == MESHC_F32    ? 1e-6
+                    : gemm.typeC == MESHC_BF16 ? 1.0 / 128
+                                               : 1.0 / 1024;
+  for (int64_t i = 0; i < gemm.batch * gemm.strideC; ++i) {
+    double x = loadElement(gemm.typeC, got.data(), i);
+    double y = loadElement(gemm.typeC, wanted.data(), i);
+    ASSERT_NEAR(x, y, tolerance + relative * std::abs(y))
+        << name << " m " << gemm.m << " n " << gemm.n << " k " << gemm.k
+        << " transA " << int(gemm.transA) << " transB " << int(gemm.transB)
+        << " element " << i;
+  }
+}
+
+const char *const names[] = {"", "packed", "matmul", "sgemm", "widened"};
+
+void checkAll(const MeshcGemm &base, std::mt19937 &random) {
+  for (bool accumulate : {false, true}) {
+    MeshcGemm gemm = base;
+    gemm.accumulate = accumulate;
+    Case test(gemm, random);
+    std::vector<char> wanted = test.run("reference");
+    for (const char *name : names)
+      expectClose(test, test.run(name), wanted, name);
+  }
+}
+
+} // namespace
+
+TEST(Gemm, allImplementationsAgreeInF32) {
+  std::mt19937 random(1);
+  const int64_t shapes[][3] = {
+      {1, 1, 1},    {5, 3, 7},    {16, 10, 33}, {64, 64, 64},  {33, 65, 130},
+      {130, 1, 40}, {1, 130, 40}, {7, 200, 1},  {96, 48, 300}, {150, 160, 10}};
+  for (const auto &size : shapes)
+    for (bool transA : {false, true})
+      for (bool transB : {false, true})
+        checkAll(shape(size[0], size[1], size[2], transA, transB, 1,
+                       transA == transB ? 0 : 3),
+                 random);
+}
+
+TEST(Gemm, allImplementationsAgreeOnBlockEdges) {
+  std::mt19937 random(2);
+  checkAll(shape(149, 259, 600, false, false, 1, 0), random);
+  checkAll(shape(259, 133, 513, true, true, 1, 0), random);
+}
+
+TEST(Gemm, batchesAndThreads) {
+  std::mt19937 random(3);
+  for (int count : {1, 2, 3}) {
+    setThreads(count);
+    for (int64_t batch : {2, 5}) {
+      checkAll(shape(20, 30, 40, false, true, batch, 0), random);
+      checkAll(shape(21, 17, 9, true, false, batch, 2), random);
+    }
+    checkAll(shape(200, 100, 300, false, false, 1, 0), random);
+    checkAll(shape(10, 700, 50, true, false, 1, 0), random);
+  }
+  setThreads(1);
+}
+
+TEST(Gemm, sixteenBits) {
+  std::mt19937 random(4);
+  for (uint8_t type : {MESHC_BF16, MESHC_F16})
+    for (uint8_t typeC : {uint8_t(MESHC_F32), type})
+      for (bool transA : {false, true})
+        for (bool transB : {false, true}) {
+          MeshcGemm gemm = shape(37, 29, 600, transA, transB, 2, 1);
+          gemm.type = type;
+          gemm.typeC = typeC;
+          checkAll(gemm, random);
+        }
+}
+
+TEST(Gemm, emptySumsAreZero) {
+  MeshcGemm gemm = shape(2, 2, 0, false, false, 1, 0);
+  gemm.lda = 1;
+  float c[] = {1, 2, 3, 4};
+  gemmBy("", gemm, c, c, c);
+  for (float value : c)
+    EXPECT_EQ(value, 0);
+}
+
+/// One product, twice on the same data, gives the same bits: a run resumes to
+/// the bit.
+TEST(Gemm, isDeterministic) {
+  std::mt19937 random(5);
+  setThreads(2);
+  for (const auto &size : {shape(300, 200, 700, true, false, 1, 0),
+                           shape(512, 10, 512, false, false, 1, 0)}) {
+    Case test(size, random);
+    std::vector<char> first = test.run("");
+    for (int i = 0; i < 5; ++i)
+      EXPECT_EQ(test.run(""), first);
+  }
+  setThreads(1);
+}

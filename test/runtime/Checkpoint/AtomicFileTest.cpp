@@ -1,0 +1,90 @@
+//===- AtomicFileTest.cpp - tests of files that appear whole --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Checkpoint/AtomicFile.h"
+
+#include "test/runtime/Data/TestFiles.h"
+
+#include <csignal>
+#include <dirent.h>
+#include <sstream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+static std::string contentOf(const std::string &path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+static int entriesIn(const std::string &folder) {
+  int count = 0;
+  DIR *directory = opendir(folder.c_str());
+  while (readdir(directory))
+    ++count;
+  closedir(directory);
+  return count - 2;
+}
+
+TEST(AtomicFile, appearsAtCommit) {
+  Folder folder;
+  std::string path = folder.write("f", "old");
+  {
+    AtomicFile file(path);
+    file.write("ne", 2);
+    file.write("w", 1);
+    EXPECT_EQ(contentOf(path), "old");
+    file.commit();
+  }
+  EXPECT_EQ(contentOf(path), "new");
+  EXPECT_EQ(entriesIn(folder.file("")), 1);
+}
+
+TEST(AtomicFile, leavesNothingWithoutCommit) {
+  Folder folder;
+  std::string path = folder.write("f", "old");
+  {
+    AtomicFile(path).write("new", 3);
+  }
+  EXPECT_EQ(contentOf(path), "old");
+  EXPECT_EQ(entriesIn(folder.file("")), 1);
+}
+
+/// A file size limit stands for the full disk; the device below is one.
+TEST(AtomicFile, aFullDiskLeavesTheOldFile) {
+  Folder folder;
+  std::string path = folder.write("f", "old");
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before, low;
+  getrlimit(RLIMIT_FSIZE, &before);
+  low = before;
+  low.rlim_cur = 100000;
+  setrlimit(RLIMIT_FSIZE, &low);
+  std::string message = failureOf(ExitCode::Checkpoint, [&] {
+    AtomicFile file(path);
+    std::string content(1 << 20, 'x');
+    file.write(content.data(), content.size());
+    file.commit();
+  });
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_NE(message.find("cannot write checkpoint '" + path), std::string::npos)
+      << message;
+  EXPECT_NE(message.find("the checkpoint of before is intact"),
+            std::string::npos);
+  EXPECT_EQ(contentOf(path), "old");
+  EXPECT_EQ(entriesIn(folder.file("")), 1);
+}
+
+TEST(AtomicFile, refusesMissingFolders) {
+  Folder folder;
+  EXPECT_NE(
+      failureOf(ExitCode::Checkpoint, [&] { AtomicFile(folder.file("no/f")); })
+          .find("No such file or directory"),
+      std::string::npos);
+}

@@ -1,0 +1,219 @@
+//===- CheckpointTest.cpp - any mesh reads what any mesh wrote ------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Checkpoint/Checkpoint.h"
+
+#include "runtime/Comm/World.h"
+#include "runtime/Core/TensorBlock.h"
+#include "test/runtime/Data/TestFiles.h"
+
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+namespace {
+
+/// A parameter w[rows, columns], its optimizer state of transposed memory, and
+/// a scalar, on the mesh a × b, cut as given.
+struct Model {
+  MeshcAxis axes[2];
+  std::vector<uint32_t> rowAxes, columnAxes;
+  MeshcDim dims[2][2];
+  MeshcTensor tensors[3] = {};
+  MeshcProgram program = {};
+  int64_t rows, columns;
+
+  Model(int64_t a, int64_t b, std::vector<uint32_t> rowAxes,
+        std::vector<uint32_t> columnAxes, int64_t rows = 12,
+        int64_t columns = 24)
+      : axes{{"a", a}, {"b", b}}, rowAxes(std::move(rowAxes)),
+        columnAxes(std::move(columnAxes)), rows(rows), columns(columns) {
+    int64_t r = rows / parts(this->rowAxes);
+    int64_t c = columns / parts(this->columnAxes);
+    dims[0][0] = dim("row", rows, r, c, this->rowAxes);
+    dims[0][1] = dim("column", columns, c, 1, this->columnAxes);
+    dims[1][0] = dim("row", rows, r, 1, this->rowAxes);
+    dims[1][1] = dim("column", columns, c, r, this->columnAxes);
+    tensors[0] = tensor("w", MESHC_PARAMETER, MESHC_F32, dims[0], 2, 0);
+    tensors[1] = tensor("w.m", MESHC_OPTIMIZER, MESHC_BF16, dims[1], 2,
+                        rows * columns * 4);
+    tensors[2] = tensor("count", MESHC_OPTIMIZER, MESHC_I32, nullptr, 0,
+                        rows * columns * 6);
+    program.axisCount = 2;
+    program.axes = axes;
+    program.name = "model";
+    program.tensorCount = 3;
+    program.tensors = tensors;
+    program.arenaBytes = rows * columns * 6 + 4;
+  }
+  Model(const Model &) = delete;
+
+  int64_t parts(const std::vector<uint32_t> &list) const {
+    int64_t product = 1;
+    for (uint32_t axis : list)
+      product *= axes[axis].size;
+    return product;
+  }
+  static MeshcDim dim(const char *name, int64_t size, int64_t local,
+                      int64_t stride, const std::vector<uint32_t> &cut) {
+    return {name,      size, local, stride, static_cast<uint32_t>(cut.size()),
+            cut.data()};
+  }
+  static MeshcTensor tensor(const char *name, MeshcRole role, MeshcType type,
+                            const MeshcDim *dims, uint32_t rank,
+                            int64_t offset) {
+    MeshcTensor result = {};
+    result.name = name;
+    result.role = static_cast<uint8_t>(role);
+    result.type = static_cast<uint8_t>(type);
+    result.rank = rank;
+    result.dims = dims;
+    result.offsetBytes = offset;
+    return result;
+  }
+
+  /// Calls `action(rank, arena)` on every rank.
+  template <typename Action> void onRanks(Action &&action) const {
+    WorldOptions options;
+    options.kind = CommunicatorKind::Threads;
+    options.ranks = static_cast<int>(axes[0].size * axes[1].size);
+    auto world = openWorld(options);
+    world->run([&](Communicator &communicator) {
+      Rank rank(program, communicator,
+                MeshView({axes[0].size, axes[1].size}, communicator.rank()), 1);
+      std::vector<char> arena(static_cast<size_t>(program.arenaBytes));
+      action(rank, arena.data());
+    });
+    world->finish(0);
+  }
+
+  /// Writes or checks that each element is its row-major number.
+  void visit(const Rank &rank, char *arena, bool check) const {
+    const int64_t *coords = rank.mesh.coords().data();
+    for (int i = 0; i < 2; ++i) {
+      const MeshcDim &row = dims[i][0], &column = dims[i][1];
+      int64_t r0 = blockIndex(program, row, coords) * row.localSize;
+      int64_t c0 = blockIndex(program, column, coords) * column.localSize;
+      char *base = arena + tensors[i].offsetBytes;
+      for (int64_t r = 0; r < row.localSize; ++r)
+        for (int64_t c = 0; c < column.localSize; ++c) {
+          int64_t at = r * row.localStride + c * column.localStride;
+          int64_t number = (r0 + r) * columns + c0 + c;
+          float value = static_cast<float>(number);
+          auto bits = static_cast<uint16_t>(number);
+          void *place = base + at * (i ? 2 : 4);
+          const void *wanted = i ? static_cast<void *>(&bits) : &value;
+          if (check)
+            EXPECT_EQ(std::memcmp(place, wanted, i ? 2 : 4), 0);
+          else
+            std::memcpy(place, wanted, i ? 2 : 4);
+        }
+    }
+    int32_t count = 77;
+    if (check)
+      EXPECT_EQ(std::memcmp(arena + tensors[2].offsetBytes, &count, 4), 0);
+    else
+      std::memcpy(arena + tensors[2].offsetBytes, &count, 4);
+  }
+
+  void save(const std::string &path) const {
+    onRanks([&](Rank &rank, char *arena) {
+      visit(rank, arena, false);
+      saveCheckpoint(path, rank, arena, {11, 22, 33});
+    });
+  }
+  void load(const std::string &path) const {
+    onRanks([&](Rank &rank, char *arena) {
+      SafetensorsFile file(path);
+      RunState state = readRunState(file);
+      EXPECT_EQ(state.step, 11);
+      EXPECT_EQ(state.seed, 22u);
+      EXPECT_EQ(state.position, 33);
+      loadTensors(file, rank, arena, true);
+      visit(rank, arena, true);
+    });
+  }
+};
+
+std::string contentOf(const std::string &path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+using Axes = std::vector<uint32_t>;
+
+} // namespace
+
+TEST(Checkpoint, anyMeshReadsWhatAnyMeshWrote) {
+  Folder folder;
+  Model one(1, 1, {}, {}), rows(4, 1, {0}, {}), grid(2, 3, {0}, {1}),
+      both(2, 2, {}, {1, 0}), replicated(2, 2, {}, {}), swapped(3, 2, {1}, {0});
+  std::string first;
+  for (const Model *writer :
+       {&one, &rows, &grid, &both, &replicated, &swapped}) {
+    std::string path = folder.file("c");
+    writer->save(path);
+    if (first.empty())
+      first = contentOf(path);
+    EXPECT_EQ(contentOf(path), first);
+    for (const Model *reader : {&one, &rows, &grid, &both, &replicated})
+      reader->load(path);
+  }
+}
+
+/// Tensors beyond the 16 MiB that are gathered at once go in slices, here of
+/// rows that lie in one rank's block and in two.
+TEST(Checkpoint, savesLargeTensorsInSlices) {
+  Folder folder;
+  Model one(1, 1, {}, {}, 48, 120000), cut(3, 2, {0}, {1}, 48, 120000);
+  one.save(folder.file("one"));
+  cut.save(folder.file("cut"));
+  EXPECT_TRUE(contentOf(folder.file("one")) == contentOf(folder.file("cut")));
+}
+
+TEST(Checkpoint, refusesWhatDoesNotFit) {
+  Folder folder;
+  Model model(1, 1, {}, {});
+  std::string path = folder.file("c");
+  auto expectRefused = [&](const std::string &why) {
+    std::string message;
+    model.onRanks([&](Rank &rank, char *arena) {
+      message = failureOf(ExitCode::Checkpoint, [&] {
+        SafetensorsFile file(path);
+        readRunState(file);
+        loadTensors(file, rank, arena, true);
+      });
+    });
+    EXPECT_NE(message.find("'" + path + "'"), std::string::npos) << message;
+    EXPECT_NE(message.find(why), std::string::npos) << message;
+  };
+  Model(1, 1, {}, {}, 12, 25).save(path);
+  expectRefused("tensor 'w' is F32 [12, 25]; 'model' wants F32 [12, 24] [row = "
+                "12, column = 24]");
+  model.save(path);
+  model.tensors[2].name = "steps";
+  expectRefused("tensor 'steps' is missing");
+  model.tensors[2].name = "count";
+  model.tensors[2].type = MESHC_F32;
+  expectRefused("tensor 'count' is I32 []; 'model' wants F32 []");
+  folder.write("c", writeHeader({}, {}));
+  expectRefused("has no 'meshc.step' in its metadata");
+}
+
+TEST(Checkpoint, findsWhatIsNotFinite) {
+  Model model(1, 1, {}, {});
+  model.onRanks([&](Rank &rank, char *arena) {
+    EXPECT_EQ(findNotFinite(rank, arena), nullptr);
+    float infinite = INFINITY;
+    std::memcpy(arena + 4 * 30, &infinite, 4);
+    ASSERT_TRUE(findNotFinite(rank, arena));
+    EXPECT_STREQ(findNotFinite(rank, arena)->name, "w");
+  });
+}

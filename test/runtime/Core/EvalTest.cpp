@@ -1,0 +1,89 @@
+//===- EvalTest.cpp - tests of metrics over all examples ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Subprocess.h"
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+using namespace meshc::test;
+
+/// The metrics of N examples are means over N, whether or not the batch of 8
+/// divides N; computed here by hand from the checkpoint's numbers.
+TEST(Eval, countsEveryExampleOnce) {
+  for (const char *mesh : {"1x1", "2x2"})
+    for (int count : {1, 5, 8, 16, 37}) {
+      Folder folder;
+      std::string data = writeLineData(folder, count);
+      ASSERT_EQ(run(line(mesh) + " train --quiet --steps 3 --checkpoint " +
+                    folder.file("c") + data)
+                    .code,
+                0);
+      Outcome outcome =
+          run(line(mesh) + " eval --checkpoint " + folder.file("c") +
+              " --log " + folder.file("log") + data);
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+
+      std::string file = readFile(folder.file("c"));
+      uint64_t length = 0;
+      std::memcpy(&length, file.data(), 8);
+      auto header = nlohmann::json::parse(file.substr(8, length));
+      auto value = [&](const char *name, int i) {
+        size_t at = header[name]["data_offsets"][0];
+        float result;
+        std::memcpy(&result, &file[8 + length + at + 4 * size_t(i)], 4);
+        return double(result);
+      };
+      std::string x = readFile(folder.file("x.npy")),
+                  y = readFile(folder.file("y.npy"));
+      auto number = [&](const std::string &array, int i, int all) {
+        float result;
+        std::memcpy(&result, &array[array.size() - 4 * size_t(all - i)], 4);
+        return double(result);
+      };
+      double loss = 0, error = 0;
+      for (int i = 0; i < count; ++i) {
+        double difference = value("b", 0) - number(y, i, count);
+        for (int j = 0; j < 6; ++j)
+          difference += value("w", j) * number(x, 6 * i + j, 6 * count);
+        loss += difference * difference / count;
+        error += std::abs(difference) / count;
+      }
+      auto log = nlohmann::json::parse(readFile(folder.file("log")));
+      EXPECT_NEAR(log["loss"], loss, 1e-5 * (1 + loss)) << mesh << count;
+      EXPECT_NEAR(log["error"], error, 1e-5 * (1 + error)) << mesh << count;
+      EXPECT_EQ(log["examples"], count);
+      EXPECT_EQ(log["step"], 3);
+      char text[64];
+      std::snprintf(text, sizeof(text), "error %.4f (%d examples)\n",
+                    double(log["error"]), count);
+      EXPECT_NE(outcome.out.find(text), std::string::npos) << outcome.out;
+    }
+}
+
+TEST(Eval, isPartOfTraining) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  std::string evalData = " --eval-data x=" + folder.file("x.npy") +
+                         " --eval-data target=" + folder.file("y.npy");
+  Outcome outcome =
+      run(line("2x2") + " train --quiet --steps 10 --eval-every 4 --log " +
+          folder.file("log") + data + evalData);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char *text :
+       {"after step 4\n", "after step 8\n", "after step 10\n"})
+    EXPECT_NE(outcome.out.find(text), std::string::npos) << outcome.out;
+  EXPECT_NE(readFile(folder.file("log")).find("{\"step\":8,\"eval_loss\":"),
+            std::string::npos);
+}
+
+TEST(Eval, refusesWhatItCannotRead) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  EXPECT_EQ(run(line("1x1") + " eval" + data).code, 2);
+  EXPECT_EQ(run(line("1x1") + " eval --checkpoint /no/file" + data).code, 4);
+}

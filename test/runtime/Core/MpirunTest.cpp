@@ -1,0 +1,74 @@
+//===- MpirunTest.cpp - tests under mpirun --------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Subprocess.h"
+
+using namespace meshc::test;
+
+static const std::string mpirun =
+    "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+    "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_"
+    "mechanism=none mpirun ";
+
+class Mpirun : public testing::Test {
+  void SetUp() override {
+    if (std::system("mpirun --version >/dev/null 2>&1") != 0)
+      GTEST_SKIP() << "mpirun is not installed";
+  }
+};
+
+TEST_F(Mpirun, trainsLikeThreads) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  std::string train = line("2x2") + " train --quiet --steps 20 --checkpoint ";
+  Outcome outcome = run(mpirun + "-n 4 " + train + folder.file("mpi") + data);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  ASSERT_EQ(run(train + folder.file("threads") + data).code, 0);
+  EXPECT_EQ(readFile(folder.file("mpi")), readFile(folder.file("threads")));
+}
+
+TEST_F(Mpirun, refusesAnotherNumberOfRanks) {
+  Folder folder;
+  Outcome outcome = run(mpirun + "-n 3 " + line("2x2") + " train --steps 2" +
+                        writeLineData(folder));
+  EXPECT_EQ(outcome.code, 5);
+  std::string wanted = "got 3 ranks; the mesh data=2 x tensor=2 wants 4: "
+                       "mpirun -n 4 ";
+  size_t at = outcome.err.find(wanted);
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find(wanted, at + 1), std::string::npos)
+      << "told more than once:\n"
+      << outcome.err;
+}
+
+TEST_F(Mpirun, tellsErrorsOnce) {
+  Folder folder;
+  writeLineData(folder);
+  Outcome outcome =
+      run(mpirun + "-n 4 " + line("2x2") +
+          " train --data x=/no/file --data target=" + folder.file("y.npy"));
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  size_t at = outcome.err.find("data file '/no/file' cannot be opened");
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("cannot be opened", at + 20), std::string::npos)
+      << "told more than once:\n"
+      << outcome.err;
+}
+
+TEST_F(Mpirun, aKilledRankEndsTheJob) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("c");
+  Outcome outcome =
+      run("env LINE_KILL=2:9 " + mpirun + "-n 4 -x LINE_KILL " + line("2x2") +
+          " train --quiet --steps 100000 --save-every 8 --checkpoint " + file +
+          data);
+  EXPECT_NE(outcome.code, 0);
+  ASSERT_EQ(run(line("2x2") + " train --quiet --steps 8 --checkpoint " +
+                folder.file("d") + data)
+                .code,
+            0);
+  EXPECT_EQ(readFile(file), readFile(folder.file("d")));
+}

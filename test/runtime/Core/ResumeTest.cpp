@@ -1,0 +1,111 @@
+//===- ResumeTest.cpp - tests of checkpoints and of going on from them ----===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Subprocess.h"
+
+#include <cstring>
+
+using namespace meshc::test;
+
+static std::string train(const std::string &mesh, const std::string &options) {
+  return line(mesh) + " train --quiet " + options;
+}
+
+TEST(Resume, continuesToTheBit) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const char *mesh : {"1x1", "2x2"}) {
+    std::string whole = folder.file("whole"), parts = folder.file("parts");
+    ASSERT_EQ(
+        run(train(mesh, "--seed 9 --steps 23 --checkpoint " + whole + data))
+            .code,
+        0);
+    ASSERT_EQ(
+        run(train(mesh, "--seed 9 --steps 10 --checkpoint " + parts + data))
+            .code,
+        0);
+    EXPECT_NE(readFile(whole), readFile(parts));
+    Outcome resumed =
+        run(train(mesh, "--steps 23 --resume --checkpoint " + parts + data));
+    EXPECT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_EQ(readFile(whole), readFile(parts));
+  }
+}
+
+TEST(Resume, otherMeshesReadTheCheckpoint) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  ASSERT_EQ(
+      run(train("2x2", "--steps 5 --checkpoint " + folder.file("c") + data))
+          .code,
+      0);
+  Outcome outcome =
+      run(train("1x1", "--steps 8 --resume " + folder.file("c") + data));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(Resume, savesWhileItRuns) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  EXPECT_EQ(run("env LINE_KILL=0:9 " +
+                train("1x1", "--steps 20 --save-every 4 --checkpoint " +
+                                 folder.file("c") + data))
+                .code,
+            128 + SIGKILL);
+  // The file of step 8, whole, and nothing else.
+  EXPECT_EQ(
+      run(train("1x1", "--steps 8 --checkpoint " + folder.file("d") + data))
+          .code,
+      0);
+  EXPECT_EQ(readFile(folder.file("c")), readFile(folder.file("d")));
+}
+
+TEST(Resume, refusesOtherSeedsAndBadFiles) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("c");
+  ASSERT_EQ(run(train("1x1", "--steps 5 --checkpoint " + file + data)).code, 0);
+  Outcome outcome = run(train("1x1", "--seed 3 --resume " + file + data));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("was begun with seed 0 and --seed is 3"),
+            std::string::npos)
+      << outcome.err;
+  std::string content = readFile(file);
+  folder.write("cut", content.substr(0, content.size() - 5));
+  for (const char *mesh : {"1x1", "2x2"}) {
+    outcome = run(train(mesh, "--resume " + folder.file("cut") + data));
+    EXPECT_EQ(outcome.code, 4);
+    EXPECT_NE(outcome.err.find("ends early: tensor 'b.momentum'"),
+              std::string::npos)
+        << outcome.err;
+    outcome = run(train(mesh, "--resume " + folder.file("none") + data));
+    EXPECT_EQ(outcome.code, 4);
+    outcome = run(train(mesh, "--checkpoint /no/folder/c" + data));
+    EXPECT_EQ(outcome.code, 4);
+  }
+}
+
+/// A limit on file sizes stands for the full disk.
+TEST(Resume, aFullDiskLeavesTheOldCheckpoint) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("c");
+  for (const char *mesh : {"1x1", "2x2"}) {
+    ASSERT_EQ(run(train(mesh, "--steps 5 --checkpoint " + file + data)).code,
+              0);
+    std::string before = readFile(file);
+    // ulimit counts in blocks of 512 bytes; stdout and stderr are small.
+    Outcome outcome = run(
+        "sh -c 'ulimit -f 1; exec " +
+        train(mesh, "--steps 9 --resume --checkpoint " + file + data) + "'");
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_NE(outcome.err.find("cannot write checkpoint '" + file),
+              std::string::npos)
+        << outcome.err;
+    EXPECT_NE(outcome.err.find("the checkpoint of before is intact"),
+              std::string::npos);
+    EXPECT_EQ(readFile(file), before);
+    EXPECT_EQ(run("sh -c '! ls " + file + ".*'").code, 0);
+  }
+}

@@ -1,0 +1,103 @@
+//===- Subprocess.h - running a program as a user does ---------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_TEST_RUNTIME_CORE_SUBPROCESS_H
+#define MESHC_TEST_RUNTIME_CORE_SUBPROCESS_H
+
+#include "test/runtime/Data/TestFiles.h"
+
+#include <csignal>
+#include <cstdio>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace meshc::test {
+
+/// How a command ended: its exit code (128 + number where a signal ended it)
+/// and what it wrote.
+struct Outcome {
+  int code = -1;
+  std::string out, err;
+};
+
+inline std::string readFile(const std::string &path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+/// A shell command that runs while the test goes on.
+class Process {
+public:
+  /// Runs `command` by `sh`, which it replaces, so that signals reach it.
+  explicit Process(const std::string &command) {
+    child = fork();
+    if (child == 0) {
+      std::string redirected = "exec " + command + " >" + folder.file("out") +
+                               " 2>" + folder.file("err") + " </dev/null";
+      execl("/bin/sh", "sh", "-c", redirected.c_str(), nullptr);
+      _exit(127);
+    }
+  }
+
+  void signal(int number) const { kill(child, number); }
+
+  /// What it wrote on stdout so far.
+  std::string output() const { return readFile(folder.file("out")); }
+
+  Outcome wait() {
+    int status = 0;
+    waitpid(child, &status, 0);
+    Outcome outcome;
+    outcome.code =
+        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    outcome.out = output();
+    outcome.err = readFile(folder.file("err"));
+    return outcome;
+  }
+
+private:
+  Folder folder;
+  pid_t child;
+};
+
+inline Outcome run(const std::string &command) {
+  return Process(command).wait();
+}
+
+/// The compiled program for the mesh "1x1" or "2x2".
+inline std::string line(const std::string &mesh) {
+  return std::string(LINE_PROGRAM) + mesh;
+}
+
+/// Data of `count` examples for it, and options that name them.
+inline std::string writeLineData(const Folder &folder, int count = 37) {
+  std::vector<float> x, target;
+  for (int i = 0; i < count; ++i) {
+    float sum = 0.25f;
+    for (int j = 0; j < 6; ++j) {
+      x.push_back(static_cast<float>((i * 7 + j * 13) % 11) / 11 - 0.5f);
+      sum += x.back() * static_cast<float>(j - 2);
+    }
+    target.push_back(sum);
+  }
+  std::string size = std::to_string(count);
+  auto header = [&](const std::string &shape) {
+    return "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape +
+           "), }";
+  };
+  folder.write("x.npy", npy(header(size + ", 6"), bytesOf(x)));
+  folder.write("y.npy", npy(header(size + ","), bytesOf(target)));
+  return " --data x=" + folder.file("x.npy") +
+         " --data target=" + folder.file("y.npy") + " ";
+}
+
+} // namespace meshc::test
+
+#endif // MESHC_TEST_RUNTIME_CORE_SUBPROCESS_H
