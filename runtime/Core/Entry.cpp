@@ -30,12 +30,6 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// What mpirun tells the processes that it starts; all 0 without it.
-struct Launch {
-  int ranks = 0, localRanks = 0, rank = 0;
-  bool bound = false; ///< each process to cores of its own
-};
-
 /// The files of a run, shared by the ranks of this process.
 struct Files {
   std::optional<Dataset> data, evalData;
@@ -48,18 +42,10 @@ struct Files {
 
 } // namespace
 
+/// A number that mpirun put into the environment; 0 where it did not.
 static int readNumber(const char *variable) {
   const char *text = std::getenv(variable);
   return text ? std::atoi(text) : 0;
-}
-
-static Launch readLaunch() {
-  Launch launch;
-  launch.ranks = readNumber("OMPI_COMM_WORLD_SIZE");
-  launch.localRanks = readNumber("OMPI_COMM_WORLD_LOCAL_SIZE");
-  launch.rank = readNumber("OMPI_COMM_WORLD_RANK");
-  launch.bound = readNumber("OMPI_MCA_orte_bound_at_launch") != 0;
-  return launch;
 }
 
 static int64_t meshSize(const MeshcProgram &program) {
@@ -106,13 +92,17 @@ static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
           ", or compile for another --mesh");
 }
 
-/// Threads of each rank where the command line does not say.
-static int defaultThreads(const Launch &launch, int ranksHere) {
-  int cores = availableCores();
-  if (!launch.ranks || !launch.bound)
-    return std::max(cores / std::max(ranksHere, 1), 1);
-  int online = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return std::max(1, std::min(cores, online / std::max(ranksHere, 1)));
+/// Threads of each rank where the command line does not say: the cores over the
+/// ranks of this host. Where mpirun bound each process to cores, those.
+static int defaultThreads(bool asThreads, int ranks) {
+  int cores = availableCores(), local = ranks;
+  if (!asThreads && readNumber("OMPI_COMM_WORLD_LOCAL_SIZE") > 0)
+    local = readNumber("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (!asThreads && readNumber("OMPI_MCA_orte_bound_at_launch")) {
+    int all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    return std::max(1, std::min(cores, all / local));
+  }
+  return std::max(1, cores / local);
 }
 
 static void printStart(const MeshcProgram &program, const Options &options,
@@ -140,8 +130,7 @@ static void printMemory(const MeshcProgram &program, const Files &files,
 }
 
 static ExitCode runRanks(const MeshcProgram &program, const Options &options,
-                         World &world, const Launch &launch, int threads) {
-  const bool speaks = launch.rank == 0;
+                         World &world, bool speaks, int threads) {
   Files files;
   std::exception_ptr problem;
   try {
@@ -200,27 +189,30 @@ static int report(const MeshcProgram &program, std::exception_ptr error,
 }
 
 static int runWorld(const MeshcProgram &program, const Options &options,
-                    const Launch &launch) {
+                    const MpiLaunch &launch) {
   std::unique_ptr<World> world;
   int code = 0;
-  bool orderly = true;
+  bool orderly = true, speaks = launch.rank == 0;
   try {
     WorldOptions wanted;
     wanted.kind = parseCommunicatorKind(options.communicator);
     wanted.ranks = options.ranks;
-    bool asThreads = !launch.ranks || wanted.kind == CommunicatorKind::Threads;
+    bool asThreads = !launch.launched ||
+                     wanted.kind == CommunicatorKind::Threads ||
+                     (launch.size == 1 && options.ranks > 0);
     if (asThreads && options.ranks == 0)
       wanted.ranks = static_cast<int>(meshSize(program));
-    int got = asThreads ? wanted.ranks : launch.ranks;
-    checkRanks(program, got, !asThreads);
+    int got = asThreads ? wanted.ranks : launch.size;
+    if (got) // some launchers do not say; the world then knows
+      checkRanks(program, got, !asThreads);
     int threads =
         options.threads
             ? options.threads
-            : defaultThreads(launch, asThreads ? got : launch.localRanks);
+            : defaultThreads(asThreads, static_cast<int>(meshSize(program)));
     wanted.threadsPerRank = threads;
     world = openWorld(withEnvironment(wanted));
     code =
-        static_cast<int>(runRanks(program, options, *world, launch, threads));
+        static_cast<int>(runRanks(program, options, *world, speaks, threads));
   } catch (const RankFailure &failure) {
     orderly = false;
     std::string rank = "rank " + std::to_string(failure.rank()) + " failed: ";
@@ -229,7 +221,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
                   meshSize(program) > 1 ? rank : "", !failure.isSecond());
   } catch (...) {
     orderly = false;
-    code = report(program, std::current_exception(), "", launch.rank == 0);
+    code = report(program, std::current_exception(), "", speaks);
   }
   // A run that all ranks ended alike ends in order, whatever its code.
   if (world)
@@ -239,7 +231,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
 
 int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
                                char **argv) {
-  Launch launch = readLaunch();
+  MpiLaunch launch = findMpiLaunch();
   bool speaks = launch.rank == 0;
   Options options;
   if (std::optional<int> code =
