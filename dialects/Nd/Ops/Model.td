@@ -23,14 +23,14 @@ def Nd_ParameterOp : Op<Nd_Dialect, "parameter", [SingleBlockImplicitTerminator<
   let arguments = (ins StrAttr:$name, Nd_DimNames:$order);
   let regions = (region SizedRegion<1>:$initializer);
   let results = (outs Nd_TensorType:$result);
-  let assemblyFormat = "$name $order attr-dict `:` type($result) $initializer";
+  let assemblyFormat = "$name $order attr-dict `:` qualified(type($result)) $initializer";
   let hasVerifier = 1;
 }
 def Nd_YieldOp : Op<Nd_Dialect, "yield", [Pure, ReturnLike, Terminator]> {
   let summary = "the values of the region";
   let arguments = (ins Variadic<Nd_TensorType>:$values);
   let builders = [OpBuilder<(ins), [{ }]>];
-  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let assemblyFormat = "($values^ `:` qualified(type($values)))? attr-dict";
 }
 def Nd_RuleOp : Op<Nd_Dialect, "rule", []> {
   let summary = "one rule of the layout: `nd.rule \"heads\" -> [\"tensor\"]`";

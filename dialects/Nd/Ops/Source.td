@@ -14,7 +14,7 @@ def Nd_ConstantOp : Nd_Op<"constant", [Nd_ElementOp, ConstantLike]> {
   let summary = "every element is `value`: `nd.constant 1.0 : f32 -> type`";
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Nd_TensorType:$result);
-  let assemblyFormat = "$value attr-dict `->` type($result)";
+  let assemblyFormat = "$value attr-dict `->` qualified(type($result))";
   let builders = [OpBuilder<(ins "::meshc::nd::TensorType":$type, "double":$value)>];
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -35,7 +35,7 @@ def Nd_RandomOp : Nd_Op<"random", [Nd_ElementOp]> {
   }];
   let arguments = (ins Nd_DistributionAttr:$distribution, StrAttr:$stream);
   let results = (outs Nd_TensorType:$result);
-  let assemblyFormat = "$distribution $stream attr-dict `:` type($result)";
+  let assemblyFormat = "$distribution $stream attr-dict `:` qualified(type($result))";
   let hasVerifier = 1;
 }
 def Nd_StepOp : Nd_Op<"step", [Nd_ElementOp]> {

@@ -1,0 +1,23 @@
+// RUN: mesh-opt %s | mesh-opt | FileCheck %s
+
+// CHECK: module attributes {nd.mesh = #nd.mesh<data = 2, "b c" = 3>}
+module attributes {nd.mesh = #nd.mesh<data = 2, "b c" = 3>} {
+  // CHECK: nd.rule "batch" -> ["pod", "data"] in "optimizer" optional
+  nd.rule "batch" -> ["pod", "data"] in "optimizer" optional
+  // CHECK: nd.rule "ffn" -> ["tensor"]
+  nd.rule "ffn" -> ["tensor"]
+  // CHECK: nd.train @model "loss" "sgd" 1.000000e-01 {}
+  nd.train @model "loss" "sgd" 0.1 {}
+  // CHECK-LABEL: func.func @model
+  func.func @model() -> !nd.tensor<f32, []> {
+    // CHECK: nd.parameter "w" ["y", "x"] : !nd.tensor<f32, [x = 2, y = 3]> {
+    // CHECK-NEXT: nd.random normal "w"
+    // CHECK-NEXT: nd.yield %{{.*}} : !nd.tensor<f32, [x = 2, y = 3]>
+    %w = nd.parameter "w" ["y", "x"] : !nd.tensor<f32, [x = 2, y = 3]> {
+      %r = nd.random normal "w" : !nd.tensor<f32, [x = 2, y = 3]>
+      nd.yield %r : !nd.tensor<f32, [x = 2, y = 3]>
+    }
+    %l = nd.reduce_sum %w {dims = ["x", "y"]} : (!nd.tensor<f32, [x = 2, y = 3]>) -> !nd.tensor<f32, []>
+    return %l : !nd.tensor<f32, []>
+  }
+}

@@ -1,0 +1,234 @@
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{dim 'x' is given twice}}
+func.func @f(%a: !nd.tensor<f32, [x = 2, x = 3]>) { return }
+
+// -----
+
+// expected-error @+1 {{size of dim 'x' must be positive, got 0}}
+func.func @f(%a: !nd.tensor<f32, [x = 0]>) { return }
+
+// -----
+
+// expected-error @+1 {{element type must be f32, bf16, f16, i32 or i1, got 'f64'}}
+func.func @f(%a: !nd.tensor<f64, [x = 2]>) { return }
+
+// -----
+
+// expected-error @+1 {{mesh axis 'a' is used twice in one tensor type}}
+func.func @f(%a: !nd.tensor<f32, [x = 2 on {a}], sum {a}>) { return }
+
+// -----
+
+// expected-error @+1 {{mesh axis 'a' is given twice}}
+module attributes {nd.mesh = #nd.mesh<a = 2, a = 3>} {}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 2]>) {
+  // expected-error @+1 {{the result lacks dim "x" of the operand; reduce it first}}
+  %b = nd.broadcast %a : (!nd.tensor<f32, [x = 2]>) -> !nd.tensor<f32, [y = 2]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 2]>) {
+  // expected-error @+1 {{dim "x" has size 2 in the operand and 3 in the result}}
+  %b = nd.broadcast %a : (!nd.tensor<f32, [x = 2]>) -> !nd.tensor<f32, [x = 3]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 2]>) {
+  // expected-error @+1 {{element types differ: operand has 'f32', result has 'i32'}}
+  %b = nd.broadcast %a : (!nd.tensor<f32, [x = 2]>) -> !nd.tensor<i32, [x = 2]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 2, y = 3]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{rename: the operand has no dim 'z'; its dims are 'x', 'y'}}
+  %b = nd.rename %a {from = ["z"], to = ["y"]} : (!nd.tensor<f32, [x = 2, y = 3]>) -> !nd.tensor<f32, [x = 2, y = 3]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 2, y = 3]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{rename: the result would have two dims 'y'; choose a name that the operand does not have}}
+  %b = nd.rename %a {from = ["x"], to = ["y"]} : (!nd.tensor<f32, [x = 2, y = 3]>) -> !nd.tensor<f32, [y = 3]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 6]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{split_dim: dim 'x' has size 6, but the sizes given multiply to 8}}
+  %b = nd.split_dim %a {dim = "x", into = ["q", "r"], sizes = array<i64: 2, 4>} : (!nd.tensor<f32, [x = 6]>) -> !nd.tensor<f32, [q = 2, r = 4]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 6]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{split_dim: 1 new dims with 2 sizes; give one size for each, at least one}}
+  %b = nd.split_dim %a {dim = "x", into = ["q"], sizes = array<i64: 2, 3>} : (!nd.tensor<f32, [x = 6]>) -> !nd.tensor<f32, [q = 6]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 6, y = 2]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{merge_dims: dim 'x' is named twice; name it once}}
+  %b = nd.merge_dims %a {dims = ["x", "x"], into = "m"} : (!nd.tensor<f32, [x = 6, y = 2]>) -> !nd.tensor<f32, [m = 36]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 6]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{slice: 4 entries from 3 do not lie within dim 'x' of size 6}}
+  %b = nd.slice %a {dim = "x", start = 3, size = 4} : (!nd.tensor<f32, [x = 6]>) -> !nd.tensor<f32, [x = 4]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 6]>, %b: !nd.tensor<f32, [x = 6, y = 2]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{concat: dims other than 'x' differ: '!nd.tensor<f32, [x = 6]>' and '!nd.tensor<f32, [x = 6, y = 2]>'}}
+  %c = nd.concat %a, %b {dim = "x"} : (!nd.tensor<f32, [x = 6]>, !nd.tensor<f32, [x = 6, y = 2]>) -> !nd.tensor<f32, [x = 12]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{concat: no operands; give at least one}}
+  %c = nd.concat {dim = "x"} : () -> !nd.tensor<f32, [x = 12]>
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 6]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{pad: cannot add -1 entries before and 0 after dim 'x'; both must be between 0 and 2^48}}
+  %b = nd.pad %a {dim = "x", low = -1, high = 0, value = 0.0 : f64} : (!nd.tensor<f32, [x = 6]>) -> !nd.tensor<f32, [x = 5]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{value has type 'f32', but the result's elements have type 'i32'}}
+  %b = nd.constant 1.0 : f32 -> !nd.tensor<i32, []>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{the result must have one dim, got 'x', 'y'; broadcast it to the others}}
+  %b = nd.iota : () -> !nd.tensor<i32, [x = 2, y = 2]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{elements must be floats, got 'i32'}}
+  %b = nd.random uniform "u" : !nd.tensor<i32, [x = 2]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{the result must be '!nd.tensor<i32, []>', got '!nd.tensor<f32, []>'}}
+  %b = nd.step : () -> !nd.tensor<f32, []>
+  return
+}
+
+// -----
+
+func.func @f(%t: !nd.tensor<f32, [v = 6]>, %i: !nd.tensor<f32, [b = 2]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{gather: indices must be i32, got 'f32'}}
+  %a = nd.gather %t, %i {dim = "v"} : (!nd.tensor<f32, [v = 6]>, !nd.tensor<f32, [b = 2]>) -> !nd.tensor<f32, [b = 2]>
+  return
+}
+
+// -----
+
+func.func @f(%t: !nd.tensor<f32, [v = 6]>, %i: !nd.tensor<i32, [v = 2]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{gather: the indices have dim 'v', along which they index; rename it}}
+  %a = nd.gather %t, %i {dim = "v"} : (!nd.tensor<f32, [v = 6]>, !nd.tensor<i32, [v = 2]>) -> !nd.tensor<f32, [v = 2]>
+  return
+}
+
+// -----
+
+func.func @f(%t: !nd.tensor<f32, [v = 6, b = 3]>, %i: !nd.tensor<i32, [b = 2]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{gather: dim 'b' has sizes 3 and 2; rename one of them}}
+  %a = nd.gather %t, %i {dim = "v"} : (!nd.tensor<f32, [v = 6, b = 3]>, !nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [b = 2]>
+  return
+}
+
+// -----
+
+func.func @f(%u: !nd.tensor<f32, [b = 2, e = 3]>, %i: !nd.tensor<i32, [b = 2]>) {
+  // expected-error @+1 {{dim "e" of the updates is neither the result's nor the indices'}}
+  %a = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [b = 2, e = 3]>, !nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [v = 6]>
+  return
+}
+
+// -----
+
+func.func @f(%u: !nd.tensor<f32, [b = 2]>, %i: !nd.tensor<i32, [b = 2]>) {
+  // expected-error @+1 {{dim "e" of size 3 of the result is not a dim of the updates}}
+  %a = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [b = 2]>, !nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [v = 6, e = 3]>
+  return
+}
+
+// -----
+
+func.func @f(%i: !nd.tensor<i32, [b = 2]>) {
+  // expected-error @+1 {{the result without dim "v" must be '!nd.tensor<f32, [b = 2]>' as the indices, got '!nd.tensor<f32, []>'}}
+  %a = nd.one_hot %i {dim = "v"} : (!nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [v = 6]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{order names 1 of the parameter's 2 dims; name all of them}}
+  %w = nd.parameter "w" ["y"] : !nd.tensor<f32, [x = 2, y = 3]> {
+    %r = nd.random normal "w" : !nd.tensor<f32, [x = 2, y = 3]>
+    nd.yield %r : !nd.tensor<f32, [x = 2, y = 3]>
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{the initializer must yield one '!nd.tensor<f32, [x = 2]>', got '!nd.tensor<f32, [x = 3]>'}}
+  %w = nd.parameter "w" ["x"] : !nd.tensor<f32, [x = 2]> {
+    %r = nd.random normal "w" : !nd.tensor<f32, [x = 3]>
+    nd.yield %r : !nd.tensor<f32, [x = 3]>
+  }
+  return
+}
