@@ -13,6 +13,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/NdOps.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,7 +27,8 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry dialects;
-  dialects.insert<meshc::nd::NdDialect, meshc::exec::ExecDialect>();
+  dialects.insert<meshc::nd::NdDialect, meshc::exec::ExecDialect,
+                  meshc::spmd::SpmdDialect>();
   dialects.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::LLVM::LLVMDialect, mlir::math::MathDialect,
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect,

@@ -1,0 +1,177 @@
+//===- Interpreter.cpp - programs run by their reference semantics --------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Reference/Interpreter.h"
+#include "dialects/Nd/NdOps.h"
+#include "dialects/Spmd/SpmdOps.h"
+
+using namespace mlir;
+using meshc::nd::EvaluationContext;
+using meshc::nd::HostTensor;
+
+namespace meshc::reference {
+
+namespace {
+
+class Interpreter {
+public:
+  Interpreter(nd::MeshAttr mesh, const RunOptions &options)
+      : rankCount(mesh.getRankCount()) {
+    context.mesh = mesh;
+    context.seed = options.seed;
+    context.step = options.step;
+    context.roundToType = options.roundToType;
+  }
+
+  /// Runs the block; its terminator's operands are the results.
+  FailureOr<std::vector<RankTensors>> run(Block &block,
+                                          std::vector<RankTensors> arguments);
+
+private:
+  LogicalResult execute(Operation *op);
+  LogicalResult executeLocal(nd::NamedOpInterface op);
+  LogicalResult executeOnAll(spmd::SpmdOpInterface op);
+  LogicalResult executeRegion(Operation *op);
+  LogicalResult setResults(Operation *op, int64_t rank,
+                           SmallVector<HostTensor> tensors);
+  /// The operands of `op` on one rank.
+  SmallVector<const HostTensor *> getOperands(Operation *op, int64_t rank);
+
+  EvaluationContext context;
+  int64_t rankCount;
+  DenseMap<Value, RankTensors> values;
+};
+
+} // namespace
+
+/// For each value that the block's ops use, the last op that does: the value
+/// can be dropped after it.
+static DenseMap<Operation *, SmallVector<Value>> getLastUses(Block &block) {
+  llvm::MapVector<Value, Operation *> last;
+  for (Operation &op : block)
+    op.walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        last[operand] = &op;
+    });
+  DenseMap<Operation *, SmallVector<Value>> dead;
+  for (auto [value, op] : last)
+    if (value.getParentBlock() == &block)
+      dead[op].push_back(value);
+  return dead;
+}
+
+FailureOr<std::vector<RankTensors>>
+Interpreter::run(Block &block, std::vector<RankTensors> arguments) {
+  for (auto [argument, tensors] : llvm::zip(block.getArguments(), arguments))
+    values[argument] = std::move(tensors);
+  DenseMap<Operation *, SmallVector<Value>> dead = getLastUses(block);
+  for (Operation &op : block.without_terminator()) {
+    if (failed(execute(&op)))
+      return failure();
+    for (Value value : dead[&op])
+      values.erase(value);
+    for (Value result : op.getResults())
+      if (result.use_empty())
+        values.erase(result);
+  }
+  std::vector<RankTensors> results;
+  for (Value value : block.getTerminator()->getOperands())
+    results.push_back(values[value]);
+  return results;
+}
+
+LogicalResult Interpreter::execute(Operation *op) {
+  if (auto spmdOp = dyn_cast<spmd::SpmdOpInterface>(op))
+    return executeOnAll(spmdOp);
+  if (auto ndOp = dyn_cast<nd::NamedOpInterface>(op))
+    return executeLocal(ndOp);
+  if (op->getNumRegions() == 1 && op->getNumOperands() == 0 &&
+      op->getRegion(0).hasOneBlock())
+    return executeRegion(op);
+  return op->emitError() << "op '" << op->getName()
+                         << "' has no reference semantics";
+}
+
+SmallVector<const HostTensor *> Interpreter::getOperands(Operation *op,
+                                                         int64_t rank) {
+  return llvm::map_to_vector(op->getOperands(),
+                             [&](Value operand) -> const HostTensor * {
+                               return &values.find(operand)->second[rank];
+                             });
+}
+
+LogicalResult Interpreter::setResults(Operation *op, int64_t rank,
+                                      SmallVector<HostTensor> tensors) {
+  if (tensors.size() != op->getNumResults())
+    return op->emitError() << "reference semantics of '" << op->getName()
+                           << "' gave " << tensors.size() << " results";
+  for (auto [result, tensor] : llvm::zip(op->getResults(), tensors)) {
+    HostTensor wanted = context.makeTensor(result.getType());
+    if (tensor.sizes != wanted.sizes ||
+        tensor.data.size() != wanted.data.size())
+      return op->emitError()
+             << "reference semantics of '" << op->getName()
+             << "' gave a block of another size than " << result.getType();
+    tensor.type = wanted.type;
+    RankTensors &blocks = values[result];
+    blocks.resize(rankCount);
+    blocks[rank] = std::move(tensor);
+  }
+  return success();
+}
+
+LogicalResult Interpreter::executeLocal(nd::NamedOpInterface op) {
+  for (int64_t rank = 0; rank < rankCount; ++rank) {
+    context.coordinates = context.mesh.getCoordinates(rank);
+    if (failed(
+            setResults(op, rank, op.evaluate(getOperands(op, rank), context))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Interpreter::executeOnAll(spmd::SpmdOpInterface op) {
+  SmallVector<SmallVector<const HostTensor *>> operands;
+  for (int64_t rank = 0; rank < rankCount; ++rank)
+    operands.push_back(getOperands(op, rank));
+  SmallVector<SmallVector<HostTensor>> results =
+      op.evaluateAll(operands, context);
+  if (static_cast<int64_t>(results.size()) != rankCount)
+    return op->emitError() << "reference semantics of '" << op->getName()
+                           << "' gave results for " << results.size()
+                           << " ranks of " << rankCount;
+  for (auto [rank, tensors] : llvm::enumerate(results))
+    if (failed(setResults(op, rank, std::move(tensors))))
+      return failure();
+  return success();
+}
+
+LogicalResult Interpreter::executeRegion(Operation *op) {
+  FailureOr<std::vector<RankTensors>> results =
+      run(op->getRegion(0).front(), {});
+  if (failed(results))
+    return failure();
+  for (auto [result, tensors] : llvm::zip(op->getResults(), *results))
+    values[result] = std::move(tensors);
+  return success();
+}
+
+FailureOr<std::vector<RankTensors>>
+interpret(FunctionOpInterface function, nd::MeshAttr mesh,
+          std::vector<RankTensors> arguments, const RunOptions &options) {
+  if (!llvm::hasSingleElement(function.getFunctionBody()))
+    return function.emitError()
+           << "the interpreter wants a function of one block";
+  Block &block = function.getFunctionBody().front();
+  if (block.getNumArguments() != arguments.size())
+    return function.emitError()
+           << "got " << arguments.size() << " arguments, wanted "
+           << block.getNumArguments();
+  return Interpreter(mesh, options).run(block, std::move(arguments));
+}
+
+} // namespace meshc::reference

@@ -1,0 +1,46 @@
+//===- Interpreter.h - programs run by their reference semantics ----------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The oracle: runs a function of nd, spmd and exec.fusion ops on any number of
+/// virtual ranks in one process, op by op, all ranks in lockstep. Knows no op
+/// by name: local ops run through nd::NamedOpInterface, ops between ranks
+/// through spmd::SpmdOpInterface.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_REFERENCE_INTERPRETER_H
+#define MESHC_LIB_REFERENCE_INTERPRETER_H
+
+#include "dialects/Nd/Interfaces/HostTensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace meshc::reference {
+
+/// One value on all ranks: its block on each, by rank.
+using RankTensors = std::vector<nd::HostTensor>;
+
+/// What a run does not take from the program.
+struct RunOptions {
+  uint64_t seed = 0;
+  int64_t step = 0;
+  /// Round every result to its element type; off, floats stay doubles, so that
+  /// two orders of summation differ by some 1e-16 only.
+  bool roundToType = true;
+};
+
+/// Runs `function` on all ranks of `mesh` (the empty mesh: one rank; types are
+/// then whole). `arguments` and the results: one entry per argument (result),
+/// with a block of the argument's (result's) type for each rank. Fails, with an
+/// error on the op, where an op has no reference semantics or breaks the
+/// promise of its type.
+llvm::FailureOr<std::vector<RankTensors>>
+interpret(mlir::FunctionOpInterface function, nd::MeshAttr mesh,
+          std::vector<RankTensors> arguments, const RunOptions &options);
+
+} // namespace meshc::reference
+
+#endif // MESHC_LIB_REFERENCE_INTERPRETER_H
