@@ -37,11 +37,11 @@ EinsumOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                            SmallVectorImpl<Type> &types) {
   EinsumOp::Adaptor adaptor(operands, attributes, properties, regions);
   if (operands.empty())
-    return emitOptionalError(location, "'", getOperationName(),
-                             "' wants one operand or more, got none");
+    return emitOptionalError(location,
+                             "einsum: wants one operand or more, got none");
   SmallVector<Type> product;
-  if (failed(inferPointwise(location, getOperationName(), operands,
-                            Domain::Number, product)))
+  if (failed(inferPointwise(location, "einsum", operands, Domain::Number,
+                            product)))
     return failure();
   auto whole = cast<TensorType>(product.front());
   SmallVector<DimAttr> dims;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/Pointwise.h"
 #include <cmath>
 #include <limits>
@@ -29,15 +30,14 @@ void NdDialect::registerNormalization() {
 
 /// Checks that the first operand is of floats and has the dim.
 static LogicalResult checkRows(std::optional<Location> location, StringRef op,
-                               ValueRange operands, StringRef dim) {
+                               ValueRange operands, StringAttr dim) {
   TensorType type = getTensorType(operands[0]);
   if (!type)
-    return emitOptionalError(location, "operand of '", op,
-                             "' must be an nd tensor, got ",
+    return emitOptionalError(location, op,
+                             ": operand must be an nd tensor, got ",
                              operands[0].getType());
-  if (!type.hasDim(dim))
-    return emitOptionalError(location, "'", op, "' runs over dim '", dim,
-                             "', which its operand has not: ", type);
+  if (!type.hasDim(dim.getValue()))
+    return reportMissingDim(location, op, dim, type);
   return checkDomain(location, op, type.getElementType(), Domain::Float);
 }
 
@@ -121,8 +121,8 @@ SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                             OpaqueProperties properties, RegionRange regions,
                             SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  if (failed(
-          checkRows(location, getOperationName(), operands, adaptor.getDim())))
+  if (failed(checkRows(location, getShortName<SoftmaxOp>(), operands,
+                       adaptor.getDimAttr())))
     return failure();
   TensorType type = getTensorType(operands[0]);
   return appendTensorType(location, type.getElementType(), type.getDims(),
@@ -175,8 +175,8 @@ LogSoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                OpaqueProperties properties, RegionRange regions,
                                SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  if (failed(
-          checkRows(location, getOperationName(), operands, adaptor.getDim())))
+  if (failed(checkRows(location, getShortName<LogSoftmaxOp>(), operands,
+                       adaptor.getDimAttr())))
     return failure();
   TensorType type = getTensorType(operands[0]);
   return appendTensorType(location, type.getElementType(), type.getDims(),
@@ -226,20 +226,20 @@ LogicalResult CrossEntropyOp::inferReturnTypes(
     DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
     SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  StringRef name = getOperationName(), dim = adaptor.getDim();
+  StringRef name = getShortName<CrossEntropyOp>();
+  StringAttr dim = adaptor.getDimAttr();
   FailureOr<SmallVector<DimAttr>> dims = uniteDims(location, name, operands);
   if (failed(dims) || failed(checkRows(location, name, operands, dim)))
     return failure();
   TensorType targets = getTensorType(operands[1]);
   if (!targets.getElementType().isInteger(32))
-    return emitOptionalError(location, "targets of '", name,
-                             "' must be i32 class numbers, got ", targets);
-  if (targets.hasDim(dim))
-    return emitOptionalError(location, "targets of '", name,
-                             "' are entries of dim '", dim,
-                             "' and must not have it, got ", targets);
-  llvm::erase_if(*dims,
-                 [&](DimAttr d) { return d.getName().getValue() == dim; });
+    return emitOptionalError(
+        location, name, ": targets must be i32 class numbers, got ", targets);
+  if (targets.hasDim(dim.getValue()))
+    return emitOptionalError(location, name, ": targets are entries of dim '",
+                             dim.getValue(), "' and must not have it, got ",
+                             targets);
+  llvm::erase_if(*dims, [&](DimAttr d) { return d.getName() == dim; });
   return appendTensorType(location, getTensorType(operands[0]).getElementType(),
                           *dims, types);
 }

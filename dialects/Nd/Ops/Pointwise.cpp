@@ -46,7 +46,7 @@ LogicalResult checkDomain(std::optional<Location> location, StringRef op,
     wanted = "i1 (a comparison gives it)";
   if (wanted.empty())
     return success();
-  return emitOptionalError(location, "'", op, "' wants ", wanted, ", got ",
+  return emitOptionalError(location, op, ": wants ", wanted, ", got ",
                            elementType);
 }
 
@@ -57,9 +57,9 @@ static LogicalResult checkSameElementType(std::optional<Location> location,
   Type second = getTensorType(b).getElementType();
   if (first == second)
     return success();
-  return emitOptionalError(location, "operands of '", op,
-                           "' must have one element type, got ", first, " and ",
-                           second, "; 'cast' converts");
+  return emitOptionalError(location, op,
+                           ": operands must have one element type, got ", first,
+                           " and ", second, "; 'cast' converts");
 }
 
 LogicalResult inferPointwise(std::optional<Location> location, StringRef op,
@@ -147,9 +147,10 @@ LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
                                           OpaqueProperties, RegionRange,
                                           SmallVectorImpl<Type> &types) {
   FailureOr<SmallVector<DimAttr>> dims =
-      uniteDims(location, getOperationName(), operands);
-  if (failed(dims) || failed(checkSameElementType(location, getOperationName(),
-                                                  operands[0], operands[1])))
+      uniteDims(location, getShortName<CompareOp>(), operands);
+  if (failed(dims) ||
+      failed(checkSameElementType(location, getShortName<CompareOp>(),
+                                  operands[0], operands[1])))
     return failure();
   return appendTensorType(location, IntegerType::get(context, 1), *dims, types);
 }
@@ -231,16 +232,16 @@ LogicalResult SelectOp::inferReturnTypes(MLIRContext *,
                                          ValueRange operands, DictionaryAttr,
                                          OpaqueProperties, RegionRange,
                                          SmallVectorImpl<Type> &types) {
-  StringRef name = getOperationName();
+  StringRef name = getShortName<SelectOp>();
   FailureOr<SmallVector<DimAttr>> dims = uniteDims(location, name, operands);
   if (failed(dims) ||
       failed(checkSameElementType(location, name, operands[1], operands[2])))
     return failure();
   Type condition = getTensorType(operands[0]).getElementType();
   if (!condition.isInteger(1))
-    return emitOptionalError(location, "condition of '", name,
-                             "' must be i1 (a comparison gives it), got ",
-                             condition);
+    return emitOptionalError(
+        location, name,
+        ": the condition must be i1 (a comparison gives it), got ", condition);
   return appendTensorType(location, getTensorType(operands[1]).getElementType(),
                           *dims, types);
 }

@@ -123,7 +123,7 @@ mlir::Value emitElements(ElementCode code, llvm::ArrayRef<mlir::Value> x,
       mlir::MLIRContext *, std::optional<mlir::Location> location,             \
       mlir::ValueRange operands, mlir::DictionaryAttr, mlir::OpaqueProperties, \
       mlir::RegionRange, llvm::SmallVectorImpl<mlir::Type> &types) {           \
-    return inferPointwise(location, getOperationName(), operands,              \
+    return inferPointwise(location, getShortName<OP>(), operands,              \
                           Pointwise<OP>::domain, types);                       \
   }                                                                            \
   llvm::SmallVector<HostTensor> OP::evaluate(                                  \

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "mlir/IR/PatternMatch.h"
 #include <cmath>
@@ -31,24 +32,17 @@ void NdDialect::registerReduction() {
 /// The operand's dims less `names`, each of which it must have once.
 static FailureOr<SmallVector<DimAttr>>
 removeDims(std::optional<Location> location, StringRef op, Value input,
-           ArrayRef<Attribute> names) {
+           ArrayRef<StringAttr> names) {
   TensorType type = getTensorType(input);
   if (!type)
-    return emitOptionalError(location, "operand of '", op,
-                             "' must be an nd tensor, got ", input.getType());
-  SmallVector<DimAttr> dims(type.getDims());
-  for (Attribute name : names) {
-    StringRef wanted = cast<StringAttr>(name).getValue();
-    if (!type.hasDim(wanted))
-      return emitOptionalError(location, "'", op, "' reduces over dim '",
-                               wanted, "', which its operand has not: ", type);
-    size_t before = dims.size();
-    llvm::erase_if(dims, [&](DimAttr dim) { return dim.getName() == name; });
-    if (dims.size() == before)
-      return emitOptionalError(location, "'", op, "' names dim '", wanted,
-                               "' twice");
-  }
-  return dims;
+    return emitOptionalError(
+        location, op, ": operand must be an nd tensor, got ", input.getType());
+  if (failed(verifyDistinct(location, op, names)))
+    return failure();
+  for (StringAttr name : names)
+    if (!type.hasDim(name.getValue()))
+      return reportMissingDim(location, op, name, type);
+  return llvm::to_vector(type.withoutDims(names).getDims());
 }
 
 static LogicalResult inferReduction(std::optional<Location> location,
@@ -57,9 +51,9 @@ static LogicalResult inferReduction(std::optional<Location> location,
                                     SmallVectorImpl<Type> &types) {
   if (!names || names.empty())
     return emitOptionalError(
-        location, "'", op, "' wants one dim or more to reduce over, got none");
+        location, op, ": wants one dim or more to reduce over, got none");
   FailureOr<SmallVector<DimAttr>> dims =
-      removeDims(location, op, operands[0], names.getValue());
+      removeDims(location, op, operands[0], getNames(names));
   if (failed(dims))
     return failure();
   Type elementType = getTensorType(operands[0]).getElementType();
@@ -197,7 +191,7 @@ static OpCost getReductionCost(Operation *op) {
       DictionaryAttr attributes, OpaqueProperties properties,                  \
       RegionRange regions, SmallVectorImpl<Type> &types) {                     \
     Adaptor adaptor(operands, attributes, properties, regions);                \
-    return inferReduction(location, getOperationName(), operands,              \
+    return inferReduction(location, getShortName<OP>(), operands,              \
                           adaptor.getDims(), Domain::Number, types);           \
   }                                                                            \
   SmallVector<HostTensor> OP::evaluate(ArrayRef<const HostTensor *> operands,  \
@@ -283,7 +277,7 @@ ReduceMeanOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                OpaqueProperties properties, RegionRange regions,
                                SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  return inferReduction(location, getOperationName(), operands,
+  return inferReduction(location, getShortName<ReduceMeanOp>(), operands,
                         adaptor.getDims(), Domain::Float, types);
 }
 
@@ -344,9 +338,9 @@ LogicalResult ArgmaxOp::inferReturnTypes(
     SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
   FailureOr<SmallVector<DimAttr>> dims = removeDims(
-      location, getOperationName(), operands[0], {adaptor.getDimAttr()});
+      location, getShortName<ArgmaxOp>(), operands[0], {adaptor.getDimAttr()});
   if (failed(dims) ||
-      failed(checkDomain(location, getOperationName(),
+      failed(checkDomain(location, getShortName<ArgmaxOp>(),
                          getTensorType(operands[0]).getElementType(),
                          Domain::Number)))
     return failure();

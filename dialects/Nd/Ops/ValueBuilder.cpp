@@ -60,8 +60,9 @@ FailureOr<SmallVector<DimAttr>> uniteDims(std::optional<Location> location,
   for (Value operand : operands) {
     TensorType type = getTensorType(operand);
     if (!type)
-      return emitOptionalError(location, "operands of '", op,
-                               "' must be nd tensors, got ", operand.getType());
+      return emitOptionalError(location, op,
+                               ": operands must be nd tensors, got ",
+                               operand.getType());
     for (DimAttr dim : type.getDims()) {
       auto same = llvm::find_if(
           dims, [&](DimAttr d) { return d.getName() == dim.getName(); });
@@ -69,9 +70,8 @@ FailureOr<SmallVector<DimAttr>> uniteDims(std::optional<Location> location,
         dims.push_back(dim);
       else if (same->getSize() != dim.getSize())
         return emitOptionalError(
-            location, "dim '", dim.getName().getValue(), "' has size ",
-            same->getSize(), " in one operand of '", op, "' and ",
-            dim.getSize(),
+            location, op, ": dim '", dim.getName().getValue(), "' has size ",
+            same->getSize(), " in one operand and ", dim.getSize(),
             " in another; sizes must be equal (rename one of the dims if they "
             "are not the same)");
     }

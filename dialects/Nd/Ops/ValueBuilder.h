@@ -51,6 +51,11 @@ private:
   mlir::Location loc;
 };
 
+/// The name of an op class as errors call it: "add" of nd.add.
+template <typename Op> llvm::StringRef getShortName() {
+  return Op::getOperationName().split('.').second;
+}
+
 /// The dims of all operands, each name once, for type inference. Reports at
 /// `location`, as an error of `op`, dims of one name and different sizes and
 /// operands that are no nd tensors.
