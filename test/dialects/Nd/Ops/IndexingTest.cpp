@@ -1,0 +1,82 @@
+//===- IndexingTest.cpp - elements at computed places --------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientCheck.h"
+
+using namespace mlir;
+
+namespace meshc::nd {
+namespace {
+
+class Indexing : public GradientCheck {
+protected:
+  TensorType getTable() { return tensor(f32(), {{"d", 2}, {"v", 3}}); }
+  TensorType getIndices() { return tensor(i32(), {{"b", 4}}); }
+};
+
+TEST_F(Indexing, GatherLooksUpAndGivesZeroOutOfRange) {
+  auto gather = [](ValueBuilder &b, ValueRange x) {
+    return b.make<GatherOp>(x[0], x[1], "v");
+  };
+  Values y = run({getTable(), getIndices()},
+                 {{1, 2, 3, 4, 5, 6}, {2, -1, 0, 3}}, gather);
+  // b, then d.
+  EXPECT_EQ(y, (Values{3, 6, 0, 0, 1, 4, 0, 0}));
+  checkGradient({getTable(), getIndices()}, gather, {{}, {2, 2, -1, 0}});
+}
+
+TEST_F(Indexing, GatherAlignsDimsThatBothHave) {
+  TensorType indices = tensor(i32(), {{"d", 2}});
+  auto gather = [](ValueBuilder &b, ValueRange x) {
+    return b.make<GatherOp>(x[0], x[1], "v");
+  };
+  Values y = run({getTable(), indices}, {{1, 2, 3, 4, 5, 6}, {2, 0}}, gather);
+  EXPECT_EQ(y, (Values{3, 4}));
+  checkGradient({getTable(), indices}, gather, {{}, {2, 0}});
+}
+
+TEST_F(Indexing, ScatterAddAddsUp) {
+  TensorType updates = tensor(f32(), {{"b", 4}, {"d", 2}});
+  auto scatter = [&](ValueBuilder &b, ValueRange x) {
+    return b.make<ScatterAddOp>(getTable(), x[0], x[1], "v");
+  };
+  Values y = run({updates, getIndices()},
+                 {{1, 10, 2, 20, 4, 40, 8, 80}, {1, 1, 5, 0}}, scatter);
+  EXPECT_EQ(y, (Values{8, 3, 0, 80, 30, 0}));
+  checkGradient({updates, getIndices()}, scatter, {{}, {1, 1, 5, 0}});
+}
+
+TEST_F(Indexing, OneHot) {
+  TensorType result = tensor(f32(), {{"b", 4}, {"v", 3}});
+  auto oneHot = [&](ValueBuilder &b, ValueRange x) {
+    return SmallVector<Value>{
+        b.make<OneHotOp>(result, x[0], builder.getStringAttr("v"))};
+  };
+  Values y = evaluate(makeFunction({getIndices()}, oneHot), {{1, 2, -1, 3}},
+                      getEvaluation(true))
+                 .front();
+  EXPECT_EQ(y, (Values{0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}));
+  checkDecomposition({getIndices()}, oneHot, {{1, 2, -1, 3}});
+}
+
+TEST_F(Indexing, CutTablesGivePartialSums) {
+  auto function = makeFunction(
+      {getTable(), getIndices()}, [](ValueBuilder &b, ValueRange x) {
+        return SmallVector<Value>{b.make<GatherOp>(x[0], x[1], "v")};
+      });
+  PartitionRule rule =
+      cast<NamedOpInterface>(function.getBody().front().front())
+          .getPartitionRule();
+  ASSERT_EQ(rule.factors.size(), 3u);
+  for (const Factor &factor : rule.factors)
+    EXPECT_EQ(factor.kind,
+              factor.resultDims[0] ? FactorKind::Parallel : FactorKind::Reduce);
+  EXPECT_EQ(rule.linearOperands, (SmallVector<unsigned, 2>{0}));
+}
+
+} // namespace
+} // namespace meshc::nd
