@@ -172,8 +172,9 @@ void TransportCommunicator::send(const void *data, size_t bytes, int to) {
     for (size_t begin = 0; begin == 0 || begin < bytes; begin += limit) {
       size_t n = std::min(limit, bytes - begin);
       exchange.begin();
-      std::memcpy(exchange.content(0, n),
-                  static_cast<const char *>(data) + begin, n);
+      if (n) // an empty message may come from no memory at all
+        std::memcpy(exchange.content(0, n),
+                    static_cast<const char *>(data) + begin, n);
       exchange.post(to, 0, n, n);
     }
   });
@@ -189,8 +190,9 @@ void TransportCommunicator::receive(void *data, size_t bytes, int from) {
     for (size_t begin = 0; begin == 0 || begin < bytes; begin += limit) {
       size_t n = std::min(limit, bytes - begin);
       exchange.expect(from);
-      std::memcpy(static_cast<char *>(data) + begin, exchange.await(from, n),
-                  n);
+      const auto *content = exchange.await(from, n);
+      if (n)
+        std::memcpy(static_cast<char *>(data) + begin, content, n);
       exchange.release(from);
     }
   });

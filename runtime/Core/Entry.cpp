@@ -12,6 +12,7 @@
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Info.h"
 #include "runtime/Core/Options.h"
+#include "runtime/Core/Report.h"
 #include "runtime/Core/Session.h"
 #include "runtime/Core/Stop.h"
 #include "runtime/Core/Train.h"
@@ -129,25 +130,43 @@ static void printMemory(const MeshcProgram &program, const Files &files,
             << std::endl;
 }
 
-static ExitCode runRanks(const MeshcProgram &program, const Options &options,
-                         World &world, bool speaks, int threads) {
-  Files files;
-  std::exception_ptr problem;
+/// Opens the files of this process. Returns what was wrong with them, or null.
+static std::exception_ptr openFiles(const MeshcProgram &program,
+                                    const Options &options, Files &files) {
   try {
     forcedImplementation(); // refuses a wrong name now
     files.data.emplace(program, options.data);
     if (!options.evalData.empty())
       files.evalData.emplace(program, options.evalData);
-    if (speaks && !options.quiet)
-      printStart(program, options, world, files, threads);
+    return nullptr;
   } catch (...) {
-    problem = std::current_exception(); // told once, by the first rank
+    return std::current_exception();
   }
-  std::atomic<int> code{0};
-  std::atomic<int> ranksHere{0};
+}
+
+/// Whether rank 0 goes on. All ranks ask, and end in order where it does not,
+/// as they mostly have the same files; a rank with a problem of its own fails.
+static bool agreeToStart(Communicator &communicator,
+                         const std::exception_ptr &problem) {
+  char refused = problem != nullptr;
+  communicator.broadcast(&refused, 1, 0);
+  if (!refused && problem)
+    std::rethrow_exception(problem);
+  return !refused;
+}
+
+static int runRanks(const MeshcProgram &program, const Options &options,
+                    World &world, bool speaks, int threads) {
+  Files files;
+  std::exception_ptr problem = openFiles(program, options, files);
+  if (!problem && speaks && !options.quiet)
+    printStart(program, options, world, files, threads);
+  std::atomic<int> code{0}, ranksHere{0};
+  std::atomic<bool> started{false};
   world.run([&](Communicator &communicator) {
-    if (problem)
-      std::rethrow_exception(problem);
+    if (!agreeToStart(communicator, problem))
+      return;
+    started = true;
     ++ranksHere;
     Session session(program, communicator, threads);
     ExitCode result = ExitCode::Success;
@@ -158,33 +177,11 @@ static ExitCode runRanks(const MeshcProgram &program, const Options &options,
       evaluate(session, options, *files.data);
     code = static_cast<int>(result);
   });
+  if (!started) // rank 0 tells why; who has no problem fails with it
+    return problem ? reportError(program.name, problem, "", !speaks)
+                   : static_cast<int>(ExitCode::Data);
   if (speaks && options.memory)
     printMemory(program, files, ranksHere);
-  return static_cast<ExitCode>(code.load());
-}
-
-/// Prints an error and returns its exit code.
-static int report(const MeshcProgram &program, std::exception_ptr error,
-                  const std::string &rank, bool speaks) {
-  int code = static_cast<int>(ExitCode::Internal);
-  std::string message = "unknown error";
-  try {
-    std::rethrow_exception(error);
-  } catch (const Failure &failure) {
-    code = static_cast<int>(failure.code());
-    message = failure.what();
-  } catch (const std::bad_alloc &) {
-    message = "out of memory";
-  } catch (const std::exception &other) {
-    message = other.what();
-  } catch (...) {
-  }
-  // A fault of the input is every rank's; others are of one.
-  bool ofOneRank = code == static_cast<int>(ExitCode::Internal) ||
-                   code == static_cast<int>(ExitCode::Communication);
-  if (speaks)
-    std::cerr << program.name << ": error: " << (ofOneRank ? rank : "")
-              << message << std::endl;
   return code;
 }
 
@@ -216,12 +213,13 @@ static int runWorld(const MeshcProgram &program, const Options &options,
   } catch (const RankFailure &failure) {
     orderly = false;
     std::string rank = "rank " + std::to_string(failure.rank()) + " failed: ";
-    code = report(program,
-                  failure.cause() ? failure.cause() : std::current_exception(),
-                  meshSize(program) > 1 ? rank : "", !failure.isSecond());
+    code = reportError(program.name,
+                       failure.cause() ? failure.cause()
+                                       : std::current_exception(),
+                       meshSize(program) > 1 ? rank : "", failure.isSecond());
   } catch (...) {
     orderly = false;
-    code = report(program, std::current_exception(), "", speaks);
+    code = reportError(program.name, std::current_exception(), "", !speaks);
   }
   // A run that all ranks ended alike ends in order, whatever its code.
   if (world)
@@ -240,7 +238,7 @@ int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
   try {
     checkProgram(program, options);
   } catch (...) {
-    return report(program, std::current_exception(), "", speaks);
+    return reportError(program.name, std::current_exception(), "", !speaks);
   }
   if (options.command == Command::Info) {
     if (speaks)

@@ -23,7 +23,8 @@ TEST(Arena, isHeldAtOnce) {
   int64_t before = residentMemory();
   Arena arena(int64_t(64) << 20);
   EXPECT_GE(residentMemory() - before, int64_t(60) << 20);
-  EXPECT_GE(peakMemory(), residentMemory());
+  int64_t now = residentMemory();
+  EXPECT_GE(peakMemory(), now);
 }
 
 TEST(Arena, refusesMoreThanThereIs) {
