@@ -15,9 +15,11 @@ using syntax::quote;
 static bool checkIndices(Call &call, unsigned i, Value indices,
                          StringAttr dim) {
   nd::TensorType type = nd::getTensorType(indices);
-  if (!call.emitter.checkKinds(indices, Integers, call.builtin.name,
-                               call.place(i)))
+  if (!isOf(type.getElementType(), Integers)) {
+    call.fail(i, "indices are i32, got " + describe(type) +
+                     "; cast(…, i32) makes them so");
     return false;
+  }
   if (!type.hasDim(dim.getValue()))
     return true;
   call.fail(i, "indices along dim " + quote(dim.getValue()) +

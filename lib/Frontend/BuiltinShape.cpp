@@ -46,18 +46,22 @@ static StringAttr sourceDim(Call &call, const syntax::Name &name,
   return {};
 }
 
-/// Adds a dim that a rename, split or merge makes; it must be a new one.
-static bool addDim(Call &call, DimList &list, const syntax::Name &name,
-                   StringAttr dim, int64_t size) {
-  if (!dim)
-    return false;
-  if (list.has(dim.getValue())) {
+/// Adds a dim that a rename, split or merge makes, a new one to the tensor;
+/// null after an error.
+static StringAttr addDim(Call &call, DimList &list, const syntax::Name &name,
+                         int64_t size) {
+  StringAttr known = call.emitter.isKnownDim(name)
+                         ? call.emitter.resolveDim(name)
+                         : StringAttr();
+  if (known && list.has(known.getValue())) {
     call.emitter.error(name.span, "the result would have dim " +
-                                      quote(dim.getValue()) + " twice");
-    return false;
+                                      quote(known.getValue()) + " twice");
+    return {};
   }
-  list.add(dim.getContext(), dim.getValue(), size);
-  return true;
+  StringAttr dim = call.emitter.introduceDim(name, size);
+  if (dim)
+    list.add(dim.getContext(), dim.getValue(), size);
+  return dim;
 }
 
 /// rename(x, a -> b, …): all at once. [L5.12]
@@ -86,8 +90,8 @@ static Operand emitRename(Call &call) {
   for (unsigned i = 1; i < call.size(); ++i) {
     const syntax::Name &name = call.rename(i)->to[0];
     int64_t size = type.getSize(from[i - 1].getValue());
-    to.push_back(call.emitter.introduceDim(name, size));
-    if (!addDim(call, list, name, to.back(), size))
+    to.push_back(addDim(call, list, name, size));
+    if (!to.back())
       return {};
   }
   return Operand::of(call.create(
@@ -159,8 +163,8 @@ static Operand emitSplit(Call &call) {
   list.remove(dim.getValue());
   SmallVector<StringAttr> into;
   for (auto [name, size] : llvm::zip(split->to, sizes)) {
-    into.push_back(call.emitter.introduceDim(name, size));
-    if (!addDim(call, list, name, into.back(), size))
+    into.push_back(addDim(call, list, name, size));
+    if (!into.back())
       return {};
   }
   return Operand::of(call.create(
@@ -194,8 +198,8 @@ static Operand emitMerge(Call &call) {
     list.remove(dim.getValue());
     size *= type.getSize(dim.getValue());
   }
-  StringAttr into = call.emitter.introduceDim(merge->to[0], size);
-  if (!addDim(call, list, merge->to[0], into, size))
+  StringAttr into = addDim(call, list, merge->to[0], size);
+  if (!into)
     return {};
   return Operand::of(call.create(
       nd::MergeDimsOp::getOperationName(), value,

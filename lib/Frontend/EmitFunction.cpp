@@ -158,7 +158,8 @@ Operand Emitter::emitBody(const syntax::FunctionDeclaration &function) {
       assign(*assignment);
     } else if (const auto *returned =
                    std::get_if<syntax::ReturnStatement>(&statement.node)) {
-      result = emit(*returned->value);
+      if (returned->value)
+        result = emit(*returned->value);
       last = &statement;
     } else if (const auto *loop =
                    std::get_if<syntax::ForStatement>(&statement.node)) {
@@ -181,7 +182,7 @@ Operand Emitter::emitBody(const syntax::FunctionDeclaration &function) {
 /// [L4.2], [L6.3] A name may be assigned again: x = x + 1.
 void Emitter::assign(const syntax::AssignStatement &statement) {
   std::string_view name = statement.name.text;
-  Operand result = emit(*statement.value);
+  Operand result = statement.value ? emit(*statement.value) : Operand();
   if (auto constant = declarations.constants.find(name);
       constant != declarations.constants.end()) {
     error(statement.name.span,

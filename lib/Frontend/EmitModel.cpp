@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Builtins.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -25,6 +25,11 @@ OwningOpRef<ModuleOp> Emitter::emitProgram() {
                    "{ … }");
     return nullptr;
   }
+  // [L4.1]
+  for (const auto &[name, function] : declarations.functions)
+    if (findBuiltin(name))
+      error(function->name.span, quote(name) + " is a function of the "
+                                               "language; choose another name");
   emitMesh();
   emitModel(*declarations.model);
   emitLayout();
@@ -215,7 +220,7 @@ void Emitter::emitParameter(const syntax::ParamStatement &param) {
 
 /// [L6.4]
 void Emitter::emitMetric(const syntax::MetricStatement &metric) {
-  Value value = emitTensor(*metric.value);
+  Value value = metric.value ? emitTensor(*metric.value) : Value();
   if (!declare(metric.name) || !value)
     return;
   nd::TensorType type = nd::getTensorType(value);
@@ -236,7 +241,7 @@ void Emitter::finishModel(const syntax::ModelDeclaration &model,
   Value loss = findLoss();
   if (loss)
     results.insert(results.begin(), {declarations.train->loss, loss});
-  if (results.empty())
+  if (results.empty() && !diagnostics.hasErrors())
     error(model.name.span, "model " + quote(model.name.text) +
                                " computes nothing; give it a 'metric', or a "
                                "loss in 'train'");

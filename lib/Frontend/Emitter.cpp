@@ -110,7 +110,10 @@ Type Emitter::resolveType(const syntax::Name &name) {
 
 syntax::Diagnostic &Emitter::error(syntax::Span at, std::string message) {
   syntax::Diagnostic &diagnostic = diagnostics.error(at, std::move(message));
-  for (const Frame &frame : llvm::reverse(frames))
+  constexpr size_t maxNotes = 6;
+  size_t shown = std::min(frames.size(), maxNotes);
+  for (const Frame &frame :
+       llvm::reverse(ArrayRef<Frame>(frames).take_back(shown)))
     diagnostic.note(frame.call,
                     "in this call of " + quote(frame.function->name.text));
   return diagnostic;

@@ -27,10 +27,18 @@ Location toLocation(const syntax::SourceSet &sources, syntax::Span span,
   return FileLineColLoc::get(&context, StringRef(name), at.line, at.column);
 }
 
-/// Hands what was collected to MLIR's engine, in the order of the text.
+/// Hands what was collected to MLIR's engine, in the order of the text. What
+/// says that there were too many is the last.
 void report(const syntax::Diagnostics &diagnostics,
             const syntax::SourceSet &sources, MLIRContext &context) {
-  for (const syntax::Diagnostic &diagnostic : diagnostics.all()) {
+  std::vector<syntax::Diagnostic> sorted = diagnostics.all();
+  auto place = [](const syntax::Diagnostic &diagnostic) {
+    return std::pair(diagnostic.span.source, diagnostic.span.begin);
+  };
+  std::stable_sort(
+      sorted.begin(), sorted.end() - diagnostics.isFull(),
+      [&](const auto &a, const auto &b) { return place(a) < place(b); });
+  for (const syntax::Diagnostic &diagnostic : sorted) {
     Location at = toLocation(sources, diagnostic.span, context);
     InFlightDiagnostic out = diagnostic.severity == syntax::Severity::Error
                                  ? emitError(at)

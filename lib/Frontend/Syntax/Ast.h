@@ -111,7 +111,8 @@ struct Expr {
   }
 };
 
-/// name = expression, of `dim`, `let` and `mesh`. [L2]
+/// name = expression, of `dim`, `let` and `mesh`; the value is null where it
+/// could not be read. [L2]
 struct Definition {
   Name name;
   ExprPtr value;
@@ -135,6 +136,8 @@ struct TensorDeclaration {
   std::optional<Name> type;
 };
 
+/// The value of a statement is null where it could not be read: its name is
+/// known then, and nothing more is to be said of it.
 struct AssignStatement {
   Name name;
   ExprPtr value;

@@ -95,8 +95,8 @@ Folded meshc::syntax::fold(BinaryKind kind, const Constant &left,
     break;
   default:
     return {{},
-            "a constant is a number, and the result of this operator is "
-            "not one"};
+            "comparisons, 'and' and 'or' take tensors; both operands "
+            "here are constants"};
   }
   if (std::isnan(result))
     return {{}, "the result is not a number"};

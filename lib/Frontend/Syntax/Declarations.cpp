@@ -73,9 +73,9 @@ bool Declarations::isNewName(const Name &name) {
 /// The value of a definition, or what --set says in its place. [L8.3]
 std::optional<Constant> Declarations::valueOf(const Definition &definition) {
   auto set = values.find(definition.name.text);
-  const Expr &expr =
-      set == values.end() ? *definition.value : *set->second->value;
-  return evaluate(expr, *this, diagnostics);
+  const ExprPtr &value =
+      set == values.end() ? definition.value : set->second->value;
+  return value ? evaluate(*value, *this, diagnostics) : std::nullopt;
 }
 
 /// [L2.1], [L2.2]
@@ -85,14 +85,14 @@ void Declarations::collectDims(const std::vector<Definition> &list) {
       continue;
     std::optional<Constant> value = valueOf(definition);
     auto set = values.find(definition.name.text);
-    Span at =
-        set == values.end() ? definition.value->span : set->second->value->span;
     if (value && (!value->isInteger || value->integer < 1 ||
                   value->integer > maxDimSize)) {
-      diagnostics.error(at, "size of dim " + quote(definition.name.text) +
-                                " must be a whole number from 1 to 2**40, "
-                                "got " +
-                                toString(*value));
+      const Definition &said = set == values.end() ? definition : *set->second;
+      diagnostics.error(said.value->span,
+                        "size of dim " + quote(definition.name.text) +
+                            " must be a whole number from 1 to 2**40, "
+                            "got " +
+                            toString(*value));
       value.reset();
     }
     // After an error the dim is there all the same, of size 1, so that each
@@ -125,8 +125,9 @@ void Declarations::collectAxes(const std::vector<Definition> &list) {
           .note(same->span, "first declared here");
       continue;
     }
-    std::optional<Constant> value =
-        evaluate(*definition.value, *this, diagnostics);
+    std::optional<Constant> value;
+    if (definition.value)
+      value = evaluate(*definition.value, *this, diagnostics);
     if (value && (!value->isInteger || value->integer < 1)) {
       diagnostics.error(definition.value->span,
                         "size of mesh axis " + quote(definition.name.text) +

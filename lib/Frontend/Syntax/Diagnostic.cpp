@@ -24,6 +24,10 @@ Diagnostic &Diagnostics::error(Span at, std::string message) {
 }
 
 Diagnostic &Diagnostics::warning(Span at, std::string message) {
+  if (isFull()) {
+    dropped = {};
+    return dropped;
+  }
   diagnostics.push_back({Severity::Warning, at, std::move(message), {}});
   return diagnostics.back();
 }

@@ -98,7 +98,7 @@ bool Lexer::skipBlank() {
 
 /// [L1.2] `//` to the end of the line, `/*` to the next `*/`.
 void Lexer::skipComment() {
-  if (at(position + 1) == '/') {
+  if (at(position + 1) != '*') {
     size_t end = text.find('\n', position);
     position = end == std::string_view::npos ? text.size() : end;
     return;
@@ -172,6 +172,7 @@ bool Lexer::lexPunctuation() {
   // Longer ones first.
   static constexpr Entry entries[] = {
       {"->?", TokenKind::OptionalArrow},
+      {":?", TokenKind::OptionalColon},
       {"->", TokenKind::Arrow},
       {"**", TokenKind::Power},
       {"==", TokenKind::Equal},
@@ -215,7 +216,9 @@ void Lexer::rejectBytes() {
                         "unexpected character '" +
                             std::string(lookalike.bytes) + "'; write " +
                             quote(lookalike.hint) + " instead");
-      if (lookalike.kind == TokenKind::End)
+      if (lookalike.bytes == "#")
+        skipComment();
+      else if (lookalike.kind == TokenKind::End)
         position += length;
       else
         push(lookalike.kind, length);
@@ -228,7 +231,7 @@ void Lexer::rejectBytes() {
   diagnostics.error(span(position, end),
                     "unexpected character " +
                         quote(text.substr(position, end - position)));
-  position = end;
+  push(TokenKind::Unknown, end - position);
 }
 
 std::vector<Token> Lexer::run() {

@@ -14,19 +14,27 @@ Program Parser::parseProgram() {
   while (!at(TokenKind::End) && !diagnostics.isFull()) {
     if (accept(TokenKind::Semicolon))
       continue;
-    isRecovered = false;
+    outcome = Outcome::Read;
     std::optional<Declaration> declaration = parseDeclaration();
     if (declaration)
       program.declarations.push_back(std::move(*declaration));
-    if ((declaration || isRecovered) && finishStatement("a declaration"))
-      continue;
-    skipTo(&Parser::atDeclaration);
+    else if (outcome == Outcome::Read)
+      outcome = Outcome::Lost;
+    if (outcome == Outcome::Lost || !finishStatement("a declaration"))
+      skipTo(&Parser::atDeclaration);
   }
   return program;
 }
 
+/// The declaration that begins here; what was read of a list is kept when an
+/// item of it is wrong.
 std::optional<Declaration> Parser::parseDeclaration() {
   Token word = peek();
+  auto finish = [&](bool ok, Declaration declaration) {
+    if (!ok)
+      outcome = Outcome::Lost;
+    return std::optional<Declaration>(std::move(declaration));
+  };
   if (atWord("fn") || atWord("model")) {
     next();
     return parseFunctionOrModel(textOf(word) == "model");
@@ -36,30 +44,26 @@ std::optional<Declaration> Parser::parseDeclaration() {
   if (atWord("dim")) {
     next();
     DimDeclaration dims;
-    if (!parseDefinitions("a dim's name", dims.dims))
-      return std::nullopt;
-    return dims;
+    bool ok = parseDefinitions("a dim's name", dims.dims);
+    return finish(ok, std::move(dims));
   }
   if (atWord("let") || atWord("const")) {
     next();
     ConstantDeclaration constants;
-    if (!parseDefinitions("a constant's name", constants.constants))
-      return std::nullopt;
-    return constants;
+    bool ok = parseDefinitions("a constant's name", constants.constants);
+    return finish(ok, std::move(constants));
   }
   if (atWord("mesh")) {
     next();
     MeshDeclaration mesh{word.span, {}};
-    if (!parseDefinitions("a mesh axis' name", mesh.axes))
-      return std::nullopt;
-    return mesh;
+    bool ok = parseDefinitions("a mesh axis' name", mesh.axes);
+    return finish(ok, std::move(mesh));
   }
   if (atWord("layout")) {
     next();
     LayoutDeclaration layout{word.span, {}};
-    if (!parseLayoutRules(layout.rules, /*onCommandLine=*/false))
-      return std::nullopt;
-    return layout;
+    bool ok = parseLayoutRules(layout.rules, /*onCommandLine=*/false);
+    return finish(ok, std::move(layout));
   }
   std::string hint;
   if (word.kind == TokenKind::Name)
@@ -122,7 +126,8 @@ std::optional<LayoutRule> Parser::parseLayoutRule(bool onCommandLine) {
 }
 
 bool Parser::parseRuleAxes(LayoutRule &rule, bool onCommandLine) {
-  if (accept(TokenKind::OptionalArrow)) {
+  if (accept(TokenKind::OptionalArrow) ||
+      (onCommandLine && accept(TokenKind::OptionalColon))) {
     rule.isOptional = true;
   } else if (!(onCommandLine && accept(TokenKind::Colon)) &&
              !accept(TokenKind::Arrow)) {
@@ -164,9 +169,10 @@ std::optional<Declaration> Parser::parseFunctionOrModel(bool isModel) {
   if (!ok && !skipToBody())
     return std::nullopt;
   Body body = parseBody(owner);
-  isRecovered = !ok;
-  if (!ok)
+  if (!ok) {
+    outcome = Outcome::Recovered;
     return std::nullopt;
+  }
   if (isModel)
     return ModelDeclaration{*name, std::move(list), std::move(body)};
   return FunctionDeclaration{*name, std::move(list), std::move(body)};

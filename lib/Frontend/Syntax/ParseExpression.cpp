@@ -155,7 +155,18 @@ ExprPtr Parser::parsePrefix() {
                             std::move(operand)});
 }
 
+/// An atom, and no [ ] behind it.
 ExprPtr Parser::parsePrimary() {
+  ExprPtr atom = parseAtom();
+  if (!atom || !at(TokenKind::LeftBracket) || peek().startsLine)
+    return atom;
+  diagnostics.error(peek().span,
+                    "values are not indexed by position; slice(x, dim, start, "
+                    "size) or gather(x, indices, dim) take a part of one");
+  return nullptr;
+}
+
+ExprPtr Parser::parseAtom() {
   if (at(TokenKind::Integer) || at(TokenKind::Real))
     return parseNumber();
   if (at(TokenKind::Inf)) {
@@ -175,13 +186,6 @@ ExprPtr Parser::parsePrimary() {
   Name name{textOf(token), token.span};
   if (at(TokenKind::LeftParen))
     return parseCall(name);
-  if (at(TokenKind::LeftBracket) && !peek().startsLine) {
-    diagnostics.error(peek().span,
-                      "values are not indexed by position; slice(" +
-                          std::string(name.text) +
-                          ", dim, start, size) or gather take a part of one");
-    return nullptr;
-  }
   return makeExpr(token.span, NameExpr{name});
 }
 

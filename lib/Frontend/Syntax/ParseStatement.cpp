@@ -33,83 +33,92 @@ void Parser::parseStatements(std::vector<Statement> &list, Span open,
           .note(open, "its body begins here");
       return;
     }
-    std::optional<Statement> statement = parseStatement();
-    if (statement)
-      list.push_back(std::move(*statement));
-    if (!statement || !finishStatement("a statement"))
+    if (!parseStatement(list) || !finishStatement("a statement"))
       skipTo(&Parser::atStatement);
   }
 }
 
-std::optional<Statement> Parser::parseStatement() {
+/// Adds one statement. After an error in its expression it is added all the
+/// same, without it, so that its name is known.
+bool Parser::parseStatement(std::vector<Statement> &list) {
   Span start = peek().span;
   if (at(TokenKind::For))
-    return parseFor();
+    return parseFor(list);
   if (accept(TokenKind::Return)) {
     ExprPtr value = parseExpression();
-    if (!value)
-      return std::nullopt;
-    return Statement{start, ReturnStatement{std::move(value)}};
+    bool ok = value != nullptr;
+    list.push_back({start, ReturnStatement{std::move(value)}});
+    return ok;
   }
   bool hasKeyword = at(TokenKind::Name) && peek(1).kind == TokenKind::Name &&
                     !peek(1).startsLine;
   if (hasKeyword && atWord("param"))
-    return parseParam();
+    return parseParam(list);
   bool isMetric = hasKeyword && atWord("metric");
   if (isMetric)
     next();
-  if (!at(TokenKind::Name) || peek(1).kind != TokenKind::Assign) {
-    std::string got = describe(peek(at(TokenKind::Name) ? 1 : 0));
-    if (at(TokenKind::Name))
-      diagnostics.error(placeOf(peek()),
-                        "expected a statement (name = expression, param, "
-                        "metric or return), got " +
-                            quote(textOf(peek())) + " followed by " + got);
-    else
-      unexpected("a statement (name = expression, param, metric or return)");
-    next();
-    return std::nullopt;
-  }
+  if (!at(TokenKind::Name) || peek(1).kind != TokenKind::Assign)
+    return rejectStatement();
   Name name = *expectName("a name");
   next();
   ExprPtr value = parseExpression();
-  if (!value)
-    return std::nullopt;
+  bool ok = value != nullptr;
   if (isMetric)
-    return Statement{start, MetricStatement{name, std::move(value)}};
-  return Statement{start, AssignStatement{name, std::move(value)}};
+    list.push_back({start, MetricStatement{name, std::move(value)}});
+  else
+    list.push_back({start, AssignStatement{name, std::move(value)}});
+  return ok;
+}
+
+/// Reports what is no statement, and skips a token of it.
+bool Parser::rejectStatement() {
+  std::string got = quote(textOf(peek()));
+  if (at(TokenKind::Name))
+    got += " followed by " + describe(peek(1));
+  diagnostics.error(peek().span, "expected a statement (name = expression, "
+                                 "param, metric or return), got " +
+                                     got);
+  next();
+  return false;
 }
 
 /// param w[a, b]: f32 ~ normal(0.02). [L6.2]
-std::optional<Statement> Parser::parseParam() {
+bool Parser::parseParam(std::vector<Statement> &list) {
   Span start = next().span;
+  Name name{textOf(peek()), peek().span};
   std::optional<TensorDeclaration> tensor = parseTensor("a parameter's name");
-  if (!tensor)
-    return std::nullopt;
-  ParamStatement param{std::move(*tensor), nullptr};
-  if (at(TokenKind::Tilde)) {
-    next();
-    param.initializer = parseExpression();
-    if (!param.initializer)
-      return std::nullopt;
+  if (!tensor) {
+    list.push_back({start, AssignStatement{name, nullptr}});
+    return false;
   }
-  return Statement{start, std::move(param)};
+  ParamStatement param{std::move(*tensor), nullptr};
+  bool ok = true;
+  if (accept(TokenKind::Tilde)) {
+    param.initializer = parseExpression();
+    ok = param.initializer != nullptr;
+  }
+  if (ok)
+    list.push_back({start, std::move(param)});
+  else
+    list.push_back({start, AssignStatement{name, nullptr}});
+  return ok;
 }
 
 /// for layers { … }. [L4.6]
-std::optional<Statement> Parser::parseFor() {
+bool Parser::parseFor(std::vector<Statement> &list) {
   Span start = next().span;
   std::optional<Name> dim = expectName("the name of the dim to scan over");
   if (!dim)
-    return std::nullopt;
+    return false;
   Span open = peek().span;
   if (!expect(TokenKind::LeftBrace, "'{' to open the loop's body"))
-    return std::nullopt;
+    return false;
   ForStatement loop{*dim, {}};
   if (!enter())
-    return std::nullopt;
+    return false;
   parseStatements(loop.body, open, "the loop");
   --nesting;
   accept(TokenKind::RightBrace);
-  return Statement{start, std::move(loop)};
+  list.push_back({start, std::move(loop)});
+  return true;
 }

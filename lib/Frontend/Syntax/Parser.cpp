@@ -17,6 +17,11 @@ Parser::Parser(const SourceSet &sources, uint32_t source,
     : sources(sources), diagnostics(diagnostics),
       tokens(lex(sources, source, diagnostics)) {}
 
+/// [L1.4]
+static bool isReserved(TokenKind kind) {
+  return kind >= TokenKind::And && kind <= TokenKind::Return;
+}
+
 const Token &Parser::peek(size_t ahead) const {
   return tokens[std::min(position + ahead, tokens.size() - 1)];
 }
@@ -55,7 +60,8 @@ std::string Parser::describe(const Token &token) const {
 /// Where to complain of a token: what is missing at the end of a line is
 /// missing behind the last token, not before the next line's first one.
 Span Parser::placeOf(const Token &token) const {
-  bool missing = token.startsLine || token.kind == TokenKind::End;
+  bool missing = token.kind == TokenKind::End ||
+                 (token.startsLine && token.kind != TokenKind::Unknown);
   if (!missing || position == 0)
     return token.span;
   Span last = tokens[position - 1].span;
@@ -87,21 +93,13 @@ std::optional<Name> Parser::expectName(std::string_view what) {
     Token token = next();
     return Name{textOf(token), token.span};
   }
-  switch (peek().kind) {
-  case TokenKind::And:
-  case TokenKind::Or:
-  case TokenKind::Not:
-  case TokenKind::Inf:
-  case TokenKind::For:
-  case TokenKind::Return:
+  if (isReserved(peek().kind))
     diagnostics.error(peek().span, "expected " + std::string(what) + ", got " +
                                        quote(textOf(peek())) +
                                        ", which is a reserved word");
-    return std::nullopt;
-  default:
+  else
     unexpected(std::string(what));
-    return std::nullopt;
-  }
+  return std::nullopt;
 }
 
 /// True at the first word of a declaration: one of the words, at the start of
@@ -109,8 +107,9 @@ std::optional<Name> Parser::expectName(std::string_view what) {
 bool Parser::atDeclaration() const {
   static constexpr std::string_view words[] = {
       "dim", "let", "const", "mesh", "layout", "fn", "model", "train"};
+  TokenKind second = peek(1).kind;
   if (!at(TokenKind::Name) || !peek().startsLine ||
-      peek(1).kind != TokenKind::Name)
+      (second != TokenKind::Name && !isReserved(second)))
     return false;
   return std::find(std::begin(words), std::end(words), textOf(peek())) !=
          std::end(words);

@@ -68,15 +68,17 @@ private:
   Body parseBody(std::string_view owner);
   void parseStatements(std::vector<Statement> &list, Span open,
                        std::string_view owner);
-  std::optional<Statement> parseStatement();
-  std::optional<Statement> parseParam();
-  std::optional<Statement> parseFor();
+  bool parseStatement(std::vector<Statement> &list);
+  bool rejectStatement();
+  bool parseParam(std::vector<Statement> &list);
+  bool parseFor(std::vector<Statement> &list);
 
   // ParseExpression.cpp
   ExprPtr parseExpression();
   ExprPtr parseBinary(unsigned minimum);
   ExprPtr parsePrefix();
   ExprPtr parsePrimary();
+  ExprPtr parseAtom();
   ExprPtr parseNumber();
   ExprPtr parseParenthesized();
   ExprPtr parseCall(Name callee);
@@ -93,8 +95,9 @@ private:
   std::vector<Token> tokens;
   size_t position = 0;
   unsigned nesting = 0;
-  /// True where a declaration was wrong, but read to its end.
-  bool isRecovered = false;
+  /// What the declaration being read came to: all well, wrong but read to its
+  /// end, or wrong with something left to skip.
+  enum class Outcome { Read, Recovered, Lost } outcome = Outcome::Read;
 };
 
 } // namespace meshc::syntax

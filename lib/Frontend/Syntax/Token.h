@@ -52,6 +52,8 @@ enum class TokenKind : uint8_t {
   Power,
   Arrow,
   OptionalArrow,
+  OptionalColon, ///< :? for ->? on the command line
+  Unknown,       ///< what the lexer has reported already
 };
 
 /// One token. Its text is the span's.
