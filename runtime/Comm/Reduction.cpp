@@ -9,6 +9,7 @@
 #include "runtime/Comm/ReductionLoops.h"
 #include "runtime/Core/Failure.h"
 
+#include <cstring>
 #include <string>
 
 using namespace meshc::runtime;
@@ -42,6 +43,16 @@ size_t meshc::runtime::elementBytes(MeshcType type) {
 
 MeshcType meshc::runtime::partialType(MeshcType type) {
   return type == MESHC_BF16 || type == MESHC_F16 ? MESHC_F32 : type;
+}
+
+void meshc::runtime::copyBytes(void *to, const void *from, size_t bytes) {
+  static const CopyLoop loop =
+      hasAvx2() ? avx2CopyLoop() : ReductionLoops<AnyProcessor>::copy;
+  constexpr size_t fewBytes = 512;
+  if (bytes < fewBytes)
+    std::memcpy(to, from, bytes);
+  else
+    loop(static_cast<const char *>(from), static_cast<char *>(to), bytes);
 }
 
 void meshc::runtime::reduce(const ReductionKind &kind,

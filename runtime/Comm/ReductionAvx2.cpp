@@ -14,3 +14,7 @@ meshc::runtime::ReductionLoop
 meshc::runtime::findAvx2Loop(const ReductionKind &kind) {
   return ReductionLoops<Avx2>::find(kind);
 }
+
+meshc::runtime::CopyLoop meshc::runtime::avx2CopyLoop() {
+  return ReductionLoops<Avx2>::copy;
+}

@@ -25,8 +25,12 @@ using ReductionLoop = void (*)(const void *const *sources, int sourceCount,
                                void *const *destinations, int destinationCount,
                                int64_t count);
 
-/// The loops for x86-64-v3; null where this processor family has none.
+/// Copies bytes between places that do not overlap.
+using CopyLoop = void (*)(const char *from, char *to, size_t bytes);
+
+/// The loops for x86-64-v3.
 ReductionLoop findAvx2Loop(const ReductionKind &kind);
+CopyLoop avx2CopyLoop();
 
 template <class Isa> struct ReductionLoops {
   static float asFloat(uint32_t bits) {
@@ -149,6 +153,25 @@ template <class Isa> struct ReductionLoops {
           out[i] = To::store(sums[i]);
       }
     }
+  }
+
+  /// 128 bytes at a time.
+  static void copy(const char *from, char *to, size_t bytes) {
+    using Vector [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] =
+        char;
+    size_t i = 0;
+    for (; i + 128 <= bytes; i += 128) {
+      Vector a = *reinterpret_cast<const Vector *>(from + i);
+      Vector b = *reinterpret_cast<const Vector *>(from + i + 32);
+      Vector c = *reinterpret_cast<const Vector *>(from + i + 64);
+      Vector d = *reinterpret_cast<const Vector *>(from + i + 96);
+      *reinterpret_cast<Vector *>(to + i) = a;
+      *reinterpret_cast<Vector *>(to + i + 32) = b;
+      *reinterpret_cast<Vector *>(to + i + 64) = c;
+      *reinterpret_cast<Vector *>(to + i + 96) = d;
+    }
+    for (; i < bytes; ++i)
+      to[i] = from[i];
   }
 
   template <class From>

@@ -86,7 +86,7 @@ WaitPolicy WaitPolicy::forRanks(int ranks, int threads, double timeoutSeconds) {
   policy.timeoutSeconds = timeoutSeconds;
   if (static_cast<int64_t>(ranks) * threads > processors) {
     policy.spins = 0;
-    policy.yields = 10;
+    policy.yields = 20;
   }
   return policy;
 }

@@ -21,11 +21,12 @@ namespace meshc::runtime {
 struct WaitPolicy {
   /// Seconds until a wait fails; 0: never.
   double timeoutSeconds = 0;
-  /// Looks at memory before the processor is first given to others. 0 where the
-  /// ranks outnumber the processors.
-  int spins = 2000;
-  /// Times that the processor is given away before sleeping.
-  int yields = 50;
+  /// Looks at memory before the processor is first given to others: a few
+  /// microseconds, since the one waited for may be waiting for this processor.
+  int spins = 60;
+  /// Times that the processor is given away before sleeping. Where nobody else
+  /// wants it that takes a quarter of a microsecond.
+  int yields = 400;
 
   /// The policy for `ranks` ranks of `threads` threads each on this host.
   static WaitPolicy forRanks(int ranks, int threads, double timeoutSeconds);

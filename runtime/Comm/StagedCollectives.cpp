@@ -12,8 +12,9 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// Below this, an all-reduce is one step whatever the group's size.
-constexpr int64_t oneStepBytes = 8192;
+/// Up to this an all-reduce is one step: the sum over the group of what each
+/// rank reads.
+constexpr int64_t oneStepBytes = 65536;
 
 /// The other members, nearest next place first: all ranks begin with different
 /// ones.
@@ -223,7 +224,7 @@ void meshc::runtime::allReduce(Exchange &exchange, const Group &among,
   int64_t bytes = send.size() * elementBytes(send.type());
   if (among.size() == 1)
     return reduceStreams(reduction, {send}, {recv});
-  if (among.size() == 2 || bytes <= oneStepBytes)
+  if (bytes * (among.size() - 1) <= oneStepBytes)
     return allReduceInOneStep(exchange, among, reduction, send, recv);
   allReduceInSlices(exchange, among, reduction, send, recv);
 }

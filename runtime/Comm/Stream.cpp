@@ -71,7 +71,7 @@ void Stream::read(int64_t begin, int64_t n, void *to) const {
   Cursor cursor(*this, begin);
   while (n > 0) {
     int64_t piece = std::min(n, cursor.left());
-    std::memcpy(out, cursor.data(), piece * bytesOfElement);
+    copyBytes(out, cursor.data(), piece * bytesOfElement);
     out += piece * bytesOfElement;
     cursor.advance(piece);
     n -= piece;
@@ -83,7 +83,7 @@ void Stream::write(int64_t begin, int64_t n, const void *from) const {
   Cursor cursor(*this, begin);
   while (n > 0) {
     int64_t piece = std::min(n, cursor.left());
-    std::memcpy(cursor.data(), in, piece * bytesOfElement);
+    copyBytes(cursor.data(), in, piece * bytesOfElement);
     in += piece * bytesOfElement;
     cursor.advance(piece);
     n -= piece;
@@ -118,7 +118,7 @@ void meshc::runtime::copyStream(const Stream &from, const Stream &to) {
   for (int64_t left = from.size(); left > 0;) {
     int64_t piece = std::min(in.left(), out.left());
     if (in.data() != out.data())
-      std::memcpy(out.data(), in.data(), piece * bytes);
+      copyBytes(out.data(), in.data(), piece * bytes);
     in.advance(piece);
     out.advance(piece);
     left -= piece;
