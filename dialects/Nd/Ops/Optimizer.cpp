@@ -63,13 +63,21 @@ static LogicalResult verifyUpdate(Operation *op) {
   return success();
 }
 
+/// The shortest text of the number: "0.9", "1".
+static std::string formatNumber(double value) {
+  llvm::SmallString<16> text;
+  llvm::APFloat(value).toString(text);
+  return text.str().str();
+}
+
 /// Checks that a hyper-parameter is in [low, high).
 static LogicalResult verifyRange(Operation *op, StringRef name, double value,
                                  double low, double high) {
   if (value >= low && value < high)
     return success();
   return op->emitOpError("wants '")
-         << name << "' in [" << low << ", " << high << "), got " << value;
+         << name << "' in [" << formatNumber(low) << ", " << formatNumber(high)
+         << "), got " << formatNumber(value);
 }
 
 static constexpr double unbounded = HUGE_VAL;
@@ -193,7 +201,8 @@ LogicalResult MomentumUpdateOp::verify() {
     return failure();
   double nesterov = getNesterov().convertToDouble();
   if (nesterov != 0 && nesterov != 1)
-    return emitOpError("wants 'nesterov' to be 0 or 1, got ") << nesterov;
+    return emitOpError("wants 'nesterov' to be 0 or 1, got ")
+           << formatNumber(nesterov);
   return success();
 }
 

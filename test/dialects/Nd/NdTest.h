@@ -193,9 +193,10 @@ protected:
                          double tolerance) {
     ASSERT_EQ(got.size(), wanted.size());
     for (size_t i = 0; i < got.size(); ++i) {
-      if (std::isnan(wanted[i]) || std::isinf(wanted[i]))
-        EXPECT_EQ(std::to_string(got[i]), std::to_string(wanted[i]))
-            << "entry " << i;
+      if (std::isnan(wanted[i]))
+        EXPECT_TRUE(std::isnan(got[i])) << "entry " << i << " is " << got[i];
+      else if (std::isinf(wanted[i]))
+        EXPECT_EQ(got[i], wanted[i]) << "entry " << i;
       else
         EXPECT_NEAR(got[i], wanted[i],
                     tolerance * std::max(1.0, std::fabs(wanted[i])))

@@ -1,0 +1,294 @@
+//===- PointwiseTest.cpp - one element from one element of each operand -
+//---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientCheck.h"
+
+using namespace mlir;
+
+namespace meshc::nd {
+namespace {
+
+constexpr double inf = INFINITY;
+constexpr double leastI32 = -2147483648.0;
+
+class PointwiseTest : public GradientCheck {
+protected:
+  /// The unary op on these numbers.
+  template <typename Op> Values apply(Type type, const Values &x) {
+    return run({tensor(type, {{"n", int64_t(x.size())}})}, {x},
+               [](ValueBuilder &b, ValueRange x) { return b.make<Op>(x[0]); });
+  }
+  /// The binary op on these pairs.
+  template <typename Op>
+  Values apply(Type type, const Values &a, const Values &b) {
+    TensorType t = tensor(type, {{"n", int64_t(a.size())}});
+    return run({t, t}, {a, b}, [](ValueBuilder &b, ValueRange x) {
+      return b.make<Op>(x[0], x[1]);
+    });
+  }
+  Values cast(Type from, Type to, const Values &x) {
+    std::pair<StringRef, int64_t> n = {"n", x.size()};
+    return run({tensor(from, n)}, {x}, [&](ValueBuilder &b, ValueRange x) {
+      return b.make<CastOp>(tensor(to, n), x[0]);
+    });
+  }
+  template <typename Op> void checkUnary(double low = -2, double high = 2) {
+    SCOPED_TRACE(Op::getOperationName().str());
+    checkGradient(
+        {tensor(f32(), {{"n", 5}})},
+        [](ValueBuilder &b, ValueRange x) { return b.make<Op>(x[0]); },
+        {randomValues(5, low, high)});
+  }
+  /// With each operand broadcast along a dim of the other.
+  template <typename Op> void checkBinary(double low = -2, double high = 2) {
+    SCOPED_TRACE(Op::getOperationName().str());
+    checkGradient(
+        {tensor(f32(), {{"a", 2}, {"n", 3}}),
+         tensor(f32(), {{"n", 3}, {"z", 2}})},
+        [](ValueBuilder &b, ValueRange x) { return b.make<Op>(x[0], x[1]); },
+        {randomValues(6, low, high), randomValues(6, low, high)});
+  }
+};
+
+TEST_F(PointwiseTest, UnaryValues) {
+  expectNear(apply<ExpOp>(f32(), {0, 1, -inf}), {1, 2.71828183, 0}, 1e-7);
+  expectNear(apply<LogOp>(f32(), {1, 10, 0}), {0, 2.30258509, -inf}, 1e-7);
+  expectNear(apply<SqrtOp>(f32(), {2, -1}), {1.41421356, NAN}, 1e-7);
+  expectNear(apply<RsqrtOp>(f32(), {4}), {0.5}, 0);
+  expectNear(apply<ReciprocalOp>(f32(), {4, 0}), {0.25, inf}, 0);
+  expectNear(apply<TanhOp>(f32(), {1, 100}), {0.76159416, 1}, 1e-7);
+  expectNear(apply<SigmoidOp>(f32(), {0, 2, -1000}), {0.5, 0.88079708, 0},
+             1e-7);
+  // Of the tanh form: PyTorch's gelu(approximate="tanh").
+  expectNear(apply<GeluOp>(f32(), {1, -1, 3, -20}),
+             {0.84119199, -0.15880801, 2.99636261, 0}, 1e-7);
+  expectNear(apply<SiluOp>(f32(), {1, -2}), {0.73105858, -0.23840584}, 1e-7);
+  expectNear(apply<SoftplusOp>(f32(), {0, 100, -100}),
+             {0.69314718, 100, 3.72e-44}, 1e-7);
+  expectNear(apply<SinOp>(f32(), {1}), {0.84147098}, 1e-7);
+  expectNear(apply<CosOp>(f32(), {1}), {0.54030231}, 1e-7);
+  expectNear(apply<FloorOp>(f32(), {1.5, -1.5}), {1, -2}, 0);
+}
+
+TEST_F(PointwiseTest, UnaryValuesOfBothKinds) {
+  for (Type type : {f32(), i32()}) {
+    expectNear(apply<NegOp>(type, {3, -3}), {-3, 3}, 0);
+    expectNear(apply<AbsOp>(type, {3, -3}), {3, 3}, 0);
+    expectNear(apply<SignOp>(type, {3, 0, -3}), {1, 0, -1}, 0);
+    expectNear(apply<SquareOp>(type, {3, -3}), {9, 9}, 0);
+    expectNear(apply<ReluOp>(type, {3, 0, -3}), {3, 0, 0}, 0);
+  }
+  expectNear(apply<SignOp>(f32(), {NAN}), {NAN}, 0);
+  expectNear(apply<ReluOp>(f32(), {NAN}), {NAN}, 0);
+  expectNear(apply<NotOp>(i1(), {0, 1}), {1, 0}, 0);
+}
+
+TEST_F(PointwiseTest, IntegersWrap) {
+  expectNear(apply<NegOp>(i32(), {leastI32}), {leastI32}, 0);
+  expectNear(apply<AbsOp>(i32(), {leastI32}), {leastI32}, 0);
+  expectNear(apply<SquareOp>(i32(), {65537}), {131073}, 0);
+  expectNear(apply<AddOp>(i32(), {2147483647}, {1}), {leastI32}, 0);
+  // The exact product needs 62 bits.
+  expectNear(apply<MulOp>(i32(), {2147483647}, {2147483647}), {1}, 0);
+}
+
+TEST_F(PointwiseTest, IntegerDivisionRoundsDown) {
+  Values a = {7, -7, 7, -7, 6, 5, leastI32, leastI32, 0};
+  Values b = {2, 2, -2, -2, -3, 0, -1, 0, -1};
+  expectNear(apply<DivOp>(i32(), a, b), {3, -4, -4, 3, -2, 0, leastI32, 0, 0},
+             0);
+  expectNear(apply<ModOp>(i32(), a, b), {1, 1, -1, -1, 0, 0, 0, 0, 0}, 0);
+  expectNear(apply<ModOp>(f32(), {7, -7, 7, -7}, {2, 2, -2, -2}),
+             {1, 1, -1, -1}, 0);
+}
+
+TEST_F(PointwiseTest, BinaryValues) {
+  expectNear(apply<PowOp>(f32(), {2, 9, -2, 0}, {10, 0.5, 3, 0}),
+             {1024, 3, -8, 1}, 0);
+  expectNear(apply<MaximumOp>(f32(), {1, NAN, 1}, {2, 1, NAN}), {2, NAN, NAN},
+             0);
+  expectNear(apply<MinimumOp>(f32(), {1, NAN, 1}, {2, 1, NAN}), {1, NAN, NAN},
+             0);
+  expectNear(apply<MinimumOp>(i32(), {1, -5}, {2, -6}), {1, -6}, 0);
+  expectNear(apply<AndOp>(i1(), {0, 0, 1, 1}, {0, 1, 0, 1}), {0, 0, 0, 1}, 0);
+  expectNear(apply<OrOp>(i1(), {0, 0, 1, 1}, {0, 1, 0, 1}), {0, 1, 1, 1}, 0);
+}
+
+TEST_F(PointwiseTest, OperandsBroadcastByName) {
+  Values y = run({tensor(f32(), {{"a", 2}}), tensor(f32(), {{"b", 3}})},
+                 {{10, 20}, {1, 2, 3}}, [](ValueBuilder &b, ValueRange x) {
+                   return b.make<AddOp>(x[1], x[0]);
+                 });
+  expectNear(y, {11, 12, 13, 21, 22, 23}, 0);
+}
+
+TEST_F(PointwiseTest, Compare) {
+  Values a = {1, 2, 3, NAN}, b = {2, 2, 2, 2};
+  std::vector<std::pair<Predicate, Values>> cases = {
+      {Predicate::Eq, {0, 1, 0, 0}}, {Predicate::Ne, {1, 0, 1, 1}},
+      {Predicate::Lt, {1, 0, 0, 0}}, {Predicate::Le, {1, 1, 0, 0}},
+      {Predicate::Gt, {0, 0, 1, 0}}, {Predicate::Ge, {0, 1, 1, 0}}};
+  TensorType t = tensor(f32(), {{"n", 4}});
+  for (auto &[predicate, wanted] : cases)
+    expectNear(run({t, t}, {a, b},
+                   [&, p = predicate](ValueBuilder &b, ValueRange x) {
+                     return b.compare(p, x[0], x[1]);
+                   }),
+               wanted, 0);
+}
+
+TEST_F(PointwiseTest, SelectBroadcastsAllThree) {
+  Values y =
+      run({tensor(i1(), {{"a", 2}}), tensor(f32()), tensor(f32(), {{"b", 2}})},
+          {{1, 0}, {7}, {1, 2}}, [](ValueBuilder &b, ValueRange x) {
+            return b.make<SelectOp>(x[0], x[1], x[2]);
+          });
+  expectNear(y, {7, 7, 1, 2}, 0);
+}
+
+TEST_F(PointwiseTest, Cast) {
+  expectNear(cast(f32(), i32(), {1.9, -1.9, 3e9, -inf, NAN}),
+             {1, -1, 2147483647, leastI32, 0}, 0);
+  expectNear(cast(f32(), i1(), {0, -0.0, 0.1, NAN}), {0, 0, 1, 1}, 0);
+  expectNear(cast(i32(), i1(), {0, 2}), {0, 1}, 0);
+  expectNear(cast(i32(), f32(), {16777217}), {16777216}, 0);
+  // 1 + 2^-8 is halfway between two bf16: to the even one.
+  expectNear(cast(f32(), bf16(), {1.00390625, 1.01171875}), {1, 1.015625}, 0);
+  expectNear(cast(f32(), f16(), {65520}), {inf}, 0);
+  expectNear(cast(i1(), i32(), {0, 1}), {0, 1}, 0);
+}
+
+TEST_F(PointwiseTest, ResultsAreRounded) {
+  expectNear(apply<AddOp>(f32(), {16777216}, {1}), {16777216}, 0);
+  expectNear(apply<AddOp>(bf16(), {256}, {1}), {256}, 0);
+}
+
+TEST_F(PointwiseTest, UnaryGradients) {
+  checkUnary<ExpOp>();
+  checkUnary<LogOp>(0.5, 2);
+  checkUnary<SqrtOp>(0.5, 2);
+  checkUnary<RsqrtOp>(0.5, 2);
+  checkUnary<ReciprocalOp>(0.5, 2);
+  checkUnary<TanhOp>();
+  checkUnary<SigmoidOp>();
+  checkUnary<GeluOp>(-4, 4);
+  checkUnary<SiluOp>(-4, 4);
+  checkUnary<SoftplusOp>(-4, 4);
+  checkUnary<SinOp>();
+  checkUnary<CosOp>();
+  checkUnary<FloorOp>(0.1, 0.9);
+  checkUnary<NegOp>();
+  checkUnary<AbsOp>();
+  checkUnary<SignOp>();
+  checkUnary<SquareOp>();
+  checkUnary<ReluOp>();
+}
+
+TEST_F(PointwiseTest, BinaryGradients) {
+  checkBinary<AddOp>();
+  checkBinary<SubOp>();
+  checkBinary<MulOp>();
+  checkBinary<DivOp>(0.5, 2);
+  checkBinary<ModOp>(0.7, 2);
+  checkBinary<MaximumOp>();
+  checkBinary<MinimumOp>();
+  checkBinary<PowOp>(0.5, 2);
+}
+
+TEST_F(PointwiseTest, GradientsAtSpecialPlaces) {
+  TensorType t = tensor(f32(), {{"n", 2}});
+  auto addUp = [](ValueBuilder &b, ValueRange x) {
+    return b.make<MaximumOp>(x[0], b.make<StopGradientOp>(x[1]));
+  };
+  // No gradient through stop_gradient, all of it to the first elsewhere.
+  checkGradient({t}, [&](ValueBuilder &b, ValueRange x) {
+    Value low = b.scalar(x[0], -100);
+    return addUp(b, ValueRange{x[0], low});
+  });
+  // x^2 at 0 and x^0: no NaN from log(0) or 0^-1.
+  checkGradient({t},
+                [](ValueBuilder &b, ValueRange x) {
+                  return b.make<AddOp>(
+                      b.make<PowOp>(x[0], b.scalar(x[0], 2.0)),
+                      b.make<PowOp>(x[0], b.scalar(x[0], 0.0)));
+                },
+                {{0, 1}});
+}
+
+TEST_F(PointwiseTest, SelectAndCastGradients) {
+  checkGradient(
+      {tensor(i1(), {{"a", 2}}), tensor(f32(), {{"b", 3}}), tensor(f32())},
+      [](ValueBuilder &b, ValueRange x) {
+        return b.make<SelectOp>(x[0], x[1], x[2]);
+      },
+      {{1, 0}, {}, {}});
+  TensorType t = tensor(f32(), {{"n", 3}});
+  checkGradient({t}, [&](ValueBuilder &b, ValueRange x) {
+    Value y = b.make<CastOp>(t.withElementType(bf16()), x[0]);
+    return b.make<SquareOp>(y);
+  });
+}
+
+TEST_F(PointwiseTest, RulesAlignByName) {
+  TensorType a = tensor(f32(), {{"a", 2}, {"n", 3}});
+  TensorType c = tensor(f32(), {{"n", 3}});
+  makeFunction({a, c}, [](ValueBuilder &b, ValueRange x) {
+    Value sum = b.make<AddOp>(x[0], x[1]), product = b.make<MulOp>(x[0], x[1]);
+    PartitionRule rule = sum.getDefiningOp<AddOp>().getPartitionRule();
+    EXPECT_EQ(rule.factors.size(), 2u);
+    EXPECT_EQ(rule.factors[0].kind, FactorKind::Parallel);
+    EXPECT_FALSE(rule.factors[0].operandDims[1]);
+    EXPECT_TRUE(rule.jointlyLinear);
+    EXPECT_TRUE(rule.linearOperands.empty());
+    rule = product.getDefiningOp<MulOp>().getPartitionRule();
+    EXPECT_FALSE(rule.jointlyLinear);
+    EXPECT_EQ(rule.linearOperands.size(), 2u);
+    Value zero = b.scalar(x[0], 0.0);
+    Value isLess = b.compare(Predicate::Lt, x[0], x[1]);
+    Value chosen = b.make<SelectOp>(isLess, x[0], zero);
+    rule = chosen.getDefiningOp<SelectOp>().getPartitionRule();
+    EXPECT_EQ(rule.linearOperands, (SmallVector<unsigned, 2>{1}));
+    return SmallVector<Value>{product, chosen};
+  });
+}
+
+TEST_F(PointwiseTest, InferenceErrors) {
+  TensorType x = tensor(f32(), {{"n", 3}});
+  EXPECT_EQ(getInferenceError<AddOp>({x, tensor(f32(), {{"n", 4}})}),
+            "add: dim 'n' has size 3 in one operand and 4 in another; sizes "
+            "must be equal (rename one of the dims if they are not the same)");
+  EXPECT_EQ(getInferenceError<MulOp>({x, tensor(i32())}),
+            "mul: operands must have one element type, got 'f32' and 'i32'; "
+            "'cast' converts");
+  EXPECT_EQ(getInferenceError<ExpOp>({tensor(i32())}),
+            "exp: wants floats (f32, bf16 or f16; 'cast' converts), got 'i32'");
+  EXPECT_EQ(getInferenceError<NegOp>({tensor(i1())}),
+            "neg: wants floats or i32 ('cast' converts), got 'i1'");
+  EXPECT_EQ(getInferenceError<AndOp>({x, x}),
+            "and: wants i1 (a comparison gives it), got 'f32'");
+  EXPECT_EQ(getInferenceError<CompareOp>({x, tensor(i1())}),
+            "compare: operands must have one element type, got 'f32' and "
+            "'i1'; 'cast' converts");
+  EXPECT_EQ(getInferenceError<SelectOp>({x, x, x}),
+            "select: the condition must be i1 (a comparison gives it), got "
+            "'f32'");
+  EXPECT_EQ(getInferenceError<AddOp>({x, f32()}),
+            "add: operands must be nd tensors, got 'f32'");
+}
+
+TEST_F(PointwiseTest, VerifierErrors) {
+  TensorType x = tensor(f32(), {{"n", 3}});
+  EXPECT_EQ(getVerifierError<CastOp>({x}, {tensor(i32(), {{"m", 3}})}),
+            "'nd.cast' op changes the element type only, got dims of "
+            "'!nd.tensor<f32, [n = 3]>' and of '!nd.tensor<i32, [m = 3]>'");
+  EXPECT_NE(getVerifierError<ExpOp>({x}, {tensor(f32())}), "");
+  EXPECT_EQ(getVerifierError<ExpOp>({x}, {x}), "");
+}
+
+} // namespace
+} // namespace meshc::nd
