@@ -15,6 +15,8 @@
 #include "dialects/Nd/NdOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
+#include "lib/Kernels/Passes.h"
+#include "lib/Schedule/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -35,6 +37,8 @@ int main(int argc, char **argv) {
                   mlir::vector::VectorDialect>();
   mlir::registerTransformsPasses();
   meshc::autodiff::registerAutodiffPasses();
+  meshc::kernels::registerKernelsPasses();
+  meshc::schedule::registerSchedulePasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "meshc's passes over MLIR text\n", dialects));
 }

@@ -1,0 +1,98 @@
+//===- DimOrder.cpp - the order in which a function's tensors declare dims
+//-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Kernels/DimOrder.h"
+#include "dialects/Exec/Alignment.h"
+
+using namespace mlir;
+
+namespace meshc::kernels {
+
+static exec::Order getDeclaredOrder(DictionaryAttr attributes) {
+  auto order =
+      attributes ? attributes.getAs<ArrayAttr>("nd.order") : ArrayAttr();
+  return order ? exec::getOrder(order) : exec::Order();
+}
+
+static bool isInput(DictionaryAttr attributes) {
+  auto role =
+      attributes ? attributes.getAs<StringAttr>("nd.role") : StringAttr();
+  return role && role.getValue() == "input";
+}
+
+DimOrder::DimOrder(func::FuncOp function) {
+  llvm::SmallVector<DictionaryAttr> arguments, results;
+  function.getAllArgAttrs(arguments);
+  function.getAllResultAttrs(results);
+  for (bool wantsInput : {true, false})
+    for (DictionaryAttr dictionary : arguments)
+      if (isInput(dictionary) == wantsInput)
+        addSequence(getDeclaredOrder(dictionary));
+  for (DictionaryAttr dictionary : results)
+    addSequence(getDeclaredOrder(dictionary));
+  function.walk([&](Operation *op) { addOp(op); });
+  number();
+}
+
+/// Inserts the dims that are new: behind their neighbour before, or, at the
+/// start, before the first that is known.
+void DimOrder::addSequence(ArrayRef<StringAttr> dims) {
+  auto find = [&](StringAttr dim) { return llvm::find(sequence, dim); };
+  auto known = llvm::find_if(
+      dims, [&](StringAttr dim) { return find(dim) != sequence.end(); });
+  size_t place =
+      known == dims.end() ? sequence.size() : find(*known) - sequence.begin();
+  for (StringAttr dim : dims) {
+    auto position = find(dim);
+    if (position == sequence.end())
+      position = sequence.insert(sequence.begin() + place, dim);
+    place = position - sequence.begin() + 1;
+  }
+}
+
+void DimOrder::addOp(Operation *op) {
+  auto element = dyn_cast<nd::ElementOpInterface>(op);
+  for (Value result : op->getResults())
+    for (StringAttr dim : exec::getDims(result)) {
+      if (llvm::is_contained(sequence, dim))
+        continue;
+      auto *place = sequence.end();
+      for (unsigned i = 0; element && i < op->getNumOperands(); ++i)
+        if (StringAttr along = element.getOperandDim(i, dim.getValue()))
+          if (auto *found = llvm::find(sequence, along);
+              found != sequence.end())
+            place = found + 1;
+      sequence.insert(place, dim);
+    }
+}
+
+void DimOrder::number() {
+  for (auto [position, dim] : llvm::enumerate(sequence))
+    positions[dim] = position;
+}
+
+bool DimOrder::isBefore(StringAttr a, StringAttr b) const {
+  auto rank = [&](StringAttr dim) {
+    auto entry = positions.find(dim);
+    return entry == positions.end() ? sequence.size() : entry->second;
+  };
+  return std::pair(rank(a), a.getValue()) < std::pair(rank(b), b.getValue());
+}
+
+exec::Order DimOrder::sort(ArrayRef<StringAttr> dims) const {
+  exec::Order sorted(dims);
+  llvm::sort(sorted,
+             [&](StringAttr a, StringAttr b) { return isBefore(a, b); });
+  return sorted;
+}
+
+exec::Order DimOrder::sort(Value value) const {
+  return sort(exec::getDims(value));
+}
+
+} // namespace meshc::kernels

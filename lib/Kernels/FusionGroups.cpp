@@ -1,0 +1,483 @@
+//===- FusionGroups.cpp - which ops become one kernel -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Kernels/FusionGroups.h"
+#include "dialects/Spmd/SpmdOps.h"
+
+using namespace mlir;
+
+namespace meshc::kernels {
+
+/// Work of an element from which on it is stored rather than computed twice;
+/// a transcendental function counts as ten additions.
+static constexpr double expensiveWork = 10;
+static constexpr double transcendentalWork = 10;
+/// Reading a tensor of fewer bytes twice does not matter.
+static constexpr double sharedBytes = 4096;
+/// A kernel of fewer rows than this and more entries in each is better two: one
+/// that reduces and one that runs over all entries in parallel.
+static constexpr double fewRows = 8;
+static constexpr double longRow = 16384;
+
+bool FusionGroups::isKernelOp(Operation *op) {
+  return isa<nd::NamedOpInterface>(op) && !isa<nd::EinsumOp>(op) &&
+         !isa<spmd::CollectiveOpInterface, exec::FusionOp>(op);
+}
+
+static bool isAlone(Operation *op) {
+  return !isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op);
+}
+
+FusionGroups::FusionGroups(func::FuncOp function)
+    : function(function), mesh(nd::MeshAttr::of(function)), dimOrder(function) {
+  Block &block = function.getBody().front();
+  measureWork(block);
+  chooseCuts(block);
+  for (Operation &op : llvm::reverse(block.without_terminator()))
+    if (isKernelOp(&op))
+      for (Value result : op.getResults())
+        settle(&op, result);
+  mergeSiblings(block);
+  dropInnerRoots();
+}
+
+SmallVector<const Group *> FusionGroups::getGroups() const {
+  SmallVector<const Group *> live;
+  for (GroupId id = 0; id < groups.size(); ++id)
+    if (find(id) == id && !groups[id].roots.empty())
+      live.push_back(&groups[id]);
+  return live;
+}
+
+const Group *FusionGroups::getGroupOf(Value root) const {
+  auto entry = rootGroups.find(root);
+  return entry == rootGroups.end() ? nullptr : &groups[find(entry->second)];
+}
+
+//===----------------------------------------------------------------------===//
+// Settling
+//===----------------------------------------------------------------------===//
+
+void FusionGroups::settle(Operation *op, Value value) {
+  SmallVector<GroupId> users = getUsers(value);
+  bool inMemory = needsMemory(value) || cuts.contains(value);
+  if (users.empty() && !inMemory)
+    return;
+  if (!inMemory && canStayInside(op, value, users)) {
+    for (GroupId group : users)
+      ask(group, op, value);
+    return;
+  }
+  store(op, value, users);
+}
+
+bool FusionGroups::canStayInside(Operation *op, Value value,
+                                 SmallVectorImpl<GroupId> &users) {
+  if (isa<nd::ReduceOpInterface>(op))
+    return canReduceInside(op, value, users);
+  if (isAlone(op))
+    return false;
+  if (work.lookup(value) < expensiveWork)
+    return true;
+  if (users.size() > 1)
+    mergeAll(users);
+  return users.size() == 1 && canComputeInPlace(value, users.front());
+}
+
+/// Whether the group computes no element of an expensive value much more than
+/// once: it has as many points, or needs the value once per row.
+bool FusionGroups::canComputeInPlace(Value value, GroupId id) const {
+  const Group &group = groups[id];
+  if (getElements(value) >= group.points)
+    return true;
+  return !group.loops.reduce.empty() &&
+         exec::getDims(value) == group.loops.parallel &&
+         isWhollyAligned(value, id);
+}
+
+/// A reduction stays inside where all users are, or become, one group with its
+/// loops.
+bool FusionGroups::canReduceInside(Operation *op, Value value,
+                                   SmallVectorImpl<GroupId> &users) {
+  for (GroupId id : users)
+    if (!isWhollyAligned(value, id) || !canHold(groups[id], op))
+      return false;
+  SmallVector<std::pair<LoopDims, bool>> before;
+  for (GroupId id : users) {
+    before.push_back({groups[id].loops, groups[id].isRowLike});
+    groups[id].loops = getLoops(op);
+    groups[id].isRowLike = isRowLike(op);
+  }
+  SmallVector<GroupId> all(users.begin(), users.end());
+  mergeAll(users);
+  if (users.size() == 1) {
+    Group &group = groups[users.front()];
+    group.points = std::max(group.points, getPoints(op));
+    return true;
+  }
+  for (auto [id, old] : llvm::zip(all, before))
+    if (find(id) == id && llvm::count_if(all, [&](GroupId other) {
+                            return find(other) == id;
+                          }) == 1)
+      std::tie(groups[id].loops, groups[id].isRowLike) = old;
+  return false;
+}
+
+void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
+  GroupId id = groups.size();
+  for (GroupId user : users)
+    if (canStoreIn(groups[user], user, op, value)) {
+      id = user;
+      break;
+    }
+  if (id == groups.size()) {
+    groups.emplace_back();
+    parents.push_back(id);
+    groups[id].isAlone = isAlone(op);
+    groups[id].loops = getLoops(op);
+  } else if (isa<nd::ReduceOpInterface>(op)) {
+    groups[id].loops = getLoops(op);
+  }
+  if (isa<nd::ReduceOpInterface>(op))
+    groups[id].isRowLike = isRowLike(op);
+  groups[id].points = std::max(groups[id].points, getPoints(op));
+  groups[id].roots.push_back(value);
+  rootGroups[value] = id;
+  ask(id, op, value);
+}
+
+/// Whether the value may be a root of a group that computes it anyway.
+bool FusionGroups::canStoreIn(const Group &group, GroupId id, Operation *op,
+                              Value value) const {
+  if (group.isAlone || isAlone(op) || cuts.contains(value) ||
+      !isWhollyAligned(value, id))
+    return false;
+  if (isa<nd::ReduceOpInterface>(op)) {
+    if (!canHold(group, op))
+      return false;
+  } else {
+    exec::DimSet dims = exec::getDims(value);
+    bool isFull = !group.loops.reduce.empty() && group.isRowLike &&
+                  dims == exec::unite(group.loops.parallel, group.loops.reduce);
+    if (dims != group.loops.parallel && !isFull)
+      return false;
+  }
+  return !isReachable(value, id, id);
+}
+
+/// The group computes the op's result: it asks for the op's operands.
+void FusionGroups::ask(GroupId id, Operation *op, Value result) {
+  exec::DimSet aligned = getAligned(result, id);
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    exec::DimSet dims = exec::getAlignedDims(op, index, aligned, mesh);
+    auto &list = uses[operand];
+    auto *known = llvm::find_if(
+        list, [&](const Use &use) { return find(use.group) == id; });
+    if (known == list.end())
+      list.push_back({id, dims});
+    else
+      known->aligned = exec::intersect(known->aligned, dims);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+void FusionGroups::measureWork(Block &block) {
+  for (Operation &op : block) {
+    auto element = dyn_cast<nd::ElementOpInterface>(op);
+    if (!element)
+      continue;
+    nd::OpCost cost = cast<nd::NamedOpInterface>(op).getCost();
+    double own = (cost.flops + transcendentalWork * cost.transcendentals) /
+                 getElements(op.getResult(0));
+    for (Value operand : op.getOperands())
+      own += work.lookup(operand);
+    work[op.getResult(0)] = own;
+  }
+}
+
+/// A reduction of what depends on other reductions, over other loops, needs
+/// these or its operand stored; the operand where that is no more.
+void FusionGroups::chooseCuts(Block &block) {
+  for (Operation &op : block) {
+    if (!isa<nd::ReduceOpInterface>(op))
+      continue;
+    LoopDims loops = getLoops(&op);
+    double innerBytes = 0;
+    bool isCut = false;
+    llvm::SmallDenseSet<Value> seen;
+    SmallVector<Value> stack = {op.getOperand(0)};
+    while (!stack.empty()) {
+      Value value = stack.pop_back_val();
+      Operation *producer = value.getDefiningOp();
+      if (!producer || !seen.insert(value).second || needsMemory(value))
+        continue;
+      if (isa<nd::ElementOpInterface>(producer))
+        llvm::append_range(stack, producer->getOperands());
+      if (isa<nd::ReduceOpInterface>(producer) &&
+          !(getLoops(producer) == loops)) {
+        innerBytes += nd::getTensorType(value).getLocalBytes(mesh);
+        isCut = true;
+      }
+    }
+    Value operand = op.getOperand(0);
+    if (isCut && operand.getDefiningOp<nd::ElementOpInterface>() &&
+        nd::getTensorType(operand).getLocalBytes(mesh) <= innerBytes)
+      cuts.insert(operand);
+  }
+}
+
+bool FusionGroups::needsMemory(Value value) const {
+  return llvm::any_of(value.getUsers(),
+                      [](Operation *user) { return !isKernelOp(user); });
+}
+
+/// Of a reduction: kept and reduced dims. Of an element op: the result's dims.
+/// Of any other: by its partition rule.
+LoopDims FusionGroups::getLoops(Operation *op) const {
+  LoopDims loops;
+  loops.parallel = exec::getDims(op->getResult(0));
+  if (auto reduce = dyn_cast<nd::ReduceOpInterface>(op)) {
+    auto dims = reduce.getReducedDims();
+    loops.reduce = exec::unite(dims, {});
+    llvm::sort(loops.reduce, [](StringAttr a, StringAttr b) {
+      return a.getValue() < b.getValue();
+    });
+  } else if (isAlone(op)) {
+    exec::DimSet parallel, reduce;
+    for (const nd::Factor &factor :
+         cast<nd::NamedOpInterface>(op).getPartitionRule().factors) {
+      if (factor.kind == nd::FactorKind::Parallel && factor.resultDims[0])
+        parallel.push_back(factor.resultDims[0]);
+      if (factor.kind != nd::FactorKind::Reduce)
+        continue;
+      for (StringAttr dim : factor.operandDims)
+        if (dim && !llvm::is_contained(reduce, dim))
+          reduce.push_back(dim);
+    }
+    loops.parallel = exec::unite({}, parallel);
+    loops.reduce = exec::unite({}, reduce);
+  }
+  return loops;
+}
+
+bool FusionGroups::isRowLike(Operation *reduction) const {
+  Value operand = reduction->getOperand(0);
+  LoopDims loops = getLoops(reduction);
+  nd::TensorType type = nd::getTensorType(operand);
+  exec::Order order = dimOrder.sort(operand);
+  double rows = getElements(reduction->getResult(0));
+  if (rows < fewRows && getElements(operand) / rows > longRow)
+    return false;
+  for (StringAttr dim : llvm::reverse(order))
+    if (type.getLocalSize(type.getDimIndex(dim.getValue()), mesh) > 1)
+      return llvm::is_contained(loops.reduce, dim);
+  return true;
+}
+
+double FusionGroups::getElements(Value value) const {
+  return nd::getTensorType(value).getLocalElementCount(mesh);
+}
+
+/// Points of the loops that the op needs.
+double FusionGroups::getPoints(Operation *op) const {
+  double points = getElements(op->getResult(0));
+  for (Value operand : op->getOperands())
+    if (!isa<nd::ElementOpInterface>(op))
+      points = std::max(points, getElements(operand));
+  return points;
+}
+
+/// Whether dims that both have are of one local size.
+bool FusionGroups::haveSameSizes(Value a, Value b) const {
+  nd::TensorType typeA = nd::getTensorType(a), typeB = nd::getTensorType(b);
+  for (auto [index, dim] : llvm::enumerate(typeA.getDims())) {
+    int64_t other = typeB.getDimIndex(dim.getName().getValue());
+    if (other >= 0 &&
+        typeA.getLocalSize(index, mesh) != typeB.getLocalSize(other, mesh))
+      return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+FusionGroups::GroupId FusionGroups::find(GroupId group) const {
+  while (parents[group] != group)
+    group = parents[group];
+  return group;
+}
+
+SmallVector<FusionGroups::GroupId> FusionGroups::getUsers(Value value) const {
+  SmallVector<GroupId> users;
+  auto entry = uses.find(value);
+  if (entry == uses.end())
+    return users;
+  for (const Use &use : entry->second)
+    if (GroupId id = find(use.group); !llvm::is_contained(users, id))
+      users.push_back(id);
+  return users;
+}
+
+exec::DimSet FusionGroups::getAligned(Value value, GroupId group) const {
+  exec::DimSet dims = exec::getDims(value);
+  if (auto entry = uses.find(value); entry != uses.end())
+    for (const Use &use : entry->second)
+      if (find(use.group) == group)
+        dims = exec::intersect(dims, use.aligned);
+  return dims;
+}
+
+bool FusionGroups::isWhollyAligned(Value value, GroupId group) const {
+  return getAligned(value, group).size() == exec::getDims(value).size();
+}
+
+/// Whether the group can run over the loops of the reduction.
+bool FusionGroups::canHold(const Group &group, Operation *reduction) const {
+  LoopDims loops = getLoops(reduction);
+  Value operand = reduction->getOperand(0);
+  if (group.isAlone || !llvm::all_of(group.roots, [&](Value root) {
+        return haveSameSizes(root, operand);
+      }))
+    return false;
+  if (!group.loops.reduce.empty())
+    return group.loops == loops;
+  if (group.loops.parallel == loops.parallel)
+    return true;
+  return group.loops.parallel == exec::unite(loops.parallel, loops.reduce) &&
+         isRowLike(reduction);
+}
+
+/// Whether `target` depends on the values by way of anything but `source` and
+/// `target` themselves.
+bool FusionGroups::isReachable(ArrayRef<Value> from, GroupId source,
+                               GroupId target) const {
+  SmallVector<Value> stack(from);
+  llvm::DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    bool isFrom = llvm::is_contained(from, value);
+    for (GroupId id : getUsers(value)) {
+      if (id == target && !isFrom)
+        return true;
+      if (id == target || id == source)
+        continue;
+      llvm::append_range(stack, groups[id].roots);
+    }
+    for (Operation *user : value.getUsers())
+      if (!isKernelOp(user))
+        llvm::append_range(stack, user->getResults());
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Merging
+//===----------------------------------------------------------------------===//
+
+std::optional<LoopDims> FusionGroups::getMergedLoops(const Group &a,
+                                                     const Group &b) const {
+  if (a.loops == b.loops)
+    return a.loops;
+  auto joins = [](const Group &plain, const Group &other) {
+    return plain.loops.reduce.empty() &&
+           (plain.loops.parallel == other.loops.parallel ||
+            (other.isRowLike &&
+             plain.loops.parallel ==
+                 exec::unite(other.loops.parallel, other.loops.reduce)));
+  };
+  if (joins(a, b))
+    return b.loops;
+  if (joins(b, a))
+    return a.loops;
+  return std::nullopt;
+}
+
+bool FusionGroups::canMerge(GroupId a, GroupId b) const {
+  const Group &first = groups[a], &second = groups[b];
+  if (a == b || first.isAlone || second.isAlone ||
+      !getMergedLoops(first, second))
+    return false;
+  auto usesAligned = [&](const Group &maker, GroupId user) {
+    return llvm::all_of(
+        maker.roots, [&](Value root) { return isWhollyAligned(root, user); });
+  };
+  for (Value x : first.roots)
+    for (Value y : second.roots)
+      if (!haveSameSizes(x, y))
+        return false;
+  return usesAligned(first, b) && usesAligned(second, a) &&
+         !isReachable(first.roots, a, b) && !isReachable(second.roots, b, a);
+}
+
+void FusionGroups::merge(GroupId into, GroupId from) {
+  Group &group = groups[into], &other = groups[from];
+  group.isRowLike |= other.isRowLike;
+  group.points = std::max(group.points, other.points);
+  group.loops = *getMergedLoops(group, other);
+  llvm::append_range(group.roots, other.roots);
+  other.roots.clear();
+  parents[from] = into;
+}
+
+/// Merges what can be merged; `members` are those that are left.
+void FusionGroups::mergeAll(SmallVectorImpl<GroupId> &members) {
+  SmallVector<GroupId> left;
+  for (GroupId id : members) {
+    auto *other =
+        llvm::find_if(left, [&](GroupId known) { return canMerge(known, id); });
+    if (other == left.end())
+      left.push_back(id);
+    else
+      merge(*other, id);
+  }
+  members.assign(left);
+}
+
+/// Groups over the same loops that read one large tensor, and all that compute
+/// scalars.
+void FusionGroups::mergeSiblings(Block &block) {
+  auto mergeReaders = [&](Value value) {
+    if (nd::getTensorType(value).getLocalBytes(mesh) < sharedBytes ||
+        (value.getDefiningOp() && isKernelOp(value.getDefiningOp()) &&
+         !rootGroups.contains(value)))
+      return;
+    SmallVector<GroupId> users = getUsers(value);
+    if (auto entry = rootGroups.find(value); entry != rootGroups.end())
+      if (GroupId id = find(entry->second); !llvm::is_contained(users, id))
+        users.push_back(id);
+    mergeAll(users);
+  };
+  llvm::for_each(block.getArguments(), mergeReaders);
+  for (Operation &op : block)
+    llvm::for_each(op.getResults(), mergeReaders);
+  SmallVector<GroupId> scalars;
+  for (GroupId id = 0; id < groups.size(); ++id)
+    if (find(id) == id && groups[id].loops == LoopDims())
+      scalars.push_back(id);
+  mergeAll(scalars);
+}
+
+/// Roots that only their own group needs are computed in place.
+void FusionGroups::dropInnerRoots() {
+  for (GroupId id = 0; id < groups.size(); ++id)
+    llvm::erase_if(groups[id].roots, [&](Value root) {
+      bool isInner = !needsMemory(root) && getUsers(root).size() == 1 &&
+                     getUsers(root).front() == id;
+      if (isInner)
+        rootGroups.erase(root);
+      return isInner;
+    });
+}
+
+} // namespace meshc::kernels

@@ -1,0 +1,121 @@
+//===- FusionGroups.h - which ops become one kernel -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The choice of kernels for a function. A *group* is a kernel to be: it stores
+/// its *roots* and computes all else that it needs in place, down to values
+/// that are in memory. Values are settled from the last to the first, so that
+/// all uses of a value are known when it is settled.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_KERNELS_FUSIONGROUPS_H
+#define MESHC_LIB_KERNELS_FUSIONGROUPS_H
+
+#include "dialects/Exec/Alignment.h"
+#include "lib/Kernels/DimOrder.h"
+
+namespace meshc::kernels {
+
+/// The loops of a group, or of a reduction. `reduce` is empty until a reduction
+/// is inside; roots have all parallel dims, and all reduce dims or none.
+struct LoopDims {
+  exec::DimSet parallel, reduce; ///< sorted by name
+  bool operator==(const LoopDims &other) const {
+    return parallel == other.parallel && reduce == other.reduce;
+  }
+};
+
+/// A kernel to be.
+struct Group {
+  llvm::SmallVector<mlir::Value> roots;
+  LoopDims loops;
+  /// The reduced dims are the innermost in memory, so that results with reduce
+  /// dims may be stored too: row by row.
+  bool isRowLike = false;
+  /// Points of the loops.
+  double points = 1;
+  /// Around one op that is neither an element op nor a reduction; nothing joins
+  /// it.
+  bool isAlone = false;
+};
+
+class FusionGroups {
+public:
+  explicit FusionGroups(mlir::func::FuncOp function);
+
+  /// Groups without those that were merged away.
+  llvm::SmallVector<const Group *> getGroups() const;
+  /// The group that stores the value; null for any other value.
+  const Group *getGroupOf(mlir::Value root) const;
+  /// Whether the op is part of kernels (and no product or collective).
+  static bool isKernelOp(mlir::Operation *op);
+
+private:
+  using GroupId = unsigned;
+  /// A group that asks for a value, and the dims that are aligned there.
+  struct Use {
+    GroupId group;
+    exec::DimSet aligned;
+  };
+
+  // Settling, the last op first.
+  void settle(mlir::Operation *op, mlir::Value value);
+  bool canStayInside(mlir::Operation *op, mlir::Value value,
+                     llvm::SmallVectorImpl<GroupId> &users);
+  bool canComputeInPlace(mlir::Value value, GroupId group) const;
+  bool canReduceInside(mlir::Operation *op, mlir::Value value,
+                       llvm::SmallVectorImpl<GroupId> &users);
+  void store(mlir::Operation *op, mlir::Value value,
+             llvm::ArrayRef<GroupId> users);
+  bool canStoreIn(const Group &group, GroupId id, mlir::Operation *op,
+                  mlir::Value value) const;
+  void ask(GroupId group, mlir::Operation *op, mlir::Value result);
+
+  // What is known of values.
+  void measureWork(mlir::Block &block);
+  void chooseCuts(mlir::Block &block);
+  bool needsMemory(mlir::Value value) const;
+  LoopDims getLoops(mlir::Operation *op) const;
+  bool isRowLike(mlir::Operation *reduction) const;
+  double getPoints(mlir::Operation *op) const;
+  double getElements(mlir::Value value) const;
+  bool haveSameSizes(mlir::Value a, mlir::Value b) const;
+
+  // What is known of groups.
+  GroupId find(GroupId group) const;
+  llvm::SmallVector<GroupId> getUsers(mlir::Value value) const;
+  exec::DimSet getAligned(mlir::Value value, GroupId group) const;
+  bool isWhollyAligned(mlir::Value value, GroupId group) const;
+  bool canHold(const Group &group, mlir::Operation *reduction) const;
+  bool isReachable(llvm::ArrayRef<mlir::Value> from, GroupId source,
+                   GroupId target) const;
+
+  // Merging groups.
+  std::optional<LoopDims> getMergedLoops(const Group &a, const Group &b) const;
+  bool canMerge(GroupId a, GroupId b) const;
+  void merge(GroupId into, GroupId from);
+  void mergeAll(llvm::SmallVectorImpl<GroupId> &members);
+  void mergeSiblings(mlir::Block &block);
+  void dropInnerRoots();
+
+  mlir::func::FuncOp function;
+  nd::MeshAttr mesh;
+  DimOrder dimOrder;
+  std::vector<Group> groups;
+  std::vector<GroupId> parents;
+  llvm::DenseMap<mlir::Value, GroupId> rootGroups;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Use, 1>> uses;
+  /// Floating-point work of one element with all that it is computed from, in
+  /// place.
+  llvm::DenseMap<mlir::Value, double> work;
+  /// Operands of reductions that are better stored than computed there.
+  llvm::DenseSet<mlir::Value> cuts;
+};
+
+} // namespace meshc::kernels
+
+#endif // MESHC_LIB_KERNELS_FUSIONGROUPS_H

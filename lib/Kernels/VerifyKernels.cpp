@@ -1,0 +1,141 @@
+//===- VerifyKernels.cpp - what the kernels phase promises -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Alignment.h"
+#include "dialects/Exec/Order.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Kernels/Passes.h"
+
+using namespace mlir;
+
+namespace meshc::kernels {
+
+#define GEN_PASS_DEF_VERIFYKERNELS
+#include "lib/Kernels/Passes.h.inc"
+
+static exec::DimSet sorted(ArrayRef<StringAttr> dims) {
+  exec::DimSet set(dims);
+  llvm::sort(set, [](StringAttr a, StringAttr b) {
+    return a.getValue() < b.getValue();
+  });
+  return set;
+}
+
+static LogicalResult verifyOrders(Operation *op) {
+  for (OpResult result : op->getResults()) {
+    std::optional<exec::Order> order = exec::getOrder(result);
+    if (!order)
+      return op->emitOpError()
+             << "result " << result.getResultNumber() << " has no memory order";
+    if (sorted(*order) != exec::getDims(result))
+      return op->emitOpError()
+             << "memory order of result " << result.getResultNumber()
+             << " must name each dim of " << result.getType() << " once";
+  }
+  return success();
+}
+
+/// The reductions of a fusion run over its loops, and are read at their points.
+static LogicalResult verifyFusion(exec::FusionOp fusion) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(fusion);
+  exec::PlanAttr plan = fusion.getPlan();
+  exec::DimSet parallel = sorted(plan.getParallel());
+  exec::DimSet reduce = sorted(plan.getReduce());
+  exec::DimSet all = exec::unite(parallel, reduce);
+  Block &body = fusion.getBody().front();
+  bool isAlone = false;
+  auto alignment = exec::getAlignment(body, mesh);
+  for (Operation &op : body.without_terminator()) {
+    if (isa<nd::ElementOpInterface>(op))
+      continue;
+    auto reduction = dyn_cast<nd::ReduceOpInterface>(op);
+    if (!reduction) {
+      isAlone = true;
+      continue;
+    }
+    Value result = op.getResult(0);
+    if (exec::getDims(result) != parallel ||
+        sorted(reduction.getReducedDims()) != reduce)
+      return fusion.emitOpError()
+             << "holds '" << op.getName() << "' over other dims than its plan";
+    if (alignment.lookup(result) != parallel)
+      return fusion.emitOpError() << "reads the result of '" << op.getName()
+                                  << "' at points other than its own";
+  }
+  for (Value output : body.getTerminator()->getOperands())
+    if (exec::DimSet dims = exec::getDims(output);
+        !isAlone && dims != parallel && dims != all)
+      return fusion.emitOpError()
+             << "output of type " << output.getType()
+             << " must have all parallel dims, and all reduce dims or none";
+  StringAttr lanes = plan.getLanes();
+  if (!lanes.empty() &&
+      (plan.getParallel().empty() || plan.getParallel().back() != lanes) &&
+      (plan.getReduce().empty() || plan.getReduce().back() != lanes))
+    return fusion.emitOpError() << "has lanes along '" << lanes.getValue()
+                                << "', which is not the innermost dim";
+  return success();
+}
+
+static LogicalResult verifyProduct(nd::EinsumOp product) {
+  if (product.getInputs().size() != 2)
+    return product.emitOpError()
+           << "must have two operands, got " << product.getInputs().size();
+  auto orderOf = [](Value value) {
+    return exec::getOrder(value).value_or(exec::Order());
+  };
+  if (!exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
+                              orderOf(product.getInputs()[1]),
+                              orderOf(product.getResult())))
+    return product.emitOpError(
+        "is not one matrix product in the memory orders of its tensors");
+  return success();
+}
+
+static LogicalResult verifyCollective(Operation *op) {
+  for (auto [operand, result] : llvm::zip(op->getOperands(), op->getResults()))
+    if (exec::getOrder(operand) != exec::getOrder(result))
+      return op->emitOpError("must keep the memory order of its operands");
+  return success();
+}
+
+static LogicalResult verifyReturn(func::FuncOp function, func::ReturnOp op) {
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    auto declared = function.getResultAttrOfType<ArrayAttr>(index, "nd.order");
+    if (declared && exec::getOrder(value) != exec::getOrder(declared))
+      return op.emitOpError()
+             << "result " << index << " must have its declared memory order";
+  }
+  return success();
+}
+
+namespace {
+struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
+  LogicalResult verify(Operation &op) {
+    if (auto returned = dyn_cast<func::ReturnOp>(op))
+      return verifyReturn(getOperation(), returned);
+    if (failed(verifyOrders(&op)))
+      return failure();
+    if (auto fusion = dyn_cast<exec::FusionOp>(op))
+      return verifyFusion(fusion);
+    if (auto product = dyn_cast<nd::EinsumOp>(op))
+      return verifyProduct(product);
+    if (isa<spmd::CollectiveOpInterface>(op))
+      return verifyCollective(&op);
+    return op.emitOpError("remains after the kernels phase, which leaves "
+                          "fusions, products and collectives only");
+  }
+
+  void runOnOperation() override {
+    for (Operation &op : getOperation().getBody().front())
+      if (failed(verify(op)))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace meshc::kernels

@@ -1,0 +1,269 @@
+//===- BuildSchedule.cpp - step functions as launches and calls -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Order.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Schedule/Passes.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace meshc::schedule {
+
+#define GEN_PASS_DEF_BUILDSCHEDULE
+#include "lib/Schedule/Passes.h.inc"
+
+namespace {
+/// The module's kernels by their text.
+class KernelTable {
+public:
+  explicit KernelTable(ModuleOp module) : builder(module.getBodyRegion()) {}
+
+  /// The kernel of a fusion's body, plan and orders; takes the body.
+  FlatSymbolRefAttr get(exec::FusionOp fusion);
+
+private:
+  OpBuilder builder;
+  llvm::StringMap<exec::KernelOp> kernels;
+};
+
+/// Rewrites one step function.
+class FunctionBuilder {
+public:
+  FunctionBuilder(func::FuncOp function, KernelTable &kernels)
+      : function(function), kernels(kernels), mesh(nd::MeshAttr::of(function)),
+        builder(function) {}
+
+  void run();
+
+private:
+  Value getBuffer(Value value);
+  SmallVector<Value> getBuffers(ValueRange values);
+  void buildLaunch(exec::FusionOp fusion);
+  void buildGemm(nd::EinsumOp product);
+  void buildCollective(spmd::CollectiveOpInterface collective);
+
+  func::FuncOp function;
+  KernelTable &kernels;
+  nd::MeshAttr mesh;
+  OpBuilder builder;
+  DenseMap<Value, Value> buffers;
+};
+} // namespace
+
+static ArrayAttr getOrders(MLIRContext *context, ValueRange values) {
+  SmallVector<Attribute> orders;
+  for (Value value : values)
+    orders.push_back(exec::getOrderAttr(
+        context, exec::getOrder(value).value_or(exec::Order())));
+  return ArrayAttr::get(context, orders);
+}
+
+FlatSymbolRefAttr KernelTable::get(exec::FusionOp fusion) {
+  MLIRContext *context = builder.getContext();
+  // Names of source values do not make kernels different.
+  fusion.getBody().walk([](Operation *op) {
+    for (StringRef name : {"nd.name", "nd.class", "nd.sharding"})
+      op->removeAttr(name);
+  });
+  auto kernel =
+      exec::KernelOp::create(builder, fusion.getLoc(), "", fusion.getPlan(),
+                             getOrders(context, fusion.getInputs()),
+                             getOrders(context, fusion.getResults()));
+  kernel.getBody().takeBody(fusion.getBody());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  kernel->print(stream, OpPrintingFlags().printGenericOpForm().useLocalScope());
+  auto [entry, isNew] = kernels.try_emplace(text, kernel);
+  if (isNew)
+    kernel.setSymName("kernel_" + std::to_string(kernels.size() - 1));
+  else
+    kernel.erase();
+  return FlatSymbolRefAttr::get(entry->second.getSymNameAttr());
+}
+
+Value FunctionBuilder::getBuffer(Value value) {
+  Value &buffer = buffers[value];
+  if (buffer)
+    return buffer;
+  int64_t offset;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    offset = function
+                 .getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                "exec.offset")
+                 .getInt();
+  else
+    offset = value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
+        "exec.offsets")[cast<OpResult>(value).getResultNumber()];
+  auto type =
+      exec::BufferType::get(builder.getContext(), nd::getTensorType(value),
+                            exec::getOrder(value).value_or(exec::Order()));
+  buffer = exec::BufferOp::create(builder, value.getLoc(), type,
+                                  builder.getI64IntegerAttr(offset));
+  return buffer;
+}
+
+SmallVector<Value> FunctionBuilder::getBuffers(ValueRange values) {
+  SmallVector<Value> list;
+  for (Value value : values)
+    list.push_back(getBuffer(value));
+  return list;
+}
+
+void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
+  SmallVector<Value> inputs = getBuffers(fusion.getInputs());
+  SmallVector<Value> outputs = getBuffers(fusion.getResults());
+  exec::LaunchOp::create(builder, fusion.getLoc(), kernels.get(fusion), inputs,
+                         outputs);
+}
+
+void FunctionBuilder::buildGemm(nd::EinsumOp product) {
+  Value a = product.getInputs()[0], b = product.getInputs()[1];
+  auto orderOf = [](Value value) {
+    return exec::getOrder(value).value_or(exec::Order());
+  };
+  auto shape = exec::ProductShape::of(product, orderOf(a), orderOf(b),
+                                      orderOf(product.getResult()));
+  if (shape->isSwapped)
+    std::swap(a, b);
+  exec::GemmOp::create(builder, product.getLoc(), getBuffer(a), getBuffer(b),
+                       getBuffer(product.getResult()),
+                       builder.getDenseI64ArrayAttr(shape->sizes),
+                       shape->transA, shape->transB, /*accumulate=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A tensor as outer × group × inner elements, cut along one dim.
+struct Blocks {
+  int64_t outer = 1, inner = 1;
+};
+} // namespace
+
+/// Blocks of `whole` along the dim of which `part` has fewer entries; one block
+/// where there is none.
+static Blocks getBlocks(Value whole, Value part, nd::MeshAttr mesh) {
+  nd::TensorType type = nd::getTensorType(whole);
+  nd::TensorType partType = nd::getTensorType(part);
+  Blocks blocks;
+  bool isInside = false;
+  for (StringAttr dim : exec::getOrder(whole).value_or(exec::Order())) {
+    int64_t index = type.getDimIndex(dim.getValue());
+    int64_t size = type.getLocalSize(index, mesh);
+    int64_t partSize = partType.getLocalSize(index, mesh);
+    bool isCut = partSize < size;
+    isInside |= isCut;
+    (isInside ? blocks.inner : blocks.outer) *= isCut ? partSize : size;
+  }
+  return blocks;
+}
+
+/// sendOuter, sendInner, recvOuter, recvInner of one tensor.
+static SmallVector<int64_t, 4> getItem(spmd::CollectiveKind kind, Value send,
+                                       Value recv, nd::MeshAttr mesh) {
+  Blocks out = getBlocks(send, recv, mesh), in = getBlocks(recv, send, mesh);
+  switch (kind) {
+  case spmd::CollectiveKind::ReduceScatter:
+    in = out;
+    break;
+  case spmd::CollectiveKind::AllGather:
+    out = in;
+    break;
+  case spmd::CollectiveKind::AllReduce:
+  case spmd::CollectiveKind::AllToAll:
+    break;
+  }
+  return {out.outer, out.inner, in.outer, in.inner};
+}
+
+/// As in "all_reduce of 'h' over tensor".
+static std::string describe(spmd::CollectiveOpInterface collective) {
+  std::string text =
+      spmd::stringifyCollectiveKind(collective.getCollectiveKind()).str();
+  if (auto name = collective->getAttrOfType<StringAttr>("nd.name"))
+    text += " of '" + name.getValue().str() + "'";
+  else if (collective->getNumOperands() > 1)
+    text += " of " + std::to_string(collective->getNumOperands()) + " tensors";
+  StringRef separator = " over ";
+  for (StringAttr axis : collective.getGroupAxes()) {
+    text += separator.str() + axis.getValue().str();
+    separator = ", ";
+  }
+  return text;
+}
+
+void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective) {
+  spmd::CollectiveKind kind = collective.getCollectiveKind();
+  SmallVector<int64_t> items;
+  for (auto [send, recv] :
+       llvm::zip(collective->getOperands(), collective->getResults()))
+    llvm::append_range(items, getItem(kind, send, recv, mesh));
+  SmallVector<Attribute> axes;
+  for (StringAttr axis : collective.getGroupAxes())
+    axes.push_back(axis);
+  auto reduction =
+      collective.getGroupReduction().value_or(nd::ReductionKind::Sum);
+  exec::CollectiveOp::create(
+      builder, collective.getLoc(),
+      builder.getStringAttr(spmd::stringifyCollectiveKind(kind)),
+      nd::ReductionKindAttr::get(builder.getContext(), reduction),
+      builder.getArrayAttr(axes), builder.getDenseI64ArrayAttr(items),
+      builder.getStringAttr(describe(collective)),
+      getBuffers(collective->getOperands()),
+      getBuffers(collective->getResults()));
+}
+
+void FunctionBuilder::run() {
+  auto result = exec::FuncOp::create(builder, function.getLoc(),
+                                     function.getSymNameAttr());
+  builder.setInsertionPointToEnd(&result.getBody().emplaceBlock());
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (auto fusion = dyn_cast<exec::FusionOp>(op))
+      buildLaunch(fusion);
+    else if (auto product = dyn_cast<nd::EinsumOp>(op))
+      buildGemm(product);
+    else
+      buildCollective(cast<spmd::CollectiveOpInterface>(op));
+  }
+  function.erase();
+}
+
+namespace {
+struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
+  /// Whether everything that the earlier passes say is there.
+  LogicalResult check(func::FuncOp function) {
+    for (BlockArgument argument : function.getArguments())
+      if (!function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
+                                                  "exec.offset"))
+        return function.emitError("has an argument without an offset; plan the "
+                                  "arena before");
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (!isa<exec::FusionOp, nd::EinsumOp, spmd::CollectiveOpInterface>(op) ||
+          !op.hasAttr("exec.offsets") || !op.hasAttr(exec::ordersAttrName))
+        return op.emitOpError("cannot be scheduled: it must be a fusion, a "
+                              "product or a collective with memory orders and "
+                              "offsets");
+    return success();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+    for (func::FuncOp function : functions)
+      if (failed(check(function)))
+        return signalPassFailure();
+    KernelTable kernels(module);
+    for (func::FuncOp function : functions)
+      FunctionBuilder(function, kernels).run();
+  }
+};
+} // namespace
+
+} // namespace meshc::schedule

@@ -1,0 +1,294 @@
+//===- PlanArena.cpp - an offset for every tensor -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Order.h"
+#include "lib/Schedule/Passes.h"
+#include "lib/Schedule/Residence.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace meshc::schedule {
+
+#define GEN_PASS_DEF_PLANARENA
+#include "lib/Schedule/Passes.h.inc"
+
+static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+//===----------------------------------------------------------------------===//
+// Tensors that stay
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A tensor of the program's table.
+struct Resident {
+  StringAttr name, role;
+  ArrayAttr order;
+  nd::TensorType type;
+  Location loc;
+  int64_t offset = 0;
+};
+
+/// The program's table, from the arguments and results of its functions.
+class ResidentTable {
+public:
+  ResidentTable(ModuleOp module) : mesh(nd::MeshAttr::of(module)) {}
+
+  LogicalResult add(func::FuncOp function);
+  /// Places all, by role, and makes their ops; bytes of all together.
+  int64_t place(ModuleOp module);
+  int64_t getOffset(DictionaryAttr attributes) const {
+    return residents.find(getKey(attributes))->second.offset;
+  }
+
+private:
+  using Key = std::pair<Attribute, Attribute>; ///< role, name
+  static Key getKey(DictionaryAttr attributes) {
+    return {attributes.get("nd.role"), attributes.get("nd.name")};
+  }
+  LogicalResult add(func::FuncOp function, DictionaryAttr attributes, Type type,
+                    Location loc);
+
+  nd::MeshAttr mesh;
+  llvm::MapVector<Key, Resident> residents;
+};
+} // namespace
+
+/// Roles in the order of the table.
+static const StringRef roles[] = {"parameter", "optimizer", "input", "metric"};
+
+LogicalResult ResidentTable::add(func::FuncOp function,
+                                 DictionaryAttr attributes, Type type,
+                                 Location loc) {
+  auto get = [&](StringRef name) {
+    return attributes ? attributes.get(name) : Attribute();
+  };
+  auto name = dyn_cast_or_null<StringAttr>(get("nd.name"));
+  auto role = dyn_cast_or_null<StringAttr>(get("nd.role"));
+  auto order = dyn_cast_or_null<ArrayAttr>(get("nd.order"));
+  auto tensor = dyn_cast<nd::TensorType>(type);
+  if (!name || !role || !order || !tensor ||
+      !llvm::is_contained(roles, role.getValue()))
+    return emitError(loc) << "arguments and results of '" << function.getName()
+                          << "' need nd.name, nd.role and nd.order";
+  auto [entry, isNew] = residents.insert(
+      {Key(role, name), Resident{name, role, order, tensor, loc, 0}});
+  if (!isNew && (entry->second.type != tensor || entry->second.order != order))
+    return emitError(loc) << role.getValue() << " '" << name.getValue()
+                          << "' is " << tensor << " in '" << function.getName()
+                          << "' but " << entry->second.type << " elsewhere";
+  return success();
+}
+
+LogicalResult ResidentTable::add(func::FuncOp function) {
+  for (BlockArgument argument : function.getArguments())
+    if (failed(add(function, function.getArgAttrDict(argument.getArgNumber()),
+                   argument.getType(), argument.getLoc())))
+      return failure();
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands()))
+    if (failed(add(function, function.getResultAttrDict(index), value.getType(),
+                   value.getLoc())))
+      return failure();
+  return success();
+}
+
+int64_t ResidentTable::place(ModuleOp module) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  int64_t offset = 0;
+  for (StringRef role : roles)
+    for (auto &[key, resident] : residents) {
+      if (resident.role.getValue() != role)
+        continue;
+      resident.offset = offset;
+      offset = align(offset + resident.type.getLocalBytes(mesh));
+      exec::TensorOp::create(builder, resident.loc, resident.name,
+                             resident.role, resident.order,
+                             TypeAttr::get(resident.type),
+                             builder.getI64IntegerAttr(resident.offset));
+    }
+  return offset;
+}
+
+//===----------------------------------------------------------------------===//
+// Temporaries
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Values that follow one another in one place, and the time they live: the
+/// numbers of the first op that writes and the last that reads, both included.
+struct Storage {
+  int64_t bytes = 0;
+  size_t begin = 0, end = 0;
+  int64_t offset = 0;
+
+  bool meets(const Storage &other) const {
+    return begin <= other.end && other.begin <= end;
+  }
+};
+
+/// Places the values of one function.
+class FunctionPlanner {
+public:
+  FunctionPlanner(func::FuncOp function, const ResidentTable &residents)
+      : function(function), block(function.getBody().front()),
+        mesh(nd::MeshAttr::of(function)), residents(residents) {}
+
+  /// Bytes up to the end of the temporaries, which begin at `base`.
+  int64_t run(int64_t base);
+
+private:
+  void placeResidents();
+  void collect();
+  std::optional<size_t> findDying(Operation *op, unsigned result,
+                                  ArrayRef<size_t> taken);
+  int64_t pack(int64_t base);
+  void annotate();
+
+  func::FuncOp function;
+  Block &block;
+  nd::MeshAttr mesh;
+  const ResidentTable &residents;
+  DenseMap<Operation *, size_t> times;
+  DenseMap<Value, int64_t> fixed; ///< offsets of values that stay
+  std::vector<Storage> storages;
+  DenseMap<Value, size_t> storageOf;
+};
+} // namespace
+
+void FunctionPlanner::placeResidents() {
+  for (BlockArgument argument : block.getArguments())
+    fixed[argument] =
+        residents.getOffset(function.getArgAttrDict(argument.getArgNumber()));
+  for (auto [index, value] :
+       llvm::enumerate(block.getTerminator()->getOperands()))
+    if (!isa<BlockArgument>(value))
+      fixed[value] = residents.getOffset(function.getResultAttrDict(index));
+}
+
+/// A temporary operand of the op that dies there and may be written over.
+std::optional<size_t> FunctionPlanner::findDying(Operation *op, unsigned result,
+                                                 ArrayRef<size_t> taken) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto storage = storageOf.find(operand.get());
+    if (storage == storageOf.end() ||
+        llvm::is_contained(taken, storage->second))
+      continue;
+    bool dies = llvm::all_of(operand.get().getUsers(), [&](Operation *user) {
+      return times.lookup(user) <= times.lookup(op);
+    });
+    if (dies && canWriteOver(op, operand.getOperandNumber(), result))
+      return storage->second;
+  }
+  return std::nullopt;
+}
+
+void FunctionPlanner::collect() {
+  for (Operation &op : block)
+    times[&op] = times.size();
+  for (Operation &op : block.without_terminator()) {
+    SmallVector<size_t> taken;
+    for (OpResult result : op.getResults()) {
+      if (fixed.contains(result))
+        continue;
+      std::optional<size_t> place =
+          findDying(&op, result.getResultNumber(), taken);
+      if (!place) {
+        place = storages.size();
+        storages.emplace_back();
+        storages.back().begin = times[&op];
+      }
+      taken.push_back(*place);
+      storageOf[result] = *place;
+      Storage &storage = storages[*place];
+      storage.bytes = std::max(storage.bytes,
+                               nd::getTensorType(result).getLocalBytes(mesh));
+      storage.end = std::max(storage.end, times[&op]);
+      for (Operation *user : result.getUsers())
+        storage.end = std::max(storage.end, times[user]);
+    }
+  }
+}
+
+/// The largest first, each at the lowest offset where nothing that lives at the
+/// same time lies.
+int64_t FunctionPlanner::pack(int64_t base) {
+  SmallVector<Storage *> bySize;
+  for (Storage &storage : storages)
+    bySize.push_back(&storage);
+  llvm::stable_sort(bySize, [](const Storage *a, const Storage *b) {
+    return a->bytes > b->bytes;
+  });
+  SmallVector<Storage *> placed; ///< by offset
+  int64_t end = base;
+  for (Storage *storage : bySize) {
+    int64_t offset = base;
+    for (const Storage *other : placed) {
+      if (!storage->meets(*other))
+        continue;
+      if (offset + storage->bytes <= other->offset)
+        break;
+      offset = std::max(offset, align(other->offset + other->bytes));
+    }
+    storage->offset = offset;
+    auto *place = llvm::upper_bound(placed, storage,
+                                    [](const Storage *a, const Storage *b) {
+                                      return a->offset < b->offset;
+                                    });
+    placed.insert(place, storage);
+    end = std::max(end, align(offset + storage->bytes));
+  }
+  return end;
+}
+
+void FunctionPlanner::annotate() {
+  Builder builder(function.getContext());
+  for (BlockArgument argument : block.getArguments())
+    function.setArgAttr(argument.getArgNumber(), "exec.offset",
+                        builder.getI64IntegerAttr(fixed.lookup(argument)));
+  for (Operation &op : block.without_terminator()) {
+    SmallVector<int64_t> offsets;
+    for (Value result : op.getResults())
+      if (auto place = fixed.find(result); place != fixed.end())
+        offsets.push_back(place->second);
+      else
+        offsets.push_back(storages[storageOf.lookup(result)].offset);
+    op.setAttr("exec.offsets", builder.getDenseI64ArrayAttr(offsets));
+  }
+}
+
+int64_t FunctionPlanner::run(int64_t base) {
+  placeResidents();
+  collect();
+  int64_t end = pack(base);
+  annotate();
+  return end;
+}
+
+namespace {
+struct PlanArena : impl::PlanArenaBase<PlanArena> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+    // What is trained comes first, so that the loss leads the metrics.
+    llvm::stable_sort(functions, [](func::FuncOp a, func::FuncOp b) {
+      return a.getName() == "train_step" && b.getName() != "train_step";
+    });
+    ResidentTable residents(module);
+    for (func::FuncOp function : functions)
+      if (failed(residents.add(function)))
+        return signalPassFailure();
+    int64_t base = residents.place(module), end = base;
+    for (func::FuncOp function : functions)
+      end = std::max(end, FunctionPlanner(function, residents).run(base));
+    module->setAttr("exec.arena_bytes",
+                    Builder(&getContext()).getI64IntegerAttr(end));
+  }
+};
+} // namespace
+
+} // namespace meshc::schedule

@@ -1,0 +1,89 @@
+//===- Residence.cpp - where results stay, and what may share a buffer -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Schedule/Residence.h"
+#include "dialects/Exec/Alignment.h"
+#include "dialects/Exec/Order.h"
+#include "dialects/Spmd/SpmdOps.h"
+
+using namespace mlir;
+
+namespace meshc::schedule {
+
+BlockArgument getReplacedArgument(func::FuncOp function, unsigned index) {
+  auto name = function.getResultAttr(index, "nd.name");
+  auto role = function.getResultAttrOfType<StringAttr>(index, "nd.role");
+  if (!name || !role || role.getValue() == "metric")
+    return {};
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (function.getArgAttr(number, "nd.name") == name &&
+        function.getArgAttr(number, "nd.role") == role)
+      return argument;
+  }
+  return {};
+}
+
+bool canWriteOver(Block &kernel, unsigned input, unsigned output,
+                  exec::PlanAttr plan, nd::MeshAttr mesh) {
+  Value read = kernel.getArgument(input);
+  Value written = kernel.getTerminator()->getOperand(output);
+  nd::TensorType readType = nd::getTensorType(read);
+  nd::TensorType writtenType = nd::getTensorType(written);
+  exec::DimSet dims = exec::getDims(read);
+  if (dims != exec::getDims(written) ||
+      readType.getLocalBytes(mesh) != writtenType.getLocalBytes(mesh) ||
+      readType.getLocalElementCount(mesh) !=
+          writtenType.getLocalElementCount(mesh))
+    return false;
+  // An op with loops of its own reads and writes as it likes.
+  for (Operation &op : kernel.without_terminator())
+    if (!isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op))
+      return false;
+  // A result of the parallel dims alone may be written before the walk that
+  // stores those with reduce dims.
+  bool isPoint = dims.size() == plan.getParallel().size();
+  if (isPoint && !plan.getReduce().empty() &&
+      llvm::any_of(kernel.getTerminator()->getOperands(), [&](Value other) {
+        return exec::getDims(other).size() > plan.getParallel().size();
+      }))
+    return false;
+  for (auto [index, dim] : llvm::enumerate(readType.getDims()))
+    if (readType.getLocalSize(index, mesh) !=
+        writtenType.getLocalSize(index, mesh))
+      return false;
+  return exec::getAlignment(kernel, mesh).lookup(read) == dims;
+}
+
+bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
+  if (exec::getOrder(op->getOperand(operand)) !=
+      exec::getOrder(op->getResult(result)))
+    return false;
+  if (auto fusion = dyn_cast<exec::FusionOp>(op))
+    return canWriteOver(fusion.getBody().front(), operand, result,
+                        fusion.getPlan(), nd::MeshAttr::of(op));
+  auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
+  return collective && operand == result &&
+         collective.getCollectiveKind() == spmd::CollectiveKind::AllReduce;
+}
+
+SmallVector<Operation *> getReadersBefore(func::FuncOp function,
+                                          unsigned index) {
+  SmallVector<Operation *> readers;
+  Operation *terminator = function.getBody().front().getTerminator();
+  Value value = terminator->getOperand(index);
+  BlockArgument argument = getReplacedArgument(function, index);
+  if (!argument || value == argument)
+    return readers;
+  for (Operation *user : argument.getUsers())
+    if (user != terminator && user != value.getDefiningOp() &&
+        !llvm::is_contained(readers, user))
+      readers.push_back(user);
+  return readers;
+}
+
+} // namespace meshc::schedule

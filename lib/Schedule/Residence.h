@@ -1,0 +1,38 @@
+//===- Residence.h - where results stay, and what may share a buffer -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_SCHEDULE_RESIDENCE_H
+#define MESHC_LIB_SCHEDULE_RESIDENCE_H
+
+#include "dialects/Exec/Exec.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace meshc::schedule {
+
+/// The argument that result `index` of a step function replaces: that of the
+/// same name and role; null for metrics and results of initialize.
+mlir::BlockArgument getReplacedArgument(mlir::func::FuncOp function,
+                                        unsigned index);
+
+/// Whether result `result` of the op may be written over operand `operand`: of
+/// one size and memory order, and every element is read only where it is
+/// written.
+bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
+
+/// The same for outputs and inputs of a kernel's block. Orders are known to be
+/// equal.
+bool canWriteOver(mlir::Block &kernel, unsigned input, unsigned output,
+                  exec::PlanAttr plan, nd::MeshAttr mesh);
+
+/// A step function's order of execution beyond that of values: the op that
+/// makes result `index` waits for all other readers of the argument that it
+/// replaces. Empty where the result replaces none, or is it.
+llvm::SmallVector<mlir::Operation *>
+getReadersBefore(mlir::func::FuncOp function, unsigned index);
+
+} // namespace meshc::schedule
+
+#endif // MESHC_LIB_SCHEDULE_RESIDENCE_H

@@ -1,0 +1,21 @@
+//===- Schedule.cpp - the phase's pipeline -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Schedule/Passes.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace meshc::schedule {
+
+void addSchedulePasses(mlir::OpPassManager &passes) {
+  passes.addNestedPass<mlir::func::FuncOp>(createPlaceResults());
+  passes.addNestedPass<mlir::func::FuncOp>(createScheduleOps());
+  passes.addPass(createPlanArena());
+  passes.addPass(createBuildSchedule());
+  passes.addPass(createVerifySchedule());
+}
+
+} // namespace meshc::schedule

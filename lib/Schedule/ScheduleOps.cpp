@@ -1,0 +1,150 @@
+//===- ScheduleOps.cpp - the order of execution -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/NdOps.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Schedule/Passes.h"
+#include "lib/Schedule/Residence.h"
+
+using namespace mlir;
+
+namespace meshc::schedule {
+
+#define GEN_PASS_DEF_SCHEDULEOPS
+#include "lib/Schedule/Passes.h.inc"
+
+namespace {
+/// List scheduling of one block.
+class OpScheduler {
+public:
+  explicit OpScheduler(func::FuncOp function)
+      : function(function), block(function.getBody().front()),
+        mesh(nd::MeshAttr::of(function)) {}
+
+  LogicalResult run();
+
+private:
+  void addEdge(Operation *before, Operation *after);
+  void connect();
+  Operation *takeNext();
+  int64_t getGrowth(Operation *op) const;
+  void finish(Operation *op);
+
+  func::FuncOp function;
+  Block &block;
+  nd::MeshAttr mesh;
+  DenseMap<Operation *, size_t> places; ///< in the program
+  DenseMap<Operation *, llvm::SetVector<Operation *>> successors;
+  DenseMap<Operation *, size_t> waitsFor;
+  DenseMap<Value, llvm::SmallDenseSet<Operation *, 4>> readers; ///< to come
+  SmallVector<Operation *> ready; ///< in program order
+};
+} // namespace
+
+void OpScheduler::addEdge(Operation *before, Operation *after) {
+  if (before && before != after && before->getBlock() == &block &&
+      successors[before].insert(after))
+    ++waitsFor[after];
+}
+
+void OpScheduler::connect() {
+  for (Operation &op : block) {
+    places[&op] = places.size();
+    waitsFor.try_emplace(&op, 0);
+    for (Value operand : op.getOperands()) {
+      addEdge(operand.getDefiningOp(), &op);
+      readers[operand].insert(&op);
+    }
+  }
+  Operation *terminator = block.getTerminator();
+  for (unsigned index = 0; index < terminator->getNumOperands(); ++index)
+    for (Operation *reader : getReadersBefore(function, index))
+      addEdge(reader, terminator->getOperand(index).getDefiningOp());
+}
+
+/// Bytes that running the op now takes, less those that it frees. Results that
+/// stay and arguments have their own places.
+int64_t OpScheduler::getGrowth(Operation *op) const {
+  int64_t growth = 0;
+  auto bytesOf = [&](Value value) {
+    return nd::getTensorType(value).getLocalBytes(mesh);
+  };
+  Operation *terminator = block.getTerminator();
+  auto stays = [&](Value value) {
+    return isa<BlockArgument>(value) ||
+           llvm::is_contained(terminator->getOperands(), value);
+  };
+  for (Value result : op->getResults())
+    if (!stays(result))
+      growth += bytesOf(result);
+  llvm::SmallDenseSet<Value> seen;
+  for (Value operand : op->getOperands())
+    if (!stays(operand) && seen.insert(operand).second &&
+        readers.find(operand)->second.size() == 1)
+      growth -= bytesOf(operand);
+  return growth;
+}
+
+Operation *OpScheduler::takeNext() {
+  auto *best = llvm::find_if(ready, [](Operation *op) {
+    return isa<spmd::CollectiveOpInterface>(op);
+  });
+  if (best == ready.end())
+    best =
+        llvm::find_if(ready, [&](Operation *op) { return getGrowth(op) <= 0; });
+  if (best == ready.end())
+    best = ready.begin();
+  Operation *op = *best;
+  ready.erase(best);
+  return op;
+}
+
+void OpScheduler::finish(Operation *op) {
+  for (Value operand : op->getOperands())
+    readers[operand].erase(op);
+  for (Operation *successor : successors[op])
+    if (--waitsFor[successor] == 0) {
+      auto *place =
+          llvm::upper_bound(ready, successor, [&](Operation *a, Operation *b) {
+            return places.lookup(a) < places.lookup(b);
+          });
+      ready.insert(place, successor);
+    }
+}
+
+LogicalResult OpScheduler::run() {
+  connect();
+  Operation *terminator = block.getTerminator();
+  for (Operation &op : block.without_terminator())
+    if (waitsFor.lookup(&op) == 0)
+      ready.push_back(&op);
+  size_t count = 0;
+  while (!ready.empty()) {
+    Operation *op = takeNext();
+    if (op == terminator)
+      continue;
+    op->moveBefore(terminator);
+    ++count;
+    finish(op);
+  }
+  if (count + 1 != places.size())
+    return function.emitError()
+           << "'" << function.getName()
+           << "' cannot be scheduled: results replace arguments in a cycle";
+  return success();
+}
+
+namespace {
+struct ScheduleOps : impl::ScheduleOpsBase<ScheduleOps> {
+  void runOnOperation() override {
+    if (failed(OpScheduler(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace meshc::schedule

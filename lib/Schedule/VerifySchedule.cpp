@@ -1,0 +1,208 @@
+//===- VerifySchedule.cpp - what the schedule phase promises -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Schedule/Passes.h"
+#include "lib/Schedule/Residence.h"
+#include <map>
+
+using namespace mlir;
+
+namespace meshc::schedule {
+
+#define GEN_PASS_DEF_VERIFYSCHEDULE
+#include "lib/Schedule/Passes.h.inc"
+
+namespace {
+/// A piece of the arena: [begin, end) in bytes.
+struct Piece {
+  int64_t begin = 0, end = 0;
+  bool overlaps(const Piece &other) const {
+    return begin < other.end && other.begin < end;
+  }
+  bool operator==(const Piece &other) const {
+    return begin == other.begin && end == other.end;
+  }
+};
+
+/// What lies in the arena while a function runs.
+class ArenaPicture {
+public:
+  /// The piece holds a tensor of the type; what overlapped it is lost.
+  void write(Piece piece, Type type);
+  bool holds(Piece piece, Type type) const {
+    auto entry = tensors.find(piece.begin);
+    return entry != tensors.end() && entry->second.first == piece.end &&
+           entry->second.second == type;
+  }
+
+private:
+  std::map<int64_t, std::pair<int64_t, Type>> tensors; ///< by begin
+};
+
+/// Walks one function.
+class FunctionChecker {
+public:
+  FunctionChecker(exec::FuncOp function, ModuleOp module, int64_t arenaBytes)
+      : function(function), module(module), mesh(nd::MeshAttr::of(module)),
+        arenaBytes(arenaBytes) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult visit(Operation *op, ValueRange reads, ValueRange writes);
+  LogicalResult checkOverlap(Operation *op, unsigned read, unsigned written,
+                             ValueRange reads, ValueRange writes);
+  Piece getPiece(Value buffer) const;
+  Piece getPiece(exec::TensorOp tensor) const;
+  exec::BufferType getType(exec::TensorOp tensor) const;
+
+  exec::FuncOp function;
+  ModuleOp module;
+  nd::MeshAttr mesh;
+  int64_t arenaBytes;
+  ArenaPicture arena;
+};
+} // namespace
+
+void ArenaPicture::write(Piece piece, Type type) {
+  auto entry = tensors.upper_bound(piece.begin);
+  if (entry != tensors.begin())
+    --entry;
+  while (entry != tensors.end() && entry->first < piece.end)
+    if (entry->second.first > piece.begin)
+      entry = tensors.erase(entry);
+    else
+      ++entry;
+  tensors[piece.begin] = {piece.end, type};
+}
+
+Piece FunctionChecker::getPiece(Value buffer) const {
+  int64_t offset = buffer.getDefiningOp<exec::BufferOp>().getOffset();
+  auto type = cast<exec::BufferType>(buffer.getType());
+  return {offset, offset + type.getTensor().getLocalBytes(mesh)};
+}
+
+Piece FunctionChecker::getPiece(exec::TensorOp tensor) const {
+  int64_t offset = tensor.getOffset();
+  auto type = cast<nd::TensorType>(tensor.getType());
+  return {offset, offset + type.getLocalBytes(mesh)};
+}
+
+exec::BufferType FunctionChecker::getType(exec::TensorOp tensor) const {
+  SmallVector<StringAttr> order(tensor.getOrder().getAsRange<StringAttr>());
+  return exec::BufferType::get(tensor.getContext(),
+                               cast<nd::TensorType>(tensor.getType()), order);
+}
+
+LogicalResult FunctionChecker::checkOverlap(Operation *op, unsigned read,
+                                            unsigned written, ValueRange reads,
+                                            ValueRange writes) {
+  Piece from = getPiece(reads[read]), to = getPiece(writes[written]);
+  if (!from.overlaps(to))
+    return success();
+  auto collective = dyn_cast<exec::CollectiveOp>(op);
+  bool isAllowed = collective && collective.getKind() == "all_reduce" &&
+                   read == written && from == to;
+  auto fromType = cast<exec::BufferType>(reads[read].getType());
+  auto toType = cast<exec::BufferType>(writes[written].getType());
+  if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
+    auto kernel = module.lookupSymbol<exec::KernelOp>(launch.getKernel());
+    isAllowed = from == to && fromType.getOrder() == toType.getOrder() &&
+                canWriteOver(kernel.getBody().front(), read, written,
+                             kernel.getPlan(), mesh);
+  }
+  if (isAllowed)
+    return success();
+  return op->emitOpError() << "writes bytes " << to.begin << " to " << to.end
+                           << " over operand " << read
+                           << ", which it reads at other points (bytes "
+                           << from.begin << " to " << from.end << ")";
+}
+
+LogicalResult FunctionChecker::visit(Operation *op, ValueRange reads,
+                                     ValueRange writes) {
+  for (Value buffer : reads)
+    if (Piece piece = getPiece(buffer); !arena.holds(piece, buffer.getType()))
+      return op->emitOpError() << "reads bytes " << piece.begin << " to "
+                               << piece.end << ", where no op wrote a "
+                               << buffer.getType() << " that is still there";
+  for (unsigned written = 0; written < writes.size(); ++written) {
+    Piece piece = getPiece(writes[written]);
+    if (piece.begin % 64 != 0 || piece.begin < 0 || piece.end > arenaBytes)
+      return op->emitOpError()
+             << "writes bytes " << piece.begin << " to " << piece.end
+             << "; offsets must be multiples of 64 within the arena's "
+             << arenaBytes << " bytes";
+    for (unsigned read = 0; read < reads.size(); ++read)
+      if (failed(checkOverlap(op, read, written, reads, writes)))
+        return failure();
+    for (unsigned other = 0; other < written; ++other)
+      if (piece.overlaps(getPiece(writes[other])))
+        return op->emitOpError() << "writes results " << other << " and "
+                                 << written << " to the same bytes";
+  }
+  for (Value buffer : writes)
+    arena.write(getPiece(buffer), buffer.getType());
+  return success();
+}
+
+LogicalResult FunctionChecker::run() {
+  bool isInitialize = function.getSymName() == "initialize";
+  bool isEval = function.getSymName() == "eval_step";
+  auto tensors = llvm::to_vector(module.getOps<exec::TensorOp>());
+  for (exec::TensorOp tensor : tensors)
+    if (!isInitialize && tensor.getRole() != "metric")
+      arena.write(getPiece(tensor), getType(tensor));
+  for (Operation &op : function.getBody().front()) {
+    LogicalResult result = success();
+    if (auto launch = dyn_cast<exec::LaunchOp>(op))
+      result = visit(&op, launch.getInputs(), launch.getOutputs());
+    else if (auto gemm = dyn_cast<exec::GemmOp>(op))
+      result = visit(&op, {gemm.getA(), gemm.getB()}, gemm.getC());
+    else if (auto collective = dyn_cast<exec::CollectiveOp>(op))
+      result = visit(&op, collective.getSend(), collective.getRecv());
+    if (failed(result))
+      return failure();
+  }
+  for (exec::TensorOp tensor : tensors) {
+    bool isState =
+        tensor.getRole() == "parameter" || tensor.getRole() == "optimizer";
+    bool isWritten = isInitialize
+                         ? isState
+                         : isState || tensor.getRole() == "input" ||
+                               (!isEval && tensor.getRole() == "metric");
+    if (isWritten && !arena.holds(getPiece(tensor), getType(tensor)))
+      return function.emitOpError() << "leaves no " << tensor.getRole() << " '"
+                                    << tensor.getSymName() << "'";
+  }
+  return success();
+}
+
+namespace {
+struct VerifySchedule : impl::VerifyScheduleBase<VerifySchedule> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto bytes = module->getAttrOfType<IntegerAttr>("exec.arena_bytes");
+    if (!bytes) {
+      module.emitError("has no exec.arena_bytes");
+      return signalPassFailure();
+    }
+    for (Operation &op : *module.getBody()) {
+      if (isa<func::FuncOp>(op)) {
+        op.emitOpError("remains after the schedule phase");
+        return signalPassFailure();
+      }
+      auto function = dyn_cast<exec::FuncOp>(op);
+      if (function &&
+          failed(FunctionChecker(function, module, bytes.getInt()).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace
+
+} // namespace meshc::schedule
