@@ -1,0 +1,126 @@
+//===- AbiTypes.cpp - RuntimeAbi.h in LLVM's types ------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/AbiTypes.h"
+#include <cstddef>
+
+using namespace llvm;
+
+namespace meshc::codegen {
+
+// The fields below follow one another as they are declared, at their natural
+// alignment; a change of RuntimeAbi.h that this file does not follow stops here.
+static_assert(offsetof(MeshcContext, arena) == 0 &&
+              offsetof(MeshcContext, coords) == 8 &&
+              offsetof(MeshcContext, seed) == 16 &&
+              offsetof(MeshcContext, step) == 24 &&
+              sizeof(MeshcContext) == 40);
+static_assert(offsetof(MeshcGemm, n) == 8 && offsetof(MeshcGemm, lda) == 24 &&
+              offsetof(MeshcGemm, batch) == 48 &&
+              offsetof(MeshcGemm, strideC) == 72 &&
+              offsetof(MeshcGemm, type) == 80 &&
+              offsetof(MeshcGemm, transA) == 82 &&
+              offsetof(MeshcGemm, accumulate) == 84 && sizeof(MeshcGemm) == 88);
+static_assert(offsetof(MeshcCollectiveItem, sendInner) == 8 &&
+              offsetof(MeshcCollectiveItem, recvOuter) == 16 &&
+              sizeof(MeshcCollectiveItem) == 32);
+static_assert(offsetof(MeshcCollective, reduction) == 1 &&
+              offsetof(MeshcCollective, type) == 2 &&
+              offsetof(MeshcCollective, axes) == 4 &&
+              offsetof(MeshcCollective, site) == 8 &&
+              offsetof(MeshcCollective, itemCount) == 12 &&
+              offsetof(MeshcCollective, items) == 16 &&
+              sizeof(MeshcCollective) == 24);
+static_assert(offsetof(MeshcAxis, size) == 8 && sizeof(MeshcAxis) == 16);
+static_assert(offsetof(MeshcDim, size) == 8 &&
+              offsetof(MeshcDim, localStride) == 24 &&
+              offsetof(MeshcDim, axisCount) == 32 &&
+              offsetof(MeshcDim, axes) == 40 && sizeof(MeshcDim) == 48);
+static_assert(offsetof(MeshcTensor, role) == 8 &&
+              offsetof(MeshcTensor, type) == 9 &&
+              offsetof(MeshcTensor, rank) == 12 &&
+              offsetof(MeshcTensor, dims) == 16 &&
+              offsetof(MeshcTensor, offsetBytes) == 24 &&
+              sizeof(MeshcTensor) == 32);
+static_assert(sizeof(MeshcSite) == 16);
+static_assert(offsetof(MeshcProgram, axes) == 8 &&
+              offsetof(MeshcProgram, name) == 16 &&
+              offsetof(MeshcProgram, tensorCount) == 24 &&
+              offsetof(MeshcProgram, siteCount) == 28 &&
+              offsetof(MeshcProgram, tensors) == 32 &&
+              offsetof(MeshcProgram, sites) == 40 &&
+              offsetof(MeshcProgram, arenaBytes) == 48 &&
+              offsetof(MeshcProgram, initialize) == 56 &&
+              offsetof(MeshcProgram, trainStep) == 64 &&
+              offsetof(MeshcProgram, evalStep) == 72 &&
+              offsetof(MeshcProgram, manifest) == 80 &&
+              sizeof(MeshcProgram) == 88);
+
+AbiTypes::AbiTypes(LLVMContext &llvmContext)
+    : pointer(PointerType::get(llvmContext, 0)),
+      i8(Type::getInt8Ty(llvmContext)), i16(Type::getInt16Ty(llvmContext)),
+      i32(Type::getInt32Ty(llvmContext)), i64(Type::getInt64Ty(llvmContext)) {
+  auto make = [&](std::initializer_list<Type *> fields) {
+    return StructType::get(llvmContext, ArrayRef<Type *>(fields));
+  };
+  context = make({pointer, pointer, i64, i64, pointer});
+  gemm = make({i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8,
+               i8});
+  collectiveItem = make({i64, i64, i64, i64});
+  collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
+  axis = make({pointer, i64});
+  dim = make({pointer, i64, i64, i64, i32, pointer});
+  tensor = make({pointer, i8, i8, i16, i32, pointer, i64});
+  site = make({pointer, pointer});
+  program = make({i32, i32, pointer, pointer, i32, i32, pointer, pointer, i64,
+                  pointer, pointer, pointer, pointer});
+}
+
+MeshcType getAbiType(mlir::Type elementType) {
+  if (elementType.isF32())
+    return MESHC_F32;
+  if (elementType.isBF16())
+    return MESHC_BF16;
+  if (elementType.isF16())
+    return MESHC_F16;
+  return elementType.isInteger(1) ? MESHC_I1 : MESHC_I32;
+}
+
+Constant *ConstantTable::getInteger(Type *type, int64_t value) {
+  return ConstantInt::get(type, APInt(type->getIntegerBitWidth(), value,
+                                      /*isSigned=*/true,
+                                      /*implicitTrunc=*/true));
+}
+
+Constant *ConstantTable::makeStruct(StructType *type,
+                                    ArrayRef<Constant *> fields) {
+  return ConstantStruct::get(type, fields);
+}
+
+Constant *ConstantTable::makeGlobal(Constant *value) {
+  auto *global =
+      new GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                         GlobalValue::PrivateLinkage, value);
+  global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+  return global;
+}
+
+Constant *ConstantTable::getString(StringRef text) {
+  Constant *&address = strings[text];
+  if (!address)
+    address = makeGlobal(ConstantDataArray::getString(module.getContext(), text));
+  return address;
+}
+
+Constant *ConstantTable::makeArray(ArrayRef<Constant *> values) {
+  if (values.empty())
+    return ConstantPointerNull::get(types.pointer);
+  return makeGlobal(ConstantArray::get(
+      ArrayType::get(values.front()->getType(), values.size()), values));
+}
+
+} // namespace meshc::codegen

@@ -1,0 +1,54 @@
+//===- AbiTypes.h - RuntimeAbi.h in LLVM's types --------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_HOST_ABITYPES_H
+#define MESHC_LIB_CODEGEN_HOST_ABITYPES_H
+
+#include "dialects/Exec/Exec.h"
+#include "meshc/RuntimeAbi.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+
+namespace meshc::codegen {
+
+/// The structs of include/meshc/RuntimeAbi.h, field by field.
+struct AbiTypes {
+  explicit AbiTypes(llvm::LLVMContext &context);
+  llvm::PointerType *pointer;
+  llvm::IntegerType *i8, *i16, *i32, *i64;
+  llvm::StructType *context, *gemm, *collectiveItem, *collective, *axis, *dim,
+      *tensor, *site, *program;
+};
+
+/// The number that stands for the element type.
+MeshcType getAbiType(mlir::Type elementType);
+
+/// Private constants of one module.
+class ConstantTable {
+public:
+  ConstantTable(llvm::Module &module, const AbiTypes &types)
+      : module(module), types(types) {}
+
+  /// A struct's value; integers for its integer fields, in order.
+  llvm::Constant *makeStruct(llvm::StructType *type,
+                             llvm::ArrayRef<llvm::Constant *> fields);
+  llvm::Constant *getInteger(llvm::Type *type, int64_t value);
+  /// Address of a zero-terminated string, each made once.
+  llvm::Constant *getString(llvm::StringRef text);
+  /// Address of an array of the values; null for none.
+  llvm::Constant *makeArray(llvm::ArrayRef<llvm::Constant *> values);
+  /// Address of a constant.
+  llvm::Constant *makeGlobal(llvm::Constant *value);
+
+private:
+  llvm::Module &module;
+  const AbiTypes &types;
+  llvm::StringMap<llvm::Constant *> strings;
+};
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_HOST_ABITYPES_H

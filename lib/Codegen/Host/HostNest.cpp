@@ -1,0 +1,410 @@
+//===- HostNest.cpp - the loop nest of one kernel on a CPU ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/HostNest.h"
+#include "dialects/Nd/NdOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+/// Units beyond which more of them do not help to fill the threads evenly.
+static constexpr int64_t kEnoughUnits = 64;
+/// Entries along the lanes in a unit that also has an outer index to compute.
+static constexpr int64_t kLaneBlock = 1024;
+
+HostGrid chooseGrid(const KernelShape &shape, int64_t block) {
+  HostGrid grid;
+  bool lanesAreParallel = shape.lanes == LanesIn::Parallel;
+  unsigned outer = shape.parallel.size() - (lanesAreParallel ? 1 : 0);
+  while (grid.loopCount < outer && grid.extent < kEnoughUnits)
+    grid.extent *= shape.parallel[grid.loopCount++].size;
+  if (lanesAreParallel && grid.loopCount == outer &&
+      grid.extent < kEnoughUnits) {
+    grid.laneBlock = outer == 0 ? block : llvm::alignTo(kLaneBlock, block);
+    grid.extent *= llvm::divideCeil(shape.parallel.back().size, grid.laneBlock);
+  }
+  return grid;
+}
+
+HostNest::HostNest(exec::KernelOp kernel, const KernelShape &shape,
+                   const HostGrid &grid, KernelEmitter &emitter, int64_t unroll)
+    : yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
+      shape(shape), grid(grid), emitter(emitter), builder(emitter.builder),
+      loc(kernel.getLoc()), unroll(unroll) {}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+HostNest::Values HostNest::emitFor(Value low, Value high, int64_t step,
+                                   ArrayRef<Value> carried, Body body) {
+  auto loop = scf::ForOp::create(builder, loc, low, high,
+                                 emitter.getIndexConstant(step), carried);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  KernelEmitter::Scope scope(emitter);
+  Values arguments(loop.getRegionIterArgs());
+  Values next = body(loop.getInductionVar(), arguments);
+  if (!carried.empty())
+    scf::YieldOp::create(builder, loc, next);
+  return Values(loop.getResults());
+}
+
+/// The value, where it is a constant.
+static std::optional<int64_t> getConstant(Value value) {
+  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
+    return constant.value();
+  return std::nullopt;
+}
+
+HostNest::Values HostNest::emitLanes(Value low, Value high, int64_t size,
+                                     ArrayRef<Value> carried, LaneBody body) {
+  int64_t lanes = emitter.getLanes();
+  Values values(carried);
+  // Each loop goes as far as whole steps of `width` entries go; `high` is at
+  // `size` or at a multiple of every width.
+  auto advance = [&](int64_t vectors, int64_t width, bool isVector) {
+    Value end = high;
+    if (width > 1 && size % width != 0) {
+      Value rest = arith::RemUIOp::create(
+          builder, loc, arith::SubIOp::create(builder, loc, high, low),
+          emitter.getIndexConstant(width));
+      end = arith::SubIOp::create(builder, loc, high, rest);
+      if (auto first = getConstant(low), last = getConstant(high);
+          first && last)
+        end = emitter.getIndexConstant(*last - (*last - *first) % width);
+    }
+    values = emitFor(low, end, width, values,
+                     [&](Value base, ArrayRef<Value> arguments) {
+                       SmallVector<Value> bases{base};
+                       for (int64_t vector = 1; vector < vectors; ++vector)
+                         bases.push_back(arith::AddIOp::create(
+                             builder, loc, base,
+                             emitter.getIndexConstant(vector * lanes)));
+                       return body(bases, isVector, arguments);
+                     });
+    low = end;
+  };
+  int64_t rest = size;
+  if (unroll > 1 && rest >= unroll * lanes) {
+    advance(unroll, unroll * lanes, true);
+    rest %= unroll * lanes;
+  }
+  if (rest >= lanes && lanes > 1) {
+    advance(1, lanes, true);
+    rest %= lanes;
+  }
+  if (rest != 0)
+    advance(1, 1, false);
+  return values;
+}
+
+void HostNest::setIndex(nd::ElementIndex &index, const Loop &loop, Value base,
+                        bool hasLanes) {
+  for (StringAttr dim : loop.dims)
+    index.dims[dim.str()] = {emitter.getIndexConstant(0), false};
+  index.dims[loop.dims.back().str()] = {base, hasLanes};
+}
+
+//===----------------------------------------------------------------------===//
+// Parallel loops
+//===----------------------------------------------------------------------===//
+
+void HostNest::emit(Value begin, Value end) {
+  if (shape.parallel.empty())
+    return emitParallel(0, {});
+  if (grid.loopCount == 0 && grid.laneBlock != 0) {
+    Value block = emitter.getIndexConstant(grid.laneBlock);
+    Value size = emitter.getIndexConstant(shape.parallel.back().size);
+    Value low = arith::MulIOp::create(builder, loc, begin, block);
+    Value high = arith::MulIOp::create(builder, loc, end, block);
+    if (shape.parallel.back().size % grid.laneBlock != 0)
+      high = arith::MinUIOp::create(builder, loc, high, size);
+    return emitLaneRange(low, high, {});
+  }
+  emitFor(begin, end, 1, {}, [&](Value unit, ArrayRef<Value>) {
+    emitUnit(unit, {});
+    return Values();
+  });
+}
+
+/// Takes the unit's number apart, the last loop fastest.
+void HostNest::emitUnit(Value unit, nd::ElementIndex index) {
+  auto takeOff = [&](int64_t size) {
+    Value count = emitter.getIndexConstant(size);
+    Value digit = arith::RemUIOp::create(builder, loc, unit, count);
+    unit = arith::DivUIOp::create(builder, loc, unit, count);
+    return digit;
+  };
+  Value block;
+  if (grid.laneBlock != 0)
+    block = takeOff(
+        llvm::divideCeil(shape.parallel.back().size, grid.laneBlock));
+  for (unsigned loop = grid.loopCount; loop-- > 0;)
+    setIndex(index, shape.parallel[loop],
+             loop == 0 ? unit : takeOff(shape.parallel[loop].size), false);
+  if (!block)
+    return emitParallel(grid.loopCount, index);
+  Value width = emitter.getIndexConstant(grid.laneBlock);
+  Value low = arith::MulIOp::create(builder, loc, block, width);
+  Value high = arith::AddIOp::create(builder, loc, low, width);
+  if (shape.parallel.back().size % grid.laneBlock != 0)
+    high = arith::MinUIOp::create(
+        builder, loc, high,
+        emitter.getIndexConstant(shape.parallel.back().size));
+  emitLaneRange(low, high, index);
+}
+
+void HostNest::emitParallel(unsigned loop, nd::ElementIndex index) {
+  if (loop == shape.parallel.size())
+    return emitPoints(index);
+  const Loop &walked = shape.parallel[loop];
+  Value low = emitter.getIndexConstant(0);
+  Value high = emitter.getIndexConstant(walked.size);
+  if (shape.lanes == LanesIn::Parallel && loop + 1 == shape.parallel.size())
+    return emitLaneRange(low, high, index);
+  emitFor(low, high, 1, {}, [&](Value base, ArrayRef<Value>) {
+    setIndex(index, walked, base, false);
+    emitParallel(loop + 1, index);
+    return Values();
+  });
+}
+
+void HostNest::emitLaneRange(Value low, Value high,
+                             const nd::ElementIndex &index) {
+  const Loop &walked = shape.parallel.back();
+  emitLanes(low, high, walked.size, {},
+            [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value>) {
+              Indices points(bases.size(), index);
+              for (auto [point, base] : llvm::zip(points, bases))
+                setIndex(point, walked, base, isVector);
+              emitPoints(points);
+              return Values();
+            });
+}
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+void HostNest::emitPoints(ArrayRef<nd::ElementIndex> points) {
+  for (unsigned walk = 0; walk < shape.stages.size(); ++walk)
+    emitWalk(walk, points);
+  if (shape.needsLastWalk())
+    emitWalk(shape.stages.size(), points);
+  storeOutputs(shape.pointOutputs, points);
+}
+
+/// All elements are computed before the first is stored: an output may be the
+/// buffer of an input.
+void HostNest::storeOutputs(ArrayRef<unsigned> outputs,
+                            ArrayRef<nd::ElementIndex> indices) {
+  Values elements;
+  for (const nd::ElementIndex &index : indices)
+    for (unsigned output : outputs)
+      elements.push_back(
+          emitter.getElement(yield.getValues()[output], index));
+  for (auto [copy, index] : llvm::enumerate(indices))
+    for (auto [number, output] : llvm::enumerate(outputs))
+      emitter.store(output, elements[copy * outputs.size() + number], index);
+}
+
+/// Whether the element(s) at the index are a vector.
+static bool hasLanes(Value tensor, const nd::ElementIndex &index) {
+  return llvm::any_of(nd::getTensorType(tensor).getDims(),
+                      [&](nd::DimAttr dim) {
+                        return index.at(dim.getName().getValue()).lanes;
+                      });
+}
+
+void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
+  bool lanesAreReduced = shape.lanes == LanesIn::Reduce;
+  ArrayRef<Operation *> reductions;
+  if (walk < shape.stages.size())
+    reductions = shape.stages[walk];
+  // Accumulators: one for each point, or one for each vector along the lanes
+  // and a scalar one for what is left of them.
+  slotCount = lanesAreReduced ? unroll + 1 : points.size();
+  Values carried;
+  for (Operation *reduction : reductions)
+    for (unsigned slot = 0; slot < slotCount; ++slot)
+      carried.push_back(getIdentity(
+          reduction, lanesAreReduced
+                         ? slot < unroll
+                         : hasLanes(reduction->getResult(0), points[slot])));
+  Values sums = emitReduceLoops(walk, 0, points, carried);
+  for (auto [number, reduction] : llvm::enumerate(reductions)) {
+    ArrayRef<Value> slots =
+        ArrayRef(sums).slice(number * slotCount, slotCount);
+    Value result = reduction->getResult(0);
+    if (lanesAreReduced)
+      emitter.setElement(result, points[0], combineSlots(reduction, slots));
+    else
+      for (auto [point, slot] : llvm::zip(points, slots))
+        emitter.setElement(result, point, slot);
+  }
+}
+
+HostNest::Values HostNest::emitReduceLoops(unsigned walk, unsigned loop,
+                                           ArrayRef<nd::ElementIndex> indices,
+                                           ArrayRef<Value> carried) {
+  if (loop == shape.reduce.size())
+    return emitWalkBody(walk, indices, carried, 0);
+  const Loop &walked = shape.reduce[loop];
+  Value low = emitter.getIndexConstant(0);
+  Value high = emitter.getIndexConstant(walked.size);
+  if (shape.lanes == LanesIn::Reduce && loop + 1 == shape.reduce.size())
+    return emitLanes(
+        low, high, walked.size, carried,
+        [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value> arguments) {
+          Indices copies(bases.size(), indices[0]);
+          for (auto [copy, base] : llvm::zip(copies, bases))
+            setIndex(copy, walked, base, isVector);
+          return emitWalkBody(walk, copies, arguments, isVector ? 0 : unroll);
+        });
+  return emitFor(low, high, 1, carried,
+                 [&](Value base, ArrayRef<Value> arguments) {
+                   Indices copies(indices);
+                   for (nd::ElementIndex &copy : copies)
+                     setIndex(copy, walked, base, false);
+                   return emitReduceLoops(walk, loop + 1, copies, arguments);
+                 });
+}
+
+/// Combines the elements at the indices into the accumulators from `firstSlot`
+/// on, and stores the outputs of this walk.
+HostNest::Values HostNest::emitWalkBody(unsigned walk,
+                                        ArrayRef<nd::ElementIndex> indices,
+                                        ArrayRef<Value> carried,
+                                        unsigned firstSlot) {
+  Values next(carried);
+  if (walk < shape.stages.size())
+    for (auto [number, reduction] : llvm::enumerate(shape.stages[walk]))
+      for (auto [copy, index] : llvm::enumerate(indices)) {
+        Value &slot = next[number * slotCount + firstSlot + copy];
+        Value element = emitter.getElement(reduction->getOperand(0), index);
+        slot = combine(reduction, slot, element);
+      }
+  storeOutputs(shape.walkOutputs[walk], indices);
+  return next;
+}
+
+//===----------------------------------------------------------------------===//
+// Combining
+//===----------------------------------------------------------------------===//
+
+static nd::ReductionKind getKind(Operation *reduction) {
+  return cast<nd::ReduceOpInterface>(reduction).getReductionKind();
+}
+
+static TypedAttr getIdentityAttr(nd::ReductionKind kind, Type type) {
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
+    switch (kind) {
+    case nd::ReductionKind::Sum:
+      return FloatAttr::get(type, 0.0);
+    case nd::ReductionKind::Prod:
+      return FloatAttr::get(type, 1.0);
+    case nd::ReductionKind::Max:
+    case nd::ReductionKind::Min:
+      return FloatAttr::get(
+          type, APFloat::getInf(semantics, kind == nd::ReductionKind::Max));
+    }
+  }
+  unsigned width = type.getIntOrFloatBitWidth();
+  bool isBool = width == 1; // ordered false < true
+  switch (kind) {
+  case nd::ReductionKind::Sum:
+    return IntegerAttr::get(type, 0);
+  case nd::ReductionKind::Prod:
+    return IntegerAttr::get(type, APInt(width, 1));
+  case nd::ReductionKind::Max:
+    return IntegerAttr::get(type, isBool ? APInt(1, 0)
+                                         : APInt::getSignedMinValue(width));
+  case nd::ReductionKind::Min:
+    return IntegerAttr::get(type, isBool ? APInt(1, 1)
+                                         : APInt::getSignedMaxValue(width));
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+Value HostNest::getIdentity(Operation *reduction, bool isVector) {
+  Type type = emitter.getComputeType(
+      nd::getTensorType(reduction->getResult(0)).getElementType());
+  TypedAttr attr = getIdentityAttr(getKind(reduction), type);
+  if (isVector)
+    attr = SplatElementsAttr::get(
+        VectorType::get({emitter.getLanes()}, type), Attribute(attr));
+  return arith::ConstantOp::create(builder, loc, attr);
+}
+
+/// A binary op on floats; the sign of zero is not kept by max and min.
+template <typename FloatOp, typename IntOp>
+static Value build(OpBuilder &builder, Location loc, Value a, Value b) {
+  if (isa<FloatType>(getElementTypeOrSelf(a.getType()))) {
+    auto op = FloatOp::create(builder, loc, a, b);
+    op.setFastmath(arith::FastMathFlags::nsz);
+    return op;
+  }
+  return IntOp::create(builder, loc, a, b);
+}
+
+Value HostNest::combine(Operation *reduction, Value a, Value b) {
+  emitter.unify(a, b);
+  bool isBool = getElementTypeOrSelf(a.getType()).isInteger(1);
+  switch (getKind(reduction)) {
+  case nd::ReductionKind::Sum:
+    return build<arith::AddFOp, arith::AddIOp>(builder, loc, a, b);
+  case nd::ReductionKind::Prod:
+    return build<arith::MulFOp, arith::MulIOp>(builder, loc, a, b);
+  case nd::ReductionKind::Max:
+    if (isBool)
+      return arith::OrIOp::create(builder, loc, a, b);
+    return build<arith::MaximumFOp, arith::MaxSIOp>(builder, loc, a, b);
+  case nd::ReductionKind::Min:
+    if (isBool)
+      return arith::AndIOp::create(builder, loc, a, b);
+    return build<arith::MinimumFOp, arith::MinSIOp>(builder, loc, a, b);
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+/// Halves the vector until one element is left.
+Value HostNest::combineLanes(Operation *reduction, Value vector) {
+  int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
+  for (int64_t half = lanes / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < half; ++lane) {
+      low.push_back(lane);
+      high.push_back(half + lane);
+    }
+    Value a = vector::ShuffleOp::create(builder, loc, vector, vector, low);
+    Value b = vector::ShuffleOp::create(builder, loc, vector, vector, high);
+    vector = combine(reduction, a, b);
+  }
+  return vector::ExtractOp::create(builder, loc, vector, 0);
+}
+
+/// The vectors' accumulators pairwise, then their lanes, then the scalar one.
+Value HostNest::combineSlots(Operation *reduction, ArrayRef<Value> slots) {
+  SmallVector<Value> vectors(slots.drop_back());
+  for (size_t count = vectors.size(); count > 1; count = (count + 1) / 2)
+    for (size_t pair = 0; pair < count / 2; ++pair)
+      vectors[pair] =
+          combine(reduction, vectors[pair], vectors[pair + (count + 1) / 2]);
+  Value result = combineLanes(reduction, vectors[0]);
+  if (shape.reduce.back().size % emitter.getLanes() != 0)
+    result = combine(reduction, result, slots.back());
+  return result;
+}
+
+} // namespace meshc::codegen

@@ -1,0 +1,103 @@
+//===- HostNest.h - the loop nest of one kernel on a CPU ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Threads share the outer parallel loops, or blocks of the lanes' loop where
+/// that is all there is. At each point of the parallel loops the stages are
+/// walked one after another; reductions keep several accumulators, combined in
+/// a fixed order.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
+#define MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
+
+#include "lib/Codegen/KernelEmitter.h"
+#include "lib/Codegen/KernelShape.h"
+
+namespace meshc::codegen {
+
+/// How the parallel loops become units of work.
+struct HostGrid {
+  /// Leading parallel loops whose combined index the units count.
+  unsigned loopCount = 0;
+  /// Entries of the lanes' loop in one unit, a multiple of the vectors; 0: each
+  /// unit walks all of that loop, or has none.
+  int64_t laneBlock = 0;
+  int64_t extent = 1;
+};
+
+/// Chooses the units: enough of them for the threads of any host, no smaller
+/// than they must be. `block`: entries that code handles at once along the
+/// lanes.
+HostGrid chooseGrid(const KernelShape &shape, int64_t block);
+
+/// Emits the nest at the emitter's builder.
+class HostNest {
+public:
+  /// `unroll`: vectors handled at once along the lanes where a reduction gains
+  /// by it, ≥ 1.
+  HostNest(exec::KernelOp kernel, const KernelShape &shape,
+           const HostGrid &grid, KernelEmitter &emitter, int64_t unroll);
+
+  /// Code for units [begin, end) (`index` values).
+  void emit(mlir::Value begin, mlir::Value end);
+
+private:
+  using Values = llvm::SmallVector<mlir::Value, 8>;
+  using Indices = llvm::SmallVector<nd::ElementIndex, 4>;
+  /// The body of a loop: takes the induction variable and the carried values,
+  /// gives the next carried values.
+  using Body =
+      llvm::function_ref<Values(mlir::Value, llvm::ArrayRef<mlir::Value>)>;
+  /// Code for vectors at the bases, or for one scalar.
+  using LaneBody = llvm::function_ref<Values(
+      llvm::ArrayRef<mlir::Value> bases, bool isVector,
+      llvm::ArrayRef<mlir::Value> carried)>;
+
+  Values emitFor(mlir::Value low, mlir::Value high, int64_t step,
+                 llvm::ArrayRef<mlir::Value> carried, Body body);
+  /// [low, high) of a loop of `size` entries by blocks of vectors, single
+  /// vectors, scalars; `low` is a multiple of a vector.
+  Values emitLanes(mlir::Value low, mlir::Value high, int64_t size,
+                   llvm::ArrayRef<mlir::Value> carried, LaneBody body);
+  void setIndex(nd::ElementIndex &index, const Loop &loop, mlir::Value base,
+                bool hasLanes);
+
+  void emitUnit(mlir::Value unit, nd::ElementIndex index);
+  void emitParallel(unsigned loop, nd::ElementIndex index);
+  void emitLaneRange(mlir::Value low, mlir::Value high,
+                     const nd::ElementIndex &index);
+  void emitPoints(llvm::ArrayRef<nd::ElementIndex> points);
+  void emitWalk(unsigned walk, llvm::ArrayRef<nd::ElementIndex> points);
+  Values emitReduceLoops(unsigned walk, unsigned loop,
+                         llvm::ArrayRef<nd::ElementIndex> indices,
+                         llvm::ArrayRef<mlir::Value> carried);
+  Values emitWalkBody(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices,
+                      llvm::ArrayRef<mlir::Value> carried, unsigned firstSlot);
+  void storeOutputs(llvm::ArrayRef<unsigned> outputs,
+                    llvm::ArrayRef<nd::ElementIndex> indices);
+
+  mlir::Value getIdentity(mlir::Operation *reduction, bool isVector);
+  mlir::Value combine(mlir::Operation *reduction, mlir::Value a, mlir::Value b);
+  mlir::Value combineLanes(mlir::Operation *reduction, mlir::Value vector);
+  mlir::Value combineSlots(mlir::Operation *reduction,
+                           llvm::ArrayRef<mlir::Value> slots);
+
+  exec::YieldOp yield;
+  const KernelShape &shape;
+  const HostGrid &grid;
+  KernelEmitter &emitter;
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  int64_t unroll;
+  /// Accumulators of each reduction of the walk at hand.
+  unsigned slotCount = 1;
+};
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_HOST_HOSTNEST_H

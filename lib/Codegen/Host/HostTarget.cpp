@@ -1,0 +1,114 @@
+//===- HostTarget.cpp - the processor that code is made for ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/HostTarget.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+
+using namespace llvm;
+
+namespace meshc::codegen {
+
+/// The processor's name and features; empty features: those of the name.
+static std::pair<std::string, std::string> getProcessor(StringRef march) {
+  if (march != "native")
+    return {march.str(), ""};
+  SubtargetFeatures features;
+  for (const auto &feature : sys::getHostCPUFeatures())
+    features.AddFeature(feature.getKey(), feature.getValue());
+  return {sys::getHostCPUName().str(), features.getString()};
+}
+
+static int64_t countLanes(const TargetMachine &machine) {
+  if (!machine.getTargetTriple().isX86())
+    return 4;
+  const MCSubtargetInfo &processor = *machine.getMCSubtargetInfo();
+  if (processor.checkFeatures("+avx512f"))
+    return 16;
+  return processor.checkFeatures("+avx") ? 8 : 4;
+}
+
+Expected<HostTarget> HostTarget::get(StringRef march) {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  Triple triple(sys::getProcessTriple());
+  std::string message;
+  const Target *target = TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return createStringError("no code generator for '" + triple.str() +
+                             "': " + message);
+  std::unique_ptr<MCSubtargetInfo> known(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (march != "native" && !known->isCPUStringValid(march))
+    return createStringError(
+        "unknown processor '" + march + "' for '" + triple.str() +
+        "'; give 'native', or a name that LLVM knows, as in --march=x86-64-v3");
+  auto [name, features] = getProcessor(march);
+  TargetOptions options;
+  // a·b + c in one rounding, wherever it is written.
+  options.AllowFPOpFusion = FPOpFusion::Fast;
+  HostTarget host;
+  host.machine.reset(target->createTargetMachine(
+      triple, name, features, options, Reloc::PIC_, std::nullopt,
+      CodeGenOptLevel::Default));
+  if (!host.machine)
+    return createStringError("cannot make code for processor '" + name + "'");
+  host.lanes = countLanes(*host.machine);
+  return host;
+}
+
+void HostTarget::prepare(Module &module) const {
+  module.setTargetTriple(machine->getTargetTriple());
+  module.setDataLayout(machine->createDataLayout());
+  module.setPICLevel(PICLevel::BigPIC);
+}
+
+void HostTarget::setAttributes(Module &module) const {
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", machine->getTargetCPU());
+    if (!machine->getTargetFeatureString().empty())
+      function.addFnAttr("target-features", machine->getTargetFeatureString());
+    function.addFnAttr("prefer-vector-width", utostr(32 * lanes));
+  }
+}
+
+void HostTarget::optimize(Module &module) const {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(machine.get());
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3)
+      .run(module, modules);
+}
+
+Error HostTarget::emit(Module &module, CodeGenFileType type,
+                       SmallVectorImpl<char> &output) const {
+  raw_svector_ostream stream(output);
+  legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, type))
+    return createStringError("the target '" +
+                             machine->getTargetTriple().str() +
+                             "' cannot write such a file");
+  passes.run(module);
+  return Error::success();
+}
+
+} // namespace meshc::codegen

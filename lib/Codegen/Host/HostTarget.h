@@ -1,0 +1,46 @@
+//===- HostTarget.h - the processor that code is made for -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_HOST_HOSTTARGET_H
+#define MESHC_LIB_CODEGEN_HOST_HOSTTARGET_H
+
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace meshc::codegen {
+
+/// A processor of this machine's architecture.
+class HostTarget {
+public:
+  /// `march`: "native" (this machine's processor), or a name that LLVM knows,
+  /// as x86-64-v3 or znver4. Other names are errors.
+  static llvm::Expected<HostTarget> get(llvm::StringRef march);
+
+  llvm::TargetMachine &getMachine() const { return *machine; }
+  /// 32-bit elements in one vector register.
+  int64_t getLanes() const { return lanes; }
+
+  /// Sets triple and data layout.
+  void prepare(llvm::Module &module) const;
+  /// Sets the processor on each function that has a body; LLVM's passes ask
+  /// there, so it must be known before they run.
+  void setAttributes(llvm::Module &module) const;
+  /// LLVM's O3.
+  void optimize(llvm::Module &module) const;
+  /// Writes an object file or assembly; changes the module. Fails where the
+  /// target cannot write such a file.
+  llvm::Error emit(llvm::Module &module, llvm::CodeGenFileType type,
+                   llvm::SmallVectorImpl<char> &output) const;
+
+private:
+  std::unique_ptr<llvm::TargetMachine> machine;
+  int64_t lanes = 4;
+};
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_HOST_HOSTTARGET_H

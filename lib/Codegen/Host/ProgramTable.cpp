@@ -1,0 +1,122 @@
+//===- ProgramTable.cpp - the descriptor of a compiled program ------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/ProgramTable.h"
+#include "dialects/Nd/NdOps.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+static std::optional<MeshcRole> getRole(StringRef role) {
+  return llvm::StringSwitch<std::optional<MeshcRole>>(role)
+      .Case("parameter", MESHC_PARAMETER)
+      .Case("optimizer", MESHC_OPTIMIZER)
+      .Case("input", MESHC_INPUT)
+      .Case("metric", MESHC_METRIC)
+      .Default(std::nullopt);
+}
+
+static llvm::Constant *makeDim(exec::BufferType buffer, StringRef name,
+                               nd::MeshAttr mesh, const AbiTypes &types,
+                               ConstantTable &constants) {
+  nd::TensorType type = buffer.getTensor();
+  nd::DimAttr dim = type.getDim(name);
+  SmallVector<llvm::Constant *> axes;
+  for (StringAttr axis : dim.getAxes())
+    axes.push_back(constants.getInteger(types.i32,
+                                        mesh.getAxisIndex(axis.getValue())));
+  return constants.makeStruct(
+      types.dim,
+      {constants.getString(name),
+       constants.getInteger(types.i64, dim.getSize()),
+       constants.getInteger(types.i64,
+                            type.getLocalSize(type.getDimIndex(name), mesh)),
+       constants.getInteger(types.i64, buffer.getStride(name, mesh)),
+       constants.getInteger(types.i32, int64_t(axes.size())),
+       constants.makeArray(axes)});
+}
+
+static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
+                                  const AbiTypes &types,
+                                  ConstantTable &constants) {
+  std::optional<MeshcRole> role = getRole(op.getRole());
+  auto buffer = dyn_cast<exec::BufferType>(op.getType());
+  if (!role || !buffer) {
+    op.emitOpError() << "must be a parameter, optimizer, input or metric with "
+                        "a buffer type; got role '"
+                     << op.getRole() << "' and " << op.getType();
+    return nullptr;
+  }
+  SmallVector<llvm::Constant *> dims;
+  for (StringAttr name : op.getOrder().getAsRange<StringAttr>()) {
+    if (!buffer.getTensor().hasDim(name.getValue())) {
+      op.emitOpError() << "declares dim '" << name.getValue()
+                       << "', which its type has not";
+      return nullptr;
+    }
+    dims.push_back(makeDim(buffer, name.getValue(), mesh, types, constants));
+  }
+  MeshcType type = getAbiType(buffer.getTensor().getElementType());
+  return constants.makeStruct(
+      types.tensor,
+      {constants.getString(op.getSymName()),
+       constants.getInteger(types.i8, *role),
+       constants.getInteger(types.i8, type), constants.getInteger(types.i16, 0),
+       constants.getInteger(types.i32, int64_t(dims.size())),
+       constants.makeArray(dims),
+       constants.getInteger(types.i64, op.getOffset())});
+}
+
+static llvm::Constant *orNull(llvm::Function *function,
+                              const AbiTypes &types) {
+  if (function)
+    return function;
+  return llvm::ConstantPointerNull::get(types.pointer);
+}
+
+LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
+                            llvm::Module &target, const AbiTypes &types,
+                            ConstantTable &constants) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(module);
+  auto arenaBytes = module->getAttrOfType<IntegerAttr>("exec.arena_bytes");
+  if (!arenaBytes)
+    return module.emitError(
+        "the module has no 'exec.arena_bytes'; run the schedule phase first");
+  if (!parts.initialize || !parts.evalStep)
+    return module.emitError("the module has no function '")
+           << (parts.initialize ? "eval_step" : "initialize") << "'";
+  SmallVector<llvm::Constant *> axes, tensors;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    axes.push_back(constants.makeStruct(
+        types.axis, {constants.getString(axis.getName().getValue()),
+                     constants.getInteger(types.i64, axis.getSize())}));
+  for (exec::TensorOp op : module.getOps<exec::TensorOp>()) {
+    tensors.push_back(makeTensor(op, mesh, types, constants));
+    if (!tensors.back())
+      return failure();
+  }
+  auto count = [&](size_t number) {
+    return constants.getInteger(types.i32, int64_t(number));
+  };
+  llvm::Constant *program = constants.makeStruct(
+      types.program,
+      {count(MESHC_ABI_VERSION), count(axes.size()), constants.makeArray(axes),
+       constants.getString(parts.name), count(tensors.size()),
+       count(parts.sites.size()), constants.makeArray(tensors),
+       constants.makeArray(parts.sites),
+       constants.getInteger(types.i64, arenaBytes.getInt()),
+       orNull(parts.initialize, types), orNull(parts.trainStep, types),
+       orNull(parts.evalStep, types), constants.getString(parts.manifest)});
+  new llvm::GlobalVariable(target, types.program, /*isConstant=*/true,
+                           llvm::GlobalValue::ExternalLinkage, program,
+                           "meshc_program");
+  return success();
+}
+
+} // namespace meshc::codegen

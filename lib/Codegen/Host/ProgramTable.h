@@ -1,0 +1,33 @@
+//===- ProgramTable.h - the descriptor of a compiled program --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_HOST_PROGRAMTABLE_H
+#define MESHC_LIB_CODEGEN_HOST_PROGRAMTABLE_H
+
+#include "lib/Codegen/Host/AbiTypes.h"
+
+namespace meshc::codegen {
+
+/// What the program's table holds besides the module's tensors, mesh and arena.
+struct ProgramParts {
+  llvm::StringRef name, manifest;
+  llvm::ArrayRef<llvm::Constant *> sites;
+  /// Null where the program has no such function; `initialize` and `evalStep`
+  /// are always there.
+  llvm::Function *initialize = nullptr, *trainStep = nullptr,
+                 *evalStep = nullptr;
+};
+
+/// Defines `meshc_program` (RuntimeAbi.h) in `target` from an exec module.
+/// Reports what the table cannot say.
+llvm::LogicalResult defineProgram(mlir::ModuleOp module,
+                                  const ProgramParts &parts,
+                                  llvm::Module &target, const AbiTypes &types,
+                                  ConstantTable &constants);
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_HOST_PROGRAMTABLE_H

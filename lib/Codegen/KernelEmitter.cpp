@@ -1,0 +1,369 @@
+//===- KernelEmitter.cpp - elements of a kernel's values ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/KernelEmitter.h"
+#include "dialects/Nd/NdOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+Type getStorageType(Type elementType) {
+  if (elementType.isInteger(1))
+    return IntegerType::get(elementType.getContext(), 8);
+  return elementType;
+}
+
+//===----------------------------------------------------------------------===//
+// Context and buffers
+//===----------------------------------------------------------------------===//
+
+KernelEmitter::KernelEmitter(OpBuilder &builder, exec::KernelOp kernel,
+                             Value context, Value buffers, int64_t lanes,
+                             ArrayRef<std::pair<unsigned, unsigned>> inPlace)
+    : ElementEmitter(builder, kernel.getLoc()), mesh(nd::MeshAttr::of(kernel)),
+      lanes(lanes), inputCount(kernel.getBody().getNumArguments()),
+      top(builder.getInsertionBlock()), context(context) {
+  // What is not used costs nothing: the optimizer drops it.
+  coordinates = loadContext(1, LLVM::LLVMPointerType::get(kernel.getContext()));
+  seed = loadContext(2, builder.getI64Type());
+  step = loadContext(3, builder.getI64Type());
+  makeViews(kernel, buffers, inPlace);
+  known.emplace_back();
+}
+
+/// Field of MeshcContext, each of 8 bytes (Host/AbiTypes.cpp checks it).
+Value KernelEmitter::loadContext(int field, Type type) {
+  Value address = LLVM::GEPOp::create(builder, loc, context.getType(),
+                                      builder.getI64Type(), context,
+                                      ArrayRef<LLVM::GEPArg>{field});
+  auto load = LLVM::LoadOp::create(builder, loc, type, address, 8);
+  load.setInvariant(true);
+  return load;
+}
+
+/// A scope for each set of buffers that may be one, so that the optimizer may
+/// move loads over stores to other buffers.
+static SmallVector<LLVM::AliasScopeAttr>
+makeScopes(exec::KernelOp kernel, unsigned inputCount, unsigned count,
+           ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+  llvm::EquivalenceClasses<unsigned> classes;
+  for (unsigned buffer = 0; buffer < count; ++buffer)
+    classes.insert(buffer);
+  for (auto [input, output] : inPlace)
+    classes.unionSets(input, inputCount + output);
+  MLIRContext *context = kernel.getContext();
+  auto domain =
+      LLVM::AliasScopeDomainAttr::get(context, kernel.getSymNameAttr());
+  DenseMap<unsigned, LLVM::AliasScopeAttr> ofLeader;
+  SmallVector<LLVM::AliasScopeAttr> scopes;
+  for (unsigned buffer = 0; buffer < count; ++buffer) {
+    LLVM::AliasScopeAttr &scope = ofLeader[classes.getLeaderValue(buffer)];
+    if (!scope)
+      scope = LLVM::AliasScopeAttr::get(domain);
+    scopes.push_back(scope);
+  }
+  return scopes;
+}
+
+void KernelEmitter::makeViews(exec::KernelOp kernel, Value buffers,
+                              ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+  Block &body = kernel.getBody().front();
+  auto addView = [&](Value tensor, Attribute order) {
+    BufferView view;
+    view.type = cast<nd::TensorType>(tensor.getType());
+    llvm::append_range(view.order,
+                       cast<ArrayAttr>(order).getAsRange<StringAttr>());
+    auto buffer = exec::BufferType::get(kernel.getContext(), view.type,
+                                        view.order);
+    for (StringAttr dim : view.order)
+      view.strides.push_back(buffer.getStride(dim.getValue(), mesh));
+    Type pointer = buffers.getType();
+    Value slot = LLVM::GEPOp::create(
+        builder, loc, pointer, pointer, buffers,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(views.size())});
+    auto load = LLVM::LoadOp::create(builder, loc, pointer, slot, 8);
+    load.setInvariant(true);
+    view.pointer = load;
+    views.push_back(view);
+  };
+  auto yield = cast<exec::YieldOp>(body.getTerminator());
+  for (auto [tensor, order] :
+       llvm::zip(body.getArguments(), kernel.getInputOrders()))
+    addView(tensor, order);
+  for (auto [tensor, order] :
+       llvm::zip(yield.getValues(), kernel.getOutputOrders()))
+    addView(tensor, order);
+
+  auto scopes = makeScopes(kernel, inputCount, views.size(), inPlace);
+  for (auto [view, scope] : llvm::zip(views, scopes)) {
+    SmallVector<Attribute> others;
+    for (LLVM::AliasScopeAttr other : scopes)
+      if (other != scope && !llvm::is_contained(others, other))
+        others.push_back(other);
+    view.aliasScopes = builder.getArrayAttr({scope});
+    view.noaliasScopes = builder.getArrayAttr(others);
+  }
+}
+
+Value KernelEmitter::getIndexConstant(int64_t value) {
+  Value &constant = constants[value];
+  if (!constant) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(top);
+    constant = arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  return constant;
+}
+
+Value KernelEmitter::getGlobalOffset(nd::TensorType type, StringRef dim) {
+  nd::DimAttr attr = type.getDim(dim);
+  if (!attr || attr.getAxes().empty())
+    return getIndexConstant(0);
+  Value block = getIndexConstant(0);
+  for (StringAttr axis : attr.getAxes()) {
+    auto number = static_cast<int32_t>(mesh.getAxisIndex(axis.getValue()));
+    Value address = LLVM::GEPOp::create(
+        builder, loc, coordinates.getType(), builder.getI64Type(), coordinates,
+        ArrayRef<LLVM::GEPArg>{number});
+    auto load =
+        LLVM::LoadOp::create(builder, loc, builder.getI64Type(), address, 8);
+    load.setInvariant(true);
+    Value coordinate = arith::IndexCastOp::create(
+        builder, loc, builder.getIndexType(), load);
+    Value size = getIndexConstant(mesh.getAxisSize(axis.getValue()));
+    block = arith::MulIOp::create(builder, loc, block, size);
+    block = arith::AddIOp::create(builder, loc, block, coordinate);
+  }
+  int64_t local = type.getLocalSize(type.getDimIndex(dim), mesh);
+  return arith::MulIOp::create(builder, loc, block, getIndexConstant(local));
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+/// Address of the element at the index's bases, `lane` further along its lanes.
+Value KernelEmitter::getAddress(const BufferView &view,
+                                const nd::ElementIndex &index, int64_t lane) {
+  Value offset;
+  auto add = [&](Value term) {
+    offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
+  };
+  for (auto [dim, stride] : llvm::zip(view.order, view.strides)) {
+    const nd::DimIndex &at = index.at(dim.getValue());
+    Value base = at.base;
+    if (at.lanes && lane != 0)
+      base = arith::AddIOp::create(builder, loc, base, getIndexConstant(lane));
+    add(stride == 1 ? base
+                    : arith::MulIOp::create(builder, loc, base,
+                                            getIndexConstant(stride)));
+  }
+  if (!offset)
+    return view.pointer;
+  Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
+                                            offset);
+  return LLVM::GEPOp::create(builder, loc, view.pointer.getType(),
+                             getStorageType(view.type.getElementType()),
+                             view.pointer, ArrayRef<LLVM::GEPArg>{number},
+                             LLVM::GEPNoWrapFlags::inbounds);
+}
+
+/// Stride along which the index's lanes run in the buffer; 0: no lanes.
+static int64_t getLaneStride(const BufferView &view,
+                             const nd::ElementIndex &index) {
+  for (auto [dim, stride] : llvm::zip(view.order, view.strides))
+    if (index.at(dim.getValue()).lanes)
+      return stride;
+  return 0;
+}
+
+static int64_t getBytes(Type storage) {
+  return storage.getIntOrFloatBitWidth() / 8;
+}
+
+template <typename Access>
+static void addScopes(Access access, const BufferView &view) {
+  access.setAliasScopesAttr(view.aliasScopes);
+  if (!view.noaliasScopes.empty())
+    access.setNoaliasScopesAttr(view.noaliasScopes);
+}
+
+/// A value of the memory type, as elements of `elementType` are computed.
+static Value fromStorage(nd::ElementEmitter &emitter, Value value,
+                         Type elementType) {
+  OpBuilder &builder = emitter.builder;
+  if (elementType.isInteger(1)) {
+    Value zero = arith::ConstantOp::create(builder, emitter.loc,
+                                           builder.getZeroAttr(value.getType()));
+    return arith::CmpIOp::create(builder, emitter.loc, arith::CmpIPredicate::ne,
+                                 value, zero);
+  }
+  Type type = emitter.getComputeType(elementType, value);
+  if (type == value.getType())
+    return value;
+  return arith::ExtFOp::create(builder, emitter.loc, type, value);
+}
+
+static Value toStorage(nd::ElementEmitter &emitter, Value value,
+                       Type elementType) {
+  OpBuilder &builder = emitter.builder;
+  Type type = getStorageType(elementType);
+  if (auto vector = dyn_cast<VectorType>(value.getType()))
+    type = VectorType::get(vector.getShape(), type);
+  if (type == value.getType())
+    return value;
+  if (elementType.isInteger(1))
+    return arith::ExtUIOp::create(builder, emitter.loc, type, value);
+  return arith::TruncFOp::create(builder, emitter.loc, type, value);
+}
+
+Value KernelEmitter::load(const BufferView &view,
+                          const nd::ElementIndex &index) {
+  Type elementType = view.type.getElementType();
+  Type storage = getStorageType(elementType);
+  int64_t laneStride = getLaneStride(view, index);
+  auto loadAs = [&](Type type, int64_t lane) -> Value {
+    auto load =
+        LLVM::LoadOp::create(builder, loc, type, getAddress(view, index, lane),
+                             getBytes(storage));
+    addScopes(load, view);
+    return load;
+  };
+  Value value;
+  if (laneStride == 0) {
+    value = loadAs(storage, 0);
+  } else if (laneStride == 1) {
+    value = loadAs(VectorType::get({lanes}, storage), 0);
+  } else {
+    SmallVector<Value> elements;
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      elements.push_back(loadAs(storage, lane));
+    value = vector::FromElementsOp::create(
+        builder, loc, VectorType::get({lanes}, storage), elements);
+  }
+  return fromStorage(*this, value, elementType);
+}
+
+void KernelEmitter::store(const BufferView &view, Value element,
+                          const nd::ElementIndex &index) {
+  Type storage = getStorageType(view.type.getElementType());
+  int64_t laneStride = getLaneStride(view, index);
+  if (laneStride != 0 && !isa<VectorType>(element.getType()))
+    element = vector::BroadcastOp::create(
+        builder, loc, VectorType::get({lanes}, element.getType()), element);
+  element = toStorage(*this, element, view.type.getElementType());
+  auto storeOne = [&](Value value, int64_t lane) {
+    auto store = LLVM::StoreOp::create(
+        builder, loc, value, getAddress(view, index, lane), getBytes(storage));
+    addScopes(store, view);
+  };
+  if (laneStride <= 1)
+    return storeOne(element, 0);
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    storeOne(vector::ExtractOp::create(builder, loc, element, lane), lane);
+}
+
+void KernelEmitter::store(unsigned output, Value element,
+                          const nd::ElementIndex &index) {
+  store(getOutput(output), element, index);
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+KernelEmitter::Key KernelEmitter::makeKey(Value tensor,
+                                          const nd::ElementIndex &index) const {
+  Key key{tensor.getAsOpaquePointer()};
+  for (nd::DimAttr dim : cast<nd::TensorType>(tensor.getType()).getDims()) {
+    const nd::DimIndex &at = index.at(dim.getName().getValue());
+    key.push_back(at.base.getAsOpaquePointer());
+    key.push_back(at.lanes ? this : nullptr);
+  }
+  return key;
+}
+
+/// An element of the right shape for code that will be thrown away.
+Value KernelEmitter::makeDefault(Value tensor, const nd::ElementIndex &index) {
+  auto type = cast<nd::TensorType>(tensor.getType());
+  Type shape = getComputeType(type.getElementType());
+  for (nd::DimAttr dim : type.getDims())
+    if (index.at(dim.getName().getValue()).lanes)
+      shape = VectorType::get({lanes}, shape);
+  return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(shape));
+}
+
+Value KernelEmitter::compute(Value tensor, const nd::ElementIndex &index) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    return load(views[argument.getArgNumber()], index);
+  auto op = dyn_cast<nd::ElementOpInterface>(tensor.getDefiningOp());
+  if (!op) {
+    withoutElement = tensor.getDefiningOp();
+    return makeDefault(tensor, index);
+  }
+  Value element = op.emitElement(*this, index);
+  if (!element) {
+    withoutLanes = op;
+    return makeDefault(tensor, index);
+  }
+  return element;
+}
+
+Value KernelEmitter::getElement(Value tensor, const nd::ElementIndex &index) {
+  Key key = makeKey(tensor, index);
+  for (auto &scope : llvm::reverse(known))
+    if (auto entry = scope.find(key); entry != scope.end())
+      return entry->second;
+  Value element = compute(tensor, index);
+  known.back()[key] = element;
+  return element;
+}
+
+void KernelEmitter::setElement(Value tensor, const nd::ElementIndex &index,
+                               Value element) {
+  known.back()[makeKey(tensor, index)] = element;
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+bool supportsLanes(exec::KernelOp kernel, int64_t lanes) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
+  StringAttr dim = kernel.getPlan().getLanes();
+  llvm::DenseSet<std::pair<Value, StringAttr>> seen;
+  SmallVector<std::pair<Value, StringAttr>> pending;
+  auto add = [&](Value value, StringAttr along) {
+    if (along && nd::getTensorType(value).hasDim(along.getValue()) &&
+        seen.insert({value, along}).second)
+      pending.push_back({value, along});
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    if (isa<nd::ReduceOpInterface>(op))
+      add(op.getOperand(0), dim);
+    else if (isa<exec::YieldOp>(op))
+      for (Value output : op.getOperands())
+        add(output, dim);
+  }
+  while (!pending.empty()) {
+    auto [value, along] = pending.pop_back_val();
+    auto op = value.getDefiningOp<nd::ElementOpInterface>();
+    if (!op)
+      continue;
+    if (!op.supportsLanes(along.getValue(), lanes, mesh))
+      return false;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      add(operand, op.getOperandDim(index, along.getValue()));
+  }
+  return true;
+}
+
+} // namespace meshc::codegen

@@ -1,0 +1,249 @@
+//===- KernelShape.cpp - the loops and stages of a kernel -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/KernelShape.h"
+#include "dialects/Nd/NdOps.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+using DimPair = std::pair<StringAttr, StringAttr>;
+
+static bool hasDim(Value value, StringAttr dim) {
+  nd::TensorType type = nd::getTensorType(value);
+  return type && type.hasDim(dim.getValue());
+}
+
+static int64_t getLocalSize(Value value, StringAttr dim, nd::MeshAttr mesh) {
+  nd::TensorType type = nd::getTensorType(value);
+  return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
+}
+
+/// Whether every order that has the dims has them side by side, major first.
+static bool areNeighbours(ArrayAttr orders, DimPair pair) {
+  return llvm::all_of(orders.getAsRange<ArrayAttr>(), [&](ArrayAttr order) {
+    const auto *major = llvm::find(order, pair.first);
+    if (major == order.end())
+      return !llvm::is_contained(order, pair.second);
+    return major + 1 != order.end() && *(major + 1) == pair.second;
+  });
+}
+
+/// Whether the op treats the two dims of its result alike: each operand has
+/// both of them under the same names and sizes, or neither.
+static bool isBlindTo(nd::ElementOpInterface op, DimPair pair,
+                      nd::MeshAttr mesh) {
+  Value result = op->getResult(0);
+  if (op->getNumOperands() == 0)
+    return op->hasTrait<OpTrait::ConstantLike>() || !hasDim(result, pair.first);
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    for (StringAttr dim : {pair.first, pair.second}) {
+      bool inResult = hasDim(result, dim), inOperand = hasDim(operand, dim);
+      if (inOperand && !inResult)
+        return false;
+      if (!inResult)
+        continue;
+      StringAttr along = op.getOperandDim(index, dim.getValue());
+      if (inOperand ? along != dim : along != StringAttr())
+        return false;
+      if (inOperand && getLocalSize(operand, dim, mesh) !=
+                           getLocalSize(result, dim, mesh))
+        return false;
+    }
+  return true;
+}
+
+/// Whether nothing in the kernel tells (i, j) of the two dims from (0, i·size
+/// of the second + j).
+static bool canCollapse(exec::KernelOp kernel, DimPair pair) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
+  if (!areNeighbours(kernel.getInputOrders(), pair) ||
+      !areNeighbours(kernel.getOutputOrders(), pair))
+    return false;
+  for (Operation &op : kernel.getBody().front()) {
+    for (Value result : op.getResults())
+      if (hasDim(result, pair.first) != hasDim(result, pair.second))
+        return false;
+    if (auto reduce = dyn_cast<nd::ReduceOpInterface>(op)) {
+      auto dims = reduce.getReducedDims();
+      if (llvm::is_contained(dims, pair.first) !=
+          llvm::is_contained(dims, pair.second))
+        return false;
+    } else if (auto element = dyn_cast<nd::ElementOpInterface>(op)) {
+      if (!isBlindTo(element, pair, mesh))
+        return false;
+    } else if (!isa<exec::YieldOp>(op)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The loops over `dims`, neighbours collapsed where they can be.
+static SmallVector<Loop, 4> makeLoops(exec::KernelOp kernel,
+                                      ArrayRef<StringAttr> dims,
+                                      ArrayRef<int64_t> sizes) {
+  SmallVector<Loop, 4> loops;
+  for (auto [dim, size] : llvm::zip(dims, sizes)) {
+    if (!loops.empty() && canCollapse(kernel, {loops.back().dims.back(), dim})) {
+      loops.back().dims.push_back(dim);
+      loops.back().size *= size;
+      continue;
+    }
+    loops.push_back({{dim}, size});
+  }
+  return loops;
+}
+
+static InFlightDiagnostic reportPlan(exec::KernelOp kernel) {
+  return kernel.emitOpError() << "plan does not fit its body: ";
+}
+
+/// Finds the stage of each reduction, and for each value the first walk in
+/// which it can be computed.
+static LogicalResult findStages(exec::KernelOp kernel, KernelShape &shape,
+                                DenseMap<Value, unsigned> &walks) {
+  exec::PlanAttr plan = kernel.getPlan();
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    unsigned walk = 0;
+    for (Value operand : op.getOperands())
+      walk = std::max(walk, walks.lookup(operand));
+    if (auto reduce = dyn_cast<nd::ReduceOpInterface>(op)) {
+      auto dims = reduce.getReducedDims();
+      if (dims.size() != plan.getReduce().size() ||
+          !llvm::all_of(dims, [&](StringAttr dim) {
+            return llvm::is_contained(plan.getReduce(), dim);
+          }))
+        return reportPlan(kernel)
+               << '\'' << op.getName() << "' must reduce over all reduce dims";
+      shape.stages.resize(std::max<size_t>(shape.stages.size(), walk + 1));
+      shape.stages[walk].push_back(&op);
+      ++walk;
+    } else if (!isa<nd::ElementOpInterface>(op)) {
+      return reportPlan(kernel) << '\'' << op.getName()
+                                << "' has no code for one element; it must be "
+                                   "decomposed or stand alone";
+    }
+    for (Value result : op.getResults())
+      walks[result] = walk;
+  }
+  return success();
+}
+
+/// The last walk that reads each input; `stages.size()` is the last of all.
+static DenseMap<Value, unsigned> findLastUses(exec::KernelOp kernel,
+                                              const KernelShape &shape,
+                                              ArrayRef<unsigned> storeWalks) {
+  DenseMap<Value, unsigned> last;
+  auto use = [&](Value value, unsigned walk) {
+    auto [entry, isNew] = last.try_emplace(value, walk);
+    entry->second = std::max(entry->second, walk);
+  };
+  auto yield = cast<exec::YieldOp>(kernel.getBody().front().getTerminator());
+  for (auto [value, walk] : llvm::zip(yield.getValues(), storeWalks))
+    use(value, walk);
+  for (auto [stage, reductions] : llvm::enumerate(shape.stages))
+    for (Operation *reduction : reductions)
+      use(reduction->getOperand(0), stage);
+  for (Operation &op :
+       llvm::reverse(kernel.getBody().front().without_terminator())) {
+    if (isa<nd::ReduceOpInterface>(op))
+      continue;
+    for (Value result : op.getResults())
+      if (auto entry = last.find(result); entry != last.end())
+        for (unsigned walk = entry->second; Value operand : op.getOperands())
+          use(operand, walk);
+  }
+  return last;
+}
+
+/// Decides when each output is stored.
+static LogicalResult
+placeOutputs(exec::KernelOp kernel, KernelShape &shape,
+             DenseMap<Value, unsigned> &walks,
+             ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+  exec::PlanAttr plan = kernel.getPlan();
+  auto yield = cast<exec::YieldOp>(kernel.getBody().front().getTerminator());
+  unsigned lastWalk = shape.stages.size();
+  SmallVector<unsigned> storeWalks;
+  SmallVector<bool> isPoint;
+  for (Value output : yield.getValues()) {
+    unsigned reduceDims = llvm::count_if(
+        plan.getReduce(), [&](StringAttr dim) { return hasDim(output, dim); });
+    if (!llvm::all_of(plan.getParallel(),
+                      [&](StringAttr dim) { return hasDim(output, dim); }) ||
+        (reduceDims != 0 && reduceDims != plan.getReduce().size()))
+      return reportPlan(kernel) << "an output of type " << output.getType()
+                                << " must have all parallel dims, and all "
+                                   "reduce dims or none";
+    isPoint.push_back(reduceDims == 0);
+    storeWalks.push_back(reduceDims == 0 ? lastWalk : walks.lookup(output));
+  }
+  DenseMap<Value, unsigned> lastUses = findLastUses(kernel, shape, storeWalks);
+  for (auto [input, output] : inPlace)
+    if (!isPoint[output])
+      storeWalks[output] = std::max(
+          storeWalks[output],
+          lastUses.lookup(kernel.getBody().front().getArgument(input)));
+  shape.walkOutputs.resize(lastWalk + 1);
+  for (unsigned output = 0; output < storeWalks.size(); ++output)
+    if (isPoint[output])
+      shape.pointOutputs.push_back(output);
+    else
+      shape.walkOutputs[storeWalks[output]].push_back(output);
+  return success();
+}
+
+FailureOr<KernelShape>
+KernelShape::of(exec::KernelOp kernel,
+                ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+  exec::PlanAttr plan = kernel.getPlan();
+  KernelShape shape;
+  size_t parallelCount = plan.getParallel().size();
+  shape.parallel = makeLoops(kernel, plan.getParallel(),
+                             plan.getSizes().take_front(parallelCount));
+  shape.reduce = makeLoops(kernel, plan.getReduce(),
+                           plan.getSizes().drop_front(parallelCount));
+  StringAttr lanes = plan.getLanes();
+  if (!lanes.empty()) {
+    if (!plan.getReduce().empty() && plan.getReduce().back() == lanes)
+      shape.lanes = LanesIn::Reduce;
+    else if (parallelCount > 0 && plan.getParallel().back() == lanes)
+      shape.lanes = LanesIn::Parallel;
+    else
+      return reportPlan(kernel) << "lanes run along '" << lanes.getValue()
+                                << "', which is not the innermost dim of "
+                                   "the parallel or the reduce dims";
+  }
+  DenseMap<Value, unsigned> walks;
+  if (failed(findStages(kernel, shape, walks)) ||
+      failed(placeOutputs(kernel, shape, walks, inPlace)))
+    return failure();
+  return shape;
+}
+
+SmallVector<std::pair<unsigned, unsigned>>
+getInPlacePairs(exec::KernelOp kernel) {
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  auto offsetOf = [](Value buffer) {
+    return buffer.getDefiningOp<exec::BufferOp>().getOffset();
+  };
+  kernel->getParentOfType<ModuleOp>().walk([&](exec::LaunchOp launch) {
+    if (launch.getKernel() != kernel.getSymName())
+      return;
+    for (auto [input, in] : llvm::enumerate(launch.getInputs()))
+      for (auto [output, out] : llvm::enumerate(launch.getOutputs()))
+        if (offsetOf(in) == offsetOf(out))
+          pairs.push_back({input, output});
+  });
+  llvm::sort(pairs);
+  pairs.erase(llvm::unique(pairs), pairs.end());
+  return pairs;
+}
+
+} // namespace meshc::codegen
