@@ -41,9 +41,9 @@ KernelEmitter::KernelEmitter(OpBuilder &builder, exec::KernelOp kernel,
 
 /// Field of MeshcContext, each of 8 bytes (Host/AbiTypes.cpp checks it).
 Value KernelEmitter::loadContext(int field, Type type) {
-  Value address = LLVM::GEPOp::create(builder, loc, context.getType(),
-                                      builder.getI64Type(), context,
-                                      ArrayRef<LLVM::GEPArg>{field});
+  Value address =
+      LLVM::GEPOp::create(builder, loc, context.getType(), builder.getI64Type(),
+                          context, ArrayRef<LLVM::GEPArg>{field});
   auto load = LLVM::LoadOp::create(builder, loc, type, address, 8);
   load.setInvariant(true);
   return load;
@@ -81,8 +81,8 @@ void KernelEmitter::makeViews(exec::KernelOp kernel, Value buffers,
     view.type = cast<nd::TensorType>(tensor.getType());
     llvm::append_range(view.order,
                        cast<ArrayAttr>(order).getAsRange<StringAttr>());
-    auto buffer = exec::BufferType::get(kernel.getContext(), view.type,
-                                        view.order);
+    auto buffer =
+        exec::BufferType::get(kernel.getContext(), view.type, view.order);
     for (StringAttr dim : view.order)
       view.strides.push_back(buffer.getStride(dim.getValue(), mesh));
     Type pointer = buffers.getType();
@@ -130,14 +130,14 @@ Value KernelEmitter::getGlobalOffset(nd::TensorType type, StringRef dim) {
   Value block = getIndexConstant(0);
   for (StringAttr axis : attr.getAxes()) {
     auto number = static_cast<int32_t>(mesh.getAxisIndex(axis.getValue()));
-    Value address = LLVM::GEPOp::create(
-        builder, loc, coordinates.getType(), builder.getI64Type(), coordinates,
-        ArrayRef<LLVM::GEPArg>{number});
+    Value address = LLVM::GEPOp::create(builder, loc, coordinates.getType(),
+                                        builder.getI64Type(), coordinates,
+                                        ArrayRef<LLVM::GEPArg>{number});
     auto load =
         LLVM::LoadOp::create(builder, loc, builder.getI64Type(), address, 8);
     load.setInvariant(true);
-    Value coordinate = arith::IndexCastOp::create(
-        builder, loc, builder.getIndexType(), load);
+    Value coordinate =
+        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), load);
     Value size = getIndexConstant(mesh.getAxisSize(axis.getValue()));
     block = arith::MulIOp::create(builder, loc, block, size);
     block = arith::AddIOp::create(builder, loc, block, coordinate);
@@ -168,8 +168,8 @@ Value KernelEmitter::getAddress(const BufferView &view,
   }
   if (!offset)
     return view.pointer;
-  Value number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
-                                            offset);
+  Value number =
+      arith::IndexCastOp::create(builder, loc, builder.getI64Type(), offset);
   return LLVM::GEPOp::create(builder, loc, view.pointer.getType(),
                              getStorageType(view.type.getElementType()),
                              view.pointer, ArrayRef<LLVM::GEPArg>{number},
@@ -201,8 +201,8 @@ static Value fromStorage(nd::ElementEmitter &emitter, Value value,
                          Type elementType) {
   OpBuilder &builder = emitter.builder;
   if (elementType.isInteger(1)) {
-    Value zero = arith::ConstantOp::create(builder, emitter.loc,
-                                           builder.getZeroAttr(value.getType()));
+    Value zero = arith::ConstantOp::create(
+        builder, emitter.loc, builder.getZeroAttr(value.getType()));
     return arith::CmpIOp::create(builder, emitter.loc, arith::CmpIPredicate::ne,
                                  value, zero);
   }
@@ -231,9 +231,8 @@ Value KernelEmitter::load(const BufferView &view,
   Type storage = getStorageType(elementType);
   int64_t laneStride = getLaneStride(view, index);
   auto loadAs = [&](Type type, int64_t lane) -> Value {
-    auto load =
-        LLVM::LoadOp::create(builder, loc, type, getAddress(view, index, lane),
-                             getBytes(storage));
+    auto load = LLVM::LoadOp::create(
+        builder, loc, type, getAddress(view, index, lane), getBytes(storage));
     addScopes(load, view);
     return load;
   };

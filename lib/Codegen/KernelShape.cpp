@@ -51,8 +51,8 @@ static bool isBlindTo(nd::ElementOpInterface op, DimPair pair,
       StringAttr along = op.getOperandDim(index, dim.getValue());
       if (inOperand ? along != dim : along != StringAttr())
         return false;
-      if (inOperand && getLocalSize(operand, dim, mesh) !=
-                           getLocalSize(result, dim, mesh))
+      if (inOperand &&
+          getLocalSize(operand, dim, mesh) != getLocalSize(result, dim, mesh))
         return false;
     }
   return true;
@@ -90,7 +90,8 @@ static SmallVector<Loop, 4> makeLoops(exec::KernelOp kernel,
                                       ArrayRef<int64_t> sizes) {
   SmallVector<Loop, 4> loops;
   for (auto [dim, size] : llvm::zip(dims, sizes)) {
-    if (!loops.empty() && canCollapse(kernel, {loops.back().dims.back(), dim})) {
+    if (!loops.empty() &&
+        canCollapse(kernel, {loops.back().dims.back(), dim})) {
       loops.back().dims.push_back(dim);
       loops.back().size *= size;
       continue;

@@ -15,7 +15,7 @@ namespace meshc::codegen {
 
 void populateVectorMathPatterns(RewritePatternSet &patterns) {
   populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    static constexpr StringRef names[] = {"math.exp", "math.log", "math.log1p",
+    static constexpr StringRef names[] = {"math.exp",  "math.log", "math.log1p",
                                           "math.tanh", "math.sin", "math.cos"};
     return llvm::is_contained(names, name);
   });

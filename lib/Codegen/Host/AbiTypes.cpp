@@ -13,12 +13,12 @@ using namespace llvm;
 namespace meshc::codegen {
 
 // The fields below follow one another as they are declared, at their natural
-// alignment; a change of RuntimeAbi.h that this file does not follow stops here.
+// alignment; a change of RuntimeAbi.h that this file does not follow stops
+// here.
 static_assert(offsetof(MeshcContext, arena) == 0 &&
               offsetof(MeshcContext, coords) == 8 &&
               offsetof(MeshcContext, seed) == 16 &&
-              offsetof(MeshcContext, step) == 24 &&
-              sizeof(MeshcContext) == 40);
+              offsetof(MeshcContext, step) == 24 && sizeof(MeshcContext) == 40);
 static_assert(offsetof(MeshcGemm, n) == 8 && offsetof(MeshcGemm, lda) == 24 &&
               offsetof(MeshcGemm, batch) == 48 &&
               offsetof(MeshcGemm, strideC) == 72 &&
@@ -68,8 +68,8 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
     return StructType::get(llvmContext, ArrayRef<Type *>(fields));
   };
   context = make({pointer, pointer, i64, i64, pointer});
-  gemm = make({i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8,
-               i8});
+  gemm = make(
+      {i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8, i8});
   collectiveItem = make({i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
   axis = make({pointer, i64});
@@ -112,7 +112,8 @@ Constant *ConstantTable::makeGlobal(Constant *value) {
 Constant *ConstantTable::getString(StringRef text) {
   Constant *&address = strings[text];
   if (!address)
-    address = makeGlobal(ConstantDataArray::getString(module.getContext(), text));
+    address =
+        makeGlobal(ConstantDataArray::getString(module.getContext(), text));
   return address;
 }
 

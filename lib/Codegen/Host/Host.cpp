@@ -64,8 +64,8 @@ HostProgram::generate(ModuleOp module, const HostOptions &options) {
     return module.emitError(llvm::toString(target.takeError()));
   std::unique_ptr<HostProgram> program(new HostProgram(std::move(*target)));
   llvm::StringMap<HostLaunch> launches;
-  program->code = generateKernels(module, program->target, program->context,
-                                  launches);
+  program->code =
+      generateKernels(module, program->target, program->context, launches);
   if (!program->code)
     return failure();
   program->target.prepare(*program->code);

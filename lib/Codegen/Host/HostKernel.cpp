@@ -59,7 +59,8 @@ static int64_t chooseLanes(exec::KernelOp kernel, const KernelShape &shape,
     return 1;
   const auto &loops =
       shape.lanes == LanesIn::Reduce ? shape.reduce : shape.parallel;
-  lanes = std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(loops.back().size));
+  lanes =
+      std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(loops.back().size));
   while (lanes > 1 && !supportsLanes(kernel, lanes))
     lanes /= 2;
   return lanes;
@@ -81,9 +82,9 @@ static Attempt tryEmit(exec::KernelOp kernel, ModuleOp module,
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   Type number = builder.getI64Type();
-  auto type = LLVM::LLVMFunctionType::get(
-      LLVM::LLVMVoidType::get(kernel.getContext()),
-      {pointer, pointer, number, number});
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(kernel.getContext()),
+                                  {pointer, pointer, number, number});
   auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
                                            type, LLVM::Linkage::Internal);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));

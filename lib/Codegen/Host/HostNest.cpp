@@ -83,15 +83,14 @@ HostNest::Values HostNest::emitLanes(Value low, Value high, int64_t size,
           first && last)
         end = emitter.getIndexConstant(*last - (*last - *first) % width);
     }
-    values = emitFor(low, end, width, values,
-                     [&](Value base, ArrayRef<Value> arguments) {
-                       SmallVector<Value> bases{base};
-                       for (int64_t vector = 1; vector < vectors; ++vector)
-                         bases.push_back(arith::AddIOp::create(
-                             builder, loc, base,
-                             emitter.getIndexConstant(vector * lanes)));
-                       return body(bases, isVector, arguments);
-                     });
+    values = emitFor(
+        low, end, width, values, [&](Value base, ArrayRef<Value> arguments) {
+          SmallVector<Value> bases{base};
+          for (int64_t vector = 1; vector < vectors; ++vector)
+            bases.push_back(arith::AddIOp::create(
+                builder, loc, base, emitter.getIndexConstant(vector * lanes)));
+          return body(bases, isVector, arguments);
+        });
     low = end;
   };
   int64_t rest = size;
@@ -147,8 +146,8 @@ void HostNest::emitUnit(Value unit, nd::ElementIndex index) {
   };
   Value block;
   if (grid.laneBlock != 0)
-    block = takeOff(
-        llvm::divideCeil(shape.parallel.back().size, grid.laneBlock));
+    block =
+        takeOff(llvm::divideCeil(shape.parallel.back().size, grid.laneBlock));
   for (unsigned loop = grid.loopCount; loop-- > 0;)
     setIndex(index, shape.parallel[loop],
              loop == 0 ? unit : takeOff(shape.parallel[loop].size), false);
@@ -211,8 +210,7 @@ void HostNest::storeOutputs(ArrayRef<unsigned> outputs,
   Values elements;
   for (const nd::ElementIndex &index : indices)
     for (unsigned output : outputs)
-      elements.push_back(
-          emitter.getElement(yield.getValues()[output], index));
+      elements.push_back(emitter.getElement(yield.getValues()[output], index));
   for (auto [copy, index] : llvm::enumerate(indices))
     for (auto [number, output] : llvm::enumerate(outputs))
       emitter.store(output, elements[copy * outputs.size() + number], index);
@@ -243,8 +241,7 @@ void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
                          : hasLanes(reduction->getResult(0), points[slot])));
   Values sums = emitReduceLoops(walk, 0, points, carried);
   for (auto [number, reduction] : llvm::enumerate(reductions)) {
-    ArrayRef<Value> slots =
-        ArrayRef(sums).slice(number * slotCount, slotCount);
+    ArrayRef<Value> slots = ArrayRef(sums).slice(number * slotCount, slotCount);
     Value result = reduction->getResult(0);
     if (lanesAreReduced)
       emitter.setElement(result, points[0], combineSlots(reduction, slots));
@@ -342,8 +339,8 @@ Value HostNest::getIdentity(Operation *reduction, bool isVector) {
       nd::getTensorType(reduction->getResult(0)).getElementType());
   TypedAttr attr = getIdentityAttr(getKind(reduction), type);
   if (isVector)
-    attr = SplatElementsAttr::get(
-        VectorType::get({emitter.getLanes()}, type), Attribute(attr));
+    attr = SplatElementsAttr::get(VectorType::get({emitter.getLanes()}, type),
+                                  Attribute(attr));
   return arith::ConstantOp::create(builder, loc, attr);
 }
 

@@ -58,9 +58,9 @@ Expected<HostTarget> HostTarget::get(StringRef march) {
   // a·b + c in one rounding, wherever it is written.
   options.AllowFPOpFusion = FPOpFusion::Fast;
   HostTarget host;
-  host.machine.reset(target->createTargetMachine(
-      triple, name, features, options, Reloc::PIC_, std::nullopt,
-      CodeGenOptLevel::Default));
+  host.machine.reset(
+      target->createTargetMachine(triple, name, features, options, Reloc::PIC_,
+                                  std::nullopt, CodeGenOptLevel::Default));
   if (!host.machine)
     return createStringError("cannot make code for processor '" + name + "'");
   host.lanes = countLanes(*host.machine);
@@ -104,8 +104,7 @@ Error HostTarget::emit(Module &module, CodeGenFileType type,
   raw_svector_ostream stream(output);
   legacy::PassManager passes;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, type))
-    return createStringError("the target '" +
-                             machine->getTargetTriple().str() +
+    return createStringError("the target '" + machine->getTargetTriple().str() +
                              "' cannot write such a file");
   passes.run(module);
   return Error::success();

@@ -29,8 +29,8 @@ static llvm::Constant *makeDim(exec::BufferType buffer, StringRef name,
   nd::DimAttr dim = type.getDim(name);
   SmallVector<llvm::Constant *> axes;
   for (StringAttr axis : dim.getAxes())
-    axes.push_back(constants.getInteger(types.i32,
-                                        mesh.getAxisIndex(axis.getValue())));
+    axes.push_back(
+        constants.getInteger(types.i32, mesh.getAxisIndex(axis.getValue())));
   return constants.makeStruct(
       types.dim,
       {constants.getString(name),
@@ -73,8 +73,7 @@ static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
        constants.getInteger(types.i64, op.getOffset())});
 }
 
-static llvm::Constant *orNull(llvm::Function *function,
-                              const AbiTypes &types) {
+static llvm::Constant *orNull(llvm::Function *function, const AbiTypes &types) {
   if (function)
     return function;
   return llvm::ConstantPointerNull::get(types.pointer);

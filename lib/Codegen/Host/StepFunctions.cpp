@@ -51,8 +51,8 @@ llvm::Value *StepFunctions::getBuffer(Value buffer) {
 llvm::Value *StepFunctions::fillArray(unsigned which, ValueRange buffers) {
   arraySizes[which] = std::max<unsigned>(arraySizes[which], buffers.size());
   for (auto [index, buffer] : llvm::enumerate(buffers)) {
-    llvm::Value *slot = builder.CreateConstInBoundsGEP1_64(
-        types.pointer, arrays[which], index);
+    llvm::Value *slot =
+        builder.CreateConstInBoundsGEP1_64(types.pointer, arrays[which], index);
     builder.CreateStore(getBuffer(buffer), slot);
   }
   return arrays[which];
@@ -75,11 +75,10 @@ void StepFunctions::emitGemm(exec::GemmOp gemm) {
   SmallVector<llvm::Constant *> fields;
   for (int64_t size : gemm.getSizes())
     fields.push_back(constants.getInteger(types.i64, size));
-  for (int64_t byte :
-       {int64_t(getAbiType(getElementType(gemm.getA()))),
-        int64_t(getAbiType(getElementType(gemm.getC()))),
-        int64_t(gemm.getTransA()), int64_t(gemm.getTransB()),
-        int64_t(gemm.getAccumulate())})
+  for (int64_t byte : {int64_t(getAbiType(getElementType(gemm.getA()))),
+                       int64_t(getAbiType(getElementType(gemm.getC()))),
+                       int64_t(gemm.getTransA()), int64_t(gemm.getTransB()),
+                       int64_t(gemm.getAccumulate())})
     fields.push_back(constants.getInteger(types.i8, byte));
   call("meshc_gemm",
        {context, constants.makeGlobal(constants.makeStruct(types.gemm, fields)),
@@ -128,18 +127,16 @@ void StepFunctions::emitCollective(exec::CollectiveOp collective) {
        constants.getInteger(types.i32, site),
        constants.getInteger(types.i32, int64_t(items.size())),
        constants.makeArray(items)});
-  call("meshc_collective",
-       {context, constants.makeGlobal(descriptor),
-        fillArray(0, collective.getSend()),
-        fillArray(1, collective.getRecv())});
+  call("meshc_collective", {context, constants.makeGlobal(descriptor),
+                            fillArray(0, collective.getSend()),
+                            fillArray(1, collective.getRecv())});
 }
 
 llvm::Function *StepFunctions::emit(exec::FuncOp op) {
   auto *type =
       llvm::FunctionType::get(builder.getVoidTy(), {types.pointer}, false);
-  auto *function =
-      llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                             op.getSymName(), module);
+  auto *function = llvm::Function::Create(
+      type, llvm::GlobalValue::InternalLinkage, op.getSymName(), module);
   // The runtime's calls may throw.
   function->setUWTableKind(llvm::UWTableKind::Default);
   context = function->getArg(0);

@@ -1,0 +1,318 @@
+//===- KernelRun.cpp - a kernel compiled, run, and compared ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/Codegen/KernelRun.h"
+#include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/Host/Host.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/Device/Float16.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+//===----------------------------------------------------------------------===//
+// The program in this process
+//===----------------------------------------------------------------------===//
+
+static void launchInPieces(MeshcContext *context, MeshcKernel kernel,
+                           void *const *buffers, int64_t extent, int64_t) {
+  for (int64_t begin = 0, size = 1; begin < extent; begin += size, size += 2)
+    kernel(context, buffers, begin, std::min(extent, begin + size));
+}
+
+static void multiplyPlain(MeshcContext *, const MeshcGemm *gemm, const void *a,
+                          const void *b, void *c) {
+  const auto *fa = static_cast<const float *>(a);
+  const auto *fb = static_cast<const float *>(b);
+  auto *fc = static_cast<float *>(c);
+  for (int64_t i = 0; i < gemm->m; ++i)
+    for (int64_t j = 0; j < gemm->n; ++j) {
+      float sum = gemm->accumulate ? fc[i * gemm->ldc + j] : 0;
+      for (int64_t k = 0; k < gemm->k; ++k)
+        sum += (gemm->transA ? fa[k * gemm->lda + i] : fa[i * gemm->lda + k]) *
+               (gemm->transB ? fb[j * gemm->ldb + k] : fb[k * gemm->ldb + j]);
+      fc[i * gemm->ldc + j] = sum;
+    }
+}
+
+static void receiveOnes(MeshcContext *, const MeshcCollective *collective,
+                        void *const *, void *const *recv) {
+  for (uint32_t item = 0; item < collective->itemCount; ++item) {
+    auto *values = static_cast<float *>(recv[item]);
+    const MeshcCollectiveItem &sizes = collective->items[item];
+    for (int64_t i = 0; i < sizes.recvOuter * sizes.recvInner; ++i)
+      values[i] = 1;
+  }
+}
+
+static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
+  llvm::orc::SymbolMap symbols;
+  auto add = [&](StringRef name, auto *function) {
+    symbols[jit.mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(function),
+        llvm::JITSymbolFlags::Exported};
+  };
+  add("meshc_launch", launchInPieces);
+  add("meshc_gemm", multiplyPlain);
+  add("meshc_collective", receiveOnes);
+  return symbols;
+}
+
+std::unique_ptr<LoadedProgram> LoadedProgram::load(ModuleOp module,
+                                                   StringRef march) {
+  HostOptions options;
+  options.march = march.str();
+  options.name = "test";
+  options.manifest = "{}";
+  auto generated = HostProgram::generate(module, options);
+  EXPECT_TRUE(succeeded(generated));
+  if (failed(generated))
+    return nullptr;
+  SmallVector<char> object;
+  llvm::cantFail((*generated)->emit(llvm::CodeGenFileType::ObjectFile, object));
+  auto loaded = std::make_unique<LoadedProgram>();
+  loaded->jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
+  auto &library = loaded->jit->getMainJITDylib();
+  llvm::cantFail(
+      library.define(llvm::orc::absoluteSymbols(getRuntime(*loaded->jit))));
+  library.addGenerator(llvm::cantFail(
+      llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+          loaded->jit->getDataLayout().getGlobalPrefix())));
+  llvm::cantFail(
+      loaded->jit->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
+          StringRef(object.data(), object.size()))));
+  auto address = loaded->jit->lookup("meshc_program");
+  EXPECT_TRUE(bool(address)) << llvm::toString(address.takeError());
+  if (!address)
+    return nullptr;
+  loaded->program = address->toPtr<const MeshcProgram *>();
+  return loaded;
+}
+
+//===----------------------------------------------------------------------===//
+// Values in buffers
+//===----------------------------------------------------------------------===//
+
+static int64_t getBytes(Type elementType) {
+  return (elementType.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+static double readElement(const char *place, Type type) {
+  if (type.isF32()) {
+    float value;
+    std::memcpy(&value, place, 4);
+    return value;
+  }
+  if (type.isInteger(32)) {
+    int32_t value;
+    std::memcpy(&value, place, 4);
+    return value;
+  }
+  if (type.isInteger(1))
+    return *place;
+  uint16_t bits;
+  std::memcpy(&bits, place, 2);
+  return type.isBF16() ? runtime::floatFromBf16(bits)
+                       : runtime::floatFromF16(bits);
+}
+
+static void writeElement(char *place, Type type, double number) {
+  if (type.isF32()) {
+    auto value = static_cast<float>(number);
+    std::memcpy(place, &value, 4);
+  } else if (type.isInteger(32)) {
+    auto value = static_cast<int32_t>(number);
+    std::memcpy(place, &value, 4);
+  } else if (type.isInteger(1)) {
+    *place = number != 0;
+  } else {
+    auto value = static_cast<float>(number);
+    uint16_t bits = type.isBF16() ? runtime::bf16FromFloat(value)
+                                  : runtime::f16FromFloat(value);
+    std::memcpy(place, &bits, 2);
+  }
+}
+
+/// Calls `visit` with each element's number in the reference's order and its
+/// place in a buffer of that memory order.
+static void
+forEachPlace(const nd::HostTensor &tensor, exec::BufferType buffer,
+             nd::MeshAttr mesh,
+             llvm::function_ref<void(int64_t number, int64_t place)> visit) {
+  SmallVector<int64_t> memory;
+  for (nd::DimAttr dim : tensor.type.getDims())
+    memory.push_back(buffer.getStride(dim.getName().getValue(), mesh));
+  nd::forEachIndex(tensor.sizes, {tensor.getStrides(), memory},
+                   [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
+                     visit(offsets[0], offsets[1]);
+                   });
+}
+
+namespace {
+/// A kernel, its buffers in an arena, and what it should compute.
+struct Comparison {
+  exec::KernelOp kernel;
+  const KernelCase &options;
+  nd::MeshAttr mesh;
+  SmallVector<exec::BufferType> buffers; // inputs, then outputs
+  SmallVector<int64_t> offsets;
+  std::vector<char> arena;
+  unsigned inputCount = 0;
+  std::vector<nd::HostTensor> inputs;
+
+  void placeBuffers();
+  void addFunctions(ModuleOp module);
+  void fillInputs();
+  void expectOutputs(const MeshcProgram &program);
+  SmallVector<nd::HostTensor> evaluate(const nd::EvaluationContext &context);
+};
+} // namespace
+
+void Comparison::placeBuffers() {
+  auto add = [&](Value tensor, Attribute order) {
+    buffers.push_back(exec::BufferType::get(
+        kernel.getContext(), cast<nd::TensorType>(tensor.getType()),
+        llvm::to_vector(cast<ArrayAttr>(order).getAsRange<StringAttr>())));
+  };
+  Block &body = kernel.getBody().front();
+  inputCount = body.getNumArguments();
+  for (auto [value, order] :
+       llvm::zip(body.getArguments(), kernel.getInputOrders()))
+    add(value, order);
+  for (auto [value, order] :
+       llvm::zip(body.getTerminator()->getOperands(), kernel.getOutputOrders()))
+    add(value, order);
+  int64_t end = 0;
+  for (unsigned buffer = 0; buffer < buffers.size(); ++buffer) {
+    offsets.push_back(end);
+    for (auto [input, output] : options.inPlace)
+      if (buffer == inputCount + output)
+        offsets.back() = offsets[input];
+    if (offsets.back() == end)
+      end +=
+          llvm::alignTo(buffers[buffer].getTensor().getLocalBytes(mesh), 64) +
+          64;
+  }
+  arena.resize(end + 64);
+}
+
+void Comparison::addFunctions(ModuleOp module) {
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  module->setAttr("exec.arena_bytes", builder.getI64IntegerAttr(arena.size()));
+  auto addFunction = [&](StringRef name) {
+    auto function = exec::FuncOp::create(builder, module.getLoc(), name);
+    function.getBody().emplaceBlock();
+    return OpBuilder::atBlockEnd(&function.getBody().front());
+  };
+  addFunction("initialize");
+  OpBuilder inner = addFunction("eval_step");
+  SmallVector<Value> values;
+  for (auto [buffer, offset] : llvm::zip(buffers, offsets))
+    values.push_back(
+        exec::BufferOp::create(inner, module.getLoc(), buffer, offset));
+  exec::LaunchOp::create(inner, module.getLoc(), kernel.getSymName(),
+                         ArrayRef(values).take_front(inputCount),
+                         ArrayRef(values).drop_front(inputCount));
+}
+
+void Comparison::fillInputs() {
+  std::mt19937 generator(1);
+  std::uniform_real_distribution<double> numbers(options.low, options.high);
+  for (unsigned input = 0; input < inputCount; ++input) {
+    nd::TensorType type = buffers[input].getTensor();
+    Type element = type.getElementType();
+    nd::HostTensor tensor(type, mesh);
+    for (double &value : tensor.data)
+      value = isa<FloatType>(element)
+                  ? nd::roundToElementType(numbers(generator), element)
+                  : double(generator() %
+                           (element.isInteger(1) ? 2 : options.integers));
+    forEachPlace(tensor, buffers[input], mesh, [&](int64_t from, int64_t to) {
+      writeElement(&arena[offsets[input] + to * getBytes(element)], element,
+                   tensor.data[from]);
+    });
+    inputs.push_back(std::move(tensor));
+  }
+}
+
+SmallVector<nd::HostTensor>
+Comparison::evaluate(const nd::EvaluationContext &context) {
+  DenseMap<Value, const nd::HostTensor *> values;
+  std::vector<std::unique_ptr<nd::HostTensor>> owned;
+  Block &body = kernel.getBody().front();
+  for (auto [argument, input] : llvm::zip(body.getArguments(), inputs))
+    values[argument] = &input;
+  for (Operation &op : body.without_terminator()) {
+    SmallVector<const nd::HostTensor *> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(values[operand]);
+    auto results = cast<nd::NamedOpInterface>(op).evaluate(operands, context);
+    owned.push_back(std::make_unique<nd::HostTensor>(std::move(results[0])));
+    values[op.getResult(0)] = owned.back().get();
+  }
+  SmallVector<nd::HostTensor> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(*values[value]);
+  return results;
+}
+
+void Comparison::expectOutputs(const MeshcProgram &program) {
+  nd::EvaluationContext reference;
+  reference.mesh = mesh;
+  reference.coordinates = options.coordinates;
+  reference.seed = 0x123456789abcdefULL;
+  reference.step = 3;
+  auto expected = evaluate(reference);
+  MeshcContext context{arena.data(), options.coordinates.data(), reference.seed,
+                       reference.step, nullptr};
+  program.evalStep(&context);
+  for (auto [output, tensor] : llvm::enumerate(expected)) {
+    unsigned buffer = inputCount + output;
+    Type element = buffers[buffer].getTensor().getElementType();
+    int failures = 0;
+    forEachPlace(tensor, buffers[buffer], mesh, [&](int64_t from, int64_t to) {
+      double got = readElement(&arena[offsets[buffer] + to * getBytes(element)],
+                               element);
+      double want = tensor.data[from];
+      double bound = isa<FloatType>(element)
+                         ? options.tolerance * (1 + std::abs(want))
+                         : 0;
+      bool equal = got == want || (std::isnan(got) && std::isnan(want)) ||
+                   std::abs(got - want) <= bound;
+      if (!equal && ++failures <= 3)
+        ADD_FAILURE() << "output " << output << ", element " << from << ": got "
+                      << got << ", want " << want;
+    });
+    EXPECT_EQ(failures, 0) << "elements of output " << output << " are wrong";
+  }
+}
+
+void expectKernel(StringRef text, const KernelCase &options) {
+  MLIRContext context;
+  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  std::string source = "module attributes {nd.mesh = " + options.mesh +
+                       "} {\n" + text.str() + "\n}";
+  auto module = parseSourceString<ModuleOp>(source, &context);
+  ASSERT_TRUE(module) << source;
+  auto kernel = *module->getOps<exec::KernelOp>().begin();
+  Comparison comparison{kernel, options, nd::MeshAttr::of(kernel)};
+  comparison.placeBuffers();
+  comparison.addFunctions(*module);
+  ASSERT_TRUE(succeeded(verify(*module)));
+  comparison.fillInputs();
+  auto program = LoadedProgram::load(*module, options.march);
+  if (program)
+    comparison.expectOutputs(**program);
+}
+
+} // namespace meshc::codegen

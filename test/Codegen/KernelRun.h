@@ -1,0 +1,51 @@
+//===- KernelRun.h - a kernel compiled, run, and compared -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_TEST_CODEGEN_KERNELRUN_H
+#define MESHC_TEST_CODEGEN_KERNELRUN_H
+
+#include "dialects/Exec/Exec.h"
+#include "meshc/RuntimeAbi.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+
+namespace meshc::codegen {
+
+/// A compiled program in this process. Its calls of the runtime come to a small
+/// one here: launches in uneven pieces, products by a plain loop, collectives
+/// that fill what they receive with ones.
+class LoadedProgram {
+public:
+  /// Compiles the exec module; null after a failed expectation.
+  static std::unique_ptr<LoadedProgram> load(mlir::ModuleOp module,
+                                             llvm::StringRef march = "native");
+  const MeshcProgram &operator*() const { return *program; }
+  const MeshcProgram *operator->() const { return program; }
+
+private:
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+  const MeshcProgram *program = nullptr;
+};
+
+/// Options of one comparison.
+struct KernelCase {
+  double tolerance = 2e-6;   ///< relative to 1 + |reference|
+  double low = -2, high = 2; ///< floats are drawn between
+  int64_t integers = 7;      ///< integers are drawn from [0, this)
+  std::string march = "native";
+  std::string mesh = "#nd.mesh<>";
+  llvm::SmallVector<int64_t> coordinates;
+  /// Output n is written over input m: (m, n) pairs.
+  llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
+};
+
+/// Compiles the text of one exec.kernel, runs it on random inputs and expects
+/// what the reference semantics of its ops give.
+void expectKernel(llvm::StringRef kernel, const KernelCase &options = {});
+
+} // namespace meshc::codegen
+
+#endif // MESHC_TEST_CODEGEN_KERNELRUN_H
