@@ -348,6 +348,8 @@ bool supportsLanes(exec::KernelOp kernel, int64_t lanes) {
   for (Operation &op : kernel.getBody().front()) {
     if (isa<nd::ReduceOpInterface>(op))
       add(op.getOperand(0), dim);
+    else if (auto scatter = dyn_cast<nd::ScatterOpInterface>(op))
+      add(scatter.getUpdates(), dim);
     else if (isa<exec::YieldOp>(op))
       for (Value output : op.getOperands())
         add(output, dim);

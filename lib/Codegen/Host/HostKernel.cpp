@@ -8,6 +8,7 @@
 #include "lib/Codegen/Host/HostKernel.h"
 #include "dialects/Nd/NdOps.h"
 #include "lib/Codegen/Host/HostNest.h"
+#include "lib/Codegen/Host/HostScatter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -51,33 +52,50 @@ static int64_t chooseUnroll(exec::KernelOp kernel, const KernelShape &shape) {
   return shape.lanes == LanesIn::Parallel ? 2 * unroll : unroll;
 }
 
-/// Elements in a vector of this kernel: at most `lanes`, at most the loop's
-/// size, as many as its ops can give; 1 for scalar code.
-static int64_t chooseLanes(exec::KernelOp kernel, const KernelShape &shape,
-                           int64_t lanes) {
-  if (shape.lanes == LanesIn::Nothing)
+/// Entries of the loop along which the lanes run; 1 where there is none.
+static int64_t getLaneExtent(const KernelShape &shape) {
+  switch (shape.lanes) {
+  case LanesIn::Nothing:
     return 1;
-  const auto &loops =
-      shape.lanes == LanesIn::Reduce ? shape.reduce : shape.parallel;
-  lanes =
-      std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(loops.back().size));
+  case LanesIn::Parallel:
+    return shape.parallel.back().size;
+  case LanesIn::Reduce:
+    return shape.reduce.back().size;
+  }
+  llvm_unreachable("all groups are above");
+}
+
+/// Elements in a vector of this kernel: at most `lanes`, at most the loop's
+/// `extent`, as many as its ops can give; 1 for scalar code.
+static int64_t chooseLanes(exec::KernelOp kernel, int64_t extent,
+                           int64_t lanes) {
+  lanes = std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(extent));
   while (lanes > 1 && !supportsLanes(kernel, lanes))
     lanes /= 2;
   return lanes;
 }
 
 namespace {
-/// One try at a kernel with a number of lanes.
-struct Attempt {
-  LLVM::LLVMFuncOp function;
-  HostGrid grid;
-  Operation *withoutLanes, *withoutElement;
+/// Emits kernels' functions with some number of lanes.
+class FunctionEmitter {
+public:
+  FunctionEmitter(exec::KernelOp kernel, ModuleOp module)
+      : kernel(kernel), module(module), inPlace(getInPlacePairs(kernel)) {}
+
+  /// Code for units [begin, end) by the emitter; gives the number of all units.
+  using Code = llvm::function_ref<int64_t(KernelEmitter &emitter, Value begin,
+                                          Value end)>;
+  /// Emits the function with `lanes`, or with fewer where ops turn out to have
+  /// no lanes; gives the number of units.
+  FailureOr<int64_t> emit(int64_t lanes, Code code);
+
+  exec::KernelOp kernel;
+  ModuleOp module;
+  SmallVector<std::pair<unsigned, unsigned>> inPlace;
 };
 } // namespace
 
-static Attempt tryEmit(exec::KernelOp kernel, ModuleOp module,
-                       const KernelShape &shape, int64_t lanes,
-                       ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+FailureOr<int64_t> FunctionEmitter::emit(int64_t lanes, Code code) {
   Location loc = kernel.getLoc();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
@@ -88,44 +106,69 @@ static Attempt tryEmit(exec::KernelOp kernel, ModuleOp module,
   auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
                                            type, LLVM::Linkage::Internal);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  int64_t unroll = lanes > 1 ? chooseUnroll(kernel, shape) : 1;
-  HostGrid grid = chooseGrid(shape, lanes * unroll);
   KernelEmitter emitter(builder, kernel, function.getArgument(0),
                         function.getArgument(1), lanes, inPlace);
   Value begin = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                            function.getArgument(2));
   Value end = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                          function.getArgument(3));
-  HostNest(kernel, shape, grid, emitter, unroll).emit(begin, end);
+  int64_t extent = code(emitter, begin, end);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
-  return {function, grid, emitter.withoutLanes, emitter.withoutElement};
+  if (!emitter.withoutLanes && !emitter.withoutElement)
+    return extent;
+  function.erase();
+  if (emitter.withoutLanes && lanes > 1)
+    return emit(1, code);
+  Operation *op =
+      emitter.withoutLanes ? emitter.withoutLanes : emitter.withoutElement;
+  return op->emitOpError() << "has no element at the place where kernel '"
+                           << kernel.getSymName() << "' wants one";
+}
+
+/// Emits a kernel of element ops and reductions.
+static FailureOr<int64_t> emitNest(FunctionEmitter &function, int64_t lanes) {
+  exec::KernelOp kernel = function.kernel;
+  FailureOr<KernelShape> planned = KernelShape::of(kernel, function.inPlace);
+  if (failed(planned))
+    return failure();
+  lanes = chooseLanes(kernel, getLaneExtent(*planned), lanes);
+  return function.emit(
+      lanes, [&](KernelEmitter &emitter, Value begin, Value end) {
+        KernelShape shape = *planned;
+        int64_t unroll = 1;
+        if (emitter.getLanes() > 1)
+          unroll = chooseUnroll(kernel, shape);
+        else
+          shape.lanes = LanesIn::Nothing;
+        HostGrid grid = chooseGrid(shape, emitter.getLanes() * unroll);
+        HostNest(kernel, shape, grid, emitter, unroll).emit(begin, end);
+        return grid.extent;
+      });
+}
+
+static FailureOr<int64_t> emitScatter(FunctionEmitter &function,
+                                      int64_t lanes) {
+  exec::KernelOp kernel = function.kernel;
+  if (failed(HostScatter::verify(kernel)))
+    return failure();
+  lanes = chooseLanes(kernel, HostScatter::getLaneExtent(kernel), lanes);
+  return function.emit(lanes,
+                       [&](KernelEmitter &emitter, Value begin, Value end) {
+                         HostScatter(kernel, emitter).emit(begin, end);
+                         return HostScatter::getExtent(kernel);
+                       });
 }
 
 FailureOr<HostLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
                                      int64_t lanes) {
-  auto inPlace = getInPlacePairs(kernel);
-  FailureOr<KernelShape> shape = KernelShape::of(kernel, inPlace);
-  if (failed(shape))
+  FunctionEmitter function(kernel, module);
+  FailureOr<int64_t> extent = getScatter(kernel) ? emitScatter(function, lanes)
+                                                 : emitNest(function, lanes);
+  if (failed(extent))
     return failure();
-  lanes = chooseLanes(kernel, *shape, lanes);
-  if (lanes == 1)
-    shape->lanes = LanesIn::Nothing;
-  Attempt attempt = tryEmit(kernel, module, *shape, lanes, inPlace);
-  if (attempt.withoutLanes && lanes > 1) {
-    attempt.function.erase();
-    shape->lanes = LanesIn::Nothing;
-    attempt = tryEmit(kernel, module, *shape, 1, inPlace);
-  }
-  if (Operation *op = attempt.withoutLanes ? attempt.withoutLanes
-                                           : attempt.withoutElement) {
-    attempt.function.erase();
-    return op->emitOpError() << "has no element at the place where kernel '"
-                             << kernel.getSymName() << "' wants one";
-  }
-  int64_t extent = attempt.grid.extent;
   double pieces = std::max(1.0, getWork(kernel) / kWorkPerPiece);
-  auto grain = static_cast<int64_t>(std::ceil(extent / pieces));
-  return HostLaunch{extent, std::clamp<int64_t>(grain, 1, extent)};
+  auto grain = static_cast<int64_t>(std::ceil(*extent / pieces));
+  return HostLaunch{*extent, std::clamp<int64_t>(grain, 1, *extent)};
 }
 
 } // namespace meshc::codegen

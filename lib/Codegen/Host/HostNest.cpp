@@ -8,7 +8,6 @@
 #include "lib/Codegen/Host/HostNest.h"
 #include "dialects/Nd/NdOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -37,82 +36,9 @@ HostGrid chooseGrid(const KernelShape &shape, int64_t block) {
 
 HostNest::HostNest(exec::KernelOp kernel, const KernelShape &shape,
                    const HostGrid &grid, KernelEmitter &emitter, int64_t unroll)
-    : yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
-      shape(shape), grid(grid), emitter(emitter), builder(emitter.builder),
-      loc(kernel.getLoc()), unroll(unroll) {}
-
-//===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
-
-HostNest::Values HostNest::emitFor(Value low, Value high, int64_t step,
-                                   ArrayRef<Value> carried, Body body) {
-  auto loop = scf::ForOp::create(builder, loc, low, high,
-                                 emitter.getIndexConstant(step), carried);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  KernelEmitter::Scope scope(emitter);
-  Values arguments(loop.getRegionIterArgs());
-  Values next = body(loop.getInductionVar(), arguments);
-  if (!carried.empty())
-    scf::YieldOp::create(builder, loc, next);
-  return Values(loop.getResults());
-}
-
-/// The value, where it is a constant.
-static std::optional<int64_t> getConstant(Value value) {
-  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
-    return constant.value();
-  return std::nullopt;
-}
-
-HostNest::Values HostNest::emitLanes(Value low, Value high, int64_t size,
-                                     ArrayRef<Value> carried, LaneBody body) {
-  int64_t lanes = emitter.getLanes();
-  Values values(carried);
-  // Each loop goes as far as whole steps of `width` entries go; `high` is at
-  // `size` or at a multiple of every width.
-  auto advance = [&](int64_t vectors, int64_t width, bool isVector) {
-    Value end = high;
-    if (width > 1 && size % width != 0) {
-      Value rest = arith::RemUIOp::create(
-          builder, loc, arith::SubIOp::create(builder, loc, high, low),
-          emitter.getIndexConstant(width));
-      end = arith::SubIOp::create(builder, loc, high, rest);
-      if (auto first = getConstant(low), last = getConstant(high);
-          first && last)
-        end = emitter.getIndexConstant(*last - (*last - *first) % width);
-    }
-    values = emitFor(
-        low, end, width, values, [&](Value base, ArrayRef<Value> arguments) {
-          SmallVector<Value> bases{base};
-          for (int64_t vector = 1; vector < vectors; ++vector)
-            bases.push_back(arith::AddIOp::create(
-                builder, loc, base, emitter.getIndexConstant(vector * lanes)));
-          return body(bases, isVector, arguments);
-        });
-    low = end;
-  };
-  int64_t rest = size;
-  if (unroll > 1 && rest >= unroll * lanes) {
-    advance(unroll, unroll * lanes, true);
-    rest %= unroll * lanes;
-  }
-  if (rest >= lanes && lanes > 1) {
-    advance(1, lanes, true);
-    rest %= lanes;
-  }
-  if (rest != 0)
-    advance(1, 1, false);
-  return values;
-}
-
-void HostNest::setIndex(nd::ElementIndex &index, const Loop &loop, Value base,
-                        bool hasLanes) {
-  for (StringAttr dim : loop.dims)
-    index.dims[dim.str()] = {emitter.getIndexConstant(0), false};
-  index.dims[loop.dims.back().str()] = {base, hasLanes};
-}
+    : HostLoops(emitter),
+      yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
+      shape(shape), grid(grid), unroll(unroll) {}
 
 //===----------------------------------------------------------------------===//
 // Parallel loops
@@ -181,7 +107,7 @@ void HostNest::emitParallel(unsigned loop, nd::ElementIndex index) {
 void HostNest::emitLaneRange(Value low, Value high,
                              const nd::ElementIndex &index) {
   const Loop &walked = shape.parallel.back();
-  emitLanes(low, high, walked.size, {},
+  emitLanes(low, high, walked.size, unroll, {},
             [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value>) {
               Indices points(bases.size(), index);
               for (auto [point, base] : llvm::zip(points, bases))
@@ -261,7 +187,7 @@ HostNest::Values HostNest::emitReduceLoops(unsigned walk, unsigned loop,
   Value high = emitter.getIndexConstant(walked.size);
   if (shape.lanes == LanesIn::Reduce && loop + 1 == shape.reduce.size())
     return emitLanes(
-        low, high, walked.size, carried,
+        low, high, walked.size, unroll, carried,
         [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value> arguments) {
           Indices copies(bases.size(), indices[0]);
           for (auto [copy, base] : llvm::zip(copies, bases))

@@ -15,8 +15,7 @@
 #ifndef MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
 #define MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
 
-#include "lib/Codegen/KernelEmitter.h"
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/Host/HostLoops.h"
 
 namespace meshc::codegen {
 
@@ -36,7 +35,7 @@ struct HostGrid {
 HostGrid chooseGrid(const KernelShape &shape, int64_t block);
 
 /// Emits the nest at the emitter's builder.
-class HostNest {
+class HostNest : HostLoops {
 public:
   /// `unroll`: vectors handled at once along the lanes where a reduction gains
   /// by it, ≥ 1.
@@ -47,25 +46,7 @@ public:
   void emit(mlir::Value begin, mlir::Value end);
 
 private:
-  using Values = llvm::SmallVector<mlir::Value, 8>;
   using Indices = llvm::SmallVector<nd::ElementIndex, 4>;
-  /// The body of a loop: takes the induction variable and the carried values,
-  /// gives the next carried values.
-  using Body =
-      llvm::function_ref<Values(mlir::Value, llvm::ArrayRef<mlir::Value>)>;
-  /// Code for vectors at the bases, or for one scalar.
-  using LaneBody = llvm::function_ref<Values(
-      llvm::ArrayRef<mlir::Value> bases, bool isVector,
-      llvm::ArrayRef<mlir::Value> carried)>;
-
-  Values emitFor(mlir::Value low, mlir::Value high, int64_t step,
-                 llvm::ArrayRef<mlir::Value> carried, Body body);
-  /// [low, high) of a loop of `size` entries by blocks of vectors, single
-  /// vectors, scalars; `low` is a multiple of a vector.
-  Values emitLanes(mlir::Value low, mlir::Value high, int64_t size,
-                   llvm::ArrayRef<mlir::Value> carried, LaneBody body);
-  void setIndex(nd::ElementIndex &index, const Loop &loop, mlir::Value base,
-                bool hasLanes);
 
   void emitUnit(mlir::Value unit, nd::ElementIndex index);
   void emitParallel(unsigned loop, nd::ElementIndex index);
@@ -90,9 +71,6 @@ private:
   exec::YieldOp yield;
   const KernelShape &shape;
   const HostGrid &grid;
-  KernelEmitter &emitter;
-  mlir::OpBuilder &builder;
-  mlir::Location loc;
   int64_t unroll;
   /// Accumulators of each reduction of the walk at hand.
   unsigned slotCount = 1;

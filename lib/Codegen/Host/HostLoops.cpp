@@ -1,0 +1,86 @@
+//===- HostLoops.cpp - loops over scalars and vectors ---------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/HostLoops.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+HostLoops::Values HostLoops::emitFor(Value low, Value high, int64_t step,
+                                     ArrayRef<Value> carried, Body body) {
+  auto loop = scf::ForOp::create(builder, loc, low, high,
+                                 emitter.getIndexConstant(step), carried);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  KernelEmitter::Scope scope(emitter);
+  Values arguments(loop.getRegionIterArgs());
+  Values next = body(loop.getInductionVar(), arguments);
+  if (!carried.empty())
+    scf::YieldOp::create(builder, loc, next);
+  return Values(loop.getResults());
+}
+
+/// The value, where it is a constant.
+static std::optional<int64_t> getConstant(Value value) {
+  if (auto constant = value.getDefiningOp<arith::ConstantIndexOp>())
+    return constant.value();
+  return std::nullopt;
+}
+
+HostLoops::Values HostLoops::emitLanes(Value low, Value high, int64_t size,
+                                       int64_t unroll, ArrayRef<Value> carried,
+                                       LaneBody body) {
+  int64_t lanes = emitter.getLanes();
+  Values values(carried);
+  // Each loop goes as far as whole steps of `width` entries go; `high` is at
+  // `size` or at a multiple of every width.
+  auto advance = [&](int64_t vectors, int64_t width, bool isVector) {
+    Value end = high;
+    if (width > 1 && size % width != 0) {
+      Value rest = arith::RemUIOp::create(
+          builder, loc, arith::SubIOp::create(builder, loc, high, low),
+          emitter.getIndexConstant(width));
+      end = arith::SubIOp::create(builder, loc, high, rest);
+      if (auto first = getConstant(low), last = getConstant(high);
+          first && last)
+        end = emitter.getIndexConstant(*last - (*last - *first) % width);
+    }
+    values = emitFor(
+        low, end, width, values, [&](Value base, ArrayRef<Value> arguments) {
+          SmallVector<Value> bases{base};
+          for (int64_t vector = 1; vector < vectors; ++vector)
+            bases.push_back(arith::AddIOp::create(
+                builder, loc, base, emitter.getIndexConstant(vector * lanes)));
+          return body(bases, isVector, arguments);
+        });
+    low = end;
+  };
+  int64_t rest = size;
+  if (unroll > 1 && rest >= unroll * lanes) {
+    advance(unroll, unroll * lanes, true);
+    rest %= unroll * lanes;
+  }
+  if (rest >= lanes && lanes > 1) {
+    advance(1, lanes, true);
+    rest %= lanes;
+  }
+  if (rest != 0)
+    advance(1, 1, false);
+  return values;
+}
+
+void HostLoops::setIndex(nd::ElementIndex &index, const Loop &loop, Value base,
+                         bool hasLanes) {
+  for (StringAttr dim : loop.dims)
+    index.dims[dim.str()] = {emitter.getIndexConstant(0), false};
+  index.dims[loop.dims.back().str()] = {base, hasLanes};
+}
+
+} // namespace meshc::codegen

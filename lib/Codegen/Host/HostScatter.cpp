@@ -1,0 +1,189 @@
+//===- HostScatter.cpp - adding at computed places, on a CPU --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/HostScatter.h"
+#include "dialects/Nd/NdOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+nd::ScatterOpInterface getScatter(exec::KernelOp kernel) {
+  auto ops = kernel.getBody().front().getOps<nd::ScatterOpInterface>();
+  return ops.empty() ? nd::ScatterOpInterface() : *ops.begin();
+}
+
+LogicalResult HostScatter::verify(exec::KernelOp kernel) {
+  nd::ScatterOpInterface op = getScatter(kernel);
+  Operation *yield = kernel.getBody().front().getTerminator();
+  if (yield->getNumOperands() != 1 || yield->getOperand(0) != op->getResult(0))
+    return kernel.emitOpError()
+           << "must give the result of '" << op->getName() << "' alone";
+  for (Operation &inner : kernel.getBody().front().without_terminator())
+    if (&inner != op && !isa<nd::ElementOpInterface>(inner))
+      return kernel.emitOpError() << "cannot hold '" << inner.getName()
+                                  << "' beside '" << op->getName() << "'";
+  return success();
+}
+
+static int64_t getLocalSize(Value tensor, StringAttr dim, nd::MeshAttr mesh) {
+  nd::TensorType type = nd::getTensorType(tensor);
+  return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
+}
+
+int64_t HostScatter::getExtent(exec::KernelOp kernel) {
+  nd::ScatterOpInterface op = getScatter(kernel);
+  return getLocalSize(op->getResult(0), op.getDimAttr(),
+                      nd::MeshAttr::of(kernel));
+}
+
+int64_t HostScatter::getLaneExtent(exec::KernelOp kernel) {
+  nd::ScatterOpInterface op = getScatter(kernel);
+  StringAttr lanes = kernel.getPlan().getLanes();
+  if (lanes.empty() ||
+      nd::getTensorType(op.getIndices()).hasDim(lanes.getValue()) ||
+      !nd::getTensorType(op.getUpdates()).hasDim(lanes.getValue()))
+    return 1;
+  return getLocalSize(op.getUpdates(), lanes, nd::MeshAttr::of(kernel));
+}
+
+HostScatter::HostScatter(exec::KernelOp kernel, KernelEmitter &emitter)
+    : HostLoops(emitter), op(getScatter(kernel)), dim(op.getDimAttr()),
+      hasLanes(emitter.getLanes() > 1) {
+  nd::TensorType indices = nd::getTensorType(op.getIndices());
+  StringAttr lanes = kernel.getPlan().getLanes();
+  std::optional<Loop> last;
+  for (nd::DimAttr attr : nd::getTensorType(op.getUpdates()).getDims()) {
+    StringAttr name = attr.getName();
+    Loop loop{{name}, getLocalSize(op.getUpdates(), name, emitter.getMesh())};
+    if (indices.hasDim(name.getValue()))
+      outer.push_back(loop);
+    else if (name == lanes)
+      last = loop;
+    else
+      inner.push_back(loop);
+  }
+  if (last)
+    inner.push_back(*last);
+}
+
+void HostScatter::emit(Value first, Value beyond) {
+  begin = first;
+  end = beyond;
+  emitZeros(begin, end);
+  emitOuter(0, {});
+}
+
+/// In memory, the entries of the piece are one run of bytes for each index of
+/// the dims outside the scattered one.
+void HostScatter::emitZeros(Value begin, Value end) {
+  const BufferView &view = emitter.getOutput(0);
+  int64_t outside = 1;
+  int64_t stride = 1;
+  for (auto [name, dimStride] : llvm::zip(view.order, view.strides)) {
+    if (name == dim) {
+      stride = dimStride;
+      break;
+    }
+    outside *= getLocalSize(op->getResult(0), name, emitter.getMesh());
+  }
+  Type storage = getStorageType(view.type.getElementType());
+  int64_t bytes = stride * storage.getIntOrFloatBitWidth() / 8;
+  int64_t size = getLocalSize(op->getResult(0), dim, emitter.getMesh());
+  auto multiply = [&](Value a, int64_t b) -> Value {
+    return arith::MulIOp::create(builder, loc, a, emitter.getIndexConstant(b));
+  };
+  auto toI64 = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
+                                      value);
+  };
+  Value count = arith::SubIOp::create(builder, loc, end, begin);
+  Value length = toI64(multiply(count, bytes));
+  Value zero =
+      arith::ConstantOp::create(builder, loc, builder.getI8IntegerAttr(0));
+  emitFor(emitter.getIndexConstant(0), emitter.getIndexConstant(outside), 1, {},
+          [&](Value base, ArrayRef<Value>) {
+            Value entry = arith::AddIOp::create(builder, loc,
+                                                multiply(base, size), begin);
+            Value address = LLVM::GEPOp::create(
+                builder, loc, view.pointer.getType(), builder.getI8Type(),
+                view.pointer,
+                ArrayRef<LLVM::GEPArg>{toI64(multiply(entry, bytes))});
+            LLVM::MemsetOp::create(builder, loc, address, zero, length,
+                                   /*isVolatile=*/false);
+            return Values();
+          });
+}
+
+void HostScatter::emitOuter(unsigned loop, nd::ElementIndex index) {
+  if (loop == outer.size())
+    return emitUpdates(index);
+  emitFor(emitter.getIndexConstant(0),
+          emitter.getIndexConstant(outer[loop].size), 1, {},
+          [&](Value base, ArrayRef<Value>) {
+            setIndex(index, outer[loop], base, false);
+            emitOuter(loop + 1, index);
+            return Values();
+          });
+}
+
+/// All updates of one index, if it is this piece's.
+void HostScatter::emitUpdates(nd::ElementIndex index) {
+  Value wanted = emitter.getElement(op.getIndices(), index);
+  wanted =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), wanted);
+  Value offset = emitter.getGlobalOffset(nd::getTensorType(op->getResult(0)),
+                                         dim.getValue());
+  Value entry = arith::SubIOp::create(builder, loc, wanted, offset);
+  Value fromBegin = arith::SubIOp::create(builder, loc, entry, begin);
+  Value count = arith::SubIOp::create(builder, loc, end, begin);
+  Value isHere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                       fromBegin, count);
+  auto branch = scf::IfOp::create(builder, loc, isHere, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  KernelEmitter::Scope scope(emitter);
+  index.dims[dim.str()] = {entry, false};
+  emitInner(0, index);
+}
+
+void HostScatter::emitInner(unsigned loop, nd::ElementIndex index) {
+  if (loop == inner.size())
+    return emitAdd(index);
+  Value low = emitter.getIndexConstant(0);
+  Value high = emitter.getIndexConstant(inner[loop].size);
+  if (hasLanes && loop + 1 == inner.size()) {
+    emitLanes(low, high, inner[loop].size, 1, {},
+              [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value>) {
+                setIndex(index, inner[loop], bases[0], isVector);
+                emitAdd(index);
+                return Values();
+              });
+    return;
+  }
+  emitFor(low, high, 1, {}, [&](Value base, ArrayRef<Value>) {
+    setIndex(index, inner[loop], base, false);
+    emitInner(loop + 1, index);
+    return Values();
+  });
+}
+
+void HostScatter::emitAdd(const nd::ElementIndex &index) {
+  const BufferView &view = emitter.getOutput(0);
+  Value update = emitter.getElement(op.getUpdates(), index);
+  Value sum = emitter.load(view, index);
+  emitter.unify(sum, update);
+  if (view.type.isFloat())
+    sum = arith::AddFOp::create(builder, loc, sum, update);
+  else
+    sum = arith::AddIOp::create(builder, loc, sum, update);
+  emitter.store(view, sum, index);
+}
+
+} // namespace meshc::codegen

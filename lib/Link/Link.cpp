@@ -1,0 +1,173 @@
+//===- Link.cpp - from an object to an executable -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Link/Link.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+// What CMake knows: MESHC_CXX_COMPILER, MESHC_RUNTIME_ARCHIVE,
+// MESHC_RUNTIME_LIBRARIES (names, separated by commas).
+
+namespace meshc::link {
+
+static Error makeError(const Twine &message) {
+  return createStringError(message.str());
+}
+
+/// libmeshc_runtime.a, beside the tool or where it was built.
+static Expected<std::string> findRuntime(const LinkOptions &options) {
+  if (!options.runtime.empty()) {
+    if (sys::fs::exists(options.runtime))
+      return options.runtime;
+    return makeError("there is no runtime at '" + options.runtime + "'");
+  }
+  static int anchor;
+  std::string tool = sys::fs::getMainExecutable(options.tool.c_str(), &anchor);
+  SmallString<256> beside =
+      sys::path::parent_path(sys::path::parent_path(tool));
+  sys::path::append(beside, "lib", "libmeshc_runtime.a");
+  if (sys::fs::exists(beside))
+    return beside.str().str();
+  if (sys::fs::exists(MESHC_RUNTIME_ARCHIVE))
+    return MESHC_RUNTIME_ARCHIVE;
+  return makeError("there is no runtime at '" + beside +
+                   "'; build the target 'meshc_runtime', or install meshc "
+                   "with its folder 'lib'");
+}
+
+static Expected<std::string> findDriver(const LinkOptions &options) {
+  if (!options.driver.empty()) {
+    if (auto path = sys::findProgramByName(options.driver))
+      return *path;
+    return makeError("there is no linker driver '" + options.driver + "'");
+  }
+  for (StringRef name : {MESHC_CXX_COMPILER, "clang++-22", "clang++", "c++"})
+    if (auto path = sys::findProgramByName(name))
+      return *path;
+  return makeError("there is no C++ compiler to link with: '" MESHC_CXX_COMPILER
+                   "', 'clang++' and 'c++' are missing; install clang or g++");
+}
+
+/// A path in the folder of `output` that no file has; the file exists, empty.
+static Expected<SmallString<256>> makeTemporary(StringRef output,
+                                                StringRef suffix) {
+  SmallString<256> path;
+  if (std::error_code error = sys::fs::createUniqueFile(
+          output + ".%%%%%%" + suffix, path,
+          sys::fs::all_read | sys::fs::all_write | sys::fs::all_exe))
+    return makeError("cannot write '" + output + "': " + error.message());
+  return path;
+}
+
+static Error writeBytes(StringRef path, ArrayRef<char> bytes) {
+  std::error_code error;
+  raw_fd_ostream stream(path, error);
+  if (!error) {
+    stream.write(bytes.data(), bytes.size());
+    stream.close();
+    error = stream.error();
+    stream.clear_error();
+  }
+  if (error)
+    return makeError("cannot write '" + path + "': " + error.message());
+  return Error::success();
+}
+
+/// Runs the driver; an error holds what it printed.
+static Error runDriver(StringRef driver, ArrayRef<std::string> arguments) {
+  SmallString<256> log;
+  if (std::error_code error =
+          sys::fs::createTemporaryFile("meshc-link", "log", log))
+    return makeError("cannot write a temporary file: " + error.message());
+  auto removeLog = make_scope_exit([&] { sys::fs::remove(log); });
+  SmallVector<StringRef> all{driver};
+  all.append(arguments.begin(), arguments.end());
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log),
+                                          StringRef(log)};
+  std::string message;
+  int status =
+      sys::ExecuteAndWait(driver, all, std::nullopt, redirects, 0, 0, &message);
+  if (status == 0)
+    return Error::success();
+  if (auto text = MemoryBuffer::getFile(log))
+    message += (*text)->getBuffer();
+  return makeError("linking with '" + driver +
+                   "' failed: " + StringRef(message).rtrim());
+}
+
+static std::vector<std::string> getArguments(StringRef driver, StringRef object,
+                                             StringRef runtime,
+                                             StringRef output) {
+  std::vector<std::string> arguments{
+      object.str(),        runtime.str(),    "-o", output.str(), "-pie",
+      "-Wl,--gc-sections", "-Wl,--as-needed"};
+  // lld is several times as fast as other linkers; both kinds of compilers know
+  // it by this name, clang finds its own version's.
+  if (driver.contains("clang") || sys::findProgramByName("ld.lld"))
+    arguments.push_back("-fuse-ld=lld");
+  SmallVector<StringRef> libraries;
+  StringRef(MESHC_RUNTIME_LIBRARIES).split(libraries, ',', -1, false);
+  for (StringRef library : libraries)
+    arguments.push_back((sys::path::is_absolute(library) ? "" : "-l") +
+                        library.str());
+  return arguments;
+}
+
+Error linkProgram(ArrayRef<char> object, StringRef output,
+                  const LinkOptions &options) {
+  auto runtime = findRuntime(options);
+  if (!runtime)
+    return runtime.takeError();
+  auto driver = findDriver(options);
+  if (!driver)
+    return driver.takeError();
+  auto objectPath = makeTemporary(output, ".o");
+  if (!objectPath)
+    return objectPath.takeError();
+  auto removeObject = make_scope_exit([&] { sys::fs::remove(*objectPath); });
+  auto linked = makeTemporary(output, "");
+  if (!linked)
+    return linked.takeError();
+  auto removeLinked = make_scope_exit([&] { sys::fs::remove(*linked); });
+  if (Error error = writeBytes(*objectPath, object))
+    return error;
+  if (Error error = runDriver(
+          *driver, getArguments(*driver, *objectPath, *runtime, *linked)))
+    return error;
+  if (std::error_code error = sys::fs::rename(*linked, output))
+    return makeError("cannot write '" + output + "': " + error.message());
+  removeLinked.release();
+  return Error::success();
+}
+
+Error writeFile(StringRef path, ArrayRef<char> bytes) {
+  if (path == "-") {
+    outs().write(bytes.data(), bytes.size());
+    outs().flush();
+    return Error::success();
+  }
+  auto temporary = makeTemporary(path, "");
+  if (!temporary)
+    return temporary.takeError();
+  auto remove = make_scope_exit([&] { sys::fs::remove(*temporary); });
+  if (Error error = writeBytes(*temporary, bytes))
+    return error;
+  sys::fs::setPermissions(*temporary, sys::fs::all_read | sys::fs::owner_write);
+  if (std::error_code error = sys::fs::rename(*temporary, path))
+    return makeError("cannot write '" + path + "': " + error.message());
+  remove.release();
+  return Error::success();
+}
+
+} // namespace meshc::link
