@@ -15,7 +15,10 @@
 #include "dialects/Nd/NdOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
+#include "lib/Collectives/Passes.h"
 #include "lib/Kernels/Passes.h"
+#include "lib/Layout/Passes.h"
+#include "lib/Partition/Passes.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,6 +42,9 @@ int main(int argc, char **argv) {
   meshc::autodiff::registerAutodiffPasses();
   meshc::kernels::registerKernelsPasses();
   meshc::schedule::registerSchedulePasses();
+  meshc::layout::registerLayoutPasses();
+  meshc::partition::registerPartitionPasses();
+  meshc::collectives::registerCollectivesPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "meshc's passes over MLIR text\n", dialects));
 }

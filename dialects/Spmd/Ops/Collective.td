@@ -57,7 +57,7 @@ def Spmd_AllReduceOp : Spmd_Collective<"all_reduce"> {
         %b = spmd.all_reduce sum ["data"] %a : (!nd.tensor<f32, [h = 4], sum {data}>) -> !nd.tensor<f32, [h = 4]>
   }];
   let arguments = (ins Nd_ReductionKindAttr:$reduction, Spmd_Axes:$axes, Variadic<Nd_TensorType>:$inputs);
-  let assemblyFormat = "$reduction $axes $inputs attr-dict `:` functional-type($inputs, $results)";
+  let assemblyFormat = "`` $reduction $axes $inputs attr-dict `:` functional-type($inputs, $results)";
 }
 
 def Spmd_ReduceScatterOp : Spmd_Collective<"reduce_scatter"> {
@@ -68,7 +68,7 @@ def Spmd_ReduceScatterOp : Spmd_Collective<"reduce_scatter"> {
   }];
   let arguments = (ins Nd_ReductionKindAttr:$reduction, Spmd_Axes:$axes, Nd_DimNames:$dims,
                        Variadic<Nd_TensorType>:$inputs);
-  let assemblyFormat = "$reduction $axes `to` $dims $inputs attr-dict `:` functional-type($inputs, $results)";
+  let assemblyFormat = "`` $reduction $axes `to` $dims $inputs attr-dict `:` functional-type($inputs, $results)";
 }
 
 def Spmd_AllGatherOp : Spmd_Collective<"all_gather"> {

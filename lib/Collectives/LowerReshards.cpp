@@ -1,0 +1,84 @@
+//===- LowerReshards.cpp - the cheapest collectives for each reshard ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/ReshardPlan.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Collectives/Passes.h"
+
+using namespace mlir;
+
+namespace meshc::collectives {
+
+#define GEN_PASS_DEF_LOWERRESHARDS
+#include "lib/Collectives/Passes.h.inc"
+
+using spmd::CollectiveKind;
+
+static ArrayAttr getArray(OpBuilder &builder, ArrayRef<StringAttr> names) {
+  return builder.getArrayAttr(
+      llvm::SmallVector<Attribute>(names.begin(), names.end()));
+}
+
+/// The op of one step of a plan, on `value`.
+static Operation *buildStep(OpBuilder &builder, Location loc,
+                            const spmd::ReshardStep &step, Value value) {
+  ArrayAttr axes = getArray(builder, step.axes);
+  TypeRange result(step.result);
+  if (!step.kind)
+    return spmd::SliceOp::create(builder, loc, step.result, step.to, axes,
+                                 value);
+  nd::ReductionKind reduction = nd::getTensorType(value).getPartialKind();
+  switch (*step.kind) {
+  case CollectiveKind::AllReduce:
+    return spmd::AllReduceOp::create(builder, loc, result, reduction, axes,
+                                     value);
+  case CollectiveKind::ReduceScatter:
+    return spmd::ReduceScatterOp::create(builder, loc, result, reduction, axes,
+                                         getArray(builder, step.to), value);
+  case CollectiveKind::AllGather:
+    return spmd::AllGatherOp::create(builder, loc, result, axes,
+                                     getArray(builder, step.from), value);
+  case CollectiveKind::AllToAll:
+    return spmd::AllToAllOp::create(builder, loc, result, axes,
+                                    getArray(builder, step.from),
+                                    getArray(builder, step.to), value);
+  }
+  return nullptr;
+}
+
+static LogicalResult lower(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
+  OpBuilder builder(op);
+  Value value = op.getInput();
+  nd::TensorType from = nd::getTensorType(value);
+  for (const spmd::ReshardStep &step : planner.plan(from, op.getType()).steps) {
+    Operation *built = buildStep(builder, op.getLoc(), step, value);
+    if (Attribute name = op->getAttr("nd.name"))
+      built->setAttr("nd.name", name);
+    value = built->getResult(0);
+  }
+  if (value.getType() != op.getType())
+    return op.emitError("has no way of collectives from ")
+           << from << " to " << op.getType();
+  op.replaceAllUsesWith(value);
+  op.erase();
+  return success();
+}
+
+namespace {
+struct LowerReshards : impl::LowerReshardsBase<LowerReshards> {
+  void runOnOperation() override {
+    spmd::ReshardPlanner planner(nd::MeshAttr::of(getOperation()));
+    llvm::SmallVector<spmd::ReshardOp> reshards;
+    getOperation().walk([&](spmd::ReshardOp op) { reshards.push_back(op); });
+    for (spmd::ReshardOp op : reshards)
+      if (failed(lower(op, planner)))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace meshc::collectives

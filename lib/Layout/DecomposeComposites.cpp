@@ -1,0 +1,109 @@
+//===- DecomposeComposites.cpp - primitive ops for composite ones ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/NdOps.h"
+#include "lib/Layout/Passes.h"
+
+using namespace mlir;
+
+namespace meshc::layout {
+
+#define GEN_PASS_DEF_DECOMPOSECOMPOSITES
+#include "lib/Layout/Passes.h.inc"
+
+namespace {
+
+/// Remembers the ops that a decomposition builds.
+struct CreatedOps : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    ops.push_back(op);
+  }
+  llvm::SmallVector<Operation *> ops;
+};
+
+struct DecomposeComposites
+    : impl::DecomposeCompositesBase<DecomposeComposites> {
+  void runOnOperation() override {
+    llvm::SmallVector<Operation *> worklist;
+    getOperation().walk([&](nd::CompositeOpInterface op) {
+      worklist.push_back(op.getOperation());
+    });
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val();
+      if (failed(decompose(op, worklist)))
+        return signalPassFailure();
+    }
+  }
+
+  /// Replaces `op`; composites among the new ops go to the worklist.
+  LogicalResult decompose(Operation *op,
+                          llvm::SmallVectorImpl<Operation *> &worklist) {
+    CreatedOps created;
+    OpBuilder builder(op, &created);
+    llvm::SmallVector<Value> values =
+        cast<nd::CompositeOpInterface>(op).decompose(builder);
+    if (values.size() != op->getNumResults() ||
+        !nd::haveSameGlobalTypes(ValueRange(values).getTypes(),
+                                 op->getResultTypes()))
+      return op->emitOpError("decomposes into values of other types "
+                             "(a defect of the op)");
+    for (Operation *inner : created.ops) {
+      if (inner->getNumResults() == 0)
+        return op->emitOpError("decomposes into an op without results "
+                               "(a defect of the op)");
+      if (Attribute tensorClass = op->getAttr("nd.class"))
+        inner->setAttr("nd.class", tensorClass);
+      if (isa<nd::CompositeOpInterface>(inner))
+        worklist.push_back(inner);
+    }
+    if (isa<nd::OptimizerOpInterface>(op))
+      nameUpdate(op, values, created.ops);
+    else if (Attribute name = op->getAttr("nd.name"))
+      for (Value value : values)
+        if (llvm::is_contained(created.ops, value.getDefiningOp()))
+          value.getDefiningOp()->setAttr("nd.name", name);
+    op->replaceAllUsesWith(values);
+    op->erase();
+    return success();
+  }
+
+  /// The ops of an update lie as the optimizer's slots do; the one that makes
+  /// the parameter's new value is of class "parameter". Scalars have nothing to
+  /// lay out and stay without a name, so that several updates share them.
+  void nameUpdate(Operation *op, ArrayRef<Value> values,
+                  ArrayRef<Operation *> created) {
+    auto name = op->getAttrOfType<StringAttr>("nd.name");
+    Builder builder(op->getContext());
+    for (Operation *inner : created) {
+      auto type = nd::getTensorType(inner->getResult(0));
+      inner->removeAttr("nd.class");
+      if (!type || type.getRank() == 0)
+        continue;
+      inner->setAttr("nd.class", builder.getStringAttr("optimizer"));
+      if (name)
+        inner->setAttr("nd.name",
+                       builder.getStringAttr(name.getValue() + ".update"));
+    }
+    auto slots = cast<nd::OptimizerOpInterface>(op).getSlotNames();
+    for (auto [index, value] : llvm::enumerate(values)) {
+      Operation *inner = value.getDefiningOp();
+      if (!llvm::is_contained(created, inner))
+        continue;
+      if (index == 0) {
+        inner->setAttr("nd.class", builder.getStringAttr("parameter"));
+        if (name)
+          inner->setAttr("nd.name", name);
+      } else if (name && index <= slots.size())
+        inner->setAttr("nd.name", builder.getStringAttr(name.getValue() + "." +
+                                                        slots[index - 1]));
+    }
+  }
+};
+
+} // namespace
+
+} // namespace meshc::layout

@@ -1,0 +1,60 @@
+//===- LayoutRules.h - the rules of a layout, and which one applies ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_LAYOUT_LAYOUTRULES_H
+#define MESHC_LIB_LAYOUT_LAYOUTRULES_H
+
+#include "dialects/Nd/NdOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace meshc::layout {
+
+/// What the rules' scopes may name of a tensor.
+struct TensorIdentity {
+  llvm::StringRef name; ///< empty: without a name
+  llvm::StringRef tensorClass = "activation";
+  bool isMetric = false; ///< whole on every rank
+
+  /// The parameter that a gradient ("gradient of w") or an optimizer's value
+  /// ("w.velocity") belongs to; empty for others.
+  llvm::StringRef getParameter() const;
+  bool operator==(const TensorIdentity &other) const {
+    return name == other.name && tensorClass == other.tensorClass &&
+           isMetric == other.isMetric;
+  }
+};
+
+TensorIdentity getIdentity(mlir::Operation *op);
+TensorIdentity getArgumentIdentity(mlir::func::FuncOp function, unsigned index);
+TensorIdentity getResultIdentity(mlir::func::FuncOp function, unsigned index);
+
+/// Whether `scope` is a class of tensors and not a name.
+bool isClass(llvm::StringRef scope);
+
+/// The rules of a module (its nd.rule ops).
+class LayoutRules {
+public:
+  explicit LayoutRules(mlir::ModuleOp module);
+
+  /// The narrowest rule for the dim of such a tensor, or null.
+  nd::RuleOp lookup(const TensorIdentity &tensor, llvm::StringRef dim) const;
+  /// The rule's axes that the mesh has (an optional rule may name others).
+  llvm::SmallVector<mlir::StringAttr> getAxes(nd::RuleOp rule) const;
+  nd::MeshAttr getMesh() const { return mesh; }
+
+private:
+  nd::RuleOp find(llvm::StringRef scope, llvm::StringRef dim) const;
+
+  nd::MeshAttr mesh;
+  llvm::SmallVector<nd::RuleOp> rules;
+};
+
+/// The rule as written: "parameter.model -> (pod, data)".
+std::string getText(nd::RuleOp rule);
+
+} // namespace meshc::layout
+
+#endif // MESHC_LIB_LAYOUT_LAYOUTRULES_H

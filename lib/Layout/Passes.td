@@ -1,0 +1,56 @@
+//===- Passes.td - where every tensor lies ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_LAYOUT_PASSES_TD
+#define MESHC_LIB_LAYOUT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DecomposeComposites : Pass<"meshc-decompose-composites", "::mlir::ModuleOp"> {
+  let summary = "replaces composite ops by primitive ones";
+  let description = [{
+    Softmax, cross-entropy, optimizer updates and other ops with
+    CompositeOpInterface become primitive ops, which keep the location and
+    `nd.class`; the op that makes the result gets its `nd.name`. Of an optimizer
+    update the op that makes the new parameter gets class "parameter", all others
+    "optimizer".
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
+def VerifyRules : Pass<"meshc-verify-rules", "::mlir::ModuleOp"> {
+  let summary = "checks the layout's rules by themselves";
+  let description = [{
+    Every rule must be used: its scope is a class of tensors or a tensor's name,
+    a tensor in scope has its dim, its axes are the mesh's, each once; unless the
+    rule is optional. Two rules of one scope for one dim must agree.
+  }];
+}
+
+def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
+  let summary = "gives every tensor the sharding that the rules want";
+  let description = [{
+    By dim name and class: the rule that names the tensor wins over one for its
+    class, that over one for the parameter that a gradient or an optimizer's slot
+    belongs to, that over one without scope. Each op gets `nd.sharding`, an array
+    with one type per result; function arguments and results get one type.
+    Metrics are whole on every rank. Axes of size 1 cut nothing and are left out.
+
+    Refused, at the tensor's line with notes at the rules: two dims of one tensor
+    on one axis; a size that the axes of its dim do not divide.
+  }];
+}
+
+def VerifyLayout : Pass<"meshc-verify-layout", "::mlir::ModuleOp"> {
+  let summary = "checks what the layout phase promises";
+  let description = [{
+    No composite op remains; every result of an op, argument and result of a
+    function has a wanted sharding of its own global type, whose axes divide the
+    dims; state has the same sharding in all functions.
+  }];
+}
+
+#endif // MESHC_LIB_LAYOUT_PASSES_TD

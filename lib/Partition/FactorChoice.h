@@ -1,0 +1,66 @@
+//===- FactorChoice.h - which axes cut which factor of an op ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Chooses, for one op, the mesh axes that cut each factor of its partition
+/// rule: a search over the few candidates that its operands and wanted results
+/// give, by bytes moved.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PARTITION_FACTORCHOICE_H
+#define MESHC_LIB_PARTITION_FACTORCHOICE_H
+
+#include "dialects/Nd/NdOps.h"
+#include "dialects/Spmd/ReshardPlan.h"
+
+namespace meshc::partition {
+
+/// What the search knows of an operand.
+struct OperandForms {
+  /// The shardings in which it can be had at once; the first is the one that
+  /// its op made.
+  llvm::SmallVector<nd::TensorType> types;
+  /// Any sharding can be had for nothing (constants and the like).
+  bool isMadeAnew = false;
+  /// The sharding that the layout wants of it.
+  nd::TensorType wanted;
+  /// It is partial still, and others than this op use it: it will be reduced to
+  /// what is wanted of it, whatever this op takes.
+  bool willBeReduced = false;
+  /// It is partial, and this op is its only user, so that nobody else pays if
+  /// it stays partial.
+  bool mayStayPartial = false;
+};
+
+/// A consistent way to compute an op on blocks.
+struct FactorChoice {
+  llvm::SmallVector<spmd::AxisList> axesOfFactor; ///< as in the rule
+  llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
+  llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
+  double bytes = 0; ///< moved for operands, and for results to be as wanted
+  double work = 0;  ///< points of the iteration space on one rank
+};
+
+/// The sharded type that `type` has along the factors, dims cut as
+/// `axesOfFactor` says. `dimsOf` gives the name of the value's dim along a
+/// factor, or null. Factors along one dim cut it in the order of the rule,
+/// major first. Null where the axes do not divide a dim.
+nd::TensorType
+getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
+             llvm::ArrayRef<spmd::AxisList> axesOfFactor,
+             llvm::function_ref<mlir::StringAttr(const nd::Factor &)> dimOf,
+             nd::MeshAttr mesh);
+
+/// The best choice for `op`. There is always one: nothing cut.
+FactorChoice chooseFactors(mlir::Operation *op,
+                           llvm::ArrayRef<OperandForms> operands,
+                           llvm::ArrayRef<nd::TensorType> wanted,
+                           spmd::ReshardPlanner &planner, nd::MeshAttr mesh);
+
+} // namespace meshc::partition
+
+#endif // MESHC_LIB_PARTITION_FACTORCHOICE_H

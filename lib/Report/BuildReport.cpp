@@ -1,0 +1,127 @@
+//===- BuildReport.cpp - the report as JSON ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Report/Report.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace meshc::report {
+
+/// "gpt.mesh:14:13": the first place in a file that the location has.
+static std::string getPlace(Location location) {
+  std::string place;
+  location->walk([&](Location part) {
+    auto file = dyn_cast<FileLineColLoc>(part);
+    if (!file)
+      return WalkResult::advance();
+    place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
+             Twine(file.getColumn()))
+                .str();
+    return WalkResult::interrupt();
+  });
+  return place;
+}
+
+static std::string getTypeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
+
+static std::string getText(nd::RuleOp rule) {
+  std::string text;
+  if (std::optional<StringRef> scope = rule.getScope())
+    text = (*scope + ".").str();
+  text += (rule.getDim() + (rule.getOptional() ? " ->? " : " -> ")).str();
+  std::string axes = llvm::join(
+      llvm::map_range(rule.getAxes().getAsRange<StringAttr>(),
+                      [](StringAttr axis) { return axis.getValue(); }),
+      ", ");
+  return text + (rule.getAxes().size() == 1 ? axes : "(" + axes + ")");
+}
+
+static Json buildCollective(spmd::CollectiveOpInterface op) {
+  Operation *operation = op;
+  nd::MeshAttr mesh = nd::MeshAttr::of(operation);
+  bool gathers = op.getCollectiveKind() == spmd::CollectiveKind::AllGather;
+  Json collective;
+  collective["kind"] = spmd::stringifyCollectiveKind(op.getCollectiveKind());
+  if (auto reduction = op.getGroupReduction())
+    collective["reduction"] = nd::stringifyReductionKind(*reduction);
+  collective["axes"] = Json::array();
+  for (StringAttr axis : op.getGroupAxes())
+    collective["axes"].push_back(axis.getValue());
+  collective["type"] =
+      getTypeName(nd::getTensorType(operation->getOperand(0)).getElementType());
+  collective["tensors"] = Json::array();
+  int64_t elements = 0;
+  for (unsigned i = 0; i < operation->getNumOperands(); ++i) {
+    Value whole = gathers ? operation->getResult(i) : operation->getOperand(i);
+    int64_t count = nd::getTensorType(whole).getLocalElementCount(mesh);
+    spmd::Cause cause = spmd::getCause(operation, i);
+    collective["tensors"].push_back({{"name", cause.name.str()},
+                                     {"elements", count},
+                                     {"location", getPlace(cause.location)}});
+    elements += count;
+  }
+  collective["elements"] = elements;
+  collective["bytes"] = Json::object();
+  for (const spmd::AxisTraffic &traffic : op.getTraffic())
+    collective["bytes"][traffic.axis.str()] = traffic.bytes;
+  return collective;
+}
+
+static Json buildFunction(func::FuncOp function) {
+  Json report;
+  report["name"] = function.getName().str();
+  report["collectives"] = Json::array();
+  Json elements = Json::object(), bytes = Json::object();
+  nd::MeshAttr mesh = nd::MeshAttr::of(function);
+  for (nd::AxisAttr axis : mesh.getAxes())
+    bytes[axis.getName().str()] = 0.0;
+  function.walk([&](spmd::CollectiveOpInterface op) {
+    Json collective = buildCollective(op);
+    std::string axes = llvm::join(
+        llvm::map_range(op.getGroupAxes(),
+                        [](StringAttr axis) { return axis.getValue(); }),
+        ",");
+    elements[axes] = elements.value(axes, int64_t(0)) +
+                     collective["elements"].get<int64_t>();
+    for (const auto &[axis, moved] : collective["bytes"].items())
+      bytes[axis] = bytes[axis].get<double>() + moved.get<double>();
+    report["collectives"].push_back(std::move(collective));
+  });
+  report["elements"] = elements;
+  report["bytes"] = bytes;
+  return report;
+}
+
+Json buildReport(ModuleOp module) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(module);
+  Json report;
+  report["mesh"] = Json::array();
+  for (nd::AxisAttr axis : mesh.getAxes())
+    report["mesh"].push_back(
+        {{"axis", axis.getName().str()}, {"size", axis.getSize()}});
+  report["ranks"] = mesh.getRankCount();
+  report["layout"] = Json::array();
+  for (auto rule : module.getOps<nd::RuleOp>())
+    report["layout"].push_back(getText(rule));
+  report["functions"] = Json::array();
+  for (auto function : module.getOps<func::FuncOp>())
+    report["functions"].push_back(buildFunction(function));
+  return report;
+}
+
+void setArenaBytes(Json &report, int64_t bytes) {
+  report["memory"] = {{"arenaBytes", bytes}};
+}
+
+} // namespace meshc::report

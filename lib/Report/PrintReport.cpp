@@ -1,0 +1,97 @@
+//===- PrintReport.cpp - the report as text ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Report/Report.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace meshc::report {
+
+/// "512 B", "1.5 kB", "2.0 MB", "3.1 GB" (powers of 1000).
+static std::string formatBytes(double bytes) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (bytes < 1e3)
+    out << llvm::format("%.0f B", bytes);
+  else if (bytes < 1e6)
+    out << llvm::format("%.1f kB", bytes / 1e3);
+  else if (bytes < 1e9)
+    out << llvm::format("%.1f MB", bytes / 1e6);
+  else
+    out << llvm::format("%.1f GB", bytes / 1e9);
+  return text;
+}
+
+static std::string joinTexts(const Json &list) {
+  std::string text;
+  for (const Json &item : list)
+    text += (text.empty() ? "" : ", ") + item.get<std::string>();
+  return text;
+}
+
+/// "1.0 kB over data, 2.0 kB over tensor".
+static std::string describeTraffic(const Json &bytes) {
+  std::string text;
+  for (const auto &[axis, moved] : bytes.items())
+    if (moved.get<double>() > 0)
+      text += (text.empty() ? "" : ", ") + formatBytes(moved.get<double>()) +
+              " over " + axis;
+  return text.empty() ? "nothing" : text;
+}
+
+static void printCollective(const Json &collective, llvm::raw_ostream &out) {
+  out << "  " << collective["kind"].get<std::string>();
+  if (collective.contains("reduction"))
+    out << " " << collective["reduction"].get<std::string>();
+  out << " over " << joinTexts(collective["axes"]) << ", "
+      << collective["elements"].get<int64_t>() << " "
+      << collective["type"].get<std::string>() << ": each rank sends "
+      << describeTraffic(collective["bytes"]) << "\n";
+  for (const Json &tensor : collective["tensors"]) {
+    auto name = tensor["name"].get<std::string>();
+    auto place = tensor["location"].get<std::string>();
+    out << "    for "
+        << (name.empty() ? std::string("a value without a name")
+                         : "'" + name + "'")
+        << " (" << tensor["elements"].get<int64_t>() << ")";
+    if (!place.empty())
+      out << ", from " << place;
+    out << "\n";
+  }
+}
+
+void printReport(const Json &report, llvm::raw_ostream &out) {
+  out << "mesh: ";
+  bool isFirst = true;
+  for (const Json &axis : report["mesh"]) {
+    out << (isFirst ? "" : ", ") << axis["axis"].get<std::string>() << " = "
+        << axis["size"].get<int64_t>();
+    isFirst = false;
+  }
+  out << (isFirst ? "" : " ") << "(" << report["ranks"].get<int64_t>()
+      << (report["ranks"] == 1 ? " rank)\n" : " ranks)\n");
+  out << "layout: "
+      << (report["layout"].empty() ? "everything whole on every rank"
+                                   : joinTexts(report["layout"]))
+      << "\n";
+  if (report.contains("memory"))
+    out << "memory: arena of "
+        << formatBytes(report["memory"]["arenaBytes"].get<double>())
+        << " per rank (" << report["memory"]["arenaBytes"].get<int64_t>()
+        << " bytes)\n";
+  for (const Json &function : report["functions"]) {
+    size_t count = function["collectives"].size();
+    out << "\n"
+        << function["name"].get<std::string>() << ": " << count
+        << (count == 1 ? " collective" : " collectives") << ", each rank sends "
+        << describeTraffic(function["bytes"]) << "\n";
+    for (const Json &collective : function["collectives"])
+      printCollective(collective, out);
+  }
+}
+
+} // namespace meshc::report

@@ -1,0 +1,59 @@
+//===- Report.h - what a program moves between ranks, and why ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// `meshc --report`: the mesh, the layout, and for each function its
+/// collectives with the source values that caused them and the bytes they move
+/// on each mesh axis, as JSON for programs and as text for people.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_REPORT_REPORT_H
+#define MESHC_LIB_REPORT_REPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include <nlohmann/json.hpp>
+
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
+
+namespace meshc::report {
+
+using Json = nlohmann::ordered_json;
+
+/// Builds the report of a module after the collectives phase:
+///
+///     {"mesh": [{"axis": "data", "size": 2}, …], "ranks": 4,
+///      "layout": ["batch -> data", …],
+///      "functions": [{"name": "train_step",
+///        "collectives": [{"kind": "all_reduce", "reduction": "sum",
+///          "axes": ["data"], "type": "f32",
+///          "tensors": [{"name": "gradient of w", "elements": 512,
+///                       "location": "mlp.mesh:12:7"}, …],
+///          "elements": 512,
+///          "bytes": {"data": 2048}}, …],
+///        "elements": {"data": 512}, "bytes": {"data": 2048}}, …]}
+///
+/// `elements` of a tensor counts the whole that dialects/Spmd/Traffic.h calls
+/// n, on one rank: the operand's block where data is reduced or exchanged, the
+/// result's block where it is gathered. `bytes` are those that each rank sends
+/// on the axis by the ring algorithms. The function's `elements` add up those
+/// of its collectives by their axes (joined by "," where there are several). A
+/// tensor without a name has name "", one without a place in a file location
+/// "".
+Json buildReport(mlir::ModuleOp module);
+
+/// Adds what the schedule phase knows: `"memory": {"arenaBytes": n}`, the bytes
+/// of the one arena that each rank allocates.
+void setArenaBytes(Json &report, int64_t bytes);
+
+/// Prints a report of buildReport as lines of text.
+void printReport(const Json &report, llvm::raw_ostream &out);
+
+} // namespace meshc::report
+
+#endif // MESHC_LIB_REPORT_REPORT_H
