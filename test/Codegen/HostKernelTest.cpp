@@ -47,3 +47,174 @@ TEST(HostKernel, Softmax) {
       exec.yield %q, %l : !nd.tensor<f32, [b = 7, h = 45]>, !nd.tensor<f32, [b = 7]>
     })");
 }
+
+/// Every kind of reduction, on every type, lanes along the rows, along the
+/// columns, and none.
+TEST(HostKernel, Reductions) {
+  for (std::string type : {"f32", "bf16", "i32"})
+    for (std::string op : {"sum", "max", "min", "prod"})
+      for (std::string lanes : {"b", "h", ""}) {
+        SCOPED_TRACE("nd.reduce_" + op + " on " + type + ", lanes '" + lanes +
+                     "'");
+        std::string x = "!nd.tensor<" + type + ", [b = 37, h = 41]>";
+        std::string r = "!nd.tensor<" + type + ", [h = 41]>";
+        KernelCase options;
+        options.low = 0.5;
+        options.high = 1.5;
+        options.integers = 3;
+        options.tolerance = type == "bf16" ? 1e-2 : 1e-5;
+        for (std::string order : {R"(["b", "h"])", R"(["h", "b"])"})
+          expectKernel("exec.kernel @k #exec.plan<parallel = [\"h\"], reduce = "
+                       "[\"b\"], lanes = \"" +
+                           lanes + "\", sizes = [41, 37]> in [" + order +
+                           "] out [[\"h\"]] {\n^bb0(%x: " + x +
+                           "):\n%r = nd.reduce_" + op +
+                           " %x {dims = [\"b\"]} : (" + x + ") -> " + r +
+                           "\nexec.yield %r : " + r + "\n}",
+                       options);
+      }
+}
+
+/// Three parallel loops and two reduced ones, collapsed where memory allows.
+TEST(HostKernel, ManyLoops) {
+  for (std::string order :
+       {R"(["a", "b", "c", "d", "e"])", R"(["d", "e", "a", "c", "b"])"})
+    for (std::string lanes : {"c", "e"}) {
+      std::string x = "!nd.tensor<f32, [a = 3, b = 5, c = 9, d = 4, e = 11]>";
+      std::string r = "!nd.tensor<f32, [a = 3, b = 5, c = 9]>";
+      expectKernel("exec.kernel @k #exec.plan<parallel = [\"a\", \"b\", "
+                   "\"c\"], reduce = [\"d\", \"e\"], lanes = \"" +
+                   lanes + "\", sizes = [3, 5, 9, 4, 11]> in [" + order +
+                   "] out [[\"a\", \"b\", \"c\"], [\"c\", \"a\", \"b\"]] {\n"
+                   "^bb0(%x: " +
+                   x +
+                   "):\n%s = nd.reduce_sum %x {dims = "
+                   "[\"d\", \"e\"]} : (" +
+                   x + ") -> " + r +
+                   "\n%m = nd.reduce_max %x {dims = [\"d\", \"e\"]} : (" + x +
+                   ") -> " + r + "\nexec.yield %s, %m : " + r + ", " + r +
+                   "\n}");
+    }
+}
+
+/// A column sum whose terms are an output too, written over its input.
+TEST(HostKernel, SumAndTermsInPlace) {
+  KernelCase options;
+  options.inPlace = {{0, 0}};
+  for (std::string lanes : {"h", "b"})
+    expectKernel(R"(
+    exec.kernel @k #exec.plan<parallel = ["h"], reduce = ["b"], lanes = ")" +
+                     lanes + R"(", sizes = [83, 19]>
+        in [["b", "h"], ["b", "h"]] out [["b", "h"], ["h"]] {
+    ^bb0(%g: !nd.tensor<f32, [b = 19, h = 83]>, %y: !nd.tensor<f32, [b = 19, h = 83]>):
+      %zero = nd.constant 0.0 : f32 -> !nd.tensor<f32, []>
+      %p = nd.compare gt %y, %zero : (!nd.tensor<f32, [b = 19, h = 83]>, !nd.tensor<f32, []>) -> !nd.tensor<i1, [b = 19, h = 83]>
+      %t = nd.select %p, %g, %zero : (!nd.tensor<i1, [b = 19, h = 83]>, !nd.tensor<f32, [b = 19, h = 83]>, !nd.tensor<f32, []>) -> !nd.tensor<f32, [b = 19, h = 83]>
+      %s = nd.reduce_sum %t {dims = ["b"]} : (!nd.tensor<f32, [b = 19, h = 83]>) -> !nd.tensor<f32, [h = 83]>
+      exec.yield %t, %s : !nd.tensor<f32, [b = 19, h = 83]>, !nd.tensor<f32, [h = 83]>
+    })",
+                 options);
+}
+
+/// An output that could be stored in the first walk replaces an input that the
+/// second one reads.
+TEST(HostKernel, InPlaceWaitsForTheLastUse) {
+  KernelCase options;
+  options.inPlace = {{0, 0}};
+  expectKernel(R"(
+    exec.kernel @k #exec.plan<parallel = ["b"], reduce = ["h"], lanes = "h", sizes = [5, 45]>
+        in [["b", "h"]] out [["b", "h"], ["b"]] {
+    ^bb0(%x: !nd.tensor<f32, [b = 5, h = 45]>):
+      %q = nd.square %x : (!nd.tensor<f32, [b = 5, h = 45]>) -> !nd.tensor<f32, [b = 5, h = 45]>
+      %m = nd.reduce_max %q {dims = ["h"]} : (!nd.tensor<f32, [b = 5, h = 45]>) -> !nd.tensor<f32, [b = 5]>
+      %d = nd.sub %x, %m : (!nd.tensor<f32, [b = 5, h = 45]>, !nd.tensor<f32, [b = 5]>) -> !nd.tensor<f32, [b = 5, h = 45]>
+      %s = nd.reduce_sum %d {dims = ["h"]} : (!nd.tensor<f32, [b = 5, h = 45]>) -> !nd.tensor<f32, [b = 5]>
+      exec.yield %q, %s : !nd.tensor<f32, [b = 5, h = 45]>, !nd.tensor<f32, [b = 5]>
+    })",
+               options);
+}
+
+/// A whole update as one long loop; scalars beside it.
+TEST(HostKernel, MomentumUpdate) {
+  KernelCase options;
+  options.inPlace = {{0, 0}, {2, 1}};
+  std::string w = "!nd.tensor<f32, [h = 21, i = 13]>",
+              s = "!nd.tensor<f32, []>";
+  std::string binary = " : (" + w + ", " + w + ") -> " + w;
+  std::string scaled = " : (" + w + ", " + s + ") -> " + w;
+  expectKernel("exec.kernel @k #exec.plan<parallel = [\"i\", \"h\"], reduce = "
+               "[], lanes = \"h\", sizes = [13, 21]> "
+               "in [[\"i\", \"h\"], [\"i\", \"h\"], [\"i\", \"h\"], []] out "
+               "[[\"i\", \"h\"], [\"i\", \"h\"]] {\n"
+               "^bb0(%p: " +
+                   w + ", %g: " + w + ", %v: " + w + ", %rate: " + s +
+                   "):\n"
+                   "%m = nd.constant 0.9 : f32 -> " +
+                   s +
+                   "\n"
+                   "%0 = nd.mul %v, %m" +
+                   scaled +
+                   "\n"
+                   "%1 = nd.add %0, %g" +
+                   binary +
+                   "\n"
+                   "%2 = nd.mul %1, %rate" +
+                   scaled +
+                   "\n"
+                   "%3 = nd.sub %p, %2" +
+                   binary +
+                   "\n"
+                   "exec.yield %3, %1 : " +
+                   w + ", " + w + "\n}",
+               options);
+}
+
+TEST(HostKernel, ScatterAdd) {
+  // Embedding gradient; indices above 15 are out of range.
+  KernelCase options;
+  options.integers = 18;
+  for (std::string lanes : {"m", ""})
+    for (std::string order : {R"(["v", "m"])", R"(["m", "v"])"})
+      expectKernel(R"(
+    exec.kernel @k #exec.plan<parallel = ["m"], reduce = ["b", "s"], lanes = ")" +
+                       lanes + R"(", sizes = [21, 6, 9]>
+        in [["b", "s", "m"], ["b", "s"]] out [)" +
+                       order + R"(] {
+    ^bb0(%u: !nd.tensor<f32, [b = 6, m = 21, s = 9]>, %i: !nd.tensor<i32, [b = 6, s = 9]>):
+      %q = nd.square %u : (!nd.tensor<f32, [b = 6, m = 21, s = 9]>) -> !nd.tensor<f32, [b = 6, m = 21, s = 9]>
+      %r = nd.scatter_add %q, %i {dim = "v"} : (!nd.tensor<f32, [b = 6, m = 21, s = 9]>, !nd.tensor<i32, [b = 6, s = 9]>) -> !nd.tensor<f32, [m = 21, v = 15]>
+      exec.yield %r : !nd.tensor<f32, [m = 21, v = 15]>
+    })",
+                   options);
+}
+
+/// A dim that indices and result share, and a block of the scattered dim.
+TEST(HostKernel, ScatterAddByRows) {
+  KernelCase options;
+  options.integers = 30;
+  options.mesh = "#nd.mesh<p = 2>";
+  options.coordinates = {1};
+  expectKernel(R"(
+    exec.kernel @k #exec.plan<parallel = ["b"], reduce = ["s"], lanes = "", sizes = [6, 9]>
+        in [["b", "s"], ["b", "s"]] out [["b", "v"]] {
+    ^bb0(%u: !nd.tensor<f32, [b = 6, s = 9]>, %i: !nd.tensor<i32, [b = 6, s = 9]>):
+      %r = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [b = 6, s = 9]>, !nd.tensor<i32, [b = 6, s = 9]>) -> !nd.tensor<f32, [b = 6, v = 30 on {p}]>
+      exec.yield %r : !nd.tensor<f32, [b = 6, v = 30 on {p}]>
+    })",
+               options);
+}
+
+/// The older processors' vectors, and no vectors wider than needed.
+TEST(HostKernel, OtherProcessors) {
+  KernelCase options;
+  options.march = "x86-64-v2";
+  expectKernel(R"(
+    exec.kernel @k #exec.plan<parallel = ["b"], reduce = ["h"], lanes = "h", sizes = [4, 3]>
+        in [["b", "h"]] out [["b"]] {
+    ^bb0(%x: !nd.tensor<f32, [b = 4, h = 3]>):
+      %0 = nd.exp %x : (!nd.tensor<f32, [b = 4, h = 3]>) -> !nd.tensor<f32, [b = 4, h = 3]>
+      %1 = nd.reduce_sum %0 {dims = ["h"]} : (!nd.tensor<f32, [b = 4, h = 3]>) -> !nd.tensor<f32, [b = 4]>
+      exec.yield %1 : !nd.tensor<f32, [b = 4]>
+    })",
+               options);
+}

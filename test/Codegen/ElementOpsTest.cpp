@@ -1,0 +1,243 @@
+//===- ElementOpsTest.cpp - every element op as code, vectors and scalars -===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/Codegen/KernelRun.h"
+#include <gtest/gtest.h>
+
+using namespace meshc::codegen;
+
+static std::string tensor(const std::string &element,
+                          const std::string &dims = "b = 3, h = 21") {
+  return "!nd.tensor<" + element + ", [" + dims + "]>";
+}
+
+/// A kernel over b = 3, h = 21 with one op. `lanes` empty: scalar code.
+static std::string oneOp(const std::string &lanes, const std::string &inOrders,
+                         const std::string &arguments, const std::string &op,
+                         const std::string &result) {
+  return "exec.kernel @k #exec.plan<parallel = [\"b\", \"h\"], reduce = [], "
+         "lanes = \"" +
+         lanes + "\", sizes = [3, 21]> in " + inOrders +
+         " out [[\"b\", \"h\"]] {\n^bb0" + arguments + ":\n%r = " + op +
+         "\nexec.yield %r : " + result + "\n}";
+}
+
+/// An operand in the loops' order, one across it, one along the lanes only.
+static void expectBinary(const std::string &name, const std::string &in,
+                         const std::string &out,
+                         const KernelCase &options = {}) {
+  std::string x = tensor(in), y = tensor(in, "h = 21"), r = tensor(out);
+  for (std::string lanes : {"h", ""}) {
+    SCOPED_TRACE(name + " on " + in + ", lanes '" + lanes + "'");
+    std::string header = name + " %x, %y : (" + x + ", ";
+    expectKernel(oneOp(lanes, R"([["b", "h"], ["h", "b"]])",
+                       "(%x: " + x + ", %y: " + x + ")",
+                       header + x + ") -> " + r, r),
+                 options);
+    expectKernel(oneOp(lanes, R"([["b", "h"], ["h"]])",
+                       "(%x: " + x + ", %y: " + y + ")",
+                       header + y + ") -> " + r, r),
+                 options);
+  }
+}
+
+static void expectUnary(const std::string &name, const std::string &in,
+                        const std::string &out,
+                        const KernelCase &options = {}) {
+  std::string x = tensor(in), r = tensor(out);
+  for (std::string lanes : {"h", ""})
+    for (std::string order : {R"([["b", "h"]])", R"([["h", "b"]])"}) {
+      SCOPED_TRACE(name + " on " + in + ", lanes '" + lanes + "', in " + order);
+      expectKernel(oneOp(lanes, order, "(%x: " + x + ")",
+                         name + " %x : (" + x + ") -> " + r, r),
+                   options);
+    }
+}
+
+TEST(ElementOps, UnaryOfAnyFloat) {
+  for (std::string name :
+       {"nd.exp", "nd.tanh", "nd.sigmoid", "nd.gelu", "nd.silu", "nd.softplus",
+        "nd.sin", "nd.cos", "nd.floor", "nd.neg", "nd.abs", "nd.sign",
+        "nd.square", "nd.relu", "nd.stop_gradient"})
+    expectUnary(name, "f32", "f32");
+}
+
+TEST(ElementOps, UnaryOfPositiveFloats) {
+  KernelCase positive;
+  positive.low = 0.01;
+  positive.high = 9;
+  for (std::string name : {"nd.log", "nd.sqrt", "nd.rsqrt", "nd.reciprocal"})
+    expectUnary(name, "f32", "f32", positive);
+}
+
+TEST(ElementOps, SixteenBitFloats) {
+  KernelCase rounded;
+  rounded.tolerance = 1e-2;
+  for (std::string type : {"bf16", "f16"}) {
+    for (std::string name : {"nd.exp", "nd.tanh", "nd.relu"})
+      expectUnary(name, type, type, rounded);
+    expectBinary("nd.mul", type, type, rounded);
+  }
+}
+
+TEST(ElementOps, UnaryOfIntegersAndBooleans) {
+  for (std::string name : {"nd.neg", "nd.abs", "nd.sign", "nd.square",
+                           "nd.relu", "nd.stop_gradient"})
+    expectUnary(name, "i32", "i32");
+  expectUnary("nd.not", "i1", "i1");
+}
+
+TEST(ElementOps, Binary) {
+  for (std::string name :
+       {"nd.add", "nd.sub", "nd.mul", "nd.div", "nd.maximum", "nd.minimum"}) {
+    expectBinary(name, "f32", "f32");
+    expectBinary(name, "i32", "i32");
+  }
+  expectBinary("nd.mod", "i32", "i32");
+  KernelCase positive;
+  positive.low = 0.5;
+  positive.tolerance = 1e-5;
+  expectBinary("nd.mod", "f32", "f32", positive);
+  expectBinary("nd.pow", "f32", "f32", positive);
+  expectBinary("nd.and", "i1", "i1");
+  expectBinary("nd.or", "i1", "i1");
+}
+
+TEST(ElementOps, Compare) {
+  for (std::string predicate : {"eq", "ne", "lt", "le", "gt", "ge"}) {
+    expectBinary("nd.compare " + predicate, "i32", "i1");
+    expectBinary("nd.compare " + predicate, "f32", "i1");
+  }
+}
+
+TEST(ElementOps, Cast) {
+  KernelCase wide;
+  wide.low = -100;
+  wide.high = 100;
+  for (std::string to : {"f32", "bf16", "f16", "i32", "i1"})
+    for (std::string from : {"f32", "bf16", "f16", "i32", "i1"})
+      if (from != to)
+        expectUnary("nd.cast", from, to, wide);
+}
+
+TEST(ElementOps, Select) {
+  std::string x = tensor("f32"), c = tensor("i1"), s = tensor("f32", "");
+  for (std::string lanes : {"h", ""})
+    expectKernel(oneOp(
+        lanes, R"([["h", "b"], ["b", "h"], []])",
+        "(%c: " + c + ", %x: " + x + ", %s: " + s + ")",
+        "nd.select %c, %x, %s : (" + c + ", " + x + ", " + s + ") -> " + x, x));
+}
+
+TEST(ElementOps, Sources) {
+  std::string x = tensor("f32");
+  KernelCase random;
+  random.tolerance = 5e-6;
+  for (std::string lanes : {"h", ""})
+    for (std::string op :
+         {R"(nd.random uniform "w" : )", R"(nd.random normal "w" : )",
+          R"(nd.constant 1.5 : f32 -> )"})
+      expectKernel(oneOp(lanes, "[]", "()", op + x, x), random);
+}
+
+/// A block of a cut tensor draws the numbers of its global indices.
+TEST(ElementOps, RandomOfABlock) {
+  KernelCase cut;
+  cut.tolerance = 5e-6;
+  cut.mesh = "#nd.mesh<p = 2, q = 3>";
+  cut.coordinates = {1, 2};
+  std::string x = tensor("f32", "b = 6 on {p}, h = 63 on {q}");
+  expectKernel(oneOp("h", "[]", "()", R"(nd.random normal "w" : )" + x, x),
+               cut);
+}
+
+TEST(ElementOps, Iota) {
+  KernelCase cut;
+  cut.mesh = "#nd.mesh<p = 2, q = 3>";
+  cut.coordinates = {1, 2};
+  for (std::string element : {"i32", "f32"})
+    for (std::string lanes : {"h", ""})
+      expectKernel(
+          "exec.kernel @k #exec.plan<parallel = [\"h\"], reduce = [], lanes = "
+          "\"" +
+              lanes +
+              "\", sizes = [21]> in [] out [[\"h\"]] {\n"
+              "%r = nd.iota : () -> " +
+              tensor(element, "h = 126 on {q, p}") + "\nexec.yield %r : " +
+              tensor(element, "h = 126 on {q, p}") + "\n}",
+          cut);
+}
+
+TEST(ElementOps, Gather) {
+  std::string table = tensor("f32", "h = 21, v = 6"),
+              indices = tensor("i32", "b = 3"), x = tensor("f32");
+  std::string flat = tensor("f32", "b = 3, v = 6");
+  for (std::string lanes : {"h", ""}) {
+    // Some indices are out of range.
+    expectKernel(oneOp(lanes, R"([["v", "h"], ["b"]])",
+                       "(%t: " + table + ", %i: " + indices + ")",
+                       "nd.gather %t, %i {dim = \"v\"} : (" + table + ", " +
+                           indices + ") -> " + x,
+                       x));
+    // Dims that both have align; the lanes run along the indices.
+    std::string across = tensor("i32");
+    expectKernel(oneOp(lanes, R"([["v", "b"], ["b", "h"]])",
+                       "(%t: " + flat + ", %i: " + across + ")",
+                       "nd.gather %t, %i {dim = \"v\"} : (" + flat + ", " +
+                           across + ") -> " + x,
+                       x));
+  }
+}
+
+TEST(ElementOps, Shapes) {
+  std::string x = tensor("f32"), h = tensor("f32", "h = 21");
+  std::string merged = tensor("f32", "m = 63"),
+              swapped = tensor("f32", "b = 21, h = 3");
+  std::string split = tensor("f32", "b = 3, i = 3, j = 7");
+  for (std::string lanes : {"h", ""}) {
+    expectKernel(oneOp(lanes, R"([["h"]])", "(%x: " + h + ")",
+                       "nd.broadcast %x : (" + h + ") -> " + x, x));
+    expectKernel(oneOp(lanes, R"([["h", "b"]])", "(%x: " + swapped + ")",
+                       "nd.rename %x {from = [\"b\", \"h\"], to = [\"h\", "
+                       "\"b\"]} : (" +
+                           swapped + ") -> " + x,
+                       x));
+    expectKernel(oneOp(lanes, R"([["m"]])", "(%x: " + merged + ")",
+                       "nd.split_dim %x {dim = \"m\", into = [\"b\", \"h\"], "
+                       "sizes = array<i64: 3, 21>} : (" +
+                           merged + ") -> " + x,
+                       x));
+    expectKernel(oneOp(lanes, R"([["b", "i", "j"]])", "(%x: " + split + ")",
+                       "nd.merge_dims %x {dims = [\"i\", \"j\"], into = "
+                       "\"h\"} : (" +
+                           split + ") -> " + x,
+                       x));
+  }
+}
+
+TEST(ElementOps, Windows) {
+  std::string x = tensor("f32"), wide = tensor("f32", "b = 3, h = 30");
+  std::string narrow = tensor("f32", "b = 3, h = 16"),
+              rest = tensor("f32", "b = 3, h = 5");
+  for (std::string lanes : {"h", ""}) {
+    expectKernel(oneOp(lanes, R"([["b", "h"]])", "(%x: " + wide + ")",
+                       "nd.slice %x {dim = \"h\", start = 5 : i64, size = 21 : "
+                       "i64} : (" +
+                           wide + ") -> " + x,
+                       x));
+    expectKernel(oneOp(lanes, R"([["b", "h"], ["h", "b"]])",
+                       "(%x: " + narrow + ", %y: " + rest + ")",
+                       "nd.concat %x, %y {dim = \"h\"} : (" + narrow + ", " +
+                           rest + ") -> " + x,
+                       x));
+    expectKernel(oneOp(lanes, R"([["b", "h"]])", "(%x: " + narrow + ")",
+                       "nd.pad %x {dim = \"h\", low = 2 : i64, high = 3 : i64, "
+                       "value = 1.5} : (" +
+                           narrow + ") -> " + x,
+                       x));
+  }
+}
