@@ -18,6 +18,7 @@
 #include "runtime/Device/Parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <immintrin.h>
 #include <memory>
@@ -29,7 +30,7 @@ using namespace meshc::runtime;
 namespace {
 
 constexpr int64_t tileM = 6, tileN = 16; ///< sums in registers
-constexpr int64_t blockM = 24 * tileM, blockK = 256, panelN = 2048;
+constexpr int64_t blockM = 24 * tileM, blockK = 272, panelN = 1024;
 /// Floats from one packed sliver to the next: a cache line more than its
 /// content, so that slivers do not meet in the same cache sets and the last
 /// vector of one may run over its end.
@@ -187,76 +188,126 @@ MESHC_AVX2 void multiply(const float *a, const float *b, int64_t count,
     }
 }
 
-/// One product in the making: the panel of B and the part of k that all threads
-/// are at.
-struct Product {
+/// One product in the making, shared by the threads of a rank. The panels of B
+/// are cut along k into blocks; all threads pack a block, wait for each other,
+/// and take tasks of it. A block's packed memory is that of the one before the
+/// last, so that one wait per block is enough. Each sum is computed by one
+/// thread in one order, whoever it is: results do not depend on chance.
+class Product {
+public:
+  Product(const MeshcGemm &gemm, const float *a, const float *b, float *c,
+          float *packedB);
+
+  /// What thread `thread` of `count` does; all do it.
+  void run(int64_t thread, int64_t count);
+
+private:
+  /// A block of B: which columns and which part of k.
+  struct Block {
+    int64_t firstN, slivers, firstK, countK;
+    float *packed;
+  };
+  Block block(int64_t number) const;
+  void packB(const Block &block, int64_t begin, int64_t end) const;
+  void runTask(const Block &block, int64_t task) const;
+  void planTasks(int64_t threadCount);
+
   Operand a, b;
-  float *c;
-  int64_t ldc, m, n;
-  bool adds;
-  int64_t firstK, countK;
-
-  void packB(float *packed, int64_t firstN, int64_t begin, int64_t end) const {
-    pack<tileN>(b.from(firstN + begin * tileN, firstK),
-                std::min(end * tileN, n - firstN) - begin * tileN, countK,
-                packed + begin * sliverB, sliverB);
-  }
-
-  /// Rows [firstM, lastM) of C times the slivers [begin, end) of the panel.
-  void multiplyRows(const float *packedB, int64_t firstN, int64_t firstM,
-                    int64_t lastM, int64_t begin, int64_t end) const;
+  float *c, *packedB;
+  int64_t ldc, m, n, k;
+  bool accumulate;
+  int64_t blocksN, blocksK, stepK;             ///< of B
+  int64_t rowTasks, tilesPerTask, columnTasks; ///< of a block
+  std::atomic<int64_t> nextTask{0};
+  TeamBarrier barrier;
 };
+
+int64_t divideUp(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 } // namespace
 
-void Product::multiplyRows(const float *packedB, int64_t firstN, int64_t firstM,
-                           int64_t lastM, int64_t begin, int64_t end) const {
+Product::Product(const MeshcGemm &gemm, const float *a, const float *b,
+                 float *c, float *packedB)
+    : a{a, gemm.transA ? 1 : gemm.lda, gemm.transA ? gemm.lda : 1},
+      b{b, gemm.transB ? gemm.ldb : 1, gemm.transB ? 1 : gemm.ldb}, c(c),
+      packedB(packedB), ldc(gemm.ldc), m(gemm.m), n(gemm.n), k(gemm.k),
+      accumulate(gemm.accumulate), blocksN(divideUp(n, panelN)),
+      blocksK(divideUp(k, blockK)),
+      stepK(std::min(blockK, divideUp(divideUp(k, blocksK), 8) * 8)) {
+  planTasks(threads());
+}
+
+/// Tasks are rows of C, about as many as a thread packs at once; a multiple of
+/// the threads where there are enough rows, and otherwise columns too.
+void Product::planTasks(int64_t threadCount) {
+  int64_t tiles = divideUp(m, tileM);
+  rowTasks = divideUp(tiles, blockM / tileM);
+  columnTasks = 1;
+  if (tiles >= 4 * threadCount)
+    rowTasks = divideUp(rowTasks, threadCount) * threadCount;
+  else
+    columnTasks = divideUp(2 * threadCount, rowTasks);
+  tilesPerTask = divideUp(tiles, rowTasks);
+}
+
+Product::Block Product::block(int64_t number) const {
+  Block block;
+  block.firstN = number / blocksK * panelN;
+  block.slivers = divideUp(std::min(panelN, n - block.firstN), tileN);
+  block.firstK = number % blocksK * stepK;
+  block.countK = std::min(stepK, k - block.firstK);
+  block.packed = packedB + number % 2 * (panelN / tileN * sliverB);
+  return block;
+}
+
+void Product::packB(const Block &block, int64_t begin, int64_t end) const {
+  if (begin < end)
+    pack<tileN>(b.from(block.firstN + begin * tileN, block.firstK),
+                std::min(end * tileN, n - block.firstN) - begin * tileN,
+                block.countK, block.packed + begin * sliverB, sliverB);
+}
+
+void Product::runTask(const Block &block, int64_t task) const {
   thread_local Buffer buffer;
   float *packedA = buffer.get(blockM / tileM * sliverA);
-  for (int64_t i = firstM; i < lastM; i += blockM) {
-    int64_t rows = std::min(blockM, lastM - i);
-    pack<tileM>(a.from(i, firstK), rows, countK, packedA, sliverA);
-    for (int64_t sliver = begin; sliver < end; ++sliver) {
-      int64_t j = firstN + sliver * tileN;
-      for (int64_t row = 0; row < rows; row += tileM)
-        multiply(packedA + row / tileM * sliverA, packedB + sliver * sliverB,
-                 countK,
-                 {c + (i + row) * ldc + j, ldc, std::min(tileM, rows - row),
-                  std::min(tileN, n - j), adds});
-    }
+  int64_t firstM = task % rowTasks * tilesPerTask * tileM;
+  int64_t rows = std::min(tilesPerTask * tileM, m - firstM);
+  if (rows <= 0)
+    return;
+  pack<tileM>(a.from(firstM, block.firstK), rows, block.countK, packedA,
+              sliverA);
+  int64_t part = task / rowTasks;
+  int64_t begin = block.slivers * part / columnTasks;
+  int64_t end = block.slivers * (part + 1) / columnTasks;
+  for (int64_t sliver = begin; sliver < end; ++sliver) {
+    int64_t j = block.firstN + sliver * tileN;
+    for (int64_t row = 0; row < rows; row += tileM)
+      multiply(packedA + row / tileM * sliverA, block.packed + sliver * sliverB,
+               block.countK,
+               {c + (firstM + row) * ldc + j, ldc, std::min(tileM, rows - row),
+                std::min(tileN, n - j), accumulate || block.firstK > 0});
+  }
+}
+
+void Product::run(int64_t thread, int64_t count) {
+  const int64_t tasks = rowTasks * columnTasks;
+  int64_t task = nextTask++; // numbered through all blocks
+  for (int64_t number = 0; number < blocksN * blocksK; ++number) {
+    Block current = block(number);
+    packB(current, current.slivers * thread / count,
+          current.slivers * (thread + 1) / count);
+    barrier.wait(count);
+    for (; task < (number + 1) * tasks; task = nextTask++)
+      runTask(current, task - number * tasks);
   }
 }
 
 static void runEntry(const MeshcGemm &gemm, const float *a, const float *b,
                      float *c) {
   thread_local Buffer buffer;
-  Product product;
-  product.a = {a, gemm.transA ? 1 : gemm.lda, gemm.transA ? gemm.lda : 1};
-  product.b = {b, gemm.transB ? gemm.ldb : 1, gemm.transB ? 1 : gemm.ldb};
-  product.c = c, product.ldc = gemm.ldc;
-  product.m = gemm.m, product.n = gemm.n;
-  float *packedB = buffer.get(panelN / tileN * sliverB);
-  for (int64_t j = 0; j < gemm.n; j += panelN)
-    for (int64_t p = 0; p < gemm.k; p += blockK) {
-      product.firstK = p;
-      product.countK = std::min(blockK, gemm.k - p);
-      product.adds = gemm.accumulate || p > 0;
-      int64_t slivers = (std::min(panelN, gemm.n - j) + tileN - 1) / tileN;
-      parallelFor(slivers, 4, [&](int64_t begin, int64_t end) {
-        product.packB(packedB, j, begin, end);
-      });
-      // Threads share the rows where there are enough, else the columns.
-      int64_t tiles = (gemm.m + tileM - 1) / tileM;
-      if (tiles >= slivers || tiles >= 8 * threads())
-        parallelFor(tiles, 4, [&](int64_t begin, int64_t end) {
-          product.multiplyRows(packedB, j, begin * tileM,
-                               std::min(end * tileM, gemm.m), 0, slivers);
-        });
-      else
-        parallelFor(slivers, 2, [&](int64_t begin, int64_t end) {
-          product.multiplyRows(packedB, j, 0, gemm.m, begin, end);
-        });
-    }
+  Product product(gemm, a, b, c, buffer.get(2 * (panelN / tileN) * sliverB));
+  parallelTeam(
+      [&](int64_t thread, int64_t count) { product.run(thread, count); });
 }
 
 static bool canRun(const MeshcGemm &gemm) {

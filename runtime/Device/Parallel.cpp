@@ -25,6 +25,15 @@ int omp_get_thread_num(void);
 
 using namespace meshc::runtime;
 
+/// Tells the core that the thread waits.
+static inline void pauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 void meshc::runtime::setThreads(int count) {
   omp_set_num_threads(std::max(count, 1));
 }
@@ -71,6 +80,41 @@ void meshc::runtime::parallelFor(int64_t extent, int64_t grain, LoopBody body,
     return body(state, 0, extent);
   Loop loop{body, state, extent, pieces};
   GOMP_parallel(runPieces, &loop, static_cast<unsigned>(count), 0);
+}
+
+namespace {
+struct Team {
+  TeamBody body;
+  void *state;
+};
+} // namespace
+
+static void runMember(void *data) {
+  const Team &team = *static_cast<Team *>(data);
+  team.body(team.state, omp_get_thread_num(), omp_get_num_threads());
+}
+
+void meshc::runtime::parallelTeam(TeamBody body, void *state) {
+  if (threads() == 1)
+    return body(state, 0, 1);
+  Team team{body, state};
+  GOMP_parallel(runMember, &team, 0, 0);
+}
+
+void TeamBarrier::wait(int64_t count) {
+  if (count == 1)
+    return;
+  int64_t now = generation.load(std::memory_order_relaxed);
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
+    arrived.store(0, std::memory_order_relaxed);
+    generation.store(now + 1, std::memory_order_release);
+    return;
+  }
+  for (int turn = 0; generation.load(std::memory_order_acquire) == now; ++turn)
+    if (turn < 4000)
+      pauseCore();
+    else
+      sched_yield();
 }
 
 void meshc_launch(MeshcContext *ctx, MeshcKernel kernel, void *const *buffers,

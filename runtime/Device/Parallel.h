@@ -14,6 +14,7 @@
 #ifndef MESHC_RUNTIME_DEVICE_PARALLEL_H
 #define MESHC_RUNTIME_DEVICE_PARALLEL_H
 
+#include <atomic>
 #include <cstdint>
 
 namespace meshc::runtime {
@@ -45,6 +46,31 @@ void parallelFor(int64_t extent, int64_t grain, const Body &body) {
       },
       const_cast<Body *>(&body));
 }
+
+/// Runs `body(state, thread, count)` once on each of the rank's threads, of
+/// which there are `count` ≥ 1; they may wait for each other. `body` does not
+/// throw.
+using TeamBody = void (*)(void *state, int64_t thread, int64_t count);
+void parallelTeam(TeamBody body, void *state);
+
+/// The same for a callable (int64_t thread, int64_t count).
+template <typename Body> void parallelTeam(const Body &body) {
+  parallelTeam(
+      [](void *state, int64_t thread, int64_t count) {
+        (*static_cast<const Body *>(state))(thread, count);
+      },
+      const_cast<Body *>(&body));
+}
+
+/// Where the threads of a team wait for each other: for a moment awake, then
+/// giving way, as there may be more threads than cores.
+class TeamBarrier {
+public:
+  void wait(int64_t count);
+
+private:
+  std::atomic<int64_t> arrived{0}, generation{0};
+};
 
 } // namespace meshc::runtime
 
