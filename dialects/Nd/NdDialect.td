@@ -23,6 +23,7 @@ def Nd_Dialect : Dialect {
 
     Discardable attributes of this dialect:
     - `nd.mesh` (module): #nd.mesh
+    - `nd.model` (module): after the autodiff phase, the model's name
     - `nd.name` (op, function argument or result): the name in the source
     - `nd.role` (function argument or result): "parameter", "optimizer",
       "input" or "metric"

@@ -337,6 +337,7 @@ LogicalResult StepBuilder::run() {
   if (train && failed(buildTrainStep()))
     return failure();
   buildEvalStep();
+  module->setAttr("nd.model", model.getSymNameAttr());
   if (train)
     train.erase();
   model.erase();

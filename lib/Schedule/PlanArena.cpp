@@ -106,9 +106,12 @@ int64_t ResidentTable::place(ModuleOp module) {
         continue;
       resident.offset = offset;
       offset = align(offset + resident.type.getLocalBytes(mesh));
+      // In memory as declared.
+      SmallVector<StringAttr> order(resident.order.getAsRange<StringAttr>());
       exec::TensorOp::create(builder, resident.loc, resident.name,
                              resident.role, resident.order,
-                             TypeAttr::get(resident.type),
+                             TypeAttr::get(exec::BufferType::get(
+                                 module.getContext(), resident.type, order)),
                              builder.getI64IntegerAttr(resident.offset));
     }
   return offset;

@@ -88,14 +88,11 @@ Piece FunctionChecker::getPiece(Value buffer) const {
 
 Piece FunctionChecker::getPiece(exec::TensorOp tensor) const {
   int64_t offset = tensor.getOffset();
-  auto type = cast<nd::TensorType>(tensor.getType());
-  return {offset, offset + type.getLocalBytes(mesh)};
+  return {offset, offset + getType(tensor).getTensor().getLocalBytes(mesh)};
 }
 
 exec::BufferType FunctionChecker::getType(exec::TensorOp tensor) const {
-  SmallVector<StringAttr> order(tensor.getOrder().getAsRange<StringAttr>());
-  return exec::BufferType::get(tensor.getContext(),
-                               cast<nd::TensorType>(tensor.getType()), order);
+  return cast<exec::BufferType>(tensor.getType());
 }
 
 LogicalResult FunctionChecker::checkOverlap(Operation *op, unsigned read,

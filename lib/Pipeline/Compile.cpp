@@ -1,0 +1,259 @@
+//===- Compile.cpp - one run of the compiler - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Pipeline/Compile.h"
+#include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/Host/Host.h"
+#include "lib/Frontend/Frontend.h"
+#include "lib/Link/Link.h"
+#include "lib/Pipeline/Pipeline.h"
+#include "lib/Reference/CompareSteps.h"
+#include "lib/Report/Report.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace meshc {
+
+std::string getPhaseNames() {
+  std::string names = "parse";
+  for (const Phase &phase : getPhases())
+    names += ", " + phase.name.str();
+  return names;
+}
+
+namespace {
+
+class Compilation {
+public:
+  explicit Compilation(const CompileOptions &options)
+      : options(options),
+        context(makeRegistry(), MLIRContext::Threading::DISABLED),
+        handler(sources, &context, llvm::errs()) {
+    context.loadAllAvailableDialects();
+  }
+
+  ExitCode run();
+
+private:
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerDialects(registry);
+    return registry;
+  }
+
+  bool parse();
+  ExitCode runPhases();
+  ExitCode afterPhase(StringRef phase, unsigned number);
+  ExitCode verify();
+  ExitCode finish();
+  std::string printModule();
+
+  const CompileOptions &options;
+  MLIRContext context;
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+  OwningOpRef<ModuleOp> wholeProgram; ///< after autodiff, for --verify
+  report::Json manifest;              ///< from the collectives phase on
+  std::optional<ExitCode> ended;      ///< set by --stop-after
+};
+
+} // namespace
+
+/// Text to a file or, for "-", to standard output.
+static llvm::Error writeText(StringRef path, StringRef text) {
+  return link::writeFile(path, llvm::ArrayRef(text.data(), text.size()));
+}
+
+/// Prints an error that has no place in the model.
+static ExitCode fail(ExitCode code, const Twine &message) {
+  llvm::errs() << "meshc: error: " << message << '\n';
+  return code;
+}
+
+bool Compilation::parse() {
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input, true);
+  if (std::error_code error = buffer.getError()) {
+    fail(ExitCode::Input,
+         "cannot read '" + options.input + "': " + error.message());
+    return false;
+  }
+  sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
+  if (llvm::sys::path::extension(options.input) == ".mlir") {
+    module = parseSourceFile<ModuleOp>(sources, &context);
+    if (module && (options.mesh || options.layout || !options.set.empty())) {
+      fail(ExitCode::Usage, "--mesh, --layout and --set need a .mesh model; "
+                            "edit nd.mesh and nd.rule in '" +
+                                options.input + "'");
+      return false;
+    }
+  } else {
+    module = parseModel(sources, context,
+                        {options.mesh, options.layout, options.set});
+  }
+  return bool(module);
+}
+
+std::string Compilation::printModule() {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream);
+  return text + "\n";
+}
+
+/// What the options want of the program after a phase: a file in --dump-dir,
+/// and the end of the road at --stop-after.
+ExitCode Compilation::afterPhase(StringRef phase, unsigned number) {
+  if (!options.dumpDirectory.empty()) {
+    SmallString<128> path(options.dumpDirectory);
+    llvm::sys::path::append(path, (number < 10 ? "0" : "") + Twine(number) +
+                                      "-" + phase + ".mlir");
+    if (auto error = writeText(path, printModule()))
+      return fail(ExitCode::Input, llvm::toString(std::move(error)));
+  }
+  if (options.stopAfter == phase) {
+    ended = ExitCode::Success;
+    if (auto error = writeText(options.output.empty() ? "-" : options.output,
+                               printModule()))
+      ended = fail(ExitCode::Input, llvm::toString(std::move(error)));
+  }
+  return ended.value_or(ExitCode::Success);
+}
+
+ExitCode Compilation::runPhases() {
+  unsigned number = 0;
+  ExitCode code = afterPhase("parse", number);
+  for (const Phase &phase : getPhases()) {
+    if (code != ExitCode::Success || ended)
+      return code;
+    PassManager passes(&context);
+    // Each phase ends in a verifier of its own; MLIR's runs after each pass
+    // too.
+    phase.addPasses(passes);
+    if (failed(passes.run(*module)))
+      return ExitCode::Input;
+    code = afterPhase(phase.name, ++number);
+    if (code != ExitCode::Success || ended)
+      return code;
+    if (phase.name == "autodiff" && options.verify)
+      wholeProgram = module->clone();
+    if (phase.name == "collectives") {
+      manifest = report::buildReport(*module);
+      if (options.verify) {
+        ended = verify();
+        return *ended;
+      }
+    }
+  }
+  return code;
+}
+
+ExitCode Compilation::verify() {
+  reference::CompareOptions compare;
+  compare.seed = options.verifySeed;
+  auto differences = reference::compareSteps(*wholeProgram, *module, compare);
+  if (failed(differences))
+    return ExitCode::Internal;
+  ExitCode code = ExitCode::Success;
+  llvm::outs() << "largest differences, "
+               << nd::MeshAttr::of(*module).getRankCount()
+               << " virtual ranks from one device:\n";
+  for (const reference::OutputDifference &output : *differences) {
+    llvm::outs() << llvm::format(
+        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s\n",
+        output.function.c_str(), output.name.c_str(), output.largest,
+        output.scale, output.tolerance, output.agrees ? "" : "  DIFFERS");
+    if (!output.agrees)
+      code = ExitCode::Mismatch;
+  }
+  return code;
+}
+
+ExitCode Compilation::finish() {
+  if (auto bytes = (*module)->getAttrOfType<IntegerAttr>("exec.arena_bytes"))
+    report::setArenaBytes(manifest, bytes.getInt());
+  if (options.report == "json")
+    llvm::outs() << manifest.dump(1) << '\n';
+  else if (!options.report.empty())
+    report::printReport(manifest, llvm::outs());
+
+  codegen::HostOptions host;
+  host.march = options.march;
+  if (auto name = (*module)->getAttrOfType<StringAttr>("nd.model"))
+    host.name = name.str();
+  host.manifest = manifest.dump();
+  auto program = codegen::HostProgram::generate(*module, host);
+  if (failed(program))
+    return ExitCode::Internal;
+
+  std::string output = options.output;
+  llvm::SmallVector<char> bytes;
+  llvm::Error error = llvm::Error::success();
+  if (options.emit == "llvm") {
+    llvm::raw_svector_ostream stream(bytes);
+    (*program)->printIr(stream);
+  } else {
+    error = (*program)->emit(options.emit == "asm"
+                                 ? llvm::CodeGenFileType::AssemblyFile
+                                 : llvm::CodeGenFileType::ObjectFile,
+                             bytes);
+  }
+  if (error)
+    return fail(ExitCode::Internal, llvm::toString(std::move(error)));
+
+  if (options.emit == "exe") {
+    if (output.empty())
+      output = options.input == "-"
+                   ? "a.out"
+                   : llvm::sys::path::stem(options.input).str();
+    error = link::linkProgram(bytes, output, {"", "", options.tool});
+  } else {
+    if (output.empty())
+      output = options.emit == "obj"
+                   ? (llvm::sys::path::stem(options.input) + ".o").str()
+                   : "-";
+    error = link::writeFile(output, bytes);
+  }
+  if (error)
+    return fail(ExitCode::Input, llvm::toString(std::move(error)));
+  return ExitCode::Success;
+}
+
+ExitCode Compilation::run() {
+  if (!parse())
+    return ExitCode::Input;
+  if (options.emit == "mlir") {
+    if (auto error = writeText(options.output.empty() ? "-" : options.output,
+                               printModule()))
+      return fail(ExitCode::Input, llvm::toString(std::move(error)));
+    return ExitCode::Success;
+  }
+  ExitCode code = runPhases();
+  if (code != ExitCode::Success || ended)
+    return code;
+  return finish();
+}
+
+ExitCode compile(const CompileOptions &options) {
+  if (!options.stopAfter.empty() && options.stopAfter != "parse" &&
+      llvm::none_of(getPhases(), [&](const Phase &phase) {
+        return phase.name == options.stopAfter;
+      }))
+    return fail(ExitCode::Usage, "there is no phase '" + options.stopAfter +
+                                     "'; phases are " + getPhaseNames());
+  return Compilation(options).run();
+}
+
+} // namespace meshc

@@ -1,0 +1,56 @@
+//===- Compile.h - meshc as a function - ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// All that the command line needs of the compiler, free of MLIR.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PIPELINE_COMPILE_H
+#define MESHC_LIB_PIPELINE_COMPILE_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace meshc {
+
+struct CompileOptions {
+  std::string input;                 ///< .mesh, .mlir, or "-" (.mesh text)
+  std::optional<std::string> mesh;   ///< --mesh, replaces the text's
+  std::optional<std::string> layout; ///< --layout, replaces the text's
+  std::vector<std::string> set;      ///< --set NAME=VALUE, each
+  std::string stopAfter;             ///< a phase's name; empty: go to the end
+  std::string dumpDirectory;         ///< empty: write no phases
+  std::string emit = "exe";          ///< mlir, llvm, asm, obj or exe
+  std::string output;                ///< empty: named after the input
+  std::string march = "native";      ///< an LLVM CPU name
+  std::string report;                ///< empty, "text" or "json"
+  bool verify = false;               ///< compare with one device, build nothing
+  uint64_t verifySeed = 0;
+  std::string tool; ///< path of the running compiler, to find the runtime by
+};
+
+/// Exit codes of meshc (docs/exit-codes.md).
+enum class ExitCode {
+  Success = 0,
+  Internal = 1, ///< the compiler broke a promise of its own
+  Usage = 2,    ///< options
+  Input = 3,    ///< the model, its layout, or files
+  Mismatch = 8  ///< --verify found a difference
+};
+
+/// Compiles by the options. Errors are printed to standard error with file,
+/// line and column; no output is written where there is one.
+ExitCode compile(const CompileOptions &options);
+
+/// The names of all phases in order, for --help and messages.
+std::string getPhaseNames();
+
+} // namespace meshc
+
+#endif // MESHC_LIB_PIPELINE_COMPILE_H
