@@ -97,24 +97,27 @@ OperandForms FunctionPartitioner::describe(Value value) {
   return described;
 }
 
-/// The name that a reader knows the value by: its own, or that of the named
-/// value which it alone goes into.
+/// The name that a reader knows the value by: its own, that of the named value
+/// which it alone goes into, or that of the partial value which it comes from.
 StringAttr FunctionPartitioner::getCauseName(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                  "nd.name");
   Operation *op = value.getDefiningOp();
-  for (int hops = 0; op && hops < 8; ++hops) {
+  for (int hops = 0; hops < 8; ++hops) {
     if (auto name = op->getAttrOfType<StringAttr>("nd.name"))
       return name;
     if (op->getNumResults() != 1 || !hasOneUser(op->getResult(0)))
-      return {};
+      break;
     Operation *user = *op->getResult(0).user_begin();
     if (auto returned = dyn_cast<func::ReturnOp>(user))
       return function.getResultAttrOfType<StringAttr>(
           op->getResult(0).use_begin()->getOperandNumber(), "nd.name");
     op = user;
   }
+  for (Value operand : value.getDefiningOp()->getOperands())
+    if (nd::getTensorType(forms.lookup(operand).front()).isPartial())
+      return getCauseName(operand);
   return {};
 }
 
