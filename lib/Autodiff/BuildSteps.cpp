@@ -215,10 +215,10 @@ void StepBuilder::buildInitialize() {
     Value value = block.getTerminator()->getOperand(0);
     step.addResult(tensor, mapping.lookupOrDefault(value));
   }
-  for (const StepTensor &tensor : parameters)
+  for (auto [op, tensor] : llvm::zip(parameterOps, parameters))
     for (StringRef slot : slotNames)
       step.addResult(getSlot(tensor, slot),
-                     nd::ConstantOp::create(step.builder, model.getLoc(),
+                     nd::ConstantOp::create(step.builder, op.getLoc(),
                                             cast<nd::TensorType>(tensor.type),
                                             0.0));
   step.finish();
@@ -283,11 +283,11 @@ LogicalResult StepBuilder::buildTrainStep() {
   IRMapping mapping;
   addParameters(step, mapping);
   SmallVector<SmallVector<Value>> slots;
-  for (const StepTensor &parameter : parameters) {
+  for (auto [op, parameter] : llvm::zip(parameterOps, parameters)) {
     slots.emplace_back();
     for (StringRef slot : slotNames)
       slots.back().push_back(
-          step.addArgument(getSlot(parameter, slot), model.getLoc()));
+          step.addArgument(getSlot(parameter, slot), op.getLoc()));
   }
   addModel(step, mapping);
 
