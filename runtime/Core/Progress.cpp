@@ -6,14 +6,31 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Core/Progress.h"
 
+#include "runtime/Comm/World.h"
+
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <unistd.h>
 
 using namespace meshc::runtime;
 
 static double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+/// Whether people watch stdout. mpirun gives its processes a pseudo-terminal
+/// whether or not it has one itself, so under it its own stdout counts.
+static bool isWatched() {
+  if (!isatty(STDOUT_FILENO))
+    return false;
+  if (!findMpiLaunch().launched)
+    return true;
+  std::string link = "/proc/" + std::to_string(getppid()) + "/fd/1";
+  char target[64] = "";
+  return readlink(link.c_str(), target, sizeof(target) - 1) > 0 &&
+         (std::strncmp(target, "/dev/pts/", 9) == 0 ||
+          std::strncmp(target, "/dev/tty", 8) == 0);
 }
 
 /// "1:02:03", "2:03"
@@ -31,7 +48,7 @@ static std::string formatTime(double time) {
 Progress::Progress(int64_t first, int64_t total, int64_t batch,
                    int64_t lineEvery, bool silent)
     : first(first), total(total), batch(batch), lineEvery(lineEvery),
-      silent(silent), terminal(isatty(STDOUT_FILENO)), begin(Clock::now()),
+      silent(silent), terminal(!silent && isWatched()), begin(Clock::now()),
       shown(begin), shownSteps(first) {}
 
 double Progress::elapsed() const { return seconds(Clock::now() - begin); }
