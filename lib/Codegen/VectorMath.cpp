@@ -6,19 +6,189 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/VectorMath.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "llvm/ADT/STLExtras.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include <limits>
 
 using namespace mlir;
 
 namespace meshc::codegen {
 
+namespace {
+/// Writes arithmetic on values of one shape: f32 or i32, scalar or vector.
+class Arithmetic {
+public:
+  Arithmetic(OpBuilder &builder, Location loc, Type like)
+      : builder(builder), loc(loc), like(like) {}
+
+  Value constant(double value) const {
+    return splat(builder.getF32FloatAttr(value), builder.getF32Type());
+  }
+  Value integer(int32_t value) const {
+    return splat(builder.getI32IntegerAttr(value), builder.getI32Type());
+  }
+  template <typename Op> Value make(Value a, Value b) const {
+    return Op::create(builder, loc, a, b);
+  }
+  Value add(Value a, Value b) const { return make<arith::AddFOp>(a, b); }
+  Value sub(Value a, Value b) const { return make<arith::SubFOp>(a, b); }
+  Value mul(Value a, Value b) const { return make<arith::MulFOp>(a, b); }
+  Value div(Value a, Value b) const { return make<arith::DivFOp>(a, b); }
+  /// ((c0·x + c1)·x + …): the code generator fuses each step.
+  Value polynomial(Value x, ArrayRef<double> coefficients) const {
+    Value sum = constant(coefficients.front());
+    for (double coefficient : coefficients.drop_front())
+      sum = add(mul(sum, x), constant(coefficient));
+    return sum;
+  }
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
+    return arith::CmpFOp::create(builder, loc, predicate, a, b);
+  }
+  Value select(Value condition, Value a, Value b) const {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+  Value toBits(Value value) const {
+    return arith::BitcastOp::create(builder, loc, shaped(builder.getI32Type()),
+                                    value);
+  }
+  Value fromBits(Value value) const {
+    return arith::BitcastOp::create(builder, loc, shaped(builder.getF32Type()),
+                                    value);
+  }
+  Value toFloat(Value value) const {
+    return arith::SIToFPOp::create(builder, loc, shaped(builder.getF32Type()),
+                                   value);
+  }
+
+private:
+  Type shaped(Type scalar) const {
+    if (auto vector = dyn_cast<VectorType>(like))
+      return VectorType::get(vector.getShape(), scalar);
+    return scalar;
+  }
+  Value splat(TypedAttr attr, Type scalar) const {
+    if (auto vector = dyn_cast<VectorType>(shaped(scalar)))
+      attr = SplatElementsAttr::get(vector, Attribute(attr));
+    return arith::ConstantOp::create(builder, loc, attr);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  Type like;
+};
+
+/// Rewrites an op on f32 by `Function(arithmetic, operand)`.
+template <typename Op, Value (*Function)(const Arithmetic &, Value)>
+struct AsArithmetic : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const final {
+    Value x = op.getOperand();
+    if (!getElementTypeOrSelf(x.getType()).isF32())
+      return failure();
+    Arithmetic code(rewriter, op.getLoc(), x.getType());
+    rewriter.replaceOp(op, Function(code, x));
+    return success();
+  }
+};
+} // namespace
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+// ln 2 in two parts: products of the first with small integers are exact.
+constexpr double kLn2High = 0.693359375;
+constexpr double kLn2Low = -2.12194440e-4;
+
+/// 2^n for integers n between -126 and 127.
+static Value emitPowerOfTwo(const Arithmetic &code, Value n) {
+  Value biased = code.make<arith::AddIOp>(n, code.integer(127));
+  return code.fromBits(code.make<arith::ShLIOp>(biased, code.integer(23)));
+}
+
+/// e^x = 2^n · e^r with |r| ≤ ln 2 / 2; the polynomial is that of the Cephes
+/// library (S. Moshier). Exact to 1 ulp, subnormal results too.
+static Value emitExp(const Arithmetic &code, Value x) {
+  // Beyond these bounds results are infinite and zero. NaN passes.
+  for (auto [predicate, bound] :
+       {std::pair(arith::CmpFPredicate::OGT, 89.0),
+        std::pair(arith::CmpFPredicate::OLT, -104.0)}) {
+    Value limit = code.constant(bound);
+    x = code.select(code.compare(predicate, x, limit), limit, x);
+  }
+  // Adding 1.5·2^23 leaves the nearest integer in the low bits.
+  Value magic = code.constant(12582912.0);
+  Value shifted =
+      code.add(code.mul(x, code.constant(1.44269504088896341)), magic);
+  Value n = code.sub(shifted, magic);
+  Value r = code.sub(x, code.mul(n, code.constant(kLn2High)));
+  r = code.sub(r, code.mul(n, code.constant(kLn2Low)));
+  Value p =
+      code.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
+                          4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+  p = code.add(code.mul(code.mul(r, r), p), r);
+  p = code.add(p, code.constant(1.0));
+  // In two steps, so that only the last one can overflow or lose bits.
+  Value k = code.make<arith::SubIOp>(code.toBits(shifted), code.toBits(magic));
+  Value half = code.make<arith::ShRSIOp>(k, code.integer(1));
+  Value rest = code.make<arith::SubIOp>(k, half);
+  p = code.mul(p, emitPowerOfTwo(code, half));
+  return code.mul(p, emitPowerOfTwo(code, rest));
+}
+
+/// ln x = e·ln 2 + ln m with m in [√½, √2); polynomial of Cephes. 1 ulp.
+static Value emitLog(const Arithmetic &code, Value x) {
+  Value smallest = code.constant(0x1p-126);
+  Value isSmall = code.compare(arith::CmpFPredicate::OLT, x, smallest);
+  Value scaled = code.select(isSmall, code.mul(x, code.constant(0x1p23)), x);
+  Value bits = code.toBits(scaled);
+  Value exponent = code.make<arith::ShRSIOp>(
+      code.make<arith::SubIOp>(bits, code.integer(0x3f3504f3)),
+      code.integer(23));
+  Value m = code.fromBits(code.make<arith::SubIOp>(
+      bits, code.make<arith::ShLIOp>(exponent, code.integer(23))));
+  Value e = code.toFloat(exponent);
+  e = code.select(isSmall, code.sub(e, code.constant(23.0)), e);
+  Value f = code.sub(m, code.constant(1.0));
+  Value square = code.mul(f, f);
+  Value y =
+      code.polynomial(f, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1,
+                          -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
+                          2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
+  y = code.mul(code.mul(y, f), square);
+  y = code.add(y, code.mul(e, code.constant(kLn2Low)));
+  y = code.sub(y, code.mul(square, code.constant(0.5)));
+  Value result = code.add(code.add(f, y), code.mul(e, code.constant(kLn2High)));
+  Value zero = code.constant(0.0), infinity = code.constant(kInfinity);
+  auto equals = [&](Value a) {
+    return code.compare(arith::CmpFPredicate::OEQ, x, a);
+  };
+  result = code.select(equals(infinity), infinity, result);
+  result = code.select(equals(zero), code.constant(-kInfinity), result);
+  Value isNan = code.compare(arith::CmpFPredicate::ULT, x, zero);
+  return code.select(isNan, code.constant(kNan), result);
+}
+
+/// ln(1 + x), corrected by what rounding 1 + x has lost. 3 ulp.
+static Value emitLog1p(const Arithmetic &code, Value x) {
+  Value one = code.constant(1.0), zero = code.constant(0.0);
+  Value u = code.add(one, x);
+  Value lost = code.sub(x, code.sub(u, one));
+  Value correction = code.div(lost, u);
+  // At 0 and infinity there is nothing to correct, and no number to divide by.
+  Value isRegular =
+      code.compare(arith::CmpFPredicate::OLT, code.mul(correction, zero), one);
+  correction = code.select(isRegular, correction, zero);
+  return code.add(emitLog(code, u), correction);
+}
+
 void populateVectorMathPatterns(RewritePatternSet &patterns) {
-  populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-    static constexpr StringRef names[] = {"math.exp",  "math.log", "math.log1p",
-                                          "math.tanh", "math.sin", "math.cos"};
-    return llvm::is_contained(names, name);
-  });
+  patterns.add<AsArithmetic<math::ExpOp, emitExp>,
+               AsArithmetic<math::LogOp, emitLog>,
+               AsArithmetic<math::Log1pOp, emitLog1p>>(patterns.getContext());
+  // A quotient of polynomials: 5 ulp.
+  populatePolynomialApproximateTanhPattern(patterns);
 }
 
 } // namespace meshc::codegen

@@ -11,12 +11,12 @@
 
 namespace meshc::codegen {
 
-/// Rewrites f32 functions of the math dialect, on scalars and vectors alike, to
-/// arithmetic that vectorizes, so that an element's value does not depend on
-/// whether it was computed in a vector. Infinities and NaN are as in libm.
-/// Largest errors, over all of f32 unless said otherwise
-/// (test/lib/Codegen/VectorMathTest.cpp measures them), in units in the last
-/// place: see the .cpp. What has no pattern stays a call of libm.
+/// Rewrites exp, log, log1p and tanh of the math dialect on f32, scalars and
+/// vectors alike, to arithmetic that vectorizes, so that an element's value
+/// does not depend on whether it was computed in a vector. Infinities and NaN
+/// are as in libm; errors are within a few units in the last place, which the
+/// .cpp names and test/Codegen/VectorMathTest.cpp measures. Other functions
+/// stay instructions or calls of libm.
 void populateVectorMathPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace meshc::codegen

@@ -1,0 +1,144 @@
+//===- VectorMathTest.cpp - how exact elementary functions are ------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Parser/Parser.h"
+#include "test/Codegen/KernelRun.h"
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+
+using namespace meshc;
+using namespace meshc::codegen;
+
+/// Numbers in one run of a kernel; not a multiple of the vectors.
+static constexpr int64_t kCount = 8191;
+
+namespace {
+/// One op of the nd dialect as a function of many floats.
+class Function {
+public:
+  explicit Function(const std::string &op) {
+    context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+    std::string n = std::to_string(kCount),
+                type = "!nd.tensor<f32, [n = " + n + "]>",
+                buffer = "!exec.buffer<" + type + ", [\"n\"]>";
+    std::string text =
+        "module attributes {nd.mesh = #nd.mesh<>, exec.arena_bytes = 0 : i64} "
+        "{\nexec.kernel @k #exec.plan<parallel = [\"n\"], reduce = [], lanes = "
+        "\"n\", sizes = [" +
+        n + "]> in [[\"n\"]] out [[\"n\"]] {\n^bb0(%x: " + type +
+        "):\n%y = " + op + " %x : (" + type + ") -> " + type +
+        "\nexec.yield %y : " + type +
+        "\n}\nexec.func @initialize {\n}\n"
+        "exec.func @eval_step {\n%x = exec.buffer at 0 : " +
+        buffer + "\n%y = exec.buffer at 65536 : " + buffer +
+        "\nexec.launch @k(%x) -> (%y) : (" + buffer + ") -> " + buffer +
+        "\n}\n}";
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    EXPECT_TRUE(module) << text;
+    program = LoadedProgram::load(*module);
+  }
+
+  /// y[i] = f(x[i]) for kCount numbers.
+  void run(const std::vector<float> &x, std::vector<float> &y) {
+    std::memcpy(arena.data(), x.data(), 4 * kCount);
+    MeshcContext run{arena.data(), nullptr, 0, 0, nullptr};
+    (*program)->evalStep(&run);
+    std::memcpy(y.data(), arena.data() + 65536, 4 * kCount);
+  }
+
+private:
+  mlir::MLIRContext context;
+  std::unique_ptr<LoadedProgram> program;
+  std::vector<char> arena = std::vector<char>(131072);
+};
+
+struct Error {
+  double ulps = 0;
+  float at = 0;
+};
+} // namespace
+
+/// Distance in units in the last place of the nearest float to `want`.
+static double getUlps(float got, double want) {
+  auto nearest = static_cast<float>(want);
+  if (std::isnan(want) || std::isinf(nearest))
+    return std::isnan(want) ? (std::isnan(got) ? 0 : HUGE_VAL)
+           : got == nearest ? 0
+                            // Rounding at the largest finite number.
+                            : (std::abs(double(got)) > 3.4e38 ? 1 : HUGE_VAL);
+  int exponent = 0;
+  std::frexp(nearest, &exponent);
+  double ulp = std::ldexp(1.0, std::max(exponent - 24, -149));
+  return std::isnan(got) ? HUGE_VAL : std::abs(got - want) / ulp;
+}
+
+/// The largest error over floats of every exponent and sign, NaN and infinities
+/// included, whose magnitude is at most `bound`.
+static Error measure(const std::string &op, double (*reference)(double),
+                     double bound = HUGE_VAL) {
+  Function function(op);
+  std::vector<float> x(kCount), y(kCount);
+  Error worst;
+  uint32_t bits = 0;
+  // 4,099 is prime to 2^32: samples spread over all mantissas.
+  for (int run = 0; run < 128; ++run) {
+    for (float &value : x) {
+      bits += 4099;
+      std::memcpy(&value, &bits, 4);
+      if (std::abs(value) > bound)
+        value = 0;
+    }
+    for (int special = 0; special < 4; ++special)
+      x[special] = (const float[]){0.0f, -0.0f, 1.0f, -1.0f}[special];
+    if (std::isinf(bound)) {
+      x[4] = HUGE_VALF;
+      x[5] = -HUGE_VALF;
+      x[6] = NAN;
+    }
+    function.run(x, y);
+    for (int64_t i = 0; i < kCount; ++i) {
+      double ulps = getUlps(y[i], reference(x[i]));
+      if (ulps > worst.ulps)
+        worst = {ulps, x[i]};
+    }
+  }
+  std::printf("%-12s %8.3f ulp at %.9g\n", op.c_str(), worst.ulps, worst.at);
+  return worst;
+}
+
+TEST(VectorMath, Exp) { EXPECT_LE(measure("nd.exp", std::exp).ulps, 2); }
+TEST(VectorMath, Log) { EXPECT_LE(measure("nd.log", std::log).ulps, 2); }
+TEST(VectorMath, Tanh) { EXPECT_LE(measure("nd.tanh", std::tanh).ulps, 5); }
+TEST(VectorMath, Sqrt) { EXPECT_LE(measure("nd.sqrt", std::sqrt).ulps, 0.5); }
+TEST(VectorMath, Rsqrt) {
+  EXPECT_LE(measure("nd.rsqrt",
+                    [](double x) { return x < 0 ? NAN : 1 / std::sqrt(x); })
+                .ulps,
+            1.5);
+}
+/// Below -88 the exponential overflows: results that should be subnormal are 0.
+TEST(VectorMath, Sigmoid) {
+  EXPECT_LE(
+      measure(
+          "nd.sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, 88)
+          .ulps,
+      4);
+}
+TEST(VectorMath, Softplus) {
+  EXPECT_LE(measure("nd.softplus",
+                    [](double x) {
+                      return x > 0 ? x + std::log1p(std::exp(-x))
+                                   : std::log1p(std::exp(x));
+                    })
+                .ulps,
+            4);
+}
+TEST(VectorMath, SinAndCos) {
+  EXPECT_LE(measure("nd.sin", std::sin).ulps, 1);
+  EXPECT_LE(measure("nd.cos", std::cos).ulps, 1);
+}
