@@ -65,7 +65,7 @@ private:
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler;
   OwningOpRef<ModuleOp> module;
-  OwningOpRef<ModuleOp> wholeProgram; ///< after autodiff, for --verify
+  OwningOpRef<ModuleOp> wholeProgram; ///< after layout, for --verify
   report::Json manifest;              ///< from the collectives phase on
   std::optional<ExitCode> ended;      ///< set by --stop-after
 };
@@ -147,7 +147,9 @@ ExitCode Compilation::runPhases() {
     code = afterPhase(phase.name, ++number);
     if (code != ExitCode::Success || ended)
       return code;
-    if (phase.name == "autodiff" && options.verify)
+    // Whole tensors still, and already of primitive ops, whose constants are
+    // those of the partitioned program to the bit.
+    if (phase.name == "layout" && options.verify)
       wholeProgram = module->clone();
     if (phase.name == "collectives") {
       manifest = report::buildReport(*module);

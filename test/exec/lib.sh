@@ -1,0 +1,30 @@
+# Sourced by the tests of this folder: where things are, and how a test ends.
+set -eu
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=${MESHC_BUILD:-$root/build}
+meshc=$build/bin/meshc
+models=$root/test/exec/models
+fashion=/usr/share/datasets/fashion-mnist
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+# CTest's SKIP_RETURN_CODE.
+skip() {
+  echo "SKIPPED: $*"
+  exit 77
+}
+# expect CODE PATTERN COMMAND...: the command exits with CODE and prints a line
+# that matches PATTERN (an extended regular expression).
+expect() {
+  local code=$1 pattern=$2 got=0
+  shift 2
+  timeout 120 "$@" >output.txt 2>&1 </dev/null || got=$?
+  [ "$got" = "$code" ] || { cat output.txt >&2; fail "'$*' exited with $got, wanted $code"; }
+  grep -Eq -- "$pattern" output.txt || { cat output.txt >&2; fail "'$*' does not say '$pattern'"; }
+}
