@@ -17,6 +17,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -117,6 +118,11 @@ std::string Compilation::printModule() {
 /// and the end of the road at --stop-after.
 ExitCode Compilation::afterPhase(StringRef phase, unsigned number) {
   if (!options.dumpDirectory.empty()) {
+    if (std::error_code error =
+            llvm::sys::fs::create_directories(options.dumpDirectory))
+      return fail(ExitCode::Input, "cannot make folder '" +
+                                       options.dumpDirectory +
+                                       "': " + error.message());
     SmallString<128> path(options.dumpDirectory);
     llvm::sys::path::append(path, (number < 10 ? "0" : "") + Twine(number) +
                                       "-" + phase + ".mlir");
