@@ -1,0 +1,53 @@
+// RUN: mesh-opt %s -meshc-combine-collectives | FileCheck %s
+// RUN: mesh-opt %s -meshc-combine-collectives=max-bytes=40 | FileCheck %s --check-prefix=SMALL
+
+// CHECK-DAG: #[[U:loc[0-9]+]] = loc("u"(
+// CHECK-DAG: #[[V:loc[0-9]+]] = loc("v"(
+!p = !nd.tensor<f32, [i = 8], sum {a}>
+!w = !nd.tensor<f32, [i = 8]>
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  // Independent ones join where the last one was, users behind them; each
+  // operand keeps its cause.
+  // CHECK-LABEL: @independent
+  // CHECK: %[[R:.*]]:2 = spmd.all_reduce sum ["a"] %arg0, %arg1 {spmd.causes = [#[[U]], #[[V]]]}
+  // CHECK-NEXT: nd.exp %[[R]]#0
+  // CHECK-NEXT: nd.exp %[[R]]#1
+  // SMALL-LABEL: @independent
+  // SMALL: spmd.all_reduce
+  // SMALL: spmd.all_reduce
+  func.func @independent(%x: !p, %y: !p) -> (!w, !w) {
+    %u = spmd.all_reduce sum ["a"] %x {nd.name = "u"} : (!p) -> !w
+    %e = nd.exp %u : (!w) -> !w
+    %v = spmd.all_reduce sum ["a"] %y {nd.name = "v"} : (!p) -> !w
+    %f = nd.exp %v : (!w) -> !w
+    return %e, %f : !w, !w
+  }
+
+  // CHECK-LABEL: @dependent
+  // CHECK: spmd.all_reduce
+  // CHECK: nd.exp
+  // CHECK: spmd.all_reduce
+  func.func @dependent(%x: !p) -> !w {
+    %u = spmd.all_reduce sum ["a"] %x : (!p) -> !w
+    %e = nd.exp %u : (!w) -> !w
+    %q = nd.broadcast %e : (!w) -> !nd.tensor<f32, [i = 8, j = 8 on {a}]>
+    %r = nd.reduce_sum %q {dims = ["j"]} : (!nd.tensor<f32, [i = 8, j = 8 on {a}]>) -> !p
+    %v = spmd.all_reduce sum ["a"] %r : (!p) -> !w
+    return %v : !w
+  }
+
+  // Two pairs, each dependent across: joining both would be a cycle.
+  // CHECK-LABEL: @crossed
+  // CHECK-COUNT-3: spmd.all_
+  // CHECK-NOT: spmd.all_
+  func.func @crossed(%x: !p, %y: !nd.tensor<f32, [i = 8 on {b}]>) -> (!w, !w) {
+    %u = spmd.all_reduce sum ["a"] %x : (!p) -> !w
+    %s = spmd.slice "i" ["b"] %u : !w -> !nd.tensor<f32, [i = 8 on {b}]>
+    %g = spmd.all_gather ["b"] from ["i"] %s : (!nd.tensor<f32, [i = 8 on {b}]>) -> !w
+    %h = spmd.all_gather ["b"] from ["i"] %y : (!nd.tensor<f32, [i = 8 on {b}]>) -> !w
+    %q = nd.broadcast %h : (!w) -> !nd.tensor<f32, [i = 8, j = 8 on {a}]>
+    %r = nd.reduce_sum %q {dims = ["j"]} : (!nd.tensor<f32, [i = 8, j = 8 on {a}]>) -> !p
+    %v = spmd.all_reduce sum ["a"] %r : (!p) -> !w
+    return %g, %v : !w, !w
+  }
+}

@@ -1,0 +1,67 @@
+// RUN: mesh-opt %s -meshc-lower-reshards | FileCheck %s
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 4, c = 2>} {
+  // CHECK-LABEL: @sum_to_whole
+  // CHECK: spmd.all_reduce sum ["a", "b"]
+  func.func @sum_to_whole(%x: !nd.tensor<f32, [i = 64], sum {b, a}>) -> !nd.tensor<f32, [i = 64]> {
+    %y = spmd.reshard %x : <f32, [i = 64], sum {b, a}> -> <f32, [i = 64]>
+    return %y : !nd.tensor<f32, [i = 64]>
+  }
+  // CHECK-LABEL: @sum_to_blocks
+  // CHECK: spmd.reduce_scatter max ["b"] to ["i"]
+  func.func @sum_to_blocks(%x: !nd.tensor<f32, [i = 64], max {b}>) -> !nd.tensor<f32, [i = 64 on {b}]> {
+    %y = spmd.reshard %x : <f32, [i = 64], max {b}> -> <f32, [i = 64 on {b}]>
+    return %y : !nd.tensor<f32, [i = 64 on {b}]>
+  }
+  // What is not needed is dropped before it is summed.
+  // CHECK-LABEL: @slice_first
+  // CHECK-NEXT: spmd.slice "i" ["b"]
+  // CHECK-NEXT: spmd.all_reduce sum ["a"]
+  func.func @slice_first(%x: !nd.tensor<f32, [i = 64], sum {a}>) -> !nd.tensor<f32, [i = 64 on {b}]> {
+    %y = spmd.reshard %x : <f32, [i = 64], sum {a}> -> <f32, [i = 64 on {b}]>
+    return %y : !nd.tensor<f32, [i = 64 on {b}]>
+  }
+  // CHECK-LABEL: @blocks_to_whole
+  // CHECK: spmd.all_gather ["a", "b"] from ["i"]
+  func.func @blocks_to_whole(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64]> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {a, b}]> -> <f32, [i = 64]>
+    return %y : !nd.tensor<f32, [i = 64]>
+  }
+  // The runtime numbers a group in the mesh's order; another order takes two.
+  // CHECK-LABEL: @other_order
+  // CHECK-NEXT: spmd.all_gather ["a"] from ["i"]
+  // CHECK-NEXT: spmd.all_gather ["b"] from ["i"]
+  func.func @other_order(%x: !nd.tensor<f32, [i = 64 on {b, a}]>) -> !nd.tensor<f32, [i = 64]> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {b, a}]> -> <f32, [i = 64]>
+    return %y : !nd.tensor<f32, [i = 64]>
+  }
+  // CHECK-LABEL: @whole_to_blocks
+  // CHECK-NEXT: spmd.slice "i" ["b", "a"]
+  // CHECK-NEXT: return
+  func.func @whole_to_blocks(%x: !nd.tensor<f32, [i = 64]>) -> !nd.tensor<f32, [i = 64 on {b, a}]> {
+    %y = spmd.reshard %x : <f32, [i = 64]> -> <f32, [i = 64 on {b, a}]>
+    return %y : !nd.tensor<f32, [i = 64 on {b, a}]>
+  }
+  // CHECK-LABEL: @other_dim
+  // CHECK-NEXT: spmd.all_to_all ["b"] from ["i"] to ["j"]
+  // CHECK-NEXT: return
+  func.func @other_dim(%x: !nd.tensor<f32, [i = 64 on {b}, j = 8]>) -> !nd.tensor<f32, [i = 64, j = 8 on {b}]> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {b}, j = 8]> -> <f32, [i = 64, j = 8 on {b}]>
+    return %y : !nd.tensor<f32, [i = 64, j = 8 on {b}]>
+  }
+  // The minor axis must go first; what is gathered is as little as can be.
+  // CHECK-LABEL: @keep_the_major
+  // CHECK-NEXT: spmd.all_gather ["b"] from ["i"]
+  // CHECK-NEXT: return
+  func.func @keep_the_major(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {a}]> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {a, b}]> -> <f32, [i = 64 on {a}]>
+    return %y : !nd.tensor<f32, [i = 64 on {a}]>
+  }
+  // Partial over one axis still, names and places kept.
+  // CHECK-LABEL: @some_axes
+  // CHECK-NEXT: spmd.all_reduce sum ["a"] %arg0 {nd.name = "h"} : (!nd.tensor<f32, [i = 64], sum {a, b}>) -> !nd.tensor<f32, [i = 64], sum {b}>
+  func.func @some_axes(%x: !nd.tensor<f32, [i = 64], sum {a, b}>) -> !nd.tensor<f32, [i = 64], sum {b}> {
+    %y = spmd.reshard %x {nd.name = "h"} : <f32, [i = 64], sum {a, b}> -> <f32, [i = 64], sum {b}>
+    return %y : !nd.tensor<f32, [i = 64], sum {b}>
+  }
+}

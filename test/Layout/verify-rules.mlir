@@ -1,0 +1,64 @@
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics -meshc-verify-rules
+
+// Every kind of scope is used; an optional rule may name what is not there.
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+  nd.rule "batch" -> ["data"]
+  nd.rule "model" -> ["tensor"] in "w"
+  nd.rule "model" -> ["data"] in "parameter"
+  nd.rule "stage" -> ["pipe"] optional
+  nd.rule "batch" -> ["data"]
+  func.func @step(%x: !nd.tensor<f32, [batch = 8]> {nd.name = "x", nd.role = "input"},
+                  %w: !nd.tensor<f32, [model = 8]> {nd.name = "w", nd.role = "parameter"}) {
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+  // expected-error @+1 {{layout rule 'batch -> dta' names mesh axis 'dta', which is not there; did you mean 'data'? (a rule with '->?' may name absent axes)}}
+  nd.rule "batch" -> ["dta"]
+  func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{layout rule 'btch -> data' names dim 'btch', which the model does not have; did you mean 'batch'? (a rule with '->?' may name absent dims)}}
+  nd.rule "btch" -> ["data"]
+  func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{layout rule 'optimizer.batch -> data' names dim 'batch', which class 'optimizer' does not have; class 'optimizer' has none}}
+  nd.rule "batch" -> ["data"] in "optimizer"
+  func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{layout rule 'wq.batch -> data' is for 'wq', which is neither a tensor of the model nor a class (parameter, gradient, optimizer, activation); did you mean 'wk'?}}
+  nd.rule "batch" -> ["data"] in "wq"
+  func.func @step(%x: !nd.tensor<f32, [batch = 8]> {nd.name = "wk"}) { return }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{names mesh axis 'data' twice; each axis can cut a dim once}}
+  nd.rule "batch" -> ["data", "data"]
+  func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+  // expected-note @+1 {{'batch -> data' from this rule}}
+  nd.rule "batch" -> ["data"]
+  // expected-error @+1 {{layout rules 'batch -> data' and 'batch -> (data, tensor)' disagree on dim 'batch'}}
+  nd.rule "batch" -> ["data", "tensor"]
+  func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
+}

@@ -1,0 +1,89 @@
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{makes a whole value partial over 'a'}}
+    %y = spmd.reshard %x : <f32, [i = 8]> -> <f32, [i = 8], sum {a}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{changes the tensor}}
+    %y = spmd.reshard %x : <f32, [i = 8]> -> <f32, [i = 4]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 3, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{cuts dim 'i' of size 8 into 3 blocks}}
+    %y = spmd.reshard %x : <f32, [i = 8]> -> <f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8], max {a}>) {
+    // expected-error @+1 {{combines by sum, but operand 0 has type}}
+    %y = spmd.all_reduce sum ["a"] %x : (!nd.tensor<f32, [i = 8], max {a}>) -> !nd.tensor<f32, [i = 8]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a, b}]>) {
+    // expected-error @+1 {{cannot be done on operand 0}}
+    %y = spmd.all_gather ["a"] from ["i"] %x : (!nd.tensor<f32, [i = 8 on {a, b}]>) -> !nd.tensor<f32, [i = 8 on {b}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {b, a}]>) {
+    // expected-error @+1 {{in another order than the mesh's}}
+    %y = spmd.all_gather ["b", "a"] from ["i"] %x : (!nd.tensor<f32, [i = 8 on {b, a}]>) -> !nd.tensor<f32, [i = 8]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {b}]>) {
+    // expected-error @+1 {{runs over 'c', which is no axis of the mesh}}
+    %y = spmd.all_gather ["c"] from ["i"] %x : (!nd.tensor<f32, [i = 8 on {b}]>) -> !nd.tensor<f32, [i = 8]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {b}, j = 8]>) {
+    // expected-error @+1 {{gives result 0 type}}
+    %y = spmd.all_to_all ["b"] from ["i"] to ["j"] %x : (!nd.tensor<f32, [i = 8 on {b}, j = 8]>) -> !nd.tensor<f32, [i = 8, j = 8]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{needs one dim per operand, got 2 for 1 operands}}
+    %y = spmd.all_gather ["a"] from ["i", "i"] %x : (!nd.tensor<f32, [i = 8]>) -> !nd.tensor<f32, [i = 8]>
+    return
+  }
+}
