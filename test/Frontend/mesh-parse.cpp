@@ -60,8 +60,7 @@ int main(int argc, char **argv) {
     return 1;
   OpPrintingFlags flags;
   if (locations)
-    flags.enableDebugInfo(true, true);
+    flags.enableDebugInfo(true, /*prettyForm=*/false);
   module->print(llvm::outs(), flags);
-  llvm::outs() << "\n";
   return 0;
 }
