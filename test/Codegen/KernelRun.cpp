@@ -24,6 +24,10 @@ namespace meshc::codegen {
 // The program in this process
 //===----------------------------------------------------------------------===//
 
+static RuntimeCalls runtimeCalls;
+
+const RuntimeCalls &getRuntimeCalls() { return runtimeCalls; }
+
 static void launchInPieces(MeshcContext *context, MeshcKernel kernel,
                            void *const *buffers, int64_t extent, int64_t) {
   for (int64_t begin = 0, size = 1; begin < extent; begin += size, size += 2)
@@ -32,6 +36,7 @@ static void launchInPieces(MeshcContext *context, MeshcKernel kernel,
 
 static void multiplyPlain(MeshcContext *, const MeshcGemm *gemm, const void *a,
                           const void *b, void *c) {
+  runtimeCalls.gemm = *gemm;
   const auto *fa = static_cast<const float *>(a);
   const auto *fb = static_cast<const float *>(b);
   auto *fc = static_cast<float *>(c);
@@ -46,7 +51,10 @@ static void multiplyPlain(MeshcContext *, const MeshcGemm *gemm, const void *a,
 }
 
 static void receiveOnes(MeshcContext *, const MeshcCollective *collective,
-                        void *const *, void *const *recv) {
+                        void *const *send, void *const *recv) {
+  runtimeCalls.collective = *collective;
+  runtimeCalls.send.assign(send, send + collective->itemCount);
+  runtimeCalls.recv.assign(recv, recv + collective->itemCount);
   for (uint32_t item = 0; item < collective->itemCount; ++item) {
     auto *values = static_cast<float *>(recv[item]);
     const MeshcCollectiveItem &sizes = collective->items[item];

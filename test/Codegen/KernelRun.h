@@ -30,6 +30,14 @@ private:
   const MeshcProgram *program = nullptr;
 };
 
+/// The last product and the last collective that loaded programs asked for.
+struct RuntimeCalls {
+  MeshcGemm gemm;
+  MeshcCollective collective;
+  std::vector<void *> send, recv;
+};
+const RuntimeCalls &getRuntimeCalls();
+
 /// Options of one comparison.
 struct KernelCase {
   double tolerance = 2e-6;   ///< relative to 1 + |reference|

@@ -1,0 +1,180 @@
+//===- ProgramTableTest.cpp - the descriptor, read back through its ABI ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/AbiTypes.h"
+#include "lib/Codegen/Host/Host.h"
+#include "mlir/Parser/Parser.h"
+#include "test/Codegen/KernelRun.h"
+#include "llvm/IR/DataLayout.h"
+#include <cstddef>
+#include <gtest/gtest.h>
+
+using namespace meshc;
+using namespace meshc::codegen;
+
+static constexpr const char *kProgram = R"(
+!w = !exec.buffer<!nd.tensor<f32, [h = 8 on {data, tensor}, i = 6]>, ["h", "i"]>
+!x = !exec.buffer<!nd.tensor<bf16, [b = 4 on {data}]>, ["b"]>
+!s = !exec.buffer<!nd.tensor<f32, []>, []>
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 4096 : i64} {
+  exec.tensor @w "parameter" ["i", "h"] at 64 : !w
+  exec.tensor @w.m "optimizer" ["i", "h"] at 128 : !w
+  exec.tensor @x "input" ["b"] at 192 : !x
+  exec.tensor @loss "metric" [] at 256 : !s
+  exec.func @initialize {
+  }
+  exec.func @train_step {
+    %w = exec.buffer at 64 : !w
+    %m = exec.buffer at 128 : !w
+    %s = exec.buffer at 256 : !s
+    exec.gemm %w transposed, %m -> %m accumulate [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] : !w, !w -> !w
+    exec.collective "all_reduce" max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
+      (%w, %s) -> (%m, %s) : (!w, !s) -> (!w, !s) loc("models/gpt.mesh":14:13)
+  }
+  exec.func @eval_step {
+  }
+})";
+
+TEST(ProgramTable, SaysWhatTheModuleSays) {
+  mlir::MLIRContext context;
+  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
+  ASSERT_TRUE(module);
+  auto loaded = LoadedProgram::load(*module);
+  ASSERT_TRUE(loaded);
+  const MeshcProgram &program = **loaded;
+  EXPECT_EQ(program.abiVersion, MESHC_ABI_VERSION);
+  EXPECT_STREQ(program.name, "test");
+  EXPECT_STREQ(program.manifest, "{}");
+  EXPECT_EQ(program.arenaBytes, 4096);
+  ASSERT_EQ(program.axisCount, 2u);
+  EXPECT_STREQ(program.axes[1].name, "tensor");
+  EXPECT_EQ(program.axes[1].size, 2);
+  EXPECT_NE(program.initialize, nullptr);
+  EXPECT_NE(program.evalStep, nullptr);
+
+  ASSERT_EQ(program.tensorCount, 4u);
+  const MeshcTensor &moment = program.tensors[1];
+  EXPECT_STREQ(moment.name, "w.m");
+  EXPECT_EQ(moment.role, MESHC_OPTIMIZER);
+  EXPECT_EQ(moment.type, MESHC_F32);
+  EXPECT_EQ(moment.offsetBytes, 128);
+  ASSERT_EQ(moment.rank, 2u);
+  EXPECT_STREQ(moment.dims[0].name, "i");
+  EXPECT_EQ(moment.dims[0].localStride, 1);
+  EXPECT_EQ(moment.dims[0].axisCount, 0u);
+  const MeshcDim &cut = moment.dims[1];
+  EXPECT_STREQ(cut.name, "h");
+  EXPECT_EQ(cut.size, 8);
+  EXPECT_EQ(cut.localSize, 2);
+  EXPECT_EQ(cut.localStride, 6);
+  ASSERT_EQ(cut.axisCount, 2u);
+  EXPECT_EQ(cut.axes[0], 0u);
+  EXPECT_EQ(cut.axes[1], 1u);
+  EXPECT_EQ(program.tensors[2].type, MESHC_BF16);
+  EXPECT_EQ(program.tensors[2].role, MESHC_INPUT);
+  EXPECT_EQ(program.tensors[3].role, MESHC_METRIC);
+  EXPECT_EQ(program.tensors[3].rank, 0u);
+
+  ASSERT_EQ(program.siteCount, 1u);
+  EXPECT_STREQ(program.sites[0].location, "gpt.mesh:14:13");
+  EXPECT_STREQ(program.sites[0].description, "all_reduce of 'w' over tensor");
+}
+
+TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
+  mlir::MLIRContext context;
+  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
+  ASSERT_TRUE(module);
+  auto loaded = LoadedProgram::load(*module);
+  ASSERT_TRUE(loaded);
+  std::vector<char> arena(4096);
+  MeshcContext run{arena.data(), nullptr, 0, 0, nullptr};
+  (*loaded)->trainStep(&run);
+
+  const RuntimeCalls &calls = getRuntimeCalls();
+  EXPECT_EQ(calls.gemm.m, 6);
+  EXPECT_EQ(calls.gemm.k, 2);
+  EXPECT_EQ(calls.gemm.strideA, 3);
+  EXPECT_EQ(calls.gemm.strideC, 5);
+  EXPECT_EQ(calls.gemm.type, MESHC_F32);
+  EXPECT_EQ(calls.gemm.transA, 1);
+  EXPECT_EQ(calls.gemm.transB, 0);
+  EXPECT_EQ(calls.gemm.accumulate, 1);
+  EXPECT_EQ(calls.collective.kind, MESHC_ALL_REDUCE);
+  EXPECT_EQ(calls.collective.reduction, MESHC_MAX);
+  EXPECT_EQ(calls.collective.type, MESHC_F32);
+  EXPECT_EQ(calls.collective.axes, 2u);
+  EXPECT_EQ(calls.collective.site, 0u);
+  ASSERT_EQ(calls.collective.itemCount, 2u);
+  EXPECT_EQ(calls.collective.items[0].sendInner, 12);
+  EXPECT_EQ(calls.collective.items[1].recvInner, 1);
+  ASSERT_EQ(calls.send.size(), 2u);
+  EXPECT_EQ(calls.send[0], arena.data() + 64);
+  EXPECT_EQ(calls.recv[0], arena.data() + 128);
+  EXPECT_EQ(calls.recv[1], arena.data() + 256);
+}
+
+TEST(ProgramTable, StructsAreLaidOutAsInC) {
+  llvm::LLVMContext context;
+  AbiTypes types(context);
+  auto target = llvm::cantFail(HostTarget::get("native"));
+  llvm::DataLayout layout = target.getMachine().createDataLayout();
+  auto getSize = [&](llvm::StructType *type) {
+    return layout.getTypeAllocSize(type).getFixedValue();
+  };
+  EXPECT_EQ(getSize(types.context), sizeof(MeshcContext));
+  EXPECT_EQ(getSize(types.gemm), sizeof(MeshcGemm));
+  EXPECT_EQ(getSize(types.collectiveItem), sizeof(MeshcCollectiveItem));
+  EXPECT_EQ(getSize(types.collective), sizeof(MeshcCollective));
+  EXPECT_EQ(getSize(types.axis), sizeof(MeshcAxis));
+  EXPECT_EQ(getSize(types.dim), sizeof(MeshcDim));
+  EXPECT_EQ(getSize(types.tensor), sizeof(MeshcTensor));
+  EXPECT_EQ(getSize(types.site), sizeof(MeshcSite));
+  EXPECT_EQ(getSize(types.program), sizeof(MeshcProgram));
+}
+
+/// What cannot be compiled is an error at its place.
+TEST(ProgramTable, Errors) {
+  auto getError = [](const std::string &text, const std::string &march) {
+    mlir::MLIRContext context;
+    context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+    std::string message;
+    mlir::ScopedDiagnosticHandler handler(&context,
+                                          [&](mlir::Diagnostic &diagnostic) {
+                                            message += diagnostic.str();
+                                            return mlir::success();
+                                          });
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    EXPECT_TRUE(module) << message;
+    HostOptions options;
+    options.march = march;
+    EXPECT_TRUE(failed(HostProgram::generate(*module, options)));
+    return message;
+  };
+  EXPECT_NE(getError("module {}", "pentium-of-doom")
+                .find("unknown processor 'pentium-of-doom'"),
+            std::string::npos);
+  EXPECT_NE(getError("module {}", "native").find("no 'exec.arena_bytes'"),
+            std::string::npos);
+  EXPECT_NE(
+      getError("module attributes {exec.arena_bytes = 0 : i64} {}", "native")
+          .find("no function 'initialize'"),
+      std::string::npos);
+  std::string text = getError(R"(
+    module attributes {nd.mesh = #nd.mesh<>, exec.arena_bytes = 0 : i64} {
+      exec.kernel @k #exec.plan<parallel = ["b"], reduce = ["h"], lanes = "b", sizes = [2, 3]>
+          in [["b", "h"]] out [["b"]] {
+      ^bb0(%x: !nd.tensor<f32, [b = 2, h = 3]>):
+        %0 = nd.reduce_sum %x {dims = ["b", "h"]} : (!nd.tensor<f32, [b = 2, h = 3]>) -> !nd.tensor<f32, []>
+        %1 = nd.broadcast %0 : (!nd.tensor<f32, []>) -> !nd.tensor<f32, [b = 2]>
+        exec.yield %1 : !nd.tensor<f32, [b = 2]>
+      }
+    })",
+                              "native");
+  EXPECT_NE(text.find("plan does not fit its body"), std::string::npos) << text;
+}
