@@ -7,7 +7,7 @@
 #ifndef MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD
 #define MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD
 
-include "dialects/Nd/NdTypes.td"
+include "dialects/Nd/NdOp.td"
 include "dialects/Spmd/SpmdDialect.td"
 include "dialects/Spmd/Interfaces/SpmdInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -32,9 +32,12 @@ def Spmd_ReshardOp : Spmd_Op<"reshard"> {
   let hasFolder = 1;
 }
 
-def Spmd_SliceOp : Spmd_Op<"slice"> {
+def Spmd_SliceOp : Spmd_Op<"slice", [DeclareOpInterfaceMethods<NamedOpInterface>, Nd_ElementOp]> {
   let summary = "this rank's block of a dim that was less cut: local, no data moves";
   let description = [{
+    Kernels compute it in place: the element at i is the operand's at i plus the
+    rank's offset in the operand's block.
+
     `axes` are added at the end of the axes of `dim`.
         %b = spmd.slice "batch" ["data"] %a : !nd.tensor<f32, [batch = 8, h = 4]> -> !nd.tensor<f32, [batch = 8 on {data}, h = 4]>
   }];

@@ -1,0 +1,72 @@
+//===- Slice.cpp - this rank's block, computed in place -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/SpmdOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace meshc::spmd {
+
+SmallVector<nd::HostTensor>
+SliceOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
+                  const nd::EvaluationContext &context) {
+  SmallVector<nd::HostTensor> results;
+  nd::HostTensor &result = results.emplace_back(context.makeTensor(getType()));
+  SmallVector<SmallVector<int64_t>> strides = {
+      operands[0]->getStridesAlong(result.type), result.getStrides()};
+  int64_t shift = context.getOffset(result.type, getDim()) -
+                  context.getOffset(operands[0]->type, getDim());
+  int64_t first = shift * operands[0]->getStrideOf(getDim());
+  forEachIndex(
+      result.sizes, strides, [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
+        result.data[offsets[1]] = operands[0]->data[first + offsets[0]];
+      });
+  return results;
+}
+
+LogicalResult SliceOp::buildGradient(OpBuilder &, ArrayRef<Value>,
+                                     SmallVectorImpl<Value> &) {
+  return emitOpError("is made after the gradients and has none");
+}
+
+nd::PartitionRule SliceOp::getPartitionRule() {
+  nd::PartitionRule rule = nd::getRuleByNames(*this);
+  nd::makeWhole(rule, getDim());
+  return rule;
+}
+
+nd::OpCost SliceOp::getCost() { return nd::getElementwiseCost(*this, 0); }
+
+Value SliceOp::emitElement(nd::ElementEmitter &emitter,
+                           const nd::ElementIndex &index) {
+  if (index.at(getDim()).lanes &&
+      !supportsLanes(getDim(), emitter.getLanes(), emitter.getMesh()))
+    return {};
+  auto input = cast<nd::TensorType>(getInput().getType());
+  auto result = cast<nd::TensorType>(getType());
+  nd::ElementIndex inner = index;
+  nd::DimIndex &at = inner.dims[getDim().str()];
+  Value shift = arith::SubIOp::create(emitter.builder, emitter.loc,
+                                      emitter.getGlobalOffset(result, getDim()),
+                                      emitter.getGlobalOffset(input, getDim()));
+  at.base = arith::AddIOp::create(emitter.builder, emitter.loc, at.base, shift);
+  return emitter.getElement(getInput(), inner);
+}
+
+/// Blocks of a whole number of vectors keep what is aligned aligned.
+bool SliceOp::supportsLanes(StringRef dim, int64_t lanes, nd::MeshAttr mesh) {
+  auto type = cast<nd::TensorType>(getType());
+  return dim != getDim() ||
+         type.getLocalSize(type.getDimIndex(dim), mesh) % lanes == 0;
+}
+
+StringAttr SliceOp::getOperandDim(unsigned, StringRef dim) {
+  return StringAttr::get(getContext(), dim);
+}
+
+} // namespace meshc::spmd
