@@ -39,19 +39,17 @@ DimOrder::DimOrder(func::FuncOp function) {
   number();
 }
 
-/// Inserts the dims that are new: behind their neighbour before, or, at the
-/// start, before the first that is known.
+/// Inserts the dims that are new: before the next that is known, so behind
+/// those of other tensors, or last.
 void DimOrder::addSequence(ArrayRef<StringAttr> dims) {
-  auto find = [&](StringAttr dim) { return llvm::find(sequence, dim); };
-  auto known = llvm::find_if(
-      dims, [&](StringAttr dim) { return find(dim) != sequence.end(); });
-  size_t place =
-      known == dims.end() ? sequence.size() : find(*known) - sequence.begin();
-  for (StringAttr dim : dims) {
-    auto position = find(dim);
-    if (position == sequence.end())
-      position = sequence.insert(sequence.begin() + place, dim);
-    place = position - sequence.begin() + 1;
+  auto place = sequence.size();
+  for (StringAttr dim : llvm::reverse(dims)) {
+    auto position = llvm::find(sequence, dim) - sequence.begin();
+    if (static_cast<size_t>(position) == sequence.size()) {
+      sequence.insert(sequence.begin() + place, dim);
+      continue;
+    }
+    place = position;
   }
 }
 

@@ -22,7 +22,7 @@ SliceOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
   int64_t shift = context.getOffset(result.type, getDim()) -
                   context.getOffset(operands[0]->type, getDim());
   int64_t first = shift * operands[0]->getStrideOf(getDim());
-  forEachIndex(
+  nd::forEachIndex(
       result.sizes, strides, [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
         result.data[offsets[1]] = operands[0]->data[first + offsets[0]];
       });

@@ -1,0 +1,157 @@
+// RUN: mesh-opt %s --meshc-form-fusions --split-input-file --verify-diagnostics | FileCheck %s
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+!rows = !nd.tensor<f32, [batch = 64]>
+
+// Softmax: both reductions and the result in one kernel.
+// CHECK-LABEL: @softmax
+// CHECK: exec.fusion <parallel = ["batch"], reduce = ["model"], lanes = "", sizes = [64, 32]>(%arg0)
+// CHECK: nd.reduce_max
+// CHECK: nd.reduce_sum
+// CHECK: exec.yield
+// CHECK-NOT: exec.fusion
+func.func @softmax(%x: !x) -> !x {
+  %max = nd.reduce_max %x {dims = ["model"]} : (!x) -> !rows
+  %shifted = nd.sub %x, %max : (!x, !rows) -> !x
+  %exp = nd.exp %shifted : (!x) -> !x
+  %sum = nd.reduce_sum %exp {dims = ["model"]} : (!x) -> !rows
+  %y = nd.div %exp, %sum : (!x, !rows) -> !x
+  return %y : !x
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+!w = !nd.tensor<f32, [model = 32, out = 16]>
+!y = !nd.tensor<f32, [batch = 64, out = 16]>
+!b = !nd.tensor<f32, [out = 16]>
+
+// Bias and relu in one kernel behind the product; the bias' gradient, a sum over
+// the other dim, in another.
+// CHECK-LABEL: @dense
+// CHECK: %[[P:.*]] = nd.einsum
+// CHECK: %[[H:.*]] = exec.fusion <parallel = ["batch", "out"], reduce = [], lanes = "", sizes = [64, 16]>(%{{.*}}) {{.*}}
+// CHECK: nd.add
+// CHECK: nd.relu
+// CHECK: exec.fusion <parallel = ["out"], reduce = ["batch"], lanes = "", sizes = [16, 64]>(%[[H]])
+// CHECK: nd.reduce_sum
+func.func @dense(%x: !x, %w: !w, %b: !b) -> (!y, !b) {
+  %0 = nd.einsum %x, %w {reduced = ["model"]} : (!x, !w) -> !y
+  %1 = nd.add %0, %b : (!y, !b) -> !y
+  %2 = nd.relu %1 : (!y) -> !y
+  %3 = nd.reduce_sum %2 {dims = ["batch"]} : (!y) -> !b
+  return %2, %3 : !y, !b
+}
+
+// -----
+
+!p = !nd.tensor<f32, [i = 64, j = 64]>
+
+// Two results over the same loops: one kernel, which reads each input once.
+// CHECK-LABEL: @momentum
+// CHECK: %[[R:.*]]:2 = exec.fusion
+// CHECK-NOT: exec.fusion
+// CHECK: return %[[R]]#{{[01]}}, %[[R]]#{{[01]}}
+func.func @momentum(%p: !p, %g: !p, %v: !p) -> (!p, !p) {
+  %m = nd.constant 0.9 : f32 -> !nd.tensor<f32, []>
+  %0 = nd.mul %v, %m : (!p, !nd.tensor<f32, []>) -> !p
+  %1 = nd.add %0, %g : (!p, !p) -> !p
+  %2 = nd.sub %p, %1 : (!p, !p) -> !p
+  return %2, %1 : !p, !p
+}
+
+// -----
+
+!p = !nd.tensor<f32, [i = 64, j = 64]>
+!s = !nd.tensor<f32, []>
+
+// What is expensive and the same for all elements is computed once before.
+// CHECK-LABEL: @scalar_once
+// CHECK: %[[S:.*]] = exec.fusion <parallel = [], reduce = []
+// CHECK: nd.exp
+// CHECK: exec.fusion <parallel = ["i", "j"]{{.*}}(%[[S]], %arg0)
+// CHECK-NOT: nd.exp
+func.func @scalar_once(%p: !p, %s: !s) -> !p {
+  %0 = nd.exp %s : (!s) -> !s
+  %1 = nd.mul %p, %0 : (!p, !s) -> !p
+  return %1 : !p
+}
+
+// -----
+
+!p = !nd.tensor<f32, [i = 64, j = 64]>
+
+// Cheap: computed where it is used, twice. Here the users are apart because a
+// product lies between them.
+// CHECK-LABEL: @cheap_twice
+// CHECK: exec.fusion {{.*}}(%arg0)
+// CHECK: nd.neg
+// CHECK: nd.einsum
+// CHECK: exec.fusion
+// CHECK-DAG: nd.neg
+// CHECK-DAG: nd.add
+func.func @cheap_twice(%p: !p, %w: !nd.tensor<f32, [j = 64, k = 64]>) -> !nd.tensor<f32, [i = 64, j = 64, k = 64]> {
+  %0 = nd.neg %p : (!p) -> !p
+  %1 = nd.square %0 : (!p) -> !p
+  %2 = nd.einsum %1, %w {reduced = ["j"]} : (!p, !nd.tensor<f32, [j = 64, k = 64]>) -> !nd.tensor<f32, [i = 64, k = 64]>
+  %3 = nd.add %0, %2 : (!p, !nd.tensor<f32, [i = 64, k = 64]>) -> !nd.tensor<f32, [i = 64, j = 64, k = 64]>
+  return %3 : !nd.tensor<f32, [i = 64, j = 64, k = 64]>
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 64, b = 64]>
+!a = !nd.tensor<f32, [a = 64]>
+
+// A reduction that is read under another name is a kernel of its own: within
+// one, it would be asked for at points other than its own.
+// CHECK-LABEL: @renamed
+// CHECK: %[[S:.*]] = exec.fusion <parallel = ["a"], reduce = ["b"]
+// CHECK: exec.fusion <parallel = ["a", "b"], reduce = []{{.*}}(%[[S]], %arg0)
+// CHECK: nd.rename
+func.func @renamed(%x: !x) -> !x {
+  %0 = nd.reduce_sum %x {dims = ["b"]} : (!x) -> !a
+  %1 = nd.rename %0 {from = ["a"], to = ["b"]} : (!a) -> !nd.tensor<f32, [b = 64]>
+  %2 = nd.add %x, %1 : (!x, !nd.tensor<f32, [b = 64]>) -> !x
+  return %2 : !x
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+!rows = !nd.tensor<f32, [batch = 64]>
+!cols = !nd.tensor<f32, [model = 32]>
+
+// Layer normalization's gain gradient sums over the other dim what the rows'
+// statistics give: these are stored (64 entries each), the product is not.
+// CHECK-LABEL: @statistics
+// CHECK: %[[M:.*]] = exec.fusion <parallel = ["batch"], reduce = ["model"]{{.*}}(%arg0) : {{.*}} -> !nd.tensor<f32, [batch = 64]>
+// CHECK: exec.fusion <parallel = ["model"], reduce = ["batch"]{{.*}} -> !nd.tensor<f32, [model = 32]>
+func.func @statistics(%x: !x, %g: !x) -> !cols {
+  %0 = nd.reduce_sum %x {dims = ["model"]} : (!x) -> !rows
+  %1 = nd.sub %x, %0 : (!x, !rows) -> !x
+  %2 = nd.mul %1, %g : (!x, !x) -> !x
+  %3 = nd.reduce_sum %2 {dims = ["batch"]} : (!x) -> !cols
+  return %3 : !cols
+}
+
+// -----
+
+// A scatter has loops of its own; cheap operands are computed in them.
+// CHECK-LABEL: @scatter
+// CHECK: exec.fusion <parallel = ["model", "vocab"], reduce = ["batch"]
+// CHECK: nd.neg
+// CHECK: nd.scatter_add
+func.func @scatter(%u: !nd.tensor<f32, [batch = 64, model = 32]>, %i: !nd.tensor<i32, [batch = 64]>) -> !nd.tensor<f32, [model = 32, vocab = 100]> {
+  %0 = nd.neg %u : (!nd.tensor<f32, [batch = 64, model = 32]>) -> !nd.tensor<f32, [batch = 64, model = 32]>
+  %1 = nd.scatter_add %0, %i {dim = "vocab"} : (!nd.tensor<f32, [batch = 64, model = 32]>, !nd.tensor<i32, [batch = 64]>) -> !nd.tensor<f32, [model = 32, vocab = 100]>
+  return %1 : !nd.tensor<f32, [model = 32, vocab = 100]>
+}
+
+// -----
+
+func.func @composite(%x: !nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]> {
+  // expected-error @below {{'nd.softmax' must be decomposed before kernels are formed}}
+  %0 = nd.softmax %x {dim = "a"} : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]>
+  return %0 : !nd.tensor<f32, [a = 4]>
+}

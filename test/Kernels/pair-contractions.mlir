@@ -1,0 +1,77 @@
+// RUN: mesh-opt %s --meshc-pair-contractions --split-input-file | FileCheck %s
+
+!ij = !nd.tensor<f32, [i = 2, j = 300]>
+!jk = !nd.tensor<f32, [j = 300, k = 400]>
+!kl = !nd.tensor<f32, [k = 400, l = 500]>
+!il = !nd.tensor<f32, [i = 2, l = 500]>
+
+// The small matrix first: 2·300·400 + 2·400·500 products, not 300·400·500.
+// CHECK-LABEL: @cheapest_pair_first
+// CHECK: %[[AB:.*]] = nd.einsum %arg0, %arg1 {reduced = ["j"]} : {{.*}} -> !nd.tensor<f32, [i = 2, k = 400]>
+// CHECK: %[[ABC:.*]] = nd.einsum %arg2, %[[AB]] {reduced = ["k"]}
+// CHECK: return %[[ABC]]
+func.func @cheapest_pair_first(%a: !ij, %b: !jk, %c: !kl) -> !il {
+  %0 = nd.einsum %a, %b, %c {reduced = ["j", "k"]} : (!ij, !jk, !kl) -> !il
+  return %0 : !il
+}
+
+// -----
+
+// What one operand alone has is summed before.
+// CHECK-LABEL: @lonely_dim
+// CHECK: %[[SUM:.*]] = nd.reduce_sum %arg0 {dims = ["x"]}
+// CHECK: nd.einsum %[[SUM]], %arg1 {reduced = ["j"]}
+func.func @lonely_dim(%a: !nd.tensor<f32, [i = 2, j = 3, x = 4]>, %b: !nd.tensor<f32, [j = 3, k = 5]>) -> !nd.tensor<f32, [i = 2, k = 5]> {
+  %0 = nd.einsum %a, %b {reduced = ["j", "x"]} : (!nd.tensor<f32, [i = 2, j = 3, x = 4]>, !nd.tensor<f32, [j = 3, k = 5]>) -> !nd.tensor<f32, [i = 2, k = 5]>
+  return %0 : !nd.tensor<f32, [i = 2, k = 5]>
+}
+
+// -----
+
+// A product of a matrix and a vector reads each entry once: a fused sum.
+// CHECK-LABEL: @vector
+// CHECK: %[[MUL:.*]] = nd.mul %arg0, %arg1
+// CHECK: nd.reduce_sum %[[MUL]] {dims = ["j"]}
+// CHECK-NOT: nd.einsum
+func.func @vector(%a: !nd.tensor<f32, [i = 2, j = 3]>, %b: !nd.tensor<f32, [j = 3]>) -> !nd.tensor<f32, [i = 2]> {
+  %0 = nd.einsum %a, %b {reduced = ["j"]} : (!nd.tensor<f32, [i = 2, j = 3]>, !nd.tensor<f32, [j = 3]>) -> !nd.tensor<f32, [i = 2]>
+  return %0 : !nd.tensor<f32, [i = 2]>
+}
+
+// -----
+
+// The runtime multiplies floats only.
+// CHECK-LABEL: @integers
+// CHECK: nd.mul
+// CHECK: nd.reduce_sum
+// CHECK-NOT: nd.einsum
+func.func @integers(%a: !nd.tensor<i32, [i = 2, j = 3]>, %b: !nd.tensor<i32, [j = 3, k = 4]>) -> !nd.tensor<i32, [i = 2, k = 4]> {
+  %0 = nd.einsum %a, %b {reduced = ["j"]} : (!nd.tensor<i32, [i = 2, j = 3]>, !nd.tensor<i32, [j = 3, k = 4]>) -> !nd.tensor<i32, [i = 2, k = 4]>
+  return %0 : !nd.tensor<i32, [i = 2, k = 4]>
+}
+
+// -----
+
+// Products and sums of 16-bit floats are made in f32, rounded once.
+// CHECK-LABEL: @narrow
+// CHECK-COUNT-2: nd.cast {{.*}} -> !nd.tensor<f32
+// CHECK: nd.mul
+// CHECK: nd.reduce_sum
+// CHECK: nd.cast {{.*}} -> !nd.tensor<bf16, [i = 2]>
+func.func @narrow(%a: !nd.tensor<bf16, [i = 2, j = 3]>, %b: !nd.tensor<bf16, [j = 3]>) -> !nd.tensor<bf16, [i = 2]> {
+  %0 = nd.einsum %a, %b {reduced = ["j"]} : (!nd.tensor<bf16, [i = 2, j = 3]>, !nd.tensor<bf16, [j = 3]>) -> !nd.tensor<bf16, [i = 2]>
+  return %0 : !nd.tensor<bf16, [i = 2]>
+}
+
+// -----
+
+// Partial sums of what is made on the way are in its type.
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+// CHECK-LABEL: @partial
+// CHECK: nd.reduce_sum %arg0 {dims = ["x"]} : {{.*}} -> !nd.tensor<f32, [i = 2, j = 4], sum {data}>
+// CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [i = 2, k = 6], sum {data, tensor}>
+func.func @partial(%a: !nd.tensor<f32, [i = 2, j = 4, x = 4 on {data}]>, %b: !nd.tensor<f32, [j = 4, k = 6], sum {tensor}>) -> !nd.tensor<f32, [i = 2, k = 6], sum {data, tensor}> {
+  %0 = nd.einsum %a, %b {reduced = ["j", "x"]} : (!nd.tensor<f32, [i = 2, j = 4, x = 4 on {data}]>, !nd.tensor<f32, [j = 4, k = 6], sum {tensor}>) -> !nd.tensor<f32, [i = 2, k = 6], sum {data, tensor}>
+  return %0 : !nd.tensor<f32, [i = 2, k = 6], sum {data, tensor}>
+}
+}

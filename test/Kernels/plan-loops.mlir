@@ -1,0 +1,44 @@
+// RUN: mesh-opt %s --pass-pipeline='builtin.module(func.func(meshc-form-fusions,meshc-assign-orders,meshc-plan-loops,meshc-verify-kernels))' --split-input-file | FileCheck %s
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+
+// Rows: lanes along the reduced dim, which is contiguous.
+// CHECK-LABEL: @rows
+// CHECK: <parallel = ["batch"], reduce = ["model"], lanes = "model", sizes = [64, 32]>
+func.func @rows(%x: !x {nd.order = ["batch", "model"]}) -> !nd.tensor<f32, [batch = 64]> {
+  %0 = nd.reduce_sum %x {dims = ["model"]} : (!x) -> !nd.tensor<f32, [batch = 64]>
+  return %0 : !nd.tensor<f32, [batch = 64]>
+}
+
+// Columns: along the kept one.
+// CHECK-LABEL: @columns
+// CHECK: <parallel = ["model"], reduce = ["batch"], lanes = "model", sizes = [32, 64]>
+func.func @columns(%x: !x {nd.order = ["batch", "model"]}) -> !nd.tensor<f32, [model = 32]> {
+  %0 = nd.reduce_sum %x {dims = ["batch"]} : (!x) -> !nd.tensor<f32, [model = 32]>
+  return %0 : !nd.tensor<f32, [model = 32]>
+}
+
+// Loops follow memory, not names.
+// CHECK-LABEL: @memory
+// CHECK: <parallel = ["model", "batch"], reduce = [], lanes = "batch", sizes = [32, 64]>
+func.func @memory(%x: !x {nd.order = ["model", "batch"]}) -> (!x {nd.order = ["model", "batch"]}) {
+  %0 = nd.neg %x : (!x) -> !x
+  return %0 : !x
+}
+
+// Read and written in different orders: contiguous where it is written as good
+// as where it is read; one of them is.
+// CHECK-LABEL: @transpose
+// CHECK: lanes = "{{batch|model}}"
+func.func @transpose(%x: !x {nd.order = ["model", "batch"]}) -> (!x {nd.order = ["batch", "model"]}) {
+  %0 = nd.neg %x : (!x) -> !x
+  return %0 : !x
+}
+
+// One entry: nothing to run lanes along.
+// CHECK-LABEL: @scalar
+// CHECK: <parallel = [], reduce = [], lanes = "", sizes = []>
+func.func @scalar(%x: !nd.tensor<f32, []> {nd.order = []}) -> !nd.tensor<f32, []> {
+  %0 = nd.neg %x : (!nd.tensor<f32, []>) -> !nd.tensor<f32, []>
+  return %0 : !nd.tensor<f32, []>
+}

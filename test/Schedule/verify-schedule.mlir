@@ -1,0 +1,114 @@
+// RUN: mesh-opt %s --meshc-verify-schedule --split-input-file --verify-diagnostics
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 256 : i64} {
+  exec.tensor @p "parameter" ["a", "b"] at 0 : !m
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 128 : !t
+    // expected-error @below {{reads bytes 128 to 192, where no op wrote a}}
+    exec.launch @neg(%1) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 256 : i64} {
+  exec.tensor @p "parameter" ["a", "b"] at 0 : !m
+  exec.kernel @swap <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.rename %x {from = ["a", "b"], to = ["b", "a"]} : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    // expected-error @below {{writes bytes 0 to 64 over operand 0, which it reads at other points (bytes 0 to 64)}}
+    exec.launch @swap(%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 256 : i64} {
+  exec.tensor @p "parameter" ["a", "b"] at 0 : !m
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 32 : !t
+    // expected-error @below {{writes bytes 32 to 96; offsets must be multiples of 64 within the arena's 256 bytes}}
+    exec.launch @neg(%0) -> (%1) : (!t) -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 64 : i64} {
+  exec.tensor @p "parameter" ["a", "b"] at 0 : !m
+  // expected-error @below {{leaves no parameter 'p'}}
+  exec.func @initialize {
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+// In place where each element is read only where it is written.
+module attributes {exec.arena_bytes = 64 : i64} {
+  exec.tensor @p "parameter" ["a", "b"] at 0 : !m
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    exec.launch @neg(%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 192 : i64} {
+  exec.tensor @p "parameter" ["a", "b"] at 0 : !m
+  exec.tensor @q "parameter" ["a", "b"] at 64 : !m
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    // expected-error @below {{writes bytes 64 to 128 over operand 1, which it reads at other points}}
+    exec.gemm %0, %1 -> %1 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+  }
+}
+
+// -----
+
+module attributes {exec.arena_bytes = 192 : i64} {
+  // expected-error @below {{remains after the schedule phase}}
+  func.func @train_step() {
+    return
+  }
+}
