@@ -139,7 +139,8 @@ void OrderAssigner::assignFusion(exec::FusionOp fusion) {
 void OrderAssigner::assignCollective(Operation *op) {
   for (auto [operand, result] :
        llvm::zip(op->getOperands(), op->getResults())) {
-    orders[result] = orders[operand];
+    Order order = orders.lookup(operand);
+    orders[result] = order;
     pinned.insert(operand);
     pinned.insert(result);
   }
