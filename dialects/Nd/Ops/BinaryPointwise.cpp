@@ -250,24 +250,36 @@ static Value foldNeutral(Value kept, Value other, double neutral, Type type) {
 }
 
 // Exact but for the sign of a zero: -0 + 0 is 0.
-OpFoldResult AddOp::fold(FoldAdaptor) {
+OpFoldResult AddOp::fold(FoldAdaptor adaptor) {
+  if (Attribute constant =
+          foldConstants<AddOp, 2>(*this, adaptor.getOperands()))
+    return constant;
   if (Value kept = foldNeutral(getLhs(), getRhs(), 0, getType()))
     return kept;
   return foldNeutral(getRhs(), getLhs(), 0, getType());
 }
 
-OpFoldResult SubOp::fold(FoldAdaptor) {
+OpFoldResult SubOp::fold(FoldAdaptor adaptor) {
+  if (Attribute constant =
+          foldConstants<SubOp, 2>(*this, adaptor.getOperands()))
+    return constant;
   return foldNeutral(getLhs(), getRhs(), 0, getType());
 }
 
 // x · 0 stays: it is NaN for infinities and NaN.
-OpFoldResult MulOp::fold(FoldAdaptor) {
+OpFoldResult MulOp::fold(FoldAdaptor adaptor) {
+  if (Attribute constant =
+          foldConstants<MulOp, 2>(*this, adaptor.getOperands()))
+    return constant;
   if (Value kept = foldNeutral(getLhs(), getRhs(), 1, getType()))
     return kept;
   return foldNeutral(getRhs(), getLhs(), 1, getType());
 }
 
-OpFoldResult DivOp::fold(FoldAdaptor) {
+OpFoldResult DivOp::fold(FoldAdaptor adaptor) {
+  if (Attribute constant =
+          foldConstants<DivOp, 2>(*this, adaptor.getOperands()))
+    return constant;
   return foldNeutral(getLhs(), getRhs(), 1, getType());
 }
 

@@ -132,6 +132,22 @@ SmallVector<Value, 3> getOperandElements(Operation *op, ElementEmitter &emitter,
   return x;
 }
 
+std::optional<double> getConstantNumber(Attribute constant) {
+  if (auto real = dyn_cast_or_null<FloatAttr>(constant))
+    return real.getValueAsDouble();
+  if (auto integer = dyn_cast_or_null<IntegerAttr>(constant))
+    return integer.getType().isInteger(1) ? integer.getValue().getBoolValue()
+                                          : integer.getInt();
+  return std::nullopt;
+}
+
+Attribute makeConstant(double number, Type elementType) {
+  number = roundToElementType(number, elementType);
+  if (isa<FloatType>(elementType))
+    return FloatAttr::get(elementType, number);
+  return IntegerAttr::get(elementType, static_cast<int64_t>(number));
+}
+
 StringAttr getSameDim(Value operand, StringRef dim) {
   DimAttr same = getTensorType(operand).getDim(dim);
   return same ? same.getName() : StringAttr();

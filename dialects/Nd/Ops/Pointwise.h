@@ -91,6 +91,13 @@ llvm::SmallVector<mlir::Value, 3> getOperandElements(mlir::Operation *op,
                                                      ElementEmitter &emitter,
                                                      const ElementIndex &index);
 
+/// The number that every element of a constant (as folders see it) is; nothing
+/// for null.
+std::optional<double> getConstantNumber(mlir::Attribute constant);
+
+/// The constant of the exact value `number`, rounded to the element type.
+mlir::Attribute makeConstant(double number, mlir::Type elementType);
+
 /// The dim of that name, if the operand has it.
 mlir::StringAttr getSameDim(mlir::Value operand, llvm::StringRef dim);
 
@@ -106,6 +113,21 @@ double evaluateElement(mlir::Type elementType, llvm::ArrayRef<double> x,
     if (elementType.isInteger(32))
       return wrapToI32(Pointwise<Op>::evaluate(static_cast<int64_t>(x[I])...));
   return Pointwise<Op>::evaluate(x[I]...);
+}
+
+/// The constant that the op on constants is; null where an operand is none.
+template <typename Op, size_t Count>
+mlir::Attribute foldConstants(Op op, llvm::ArrayRef<mlir::Attribute> operands) {
+  llvm::SmallVector<double, 2> x;
+  for (mlir::Attribute operand : operands)
+    if (std::optional<double> number = getConstantNumber(operand))
+      x.push_back(*number);
+  if (x.size() < Count)
+    return {};
+  mlir::Type elementType = op.getType().getElementType();
+  return makeConstant(
+      evaluateElement<Op>(elementType, x, std::make_index_sequence<Count>()),
+      elementType);
 }
 
 template <typename Op, size_t... I>

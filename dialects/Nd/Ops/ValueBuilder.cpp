@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/Ops/ValueBuilder.h"
+#include "dialects/Nd/Ops/Pointwise.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -81,15 +81,8 @@ FailureOr<SmallVector<DimAttr>> uniteDims(std::optional<Location> location,
 
 bool isConstantOf(Value value, double number) {
   Attribute attr;
-  if (!matchPattern(value, m_Constant(&attr)))
-    return false;
-  if (auto real = dyn_cast<FloatAttr>(attr))
-    return real.getValueAsDouble() == number;
-  if (auto integer = dyn_cast<IntegerAttr>(attr))
-    return integer.getType().isInteger(1)
-               ? (integer.getValue() != 0) == (number != 0)
-               : integer.getInt() == number;
-  return false;
+  return matchPattern(value, m_Constant(&attr)) &&
+         getConstantNumber(attr) == number;
 }
 
 } // namespace meshc::nd
