@@ -137,10 +137,10 @@ def Exec_TensorOp : Exec_Op<"tensor", [Symbol]> {
   let description = [{
     In the module's body, in the order of the program's table: parameters,
     optimizer state, inputs, metrics (the loss first). `order` is the declared
-    order of dims.
+    order of dims, `type` the buffer's, with its order in memory.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, Nd_DimNames:$order,
-                       TypeAttr:$type, I64Attr:$offset);
+                       TypeAttrOf<Exec_BufferType>:$type, I64Attr:$offset);
   let assemblyFormat = "$sym_name $role $order `at` $offset `:` $type attr-dict";
 }
 

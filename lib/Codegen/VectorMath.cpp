@@ -189,6 +189,7 @@ void populateVectorMathPatterns(RewritePatternSet &patterns) {
                AsArithmetic<math::Log1pOp, emitLog1p>>(patterns.getContext());
   // A quotient of polynomials: 5 ulp.
   populatePolynomialApproximateTanhPattern(patterns);
+  populatePolynomialApproximateErfPattern(patterns);
 }
 
 } // namespace meshc::codegen

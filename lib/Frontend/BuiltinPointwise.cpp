@@ -95,6 +95,7 @@ ArrayRef<Builtin> frontend::pointwiseBuiltins() {
       unary<nd::RsqrtOp>("rsqrt", "rsqrt(x)", Floats),
       unary<nd::ReciprocalOp>("reciprocal", "reciprocal(x)", Floats),
       unary<nd::TanhOp>("tanh", "tanh(x)", Floats),
+      unary<nd::ErfOp>("erf", "erf(x)", Floats),
       unary<nd::SigmoidOp>("sigmoid", "sigmoid(x)", Floats),
       unary<nd::GeluOp>("gelu", "gelu(x)", Floats),
       unary<nd::SiluOp>("silu", "silu(x)", Floats),

@@ -113,6 +113,7 @@ static Error measure(const std::string &op, double (*reference)(double),
 
 TEST(VectorMath, Exp) { EXPECT_LE(measure("nd.exp", std::exp).ulps, 2); }
 TEST(VectorMath, Log) { EXPECT_LE(measure("nd.log", std::log).ulps, 2); }
+TEST(VectorMath, Erf) { EXPECT_LE(measure("nd.erf", std::erf).ulps, 5); }
 TEST(VectorMath, Tanh) { EXPECT_LE(measure("nd.tanh", std::tanh).ulps, 5); }
 TEST(VectorMath, Sqrt) { EXPECT_LE(measure("nd.sqrt", std::sqrt).ulps, 0.5); }
 TEST(VectorMath, Rsqrt) {

@@ -21,6 +21,7 @@ def Nd_SqrtOp : Nd_Unary<"sqrt">;
 def Nd_RsqrtOp : Nd_Unary<"rsqrt">;
 def Nd_ReciprocalOp : Nd_Unary<"reciprocal">;
 def Nd_TanhOp : Nd_Unary<"tanh">;
+def Nd_ErfOp : Nd_Unary<"erf"> { let summary = "the error function"; }
 def Nd_SigmoidOp : Nd_Unary<"sigmoid">;
 def Nd_GeluOp : Nd_Unary<"gelu"> { let summary = "tanh form (arXiv 1606.08415)"; }
 def Nd_SiluOp : Nd_Unary<"silu">;

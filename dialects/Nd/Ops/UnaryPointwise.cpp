@@ -127,6 +127,21 @@ template <> struct Pointwise<TanhOp> : FloatFunction {
   }
 };
 
+template <> struct Pointwise<ErfOp> : FloatFunction {
+  static constexpr OpCost cost = {0, 1};
+  static double evaluate(double x) { return std::erf(x); }
+  // d/dx erf(x) = 2/sqrt(pi) · exp(-x²)
+  static void differentiate(ValueBuilder &b, ErfOp op, Value g, Grads &grads) {
+    Value square = b.make<SquareOp>(op.getInput());
+    Value power = b.make<ExpOp>(b.make<NegOp>(square));
+    Value slope = b.make<MulOp>(power, b.scalar(g, M_2_SQRTPI));
+    grads[0] = b.make<MulOp>(g, slope);
+  }
+  static Value emit(ElementCode &code, Value x) {
+    return code.make<math::ErfOp>(x);
+  }
+};
+
 template <> struct Pointwise<SigmoidOp> : FloatFunction {
   static constexpr OpCost cost = {2, 2};
   static double evaluate(double x) { return sigmoid(x); }
@@ -359,6 +374,7 @@ MESHC_POINTWISE_OP(SqrtOp, 1)
 MESHC_POINTWISE_OP(RsqrtOp, 1)
 MESHC_POINTWISE_OP(ReciprocalOp, 1)
 MESHC_POINTWISE_OP(TanhOp, 1)
+MESHC_POINTWISE_OP(ErfOp, 1)
 MESHC_POINTWISE_OP(SigmoidOp, 1)
 MESHC_POINTWISE_OP(GeluOp, 1)
 MESHC_POINTWISE_OP(SiluOp, 1)

@@ -62,6 +62,9 @@ TEST_F(PointwiseTest, UnaryValues) {
   expectNear(apply<RsqrtOp>(f32(), {4}), {0.5}, 0);
   expectNear(apply<ReciprocalOp>(f32(), {4, 0}), {0.25, inf}, 0);
   expectNear(apply<TanhOp>(f32(), {1, 100}), {0.76159416, 1}, 1e-7);
+  // Abramowitz and Stegun, table 7.1.
+  expectNear(apply<ErfOp>(f32(), {0, 0.5, -1, 9}),
+             {0, 0.5204998778, -0.8427007929, 1}, 1e-7);
   expectNear(apply<SigmoidOp>(f32(), {0, 2, -1000}), {0.5, 0.88079708, 0},
              1e-7);
   // Of the tanh form: PyTorch's gelu(approximate="tanh").
@@ -175,6 +178,7 @@ TEST_F(PointwiseTest, UnaryGradients) {
   checkUnary<RsqrtOp>(0.5, 2);
   checkUnary<ReciprocalOp>(0.5, 2);
   checkUnary<TanhOp>();
+  checkUnary<ErfOp>();
   checkUnary<SigmoidOp>();
   checkUnary<GeluOp>(-4, 4);
   checkUnary<SiluOp>(-4, 4);
