@@ -1,0 +1,129 @@
+//===- PropertyTest.cpp - any program under any layout -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Random programs under random layouts: what the ranks compute together is
+/// what one device computes. MESHC_PROPERTY_SEED and MESHC_PROPERTY_PAIRS
+/// choose other programs and more of them.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RandomProgram.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Collectives/Passes.h"
+#include "lib/Layout/Passes.h"
+#include "lib/Partition/Passes.h"
+#include "lib/Reference/CompareSteps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+#include <cstdlib>
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::reference;
+
+namespace {
+
+uint64_t getNumber(const char *variable, uint64_t otherwise) {
+  const char *text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+std::string print(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream);
+  return text;
+}
+
+class Property : public testing::Test {
+protected:
+  Property() {
+    context.disableMultithreading();
+    context.loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
+    handler.emplace(&context, [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+        errors += diagnostic.str() + "\n";
+      return success();
+    });
+  }
+
+  using AddPasses = void (*)(OpPassManager &);
+  bool runPasses(ModuleOp module, ArrayRef<AddPasses> phases) {
+    PassManager passes(&context);
+    for (AddPasses add : phases)
+      add(passes);
+    return succeeded(passes.run(module));
+  }
+
+  /// Empty where both programs agree; else what is wrong.
+  std::string compare(ModuleOp sequential, ModuleOp partitioned,
+                      uint64_t seed) {
+    CompareOptions options;
+    options.seed = seed;
+    auto differences = compareSteps(sequential, partitioned, options);
+    if (failed(differences))
+      return errors;
+    std::string text;
+    for (const OutputDifference &difference : *differences)
+      if (!difference.agrees && !(difference.largest <= 1e-9))
+        text += "result '" + difference.name + "' differs by " +
+                std::to_string(difference.largest) + ", largest entry " +
+                std::to_string(difference.scale) + "\n";
+    return text;
+  }
+
+  MLIRContext context;
+  std::optional<ScopedDiagnosticHandler> handler;
+  std::string errors;
+};
+
+TEST_F(Property, PartitionedComputesWhatOneDeviceDoes) {
+  uint64_t firstSeed = getNumber("MESHC_PROPERTY_SEED", 1);
+  uint64_t wanted = getNumber("MESHC_PROPERTY_PAIRS", 1200);
+  constexpr uint64_t layoutsPerProgram = 4;
+  uint64_t compared = 0, refused = 0, ranks = 0;
+  for (uint64_t seed = firstSeed; compared < wanted; ++seed) {
+    ASSERT_LT(refused, wanted) << "too many layouts are refused: " << errors;
+    auto program = RandomProgram(&context, seed).build();
+    ASSERT_TRUE(succeeded(verify(*program))) << errors << print(*program);
+    std::mt19937_64 random(seed);
+    for (uint64_t i = 0; i < layoutsPerProgram; ++i) {
+      errors.clear();
+      OwningOpRef<ModuleOp> module = program->clone();
+      addRandomLayout(*module, random, 16);
+      std::string before = print(*module);
+      if (!runPasses(*module, {layout::addLayoutPasses})) {
+        ++refused;
+        continue;
+      }
+      // With composite ops decomposed: their constants are of the element type.
+      OwningOpRef<ModuleOp> sequential = module->clone();
+      auto describe = [&] {
+        return "seed " + std::to_string(seed) + ", layout " +
+               std::to_string(i) + ":\n" + errors + before + "\nbecame\n" +
+               print(*module);
+      };
+      ASSERT_TRUE(runPasses(*module, {partition::addPartitionPasses}))
+          << describe();
+      // The reshards themselves, now and then.
+      if (compared % 4 == 0)
+        ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();
+      ASSERT_TRUE(runPasses(*module, {collectives::addCollectivesPasses}))
+          << describe();
+      ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();
+      ranks += nd::MeshAttr::of(*module).getRankCount();
+      ++compared;
+    }
+  }
+  std::cout << compared << " pairs of program and layout agree (" << refused
+            << " layouts refused, " << double(ranks) / compared
+            << " ranks on average)\n";
+}
+
+} // namespace
