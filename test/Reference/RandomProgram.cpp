@@ -196,6 +196,8 @@ bool RandomProgram::addBinary() {
                getType(a.value).getElementType() &&
            mayJoin(a.value, y.value);
   });
+  if (!y)
+    return false;
   Known b = *y;
   bool exact = a.isExact && b.isExact;
   switch (draw(5)) {
@@ -224,6 +226,8 @@ bool RandomProgram::addDivision() {
                getType(a.value).getElementType() &&
            mayJoin(a.value, y.value);
   });
+  if (!y)
+    return false;
   Known b = *y;
   Value divisor =
       make.make<AddOp>(make.make<SquareOp>(b.value), make.scalar(b.value, 1));
@@ -241,6 +245,8 @@ bool RandomProgram::addSelect() {
     return y.isExact && isFloat(y.value) && mayJoin(a, y.value) &&
            getType(y.value).getElementType() == getType(a).getElementType();
   });
+  if (!y)
+    return false;
   Value condition = make.compare(static_cast<Predicate>(draw(6)), a, y->value);
   const Known *onTrue = pick([&](const Known &v) {
     return isFloat(v.value) && mayJoin(condition, v.value);
@@ -253,9 +259,9 @@ bool RandomProgram::addSelect() {
                getType(t.value).getElementType() &&
            mayJoin(condition, v.value) && mayJoin(t.value, v.value);
   });
-  Known f = *onFalse;
-  if (!mayJoin(make.make<AndOp>(condition, condition), t.value))
+  if (!onFalse)
     return false;
+  Known f = *onFalse;
   return add(make.make<SelectOp>(condition, t.value, f.value),
              std::max(t.size, f.size), t.isExact && f.isExact);
 }
@@ -448,6 +454,8 @@ bool RandomProgram::addConcat() {
     return other.hasDim(dim.getValue()) &&
            other.withoutDims(dim) == type.withoutDims(dim);
   });
+  if (!y)
+    return false;
   Known b = *y;
   Value operands[] = {a.value, b.value};
   return add(make.make<ConcatOp>(ValueRange(operands), dim),
