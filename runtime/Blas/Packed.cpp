@@ -216,8 +216,8 @@ private:
   float *c, *packedB;
   int64_t ldc, m, n, k;
   bool accumulate;
-  int64_t blocksN, blocksK, stepK;             ///< of B
-  int64_t rowTasks, tilesPerTask, columnTasks; ///< of a block
+  int64_t blocksN, blocksK, stepK; ///< of B
+  int64_t rowTasks, columnTasks;   ///< of a block
   std::atomic<int64_t> nextTask{0};
   TeamBarrier barrier;
 };
@@ -247,7 +247,6 @@ void Product::planTasks(int64_t threadCount) {
     rowTasks = divideUp(rowTasks, threadCount) * threadCount;
   else
     columnTasks = divideUp(2 * threadCount, rowTasks);
-  tilesPerTask = divideUp(tiles, rowTasks);
 }
 
 Product::Block Product::block(int64_t number) const {
@@ -270,8 +269,9 @@ void Product::packB(const Block &block, int64_t begin, int64_t end) const {
 void Product::runTask(const Block &block, int64_t task) const {
   thread_local Buffer buffer;
   float *packedA = buffer.get(blockM / tileM * sliverA);
-  int64_t firstM = task % rowTasks * tilesPerTask * tileM;
-  int64_t rows = std::min(tilesPerTask * tileM, m - firstM);
+  int64_t tiles = divideUp(m, tileM), row = task % rowTasks;
+  int64_t firstM = tiles * row / rowTasks * tileM;
+  int64_t rows = std::min(tiles * (row + 1) / rowTasks * tileM, m) - firstM;
   if (rows <= 0)
     return;
   pack<tileM>(a.from(firstM, block.firstK), rows, block.countK, packedA,
@@ -281,10 +281,10 @@ void Product::runTask(const Block &block, int64_t task) const {
   int64_t end = block.slivers * (part + 1) / columnTasks;
   for (int64_t sliver = begin; sliver < end; ++sliver) {
     int64_t j = block.firstN + sliver * tileN;
-    for (int64_t row = 0; row < rows; row += tileM)
-      multiply(packedA + row / tileM * sliverA, block.packed + sliver * sliverB,
+    for (int64_t i = 0; i < rows; i += tileM)
+      multiply(packedA + i / tileM * sliverA, block.packed + sliver * sliverB,
                block.countK,
-               {c + (firstM + row) * ldc + j, ldc, std::min(tileM, rows - row),
+               {c + (firstM + i) * ldc + j, ldc, std::min(tileM, rows - i),
                 std::min(tileN, n - j), accumulate || block.firstK > 0});
   }
 }

@@ -13,6 +13,7 @@
 #include "runtime/Core/Stop.h"
 #include "runtime/Data/Feeder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -96,7 +97,7 @@ int64_t Run::plannedSteps() const {
   double examples = epochs * static_cast<double>(data.examples());
   auto left = std::ceil((examples - static_cast<double>(state.position)) /
                         static_cast<double>(data.batch()));
-  return state.step + static_cast<int64_t>(std::max(left, 0.0));
+  return state.step + static_cast<int64_t>(std::clamp(left, 0.0, 1e15));
 }
 
 void Run::step(const Shuffle &shuffle) {

@@ -43,7 +43,7 @@ TEST(Entry, refusesWrongCommandLines) {
   EXPECT_EQ(run(line("1x1")).code, 2);
   EXPECT_EQ(run(line("1x1") + " fly").code, 2);
   EXPECT_EQ(run(line("1x1") + " train").code, 2);
-  EXPECT_EQ(run(line("1x1") + " train --threads 0" + data).code, 2);
+  EXPECT_EQ(run(line("1x1") + " train --ranks 0" + data).code, 2);
   EXPECT_EQ(run(line("1x1") + " train --resume" + data).code, 2);
   EXPECT_EQ(run(line("1x1") + " train --steps 1 --epochs 1" + data).code, 2);
   EXPECT_EQ(run(line("1x1") + " train --comm pigeon" + data).code, 2);

@@ -76,7 +76,9 @@ inline std::string line(const std::string &mesh) {
   return std::string(LINE_PROGRAM) + mesh;
 }
 
-/// Data of `count` examples for it, and options that name them.
+/// Writes `count` examples for it. Returns options that name them, and one
+/// thread per rank, as threads that wait for each other are slow on busy
+/// machines.
 inline std::string writeLineData(const Folder &folder, int count = 37) {
   std::vector<float> x, target;
   for (int i = 0; i < count; ++i) {
@@ -95,7 +97,7 @@ inline std::string writeLineData(const Folder &folder, int count = 37) {
   folder.write("x.npy", npy(header(size + ", 6"), bytesOf(x)));
   folder.write("y.npy", npy(header(size + ","), bytesOf(target)));
   return " --data x=" + folder.file("x.npy") +
-         " --data target=" + folder.file("y.npy") + " ";
+         " --data target=" + folder.file("y.npy") + " --threads 1 ";
 }
 
 } // namespace meshc::test
