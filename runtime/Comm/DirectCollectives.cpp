@@ -28,6 +28,7 @@ template <class Visit> void forOthers(const Group &group, Visit visit) {
 std::vector<Buffers> meet(Exchange &exchange, const Group &group,
                           const Buffers &own) {
   std::vector<Buffers> all(group.size(), own);
+  forOthers(group, [&](int p) { exchange.expect(group.ranks[p]); });
   exchange.begin();
   std::memcpy(exchange.content(0, 0), &own, sizeof(own));
   forOthers(group,

@@ -31,9 +31,7 @@ void Exchange::post(int rank, size_t part, size_t capacity, size_t bytes) {
 
 const char *Exchange::await(int rank, size_t bytes) {
   Message message = transport.await(rank);
-  for (size_t i = 0; i < group.ranks.size(); ++i)
-    if (group.ranks[i] == rank)
-      arrived[i] = true;
+  arrived[placeOf(rank)] = true;
   MessageHeader got;
   std::memcpy(&got, message.data, sizeof(got));
   if (std::memcmp(&got, &header, sizeof(got)) != 0 ||
@@ -42,11 +40,26 @@ const char *Exchange::await(int rank, size_t bytes) {
   return message.data + headerBytes;
 }
 
+size_t Exchange::placeOf(int rank) const {
+  return std::find(group.ranks.begin(), group.ranks.end(), rank) -
+         group.ranks.begin();
+}
+
+void Exchange::expect(int rank) {
+  expected[placeOf(rank)] = true;
+  transport.expect(rank);
+}
+
+bool Exchange::hasArrived(int rank) const {
+  size_t place = placeOf(rank);
+  return place < arrived.size() && arrived[place];
+}
+
 std::vector<int> Exchange::missing() const {
   std::vector<int> ranks;
   for (size_t i = 0; i < group.ranks.size(); ++i)
-    if (static_cast<int>(i) != group.index && !arrived[i] &&
-        !transport.pending(group.ranks[i]))
+    if (expected[i] && !arrived[i] && !transport.pending(group.ranks[i]) &&
+        !transport.isWaiting(group.ranks[i]))
       ranks.push_back(group.ranks[i]);
   return ranks;
 }

@@ -55,7 +55,7 @@ public:
   Exchange(Transport &transport, const MessageHeader &header,
            const Group &group)
       : transport(transport), header(header), group(group),
-        arrived(group.ranks.size()) {}
+        expected(group.ranks.size()), arrived(group.ranks.size()) {}
 
   /// Bytes before what a message carries.
   static constexpr size_t headerBytes = Transport::slotAlignment;
@@ -73,12 +73,15 @@ public:
   /// part may go to several ranks.
   void post(int rank, size_t part, size_t capacity, size_t bytes);
 
-  void expect(int rank) { transport.expect(rank); }
+  void expect(int rank);
   /// Waits for `rank`'s next message, which has `bytes` bytes of content.
   const char *await(int rank, size_t bytes);
   void release(int rank) { transport.release(rank); }
 
-  /// The ranks of the group of which nothing has come, this one left out.
+  /// Whether anything has come from `rank`.
+  bool hasArrived(int rank) const;
+  /// The ranks that were expected, of which nothing has come, and which do not
+  /// wait for others themselves.
   std::vector<int> missing() const;
 
 private:
@@ -87,10 +90,13 @@ private:
     return headerBytes + (capacity + unit - 1) / unit * unit;
   }
 
+  /// The place of `rank` in the group.
+  size_t placeOf(int rank) const;
+
   Transport &transport;
   const MessageHeader &header;
   const Group &group;
-  std::vector<bool> arrived; ///< by place in the group
+  std::vector<bool> expected, arrived; ///< by place in the group
   char *slot = nullptr;
 };
 

@@ -30,6 +30,7 @@ public:
   void post(int peer, size_t offset, size_t bytes) override;
   void expect(int peer) override;
   bool pending(int peer) override;
+  bool isWaiting(int peer) const override { return local->isWaiting(peer); }
   Message await(int peer) override;
   void release(int peer) override;
   void settle() override;

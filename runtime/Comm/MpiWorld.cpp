@@ -77,9 +77,12 @@ public:
     } catch (const CommunicationError &error) {
       if (error.isSecond())
         throw RankFailure(error.rank(), error.what(), nullptr, true);
-      throwFailure(error.what());
+      throwFailure(error.rank() >= 0 ? error.rank() : communicator->rank(),
+                   error.what());
     } catch (const std::exception &error) {
-      throwFailure(error.what());
+      throwFailure(communicator->rank(), error.what());
+    } catch (...) {
+      throwFailure(communicator->rank(), "an exception of unknown type");
     }
   }
 
@@ -96,9 +99,9 @@ public:
   }
 
 private:
-  [[noreturn]] void throwFailure(const std::string &message) {
+  [[noreturn]] void throwFailure(int faulty, const std::string &message) {
     isReporter = communicator->fail(message);
-    throw RankFailure(communicator->rank(), message, std::current_exception(),
+    throw RankFailure(faulty, message, std::current_exception(),
                       /*second=*/!isReporter);
   }
 

@@ -36,6 +36,7 @@ struct alignas(64) MemberState {
   std::atomic<uint32_t> sleeping;  ///< 1 while it sleeps on this word
   std::atomic<uint32_t> processId; ///< 0 until it is there
   std::atomic<uint32_t> left;      ///< 1 once it has ended in order
+  std::atomic<uint32_t> waitsFor;  ///< 1 + the rank that it waits for; 0: none
   uint64_t startTime;              ///< of the process, as the kernel counts
 };
 

@@ -46,6 +46,7 @@ public:
   void post(int peer, size_t offset, size_t bytes) override;
   void expect(int) override {}
   bool pending(int peer) override;
+  bool isWaiting(int peer) const override;
   Message await(int peer) override;
   void release(int peer) override;
   void settle() override {}
@@ -76,9 +77,11 @@ private:
   template <class Ready> void waitFor(int rank, Ready ready);
   template <class Ready>
   void sleepUntil(int rank, Ready ready, Clock::time_point start);
+  template <class Ready> bool moveOn(Ready ready);
   void checkFailure();
   void checkProcess(int rank);
   void checkTime(int rank, Clock::time_point start);
+  int findCulprit(int rank) const;
   void wake(int member);
   void waitReleased(const Use &use);
   int memberOf(int rank) const { return members[rank]; }

@@ -34,11 +34,14 @@ struct Shared {
   std::exception_ptr cause;
 };
 
-void recordFailure(Shared &shared, int rank, const std::string &message) {
+/// Called where an exception of `rank` is being handled; `faulty` is whom it
+/// blames.
+void recordFailure(Shared &shared, int rank, int faulty,
+                   const std::string &message) {
   if (!shared.communicators[rank]->fail(message))
     return;
   std::lock_guard<std::mutex> lock(shared.mutex);
-  shared.failedRank = rank;
+  shared.failedRank = faulty;
   shared.failure = message;
   shared.cause = std::current_exception();
 }
@@ -46,10 +49,13 @@ void recordFailure(Shared &shared, int rank, const std::string &message) {
 void runRank(Shared &shared, int rank) {
   try {
     shared.body(*shared.communicators[rank]);
+  } catch (const CommunicationError &error) {
+    recordFailure(shared, rank, error.rank() >= 0 ? error.rank() : rank,
+                  error.what());
   } catch (const std::exception &error) {
-    recordFailure(shared, rank, error.what());
+    recordFailure(shared, rank, rank, error.what());
   } catch (...) {
-    recordFailure(shared, rank, "an exception of unknown type");
+    recordFailure(shared, rank, rank, "an exception of unknown type");
   }
   std::lock_guard<std::mutex> lock(shared.mutex);
   --shared.running;

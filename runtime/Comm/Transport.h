@@ -28,8 +28,8 @@ namespace meshc::runtime {
 class WaitBroken : public std::exception {
 public:
   enum class Cause {
-    Timeout,   ///< `rank` did not come within the limit: `message` says how
-               ///< long that is
+    Timeout,   ///< `rank` holds the others up for longer than the limit, which
+               ///< `message` tells
     Died,      ///< the process of `rank` has ended
     Transport, ///< the connection to `rank` broke: `message`
     RankFailed ///< `rank` says that it failed, and why: `message`
@@ -70,6 +70,8 @@ public:
   virtual void expect(int peer) = 0;
   /// Whether await(peer) would return at once.
   virtual bool pending(int peer) = 0;
+  /// Whether `peer` is known to wait for another rank itself.
+  virtual bool isWaiting(int peer) const = 0;
   /// Waits for the next message of `peer`. Release it before the next await of
   /// the same peer.
   virtual Message await(int peer) = 0;

@@ -240,12 +240,18 @@ void TransportCommunicator::throwBroken(const WaitBroken &broken,
   case WaitBroken::Cause::Timeout:
     break;
   }
+  std::string waited =
+      "rank " + std::to_string(rank()) + " waited " + broken.message;
+  if (exchange.hasArrived(broken.rank))
+    throw CommunicationError(broken.rank,
+                             who + " came to " + describe(header) +
+                                 " and went on no further, while " + waited);
   std::vector<int> missing = exchange.missing();
-  std::string cause = missing.empty()
-                          ? who + ", which came but went on no further"
-                          : listRanks(missing) + ", which did not come";
-  throw CommunicationError(broken.rank, "waited " + broken.message + " in " +
-                                            describe(header) + " for " + cause);
+  if (std::find(missing.begin(), missing.end(), broken.rank) == missing.end())
+    missing.insert(missing.begin(), broken.rank);
+  throw CommunicationError(broken.rank,
+                           listRanks(missing) + " did not come to " +
+                               describe(header) + ", where " + waited);
 }
 
 std::string TransportCommunicator::describe(const MessageHeader &header) const {

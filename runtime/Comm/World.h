@@ -59,7 +59,8 @@ MpiLaunch findMpiLaunch();
 /// Failure (Usage) where it is no number ≥ 0.
 WorldOptions withEnvironment(WorldOptions options);
 
-/// A rank failed: the first one that did. `cause` holds what was thrown there,
+/// A rank failed: the first one that did, or that others waited for in vain.
+/// `cause` holds what was thrown there,
 /// where that was in this process, and is null otherwise.
 class RankFailure : public CommunicationError {
 public:

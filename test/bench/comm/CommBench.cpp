@@ -11,6 +11,8 @@
 ///     comm_bench --ranks 2          ranks as threads
 ///     mpirun -n 2 comm_bench        shared memory, and MPI_Allreduce beside it
 ///
+/// `--bytes N` measures that size alone.
+///
 /// `memcpy` is one rank's copy of the same size while all ranks copy: the floor
 /// is one to two of them, since each rank must read its own and its peers'
 /// values and write the result.
@@ -53,7 +55,8 @@ Times measure(Communicator &communicator, int64_t bytes,
   return {times.front(), times[times.size() / 2]};
 }
 
-void benchmark(Communicator &communicator, const char *kind) {
+void benchmark(Communicator &communicator, const char *kind,
+               const std::vector<int64_t> &sizes) {
   bool prints = communicator.rank() == 0;
   if (prints)
     std::printf("all_reduce of f32 among %d ranks (%s); microseconds, best and "
@@ -61,8 +64,7 @@ void benchmark(Communicator &communicator, const char *kind) {
                 communicator.size(), kind, "bytes", "meshc", "MPI_Allreduce",
                 "memcpy", "MPI/meshc");
   MeshView mesh({communicator.size()}, communicator.rank());
-  for (int64_t bytes :
-       {4, 1024, 16384, 65536, 262144, 1048576, 2600000, 16000000, 100000000}) {
+  for (int64_t bytes : sizes) {
     int64_t n = bytes / 4;
     std::vector<float> send(n, 1.0f), recv(n);
     MeshcCollectiveItem item{1, n, 1, n};
@@ -92,13 +94,17 @@ void benchmark(Communicator &communicator, const char *kind) {
 
 int main(int argc, char **argv) {
   WorldOptions options;
+  std::vector<int64_t> sizes{4,       1024,    16384,    65536,    262144,
+                             1048576, 2600000, 16000000, 100000000};
   for (int i = 1; i + 1 < argc; ++i)
     if (std::strcmp(argv[i], "--ranks") == 0)
       options.ranks = std::atoi(argv[i + 1]);
+    else if (std::strcmp(argv[i], "--bytes") == 0)
+      sizes = {std::atol(argv[i + 1])};
   try {
     std::unique_ptr<World> world = openWorld(withEnvironment(options));
     world->run([&](Communicator &communicator) {
-      benchmark(communicator, world->kind());
+      benchmark(communicator, world->kind(), sizes);
     });
     world->finish(0);
   } catch (const std::exception &error) {

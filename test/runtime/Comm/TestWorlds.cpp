@@ -66,7 +66,8 @@ private:
   uint32_t rounds = 0;
 };
 
-int runChild(Bootstrap &bootstrap, double timeoutSeconds, const test::Body &body) {
+int runChild(Bootstrap &bootstrap, double timeoutSeconds,
+             const test::Body &body) {
   try {
     HostConnection host = connectHost(bootstrap, 1, timeoutSeconds);
     TransportCommunicator communicator(host.shape, std::move(host.transport));
@@ -117,7 +118,8 @@ test::Statuses test::runForked(int ranks, double timeoutSeconds,
 World *test::mpiWorld() { return worldOfMpirun; }
 void test::setMpiWorld(World *world) { worldOfMpirun = world; }
 
-void test::runRanks(const std::string &kind, int ranks, const test::Body &body) {
+void test::runRanks(const std::string &kind, int ranks,
+                    const test::Body &body) {
   constexpr double timeoutSeconds = 60;
   if (kind == "threads")
     openThreadWorld(ranks, 1, timeoutSeconds)->run(body);

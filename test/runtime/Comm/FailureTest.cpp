@@ -1,0 +1,210 @@
+//===- FailureTest.cpp - ranks that fail, die, or do not come -------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "TestWorlds.h"
+
+#include "runtime/Comm/ThreadWorld.h"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace meshc;
+using namespace meshc::test;
+using namespace meshc::runtime;
+
+namespace {
+
+constexpr MeshcSite sites[] = {{"gpt.mesh:14:13", "all_reduce of 'h'"},
+                               {"gpt.mesh:20:3", "all_reduce of 'loss'"}};
+
+const MeshcProgram &program() {
+  static MeshcProgram made = [] {
+    MeshcProgram p{};
+    p.siteCount = 2;
+    p.sites = sites;
+    return p;
+  }();
+  return made;
+}
+
+/// An all-reduce of `n` floats among all ranks at a site of the program.
+void reduceAt(Communicator &communicator, uint32_t site, int64_t n) {
+  communicator.setProgram(&program());
+  std::vector<float> values(n, 1);
+  MeshcCollectiveItem item{1, n, 1, n};
+  MeshcCollective collective{};
+  collective.axes = 1;
+  collective.site = site;
+  collective.itemCount = 1;
+  collective.items = &item;
+  void *data = values.data();
+  MeshView mesh({communicator.size()}, communicator.rank());
+  communicator.run(collective, mesh.group(1), &data, &data);
+}
+
+/// The failure of a run of `ranks` threads.
+RankFailure failureOf(int ranks, double timeoutSeconds, const Body &body) {
+  try {
+    openThreadWorld(ranks, 1, timeoutSeconds)->run(body);
+  } catch (const RankFailure &failure) {
+    return failure;
+  }
+  ADD_FAILURE() << "the run did not fail";
+  return RankFailure(-1, "", nullptr, false);
+}
+
+TEST(Failure, RankThatThrowsEndsTheRun) {
+  RankFailure failure = failureOf(4, 60, [](Communicator &communicator) {
+    reduceAt(communicator, 0, 10);
+    if (communicator.rank() == 2)
+      throw Failure(ExitCode::Data, "no file 'x.idx'");
+    reduceAt(communicator, 0, 100000);
+  });
+  EXPECT_EQ(failure.rank(), 2);
+  EXPECT_STREQ(failure.what(), "no file 'x.idx'");
+  EXPECT_FALSE(failure.isSecond());
+  try {
+    std::rethrow_exception(failure.cause());
+  } catch (const Failure &cause) {
+    EXPECT_EQ(cause.code(), ExitCode::Data);
+  }
+}
+
+TEST(Failure, OthersAreToldWhoFailedAndWhy) {
+  std::string told;
+  failureOf(2, 60, [&](Communicator &communicator) {
+    if (communicator.rank() == 1)
+      throw std::runtime_error("out of cheese");
+    try {
+      communicator.barrier();
+    } catch (const CommunicationError &error) {
+      told = error.what();
+      EXPECT_TRUE(error.isSecond());
+      EXPECT_EQ(error.rank(), 1);
+      throw;
+    }
+  });
+  EXPECT_EQ(told, "rank 1 failed: out of cheese");
+}
+
+TEST(Failure, RankThatDoesNotComeIsNamedWithThePlace) {
+  RankFailure failure = failureOf(4, 0.2, [](Communicator &communicator) {
+    if (communicator.rank() == 1 || communicator.rank() == 3)
+      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    else
+      reduceAt(communicator, 1, 10);
+  });
+  std::string message = failure.what();
+  EXPECT_EQ(message.substr(0, message.rfind("rank ")),
+            "ranks 1, 3 did not come to all_reduce of 40 bytes among 4 ranks "
+            "at gpt.mesh:20:3 (all_reduce of 'loss'), where ");
+  EXPECT_EQ(message.substr(message.rfind(" waited")), " waited 0.2 s");
+  EXPECT_TRUE(failure.rank() == 1 || failure.rank() == 3);
+}
+
+TEST(Failure, BarrierTimesOutToo) {
+  // Ranks wait for others who wait too; only the last of them is to blame.
+  RankFailure failure = failureOf(6, 0.1, [](Communicator &communicator) {
+    if (communicator.rank() == 1)
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    else
+      communicator.barrier();
+  });
+  EXPECT_EQ(failure.rank(), 1);
+  std::string message = failure.what();
+  EXPECT_EQ(message.substr(0, message.find(", where")),
+            "rank 1 did not come to a barrier of all ranks");
+}
+
+TEST(Failure, RanksInDifferentCollectivesAreFound) {
+  RankFailure failure = failureOf(2, 60, [](Communicator &communicator) {
+    reduceAt(communicator, communicator.rank(), 10);
+  });
+  std::string message = failure.what();
+  for (const char *part : {"ranks are in different collectives", "rank 0 in",
+                           "rank 1 in", "gpt.mesh:14:13", "gpt.mesh:20:3"})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(Failure, DifferentSizesAreFound) {
+  RankFailure failure = failureOf(2, 60, [](Communicator &communicator) {
+    reduceAt(communicator, 0, 10 + communicator.rank());
+  });
+  std::string message = failure.what();
+  EXPECT_NE(message.find("40 bytes"), std::string::npos) << message;
+  EXPECT_NE(message.find("44 bytes"), std::string::npos) << message;
+}
+
+TEST(Failure, KilledProcessIsNoticed) {
+  testing::internal::CaptureStderr();
+  Statuses statuses = runForked(3, 60, [](Communicator &communicator) {
+    reduceAt(communicator, 0, 10);
+    if (communicator.rank() == 1)
+      raise(SIGKILL);
+    reduceAt(communicator, 0, 100000);
+  });
+  std::string output = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(WIFSIGNALED(statuses[1]));
+  EXPECT_EQ(WEXITSTATUS(statuses[0]), 1);
+  EXPECT_EQ(WEXITSTATUS(statuses[2]), 1);
+  EXPECT_NE(output.find("the process of rank 1 ended while rank"),
+            std::string::npos)
+      << output;
+  EXPECT_NE(output.find("gpt.mesh:14:13"), std::string::npos) << output;
+}
+
+TEST(Failure, ForkedRankThatThrowsEndsTheOthers) {
+  testing::internal::CaptureStderr();
+  Statuses statuses = runForked(4, 60, [](Communicator &communicator) {
+    if (communicator.rank() == 3)
+      throw std::runtime_error("disk full");
+    communicator.barrier();
+  });
+  std::string output = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(statuses, Statuses(4, 1 << 8));
+  EXPECT_NE(output.find("first: rank 3: disk full"), std::string::npos)
+      << output;
+  EXPECT_EQ(output.find("first:"), output.rfind("first:")) << output;
+}
+
+TEST(Failure, NothingStaysInSharedMemory) {
+  // Names hold the number of the process that made them: the first rank's.
+  EXPECT_EQ(runForked(2, 60,
+                      [](Communicator &communicator) {
+                        pid_t maker = getpid();
+                        communicator.broadcast(&maker, sizeof(maker), 0);
+                        std::string list = "ls /dev/shm | grep -q '^meshc-" +
+                                           std::to_string(maker) + "-'";
+                        EXPECT_NE(std::system(list.c_str()), 0);
+                      }),
+            Statuses(2, 0));
+}
+
+/// A thread that never comes back is left behind, and the run still ends.
+TEST(Failure, StuckThreadDoesNotHoldTheRun) {
+  auto release = std::make_shared<std::atomic<bool>>(false);
+  std::unique_ptr<World> world = openThreadWorld(2, 1, 0.1);
+  auto start = std::chrono::steady_clock::now();
+  EXPECT_THROW(world->run([release](Communicator &communicator) {
+    if (communicator.rank() == 1)
+      while (!*release)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    else
+      communicator.barrier();
+  }),
+               RankFailure);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+  *release = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+}
+
+} // namespace

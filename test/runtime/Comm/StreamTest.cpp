@@ -1,0 +1,93 @@
+//===- StreamTest.cpp - scattered elements as one sequence ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/Stream.h"
+
+#include "runtime/Core/Failure.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace meshc::runtime;
+
+namespace {
+
+class StreamTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::iota(memory.begin(), memory.end(), 0);
+    stream.append(&memory[10], 4, 3, 5); // 10 11 12, 15 16 17, 20.., 25..
+    stream.append(&memory[50], 1, 2, 2); // 50 51
+    stream.append(&memory[60], 0, 7, 7);
+    stream.append(&memory[70], 3, 4, 4); // 70 to 81
+    elements = {10, 11, 12, 15, 16, 17, 20, 21, 22, 25, 26, 27, 50,
+                51, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81};
+  }
+  std::vector<int32_t> readAll(const Stream &from) {
+    std::vector<int32_t> values(from.size());
+    from.read(0, from.size(), values.data());
+    return values;
+  }
+
+  std::vector<int32_t> memory = std::vector<int32_t>(100), elements;
+  Stream stream{MESHC_I32};
+};
+
+TEST_F(StreamTest, ReadsAndWritesEveryRange) {
+  int64_t size = stream.size();
+  ASSERT_EQ(size, static_cast<int64_t>(elements.size()));
+  for (int64_t begin = 0; begin <= size; ++begin)
+    for (int64_t n = 0; begin + n <= size; ++n) {
+      std::vector<int32_t> wanted(elements.begin() + begin,
+                                  elements.begin() + begin + n);
+      std::vector<int32_t> got(n);
+      stream.read(begin, n, got.data());
+      EXPECT_EQ(got, wanted);
+      EXPECT_EQ(readAll(stream.slice(begin, n)), wanted);
+      for (int32_t &value : got)
+        value = -value;
+      stream.write(begin, n, got.data());
+      std::vector<int32_t> negated = elements;
+      for (int64_t i = begin; i < begin + n; ++i)
+        negated[i] = -negated[i];
+      EXPECT_EQ(readAll(stream), negated);
+      stream.write(begin, n, wanted.data());
+    }
+  std::vector<int32_t> untouched(100);
+  std::iota(untouched.begin(), untouched.end(), 0);
+  EXPECT_EQ(memory, untouched);
+}
+
+TEST_F(StreamTest, BlocksOfTheAbi) {
+  // Two members; send blocked 2 x 3, recv blocked 3 x 2.
+  std::vector<int32_t> from(12), to(12);
+  std::iota(from.begin(), from.end(), 0);
+  MeshcCollectiveItem item{2, 3, 3, 2};
+  MeshcCollective collective{};
+  collective.kind = MESHC_ALL_TO_ALL;
+  collective.type = MESHC_I32;
+  collective.itemCount = 1;
+  collective.items = &item;
+  void *send = from.data(), *recv = to.data();
+  CollectiveStreams streams = makeStreams(collective, 2, &send, &recv);
+  EXPECT_EQ(readAll(streams.send[1]),
+            (std::vector<int32_t>{3, 4, 5, 9, 10, 11}));
+  copyStream(streams.send[0], streams.recv[0]);
+  copyStream(streams.send[1], streams.recv[1]);
+  EXPECT_EQ(to, (std::vector<int32_t>{0, 1, 3, 4, 2, 6, 5, 9, 7, 8, 10, 11}));
+}
+
+TEST_F(StreamTest, RefusesItemsThatContradictThemselves) {
+  MeshcCollectiveItem item{2, 3, 3, 3};
+  MeshcCollective collective{};
+  collective.kind = MESHC_ALL_TO_ALL;
+  collective.itemCount = 1;
+  collective.items = &item;
+  void *none = nullptr;
+  EXPECT_THROW(makeStreams(collective, 2, &none, &none), Failure);
+}
+
+} // namespace

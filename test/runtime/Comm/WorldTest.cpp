@@ -1,0 +1,108 @@
+//===- WorldTest.cpp - which world the options ask for --------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/World.h"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// Without the variables of a launcher that may have started the tests.
+class WorldChoice : public testing::Test {
+protected:
+  void SetUp() override {
+    for (const char *name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                             "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "PMIX_SIZE",
+                             "MESHC_TIMEOUT", "MESHC_PLUGIN_PATH"})
+      unsetenv(name);
+  }
+  void launch(const char *rank, const char *size) {
+    setenv("OMPI_COMM_WORLD_RANK", rank, 1);
+    setenv("OMPI_COMM_WORLD_SIZE", size, 1);
+  }
+  static std::string messageOf(const WorldOptions &options) {
+    try {
+      openWorld(options);
+    } catch (const Failure &failure) {
+      return failure.what();
+    }
+    return "no failure";
+  }
+};
+
+TEST_F(WorldChoice, AloneIsOneRank) {
+  std::unique_ptr<World> world = openWorld({});
+  EXPECT_EQ(world->size(), 1);
+  EXPECT_STREQ(world->kind(), "threads");
+  int ranks = 0;
+  world->run([&](Communicator &communicator) { ranks += communicator.size(); });
+  EXPECT_EQ(ranks, 1);
+}
+
+TEST_F(WorldChoice, RanksAreThreads) {
+  WorldOptions options;
+  options.ranks = 3;
+  EXPECT_EQ(openWorld(options)->size(), 3);
+}
+
+TEST_F(WorldChoice, OneProcessOfMpirunNeedsNoMpi) {
+  launch("0", "1");
+  EXPECT_STREQ(openWorld({})->kind(), "threads");
+}
+
+TEST_F(WorldChoice, ThreadsAndMpirunContradict) {
+  launch("0", "4");
+  WorldOptions options;
+  options.kind = CommunicatorKind::Threads;
+  EXPECT_EQ(
+      messageOf(options),
+      "'--comm threads' under mpirun: each of its processes would run all "
+      "ranks; leave one of the two away");
+  options.kind = CommunicatorKind::Auto;
+  options.ranks = 2;
+  EXPECT_NE(messageOf(options).find("say 'mpirun -n 2' instead"),
+            std::string::npos);
+}
+
+TEST_F(WorldChoice, PluginThatDoesNotOpenIsNamed) {
+  launch("0", "4");
+  std::string directory = testing::TempDir() + "meshc-no-plugin";
+  std::string file = directory + "/libmeshc_mpi.so";
+  ASSERT_EQ(
+      std::system(
+          ("mkdir -p " + directory + " && echo broken > " + file).c_str()),
+      0);
+  setenv("MESHC_PLUGIN_PATH", directory.c_str(), 1);
+  std::string message = messageOf({});
+  EXPECT_NE(message.find("cannot open the MPI plugin"), std::string::npos);
+  EXPECT_NE(message.find(file), std::string::npos) << message;
+}
+
+TEST_F(WorldChoice, LaunchersAreKnown) {
+  EXPECT_FALSE(findMpiLaunch().launched);
+  setenv("PMI_RANK", "2", 1);
+  setenv("PMI_SIZE", "3", 1);
+  EXPECT_TRUE(findMpiLaunch().launched);
+  EXPECT_EQ(findMpiLaunch().rank, 2);
+  EXPECT_EQ(findMpiLaunch().size, 3);
+}
+
+TEST_F(WorldChoice, TimeoutComesFromTheEnvironment) {
+  setenv("MESHC_TIMEOUT", "1.5", 1);
+  EXPECT_EQ(withEnvironment({}).timeoutSeconds, 1.5);
+  setenv("MESHC_TIMEOUT", "soon", 1);
+  EXPECT_THROW(withEnvironment({}), Failure);
+}
+
+TEST_F(WorldChoice, KindsHaveNames) {
+  EXPECT_EQ(parseCommunicatorKind("shm"), CommunicatorKind::Shm);
+  EXPECT_THROW(parseCommunicatorKind("nccl"), Failure);
+}
+
+} // namespace
