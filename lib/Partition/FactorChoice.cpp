@@ -171,6 +171,10 @@ bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
     kind = factor.reduction;
     partial.append(axes);
   }
+  // The order has no meaning; with one order, equal shardings are one type.
+  llvm::sort(partial, [&](StringAttr a, StringAttr b) {
+    return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
+  });
   for (unsigned i = 0; i < op->getNumResults(); ++i) {
     TensorType type = getTypeAlong(
         nd::getTensorType(op->getResult(i)), rule, axesOfFactor,

@@ -97,28 +97,50 @@ OperandForms FunctionPartitioner::describe(Value value) {
   return described;
 }
 
+/// The first user of the value in program order, or null.
+static Operation *getFirstUser(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers())
+    if (!first || user->isBeforeInBlock(first))
+      first = user;
+  return first;
+}
+
+/// The name of the first named op on the way from the value through its first
+/// users, or null. `alone`: as long as there is one user only; otherwise ops of
+/// a class are passed by, since gradients of many parameters may come from one
+/// value.
+static StringAttr findNameAhead(Value value, bool alone) {
+  Operation *op = value.getDefiningOp();
+  for (int hops = 0; op && op->getNumResults() == 1 && hops < 8; ++hops) {
+    if (auto name = op->getAttrOfType<StringAttr>("nd.name");
+        name && (alone || !op->hasAttr("nd.class")))
+      return name;
+    if (alone && !hasOneUser(op->getResult(0)))
+      return {};
+    op = getFirstUser(op->getResult(0));
+  }
+  return {};
+}
+
 /// The name that a reader knows the value by: its own, that of the named value
-/// which it alone goes into, or that of the partial value which it comes from.
+/// which it goes into, or that of the partial value which it comes from.
 StringAttr FunctionPartitioner::getCauseName(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
                                                  "nd.name");
-  Operation *op = value.getDefiningOp();
-  for (int hops = 0; hops < 8; ++hops) {
-    if (auto name = op->getAttrOfType<StringAttr>("nd.name"))
-      return name;
-    if (op->getNumResults() != 1 || !hasOneUser(op->getResult(0)))
-      break;
-    Operation *user = *op->getResult(0).user_begin();
-    if (auto returned = dyn_cast<func::ReturnOp>(user))
-      return function.getResultAttrOfType<StringAttr>(
-          op->getResult(0).use_begin()->getOperandNumber(), "nd.name");
-    op = user;
-  }
+  if (StringAttr name = findNameAhead(value, /*alone=*/true))
+    return name;
+  for (Operation *user : value.getUsers())
+    if (isa<func::ReturnOp>(user))
+      for (OpOperand &use : user->getOpOperands())
+        if (use.get() == value)
+          return function.getResultAttrOfType<StringAttr>(
+              use.getOperandNumber(), "nd.name");
   for (Value operand : value.getDefiningOp()->getOperands())
     if (nd::getTensorType(forms.lookup(operand).front()).isPartial())
       return getCauseName(operand);
-  return {};
+  return findNameAhead(value, /*alone=*/false);
 }
 
 Value FunctionPartitioner::reshard(Value value, Value from, TensorType type) {

@@ -114,6 +114,12 @@ LogicalResult ReshardOp::verify() {
     if (!llvm::is_contained(from.getPartialAxes(), axis))
       return emitOpError() << "makes a whole value partial over '"
                            << axis.getValue() << "'";
+  AxisList kept;
+  for (StringAttr axis : from.getPartialAxes())
+    if (llvm::is_contained(to.getPartialAxes(), axis))
+      kept.push_back(axis);
+  if (ArrayRef(kept) != to.getPartialAxes())
+    return emitOpError("gives the axes of a partial value another order");
   MeshAttr mesh = MeshAttr::of(*this);
   for (DimAttr dim : to.getDims())
     if (dim.getSize() % mesh.getProduct(dim.getAxes()) != 0)

@@ -11,6 +11,16 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
 // -----
 
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8], sum {a, b}>) {
+    // expected-error @+1 {{gives the axes of a partial value another order}}
+    %y = spmd.reshard %x : <f32, [i = 8], sum {a, b}> -> <f32, [i = 8], sum {b, a}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
     // expected-error @+1 {{changes the tensor}}
     %y = spmd.reshard %x : <f32, [i = 8]> -> <f32, [i = 4]>
