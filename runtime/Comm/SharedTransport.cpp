@@ -206,13 +206,14 @@ void SharedTransport::checkProcess(int rank) {
 }
 
 /// Waits for ranks of other hosts get some more time: what these wait for
-/// cannot be seen from here, and is theirs to report.
+/// cannot be seen from here, and is theirs to report, which takes the launcher
+/// a second or two to bring to all hosts.
 void SharedTransport::checkTime(int rank, Clock::time_point start) {
   if (policy.timeoutSeconds <= 0)
     return;
   double limit = policy.timeoutSeconds;
   if (!has(rank))
-    limit += std::min(10.0, 0.5 + 0.1 * limit);
+    limit += std::min(15.0, 3 + 0.1 * limit);
   std::chrono::duration<double> waited = Clock::now() - start;
   if (waited.count() >= limit)
     throw WaitBroken(WaitBroken::Cause::Timeout, findCulprit(rank),
