@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/KernelShape.h"
 #include "dialects/Nd/NdOps.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -200,6 +201,86 @@ placeOutputs(exec::KernelOp kernel, KernelShape &shape,
   return success();
 }
 
+/// Adds the values that computing `value` needs in the same walk, itself
+/// included, to `slice`; does not go beyond reductions' results and `leaf`.
+static void addSlice(Value value, Value leaf, llvm::SetVector<Value> &slice) {
+  if (!slice.insert(value) || value == leaf)
+    return;
+  Operation *op = value.getDefiningOp();
+  if (op && !isa<nd::ReduceOpInterface>(op))
+    for (Value operand : op->getOperands())
+      addSlice(operand, leaf, slice);
+}
+
+/// What the walks from `first` to before `end` compute.
+static llvm::SetVector<Value> getSlice(exec::KernelOp kernel,
+                                       const KernelShape &shape, unsigned first,
+                                       unsigned end, Value leaf = {}) {
+  Operation *yield = kernel.getBody().front().getTerminator();
+  llvm::SetVector<Value> slice;
+  for (unsigned walk = first; walk < end; ++walk) {
+    if (walk < shape.stages.size())
+      for (Operation *reduction : shape.stages[walk])
+        addSlice(reduction->getOperand(0), leaf, slice);
+    for (unsigned output : shape.walkOutputs[walk])
+      addSlice(yield->getOperand(output), leaf, slice);
+  }
+  return slice;
+}
+
+static bool isCostly(Value value) {
+  auto op = value.getDefiningOp<nd::NamedOpInterface>();
+  return op && isa<nd::ElementOpInterface>(*op) &&
+         op.getCost().transcendentals > 0;
+}
+
+/// Finds, for each output of the last walk, a costly value of an earlier walk
+/// that it needs, and whose place no one else wants to read meanwhile.
+static void keepValues(exec::KernelOp kernel, KernelShape &shape,
+                       ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+  Block &body = kernel.getBody().front();
+  exec::PlanAttr plan = kernel.getPlan();
+  unsigned lastWalk = shape.stages.size();
+  auto canKeep = [&](Value value, unsigned output, unsigned walk) {
+    nd::TensorType type = nd::getTensorType(value);
+    if (!isCostly(value) || !type.getElementType().isF32() ||
+        type.getRank() != static_cast<int64_t>(plan.getSizes().size()))
+      return false;
+    auto later = getSlice(kernel, shape, walk + 1, lastWalk + 1, value);
+    return llvm::none_of(inPlace, [&](auto pair) {
+      return pair.second == output &&
+             later.contains(body.getArgument(pair.first));
+    });
+  };
+  for (unsigned output : shape.walkOutputs[lastWalk]) {
+    Value result = body.getTerminator()->getOperand(output);
+    if (!nd::getTensorType(result).getElementType().isF32())
+      continue;
+    llvm::SetVector<Value> needed;
+    addSlice(result, {}, needed);
+    for (unsigned walk = 0; walk < lastWalk; ++walk) {
+      auto computed = getSlice(kernel, shape, walk, walk + 1);
+      const auto *value = llvm::find_if(needed, [&](Value candidate) {
+        return candidate != result && computed.contains(candidate) &&
+               canKeep(candidate, output, walk);
+      });
+      if (value == needed.end())
+        continue;
+      shape.kept.push_back({*value, walk, output});
+      break;
+    }
+  }
+}
+
+unsigned KernelShape::countOps(exec::KernelOp kernel, unsigned walk) const {
+  return llvm::count_if(getSlice(kernel, *this, walk, walk + 1),
+                        [](Value value) {
+                          Operation *op = value.getDefiningOp();
+                          return op && op->getNumOperands() != 0 &&
+                                 !isa<nd::ReduceOpInterface>(op);
+                        });
+}
+
 FailureOr<KernelShape>
 KernelShape::of(exec::KernelOp kernel,
                 ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
@@ -225,6 +306,7 @@ KernelShape::of(exec::KernelOp kernel,
   if (failed(findStages(kernel, shape, walks)) ||
       failed(placeOutputs(kernel, shape, walks, inPlace)))
     return failure();
+  keepValues(kernel, shape, inPlace);
   return shape;
 }
 

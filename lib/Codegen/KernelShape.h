@@ -30,6 +30,15 @@ struct Loop {
 /// Where the elements that are computed as one vector lie.
 enum class LanesIn { Nothing, Parallel, Reduce };
 
+/// A costly value that a stage and a later walk both use: the stage's walk
+/// stores it in the buffer of an output that the last walk overwrites, and
+/// later walks load it from there.
+struct KeptValue {
+  mlir::Value value;
+  unsigned walk;   ///< that stores it
+  unsigned output; ///< in whose buffer
+};
+
 /// The nest of a kernel: `parallel` loops around, for each point of them, one
 /// walk over the `reduce` loops per stage.
 struct KernelShape {
@@ -44,6 +53,10 @@ struct KernelShape {
   /// Outputs without reduce dims, stored when all stages are done.
   llvm::SmallVector<unsigned, 2> pointOutputs;
 
+  llvm::SmallVector<KeptValue, 1> kept;
+
+  /// Ops, constants apart, that one element of the walk takes.
+  unsigned countOps(exec::KernelOp kernel, unsigned walk) const;
   bool needsLastWalk() const { return !walkOutputs.back().empty(); }
 
   /// Reads the plan; reports at the kernel what a plan cannot mean. `inPlace`

@@ -218,3 +218,32 @@ TEST(HostKernel, OtherProcessors) {
     })",
                options);
 }
+
+/// The exponentials wait in the output's buffer, which is the input's; where
+/// the last walk reads the input again they cannot.
+TEST(HostKernel, CostlyValuesWaitInTheOutput) {
+  KernelCase options;
+  options.inPlace = {{0, 0}};
+  std::string x = "!nd.tensor<f32, [b = 5, h = 45]>",
+              s = "!nd.tensor<f32, [b = 5]>";
+  std::string withScalar = " : (" + x + ", " + s + ") -> " + x;
+  for (std::string lanes : {"b", "h"})
+    for (std::string other : {"%q", "%x"}) {
+      expectKernel(
+          "exec.kernel @k #exec.plan<parallel = [\"b\"], reduce = [\"h\"], "
+          "lanes = \"" +
+              lanes +
+              "\", sizes = [5, 45]> in [[\"b\", \"h\"]] out [[\"b\", \"h\"]] "
+              "{\n^bb0(%x: " +
+              x +
+              "):\n%m = nd.reduce_max %x {dims = "
+              "[\"h\"]} : (" +
+              x + ") -> " + s + "\n%d = nd.sub %x, %m" + withScalar +
+              "\n%e = nd.exp %d : (" + x + ") -> " + x +
+              "\n%s = nd.reduce_sum %e {dims = [\"h\"]} : (" + x + ") -> " + s +
+              "\n%q = nd.div %e, %s" + withScalar + "\n%r = nd.add %q, " +
+              other + " : (" + x + ", " + x + ") -> " + x +
+              "\nexec.yield %r : " + x + "\n}",
+          options);
+    }
+}

@@ -44,9 +44,9 @@ static double getWork(exec::KernelOp kernel) {
 static int64_t chooseUnroll(exec::KernelOp kernel, const KernelShape &shape) {
   if (shape.stages.empty())
     return 1;
-  auto ops = llvm::count_if(kernel.getBody().front(), [](Operation &op) {
-    return op.getNumOperands() != 0;
-  });
+  unsigned ops = 0;
+  for (unsigned walk = 0; walk <= shape.stages.size(); ++walk)
+    ops = std::max(ops, shape.countOps(kernel, walk));
   int64_t unroll = ops <= 6 ? 4 : ops <= 12 ? 2 : 1;
   // Columns: the more of a row is read at once, the better for the caches.
   return shape.lanes == LanesIn::Parallel ? 2 * unroll : unroll;

@@ -210,6 +210,7 @@ HostNest::Values HostNest::emitWalkBody(unsigned walk,
                                         ArrayRef<Value> carried,
                                         unsigned firstSlot) {
   Values next(carried);
+  loadKept(walk, indices);
   if (walk < shape.stages.size())
     for (auto [number, reduction] : llvm::enumerate(shape.stages[walk]))
       for (auto [copy, index] : llvm::enumerate(indices)) {
@@ -218,7 +219,24 @@ HostNest::Values HostNest::emitWalkBody(unsigned walk,
         slot = combine(reduction, slot, element);
       }
   storeOutputs(shape.walkOutputs[walk], indices);
+  storeKept(walk, indices);
   return next;
+}
+
+void HostNest::loadKept(unsigned walk, ArrayRef<nd::ElementIndex> indices) {
+  for (const KeptValue &kept : shape.kept)
+    if (walk > kept.walk)
+      for (const nd::ElementIndex &index : indices)
+        emitter.setElement(kept.value, index,
+                           emitter.load(emitter.getOutput(kept.output), index));
+}
+
+void HostNest::storeKept(unsigned walk, ArrayRef<nd::ElementIndex> indices) {
+  for (const KeptValue &kept : shape.kept)
+    if (walk == kept.walk)
+      for (const nd::ElementIndex &index : indices)
+        emitter.store(kept.output, emitter.getElement(kept.value, index),
+                      index);
 }
 
 //===----------------------------------------------------------------------===//

@@ -62,6 +62,10 @@ private:
   void storeOutputs(llvm::ArrayRef<unsigned> outputs,
                     llvm::ArrayRef<nd::ElementIndex> indices);
 
+  /// Costly values from and to the buffers where they wait for later walks.
+  void loadKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
+  void storeKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
+
   mlir::Value getIdentity(mlir::Operation *reduction, bool isVector);
   mlir::Value combine(mlir::Operation *reduction, mlir::Value a, mlir::Value b);
   mlir::Value combineLanes(mlir::Operation *reduction, mlir::Value vector);
