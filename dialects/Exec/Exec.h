@@ -27,4 +27,14 @@
 #define GET_OP_CLASSES
 #include "dialects/Exec/ExecOps.h.inc"
 
+namespace meshc::exec {
+
+/// Reference semantics of a kernel's or fusion's block on one rank's blocks:
+/// one tensor for each output.
+llvm::SmallVector<nd::HostTensor>
+evaluate(mlir::Block &block, llvm::ArrayRef<const nd::HostTensor *> operands,
+         const nd::EvaluationContext &context);
+
+} // namespace meshc::exec
+
 #endif // MESHC_DIALECTS_EXEC_EXEC_H

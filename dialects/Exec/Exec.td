@@ -132,16 +132,16 @@ def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTer
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
 }
 
-def Exec_TensorOp : Exec_Op<"tensor", [Symbol]> {
+def Exec_TensorOp : Exec_Op<"tensor"> {
   let summary = "a tensor that the runtime sees: MeshcTensor of RuntimeAbi.h";
   let description = [{
     In the module's body, in the order of the program's table: parameters,
     optimizer state, inputs, metrics (the loss first). `order` is the declared
-    order of dims, `type` the buffer's, with its order in memory.
+    order of dims; the buffer's type says how they lie.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$role, Nd_DimNames:$order,
+  let arguments = (ins StrAttr:$tensor_name, StrAttr:$role, Nd_DimNames:$order,
                        TypeAttrOf<Exec_BufferType>:$type, I64Attr:$offset);
-  let assemblyFormat = "$sym_name $role $order `at` $offset `:` $type attr-dict";
+  let assemblyFormat = "$tensor_name $role $order `at` $offset `:` $type attr-dict";
 }
 
 def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {

@@ -31,10 +31,9 @@ LogicalResult FusionOp::verify() {
   return success();
 }
 
-SmallVector<nd::HostTensor>
-FusionOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
-                   const nd::EvaluationContext &context) {
-  Block &block = getBody().front();
+SmallVector<nd::HostTensor> evaluate(Block &block,
+                                     ArrayRef<const nd::HostTensor *> operands,
+                                     const nd::EvaluationContext &context) {
   DenseMap<Value, const nd::HostTensor *> values;
   for (auto [argument, operand] : llvm::zip(block.getArguments(), operands))
     values[argument] = operand;
@@ -53,6 +52,12 @@ FusionOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
   for (Value value : block.getTerminator()->getOperands())
     results.push_back(*values.lookup(value));
   return results;
+}
+
+SmallVector<nd::HostTensor>
+FusionOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
+                   const nd::EvaluationContext &context) {
+  return exec::evaluate(getBody().front(), operands, context);
 }
 
 LogicalResult FusionOp::buildGradient(OpBuilder &, ArrayRef<Value>,

@@ -177,12 +177,12 @@ void OrderAssigner::assignReturn(func::ReturnOp op) {
     if (!declared)
       continue;
     Order order = exec::getOrder(declared);
-    if (orders[operand.get()] == order)
-      continue;
-    if (!pinned.contains(operand.get()))
-      orders[operand.get()] = order;
-    else
-      operand.set(copy(operand.get(), order, op));
+    if (orders.lookup(operand.get()) != order) {
+      if (!pinned.contains(operand.get()))
+        orders[operand.get()] = order;
+      else
+        operand.set(copy(operand.get(), order, op));
+    }
     pinned.insert(operand.get());
   }
 }

@@ -174,7 +174,7 @@ LogicalResult FunctionChecker::run() {
                                (!isEval && tensor.getRole() == "metric");
     if (isWritten && !arena.holds(getPiece(tensor), getType(tensor)))
       return function.emitOpError() << "leaves no " << tensor.getRole() << " '"
-                                    << tensor.getSymName() << "'";
+                                    << tensor.getTensorName() << "'";
   }
   return success();
 }

@@ -21,10 +21,10 @@ static constexpr const char *kProgram = R"(
 !x = !exec.buffer<!nd.tensor<bf16, [b = 4 on {data}]>, ["b"]>
 !s = !exec.buffer<!nd.tensor<f32, []>, []>
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 4096 : i64} {
-  exec.tensor @w "parameter" ["i", "h"] at 64 : !w
-  exec.tensor @w.m "optimizer" ["i", "h"] at 128 : !w
-  exec.tensor @x "input" ["b"] at 192 : !x
-  exec.tensor @loss "metric" [] at 256 : !s
+  exec.tensor "w" "parameter" ["i", "h"] at 64 : !w
+  exec.tensor "w.m" "optimizer" ["i", "h"] at 128 : !w
+  exec.tensor "x" "input" ["b"] at 192 : !x
+  exec.tensor "loss" "metric" [] at 256 : !s
   exec.func @initialize {
   }
   exec.func @train_step {

@@ -3,9 +3,9 @@
 // The kernel between two products writes over the first one's result. Parameters,
 // then inputs, then metrics, then temporaries, each at a multiple of 64.
 // CHECK: module attributes {exec.arena_bytes = 3328 : i64}
-// CHECK: exec.tensor @p "parameter" ["i", "j"] at 0
-// CHECK: exec.tensor @x "input" ["k", "i"] at 256
-// CHECK: exec.tensor @y "metric" ["k", "i"] at 1280
+// CHECK: exec.tensor "p" "parameter" ["i", "j"] at 0
+// CHECK: exec.tensor "x" "input" ["k", "i"] at 256
+// CHECK: exec.tensor "y" "metric" ["k", "i"] at 1280
 !p = !nd.tensor<f32, [i = 8, j = 8]>
 !x = !nd.tensor<f32, [i = 8, k = 32]>
 !h = !nd.tensor<f32, [j = 8, k = 32]>

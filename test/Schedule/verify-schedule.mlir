@@ -4,7 +4,7 @@
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 256 : i64} {
-  exec.tensor @p "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -24,7 +24,7 @@ module attributes {exec.arena_bytes = 256 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 256 : i64} {
-  exec.tensor @p "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
   exec.kernel @swap <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.rename %x {from = ["a", "b"], to = ["b", "a"]} : (!m) -> !m
@@ -43,7 +43,7 @@ module attributes {exec.arena_bytes = 256 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 256 : i64} {
-  exec.tensor @p "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -63,7 +63,7 @@ module attributes {exec.arena_bytes = 256 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 64 : i64} {
-  exec.tensor @p "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
   // expected-error @below {{leaves no parameter 'p'}}
   exec.func @initialize {
   }
@@ -76,7 +76,7 @@ module attributes {exec.arena_bytes = 64 : i64} {
 
 // In place where each element is read only where it is written.
 module attributes {exec.arena_bytes = 64 : i64} {
-  exec.tensor @p "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -94,8 +94,8 @@ module attributes {exec.arena_bytes = 64 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 192 : i64} {
-  exec.tensor @p "parameter" ["a", "b"] at 0 : !t
-  exec.tensor @q "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t

@@ -65,7 +65,7 @@ static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
   MeshcType type = getAbiType(buffer.getTensor().getElementType());
   return constants.makeStruct(
       types.tensor,
-      {constants.getString(op.getSymName()),
+      {constants.getString(op.getTensorName()),
        constants.getInteger(types.i8, *role),
        constants.getInteger(types.i8, type), constants.getInteger(types.i16, 0),
        constants.getInteger(types.i32, int64_t(dims.size())),

@@ -1,0 +1,56 @@
+//===- ArenaMachine.h - scheduled programs run by their meaning -----------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The oracle for what comes out of the schedule phase: runs the exec.func ops
+/// of a program on virtual ranks, each with an arena of its own. Kernels run by
+/// the reference semantics of their ops, products and collectives by what
+/// RuntimeAbi.h says of their numbers. Bytes that nothing wrote are NaN.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_REFERENCE_ARENAMACHINE_H
+#define MESHC_LIB_REFERENCE_ARENAMACHINE_H
+
+#include "dialects/Exec/Exec.h"
+#include "lib/Reference/Interpreter.h"
+
+namespace meshc::reference {
+
+class ArenaMachine {
+public:
+  /// Arenas of `exec.arena_bytes` for all ranks of the module's mesh.
+  ArenaMachine(mlir::ModuleOp module, const RunOptions &options);
+
+  /// Writes and reads a tensor of the program's table on all ranks.
+  void store(exec::TensorOp tensor, const RankTensors &blocks);
+  RankTensors load(exec::TensorOp tensor) const;
+  /// Runs one function on all ranks, op by op. Fails, with an error, on an op
+  /// that is none of launch, gemm and collective.
+  mlir::LogicalResult run(exec::FuncOp function);
+
+private:
+  /// One rank's memory: an element is kept, as a double, at its first byte.
+  using Memory = std::vector<double>;
+
+  nd::HostTensor read(int64_t rank, exec::BufferType type,
+                      int64_t offset) const;
+  void write(int64_t rank, exec::BufferType type, int64_t offset,
+             const nd::HostTensor &tensor);
+  nd::HostTensor read(int64_t rank, mlir::Value buffer) const;
+  void write(int64_t rank, mlir::Value buffer, const nd::HostTensor &tensor);
+  void runLaunch(exec::LaunchOp launch);
+  void runGemm(exec::GemmOp gemm);
+  mlir::LogicalResult runCollective(exec::CollectiveOp collective);
+
+  mlir::ModuleOp module;
+  nd::EvaluationContext context;
+  std::vector<Memory> arenas;
+};
+
+} // namespace meshc::reference
+
+#endif // MESHC_LIB_REFERENCE_ARENAMACHINE_H

@@ -1,0 +1,60 @@
+//===- RandomStep.h - random step functions -------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_TEST_SCHEDULE_RANDOMSTEP_H
+#define MESHC_TEST_SCHEDULE_RANDOMSTEP_H
+
+#include "dialects/Nd/Ops/ValueBuilder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <random>
+
+namespace meshc {
+
+/// Makes a `@train_step` of primitive nd ops at random: parameters, inputs of
+/// floats and of indices, new parameters that may be any value of their type
+/// (other parameters too), and metrics of any rank. Small dims of several names
+/// and sizes, so that products, renamed, merged, padded and indexed tensors
+/// meet in all ways.
+class RandomStep {
+public:
+  RandomStep(mlir::MLIRContext &context, unsigned seed);
+  /// A module with the function.
+  mlir::OwningOpRef<mlir::ModuleOp> build(unsigned opCount);
+
+private:
+  mlir::Value pick();
+  mlir::Value addOp();
+  mlir::Value addUnary();
+  mlir::Value addBinary();
+  mlir::Value addReduction();
+  mlir::Value addEinsum();
+  mlir::Value addRename();
+  mlir::Value addMergeOrSplit();
+  mlir::Value addWindow();
+  mlir::Value addIndexing();
+  mlir::Value addSource();
+  nd::TensorType makeType(unsigned maxRank);
+  mlir::ArrayAttr getRandomOrder(nd::TensorType type);
+  mlir::ArrayAttr getNames(llvm::ArrayRef<mlir::StringAttr> names);
+  llvm::SmallVector<mlir::StringAttr> pickDims(nd::TensorType type);
+  mlir::DictionaryAttr describe(llvm::StringRef name, llvm::StringRef role,
+                                nd::TensorType type);
+  void addResults();
+  unsigned roll(unsigned limit) { return random() % limit; }
+
+  std::mt19937 random;
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  nd::ValueBuilder ops;
+  mlir::func::FuncOp function;
+  llvm::SmallVector<mlir::Value> values; ///< of floats
+  mlir::Value indices;
+  unsigned parameterCount = 0;
+};
+
+} // namespace meshc
+
+#endif // MESHC_TEST_SCHEDULE_RANDOMSTEP_H
