@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Codegen/KernelRun.h"
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace meshc::codegen;
@@ -105,6 +106,35 @@ TEST(ElementOps, Binary) {
   expectBinary("nd.pow", "f32", "f32", positive);
   expectBinary("nd.and", "i1", "i1");
   expectBinary("nd.or", "i1", "i1");
+}
+
+/// What is undefined in C or in LLVM is not in these ops.
+TEST(ElementOps, SpecialIntegers) {
+  KernelCase extremes;
+  extremes.specials = {-2147483648.0, 2147483647, -1, 0, -7, 65537};
+  for (std::string name : {"nd.add", "nd.sub", "nd.mul", "nd.div", "nd.mod",
+                           "nd.maximum", "nd.minimum"})
+    expectBinary(name, "i32", "i32", extremes);
+  for (std::string name :
+       {"nd.neg", "nd.abs", "nd.sign", "nd.square", "nd.relu"})
+    expectUnary(name, "i32", "i32", extremes);
+  expectBinary("nd.compare lt", "i32", "i1", extremes);
+  expectUnary("nd.cast", "i32", "f32", extremes);
+}
+
+TEST(ElementOps, SpecialFloats) {
+  KernelCase extremes;
+  extremes.specials = {NAN, INFINITY, -INFINITY, -0.0, 3e9, -3e9, 2147483648.0};
+  for (std::string name :
+       {"nd.exp", "nd.tanh", "nd.sigmoid", "nd.gelu", "nd.silu", "nd.softplus",
+        "nd.abs", "nd.sign", "nd.square", "nd.relu"})
+    expectUnary(name, "f32", "f32", extremes);
+  for (std::string name : {"nd.add", "nd.maximum", "nd.minimum"})
+    expectBinary(name, "f32", "f32", extremes);
+  for (std::string predicate : {"eq", "ne", "lt", "le", "gt", "ge"})
+    expectBinary("nd.compare " + predicate, "f32", "i1", extremes);
+  expectUnary("nd.cast", "f32", "i32", extremes);
+  expectUnary("nd.cast", "f32", "i1", extremes);
 }
 
 TEST(ElementOps, Compare) {

@@ -43,6 +43,8 @@ struct KernelCase {
   double tolerance = 2e-6;   ///< relative to 1 + |reference|
   double low = -2, high = 2; ///< floats are drawn between
   int64_t integers = 7;      ///< integers are drawn from [0, this)
+  /// Where not empty, half of the numbers are drawn from these.
+  std::vector<double> specials = {};
   std::string march = "native";
   std::string mesh = "#nd.mesh<>";
   llvm::SmallVector<int64_t> coordinates;
