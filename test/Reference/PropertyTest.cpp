@@ -15,6 +15,7 @@
 #include "RandomProgram.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
@@ -117,6 +118,12 @@ TEST_F(Property, PartitionedComputesWhatOneDeviceDoes) {
       ASSERT_TRUE(runPasses(*module, {collectives::addCollectivesPasses}))
           << describe();
       ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();
+      // Fused and paired, the values are the same still.
+      if (compared % 4 == 1) {
+        ASSERT_TRUE(runPasses(*module, {kernels::addKernelsPasses}))
+            << describe();
+        ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();
+      }
       ranks += nd::MeshAttr::of(*module).getRankCount();
       ++compared;
     }

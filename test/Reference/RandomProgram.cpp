@@ -93,6 +93,14 @@ StringAttr RandomProgram::drawFreeName(TensorType type) {
   }
 }
 
+ArrayAttr RandomProgram::drawOrder(TensorType type) {
+  llvm::SmallVector<StringAttr> names;
+  for (DimAttr dim : type.getDims())
+    names.push_back(dim.getName());
+  std::shuffle(names.begin(), names.end(), random);
+  return getNames(names);
+}
+
 ArrayAttr RandomProgram::getNames(ArrayRef<StringAttr> names) {
   return builder.getArrayAttr(
       llvm::SmallVector<Attribute>(names.begin(), names.end()));
@@ -662,6 +670,7 @@ void RandomProgram::addArguments() {
     function.setType(builder.getFunctionType(block.getArgumentTypes(), {}));
     function.setArgAttr(index, "nd.name",
                         builder.getStringAttr("x" + std::to_string(index)));
+    function.setArgAttr(index, "nd.order", drawOrder(type));
   };
   for (size_t i = 0, count = 2 + draw(3); i < count; ++i)
     addArgument(drawType(builder.getF32Type(), 4), 1);
@@ -713,9 +722,11 @@ void RandomProgram::finish() {
   func::ReturnOp::create(builder, loc, results);
   function.setType(builder.getFunctionType(
       function.getBody().front().getArgumentTypes(), ValueRange(results)));
-  for (size_t i = 0; i < results.size(); ++i)
+  for (size_t i = 0; i < results.size(); ++i) {
     function.setResultAttr(i, "nd.name",
                            builder.getStringAttr("r" + std::to_string(i)));
+    function.setResultAttr(i, "nd.order", drawOrder(getType(results[i])));
+  }
 }
 
 OwningOpRef<ModuleOp> RandomProgram::build() {

@@ -82,6 +82,8 @@ private:
   mlir::StringAttr drawFreeName(nd::TensorType type);
   mlir::Value makeIndices(mlir::Value integers, int64_t below);
   bool mayJoin(mlir::Value a, mlir::Value b);
+  /// All dims of the type, in an order as one may declare it.
+  mlir::ArrayAttr drawOrder(nd::TensorType type);
   mlir::ArrayAttr getNames(llvm::ArrayRef<mlir::StringAttr> names);
 
   mlir::MLIRContext *context;
