@@ -80,6 +80,8 @@ public:
     function.setAllResultAttrs(attributes);
   }
 
+  func::FuncOp getFunction() const { return function; }
+
   OpBuilder builder;
 
 private:
@@ -242,6 +244,25 @@ void StepBuilder::addMetrics(StepFunction &step, const IRMapping &mapping) {
     step.addResult(metric, mapping.lookup(value));
 }
 
+/// Replaces ops that are for training only (the factors of a dropout) by the
+/// value that they stand for in evaluation: their `nd.eval_value`.
+static void fixEvalValues(func::FuncOp function) {
+  SmallVector<Operation *> trained;
+  function.walk([&](Operation *op) {
+    if (op->hasAttr("nd.eval_value"))
+      trained.push_back(op);
+  });
+  for (Operation *op : trained) {
+    OpBuilder builder(op);
+    double value =
+        op->getAttrOfType<FloatAttr>("nd.eval_value").getValueAsDouble();
+    op->replaceAllUsesWith(nd::ConstantOp::create(
+        builder, op->getLoc(), cast<nd::TensorType>(op->getResult(0).getType()),
+        value));
+    op->erase();
+  }
+}
+
 void StepBuilder::buildEvalStep() {
   StepFunction step(module, model.getLoc(), "eval_step");
   IRMapping mapping;
@@ -249,6 +270,7 @@ void StepBuilder::buildEvalStep() {
   addModel(step, mapping);
   addMetrics(step, mapping);
   step.finish();
+  fixEvalValues(step.getFunction());
 }
 
 /// Marks the op that makes the gradient of a parameter, unless it makes a named

@@ -27,6 +27,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     the loss is the first metric. Ops that make the gradient of a parameter have
     `nd.class = "gradient"`, updates "optimizer". A parameter that the loss does
     not depend on is passed through unchanged, with a warning.
+
+    An op with the float attribute `nd.eval_value` (the factor of a dropout) is
+    for training only: in `@eval_step` every element of its result is that value.
   }];
   let dependentDialects = ["::meshc::nd::NdDialect", "::mlir::func::FuncDialect"];
 }

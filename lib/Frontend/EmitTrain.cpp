@@ -62,33 +62,20 @@ Value Emitter::findLoss() {
   return loss;
 }
 
-/// The loss depends on a parameter, and better on all. [L7.2]
+/// The loss depends on a parameter. [L7.2] (Those that it does not depend on
+/// are warned of by the autodiff phase, which finds them in any program.)
 void Emitter::checkGradients(Value loss, syntax::Span at) {
   llvm::SetVector<Operation *> reached;
   if (Operation *op = loss.getDefiningOp())
     reached.insert(op);
-  for (unsigned i = 0; i < reached.size(); ++i)
+  for (unsigned i = 0; i < reached.size(); ++i) {
+    if (isa<nd::ParameterOp>(reached[i]))
+      return;
     for (Value operand : reached[i]->getOperands())
       if (Operation *op = operand.getDefiningOp())
         reached.insert(op);
-  bool dependsOnAny = false;
-  SmallVector<nd::ParameterOp> others;
-  for (Operation &op : *builder.getInsertionBlock())
-    if (auto parameter = dyn_cast<nd::ParameterOp>(op)) {
-      dependsOnAny |= reached.contains(parameter);
-      if (!reached.contains(parameter))
-        others.push_back(parameter);
-    }
-  if (!dependsOnAny) {
-    error(at, "the loss depends on no parameter; there is nothing to train");
-    return;
   }
-  for (nd::ParameterOp parameter : others) {
-    StringRef name = parameter.getName();
-    diagnostics.warning(declared.at(std::string_view(name)),
-                        "parameter " + quote(name) +
-                            " has no influence on the loss and is not trained");
-  }
+  error(at, "the loss depends on no parameter; there is nothing to train");
 }
 
 namespace {
