@@ -93,6 +93,20 @@ struct AsArithmetic : OpRewritePattern<Op> {
     return success();
   }
 };
+
+/// a·b + c as two ops: the code generator fuses them where the processor can,
+/// and calls no function where it cannot.
+struct SplitFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FmaOp op,
+                                PatternRewriter &rewriter) const final {
+    Value product =
+        arith::MulFOp::create(rewriter, op.getLoc(), op.getA(), op.getB());
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
+    return success();
+  }
+};
 } // namespace
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -186,7 +200,8 @@ static Value emitLog1p(const Arithmetic &code, Value x) {
 void populateVectorMathPatterns(RewritePatternSet &patterns) {
   patterns.add<AsArithmetic<math::ExpOp, emitExp>,
                AsArithmetic<math::LogOp, emitLog>,
-               AsArithmetic<math::Log1pOp, emitLog1p>>(patterns.getContext());
+               AsArithmetic<math::Log1pOp, emitLog1p>, SplitFma>(
+      patterns.getContext());
   // A quotient of polynomials: 5 ulp.
   populatePolynomialApproximateTanhPattern(patterns);
   populatePolynomialApproximateErfPattern(patterns);
