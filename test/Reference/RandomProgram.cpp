@@ -86,6 +86,14 @@ llvm::SmallVector<StringAttr> RandomProgram::drawDims(TensorType type,
 }
 
 StringAttr RandomProgram::drawFreeName(TensorType type) {
+  // A tensor may have all the names of the pool.
+  std::string spare = "spare";
+  while (type.hasDim(spare))
+    spare += "r";
+  if (llvm::all_of(pool, [&](DimAttr dim) {
+        return type.hasDim(dim.getName().getValue());
+      }))
+    return builder.getStringAttr(spare);
   while (true) {
     StringAttr name = pool[draw(pool.size())].getName();
     if (!type.hasDim(name.getValue()))
@@ -392,8 +400,8 @@ bool RandomProgram::addSplit() {
       divisors.push_back(d);
   int64_t major = divisors[draw(divisors.size())];
   StringAttr first = drawFreeName(type), second = first;
-  while (second == first)
-    second = flip() ? dim.getName() : drawFreeName(type);
+  for (int tries = 0; second == first; ++tries)
+    second = flip() || tries > 16 ? dim.getName() : drawFreeName(type);
   if (flip())
     std::swap(first, second);
   return add(make.make<SplitDimOp>(
