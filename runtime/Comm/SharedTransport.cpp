@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <sstream>
 #include <sys/syscall.h>
-#include <thread>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +25,9 @@ namespace {
 constexpr auto longestSleep = std::chrono::milliseconds(20);
 /// While another transport must be called to move on.
 constexpr auto shortestSleep = std::chrono::microseconds(50);
+/// A processor given away that comes back this late is wanted by others: they
+/// would get it for a whole slice each time, and who sleeps is woken sooner.
+constexpr auto longestYielding = std::chrono::microseconds(200);
 /// Lives of other processes are looked up after waiting this long.
 constexpr auto graceBeforeProcessCheck = std::chrono::milliseconds(100);
 
@@ -78,13 +80,14 @@ uint64_t processStart(uint32_t id) {
 Transport::~Transport() = default;
 
 WaitPolicy WaitPolicy::forRanks(int ranks, int threads, double timeoutSeconds) {
-  cpu_set_t allowed;
-  int processors = sched_getaffinity(0, sizeof(allowed), &allowed) == 0
-                       ? CPU_COUNT(&allowed)
-                       : static_cast<int>(std::thread::hardware_concurrency());
+  // Of this rank; mpirun may have given each of the others one of its own.
+  cpu_set_t set;
+  int allowed =
+      sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : threads;
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
   WaitPolicy policy;
   policy.timeoutSeconds = timeoutSeconds;
-  if (static_cast<int64_t>(ranks) * threads > processors) {
+  if (threads > allowed || static_cast<int64_t>(ranks) * threads > processors) {
     policy.spins = 0;
     policy.yields = 20;
   }
@@ -254,6 +257,8 @@ template <class Ready> void SharedTransport::waitFor(int rank, Ready ready) {
     if (ready())
       return;
     checkFailure();
+    if (Clock::now() - start > longestYielding)
+      break;
   }
   sleepUntil(rank, ready, start);
 }
