@@ -36,6 +36,8 @@ cleanUp() {
 trap cleanUp EXIT
 
 ip netns add "$hostA" 2> /dev/null || skip "network namespaces cannot be made here"
+# In a chroot, say, where / is no mount point.
+ip netns exec "$hostA" true 2> /dev/null || skip "commands cannot be run in network namespaces here"
 ip netns add "$hostB"
 ip link add "$cableA" netns "$hostA" type veth peer name "$cableB" netns "$hostB" 2> /dev/null ||
   skip "virtual cables (veth) cannot be made here"
