@@ -30,6 +30,8 @@ def Nd_Dialect : Dialect {
     - `nd.order` (function argument or result): dim names as declared
     - `nd.class` (op, function argument or result): "parameter", "gradient" or
       "optimizer"; absent means "activation"
+    - `nd.eval_value` (op): a float; in `eval_step` the op is this constant (the
+      factor of a dropout)
     - `nd.sharding` (op): after the layout phase, the wanted type of each result
   }];
   let useDefaultAttributePrinterParser = 1;
