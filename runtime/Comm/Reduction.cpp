@@ -25,22 +25,6 @@ bool hasAvx2() {
 }
 } // namespace
 
-size_t meshc::runtime::elementBytes(MeshcType type) {
-  switch (type) {
-  case MESHC_F32:
-  case MESHC_I32:
-    return 4;
-  case MESHC_BF16:
-  case MESHC_F16:
-    return 2;
-  case MESHC_I1:
-    return 1;
-  }
-  throw Failure(ExitCode::Internal, "a collective has element type " +
-                                        std::to_string(type) +
-                                        ", which the runtime does not know");
-}
-
 MeshcType meshc::runtime::partialType(MeshcType type) {
   return type == MESHC_BF16 || type == MESHC_F16 ? MESHC_F32 : type;
 }

@@ -1,5 +1,4 @@
-//===- Reduction.h - several ranks' values become one ------------*- C++
-//-*-===//
+//===- Reduction.h - several ranks' values become one ----------*- C++ -*--===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +8,7 @@
 #define MESHC_RUNTIME_COMM_REDUCTION_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Core/TensorBlock.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,9 @@
 namespace meshc::runtime {
 
 /// Bytes that an element of `type` takes in memory.
-size_t elementBytes(MeshcType type);
+inline size_t elementBytes(MeshcType type) {
+  return static_cast<size_t>(sizeOf(type));
+}
 
 /// The type in which partial results of `type` are kept between two steps of a
 /// reduction: F32 for BF16 and F16, and `type` for all others.

@@ -47,7 +47,7 @@ void runStaged(Exchange &exchange, const Group &group,
   }
 }
 
-const char *nameOf(uint8_t kind) {
+const char *collectiveName(uint8_t kind) {
   switch (kind) {
   case MESHC_ALL_REDUCE:
     return "all_reduce";
@@ -265,8 +265,8 @@ std::string TransportCommunicator::describe(const MessageHeader &header) const {
   case MessageHeader::PointToPoint:
     return "a transfer of " + size + " between two ranks";
   default:
-    return std::string(nameOf(header.kind)) + " of " + size + " among " +
-           std::to_string(header.ranks) + " ranks at " +
+    return std::string(collectiveName(header.kind)) + " of " + size +
+           " among " + std::to_string(header.ranks) + " ranks at " +
            describeSite(header.site);
   }
 }

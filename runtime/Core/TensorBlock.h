@@ -13,6 +13,7 @@
 #define MESHC_RUNTIME_CORE_TENSORBLOCK_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Core/Failure.h"
 
 #include <cstdint>
 #include <string>
@@ -29,7 +30,8 @@ inline int64_t blockIndex(const MeshcProgram &program, const MeshcDim &dim,
   return index;
 }
 
-/// Bytes of one element as stored.
+/// Bytes of one element as stored. A type that the runtime does not know is a
+/// Failure (Internal): the program was compiled by another meshc.
 inline int64_t sizeOf(MeshcType type) {
   switch (type) {
   case MESHC_F32:
@@ -41,7 +43,9 @@ inline int64_t sizeOf(MeshcType type) {
   case MESHC_I1:
     return 1;
   }
-  return 0;
+  throw Failure(ExitCode::Internal,
+                "the program has element type " + std::to_string(type) +
+                    ", which the runtime does not know; compile it again");
 }
 
 /// "f32", as the language spells it.

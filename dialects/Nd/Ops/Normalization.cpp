@@ -41,6 +41,17 @@ static LogicalResult checkRows(std::optional<Location> location, StringRef op,
   return checkDomain(location, op, type.getElementType(), Domain::Float);
 }
 
+/// The result of softmax and log-softmax: of the operand's dims and type.
+static LogicalResult inferRows(std::optional<Location> location, StringRef op,
+                               ValueRange operands, StringAttr dim,
+                               SmallVectorImpl<Type> &types) {
+  if (failed(checkRows(location, op, operands, dim)))
+    return failure();
+  TensorType type = getTensorType(operands[0]);
+  return appendTensorType(location, type.getElementType(), type.getDims(),
+                          types);
+}
+
 /// The largest entry of a row and log(sum(exp(entry - largest))).
 static std::pair<double, double> getLogSum(const double *row, int64_t count,
                                            int64_t stride) {
@@ -121,12 +132,8 @@ SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                             OpaqueProperties properties, RegionRange regions,
                             SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  if (failed(checkRows(location, getShortName<SoftmaxOp>(), operands,
-                       adaptor.getDimAttr())))
-    return failure();
-  TensorType type = getTensorType(operands[0]);
-  return appendTensorType(location, type.getElementType(), type.getDims(),
-                          types);
+  return inferRows(location, getShortName<SoftmaxOp>(), operands,
+                   adaptor.getDimAttr(), types);
 }
 
 SmallVector<HostTensor>
@@ -175,12 +182,8 @@ LogSoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                OpaqueProperties properties, RegionRange regions,
                                SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
-  if (failed(checkRows(location, getShortName<LogSoftmaxOp>(), operands,
-                       adaptor.getDimAttr())))
-    return failure();
-  TensorType type = getTensorType(operands[0]);
-  return appendTensorType(location, type.getElementType(), type.getDims(),
-                          types);
+  return inferRows(location, getShortName<LogSoftmaxOp>(), operands,
+                   adaptor.getDimAttr(), types);
 }
 
 SmallVector<HostTensor>

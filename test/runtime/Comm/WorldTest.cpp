@@ -7,7 +7,10 @@
 #include "runtime/Comm/World.h"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace meshc::runtime;
 
@@ -72,16 +75,16 @@ TEST_F(WorldChoice, ThreadsAndMpirunContradict) {
 
 TEST_F(WorldChoice, PluginThatDoesNotOpenIsNamed) {
   launch("0", "4");
-  std::string directory = testing::TempDir() + "meshc-no-plugin";
+  std::string directory =
+      testing::TempDir() + "meshc-no-plugin-" + std::to_string(getpid());
   std::string file = directory + "/libmeshc_mpi.so";
-  ASSERT_EQ(
-      std::system(
-          ("mkdir -p " + directory + " && echo broken > " + file).c_str()),
-      0);
+  std::filesystem::create_directory(directory);
+  std::ofstream(file) << "broken";
   setenv("MESHC_PLUGIN_PATH", directory.c_str(), 1);
   std::string message = messageOf({});
   EXPECT_NE(message.find("cannot open the MPI plugin"), std::string::npos);
   EXPECT_NE(message.find(file), std::string::npos) << message;
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(WorldChoice, LaunchersAreKnown) {
