@@ -54,7 +54,7 @@ private:
     return registry;
   }
 
-  bool parse();
+  ExitCode parse();
   ExitCode runPhases();
   ExitCode afterPhase(StringRef phase, unsigned number);
   ExitCode verify();
@@ -84,27 +84,23 @@ static ExitCode fail(ExitCode code, const Twine &message) {
   return code;
 }
 
-bool Compilation::parse() {
+ExitCode Compilation::parse() {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input, true);
-  if (std::error_code error = buffer.getError()) {
-    fail(ExitCode::Input,
-         "cannot read '" + options.input + "': " + error.message());
-    return false;
-  }
+  if (std::error_code error = buffer.getError())
+    return fail(ExitCode::Input,
+                "cannot read '" + options.input + "': " + error.message());
+  bool isMlir = llvm::sys::path::extension(options.input) == ".mlir";
+  if (isMlir && (options.mesh || options.layout || !options.set.empty()))
+    return fail(ExitCode::Usage, "--mesh, --layout and --set need a .mesh "
+                                 "model; edit nd.mesh and nd.rule in '" +
+                                     options.input + "'");
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
-  if (llvm::sys::path::extension(options.input) == ".mlir") {
+  if (isMlir)
     module = parseSourceFile<ModuleOp>(sources, &context);
-    if (module && (options.mesh || options.layout || !options.set.empty())) {
-      fail(ExitCode::Usage, "--mesh, --layout and --set need a .mesh model; "
-                            "edit nd.mesh and nd.rule in '" +
-                                options.input + "'");
-      return false;
-    }
-  } else {
+  else
     module = parseModel(sources, context,
                         {options.mesh, options.layout, options.set});
-  }
-  return bool(module);
+  return module ? ExitCode::Success : ExitCode::Input;
 }
 
 std::string Compilation::printModule() {
@@ -240,8 +236,8 @@ ExitCode Compilation::finish() {
 }
 
 ExitCode Compilation::run() {
-  if (!parse())
-    return ExitCode::Input;
+  if (ExitCode code = parse(); code != ExitCode::Success)
+    return code;
   if (options.emit == "mlir") {
     if (auto error = writeText(options.output.empty() ? "-" : options.output,
                                printModule()))
