@@ -33,6 +33,15 @@ private:
   };
   using Step = bool (RandomProgram::*)();
   using Filter = llvm::function_ref<bool(const Known &)>;
+  static constexpr int64_t kMaxElements = 2048;
+
+  static nd::TensorType getType(mlir::Value value) {
+    return nd::getTensorType(value);
+  }
+  static bool isFloat(mlir::Value value) { return getType(value).isFloat(); }
+  static bool isInteger(mlir::Value value) {
+    return getType(value).getElementType().isSignlessInteger(32);
+  }
 
   // One op each, or none where no operands fit.
   bool addUnary();
