@@ -27,7 +27,7 @@ extern "C" {
 
 /// Increased by any change of this file that an old object would not survive.
 /// The runtime refuses a program of another version.
-#define MESHC_ABI_VERSION 1u
+#define MESHC_ABI_VERSION 2u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -65,16 +65,34 @@ typedef struct MeshcContext {
   void *runtime;         ///< the runtime's own
 } MeshcContext;
 
-/// A generated kernel: does iterations [begin, end) of its outermost parallel
-/// loop. `buffers` are pointers into the arena, in the order that the compiler
-/// gave to meshc_launch. Reentrant; never allocates.
-typedef void (*MeshcKernel)(const MeshcContext *ctx, void *const *buffers,
-                            int64_t begin, int64_t end);
+/// A kernel's code for the host: does units [begin, end) of its work. `buffers`
+/// are pointers into the arena, in the order that the compiler gave to
+/// meshc_launch. Reentrant; never allocates.
+typedef void (*MeshcHostKernel)(const MeshcContext *ctx, void *const *buffers,
+                                int64_t begin, int64_t end);
 
-/// Runs `kernel` over [0, extent), split over the rank's threads into pieces of
-/// at least `grain` iterations. Returns when all are done.
-void meshc_launch(MeshcContext *ctx, MeshcKernel kernel, void *const *buffers,
-                  int64_t extent, int64_t grain);
+/// A generated kernel, for the target of its program.
+///
+/// - Host: `function` over [0, extent), split over the rank's threads into
+///   pieces of at least `grain` units; the grid's fields are 0.
+/// - CUDA: the entry `name` of the program's images, launched with a grid of
+///   `blocks` × 1 × 1 blocks of `threads` × 1 × 1 threads; `function` is null.
+///   Its parameters are the address of a MeshcContext in the device's memory
+///   (whose `arena` and `coords` are the device's too, and whose `runtime` is
+///   null), then the buffers' addresses, `bufferCount` of them.
+typedef struct MeshcKernel {
+  const char *name;
+  MeshcHostKernel function;
+  int64_t extent, grain; ///< ≥ 1 on the host
+  uint32_t bufferCount;  ///< inputs and outputs
+  uint32_t blocks, threads;
+  uint32_t sharedBytes; ///< per block, dynamic; beyond what the code declares
+} MeshcKernel;
+
+/// Runs a kernel of MeshcProgram::kernels on `buffers`. On the host it is done
+/// when the call returns; on a device it is ordered after all calls before it.
+void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
+                  void *const *buffers);
 
 /// C[m,n] = A[m,k] · B[k,n] (row-major; `transA`: A is stored [k,m], `transB`:
 /// B is stored [n,k]), repeated `batch` times at the given strides. The
@@ -187,6 +205,26 @@ typedef struct MeshcSite {
   const char *description; ///< "all_reduce of 'h' over tensor"
 } MeshcSite;
 
+/// Where a program's step functions do their work. The functions themselves
+/// run on the host, and there give the runtime its orders.
+typedef enum MeshcTarget {
+  MESHC_HOST = 0, ///< addresses are the host's
+  MESHC_CUDA = 1  ///< the arena is in a GPU's memory
+} MeshcTarget;
+
+typedef enum MeshcImageKind {
+  MESHC_CUBIN = 0, ///< machine code of one chip
+  MESHC_PTX = 1    ///< for chips newer than any cubin; ends with a zero byte
+} MeshcImageKind;
+
+/// Code of all kernels for one kind of chip.
+typedef struct MeshcImage {
+  uint32_t kind; ///< MeshcImageKind
+  uint32_t chip; ///< compute capability × 10: 90 is sm_90
+  uint64_t sizeBytes;
+  const void *data;
+} MeshcImage;
+
 typedef struct MeshcProgram {
   uint32_t abiVersion; ///< MESHC_ABI_VERSION
   uint32_t axisCount;
@@ -196,6 +234,12 @@ typedef struct MeshcProgram {
   uint32_t siteCount;
   const MeshcTensor *tensors;
   const MeshcSite *sites;
+  uint32_t target; ///< MeshcTarget
+  uint32_t kernelCount;
+  const MeshcKernel *kernels;
+  uint32_t imageCount; ///< 0 on the host
+  uint32_t reserved;
+  const MeshcImage *images;
   int64_t arenaBytes; ///< per rank
   /// Writes all parameters and optimizer state from the seed.
   void (*initialize)(MeshcContext *ctx);

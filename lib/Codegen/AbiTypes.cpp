@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Host/AbiTypes.h"
+#include "lib/Codegen/AbiTypes.h"
 #include <cstddef>
 
 using namespace llvm;
@@ -35,6 +35,17 @@ static_assert(offsetof(MeshcCollective, reduction) == 1 &&
               offsetof(MeshcCollective, itemCount) == 12 &&
               offsetof(MeshcCollective, items) == 16 &&
               sizeof(MeshcCollective) == 24);
+static_assert(offsetof(MeshcKernel, function) == 8 &&
+              offsetof(MeshcKernel, extent) == 16 &&
+              offsetof(MeshcKernel, grain) == 24 &&
+              offsetof(MeshcKernel, bufferCount) == 32 &&
+              offsetof(MeshcKernel, blocks) == 36 &&
+              offsetof(MeshcKernel, threads) == 40 &&
+              offsetof(MeshcKernel, sharedBytes) == 44 &&
+              sizeof(MeshcKernel) == 48);
+static_assert(offsetof(MeshcImage, chip) == 4 &&
+              offsetof(MeshcImage, sizeBytes) == 8 &&
+              offsetof(MeshcImage, data) == 16 && sizeof(MeshcImage) == 24);
 static_assert(offsetof(MeshcAxis, size) == 8 && sizeof(MeshcAxis) == 16);
 static_assert(offsetof(MeshcDim, size) == 8 &&
               offsetof(MeshcDim, localStride) == 24 &&
@@ -53,12 +64,17 @@ static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, siteCount) == 28 &&
               offsetof(MeshcProgram, tensors) == 32 &&
               offsetof(MeshcProgram, sites) == 40 &&
-              offsetof(MeshcProgram, arenaBytes) == 48 &&
-              offsetof(MeshcProgram, initialize) == 56 &&
-              offsetof(MeshcProgram, trainStep) == 64 &&
-              offsetof(MeshcProgram, evalStep) == 72 &&
-              offsetof(MeshcProgram, manifest) == 80 &&
-              sizeof(MeshcProgram) == 88);
+              offsetof(MeshcProgram, target) == 48 &&
+              offsetof(MeshcProgram, kernelCount) == 52 &&
+              offsetof(MeshcProgram, kernels) == 56 &&
+              offsetof(MeshcProgram, imageCount) == 64 &&
+              offsetof(MeshcProgram, images) == 72 &&
+              offsetof(MeshcProgram, arenaBytes) == 80 &&
+              offsetof(MeshcProgram, initialize) == 88 &&
+              offsetof(MeshcProgram, trainStep) == 96 &&
+              offsetof(MeshcProgram, evalStep) == 104 &&
+              offsetof(MeshcProgram, manifest) == 112 &&
+              sizeof(MeshcProgram) == 120);
 
 AbiTypes::AbiTypes(LLVMContext &llvmContext)
     : pointer(PointerType::get(llvmContext, 0)),
@@ -72,12 +88,15 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
       {i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8, i8});
   collectiveItem = make({i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
+  kernel = make({pointer, pointer, i64, i64, i32, i32, i32, i32});
+  image = make({i32, i32, i64, pointer});
   axis = make({pointer, i64});
   dim = make({pointer, i64, i64, i64, i32, pointer});
   tensor = make({pointer, i8, i8, i16, i32, pointer, i64});
   site = make({pointer, pointer});
-  program = make({i32, i32, pointer, pointer, i32, i32, pointer, pointer, i64,
-                  pointer, pointer, pointer, pointer});
+  program = make({i32, i32, pointer, pointer, i32, i32, pointer, pointer, i32,
+                  i32, pointer, i32, i32, pointer, i64, pointer, pointer,
+                  pointer, pointer});
 }
 
 MeshcType getAbiType(mlir::Type elementType) {

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_HOST_ABITYPES_H
-#define MESHC_LIB_CODEGEN_HOST_ABITYPES_H
+#ifndef MESHC_LIB_CODEGEN_ABITYPES_H
+#define MESHC_LIB_CODEGEN_ABITYPES_H
 
 #include "dialects/Exec/Exec.h"
 #include "meshc/RuntimeAbi.h"
@@ -19,8 +19,8 @@ struct AbiTypes {
   explicit AbiTypes(llvm::LLVMContext &context);
   llvm::PointerType *pointer;
   llvm::IntegerType *i8, *i16, *i32, *i64;
-  llvm::StructType *context, *gemm, *collectiveItem, *collective, *axis, *dim,
-      *tensor, *site, *program;
+  llvm::StructType *context, *gemm, *collectiveItem, *collective, *kernel,
+      *image, *axis, *dim, *tensor, *site, *program;
 };
 
 /// The number that stands for the element type.
@@ -51,4 +51,4 @@ private:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_HOST_ABITYPES_H
+#endif // MESHC_LIB_CODEGEN_ABITYPES_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Host/ProgramTable.h"
+#include "lib/Codegen/ProgramTable.h"
 #include "dialects/Nd/NdOps.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -108,7 +108,9 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
       {count(MESHC_ABI_VERSION), count(axes.size()), constants.makeArray(axes),
        constants.getString(parts.name), count(tensors.size()),
        count(parts.sites.size()), constants.makeArray(tensors),
-       constants.makeArray(parts.sites),
+       constants.makeArray(parts.sites), count(parts.target),
+       count(parts.kernelCount), parts.kernels, count(parts.images.size()),
+       count(0), constants.makeArray(parts.images),
        constants.getInteger(types.i64, arenaBytes.getInt()),
        orNull(parts.initialize, types), orNull(parts.trainStep, types),
        orNull(parts.evalStep, types), constants.getString(parts.manifest)});

@@ -4,10 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_HOST_PROGRAMTABLE_H
-#define MESHC_LIB_CODEGEN_HOST_PROGRAMTABLE_H
+#ifndef MESHC_LIB_CODEGEN_PROGRAMTABLE_H
+#define MESHC_LIB_CODEGEN_PROGRAMTABLE_H
 
-#include "lib/Codegen/Host/AbiTypes.h"
+#include "lib/Codegen/AbiTypes.h"
 
 namespace meshc::codegen {
 
@@ -15,6 +15,10 @@ namespace meshc::codegen {
 struct ProgramParts {
   llvm::StringRef name, manifest;
   llvm::ArrayRef<llvm::Constant *> sites;
+  MeshcTarget target = MESHC_HOST;
+  llvm::Constant *kernels = nullptr; ///< address of the array of MeshcKernel
+  size_t kernelCount = 0;
+  llvm::ArrayRef<llvm::Constant *> images; ///< each a MeshcImage
   /// Null where the program has no such function; `initialize` and `evalStep`
   /// are always there.
   llvm::Function *initialize = nullptr, *trainStep = nullptr,
@@ -30,4 +34,4 @@ llvm::LogicalResult defineProgram(mlir::ModuleOp module,
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_HOST_PROGRAMTABLE_H
+#endif // MESHC_LIB_CODEGEN_PROGRAMTABLE_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Host/StepFunctions.h"
+#include "lib/Codegen/StepFunctions.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Path.h"
 
@@ -27,11 +27,32 @@ std::string getSourceText(Location location) {
   return text;
 }
 
-StepFunctions::StepFunctions(llvm::Module &module, const AbiTypes &types,
-                             ConstantTable &constants,
-                             const llvm::StringMap<HostLaunch> &launches)
-    : module(module), types(types), constants(constants), launches(launches),
-      builder(module.getContext()) {}
+StepFunctions::StepFunctions(
+    llvm::Module &module, const AbiTypes &types, ConstantTable &constants,
+    ArrayRef<std::pair<exec::KernelOp, KernelLaunch>> kernels)
+    : module(module), types(types), constants(constants),
+      builder(module.getContext()) {
+  SmallVector<llvm::Constant *> table;
+  for (auto [kernel, launch] : kernels) {
+    llvm::Constant *function = module.getFunction(kernel.getSymName());
+    if (!function)
+      function = llvm::ConstantPointerNull::get(types.pointer);
+    size_t buffers =
+        kernel.getInputOrders().size() + kernel.getOutputOrders().size();
+    auto number = [&](llvm::Type *type, uint64_t value) {
+      return constants.getInteger(type, static_cast<int64_t>(value));
+    };
+    kernelNumbers[kernel.getSymName()] = table.size();
+    table.push_back(constants.makeStruct(
+        types.kernel,
+        {constants.getString(kernel.getSymName()), function,
+         number(types.i64, launch.extent), number(types.i64, launch.grain),
+         number(types.i32, buffers), number(types.i32, launch.blocks),
+         number(types.i32, launch.threads),
+         number(types.i32, launch.sharedBytes)}));
+  }
+  kernelTable = constants.makeArray(table);
+}
 
 void StepFunctions::call(StringRef name, ArrayRef<llvm::Value *> arguments) {
   SmallVector<llvm::Type *> argumentTypes;
@@ -59,12 +80,11 @@ llvm::Value *StepFunctions::fillArray(unsigned which, ValueRange buffers) {
 }
 
 void StepFunctions::emitLaunch(exec::LaunchOp launch) {
-  const HostLaunch &split = launches.find(launch.getKernel())->second;
   SmallVector<Value> buffers(launch.getInputs());
   llvm::append_range(buffers, launch.getOutputs());
-  call("meshc_launch",
-       {context, module.getFunction(launch.getKernel()), fillArray(0, buffers),
-        builder.getInt64(split.extent), builder.getInt64(split.grain)});
+  llvm::Value *kernel = builder.CreateConstInBoundsGEP1_64(
+      types.kernel, kernelTable, kernelNumbers.lookup(launch.getKernel()));
+  call("meshc_launch", {context, kernel, fillArray(0, buffers)});
 }
 
 static Type getElementType(Value buffer) {

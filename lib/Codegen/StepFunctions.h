@@ -4,11 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_HOST_STEPFUNCTIONS_H
-#define MESHC_LIB_CODEGEN_HOST_STEPFUNCTIONS_H
+#ifndef MESHC_LIB_CODEGEN_STEPFUNCTIONS_H
+#define MESHC_LIB_CODEGEN_STEPFUNCTIONS_H
 
-#include "lib/Codegen/Host/AbiTypes.h"
-#include "lib/Codegen/Host/HostKernel.h"
+#include "lib/Codegen/AbiTypes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/IR/IRBuilder.h"
 
@@ -18,19 +17,29 @@ namespace meshc::codegen {
 /// no place in a file.
 std::string getSourceText(mlir::Location location);
 
-/// Writes step functions into a module that holds their kernels.
+/// How a kernel is launched: the fields of MeshcKernel that are its target's.
+struct KernelLaunch {
+  int64_t extent = 0, grain = 0;                     ///< on the host
+  uint32_t blocks = 0, threads = 0, sharedBytes = 0; ///< on a device
+};
+
+/// Writes step functions into a module. Kernels that it holds as functions, by
+/// name, are the host's.
 class StepFunctions {
 public:
-  /// `launches`: of each kernel, by name.
-  StepFunctions(llvm::Module &module, const AbiTypes &types,
-                ConstantTable &constants,
-                const llvm::StringMap<HostLaunch> &launches);
+  /// Writes the table of kernels. `kernels`: each with its launch, in the order
+  /// of the program.
+  StepFunctions(
+      llvm::Module &module, const AbiTypes &types, ConstantTable &constants,
+      llvm::ArrayRef<std::pair<exec::KernelOp, KernelLaunch>> kernels);
 
   /// One call of the runtime for each op, in order, in an internal function of
   /// that name: void (MeshcContext *).
   llvm::Function *emit(exec::FuncOp function);
   /// Sites of the collectives so far.
   llvm::ArrayRef<llvm::Constant *> getSites() const { return sites; }
+  /// Address of the array of MeshcKernel; null where there are none.
+  llvm::Constant *getKernels() const { return kernelTable; }
 
 private:
   void emitLaunch(exec::LaunchOp launch);
@@ -44,7 +53,8 @@ private:
   llvm::Module &module;
   const AbiTypes &types;
   ConstantTable &constants;
-  const llvm::StringMap<HostLaunch> &launches;
+  llvm::Constant *kernelTable = nullptr;
+  llvm::StringMap<unsigned> kernelNumbers;
   llvm::IRBuilder<> builder;
   llvm::SmallVector<llvm::Constant *> sites;
   // Of the function at hand.
@@ -55,4 +65,4 @@ private:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_HOST_STEPFUNCTIONS_H
+#endif // MESHC_LIB_CODEGEN_STEPFUNCTIONS_H

@@ -117,9 +117,9 @@ void TeamBarrier::wait(int64_t count) {
       sched_yield();
 }
 
-void meshc_launch(MeshcContext *ctx, MeshcKernel kernel, void *const *buffers,
-                  int64_t extent, int64_t grain) {
-  parallelFor(extent, grain, [=](int64_t begin, int64_t end) {
-    kernel(ctx, buffers, begin, end);
+void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
+                  void *const *buffers) {
+  parallelFor(kernel->extent, kernel->grain, [=](int64_t begin, int64_t end) {
+    kernel->function(ctx, buffers, begin, end);
   });
 }

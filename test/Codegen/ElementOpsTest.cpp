@@ -61,9 +61,9 @@ static void expectUnary(const std::string &name, const std::string &in,
 
 TEST(ElementOps, UnaryOfAnyFloat) {
   for (std::string name :
-       {"nd.exp", "nd.tanh", "nd.erf", "nd.sigmoid", "nd.gelu", "nd.silu", "nd.softplus",
-        "nd.sin", "nd.cos", "nd.floor", "nd.neg", "nd.abs", "nd.sign",
-        "nd.square", "nd.relu", "nd.stop_gradient"})
+       {"nd.exp", "nd.tanh", "nd.erf", "nd.sigmoid", "nd.gelu", "nd.silu",
+        "nd.softplus", "nd.sin", "nd.cos", "nd.floor", "nd.neg", "nd.abs",
+        "nd.sign", "nd.square", "nd.relu", "nd.stop_gradient"})
     expectUnary(name, "f32", "f32");
 }
 

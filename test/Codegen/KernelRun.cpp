@@ -28,10 +28,12 @@ static RuntimeCalls runtimeCalls;
 
 const RuntimeCalls &getRuntimeCalls() { return runtimeCalls; }
 
-static void launchInPieces(MeshcContext *context, MeshcKernel kernel,
-                           void *const *buffers, int64_t extent, int64_t) {
-  for (int64_t begin = 0, size = 1; begin < extent; begin += size, size += 2)
-    kernel(context, buffers, begin, std::min(extent, begin + size));
+static void launchInPieces(MeshcContext *context, const MeshcKernel *kernel,
+                           void *const *buffers) {
+  for (int64_t begin = 0, size = 1; begin < kernel->extent;
+       begin += size, size += 2)
+    kernel->function(context, buffers, begin,
+                     std::min(kernel->extent, begin + size));
 }
 
 static void multiplyPlain(MeshcContext *, const MeshcGemm *gemm, const void *a,

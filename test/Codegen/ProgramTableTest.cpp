@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Host/AbiTypes.h"
+#include "lib/Codegen/AbiTypes.h"
 #include "lib/Codegen/Host/Host.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Codegen/KernelRun.h"

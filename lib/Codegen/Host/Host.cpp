@@ -8,19 +8,21 @@
 #include "lib/Codegen/Host/Host.h"
 #include "lib/Codegen/Host/HostKernel.h"
 #include "lib/Codegen/Host/LowerToLlvm.h"
-#include "lib/Codegen/Host/ProgramTable.h"
-#include "lib/Codegen/Host/StepFunctions.h"
+#include "lib/Codegen/ProgramTable.h"
+#include "lib/Codegen/StepFunctions.h"
 #include "llvm/IR/Verifier.h"
 
 using namespace mlir;
 
 namespace meshc::codegen {
 
+using Kernels = SmallVector<std::pair<exec::KernelOp, KernelLaunch>>;
+
 /// Kernels, lowered. `launches` gets one entry for each.
-static std::unique_ptr<llvm::Module>
-generateKernels(ModuleOp module, const HostTarget &target,
-                llvm::LLVMContext &context,
-                llvm::StringMap<HostLaunch> &launches) {
+static std::unique_ptr<llvm::Module> generateKernels(ModuleOp module,
+                                                     const HostTarget &target,
+                                                     llvm::LLVMContext &context,
+                                                     Kernels &launches) {
   loadCodegenDialects(*module.getContext());
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
@@ -28,20 +30,22 @@ generateKernels(ModuleOp module, const HostTarget &target,
         emitHostKernel(kernel, *kernels, target.getLanes());
     if (failed(launch))
       return nullptr;
-    launches[kernel.getSymName()] = *launch;
+    launches.push_back({kernel, {launch->extent, launch->grain}});
   }
   return lowerToLlvm(*kernels, context);
 }
 
 /// Step functions and the program's table.
-static LogicalResult
-generateProgram(ModuleOp module, const HostOptions &options,
-                const llvm::StringMap<HostLaunch> &launches,
-                llvm::Module &code) {
+static LogicalResult generateProgram(ModuleOp module,
+                                     const HostOptions &options,
+                                     const Kernels &kernels,
+                                     llvm::Module &code) {
   AbiTypes types(code.getContext());
   ConstantTable constants(code, types);
-  StepFunctions steps(code, types, constants, launches);
+  StepFunctions steps(code, types, constants, kernels);
   ProgramParts parts;
+  parts.kernels = steps.getKernels();
+  parts.kernelCount = kernels.size();
   parts.name = options.name;
   parts.manifest = options.manifest;
   for (exec::FuncOp function : module.getOps<exec::FuncOp>()) {
@@ -63,13 +67,13 @@ HostProgram::generate(ModuleOp module, const HostOptions &options) {
   if (!target)
     return module.emitError(llvm::toString(target.takeError()));
   std::unique_ptr<HostProgram> program(new HostProgram(std::move(*target)));
-  llvm::StringMap<HostLaunch> launches;
+  Kernels kernels;
   program->code =
-      generateKernels(module, program->target, program->context, launches);
+      generateKernels(module, program->target, program->context, kernels);
   if (!program->code)
     return failure();
   program->target.prepare(*program->code);
-  if (failed(generateProgram(module, options, launches, *program->code)))
+  if (failed(generateProgram(module, options, kernels, *program->code)))
     return failure();
   std::string message;
   llvm::raw_string_ostream stream(message);

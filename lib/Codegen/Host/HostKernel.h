@@ -18,10 +18,10 @@ struct HostLaunch {
   int64_t grain;  ///< least units that are worth a thread
 };
 
-/// Appends the kernel's function, a MeshcKernel of RuntimeAbi.h named like it,
-/// to `module`: scf loops of arith, math and vector ops, loads and stores of
-/// the LLVM dialect. Vectors have up to `lanes` 32-bit elements. Results do not
-/// depend on how [0, extent) is split. Reports what cannot be emitted.
+/// Appends the kernel's function, a MeshcHostKernel of RuntimeAbi.h named like
+/// it, to `module`: scf loops of arith, math and vector ops, loads and stores
+/// of the LLVM dialect. Vectors have up to `lanes` 32-bit elements. Results do
+/// not depend on how [0, extent) is split. Reports what cannot be emitted.
 llvm::FailureOr<HostLaunch>
 emitHostKernel(exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes);
 

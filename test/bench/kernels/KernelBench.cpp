@@ -47,9 +47,9 @@ struct Times {
 
 static Times times;
 
-static void launch(MeshcContext *context, MeshcKernel kernel,
-                   void *const *buffers, int64_t extent, int64_t) {
-  times.time([&] { kernel(context, buffers, 0, extent); });
+static void launch(MeshcContext *context, const MeshcKernel *kernel,
+                   void *const *buffers) {
+  times.time([&] { kernel->function(context, buffers, 0, kernel->extent); });
 }
 
 static void multiply(MeshcContext *context, const MeshcGemm *gemm,

@@ -96,6 +96,8 @@ void subtract(const MeshcContext *, void *const *buffers, int64_t begin,
     y[i] += *b - target[i];
 }
 
+const MeshcKernel kernels[] = {{"subtract", subtract, rows, 1, 3, 0, 0, 0}};
+
 void evalStep(MeshcContext *ctx) {
   float *y = at(ctx, atY);
   MeshcGemm product = {};
@@ -106,7 +108,7 @@ void evalStep(MeshcContext *ctx) {
   meshc_gemm(ctx, &product, at(ctx, atX), at(ctx, atW), y);
   allReduce(ctx, 1, 0, y, rows);
   void *buffers[] = {y, at(ctx, atTarget), at(ctx, atB)};
-  meshc_launch(ctx, subtract, buffers, rows, 1);
+  meshc_launch(ctx, kernels, buffers);
   float sums[2] = {0, 0};
   for (int64_t i = 0; i < rows; ++i) {
     sums[0] += y[i] * y[i] / batch;
@@ -171,6 +173,12 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                3,
                                                tensors,
                                                sites,
+                                               MESHC_HOST,
+                                               1,
+                                               kernels,
+                                               0,
+                                               0,
+                                               nullptr,
                                                arenaSize,
                                                initialize,
                                                trainStep,

@@ -78,7 +78,8 @@ TEST(Parallel, launchesKernels) {
     x[i] = static_cast<float>(i);
   void *buffers[] = {x.data(), y.data()};
   MeshcContext context = {};
-  meshc_launch(&context, square, buffers, 1000, 10);
+  MeshcKernel kernel = {"square", square, 1000, 10, 2, 0, 0, 0};
+  meshc_launch(&context, &kernel, buffers);
   for (size_t i = 0; i < x.size(); ++i)
     ASSERT_EQ(y[i], x[i] * x[i]);
   setThreads(1);
