@@ -84,6 +84,11 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   }];
 }
 
+def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "a collective that was begun";
+}
+
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
 
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
@@ -172,8 +177,12 @@ def Exec_GemmOp : Exec_Op<"gemm"> {
 }
 
 def Exec_CollectiveOp : Exec_Op<"collective", [AttrSizedOperandSegments]> {
-  let summary = "a collective on one or more tensors, as MeshcCollective of RuntimeAbi.h";
+  let summary = "begins a collective on one or more tensors, as MeshcCollective of RuntimeAbi.h";
   let description = [{
+    It may run until the `exec.wait` of its token: before that, `send` may be read
+    but not written, and `recv` must not be touched. Collectives run in the order
+    in which they are begun.
+
     `kind`: all_reduce, reduce_scatter, all_gather or all_to_all. `items`: four
     numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner.
     `description`: what the site says, as in "all_reduce of 'h' over tensor".
@@ -182,9 +191,17 @@ def Exec_CollectiveOp : Exec_Op<"collective", [AttrSizedOperandSegments]> {
                        TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
                        StrAttr:$description,
                        Variadic<Exec_BufferType>:$send, Variadic<Exec_BufferType>:$recv);
+  let results = (outs Exec_TokenType:$token);
   let assemblyFormat = [{ $kind $reduction `over` $axes $items $description
       `(` $send `)` `->` `(` $recv `)` attr-dict `:` functional-type($send, $recv) }];
   let hasVerifier = 1;
+}
+
+def Exec_WaitOp : Exec_Op<"wait"> {
+  let summary = "what follows comes after the collective of the token";
+  let description = "Once for each collective, in the function that began it.";
+  let arguments = (ins Exec_TokenType:$token);
+  let assemblyFormat = "$token attr-dict";
 }
 
 #endif // MESHC_DIALECTS_EXEC_EXEC_TD

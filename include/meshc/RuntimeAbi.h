@@ -152,11 +152,16 @@ typedef struct MeshcCollective {
   const MeshcCollectiveItem *items;
 } MeshcCollective;
 
-/// Runs a collective to its end. All ranks of a group reach the same
-/// collectives in the same order. Every rank gets the same bits. BF16 and F16
-/// sums are accumulated in f32.
+/// Begins a collective. It may run until meshc_wait: before that, `send` is read
+/// only and `recv` is left alone. All ranks of a group reach the same
+/// collectives in the same order, and they run in it. Every rank gets the same
+/// bits. BF16 and F16 sums are accumulated in f32. On the host it is done when
+/// the call returns.
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
                       void *const *send, void *const *recv);
+
+/// Orders all calls after it behind the collective, and those begun before it.
+void meshc_wait(MeshcContext *ctx, const MeshcCollective *collective);
 
 //===----------------------------------------------------------------------===//
 // What generated code gives to the runtime

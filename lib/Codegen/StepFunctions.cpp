@@ -147,9 +147,15 @@ void StepFunctions::emitCollective(exec::CollectiveOp collective) {
        constants.getInteger(types.i32, site),
        constants.getInteger(types.i32, int64_t(items.size())),
        constants.makeArray(items)});
-  call("meshc_collective", {context, constants.makeGlobal(descriptor),
-                            fillArray(0, collective.getSend()),
-                            fillArray(1, collective.getRecv())});
+  llvm::Constant *address = constants.makeGlobal(descriptor);
+  begun[collective.getToken()] = address;
+  call("meshc_collective",
+       {context, address, fillArray(0, collective.getSend()),
+        fillArray(1, collective.getRecv())});
+}
+
+void StepFunctions::emitWait(exec::WaitOp wait) {
+  call("meshc_wait", {context, begun.lookup(wait.getToken())});
 }
 
 llvm::Function *StepFunctions::emit(exec::FuncOp op) {
@@ -173,6 +179,8 @@ llvm::Function *StepFunctions::emit(exec::FuncOp op) {
       emitGemm(gemm);
     else if (auto collective = dyn_cast<exec::CollectiveOp>(inner))
       emitCollective(collective);
+    else if (auto wait = dyn_cast<exec::WaitOp>(inner))
+      emitWait(wait);
   }
   for (auto [array, size] : llvm::zip(arrays, arraySizes))
     array->setOperand(0, builder.getInt64(size));

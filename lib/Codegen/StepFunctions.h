@@ -45,6 +45,7 @@ private:
   void emitLaunch(exec::LaunchOp launch);
   void emitGemm(exec::GemmOp gemm);
   void emitCollective(exec::CollectiveOp collective);
+  void emitWait(exec::WaitOp wait);
   llvm::Value *getBuffer(mlir::Value buffer);
   /// Fills the function's array number `which` with the buffers' addresses.
   llvm::Value *fillArray(unsigned which, mlir::ValueRange buffers);
@@ -59,6 +60,7 @@ private:
   llvm::SmallVector<llvm::Constant *> sites;
   // Of the function at hand.
   llvm::Value *context = nullptr, *arena = nullptr;
+  llvm::DenseMap<mlir::Value, llvm::Constant *> begun; ///< by token
   std::array<llvm::AllocaInst *, 2> arrays = {};
   std::array<unsigned, 2> arraySizes = {};
 };

@@ -14,8 +14,9 @@ using meshc::nd::HostTensor;
 
 namespace meshc::reference {
 
-ArenaMachine::ArenaMachine(ModuleOp module, const RunOptions &options)
-    : module(module) {
+ArenaMachine::ArenaMachine(ModuleOp module, const RunOptions &options,
+                           Collectives collectives)
+    : module(module), lateCollectives(collectives == Collectives::AtTheirWait) {
   context.mesh = nd::MeshAttr::of(module);
   context.seed = options.seed;
   context.step = options.step;
@@ -242,7 +243,12 @@ LogicalResult ArenaMachine::run(exec::FuncOp function) {
     else if (auto gemm = dyn_cast<exec::GemmOp>(op))
       runGemm(gemm);
     else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {
-      if (failed(runCollective(collective)))
+      if (!lateCollectives && failed(runCollective(collective)))
+        return failure();
+    } else if (auto wait = dyn_cast<exec::WaitOp>(op)) {
+      if (lateCollectives &&
+          failed(runCollective(
+              wait.getToken().getDefiningOp<exec::CollectiveOp>())))
         return failure();
     } else
       return op.emitOpError("has no meaning in a scheduled function");

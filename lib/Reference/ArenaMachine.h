@@ -22,14 +22,18 @@ namespace meshc::reference {
 
 class ArenaMachine {
 public:
+  /// When a collective, which may run from its op to its wait, does its work.
+  enum class Collectives { AtTheirOp, AtTheirWait };
+
   /// Arenas of `exec.arena_bytes` for all ranks of the module's mesh.
-  ArenaMachine(mlir::ModuleOp module, const RunOptions &options);
+  ArenaMachine(mlir::ModuleOp module, const RunOptions &options,
+               Collectives collectives = Collectives::AtTheirOp);
 
   /// Writes and reads a tensor of the program's table on all ranks.
   void store(exec::TensorOp tensor, const RankTensors &blocks);
   RankTensors load(exec::TensorOp tensor) const;
   /// Runs one function on all ranks, op by op. Fails, with an error, on an op
-  /// that is none of launch, gemm and collective.
+  /// that is none of launch, gemm, collective and wait.
   mlir::LogicalResult run(exec::FuncOp function);
 
 private:
@@ -47,6 +51,7 @@ private:
   mlir::LogicalResult runCollective(exec::CollectiveOp collective);
 
   mlir::ModuleOp module;
+  bool lateCollectives;
   nd::EvaluationContext context;
   std::vector<Memory> arenas;
 };

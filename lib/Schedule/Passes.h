@@ -7,6 +7,7 @@
 #ifndef MESHC_LIB_SCHEDULE_PASSES_H
 #define MESHC_LIB_SCHEDULE_PASSES_H
 
+#include "dialects/Exec/Exec.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 

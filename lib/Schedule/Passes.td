@@ -54,13 +54,24 @@ def BuildSchedule : Pass<"meshc-build-schedule", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
 
+def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
+  let summary = "waits for each collective as late as the arena allows";
+  let description = [{
+    Right before the first op that reads or writes what the collective receives,
+    or writes what it sends, or the function's end; what lies between may run at
+    the same time.
+  }];
+  let dependentDialects = ["::meshc::exec::ExecDialect"];
+}
+
 def VerifySchedule : Pass<"meshc-verify-schedule", "::mlir::ModuleOp"> {
   let summary = "checks what the schedule phase promises";
   let description = [{
     Walks each exec.func with a picture of the arena: every read is of a buffer
     that one op wrote whole and nothing overwrote; buffers are aligned and inside
     the arena; what is written overlaps nothing that the same op reads, except in
-    place where that is allowed; new parameters and metrics are there at the end.
+    place where that is allowed; nothing touches the buffers of a collective that
+    runs; new parameters and metrics are there at the end.
     Knows nothing of how the plan was made.
   }];
 }

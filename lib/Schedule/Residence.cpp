@@ -86,4 +86,39 @@ SmallVector<Operation *> getReadersBefore(func::FuncOp function,
   return readers;
 }
 
+BufferAccess BufferAccess::of(Operation *op) {
+  BufferAccess access;
+  if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
+    llvm::append_range(access.reads, launch.getInputs());
+    llvm::append_range(access.writes, launch.getOutputs());
+  } else if (auto gemm = dyn_cast<exec::GemmOp>(op)) {
+    access.reads = {gemm.getA(), gemm.getB()};
+    access.writes = {gemm.getC()};
+  } else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {
+    llvm::append_range(access.reads, collective.getSend());
+    llvm::append_range(access.writes, collective.getRecv());
+  }
+  return access;
+}
+
+ArenaPiece ArenaPiece::of(Value buffer, nd::MeshAttr mesh) {
+  int64_t offset = buffer.getDefiningOp<exec::BufferOp>().getOffset();
+  auto type = cast<exec::BufferType>(buffer.getType());
+  return {offset, offset + type.getTensor().getLocalBytes(mesh)};
+}
+
+bool disturbs(Operation *op, exec::CollectiveOp running, nd::MeshAttr mesh) {
+  auto meet = [&](ValueRange a, ValueRange b) {
+    return llvm::any_of(a, [&](Value x) {
+      return llvm::any_of(b, [&](Value y) {
+        return ArenaPiece::of(x, mesh).overlaps(ArenaPiece::of(y, mesh));
+      });
+    });
+  };
+  BufferAccess access = BufferAccess::of(op);
+  return meet(access.reads, running.getRecv()) ||
+         meet(access.writes, running.getRecv()) ||
+         meet(access.writes, running.getSend());
+}
+
 } // namespace meshc::schedule

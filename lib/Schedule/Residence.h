@@ -33,6 +33,31 @@ bool canWriteOver(mlir::Block &kernel, unsigned input, unsigned output,
 llvm::SmallVector<mlir::Operation *>
 getReadersBefore(mlir::func::FuncOp function, unsigned index);
 
+/// Buffers that an op of an exec.func reads and writes.
+struct BufferAccess {
+  llvm::SmallVector<mlir::Value> reads, writes;
+  static BufferAccess of(mlir::Operation *op);
+};
+
+/// A piece of the arena: [begin, end) in bytes.
+struct ArenaPiece {
+  int64_t begin = 0, end = 0;
+
+  /// Where the buffer (a result of exec.buffer) lies.
+  static ArenaPiece of(mlir::Value buffer, nd::MeshAttr mesh);
+  bool overlaps(const ArenaPiece &other) const {
+    return begin < other.end && other.begin < end;
+  }
+  bool operator==(const ArenaPiece &other) const {
+    return begin == other.begin && end == other.end;
+  }
+};
+
+/// Whether the op does what a collective that runs forbids: it touches what is
+/// received, or writes what is sent.
+bool disturbs(mlir::Operation *op, exec::CollectiveOp running,
+              nd::MeshAttr mesh);
+
 } // namespace meshc::schedule
 
 #endif // MESHC_LIB_SCHEDULE_RESIDENCE_H

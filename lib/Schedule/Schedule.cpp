@@ -15,6 +15,7 @@ void addSchedulePasses(mlir::OpPassManager &passes) {
   passes.addNestedPass<mlir::func::FuncOp>(createScheduleOps());
   passes.addPass(createPlanArena());
   passes.addPass(createBuildSchedule());
+  passes.addNestedPass<exec::FuncOp>(createPlaceWaits());
   passes.addPass(createVerifySchedule());
 }
 

@@ -17,16 +17,7 @@ namespace meshc::schedule {
 #include "lib/Schedule/Passes.h.inc"
 
 namespace {
-/// A piece of the arena: [begin, end) in bytes.
-struct Piece {
-  int64_t begin = 0, end = 0;
-  bool overlaps(const Piece &other) const {
-    return begin < other.end && other.begin < end;
-  }
-  bool operator==(const Piece &other) const {
-    return begin == other.begin && end == other.end;
-  }
-};
+using Piece = ArenaPiece;
 
 /// What lies in the arena while a function runs.
 class ArenaPicture {
@@ -54,6 +45,7 @@ public:
 
 private:
   LogicalResult visit(Operation *op, ValueRange reads, ValueRange writes);
+  LogicalResult checkRunning(Operation *op);
   LogicalResult checkOverlap(Operation *op, unsigned read, unsigned written,
                              ValueRange reads, ValueRange writes);
   Piece getPiece(Value buffer) const;
@@ -65,6 +57,7 @@ private:
   nd::MeshAttr mesh;
   int64_t arenaBytes;
   ArenaPicture arena;
+  SmallVector<exec::CollectiveOp> running; ///< begun and not waited for
 };
 } // namespace
 
@@ -81,9 +74,7 @@ void ArenaPicture::write(Piece piece, Type type) {
 }
 
 Piece FunctionChecker::getPiece(Value buffer) const {
-  int64_t offset = buffer.getDefiningOp<exec::BufferOp>().getOffset();
-  auto type = cast<exec::BufferType>(buffer.getType());
-  return {offset, offset + type.getTensor().getLocalBytes(mesh)};
+  return Piece::of(buffer, mesh);
 }
 
 Piece FunctionChecker::getPiece(exec::TensorOp tensor) const {
@@ -147,6 +138,29 @@ LogicalResult FunctionChecker::visit(Operation *op, ValueRange reads,
   return success();
 }
 
+/// Whether the op leaves alone what collectives use; follows their beginnings
+/// and ends.
+LogicalResult FunctionChecker::checkRunning(Operation *op) {
+  if (auto wait = dyn_cast<exec::WaitOp>(op)) {
+    auto begun = wait.getToken().getDefiningOp<exec::CollectiveOp>();
+    auto *place = llvm::find(running, begun);
+    if (place == running.end())
+      return op->emitOpError("waits for a collective a second time");
+    running.erase(place);
+    return success();
+  }
+  for (exec::CollectiveOp collective : running)
+    if (disturbs(op, collective, mesh)) {
+      auto diagnostic = op->emitOpError()
+                        << "touches buffers of a collective that runs";
+      diagnostic.attachNote(collective.getLoc()) << "begun here";
+      return diagnostic;
+    }
+  if (auto collective = dyn_cast<exec::CollectiveOp>(op))
+    running.push_back(collective);
+  return success();
+}
+
 LogicalResult FunctionChecker::run() {
   bool isInitialize = function.getSymName() == "initialize";
   bool isEval = function.getSymName() == "eval_step";
@@ -155,16 +169,13 @@ LogicalResult FunctionChecker::run() {
     if (!isInitialize && tensor.getRole() != "metric")
       arena.write(getPiece(tensor), getType(tensor));
   for (Operation &op : function.getBody().front()) {
-    LogicalResult result = success();
-    if (auto launch = dyn_cast<exec::LaunchOp>(op))
-      result = visit(&op, launch.getInputs(), launch.getOutputs());
-    else if (auto gemm = dyn_cast<exec::GemmOp>(op))
-      result = visit(&op, {gemm.getA(), gemm.getB()}, gemm.getC());
-    else if (auto collective = dyn_cast<exec::CollectiveOp>(op))
-      result = visit(&op, collective.getSend(), collective.getRecv());
-    if (failed(result))
+    BufferAccess access = BufferAccess::of(&op);
+    if (failed(checkRunning(&op)) ||
+        failed(visit(&op, access.reads, access.writes)))
       return failure();
   }
+  if (!running.empty())
+    return running.front().emitOpError("is not waited for");
   for (exec::TensorOp tensor : tensors) {
     bool isState =
         tensor.getRole() == "parameter" || tensor.getRole() == "optimizer";

@@ -17,3 +17,6 @@ extern "C" void meshc_collective(MeshcContext *ctx,
   rank.communicator->run(*collective, rank.mesh.group(collective->axes), send,
                          recv);
 }
+
+/// Collectives of the host are done when they were begun.
+extern "C" void meshc_wait(MeshcContext *, const MeshcCollective *) {}

@@ -65,6 +65,10 @@ static void receiveOnes(MeshcContext *, const MeshcCollective *collective,
   }
 }
 
+static void waitForNothing(MeshcContext *, const MeshcCollective *collective) {
+  runtimeCalls.waited = *collective;
+}
+
 static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
   llvm::orc::SymbolMap symbols;
   auto add = [&](StringRef name, auto *function) {
@@ -75,6 +79,7 @@ static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
   add("meshc_launch", launchInPieces);
   add("meshc_gemm", multiplyPlain);
   add("meshc_collective", receiveOnes);
+  add("meshc_wait", waitForNothing);
   return symbols;
 }
 

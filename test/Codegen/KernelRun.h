@@ -33,7 +33,7 @@ private:
 /// The last product and the last collective that loaded programs asked for.
 struct RuntimeCalls {
   MeshcGemm gemm;
-  MeshcCollective collective;
+  MeshcCollective collective, waited;
   std::vector<void *> send, recv;
 };
 const RuntimeCalls &getRuntimeCalls();

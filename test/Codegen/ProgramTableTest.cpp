@@ -32,8 +32,9 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 
     %m = exec.buffer at 128 : !w
     %s = exec.buffer at 256 : !s
     exec.gemm %w transposed, %m -> %m accumulate [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] : !w, !w -> !w
-    exec.collective "all_reduce" max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
+    %t = exec.collective "all_reduce" max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
       (%w, %s) -> (%m, %s) : (!w, !s) -> (!w, !s) loc("models/gpt.mesh":14:13)
+    exec.wait %t
   }
   exec.func @eval_step {
   }
@@ -105,6 +106,7 @@ TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   EXPECT_EQ(calls.gemm.transA, 1);
   EXPECT_EQ(calls.gemm.transB, 0);
   EXPECT_EQ(calls.gemm.accumulate, 1);
+  EXPECT_EQ(calls.waited.items, calls.collective.items);
   EXPECT_EQ(calls.collective.kind, MESHC_ALL_REDUCE);
   EXPECT_EQ(calls.collective.reduction, MESHC_MAX);
   EXPECT_EQ(calls.collective.type, MESHC_F32);

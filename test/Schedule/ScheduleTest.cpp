@@ -104,14 +104,20 @@ struct ScheduleTest : ::testing::Test {
                      const std::vector<RankTensors> &arguments,
                      const std::vector<RankTensors> &wanted,
                      const reference::RunOptions &options) {
-    reference::ArenaMachine machine(scheduled, options);
-    for (auto [index, argument] : llvm::enumerate(arguments))
-      machine.store(find(scheduled, function.getArgAttrDict(index)), argument);
-    ASSERT_TRUE(succeeded(
-        machine.run(scheduled.lookupSymbol<exec::FuncOp>(function.getName()))));
-    for (auto [index, result] : llvm::enumerate(wanted))
-      compare(machine.load(find(scheduled, function.getResultAttrDict(index))),
-              result, "result " + std::to_string(index) + " of the schedule");
+    // Collectives may run at any time until they are waited for.
+    using Collectives = reference::ArenaMachine::Collectives;
+    for (auto when : {Collectives::AtTheirOp, Collectives::AtTheirWait}) {
+      reference::ArenaMachine machine(scheduled, options, when);
+      for (auto [index, argument] : llvm::enumerate(arguments))
+        machine.store(find(scheduled, function.getArgAttrDict(index)),
+                      argument);
+      ASSERT_TRUE(succeeded(machine.run(
+          scheduled.lookupSymbol<exec::FuncOp>(function.getName()))));
+      for (auto [index, result] : llvm::enumerate(wanted))
+        compare(
+            machine.load(find(scheduled, function.getResultAttrDict(index))),
+            result, "result " + std::to_string(index) + " of the schedule");
+    }
   }
 
   MLIRContext context;

@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s --pass-pipeline='builtin.module(func.func(meshc-form-fusions,meshc-assign-orders,meshc-plan-loops,meshc-verify-kernels,meshc-place-results,meshc-schedule-ops),meshc-plan-arena,meshc-build-schedule,meshc-verify-schedule)' --split-input-file | FileCheck %s
+// RUN: mesh-opt %s --pass-pipeline='builtin.module(func.func(meshc-form-fusions,meshc-assign-orders,meshc-plan-loops,meshc-verify-kernels,meshc-place-results,meshc-schedule-ops),meshc-plan-arena,meshc-build-schedule,exec.func(meshc-place-waits),meshc-verify-schedule)' --split-input-file | FileCheck %s
 
 !p = !nd.tensor<f32, [i = 8, j = 16]>
 !x = !nd.tensor<f32, [i = 8, k = 32]>

@@ -112,3 +112,52 @@ module attributes {exec.arena_bytes = 192 : i64} {
     return
   }
 }
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    // expected-error @below {{is not waited for}}
+    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    // expected-note @below {{begun here}}
+    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    // expected-error @below {{touches buffers of a collective that runs}}
+    exec.gemm %1, %1 -> %0 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+    exec.wait %t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+    exec.wait %t
+    // expected-error @below {{waits for a collective a second time}}
+    exec.wait %t
+  }
+}
