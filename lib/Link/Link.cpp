@@ -70,6 +70,21 @@ static Expected<SmallString<256>> makeTemporary(StringRef output,
   return path;
 }
 
+/// Where an output of that name is: the target of a link. Folders are errors.
+static Expected<std::string> findTarget(StringRef path, bool &isFile) {
+  sys::fs::file_status status;
+  isFile = true;
+  if (sys::fs::status(path, status))
+    return path.str();
+  if (sys::fs::is_directory(status))
+    return makeError("cannot write '" + path + "': it is a folder");
+  isFile = sys::fs::is_regular_file(status);
+  SmallString<256> real;
+  if (!isFile || sys::fs::real_path(path, real))
+    return path.str();
+  return real.str().str();
+}
+
 static Error writeBytes(StringRef path, ArrayRef<char> bytes) {
   std::error_code error;
   raw_fd_ostream stream(path, error);
@@ -132,11 +147,18 @@ Error linkProgram(ArrayRef<char> object, StringRef output,
   auto driver = findDriver(options);
   if (!driver)
     return driver.takeError();
-  auto objectPath = makeTemporary(output, ".o");
+  bool isFile = true;
+  auto target = findTarget(output, isFile);
+  if (!target)
+    return target.takeError();
+  if (!isFile)
+    return makeError("cannot write '" + output +
+                     "': it is a device; give the name of a file");
+  auto objectPath = makeTemporary(*target, ".o");
   if (!objectPath)
     return objectPath.takeError();
   auto removeObject = make_scope_exit([&] { sys::fs::remove(*objectPath); });
-  auto linked = makeTemporary(output, "");
+  auto linked = makeTemporary(*target, "");
   if (!linked)
     return linked.takeError();
   auto removeLinked = make_scope_exit([&] { sys::fs::remove(*linked); });
@@ -145,7 +167,7 @@ Error linkProgram(ArrayRef<char> object, StringRef output,
   if (Error error = runDriver(
           *driver, getArguments(*driver, *objectPath, *runtime, *linked)))
     return error;
-  if (std::error_code error = sys::fs::rename(*linked, output))
+  if (std::error_code error = sys::fs::rename(*linked, *target))
     return makeError("cannot write '" + output + "': " + error.message());
   removeLinked.release();
   return Error::success();
@@ -157,14 +179,21 @@ Error writeFile(StringRef path, ArrayRef<char> bytes) {
     outs().flush();
     return Error::success();
   }
-  auto temporary = makeTemporary(path, "");
+  bool isFile = true;
+  auto target = findTarget(path, isFile);
+  if (!target)
+    return target.takeError();
+  // A device or a pipe takes bytes; nothing may take its place.
+  if (!isFile)
+    return writeBytes(path, bytes);
+  auto temporary = makeTemporary(*target, "");
   if (!temporary)
     return temporary.takeError();
   auto remove = make_scope_exit([&] { sys::fs::remove(*temporary); });
   if (Error error = writeBytes(*temporary, bytes))
     return error;
   sys::fs::setPermissions(*temporary, sys::fs::all_read | sys::fs::owner_write);
-  if (std::error_code error = sys::fs::rename(*temporary, path))
+  if (std::error_code error = sys::fs::rename(*temporary, *target))
     return makeError("cannot write '" + path + "': " + error.message());
   remove.release();
   return Error::success();

@@ -10,14 +10,34 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace meshc::runtime;
 
-AtomicFile::AtomicFile(const std::string &path)
-    : path(path), temporary(path + ".tmp" + std::to_string(getpid())) {
+/// Where a file of that name is: a link's target, which is replaced in its
+/// place. What is there and is no file (a folder, a device) is never replaced.
+static std::string findTarget(const std::string &path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0)
+    return path;
+  if (!S_ISREG(status.st_mode))
+    throw Failure(ExitCode::Checkpoint,
+                  "checkpoint '" + path + "' cannot be written: " +
+                      (S_ISDIR(status.st_mode) ? "a folder" : "a device") +
+                      " has that name; give the name of a file");
+  char *real = realpath(path.c_str(), nullptr);
+  std::string target = real ? real : path;
+  std::free(real);
+  return target;
+}
+
+AtomicFile::AtomicFile(const std::string &name)
+    : path(findTarget(name)),
+      temporary(path + ".tmp" + std::to_string(getpid())) {
   descriptor =
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0)

@@ -13,6 +13,7 @@
 #include "runtime/Core/Version.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 
 using namespace meshc::runtime;
@@ -184,22 +185,26 @@ void meshc::runtime::checkWritable(const std::string &path) {
 }
 
 RunState meshc::runtime::readRunState(const SafetensorsFile &file) {
-  auto number = [&](const char *key) -> uint64_t {
+  auto number = [&](const char *key, uint64_t most) -> uint64_t {
     auto found = file.metadata().find(key);
-    char *end = nullptr;
-    uint64_t value = 0;
-    if (found != file.metadata().end())
-      value = std::strtoull(found->second.c_str(), &end, 10);
-    if (!end || *end || end == found->second.c_str())
+    std::string text = found == file.metadata().end() ? "" : found->second;
+    bool isWhole = !text.empty() && text.size() <= 20 &&
+                   text.find_first_not_of("0123456789") == std::string::npos;
+    errno = 0;
+    uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+    if (!isWhole || errno == ERANGE || value > most)
       throw Failure(ExitCode::Checkpoint,
-                    "checkpoint '" + file.path() + "' has no '" + key +
+                    "checkpoint '" + file.path() + "' has " +
+                        (text.empty() ? "no '" : "'" + text + "' as '") + key +
                         "' in its metadata; wanted one that 'train' wrote");
     return value;
   };
+  // Steps and positions still grow.
+  constexpr uint64_t mostCounted = uint64_t(1) << 62;
   RunState state;
-  state.step = static_cast<int64_t>(number("meshc.step"));
-  state.seed = number("meshc.seed");
-  state.position = static_cast<int64_t>(number("meshc.position"));
+  state.step = static_cast<int64_t>(number("meshc.step", mostCounted));
+  state.seed = number("meshc.seed", UINT64_MAX);
+  state.position = static_cast<int64_t>(number("meshc.position", mostCounted));
   return state;
 }
 

@@ -208,6 +208,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
             : defaultThreads(asThreads, static_cast<int>(meshSize(program)));
     wanted.threadsPerRank = threads;
     world = openWorld(withEnvironment(wanted));
+    checkRanks(program, world->size(), !asThreads);
     code =
         static_cast<int>(runRanks(program, options, *world, speaks, threads));
   } catch (const RankFailure &failure) {

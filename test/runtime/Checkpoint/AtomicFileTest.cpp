@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <sstream>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace meshc::runtime;
@@ -87,4 +88,31 @@ TEST(AtomicFile, refusesMissingFolders) {
       failureOf(ExitCode::Checkpoint, [&] { AtomicFile(folder.file("no/f")); })
           .find("No such file or directory"),
       std::string::npos);
+}
+
+TEST(AtomicFile, replacesNothingButFiles) {
+  Folder folder;
+  auto refuse = [](const std::string &path, const char *why) {
+    EXPECT_NE(failureOf(ExitCode::Checkpoint, [&] { AtomicFile file(path); })
+                  .find(why),
+              std::string::npos);
+  };
+  refuse(folder.file(""), "a folder has that name");
+  std::string pipe = folder.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  refuse(pipe, "a device has that name");
+}
+
+TEST(AtomicFile, writesThroughLinks) {
+  Folder folder;
+  std::string real = folder.write("real", "old"), link = folder.file("link");
+  ASSERT_EQ(symlink(real.c_str(), link.c_str()), 0);
+  {
+    AtomicFile file(link);
+    file.write("new", 3);
+    file.commit();
+  }
+  EXPECT_EQ(contentOf(real), "new");
+  char target[4096];
+  EXPECT_GT(readlink(link.c_str(), target, sizeof(target)), 0);
 }

@@ -217,3 +217,21 @@ TEST(Checkpoint, findsWhatIsNotFinite) {
     EXPECT_STREQ(findNotFinite(rank, arena)->name, "w");
   });
 }
+
+TEST(Checkpoint, refusesNumbersThatNoRunWrote) {
+  Folder folder;
+  for (const char *position :
+       {"-5", "", "9223372036854775807", "99999999999999999999999", "1e3"}) {
+    std::string path = folder.file("c");
+    std::string header =
+        writeHeader({}, {{"meshc.step", "1"},
+                         {"meshc.seed", "18446744073709551615"},
+                         {"meshc.position", position}});
+    std::ofstream(path, std::ios::binary) << header;
+    EXPECT_NE(failureOf(ExitCode::Checkpoint,
+                        [&] { readRunState(SafetensorsFile(path)); })
+                  .find("'meshc.position'"),
+              std::string::npos)
+        << position;
+  }
+}
