@@ -55,7 +55,7 @@ const GemmImplementation *meshc::runtime::forcedImplementation() {
   return forced;
 }
 
-void meshc_gemm(MeshcContext *, const MeshcGemm *gemm, const void *a,
-                const void *b, void *c) {
-  run(forcedImplementation(), *gemm, a, b, c);
+void meshc::runtime::runGemm(const MeshcGemm &gemm, const void *a,
+                             const void *b, void *c) {
+  run(forcedImplementation(), gemm, a, b, c);
 }

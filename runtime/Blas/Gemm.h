@@ -41,6 +41,9 @@ extern const GemmImplementation referenceImplementation; ///< three loops; all
 /// a program asks once before its first product.
 const GemmImplementation *forcedImplementation();
 
+/// Runs the first of the list that suits, or the forced one.
+void runGemm(const MeshcGemm &gemm, const void *a, const void *b, void *c);
+
 /// Runs the first of the list that suits; with `only` (a name, or empty) just
 /// that one, or the reference where that one cannot. An unknown name throws
 /// Failure(Usage).

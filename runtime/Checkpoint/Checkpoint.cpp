@@ -11,6 +11,7 @@
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/TensorBlock.h"
 #include "runtime/Core/Version.h"
+#include "runtime/Device/Device.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -58,7 +59,7 @@ struct Slice {
 };
 } // namespace
 
-/// The part of a rank's block that lies in `slice`, as a copy from its arena to
+/// The part of a rank's block that lies in `slice`, as a copy from there to
 /// packed memory, or (`toGlobal`) from packed memory to the packed slice.
 /// Returns its elements and sets where it begins on both sides.
 static int64_t planCopy(const MeshcProgram &program, const MeshcTensor &tensor,
@@ -96,20 +97,20 @@ static int64_t planCopy(const MeshcProgram &program, const MeshcTensor &tensor,
 }
 
 /// Brings one slice of a tensor to rank 0, which gets it packed in `whole`.
+/// `block` is this rank's, null where another rank sends it.
 static void gatherSlice(const Rank &rank, const MeshcTensor &tensor,
-                        const char *arena, const Slice &slice,
+                        const char *block, const Slice &slice,
                         std::vector<char> &packed, std::vector<char> &whole) {
   const MeshcProgram &program = *rank.program;
   const int64_t bytes = sizeOf(typeOf(tensor));
   std::vector<CopyDim> dims;
   int64_t source = 0, target = 0, count = 0;
-  if (isOwner(program, tensor, rank.mesh.coords()))
+  if (block)
     count = planCopy(program, tensor, rank.mesh.coords(), slice, false, dims,
                      source, target);
   packed.resize(static_cast<size_t>(count * bytes));
   if (count)
-    copyStrided(dims, bytes, arena + tensor.offsetBytes + source * bytes,
-                packed.data());
+    copyStrided(dims, bytes, block + source * bytes, packed.data());
 
   int64_t rowElements =
       tensor.rank ? globalElements(tensor) / tensor.dims[0].size : 1;
@@ -153,7 +154,7 @@ static std::string headerOf(const MeshcProgram &program,
 }
 
 void meshc::runtime::saveCheckpoint(const std::string &path, const Rank &rank,
-                                    const char *arena, const RunState &state) {
+                                    const RunState &state) {
   const MeshcProgram &program = *rank.program;
   std::unique_ptr<AtomicFile> file;
   if (rank.mesh.rank() == 0) {
@@ -166,12 +167,15 @@ void meshc::runtime::saveCheckpoint(const std::string &path, const Rank &rank,
     const MeshcTensor &tensor = program.tensors[i];
     if (!isSaved(tensor) || globalElements(tensor) == 0)
       continue;
+    const char *block = isOwner(program, tensor, rank.mesh.coords())
+                            ? rank.device->read(tensor)
+                            : nullptr;
     int64_t rows = tensor.rank ? tensor.dims[0].size : 1;
     int64_t rowBytes = globalElements(tensor) / rows * sizeOf(typeOf(tensor));
     int64_t step = std::max<int64_t>(1, sliceBytes / rowBytes);
     for (int64_t begin = 0; begin < rows; begin += step) {
       Slice slice{begin, std::min(rows, begin + step)};
-      gatherSlice(rank, tensor, arena, slice, packed, whole);
+      gatherSlice(rank, tensor, block, slice, packed, whole);
       if (file)
         file->write(whole.data(), whole.size());
     }
@@ -209,7 +213,7 @@ RunState meshc::runtime::readRunState(const SafetensorsFile &file) {
 }
 
 static void loadTensor(const SafetensorsFile &file, const MeshcTensor &tensor,
-                       const Rank &rank, char *arena) {
+                       const Rank &rank) {
   const std::string where =
       "checkpoint '" + file.path() + "': tensor '" + tensor.name + "' ";
   const FileTensor *found = file.find(tensor.name);
@@ -234,16 +238,17 @@ static void loadTensor(const SafetensorsFile &file, const MeshcTensor &tensor,
     global *= dim.size;
   }
   const int64_t bytes = sizeOf(typeOf(tensor));
-  copyStrided(dims, bytes, file.data(*found) + source * bytes,
-              arena + tensor.offsetBytes);
+  rank.device->write(tensor, [&](char *block) {
+    copyStrided(dims, bytes, file.data(*found) + source * bytes, block);
+  });
 }
 
 void meshc::runtime::loadTensors(const SafetensorsFile &file, const Rank &rank,
-                                 char *arena, bool optimizer) {
+                                 bool optimizer) {
   for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
     const MeshcTensor &tensor = rank.program->tensors[i];
     if (tensor.role == MESHC_PARAMETER ||
         (optimizer && tensor.role == MESHC_OPTIMIZER))
-      loadTensor(file, tensor, rank, arena);
+      loadTensor(file, tensor, rank);
   }
 }

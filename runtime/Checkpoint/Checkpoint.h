@@ -30,15 +30,16 @@ struct RunState {
   int64_t position = 0; ///< examples taken from the shuffled stream
 };
 
-/// Writes a checkpoint; all ranks call it. Rank 0 writes, and holds at most
-/// some 16 MiB (or one row of a tensor's first dim) of others' values at once.
-/// The file appears whole or not at all. Throws Failure(Checkpoint) on rank 0.
+/// Writes a checkpoint of what the ranks' devices hold; all ranks call it. Rank
+/// 0 writes, and holds at most some 16 MiB (or one row of a tensor's first dim)
+/// of others' values at once. The file appears whole or not at all. Throws
+/// Failure(Checkpoint) on rank 0.
 void saveCheckpoint(const std::string &path, const Rank &rank,
-                    const char *arena, const RunState &state);
+                    const RunState &state);
 
 /// A parameter of which this rank's block holds a NaN or an infinity; null
 /// where there is none.
-const MeshcTensor *findNotFinite(const Rank &rank, const char *arena);
+const MeshcTensor *findNotFinite(const Rank &rank);
 
 /// Whether a checkpoint could be written to `path`, as far as one can know
 /// without its bytes. Throws Failure(Checkpoint) where not.
@@ -49,10 +50,9 @@ void checkWritable(const std::string &path);
 RunState readRunState(const SafetensorsFile &file);
 
 /// Copies this rank's blocks of the parameters, and with `optimizer` of the
-/// optimizer's state, from the file to the arena. Throws Failure(Checkpoint)
+/// optimizer's state, from the file to its device. Throws Failure(Checkpoint)
 /// for a tensor that is missing or has another shape or type.
-void loadTensors(const SafetensorsFile &file, const Rank &rank, char *arena,
-                 bool optimizer);
+void loadTensors(const SafetensorsFile &file, const Rank &rank, bool optimizer);
 
 } // namespace meshc::runtime
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Checkpoint.h"
 #include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/Device.h"
 
 using namespace meshc::runtime;
 
@@ -26,13 +27,12 @@ static bool anyNotFinite(const MeshcDim *dim, const MeshcDim *end,
   return found;
 }
 
-const MeshcTensor *meshc::runtime::findNotFinite(const Rank &rank,
-                                                 const char *arena) {
+const MeshcTensor *meshc::runtime::findNotFinite(const Rank &rank) {
   for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
     const MeshcTensor &tensor = rank.program->tensors[i];
     if (tensor.role != MESHC_PARAMETER)
       continue;
-    const char *at = arena + tensor.offsetBytes;
+    const char *at = rank.device->read(tensor);
     const MeshcDim *end = tensor.dims + tensor.rank;
     bool found = false;
     if (tensor.type == MESHC_F32)

@@ -18,6 +18,7 @@
 #include "runtime/Core/Train.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Device/Arena.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Device/Parallel.h"
 
 #include <algorithm>
@@ -122,18 +123,34 @@ static void printStart(const MeshcProgram &program, const Options &options,
 }
 
 static void printMemory(const MeshcProgram &program, const Files &files,
-                        int ranksHere) {
+                        int ranksHere,
+                        const std::vector<MemoryUse> &deviceUse) {
   int64_t peak = peakMemory(), data = files.totalBytes();
-  int64_t arenas = program.arenaBytes * ranksHere;
+  int64_t arenas =
+      program.target == MESHC_HOST ? program.arenaBytes * ranksHere : 0;
   std::cout << "memory: peak " << peak << " bytes = arena " << arenas
             << " + data " << data << " + fixed " << peak - arenas - data
             << std::endl;
+  if (deviceUse.empty())
+    return;
+  int64_t total = 0;
+  for (const MemoryUse &use : deviceUse)
+    total += use.bytes;
+  std::cout << "device memory of rank 0: " << total << " bytes";
+  for (size_t i = 0; i < deviceUse.size(); ++i)
+    std::cout << (i ? " + " : " = ") << deviceUse[i].name << ' '
+              << deviceUse[i].bytes;
+  std::cout << std::endl;
 }
 
-/// Opens the files of this process. Returns what was wrong with them, or null.
-static std::exception_ptr openFiles(const MeshcProgram &program,
-                                    const Options &options, Files &files) {
+/// Looks for the device and opens the files of this process. Returns what was
+/// wrong with them, or null.
+static std::exception_ptr prepare(const MeshcProgram &program,
+                                  const Options &options,
+                                  const DeviceOptions &deviceOptions,
+                                  Files &files) {
   try {
+    checkDevice(program, deviceOptions);
     forcedImplementation(); // refuses a wrong name now
     files.data.emplace(program, options.data);
     if (!options.evalData.empty())
@@ -144,44 +161,53 @@ static std::exception_ptr openFiles(const MeshcProgram &program,
   }
 }
 
-/// Whether rank 0 goes on. All ranks ask, and end in order where it does not,
-/// as they mostly have the same files; a rank with a problem of its own fails.
-static bool agreeToStart(Communicator &communicator,
-                         const std::exception_ptr &problem) {
-  char refused = problem != nullptr;
-  communicator.broadcast(&refused, 1, 0);
-  if (!refused && problem)
+/// 0 where rank 0 goes on, else the code with which all end in order, as they
+/// mostly have the same problem; a rank with a problem of its own fails.
+static int agreeToStart(Communicator &communicator,
+                        const std::exception_ptr &problem) {
+  int code = problem ? reportError("", problem, "", /*silent=*/true) : 0;
+  communicator.broadcast(&code, sizeof(code), 0);
+  if (!code && problem)
     std::rethrow_exception(problem);
-  return !refused;
+  return code;
 }
 
 static int runRanks(const MeshcProgram &program, const Options &options,
-                    World &world, bool speaks, int threads) {
+                    const DeviceOptions &device, World &world, bool speaks,
+                    int threads) {
   Files files;
-  std::exception_ptr problem = openFiles(program, options, files);
+  std::exception_ptr problem = prepare(program, options, device, files);
   if (!problem && speaks && !options.quiet)
     printStart(program, options, world, files, threads);
   std::atomic<int> code{0}, ranksHere{0};
   std::atomic<bool> started{false};
+  std::vector<MemoryUse> deviceUse;
   world.run([&](Communicator &communicator) {
-    if (!agreeToStart(communicator, problem))
+    if (int refused = agreeToStart(communicator, problem)) {
+      code = refused;
       return;
+    }
     started = true;
     ++ranksHere;
-    Session session(program, communicator, threads);
+    Session session(program, communicator, threads, device);
     ExitCode result = ExitCode::Success;
     if (options.command == Command::Train)
       result = train(session, options, *files.data,
                      files.evalData ? &*files.evalData : nullptr);
     else
       evaluate(session, options, *files.data);
+    session.device().synchronize();
+    if (speaks && communicator.rank() == 0)
+      deviceUse = session.device().memoryUse();
     code = static_cast<int>(result);
   });
-  if (!started) // rank 0 tells why; who has no problem fails with it
-    return problem ? reportError(program.name, problem, "", !speaks)
-                   : static_cast<int>(ExitCode::Data);
+  if (!started) { // rank 0 tells why
+    if (problem)
+      reportError(program.name, problem, "", !speaks);
+    return code;
+  }
   if (speaks && options.memory)
-    printMemory(program, files, ranksHere);
+    printMemory(program, files, ranksHere, deviceUse);
   return code;
 }
 
@@ -207,10 +233,14 @@ static int runWorld(const MeshcProgram &program, const Options &options,
             ? options.threads
             : defaultThreads(asThreads, static_cast<int>(meshSize(program)));
     wanted.threadsPerRank = threads;
-    world = openWorld(withEnvironment(wanted));
+    wanted = withEnvironment(wanted);
+    DeviceOptions device;
+    device.matmul = parseMatmulPrecision(options.matmul);
+    device.timeoutSeconds = wanted.timeoutSeconds;
+    world = openWorld(wanted);
     checkRanks(program, world->size(), !asThreads);
-    code =
-        static_cast<int>(runRanks(program, options, *world, speaks, threads));
+    code = static_cast<int>(
+        runRanks(program, options, device, *world, speaks, threads));
   } catch (const RankFailure &failure) {
     orderly = false;
     std::string rank = "rank " + std::to_string(failure.rank()) + " failed: ";

@@ -18,29 +18,37 @@ Evaluator::Evaluator(Session &session, const Dataset &dataset)
     : session(session), dataset(dataset),
       feeder(session.program(), dataset, session.coords()) {}
 
-const std::vector<float> &Evaluator::runBatch(const Selection &selection) {
-  feeder.fill(session.arena(), selection);
-  session.program().evalStep(&session.context());
-  session.readMetrics(values);
-  return values;
+/// Evaluates a batch whose means count `weight` examples.
+void Evaluator::begin(const Selection &selection, double weight) {
+  Device &device = session.device();
+  feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
+              selection);
+  device.run(StepFunction::Eval);
+  openWeights.push_back(weight);
+  while (static_cast<int>(openWeights.size()) > device.runsAhead())
+    end();
+}
+
+void Evaluator::end() {
+  session.device().readMetrics(values);
+  for (size_t i = 0; i < sums.size(); ++i)
+    sums[i] += openWeights.front() * static_cast<double>(values[i]);
+  openWeights.pop_front();
 }
 
 std::vector<double> Evaluator::run() {
   const int64_t count = dataset.examples(), batch = dataset.batch();
   const int64_t rest = count % batch;
-  std::vector<double> sums(session.metricNames().size(), 0.0);
-  auto add = [&](const std::vector<float> &means, double weight) {
-    for (size_t i = 0; i < sums.size(); ++i)
-      sums[i] += weight * static_cast<double>(means[i]);
-  };
+  sums.assign(session.metricNames().size(), 0.0);
   int64_t first = 0;
   for (; first + batch <= count; first += batch)
-    add(runBatch({nullptr, first, batch, 0}), static_cast<double>(batch));
+    begin({nullptr, first, batch, 0}, static_cast<double>(batch));
   if (rest) {
-    add(runBatch({nullptr, first, rest, first}), static_cast<double>(batch));
-    add(runBatch({nullptr, first, 0, first}),
-        -static_cast<double>(batch - rest));
+    begin({nullptr, first, rest, first}, static_cast<double>(batch));
+    begin({nullptr, first, 0, first}, -static_cast<double>(batch - rest));
   }
+  while (!openWeights.empty())
+    end();
   for (double &sum : sums)
     sum /= static_cast<double>(count);
   return sums;
@@ -49,7 +57,7 @@ std::vector<double> Evaluator::run() {
 void meshc::runtime::evaluate(Session &session, const Options &options,
                               const Dataset &dataset) {
   SafetensorsFile file(options.checkpoint);
-  loadTensors(file, session.rank(), session.arena(), /*optimizer=*/false);
+  loadTensors(file, session.rank(), /*optimizer=*/false);
   RunState state = readRunState(file);
   session.context().seed = state.seed;
   session.context().step = state.step;

@@ -17,6 +17,7 @@
 #include "runtime/Data/Dataset.h"
 #include "runtime/Data/Feeder.h"
 
+#include <deque>
 #include <vector>
 
 namespace meshc::runtime {
@@ -37,12 +38,15 @@ public:
   std::vector<double> run();
 
 private:
-  const std::vector<float> &runBatch(const Selection &selection);
+  void begin(const Selection &selection, double weight);
+  void end();
 
   Session &session;
   const Dataset &dataset;
   Feeder feeder;
   std::vector<float> values;
+  std::vector<double> sums;
+  std::deque<double> openWeights; ///< of batches whose metrics are not read
 };
 
 /// The command `eval`: loads the parameters and prints each metric.

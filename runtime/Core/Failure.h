@@ -28,6 +28,7 @@ enum class ExitCode : int {
   Mesh = 5,          ///< as many ranks were started as the mesh does not have
   Communication = 6, ///< a rank failed, or the way to it
   Numeric = 7,       ///< the loss is not a number
+  Device = 8,        ///< no usable device of the program's target
   Interrupted = 130, ///< SIGINT; the last checkpoint is written
   Terminated = 143   ///< SIGTERM; the last checkpoint is written
 };

@@ -20,9 +20,9 @@ static const char *const exitCodes =
     "line,\n"
     "3 data file, 4 checkpoint, 5 number of ranks, 6 a rank or its "
     "communication\n"
-    "failed, 7 the loss is not a number, 130 and 143 ended by SIGINT and "
-    "SIGTERM\n"
-    "(train: after the running step and a last checkpoint).";
+    "failed, 7 the loss is not a number, 8 no usable GPU, 130 and 143 ended by "
+    "SIGINT\n"
+    "and SIGTERM (train: after the running step and a last checkpoint).";
 
 static void addRunOptions(CLI::App &app, Options &options) {
   app.add_option("--threads", options.threads,
@@ -35,6 +35,10 @@ static void addRunOptions(CLI::App &app, Options &options) {
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--comm", options.communicator,
                  "How ranks communicate: auto, threads, shm, mpi")
+      ->capture_default_str();
+  app.add_option("--matmul", options.matmul,
+                 "On a GPU, precision of f32 matrix products: f32 (exact), "
+                 "tf32 (factors of 10 bits, faster)")
       ->capture_default_str();
   app.add_option("--log", options.log,
                  "Write metrics to this file, a JSON object per line");

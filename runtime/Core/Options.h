@@ -42,6 +42,7 @@ struct Options {
   int threads = 0; ///< per rank
   int ranks = 0;
   std::string communicator = "auto";
+  std::string matmul = "f32";
 
   std::string log;
   int64_t logEvery = 0; ///< steps; 0: each in the log, few on the screen

@@ -20,6 +20,8 @@
 
 namespace meshc::runtime {
 
+class Device;
+
 struct Rank {
   Rank(const MeshcProgram &program, Communicator &communicator, MeshView mesh,
        int threadCount)
@@ -29,7 +31,8 @@ struct Rank {
   const MeshcProgram *program;
   Communicator *communicator; ///< this rank's; outlives the Rank
   MeshView mesh;
-  int threadCount; ///< threads of this rank, ≥ 1
+  int threadCount;          ///< threads of this rank, ≥ 1
+  Device *device = nullptr; ///< this rank's, once there is one
 
   /// The Rank of a context.
   static Rank &of(const MeshcContext *context) {

@@ -8,8 +8,6 @@
 
 #include "runtime/Device/Parallel.h"
 
-#include <cstring>
-
 using namespace meshc::runtime;
 
 static std::vector<int64_t> axisSizes(const MeshcProgram &program) {
@@ -20,31 +18,18 @@ static std::vector<int64_t> axisSizes(const MeshcProgram &program) {
 }
 
 Session::Session(const MeshcProgram &program, Communicator &communicator,
-                 int threads)
+                 int threads, const DeviceOptions &options)
     : state(program, communicator,
-            MeshView(axisSizes(program), communicator.rank()), threads),
-      memory(program.arenaBytes) {
+            MeshView(axisSizes(program), communicator.rank()), threads) {
   communicator.setProgram(&program);
   setThreads(threads);
-  ctx = {};
-  ctx.arena = memory.data();
-  ctx.coords = state.mesh.coords().data();
-  ctx.runtime = &state;
-  for (uint32_t i = 0; i < program.tensorCount; ++i)
-    if (program.tensors[i].role == MESHC_METRIC)
-      metrics.push_back(&program.tensors[i]);
+  ownDevice = makeDevice(state, options);
 }
 
 std::vector<std::string> Session::metricNames() const {
   std::vector<std::string> names;
-  for (const MeshcTensor *metric : metrics)
-    names.emplace_back(metric->name);
+  for (uint32_t i = 0; i < program().tensorCount; ++i)
+    if (program().tensors[i].role == MESHC_METRIC)
+      names.emplace_back(program().tensors[i].name);
   return names;
-}
-
-void Session::readMetrics(std::vector<float> &values) const {
-  values.resize(metrics.size());
-  for (size_t i = 0; i < metrics.size(); ++i)
-    std::memcpy(&values[i], memory.data() + metrics[i]->offsetBytes,
-                sizeof(float));
 }

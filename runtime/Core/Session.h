@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// One rank of a running program: its place in the mesh, its arena and the
-/// context that generated code gets.
+/// One rank of a running program: its place in the mesh, and the
+/// device that runs its steps.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_SESSION_H
@@ -15,7 +15,7 @@
 
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Core/Rank.h"
-#include "runtime/Device/Arena.h"
+#include "runtime/Device/Device.h"
 
 #include <string>
 #include <vector>
@@ -25,30 +25,29 @@ namespace meshc::runtime {
 class Session {
 public:
   /// Made on the thread that runs the rank, whose loops get `threads` threads.
-  Session(const MeshcProgram &program, Communicator &communicator, int threads);
+  /// All ranks make theirs. Throws as makeDevice.
+  Session(const MeshcProgram &program, Communicator &communicator, int threads,
+          const DeviceOptions &options);
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
 
   const MeshcProgram &program() const { return *state.program; }
   const Rank &rank() const { return state; }
   Communicator &communicator() { return *state.communicator; }
-  MeshcContext &context() { return ctx; }
-  char *arena() { return memory.data(); }
+  Device &device() { return *state.device; }
+  MeshcContext &context() { return state.device->context(); }
   const int64_t *coords() const { return state.mesh.coords().data(); }
 
   /// Whether this rank prints, logs and writes checkpoints.
   bool speaks() const { return state.mesh.rank() == 0; }
 
-  /// Names of the metrics, the loss first, and their values now (resized, so
-  /// that a vector that is kept allocates once).
+  /// Names of the metrics, the loss first, in the order of
+  /// Device::readMetrics.
   std::vector<std::string> metricNames() const;
-  void readMetrics(std::vector<float> &values) const;
 
 private:
   Rank state;
-  Arena memory;
-  MeshcContext ctx;
-  std::vector<const MeshcTensor *> metrics;
+  std::unique_ptr<Device> ownDevice;
 };
 
 } // namespace meshc::runtime

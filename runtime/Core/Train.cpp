@@ -34,9 +34,12 @@ public:
 private:
   void start();
   int64_t plannedSteps() const;
-  void step(const Shuffle &shuffle);
-  void checkLoss() const;
-  void logStep();
+  void beginStep(const Shuffle &shuffle);
+  void endStep();
+  void checkLoss(int64_t step) const;
+  void logStep(int64_t step);
+  bool isSaveStep() const;
+  bool isEvalStep(int64_t total) const;
   void save();
   void evaluate();
 
@@ -45,7 +48,8 @@ private:
   const Dataset &data;
   Feeder feeder;
   std::optional<Evaluator> evaluator;
-  RunState state;       ///< now
+  RunState state;       ///< after the steps that were begun
+  int openSteps = 0;    ///< begun, and their metrics not read
   int64_t savedAt = -1; ///< the step that the checkpoint holds
   std::vector<std::string> names;
   std::vector<float> values;
@@ -71,13 +75,13 @@ void Run::start() {
   MeshcContext &context = session.context();
   if (!options.resume) {
     state.seed = context.seed = options.seed.value_or(0);
-    session.program().initialize(&context);
+    session.device().run(StepFunction::Initialize);
     return;
   }
   const std::string &path =
       options.resumeFrom.empty() ? options.checkpoint : options.resumeFrom;
   SafetensorsFile file(path);
-  loadTensors(file, session.rank(), session.arena(), /*optimizer=*/true);
+  loadTensors(file, session.rank(), /*optimizer=*/true);
   state = readRunState(file);
   if (options.seed && *options.seed != state.seed)
     throw Failure(ExitCode::Usage,
@@ -100,56 +104,76 @@ int64_t Run::plannedSteps() const {
   return state.step + static_cast<int64_t>(std::clamp(left, 0.0, 1e15));
 }
 
-void Run::step(const Shuffle &shuffle) {
-  feeder.fill(session.arena(), {&shuffle, state.position, data.batch(), 0});
+/// Reads a batch, while the device may still be at the step before, and has the
+/// device begin.
+void Run::beginStep(const Shuffle &shuffle) {
+  Device &device = session.device();
+  feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
+              {&shuffle, state.position, data.batch(), 0});
   session.context().step = state.step;
-  session.program().trainStep(&session.context());
-  session.readMetrics(values);
+  device.run(StepFunction::Train);
+  ++openSteps;
   ++state.step;
   state.position += data.batch();
 }
 
-void Run::checkLoss() const {
+/// Waits for the first step that is open.
+void Run::endStep() {
+  session.device().readMetrics(values);
+  int64_t step = state.step - --openSteps;
+  checkLoss(step);
+  logStep(step);
+}
+
+bool Run::isSaveStep() const {
+  return options.saveEvery && state.step % options.saveEvery == 0;
+}
+
+bool Run::isEvalStep(int64_t total) const {
+  return evaluator && options.evalEvery && state.step < total &&
+         state.step % options.evalEvery == 0;
+}
+
+void Run::checkLoss(int64_t step) const {
   if (values.empty() || std::isfinite(values.front()))
     return;
   throw Failure(
       ExitCode::Numeric,
-      "the " + names.front() + " of step " + std::to_string(state.step) +
-          " is " + (std::isnan(values.front()) ? "not a number" : "infinite") +
+      "the " + names.front() + " of step " + std::to_string(step) + " is " +
+          (std::isnan(values.front()) ? "not a number" : "infinite") +
           "; lower the learning rate" +
           (savedAt >= 0 ? ", and go on from checkpoint '" + options.checkpoint +
                               "' of step " + std::to_string(savedAt)
                         : ""));
 }
 
-void Run::logStep() {
-  progress->afterStep(state.step, names, values);
-  if (!log->isOpen() ||
-      (options.logEvery && state.step % options.logEvery != 0))
+void Run::logStep(int64_t step) {
+  progress->afterStep(step, names, values);
+  if (!log->isOpen() || (options.logEvery && step % options.logEvery != 0))
     return;
   double time = progress->elapsed();
-  log->begin(state.step);
+  log->begin(step);
   for (size_t i = 0; i < names.size(); ++i)
     log->add(names[i], static_cast<double>(values[i]));
   log->add("examples_per_second",
-           static_cast<double>((state.step - loggedAt) * data.batch()) /
+           static_cast<double>((step - loggedAt) * data.batch()) /
                std::max(time - loggedTime, 1e-9));
   log->add("time", time);
   log->end();
-  loggedAt = state.step;
+  loggedAt = step;
   loggedTime = time;
 }
 
 void Run::save() {
   if (options.checkpoint.empty() || savedAt == state.step)
     return;
-  if (const MeshcTensor *bad = findNotFinite(session.rank(), session.arena()))
+  if (const MeshcTensor *bad = findNotFinite(session.rank()))
     throw Failure(ExitCode::Numeric,
                   std::string("parameter '") + bad->name +
                       "' is not finite after step " +
                       std::to_string(state.step) +
                       "; it is not saved; lower the learning rate");
-  saveCheckpoint(options.checkpoint, session.rank(), session.arena(), state);
+  saveCheckpoint(options.checkpoint, session.rank(), state);
   savedAt = state.step;
 }
 
@@ -186,16 +210,19 @@ ExitCode Run::run() {
                    options.quiet || !speaks);
   int signal = 0;
   while (state.step < total && !signal) {
-    step(shuffle);
-    checkLoss();
-    logStep();
-    if (options.saveEvery && state.step % options.saveEvery == 0)
+    beginStep(shuffle);
+    // What is saved or evaluated was checked first.
+    bool settles = isSaveStep() || isEvalStep(total);
+    while (openSteps > (settles ? 0 : session.device().runsAhead()))
+      endStep();
+    if (isSaveStep())
       save();
-    if (evaluator && options.evalEvery && state.step < total &&
-        state.step % options.evalEvery == 0)
+    if (isEvalStep(total))
       evaluate();
     signal = stop.afterStep();
   }
+  while (openSteps > 0)
+    endStep();
   progress->endLine();
   save();
   if (!signal) {

@@ -46,7 +46,7 @@ Feeder::Input Feeder::planInput(const MeshcProgram &program,
   }
 
   // From the innermost dim outwards; a dim that goes on where the next one
-  // ends, in the file and in the arena, is one loop with it.
+  // ends, in the file and in the block, is one loop with it.
   std::vector<Loop> loops;
   int64_t sourceBytes = source.elementBytes;
   for (uint32_t i = tensor.rank; i-- > 1;) {
@@ -99,7 +99,8 @@ bool Feeder::fillRow(const Input &input, char *target, const uint8_t *row) {
   }
 }
 
-void Feeder::fill(char *arena, const Selection &selection) {
+void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
+                  const Selection &selection) {
   for (Rows &rows : rowSets)
     for (int64_t i = 0; i < rows.count; ++i)
       rows.examples[static_cast<size_t>(i)] = selection.example(rows.first + i);
@@ -107,7 +108,7 @@ void Feeder::fill(char *arena, const Selection &selection) {
   for (const Input &input : inputs) {
     const Source &source = *input.source;
     const Rows &rows = rowSets[input.rows];
-    char *base = arena + source.input->offsetBytes;
+    char *base = place(*source.input);
     std::atomic<int64_t> misfit{-1};
     // A thread is worth waking for some 64 KiB of elements.
     int64_t rowWork = localElements(*source.input) /

@@ -15,6 +15,8 @@
 #include "runtime/Data/Dataset.h"
 #include "runtime/Data/Shuffle.h"
 
+#include <functional>
+
 namespace meshc::runtime {
 
 /// Fills the input buffers of one rank. Allocates at construction only; reads
@@ -26,17 +28,18 @@ public:
   Feeder(const MeshcProgram &program, const Dataset &dataset,
          const int64_t *coords);
 
-  /// Writes this rank's block of every input: row r of the batch is example
-  /// `selection.example(r)`. Throws Failure(Data) where a value of a file does
-  /// not fit the input's type.
-  void fill(char *arena, const Selection &selection);
+  /// Writes this rank's block of every input to where `place` says: row r of
+  /// the batch is example `selection.example(r)`. Throws Failure(Data) where a
+  /// value of a file does not fit the input's type.
+  void fill(const std::function<char *(const MeshcTensor &input)> &place,
+            const Selection &selection);
 
 private:
   /// A dim of a row: this rank's extent and strides.
   struct Loop {
     int64_t size;
     int64_t sourceBytes; ///< between elements in the file
-    int64_t stride;      ///< between elements in the arena, in elements
+    int64_t stride;      ///< between elements in the block, in elements
   };
   /// The rows of a batch that a rank holds, and the examples in them now.
   /// Inputs whose first dim is cut alike share them.
@@ -47,7 +50,7 @@ private:
   struct Input {
     const Source *source;
     size_t rows;             ///< index into rowSets
-    int64_t rowStride;       ///< between rows in the arena, in elements
+    int64_t rowStride;       ///< between rows in the block, in elements
     int64_t sourceOffset;    ///< bytes from a row's begin in the file
     std::vector<Loop> outer; ///< all loops of a row but the innermost
     Loop run;                ///< contiguous in the file

@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Parallel.h"
 
-#include "meshc/RuntimeAbi.h"
-
 #include <algorithm>
 #include <sched.h>
 #include <unistd.h>
@@ -115,11 +113,4 @@ void TeamBarrier::wait(int64_t count) {
       pauseCore();
     else
       sched_yield();
-}
-
-void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
-                  void *const *buffers) {
-  parallelFor(kernel->extent, kernel->grain, [=](int64_t begin, int64_t end) {
-    kernel->function(ctx, buffers, begin, end);
-  });
 }

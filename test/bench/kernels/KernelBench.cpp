@@ -17,6 +17,7 @@
 #include "lib/Codegen/Host/Host.h"
 #include "meshc/RuntimeAbi.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/Blas/Gemm.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -52,9 +53,9 @@ static void launch(MeshcContext *context, const MeshcKernel *kernel,
   times.time([&] { kernel->function(context, buffers, 0, kernel->extent); });
 }
 
-static void multiply(MeshcContext *context, const MeshcGemm *gemm,
+static void multiply(MeshcContext *, const MeshcGemm *gemm,
                      const void *a, const void *b, void *c) {
-  times.time([&] { meshc_gemm(context, gemm, a, b, c); });
+  times.time([&] { meshc::runtime::runGemm(*gemm, a, b, c); });
 }
 
 static void communicate(MeshcContext *, const MeshcCollective *, void *const *,

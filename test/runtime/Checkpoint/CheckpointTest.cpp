@@ -8,6 +8,7 @@
 
 #include "runtime/Comm/World.h"
 #include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/HostDevice.h"
 #include "test/runtime/Data/TestFiles.h"
 
 #include <cmath>
@@ -87,8 +88,8 @@ struct Model {
     world->run([&](Communicator &communicator) {
       Rank rank(program, communicator,
                 MeshView({axes[0].size, axes[1].size}, communicator.rank()), 1);
-      std::vector<char> arena(static_cast<size_t>(program.arenaBytes));
-      action(rank, arena.data());
+      HostDevice device(rank);
+      action(rank, device.context().arena);
     });
     world->finish(0);
   }
@@ -125,7 +126,7 @@ struct Model {
   void save(const std::string &path) const {
     onRanks([&](Rank &rank, char *arena) {
       visit(rank, arena, false);
-      saveCheckpoint(path, rank, arena, {11, 22, 33});
+      saveCheckpoint(path, rank, {11, 22, 33});
     });
   }
   void load(const std::string &path) const {
@@ -135,7 +136,7 @@ struct Model {
       EXPECT_EQ(state.step, 11);
       EXPECT_EQ(state.seed, 22u);
       EXPECT_EQ(state.position, 33);
-      loadTensors(file, rank, arena, true);
+      loadTensors(file, rank, true);
       visit(rank, arena, true);
     });
   }
@@ -188,7 +189,7 @@ TEST(Checkpoint, refusesWhatDoesNotFit) {
       message = failureOf(ExitCode::Checkpoint, [&] {
         SafetensorsFile file(path);
         readRunState(file);
-        loadTensors(file, rank, arena, true);
+        loadTensors(file, rank, true);
       });
     });
     EXPECT_NE(message.find("'" + path + "'"), std::string::npos) << message;
@@ -210,11 +211,11 @@ TEST(Checkpoint, refusesWhatDoesNotFit) {
 TEST(Checkpoint, findsWhatIsNotFinite) {
   Model model(1, 1, {}, {});
   model.onRanks([&](Rank &rank, char *arena) {
-    EXPECT_EQ(findNotFinite(rank, arena), nullptr);
+    EXPECT_EQ(findNotFinite(rank), nullptr);
     float infinite = INFINITY;
     std::memcpy(arena + 4 * 30, &infinite, 4);
-    ASSERT_TRUE(findNotFinite(rank, arena));
-    EXPECT_STREQ(findNotFinite(rank, arena)->name, "w");
+    ASSERT_TRUE(findNotFinite(rank));
+    EXPECT_STREQ(findNotFinite(rank)->name, "w");
   });
 }
 

@@ -65,7 +65,12 @@ void checkFill(uint32_t batchAxes, const uint32_t *batchList,
       int64_t coords[] = {data, rank};
       std::vector<float> arena(16 + static_cast<size_t>(b * height * w), -1.0f);
       Feeder(program, dataset, coords)
-          .fill(reinterpret_cast<char *>(arena.data()), selection);
+          .fill(
+              [&](const MeshcTensor &input) {
+                return reinterpret_cast<char *>(arena.data()) +
+                       input.offsetBytes;
+              },
+              selection);
       int64_t firstRow = blockIndex(program, dims[0], coords) * b;
       int64_t firstColumn = blockIndex(program, dims[2], coords) * w;
       for (int64_t i = 0; i < b; ++i)
@@ -119,7 +124,11 @@ TEST(Feeder, refusesValuesThatDoNotFit) {
   int32_t arena[2] = {};
   std::string message = failureOf(ExitCode::Data, [&] {
     Feeder(program, dataset, nullptr)
-        .fill(reinterpret_cast<char *>(arena), {nullptr, 0, 2, 0});
+        .fill(
+            [&](const MeshcTensor &) {
+              return reinterpret_cast<char *>(arena);
+            },
+            {nullptr, 0, 2, 0});
   });
   EXPECT_NE(message.find("example 1 holds a value that does not fit input 'x' "
                          "(i32)"),

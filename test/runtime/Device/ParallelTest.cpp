@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Parallel.h"
 
-#include "meshc/RuntimeAbi.h"
-
 #include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
@@ -61,26 +59,4 @@ TEST(Parallel, eachRankHasItsOwnTeam) {
   for (std::thread &rank : ranks)
     rank.join();
   EXPECT_EQ(faults, 0);
-}
-
-static void square(const MeshcContext *, void *const *buffers, int64_t begin,
-                   int64_t end) {
-  const auto *x = static_cast<const float *>(buffers[0]);
-  auto *y = static_cast<float *>(buffers[1]);
-  for (int64_t i = begin; i < end; ++i)
-    y[i] = x[i] * x[i];
-}
-
-TEST(Parallel, launchesKernels) {
-  setThreads(2);
-  std::vector<float> x(1000), y(1000);
-  for (size_t i = 0; i < x.size(); ++i)
-    x[i] = static_cast<float>(i);
-  void *buffers[] = {x.data(), y.data()};
-  MeshcContext context = {};
-  MeshcKernel kernel = {"square", square, 1000, 10, 2, 0, 0, 0};
-  meshc_launch(&context, &kernel, buffers);
-  for (size_t i = 0; i < x.size(); ++i)
-    ASSERT_EQ(y[i], x[i] * x[i]);
-  setThreads(1);
 }

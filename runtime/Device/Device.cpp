@@ -1,0 +1,80 @@
+//===- Device.cpp - where a rank computes ---------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/Device.h"
+
+#include "runtime/Core/Failure.h"
+#include "runtime/Core/Rank.h"
+#include "runtime/Device/HostDevice.h"
+
+using namespace meshc::runtime;
+
+Device::Device(Rank &rank) : rank(rank), ctx{} {
+  ctx.coords = rank.mesh.coords().data();
+  ctx.runtime = &rank;
+  rank.device = this;
+}
+
+Device::~Device() { rank.device = nullptr; }
+
+void meshc::runtime::checkDevice(const MeshcProgram &program,
+                                 const DeviceOptions &options) {
+  if (program.target != MESHC_HOST)
+    throw Failure(ExitCode::Internal,
+                  "the program was compiled for target " +
+                      std::to_string(program.target) +
+                      ", which the runtime does not know; compile it again");
+  if (options.matmul != MatmulPrecision::F32)
+    throw Failure(ExitCode::Usage,
+                  "'--matmul tf32' is for GPUs, and the program was compiled "
+                  "for the host; leave it out, or compile with --target=cuda");
+}
+
+std::unique_ptr<Device>
+meshc::runtime::makeDevice(Rank &rank, const DeviceOptions &options) {
+  checkDevice(*rank.program, options);
+  return std::make_unique<HostDevice>(rank);
+}
+
+MatmulPrecision meshc::runtime::parseMatmulPrecision(const std::string &name) {
+  if (name == "f32")
+    return MatmulPrecision::F32;
+  if (name == "tf32")
+    return MatmulPrecision::TF32;
+  throw Failure(ExitCode::Usage,
+                "'--matmul' is '" + name + "', and is to be 'f32' or 'tf32'");
+}
+
+int64_t meshc::runtime::blockSpan(const MeshcTensor &tensor) {
+  int64_t last = 0;
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    if (tensor.dims[i].localSize == 0)
+      return 0;
+    last += (tensor.dims[i].localSize - 1) * tensor.dims[i].localStride;
+  }
+  return last + 1;
+}
+
+// The orders of generated code. Its contexts are those of devices.
+
+void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
+                  void *const *buffers) {
+  Rank::of(ctx).device->launch(*kernel, buffers);
+}
+
+void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
+                const void *b, void *c) {
+  Rank::of(ctx).device->multiply(*gemm, a, b, c);
+}
+
+void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
+                      void *const *send, void *const *recv) {
+  Rank::of(ctx).device->communicate(*collective, send, recv);
+}
+
+void meshc_wait(MeshcContext *ctx, const MeshcCollective *collective) {
+  Rank::of(ctx).device->wait(*collective);
+}

@@ -1,0 +1,76 @@
+//===- HostDevice.cpp - the host's processors -----------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/HostDevice.h"
+
+#include "runtime/Blas/Gemm.h"
+#include "runtime/Core/Rank.h"
+#include "runtime/Device/Parallel.h"
+
+#include <cstring>
+
+using namespace meshc::runtime;
+
+HostDevice::HostDevice(Rank &rank)
+    : Device(rank), memory(rank.program->arenaBytes) {
+  ctx.arena = memory.data();
+}
+
+void HostDevice::launch(const MeshcKernel &kernel, void *const *buffers) {
+  parallelFor(kernel.extent, kernel.grain,
+              [this, &kernel, buffers](int64_t begin, int64_t end) {
+                kernel.function(&ctx, buffers, begin, end);
+              });
+}
+
+void HostDevice::multiply(const MeshcGemm &gemm, const void *a, const void *b,
+                          void *c) {
+  runGemm(gemm, a, b, c);
+}
+
+/// A failure leaves generated code by a C++ exception (CommunicationError): it
+/// holds nothing that would have to be released.
+void HostDevice::communicate(const MeshcCollective &collective,
+                             void *const *send, void *const *recv) {
+  rank.communicator->run(collective, rank.mesh.group(collective.axes), send,
+                         recv);
+}
+
+char *HostDevice::stage(const MeshcTensor &input) {
+  return memory.data() + input.offsetBytes;
+}
+
+void HostDevice::run(StepFunction function) {
+  switch (function) {
+  case StepFunction::Initialize:
+    return rank.program->initialize(&ctx);
+  case StepFunction::Train:
+    return rank.program->trainStep(&ctx);
+  case StepFunction::Eval:
+    return rank.program->evalStep(&ctx);
+  }
+}
+
+void HostDevice::readMetrics(std::vector<float> &values) {
+  values.clear();
+  for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
+    const MeshcTensor &tensor = rank.program->tensors[i];
+    if (tensor.role != MESHC_METRIC)
+      continue;
+    values.emplace_back();
+    std::memcpy(&values.back(), memory.data() + tensor.offsetBytes,
+                sizeof(float));
+  }
+}
+
+const char *HostDevice::read(const MeshcTensor &tensor) {
+  return memory.data() + tensor.offsetBytes;
+}
+
+void HostDevice::write(const MeshcTensor &tensor,
+                       const std::function<void(char *)> &fill) {
+  fill(memory.data() + tensor.offsetBytes);
+}

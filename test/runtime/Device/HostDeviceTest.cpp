@@ -1,0 +1,125 @@
+//===- HostDeviceTest.cpp - what a device does, on the host ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/HostDevice.h"
+
+#include "runtime/Comm/World.h"
+#include "runtime/Core/Rank.h"
+#include "runtime/Device/Parallel.h"
+#include "test/runtime/Data/TestFiles.h"
+
+#include <cstring>
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+namespace {
+
+void square(const MeshcContext *, void *const *buffers, int64_t begin,
+            int64_t end) {
+  const auto *x = static_cast<const float *>(buffers[0]);
+  auto *y = static_cast<float *>(buffers[1]);
+  for (int64_t i = begin; i < end; ++i)
+    y[i] = x[i] * x[i];
+}
+
+const MeshcKernel kernel = {"square", square, 1000, 10, 2, 0, 0, 0};
+const MeshcDim dim = {"i", 1000, 1000, 1, 0, nullptr};
+const MeshcTensor tensors[] = {
+    {"x", MESHC_INPUT, MESHC_F32, 0, 1, &dim, 0},
+    {"y", MESHC_PARAMETER, MESHC_F32, 0, 1, &dim, 4032},
+    {"loss", MESHC_METRIC, MESHC_F32, 0, 0, nullptr, 8064}};
+
+/// y = x², loss = step.
+void trainStep(MeshcContext *ctx) {
+  void *buffers[] = {ctx->arena, ctx->arena + 4032};
+  meshc_launch(ctx, &kernel, buffers);
+  auto step = static_cast<float>(ctx->step);
+  std::memcpy(ctx->arena + 8064, &step, sizeof(step));
+}
+
+MeshcProgram squares(uint32_t target) {
+  MeshcProgram program = {};
+  program.abiVersion = MESHC_ABI_VERSION;
+  program.name = "squares";
+  program.tensorCount = 3;
+  program.tensors = tensors;
+  program.target = target;
+  program.kernelCount = 1;
+  program.kernels = &kernel;
+  program.arenaBytes = 8192;
+  program.trainStep = trainStep;
+  return program;
+}
+
+/// Calls `action(rank)` on the one rank of a program.
+template <typename Action>
+void onRank(const MeshcProgram &program, Action &&action) {
+  auto world = openWorld({});
+  world->run([&](Communicator &communicator) {
+    Rank rank(program, communicator, MeshView({}, 0), 2);
+    action(rank);
+  });
+  world->finish(0);
+}
+
+} // namespace
+
+TEST(HostDevice, runsAStepOnWhatWasStaged) {
+  MeshcProgram program = squares(MESHC_HOST);
+  onRank(program, [&](Rank &rank) {
+    setThreads(2);
+    auto device = makeDevice(rank, {});
+    EXPECT_EQ(device->runsAhead(), 0);
+    auto *x = reinterpret_cast<float *>(device->stage(tensors[0]));
+    for (int i = 0; i < 1000; ++i)
+      x[i] = static_cast<float>(i);
+    device->context().step = 7;
+    device->run(StepFunction::Train);
+    std::vector<float> metrics;
+    device->readMetrics(metrics);
+    EXPECT_EQ(metrics, std::vector<float>{7});
+    const auto *y = reinterpret_cast<const float *>(device->read(tensors[1]));
+    for (int i = 0; i < 1000; ++i)
+      ASSERT_EQ(y[i], static_cast<float>(i) * static_cast<float>(i));
+    device->write(tensors[1], [](char *block) { block[0] = 1; });
+    EXPECT_EQ(device->read(tensors[1])[0], 1);
+    setThreads(1);
+  });
+}
+
+/// The host's device is the arena itself: nothing is copied.
+TEST(HostDevice, copiesNothing) {
+  MeshcProgram program = squares(MESHC_HOST);
+  onRank(program, [&](Rank &rank) {
+    HostDevice device(rank);
+    EXPECT_EQ(device.stage(tensors[0]), device.context().arena);
+    EXPECT_EQ(device.read(tensors[1]), device.context().arena + 4032);
+    device.write(tensors[1], [&](char *block) {
+      EXPECT_EQ(block, device.context().arena + 4032);
+    });
+  });
+}
+
+TEST(HostDevice, refusesWhatIsForGpus) {
+  MeshcProgram program = squares(MESHC_HOST), other = squares(77);
+  DeviceOptions options;
+  options.matmul = parseMatmulPrecision("tf32");
+  std::string message =
+      failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
+  EXPECT_NE(message.find("'--matmul tf32'"), std::string::npos) << message;
+  failureOf(ExitCode::Internal, [&] { checkDevice(other, {}); });
+  failureOf(ExitCode::Usage, [] { parseMatmulPrecision("f64"); });
+}
+
+TEST(HostDevice, spansBlocksOfAnyOrder) {
+  const MeshcDim dims[] = {{"a", 4, 4, 1, 0, nullptr},
+                           {"b", 3, 3, 5, 0, nullptr}};
+  MeshcTensor tensor = {"t", MESHC_INPUT, MESHC_F32, 0, 2, dims, 0};
+  EXPECT_EQ(blockSpan(tensor), 14);
+  tensor.rank = 0;
+  EXPECT_EQ(blockSpan(tensor), 1);
+}
