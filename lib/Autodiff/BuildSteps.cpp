@@ -204,7 +204,9 @@ StepTensor StepBuilder::getSlot(const StepTensor &parameter,
                                 StringRef slot) const {
   auto name = StringAttr::get(parameter.name.getContext(),
                               parameter.name.getValue() + "." + slot);
-  return {name, parameter.type, parameter.order, "optimizer", "optimizer"};
+  auto type = cast<nd::TensorType>(parameter.type);
+  return {name, type.withElementType(Float32Type::get(name.getContext())),
+          parameter.order, "optimizer", "optimizer"};
 }
 
 void StepBuilder::buildInitialize() {
@@ -218,11 +220,12 @@ void StepBuilder::buildInitialize() {
     step.addResult(tensor, mapping.lookupOrDefault(value));
   }
   for (auto [op, tensor] : llvm::zip(parameterOps, parameters))
-    for (StringRef slot : slotNames)
-      step.addResult(getSlot(tensor, slot),
-                     nd::ConstantOp::create(step.builder, op.getLoc(),
-                                            cast<nd::TensorType>(tensor.type),
-                                            0.0));
+    for (StringRef slotName : slotNames) {
+      StepTensor slot = getSlot(tensor, slotName);
+      step.addResult(
+          slot, nd::ConstantOp::create(step.builder, op.getLoc(),
+                                       cast<nd::TensorType>(slot.type), 0.0));
+    }
   step.finish();
 }
 

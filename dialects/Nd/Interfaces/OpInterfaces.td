@@ -111,8 +111,8 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
   let description = [{
     The update of one parameter. Operands: parameter, gradient, learning rate
     (scalar f32), step number (scalar i32, from 0), then one tensor per slot,
-    of the parameter's type. Results: the new parameter, the new slots. Found by
-    name: `optimizer "adamw"` is op `nd.adamw_update`.
+    of the parameter's dims and f32. Results: the new parameter, the new slots.
+    Found by name: `optimizer "adamw"` is op `nd.adamw_update`.
   }];
   let methods = [
     StaticInterfaceMethod<"Names of the slots, as in checkpoints. All start as zeros.",

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An update is computed in f32 whatever the parameter's type is. What is the
-// same for all elements (bias corrections, decay factors) is computed once, on
-// scalars.
+// An update is computed in f32 whatever the parameter's type is, and the slots
+// stay in it: a second moment is the square of a gradient, which 16 bits lose.
+// What is the same for all elements (bias corrections, decay factors) is
+// computed once, on scalars.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,17 +39,19 @@ static LogicalResult verifyUpdate(Operation *op) {
   if (!parameter.isFloat())
     return op->emitOpError("updates floats, got a parameter of type ")
            << parameter;
-  auto isLikeParameter = [&](Value value) {
-    return haveSameGlobalType(value.getType(), parameter);
-  };
-  SmallVector<Value> alike = {op->getOperand(1)};
-  llvm::append_range(alike, op->getOperands().drop_front(4));
-  llvm::append_range(alike, op->getResults());
-  for (Value value : alike)
-    if (!isLikeParameter(value))
-      return op->emitOpError("wants the gradient, the slots and all results of "
-                             "the parameter's type ")
+  for (Value value : {op->getOperand(1), Value(op->getResult(0))})
+    if (!haveSameGlobalType(value.getType(), parameter))
+      return op->emitOpError("wants the gradient and the new parameter of the "
+                             "parameter's type ")
              << parameter << ", got " << value.getType();
+  TensorType slot =
+      parameter.withElementType(Float32Type::get(op->getContext()));
+  SmallVector<Value> slots(op->getOperands().drop_front(4));
+  llvm::append_range(slots, op->getResults().drop_front(1));
+  for (Value value : slots)
+    if (!haveSameGlobalType(value.getType(), slot))
+      return op->emitOpError("wants its slots of type ")
+             << slot << ", got " << value.getType();
   auto isScalarOf = [](Value value, Type elementType) {
     TensorType type = getTensorType(value);
     return type.getRank() == 0 && type.getElementType() == elementType;
@@ -227,7 +230,7 @@ MomentumUpdateOp::evaluate(ArrayRef<const HostTensor *> operands,
     double v = momentum * operands[4]->data[i] + g;
     double direction = looksAhead ? g + momentum * v : v;
     results[0].data[i] = context.round(p - rate * direction, elementType);
-    results[1].data[i] = context.round(v, elementType);
+    results[1].data[i] = context.round(v, results[1].type.getElementType());
   }
   return results;
 }
@@ -299,8 +302,8 @@ AdamwUpdateOp::evaluate(ArrayRef<const HostTensor *> operands,
     double direction = m / correction1 / (std::sqrt(v / correction2) + epsilon);
     double updated = p - rate * decay * p - rate * direction;
     results[0].data[i] = context.round(updated, elementType);
-    results[1].data[i] = context.round(m, elementType);
-    results[2].data[i] = context.round(v, elementType);
+    results[1].data[i] = context.round(m, results[1].type.getElementType());
+    results[2].data[i] = context.round(v, results[2].type.getElementType());
   }
   return results;
 }

@@ -88,12 +88,12 @@ TEST_F(Optimizer, CorrectionsKeepTheirDigits) {
 }
 
 TEST_F(Optimizer, ShortFloatsAreUpdatedInF32) {
-  TensorType t = tensor(bf16(), {{"n", 4}});
+  TensorType t = tensor(bf16(), {{"n", 4}}), slot = tensor(f32(), {{"n", 4}});
   checkDecomposition(
-      {t, t, tensor(f32()), tensor(i32()), t, t},
+      {t, t, tensor(f32()), tensor(i32()), slot, slot},
       [&](ValueBuilder &, ValueRange x) {
         auto op = AdamwUpdateOp::create(builder, builder.getUnknownLoc(),
-                                        TypeRange{t, t, t}, x);
+                                        TypeRange{t, slot, slot}, x);
         return SmallVector<Value>(op->getResults());
       },
       {{}, {}, {0.01}, {5}, {}, {1, 2, 3, 4}}, 1e-2);
@@ -130,9 +130,14 @@ TEST_F(Optimizer, Errors) {
   TensorType t = tensor(f32(), {{"n", 1}}), rate = tensor(f32());
   TensorType step = tensor(i32());
   EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, rate, rate, step}, {t}),
-            "'nd.sgd_update' op wants the gradient, the slots and all results "
-            "of the parameter's type '!nd.tensor<f32, [n = 1]>', got "
+            "'nd.sgd_update' op wants the gradient and the new parameter of "
+            "the parameter's type '!nd.tensor<f32, [n = 1]>', got "
             "'!nd.tensor<f32, []>'");
+  TensorType half = tensor(bf16(), {{"n", 1}});
+  EXPECT_EQ(getVerifierError<MomentumUpdateOp>({half, half, rate, step, half},
+                                               {half, half}),
+            "'nd.momentum_update' op wants its slots of type "
+            "'!nd.tensor<f32, [n = 1]>', got '!nd.tensor<bf16, [n = 1]>'");
   EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, t, t, step}, {t}),
             "'nd.sgd_update' op wants a scalar f32 as the learning rate, got "
             "'!nd.tensor<f32, [n = 1]>'");
