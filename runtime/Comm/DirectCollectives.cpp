@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sched.h>
 
 using namespace meshc::runtime;
 
@@ -51,12 +52,9 @@ std::pair<int64_t, int64_t> sliceOf(const Group &group, int64_t size,
   return {begin, std::min(slice, size - begin)};
 }
 
-} // namespace
-
-void meshc::runtime::runDirectly(Exchange &exchange, const Group &group,
-                                 const MeshcCollective &collective,
-                                 void *const *send, void *const *recv) {
-  std::vector<Buffers> all = meet(exchange, group, {send, recv});
+/// This rank's share of the collective, on the buffers of all.
+void work(const Group &group, const MeshcCollective &collective,
+          const std::vector<Buffers> &all) {
   std::vector<CollectiveStreams> streams;
   streams.reserve(group.size());
   for (const Buffers &buffers : all)
@@ -94,6 +92,36 @@ void meshc::runtime::runDirectly(Exchange &exchange, const Group &group,
     }
     break;
   }
-  // Nobody goes on to change a buffer that a peer still reads.
-  meet(exchange, group, {send, recv});
+}
+
+} // namespace
+
+void BufferUse::fail() {
+  failed = true;
+  while (users != 0)
+    sched_yield();
+}
+
+void meshc::runtime::runDirectly(Exchange &exchange, BufferUse &use,
+                                 const Group &group,
+                                 const MeshcCollective &collective,
+                                 void *const *send, void *const *recv) {
+  struct Ended {
+    BufferUse &use;
+    ~Ended() { use.end(); }
+  };
+  try {
+    std::vector<Buffers> all = meet(exchange, group, {send, recv});
+    if (!use.begin())
+      exchange.awaitFailure();
+    {
+      Ended ended{use};
+      work(group, collective, all);
+    }
+    // Nobody goes on to change a buffer that a peer still reads.
+    meet(exchange, group, {send, recv});
+  } catch (...) {
+    use.fail();
+    throw;
+  }
 }

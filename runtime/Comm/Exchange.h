@@ -78,6 +78,9 @@ public:
   const char *await(int rank, size_t bytes);
   void release(int rank) { transport.release(rank); }
 
+  /// Waits for the failure that another rank records. Does not return.
+  void awaitFailure() { transport.awaitFailure(); }
+
   /// Whether anything has come from `rank`.
   bool hasArrived(int rank) const;
   /// The ranks that were expected, of which nothing has come, and which do not

@@ -34,6 +34,7 @@ public:
   Message await(int peer) override;
   void release(int peer) override;
   void settle() override;
+  void awaitFailure() override { local->awaitFailure(); }
   bool fail(const std::string &message) noexcept override {
     return local->fail(message);
   }

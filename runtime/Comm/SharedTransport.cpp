@@ -173,6 +173,10 @@ void SharedTransport::waitReleased(const Use &use) {
   });
 }
 
+void SharedTransport::awaitFailure() {
+  waitFor(ranks[self], [] { return false; });
+}
+
 bool SharedTransport::fail(const std::string &message) noexcept {
   FailureRecord &record = segment.failure();
   uint32_t expected = FailureRecord::None;

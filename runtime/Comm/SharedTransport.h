@@ -50,6 +50,7 @@ public:
   Message await(int peer) override;
   void release(int peer) override;
   void settle() override {}
+  void awaitFailure() override;
   bool fail(const std::string &message) noexcept override;
 
   /// Whether `rank` is a member.

@@ -70,11 +70,12 @@ public:
         SharedSegment::inProcess(ranks, slotBytesFor(ranks));
     std::vector<int> all(ranks);
     std::iota(all.begin(), all.end(), 0);
+    auto bufferUse = std::make_shared<BufferUse>();
     for (int rank = 0; rank < ranks; ++rank) {
       WorldShape shape;
       shape.rank = rank;
       shape.hosts.assign(ranks, 0);
-      shape.sharedAddresses = true;
+      shape.bufferUse = bufferUse;
       auto transport = std::make_unique<SharedTransport>(
           segment, all, rank,
           WaitPolicy::forRanks(ranks, threadsPerRank, timeoutSeconds),
@@ -108,10 +109,41 @@ public:
   }
 
 private:
-  void runThreads() {
+  /// One thread per rank; fewer where the system gives no more, and then the
+  /// run has failed.
+  std::vector<std::thread> startThreads() {
     std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank)
-      threads.emplace_back([shared = shared, rank] { runRank(*shared, rank); });
+    threads.reserve(ranks);
+    try {
+      while (static_cast<int>(threads.size()) < ranks)
+        threads.emplace_back([shared = shared, rank = threads.size()] {
+          runRank(*shared, static_cast<int>(rank));
+        });
+    } catch (const std::system_error &error) {
+      recordNotStarted(static_cast<int>(threads.size()), error);
+    }
+    return threads;
+  }
+
+  /// The threads from `rank` on could not be started.
+  void recordNotStarted(int rank, const std::system_error &error) {
+    std::string message = "a run of " + std::to_string(ranks) +
+                          " ranks as threads wants " + std::to_string(ranks) +
+                          " threads, and the system gave " +
+                          std::to_string(rank) + " (" + error.code().message() +
+                          "); raise the limit (ulimit -u) or run it under "
+                          "mpirun on more hosts";
+    try {
+      throw Failure(ExitCode::Communication, message);
+    } catch (const Failure &failure) {
+      recordFailure(*shared, rank, rank, failure.what());
+    }
+    std::lock_guard<std::mutex> lock(shared->mutex);
+    shared->running -= ranks - rank;
+  }
+
+  void runThreads() {
+    std::vector<std::thread> threads = startThreads();
     std::unique_lock<std::mutex> lock(shared->mutex);
     auto allDone = [&] { return shared->running == 0; };
     shared->changed.wait(lock,

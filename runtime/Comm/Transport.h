@@ -81,6 +81,8 @@ public:
   /// this rank's further help.
   virtual void settle() = 0;
 
+  /// Waits for the failure that another rank records. Does not return.
+  virtual void awaitFailure() = 0;
   /// Records the first failure of all ranks that can be reached; true where it
   /// is this one.
   virtual bool fail(const std::string &message) noexcept = 0;

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/TransportCommunicator.h"
 
-#include "runtime/Comm/DirectCollectives.h"
 #include "runtime/Comm/StagedCollectives.h"
 
 #include <algorithm>
@@ -100,8 +99,8 @@ void TransportCommunicator::run(const MeshcCollective &collective,
   header.bytes = contributedBytes(streams);
   inExchange(header, group, [&](Exchange &exchange) {
     const std::optional<Hierarchy> &hierarchy = hierarchyOf(group);
-    if (shape.sharedAddresses && group.size() > 1 && header.bytes > directBytes)
-      runDirectly(exchange, group, collective, send, recv);
+    if (shape.bufferUse && group.size() > 1 && header.bytes > directBytes)
+      runDirectly(exchange, *shape.bufferUse, group, collective, send, recv);
     else if (hierarchy && collective.kind != MESHC_ALL_TO_ALL)
       runHierarchically(exchange, *hierarchy, collective, streams);
     else

@@ -9,6 +9,7 @@
 #define MESHC_RUNTIME_COMM_TRANSPORTCOMMUNICATOR_H
 
 #include "runtime/Comm/Communicator.h"
+#include "runtime/Comm/DirectCollectives.h"
 #include "runtime/Comm/Exchange.h"
 #include "runtime/Comm/HierarchicalCollectives.h"
 #include "runtime/Comm/Transport.h"
@@ -25,8 +26,9 @@ struct WorldShape {
   int rank = 0;
   /// By rank: a number for the host on which it runs.
   std::vector<int> hosts{0};
-  /// All ranks are threads of this process and can read each other's memory.
-  bool sharedAddresses = false;
+  /// The world's, where all ranks are threads of this process and can reach
+  /// each other's memory; null otherwise.
+  std::shared_ptr<BufferUse> bufferUse;
 };
 
 /// Chooses the algorithm of each collective and gives its failures their words.

@@ -172,43 +172,62 @@ static int agreeToStart(Communicator &communicator,
   return code;
 }
 
+namespace {
+
+/// What the ranks of this process share. Each holds on to it, so that one that
+/// a failed run leaves behind does not lose what it uses.
+struct Run {
+  const MeshcProgram &program;
+  Options options;
+  DeviceOptions device;
+  int threads;
+  bool speaks;
+  Files files;
+  std::exception_ptr problem{}; ///< with the device or the files
+  std::atomic<int> code{0}, ranksHere{0};
+  std::atomic<bool> started{false};
+  std::vector<MemoryUse> deviceUse{}; ///< of rank 0
+};
+
+} // namespace
+
+static void runRank(Run &run, Communicator &communicator) {
+  if (int refused = agreeToStart(communicator, run.problem)) {
+    run.code = refused;
+    return;
+  }
+  run.started = true;
+  ++run.ranksHere;
+  Session session(run.program, communicator, run.threads, run.device);
+  ExitCode result = ExitCode::Success;
+  if (run.options.command == Command::Train)
+    result = train(session, run.options, *run.files.data,
+                   run.files.evalData ? &*run.files.evalData : nullptr);
+  else
+    evaluate(session, run.options, *run.files.data);
+  session.device().synchronize();
+  if (run.speaks && communicator.rank() == 0)
+    run.deviceUse = session.device().memoryUse();
+  run.code = static_cast<int>(result);
+}
+
 static int runRanks(const MeshcProgram &program, const Options &options,
                     const DeviceOptions &device, World &world, bool speaks,
                     int threads) {
-  Files files;
-  std::exception_ptr problem = prepare(program, options, device, files);
-  if (!problem && speaks && !options.quiet)
-    printStart(program, options, world, files, threads);
-  std::atomic<int> code{0}, ranksHere{0};
-  std::atomic<bool> started{false};
-  std::vector<MemoryUse> deviceUse;
-  world.run([&](Communicator &communicator) {
-    if (int refused = agreeToStart(communicator, problem)) {
-      code = refused;
-      return;
-    }
-    started = true;
-    ++ranksHere;
-    Session session(program, communicator, threads, device);
-    ExitCode result = ExitCode::Success;
-    if (options.command == Command::Train)
-      result = train(session, options, *files.data,
-                     files.evalData ? &*files.evalData : nullptr);
-    else
-      evaluate(session, options, *files.data);
-    session.device().synchronize();
-    if (speaks && communicator.rank() == 0)
-      deviceUse = session.device().memoryUse();
-    code = static_cast<int>(result);
-  });
-  if (!started) { // rank 0 tells why
-    if (problem)
-      reportError(program.name, problem, "", !speaks);
-    return code;
+  std::shared_ptr<Run> run(
+      new Run{program, options, device, threads, speaks, {}});
+  run->problem = prepare(program, options, device, run->files);
+  if (!run->problem && speaks && !options.quiet)
+    printStart(program, options, world, run->files, threads);
+  world.run([run](Communicator &communicator) { runRank(*run, communicator); });
+  if (!run->started) { // rank 0 tells why
+    if (run->problem)
+      reportError(program.name, run->problem, "", !speaks);
+    return run->code;
   }
   if (speaks && options.memory)
-    printMemory(program, files, ranksHere, deviceUse);
-  return code;
+    printMemory(program, run->files, run->ranksHere, run->deviceUse);
+  return run->code;
 }
 
 static int runWorld(const MeshcProgram &program, const Options &options,

@@ -12,7 +12,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -187,6 +190,99 @@ TEST(Failure, NothingStaysInSharedMemory) {
                         EXPECT_NE(std::system(list.c_str()), 0);
                       }),
             Statuses(2, 0));
+}
+
+/// A page-aligned array that is gone when it ends, as a rank's arena.
+class MappedFloats {
+public:
+  explicit MappedFloats(size_t n) : bytes(n * sizeof(float)) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  ~MappedFloats() { munmap(memory, bytes); }
+  MappedFloats(const MappedFloats &) = delete;
+  MappedFloats &operator=(const MappedFloats &) = delete;
+
+  void *data() const { return memory; }
+
+private:
+  size_t bytes;
+  void *memory;
+};
+
+/// Ranks that fail give their memory back while others are on the way into a
+/// collective with them, or in it.
+TEST(Failure, NobodyUsesTheMemoryOfARankThatLeft) {
+  constexpr int64_t n = 300000;
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    RankFailure failure = failureOf(4, 60, [=](Communicator &communicator) {
+      MappedFloats values(n);
+      void *data = values.data();
+      MeshcCollectiveItem item{1, n, 1, n};
+      MeshcCollective collective{};
+      collective.itemCount = 1;
+      collective.items = &item;
+      MeshView mesh({2, 2}, communicator.rank());
+      for (int step = 0; step < 20; ++step) {
+        collective.axes = 1 + step % 3;
+        communicator.run(collective, mesh.group(collective.axes), &data, &data);
+        if (communicator.rank() == repeat % 4 && step == repeat % 7)
+          throw Failure(ExitCode::Numeric, "the loss is not a number");
+      }
+    });
+    EXPECT_STREQ(failure.what(), "the loss is not a number");
+    EXPECT_EQ(failure.rank(), repeat % 4);
+  }
+}
+
+/// A rank waits for one that does not come, and gives up while another is about
+/// to use its buffers.
+TEST(Failure, ARankThatGivesUpKeepsItsBuffersWhileTheyAreUsed) {
+  constexpr int64_t n = 300000;
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    RankFailure failure = failureOf(3, 0.05, [=](Communicator &communicator) {
+      MappedFloats values(n);
+      void *data = values.data();
+      MeshcCollectiveItem item{1, n, 1, n};
+      MeshcCollective collective{};
+      collective.itemCount = 1;
+      collective.items = &item;
+      MeshView mesh({3}, communicator.rank());
+      if (communicator.rank() == 2)
+        std::this_thread::sleep_for(
+            std::chrono::microseconds(49000 + 500 * repeat));
+      communicator.run(collective, mesh.group(1), &data, &data);
+      communicator.run(collective, mesh.group(1), &data, &data);
+      throw Failure(ExitCode::Data, "all came");
+    });
+    EXPECT_GE(failure.rank(), 0);
+  }
+}
+
+TEST(Failure, ThreadsThatCannotStartEndTheRun) {
+  testing::internal::CaptureStderr();
+  pid_t child = fork();
+  if (child == 0) {
+    // Stacks of 8 MiB do not fit for 64 ranks.
+    rlimit limit{};
+    std::ifstream("/proc/self/statm") >> limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_cur * 4096 + (size_t{200} << 20);
+    limit.rlim_max = limit.rlim_cur;
+    setrlimit(RLIMIT_AS, &limit);
+    try {
+      openThreadWorld(64, 1, 60)->run(
+          [](Communicator &communicator) { communicator.barrier(); });
+    } catch (const RankFailure &failure) {
+      std::fprintf(stderr, "%s\n", failure.what());
+      std::_Exit(9);
+    }
+    std::_Exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::string output = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(status, 9 << 8) << output;
+  EXPECT_NE(output.find("64 ranks as threads"), std::string::npos) << output;
 }
 
 /// A thread that never comes back is left behind, and the run still ends.
