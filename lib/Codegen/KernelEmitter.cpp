@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/KernelEmitter.h"
 #include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/Divisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -26,7 +27,7 @@ Type getStorageType(Type elementType) {
 //===----------------------------------------------------------------------===//
 
 KernelEmitter::KernelEmitter(OpBuilder &builder, exec::KernelOp kernel,
-                             Value context, Value buffers, int64_t lanes,
+                             Value context, ValueRange buffers, int64_t lanes,
                              ArrayRef<std::pair<unsigned, unsigned>> inPlace)
     : ElementEmitter(builder, kernel.getLoc()), mesh(nd::MeshAttr::of(kernel)),
       lanes(lanes), inputCount(kernel.getBody().getNumArguments()),
@@ -73,7 +74,7 @@ makeScopes(exec::KernelOp kernel, unsigned inputCount, unsigned count,
   return scopes;
 }
 
-void KernelEmitter::makeViews(exec::KernelOp kernel, Value buffers,
+void KernelEmitter::makeViews(exec::KernelOp kernel, ValueRange buffers,
                               ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
   Block &body = kernel.getBody().front();
   auto addView = [&](Value tensor, Attribute order) {
@@ -85,13 +86,7 @@ void KernelEmitter::makeViews(exec::KernelOp kernel, Value buffers,
         exec::BufferType::get(kernel.getContext(), view.type, view.order);
     for (StringAttr dim : view.order)
       view.strides.push_back(buffer.getStride(dim.getValue(), mesh));
-    Type pointer = buffers.getType();
-    Value slot = LLVM::GEPOp::create(
-        builder, loc, pointer, pointer, buffers,
-        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(views.size())});
-    auto load = LLVM::LoadOp::create(builder, loc, pointer, slot, 8);
-    load.setInvariant(true);
-    view.pointer = load;
+    view.pointer = buffers[views.size()];
     views.push_back(view);
   };
   auto yield = cast<exec::YieldOp>(body.getTerminator());
@@ -150,9 +145,18 @@ Value KernelEmitter::getGlobalOffset(nd::TensorType type, StringRef dim) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// Address of the element at the index's bases, `lane` further along its lanes.
-Value KernelEmitter::getAddress(const BufferView &view,
-                                const nd::ElementIndex &index, int64_t lane) {
+/// Bytes of which an access is at most said to be aligned: those of the widest
+/// accesses of any target. Buffers are aligned better.
+static constexpr int64_t kAlignment = 16;
+
+static int64_t getBytes(Type storage) {
+  return storage.getIntOrFloatBitWidth() / 8;
+}
+
+/// Place of the element at the index's bases, `lane` further along its lanes.
+KernelEmitter::Place KernelEmitter::getPlace(const BufferView &view,
+                                             const nd::ElementIndex &index,
+                                             int64_t lane) {
   Value offset;
   auto add = [&](Value term) {
     offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
@@ -167,13 +171,15 @@ Value KernelEmitter::getAddress(const BufferView &view,
                                             getIndexConstant(stride)));
   }
   if (!offset)
-    return view.pointer;
+    return {view.pointer, kAlignment};
   Value number =
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), offset);
-  return LLVM::GEPOp::create(builder, loc, view.pointer.getType(),
-                             getStorageType(view.type.getElementType()),
-                             view.pointer, ArrayRef<LLVM::GEPArg>{number},
-                             LLVM::GEPNoWrapFlags::inbounds);
+  Type storage = getStorageType(view.type.getElementType());
+  Value address = LLVM::GEPOp::create(
+      builder, loc, view.pointer.getType(), storage, view.pointer,
+      ArrayRef<LLVM::GEPArg>{number}, LLVM::GEPNoWrapFlags::inbounds);
+  return {address,
+          std::min(kAlignment, getKnownDivisor(offset) * getBytes(storage))};
 }
 
 /// Stride along which the index's lanes run in the buffer; 0: no lanes.
@@ -183,10 +189,6 @@ static int64_t getLaneStride(const BufferView &view,
     if (index.at(dim.getValue()).lanes)
       return stride;
   return 0;
-}
-
-static int64_t getBytes(Type storage) {
-  return storage.getIntOrFloatBitWidth() / 8;
 }
 
 template <typename Access>
@@ -231,8 +233,9 @@ Value KernelEmitter::load(const BufferView &view,
   Type storage = getStorageType(elementType);
   int64_t laneStride = getLaneStride(view, index);
   auto loadAs = [&](Type type, int64_t lane) -> Value {
-    auto load = LLVM::LoadOp::create(
-        builder, loc, type, getAddress(view, index, lane), getBytes(storage));
+    Place place = getPlace(view, index, lane);
+    auto load = LLVM::LoadOp::create(builder, loc, type, place.address,
+                                     place.alignment);
     addScopes(load, view);
     return load;
   };
@@ -253,15 +256,15 @@ Value KernelEmitter::load(const BufferView &view,
 
 void KernelEmitter::store(const BufferView &view, Value element,
                           const nd::ElementIndex &index) {
-  Type storage = getStorageType(view.type.getElementType());
   int64_t laneStride = getLaneStride(view, index);
   if (laneStride != 0 && !isa<VectorType>(element.getType()))
     element = vector::BroadcastOp::create(
         builder, loc, VectorType::get({lanes}, element.getType()), element);
   element = toStorage(*this, element, view.type.getElementType());
   auto storeOne = [&](Value value, int64_t lane) {
-    auto store = LLVM::StoreOp::create(
-        builder, loc, value, getAddress(view, index, lane), getBytes(storage));
+    Place place = getPlace(view, index, lane);
+    auto store = LLVM::StoreOp::create(builder, loc, value, place.address,
+                                       place.alignment);
     addScopes(store, view);
   };
   if (laneStride <= 1)

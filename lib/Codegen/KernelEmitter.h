@@ -35,11 +35,11 @@ struct BufferView {
 /// computed in f32.
 class KernelEmitter final : public nd::ElementEmitter {
 public:
-  /// Code at `builder`'s place, within a function that gets the context of
-  /// RuntimeAbi.h as `context` and the array of buffers as `buffers`; loads the
-  /// pointers. Vectors have `lanes` elements. `inPlace`: getInPlacePairs.
+  /// Code at `builder`'s place, within a function that gets the MeshcContext of
+  /// RuntimeAbi.h at `context` and the inputs and outputs at `buffers`, all 64
+  /// bytes aligned. Vectors have `lanes` elements. `inPlace`: getInPlacePairs.
   KernelEmitter(mlir::OpBuilder &builder, exec::KernelOp kernel,
-                mlir::Value context, mlir::Value buffers, int64_t lanes,
+                mlir::Value context, mlir::ValueRange buffers, int64_t lanes,
                 llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
 
   mlir::Value getElement(mlir::Value tensor,
@@ -92,10 +92,15 @@ private:
   Key makeKey(mlir::Value tensor, const nd::ElementIndex &index) const;
   mlir::Value compute(mlir::Value tensor, const nd::ElementIndex &index);
   mlir::Value makeDefault(mlir::Value tensor, const nd::ElementIndex &index);
-  mlir::Value getAddress(const BufferView &view, const nd::ElementIndex &index,
-                         int64_t lane = 0);
+  /// An address, and of how many bytes it is a multiple.
+  struct Place {
+    mlir::Value address;
+    int64_t alignment;
+  };
+  Place getPlace(const BufferView &view, const nd::ElementIndex &index,
+                 int64_t lane = 0);
   mlir::Value loadContext(int field, mlir::Type type);
-  void makeViews(exec::KernelOp kernel, mlir::Value buffers,
+  void makeViews(exec::KernelOp kernel, mlir::ValueRange buffers,
                  llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
 
   nd::MeshAttr mesh;

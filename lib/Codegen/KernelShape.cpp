@@ -272,6 +272,18 @@ static void keepValues(exec::KernelOp kernel, KernelShape &shape,
   }
 }
 
+int64_t KernelShape::getLaneExtent() const {
+  switch (lanes) {
+  case LanesIn::Nothing:
+    return 1;
+  case LanesIn::Parallel:
+    return parallel.back().size;
+  case LanesIn::Reduce:
+    return reduce.back().size;
+  }
+  llvm_unreachable("all groups are above");
+}
+
 unsigned KernelShape::countOps(exec::KernelOp kernel, unsigned walk) const {
   return llvm::count_if(getSlice(kernel, *this, walk, walk + 1),
                         [](Value value) {

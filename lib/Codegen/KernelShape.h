@@ -57,6 +57,8 @@ struct KernelShape {
 
   /// Ops, constants apart, that one element of the walk takes.
   unsigned countOps(exec::KernelOp kernel, unsigned walk) const;
+  /// Entries of the loop along which the lanes run; 1 where there is none.
+  int64_t getLaneExtent() const;
   bool needsLastWalk() const { return !walkOutputs.back().empty(); }
 
   /// Reads the plan; reports at the kernel what a plan cannot mean. `inPlace`

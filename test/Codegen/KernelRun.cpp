@@ -10,6 +10,7 @@
 #include "lib/Codegen/Host/Host.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/Device/Emulation.h"
 #include "runtime/Device/Float16.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
@@ -80,13 +81,20 @@ static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
   add("meshc_gemm", multiplyPlain);
   add("meshc_collective", receiveOnes);
   add("meshc_wait", waitForNothing);
+  add("meshc_emulate", meshc_emulate);
+  add("meshc_emulated_barrier", meshc_emulated_barrier);
+  add("meshc_emulated_shuffle", meshc_emulated_shuffle);
+  add("meshc_emulated_or", meshc_emulated_or);
   return symbols;
 }
 
-std::unique_ptr<LoadedProgram> LoadedProgram::load(ModuleOp module,
-                                                   StringRef march) {
+std::unique_ptr<LoadedProgram>
+LoadedProgram::load(ModuleOp module, StringRef march,
+                    std::optional<GpuOptions> gpu) {
   HostOptions options;
   options.march = march.str();
+  options.emulateGpu = gpu.has_value();
+  options.gpu = gpu.value_or(GpuOptions());
   options.name = "test";
   options.manifest = "{}";
   auto generated = HostProgram::generate(module, options);
@@ -328,9 +336,20 @@ void expectKernel(StringRef text, const KernelCase &options) {
   comparison.addFunctions(*module);
   ASSERT_TRUE(succeeded(verify(*module)));
   comparison.fillInputs();
-  auto program = LoadedProgram::load(*module, options.march);
-  if (program)
-    comparison.expectOutputs(**program);
+  const std::vector<char> start = comparison.arena;
+  auto expectOn = [&](const char *target, std::optional<GpuOptions> gpu) {
+    SCOPED_TRACE(target);
+    comparison.arena = start;
+    auto program = LoadedProgram::load(*module, options.march, gpu);
+    if (program)
+      comparison.expectOutputs(**program);
+  };
+  expectOn("on the host", std::nullopt);
+  expectOn("on a large GPU, emulated", GpuOptions());
+  // As good as full with one thread to a point.
+  GpuOptions small;
+  small.threadsToFill = 1;
+  expectOn("on a small GPU, emulated", small);
 }
 
 } // namespace meshc::codegen

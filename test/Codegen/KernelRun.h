@@ -8,6 +8,7 @@
 #define MESHC_TEST_CODEGEN_KERNELRUN_H
 
 #include "dialects/Exec/Exec.h"
+#include "lib/Codegen/Gpu/GpuMapping.h"
 #include "meshc/RuntimeAbi.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -19,9 +20,11 @@ namespace meshc::codegen {
 /// that fill what they receive with ones.
 class LoadedProgram {
 public:
-  /// Compiles the exec module; null after a failed expectation.
-  static std::unique_ptr<LoadedProgram> load(mlir::ModuleOp module,
-                                             llvm::StringRef march = "native");
+  /// Compiles the exec module, with `gpu` for the emulation of GPU kernels;
+  /// null after a failed expectation.
+  static std::unique_ptr<LoadedProgram>
+  load(mlir::ModuleOp module, llvm::StringRef march = "native",
+       std::optional<GpuOptions> gpu = {});
   const MeshcProgram &operator*() const { return *program; }
   const MeshcProgram *operator->() const { return program; }
 
@@ -52,8 +55,9 @@ struct KernelCase {
   llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
 };
 
-/// Compiles the text of one exec.kernel, runs it on random inputs and expects
-/// what the reference semantics of its ops give.
+/// Compiles the text of one exec.kernel for the host, and for GPUs as emulated
+/// ones, mapped to large and to small grids; runs it on random inputs and
+/// expects what the reference semantics of its ops give.
 void expectKernel(llvm::StringRef kernel, const KernelCase &options = {});
 
 } // namespace meshc::codegen

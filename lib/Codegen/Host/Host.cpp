@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Host/Host.h"
+#include "lib/Codegen/Gpu/EmulateGpu.h"
+#include "lib/Codegen/Gpu/GpuKernel.h"
 #include "lib/Codegen/Host/HostKernel.h"
 #include "lib/Codegen/Host/LowerToLlvm.h"
+#include "lib/Codegen/Lowering.h"
 #include "lib/Codegen/ProgramTable.h"
 #include "lib/Codegen/StepFunctions.h"
 #include "llvm/IR/Verifier.h"
@@ -20,18 +23,25 @@ using Kernels = SmallVector<std::pair<exec::KernelOp, KernelLaunch>>;
 
 /// Kernels, lowered. `launches` gets one entry for each.
 static std::unique_ptr<llvm::Module> generateKernels(ModuleOp module,
+                                                     const HostOptions &options,
                                                      const HostTarget &target,
                                                      llvm::LLVMContext &context,
                                                      Kernels &launches) {
   loadCodegenDialects(*module.getContext());
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
-    FailureOr<HostLaunch> launch =
-        emitHostKernel(kernel, *kernels, target.getLanes());
+    FailureOr<KernelLaunch> launch =
+        options.emulateGpu
+            ? emitGpuKernel(kernel, *kernels, options.gpu)
+            : emitHostKernel(kernel, *kernels, target.getLanes());
     if (failed(launch))
       return nullptr;
-    launches.push_back({kernel, {launch->extent, launch->grain}});
+    if (options.emulateGpu)
+      launch = KernelLaunch{launch->blocks, /*grain=*/1};
+    launches.push_back({kernel, *launch});
   }
+  if (options.emulateGpu && failed(emulateGpu(*kernels)))
+    return nullptr;
   return lowerToLlvm(*kernels, context);
 }
 
@@ -68,8 +78,8 @@ HostProgram::generate(ModuleOp module, const HostOptions &options) {
     return module.emitError(llvm::toString(target.takeError()));
   std::unique_ptr<HostProgram> program(new HostProgram(std::move(*target)));
   Kernels kernels;
-  program->code =
-      generateKernels(module, program->target, program->context, kernels);
+  program->code = generateKernels(module, options, program->target,
+                                  program->context, kernels);
   if (!program->code)
     return failure();
   program->target.prepare(*program->code);

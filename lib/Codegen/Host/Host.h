@@ -13,6 +13,7 @@
 #ifndef MESHC_LIB_CODEGEN_HOST_HOST_H
 #define MESHC_LIB_CODEGEN_HOST_HOST_H
 
+#include "lib/Codegen/Gpu/GpuMapping.h"
 #include "lib/Codegen/Host/HostTarget.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -22,6 +23,10 @@ struct HostOptions {
   std::string march = "native"; ///< see HostTarget::get
   std::string name;             ///< the model's
   std::string manifest;         ///< JSON, kept in the program
+  /// For tests: kernels are those of GPUs, run on the host by the functions of
+  /// runtime/Device/Emulation.h; the unit of a launch is a block.
+  bool emulateGpu = false;
+  GpuOptions gpu = {}; ///< of those kernels
 };
 
 /// A program in LLVM IR, optimized.

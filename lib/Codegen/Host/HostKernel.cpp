@@ -9,8 +9,8 @@
 #include "dialects/Nd/NdOps.h"
 #include "lib/Codegen/Host/HostNest.h"
 #include "lib/Codegen/Host/HostScatter.h"
+#include "lib/Codegen/KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -52,123 +52,100 @@ static int64_t chooseUnroll(exec::KernelOp kernel, const KernelShape &shape) {
   return shape.lanes == LanesIn::Parallel ? 2 * unroll : unroll;
 }
 
-/// Entries of the loop along which the lanes run; 1 where there is none.
-static int64_t getLaneExtent(const KernelShape &shape) {
-  switch (shape.lanes) {
-  case LanesIn::Nothing:
-    return 1;
-  case LanesIn::Parallel:
-    return shape.parallel.back().size;
-  case LanesIn::Reduce:
-    return shape.reduce.back().size;
-  }
-  llvm_unreachable("all groups are above");
-}
-
-/// Elements in a vector of this kernel: at most `lanes`, at most the loop's
-/// `extent`, as many as its ops can give; 1 for scalar code.
-static int64_t chooseLanes(exec::KernelOp kernel, int64_t extent,
-                           int64_t lanes) {
-  lanes = std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(extent));
-  while (lanes > 1 && !supportsLanes(kernel, lanes))
-    lanes /= 2;
-  return lanes;
-}
-
-namespace {
-/// Emits kernels' functions with some number of lanes.
-class FunctionEmitter {
-public:
-  FunctionEmitter(exec::KernelOp kernel, ModuleOp module)
-      : kernel(kernel), module(module), inPlace(getInPlacePairs(kernel)) {}
-
-  /// Code for units [begin, end) by the emitter; gives the number of all units.
-  using Code = llvm::function_ref<int64_t(KernelEmitter &emitter, Value begin,
-                                          Value end)>;
-  /// Emits the function with `lanes`, or with fewer where ops turn out to have
-  /// no lanes; gives the number of units.
-  FailureOr<int64_t> emit(int64_t lanes, Code code);
-
-  exec::KernelOp kernel;
-  ModuleOp module;
-  SmallVector<std::pair<unsigned, unsigned>> inPlace;
-};
-} // namespace
-
-FailureOr<int64_t> FunctionEmitter::emit(int64_t lanes, Code code) {
+/// A MeshcHostKernel; the buffers' addresses are loaded from its array.
+static KernelEntry openFunction(exec::KernelOp kernel, OpBuilder &builder) {
   Location loc = kernel.getLoc();
-  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   Type number = builder.getI64Type();
   auto type =
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(kernel.getContext()),
                                   {pointer, pointer, number, number});
-  auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
-                                           type, LLVM::Linkage::Internal);
-  builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  KernelEmitter emitter(builder, kernel, function.getArgument(0),
-                        function.getArgument(1), lanes, inPlace);
-  Value begin = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                           function.getArgument(2));
-  Value end = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                         function.getArgument(3));
-  int64_t extent = code(emitter, begin, end);
-  LLVM::ReturnOp::create(builder, loc, ValueRange());
-  if (!emitter.withoutLanes && !emitter.withoutElement)
-    return extent;
-  function.erase();
-  if (emitter.withoutLanes && lanes > 1)
-    return emit(1, code);
-  Operation *op =
-      emitter.withoutLanes ? emitter.withoutLanes : emitter.withoutElement;
-  return op->emitOpError() << "has no element at the place where kernel '"
-                           << kernel.getSymName() << "' wants one";
+  KernelEntry entry;
+  entry.function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
+                                            type, LLVM::Linkage::Internal);
+  builder.setInsertionPointToStart(entry.function.addEntryBlock(builder));
+  entry.context = entry.function.getArgument(0);
+  size_t count =
+      kernel.getInputOrders().size() + kernel.getOutputOrders().size();
+  for (size_t buffer = 0; buffer < count; ++buffer) {
+    Value slot = LLVM::GEPOp::create(
+        builder, loc, pointer, pointer, entry.function.getArgument(1),
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(buffer)});
+    auto load = LLVM::LoadOp::create(builder, loc, pointer, slot, 8);
+    load.setInvariant(true);
+    entry.buffers.push_back(load);
+  }
+  return entry;
 }
 
-/// Emits a kernel of element ops and reductions.
-static FailureOr<int64_t> emitNest(FunctionEmitter &function, int64_t lanes) {
-  exec::KernelOp kernel = function.kernel;
-  FailureOr<KernelShape> planned = KernelShape::of(kernel, function.inPlace);
-  if (failed(planned))
-    return failure();
-  lanes = chooseLanes(kernel, getLaneExtent(*planned), lanes);
-  return function.emit(
-      lanes, [&](KernelEmitter &emitter, Value begin, Value end) {
-        KernelShape shape = *planned;
-        int64_t unroll = 1;
-        if (emitter.getLanes() > 1)
-          unroll = chooseUnroll(kernel, shape);
-        else
-          shape.lanes = LanesIn::Nothing;
-        HostGrid grid = chooseGrid(shape, emitter.getLanes() * unroll);
-        HostNest(kernel, shape, grid, emitter, unroll).emit(begin, end);
-        return grid.extent;
+/// Emits the function around code for units [begin, end).
+static LogicalResult emitFunction(
+    exec::KernelOp kernel, ModuleOp module, int64_t lanes,
+    llvm::function_ref<void(KernelEmitter &, Value begin, Value end)> code) {
+  return emitKernelFunction(
+      kernel, module, lanes,
+      [&](OpBuilder &builder) { return openFunction(kernel, builder); },
+      [&](KernelEmitter &emitter, KernelEntry entry) {
+        auto toIndex = [&](unsigned argument) -> Value {
+          return arith::IndexCastOp::create(
+              emitter.builder, emitter.loc, emitter.builder.getIndexType(),
+              entry.function.getArgument(argument));
+        };
+        Value begin = toIndex(2);
+        code(emitter, begin, toIndex(3));
       });
 }
 
-static FailureOr<int64_t> emitScatter(FunctionEmitter &function,
-                                      int64_t lanes) {
-  exec::KernelOp kernel = function.kernel;
-  if (failed(HostScatter::verify(kernel)))
+/// Emits a kernel of element ops and reductions; gives the number of units.
+static FailureOr<int64_t> emitNest(exec::KernelOp kernel, ModuleOp module,
+                                   int64_t lanes) {
+  FailureOr<KernelShape> planned =
+      KernelShape::of(kernel, getInPlacePairs(kernel));
+  if (failed(planned))
     return failure();
-  lanes = chooseLanes(kernel, HostScatter::getLaneExtent(kernel), lanes);
-  return function.emit(lanes,
-                       [&](KernelEmitter &emitter, Value begin, Value end) {
-                         HostScatter(kernel, emitter).emit(begin, end);
-                         return HostScatter::getExtent(kernel);
-                       });
+  lanes = chooseLanes(kernel, std::min(lanes, planned->getLaneExtent()));
+  int64_t extent = 0;
+  auto code = [&](KernelEmitter &emitter, Value begin, Value end) {
+    KernelShape shape = *planned;
+    int64_t unroll = 1;
+    if (emitter.getLanes() > 1)
+      unroll = chooseUnroll(kernel, shape);
+    else
+      shape.lanes = LanesIn::Nothing;
+    HostGrid grid = chooseGrid(shape, emitter.getLanes() * unroll);
+    HostNest(kernel, shape, grid, emitter, unroll).emit(begin, end);
+    extent = grid.extent;
+  };
+  if (failed(emitFunction(kernel, module, lanes, code)))
+    return failure();
+  return extent;
 }
 
-FailureOr<HostLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
-                                     int64_t lanes) {
-  FunctionEmitter function(kernel, module);
-  FailureOr<int64_t> extent = getScatter(kernel) ? emitScatter(function, lanes)
-                                                 : emitNest(function, lanes);
+static FailureOr<int64_t> emitScatter(exec::KernelOp kernel, ModuleOp module,
+                                      int64_t lanes) {
+  FailureOr<ScatterShape> shape = ScatterShape::of(kernel);
+  if (failed(shape))
+    return failure();
+  lanes = chooseLanes(kernel, std::min(lanes, shape->laneExtent));
+  auto code = [&](KernelEmitter &emitter, Value begin, Value end) {
+    HostScatter(*shape, emitter).emit(begin, end);
+  };
+  if (failed(emitFunction(kernel, module, lanes, code)))
+    return failure();
+  return shape->entries;
+}
+
+FailureOr<KernelLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
+                                       int64_t lanes) {
+
+  FailureOr<int64_t> extent = getScatter(kernel)
+                                  ? emitScatter(kernel, module, lanes)
+                                  : emitNest(kernel, module, lanes);
   if (failed(extent))
     return failure();
   double pieces = std::max(1.0, getWork(kernel) / kWorkPerPiece);
   auto grain = static_cast<int64_t>(std::ceil(*extent / pieces));
-  return HostLaunch{*extent, std::clamp<int64_t>(grain, 1, *extent)};
+  return KernelLaunch{*extent, std::clamp<int64_t>(grain, 1, *extent)};
 }
 
 } // namespace meshc::codegen

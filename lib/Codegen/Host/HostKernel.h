@@ -8,21 +8,16 @@
 #define MESHC_LIB_CODEGEN_HOST_HOSTKERNEL_H
 
 #include "lib/Codegen/KernelShape.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "lib/Codegen/StepFunctions.h"
 
 namespace meshc::codegen {
-
-/// How a kernel's launches are split over threads.
-struct HostLaunch {
-  int64_t extent; ///< units of work; the kernel does [begin, end) of them
-  int64_t grain;  ///< least units that are worth a thread
-};
 
 /// Appends the kernel's function, a MeshcHostKernel of RuntimeAbi.h named like
 /// it, to `module`: scf loops of arith, math and vector ops, loads and stores
 /// of the LLVM dialect. Vectors have up to `lanes` 32-bit elements. Results do
-/// not depend on how [0, extent) is split. Reports what cannot be emitted.
-llvm::FailureOr<HostLaunch>
+/// not depend on how the launch's [0, extent) is split. Reports what cannot be
+/// emitted.
+llvm::FailureOr<KernelLaunch>
 emitHostKernel(exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes);
 
 } // namespace meshc::codegen

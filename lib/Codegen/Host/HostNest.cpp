@@ -7,8 +7,9 @@
 
 #include "lib/Codegen/Host/HostNest.h"
 #include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -36,7 +37,7 @@ HostGrid chooseGrid(const KernelShape &shape, int64_t block) {
 
 HostNest::HostNest(exec::KernelOp kernel, const KernelShape &shape,
                    const HostGrid &grid, KernelEmitter &emitter, int64_t unroll)
-    : HostLoops(emitter),
+    : KernelLoops(emitter),
       yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
       shape(shape), grid(grid), unroll(unroll) {}
 
@@ -142,14 +143,6 @@ void HostNest::storeOutputs(ArrayRef<unsigned> outputs,
       emitter.store(output, elements[copy * outputs.size() + number], index);
 }
 
-/// Whether the element(s) at the index are a vector.
-static bool hasLanes(Value tensor, const nd::ElementIndex &index) {
-  return llvm::any_of(nd::getTensorType(tensor).getDims(),
-                      [&](nd::DimAttr dim) {
-                        return index.at(dim.getName().getValue()).lanes;
-                      });
-}
-
 void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
   bool lanesAreReduced = shape.lanes == LanesIn::Reduce;
   ArrayRef<Operation *> reductions;
@@ -162,9 +155,9 @@ void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
   for (Operation *reduction : reductions)
     for (unsigned slot = 0; slot < slotCount; ++slot)
       carried.push_back(getIdentity(
-          reduction, lanesAreReduced
-                         ? slot < unroll
-                         : hasLanes(reduction->getResult(0), points[slot])));
+          emitter, reduction,
+          lanesAreReduced ? slot < unroll
+                          : hasLanes(reduction->getResult(0), points[slot])));
   Values sums = emitReduceLoops(walk, 0, points, carried);
   for (auto [number, reduction] : llvm::enumerate(reductions)) {
     ArrayRef<Value> slots = ArrayRef(sums).slice(number * slotCount, slotCount);
@@ -216,7 +209,7 @@ HostNest::Values HostNest::emitWalkBody(unsigned walk,
       for (auto [copy, index] : llvm::enumerate(indices)) {
         Value &slot = next[number * slotCount + firstSlot + copy];
         Value element = emitter.getElement(reduction->getOperand(0), index);
-        slot = combine(reduction, slot, element);
+        slot = combine(emitter, reduction, slot, element);
       }
   storeOutputs(shape.walkOutputs[walk], indices);
   storeKept(walk, indices);
@@ -239,112 +232,16 @@ void HostNest::storeKept(unsigned walk, ArrayRef<nd::ElementIndex> indices) {
                       index);
 }
 
-//===----------------------------------------------------------------------===//
-// Combining
-//===----------------------------------------------------------------------===//
-
-static nd::ReductionKind getKind(Operation *reduction) {
-  return cast<nd::ReduceOpInterface>(reduction).getReductionKind();
-}
-
-static TypedAttr getIdentityAttr(nd::ReductionKind kind, Type type) {
-  if (auto floatType = dyn_cast<FloatType>(type)) {
-    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
-    switch (kind) {
-    case nd::ReductionKind::Sum:
-      return FloatAttr::get(type, 0.0);
-    case nd::ReductionKind::Prod:
-      return FloatAttr::get(type, 1.0);
-    case nd::ReductionKind::Max:
-    case nd::ReductionKind::Min:
-      return FloatAttr::get(
-          type, APFloat::getInf(semantics, kind == nd::ReductionKind::Max));
-    }
-  }
-  unsigned width = type.getIntOrFloatBitWidth();
-  bool isBool = width == 1; // ordered false < true
-  switch (kind) {
-  case nd::ReductionKind::Sum:
-    return IntegerAttr::get(type, 0);
-  case nd::ReductionKind::Prod:
-    return IntegerAttr::get(type, APInt(width, 1));
-  case nd::ReductionKind::Max:
-    return IntegerAttr::get(type, isBool ? APInt(1, 0)
-                                         : APInt::getSignedMinValue(width));
-  case nd::ReductionKind::Min:
-    return IntegerAttr::get(type, isBool ? APInt(1, 1)
-                                         : APInt::getSignedMaxValue(width));
-  }
-  llvm_unreachable("all kinds are above");
-}
-
-Value HostNest::getIdentity(Operation *reduction, bool isVector) {
-  Type type = emitter.getComputeType(
-      nd::getTensorType(reduction->getResult(0)).getElementType());
-  TypedAttr attr = getIdentityAttr(getKind(reduction), type);
-  if (isVector)
-    attr = SplatElementsAttr::get(VectorType::get({emitter.getLanes()}, type),
-                                  Attribute(attr));
-  return arith::ConstantOp::create(builder, loc, attr);
-}
-
-/// A binary op on floats; the sign of zero is not kept by max and min.
-template <typename FloatOp, typename IntOp>
-static Value build(OpBuilder &builder, Location loc, Value a, Value b) {
-  if (isa<FloatType>(getElementTypeOrSelf(a.getType()))) {
-    auto op = FloatOp::create(builder, loc, a, b);
-    op.setFastmath(arith::FastMathFlags::nsz);
-    return op;
-  }
-  return IntOp::create(builder, loc, a, b);
-}
-
-Value HostNest::combine(Operation *reduction, Value a, Value b) {
-  emitter.unify(a, b);
-  bool isBool = getElementTypeOrSelf(a.getType()).isInteger(1);
-  switch (getKind(reduction)) {
-  case nd::ReductionKind::Sum:
-    return build<arith::AddFOp, arith::AddIOp>(builder, loc, a, b);
-  case nd::ReductionKind::Prod:
-    return build<arith::MulFOp, arith::MulIOp>(builder, loc, a, b);
-  case nd::ReductionKind::Max:
-    if (isBool)
-      return arith::OrIOp::create(builder, loc, a, b);
-    return build<arith::MaximumFOp, arith::MaxSIOp>(builder, loc, a, b);
-  case nd::ReductionKind::Min:
-    if (isBool)
-      return arith::AndIOp::create(builder, loc, a, b);
-    return build<arith::MinimumFOp, arith::MinSIOp>(builder, loc, a, b);
-  }
-  llvm_unreachable("all kinds are above");
-}
-
-/// Halves the vector until one element is left.
-Value HostNest::combineLanes(Operation *reduction, Value vector) {
-  int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
-  for (int64_t half = lanes / 2; half >= 1; half /= 2) {
-    SmallVector<int64_t> low, high;
-    for (int64_t lane = 0; lane < half; ++lane) {
-      low.push_back(lane);
-      high.push_back(half + lane);
-    }
-    Value a = vector::ShuffleOp::create(builder, loc, vector, vector, low);
-    Value b = vector::ShuffleOp::create(builder, loc, vector, vector, high);
-    vector = combine(reduction, a, b);
-  }
-  return vector::ExtractOp::create(builder, loc, vector, 0);
-}
-
 /// The vectors' accumulators pairwise, then their lanes, then the scalar one.
 Value HostNest::combineSlots(Operation *reduction, ArrayRef<Value> slots) {
   SmallVector<Value> vectors(slots.drop_back());
   for (size_t count = vectors.size(); count > 1; count = (count + 1) / 2)
     for (size_t pair = 0; pair < count / 2; ++pair)
-      vectors[pair] =
-          combine(reduction, vectors[pair], vectors[pair + (count + 1) / 2]);
-  Value result = combineLanes(reduction, vectors[0]);
+      vectors[pair] = combine(emitter, reduction, vectors[pair],
+                              vectors[pair + (count + 1) / 2]);
+  Value result = combineLanes(emitter, reduction, vectors[0]);
   if (shape.reduce.back().size % emitter.getLanes() != 0)
-    result = combine(reduction, result, slots.back());
+    result = combine(emitter, reduction, result, slots.back());
   return result;
 }
 

@@ -15,7 +15,7 @@
 #ifndef MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
 #define MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
 
-#include "lib/Codegen/Host/HostLoops.h"
+#include "lib/Codegen/KernelLoops.h"
 
 namespace meshc::codegen {
 
@@ -35,7 +35,7 @@ struct HostGrid {
 HostGrid chooseGrid(const KernelShape &shape, int64_t block);
 
 /// Emits the nest at the emitter's builder.
-class HostNest : HostLoops {
+class HostNest : KernelLoops {
 public:
   /// `unroll`: vectors handled at once along the lanes where a reduction gains
   /// by it, ≥ 1.
@@ -66,9 +66,6 @@ private:
   void loadKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
   void storeKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
 
-  mlir::Value getIdentity(mlir::Operation *reduction, bool isVector);
-  mlir::Value combine(mlir::Operation *reduction, mlir::Value a, mlir::Value b);
-  mlir::Value combineLanes(mlir::Operation *reduction, mlir::Value vector);
   mlir::Value combineSlots(mlir::Operation *reduction,
                            llvm::ArrayRef<mlir::Value> slots);
 

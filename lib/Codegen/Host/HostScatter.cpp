@@ -14,64 +14,8 @@ using namespace mlir;
 
 namespace meshc::codegen {
 
-nd::ScatterOpInterface getScatter(exec::KernelOp kernel) {
-  auto ops = kernel.getBody().front().getOps<nd::ScatterOpInterface>();
-  return ops.empty() ? nd::ScatterOpInterface() : *ops.begin();
-}
-
-LogicalResult HostScatter::verify(exec::KernelOp kernel) {
-  nd::ScatterOpInterface op = getScatter(kernel);
-  Operation *yield = kernel.getBody().front().getTerminator();
-  if (yield->getNumOperands() != 1 || yield->getOperand(0) != op->getResult(0))
-    return kernel.emitOpError()
-           << "must give the result of '" << op->getName() << "' alone";
-  for (Operation &inner : kernel.getBody().front().without_terminator())
-    if (&inner != op && !isa<nd::ElementOpInterface>(inner))
-      return kernel.emitOpError() << "cannot hold '" << inner.getName()
-                                  << "' beside '" << op->getName() << "'";
-  return success();
-}
-
-static int64_t getLocalSize(Value tensor, StringAttr dim, nd::MeshAttr mesh) {
-  nd::TensorType type = nd::getTensorType(tensor);
-  return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
-}
-
-int64_t HostScatter::getExtent(exec::KernelOp kernel) {
-  nd::ScatterOpInterface op = getScatter(kernel);
-  return getLocalSize(op->getResult(0), op.getDimAttr(),
-                      nd::MeshAttr::of(kernel));
-}
-
-int64_t HostScatter::getLaneExtent(exec::KernelOp kernel) {
-  nd::ScatterOpInterface op = getScatter(kernel);
-  StringAttr lanes = kernel.getPlan().getLanes();
-  if (lanes.empty() ||
-      nd::getTensorType(op.getIndices()).hasDim(lanes.getValue()) ||
-      !nd::getTensorType(op.getUpdates()).hasDim(lanes.getValue()))
-    return 1;
-  return getLocalSize(op.getUpdates(), lanes, nd::MeshAttr::of(kernel));
-}
-
-HostScatter::HostScatter(exec::KernelOp kernel, KernelEmitter &emitter)
-    : HostLoops(emitter), op(getScatter(kernel)), dim(op.getDimAttr()),
-      hasLanes(emitter.getLanes() > 1) {
-  nd::TensorType indices = nd::getTensorType(op.getIndices());
-  StringAttr lanes = kernel.getPlan().getLanes();
-  std::optional<Loop> last;
-  for (nd::DimAttr attr : nd::getTensorType(op.getUpdates()).getDims()) {
-    StringAttr name = attr.getName();
-    Loop loop{{name}, getLocalSize(op.getUpdates(), name, emitter.getMesh())};
-    if (indices.hasDim(name.getValue()))
-      outer.push_back(loop);
-    else if (name == lanes)
-      last = loop;
-    else
-      inner.push_back(loop);
-  }
-  if (last)
-    inner.push_back(*last);
-}
+HostScatter::HostScatter(const ScatterShape &shape, KernelEmitter &emitter)
+    : KernelLoops(emitter), shape(shape), hasLanes(emitter.getLanes() > 1) {}
 
 void HostScatter::emit(Value first, Value beyond) {
   begin = first;
@@ -87,15 +31,16 @@ void HostScatter::emitZeros(Value begin, Value end) {
   int64_t outside = 1;
   int64_t stride = 1;
   for (auto [name, dimStride] : llvm::zip(view.order, view.strides)) {
-    if (name == dim) {
+    if (name == shape.dim) {
       stride = dimStride;
       break;
     }
-    outside *= getLocalSize(op->getResult(0), name, emitter.getMesh());
+    outside *= view.type.getLocalSize(view.type.getDimIndex(name.getValue()),
+                                      emitter.getMesh());
   }
   Type storage = getStorageType(view.type.getElementType());
   int64_t bytes = stride * storage.getIntOrFloatBitWidth() / 8;
-  int64_t size = getLocalSize(op->getResult(0), dim, emitter.getMesh());
+  int64_t size = shape.entries;
   auto multiply = [&](Value a, int64_t b) -> Value {
     return arith::MulIOp::create(builder, loc, a, emitter.getIndexConstant(b));
   };
@@ -122,12 +67,12 @@ void HostScatter::emitZeros(Value begin, Value end) {
 }
 
 void HostScatter::emitOuter(unsigned loop, nd::ElementIndex index) {
-  if (loop == outer.size())
+  if (loop == shape.outer.size())
     return emitUpdates(index);
   emitFor(emitter.getIndexConstant(0),
-          emitter.getIndexConstant(outer[loop].size), 1, {},
+          emitter.getIndexConstant(shape.outer[loop].size), 1, {},
           [&](Value base, ArrayRef<Value>) {
-            setIndex(index, outer[loop], base, false);
+            setIndex(index, shape.outer[loop], base, false);
             emitOuter(loop + 1, index);
             return Values();
           });
@@ -135,11 +80,11 @@ void HostScatter::emitOuter(unsigned loop, nd::ElementIndex index) {
 
 /// All updates of one index, if it is this piece's.
 void HostScatter::emitUpdates(nd::ElementIndex index) {
-  Value wanted = emitter.getElement(op.getIndices(), index);
+  Value wanted = emitter.getElement(shape.op.getIndices(), index);
   wanted =
       arith::IndexCastOp::create(builder, loc, builder.getIndexType(), wanted);
-  Value offset = emitter.getGlobalOffset(nd::getTensorType(op->getResult(0)),
-                                         dim.getValue());
+  Value offset = emitter.getGlobalOffset(
+      nd::getTensorType(shape.op->getResult(0)), shape.dim.getValue());
   Value entry = arith::SubIOp::create(builder, loc, wanted, offset);
   Value fromBegin = arith::SubIOp::create(builder, loc, entry, begin);
   Value count = arith::SubIOp::create(builder, loc, end, begin);
@@ -149,26 +94,26 @@ void HostScatter::emitUpdates(nd::ElementIndex index) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   KernelEmitter::Scope scope(emitter);
-  index.dims[dim.str()] = {entry, false};
+  index.dims[shape.dim.str()] = {entry, false};
   emitInner(0, index);
 }
 
 void HostScatter::emitInner(unsigned loop, nd::ElementIndex index) {
-  if (loop == inner.size())
+  if (loop == shape.inner.size())
     return emitAdd(index);
   Value low = emitter.getIndexConstant(0);
-  Value high = emitter.getIndexConstant(inner[loop].size);
-  if (hasLanes && loop + 1 == inner.size()) {
-    emitLanes(low, high, inner[loop].size, 1, {},
+  Value high = emitter.getIndexConstant(shape.inner[loop].size);
+  if (hasLanes && loop + 1 == shape.inner.size()) {
+    emitLanes(low, high, shape.inner[loop].size, 1, {},
               [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value>) {
-                setIndex(index, inner[loop], bases[0], isVector);
+                setIndex(index, shape.inner[loop], bases[0], isVector);
                 emitAdd(index);
                 return Values();
               });
     return;
   }
   emitFor(low, high, 1, {}, [&](Value base, ArrayRef<Value>) {
-    setIndex(index, inner[loop], base, false);
+    setIndex(index, shape.inner[loop], base, false);
     emitInner(loop + 1, index);
     return Values();
   });
@@ -176,7 +121,7 @@ void HostScatter::emitInner(unsigned loop, nd::ElementIndex index) {
 
 void HostScatter::emitAdd(const nd::ElementIndex &index) {
   const BufferView &view = emitter.getOutput(0);
-  Value update = emitter.getElement(op.getUpdates(), index);
+  Value update = emitter.getElement(shape.op.getUpdates(), index);
   Value sum = emitter.load(view, index);
   emitter.unify(sum, update);
   if (view.type.isFloat())

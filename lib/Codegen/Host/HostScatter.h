@@ -7,28 +7,18 @@
 #ifndef MESHC_LIB_CODEGEN_HOST_HOSTSCATTER_H
 #define MESHC_LIB_CODEGEN_HOST_HOSTSCATTER_H
 
-#include "lib/Codegen/Host/HostLoops.h"
+#include "lib/Codegen/KernelLoops.h"
+#include "lib/Codegen/ScatterShape.h"
 
 namespace meshc::codegen {
-
-/// The kernel's op that scatters, or null.
-nd::ScatterOpInterface getScatter(exec::KernelOp kernel);
 
 /// Emits a kernel whose result is that of one scatter op. A unit of work is one
 /// entry of the scattered dim: a thread zeroes its entries, walks all indices
 /// in order and adds what falls to it, so that the order of sums does not
 /// depend on the threads. Sums are kept in memory, in the result's type.
-class HostScatter : HostLoops {
+class HostScatter : KernelLoops {
 public:
-  /// Whether the body is of that form; reports where not.
-  static llvm::LogicalResult verify(exec::KernelOp kernel);
-  /// Units of work: local entries of the scattered dim.
-  static int64_t getExtent(exec::KernelOp kernel);
-  /// The loop along which updates may be computed in vectors has this many
-  /// entries; 1 where they may not.
-  static int64_t getLaneExtent(exec::KernelOp kernel);
-
-  HostScatter(exec::KernelOp kernel, KernelEmitter &emitter);
+  HostScatter(const ScatterShape &shape, KernelEmitter &emitter);
 
   /// Code for entries [begin, end) (`index` values).
   void emit(mlir::Value begin, mlir::Value end);
@@ -40,10 +30,7 @@ private:
   void emitInner(unsigned loop, nd::ElementIndex index);
   void emitAdd(const nd::ElementIndex &index);
 
-  nd::ScatterOpInterface op;
-  mlir::StringAttr dim;
-  /// Loops over the dims of the indices, then over what is left of the updates.
-  llvm::SmallVector<Loop> outer, inner;
+  ScatterShape shape;
   bool hasLanes;
   mlir::Value begin, end; ///< entries of this piece
 };

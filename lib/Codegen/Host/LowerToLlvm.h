@@ -12,12 +12,8 @@
 
 namespace meshc::codegen {
 
-/// Loads the dialects that kernels and their lowering are written in, and what
-/// translates them, into the context. Once, before any code is emitted.
-void loadCodegenDialects(mlir::MLIRContext &context);
-
-/// Lowers emitted kernels (emitHostKernel) to the LLVM dialect, in place, and
-/// translates them. Null, reported, where an op has no lowering.
+/// Lowers emitted kernels (emitHostKernel, emulateGpu) to the LLVM dialect, in
+/// place, and translates them. Null, reported, where an op has no lowering.
 std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp kernels,
                                           llvm::LLVMContext &context);
 

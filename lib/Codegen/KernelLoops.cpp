@@ -1,11 +1,11 @@
-//===- HostLoops.cpp - loops over scalars and vectors ---------------------===//
+//===- KernelLoops.cpp - loops over scalars and vectors -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Host/HostLoops.h"
+#include "lib/Codegen/KernelLoops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -13,8 +13,8 @@ using namespace mlir;
 
 namespace meshc::codegen {
 
-HostLoops::Values HostLoops::emitFor(Value low, Value high, int64_t step,
-                                     ArrayRef<Value> carried, Body body) {
+KernelLoops::Values KernelLoops::emitFor(Value low, Value high, int64_t step,
+                                         ArrayRef<Value> carried, Body body) {
   auto loop = scf::ForOp::create(builder, loc, low, high,
                                  emitter.getIndexConstant(step), carried);
   OpBuilder::InsertionGuard guard(builder);
@@ -34,9 +34,10 @@ static std::optional<int64_t> getConstant(Value value) {
   return std::nullopt;
 }
 
-HostLoops::Values HostLoops::emitLanes(Value low, Value high, int64_t size,
-                                       int64_t unroll, ArrayRef<Value> carried,
-                                       LaneBody body) {
+KernelLoops::Values KernelLoops::emitLanes(Value low, Value high, int64_t size,
+                                           int64_t unroll,
+                                           ArrayRef<Value> carried,
+                                           LaneBody body) {
   int64_t lanes = emitter.getLanes();
   Values values(carried);
   // Each loop goes as far as whole steps of `width` entries go; `high` is at
@@ -76,8 +77,8 @@ HostLoops::Values HostLoops::emitLanes(Value low, Value high, int64_t size,
   return values;
 }
 
-void HostLoops::setIndex(nd::ElementIndex &index, const Loop &loop, Value base,
-                         bool hasLanes) {
+void KernelLoops::setIndex(nd::ElementIndex &index, const Loop &loop,
+                           Value base, bool hasLanes) {
   for (StringAttr dim : loop.dims)
     index.dims[dim.str()] = {emitter.getIndexConstant(0), false};
   index.dims[loop.dims.back().str()] = {base, hasLanes};

@@ -1,11 +1,11 @@
-//===- HostLoops.h - loops over scalars and vectors -----------------------===//
+//===- KernelLoops.h - loops over scalars and vectors ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_HOST_HOSTLOOPS_H
-#define MESHC_LIB_CODEGEN_HOST_HOSTLOOPS_H
+#ifndef MESHC_LIB_CODEGEN_KERNELLOOPS_H
+#define MESHC_LIB_CODEGEN_KERNELLOOPS_H
 
 #include "lib/Codegen/KernelEmitter.h"
 #include "lib/Codegen/KernelShape.h"
@@ -14,7 +14,7 @@ namespace meshc::codegen {
 
 /// Emits single loops at an emitter's builder. Elements that are computed in a
 /// loop's body are forgotten after it.
-class HostLoops {
+class KernelLoops {
 public:
   using Values = llvm::SmallVector<mlir::Value, 8>;
   /// The body of a loop: takes the induction variable and the carried values,
@@ -26,7 +26,7 @@ public:
       llvm::ArrayRef<mlir::Value> bases, bool isVector,
       llvm::ArrayRef<mlir::Value> carried)>;
 
-  explicit HostLoops(KernelEmitter &emitter)
+  explicit KernelLoops(KernelEmitter &emitter)
       : emitter(emitter), builder(emitter.builder), loc(emitter.loc) {}
 
   /// A loop over [low, high); gives the values carried out of it.
@@ -50,4 +50,4 @@ protected:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_HOST_HOSTLOOPS_H
+#endif // MESHC_LIB_CODEGEN_KERNELLOOPS_H

@@ -1,0 +1,141 @@
+//===- GpuKernel.cpp - kernels for GPUs -----------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Gpu/GpuKernel.h"
+#include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/Gpu/GpuNest.h"
+#include "lib/Codegen/Gpu/GpuScatter.h"
+#include "lib/Codegen/KernelFunction.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+/// Blocks of a grid along x, at most.
+static constexpr int64_t kMaxBlocks = 2147483647;
+
+/// The attribute that says how many threads a block has, along x, y and z.
+static StringRef getThreadsAttrName() {
+  return NVVM::NVVMDialect::getReqntidAttrName();
+}
+
+int64_t getBlockThreads(LLVM::LLVMFuncOp function) {
+  return function->getAttrOfType<DenseI32ArrayAttr>(getThreadsAttrName())[0];
+}
+
+/// A function of the context and the buffers. What is read only, and not
+/// written through another parameter, is said so.
+static KernelEntry openFunction(exec::KernelOp kernel, OpBuilder &builder) {
+  size_t inputCount = kernel.getInputOrders().size();
+  size_t count = inputCount + kernel.getOutputOrders().size();
+  auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
+  SmallVector<Type> parameters(count + 1, pointer);
+  KernelEntry entry;
+  entry.function = LLVM::LLVMFuncOp::create(
+      builder, kernel.getLoc(), kernel.getSymName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(kernel.getContext()),
+                                  parameters));
+  entry.function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                          builder.getUnitAttr());
+  auto pairs = getInPlacePairs(kernel);
+  for (size_t parameter = 0; parameter <= count; ++parameter) {
+    bool isShared = llvm::any_of(pairs, [&](auto pair) {
+      return pair.first + 1 == parameter ||
+             pair.second + inputCount + 1 == parameter;
+    });
+    if (isShared)
+      continue;
+    entry.function.setArgAttr(parameter,
+                              LLVM::LLVMDialect::getNoAliasAttrName(),
+                              builder.getUnitAttr());
+    if (parameter <= inputCount)
+      entry.function.setArgAttr(parameter,
+                                LLVM::LLVMDialect::getReadonlyAttrName(),
+                                builder.getUnitAttr());
+  }
+  builder.setInsertionPointToStart(entry.function.addEntryBlock(builder));
+  entry.context = entry.function.getArgument(0);
+  for (size_t buffer = 0; buffer < count; ++buffer)
+    entry.buffers.push_back(entry.function.getArgument(buffer + 1));
+  return entry;
+}
+
+/// Emits the function around code that gives the mapping it is made for.
+static FailureOr<KernelLaunch> emitFunction(
+    exec::KernelOp kernel, ModuleOp module, int64_t lanes,
+    llvm::function_ref<GpuMapping(KernelEmitter &, LLVM::LLVMFuncOp)> code) {
+  GpuMapping map;
+  auto fill = [&](KernelEmitter &emitter, KernelEntry entry) {
+    map = code(emitter, entry.function);
+    entry.function->setAttr(
+        getThreadsAttrName(),
+        emitter.builder.getDenseI32ArrayAttr(
+            {static_cast<int32_t>(map.getThreads()), 1, 1}));
+  };
+  if (failed(emitKernelFunction(
+          kernel, module, lanes,
+          [&](OpBuilder &builder) { return openFunction(kernel, builder); },
+          fill)))
+    return failure();
+  if (map.getBlocks() > kMaxBlocks)
+    return kernel.emitOpError()
+           << "needs " << map.getBlocks() << " blocks of " << map.getThreads()
+           << " threads; a GPU takes up to " << kMaxBlocks
+           << ": cut one of its dims over more ranks";
+  KernelLaunch launch;
+  launch.blocks = map.getBlocks();
+  launch.threads = map.getThreads();
+  return launch;
+}
+
+/// The most lanes that divide the loop's `extent`: every vector is whole, and
+/// aligned.
+static int64_t chooseGpuLanes(exec::KernelOp kernel, int64_t extent) {
+  return chooseLanes(kernel,
+                     std::min(getWidestLanes(kernel), extent & -extent));
+}
+
+static FailureOr<KernelLaunch> emitNest(exec::KernelOp kernel, ModuleOp module,
+                                        const GpuOptions &options) {
+  FailureOr<KernelShape> planned =
+      KernelShape::of(kernel, getInPlacePairs(kernel));
+  if (failed(planned))
+    return failure();
+  KernelShape shape = makeGpuShape(*planned);
+  auto code = [&](KernelEmitter &emitter, LLVM::LLVMFuncOp function) {
+    GpuMapping map = chooseMapping(kernel, shape, emitter.getLanes(), options);
+    GpuGroup group(emitter, function, map);
+    GpuNest(kernel, shape, map, emitter, group).emit();
+    return map;
+  };
+  return emitFunction(kernel, module,
+                      chooseGpuLanes(kernel, shape.getLaneExtent()), code);
+}
+
+static FailureOr<KernelLaunch> emitScatter(exec::KernelOp kernel,
+                                           ModuleOp module) {
+  FailureOr<ScatterShape> shape = ScatterShape::of(kernel);
+  if (failed(shape))
+    return failure();
+  auto code = [&](KernelEmitter &emitter, LLVM::LLVMFuncOp function) {
+    GpuScatter scatter(*shape, emitter);
+    GpuGroup group(emitter, function, scatter.getMapping());
+    scatter.emit(group);
+    return scatter.getMapping();
+  };
+  return emitFunction(kernel, module, chooseGpuLanes(kernel, shape->laneExtent),
+                      code);
+}
+
+FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
+                                      const GpuOptions &options) {
+  return getScatter(kernel) ? emitScatter(kernel, module)
+                            : emitNest(kernel, module, options);
+}
+
+} // namespace meshc::codegen

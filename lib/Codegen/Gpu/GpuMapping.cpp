@@ -1,0 +1,147 @@
+//===- GpuMapping.cpp - which thread does what of a kernel ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Gpu/GpuMapping.h"
+#include "dialects/Nd/NdOps.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+/// Threads of an ordinary block.
+static constexpr int64_t kThreads = 256;
+/// The least that a warp should find side by side in memory, in bytes.
+static constexpr int64_t kSector = 32;
+
+int64_t getWidestLanes(exec::KernelOp kernel) {
+  int64_t lanes = 4;
+  auto consider = [&](Value tensor) {
+    Type type = nd::getTensorType(tensor).getElementType();
+    if (type.getIntOrFloatBitWidth() == 16)
+      lanes = 8;
+  };
+  Block &body = kernel.getBody().front();
+  llvm::for_each(body.getArguments(), consider);
+  llvm::for_each(body.getTerminator()->getOperands(), consider);
+  return lanes;
+}
+
+KernelShape makeGpuShape(const KernelShape &shape) {
+  KernelShape result = shape;
+  // Threads keep the elements of a short row, and compute those of a long one
+  // again: that costs less than a way through memory.
+  result.kept.clear();
+  if (shape.stages.empty() && shape.pointOutputs.empty()) {
+    result.parallel.append(shape.reduce);
+    result.reduce.clear();
+    if (shape.lanes == LanesIn::Reduce)
+      result.lanes = LanesIn::Parallel;
+    else if (shape.lanes == LanesIn::Parallel && !shape.reduce.empty()) {
+      // The lanes' loop stays the innermost.
+      Loop last = shape.parallel.back();
+      result.parallel.erase(result.parallel.begin() + shape.parallel.size() -
+                            1);
+      result.parallel.push_back(last);
+    }
+  }
+  return result;
+}
+
+static int64_t countEntries(ArrayRef<Loop> loops) {
+  int64_t count = 1;
+  for (const Loop &loop : loops)
+    count *= loop.size;
+  return count;
+}
+
+static int64_t ceilTo2n(int64_t value) {
+  return static_cast<int64_t>(llvm::bit_ceil<uint64_t>(value));
+}
+
+static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Whether the members of a group read neighbours in memory: along the lanes,
+/// or along the innermost dim of the largest input.
+static bool areStepsContiguous(exec::KernelOp kernel,
+                               const KernelShape &shape) {
+  if (shape.lanes != LanesIn::Nothing)
+    return shape.lanes == LanesIn::Reduce;
+  exec::PlanAttr plan = kernel.getPlan();
+  int64_t largest = 0;
+  bool result = true;
+  for (auto [input, order] :
+       llvm::zip(kernel.getBody().getArguments(),
+                 kernel.getInputOrders().getAsRange<ArrayAttr>())) {
+    int64_t bytes =
+        nd::getTensorType(input).getLocalBytes(nd::MeshAttr::of(kernel));
+    if (bytes <= largest || order.empty())
+      continue;
+    largest = bytes;
+    result = !llvm::is_contained(plan.getParallel(),
+                                 cast<StringAttr>(order.getValue().back()));
+  }
+  return result;
+}
+
+/// A group's members are neighbours: a part of a warp, or some warps.
+static void mapRows(GpuMapping &map, const GpuOptions &options) {
+  map.membersAreNeighbours = true;
+  map.members = std::min(ceilTo2n(map.steps), kWarp);
+  // A row of up to `unroll` steps for each thread stays in registers.
+  while (map.members < kMaxThreads &&
+         (map.steps > map.members * map.unroll ||
+          (map.points * map.members < options.threadsToFill &&
+           map.steps > map.members)))
+    map.members *= 2;
+  map.pointsPerBlock = std::max<int64_t>(kThreads / 2 / map.members, 1);
+}
+
+/// Neighbours are at neighbouring points; members that share them are a block's
+/// rows of threads, as many as it takes to fill the GPU.
+static void mapColumns(GpuMapping &map, int64_t lanes,
+                       const GpuOptions &options) {
+  constexpr int64_t kLeastSteps = 4;
+  while (map.members < kMaxThreads / 2 &&
+         map.points * map.members < options.threadsToFill &&
+         map.steps >= 2 * kLeastSteps * map.members)
+    map.members *= 2;
+  int64_t width = std::max<int64_t>(kSector / (4 * lanes), 1);
+  map.pointsPerBlock = std::max(kThreads / map.members, width);
+}
+
+GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
+                         int64_t lanes, const GpuOptions &options) {
+  GpuMapping map;
+  map.points = countEntries(shape.parallel);
+  map.steps = countEntries(shape.reduce);
+  if (shape.lanes == LanesIn::Parallel)
+    map.points /= lanes;
+  else if (shape.lanes == LanesIn::Reduce)
+    map.steps /= lanes;
+  map.unroll = 4;
+  if (map.steps == 1)
+    map.pointsPerBlock = kThreads;
+  else if (areStepsContiguous(kernel, shape))
+    mapRows(map, options);
+  else
+    mapColumns(map, lanes, options);
+  // Many small blocks rather than few large ones, whole warps, and not many
+  // more than there are points.
+  while (map.getThreads() > 2 * kWarp && map.pointsPerBlock > 1 &&
+         map.points * map.members < options.threadsToFill &&
+         divideUp(map.points, map.pointsPerBlock) < 132 &&
+         (map.membersAreNeighbours || map.members == 1))
+    map.pointsPerBlock /= 2;
+  while (map.pointsPerBlock > 1 && map.pointsPerBlock / 2 >= map.points)
+    map.pointsPerBlock /= 2;
+  while (map.getThreads() < kWarp)
+    map.pointsPerBlock *= 2;
+  return map;
+}
+
+} // namespace meshc::codegen

@@ -1,0 +1,220 @@
+//===- GpuNest.cpp - the loop nest of one kernel on a GPU -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Gpu/GpuNest.h"
+#include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/Reductions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+GpuNest::GpuNest(exec::KernelOp kernel, const KernelShape &shape,
+                 const GpuMapping &map, KernelEmitter &emitter, GpuGroup &group)
+    : KernelLoops(emitter), kernel(kernel),
+      yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
+      shape(shape), map(map), group(group) {
+  int64_t round = map.members * map.unroll;
+  loopSteps = map.steps <= round ? 0 : map.steps / round * round;
+}
+
+//===----------------------------------------------------------------------===//
+// Points and steps
+//===----------------------------------------------------------------------===//
+
+static Value emitLess(OpBuilder &builder, Location loc, Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, b);
+}
+
+/// `a` and `b`, of which null is true.
+static Value emitAnd(OpBuilder &builder, Location loc, Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  return arith::AndIOp::create(builder, loc, a, b);
+}
+
+void GpuNest::setIndices(nd::ElementIndex &index, ArrayRef<Loop> loops,
+                         Value number, bool hasLanes) {
+  for (size_t loop = loops.size(); loop-- > 0;) {
+    bool isLast = loop + 1 == loops.size();
+    int64_t lanes = isLast && hasLanes ? emitter.getLanes() : 1;
+    Value count = emitter.getIndexConstant(loops[loop].size / lanes);
+    Value digit = number;
+    if (loop != 0) {
+      digit = arith::RemUIOp::create(builder, loc, number, count);
+      number = arith::DivUIOp::create(builder, loc, number, count);
+    }
+    if (lanes != 1)
+      digit = arith::MulIOp::create(builder, loc, digit,
+                                    emitter.getIndexConstant(lanes));
+    setIndex(index, loops[loop], digit, lanes != 1);
+  }
+}
+
+void GpuNest::emit() {
+  Value number = group.getPoint();
+  OpBuilder::InsertionGuard guard(builder);
+  if (map.points % map.pointsPerBlock != 0) {
+    isPoint =
+        emitLess(builder, loc, number, emitter.getIndexConstant(map.points));
+    if (map.members > 1) {
+      // Threads without a point do as those of the last one, and store
+      // nothing: the others wait for them.
+      Value last = emitter.getIndexConstant(map.points - 1);
+      number = arith::MinUIOp::create(builder, loc, number, last);
+    } else {
+      auto branch =
+          scf::IfOp::create(builder, loc, isPoint, /*withElse=*/false);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      isPoint = {};
+    }
+  }
+  setIndices(point, shape.parallel, number, shape.lanes == LanesIn::Parallel);
+  if (loopSteps == 0)
+    rest = makeSteps(group.getMember(), 0, map.steps);
+  for (unsigned walk = 0; walk < shape.stages.size(); ++walk)
+    emitWalk(walk);
+  if (shape.needsLastWalk())
+    emitWalk(shape.stages.size());
+  storePoint();
+}
+
+/// This member's steps of [begin, begin + count); `first` is the member's
+/// number, `begin` added.
+GpuNest::Steps GpuNest::makeSteps(Value first, int64_t begin, int64_t count) {
+  Steps steps;
+  for (int64_t done = 0; done < count; done += map.members) {
+    Value number = first;
+    if (done != 0)
+      number = arith::AddIOp::create(builder, loc, first,
+                                     emitter.getIndexConstant(done));
+    Step step{point, {}};
+    if (count - done < map.members) {
+      // A step that is none is computed as the last one and then left out.
+      Value end = emitter.getIndexConstant(begin + count);
+      Value last = emitter.getIndexConstant(begin + count - 1);
+      step.isValid = emitLess(builder, loc, number, end);
+      number = arith::MinUIOp::create(builder, loc, number, last);
+    }
+    setIndices(step.index, shape.reduce, number,
+               shape.lanes == LanesIn::Reduce);
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+//===----------------------------------------------------------------------===//
+// Walks
+//===----------------------------------------------------------------------===//
+
+void GpuNest::emitWalk(unsigned walk) {
+  ArrayRef<Operation *> reductions;
+  if (walk < shape.stages.size())
+    reductions = shape.stages[walk];
+  bool lanesAreReduced =
+      shape.lanes == LanesIn::Reduce && emitter.getLanes() > 1;
+  Values sums;
+  for (Operation *reduction : reductions)
+    sums.push_back(getIdentity(emitter, reduction,
+                               lanesAreReduced ||
+                                   hasLanes(reduction->getResult(0), point)));
+  if (loopSteps == 0) {
+    sums = emitSteps(walk, rest, sums);
+  } else {
+    int64_t round = map.members * map.unroll;
+    sums = emitFor(
+        emitter.getIndexConstant(0), emitter.getIndexConstant(loopSteps), round,
+        sums, [&](Value base, ArrayRef<Value> carried) {
+          Value first =
+              arith::AddIOp::create(builder, loc, base, group.getMember());
+          return emitSteps(walk, makeSteps(first, 0, round), carried);
+        });
+    KernelEmitter::Scope scope(emitter);
+    Value first = arith::AddIOp::create(builder, loc, group.getMember(),
+                                        emitter.getIndexConstant(loopSteps));
+    sums = emitSteps(walk, makeSteps(first, loopSteps, map.steps - loopSteps),
+                     sums);
+  }
+  for (auto [reduction, sum] : llvm::zip(reductions, sums)) {
+    if (lanesAreReduced)
+      sum = combineLanes(emitter, reduction, sum);
+    emitter.setElement(reduction->getResult(0), point,
+                       group.combineMembers(reduction, sum));
+  }
+}
+
+/// Combines the elements at the steps into the carried values, and stores the
+/// outputs of this walk.
+GpuNest::Values GpuNest::emitSteps(unsigned walk, ArrayRef<Step> steps,
+                                   ArrayRef<Value> carried) {
+  Values next(carried);
+  if (walk < shape.stages.size())
+    for (auto [reduction, sum] : llvm::zip(shape.stages[walk], next))
+      for (const Step &step : steps)
+        sum = combineStep(reduction, sum, step);
+  storeOutputs(shape.walkOutputs[walk], steps);
+  return next;
+}
+
+Value GpuNest::combineStep(Operation *reduction, Value sum, const Step &step) {
+  Value element = emitter.getElement(reduction->getOperand(0), step.index);
+  if (step.isValid) {
+    Value identity =
+        getIdentity(emitter, reduction, isa<VectorType>(element.getType()));
+    element =
+        arith::SelectOp::create(builder, loc, step.isValid, element, identity);
+  }
+  return combine(emitter, reduction, sum, element);
+}
+
+/// All elements are computed before the first is stored: an output may be the
+/// buffer of an input.
+void GpuNest::storeOutputs(ArrayRef<unsigned> outputs, ArrayRef<Step> steps) {
+  Values elements;
+  for (const Step &step : steps)
+    for (unsigned output : outputs)
+      elements.push_back(
+          emitter.getElement(yield.getValues()[output], step.index));
+  for (auto [number, step] : llvm::enumerate(steps)) {
+    if (outputs.empty())
+      continue;
+    auto stored =
+        ArrayRef(elements).slice(number * outputs.size(), outputs.size());
+    OpBuilder::InsertionGuard guard(builder);
+    if (Value isWanted = emitAnd(builder, loc, isPoint, step.isValid)) {
+      auto branch =
+          scf::IfOp::create(builder, loc, isWanted, /*withElse=*/false);
+      builder.setInsertionPointToStart(branch.thenBlock());
+    }
+    for (auto [output, element] : llvm::zip(outputs, stored))
+      emitter.store(output, element, step.index);
+  }
+}
+
+/// The first member stores what has no reduce dims.
+void GpuNest::storePoint() {
+  if (shape.pointOutputs.empty())
+    return;
+  bool isInPlace = llvm::any_of(getInPlacePairs(kernel), [&](auto pair) {
+    return llvm::is_contained(shape.pointOutputs, pair.second);
+  });
+  Step step{point, {}};
+  if (map.members > 1) {
+    // Others may still read an input that this replaces.
+    if (isInPlace)
+      group.emitBarrier();
+    step.isValid =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                              group.getMember(), emitter.getIndexConstant(0));
+  }
+  storeOutputs(shape.pointOutputs, step);
+}
+
+} // namespace meshc::codegen

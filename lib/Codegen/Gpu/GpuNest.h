@@ -1,0 +1,66 @@
+//===- GpuNest.h - the loop nest of one kernel on a GPU -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// One thread's part of a nest. It has one point of the parallel loops; for
+/// each stage it walks its steps of the reduce loops, then the members of the
+/// point's group combine what they have. Each walk gives a thread the same
+/// steps, so what it stores in the place of an input, no other one reads.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_GPU_GPUNEST_H
+#define MESHC_LIB_CODEGEN_GPU_GPUNEST_H
+
+#include "lib/Codegen/Gpu/GpuGroup.h"
+#include "lib/Codegen/KernelLoops.h"
+
+namespace meshc::codegen {
+
+/// Emits the nest at the emitter's builder.
+class GpuNest : KernelLoops {
+public:
+  GpuNest(exec::KernelOp kernel, const KernelShape &shape,
+          const GpuMapping &map, KernelEmitter &emitter, GpuGroup &group);
+
+  void emit();
+
+private:
+  /// One step of a walk, and whether it is one: null where it always is.
+  struct Step {
+    nd::ElementIndex index;
+    mlir::Value isValid;
+  };
+  using Steps = llvm::SmallVector<Step, 4>;
+
+  Steps makeSteps(mlir::Value first, int64_t begin, int64_t count);
+  /// Puts the indices of the loops, of which `number` counts the entries, or
+  /// the vectors where the lanes run along them.
+  void setIndices(nd::ElementIndex &index, llvm::ArrayRef<Loop> loops,
+                  mlir::Value number, bool hasLanes);
+  void emitWalk(unsigned walk);
+  Values emitSteps(unsigned walk, llvm::ArrayRef<Step> steps,
+                   llvm::ArrayRef<mlir::Value> carried);
+  mlir::Value combineStep(mlir::Operation *reduction, mlir::Value sum,
+                          const Step &step);
+  void storeOutputs(llvm::ArrayRef<unsigned> outputs,
+                    llvm::ArrayRef<Step> steps);
+  void storePoint();
+
+  exec::KernelOp kernel;
+  exec::YieldOp yield;
+  const KernelShape &shape;
+  const GpuMapping &map;
+  GpuGroup &group;
+  nd::ElementIndex point;
+  mlir::Value isPoint; ///< null: always
+  int64_t loopSteps;   ///< steps that a loop walks; the rest is straight code
+  Steps rest;          ///< of each walk, where there is no loop
+};
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_GPU_GPUNEST_H

@@ -1,0 +1,122 @@
+//===- Reductions.cpp - combining the values of reductions ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Reductions.h"
+#include "dialects/Nd/NdOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+bool hasLanes(Value tensor, const nd::ElementIndex &index) {
+  return llvm::any_of(nd::getTensorType(tensor).getDims(),
+                      [&](nd::DimAttr dim) {
+                        return index.at(dim.getName().getValue()).lanes;
+                      });
+}
+
+static nd::ReductionKind getKind(Operation *reduction) {
+  return cast<nd::ReduceOpInterface>(reduction).getReductionKind();
+}
+
+static TypedAttr getIdentityAttr(nd::ReductionKind kind, Type type) {
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
+    switch (kind) {
+    case nd::ReductionKind::Sum:
+      return FloatAttr::get(type, 0.0);
+    case nd::ReductionKind::Prod:
+      return FloatAttr::get(type, 1.0);
+    case nd::ReductionKind::Max:
+    case nd::ReductionKind::Min:
+      return FloatAttr::get(
+          type, APFloat::getInf(semantics, kind == nd::ReductionKind::Max));
+    }
+  }
+  unsigned width = type.getIntOrFloatBitWidth();
+  bool isBool = width == 1; // ordered false < true
+  switch (kind) {
+  case nd::ReductionKind::Sum:
+    return IntegerAttr::get(type, 0);
+  case nd::ReductionKind::Prod:
+    return IntegerAttr::get(type, APInt(width, 1));
+  case nd::ReductionKind::Max:
+    return IntegerAttr::get(type, isBool ? APInt(1, 0)
+                                         : APInt::getSignedMinValue(width));
+  case nd::ReductionKind::Min:
+    return IntegerAttr::get(type, isBool ? APInt(1, 1)
+                                         : APInt::getSignedMaxValue(width));
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+Value getIdentity(KernelEmitter &emitter, Operation *reduction, bool isVector) {
+  Type type = emitter.getComputeType(
+      nd::getTensorType(reduction->getResult(0)).getElementType());
+  TypedAttr attr = getIdentityAttr(getKind(reduction), type);
+  if (isVector)
+    attr = SplatElementsAttr::get(VectorType::get({emitter.getLanes()}, type),
+                                  Attribute(attr));
+  return arith::ConstantOp::create(emitter.builder, emitter.loc, attr);
+}
+
+/// A binary op on floats; the sign of zero is not kept by max and min.
+template <typename FloatOp, typename IntOp>
+static Value build(OpBuilder &builder, Location loc, Value a, Value b) {
+  if (isa<FloatType>(getElementTypeOrSelf(a.getType()))) {
+    auto op = FloatOp::create(builder, loc, a, b);
+    op.setFastmath(arith::FastMathFlags::nsz);
+    return op;
+  }
+  return IntOp::create(builder, loc, a, b);
+}
+
+Value combine(KernelEmitter &emitter, Operation *reduction, Value a, Value b) {
+  emitter.unify(a, b);
+  bool isBool = getElementTypeOrSelf(a.getType()).isInteger(1);
+  switch (getKind(reduction)) {
+  case nd::ReductionKind::Sum:
+    return build<arith::AddFOp, arith::AddIOp>(emitter.builder, emitter.loc, a,
+                                               b);
+  case nd::ReductionKind::Prod:
+    return build<arith::MulFOp, arith::MulIOp>(emitter.builder, emitter.loc, a,
+                                               b);
+  case nd::ReductionKind::Max:
+    if (isBool)
+      return arith::OrIOp::create(emitter.builder, emitter.loc, a, b);
+    return build<arith::MaximumFOp, arith::MaxSIOp>(emitter.builder,
+                                                    emitter.loc, a, b);
+  case nd::ReductionKind::Min:
+    if (isBool)
+      return arith::AndIOp::create(emitter.builder, emitter.loc, a, b);
+    return build<arith::MinimumFOp, arith::MinSIOp>(emitter.builder,
+                                                    emitter.loc, a, b);
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+/// Halves the vector until one element is left.
+Value combineLanes(KernelEmitter &emitter, Operation *reduction, Value vector) {
+  int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
+  for (int64_t half = lanes / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < half; ++lane) {
+      low.push_back(lane);
+      high.push_back(half + lane);
+    }
+    Value a = vector::ShuffleOp::create(emitter.builder, emitter.loc, vector,
+                                        vector, low);
+    Value b = vector::ShuffleOp::create(emitter.builder, emitter.loc, vector,
+                                        vector, high);
+    vector = combine(emitter, reduction, a, b);
+  }
+  return vector::ExtractOp::create(emitter.builder, emitter.loc, vector, 0);
+}
+
+} // namespace meshc::codegen

@@ -1,0 +1,32 @@
+//===- Reductions.h - combining the values of reductions ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_REDUCTIONS_H
+#define MESHC_LIB_CODEGEN_REDUCTIONS_H
+
+#include "lib/Codegen/KernelEmitter.h"
+
+namespace meshc::codegen {
+
+/// What does not change a value that it is combined with, in the type in which
+/// the reduction computes: a scalar, or a vector of the emitter's lanes.
+mlir::Value getIdentity(KernelEmitter &emitter, mlir::Operation *reduction,
+                        bool isVector);
+
+/// Combines two values (scalars or vectors) as the reduction says.
+mlir::Value combine(KernelEmitter &emitter, mlir::Operation *reduction,
+                    mlir::Value a, mlir::Value b);
+
+/// Combines the elements of a vector, of 2^n lanes, by halves.
+mlir::Value combineLanes(KernelEmitter &emitter, mlir::Operation *reduction,
+                         mlir::Value vector);
+
+/// Whether the element(s) of the tensor at the index are a vector.
+bool hasLanes(mlir::Value tensor, const nd::ElementIndex &index);
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_REDUCTIONS_H

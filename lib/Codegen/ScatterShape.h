@@ -1,0 +1,37 @@
+//===- ScatterShape.h - the loops of kernels that scatter -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_SCATTERSHAPE_H
+#define MESHC_LIB_CODEGEN_SCATTERSHAPE_H
+
+#include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/KernelShape.h"
+
+namespace meshc::codegen {
+
+/// The kernel's op that scatters, or null.
+nd::ScatterOpInterface getScatter(exec::KernelOp kernel);
+
+/// A kernel whose result is that of one scatter op: for each index, the updates
+/// that go to the entry of `dim` that it names.
+struct ScatterShape {
+  nd::ScatterOpInterface op;
+  mlir::StringAttr dim;
+  int64_t entries = 1; ///< local, of the scattered dim
+  /// Loops over the dims of the indices, then over what is left of the updates,
+  /// that of the lanes last.
+  llvm::SmallVector<Loop> outer, inner;
+  /// Entries of the last inner loop, if updates may be computed in vectors
+  /// along it; else 1.
+  int64_t laneExtent = 1;
+
+  /// Reports where the kernel's body is of another form.
+  static llvm::FailureOr<ScatterShape> of(exec::KernelOp kernel);
+};
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_SCATTERSHAPE_H
