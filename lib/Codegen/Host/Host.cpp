@@ -11,6 +11,7 @@
 #include "lib/Codegen/Host/HostKernel.h"
 #include "lib/Codegen/Host/LowerToLlvm.h"
 #include "lib/Codegen/Lowering.h"
+#include "lib/Codegen/MachineCode.h"
 #include "lib/Codegen/ProgramTable.h"
 #include "lib/Codegen/StepFunctions.h"
 #include "llvm/IR/Verifier.h"
@@ -90,7 +91,7 @@ HostProgram::generate(ModuleOp module, const HostOptions &options) {
   if (llvm::verifyModule(*program->code, &stream))
     return module.emitError("generated code is malformed: ") << message;
   program->target.setAttributes(*program->code);
-  program->target.optimize(*program->code);
+  optimize(*program->code, program->target.getMachine());
   return std::move(program);
 }
 
@@ -100,7 +101,7 @@ void HostProgram::printIr(llvm::raw_ostream &stream) const {
 
 llvm::Error HostProgram::emit(llvm::CodeGenFileType type,
                               llvm::SmallVectorImpl<char> &output) {
-  return target.emit(*code, type, output);
+  return emitFile(*code, target.getMachine(), type, output);
 }
 
 } // namespace meshc::codegen

@@ -7,10 +7,8 @@
 
 #include "lib/Codegen/Host/HostTarget.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
@@ -82,32 +80,6 @@ void HostTarget::setAttributes(Module &module) const {
       function.addFnAttr("target-features", machine->getTargetFeatureString());
     function.addFnAttr("prefer-vector-width", utostr(32 * lanes));
   }
-}
-
-void HostTarget::optimize(Module &module) const {
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  PassBuilder builder(machine.get());
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3)
-      .run(module, modules);
-}
-
-Error HostTarget::emit(Module &module, CodeGenFileType type,
-                       SmallVectorImpl<char> &output) const {
-  raw_svector_ostream stream(output);
-  legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, type))
-    return createStringError("the target '" + machine->getTargetTriple().str() +
-                             "' cannot write such a file");
-  passes.run(module);
-  return Error::success();
 }
 
 } // namespace meshc::codegen

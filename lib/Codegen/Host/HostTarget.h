@@ -29,12 +29,6 @@ public:
   /// Sets the processor on each function that has a body; LLVM's passes ask
   /// there, so it must be known before they run.
   void setAttributes(llvm::Module &module) const;
-  /// LLVM's O3.
-  void optimize(llvm::Module &module) const;
-  /// Writes an object file or assembly; changes the module. Fails where the
-  /// target cannot write such a file.
-  llvm::Error emit(llvm::Module &module, llvm::CodeGenFileType type,
-                   llvm::SmallVectorImpl<char> &output) const;
 
 private:
   std::unique_ptr<llvm::TargetMachine> machine;

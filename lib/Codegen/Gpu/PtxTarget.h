@@ -1,0 +1,50 @@
+//===- PtxTarget.h - LLVM IR to PTX ---------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_GPU_PTXTARGET_H
+#define MESHC_LIB_CODEGEN_GPU_PTXTARGET_H
+
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace meshc::codegen {
+
+/// A kind of NVIDIA GPU.
+class PtxTarget {
+public:
+  /// `chip`: a name that LLVM knows, as sm_90. Other names are errors.
+  static llvm::Expected<PtxTarget> get(llvm::StringRef chip);
+
+  /// Sets triple, data layout, and the chip on each function.
+  void prepare(llvm::Module &module) const;
+  /// Links what the module calls of the CUDA toolkit's libdevice.10.bc, at
+  /// `path`; reads no file where it calls nothing of it. An empty path: nothing
+  /// is linked.
+  llvm::Error linkLibdevice(llvm::Module &module, llvm::StringRef path) const;
+  /// LLVM's O3, then the text of the PTX. Changes the module. A call of what
+  /// the GPU has no code for must have been found before (findUnresolved).
+  llvm::Expected<std::string> compile(llvm::Module &module) const;
+
+private:
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+
+/// A call of something that is not there.
+struct UnresolvedCall {
+  std::string kernel, function; ///< both empty: there is none
+};
+
+/// The first such call of a module, after linking: of a function without a
+/// body, or of an intrinsic for which NVPTX has no code.
+UnresolvedCall findUnresolved(llvm::Module &module);
+
+/// 90 of sm_90 and of sm_90a; 0 where it is not of that form.
+unsigned getChipNumber(llvm::StringRef chip);
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_GPU_PTXTARGET_H
