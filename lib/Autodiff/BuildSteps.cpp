@@ -11,6 +11,7 @@
 #include "lib/Autodiff/ReverseMode.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -128,7 +129,43 @@ static StringAttr getResultName(func::FuncOp model, unsigned index) {
   return model.getResultAttrOfType<StringAttr>(index, "nd.name");
 }
 
+/// Whether `order` names each dim of the type once.
+static bool isOrderOf(ArrayAttr order, Type type) {
+  auto tensor = dyn_cast<nd::TensorType>(type);
+  if (!tensor || order.size() != static_cast<size_t>(tensor.getRank()))
+    return false;
+  llvm::SmallDenseSet<StringAttr> seen;
+  return llvm::all_of(order, [&](Attribute name) {
+    auto dim = dyn_cast<StringAttr>(name);
+    return dim && tensor.hasDim(dim.getValue()) && seen.insert(dim).second;
+  });
+}
+
+/// An attribute that the steps are built from, on any op of the model.
+static LogicalResult checkEvalValue(Operation *op) {
+  Attribute value = op->getAttr("nd.eval_value");
+  if (!value)
+    return success();
+  auto tensor = op->getNumResults() == 1
+                    ? dyn_cast<nd::TensorType>(op->getResult(0).getType())
+                    : nd::TensorType();
+  if (!isa<FloatAttr>(value) || !tensor || !tensor.isFloat())
+    return op->emitError() << "'nd.eval_value' must be a float, on an op whose "
+                              "result is a tensor of floats; got "
+                           << value;
+  return success();
+}
+
 LogicalResult StepBuilder::collect() {
+  if (model.isDeclaration())
+    return model.emitError() << "model '" << model.getName() << "' has no body";
+  if (model
+          .walk([](Operation *op) {
+            return failed(checkEvalValue(op)) ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+          })
+          .wasInterrupted())
+    return failure();
   for (auto parameter : model.getOps<nd::ParameterOp>()) {
     parameterOps.push_back(parameter);
     parameters.push_back({parameter.getNameAttr(), parameter.getType(),
@@ -141,6 +178,12 @@ LogicalResult StepBuilder::collect() {
     if (!name || !order)
       return model.emitError() << "argument " << index
                                << " of the model needs nd.name and nd.order";
+    if (!isOrderOf(order, argument.getType()))
+      return model.emitError()
+             << "argument '" << name.getValue()
+             << "' of the model is a tensor whose nd.order names each dim "
+                "once; got "
+             << argument.getType() << " and " << order;
     inputs.push_back({name, argument.getType(), order, "input", ""});
   }
   auto returned = cast<func::ReturnOp>(model.getBody().front().getTerminator());
@@ -175,6 +218,25 @@ LogicalResult StepBuilder::findLoss() {
                            << "' has no result '" << train.getLoss() << "'";
 }
 
+/// A setting is used in f32, where it must be finite, not negative, and 0 only
+/// if it is.
+static LogicalResult checkSetting(nd::TrainOp train, StringRef name,
+                                  Attribute value) {
+  auto number = dyn_cast<FloatAttr>(value);
+  if (!number || !number.getType().isF64())
+    return train.emitError()
+           << "setting '" << name << "' of optimizer '" << train.getOptimizer()
+           << "' must be an f64, got " << value;
+  double wanted = number.getValueAsDouble();
+  auto used = static_cast<float>(wanted);
+  if (std::isfinite(used) && wanted >= 0 && (used != 0 || wanted == 0))
+    return success();
+  return train.emitError() << "setting '" << name << "' of optimizer '"
+                           << train.getOptimizer() << "' is " << value
+                           << ", and must be a number of f32, 0 or 1.2e-38 to "
+                              "3.4e+38";
+}
+
 LogicalResult StepBuilder::findOptimizer() {
   updateName = ("nd." + train.getOptimizer() + "_update").str();
   auto info = RegisteredOperationName::lookup(updateName, module.getContext());
@@ -184,6 +246,8 @@ LogicalResult StepBuilder::findOptimizer() {
     return train.emitError()
            << "there is no optimizer '" << train.getOptimizer() << "'";
   slotNames = optimizer->getSlotNames();
+  if (failed(checkSetting(train, "lr", train.getRateAttr())))
+    return failure();
   auto known = optimizer->getHyperParameters();
   for (NamedAttribute given : train.getHyper())
     if (llvm::none_of(known, [&](const auto &parameter) {
@@ -197,6 +261,9 @@ LogicalResult StepBuilder::findOptimizer() {
         error << ", " << parameter.first;
       return error;
     }
+  for (NamedAttribute given : train.getHyper())
+    if (failed(checkSetting(train, given.getName(), given.getValue())))
+      return failure();
   return success();
 }
 

@@ -303,6 +303,16 @@ Value KernelEmitter::makeDefault(Value tensor, const nd::ElementIndex &index) {
   return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(shape));
 }
 
+/// The element as its tensor holds it. Short floats are computed in f32;
+/// rounded where they are made, they have one value whether they go through
+/// memory or not, and a maximum equals the element that it is.
+Value KernelEmitter::round(Value tensor, Value element) {
+  Type type = cast<nd::TensorType>(tensor.getType()).getElementType();
+  if (!isa<FloatType>(type) || type.getIntOrFloatBitWidth() >= 32)
+    return element;
+  return fromStorage(*this, toStorage(*this, element, type), type);
+}
+
 Value KernelEmitter::compute(Value tensor, const nd::ElementIndex &index) {
   if (auto argument = dyn_cast<BlockArgument>(tensor))
     return load(views[argument.getArgNumber()], index);
@@ -316,7 +326,7 @@ Value KernelEmitter::compute(Value tensor, const nd::ElementIndex &index) {
     withoutLanes = op;
     return makeDefault(tensor, index);
   }
-  return element;
+  return round(tensor, element);
 }
 
 Value KernelEmitter::getElement(Value tensor, const nd::ElementIndex &index) {
@@ -331,7 +341,7 @@ Value KernelEmitter::getElement(Value tensor, const nd::ElementIndex &index) {
 
 void KernelEmitter::setElement(Value tensor, const nd::ElementIndex &index,
                                Value element) {
-  known.back()[makeKey(tensor, index)] = element;
+  known.back()[makeKey(tensor, index)] = round(tensor, element);
 }
 
 //===----------------------------------------------------------------------===//

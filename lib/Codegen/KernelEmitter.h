@@ -91,6 +91,7 @@ private:
 
   Key makeKey(mlir::Value tensor, const nd::ElementIndex &index) const;
   mlir::Value compute(mlir::Value tensor, const nd::ElementIndex &index);
+  mlir::Value round(mlir::Value tensor, mlir::Value element);
   mlir::Value makeDefault(mlir::Value tensor, const nd::ElementIndex &index);
   /// An address, and of how many bytes it is a multiple.
   struct Place {

@@ -174,6 +174,14 @@ bool OptimizerReader::readSetting(const Argument &argument, bool isFirst) {
                       syntax::toString(*value));
     return false;
   }
+  auto used = static_cast<float>(value->real);
+  if (!std::isfinite(used) || (used == 0 && value->real != 0)) {
+    emitter.error(
+        argument.value->span,
+        quote(name) + " is used in f32, which has no such number: got " +
+            syntax::toString(*value) + ", wanted 0 or 1.2e-38 to 3.4e+38");
+    return false;
+  }
   if (name == "lr")
     rate = value->real;
   else

@@ -127,19 +127,7 @@ exec::PlanAttr FusionBuilder::getPlan(const Node &node) {
   MLIRContext *context = block.getParent()->getContext();
   SmallVector<int64_t> sizes;
   auto addSize = [&](StringAttr dim) {
-    auto sizeIn = [&](Value value) -> int64_t {
-      nd::TensorType type = nd::getTensorType(value);
-      int64_t index = type.getDimIndex(dim.getValue());
-      return index < 0 ? 0 : type.getLocalSize(index, mesh);
-    };
-    int64_t size = 0;
-    for (Value root : node.group->roots)
-      size = std::max(size, sizeIn(root));
-    for (Operation *op : node.body)
-      if (size == 0 && !isa<nd::ElementOpInterface>(op))
-        for (Value operand : op->getOperands())
-          size = std::max(size, sizeIn(operand));
-    sizes.push_back(size);
+    sizes.push_back(loops.sizes.lookup(dim));
   };
   llvm::for_each(loops.parallel, addSize);
   llvm::for_each(loops.reduce, addSize);

@@ -16,6 +16,9 @@ namespace meshc::kernels {
 /// a transcendental function counts as ten additions.
 static constexpr double expensiveWork = 10;
 static constexpr double transcendentalWork = 10;
+/// Ops that an element is computed through at most: code is emitted by
+/// recursion over them.
+static constexpr unsigned deepest = 500;
 /// Reading a tensor of fewer bytes twice does not matter.
 static constexpr double sharedBytes = 4096;
 /// A kernel of fewer rows than this and more entries in each is better two: one
@@ -89,11 +92,12 @@ bool FusionGroups::canStayInside(Operation *op, Value value,
 }
 
 /// Whether the group computes no element of an expensive value much more than
-/// once: it has as many points, or needs the value once per row.
+/// once: it asks for it at one index, and has as many points, or needs the
+/// value once per row.
 bool FusionGroups::canComputeInPlace(Value value, GroupId id) const {
   const Group &group = groups[id];
   if (getElements(value) >= group.points)
-    return true;
+    return value.hasOneUse() || isWhollyAligned(value, id);
   return !group.loops.reduce.empty() &&
          exec::getDims(value) == group.loops.parallel &&
          isWhollyAligned(value, id);
@@ -154,7 +158,7 @@ void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
 bool FusionGroups::canStoreIn(const Group &group, GroupId id, Operation *op,
                               Value value) const {
   if (group.isAlone || isAlone(op) || cuts.contains(value) ||
-      !isWhollyAligned(value, id))
+      !isWhollyAligned(value, id) || !group.loops.agrees(getLoops(op)))
     return false;
   if (isa<nd::ReduceOpInterface>(op)) {
     if (!canHold(group, op))
@@ -196,9 +200,16 @@ void FusionGroups::measureWork(Block &block) {
     nd::OpCost cost = cast<nd::NamedOpInterface>(op).getCost();
     double own = (cost.flops + transcendentalWork * cost.transcendentals) /
                  getElements(op.getResult(0));
-    for (Value operand : op.getOperands())
+    unsigned depth = 1;
+    for (Value operand : op.getOperands()) {
       own += work.lookup(operand);
+      depth = std::max(depth, depths.lookup(operand) + 1);
+    }
     work[op.getResult(0)] = own;
+    if (depth == deepest)
+      cuts.insert(op.getResult(0));
+    else
+      depths[op.getResult(0)] = depth;
   }
 }
 
@@ -264,6 +275,9 @@ LoopDims FusionGroups::getLoops(Operation *op) const {
     loops.parallel = exec::unite({}, parallel);
     loops.reduce = exec::unite({}, reduce);
   }
+  addSizes(loops, op->getResult(0));
+  for (Value operand : op->getOperands())
+    addSizes(loops, operand);
   return loops;
 }
 
@@ -294,16 +308,13 @@ double FusionGroups::getPoints(Operation *op) const {
   return points;
 }
 
-/// Whether dims that both have are of one local size.
-bool FusionGroups::haveSameSizes(Value a, Value b) const {
-  nd::TensorType typeA = nd::getTensorType(a), typeB = nd::getTensorType(b);
-  for (auto [index, dim] : llvm::enumerate(typeA.getDims())) {
-    int64_t other = typeB.getDimIndex(dim.getName().getValue());
-    if (other >= 0 &&
-        typeA.getLocalSize(index, mesh) != typeB.getLocalSize(other, mesh))
-      return false;
-  }
-  return true;
+/// Adds the local size of each loop that is a dim of the value.
+void FusionGroups::addSizes(LoopDims &loops, Value value) const {
+  nd::TensorType type = nd::getTensorType(value);
+  for (auto [index, dim] : llvm::enumerate(type.getDims()))
+    if (llvm::is_contained(loops.parallel, dim.getName()) ||
+        llvm::is_contained(loops.reduce, dim.getName()))
+      loops.sizes.try_emplace(dim.getName(), type.getLocalSize(index, mesh));
 }
 
 //===----------------------------------------------------------------------===//
@@ -343,10 +354,7 @@ bool FusionGroups::isWhollyAligned(Value value, GroupId group) const {
 /// Whether the group can run over the loops of the reduction.
 bool FusionGroups::canHold(const Group &group, Operation *reduction) const {
   LoopDims loops = getLoops(reduction);
-  Value operand = reduction->getOperand(0);
-  if (group.isAlone || !llvm::all_of(group.roots, [&](Value root) {
-        return haveSameSizes(root, operand);
-      }))
+  if (group.isAlone || !group.loops.agrees(loops))
     return false;
   if (!group.loops.reduce.empty())
     return group.loops == loops;
@@ -387,6 +395,8 @@ bool FusionGroups::isReachable(ArrayRef<Value> from, GroupId source,
 
 std::optional<LoopDims> FusionGroups::getMergedLoops(const Group &a,
                                                      const Group &b) const {
+  if (!a.loops.agrees(b.loops))
+    return std::nullopt;
   if (a.loops == b.loops)
     return a.loops;
   auto joins = [](const Group &plain, const Group &other) {
@@ -412,11 +422,13 @@ bool FusionGroups::canMerge(GroupId a, GroupId b) const {
     return llvm::all_of(
         maker.roots, [&](Value root) { return isWhollyAligned(root, user); });
   };
-  for (Value x : first.roots)
-    for (Value y : second.roots)
-      if (!haveSameSizes(x, y))
-        return false;
+  auto readsCut = [&](const Group &maker, GroupId user) {
+    return llvm::any_of(maker.roots, [&](Value root) {
+      return cuts.contains(root) && llvm::is_contained(getUsers(root), user);
+    });
+  };
   return usesAligned(first, b) && usesAligned(second, a) &&
+         !readsCut(first, b) && !readsCut(second, a) &&
          !isReachable(first.roots, a, b) && !isReachable(second.roots, b, a);
 }
 

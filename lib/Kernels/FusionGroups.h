@@ -24,8 +24,20 @@ namespace meshc::kernels {
 /// is inside; roots have all parallel dims, and all reduce dims or none.
 struct LoopDims {
   exec::DimSet parallel, reduce; ///< sorted by name
+  /// Local size of each: a dim may have another one in another tensor, which a
+  /// slice or a split along other axes of the mesh made.
+  llvm::SmallDenseMap<mlir::StringAttr, int64_t> sizes;
+
   bool operator==(const LoopDims &other) const {
-    return parallel == other.parallel && reduce == other.reduce;
+    return parallel == other.parallel && reduce == other.reduce &&
+           agrees(other);
+  }
+  /// Whether the loops that both have are of one size.
+  bool agrees(const LoopDims &other) const {
+    return llvm::all_of(sizes, [&](const auto &loop) {
+      auto known = other.sizes.find(loop.first);
+      return known == other.sizes.end() || known->second == loop.second;
+    });
   }
 };
 
@@ -83,7 +95,7 @@ private:
   bool isRowLike(mlir::Operation *reduction) const;
   double getPoints(mlir::Operation *op) const;
   double getElements(mlir::Value value) const;
-  bool haveSameSizes(mlir::Value a, mlir::Value b) const;
+  void addSizes(LoopDims &loops, mlir::Value value) const;
 
   // What is known of groups.
   GroupId find(GroupId group) const;
@@ -112,7 +124,10 @@ private:
   /// Floating-point work of one element with all that it is computed from, in
   /// place.
   llvm::DenseMap<mlir::Value, double> work;
-  /// Operands of reductions that are better stored than computed there.
+  /// Ops that an element is computed through, back to memory.
+  llvm::DenseMap<mlir::Value, unsigned> depths;
+  /// Operands of reductions that are better stored than computed there, and
+  /// ends of long chains.
   llvm::DenseSet<mlir::Value> cuts;
 };
 

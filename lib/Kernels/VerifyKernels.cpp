@@ -39,6 +39,23 @@ static LogicalResult verifyOrders(Operation *op) {
   return success();
 }
 
+/// A tensor's dims along loops of the plan have the loops' sizes.
+static LogicalResult verifySizes(exec::FusionOp fusion, Value value,
+                                 nd::MeshAttr mesh) {
+  exec::PlanAttr plan = fusion.getPlan();
+  SmallVector<StringAttr> loops(plan.getParallel());
+  llvm::append_range(loops, plan.getReduce());
+  nd::TensorType type = nd::getTensorType(value);
+  for (auto [loop, size] : llvm::zip(loops, plan.getSizes())) {
+    int64_t dim = type.getDimIndex(loop.getValue());
+    if (dim >= 0 && type.getLocalSize(dim, mesh) != size)
+      return fusion.emitOpError()
+             << "runs " << size << " times along '" << loop.getValue()
+             << "', and computes a value of type " << type << " there";
+  }
+  return success();
+}
+
 /// The reductions of a fusion run over its loops, and are read at their points.
 static LogicalResult verifyFusion(exec::FusionOp fusion) {
   nd::MeshAttr mesh = nd::MeshAttr::of(fusion);
@@ -62,16 +79,21 @@ static LogicalResult verifyFusion(exec::FusionOp fusion) {
         sorted(reduction.getReducedDims()) != reduce)
       return fusion.emitOpError()
              << "holds '" << op.getName() << "' over other dims than its plan";
+    if (failed(verifySizes(fusion, op.getOperand(0), mesh)))
+      return failure();
     if (alignment.lookup(result) != parallel)
       return fusion.emitOpError() << "reads the result of '" << op.getName()
                                   << "' at points other than its own";
   }
-  for (Value output : body.getTerminator()->getOperands())
+  for (Value output : body.getTerminator()->getOperands()) {
+    if (!isAlone && failed(verifySizes(fusion, output, mesh)))
+      return failure();
     if (exec::DimSet dims = exec::getDims(output);
         !isAlone && dims != parallel && dims != all)
       return fusion.emitOpError()
              << "output of type " << output.getType()
              << " must have all parallel dims, and all reduce dims or none";
+  }
   StringAttr lanes = plan.getLanes();
   if (!lanes.empty() &&
       (plan.getParallel().empty() || plan.getParallel().back() != lanes) &&

@@ -124,8 +124,12 @@ static Error runDriver(StringRef driver, ArrayRef<std::string> arguments) {
 static std::vector<std::string> getArguments(StringRef driver, StringRef object,
                                              StringRef runtime,
                                              StringRef output) {
+  // A path that begins with '-' would be an option.
+  auto path = [](StringRef file) {
+    return (file.starts_with("-") ? "./" : "") + file.str();
+  };
   std::vector<std::string> arguments{
-      object.str(),        runtime.str(),    "-o", output.str(), "-pie",
+      path(object),        runtime.str(),    "-o", path(output), "-pie",
       "-Wl,--gc-sections", "-Wl,--as-needed"};
   // lld is several times as fast as other linkers; both kinds of compilers know
   // it by this name, clang finds its own version's.

@@ -43,6 +43,8 @@ public:
         context(makeRegistry(), MLIRContext::Threading::DISABLED),
         handler(sources, &context, llvm::errs()) {
     context.loadAllAvailableDialects();
+    // Messages are about the model's text, not about ops made from it.
+    context.printOpOnDiagnostic(false);
   }
 
   ExitCode run();
@@ -59,6 +61,8 @@ private:
   ExitCode afterPhase(StringRef phase, unsigned number);
   ExitCode verify();
   ExitCode finish();
+  ExitCode checkOutput(StringRef path);
+  ExitCode write(StringRef path, StringRef text);
   std::string printModule();
 
   const CompileOptions &options;
@@ -81,6 +85,26 @@ static llvm::Error writeText(StringRef path, StringRef text) {
 /// Prints an error that has no place in the model.
 static ExitCode fail(ExitCode code, const Twine &message) {
   llvm::errs() << "meshc: error: " << message << '\n';
+  return code;
+}
+
+/// Fails where the file to write is the model.
+ExitCode Compilation::checkOutput(StringRef path) {
+  if (path == "-" || options.input == "-" ||
+      !llvm::sys::fs::equivalent(path, options.input))
+    return ExitCode::Success;
+  return fail(ExitCode::Usage,
+              "'" + path +
+                  "' is the model, which would be lost; name another output "
+                  "with -o");
+}
+
+ExitCode Compilation::write(StringRef path, StringRef text) {
+  ExitCode code = checkOutput(path);
+  if (code != ExitCode::Success)
+    return code;
+  if (auto error = writeText(path, text))
+    return fail(ExitCode::Input, llvm::toString(std::move(error)));
   return code;
 }
 
@@ -122,15 +146,11 @@ ExitCode Compilation::afterPhase(StringRef phase, unsigned number) {
     SmallString<128> path(options.dumpDirectory);
     llvm::sys::path::append(path, (number < 10 ? "0" : "") + Twine(number) +
                                       "-" + phase + ".mlir");
-    if (auto error = writeText(path, printModule()))
-      return fail(ExitCode::Input, llvm::toString(std::move(error)));
+    if (ExitCode code = write(path, printModule()); code != ExitCode::Success)
+      return code;
   }
-  if (options.stopAfter == phase) {
-    ended = ExitCode::Success;
-    if (auto error = writeText(options.output.empty() ? "-" : options.output,
-                               printModule()))
-      ended = fail(ExitCode::Input, llvm::toString(std::move(error)));
-  }
+  if (options.stopAfter == phase)
+    ended = write(options.output.empty() ? "-" : options.output, printModule());
   return ended.value_or(ExitCode::Success);
 }
 
@@ -219,15 +239,19 @@ ExitCode Compilation::finish() {
 
   if (options.emit == "exe") {
     if (output.empty())
-      output = options.input == "-"
-                   ? "a.out"
-                   : llvm::sys::path::stem(options.input).str();
+      output = llvm::sys::path::has_extension(options.input)
+                   ? llvm::sys::path::stem(options.input).str()
+                   : "a.out";
+    if (ExitCode code = checkOutput(output); code != ExitCode::Success)
+      return code;
     error = link::linkProgram(bytes, output, {"", "", options.tool});
   } else {
     if (output.empty())
       output = options.emit == "obj"
                    ? (llvm::sys::path::stem(options.input) + ".o").str()
                    : "-";
+    if (ExitCode code = checkOutput(output); code != ExitCode::Success)
+      return code;
     error = link::writeFile(output, bytes);
   }
   if (error)
@@ -238,12 +262,8 @@ ExitCode Compilation::finish() {
 ExitCode Compilation::run() {
   if (ExitCode code = parse(); code != ExitCode::Success)
     return code;
-  if (options.emit == "mlir") {
-    if (auto error = writeText(options.output.empty() ? "-" : options.output,
-                               printModule()))
-      return fail(ExitCode::Input, llvm::toString(std::move(error)));
-    return ExitCode::Success;
-  }
+  if (options.emit == "mlir")
+    return write(options.output.empty() ? "-" : options.output, printModule());
   ExitCode code = runPhases();
   if (code != ExitCode::Success || ended)
     return code;
@@ -257,6 +277,8 @@ ExitCode compile(const CompileOptions &options) {
       }))
     return fail(ExitCode::Usage, "there is no phase '" + options.stopAfter +
                                      "'; phases are " + getPhaseNames());
+  if (auto error = codegen::checkProcessor(options.march))
+    return fail(ExitCode::Usage, llvm::toString(std::move(error)));
   return Compilation(options).run();
 }
 

@@ -155,3 +155,39 @@ func.func @composite(%x: !nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]> {
   %0 = nd.softmax %x {dim = "a"} : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]>
   return %0 : !nd.tensor<f32, [a = 4]>
 }
+
+// -----
+
+!w = !nd.tensor<f32, [d = 8]>
+!part = !nd.tensor<f32, [d = 2]>
+!scalar = !nd.tensor<f32, []>
+
+// Sums along dims of one name and different sizes run over different loops.
+// CHECK-LABEL: @part_and_whole
+// CHECK-DAG: exec.fusion <parallel = [], reduce = ["d"], lanes = "", sizes = [8]>
+// CHECK-DAG: exec.fusion <parallel = [], reduce = ["d"], lanes = "", sizes = [2]>
+func.func @part_and_whole(%w: !w) -> (!scalar, !scalar) {
+  %whole = nd.reduce_sum %w {dims = ["d"]} : (!w) -> !scalar
+  %slice = nd.slice %w {dim = "d", start = 0, size = 2} : (!w) -> !part
+  %exp = nd.exp %slice : (!part) -> !part
+  %part = nd.reduce_sum %exp {dims = ["d"]} : (!part) -> !scalar
+  return %whole, %part : !scalar, !scalar
+}
+
+// -----
+
+!w = !nd.tensor<f32, [d = 8]>
+!g = !nd.tensor<f32, [d = 8 on {x}]>
+!scalar = !nd.tensor<f32, []>
+
+// So do those of the whole tensor and of a rank's block of another.
+// CHECK-LABEL: @block_and_whole
+// CHECK-DAG: exec.fusion <parallel = [], reduce = ["d"], lanes = "", sizes = [8]>
+// CHECK-DAG: exec.fusion <parallel = ["d"], reduce = [], lanes = "", sizes = [2]>
+module attributes {nd.mesh = #nd.mesh<x = 4>} {
+func.func @block_and_whole(%w: !w, %g: !g) -> (!scalar, !g) {
+  %whole = nd.reduce_sum %w {dims = ["d"]} : (!w) -> !scalar
+  %new = nd.mul %g, %whole : (!g, !scalar) -> !g
+  return %whole, %new : !scalar, !g
+}
+}

@@ -65,3 +65,15 @@ func.func @lanes(%x: !nd.tensor<f32, [a = 4, b = 4]>) -> !nd.tensor<f32, [a = 4,
 func.func @declared(%x: !nd.tensor<f32, [a = 4, b = 8]> {nd.order = ["a", "b"]}) -> (!nd.tensor<f32, [a = 4, b = 8]> {nd.order = ["b", "a"]}) {
   return %x : !nd.tensor<f32, [a = 4, b = 8]>
 }
+
+// -----
+
+func.func @sizes(%x: !nd.tensor<f32, [a = 4, b = 8]>) -> !nd.tensor<f32, [a = 4]> {
+  // expected-error @below {{runs 2 times along 'b', and computes a value of type '!nd.tensor<f32, [a = 4, b = 8]>' there}}
+  %0 = exec.fusion <parallel = ["a"], reduce = ["b"], lanes = "b", sizes = [4, 2]>(%x) : (!nd.tensor<f32, [a = 4, b = 8]>) -> !nd.tensor<f32, [a = 4]> attributes {exec.orders = [["a"]]} {
+  ^bb0(%in: !nd.tensor<f32, [a = 4, b = 8]>):
+    %1 = nd.reduce_sum %in {dims = ["b"]} : (!nd.tensor<f32, [a = 4, b = 8]>) -> !nd.tensor<f32, [a = 4]>
+    exec.yield %1 : !nd.tensor<f32, [a = 4]>
+  }
+  return %0 : !nd.tensor<f32, [a = 4]>
+}

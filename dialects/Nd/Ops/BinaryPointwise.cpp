@@ -105,7 +105,8 @@ template <> struct Pointwise<MulOp> : Numbers {
 };
 
 template <> struct Pointwise<DivOp> : Numbers {
-  static constexpr Linear linear = Linear::First;
+  // Integers are rounded, and a sum of rounded parts is not the rounded sum.
+  static constexpr Linear linear = Linear::FirstOfFloats;
   static constexpr OpCost cost = {0, 1};
   static double evaluate(double a, double b) { return a / b; }
   static int64_t evaluate(int64_t a, int64_t b) {

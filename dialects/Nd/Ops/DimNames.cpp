@@ -29,6 +29,17 @@ std::string listDims(TensorType type) {
                     ", ");
 }
 
+LogicalResult checkNumbered(std::optional<Location> location, StringRef op,
+                            DimAttr dim) {
+  constexpr int64_t largest = std::numeric_limits<int32_t>::max();
+  if (dim.getSize() <= largest)
+    return success();
+  return emitOptionalError(location, op, ": dim '", dim.getName().getValue(),
+                           "' has ", dim.getSize(),
+                           " entries, and i32 numbers ", largest,
+                           "; split it (split) or make it smaller");
+}
+
 LogicalResult reportMissingDim(std::optional<Location> location, StringRef op,
                                StringAttr dim, TensorType type) {
   return emitOptionalError(location, op, ": the operand has no dim '",

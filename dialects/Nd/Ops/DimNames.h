@@ -17,6 +17,10 @@ llvm::SmallVector<mlir::StringAttr> getNames(mlir::ArrayAttr names);
 /// "'a', 'b'": the dims of the type; "none" of a scalar.
 std::string listDims(TensorType type);
 
+/// Fails where entries along the dim have numbers that i32 does not hold.
+mlir::LogicalResult checkNumbered(std::optional<mlir::Location> location,
+                                  llvm::StringRef op, DimAttr dim);
+
 /// Reports that the operand of `op` has no dim `dim`; fails always.
 mlir::LogicalResult reportMissingDim(std::optional<mlir::Location> location,
                                      llvm::StringRef op, mlir::StringAttr dim,

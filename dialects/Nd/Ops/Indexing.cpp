@@ -23,10 +23,14 @@ void NdDialect::registerIndexing() {
       >();
 }
 
-/// Fails unless the indices are i32 and do not have `dim`.
+/// Fails unless the indices are i32, which numbers all entries of dim `along`,
+/// and do not have that dim.
 static LogicalResult verifyIndices(std::optional<Location> location,
                                    StringRef op, TensorType indices,
-                                   StringAttr dim) {
+                                   DimAttr along) {
+  StringAttr dim = along.getName();
+  if (failed(checkNumbered(location, op, along)))
+    return failure();
   if (!indices.getElementType().isSignlessInteger(32))
     return emitOptionalError(location, op, ": indices must be i32, got ",
                              indices.getElementType());
@@ -68,7 +72,7 @@ LogicalResult GatherOp::inferReturnTypes(
   if (!table.hasDim(dim.getValue()))
     return reportMissingDim(location, "gather", dim, table);
   SmallVector<DimAttr> dims(table.withoutDims(dim).getDims());
-  if (failed(verifyIndices(location, "gather", indices, dim)) ||
+  if (failed(verifyIndices(location, "gather", indices, table.getDim(dim))) ||
       failed(uniteDims(location, "gather", dims, indices)))
     return failure();
   return appendTensorType(location, table.getElementType(), dims, types);
@@ -167,11 +171,12 @@ LogicalResult ScatterAddOp::verify() {
     return emitOpError("element types differ: updates have ")
            << updates.getElementType() << ", the result has "
            << result.getElementType();
-  if (failed(verifyIndices(getLoc(), "scatter_add", indices, getDimAttr())))
-    return failure();
   if (!result.hasDim(getDim()))
     return emitOpError("the result has no dim ")
            << getDimAttr() << "; its dims are " << listDims(result);
+  if (failed(verifyIndices(getLoc(), "scatter_add", indices,
+                           result.getDim(getDim()))))
+    return failure();
   if (updates.hasDim(getDim()))
     return emitOpError("the updates have dim ")
            << getDimAttr() << ", along which they are scattered; rename it";
@@ -254,11 +259,12 @@ OpCost ScatterAddOp::getCost() {
 
 LogicalResult OneHotOp::verify() {
   TensorType indices = getIndices().getType(), result = getType();
-  if (failed(verifyIndices(getLoc(), "one_hot", indices, getDimAttr())))
-    return failure();
   if (!result.hasDim(getDim()))
     return emitOpError("the result has no dim ")
            << getDimAttr() << "; its dims are " << listDims(result);
+  if (failed(
+          verifyIndices(getLoc(), "one_hot", indices, result.getDim(getDim()))))
+    return failure();
   TensorType rest = result.withoutDims(getDimAttr()).getGlobal();
   TensorType wanted =
       indices.getGlobal().withElementType(result.getElementType());

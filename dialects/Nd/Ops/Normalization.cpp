@@ -234,6 +234,9 @@ LogicalResult CrossEntropyOp::inferReturnTypes(
   FailureOr<SmallVector<DimAttr>> dims = uniteDims(location, name, operands);
   if (failed(dims) || failed(checkRows(location, name, operands, dim)))
     return failure();
+  if (failed(checkNumbered(location, name,
+                           getTensorType(operands[0]).getDim(dim))))
+    return failure();
   TensorType targets = getTensorType(operands[1]);
   if (!targets.getElementType().isInteger(32))
     return emitOptionalError(

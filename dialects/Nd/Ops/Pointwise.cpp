@@ -108,7 +108,8 @@ void sumToOperands(ValueBuilder &build, Operation *op,
 
 PartitionRule getPointwiseRule(Operation *op, Linear linear) {
   PartitionRule rule = getRuleByNames(op);
-  if (linear == Linear::First)
+  if (linear == Linear::First || (linear == Linear::FirstOfFloats &&
+                                  getTensorType(op->getResult(0)).isFloat()))
     rule.linearOperands.push_back(0);
   if (linear == Linear::Each)
     for (unsigned i = 0; i < op->getNumOperands(); ++i)

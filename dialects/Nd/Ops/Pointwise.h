@@ -36,9 +36,10 @@ enum class Domain { Float, Number, Boolean, Any };
 /// Operands in which an op is linear.
 enum class Linear {
   None,
-  First, ///< in the first alone
-  Each,  ///< in each, the other fixed
-  Joint  ///< in all together
+  First,         ///< in the first alone
+  FirstOfFloats, ///< in the first alone where elements are floats
+  Each,          ///< in each, the other fixed
+  Joint          ///< in all together
 };
 
 /// Arith and math ops on elements: scalars or vectors.

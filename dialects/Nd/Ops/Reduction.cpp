@@ -340,6 +340,9 @@ LogicalResult ArgmaxOp::inferReturnTypes(
   FailureOr<SmallVector<DimAttr>> dims = removeDims(
       location, getShortName<ArgmaxOp>(), operands[0], {adaptor.getDimAttr()});
   if (failed(dims) ||
+      failed(
+          checkNumbered(location, getShortName<ArgmaxOp>(),
+                        getTensorType(operands[0]).getDim(adaptor.getDim()))) ||
       failed(checkDomain(location, getShortName<ArgmaxOp>(),
                          getTensorType(operands[0]).getElementType(),
                          Domain::Number)))

@@ -116,6 +116,8 @@ LogicalResult IotaOp::verify() {
     return emitOpError("elements must be i32 or floats, got i1");
   if (type.isPartial())
     return emitOpError("the result cannot be partial: got ") << type;
+  if (type.getElementType().isSignlessInteger(32))
+    return checkNumbered(getLoc(), "iota", type.getDims().front());
   return success();
 }
 

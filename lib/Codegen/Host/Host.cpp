@@ -72,6 +72,10 @@ static LogicalResult generateProgram(ModuleOp module,
   return defineProgram(module, parts, code, types, constants);
 }
 
+llvm::Error checkProcessor(StringRef march) {
+  return HostTarget::get(march).takeError();
+}
+
 FailureOr<std::unique_ptr<HostProgram>>
 HostProgram::generate(ModuleOp module, const HostOptions &options) {
   auto target = HostTarget::get(options.march);

@@ -29,6 +29,10 @@ struct HostOptions {
   GpuOptions gpu = {}; ///< of those kernels
 };
 
+/// Fails where code cannot be made for the processor on this host; see
+/// HostTarget::get.
+llvm::Error checkProcessor(llvm::StringRef march);
+
 /// A program in LLVM IR, optimized.
 class HostProgram {
 public:

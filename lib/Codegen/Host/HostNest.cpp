@@ -21,6 +21,11 @@ static constexpr int64_t kEnoughUnits = 64;
 /// Entries along the lanes in a unit that also has an outer index to compute.
 static constexpr int64_t kLaneBlock = 1024;
 
+/// Points whose sum one accumulator takes before it is taken in by another. In
+/// f32 a sum of ones stands still at 2^24; sums of sums go as far as it
+/// matters (N. Higham, The accuracy of floating point summation, 1993).
+static constexpr int64_t kStripPoints = 16384;
+
 HostGrid chooseGrid(const KernelShape &shape, int64_t block) {
   HostGrid grid;
   bool lanesAreParallel = shape.lanes == LanesIn::Parallel;
@@ -151,14 +156,14 @@ void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
   // Accumulators: one for each point, or one for each vector along the lanes
   // and a scalar one for what is left of them.
   slotCount = lanesAreReduced ? unroll + 1 : points.size();
-  Values carried;
+  Values identities;
   for (Operation *reduction : reductions)
     for (unsigned slot = 0; slot < slotCount; ++slot)
-      carried.push_back(getIdentity(
+      identities.push_back(getIdentity(
           emitter, reduction,
           lanesAreReduced ? slot < unroll
                           : hasLanes(reduction->getResult(0), points[slot])));
-  Values sums = emitReduceLoops(walk, 0, points, carried);
+  Values sums = emitReduceLoops(walk, 0, points, identities, identities);
   for (auto [number, reduction] : llvm::enumerate(reductions)) {
     ArrayRef<Value> slots = ArrayRef(sums).slice(number * slotCount, slotCount);
     Value result = reduction->getResult(0);
@@ -170,14 +175,46 @@ void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
   }
 }
 
+/// The loops from `loop` on, in strips of so few points that a sum in f32 keeps
+/// its digits: each strip has accumulators of its own, which `carried` takes in
+/// at its end.
 HostNest::Values HostNest::emitReduceLoops(unsigned walk, unsigned loop,
                                            ArrayRef<nd::ElementIndex> indices,
-                                           ArrayRef<Value> carried) {
+                                           ArrayRef<Value> carried,
+                                           ArrayRef<Value> identities) {
   if (loop == shape.reduce.size())
     return emitWalkBody(walk, indices, carried, 0);
   const Loop &walked = shape.reduce[loop];
+  int64_t inner = 1;
+  for (const Loop &other : ArrayRef(shape.reduce).drop_front(loop + 1))
+    inner = std::min(inner * other.size, kStripPoints);
+  int64_t strip = kStripPoints / inner;
   Value low = emitter.getIndexConstant(0);
   Value high = emitter.getIndexConstant(walked.size);
+  if (carried.empty() || walked.size <= strip)
+    return emitReduceLoop(walk, loop, low, high, indices, carried, identities);
+  return emitFor(
+      low, high, strip, carried, [&](Value first, ArrayRef<Value> arguments) {
+        Value end = arith::AddIOp::create(builder, loc, first,
+                                          emitter.getIndexConstant(strip));
+        if (walked.size % strip != 0)
+          end = arith::MinUIOp::create(builder, loc, end, high);
+        Values sums = emitReduceLoop(walk, loop, first, end, indices,
+                                     identities, identities);
+        unsigned number = 0;
+        for (auto [sum, argument] : llvm::zip(sums, arguments))
+          sum = combine(emitter, shape.stages[walk][number++ / slotCount],
+                        argument, sum);
+        return sums;
+      });
+}
+
+HostNest::Values HostNest::emitReduceLoop(unsigned walk, unsigned loop,
+                                          Value low, Value high,
+                                          ArrayRef<nd::ElementIndex> indices,
+                                          ArrayRef<Value> carried,
+                                          ArrayRef<Value> identities) {
+  const Loop &walked = shape.reduce[loop];
   if (shape.lanes == LanesIn::Reduce && loop + 1 == shape.reduce.size())
     return emitLanes(
         low, high, walked.size, unroll, carried,
@@ -187,13 +224,13 @@ HostNest::Values HostNest::emitReduceLoops(unsigned walk, unsigned loop,
             setIndex(copy, walked, base, isVector);
           return emitWalkBody(walk, copies, arguments, isVector ? 0 : unroll);
         });
-  return emitFor(low, high, 1, carried,
-                 [&](Value base, ArrayRef<Value> arguments) {
-                   Indices copies(indices);
-                   for (nd::ElementIndex &copy : copies)
-                     setIndex(copy, walked, base, false);
-                   return emitReduceLoops(walk, loop + 1, copies, arguments);
-                 });
+  return emitFor(
+      low, high, 1, carried, [&](Value base, ArrayRef<Value> arguments) {
+        Indices copies(indices);
+        for (nd::ElementIndex &copy : copies)
+          setIndex(copy, walked, base, false);
+        return emitReduceLoops(walk, loop + 1, copies, arguments, identities);
+      });
 }
 
 /// Combines the elements at the indices into the accumulators from `firstSlot`

@@ -56,7 +56,14 @@ private:
   void emitWalk(unsigned walk, llvm::ArrayRef<nd::ElementIndex> points);
   Values emitReduceLoops(unsigned walk, unsigned loop,
                          llvm::ArrayRef<nd::ElementIndex> indices,
-                         llvm::ArrayRef<mlir::Value> carried);
+                         llvm::ArrayRef<mlir::Value> carried,
+                         llvm::ArrayRef<mlir::Value> identities);
+  /// Reduce loop number `loop` from `low` to `high`, with those inside it.
+  Values emitReduceLoop(unsigned walk, unsigned loop, mlir::Value low,
+                        mlir::Value high,
+                        llvm::ArrayRef<nd::ElementIndex> indices,
+                        llvm::ArrayRef<mlir::Value> carried,
+                        llvm::ArrayRef<mlir::Value> identities);
   Values emitWalkBody(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices,
                       llvm::ArrayRef<mlir::Value> carried, unsigned firstSlot);
   void storeOutputs(llvm::ArrayRef<unsigned> outputs,

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Metrics whose values are known, on one device and under several layouts.
+. "$(dirname "$0")/lib.sh"
+# Four 32-bit integers, each 4.
+printf '\0\0\x0c\x01\0\0\0\x04\0\0\0\x04\0\0\0\x04\0\0\0\x04\0\0\0\x04' >t.idx
+check() { # OPTIONS...
+  "$meshc" "$models/values.mesh" "$@" -o program
+  ./program train --data t=t.idx --steps 2 --seed 3 --quiet --log log.jsonl --log-every 1
+  # exp(1) + 1; after a step, less.
+  for wanted in '"step":1,"loss":3.71828' '"part":5.43656' '"whole":8,' '"quotient":5,' '"reached":1,' '"inside":1,' '"ones":1[,}]'; do
+    head -1 log.jsonl | grep -Eq "$wanted" || { cat log.jsonl >&2; fail "$* does not give $wanted"; }
+  done
+  sed -n '2s/.*"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl >>second.txt
+  rm log.jsonl
+}
+check
+check --mesh x=4 --layout n:x
+check --mesh x=4 --layout w.d:x
+check --mesh x=2 --layout d:x
+check --mesh x=2,y=2 --layout a:x,b:y
+awk 'NR == 1 { first = $1 } { d = $1 - first; if (d < 0) d = -d; if (d > 1e-5) bad = 1 } END { exit bad || NR != 5 }' second.txt ||
+  { cat second.txt >&2; fail "layouts differ after a step"; }
