@@ -251,4 +251,5 @@ void meshc::runtime::loadTensors(const SafetensorsFile &file, const Rank &rank,
         (optimizer && tensor.role == MESHC_OPTIMIZER))
       loadTensor(file, tensor, rank);
   }
+  file.checkIntact();
 }

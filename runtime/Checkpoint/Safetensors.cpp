@@ -8,13 +8,9 @@
 
 #include "runtime/Core/Failure.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <tuple>
 
 using namespace meshc::runtime;
 using Json = nlohmann::ordered_json;
@@ -90,51 +86,33 @@ static Failure fileFailure(const std::string &path, const std::string &what) {
   return Failure(ExitCode::Checkpoint, "checkpoint '" + path + "' " + what);
 }
 
-SafetensorsFile::SafetensorsFile(const std::string &path) : name(path) {
-  map();
+SafetensorsFile::SafetensorsFile(const std::string &path)
+    : file(path, ExitCode::Checkpoint, "checkpoint") {
+  const char *bytes = reinterpret_cast<const char *>(file.data());
   uint64_t length = 0;
-  if (mappingBytes >= 8)
+  if (file.size() >= 8)
     for (int i = 0; i < 8; ++i)
-      length |= uint64_t(static_cast<uint8_t>(mapping[i])) << (8 * i);
+      length |= uint64_t(file.data()[i]) << (8 * i);
   // The format bounds headers at 100 MB.
-  if (mappingBytes < 10 || length > 100'000'000 || mapping[8] != '{')
+  if (file.size() < 10 || length > 100'000'000 || bytes[8] != '{')
     throw fileFailure(path, "is not a safetensors file");
-  if (length > mappingBytes - 8)
+  if (length > file.size() - 8)
     throw fileFailure(
-        path, "ends within its header: " + std::to_string(mappingBytes) +
+        path, "ends within its header: " + std::to_string(file.size()) +
                   " bytes, wanted more than " + std::to_string(length + 8));
-  content = mapping + 8 + length;
-  parse(std::string(mapping + 8, length),
-        static_cast<int64_t>(mappingBytes - 8 - length));
-}
-
-SafetensorsFile::~SafetensorsFile() {
-  if (mapping)
-    munmap(mapping, mappingBytes);
-}
-
-void SafetensorsFile::map() {
-  int descriptor = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    throw fileFailure(name,
-                      std::string("cannot be opened: ") + std::strerror(errno));
-  struct stat status;
-  void *address = MAP_FAILED;
-  if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
-      status.st_size > 0)
-    address = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ,
-                   MAP_PRIVATE, descriptor, 0);
-  ::close(descriptor);
-  if (address == MAP_FAILED)
-    throw fileFailure(name, "is not a safetensors file");
-  mapping = static_cast<char *>(address);
-  mappingBytes = static_cast<size_t>(status.st_size);
+  content = bytes + 8 + length;
+  std::string header(bytes + 8, length);
+  file.checkIntact();
+  auto contentBytes = static_cast<int64_t>(file.size() - 8 - length);
+  parse(header, contentBytes);
+  checkTiling(contentBytes);
 }
 
 void SafetensorsFile::parse(const std::string &header, int64_t contentBytes) {
   Json json = Json::parse(header, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
-    throw fileFailure(name, "is not a safetensors file: its header is no JSON");
+    throw fileFailure(path(),
+                      "is not a safetensors file: its header is no JSON");
   try {
     for (const auto &[key, value] : json.items()) {
       if (key == "__metadata__") {
@@ -153,20 +131,45 @@ void SafetensorsFile::parse(const std::string &header, int64_t contentBytes) {
         sane =
             sane && size >= 0 && !__builtin_mul_overflow(bytes, size, &bytes);
       if (!sane || (bytesOf(tensor.dtype) && offsets[1] - offsets[0] != bytes))
-        throw fileFailure(name, "has a damaged header at tensor '" + key + "'");
+        throw fileFailure(path(),
+                          "has a damaged header at tensor '" + key + "'");
       tensor.beginByte = offsets[0];
       tensor.endByte = offsets[1];
       if (tensor.endByte > contentBytes)
-        throw fileFailure(name, "ends early: tensor '" + key +
-                                    "' ends at byte " +
-                                    std::to_string(tensor.endByte) +
-                                    " of the data, and there are " +
-                                    std::to_string(contentBytes));
+        throw fileFailure(path(), "ends early: tensor '" + key +
+                                      "' ends at byte " +
+                                      std::to_string(tensor.endByte) +
+                                      " of the data, and there are " +
+                                      std::to_string(contentBytes));
       tensors.emplace(key, std::move(tensor));
     }
   } catch (const Json::exception &) {
-    throw fileFailure(name, "has a damaged header");
+    throw fileFailure(path(), "has a damaged header");
   }
+}
+
+void SafetensorsFile::checkTiling(int64_t contentBytes) const {
+  std::vector<const FileTensor *> order;
+  for (const auto &[key, tensor] : tensors)
+    order.push_back(&tensor);
+  std::sort(order.begin(), order.end(),
+            [](const FileTensor *a, const FileTensor *b) {
+              return std::tie(a->beginByte, a->endByte) <
+                     std::tie(b->beginByte, b->endByte);
+            });
+  int64_t at = 0;
+  for (const FileTensor *tensor : order) {
+    if (tensor->beginByte != at)
+      throw fileFailure(
+          path(), "has a damaged header: tensor '" + tensor->name +
+                      "' begins at byte " + std::to_string(tensor->beginByte) +
+                      " of the data, and the tensors before it end at byte " +
+                      std::to_string(at));
+    at = tensor->endByte;
+  }
+  if (at != contentBytes)
+    throw fileFailure(path(), "has " + std::to_string(contentBytes - at) +
+                                  " bytes after its last tensor");
 }
 
 const FileTensor *SafetensorsFile::find(const std::string &tensor) const {

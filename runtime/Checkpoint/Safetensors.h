@@ -17,6 +17,7 @@
 #define MESHC_RUNTIME_CHECKPOINT_SAFETENSORS_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Data/MappedFile.h"
 
 #include <cstdint>
 #include <map>
@@ -50,13 +51,11 @@ std::string writeHeader(const std::vector<FileTensor> &tensors,
 class SafetensorsFile {
 public:
   /// Throws Failure(Checkpoint) where the file is missing, is not safetensors,
-  /// or ends before its last tensor.
+  /// or its tensors are not one after the other from the first byte of the data
+  /// to the last, as the format wants.
   explicit SafetensorsFile(const std::string &path);
-  ~SafetensorsFile();
-  SafetensorsFile(const SafetensorsFile &) = delete;
-  SafetensorsFile &operator=(const SafetensorsFile &) = delete;
 
-  const std::string &path() const { return name; }
+  const std::string &path() const { return file.path(); }
   const Metadata &metadata() const { return properties; }
   /// The tensor of that name, or null.
   const FileTensor *find(const std::string &tensor) const;
@@ -64,16 +63,16 @@ public:
   const char *data(const FileTensor &tensor) const {
     return content + tensor.beginByte;
   }
+  /// As MappedFile::checkIntact, to be called after the tensors were read.
+  void checkIntact() const { file.checkIntact(); }
 
 private:
-  void map();
   void parse(const std::string &header, int64_t contentBytes);
+  void checkTiling(int64_t contentBytes) const;
 
-  std::string name;
+  MappedFile file;
   Metadata properties;
   std::map<std::string, FileTensor> tensors;
-  char *mapping = nullptr;
-  size_t mappingBytes = 0;
   const char *content = nullptr;
 };
 

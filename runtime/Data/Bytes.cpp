@@ -9,60 +9,22 @@
 #include "runtime/Core/Failure.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 using namespace meshc::runtime;
 
-static Failure dataFailure(const std::string &path, const std::string &what) {
-  return Failure(ExitCode::Data, "data file '" + path + "' " + what);
+Bytes::Bytes(const std::string &path)
+    : name(path),
+      file(std::make_unique<MappedFile>(path, ExitCode::Data, "data file")) {
+  begin = file->data();
+  length = file->size();
 }
 
 std::shared_ptr<const Bytes> Bytes::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    throw dataFailure(path,
-                      std::string("cannot be opened: ") + std::strerror(errno));
-  struct stat status;
-  bool known = fstat(descriptor, &status) == 0;
-  if (!known || !S_ISREG(status.st_mode)) {
-    ::close(descriptor);
-    throw dataFailure(path, "is not a regular file");
-  }
   std::shared_ptr<Bytes> bytes(new Bytes(path));
-  try {
-    bytes->map(descriptor, static_cast<size_t>(status.st_size));
-  } catch (...) {
-    ::close(descriptor);
-    throw;
-  }
-  ::close(descriptor);
   if (bytes->length >= 2 && bytes->begin[0] == 0x1f && bytes->begin[1] == 0x8b)
     bytes->unpack();
   return bytes;
-}
-
-Bytes::~Bytes() {
-  if (mapping)
-    munmap(mapping, mappingBytes);
-}
-
-void Bytes::map(int descriptor, size_t size) {
-  if (size == 0)
-    return; // an empty file has no mapping
-  void *address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (address == MAP_FAILED)
-    throw dataFailure(name,
-                      std::string("cannot be mapped: ") + std::strerror(errno));
-  mapping = address;
-  mappingBytes = size;
-  begin = static_cast<const uint8_t *>(address);
-  length = size;
 }
 
 void Bytes::unpack() {
@@ -82,6 +44,11 @@ void Bytes::unpack() {
     z_stream *stream;
     ~End() { inflateEnd(stream); }
   } end{&stream};
+  auto fail = [&](const std::string &what) {
+    file->checkIntact(); // rather than what its missing end looks like
+    throw Failure(ExitCode::Data,
+                  "data file '" + name + "' is " + what + "; fetch it again");
+  };
 
   constexpr size_t chunk = size_t(1) << 30; // zlib counts in 32 bits
   size_t read = 0, written = 0;
@@ -105,17 +72,15 @@ void Bytes::unpack() {
     } else if (status == Z_BUF_ERROR ||
                (status == Z_OK && read == length && stream.avail_out != 0)) {
       if (read == length && stream.avail_out != 0)
-        throw dataFailure(name, "is a gzip stream that ends early, after " +
-                                    std::to_string(written) +
-                                    " bytes of content; fetch it again");
+        fail("a gzip stream that ends early, after " + std::to_string(written) +
+             " bytes of content");
     } else if (status != Z_OK) {
-      throw dataFailure(name, std::string("is a corrupt gzip stream (") +
-                                  (stream.msg ? stream.msg : "zlib error") +
-                                  "); fetch it again");
+      fail(std::string("a corrupt gzip stream (") +
+           (stream.msg ? stream.msg : "zlib error") + ")");
     }
   }
-  munmap(mapping, mappingBytes);
-  mapping = nullptr;
+  file->checkIntact();
+  file.reset();
   out.resize(written);
   out.shrink_to_fit();
   unpacked = std::move(out);

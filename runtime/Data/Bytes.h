@@ -12,6 +12,8 @@
 #ifndef MESHC_RUNTIME_DATA_BYTES_H
 #define MESHC_RUNTIME_DATA_BYTES_H
 
+#include "runtime/Data/MappedFile.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,11 +27,10 @@ class Bytes {
 public:
   /// Opens `path`. A plain file is mapped, so that a rank pages in only what it
   /// reads; a gzip file (any number of members) is decompressed into memory.
-  /// Throws Failure(Data) where the file is missing, unreadable, or a gzip
-  /// stream that is corrupt or ends early.
+  /// Throws Failure(Data) where the file is missing, unreadable, no regular
+  /// file, or a gzip stream that is corrupt or ends early.
   static std::shared_ptr<const Bytes> open(const std::string &path);
 
-  ~Bytes();
   Bytes(const Bytes &) = delete;
   Bytes &operator=(const Bytes &) = delete;
 
@@ -37,16 +38,20 @@ public:
   size_t size() const { return length; }
   const std::string &path() const { return name; }
 
+  /// As MappedFile::checkIntact; what was decompressed stays.
+  void checkIntact() const {
+    if (file)
+      file->checkIntact();
+  }
+
 private:
-  explicit Bytes(std::string path) : name(std::move(path)) {}
-  void map(int descriptor, size_t size);
+  explicit Bytes(const std::string &path);
   void unpack();
 
   std::string name;
   const uint8_t *begin = nullptr;
   size_t length = 0;
-  void *mapping = nullptr;
-  size_t mappingBytes = 0;
+  std::unique_ptr<MappedFile> file; ///< null where it was decompressed
   std::vector<uint8_t> unpacked;
 };
 

@@ -123,6 +123,7 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
           misfit = example;
       }
     });
+    source.bytes->checkIntact();
     if (misfit >= 0)
       throw Failure(ExitCode::Data,
                     "data file '" + source.bytes->path() + "': example " +

@@ -30,7 +30,8 @@ public:
 
   /// Writes this rank's block of every input to where `place` says: row r of
   /// the batch is example `selection.example(r)`. Throws Failure(Data) where a
-  /// value of a file does not fit the input's type.
+  /// value of a file does not fit the input's type, or the file cannot be read
+  /// any more.
   void fill(const std::function<char *(const MeshcTensor &input)> &place,
             const Selection &selection);
 

@@ -56,6 +56,17 @@ TEST(Safetensors, readsWhatItWrites) {
   EXPECT_FALSE(file.find("x"));
 }
 
+/// Any order of names, and tensors without elements.
+TEST(Safetensors, readsTensorsInAnyOrder) {
+  Folder folder;
+  SafetensorsFile file(folder.write(
+      "f", fileOf(R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]},)"
+                  R"("e":{"dtype":"F32","shape":[0,7],"data_offsets":[3,3]},)"
+                  R"("a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})",
+                  "xxxyy")));
+  EXPECT_EQ(file.data(*file.find("b"))[0], 'y');
+}
+
 TEST(Safetensors, refusesEveryTruncation) {
   Folder folder;
   std::string whole = fileOf(twoByTwo, bytesOf<float>({1, 2, 3, 4}));
@@ -93,4 +104,20 @@ TEST(Safetensors, refusesDamage) {
   expectRefused(fileOf(twoByTwo, "short"), "ends early: tensor 'w'");
   failureOf(ExitCode::Checkpoint,
             [&] { SafetensorsFile{folder.file("missing")}; });
+
+  // The tensors tile the data: no holes, no overlaps, nothing behind the last.
+  auto expectTiling = [&](const char *a, const char *b, size_t bytes,
+                          const std::string &why) {
+    expectRefused(fileOf(std::string(R"({"a":{"dtype":"U8","shape":[4],)") +
+                             R"("data_offsets":[)" + a +
+                             R"(]},"b":{"dtype":"U8","shape":[4],)" +
+                             R"("data_offsets":[)" + b + "]}}",
+                         std::string(bytes, 'x')),
+                  why);
+  };
+  expectTiling("0,4", "2,6", 6, "tensor 'b' begins at byte 2 of the data");
+  expectTiling("0,4", "0,4", 4, "begins at byte 0 of the data");
+  expectTiling("4,8", "0,4", 9, "has 1 bytes after its last tensor");
+  expectTiling("0,4", "5,9", 9, "tensor 'b' begins at byte 5 of the data");
+  expectTiling("1,5", "5,9", 9, "tensor 'a' begins at byte 1 of the data");
 }

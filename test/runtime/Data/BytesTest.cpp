@@ -8,6 +8,9 @@
 
 #include "TestFiles.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 using namespace meshc::runtime;
 using namespace meshc::test;
 
@@ -69,4 +72,39 @@ TEST(Bytes, refusesMissingFilesAndFolders) {
                 .find("No such file"),
             std::string::npos);
   failureOf(ExitCode::Data, [&] { Bytes::open(folder.file(".")); });
+  std::string pipe = folder.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(failureOf(ExitCode::Data, [&] { Bytes::open(pipe); })
+                .find("'" + pipe + "' is not a regular file"),
+            std::string::npos);
+}
+
+/// Its pages are gone, which is no signal, and known afterwards.
+TEST(Bytes, aFileThatBecomesShorterIsAnError) {
+  Folder folder;
+  for (off_t left : {0, 1, 4096, 50000, 99999}) {
+    std::string path = folder.write("f", std::string(100000, 'x'));
+    auto bytes = Bytes::open(path), again = Bytes::open(path);
+    bytes->checkIntact();
+    ASSERT_EQ(truncate(path.c_str(), left), 0);
+    int64_t sum = 0;
+    for (size_t i = 0; i < bytes->size(); ++i)
+      sum += bytes->data()[i];
+    EXPECT_GE(sum, left * 'x');
+    std::string message =
+        failureOf(ExitCode::Data, [&] { bytes->checkIntact(); });
+    EXPECT_NE(message.find("'" + path +
+                           "' became shorter while it was read: "
+                           "it has " +
+                           std::to_string(left) + " bytes, and had 100000"),
+              std::string::npos)
+        << message;
+    // Longer again, but what was read was not there.
+    ASSERT_EQ(truncate(path.c_str(), 100000), 0);
+    if (left < 90000)
+      EXPECT_NE(failureOf(ExitCode::Data, [&] { bytes->checkIntact(); })
+                    .find("can no longer be read"),
+                std::string::npos);
+    again->checkIntact();
+  }
 }
