@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,13 +36,60 @@ static std::string findTarget(const std::string &path) {
   return target;
 }
 
+/// What a checkpoint of meshc has after the 8 bytes of its header's length.
+static const char begins[] = "{\"__metadata__\":{\"meshc.";
+
 AtomicFile::AtomicFile(const std::string &name)
-    : path(findTarget(name)),
-      temporary(path + ".tmp" + std::to_string(getpid())) {
-  descriptor =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0)
+    : path(findTarget(name)), temporary(path + ".meshc-tmp") {
+  do {
+    if (descriptor >= 0)
+      ::close(descriptor);
+    descriptor =
+        ::open(temporary.c_str(),
+               O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (descriptor < 0)
+      fail("create", errno);
+    takeLock();
+    // Who had the lock may have renamed or removed the file meanwhile.
+  } while (!isOurs());
+  if (!isUnfinished())
+    refuse("'" + temporary +
+           "' is there, and is no unfinished checkpoint; "
+           "move it away");
+  if (ftruncate(descriptor, 0) != 0)
     fail("create", errno);
+}
+
+/// Waits some seconds for another program that is writing the same file. File
+/// systems without locks give none.
+void AtomicFile::takeLock() {
+  for (int turn = 0; flock(descriptor, LOCK_EX | LOCK_NB) != 0; ++turn) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return;
+    if (turn == 300)
+      refuse("another program is writing it");
+    usleep(10000);
+  }
+}
+
+/// Whether the file that is open still has the temporary name.
+bool AtomicFile::isOurs() const {
+  struct stat open, named;
+  return fstat(descriptor, &open) == 0 &&
+         lstat(temporary.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+/// Whether the open file, from before, is what a save that was killed leaves.
+bool AtomicFile::isUnfinished() const {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
+    return false;
+  if (status.st_size == 0)
+    return true;
+  char bytes[8 + sizeof(begins) - 1];
+  return pread(descriptor, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
+         std::memcmp(bytes + 8, begins, sizeof(begins) - 1) == 0;
 }
 
 AtomicFile::~AtomicFile() {
@@ -49,6 +97,13 @@ AtomicFile::~AtomicFile() {
     return;
   ::close(descriptor);
   unlink(temporary.c_str());
+}
+
+void AtomicFile::refuse(const std::string &why) {
+  ::close(descriptor);
+  descriptor = -1;
+  throw Failure(ExitCode::Checkpoint,
+                "checkpoint '" + path + "' cannot be written: " + why);
 }
 
 void AtomicFile::fail(const char *action, int error) {
@@ -77,6 +132,8 @@ void AtomicFile::write(const void *data, size_t bytes) {
 void AtomicFile::commit() {
   if (fsync(descriptor) != 0)
     fail("write", errno);
+  if (!isOurs())
+    refuse("another program took its temporary name '" + temporary + "'");
   if (rename(temporary.c_str(), path.c_str()) != 0)
     fail("rename", errno);
   ::close(descriptor);

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A file written under a temporary name in the same folder and renamed when it
-/// is whole and on the disk, so that a crash, a full disk or a killed process
-/// leaves the file of before.
+/// A file written under a temporary name in the same folder, "FILE.meshc-tmp",
+/// and renamed when it is whole and on the disk, so that a crash, a full disk
+/// or a killed process leaves the file of before. What a killed process leaves
+/// under the temporary name is used up by the next one.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
@@ -21,7 +22,10 @@ namespace meshc::runtime {
 
 class AtomicFile {
 public:
-  /// Creates the temporary file. Throws Failure(Checkpoint).
+  /// Creates the temporary file, and holds a lock on it until commit() or the
+  /// end. Throws Failure(Checkpoint), as where another program holds it for
+  /// some seconds, or where the temporary name has a file that was not left by
+  /// an unfinished checkpoint.
   explicit AtomicFile(const std::string &path);
   /// Removes the temporary file where commit() did not rename it.
   ~AtomicFile();
@@ -37,6 +41,10 @@ public:
 
 private:
   [[noreturn]] void fail(const char *action, int error);
+  [[noreturn]] void refuse(const std::string &why);
+  void takeLock();
+  bool isOurs() const;
+  bool isUnfinished() const;
 
   std::string path, temporary;
   int descriptor = -1;

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace meshc::runtime;
@@ -115,4 +116,101 @@ TEST(AtomicFile, writesThroughLinks) {
   EXPECT_EQ(contentOf(real), "new");
   char target[4096];
   EXPECT_GT(readlink(link.c_str(), target, sizeof(target)), 0);
+}
+
+/// Runs `action` in a process of its own; returns its status.
+template <typename Action> static int inProcess(Action action) {
+  pid_t child = fork();
+  if (child == 0) {
+    action();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(AtomicFile, whatAKilledProcessLeavesIsUsedUp) {
+  Folder folder;
+  std::string path = folder.write("f", "old");
+  const std::string text =
+      std::string(8, '\1') + R"({"__metadata__":{"meshc.model":"m"}} and data)";
+  for (size_t length : {size_t(0), size_t(40), text.size()}) {
+    int status = inProcess([&] {
+      AtomicFile file(path);
+      file.write(text.data(), length);
+      raise(SIGKILL);
+    });
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(contentOf(path), "old");
+    EXPECT_EQ(entriesIn(folder.file("")), 2);
+    AtomicFile file(path);
+    file.write("old", 3);
+    file.commit();
+    EXPECT_EQ(contentOf(path), "old");
+    EXPECT_EQ(entriesIn(folder.file("")), 1);
+  }
+}
+
+TEST(AtomicFile, destroysNothingOfOthers) {
+  Folder folder;
+  std::string path = folder.file("f"), other = path + ".meshc-tmp";
+  for (const std::string &content :
+       {std::string("x"), std::string("notes of mine, and more of them here"),
+        std::string(8, '\1') + R"({"w":{}})"}) {
+    folder.write("f.meshc-tmp", content);
+    EXPECT_NE(failureOf(ExitCode::Checkpoint, [&] { AtomicFile file(path); })
+                  .find("'" + other + "' is there, and is no unfinished "),
+              std::string::npos);
+    EXPECT_EQ(contentOf(other), content);
+  }
+  unlink(other.c_str());
+  std::string target = folder.write("target", "mine");
+  ASSERT_EQ(symlink(target.c_str(), other.c_str()), 0);
+  failureOf(ExitCode::Checkpoint, [&] { AtomicFile file(path); });
+  EXPECT_EQ(contentOf(target), "mine");
+  unlink(other.c_str());
+  ASSERT_EQ(mkfifo(other.c_str(), 0600), 0);
+  failureOf(ExitCode::Checkpoint, [&] { AtomicFile file(path); });
+}
+
+TEST(AtomicFile, waitsForAnotherProgramAWhile) {
+  Folder folder;
+  std::string path = folder.file("f");
+  AtomicFile file(path);
+  file.write("first", 5);
+  int status = inProcess([&] {
+    std::string message =
+        failureOf(ExitCode::Checkpoint, [&] { AtomicFile second(path); });
+    _exit(message.find("another program is writing it") == std::string::npos);
+  });
+  EXPECT_EQ(status, 0);
+  file.commit();
+  EXPECT_EQ(contentOf(path), "first");
+}
+
+/// Two programs that write the same file: each time it is one of the two.
+TEST(AtomicFile, isWholeWhoeverWrites) {
+  Folder folder;
+  std::string path = folder.file("f");
+  auto writeMany = [&](char fill) {
+    std::string content(100000, fill);
+    for (int i = 0; i < 50; ++i) {
+      AtomicFile file(path);
+      file.write(content.data(), content.size());
+      file.commit();
+    }
+  };
+  pid_t child = fork();
+  if (child == 0) {
+    writeMany('b');
+    _exit(0);
+  }
+  writeMany('a');
+  int status = 1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  std::string content = contentOf(path);
+  EXPECT_EQ(content, std::string(100000, content.empty() ? '?' : content[0]));
+  EXPECT_EQ(entriesIn(folder.file("")), 1);
 }
