@@ -6,9 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Parallel.h"
 
+#include "runtime/Core/Failure.h"
+
 #include <algorithm>
+#include <mutex>
 #include <sched.h>
+#include <string>
+#include <sys/syscall.h>
+#include <system_error>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 // libgomp's entry points, as GCC calls them; clang compiles OpenMP to those of
 // another runtime, and a program may have one only.
@@ -32,8 +40,58 @@ static inline void pauseCore() {
 #endif
 }
 
+/// Whether `count` threads can be started, by starting them. Returns why not.
+static std::string tryThreads(int count) {
+  std::mutex mutex;
+  std::unique_lock<std::mutex> gate(mutex);
+  std::vector<pid_t> numbers(static_cast<size_t>(count), 0);
+  std::vector<std::thread> threads;
+  std::string problem;
+  try {
+    threads.reserve(numbers.size());
+    for (pid_t &number : numbers)
+      threads.emplace_back([&mutex, &number] {
+        number = static_cast<pid_t>(syscall(SYS_gettid));
+        std::lock_guard<std::mutex> wait(mutex);
+      });
+  } catch (const std::system_error &error) {
+    problem = error.code().message();
+  }
+  gate.unlock();
+  for (std::thread &thread : threads)
+    thread.join();
+  // A thread that was joined still counts for a moment.
+  for (size_t i = 0; i < threads.size(); ++i)
+    for (int turn = 0; turn < 10000; ++turn) {
+      if (syscall(SYS_tgkill, getpid(), numbers[i], 0) != 0)
+        break;
+      usleep(100);
+    }
+  return problem;
+}
+
+static void doNothing(void *) {}
+
+/// libgomp ends the program where it cannot start a thread, so the threads are
+/// tried first; one rank after the other, as others of the process start theirs
+/// at the same time.
 void meshc::runtime::setThreads(int count) {
-  omp_set_num_threads(std::max(count, 1));
+  static std::mutex oneAfterTheOther;
+  static thread_local int started = 1;
+  count = std::max(count, 1);
+  omp_set_num_threads(count);
+  if (count > started) {
+    std::lock_guard<std::mutex> lock(oneAfterTheOther);
+    std::string problem = tryThreads(count - 1);
+    if (!problem.empty())
+      throw Failure(ExitCode::Internal,
+                    "cannot start the " + std::to_string(count) +
+                        " threads of a rank: " + problem +
+                        "; give fewer by --threads, or raise the limits of "
+                        "processes and memory (ulimit -u, ulimit -v)");
+    GOMP_parallel(doNothing, nullptr, static_cast<unsigned>(count), 0);
+  }
+  started = count;
 }
 
 int meshc::runtime::threads() { return omp_get_max_threads(); }

@@ -19,7 +19,9 @@
 
 namespace meshc::runtime {
 
-/// Sets how many threads the loops of the calling rank use, and oneDNN's; ≥ 1.
+/// Sets how many threads the loops of the calling rank use, and oneDNN's; ≥ 1;
+/// and starts them. Throws Failure (Internal) where the system gives so many
+/// not.
 void setThreads(int count);
 
 /// How many threads the loops of the calling rank use.
