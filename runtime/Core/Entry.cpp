@@ -14,7 +14,7 @@
 #include "runtime/Core/Options.h"
 #include "runtime/Core/Report.h"
 #include "runtime/Core/Session.h"
-#include "runtime/Core/Stop.h"
+#include "runtime/Core/StandardStreams.h"
 #include "runtime/Core/Train.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Device/Arena.h"
@@ -24,8 +24,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <iostream>
 #include <optional>
+#include <sstream>
 #include <unistd.h>
 
 using namespace meshc::runtime;
@@ -107,19 +107,19 @@ static int defaultThreads(bool asThreads, int ranks) {
   return std::max(1, cores / local);
 }
 
-static void printStart(const MeshcProgram &program, const Options &options,
-                       const World &world, const Files &files, int threads) {
-  std::cout << program.name << ": mesh " << describeMesh(program);
+static void printStart(const MeshcProgram &program, const World &world,
+                       const Files &files, int threads) {
+  std::ostringstream out;
+  out << program.name << ": mesh " << describeMesh(program);
   if (world.size() > 1)
-    std::cout << ", " << world.size() << " ranks ("
-              << (std::string(world.kind()) == "threads"
-                      ? "threads of this process"
-                      : world.kind())
-              << ")";
-  std::cout << ", " << threads << (threads == 1 ? " thread" : " threads")
-            << (world.size() > 1 ? " each" : "") << "; "
-            << files.data->examples() << " examples, batch "
-            << files.data->batch() << std::endl;
+    out << ", " << world.size() << " ranks ("
+        << (std::string(world.kind()) == "threads" ? "threads of this process"
+                                                   : world.kind())
+        << ")";
+  out << ", " << threads << (threads == 1 ? " thread" : " threads")
+      << (world.size() > 1 ? " each" : "") << "; " << files.data->examples()
+      << " examples, batch " << files.data->batch() << '\n';
+  printOut(out.str());
 }
 
 static void printMemory(const MeshcProgram &program, const Files &files,
@@ -128,19 +128,18 @@ static void printMemory(const MeshcProgram &program, const Files &files,
   int64_t peak = peakMemory(), data = files.totalBytes();
   int64_t arenas =
       program.target == MESHC_HOST ? program.arenaBytes * ranksHere : 0;
-  std::cout << "memory: peak " << peak << " bytes = arena " << arenas
-            << " + data " << data << " + fixed " << peak - arenas - data
-            << std::endl;
-  if (deviceUse.empty())
-    return;
+  std::ostringstream out;
+  out << "memory: peak " << peak << " bytes = arena " << arenas << " + data "
+      << data << " + fixed " << peak - arenas - data << '\n';
   int64_t total = 0;
   for (const MemoryUse &use : deviceUse)
     total += use.bytes;
-  std::cout << "device memory of rank 0: " << total << " bytes";
+  if (!deviceUse.empty())
+    out << "device memory of rank 0: " << total << " bytes";
   for (size_t i = 0; i < deviceUse.size(); ++i)
-    std::cout << (i ? " + " : " = ") << deviceUse[i].name << ' '
-              << deviceUse[i].bytes;
-  std::cout << std::endl;
+    out << (i ? " + " : " = ") << deviceUse[i].name << ' ' << deviceUse[i].bytes
+        << (i + 1 == deviceUse.size() ? "\n" : "");
+  printOut(out.str());
 }
 
 /// Looks for the device and opens the files of this process. Returns what was
@@ -204,7 +203,7 @@ static void runRank(Run &run, Communicator &communicator) {
     result = train(session, run.options, *run.files.data,
                    run.files.evalData ? &*run.files.evalData : nullptr);
   else
-    evaluate(session, run.options, *run.files.data);
+    result = evaluate(session, run.options, *run.files.data);
   session.device().synchronize();
   if (run.speaks && communicator.rank() == 0)
     run.deviceUse = session.device().memoryUse();
@@ -218,7 +217,7 @@ static int runRanks(const MeshcProgram &program, const Options &options,
       new Run{program, options, device, threads, speaks, {}});
   run->problem = prepare(program, options, device, run->files);
   if (!run->problem && speaks && !options.quiet)
-    printStart(program, options, world, run->files, threads);
+    printStart(program, world, run->files, threads);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });
   if (!run->started) { // rank 0 tells why
     if (run->problem)
@@ -239,13 +238,15 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     WorldOptions wanted;
     wanted.kind = parseCommunicatorKind(options.communicator);
     wanted.ranks = options.ranks;
-    bool asThreads = !launch.launched ||
-                     wanted.kind == CommunicatorKind::Threads ||
-                     (launch.size == 1 && options.ranks > 0);
+    bool asThreads = wanted.kind == CommunicatorKind::Threads;
+    if (wanted.kind == CommunicatorKind::Auto)
+      asThreads = !launch.launched || (launch.size == 1 && options.ranks > 0);
     if (asThreads && options.ranks == 0)
       wanted.ranks = static_cast<int>(meshSize(program));
     int got = asThreads ? wanted.ranks : launch.size;
-    if (got) // some launchers do not say; the world then knows
+    // Some launchers do not say; the world then knows. It also refuses --ranks
+    // beside another number of processes.
+    if (got && (asThreads || !options.ranks || options.ranks == got))
       checkRanks(program, got, !asThreads);
     int threads =
         options.threads
@@ -277,8 +278,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
   return code;
 }
 
-int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
-                               char **argv) {
+static int runCommand(const MeshcProgram &program, int argc, char **argv) {
   MpiLaunch launch = findMpiLaunch();
   bool speaks = launch.rank == 0;
   Options options;
@@ -290,12 +290,17 @@ int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
   } catch (...) {
     return reportError(program.name, std::current_exception(), "", !speaks);
   }
-  if (options.command == Command::Info) {
-    if (speaks)
-      printInfo(program, options.json, std::cout);
-    return static_cast<int>(ExitCode::Success);
-  }
-  if (options.command == Command::Train)
-    catchSignals();
-  return runWorld(program, options, launch);
+  if (options.command != Command::Info)
+    return runWorld(program, options, launch);
+  std::ostringstream out;
+  printInfo(program, options.json, out);
+  if (speaks)
+    printOut(out.str());
+  return static_cast<int>(ExitCode::Success);
+}
+
+int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
+                               char **argv) {
+  openStandardStreams();
+  return codeAfterOutput(program.name, runCommand(program, argc, argv));
 }

@@ -8,9 +8,10 @@
 
 #include "runtime/Checkpoint/Checkpoint.h"
 #include "runtime/Core/Log.h"
+#include "runtime/Core/StandardStreams.h"
 
+#include <cmath>
 #include <cstdio>
-#include <memory>
 
 using namespace meshc::runtime;
 
@@ -18,8 +19,9 @@ Evaluator::Evaluator(Session &session, const Dataset &dataset)
     : session(session), dataset(dataset),
       feeder(session.program(), dataset, session.coords()) {}
 
-/// Evaluates a batch whose means count `weight` examples.
-void Evaluator::begin(const Selection &selection, double weight) {
+/// Evaluates a batch whose means count `weight` examples. Returns whether to go
+/// on.
+bool Evaluator::begin(const Selection &selection, double weight) {
   Device &device = session.device();
   feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
               selection);
@@ -27,6 +29,8 @@ void Evaluator::begin(const Selection &selection, double weight) {
   openWeights.push_back(weight);
   while (static_cast<int>(openWeights.size()) > device.runsAhead())
     end();
+  stoppedBy = stop->afterStep();
+  return !stoppedBy;
 }
 
 void Evaluator::end() {
@@ -36,43 +40,85 @@ void Evaluator::end() {
   openWeights.pop_front();
 }
 
-std::vector<double> Evaluator::run() {
+std::optional<std::vector<double>> Evaluator::run() {
   const int64_t count = dataset.examples(), batch = dataset.batch();
   const int64_t rest = count % batch;
   sums.assign(session.metricNames().size(), 0.0);
+  stop.emplace(
+      session.rank()); // batches take another time than what came before
+  bool goesOn = true;
   int64_t first = 0;
-  for (; first + batch <= count; first += batch)
-    begin({nullptr, first, batch, 0}, static_cast<double>(batch));
-  if (rest) {
-    begin({nullptr, first, rest, first}, static_cast<double>(batch));
-    begin({nullptr, first, 0, first}, -static_cast<double>(batch - rest));
-  }
+  for (; goesOn && first + batch <= count; first += batch)
+    goesOn = begin({nullptr, first, batch, 0}, static_cast<double>(batch));
+  if (goesOn && rest)
+    goesOn =
+        begin({nullptr, first, rest, first}, static_cast<double>(batch)) &&
+        begin({nullptr, first, 0, first}, -static_cast<double>(batch - rest));
   while (!openWeights.empty())
     end();
+  if (!goesOn)
+    return std::nullopt;
   for (double &sum : sums)
     sum /= static_cast<double>(count);
   return sums;
 }
 
-void meshc::runtime::evaluate(Session &session, const Options &options,
-                              const Dataset &dataset) {
+std::optional<Failure>
+meshc::runtime::checkMeans(const std::vector<std::string> &names,
+                           const std::vector<double> &means,
+                           const Dataset &dataset) {
+  for (size_t i = 0; i < means.size(); ++i) {
+    if (std::isfinite(means[i]))
+      continue;
+    std::string what = "the " + names[i] + " of the evaluation is " +
+                       (std::isnan(means[i]) ? "not a number" : "infinite");
+    std::string bad = dataset.findBadTarget({nullptr, 0, dataset.examples(), 0},
+                                            dataset.examples());
+    if (!bad.empty())
+      return Failure(ExitCode::Data, what + ": " + bad);
+    return Failure(ExitCode::Numeric,
+                   what + "; look for values in the data that are out of "
+                          "range, and at the training's last losses");
+  }
+  return std::nullopt;
+}
+
+ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
+                                  const Dataset &dataset) {
   SafetensorsFile file(options.checkpoint);
   loadTensors(file, session.rank(), /*optimizer=*/false);
   RunState state = readRunState(file);
   session.context().seed = state.seed;
   session.context().step = state.step;
   Log log(session.speaks() ? options.log : "", /*append=*/false);
-  std::vector<double> means = Evaluator(session, dataset).run();
-  if (!session.speaks())
-    return;
+  Evaluator evaluator(session, dataset);
+  catchSignals(session.communicator());
+  std::optional<std::vector<double>> means = evaluator.run();
+  const std::string program = session.program().name;
+  if (!means) {
+    if (session.speaks())
+      printError(program + ": stopped by " + nameOfSignal(evaluator.signal()) +
+                 " before all examples were seen\n");
+    return codeOfSignal(evaluator.signal());
+  }
   std::vector<std::string> names = session.metricNames();
+  std::optional<Failure> bad = checkMeans(names, *means, dataset);
+  ExitCode code = bad ? bad->code() : ExitCode::Success;
+  if (!session.speaks())
+    return code;
+  std::string text;
   log.begin(state.step);
   for (size_t i = 0; i < names.size(); ++i) {
-    std::printf("%s %.4f (%lld examples)\n", names[i].c_str(), means[i],
-                static_cast<long long>(dataset.examples()));
-    log.add(names[i], means[i]);
+    char number[400];
+    std::snprintf(number, sizeof(number), " %.4f (%lld examples)\n",
+                  (*means)[i], static_cast<long long>(dataset.examples()));
+    text += names[i] + number;
+    log.add(names[i], (*means)[i]);
   }
   log.add("examples", static_cast<double>(dataset.examples()));
   log.end();
-  std::fflush(stdout);
+  printOut(text);
+  if (bad)
+    printError(program + ": error: " + bad->what() + '\n');
+  return code;
 }

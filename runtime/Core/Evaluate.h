@@ -12,12 +12,16 @@
 #ifndef MESHC_RUNTIME_CORE_EVALUATE_H
 #define MESHC_RUNTIME_CORE_EVALUATE_H
 
+#include "runtime/Core/Failure.h"
 #include "runtime/Core/Options.h"
 #include "runtime/Core/Session.h"
+#include "runtime/Core/Stop.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Data/Feeder.h"
 
 #include <deque>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace meshc::runtime {
@@ -34,11 +38,15 @@ public:
   /// the mean is taken from two batches: with m_A of the r examples and B - r
   /// copies of one of them, and m_E of B copies of it,
   ///     m_r = (B·m_A - (B-r)·m_E) / r,
-  /// so that every example counts once, whatever the batch size.
-  std::vector<double> run();
+  /// so that every example counts once, whatever the batch size. Null where a
+  /// signal ended it early, on all ranks alike.
+  std::optional<std::vector<double>> run();
+
+  /// The signal that ended the last run early, or 0.
+  int signal() const { return stoppedBy; }
 
 private:
-  void begin(const Selection &selection, double weight);
+  bool begin(const Selection &selection, double weight);
   void end();
 
   Session &session;
@@ -47,10 +55,22 @@ private:
   std::vector<float> values;
   std::vector<double> sums;
   std::deque<double> openWeights; ///< of batches whose metrics are not read
+  std::optional<StopAgreement> stop;
+  int stoppedBy = 0;
 };
 
-/// The command `eval`: loads the parameters and prints each metric.
-void evaluate(Session &session, const Options &options, const Dataset &dataset);
+/// What is wrong where a mean over `dataset` is no finite number: Data, where
+/// an example has a target that is none, else Numeric. Null where all are
+/// finite.
+std::optional<Failure> checkMeans(const std::vector<std::string> &names,
+                                  const std::vector<double> &means,
+                                  const Dataset &dataset);
+
+/// The command `eval`: loads the parameters and prints each metric. All ranks
+/// call it. Returns Success, the code of checkMeans, or Interrupted or
+/// Terminated where a signal ended it. Throws Failure.
+ExitCode evaluate(Session &session, const Options &options,
+                  const Dataset &dataset);
 
 } // namespace meshc::runtime
 

@@ -29,6 +29,7 @@ enum class ExitCode : int {
   Communication = 6, ///< a rank failed, or the way to it
   Numeric = 7,       ///< the loss is not a number
   Device = 8,        ///< no usable device of the program's target
+  Output = 9,        ///< stdout could not be written; all else is done
   Interrupted = 130, ///< SIGINT; the last checkpoint is written
   Terminated = 143   ///< SIGTERM; the last checkpoint is written
 };

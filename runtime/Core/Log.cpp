@@ -7,6 +7,7 @@
 #include "runtime/Core/Log.h"
 
 #include "runtime/Core/Failure.h"
+#include "runtime/Core/StandardStreams.h"
 
 #include <cerrno>
 #include <cmath>
@@ -47,7 +48,7 @@ void Log::end() {
   bool written = std::fwrite(line.data(), 1, line.size(), file) == line.size();
   if ((std::fflush(file) != 0 || !written) && !complained) {
     complained = true;
-    std::fprintf(stderr, "warning: log file '%s' cannot be written: %s\n",
-                 path.c_str(), std::strerror(errno));
+    printError("warning: log file '" + path +
+               "' cannot be written: " + std::strerror(errno) + '\n');
   }
 }

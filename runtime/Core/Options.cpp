@@ -7,10 +7,14 @@
 #include "runtime/Core/Options.h"
 
 #include "runtime/Core/Failure.h"
+#include "runtime/Core/StandardStreams.h"
 #include "runtime/Core/Version.h"
 
 #include <CLI/CLI.hpp>
-#include <iostream>
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
 #include <sstream>
 
 using namespace meshc::runtime;
@@ -20,19 +24,68 @@ static const char *const exitCodes =
     "line,\n"
     "3 data file, 4 checkpoint, 5 number of ranks, 6 a rank or its "
     "communication\n"
-    "failed, 7 the loss is not a number, 8 no usable GPU, 130 and 143 ended by "
-    "SIGINT\n"
-    "and SIGTERM (train: after the running step and a last checkpoint).";
+    "failed, 7 the loss is not a number, 8 no usable GPU, 9 standard output "
+    "could\n"
+    "not be written, 130 and 143 ended by SIGINT and SIGTERM (train: after "
+    "the\n"
+    "running step and a last checkpoint).";
+
+/// Steps of a run: what counts examples still fits 64 bits.
+static constexpr uint64_t mostSteps = 1'000'000'000'000'000;
+static constexpr double mostEpochs = 1e9;
+
+static Failure valueFailure(const std::string &option, const std::string &text,
+                            const std::string &wanted) {
+  return Failure(ExitCode::Usage,
+                 "'" + option + "' is '" + text + "'; wanted " + wanted);
+}
+
+static uint64_t parseWhole(const std::string &option, const std::string &text,
+                           uint64_t least, uint64_t most) {
+  bool isWhole = !text.empty() &&
+                 text.find_first_not_of("0123456789") == std::string::npos;
+  errno = 0;
+  uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+  if (!isWhole || errno == ERANGE || value < least || value > most)
+    throw valueFailure(option, text,
+                       "a whole number from " + std::to_string(least) + " to " +
+                           std::to_string(most));
+  return value;
+}
+
+/// An option that takes a whole number, in decimal digits.
+template <typename T>
+static CLI::Option *addWhole(CLI::App &app, const std::string &name, T &value,
+                             uint64_t least, uint64_t most,
+                             const std::string &description) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [name, least, most, &value](const std::string &text) {
+            value = static_cast<T>(parseWhole(name, text, least, most));
+          },
+          description)
+      ->type_name("N");
+}
+
+/// A number of epochs: above 0, and not "inf", "nan" or "0x1p3", which strtod
+/// takes too.
+static double parseEpochs(const std::string &text) {
+  bool isNumber = !text.empty() && text.find_first_not_of("0123456789.eE+-") ==
+                                       std::string::npos;
+  char *end = nullptr;
+  double value = isNumber ? std::strtod(text.c_str(), &end) : 0;
+  if (!isNumber || *end || !(value > 0) || value > mostEpochs)
+    throw valueFailure("--epochs", text, "a number above 0, at most 1e9");
+  return value;
+}
 
 static void addRunOptions(CLI::App &app, Options &options) {
-  app.add_option("--threads", options.threads,
-                 "Threads of each rank (default: cores over the ranks of this "
-                 "host)")
-      ->check(CLI::Range(1, 4096));
-  app.add_option("--ranks", options.ranks,
-                 "Run this many ranks as threads of this process (default "
-                 "without mpirun: all of the mesh)")
-      ->check(CLI::Range(1, 1 << 20));
+  addWhole(app, "--threads", options.threads, 1, 4096,
+           "Threads of each rank (default: cores over the ranks of this host)");
+  addWhole(app, "--ranks", options.ranks, 1, 1 << 20,
+           "Run this many ranks as threads of this process (default without "
+           "mpirun: all of the mesh)");
   app.add_option("--comm", options.communicator,
                  "How ranks communicate: auto, threads, shm, mpi")
       ->capture_default_str();
@@ -54,23 +107,24 @@ static const char *const dataHelp =
 
 static void addTrain(CLI::App &app, Options &options) {
   app.add_option("--data", options.data, dataHelp)->required();
-  auto *steps = app.add_option("--steps", options.steps,
-                               "Train until this many steps are done, in all")
-                    ->check(CLI::NonNegativeNumber);
-  app.add_option("--epochs", options.epochs,
-                 "Train until every example was seen this many times "
-                 "(default: 1)")
-      ->check(CLI::PositiveNumber)
+  auto *steps = addWhole(app, "--steps", options.steps, 0, mostSteps,
+                         "Train until this many steps are done, in all");
+  app.add_option_function<std::string>(
+         "--epochs",
+         [&options](const std::string &text) {
+           options.epochs = parseEpochs(text);
+         },
+         "Train until every example was seen this many times (default: 1)")
+      ->type_name("NUMBER")
       ->excludes(steps);
-  app.add_option("--seed", options.seed,
-                 "Seed of the initial values, of the order of examples and of "
-                 "all random numbers (default: 0)");
+  addWhole(app, "--seed", options.seed, 0, UINT64_MAX,
+           "Seed of the initial values, of the order of examples and of all "
+           "random numbers (default: 0)");
   auto *checkpoint = app.add_option(
       "--checkpoint", options.checkpoint,
       "Write a checkpoint (safetensors) to this file at the end");
-  app.add_option("--save-every", options.saveEvery,
-                 "Write it also every so many steps")
-      ->check(CLI::PositiveNumber)
+  addWhole(app, "--save-every", options.saveEvery, 1, mostSteps,
+           "Write it also every so many steps")
       ->needs(checkpoint);
   app.add_option_function<std::vector<std::string>>(
          "--resume",
@@ -86,13 +140,11 @@ static void addTrain(CLI::App &app, Options &options) {
       "--eval-data", options.evalData,
       "As --data: evaluate on these examples, at the end and as --eval-every "
       "says");
-  app.add_option("--eval-every", options.evalEvery,
-                 "Evaluate also every so many steps")
-      ->check(CLI::PositiveNumber)
+  addWhole(app, "--eval-every", options.evalEvery, 1, mostSteps,
+           "Evaluate also every so many steps")
       ->needs(evalData);
-  app.add_option("--log-every", options.logEvery,
-                 "Log every so many steps (default: each in the --log file)")
-      ->check(CLI::PositiveNumber);
+  addWhole(app, "--log-every", options.logEvery, 1, mostSteps,
+           "Log every so many steps (default: each in the --log file)");
   addRunOptions(app, options);
 }
 
@@ -108,8 +160,18 @@ static void addEval(CLI::App &app, Options &options) {
 static void checkTogether(const Options &options) {
   if (options.resume && options.resumeFrom.empty() &&
       options.checkpoint.empty())
-    throw CLI::ValidationError(
-        "--resume", "names no file and there is no --checkpoint either");
+    throw Failure(
+        ExitCode::Usage,
+        "'--resume' names no file, and there is no '--checkpoint' either");
+}
+
+/// The parser's message as one line of ours: "--data is required".
+static std::string describe(const CLI::ParseError &error) {
+  std::string text = error.what();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > 1 && (std::islower(text[1]) || text[1] == ' '))
+    text[0] = static_cast<char>(std::tolower(text[0]));
+  return text;
 }
 
 std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
@@ -134,8 +196,7 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
   for (CLI::App *command : {train, eval, info})
     command->footer(exitCodes);
 
-  std::ostringstream out, err;
-  int code = 0;
+  std::string message;
   try {
     app.parse(argc, argv);
     checkTogether(options);
@@ -144,12 +205,29 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
                                        : Command::Info;
     return std::nullopt;
   } catch (const CLI::ParseError &error) {
-    if (app.exit(error, out, err) != 0)
-      code = static_cast<int>(ExitCode::Usage);
+    std::ostringstream out, err;
+    if (app.exit(error, out, err) == 0) {
+      if (speaks)
+        printOut(out.str());
+      return static_cast<int>(ExitCode::Success);
+    }
+    message = describe(error);
+  } catch (const Failure &failure) {
+    message = failure.what();
   }
+  std::string command = argc > 0 ? argv[0] : program.name;
+  bool chosen = false;
+  for (CLI::App *one : {train, eval, info})
+    if (one->parsed()) {
+      chosen = true;
+      command += ' ' + one->get_name();
+    }
+  if (!chosen && (argc < 2 || argv[1][0] != '-'))
+    message = (argc < 2 ? "there is no command"
+                        : "'" + std::string(argv[1]) + "' is no command") +
+              "; wanted 'train', 'eval' or 'info'";
   if (speaks)
-    std::cout << out.str() << std::flush;
-  if (speaks && code)
-    std::cerr << program.name << ": " << err.str() << std::flush;
-  return code;
+    printError(program.name + std::string(": error: ") + message + "; see '" +
+               command + " --help'\n");
+  return static_cast<int>(ExitCode::Usage);
 }

@@ -7,6 +7,7 @@
 #include "runtime/Core/Progress.h"
 
 #include "runtime/Comm/World.h"
+#include "runtime/Core/StandardStreams.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -77,12 +78,12 @@ void Progress::afterStep(int64_t done, const std::vector<std::string> &names,
   Clock::time_point now = Clock::now();
   if (!isDue(done, now))
     return;
-  std::string metrics;
+  std::string line = terminal ? "\r" + bar(done) : "";
+  line += "step " + std::to_string(done) + '/' + std::to_string(total);
   char text[96];
   for (size_t i = 0; i < values.size(); ++i) {
-    std::snprintf(text, sizeof(text), "  %s %.4f", names[i].c_str(),
-                  static_cast<double>(values[i]));
-    metrics += text;
+    std::snprintf(text, sizeof(text), " %.4f", static_cast<double>(values[i]));
+    line += "  " + names[i] + text;
   }
   double rate = static_cast<double>((done - shownSteps) * batch) /
                 std::max(seconds(now - shown), 1e-9);
@@ -92,20 +93,18 @@ void Progress::afterStep(int64_t done, const std::vector<std::string> &names,
       text, sizeof(text), "  %.0f examples/s  %s %s", rate,
       done == total ? "took" : "ETA",
       formatTime(done == total ? seconds(now - begin) : left).c_str());
-  std::printf("%s%sstep %lld/%lld%s%s%s", terminal ? "\r" : "",
-              terminal ? bar(done).c_str() : "", static_cast<long long>(done),
-              static_cast<long long>(total), metrics.c_str(), text,
-              terminal ? "\033[K" : "\n");
+  line += text;
+  line += terminal ? "\033[K" : "\n";
+  printOut(line);
   lineOpen = terminal;
   if (done == total)
     endLine();
-  std::fflush(stdout);
   shown = now;
   shownSteps = done;
 }
 
 void Progress::endLine() {
   if (lineOpen)
-    std::printf("\n");
+    printOut("\n");
   lineOpen = false;
 }

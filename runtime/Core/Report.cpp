@@ -7,8 +7,8 @@
 #include "runtime/Core/Report.h"
 
 #include "runtime/Core/Failure.h"
+#include "runtime/Core/StandardStreams.h"
 
-#include <iostream>
 #include <new>
 
 using namespace meshc::runtime;
@@ -32,7 +32,7 @@ int meshc::runtime::reportError(const std::string &program,
   bool ofOneRank =
       code == ExitCode::Internal || code == ExitCode::Communication;
   if (!silent)
-    std::cerr << program << ": error: " << (ofOneRank ? rank : "") << message
-              << std::endl;
+    printError(program + ": error: " + (ofOneRank ? rank : "") + message +
+               '\n');
   return static_cast<int>(code);
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <mutex>
 
 using namespace meshc::runtime;
 
@@ -19,14 +20,25 @@ static volatile std::sig_atomic_t wishedSignal = 0;
 
 extern "C" void meshcRuntimeOnSignal(int signal) { wishedSignal = signal; }
 
-void meshc::runtime::catchSignals() {
-  struct sigaction action = {};
-  action.sa_handler = meshcRuntimeOnSignal;
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  for (int signal : {SIGINT, SIGTERM})
-    sigaction(signal, &action, nullptr);
-  std::signal(SIGXFSZ, SIG_IGN);
+void meshc::runtime::catchSignals(Communicator &communicator) {
+  communicator.barrier();
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action = {};
+    action.sa_handler = meshcRuntimeOnSignal;
+    action.sa_flags = SA_RESETHAND | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    for (int signal : {SIGINT, SIGTERM})
+      sigaction(signal, &action, nullptr);
+  });
+}
+
+ExitCode meshc::runtime::codeOfSignal(int signal) {
+  return signal == SIGINT ? ExitCode::Interrupted : ExitCode::Terminated;
+}
+
+const char *meshc::runtime::nameOfSignal(int signal) {
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
 }
 
 StopAgreement::StopAgreement(const Rank &rank)

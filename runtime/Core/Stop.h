@@ -12,6 +12,7 @@
 #ifndef MESHC_RUNTIME_CORE_STOP_H
 #define MESHC_RUNTIME_CORE_STOP_H
 
+#include "runtime/Core/Failure.h"
 #include "runtime/Core/Rank.h"
 
 #include <chrono>
@@ -20,9 +21,15 @@
 namespace meshc::runtime {
 
 /// Makes SIGINT and SIGTERM a wish, kept until a StopAgreement asks for it; the
-/// second one kills as usual. Makes writing beyond a file size limit an error
-/// and not a signal.
-void catchSignals();
+/// second one kills as usual. Called by every rank when its steps begin, and
+/// done when all are there: before that there is nothing to keep, and a signal
+/// ends the program at once, whatever a rank waits for. Only the first call of
+/// a process counts.
+void catchSignals(Communicator &communicator);
+
+/// The exit code of a run that was ended by `signal`, and its name.
+ExitCode codeOfSignal(int signal);
+const char *nameOfSignal(int signal);
 
 /// Whether a run ends after the step just done. One rank asks itself. Several
 /// agree by an all-reduce, not after every step but some ten times a second, on
@@ -31,8 +38,8 @@ class StopAgreement {
 public:
   explicit StopAgreement(const Rank &rank);
 
-  /// To be called by every rank after each step. Returns the signal to stop
-  /// for, or 0.
+  /// To be called by every rank after each step (or batch). Returns the signal
+  /// to stop for, or 0.
   int afterStep();
 
 private:

@@ -10,12 +10,12 @@
 #include "runtime/Core/Evaluate.h"
 #include "runtime/Core/Log.h"
 #include "runtime/Core/Progress.h"
+#include "runtime/Core/StandardStreams.h"
 #include "runtime/Core/Stop.h"
 #include "runtime/Data/Feeder.h"
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <optional>
 
@@ -41,11 +41,12 @@ private:
   bool isSaveStep() const;
   bool isEvalStep(int64_t total) const;
   void save();
-  void evaluate();
+  int evaluate();
+  ExitCode end(int signal);
 
   Session &session;
   const Options &options;
-  const Dataset &data;
+  const Dataset &data, *evalData;
   Feeder feeder;
   std::optional<Evaluator> evaluator;
   RunState state;       ///< after the steps that were begun
@@ -55,6 +56,7 @@ private:
   std::vector<float> values;
   std::optional<Log> log;
   std::optional<Progress> progress;
+  std::optional<Failure> badEvaluation; ///< its metrics are not finite
   int64_t loggedAt = 0;
   double loggedTime = 0;
 };
@@ -63,7 +65,7 @@ private:
 
 Run::Run(Session &session, const Options &options, const Dataset &data,
          const Dataset *evalData)
-    : session(session), options(options), data(data),
+    : session(session), options(options), data(data), evalData(evalData),
       feeder(session.program(), data, session.coords()),
       names(session.metricNames()) {
   if (evalData)
@@ -137,14 +139,21 @@ bool Run::isEvalStep(int64_t total) const {
 void Run::checkLoss(int64_t step) const {
   if (values.empty() || std::isfinite(values.front()))
     return;
-  throw Failure(
-      ExitCode::Numeric,
-      "the " + names.front() + " of step " + std::to_string(step) + " is " +
-          (std::isnan(values.front()) ? "not a number" : "infinite") +
-          "; lower the learning rate" +
-          (savedAt >= 0 ? ", and go on from checkpoint '" + options.checkpoint +
-                              "' of step " + std::to_string(savedAt)
-                        : ""));
+  std::string what = "the " + names.front() + " of step " +
+                     std::to_string(step) + " is " +
+                     (std::isnan(values.front()) ? "not a number" : "infinite");
+  Shuffle shuffle(state.seed, data.examples());
+  int64_t first = state.position - (state.step - step + 1) * data.batch();
+  std::string bad =
+      data.findBadTarget({&shuffle, first, data.batch(), 0}, data.batch());
+  if (!bad.empty())
+    throw Failure(ExitCode::Data, what + ": " + bad);
+  throw Failure(ExitCode::Numeric,
+                what + "; lower the learning rate" +
+                    (savedAt >= 0 ? ", and go on from checkpoint '" +
+                                        options.checkpoint + "' of step " +
+                                        std::to_string(savedAt)
+                                  : ""));
 }
 
 void Run::logStep(int64_t step) {
@@ -177,19 +186,51 @@ void Run::save() {
   savedAt = state.step;
 }
 
-void Run::evaluate() {
-  std::vector<double> means = evaluator->run();
+/// Returns the signal that ended it early, or 0. Metrics that are not finite do
+/// not end the training; its exit code tells.
+int Run::evaluate() {
+  std::optional<std::vector<double>> means = evaluator->run();
+  if (!means)
+    return evaluator->signal();
+  if (!badEvaluation)
+    badEvaluation = checkMeans(names, *means, *evalData);
   if (!session.speaks())
-    return;
+    return 0;
   progress->endLine();
+  std::string text;
   log->begin(state.step);
   for (size_t i = 0; i < names.size(); ++i) {
-    std::printf("eval %s %.4f after step %lld\n", names[i].c_str(), means[i],
-                static_cast<long long>(state.step));
-    log->add("eval_" + names[i], means[i]);
+    char number[400];
+    std::snprintf(number, sizeof(number), " %.4f after step %lld\n",
+                  (*means)[i], static_cast<long long>(state.step));
+    text += "eval " + names[i] + number;
+    log->add("eval_" + names[i], (*means)[i]);
   }
   log->end();
-  std::fflush(stdout);
+  printOut(text);
+  return 0;
+}
+
+/// What the run returns after its last step, and what it says of that.
+ExitCode Run::end(int signal) {
+  const std::string program = session.program().name;
+  std::string message;
+  ExitCode code = ExitCode::Success;
+  if (signal) {
+    code = codeOfSignal(signal);
+    message = program + ": stopped by " + nameOfSignal(signal) +
+              " after step " + std::to_string(state.step) + "; " +
+              (options.checkpoint.empty()
+                   ? "no --checkpoint was asked for"
+                   : "go on with --resume '" + options.checkpoint + "'") +
+              '\n';
+  } else if (badEvaluation) {
+    code = badEvaluation->code();
+    message = program + ": error: " + badEvaluation->what() + '\n';
+  }
+  if (session.speaks())
+    printError(message);
+  return code;
 }
 
 ExitCode Run::run() {
@@ -200,9 +241,10 @@ ExitCode Run::run() {
     checkWritable(options.checkpoint);
   log.emplace(speaks ? options.log : "", /*append=*/options.resume);
   if (speaks && state.step >= total)
-    std::printf("nothing to do: %lld steps are done and %lld were asked for\n",
-                static_cast<long long>(state.step),
-                static_cast<long long>(total));
+    printOut("nothing to do: " + std::to_string(state.step) +
+             " steps are done and " + std::to_string(total) +
+             " were asked for\n");
+  catchSignals(session.communicator());
   StopAgreement stop(session.rank());
   Shuffle shuffle(state.seed, data.examples());
   loggedAt = state.step;
@@ -218,27 +260,17 @@ ExitCode Run::run() {
     if (isSaveStep())
       save();
     if (isEvalStep(total))
-      evaluate();
-    signal = stop.afterStep();
+      signal = evaluate();
+    if (!signal)
+      signal = stop.afterStep();
   }
   while (openSteps > 0)
     endStep();
   progress->endLine();
   save();
-  if (!signal) {
-    if (evaluator)
-      evaluate();
-    return ExitCode::Success;
-  }
-  if (speaks)
-    std::fprintf(
-        stderr, "%s: stopped by %s after step %lld; %s%s%s\n",
-        session.program().name, signal == SIGINT ? "SIGINT" : "SIGTERM",
-        static_cast<long long>(state.step),
-        options.checkpoint.empty() ? "no --checkpoint was asked for"
-                                   : "go on with --resume '",
-        options.checkpoint.c_str(), options.checkpoint.empty() ? "" : "'");
-  return signal == SIGINT ? ExitCode::Interrupted : ExitCode::Terminated;
+  if (!signal && evaluator)
+    signal = evaluate();
+  return end(signal);
 }
 
 ExitCode meshc::runtime::train(Session &session, const Options &options,

@@ -10,6 +10,7 @@
 #include "runtime/Core/TensorBlock.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <unistd.h>
 
@@ -103,6 +104,45 @@ static Assignment assignFiles(const MeshcProgram &program,
   return result;
 }
 
+/// The compiler's report names the inputs that are numbers of classes:
+/// "targets": {"labels": 10}.
+static void readTargets(const MeshcProgram &program,
+                        std::vector<Source> &sources) {
+  using nlohmann::json;
+  json report = json::parse(program.manifest ? program.manifest : "{}", nullptr,
+                            /*allow_exceptions=*/false);
+  if (!report.is_object() || !report["targets"].is_object())
+    return;
+  for (Source &source : sources) {
+    auto found = report["targets"].find(source.input->name);
+    if (found != report["targets"].end() && found->is_number_integer())
+      source.classes = found->get<int64_t>();
+  }
+}
+
+std::string Dataset::findBadTarget(const Selection &selection,
+                                   int64_t rows) const {
+  std::vector<int32_t> values;
+  for (int64_t row = 0; row < rows; ++row)
+    for (const Source &source : inputSources) {
+      if (source.classes == 0 || source.input->type != MESHC_I32)
+        continue;
+      int64_t example = selection.example(row);
+      values.resize(static_cast<size_t>(source.rowElements));
+      source.convert(values.data(), 1, source.base + example * source.rowBytes,
+                     source.rowElements);
+      source.bytes->checkIntact();
+      for (int32_t value : values)
+        if (value < 0 || value >= source.classes)
+          return "data file '" + source.bytes->path() + "': example " +
+                 std::to_string(example) + " has " + std::to_string(value) +
+                 " for input '" + source.input->name +
+                 "', a target of 'cross_entropy'; wanted 0 to " +
+                 std::to_string(source.classes - 1);
+    }
+  return "";
+}
+
 Dataset::Dataset(const MeshcProgram &program,
                  const std::vector<std::string> &specs)
     : batchSize(batchOf(program)) {
@@ -130,6 +170,7 @@ Dataset::Dataset(const MeshcProgram &program,
                         first.input->name + "' and '" + source.bytes->path() +
                         "' has " + std::to_string(source.count) + " for '" +
                         source.input->name + "'");
+  readTargets(program, inputSources);
   exampleCount = first.count;
   if (exampleCount == 0)
     throw Failure(ExitCode::Data,

@@ -15,6 +15,7 @@
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Data/Array.h"
 #include "runtime/Data/Convert.h"
+#include "runtime/Data/Shuffle.h"
 
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,9 @@ struct Source {
   int64_t count = 0; ///< examples
   int64_t elementBytes = 1;
   Convert convert = nullptr;
+  /// Where not 0: the model takes the elements as numbers of classes, of which
+  /// there are so many.
+  int64_t classes = 0;
 };
 
 /// The files given to `--data`, checked against the inputs of a program.
@@ -57,6 +61,11 @@ public:
   /// Examples in a batch: the first dim of every input.
   int64_t batch() const { return batchSize; }
   const std::vector<Source> &sources() const { return inputSources; }
+  /// The first element of the selection's first `rows` rows that is to be the
+  /// number of a class and is none, as a sentence with its file, its example
+  /// and the numbers that are allowed; empty where there is none. For rows
+  /// whose loss is not a number.
+  std::string findBadTarget(const Selection &selection, int64_t rows) const;
   /// Bytes of the files' contents, held or mapped.
   int64_t totalBytes() const;
 

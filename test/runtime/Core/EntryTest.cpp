@@ -6,26 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "Subprocess.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 using namespace meshc::test;
 using nlohmann::json;
-
-static void expectHas(const std::string &text, const std::string &part) {
-  EXPECT_NE(text.find(part), std::string::npos)
-      << "wanted '" << part << "' in:\n"
-      << text;
-}
-
-/// One line of error, with the exit code.
-static void expectError(const Outcome &outcome, int code,
-                        const std::string &part) {
-  EXPECT_EQ(outcome.code, code) << outcome.err;
-  expectHas(outcome.err, part);
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1)
-      << outcome.err;
-}
 
 TEST(Entry, helpSaysAllAndEndsWell) {
   for (const char *command : {"", "train", "eval", "info"}) {
@@ -37,16 +21,9 @@ TEST(Entry, helpSaysAllAndEndsWell) {
   expectHas(run(line("1x1") + " --version").out, "line, meshc runtime ");
 }
 
-TEST(Entry, refusesWrongCommandLines) {
+TEST(Entry, refusesWhatFitsNoInputAndNoFile) {
   Folder folder;
   std::string data = writeLineData(folder);
-  EXPECT_EQ(run(line("1x1")).code, 2);
-  EXPECT_EQ(run(line("1x1") + " fly").code, 2);
-  EXPECT_EQ(run(line("1x1") + " train").code, 2);
-  EXPECT_EQ(run(line("1x1") + " train --ranks 0" + data).code, 2);
-  EXPECT_EQ(run(line("1x1") + " train --resume" + data).code, 2);
-  EXPECT_EQ(run(line("1x1") + " train --steps 1 --epochs 1" + data).code, 2);
-  EXPECT_EQ(run(line("1x1") + " train --comm pigeon" + data).code, 2);
   EXPECT_EQ(run("env MESHC_GEMM=no " + line("1x1") + " train" + data).code, 2);
   expectError(run(line("1x1") + " train --data z=1"), 2,
               "no input is named 'z'");
@@ -127,6 +104,12 @@ TEST(Entry, refusesAnotherNumberOfRanks) {
               "got 3 ranks; the mesh data=2 x tensor=2 wants 4");
   expectError(run(line("1x1") + " train --ranks 2" + data), 5,
               "got 2 ranks; the mesh data=1 x tensor=1 wants 1");
+  // Nobody said --ranks.
+  for (const char *kind : {"mpi", "shm"})
+    expectError(run(line("2x2") + " train --comm " + kind + data), 5,
+                "got 1 rank; the mesh data=2 x tensor=2 wants 4: mpirun -n 4 ");
+  expectError(run(line("2x2") + " train --comm mpi --ranks 4" + data), 2,
+              "'--ranks 4' starts threads");
 }
 
 TEST(Entry, refusesBadData) {
@@ -142,6 +125,41 @@ TEST(Entry, refusesBadData) {
     expectError(run(train + folder.file("y.npy") + target), 3,
                 "input 'x' [batch = 8, feature = 6] wants 6");
   }
+}
+
+/// While it trains; the last checkpoint stays.
+TEST(Entry, aDataFileThatBecomesShorterEndsTheRun) {
+  for (const char *mesh : {"1x1", "2x2"})
+    for (off_t left : {off_t(4096), off_t(8000 * 24)}) {
+      Folder folder;
+      std::string data = writeLineData(folder, 8000);
+      Process train("env LINE_SLEEP=10 " + line(mesh) +
+                    " train --steps 100000 --save-every 1 --checkpoint " +
+                    folder.file("c") + data);
+      for (int i = 0; readFile(folder.file("c")).empty() && i < 1000; ++i)
+        usleep(10000);
+      ASSERT_EQ(truncate(folder.file("x.npy").c_str(), left), 0);
+      expectError(train.wait(), 3,
+                  "data file '" + folder.file("x.npy") +
+                      "' became shorter while it was read");
+      EXPECT_EQ(run(line(mesh) + " eval --checkpoint " + folder.file("c") +
+                    writeLineData(folder))
+                    .code,
+                0);
+    }
+}
+
+/// Stacks of 16 GiB in a memory of 8: the threads cannot be started.
+TEST(Entry, threadsThatDoNotStartAreAnError) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  data.resize(data.find(" --threads"));
+  expectError(run("bash -c 'ulimit -s 16000000 && ulimit -v 8000000 && exec " +
+                  line("1x1") + " train --quiet --steps 2 --threads 7" + data +
+                  "'"),
+              1,
+              "line: error: cannot start the 7 threads of a rank: Resource "
+              "temporarily unavailable; ");
 }
 
 TEST(Entry, stopsAtALossThatIsNotANumber) {

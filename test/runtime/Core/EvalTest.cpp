@@ -87,3 +87,36 @@ TEST(Eval, refusesWhatItCannotRead) {
   EXPECT_EQ(run(line("1x1") + " eval" + data).code, 2);
   EXPECT_EQ(run(line("1x1") + " eval --checkpoint /no/file" + data).code, 4);
 }
+
+/// The metrics are printed all the same, and the code tells.
+TEST(Eval, aMetricThatIsNotFiniteIsAnError) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("c");
+  std::vector<float> targets(37, 0.5f);
+  targets[20] = NAN;
+  std::string bad =
+      folder.write("bad.npy", npy("{'descr': '<f4', 'fortran_order': False, "
+                                  "'shape': (37,), }",
+                                  bytesOf(targets)));
+  std::string x = " x=" + folder.file("x.npy"), y = " target=" + bad;
+  for (const char *mesh : {"1x1", "2x2"}) {
+    ASSERT_EQ(
+        run(line(mesh) + " train --quiet --steps 3 --checkpoint " + file + data)
+            .code,
+        0);
+    std::string before = readFile(file);
+    Outcome outcome = run(line(mesh) + " eval --threads 1 --checkpoint " +
+                          file + " --data" + x + " --data" + y);
+    expectError(outcome, 7,
+                "line: error: the loss of the evaluation is not a "
+                "number");
+    expectHas(outcome.out, "loss nan (37 examples)\n");
+
+    // Training ends and is saved.
+    expectError(run(line(mesh) + " train --quiet --steps 3 --checkpoint " +
+                    folder.file("d") + data + " --eval-every 2 --eval-data" +
+                    x + " --eval-data" + y),
+                7, "the loss of the evaluation is not a number");
+    EXPECT_EQ(readFile(folder.file("d")), before);
+  }
+}

@@ -7,6 +7,8 @@
 #include "Subprocess.h"
 
 #include <chrono>
+#include <filesystem>
+#include <sys/stat.h>
 #include <thread>
 
 using namespace meshc::test;
@@ -48,4 +50,51 @@ TEST(Interrupt, finishesTheStepAndSaves) {
   checkStop("1x1", SIGINT, 130, "SIGINT");
   checkStop("2x2", SIGINT, 130, "SIGINT");
   checkStop("2x2", SIGTERM, 143, "SIGTERM");
+}
+
+TEST(Interrupt, endsAnEvaluationWithinABatch) {
+  Folder folder;
+  std::string data = writeLineData(folder, 8000), file = folder.file("c");
+  for (const char *mesh : {"1x1", "2x2"}) {
+    std::string train =
+        line(mesh) + " train --steps 1 --checkpoint " + file + data;
+    ASSERT_EQ(run(train).code, 0);
+    Process eval("env LINE_SLEEP=50 " + line(mesh) + " eval --checkpoint " +
+                 file + data);
+    ASSERT_TRUE(eval.waitUntilHandles(SIGTERM));
+    eval.signal(SIGTERM);
+    Outcome outcome = eval.wait();
+    expectError(outcome, 143, "line: stopped by SIGTERM before all examples");
+    EXPECT_EQ(outcome.out.find("loss"), std::string::npos) << outcome.out;
+
+    // The evaluation at the end of a training, which is saved.
+    std::filesystem::remove(file);
+    Process both("env LINE_SLEEP=50 " + train +
+                 " --eval-data x=" + folder.file("x.npy") +
+                 " --eval-data target=" + folder.file("y.npy"));
+    ASSERT_TRUE(waitForSteps(both));
+    both.signal(SIGINT);
+    expectError(both.wait(), 130, "line: stopped by SIGINT after step 1");
+    EXPECT_NE(readFile(file), "");
+  }
+}
+
+/// Signals that come before the first step end the program at once.
+TEST(Interrupt, endsAWaitForAPipe) {
+  Folder folder;
+  std::string data = writeLineData(folder), pipe = folder.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const char *mesh : {"1x1", "2x2"}) {
+    expectError(run(line(mesh) + " train --data x=" + pipe +
+                    " --data target=" + folder.file("y.npy")),
+                3, "data file '" + pipe + "' is not a regular file");
+    expectError(run(line(mesh) + " train --resume " + pipe + data), 4,
+                "checkpoint '" + pipe + "' is not a regular file");
+    // A log may be a pipe, and waits for its reader.
+    Process process(line(mesh) + " train --log " + pipe + data);
+    while (process.output().find("batch 8") == std::string::npos)
+      usleep(10000);
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.wait().code, 128 + SIGTERM);
+  }
 }

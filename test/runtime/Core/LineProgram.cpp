@@ -99,6 +99,8 @@ void subtract(const MeshcContext *, void *const *buffers, int64_t begin,
 const MeshcKernel kernels[] = {{"subtract", subtract, rows, 1, 3, 0, 0, 0}};
 
 void evalStep(MeshcContext *ctx) {
+  if (const char *ms = std::getenv("LINE_SLEEP"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
   float *y = at(ctx, atY);
   MeshcGemm product = {};
   product.m = rows, product.n = 1, product.k = columns;
@@ -137,8 +139,6 @@ void trainStep(MeshcContext *ctx) {
     raise(SIGKILL);
   if (asked("LINE_THROW", ctx, true))
     throw std::runtime_error("asked to fail");
-  if (const char *ms = std::getenv("LINE_SLEEP"))
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
   evalStep(ctx);
   const float *y = at(ctx, atY), *x = at(ctx, atX);
   float *gradients = at(ctx, atGradients);

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "Subprocess.h"
 
+#include <cmath>
+
 using namespace meshc::test;
 
 static const std::string mpirun =
@@ -56,6 +58,27 @@ TEST_F(Mpirun, tellsErrorsOnce) {
   EXPECT_EQ(outcome.err.find("cannot be opened", at + 40), std::string::npos)
       << "told more than once:\n"
       << outcome.err;
+}
+
+TEST_F(Mpirun, anEvaluationThatIsNotFiniteIsPrintedAndToldOnce) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("c");
+  ASSERT_EQ(
+      run(line("2x2") + " train --quiet --steps 3 --checkpoint " + file + data)
+          .code,
+      0);
+  folder.write("y.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
+                            "(37,), }",
+                            bytesOf(std::vector<float>(37, NAN))));
+  Outcome outcome =
+      run(mpirun + "-n 4 " + line("2x2") + " eval --checkpoint " + file + data);
+  EXPECT_EQ(outcome.code, 7) << outcome.err;
+  expectHas(outcome.out, "loss nan (37 examples)");
+  std::string wanted =
+      "line: error: the loss of the evaluation is not a number";
+  size_t at = outcome.err.find(wanted);
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find(wanted, at + 1), std::string::npos);
 }
 
 TEST_F(Mpirun, aKilledRankEndsTheJob) {

@@ -110,3 +110,23 @@ TEST(Resume, aFullDiskLeavesTheOldCheckpoint) {
     EXPECT_EQ(run("sh -c '! ls " + file + ".*'").code, 0);
   }
 }
+
+/// Whenever the writer is killed: the checkpoint is whole, and the next save
+/// leaves nothing else behind.
+TEST(Resume, killedSavesLeaveNothingForGood) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("c");
+  for (int delay = 0; delay < 20; ++delay) {
+    Process process(train(
+        "1x1", "--steps 1000000 --save-every 1 --checkpoint " + file + data));
+    for (int i = 0; readFile(file).empty() && i < 1000; ++i)
+      usleep(1000);
+    usleep(static_cast<useconds_t>(1000 * delay));
+    process.signal(SIGKILL);
+    EXPECT_EQ(process.wait().code, 128 + SIGKILL);
+    Outcome outcome = run(line("1x1") + " eval --checkpoint " + file + data);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+  }
+  ASSERT_EQ(run(train("1x1", "--steps 1 --checkpoint " + file + data)).code, 0);
+  EXPECT_EQ(run("sh -c '! ls " + file + "?*'").code, 0);
+}

@@ -9,6 +9,7 @@
 
 #include "test/runtime/Data/TestFiles.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <sstream>
@@ -48,6 +49,20 @@ public:
 
   void signal(int number) const { kill(child, number); }
 
+  /// Waits until it handles that signal itself; false where it does not in 10
+  /// s.
+  bool waitUntilHandles(int number) const {
+    for (int i = 0; i < 1000; ++i) {
+      std::ifstream status("/proc/" + std::to_string(child) + "/status");
+      for (std::string line; std::getline(status, line);)
+        if (line.rfind("SigCgt:", 0) == 0 &&
+            std::strtoull(line.c_str() + 7, nullptr, 16) >> (number - 1) & 1)
+          return true;
+      usleep(10000);
+    }
+    return false;
+  }
+
   /// What it wrote on stdout so far.
   std::string output() const { return readFile(folder.file("out")); }
 
@@ -69,6 +84,22 @@ private:
 
 inline Outcome run(const std::string &command) {
   return Process(command).wait();
+}
+
+/// `text` has `part`.
+inline void expectHas(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos)
+      << "wanted '" << part << "' in:\n"
+      << text;
+}
+
+/// An outcome with that exit code and one line of error, which has `part`.
+inline void expectError(const Outcome &outcome, int code,
+                        const std::string &part) {
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  expectHas(outcome.err, part);
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1)
+      << outcome.err;
 }
 
 /// The compiled program for the mesh "1x1" or "2x2".

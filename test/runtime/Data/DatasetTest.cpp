@@ -137,3 +137,30 @@ TEST(Dataset, refusesCorporaThatDoNotFit) {
   reals.add("x", MESHC_F32, {2, 2});
   expectRefused(reals, ExitCode::Usage, {corpus}, "inputs hold no i32");
 }
+
+/// What makes a loss that is not a number is found by the compiler's report.
+TEST(Dataset, findsTargetsThatAreNoClass) {
+  Folder folder;
+  std::string images =
+      folder.write("i", idx(0x08, {5, 6}, std::string(30, '\1')));
+  auto find = [&](const std::string &labels, const char *manifest) {
+    Inputs inputs = classifier();
+    inputs.program.manifest = manifest;
+    std::string path = folder.write("l", idx(0x09, {5}, labels));
+    Dataset dataset(inputs.make(), {"images=" + images, "labels=" + path});
+    return dataset.findBadTarget({nullptr, 1, 4, 0}, 4);
+  };
+  const char *ten = R"({"targets": {"labels": 10}})";
+  EXPECT_EQ(find({0, 9, 1, 2, 3}, ten), "");
+  EXPECT_EQ(find({11, 9, 1, 2, 3}, ten), ""); // of no row
+  EXPECT_EQ(find({0, 9, 1, 10, 3}, ten),
+            "data file '" + folder.file("l") +
+                "': example 3 has 10 for input 'labels', a target of "
+                "'cross_entropy'; wanted 0 to 9");
+  EXPECT_NE(find({0, 9, 1, 2, -1}, ten).find("example 4 has -1 "),
+            std::string::npos);
+  for (const char *manifest :
+       {"", "no json", "[]", "{}", R"({"targets": 3})",
+        R"({"targets": {"labels": "x"}})", R"({"targets": {"others": 1}})"})
+    EXPECT_EQ(find({0, 9, 1, 10, 3}, manifest), "") << manifest;
+}

@@ -1,0 +1,76 @@
+//===- OptionsTest.cpp - tests of wrong command lines ---------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Subprocess.h"
+
+using namespace meshc::test;
+
+/// One line each, which names the option, what it got and what it wants.
+TEST(Options, wrongValuesAreToldInOneLine) {
+  const char *const steps = "a whole number from 0 to 1000000000000000";
+  const std::string cases[][2] = {
+      {"--seed -1", "'--seed' is '-1'; wanted a whole number from 0 to "
+                    "18446744073709551615"},
+      {"--seed 18446744073709551616", "'--seed' is '18446744073709551616'"},
+      {"--seed 1.5", "'--seed' is '1.5'"},
+      {"--seed 0x10", "'--seed' is '0x10'"},
+      {"--seed=", "--seed"},
+      {"--steps 99999999999999999999",
+       std::string("'--steps' is '99999999999999999999'; wanted ") + steps},
+      {"--steps -3", "'--steps' is '-3'"},
+      {"--steps 3x", "'--steps' is '3x'"},
+      {"--steps 1e3", "'--steps' is '1e3'"},
+      {"--epochs nan", "'--epochs' is 'nan'; wanted a number above 0, at most "
+                       "1e9"},
+      {"--epochs inf", "'--epochs' is 'inf'"},
+      {"--epochs 0", "'--epochs' is '0'"},
+      {"--epochs -0.5", "'--epochs' is '-0.5'"},
+      {"--epochs 1e400", "'--epochs' is '1e400'"},
+      {"--epochs 0x1p3", "'--epochs' is '0x1p3'"},
+      {"--epochs 1e", "'--epochs' is '1e'"},
+      {"--threads 0", "'--threads' is '0'; wanted a whole number from 1 to "
+                      "4096"},
+      {"--threads 4294967297", "'--threads' is '4294967297'"},
+      {"--ranks 0", "'--ranks' is '0'"},
+      {"--log-every 0", "'--log-every' is '0'"},
+      {"--checkpoint c --save-every 0", "'--save-every' is '0'"},
+      {"--comm pigeon", "'--comm' is 'pigeon'"},
+  };
+  for (const auto &[options, message] : cases)
+    expectError(
+        run(line("1x1") + " train --data x=a --data target=b " + options), 2,
+        message);
+}
+
+TEST(Options, takesEveryValueInItsRange) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const char *options :
+       {"--steps 0 --seed 18446744073709551615", "--epochs 1e-2",
+        "--epochs .5 --log-every 1000000000000000", "--steps 001"})
+    EXPECT_EQ(run(line("1x1") + " train --quiet " + options + data).code, 0)
+        << options;
+}
+
+TEST(Options, wrongUseIsToldInOneLine) {
+  std::string name = line("1x1"), train = name + " train";
+  std::string help = "; see '" + name + " --help'\n",
+              trainHelp = "; see '" + train + " --help'\n";
+  expectError(run(name), 2,
+              "line: error: there is no command; wanted 'train', 'eval' or "
+              "'info'" +
+                  help);
+  expectError(run(name + " fly"), 2, "'fly' is no command; wanted 'train'");
+  expectError(run(train), 2, "line: error: --data is required" + trainHelp);
+  expectError(run(train + " --data a --flag"), 2, "--flag" + trainHelp);
+  expectError(run(train + " --data a --steps 1 --epochs 1"), 2, trainHelp);
+  expectError(run(train + " --data a --save-every 1"), 2, "--checkpoint");
+  expectError(run(train + " --data a --seed"), 2, "--seed");
+  expectError(run(train + " --data a --seed 1 --seed 2"), 2, "--seed");
+  expectError(run(train + " --data a --resume"), 2,
+              "'--resume' names no file, and there is no '--checkpoint'");
+  expectError(run(name + " info --jso"), 2, "see '" + name + " info --help'");
+}
