@@ -177,11 +177,19 @@ Error linkProgram(ArrayRef<char> object, StringRef output,
   return Error::success();
 }
 
+Error flushOutput() {
+  outs().flush();
+  std::error_code error = outs().error();
+  outs().clear_error(); // else its destructor ends the program
+  if (error)
+    return makeError("cannot write standard output: " + error.message());
+  return Error::success();
+}
+
 Error writeFile(StringRef path, ArrayRef<char> bytes) {
   if (path == "-") {
     outs().write(bytes.data(), bytes.size());
-    outs().flush();
-    return Error::success();
+    return flushOutput();
   }
   bool isFile = true;
   auto target = findTarget(path, isFile);

@@ -31,6 +31,10 @@ struct LinkOptions {
 llvm::Error linkProgram(llvm::ArrayRef<char> object, llvm::StringRef output,
                         const LinkOptions &options = {});
 
+/// Brings to standard output what was printed so far. The error says what could
+/// not be written, as where its disk is full or nobody reads its pipe.
+llvm::Error flushOutput();
+
 /// Writes the bytes to a file that appears whole or not at all; "-" is standard
 /// output.
 llvm::Error writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes);

@@ -17,6 +17,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -84,7 +85,7 @@ static llvm::Error writeText(StringRef path, StringRef text) {
 
 /// Prints an error that has no place in the model.
 static ExitCode fail(ExitCode code, const Twine &message) {
-  llvm::errs() << "meshc: error: " << message << '\n';
+  llvm::errs() << ("meshc: error: " + message + "\n").str();
   return code;
 }
 
@@ -202,6 +203,8 @@ ExitCode Compilation::verify() {
     if (!output.agrees)
       code = ExitCode::Mismatch;
   }
+  if (auto error = link::flushOutput())
+    return fail(ExitCode::Input, llvm::toString(std::move(error)));
   return code;
 }
 
@@ -212,6 +215,8 @@ ExitCode Compilation::finish() {
     llvm::outs() << manifest.dump(1) << '\n';
   else if (!options.report.empty())
     report::printReport(manifest, llvm::outs());
+  if (auto error = link::flushOutput())
+    return fail(ExitCode::Input, llvm::toString(std::move(error)));
 
   codegen::HostOptions host;
   host.march = options.march;
@@ -271,6 +276,8 @@ ExitCode Compilation::run() {
 }
 
 ExitCode compile(const CompileOptions &options) {
+  // What cannot be told on stderr is in the exit code still.
+  auto clear = llvm::make_scope_exit([] { llvm::errs().clear_error(); });
   if (!options.stopAfter.empty() && options.stopAfter != "parse" &&
       llvm::none_of(getPhases(), [&](const Phase &phase) {
         return phase.name == options.stopAfter;

@@ -7,10 +7,57 @@
 
 #include "lib/Pipeline/Compile.h"
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <sstream>
+#include <unistd.h>
 
 using namespace meshc;
 
+/// Opens /dev/null where stdin, stdout or stderr is closed, so that no output
+/// file gets its number. Writing into a pipe that nobody reads is an error and
+/// not a signal.
+static void openStandardStreams() {
+  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
+      (void)!open("/dev/null", O_RDWR);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+static ExitCode failUsage(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  if (message.size() > 1 && std::islower(message[1]))
+    message[0] = static_cast<char>(std::tolower(message[0]));
+  std::cerr << "meshc: error: " + message + "; see 'meshc --help'\n";
+  return ExitCode::Usage;
+}
+
+/// What --help and --version say.
+static ExitCode print(const std::string &text) {
+  if (std::cout << text << std::flush)
+    return ExitCode::Success;
+  std::cerr << std::string("meshc: error: cannot write standard output: ") +
+                   std::strerror(errno) + "\n";
+  return ExitCode::Input;
+}
+
+static uint64_t parseSeed(const std::string &text) {
+  bool isWhole = !text.empty() &&
+                 text.find_first_not_of("0123456789") == std::string::npos;
+  errno = 0;
+  uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+  if (!isWhole || errno == ERANGE)
+    throw CLI::ValidationError("'--seed' is '" + text +
+                               "'; wanted a whole number from 0 to " +
+                               std::to_string(UINT64_MAX));
+  return value;
+}
+
 int main(int argc, char **argv) {
+  openStandardStreams();
   CompileOptions options;
   options.tool = argv[0];
   CLI::App app{"meshc compiles a model whose tensor dims have names, and a "
@@ -52,12 +99,19 @@ int main(int argc, char **argv) {
   app.add_flag("--verify", options.verify,
                "run one step on virtual ranks and on one device, on random "
                "inputs, and compare");
-  app.add_option("--seed", options.verifySeed, "seed of --verify")
-      ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--seed",
+         [&](const std::string &text) { options.verifySeed = parseSeed(text); },
+         "seed of --verify")
+      ->type_name("N")
+      ->default_str("0");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::Usage);
+    std::ostringstream out, err;
+    ExitCode code = app.exit(error, out, err) == 0 ? print(out.str())
+                                                   : failUsage(error.what());
+    return static_cast<int>(code);
   }
   return static_cast<int>(compile(options));
 }
