@@ -72,6 +72,7 @@ private:
   SourceMgrDiagnosticHandler handler;
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> wholeProgram; ///< after layout, for --verify
+  report::Json targets;               ///< of the model as it was written
   report::Json manifest;              ///< from the collectives phase on
   std::optional<ExitCode> ended;      ///< set by --stop-after
 };
@@ -176,6 +177,7 @@ ExitCode Compilation::runPhases() {
       wholeProgram = module->clone();
     if (phase.name == "collectives") {
       manifest = report::buildReport(*module);
+      manifest["targets"] = targets;
       if (options.verify) {
         ended = verify();
         return *ended;
@@ -267,6 +269,7 @@ ExitCode Compilation::finish() {
 ExitCode Compilation::run() {
   if (ExitCode code = parse(); code != ExitCode::Success)
     return code;
+  targets = report::findTargets(*module);
   if (options.emit == "mlir")
     return write(options.output.empty() ? "-" : options.output, printModule());
   ExitCode code = runPhases();

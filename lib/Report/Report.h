@@ -47,6 +47,12 @@ using Json = nlohmann::ordered_json;
 /// "".
 Json buildReport(mlir::ModuleOp module);
 
+/// Of a module after the parse phase, the inputs that are targets of a
+/// `cross_entropy` themselves, and the size of its dim: `{"labels": 10}`. Other
+/// numbers than 0 to 9 in `labels` make a loss that is not a number. The report
+/// has it as "targets".
+Json findTargets(mlir::ModuleOp module);
+
 /// Adds what the schedule phase knows: `"memory": {"arenaBytes": n}`, the bytes
 /// of the one arena that each rank allocates.
 void setArenaBytes(Json &report, int64_t bytes);

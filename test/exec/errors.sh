@@ -79,5 +79,16 @@ expect 7 "not a number|not finite" ./wild train $data --steps 5
 # Ranks that fail leave while others read their gradients: still one message.
 "$meshc" "$models/mlp.mesh" --set class=8 --set h1=256 --mesh d=2,t=2 --layout batch:d,h1:t -o few
 for _ in $(seq 20); do
-  expect 7 "not a number" ./few train $data --steps 5 --threads 1
+  expect 3 "not a number" ./few train $data --steps 5 --threads 1
+done
+
+# Labels that are no class; an evaluation of a model that went wrong.
+"$meshc" "$models/mlp.mesh" --set class=8 -o eight
+"$meshc" "$models/mlp.mesh" --set class=8 --mesh d=2,t=2 --layout batch:d,class:t -o eight4
+bad="labels.*: example [0-9]+ has [89] for input 'labels', a target of 'cross_entropy'; wanted 0 to 7"
+for program in ./eight ./eight4 "mpirun -n 4 ./eight4"; do
+  expect 3 "error: the loss of step 1 is not a number: .*$bad" $program train $data --steps 5
+  expect 0 "" $program train $data --steps 0 --checkpoint eight.safetensors
+  expect 3 "error: the loss of the evaluation is not a number: .*$bad" $program eval $data --checkpoint eight.safetensors
+  grep -q "^loss nan (10000 examples)" output.txt || fail "$program does not print the metrics"
 done

@@ -1,0 +1,38 @@
+//===- FindTargets.cpp - inputs that are class numbers ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/NdOps.h"
+#include "lib/Report/Report.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace meshc::report {
+
+Json findTargets(ModuleOp module) {
+  Json targets = Json::object();
+  module.walk([&](nd::CrossEntropyOp op) {
+    auto argument = dyn_cast<BlockArgument>(op.getTargets());
+    auto function =
+        argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                 : func::FuncOp();
+    if (!function)
+      return;
+    unsigned number = argument.getArgNumber();
+    auto role = function.getArgAttrOfType<StringAttr>(number, "nd.role");
+    auto name = function.getArgAttrOfType<StringAttr>(number, "nd.name");
+    if (!name || !role || role.getValue() != "input")
+      return;
+    int64_t size = op.getLogits().getType().getDim(op.getDim()).getSize();
+    Json &least = targets[name.str()];
+    if (least.is_null() || size < least.get<int64_t>())
+      least = size;
+  });
+  return targets;
+}
+
+} // namespace meshc::report
