@@ -58,6 +58,9 @@ public:
   /// Gives error messages the names of collectives' sites. `program` outlives
   /// the communicator; null takes the names away.
   void setProgram(const MeshcProgram *program) { names = program; }
+  /// "gpt.mesh:14:13 (all_reduce of 'h' over tensor)" where the program names
+  /// site `site`, and otherwise what is known of it.
+  std::string describeSite(uint32_t site) const;
 
   /// Runs `collective` to its end among `group`, as RuntimeAbi.h defines it.
   /// `send` and `recv` have one pointer per item. All ranks of the group call
@@ -89,11 +92,6 @@ public:
   /// CommunicationError. The first failure of all ranks is kept. Returns true
   /// where that is this one, which is then this rank's to report.
   virtual bool fail(const std::string &message) noexcept = 0;
-
-protected:
-  /// "gpt.mesh:14:13 (all_reduce of 'h' over tensor)" where the program names
-  /// site `site`, and otherwise what is known of it.
-  std::string describeSite(uint32_t site) const;
 
 private:
   const MeshcProgram *names = nullptr;

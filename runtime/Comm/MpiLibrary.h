@@ -10,18 +10,11 @@
 
 #include "runtime/Comm/MpiPlugin.h"
 
-#include <string>
-#include <vector>
-
 namespace meshc::runtime {
 
-/// Where libmeshc_mpi.so is looked for, in this order: the directories of
-/// MESHC_PLUGIN_PATH (separated by colons), the executable's, and the one where
-/// the build that made the runtime put it.
-std::vector<std::string> pluginDirectories();
-
-/// Opens the plugin, once per process, and starts MPI. Throws
-/// CommunicationError where it is not there or cannot be used.
+/// Opens libmeshc_mpi.so (Plugin.h says where it is looked for), once per
+/// process, and starts MPI. Throws CommunicationError where it is not there or
+/// cannot be used.
 const MeshcMpi &openMpi();
 
 } // namespace meshc::runtime

@@ -7,6 +7,8 @@
 #include "runtime/Core/Info.h"
 
 #include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/Device.h"
 
 #include <algorithm>
 #include <iomanip>
@@ -56,6 +58,17 @@ static void printTensors(const MeshcProgram &program, MeshcRole role,
   }
 }
 
+/// Of a program for GPUs: its code, and the memory beside the arena.
+static void printDevice(const MeshcProgram &program, std::ostream &out) {
+  if (program.target != MESHC_CUDA)
+    return;
+  out << "GPU code for " << describeImages(program)
+      << "\nGPU memory per rank\n";
+  for (const MemoryUse &use : plannedMemory(program))
+    out << "  " << use.name << ' ' << formatBytes(use.bytes) << '\n';
+  out << "  and code, handles and NCCL's buffers, which --memory prints\n";
+}
+
 void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
                                std::ostream &out) {
   if (json) {
@@ -72,6 +85,7 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   out << (program.axisCount ? ": " : "of ") << ranks
       << (ranks == 1 ? " rank\n" : " ranks\n");
   out << "arena " << formatBytes(program.arenaBytes) << " per rank\n";
+  printDevice(program, out);
   printTensors(program, MESHC_INPUT, "inputs", out);
   printTensors(program, MESHC_PARAMETER, "parameters", out);
   printTensors(program, MESHC_OPTIMIZER, "optimizer state", out);

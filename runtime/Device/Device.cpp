@@ -8,6 +8,8 @@
 
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Rank.h"
+#include "runtime/Device/CudaDevice.h"
+#include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/HostDevice.h"
 
 using namespace meshc::runtime;
@@ -22,6 +24,10 @@ Device::~Device() { rank.device = nullptr; }
 
 void meshc::runtime::checkDevice(const MeshcProgram &program,
                                  const DeviceOptions &options) {
+  if (program.target == MESHC_CUDA) {
+    countGpus();
+    return;
+  }
   if (program.target != MESHC_HOST)
     throw Failure(ExitCode::Internal,
                   "the program was compiled for target " +
@@ -35,8 +41,17 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
 
 std::unique_ptr<Device>
 meshc::runtime::makeDevice(Rank &rank, const DeviceOptions &options) {
+  if (rank.program->target == MESHC_CUDA)
+    return std::make_unique<CudaDevice>(rank, options);
   checkDevice(*rank.program, options);
   return std::make_unique<HostDevice>(rank);
+}
+
+std::vector<MemoryUse>
+meshc::runtime::plannedMemory(const MeshcProgram &program) {
+  if (program.target == MESHC_CUDA)
+    return CudaDevice::plannedMemory(program);
+  return {};
 }
 
 MatmulPrecision meshc::runtime::parseMatmulPrecision(const std::string &name) {

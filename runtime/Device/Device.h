@@ -121,6 +121,10 @@ void checkDevice(const MeshcProgram &program, const DeviceOptions &options);
 /// does not suffice. All ranks call it.
 std::unique_ptr<Device> makeDevice(Rank &rank, const DeviceOptions &options);
 
+/// What one rank of the program will take of its device's memory, as far as
+/// that is known beforehand; empty on the host.
+std::vector<MemoryUse> plannedMemory(const MeshcProgram &program);
+
 /// The precision that `--matmul NAME` names (f32, tf32). Throws Failure (Usage)
 /// for any other.
 MatmulPrecision parseMatmulPrecision(const std::string &name);

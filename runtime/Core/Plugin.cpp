@@ -1,0 +1,52 @@
+//===- Plugin.cpp - finding the runtime's plugins -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Core/Plugin.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <sstream>
+#include <unistd.h>
+
+using namespace meshc::runtime;
+
+static std::string executableDirectory() {
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
+  if (length <= 0)
+    return ".";
+  std::string text(path, length);
+  return text.substr(0, text.rfind('/'));
+}
+
+std::vector<std::string> meshc::runtime::pluginDirectories() {
+  std::vector<std::string> directories;
+  if (const char *path = std::getenv("MESHC_PLUGIN_PATH")) {
+    std::istringstream entries(path);
+    for (std::string entry; std::getline(entries, entry, ':');)
+      if (!entry.empty())
+        directories.push_back(entry);
+  }
+  directories.push_back(executableDirectory());
+  directories.push_back(MESHC_PLUGIN_DIRECTORY);
+  return directories;
+}
+
+OpenedPlugin meshc::runtime::openPlugin(const std::string &name, int flags) {
+  OpenedPlugin opened;
+  for (const std::string &directory : pluginDirectories()) {
+    std::string path = directory + "/" + name;
+    if (access(path.c_str(), F_OK) != 0) {
+      opened.tried += (opened.tried.empty() ? "'" : ", '") + directory + "'";
+      continue;
+    }
+    opened.library = dlopen(path.c_str(), flags);
+    if (!opened.library)
+      opened.error = dlerror();
+    return opened;
+  }
+  return opened;
+}

@@ -1,0 +1,233 @@
+//===- Kernels.cu - copies, reductions, the last resort -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Kernels that are no program's: reductions of collectives, the order of
+/// blocks, and a matrix product for what cuBLAS does not do. nvcc makes machine
+/// code of this file, which the plugin holds as data.
+///
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/CudaPlugin.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace {
+
+__device__ int64_t firstIndex() {
+  return int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ int64_t indexStep() { return int64_t(gridDim.x) * blockDim.x; }
+
+// How each type is stored and in what it is accumulated.
+struct F32 {
+  using Stored = float;
+  using Value = float;
+  static __device__ float load(float x) { return x; }
+  static __device__ float store(float x) { return x; }
+};
+struct BF16 {
+  using Stored = __nv_bfloat16;
+  using Value = float;
+  static __device__ float load(Stored x) { return __bfloat162float(x); }
+  static __device__ Stored store(float x) { return __float2bfloat16_rn(x); }
+};
+struct F16 {
+  using Stored = __half;
+  using Value = float;
+  static __device__ float load(Stored x) { return __half2float(x); }
+  static __device__ Stored store(float x) { return __float2half_rn(x); }
+};
+struct I32 {
+  using Stored = int32_t;
+  using Value = int32_t;
+  static __device__ int32_t load(int32_t x) { return x; }
+  static __device__ int32_t store(int32_t x) { return x; }
+};
+struct I1 {
+  using Stored = uint8_t;
+  using Value = uint8_t;
+  static __device__ uint8_t load(uint8_t x) { return x; }
+  static __device__ uint8_t store(uint8_t x) { return x; }
+};
+
+struct Sum {
+  // Rounded by itself, so that a product before it is not drawn in.
+  static __device__ float apply(float a, float b) { return __fadd_rn(a, b); }
+  static __device__ int32_t apply(int32_t a, int32_t b) {
+    return int32_t(uint32_t(a) + uint32_t(b));
+  }
+  static __device__ uint8_t apply(uint8_t a, uint8_t b) { return a | b; }
+};
+struct Prod {
+  static __device__ float apply(float a, float b) { return __fmul_rn(a, b); }
+  static __device__ int32_t apply(int32_t a, int32_t b) {
+    return int32_t(uint32_t(a) * uint32_t(b));
+  }
+  static __device__ uint8_t apply(uint8_t a, uint8_t b) { return a & b; }
+};
+/// A NaN is the result where there is one.
+struct Max {
+  template <class T> static __device__ T apply(T a, T b) {
+    return a > b || a != a ? a : b;
+  }
+};
+struct Min {
+  template <class T> static __device__ T apply(T a, T b) {
+    return a < b || a != a ? a : b;
+  }
+};
+
+template <class Stored>
+__device__ Stored *find(const MeshcCudaRuns &runs, int64_t element) {
+  auto *base = static_cast<Stored *>(runs.base);
+  if (runs.stride == 0)
+    return base + element;
+  return base + element / runs.runLength * runs.stride +
+         element % runs.runLength;
+}
+
+/// `count` elements from `element` on, which every array has in one run.
+template <class Type, class Op, int count>
+__device__ void combineAt(const MeshcCudaCombine &order, int64_t element) {
+  using Stored = typename Type::Stored;
+  struct alignas(sizeof(Stored) * count) Vector {
+    Stored values[count];
+  };
+  auto at = [&](const MeshcCudaRuns &runs) {
+    return reinterpret_cast<Vector *>(find<Stored>(runs, element));
+  };
+  typename Type::Value values[count];
+  Vector vector = *at(order.sources[0]);
+#pragma unroll
+  for (int i = 0; i < count; ++i)
+    values[i] = Type::load(vector.values[i]);
+  for (uint32_t s = 1; s < order.sourceCount; ++s) {
+    vector = *at(order.sources[s]);
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      values[i] = Op::apply(values[i], Type::load(vector.values[i]));
+  }
+  if (order.sourceCount > 1) {
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      vector.values[i] = Type::store(values[i]);
+  }
+  for (uint32_t d = 0; d < order.destinationCount; ++d)
+    *at(order.destinations[d]) = vector;
+}
+
+template <class Type, class Op, int count>
+__device__ void combineAll(const MeshcCudaCombine &order) {
+  int64_t whole = order.count / count;
+  for (int64_t i = firstIndex(); i < whole; i += indexStep())
+    combineAt<Type, Op, count>(order, i * count);
+  int64_t rest = whole * count + firstIndex();
+  if (rest < order.count && firstIndex() < count)
+    combineAt<Type, Op, 1>(order, rest);
+}
+
+template <class Index, class Unit>
+__device__ void transposeWith(Unit *to, const Unit *from, Index rows,
+                              Index columns, Index units) {
+  Index all = rows * columns * units;
+  for (int64_t at = firstIndex(); at < all; at += indexStep()) {
+    auto i = static_cast<Index>(at);
+    Index block = i / units, within = i - block * units;
+    Index column = block / rows, row = block - column * rows;
+    to[i] = from[(row * columns + column) * units + within];
+  }
+}
+
+/// Divisions of 32 bits take a fraction of the time of those of 64.
+template <class Unit>
+__device__ void transposeBlocks(Unit *to, const Unit *from, int64_t rows,
+                                int64_t columns, int64_t units) {
+  if (rows * columns * units <= INT32_MAX)
+    transposeWith<uint32_t>(to, from, rows, columns, units);
+  else
+    transposeWith<int64_t>(to, from, rows, columns, units);
+}
+
+__device__ float loadAny(uint8_t type, const void *base, int64_t i) {
+  if (type == MESHC_BF16)
+    return BF16::load(static_cast<const __nv_bfloat16 *>(base)[i]);
+  if (type == MESHC_F16)
+    return F16::load(static_cast<const __half *>(base)[i]);
+  return static_cast<const float *>(base)[i];
+}
+
+__device__ void storeAny(uint8_t type, void *base, int64_t i, float value) {
+  if (type == MESHC_BF16)
+    static_cast<__nv_bfloat16 *>(base)[i] = BF16::store(value);
+  else if (type == MESHC_F16)
+    static_cast<__half *>(base)[i] = F16::store(value);
+  else
+    static_cast<float *>(base)[i] = value;
+}
+
+} // namespace
+
+#define COMBINE(typeName, Type, opName, Op, count)                             \
+  extern "C" __global__ void combine_##typeName##_##opName(                    \
+      const __grid_constant__ MeshcCudaCombine order) {                        \
+    combineAll<Type, Op, 1>(order);                                            \
+  }                                                                            \
+  extern "C" __global__ void combine_##typeName##_##opName##_vector(           \
+      const __grid_constant__ MeshcCudaCombine order) {                        \
+    combineAll<Type, Op, count>(order);                                        \
+  }
+#define COMBINE_ALL(typeName, Type, count)                                     \
+  COMBINE(typeName, Type, sum, Sum, count)                                     \
+  COMBINE(typeName, Type, max, Max, count)                                     \
+  COMBINE(typeName, Type, min, Min, count)                                     \
+  COMBINE(typeName, Type, prod, Prod, count)
+COMBINE_ALL(f32, F32, 4)
+COMBINE_ALL(bf16, BF16, 8)
+COMBINE_ALL(f16, F16, 8)
+COMBINE_ALL(i32, I32, 4)
+COMBINE_ALL(i1, I1, 16)
+
+#define TRANSPOSE(bytes, Unit)                                                 \
+  extern "C" __global__ void transpose_##bytes(Unit *to, const Unit *from,     \
+                                               int64_t rows, int64_t columns,  \
+                                               int64_t units) {                \
+    transposeBlocks(to, from, rows, columns, units);                           \
+  }
+TRANSPOSE(1, uint8_t)
+TRANSPOSE(2, uint16_t)
+TRANSPOSE(4, uint32_t)
+TRANSPOSE(8, uint2)
+TRANSPOSE(16, uint4)
+
+extern "C" __global__ void mark(volatile uint32_t *place, uint32_t value) {
+  if (firstIndex() == 0) {
+    *place = value;
+    __threadfence_system();
+  }
+}
+
+/// One thread computes an element of C.
+extern "C" __global__ void multiply(const MeshcGemm gemm, const void *a,
+                                    const void *b, void *c) {
+  int64_t all = gemm.batch * gemm.m * gemm.n;
+  for (int64_t i = firstIndex(); i < all; i += indexStep()) {
+    int64_t column = i % gemm.n, row = i / gemm.n % gemm.m;
+    int64_t entry = i / gemm.n / gemm.m;
+    float sum = 0;
+    for (int64_t k = 0; k < gemm.k; ++k) {
+      int64_t atA = gemm.transA ? k * gemm.lda + row : row * gemm.lda + k;
+      int64_t atB = gemm.transB ? column * gemm.ldb + k : k * gemm.ldb + column;
+      sum += loadAny(gemm.type, a, entry * gemm.strideA + atA) *
+             loadAny(gemm.type, b, entry * gemm.strideB + atB);
+    }
+    int64_t atC = entry * gemm.strideC + row * gemm.ldc + column;
+    if (gemm.accumulate)
+      sum += loadAny(gemm.typeC, c, atC);
+    storeAny(gemm.typeC, c, atC, sum);
+  }
+}

@@ -1,0 +1,206 @@
+//===- Matmul.cpp - matrix products by cublasLt ---------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/Cuda/Gpu.h"
+
+#include <algorithm>
+#include <cstdint>
+
+using namespace meshc::cuda;
+
+/// Null, or what cublasLt said.
+static const char *report(cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS)
+    return nullptr;
+  return say(std::string("cublasLt: ") + cublasLtGetStatusString(status));
+}
+
+static cudaDataType_t dataType(uint8_t type) {
+  return type == MESHC_BF16  ? CUDA_R_16BF
+         : type == MESHC_F16 ? CUDA_R_16F
+                             : CUDA_R_32F;
+}
+
+/// The largest power of two, up to 256, that divides an address and the bytes
+/// between its batch entries.
+static uint32_t alignmentOf(const void *pointer, int64_t strideBytes) {
+  uint64_t bits =
+      reinterpret_cast<uintptr_t>(pointer) | static_cast<uint64_t>(strideBytes);
+  uint32_t alignment = 1;
+  while (alignment < 256 && bits % (alignment * 2) == 0)
+    alignment *= 2;
+  return alignment;
+}
+
+static int64_t bytesOf(uint8_t type) { return type == MESHC_F32 ? 4 : 2; }
+
+namespace {
+/// A matrix as it lies in memory, row by row.
+struct Stored {
+  uint8_t type;
+  int64_t rows, columns, stride; ///< elements from row to row
+  int64_t batch, batchStride;
+};
+} // namespace
+
+/// cublasLt counts columns where we count rows: our matrix is its transpose.
+static const char *makeLayout(cublasLtMatrixLayout_t &layout,
+                              const Stored &stored) {
+  // With one row the distance of rows is nobody's, but must be a possible one.
+  int64_t stride = stored.rows == 1 ? std::max(stored.stride, stored.columns)
+                                    : stored.stride;
+  if (const char *error = report(cublasLtMatrixLayoutCreate(
+          &layout, dataType(stored.type), static_cast<uint64_t>(stored.columns),
+          static_cast<uint64_t>(stored.rows), stride)))
+    return error;
+  auto batch = static_cast<int32_t>(stored.batch);
+  if (const char *error = report(cublasLtMatrixLayoutSetAttribute(
+          layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch))))
+    return error;
+  return report(cublasLtMatrixLayoutSetAttribute(
+      layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stored.batchStride,
+      sizeof(stored.batchStride)));
+}
+
+/// C^T = B^T · A^T: cublasLt's first factor is B.
+static const char *describe(MatmulPlan &plan, const MeshcGemm &gemm,
+                            bool tf32) {
+  cublasComputeType_t compute = tf32 && gemm.type == MESHC_F32
+                                    ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                    : CUBLAS_COMPUTE_32F;
+  if (const char *error = report(
+          cublasLtMatmulDescCreate(&plan.operation, compute, CUDA_R_32F)))
+    return error;
+  cublasOperation_t first = gemm.transB ? CUBLAS_OP_T : CUBLAS_OP_N;
+  cublasOperation_t second = gemm.transA ? CUBLAS_OP_T : CUBLAS_OP_N;
+  if (const char *error = report(cublasLtMatmulDescSetAttribute(
+          plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first))))
+    return error;
+  if (const char *error = report(cublasLtMatmulDescSetAttribute(
+          plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, &second,
+          sizeof(second))))
+    return error;
+  Stored a = {gemm.type,
+              gemm.transA ? gemm.k : gemm.m,
+              gemm.transA ? gemm.m : gemm.k,
+              gemm.lda,
+              gemm.batch,
+              gemm.strideA};
+  Stored b = {gemm.type,
+              gemm.transB ? gemm.n : gemm.k,
+              gemm.transB ? gemm.k : gemm.n,
+              gemm.ldb,
+              gemm.batch,
+              gemm.strideB};
+  Stored c = {gemm.typeC, gemm.m, gemm.n, gemm.ldc, gemm.batch, gemm.strideC};
+  if (const char *error = makeLayout(plan.a, b))
+    return error;
+  if (const char *error = makeLayout(plan.b, a))
+    return error;
+  return makeLayout(plan.c, c);
+}
+
+static void dropPlan(MatmulPlan &plan) {
+  for (cublasLtMatrixLayout_t layout : {plan.a, plan.b, plan.c})
+    if (layout)
+      cublasLtMatrixLayoutDestroy(layout);
+  if (plan.operation)
+    cublasLtMatmulDescDestroy(plan.operation);
+}
+
+/// The heuristic's first choice: a function of the shape and the library alone,
+/// so that all ranks, and a run that is resumed, compute the same bits.
+static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan, uint8_t typeC,
+                          const uint32_t alignments[3]) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  if (const char *error = report(cublasLtMatmulPreferenceCreate(&preference)))
+    return error;
+  const cublasLtMatmulPreferenceAttributes_t names[] = {
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES};
+  cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
+      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+      &rank->workspaceBytes, sizeof(rank->workspaceBytes));
+  for (int i = 0; i < 3 && status == CUBLAS_STATUS_SUCCESS; ++i)
+    status = cublasLtMatmulPreferenceSetAttribute(
+        preference, names[i], &alignments[i], sizeof(alignments[i]));
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignments[2],
+        sizeof(alignments[2]));
+  // Where k is split, the parts are added in f32.
+  const uint32_t reductions = typeC == MESHC_F32
+                                  ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                  : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
+        sizeof(reductions));
+  if (status == CUBLAS_STATUS_SUCCESS) {
+    cublasLtMatmulHeuristicResult_t result = {};
+    int found = 0;
+    cublasStatus_t answer = cublasLtMatmulAlgoGetHeuristic(
+        rank->cublas, plan.operation, plan.a, plan.b, plan.c, plan.c,
+        preference, 1, &result, &found);
+    plan.known = answer == CUBLAS_STATUS_SUCCESS && found > 0;
+    plan.algorithm = result.algo;
+  }
+  cublasLtMatmulPreferenceDestroy(preference);
+  return report(status);
+}
+
+static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
+                            bool tf32, const uint32_t alignments[3],
+                            MatmulPlan *&plan) {
+  std::vector<int64_t> key = {
+      gemm.m,        gemm.n,        gemm.k,       gemm.lda,     gemm.ldb,
+      gemm.ldc,      gemm.batch,    gemm.strideA, gemm.strideB, gemm.strideC,
+      gemm.type,     gemm.typeC,    gemm.transA,  gemm.transB,  tf32,
+      alignments[0], alignments[1], alignments[2]};
+  auto [found, isNew] = rank->plans.try_emplace(key);
+  plan = &found->second;
+  if (!isNew)
+    return nullptr;
+  const char *error = describe(*plan, gemm, tf32);
+  if (!error)
+    error = choose(rank, *plan, gemm.typeC, alignments);
+  if (error) {
+    dropPlan(*plan);
+    rank->plans.erase(found);
+  }
+  return error;
+}
+
+const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
+                                  int tf32, const void *a, const void *b,
+                                  void *c) {
+  MatmulPlan *plan = nullptr;
+  if (gemm->k > 0) {
+    const uint32_t alignments[3] = {
+        alignmentOf(b, gemm->strideB * bytesOf(gemm->type)),
+        alignmentOf(a, gemm->strideA * bytesOf(gemm->type)),
+        alignmentOf(c, gemm->strideC * bytesOf(gemm->typeC))};
+    if (const char *error = findPlan(rank, *gemm, tf32, alignments, plan))
+      return error;
+  }
+  if (!plan || !plan->known) { // an empty sum, or what cublasLt does not do
+    void *parameters[] = {const_cast<MeshcGemm *>(gemm), &a, &b, &c};
+    return launchOwn(rank, MESHC_CUDA_COMPUTE, "multiply",
+                     gemm->batch * gemm->m * gemm->n, parameters);
+  }
+  const float one = 1, previous = gemm->accumulate ? 1.0f : 0.0f;
+  return report(cublasLtMatmul(
+      rank->cublas, plan->operation, &one, b, plan->a, a, plan->b, &previous, c,
+      plan->c, c, plan->c, &plan->algorithm, rank->workspace,
+      rank->workspaceBytes, rank->streams[MESHC_CUDA_COMPUTE]));
+}
+
+void meshc::cuda::dropPlans(MeshcCudaRank *rank) {
+  for (auto &entry : rank->plans)
+    dropPlan(entry.second);
+  rank->plans.clear();
+}

@@ -1,0 +1,269 @@
+//===- Nccl.cpp - NCCL, opened when it is needed --------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/Cuda/Gpu.h"
+
+#include <chrono>
+#include <cstring>
+#include <dlfcn.h>
+#include <nccl.h>
+#include <thread>
+
+using namespace meshc::cuda;
+
+namespace {
+
+static_assert(sizeof(ncclUniqueId) == MESHC_CUDA_NCCL_ID_BYTES);
+
+/// NCCL's functions, by the names that the library gives them.
+struct Library {
+  decltype(&::ncclGetVersion) getVersion = nullptr;
+  decltype(&::ncclGetUniqueId) getUniqueId = nullptr;
+  decltype(&::ncclCommInitRankConfig) commInitRankConfig = nullptr;
+  decltype(&::ncclCommSplit) commSplit = nullptr;
+  decltype(&::ncclCommGetAsyncError) commGetAsyncError = nullptr;
+  decltype(&::ncclCommFinalize) commFinalize = nullptr;
+  decltype(&::ncclCommDestroy) commDestroy = nullptr;
+  decltype(&::ncclCommAbort) commAbort = nullptr;
+  decltype(&::ncclGetErrorString) getErrorString = nullptr;
+  decltype(&::ncclGetLastError) getLastError = nullptr;
+  decltype(&::ncclGroupStart) groupStart = nullptr;
+  decltype(&::ncclGroupEnd) groupEnd = nullptr;
+  decltype(&::ncclAllReduce) allReduce = nullptr;
+  decltype(&::ncclReduceScatter) reduceScatter = nullptr;
+  decltype(&::ncclAllGather) allGather = nullptr;
+  decltype(&::ncclSend) send = nullptr;
+  decltype(&::ncclRecv) receive = nullptr;
+
+  std::string problem; ///< why it cannot be used; empty where it can
+  int version = 0;
+
+  Library() { open(); }
+
+private:
+  void open() {
+    // Its own copies of names are its own: a process may hold another NCCL.
+    void *library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      problem = dlerror();
+      return;
+    }
+    auto find = [&](auto &function, const char *name) {
+      void *symbol = dlsym(library, name);
+      function =
+          reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
+      if (!symbol)
+        problem = std::string("libnccl.so.2 lacks '") + name +
+                  "'; NCCL 2.18 or newer is wanted";
+    };
+    find(getVersion, "ncclGetVersion");
+    find(getUniqueId, "ncclGetUniqueId");
+    find(commInitRankConfig, "ncclCommInitRankConfig");
+    find(commSplit, "ncclCommSplit");
+    find(commGetAsyncError, "ncclCommGetAsyncError");
+    find(commFinalize, "ncclCommFinalize");
+    find(commDestroy, "ncclCommDestroy");
+    find(commAbort, "ncclCommAbort");
+    find(getErrorString, "ncclGetErrorString");
+    find(getLastError, "ncclGetLastError");
+    find(groupStart, "ncclGroupStart");
+    find(groupEnd, "ncclGroupEnd");
+    find(allReduce, "ncclAllReduce");
+    find(reduceScatter, "ncclReduceScatter");
+    find(allGather, "ncclAllGather");
+    find(send, "ncclSend");
+    find(receive, "ncclRecv");
+    if (problem.empty())
+      getVersion(&version);
+  }
+};
+
+const Library &nccl() {
+  static const Library library;
+  return library;
+}
+
+/// A call that goes on is no error: groups are polled.
+const char *report(ncclResult_t result) {
+  if (result == ncclSuccess || result == ncclInProgress)
+    return nullptr;
+  const char *detail = nccl().getLastError(nullptr);
+  std::string text = nccl().getErrorString(result);
+  if (detail && *detail)
+    text += std::string(" (") + detail + ")";
+  return say(text);
+}
+
+const char *ncclLoad(int *version) {
+  *version = nccl().version;
+  return nccl().problem.empty() ? nullptr : say(nccl().problem);
+}
+
+const char *makeId(void *id) {
+  ncclUniqueId made;
+  if (const char *error = report(nccl().getUniqueId(&made)))
+    return error;
+  std::memcpy(id, &made, sizeof(made));
+  return nullptr;
+}
+
+ncclConfig_t makeConfig() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+const char *openGroup(MeshcCudaRank *, const void *id, int size, int index,
+                      void **group) {
+  ncclUniqueId known;
+  std::memcpy(&known, id, sizeof(known));
+  ncclConfig_t config = makeConfig();
+  ncclComm_t made = nullptr;
+  const char *error =
+      report(nccl().commInitRankConfig(&made, size, known, index, &config));
+  *group = made;
+  return error;
+}
+
+const char *split(MeshcCudaRank *, void *group, int color, int key,
+                  void **part) {
+  ncclConfig_t config = makeConfig();
+  ncclComm_t made = nullptr;
+  const char *error = report(nccl().commSplit(static_cast<ncclComm_t>(group),
+                                              color, key, &made, &config));
+  *part = made;
+  return error;
+}
+
+const char *poll(void *group, int *busy) {
+  ncclResult_t state = ncclSuccess;
+  *busy = 0;
+  if (const char *error = report(
+          nccl().commGetAsyncError(static_cast<ncclComm_t>(group), &state)))
+    return error;
+  *busy = state == ncclInProgress;
+  return report(state);
+}
+
+/// Whether all ranks have come to the group's end. One that failed never does.
+bool finalize(ncclComm_t group) {
+  constexpr auto patience = std::chrono::seconds(10);
+  auto begin = std::chrono::steady_clock::now();
+  if (report(nccl().commFinalize(group)))
+    return false;
+  for (int busy = 1;;) {
+    if (poll(group, &busy))
+      return false;
+    if (!busy)
+      return true;
+    if (std::chrono::steady_clock::now() - begin > patience)
+      return false;
+    std::this_thread::yield();
+  }
+}
+
+void closeGroup(void *group, int abort) {
+  auto known = static_cast<ncclComm_t>(group);
+  if (!abort && finalize(known))
+    nccl().commDestroy(known);
+  else
+    nccl().commAbort(known);
+}
+
+const char *begin() { return report(nccl().groupStart()); }
+const char *end() { return report(nccl().groupEnd()); }
+
+ncclDataType_t dataType(MeshcType type) {
+  switch (type) {
+  case MESHC_F32:
+    return ncclFloat32;
+  case MESHC_BF16:
+    return ncclBfloat16;
+  case MESHC_F16:
+    return ncclFloat16;
+  case MESHC_I32:
+    return ncclInt32;
+  case MESHC_I1:
+    break;
+  }
+  return ncclUint8;
+}
+
+/// Truth values are 0 and 1: their or is the larger, their and the smaller.
+ncclRedOp_t operation(MeshcType type, MeshcReduction reduction) {
+  bool logical = type == MESHC_I1;
+  switch (reduction) {
+  case MESHC_SUM:
+    return logical ? ncclMax : ncclSum;
+  case MESHC_MAX:
+    return ncclMax;
+  case MESHC_MIN:
+    return ncclMin;
+  case MESHC_PROD:
+    break;
+  }
+  return logical ? ncclMin : ncclProd;
+}
+
+cudaStream_t streamOf(MeshcCudaRank *rank) {
+  return rank->streams[MESHC_CUDA_COMMUNICATION];
+}
+
+const char *allReduce(MeshcCudaRank *rank, void *group, const void *send,
+                      void *recv, int64_t count, MeshcType type,
+                      MeshcReduction reduction) {
+  return report(nccl().allReduce(send, recv, static_cast<size_t>(count),
+                                 dataType(type), operation(type, reduction),
+                                 static_cast<ncclComm_t>(group),
+                                 streamOf(rank)));
+}
+
+const char *reduceScatter(MeshcCudaRank *rank, void *group, const void *send,
+                          void *recv, int64_t count, MeshcType type,
+                          MeshcReduction reduction) {
+  return report(nccl().reduceScatter(send, recv, static_cast<size_t>(count),
+                                     dataType(type), operation(type, reduction),
+                                     static_cast<ncclComm_t>(group),
+                                     streamOf(rank)));
+}
+
+const char *allGather(MeshcCudaRank *rank, void *group, const void *send,
+                      void *recv, int64_t bytes) {
+  return report(nccl().allGather(send, recv, static_cast<size_t>(bytes),
+                                 ncclUint8, static_cast<ncclComm_t>(group),
+                                 streamOf(rank)));
+}
+
+const char *send(MeshcCudaRank *rank, void *group, const void *data,
+                 int64_t bytes, int to) {
+  return report(nccl().send(data, static_cast<size_t>(bytes), ncclUint8, to,
+                            static_cast<ncclComm_t>(group), streamOf(rank)));
+}
+
+const char *receive(MeshcCudaRank *rank, void *group, void *data, int64_t bytes,
+                    int from) {
+  return report(nccl().receive(data, static_cast<size_t>(bytes), ncclUint8,
+                               from, static_cast<ncclComm_t>(group),
+                               streamOf(rank)));
+}
+
+} // namespace
+
+void meshc::cuda::addNccl(MeshcCuda &table) {
+  table.ncclLoad = ncclLoad;
+  table.ncclId = makeId;
+  table.ncclOpen = openGroup;
+  table.ncclSplit = split;
+  table.ncclPoll = poll;
+  table.ncclClose = closeGroup;
+  table.ncclBegin = begin;
+  table.ncclEnd = end;
+  table.ncclAllReduce = allReduce;
+  table.ncclReduceScatter = reduceScatter;
+  table.ncclAllGather = allGather;
+  table.ncclSend = send;
+  table.ncclReceive = receive;
+}

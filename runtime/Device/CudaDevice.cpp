@@ -1,0 +1,232 @@
+//===- CudaDevice.cpp - a GPU ---------------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/CudaDevice.h"
+
+#include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/CudaLibrary.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+using namespace meshc::runtime;
+
+CudaDevice::CudaDevice(Rank &rank, const DeviceOptions &options)
+    : Device(rank), cuda(openCuda()),
+      tf32(options.matmul == MatmulPrecision::TF32),
+      timeoutSeconds(options.timeoutSeconds) {
+  try {
+    open(options);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+CudaDevice::~CudaDevice() {
+  // What is under way may wait for a rank that failed.
+  if (std::uncaught_exceptions() == 0)
+    try {
+      synchronize();
+    } catch (const std::exception &) {
+      // Whatever it was, nothing needs the results any more.
+    }
+  close();
+}
+
+void CudaDevice::open(const DeviceOptions &options) {
+  GpuPlace place = placeRank(rank, countGpus());
+  MeshcCudaGpu found = {};
+  checkCuda(cuda.describe(place.gpu, &found), "describe a GPU");
+  gpuName = found.name;
+  const MeshcImage *image = nullptr; // not every program has kernels
+  if (rank.program->kernelCount > 0)
+    image = &chooseImage(*rank.program, found.chip);
+  uint64_t freeBefore = 0;
+  checkCuda(cuda.open(place.gpu, workspaceBytes, &gpu, &freeBefore),
+            "use GPU " + std::to_string(place.gpu) + " (" + gpuName + ")");
+  if (image)
+    checkCuda(cuda.load(gpu, image->data, image->sizeBytes),
+              "load the program's code for sm_" + std::to_string(image->chip) +
+                  " on GPU " + gpuName);
+  // Ranks that share the GPU take of it at the same time.
+  codeBytes = std::max<int64_t>(0, static_cast<int64_t>(freeBefore) -
+                                       freeMemory() - workspaceBytes);
+  if (rank.mesh.size() > 1)
+    collectives = place.shared ? makeSharedCollectives(cuda, gpu, rank)
+                               : makeNcclCollectives(cuda, gpu, rank,
+                                                     options.timeoutSeconds);
+  checkCuda(cuda.newEvent(gpu, &settled), "make an event");
+  makeArena();
+  makeSlots();
+}
+
+void CudaDevice::close() {
+  if (!gpu)
+    return;
+  collectives.reset();
+  for (Graph &graph : graphs)
+    if (graph.graph)
+      cuda.dropGraph(gpu, graph.graph);
+  for (Slot &slot : slots) {
+    for (void *event : {slot.copied, slot.done})
+      if (event)
+        cuda.dropEvent(gpu, event);
+    if (slot.inputs)
+      cuda.release(gpu, slot.inputs);
+    if (slot.host)
+      cuda.releaseHost(gpu, slot.host);
+  }
+  if (settled)
+    cuda.dropEvent(gpu, settled);
+  if (stagingMemory)
+    cuda.releaseHost(gpu, stagingMemory);
+  if (contextMemory)
+    cuda.release(gpu, contextMemory);
+  if (ctx.arena)
+    cuda.release(gpu, ctx.arena);
+  cuda.close(gpu);
+}
+
+int64_t CudaDevice::freeMemory() const {
+  uint64_t bytes = 0;
+  checkCuda(cuda.freeMemory(gpu, &bytes), "ask for free memory");
+  return static_cast<int64_t>(bytes);
+}
+
+void *CudaDevice::allocate(int64_t bytes, const std::string &what) {
+  int64_t available = freeMemory();
+  void *memory = nullptr;
+  const char *error = cuda.allocate(gpu, static_cast<uint64_t>(bytes), &memory);
+  if (error)
+    throw Failure(ExitCode::Internal,
+                  "a rank needs " + what + " of " + std::to_string(bytes) +
+                      " bytes and GPU " + gpuName + " has " +
+                      std::to_string(available) + " left (" + error +
+                      "); compile for a larger mesh or a smaller batch");
+  return memory;
+}
+
+char *CudaDevice::allocateHost(int64_t bytes) {
+  void *memory = nullptr;
+  checkCuda(cuda.allocateHost(gpu, static_cast<uint64_t>(bytes), &memory),
+            "allocate " + std::to_string(bytes) + " bytes of pinned memory");
+  return static_cast<char *>(memory);
+}
+
+/// The arena of zeros, and what kernels know of the run.
+void CudaDevice::makeArena() {
+  int64_t bytes = std::max<int64_t>(rank.program->arenaBytes, 1);
+  ctx.arena = static_cast<char *>(allocate(bytes, "an arena"));
+  checkCuda(cuda.zero(gpu, MESHC_CUDA_COMPUTE, ctx.arena,
+                      static_cast<uint64_t>(bytes)),
+            "clear the arena");
+  const std::vector<int64_t> &coords = rank.mesh.coords();
+  auto coordBytes = static_cast<int64_t>(coords.size() * sizeof(int64_t));
+  contextMemory = static_cast<char *>(allocate(
+      aligned(sizeof(MeshcContext)) + coordBytes, "room for its coordinates"));
+  coordMemory = contextMemory + aligned(sizeof(MeshcContext));
+  if (coordBytes) {
+    char *host = staging(coordBytes);
+    std::memcpy(host, coords.data(), static_cast<size_t>(coordBytes));
+    checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, coordMemory, host,
+                        static_cast<uint64_t>(coordBytes)),
+              "copy coordinates");
+  }
+  synchronize();
+}
+
+void CudaDevice::makeSlots() {
+  int64_t hostBytes = aligned(sizeof(MeshcContext));
+  for (MeshcRole role : {MESHC_METRIC, MESHC_INPUT})
+    for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
+      const MeshcTensor &tensor = rank.program->tensors[i];
+      if (tensor.role != role)
+        continue;
+      int64_t bytes = blockSpan(tensor) * sizeOf(typeOf(tensor));
+      auto &list = role == MESHC_INPUT ? inputs : metrics;
+      list.push_back({&tensor, hostBytes, bytes});
+      hostBytes += aligned(bytes);
+      inputsBytes += role == MESHC_INPUT ? aligned(bytes) : 0;
+    }
+  for (Slot &slot : slots) {
+    slot.host = allocateHost(hostBytes);
+    std::memset(slot.host, 0, static_cast<size_t>(hostBytes));
+    if (inputsBytes)
+      slot.inputs =
+          static_cast<char *>(allocate(inputsBytes, "room for a batch"));
+    checkCuda(cuda.newEvent(gpu, &slot.copied), "make an event");
+    checkCuda(cuda.newEvent(gpu, &slot.done), "make an event");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What the arena holds
+//===----------------------------------------------------------------------===//
+
+char *CudaDevice::staging(int64_t bytes) {
+  if (bytes > stagingSize) {
+    if (stagingMemory)
+      cuda.releaseHost(gpu, stagingMemory);
+    stagingMemory = nullptr;
+    stagingSize = 0;
+    stagingMemory = allocateHost(bytes);
+    stagingSize = bytes;
+  }
+  return stagingMemory;
+}
+
+const char *CudaDevice::read(const MeshcTensor &tensor) {
+  int64_t bytes = blockSpan(tensor) * sizeOf(typeOf(tensor));
+  char *host = staging(std::max<int64_t>(bytes, 1));
+  if (bytes) {
+    checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, host,
+                        ctx.arena + tensor.offsetBytes,
+                        static_cast<uint64_t>(bytes)),
+              std::string("read '") + tensor.name + "'");
+    synchronize();
+  }
+  return host;
+}
+
+void CudaDevice::write(const MeshcTensor &tensor,
+                       const std::function<void(char *)> &fill) {
+  int64_t bytes = blockSpan(tensor) * sizeOf(typeOf(tensor));
+  // What lies between the elements stays as it is.
+  char *host = blockSpan(tensor) == localElements(tensor)
+                   ? staging(std::max<int64_t>(bytes, 1))
+                   : const_cast<char *>(read(tensor));
+  fill(host);
+  if (!bytes)
+    return;
+  checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, ctx.arena + tensor.offsetBytes,
+                      host, static_cast<uint64_t>(bytes)),
+            std::string("write '") + tensor.name + "'");
+  synchronize();
+}
+
+std::vector<MemoryUse> CudaDevice::plannedMemory(const MeshcProgram &program) {
+  int64_t inputs = 0;
+  for (uint32_t i = 0; i < program.tensorCount; ++i) {
+    const MeshcTensor &tensor = program.tensors[i];
+    if (tensor.role == MESHC_INPUT)
+      inputs += aligned(blockSpan(tensor) * sizeOf(typeOf(tensor)));
+  }
+  return {{"arena", program.arenaBytes},
+          {"two batches of inputs", 2 * inputs},
+          {"workspace of matrix products", workspaceBytes}};
+}
+
+std::vector<MemoryUse> CudaDevice::memoryUse() const {
+  std::vector<MemoryUse> use = plannedMemory(*rank.program);
+  use.push_back({"code and handles", codeBytes});
+  if (collectives) {
+    use.push_back({"NCCL", collectives->libraryBytes()});
+    use.push_back({"blocks of collectives", collectives->scratchBytes()});
+  }
+  return use;
+}

@@ -1,0 +1,119 @@
+//===- CudaDevice.h - a GPU -----------------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A rank on an NVIDIA GPU, by the functions of the CUDA plugin.
+///
+/// Two runs may be under way. Each has a slot: pinned memory that the host
+/// fills with inputs, memory of the GPU to which they are copied beside the
+/// step before, and pinned memory for the metrics. What runs on the GPU is
+/// ordered on the compute stream; a function's first run is ordered call by
+/// call, and its second is captured in a graph, which later ones replay.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DEVICE_CUDADEVICE_H
+#define MESHC_RUNTIME_DEVICE_CUDADEVICE_H
+
+#include "runtime/Device/CudaCollectives.h"
+#include "runtime/Device/CudaPlugin.h"
+#include "runtime/Device/Device.h"
+
+#include <unordered_map>
+
+namespace meshc::runtime {
+
+class CudaDevice final : public Device {
+public:
+  /// All ranks make theirs. Throws Failure (Device) where there is no GPU for
+  /// this rank or no code for its chip, Failure (Internal) where its memory
+  /// does not suffice.
+  CudaDevice(Rank &rank, const DeviceOptions &options);
+  ~CudaDevice() override;
+
+  void launch(const MeshcKernel &kernel, void *const *buffers) override;
+  void multiply(const MeshcGemm &gemm, const void *a, const void *b,
+                void *c) override;
+  void communicate(const MeshcCollective &collective, void *const *send,
+                   void *const *recv) override;
+  void wait(const MeshcCollective &collective) override;
+  char *stage(const MeshcTensor &input) override;
+  void run(StepFunction function) override;
+  int runsAhead() const override { return 1; }
+  void readMetrics(std::vector<float> &values) override;
+  const char *read(const MeshcTensor &tensor) override;
+  void write(const MeshcTensor &tensor,
+             const std::function<void(char *)> &fill) override;
+  void synchronize() override;
+  std::vector<MemoryUse> memoryUse() const override;
+
+  /// What a rank of the program will take of a GPU, as far as that is known
+  /// without one.
+  static std::vector<MemoryUse> plannedMemory(const MeshcProgram &program);
+
+private:
+  /// For cuBLAS, of each rank. NVIDIA advises 32 MiB on its chips since Hopper.
+  static constexpr int64_t workspaceBytes = int64_t(32) << 20;
+  /// Places within a slot are aligned to this, as the arena's buffers are.
+  static int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+  /// What one run needs beside the arena.
+  struct Slot {
+    char *host = nullptr;   ///< pinned: context, metrics, inputs
+    char *inputs = nullptr; ///< on the GPU
+    void *copied = nullptr; ///< event: inputs are on the GPU
+    void *done = nullptr;   ///< event: metrics are on the host
+    bool open = false;      ///< begun, and its metrics not read
+  };
+  /// How a function of the program is run.
+  struct Graph {
+    bool ranOnce = false;
+    void *graph = nullptr;
+  };
+  /// An input or a metric: where it is in a slot.
+  struct Staged {
+    const MeshcTensor *tensor;
+    int64_t offset, bytes;
+  };
+
+  void open(const DeviceOptions &options);
+  void close();
+  void makeArena();
+  void makeSlots();
+  void takeInputs(Slot &slot);
+  void execute(StepFunction function);
+  void call(StepFunction function);
+  void capture(StepFunction function, Graph &graph);
+  void waitFor(void *event);
+  char *staging(int64_t bytes);
+  int64_t freeMemory() const;
+  void *allocate(int64_t bytes, const std::string &what);
+  char *allocateHost(int64_t bytes);
+
+  const MeshcCuda &cuda;
+  MeshcCudaRank *gpu = nullptr;
+  bool tf32;
+  double timeoutSeconds;
+  std::string gpuName;
+  std::unique_ptr<CudaCollectives> collectives; ///< null: one rank
+  char *contextMemory = nullptr; ///< of the GPU: a MeshcContext, coordinates
+  char *coordMemory = nullptr;   ///< these, in it
+  Slot slots[2];
+  int nextSlot = 0;  ///< of the next run
+  int firstOpen = 0; ///< of the next readMetrics
+  std::vector<Staged> inputs, metrics;
+  int64_t inputsBytes = 0;
+  Graph graphs[3];
+  std::unordered_map<const MeshcKernel *, void *> kernels;
+  std::vector<void *> parameters;
+  char *stagingMemory = nullptr; ///< pinned, for read and write
+  int64_t stagingSize = 0, codeBytes = 0;
+  void *settled = nullptr; ///< event of synchronize
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DEVICE_CUDADEVICE_H

@@ -1,0 +1,52 @@
+//===- CudaLibrary.h - finding the CUDA plugin and a GPU ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DEVICE_CUDALIBRARY_H
+#define MESHC_RUNTIME_DEVICE_CUDALIBRARY_H
+
+#include "runtime/Core/Rank.h"
+#include "runtime/Device/CudaPlugin.h"
+
+#include <string>
+
+namespace meshc::runtime {
+
+/// Opens libmeshc_cuda.so (Plugin.h says where it is looked for), once per
+/// process. Throws Failure (Device) where it is not there or cannot be used.
+const MeshcCuda &openCuda();
+
+/// GPUs of this machine that this process may use, at least one. Throws Failure
+/// (Device), with the versions of driver and runtime, where there is none.
+int countGpus();
+
+/// The image of a program for a GPU of compute capability `chip` / 10: the
+/// machine code of the same major version and the highest minor one that is not
+/// above it, else the newest PTX that is not above it. Throws Failure (Device),
+/// which names the chips, where there is neither.
+const MeshcImage &chooseImage(const MeshcProgram &program, uint32_t chip);
+
+/// "sm_90, sm_90 (PTX)": the chips that a program holds code for, or "none".
+std::string describeImages(const MeshcProgram &program);
+
+/// Where a rank computes.
+struct GpuPlace {
+  int gpu = 0;
+  /// Several ranks, all threads of this process, are on this GPU.
+  bool shared = false;
+};
+
+/// One GPU for each rank of a host, by its number among them; one GPU for all
+/// where there are fewer, and the ranks are threads. All ranks call it. Throws
+/// Failure (Device) where processes would have to share.
+GpuPlace placeRank(const Rank &rank, int gpus);
+
+/// Throws Failure (Internal) where a function of the plugin returned an error.
+/// `doing` completes "cannot …".
+void checkCuda(const char *error, const std::string &doing);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DEVICE_CUDALIBRARY_H

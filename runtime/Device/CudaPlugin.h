@@ -1,0 +1,190 @@
+//===- CudaPlugin.h - the contact with libmeshc_cuda.so -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The contact of the runtime and libmeshc_cuda.so, which alone is linked to
+/// CUDA's libraries and is opened when a program of target CUDA runs. C types
+/// only, so that the two need not come from one compiler. The plugin does what
+/// it is told, one thing at a time; what is done when is the runtime's
+/// (CudaDevice.h).
+///
+/// Functions return null, or the text of an error, valid until the thread's
+/// next call. A rank's functions are called by one thread.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DEVICE_CUDAPLUGIN_H
+#define MESHC_RUNTIME_DEVICE_CUDAPLUGIN_H
+
+#include "meshc/RuntimeAbi.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+
+#define MESHC_CUDA_PLUGIN_VERSION 1u
+
+/// Arrays of one reduction or copy; a group of more ranks on one GPU is
+/// refused.
+#define MESHC_CUDA_MAX_ARRAYS 64
+
+/// Bytes that a new NCCL group's ranks must share.
+#define MESHC_CUDA_NCCL_ID_BYTES 128
+
+/// A rank on its GPU: streams, handles, loaded code.
+typedef struct MeshcCudaRank MeshcCudaRank;
+
+typedef enum MeshcCudaStream {
+  MESHC_CUDA_COMPUTE = 0,
+  MESHC_CUDA_COMMUNICATION = 1,
+  MESHC_CUDA_COPY = 2, ///< of inputs, beside a running step
+  MESHC_CUDA_STREAMS = 3
+} MeshcCudaStream;
+
+/// Versions are 1000 × major + 10 × minor; 0: none.
+typedef struct MeshcCudaSystem {
+  int driver, runtime;
+  int gpus;         ///< that this process may use
+  char reason[256]; ///< why there is none
+} MeshcCudaSystem;
+
+typedef struct MeshcCudaGpu {
+  char name[256];
+  uint32_t chip; ///< compute capability × 10
+  uint64_t totalBytes;
+  uint64_t identity; ///< of this card, the same in every process
+} MeshcCudaGpu;
+
+/// Elements that lie in memory as runs of equal length: element e is at
+/// (e / runLength) · stride + e mod runLength.
+typedef struct MeshcCudaRuns {
+  void *base;
+  int64_t runLength, stride; ///< elements
+} MeshcCudaRuns;
+
+/// Reduces `count` elements of the sources, in their order, into every
+/// destination. One source: copies. BF16 and F16 are accumulated in f32; of MAX
+/// and MIN, a NaN is the result where there is one; I1 is the logical or for
+/// SUM and MAX, the logical and for PROD and MIN. A destination may be one of
+/// the sources, element by element.
+typedef struct MeshcCudaCombine {
+  uint8_t type, reduction;                ///< MeshcType, MeshcReduction
+  uint32_t sourceCount, destinationCount; ///< 1 … MESHC_CUDA_MAX_ARRAYS
+  int64_t count;
+  MeshcCudaRuns sources[MESHC_CUDA_MAX_ARRAYS];
+  MeshcCudaRuns destinations[MESHC_CUDA_MAX_ARRAYS];
+} MeshcCudaCombine;
+
+struct MeshcCuda {
+  uint32_t version; ///< MESHC_CUDA_PLUGIN_VERSION
+
+  /// Of this machine. Succeeds without a driver too.
+  const char *(*system)(MeshcCudaSystem *system);
+  /// Takes none of the GPU's memory.
+  const char *(*describe)(int gpu, MeshcCudaGpu *description);
+
+  /// Makes the calling thread a rank on `gpu`, with a workspace of
+  /// `workspaceBytes` for matrix products. `freeBytes`: memory of the GPU that
+  /// was free before.
+  const char *(*open)(int gpu, uint64_t workspaceBytes, MeshcCudaRank **rank,
+                      uint64_t *freeBytes);
+  /// Waits for nothing; the caller has.
+  void (*close)(MeshcCudaRank *rank);
+  /// Memory of the GPU that is free now.
+  const char *(*freeMemory)(MeshcCudaRank *rank, uint64_t *bytes);
+
+  const char *(*allocate)(MeshcCudaRank *rank, uint64_t bytes, void **memory);
+  void (*release)(MeshcCudaRank *rank, void *memory);
+  /// Memory of the host that the GPU reads and writes at full speed.
+  const char *(*allocateHost)(MeshcCudaRank *rank, uint64_t bytes,
+                              void **memory);
+  void (*releaseHost)(MeshcCudaRank *rank, void *memory);
+  /// Between any two memories; the host's are of allocateHost.
+  const char *(*copy)(MeshcCudaRank *rank, MeshcCudaStream stream, void *to,
+                      const void *from, uint64_t bytes);
+  const char *(*zero)(MeshcCudaRank *rank, MeshcCudaStream stream, void *memory,
+                      uint64_t bytes);
+
+  const char *(*newEvent)(MeshcCudaRank *rank, void **event);
+  void (*dropEvent)(MeshcCudaRank *rank, void *event);
+  const char *(*record)(MeshcCudaRank *rank, void *event,
+                        MeshcCudaStream stream);
+  const char *(*wait)(MeshcCudaRank *rank, MeshcCudaStream stream, void *event);
+  /// Whether what was before the event's last record is done. Also tells of
+  /// errors of the work before.
+  const char *(*query)(MeshcCudaRank *rank, void *event, int *done);
+
+  /// A program's code for this GPU; once.
+  const char *(*load)(MeshcCudaRank *rank, const void *image, uint64_t bytes);
+  const char *(*findKernel)(MeshcCudaRank *rank, const char *name,
+                            uint32_t sharedBytes, void **kernel);
+  const char *(*launch)(MeshcCudaRank *rank, MeshcCudaStream stream,
+                        void *kernel, uint32_t blocks, uint32_t threads,
+                        uint32_t sharedBytes, void **parameters);
+  /// On the compute stream. `tf32`: rounds f32 factors to it. The first call
+  /// for a product may not be within a capture.
+  const char *(*multiply)(MeshcCudaRank *rank, const MeshcGemm *gemm, int tf32,
+                          const void *a, const void *b, void *c);
+
+  /// What the compute stream gets between the two, and the others behind it by
+  /// events, becomes a graph and is not run. The others' work is waited for by
+  /// the compute stream before the end. endCapture always ends it.
+  const char *(*beginCapture)(MeshcCudaRank *rank);
+  const char *(*endCapture)(MeshcCudaRank *rank, void **graph);
+  const char *(*launchGraph)(MeshcCudaRank *rank, void *graph);
+  void (*dropGraph)(MeshcCudaRank *rank, void *graph);
+
+  const char *(*combine)(MeshcCudaRank *rank, MeshcCudaStream stream,
+                         const MeshcCudaCombine *combine);
+  /// to[column][row] = from[row][column], of blocks of `blockBytes`.
+  const char *(*transpose)(MeshcCudaRank *rank, MeshcCudaStream stream,
+                           void *to, const void *from, int64_t rows,
+                           int64_t columns, int64_t blockBytes);
+  /// Writes a number to the host's memory.
+  const char *(*mark)(MeshcCudaRank *rank, MeshcCudaStream stream,
+                      uint32_t *place, uint32_t value);
+
+  // NCCL, a library that is opened by ncclLoad and may be absent. Groups' calls
+  // return before they are done: poll until not busy before the next call for
+  // the group. All of them work on the communication stream.
+
+  const char *(*ncclLoad)(int *version);
+  const char *(*ncclId)(void *id);
+  const char *(*ncclOpen)(MeshcCudaRank *rank, const void *id, int size,
+                          int index, void **group);
+  /// Ranks of one `color` become a group, in the order of `key`.
+  const char *(*ncclSplit)(MeshcCudaRank *rank, void *group, int color, int key,
+                           void **part);
+  /// Whether a call is not done yet; tells of errors of any time.
+  const char *(*ncclPoll)(void *group, int *busy);
+  /// `abort`: whatever is under way. Otherwise waits for the other ranks'
+  /// ncclClose, but not for ever.
+  void (*ncclClose)(void *group, int abort);
+  /// What is between the two is one operation. Results of `ncclBegin` come at
+  /// ncclEnd.
+  const char *(*ncclBegin)(void);
+  const char *(*ncclEnd)(void);
+  const char *(*ncclAllReduce)(MeshcCudaRank *rank, void *group,
+                               const void *send, void *recv, int64_t count,
+                               MeshcType type, MeshcReduction reduction);
+  const char *(*ncclReduceScatter)(MeshcCudaRank *rank, void *group,
+                                   const void *send, void *recv, int64_t count,
+                                   MeshcType type, MeshcReduction reduction);
+  const char *(*ncclAllGather)(MeshcCudaRank *rank, void *group,
+                               const void *send, void *recv, int64_t bytes);
+  const char *(*ncclSend)(MeshcCudaRank *rank, void *group, const void *data,
+                          int64_t bytes, int to);
+  const char *(*ncclReceive)(MeshcCudaRank *rank, void *group, void *data,
+                             int64_t bytes, int from);
+};
+
+/// The plugin's one symbol.
+__attribute__((visibility("default"))) const MeshcCuda *meshc_cuda_plugin(void);
+using MeshcCudaPluginFunction = const MeshcCuda *(*)(void);
+}
+
+#endif // MESHC_RUNTIME_DEVICE_CUDAPLUGIN_H

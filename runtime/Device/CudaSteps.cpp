@@ -1,0 +1,221 @@
+//===- CudaSteps.cpp - what a GPU is ordered to do ------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/CudaDevice.h"
+#include "runtime/Device/CudaLibrary.h"
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+using namespace meshc::runtime;
+
+//===----------------------------------------------------------------------===//
+// What step functions order
+//===----------------------------------------------------------------------===//
+
+void CudaDevice::launch(const MeshcKernel &kernel, void *const *buffers) {
+  void *&found = kernels[&kernel];
+  if (!found)
+    checkCuda(cuda.findKernel(gpu, kernel.name, kernel.sharedBytes, &found),
+              std::string("find kernel '") + kernel.name + "'");
+  // Parameters are passed by their addresses.
+  void *context = contextMemory;
+  parameters.resize(kernel.bufferCount + 1);
+  parameters[0] = &context;
+  for (uint32_t i = 0; i < kernel.bufferCount; ++i)
+    parameters[i + 1] = const_cast<void **>(buffers + i);
+  checkCuda(cuda.launch(gpu, MESHC_CUDA_COMPUTE, found, kernel.blocks,
+                        kernel.threads, kernel.sharedBytes, parameters.data()),
+            std::string("launch kernel '") + kernel.name + "'");
+}
+
+void CudaDevice::multiply(const MeshcGemm &gemm, const void *a, const void *b,
+                          void *c) {
+  if (gemm.m > 0 && gemm.n > 0 && gemm.batch > 0)
+    checkCuda(cuda.multiply(gpu, &gemm, tf32, a, b, c),
+              "compute a matrix product of " + std::to_string(gemm.m) + " x " +
+                  std::to_string(gemm.k) + " and " + std::to_string(gemm.k) +
+                  " x " + std::to_string(gemm.n));
+}
+
+/// In a group of one rank, every collective copies.
+static void copyAlone(const MeshcCuda &cuda, MeshcCudaRank *gpu,
+                      const MeshcCollective &collective, void *const *send,
+                      void *const *recv) {
+  int64_t bytes = sizeOf(static_cast<MeshcType>(collective.type));
+  for (uint32_t i = 0; i < collective.itemCount; ++i) {
+    const MeshcCollectiveItem &item = collective.items[i];
+    int64_t count = collective.kind == MESHC_ALL_GATHER
+                        ? item.recvOuter * item.recvInner
+                        : item.sendOuter * item.sendInner;
+    if (send[i] != recv[i] && count > 0)
+      checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, recv[i], send[i],
+                          static_cast<uint64_t>(count * bytes)),
+                "copy in a collective");
+  }
+}
+
+void CudaDevice::communicate(const MeshcCollective &collective,
+                             void *const *send, void *const *recv) {
+  const Group &group = rank.mesh.group(collective.axes);
+  if (group.size() == 1)
+    copyAlone(cuda, gpu, collective, send, recv);
+  else
+    collectives->begin(collective, group, send, recv);
+}
+
+void CudaDevice::wait(const MeshcCollective &collective) {
+  if (collectives)
+    collectives->wait(collective);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// Waits for an event awake for some microseconds, then dozing, and looks after
+/// the collectives meanwhile.
+void CudaDevice::waitFor(void *event) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int turnsAwake = 2000, turnsBetweenChecks = 64;
+  Clock::time_point begin = Clock::now();
+  for (int turn = 0;; ++turn) {
+    int done = 0;
+    checkCuda(cuda.query(gpu, event, &done), "finish a step on the GPU");
+    if (done)
+      return;
+    if (turn < turnsAwake)
+      continue;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (collectives && turn % turnsBetweenChecks == 0) {
+      std::chrono::duration<double> passed = Clock::now() - begin;
+      collectives->check(timeoutSeconds > 0 && passed.count() > timeoutSeconds);
+    }
+  }
+}
+
+char *CudaDevice::stage(const MeshcTensor &input) {
+  Slot &slot = slots[nextSlot];
+  if (slot.open) // its memory is still being read
+    waitFor(slot.done);
+  for (const Staged &staged : inputs)
+    if (staged.tensor == &input)
+      return slot.host + staged.offset;
+  throw Failure(ExitCode::Internal,
+                std::string("'") + input.name + "' is no input");
+}
+
+/// Brings the inputs to the GPU on the copy stream, beside the run before, and
+/// from there to their places when that is done.
+void CudaDevice::takeInputs(Slot &slot) {
+  if (!inputsBytes)
+    return;
+  const int64_t first = inputs.front().offset;
+  checkCuda(cuda.copy(gpu, MESHC_CUDA_COPY, slot.inputs, slot.host + first,
+                      static_cast<uint64_t>(inputsBytes)),
+            "copy inputs");
+  checkCuda(cuda.record(gpu, slot.copied, MESHC_CUDA_COPY), "record an event");
+  checkCuda(cuda.wait(gpu, MESHC_CUDA_COMPUTE, slot.copied), "wait for inputs");
+  for (const Staged &input : inputs)
+    if (input.bytes)
+      checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE,
+                          ctx.arena + input.tensor->offsetBytes,
+                          slot.inputs + (input.offset - first),
+                          static_cast<uint64_t>(input.bytes)),
+                "copy inputs");
+}
+
+void CudaDevice::run(StepFunction function) {
+  Slot &slot = slots[nextSlot];
+  if (slot.open)
+    throw Failure(ExitCode::Internal,
+                  "more runs were begun than a device can be ahead");
+  MeshcContext context = ctx;
+  context.coords = reinterpret_cast<const int64_t *>(coordMemory);
+  context.runtime = nullptr;
+  std::memcpy(slot.host, &context, sizeof(context));
+  checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, contextMemory, slot.host,
+                      sizeof(context)),
+            "copy the context");
+  if (function == StepFunction::Initialize) {
+    call(function);
+    return synchronize();
+  }
+  takeInputs(slot);
+  execute(function);
+  for (const Staged &metric : metrics)
+    checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, slot.host + metric.offset,
+                        ctx.arena + metric.tensor->offsetBytes,
+                        static_cast<uint64_t>(metric.bytes)),
+              "copy metrics");
+  checkCuda(cuda.record(gpu, slot.done, MESHC_CUDA_COMPUTE), "record an event");
+  slot.open = true;
+  nextSlot = 1 - nextSlot;
+}
+
+void CudaDevice::call(StepFunction function) {
+  switch (function) {
+  case StepFunction::Initialize:
+    rank.program->initialize(&ctx);
+    break;
+  case StepFunction::Train:
+    rank.program->trainStep(&ctx);
+    break;
+  case StepFunction::Eval:
+    rank.program->evalStep(&ctx);
+    break;
+  }
+  // Collectives that the function began and did not wait for.
+  if (collectives)
+    collectives->waitForAll();
+}
+
+/// The first run makes what a capture may not: chosen products, groups of
+/// ranks, room for blocks.
+void CudaDevice::execute(StepFunction function) {
+  Graph &graph = graphs[static_cast<int>(function)];
+  bool replays = !collectives || collectives->canBeCaptured();
+  if (replays && graph.ranOnce && !graph.graph)
+    capture(function, graph);
+  if (graph.graph)
+    checkCuda(cuda.launchGraph(gpu, graph.graph), "launch a step's graph");
+  else
+    call(function);
+  graph.ranOnce = true;
+}
+
+void CudaDevice::capture(StepFunction function, Graph &graph) {
+  checkCuda(cuda.beginCapture(gpu), "begin the capture of a step");
+  try {
+    call(function);
+  } catch (...) {
+    void *broken = nullptr;
+    cuda.endCapture(gpu, &broken);
+    if (broken)
+      cuda.dropGraph(gpu, broken);
+    throw;
+  }
+  checkCuda(cuda.endCapture(gpu, &graph.graph), "capture a step as a graph");
+}
+
+void CudaDevice::readMetrics(std::vector<float> &values) {
+  Slot &slot = slots[firstOpen];
+  if (!slot.open)
+    throw Failure(ExitCode::Internal, "there is no run whose metrics to read");
+  waitFor(slot.done);
+  values.resize(metrics.size());
+  for (size_t i = 0; i < metrics.size(); ++i)
+    std::memcpy(&values[i], slot.host + metrics[i].offset, sizeof(float));
+  slot.open = false;
+  firstOpen = 1 - firstOpen;
+}
+
+void CudaDevice::synchronize() {
+  checkCuda(cuda.record(gpu, settled, MESHC_CUDA_COMPUTE), "record an event");
+  waitFor(settled);
+}

@@ -1,0 +1,400 @@
+//===- NcclCollectives.cpp - collectives by NCCL --------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/CudaCollectives.h"
+#include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/NcclGroups.h"
+
+#include <algorithm>
+#include <vector>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// Up to this many bytes an ordered all-reduce gathers everything everywhere.
+constexpr int64_t smallBytes = 64 * 1024;
+
+/// What NCCL does otherwise than RuntimeAbi.h wants: it rounds 16-bit sums at
+/// every rank, and its MAX and MIN drop NaNs. For these the values are moved by
+/// NCCL and reduced in the order of the group.
+bool needsOrder(const MeshcCollective &collective) {
+  bool half = collective.type == MESHC_BF16 || collective.type == MESHC_F16;
+  bool real = half || collective.type == MESHC_F32;
+  bool extremum =
+      collective.reduction == MESHC_MAX || collective.reduction == MESHC_MIN;
+  return extremum ? real : half;
+}
+
+class NcclCollectives final : public CudaCollectives {
+public:
+  NcclCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank,
+                  double timeoutSeconds)
+      : cuda(cuda), gpu(gpu), groups(cuda, gpu, rank, timeoutSeconds) {
+    checkCuda(cuda.newEvent(gpu, &ready), "make an event");
+  }
+  ~NcclCollectives() override;
+
+  void begin(const MeshcCollective &collective, const Group &group,
+             void *const *send, void *const *recv) override;
+  void wait(const MeshcCollective &collective) override;
+  void waitForAll() override { orderBehind(begun.size()); }
+  bool canBeCaptured() const override { return true; }
+  void check(bool late) override { groups.check(late); }
+  int64_t scratchBytes() const override { return scratchSize; }
+  int64_t libraryBytes() const override { return groups.bytes(); }
+
+private:
+  /// One item on its way: where NCCL takes and leaves blocks of `block`
+  /// elements, one for each member, one after the other.
+  struct Move {
+    const MeshcCollectiveItem *item;
+    void *send, *recv;
+    char *packed, *arrived; ///< of send and recv; scratch or themselves
+    int64_t block, total;   ///< elements of a block, of an all-reduce
+  };
+  /// A collective that the compute stream was not ordered behind yet.
+  struct Begun {
+    const MeshcCollective *collective;
+    void *done; ///< event
+  };
+
+  char *scratch(int64_t bytes);
+  void planMoves(const MeshcCollective &collective, const Group &group,
+                 void *const *send, void *const *recv);
+  void carryOut(const MeshcCollective &collective, const Group &group,
+                void *comm);
+  void pack(const Move &move, int64_t size);
+  void unpack(const Move &move, int64_t size);
+  void exchange(const MeshcCollective &collective, const Group &group,
+                void *comm);
+  void exchangeBlocks(const Move &move, const Group &group, void *comm);
+  void exchangeSlices(const Move &move, const Group &group, void *comm);
+  void reduceArrived(const MeshcCollective &collective, const Group &group);
+  void gatherSlices(const Group &group, void *comm);
+  std::pair<int64_t, int64_t> slice(const Move &move, int64_t size,
+                                    int64_t index) const;
+  void *spareEvent();
+  void orderBehind(size_t count);
+
+  const MeshcCuda &cuda;
+  MeshcCudaRank *gpu;
+  NcclGroups groups;
+  void *ready = nullptr; ///< event: what a collective sends is computed
+  std::vector<Begun> begun;
+  std::vector<void *> spareEvents;
+  std::vector<char *> scratchMemory; ///< the last one is in use
+  int64_t lastScratchSize = 0, scratchSize = 0, elementBytes = 4;
+  std::vector<Move> moves;
+  MeshcCudaCombine order;
+};
+
+NcclCollectives::~NcclCollectives() {
+  groups.close();
+  for (char *memory : scratchMemory)
+    cuda.release(gpu, memory);
+  for (const Begun &entry : begun)
+    cuda.dropEvent(gpu, entry.done);
+  for (void *event : spareEvents)
+    cuda.dropEvent(gpu, event);
+  if (ready)
+    cuda.dropEvent(gpu, ready);
+}
+
+/// At least `bytes` of the GPU. Graphs keep the addresses that they were
+/// captured with, so that no room is given back before the end; it grows in a
+/// function's first run, which is not captured.
+char *NcclCollectives::scratch(int64_t bytes) {
+  if (bytes > lastScratchSize) {
+    void *memory = nullptr;
+    checkCuda(cuda.allocate(gpu, static_cast<uint64_t>(bytes), &memory),
+              "allocate " + std::to_string(bytes) +
+                  " bytes of the GPU for the blocks of collectives");
+    scratchMemory.push_back(static_cast<char *>(memory));
+    lastScratchSize = bytes;
+    scratchSize += bytes;
+  }
+  return scratchMemory.back();
+}
+
+/// Plans the items into `moves`, with room for those that NCCL cannot take as
+/// they lie.
+void NcclCollectives::planMoves(const MeshcCollective &collective,
+                                const Group &group, void *const *send,
+                                void *const *recv) {
+  const int64_t size = group.size();
+  const bool ordered = needsOrder(collective);
+  std::vector<std::pair<char **, int64_t>> rooms;
+  moves.clear();
+  moves.reserve(collective.itemCount);
+  int64_t bytes = 0;
+  auto room = [&](char *&place, int64_t elements) {
+    rooms.emplace_back(&place, bytes);
+    bytes += (elements * elementBytes + 255) / 256 * 256;
+  };
+  for (uint32_t i = 0; i < collective.itemCount; ++i) {
+    const MeshcCollectiveItem &item = collective.items[i];
+    Move move = {&item,
+                 send[i],
+                 recv[i],
+                 static_cast<char *>(send[i]),
+                 static_cast<char *>(recv[i]),
+                 item.recvOuter * item.recvInner,
+                 0};
+    bool reduces = collective.kind == MESHC_REDUCE_SCATTER;
+    if (reduces || collective.kind == MESHC_ALL_REDUCE)
+      move.block = move.total = item.sendOuter * item.sendInner;
+    if (move.block == 0)
+      continue;
+    moves.push_back(move);
+    Move &kept = moves.back();
+    bool packs = collective.kind == MESHC_ALL_TO_ALL || reduces;
+    bool unpacks = collective.kind == MESHC_ALL_TO_ALL ||
+                   collective.kind == MESHC_ALL_GATHER;
+    if (packs && item.sendOuter > 1)
+      room(kept.packed, size * move.block);
+    if (unpacks && item.recvOuter > 1)
+      room(kept.arrived, size * move.block);
+    if (ordered && reduces)
+      room(kept.arrived, size * move.block);
+    if (ordered && collective.kind == MESHC_ALL_REDUCE) {
+      kept.block = move.total * elementBytes <= smallBytes
+                       ? move.total
+                       : slice(move, size, 0).second;
+      room(kept.arrived, size * kept.block);
+    }
+  }
+  char *base = bytes ? scratch(bytes) : nullptr;
+  for (auto &[place, offset] : rooms)
+    *place = base + offset;
+}
+
+/// Member `index`'s slice of an all-reduce: where it begins, its elements.
+std::pair<int64_t, int64_t>
+NcclCollectives::slice(const Move &move, int64_t size, int64_t index) const {
+  int64_t vector = 16 / elementBytes;
+  int64_t length =
+      ((move.total + size - 1) / size + vector - 1) / vector * vector;
+  int64_t begin = std::min(move.total, index * length);
+  return {begin, std::min(length, move.total - begin)};
+}
+
+/// The blocks of a blocked buffer, one after the other.
+void NcclCollectives::pack(const Move &move, int64_t size) {
+  if (move.packed != move.send)
+    checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.packed,
+                             move.send, move.item->sendOuter, size,
+                             move.item->sendInner * elementBytes),
+              "order the blocks of a collective");
+}
+
+void NcclCollectives::unpack(const Move &move, int64_t size) {
+  if (move.arrived != move.recv)
+    checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.recv,
+                             move.arrived, size, move.item->recvOuter,
+                             move.item->recvInner * elementBytes),
+              "order the blocks of a collective");
+}
+
+/// Block p of what is packed goes to member p, its block for this rank arrives
+/// as block p.
+void NcclCollectives::exchangeBlocks(const Move &move, const Group &group,
+                                     void *comm) {
+  int64_t bytes = move.block * elementBytes;
+  for (int p = 0; p < group.size(); ++p) {
+    groups.expect(cuda.ncclSend(gpu, comm, move.packed + p * bytes, bytes, p));
+    groups.expect(
+        cuda.ncclReceive(gpu, comm, move.arrived + p * bytes, bytes, p));
+  }
+}
+
+/// Slice p of an all-reduce goes to member p, this rank's slice arrives from it
+/// as block p.
+void NcclCollectives::exchangeSlices(const Move &move, const Group &group,
+                                     void *comm) {
+  const int64_t own = slice(move, group.size(), group.index).second;
+  for (int p = 0; p < group.size(); ++p) {
+    auto [begin, count] = slice(move, group.size(), p);
+    if (count > 0)
+      groups.expect(cuda.ncclSend(gpu, comm, move.packed + begin * elementBytes,
+                                  count * elementBytes, p));
+    if (own > 0)
+      groups.expect(cuda.ncclReceive(
+          gpu, comm, move.arrived + p * move.block * elementBytes,
+          own * elementBytes, p));
+  }
+}
+
+/// What NCCL moves, as one operation.
+void NcclCollectives::exchange(const MeshcCollective &collective,
+                               const Group &group, void *comm) {
+  const auto type = static_cast<MeshcType>(collective.type);
+  const auto reduction = static_cast<MeshcReduction>(collective.reduction);
+  const bool ordered = needsOrder(collective);
+  NcclOperation operation(cuda, groups);
+  for (const Move &move : moves) {
+    int64_t bytes = move.block * elementBytes;
+    switch (collective.kind) {
+    case MESHC_ALL_REDUCE:
+      if (!ordered)
+        groups.expect(cuda.ncclAllReduce(gpu, comm, move.send, move.recv,
+                                         move.total, type, reduction));
+      else if (move.block == move.total)
+        groups.expect(
+            cuda.ncclAllGather(gpu, comm, move.send, move.arrived, bytes));
+      else
+        exchangeSlices(move, group, comm);
+      break;
+    case MESHC_REDUCE_SCATTER:
+      if (ordered)
+        exchangeBlocks(move, group, comm);
+      else
+        groups.expect(cuda.ncclReduceScatter(gpu, comm, move.packed, move.recv,
+                                             move.block, type, reduction));
+      break;
+    case MESHC_ALL_GATHER:
+      groups.expect(
+          cuda.ncclAllGather(gpu, comm, move.send, move.arrived, bytes));
+      break;
+    case MESHC_ALL_TO_ALL:
+      exchangeBlocks(move, group, comm);
+      break;
+    }
+  }
+  operation.end(comm);
+}
+
+/// Reduces what came from each member, in the order of the group.
+void NcclCollectives::reduceArrived(const MeshcCollective &collective,
+                                    const Group &group) {
+  order.type = collective.type;
+  order.reduction = collective.reduction;
+  order.destinationCount = 1;
+  for (const Move &move : moves) {
+    bool isSlice =
+        collective.kind == MESHC_ALL_REDUCE && move.block != move.total;
+    auto [begin, count] = isSlice ? slice(move, group.size(), group.index)
+                                  : std::pair<int64_t, int64_t>(0, move.block);
+    if (count == 0)
+      continue;
+    order.count = count;
+    order.destinations[0] =
+        plainRuns(static_cast<char *>(move.recv) + begin * elementBytes);
+    // More ranks than one kernel takes: the sum so far is the next one's first
+    // source, rounded to the type once more.
+    int next = 0;
+    while (next < group.size()) {
+      uint32_t sources = 0;
+      if (next > 0)
+        order.sources[sources++] = order.destinations[0];
+      while (next < group.size() && sources < MESHC_CUDA_MAX_ARRAYS)
+        order.sources[sources++] =
+            plainRuns(move.arrived + next++ * move.block * elementBytes);
+      order.sourceCount = sources;
+      checkCuda(cuda.combine(gpu, MESHC_CUDA_COMMUNICATION, &order),
+                "reduce the values of a collective");
+    }
+  }
+}
+
+/// The slices of large ordered all-reduces, from each member to all.
+void NcclCollectives::gatherSlices(const Group &group, void *comm) {
+  auto isSliced = [](const Move &move) { return move.block != move.total; };
+  if (std::none_of(moves.begin(), moves.end(), isSliced))
+    return;
+  NcclOperation operation(cuda, groups);
+  for (const Move &move : moves) {
+    if (!isSliced(move))
+      continue;
+    char *recv = static_cast<char *>(move.recv);
+    auto [ownBegin, ownCount] = slice(move, group.size(), group.index);
+    for (int p = 0; p < group.size(); ++p) {
+      auto [begin, count] = slice(move, group.size(), p);
+      if (p == group.index)
+        continue;
+      if (ownCount > 0)
+        groups.expect(cuda.ncclSend(gpu, comm, recv + ownBegin * elementBytes,
+                                    ownCount * elementBytes, p));
+      if (count > 0)
+        groups.expect(cuda.ncclReceive(gpu, comm, recv + begin * elementBytes,
+                                       count * elementBytes, p));
+    }
+  }
+  operation.end(comm);
+}
+
+void NcclCollectives::carryOut(const MeshcCollective &collective,
+                               const Group &group, void *comm) {
+  bool reduces = collective.kind == MESHC_REDUCE_SCATTER ||
+                 collective.kind == MESHC_ALL_REDUCE;
+  groups.mark();
+  for (const Move &move : moves)
+    pack(move, group.size());
+  exchange(collective, group, comm);
+  if (reduces && needsOrder(collective)) {
+    reduceArrived(collective, group);
+    if (collective.kind == MESHC_ALL_REDUCE)
+      gatherSlices(group, comm);
+  }
+  for (const Move &move : moves)
+    if (!reduces)
+      unpack(move, group.size());
+}
+
+void NcclCollectives::begin(const MeshcCollective &collective,
+                            const Group &group, void *const *send,
+                            void *const *recv) {
+  groups.enter(collective.site);
+  elementBytes = sizeOf(static_cast<MeshcType>(collective.type));
+  void *comm = groups.find(collective.axes, group);
+  checkCuda(cuda.record(gpu, ready, MESHC_CUDA_COMPUTE), "record an event");
+  checkCuda(cuda.wait(gpu, MESHC_CUDA_COMMUNICATION, ready), "wait for work");
+  planMoves(collective, group, send, recv);
+  if (!moves.empty())
+    carryOut(collective, group, comm);
+  begun.push_back({&collective, spareEvent()});
+  checkCuda(cuda.record(gpu, begun.back().done, MESHC_CUDA_COMMUNICATION),
+            "record an event");
+  groups.leave();
+}
+
+void *NcclCollectives::spareEvent() {
+  void *event = nullptr;
+  if (spareEvents.empty()) {
+    checkCuda(cuda.newEvent(gpu, &event), "make an event");
+  } else {
+    event = spareEvents.back();
+    spareEvents.pop_back();
+  }
+  return event;
+}
+
+/// The first `count` of those begun: they run in their order, so that the last
+/// one's event speaks for all.
+void NcclCollectives::orderBehind(size_t count) {
+  if (count == 0)
+    return;
+  checkCuda(cuda.wait(gpu, MESHC_CUDA_COMPUTE, begun[count - 1].done),
+            "wait for a collective");
+  for (size_t i = 0; i < count; ++i)
+    spareEvents.push_back(begun[i].done);
+  begun.erase(begun.begin(), begun.begin() + static_cast<ptrdiff_t>(count));
+}
+
+void NcclCollectives::wait(const MeshcCollective &collective) {
+  for (size_t i = 0; i < begun.size(); ++i)
+    if (begun[i].collective == &collective)
+      return orderBehind(i + 1);
+}
+
+} // namespace
+
+std::unique_ptr<CudaCollectives>
+meshc::runtime::makeNcclCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu,
+                                    const Rank &rank, double timeoutSeconds) {
+  return std::make_unique<NcclCollectives>(cuda, gpu, rank, timeoutSeconds);
+}

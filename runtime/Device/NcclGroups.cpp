@@ -1,0 +1,150 @@
+//===- NcclGroups.cpp - NCCL's groups of ranks ----------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/NcclGroups.h"
+
+#include "runtime/Device/CudaLibrary.h"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+using namespace meshc::runtime;
+
+NcclGroups::NcclGroups(const MeshcCuda &cuda, MeshcCudaRank *gpu,
+                       const Rank &rank, double timeoutSeconds)
+    : cuda(cuda), gpu(gpu), rank(rank), timeoutSeconds(timeoutSeconds) {
+  int version = 0;
+  if (const char *error = cuda.ncclLoad(&version))
+    throw Failure(
+        ExitCode::Device,
+        std::string("a program of several ranks on GPUs needs NCCL: ") + error +
+            "; install it where the loader finds it (LD_LIBRARY_PATH), or let "
+            "ranks share a GPU as threads of one process");
+  checkCuda(cuda.newEvent(gpu, &drained), "make an event");
+  void *place = nullptr;
+  checkCuda(cuda.allocateHost(gpu, sizeof(*reached), &place),
+            "allocate pinned memory");
+  reached = static_cast<uint32_t *>(place);
+  *reached = 0;
+}
+
+void NcclGroups::close() {
+  if (!reached)
+    return;
+  // Where this rank failed, the others may never come.
+  bool failing = std::uncaught_exceptions() > 0;
+  for (const auto &entry : groups)
+    if (entry.second != world)
+      cuda.ncclClose(entry.second, failing);
+  if (world)
+    cuda.ncclClose(world, failing);
+  groups.clear();
+  world = nullptr;
+  cuda.releaseHost(gpu, reached);
+  reached = nullptr;
+  cuda.dropEvent(gpu, drained);
+}
+
+void NcclGroups::fail(const std::string &what) const {
+  uint32_t last = *static_cast<volatile uint32_t *>(reached);
+  std::string where = current != UINT32_MAX
+                          ? rank.communicator->describeSite(current)
+                      : last ? rank.communicator->describeSite(last - 1)
+                             : std::string();
+  throw CommunicationError(-1, "rank " + std::to_string(rank.mesh.rank()) +
+                                   (where.empty() ? "" : " at " + where) +
+                                   ": " + what);
+}
+
+bool NcclGroups::isLate(Clock::time_point begin) const {
+  std::chrono::duration<double> passed = Clock::now() - begin;
+  return timeoutSeconds > 0 && passed.count() > timeoutSeconds;
+}
+
+/// "longer than MESHC_TIMEOUT, 600 s"
+std::string NcclGroups::patience() const {
+  return "longer than MESHC_TIMEOUT, " +
+         std::to_string(static_cast<int64_t>(timeoutSeconds)) + " s";
+}
+
+void NcclGroups::mark() {
+  checkCuda(cuda.mark(gpu, MESHC_CUDA_COMMUNICATION, reached, current + 1),
+            "mark a collective");
+}
+
+void NcclGroups::expect(const char *error) const {
+  if (error)
+    fail(std::string("NCCL: ") + error);
+}
+
+void NcclGroups::check(bool late) const {
+  int busy = 0;
+  if (world)
+    expect(cuda.ncclPoll(world, &busy));
+  for (const auto &entry : groups)
+    expect(cuda.ncclPoll(entry.second, &busy));
+  if (late)
+    fail("waited for the other ranks " + patience());
+}
+
+void NcclGroups::settle(void *group, const std::string &what) {
+  Clock::time_point begin = Clock::now();
+  for (int busy = 1;;) {
+    expect(cuda.ncclPoll(group, &busy));
+    if (!busy)
+      return;
+    if (isLate(begin))
+      fail(what + " took " + patience());
+    std::this_thread::yield();
+  }
+}
+
+/// Waits until the communication stream is empty: while a group is made, no
+/// other may be at work.
+void NcclGroups::drain() {
+  checkCuda(cuda.record(gpu, drained, MESHC_CUDA_COMMUNICATION),
+            "record an event");
+  Clock::time_point begin = Clock::now();
+  for (int done = 0;;) {
+    checkCuda(cuda.query(gpu, drained, &done), "finish a collective");
+    if (done)
+      return;
+    check(isLate(begin));
+    std::this_thread::yield();
+  }
+}
+
+void *NcclGroups::openWorld() {
+  char id[MESHC_CUDA_NCCL_ID_BYTES] = {};
+  if (rank.mesh.rank() == 0)
+    expect(cuda.ncclId(id));
+  rank.communicator->broadcast(id, sizeof(id), 0);
+  void *group = nullptr;
+  expect(cuda.ncclOpen(gpu, id, rank.mesh.size(), rank.mesh.rank(), &group));
+  settle(group, "meeting the other ranks");
+  return group;
+}
+
+void *NcclGroups::find(uint32_t axes, const Group &group) {
+  auto found = groups.find(axes);
+  if (found != groups.end())
+    return found->second;
+  drain();
+  uint64_t before = 0, after = 0;
+  checkCuda(cuda.freeMemory(gpu, &before), "ask for free memory");
+  if (!world)
+    world = openWorld();
+  void *made = world;
+  if (group.size() < rank.mesh.size()) {
+    expect(cuda.ncclSplit(gpu, world, group.ranks[0], group.index, &made));
+    settle(world, "splitting the ranks into groups");
+    settle(made, "splitting the ranks into groups");
+  }
+  checkCuda(cuda.freeMemory(gpu, &after), "ask for free memory");
+  memory += std::max<int64_t>(0, static_cast<int64_t>(before - after));
+  return groups[axes] = made;
+}

@@ -1,0 +1,172 @@
+//===- SharedCollectives.cpp - ranks that share a GPU ---------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/CudaCollectives.h"
+#include "runtime/Device/CudaLibrary.h"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// The ranks meet on the host, tell each other where their buffers are, and
+/// each reads its peers' buffers: values are reduced in the order of the group.
+class SharedCollectives final : public CudaCollectives {
+public:
+  SharedCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank)
+      : cuda(cuda), gpu(gpu), rank(rank) {
+    checkCuda(cuda.newEvent(gpu, &event), "make an event");
+  }
+  ~SharedCollectives() override { cuda.dropEvent(gpu, event); }
+
+  void begin(const MeshcCollective &collective, const Group &group,
+             void *const *send, void *const *recv) override;
+  /// A collective is done when it was begun.
+  void wait(const MeshcCollective &) override {}
+  void waitForAll() override {}
+  bool canBeCaptured() const override { return false; }
+  void check(bool) override {}
+  int64_t scratchBytes() const override { return 0; }
+  int64_t libraryBytes() const override { return 0; }
+
+private:
+  void finishStream();
+  void meet(const MeshcCollective &collective, const Group &group,
+            const std::vector<void *> &own, std::vector<void *> &all);
+  void move(const MeshcCollective &collective, const Group &group,
+            const MeshcCollectiveItem &item, void *const *sends,
+            void *const *recvs, size_t step);
+  void combine(MeshcCudaCombine &order);
+
+  const MeshcCuda &cuda;
+  MeshcCudaRank *gpu;
+  const Rank &rank;
+  void *event = nullptr;
+  MeshcCudaCombine order;
+};
+
+/// Waits for the rank's own work.
+void SharedCollectives::finishStream() {
+  checkCuda(cuda.record(gpu, event, MESHC_CUDA_COMPUTE), "record an event");
+  for (int done = 0; !done;) {
+    checkCuda(cuda.query(gpu, event, &done), "finish a kernel");
+    if (!done)
+      std::this_thread::yield();
+  }
+}
+
+/// Every rank of the group gets every rank's pointers; no rank returns before
+/// all have come.
+void SharedCollectives::meet(const MeshcCollective &collective,
+                             const Group &group, const std::vector<void *> &own,
+                             std::vector<void *> &all) {
+  all.resize(own.size() * group.ranks.size());
+  auto words =
+      static_cast<int64_t>(own.size() * sizeof(void *) / sizeof(int32_t));
+  const MeshcCollectiveItem item = {1, words, 1, words};
+  MeshcCollective exchange = {};
+  exchange.kind = MESHC_ALL_GATHER;
+  exchange.type = MESHC_I32;
+  exchange.axes = collective.axes;
+  exchange.site = collective.site;
+  exchange.itemCount = 1;
+  exchange.items = &item;
+  void *from = const_cast<void **>(own.data()), *to = all.data();
+  rank.communicator->run(exchange, group, &from, &to);
+}
+
+void SharedCollectives::combine(MeshcCudaCombine &order) {
+  if (order.count > 0)
+    checkCuda(cuda.combine(gpu, MESHC_CUDA_COMPUTE, &order),
+              "run a collective");
+}
+
+/// One item. The buffers of member p are at index p · `step`.
+void SharedCollectives::move(const MeshcCollective &collective,
+                             const Group &group,
+                             const MeshcCollectiveItem &item,
+                             void *const *sends, void *const *recvs,
+                             size_t step) {
+  const int64_t size = group.size(), me = group.index;
+  const int64_t bytes = sizeOf(static_cast<MeshcType>(collective.type));
+  auto sendOf = [&](int64_t p) { return sends[static_cast<size_t>(p) * step]; };
+  auto recvOf = [&](int64_t p) { return recvs[static_cast<size_t>(p) * step]; };
+  order.sourceCount = order.destinationCount = 1;
+  switch (collective.kind) {
+  case MESHC_ALL_REDUCE: { // a slice of whole vectors for each rank
+    int64_t count = item.sendOuter * item.sendInner, vector = 16 / bytes;
+    int64_t slice = ((count + size - 1) / size + vector - 1) / vector * vector;
+    int64_t begin = std::min(count, me * slice);
+    order.count = std::min(slice, count - begin);
+    order.sourceCount = order.destinationCount = static_cast<uint32_t>(size);
+    for (int64_t p = 0; p < size; ++p) {
+      auto at = [&](void *base) {
+        return plainRuns(static_cast<char *>(base) + begin * bytes);
+      };
+      order.sources[p] = at(sendOf(p));
+      order.destinations[p] = at(recvOf(p));
+    }
+    return combine(order);
+  }
+  case MESHC_REDUCE_SCATTER:
+    order.count = item.sendOuter * item.sendInner;
+    order.sourceCount = static_cast<uint32_t>(size);
+    for (int64_t p = 0; p < size; ++p)
+      order.sources[p] = blockRuns(sendOf(p), me, size, item.sendInner, bytes);
+    order.destinations[0] = plainRuns(recvOf(me));
+    return combine(order);
+  case MESHC_ALL_GATHER:
+  case MESHC_ALL_TO_ALL:
+    order.count = item.recvOuter * item.recvInner;
+    for (int64_t p = 0; p < size; ++p) {
+      order.sources[0] =
+          collective.kind == MESHC_ALL_GATHER
+              ? plainRuns(sendOf(p))
+              : blockRuns(sendOf(p), me, size, item.sendInner, bytes);
+      order.destinations[0] =
+          blockRuns(recvOf(me), p, size, item.recvInner, bytes);
+      combine(order);
+    }
+  }
+}
+
+void SharedCollectives::begin(const MeshcCollective &collective,
+                              const Group &group, void *const *send,
+                              void *const *recv) {
+  if (group.size() > MESHC_CUDA_MAX_ARRAYS)
+    throw Failure(ExitCode::Device,
+                  std::to_string(group.size()) +
+                      " ranks share a GPU in one collective, at " +
+                      rank.communicator->describeSite(collective.site) +
+                      "; at most " + std::to_string(MESHC_CUDA_MAX_ARRAYS) +
+                      " can");
+  if (collective.itemCount == 0)
+    return;
+  finishStream();
+  std::vector<void *> own(send, send + collective.itemCount), all;
+  own.insert(own.end(), recv, recv + collective.itemCount);
+  meet(collective, group, own, all);
+  order.type = collective.type;
+  order.reduction = collective.reduction;
+  for (uint32_t i = 0; i < collective.itemCount; ++i)
+    move(collective, group, collective.items[i], all.data() + i,
+         all.data() + collective.itemCount + i, own.size());
+  // Nobody goes on to change a buffer that a peer still reads.
+  finishStream();
+  meet(collective, group, own, all);
+}
+
+} // namespace
+
+std::unique_ptr<CudaCollectives>
+meshc::runtime::makeSharedCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu,
+                                      const Rank &rank) {
+  return std::make_unique<SharedCollectives>(cuda, gpu, rank);
+}
