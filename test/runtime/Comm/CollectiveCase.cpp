@@ -164,8 +164,8 @@ std::string CollectiveCase::text() const {
   return text;
 }
 
-void CollectiveCase::run(runtime::Communicator &communicator,
-                         const runtime::MeshView &mesh) const {
+std::string CollectiveCase::check(const runtime::MeshView &mesh,
+                                  const Runner &runner) const {
   const Group &group = mesh.group(axes);
   int64_t size = group.size();
   bool sendsBlocks = kind == MESHC_REDUCE_SCATTER || kind == MESHC_ALL_TO_ALL;
@@ -181,16 +181,15 @@ void CollectiveCase::run(runtime::Communicator &communicator,
     Buffer &from = inPlace ? received[i] : sent[i];
     for (int64_t e = 0; e < count; ++e)
       setValue(type, from.memory.data(), e,
-               sentValue(*this, communicator.rank(), i, e));
+               sentValue(*this, mesh.rank(), i, e));
     int64_t recvInner = kind == MESHC_ALL_TO_ALL ? item.recvInner : item.inner;
     described.push_back(
         {item.outer, item.inner, recvInner ? block / recvInner : 0, recvInner});
   }
-  std::vector<void *> send, recv;
-  for (size_t i = 0; i < items.size(); ++i) {
-    send.push_back(inPlace ? received[i].memory.data() : sent[i].memory.data());
-    recv.push_back(received[i].memory.data());
-  }
+  std::vector<Buffers> buffers;
+  for (size_t i = 0; i < items.size(); ++i)
+    buffers.push_back(
+        {inPlace ? &received[i].memory : &sent[i].memory, &received[i].memory});
   MeshcCollective collective{};
   collective.kind = kind;
   collective.reduction = reduction;
@@ -198,7 +197,7 @@ void CollectiveCase::run(runtime::Communicator &communicator,
   collective.axes = axes;
   collective.itemCount = static_cast<uint32_t>(items.size());
   collective.items = described.data();
-  communicator.run(collective, group, send.data(), recv.data());
+  runner(collective, group, buffers);
 
   for (size_t i = 0; i < items.size(); ++i) {
     int64_t block = items[i].outer * items[i].inner;
@@ -206,13 +205,29 @@ void CollectiveCase::run(runtime::Communicator &communicator,
     for (int64_t e = 0; e < count; ++e) {
       double got = valueAt(type, received[i].memory.data(), e);
       double wanted = expectedValue(*this, group, i, e);
-      if (got != wanted) {
-        ADD_FAILURE() << text() << ": rank " << communicator.rank() << " item "
-                      << i << " element " << e << " is " << got << ", wanted "
-                      << wanted;
-        break;
-      }
+      if (got != wanted)
+        return text() + ": rank " + std::to_string(mesh.rank()) + " item " +
+               std::to_string(i) + " element " + std::to_string(e) + " is " +
+               std::to_string(got) + ", wanted " + std::to_string(wanted);
     }
-    EXPECT_TRUE(sent[i].guarded() && received[i].guarded()) << text();
+    if (!sent[i].guarded() || !received[i].guarded())
+      return text() + ": something was written behind a buffer";
   }
+  return "";
+}
+
+void CollectiveCase::run(runtime::Communicator &communicator,
+                         const runtime::MeshView &mesh) const {
+  std::string wrong =
+      check(mesh, [&](const MeshcCollective &collective, const Group &group,
+                      const std::vector<Buffers> &buffers) {
+        std::vector<void *> send, recv;
+        for (const Buffers &item : buffers) {
+          send.push_back(item.send->data());
+          recv.push_back(item.receive->data());
+        }
+        communicator.run(collective, group, send.data(), recv.data());
+      });
+  if (!wrong.empty())
+    ADD_FAILURE() << wrong;
 }

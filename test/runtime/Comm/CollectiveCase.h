@@ -10,6 +10,7 @@
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Comm/Communicator.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,18 @@ struct CollectiveCase {
   /// written beside it.
   void run(runtime::Communicator &communicator,
            const runtime::MeshView &mesh) const;
+
+  /// The host's buffers of one item, with guards behind them; one buffer where
+  /// the collective is in place.
+  struct Buffers {
+    std::vector<char> *send, *receive;
+  };
+  /// Has `runner` run it on the buffers, and returns what is wrong with them
+  /// then, or nothing.
+  using Runner = std::function<void(const MeshcCollective &collective,
+                                    const runtime::Group &group,
+                                    const std::vector<Buffers> &buffers)>;
+  std::string check(const runtime::MeshView &mesh, const Runner &runner) const;
 };
 
 /// Bytes of an element, and the value of element `index` of `data`.

@@ -7,8 +7,10 @@
 ///
 /// \file
 /// Linear regression: y = x·w + b, minimize mean((y - target)²) by SGD with
-/// momentum, batch -> data, feature -> tensor. Batch 8, 6 features. The
-/// environment makes it misbehave for tests of the runtime:
+/// momentum, batch -> data, feature -> tensor. Batch 8, 6 features. All that is
+/// computed is computed by kernels, for the host or (LINE_TARGET) the fake GPU
+/// of test/runtime/Device/Fake. The environment makes it misbehave for tests of
+/// the runtime:
 ///   LINE_KILL=RANK:STEP   that rank is killed before that step
 ///   LINE_THROW=RANK:STEP  that rank fails before that step
 ///   LINE_NAN=STEP         the loss of that step is not a number
@@ -17,6 +19,7 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/RuntimeAbi.h"
+#include "test/runtime/Device/Fake/FakeImage.h"
 
 #include <chrono>
 #include <cmath>
@@ -38,7 +41,7 @@ const uint32_t dataAxis[] = {0}, tensorAxis[] = {1};
 // Offsets in the arena.
 constexpr int64_t atX = 0, atTarget = 1024, atW = 1088, atB = 1152,
                   atWMomentum = 1216, atBMomentum = 1280, atLoss = 1344,
-                  atError = 1408, atY = 1472, atGradients = 1536,
+                  atError = 1408, atY = 1472, atGradients = 1536, atSums = 1600,
                   arenaSize = 1664;
 
 const MeshcDim xDims[] = {{"batch", batch, rows, columns, 1, dataAxis},
@@ -61,65 +64,27 @@ const MeshcSite sites[] = {{"line.mesh:5:7", "all_reduce of 'y' over tensor"},
                            {"line.mesh:9:1", "all_reduce of gradients over "
                                              "data"}};
 
-float *at(MeshcContext *ctx, int64_t offset) {
-  return reinterpret_cast<float *>(ctx->arena + offset);
-}
+constexpr uint32_t target = LINE_TARGET;
 
-void allReduce(MeshcContext *ctx, uint32_t axis, uint32_t site, float *values,
+void *at(MeshcContext *ctx, int64_t offset) { return ctx->arena + offset; }
+
+void allReduce(MeshcContext *ctx, uint32_t axis, uint32_t site, int64_t offset,
                int64_t count) {
   if (axes[axis].size == 1)
     return;
   const MeshcCollectiveItem item = {1, count, 1, count};
   const MeshcCollective collective = {
       MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1u << axis, site, 1, &item};
-  void *buffer = values;
+  void *buffer = at(ctx, offset);
   meshc_collective(ctx, &collective, &buffer, &buffer);
+  meshc_wait(ctx, &collective);
 }
 
-void initialize(MeshcContext *ctx) {
-  for (int64_t i = 0; i < columns; ++i) {
-    uint64_t index = static_cast<uint64_t>(ctx->coords[1] * columns + i);
-    uint64_t bits = (ctx->seed + index + 1) * 0x9e3779b97f4a7c15u;
-    at(ctx, atW)[i] = static_cast<float>(bits >> 40) * 0x1p-24f - 0.5f;
-    at(ctx, atWMomentum)[i] = 0;
-  }
-  *at(ctx, atB) = *at(ctx, atBMomentum) = 0;
-}
+//===----------------------------------------------------------------------===//
+// Kernels. Buffers that are written come first.
+//===----------------------------------------------------------------------===//
 
-/// y = y + b - target, rows of it.
-void subtract(const MeshcContext *, void *const *buffers, int64_t begin,
-              int64_t end) {
-  auto *y = static_cast<float *>(buffers[0]);
-  const auto *target = static_cast<const float *>(buffers[1]);
-  const auto *b = static_cast<const float *>(buffers[2]);
-  for (int64_t i = begin; i < end; ++i)
-    y[i] += *b - target[i];
-}
-
-const MeshcKernel kernels[] = {{"subtract", subtract, rows, 1, 3, 0, 0, 0}};
-
-void evalStep(MeshcContext *ctx) {
-  if (const char *ms = std::getenv("LINE_SLEEP"))
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
-  float *y = at(ctx, atY);
-  MeshcGemm product = {};
-  product.m = rows, product.n = 1, product.k = columns;
-  product.lda = columns, product.ldb = product.ldc = 1;
-  product.batch = 1;
-  product.type = product.typeC = MESHC_F32;
-  meshc_gemm(ctx, &product, at(ctx, atX), at(ctx, atW), y);
-  allReduce(ctx, 1, 0, y, rows);
-  void *buffers[] = {y, at(ctx, atTarget), at(ctx, atB)};
-  meshc_launch(ctx, kernels, buffers);
-  float sums[2] = {0, 0};
-  for (int64_t i = 0; i < rows; ++i) {
-    sums[0] += y[i] * y[i] / batch;
-    sums[1] += std::fabs(y[i]) / batch;
-  }
-  allReduce(ctx, 0, 1, sums, 2);
-  *at(ctx, atLoss) = sums[0];
-  *at(ctx, atError) = sums[1];
-}
+float *numbers(void *buffer) { return static_cast<float *>(buffer); }
 
 /// Whether `variable` asks for something on this rank at this step.
 bool asked(const char *variable, const MeshcContext *ctx, bool ofRank) {
@@ -134,14 +99,46 @@ bool asked(const char *variable, const MeshcContext *ctx, bool ofRank) {
   return std::atoll(text) == ctx->step;
 }
 
-void trainStep(MeshcContext *ctx) {
-  if (asked("LINE_KILL", ctx, true))
-    raise(SIGKILL);
-  if (asked("LINE_THROW", ctx, true))
-    throw std::runtime_error("asked to fail");
-  evalStep(ctx);
-  const float *y = at(ctx, atY), *x = at(ctx, atX);
-  float *gradients = at(ctx, atGradients);
+/// w, w.momentum, b, b.momentum.
+void begin(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
+  for (int64_t i = 0; i < columns; ++i) {
+    uint64_t index = static_cast<uint64_t>(ctx->coords[1] * columns + i);
+    uint64_t bits = (ctx->seed + index + 1) * 0x9e3779b97f4a7c15u;
+    numbers(buffers[0])[i] = static_cast<float>(bits >> 40) * 0x1p-24f - 0.5f;
+    numbers(buffers[1])[i] = 0;
+  }
+  *numbers(buffers[2]) = *numbers(buffers[3]) = 0;
+}
+
+/// y = y + b - target, rows of it.
+void subtract(const MeshcContext *, void *const *buffers, int64_t first,
+              int64_t end) {
+  for (int64_t i = first; i < end; ++i)
+    numbers(buffers[0])[i] += *numbers(buffers[2]) - numbers(buffers[1])[i];
+}
+
+/// The sums of y² and |y| over this rank's rows.
+void sum(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
+  float *sums = numbers(buffers[0]);
+  const float *y = numbers(buffers[1]);
+  sums[0] = sums[1] = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    sums[0] += y[i] * y[i] / batch;
+    sums[1] += std::fabs(y[i]) / batch;
+  }
+}
+
+/// loss and error, of the sums.
+void tell(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
+  *numbers(buffers[0]) = numbers(buffers[2])[0];
+  *numbers(buffers[1]) = numbers(buffers[2])[1];
+}
+
+/// Of w and b, of y and x.
+void differentiate(const MeshcContext *, void *const *buffers, int64_t,
+                   int64_t) {
+  float *gradients = numbers(buffers[0]);
+  const float *y = numbers(buffers[1]), *x = numbers(buffers[2]);
   for (int64_t j = 0; j <= columns; ++j)
     gradients[j] = 0;
   for (int64_t i = 0; i < rows; ++i) {
@@ -149,19 +146,87 @@ void trainStep(MeshcContext *ctx) {
       gradients[j] += 2 * y[i] * x[i * columns + j] / batch;
     gradients[columns] += 2 * y[i] / batch;
   }
-  allReduce(ctx, 0, 2, gradients, columns + 1);
-  auto update = [&](float *value, float *momentum, float gradient) {
+}
+
+/// w, w.momentum, b, b.momentum, loss, by the gradients.
+void update(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
+  const float *gradients = numbers(buffers[5]);
+  auto one = [&](float *value, float *momentum, float gradient) {
     *momentum = 0.9f * *momentum + gradient;
     *value -= 0.01f * *momentum;
   };
   for (int64_t j = 0; j < columns; ++j)
-    update(at(ctx, atW) + j, at(ctx, atWMomentum) + j, gradients[j]);
-  update(at(ctx, atB), at(ctx, atBMomentum), gradients[columns]);
+    one(numbers(buffers[0]) + j, numbers(buffers[1]) + j, gradients[j]);
+  one(numbers(buffers[2]), numbers(buffers[3]), gradients[columns]);
   if (asked("LINE_NAN", ctx, false))
-    *at(ctx, atLoss) = std::numeric_limits<float>::quiet_NaN();
+    *numbers(buffers[4]) = std::numeric_limits<float>::quiet_NaN();
   if (asked("LINE_SPOIL", ctx, false))
-    *at(ctx, atW) = std::numeric_limits<float>::infinity();
+    *numbers(buffers[0]) = std::numeric_limits<float>::infinity();
 }
+
+enum Which { Begin, Subtract, Sum, Tell, Differentiate, Update };
+const meshc::fake::Kernel code[] = {{"begin", begin, 1, 4},
+                                    {"subtract", subtract, rows, 3},
+                                    {"sum", sum, 1, 2},
+                                    {"tell", tell, 1, 3},
+                                    {"differentiate", differentiate, 1, 3},
+                                    {"update", update, 1, 6}};
+const meshc::fake::Image fakeImage = {meshc::fake::Image::expectedMagic, 6,
+                                      code};
+
+MeshcKernel kernelOf(Which which) {
+  const meshc::fake::Kernel &known = code[which];
+  if (target == MESHC_CUDA)
+    return {known.name, nullptr, 0, 0, known.bufferCount, 1, 32, 0};
+  return {known.name, known.function, known.extent, 1, known.bufferCount, 0, 0,
+          0};
+}
+const MeshcKernel kernels[] = {kernelOf(Begin),         kernelOf(Subtract),
+                               kernelOf(Sum),           kernelOf(Tell),
+                               kernelOf(Differentiate), kernelOf(Update)};
+
+template <class... Offsets>
+void launch(MeshcContext *ctx, Which which, Offsets... offsets) {
+  void *buffers[] = {at(ctx, offsets)...};
+  meshc_launch(ctx, &kernels[which], buffers);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+void initialize(MeshcContext *ctx) {
+  launch(ctx, Begin, atW, atWMomentum, atB, atBMomentum);
+}
+
+void evalStep(MeshcContext *ctx) {
+  if (const char *ms = std::getenv("LINE_SLEEP"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
+  MeshcGemm product = {};
+  product.m = rows, product.n = 1, product.k = columns;
+  product.lda = columns, product.ldb = product.ldc = 1;
+  product.batch = 1;
+  product.type = product.typeC = MESHC_F32;
+  meshc_gemm(ctx, &product, at(ctx, atX), at(ctx, atW), at(ctx, atY));
+  allReduce(ctx, 1, 0, atY, rows);
+  launch(ctx, Subtract, atY, atTarget, atB);
+  launch(ctx, Sum, atSums, atY);
+  allReduce(ctx, 0, 1, atSums, 2);
+  launch(ctx, Tell, atLoss, atError, atSums);
+}
+
+void trainStep(MeshcContext *ctx) {
+  if (asked("LINE_KILL", ctx, true))
+    raise(SIGKILL);
+  if (asked("LINE_THROW", ctx, true))
+    throw std::runtime_error("asked to fail");
+  evalStep(ctx);
+  launch(ctx, Differentiate, atGradients, atY, atX);
+  allReduce(ctx, 0, 2, atGradients, columns + 1);
+  launch(ctx, Update, atW, atWMomentum, atB, atBMomentum, atLoss, atGradients);
+}
+
+const MeshcImage images[] = {{MESHC_CUBIN, 90, sizeof(fakeImage), &fakeImage}};
 
 } // namespace
 
@@ -173,12 +238,12 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                3,
                                                tensors,
                                                sites,
-                                               MESHC_HOST,
-                                               1,
+                                               target,
+                                               6,
                                                kernels,
+                                               target == MESHC_CUDA ? 1 : 0,
                                                0,
-                                               0,
-                                               nullptr,
+                                               images,
                                                arenaSize,
                                                initialize,
                                                trainStep,

@@ -1,0 +1,264 @@
+//===- CudaDeviceTest.cpp - the device, on a GPU that checks its use ------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/CudaDevice.h"
+
+#include "runtime/Comm/World.h"
+#include "runtime/Device/CudaLibrary.h"
+#include "test/runtime/Data/TestFiles.h"
+#include "test/runtime/Device/Fake/FakeImage.h"
+
+#include <cstring>
+#include <functional>
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+namespace {
+
+const MeshcAxis axes[] = {{"data", 2}};
+
+/// y = x² + step.
+void square(const MeshcContext *ctx, void *const *buffers, int64_t begin,
+            int64_t end) {
+  const auto *x = static_cast<const float *>(buffers[0]);
+  auto *y = static_cast<float *>(buffers[1]);
+  for (int64_t i = begin; i < end; ++i)
+    y[i] = x[i] * x[i] + static_cast<float>(ctx->step);
+}
+
+/// loss = y[0].
+void pick(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
+  std::memcpy(buffers[0], buffers[1], sizeof(float));
+}
+
+constexpr int64_t size = 1000, atX = 0, atY = 4032, atLoss = 8064, atZ = 8128;
+const meshc::fake::Kernel code[] = {{"square", square, size, 2},
+                                    {"pick", pick, 1, 2}};
+const meshc::fake::Image fakeImage = {meshc::fake::Image::expectedMagic, 2,
+                                      code};
+const MeshcKernel kernels[] = {{"square", nullptr, 0, 0, 2, 8, 128, 0},
+                               {"pick", nullptr, 0, 0, 2, 1, 32, 0}};
+const MeshcImage image = {MESHC_CUBIN, 90, sizeof(fakeImage), &fakeImage};
+
+const MeshcDim dim = {"i", size, size, 1, 0, nullptr};
+// Rows of 3 in steps of 5: two elements between them are nobody's.
+const MeshcDim gaps[] = {{"a", 4, 4, 5, 0, nullptr},
+                         {"b", 3, 3, 1, 0, nullptr}};
+const MeshcTensor tensors[] = {
+    {"x", MESHC_INPUT, MESHC_F32, 0, 1, &dim, atX},
+    {"y", MESHC_PARAMETER, MESHC_F32, 0, 1, &dim, atY},
+    {"loss", MESHC_METRIC, MESHC_F32, 0, 0, nullptr, atLoss},
+    {"z", MESHC_PARAMETER, MESHC_F32, 0, 2, gaps, atZ}};
+// The 20 numbers that z lies in, without gaps.
+const MeshcDim twenty = {"i", 20, 20, 1, 0, nullptr};
+const MeshcTensor underZ = {"u", MESHC_PARAMETER, MESHC_F32, 0,
+                            1,   &twenty,         atZ};
+
+thread_local int calls = 0; ///< of trainStep, by this rank
+thread_local std::function<void(MeshcContext *)> eager;
+
+void trainStep(MeshcContext *ctx) {
+  ++calls;
+  void *squared[] = {ctx->arena + atX, ctx->arena + atY};
+  meshc_launch(ctx, &kernels[0], squared);
+  void *picked[] = {ctx->arena + atLoss, ctx->arena + atY};
+  meshc_launch(ctx, &kernels[1], picked);
+}
+
+/// What is never captured.
+void initialize(MeshcContext *ctx) { eager(ctx); }
+
+MeshcProgram squares(uint32_t axisCount) {
+  MeshcProgram program = {};
+  program.abiVersion = MESHC_ABI_VERSION;
+  program.axisCount = axisCount;
+  program.axes = axes;
+  program.name = "squares";
+  program.tensorCount = 4;
+  program.tensors = tensors;
+  program.target = MESHC_CUDA;
+  program.kernelCount = 2;
+  program.kernels = kernels;
+  program.imageCount = 1;
+  program.images = &image;
+  program.arenaBytes = 16384;
+  program.initialize = initialize;
+  program.trainStep = trainStep;
+  return program;
+}
+
+/// Calls `action(device)` on each rank of a program.
+void onDevice(const MeshcProgram &program,
+              const std::function<void(Device &)> &action) {
+  WorldOptions options;
+  std::vector<int64_t> sizes;
+  if (program.axisCount) {
+    options.ranks = 2;
+    sizes = {2};
+  }
+  auto world = openWorld(options);
+  world->run([&](Communicator &communicator) {
+    Rank rank(program, communicator, MeshView(sizes, communicator.rank()), 1);
+    action(*makeDevice(rank, {}));
+  });
+  world->finish(0);
+}
+
+void fill(char *block, float value) {
+  for (int64_t i = 0; i < size; ++i)
+    std::memcpy(block + 4 * i, &value, sizeof(value));
+}
+
+float numberAt(const char *block, int64_t index) {
+  float value;
+  std::memcpy(&value, block + 4 * index, sizeof(value));
+  return value;
+}
+
+} // namespace
+
+/// The host fills a batch while a step is under way, and every step gets its
+/// own; the function is called for its first run and for the capture.
+TEST(CudaDevice, isAStepAheadAndReplaysAGraph) {
+  onDevice(squares(0), [](Device &device) {
+    ASSERT_EQ(device.runsAhead(), 1);
+    calls = 0;
+    std::vector<float> metrics;
+    for (int step = 0; step < 40; ++step) {
+      fill(device.stage(tensors[0]), static_cast<float>(step));
+      device.context().step = step;
+      device.run(StepFunction::Train);
+      if (step == 0)
+        continue;
+      device.readMetrics(metrics);
+      auto before = static_cast<float>(step - 1);
+      ASSERT_EQ(metrics, std::vector<float>{before * before + before});
+    }
+    device.readMetrics(metrics);
+    ASSERT_EQ(metrics, std::vector<float>{39 * 39 + 39});
+    EXPECT_EQ(calls, 2);
+    EXPECT_EQ(numberAt(device.read(tensors[1]), size - 1), 39 * 39 + 39);
+  });
+}
+
+TEST(CudaDevice, isAtMostAStepAhead) {
+  onDevice(squares(0), [](Device &device) {
+    for (int step = 0; step < 2; ++step) {
+      fill(device.stage(tensors[0]), 1);
+      device.run(StepFunction::Train);
+    }
+    failureOf(ExitCode::Internal, [&] { device.run(StepFunction::Train); });
+    std::vector<float> metrics;
+    device.readMetrics(metrics);
+    device.readMetrics(metrics);
+    failureOf(ExitCode::Internal, [&] { device.readMetrics(metrics); });
+    failureOf(ExitCode::Internal, [&] { device.stage(tensors[1]); });
+  });
+}
+
+TEST(CudaDevice, beginsWithZerosAndKeepsWhatIsBetween) {
+  onDevice(squares(0), [](Device &device) {
+    for (int i = 0; i < 20; ++i)
+      ASSERT_EQ(numberAt(device.read(underZ), i), 0);
+    device.write(underZ, [](char *block) {
+      for (int i = 0; i < 20; ++i) {
+        auto value = static_cast<float>(i);
+        std::memcpy(block + 4 * i, &value, sizeof(value));
+      }
+    });
+    device.write(tensors[3], [](char *block) {
+      float value = -1;
+      for (int row = 0; row < 4; ++row)
+        for (int column = 0; column < 3; ++column)
+          std::memcpy(block + 4 * (row * 5 + column), &value, sizeof(value));
+    });
+    const char *block = device.read(underZ);
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(numberAt(block, i), i % 5 < 3 ? -1 : static_cast<float>(i));
+  });
+}
+
+TEST(CudaDevice, sumsWhatItMultiplies) {
+  onDevice(squares(0), [](Device &device) {
+    device.write(tensors[0], [](char *block) { fill(block, 2); });
+    eager = [](MeshcContext *ctx) {
+      MeshcGemm gemm = {};
+      gemm.m = gemm.n = 4, gemm.k = 8;
+      gemm.lda = 8, gemm.ldb = gemm.ldc = 4;
+      gemm.batch = 1;
+      meshc_gemm(ctx, &gemm, ctx->arena + atX, ctx->arena + atX,
+                 ctx->arena + atY);
+      gemm.accumulate = 1;
+      meshc_gemm(ctx, &gemm, ctx->arena + atX, ctx->arena + atX,
+                 ctx->arena + atY);
+    };
+    device.run(StepFunction::Initialize);
+    EXPECT_EQ(numberAt(device.read(tensors[1]), 15), 64);
+  });
+}
+
+/// Two collectives are begun; what lies behind the wait for the first sees its
+/// result, the second is done at the function's end, waited for or not.
+TEST(CudaDevice, waitsForTheCollectivesThatWereBegun) {
+  onDevice(squares(1), [](Device &device) {
+    device.write(tensors[0], [](char *block) { fill(block, 3); });
+    eager = [](MeshcContext *ctx) {
+      static const MeshcCollectiveItem item = {1, 100, 1, 100};
+      static const MeshcCollective first = {
+          MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1, 0, 1, &item};
+      static const MeshcCollective second = first;
+      void *x = ctx->arena + atX, *y = ctx->arena + atY,
+           *z = ctx->arena + atY + 1000;
+      meshc_collective(ctx, &first, &x, &y);
+      meshc_collective(ctx, &second, &x, &z);
+      meshc_wait(ctx, &first);
+      void *picked[] = {ctx->arena + atLoss, y};
+      meshc_launch(ctx, &kernels[1], picked);
+    };
+    device.run(StepFunction::Initialize);
+    EXPECT_EQ(numberAt(device.read(tensors[2]), 0), 6);
+    EXPECT_EQ(numberAt(device.read(tensors[1]), 250), 6);
+  });
+}
+
+TEST(CudaDevice, choosesTheCodeOfItsChip) {
+  const MeshcImage images[] = {{MESHC_CUBIN, 80, 1, "a"},
+                               {MESHC_CUBIN, 86, 1, "b"},
+                               {MESHC_CUBIN, 90, 1, "c"},
+                               {MESHC_PTX, 75, 1, "d"},
+                               {MESHC_PTX, 90, 1, "e"}};
+  MeshcProgram program = squares(0);
+  program.images = images;
+  program.imageCount = 5;
+  auto chosen = [&](uint32_t chip) {
+    return *static_cast<const char *>(chooseImage(program, chip).data);
+  };
+  EXPECT_EQ(chosen(80), 'a');
+  EXPECT_EQ(chosen(87), 'b'); // 8.6 runs on 8.7
+  EXPECT_EQ(chosen(90), 'c');
+  EXPECT_EQ(chosen(75), 'd');
+  EXPECT_EQ(chosen(100), 'e');
+  std::string message =
+      failureOf(ExitCode::Device, [&] { chooseImage(program, 70); });
+  EXPECT_NE(message.find("sm_70, and the program holds code for sm_80, sm_86, "
+                         "sm_90, sm_75 (PTX), sm_90 (PTX)"),
+            std::string::npos)
+      << message;
+}
+
+/// The same on GPUs of their own: the whole suite again.
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int code = 0;
+  for (const char *gpus : {"1", "2"})
+    for (const char *seed : {"1", "2", "3", "4", "5"}) {
+      setenv("FAKE_CUDA_GPUS", gpus, 1);
+      setenv("FAKE_CUDA_SEED", seed, 1);
+      code |= RUN_ALL_TESTS();
+    }
+  return code;
+}

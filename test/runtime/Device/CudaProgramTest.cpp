@@ -1,0 +1,213 @@
+//===- CudaProgramTest.cpp - programs for GPUs, as a user runs them -------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The program that test/runtime/Core runs on the host, on the fake GPU, which
+/// acts as late and in as odd an order as a real one may: it must give the same
+/// bytes. And what a program says where there is no GPU.
+///
+//===----------------------------------------------------------------------===//
+#include "test/runtime/Core/Subprocess.h"
+
+using namespace meshc::test;
+
+namespace {
+
+/// A setting of the fake: its GPUs, and the seed of its order.
+std::string fake(int gpus, int seed) {
+  return "env MESHC_PLUGIN_PATH=" FAKE_CUDA " FAKE_CUDA_GPUS=" +
+         std::to_string(gpus) + " FAKE_CUDA_SEED=" + std::to_string(seed) + " ";
+}
+
+void expectIn(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos)
+      << "no '" << part << "' in: " << text;
+}
+
+/// The values of a log, without what the clock says.
+std::string withoutTimes(const std::string &log) {
+  std::istringstream lines(log);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);)
+    kept += line.substr(0, line.find(",\"examples_per_second\"")) + "\n";
+  return kept;
+}
+
+/// One rank; ranks that share a GPU; a GPU for each, by NCCL.
+struct Setting {
+  std::string mesh;
+  int gpus;
+};
+const Setting settings[] = {{"1x1", 1}, {"2x2", 1}, {"2x2", 4}};
+
+} // namespace
+
+TEST(CudaProgram, trainsToTheBytesOfTheHost) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const Setting &setting : settings) {
+    auto command = [&](const std::string &program, const std::string &name) {
+      return line(program + setting.mesh) +
+             " train --quiet --steps 23 --save-every 7 --eval-every 5 --seed 4 "
+             "--eval-data x=" +
+             folder.file("x.npy") +
+             " --eval-data target=" + folder.file("y.npy") + " --checkpoint " +
+             folder.file(name) + " --log " + folder.file(name + ".log") + data;
+    };
+    Outcome host = run(command("", "host"));
+    ASSERT_EQ(host.code, 0) << host.err;
+    for (int seed = 1; seed <= 6; ++seed) {
+      Outcome cuda = run(fake(setting.gpus, seed) + command("cuda_", "cuda"));
+      ASSERT_EQ(cuda.code, 0) << cuda.err;
+      EXPECT_EQ(cuda.out, host.out);
+      EXPECT_EQ(readFile(folder.file("cuda")), readFile(folder.file("host")))
+          << setting.mesh << " on " << setting.gpus << ", seed " << seed;
+      EXPECT_EQ(withoutTimes(readFile(folder.file("cuda.log"))),
+                withoutTimes(readFile(folder.file("host.log"))));
+    }
+  }
+}
+
+TEST(CudaProgram, resumesToTheBit) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const Setting &setting : settings) {
+    auto train = [&](int seed, const std::string &options) {
+      Outcome outcome =
+          run(fake(setting.gpus, seed) + line("cuda_" + setting.mesh) +
+              " train --quiet " + options + data);
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+    };
+    std::string whole = folder.file("whole"), parts = folder.file("parts");
+    train(1, "--steps 19 --checkpoint " + whole);
+    train(2, "--steps 8 --checkpoint " + parts);
+    train(3, "--steps 19 --resume --checkpoint " + parts);
+    EXPECT_EQ(readFile(whole), readFile(parts));
+    std::string eval = " eval --checkpoint " + whole + data;
+    EXPECT_EQ(
+        run(fake(setting.gpus, 4) + line("cuda_" + setting.mesh) + eval).out,
+        run(line(setting.mesh) + eval).out);
+  }
+}
+
+/// The device is a step ahead; what is told, and what is saved, is not.
+TEST(CudaProgram, stopsAtABadLoss) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const Setting &setting : settings) {
+    Outcome outcome =
+        run("env LINE_NAN=9 " + fake(setting.gpus, 1) +
+            line("cuda_" + setting.mesh) +
+            " train --quiet --steps 30 --save-every 5 --checkpoint " +
+            folder.file("c") + data);
+    EXPECT_EQ(outcome.code, 7) << outcome.err;
+    expectIn(outcome.err, "the loss of step 10 is not a number");
+    expectIn(outcome.err, "of step 5");
+    outcome =
+        run("env LINE_SPOIL=2 " + fake(setting.gpus, 1) +
+            line("cuda_" + setting.mesh) +
+            " train --quiet --steps 3 --checkpoint " + folder.file("d") + data);
+    EXPECT_EQ(outcome.code, 7) << outcome.err;
+    expectIn(outcome.err, "parameter 'w' is not finite after step 3");
+  }
+}
+
+/// A rank that fails ends the others, which wait for it on their GPUs.
+TEST(CudaProgram, endsWhereARankFails) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (int gpus : {1, 4}) {
+    Outcome outcome =
+        run("env LINE_THROW=2:1 " + fake(gpus, 1) + line("cuda_2x2") +
+            " train --quiet --steps 30" + data);
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    expectIn(outcome.err, "rank 2 failed: asked to fail");
+  }
+}
+
+TEST(CudaProgram, tellsWhatMemoryItTakes) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  Outcome info = run(line("cuda_2x2") + " info");
+  EXPECT_EQ(info.code, 0);
+  expectIn(info.out, "GPU code for sm_90\n");
+  expectIn(info.out, "  arena 1664 bytes\n");
+  expectIn(info.out,
+           "  workspace of matrix products 33554432 bytes (32.0 MiB)");
+  Outcome train = run(fake(4, 1) + line("cuda_2x2") +
+                      " train --quiet --steps 3 --memory" + data);
+  EXPECT_EQ(train.code, 0) << train.err;
+  expectIn(train.out, "device memory of rank 0: ");
+  expectIn(train.out, " + NCCL ");
+  EXPECT_EQ(run(fake(1, 1) + line("cuda_1x1") +
+                " train --quiet --steps 3 --matmul tf32" + data)
+                .code,
+            0);
+}
+
+//===----------------------------------------------------------------------===//
+// No usable device: code 8
+//===----------------------------------------------------------------------===//
+
+TEST(CudaProgram, saysWhatIsMissing) {
+  Folder folder;
+  std::string train = " train --quiet --steps 3" + writeLineData(folder);
+  auto refuses = [&](const std::string &setting, const std::string &mesh,
+                     const std::string &part) {
+    Outcome outcome = run(setting + line(mesh) + train);
+    EXPECT_EQ(outcome.code, 8) << outcome.err;
+    expectIn(outcome.err, "line: error: ");
+    expectIn(outcome.err, part);
+    EXPECT_EQ(outcome.out, "");
+  };
+  refuses(fake(0, 1), "cuda_1x1",
+          "no usable GPU: no CUDA-capable device is there (driver for CUDA: "
+          "13.0, CUDA runtime: 13.0)");
+  refuses("env FAKE_CUDA_CHIP=75 " + fake(1, 1), "cuda_1x1",
+          "the GPU is of chip sm_75, and the program holds code for sm_90; "
+          "compile it with --chip=sm_75");
+  refuses("env FAKE_CUDA_CHIP=100 " + fake(1, 1), "cuda_1x1", "chip sm_100");
+  refuses("env FAKE_CUDA_NO_NCCL=1 " + fake(4, 1), "cuda_2x2",
+          "a program of several ranks on GPUs needs NCCL: libnccl.so.2: ");
+  Outcome outcome =
+      run("env FAKE_CUDA_MEMORY=1000 " + fake(1, 1) + line("cuda_1x1") + train);
+  EXPECT_EQ(outcome.code, 1);
+  expectIn(outcome.err, "a rank needs an arena of 1664 bytes and GPU fake has "
+                        "1000 left (out of memory");
+}
+
+TEST(CudaProgram, namesThePluginThatIsMissing) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  Outcome outcome = run("env -u MESHC_PLUGIN_PATH " + line("cuda_lost") +
+                        " train --steps 3" + data);
+  EXPECT_EQ(outcome.code, 8) << outcome.err;
+  expectIn(outcome.err,
+           "the CUDA plugin 'libmeshc_cuda.so' was not found in '");
+  expectIn(outcome.err, "', '/nowhere'; set MESHC_PLUGIN_PATH");
+  // Something else under that name.
+  folder.write("libmeshc_cuda.so", "no library");
+  outcome = run("env MESHC_PLUGIN_PATH=" + folder.file("") + " " +
+                line("cuda_lost") + " train --steps 3" + data);
+  EXPECT_EQ(outcome.code, 8) << outcome.err;
+  expectIn(outcome.err, "cannot open the CUDA plugin: ");
+}
+
+/// With the plugin that is linked to CUDA, where the toolkit is: here there is
+/// no driver.
+TEST(CudaProgram, saysThatThereIsNoDriver) {
+  if (access("/dev/nvidiactl", F_OK) == 0)
+    GTEST_SKIP() << "there is a driver";
+  Folder folder;
+  Outcome outcome = run("env -u MESHC_PLUGIN_PATH " + line("cuda_1x1") +
+                        " train --steps 3" + writeLineData(folder));
+  EXPECT_EQ(outcome.code, 8) << outcome.err;
+  expectIn(outcome.err, PLUGIN_IS_BUILT
+                            ? "no usable GPU: the NVIDIA driver is not "
+                              "installed (driver for CUDA: none, CUDA runtime: "
+                            : "'libmeshc_cuda.so' was not found");
+}

@@ -1,0 +1,34 @@
+//===- FakeImage.h - "machine code" of the fake GPU -------------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEIMAGE_H
+#define MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEIMAGE_H
+
+#include "meshc/RuntimeAbi.h"
+
+namespace meshc::fake {
+
+/// A kernel of a program for the fake GPU: a function of the host, which gets
+/// addresses that it may follow.
+struct Kernel {
+  const char *name;
+  MeshcHostKernel function;
+  int64_t extent;
+  uint32_t bufferCount;
+};
+
+/// What MeshcImage::data points to in a program for the fake GPU, whose chip is
+/// sm_90.
+struct Image {
+  static constexpr uint64_t expectedMagic = 0x6d657368632d6675;
+  uint64_t magic;
+  uint64_t kernelCount;
+  const Kernel *kernels;
+};
+
+} // namespace meshc::fake
+
+#endif // MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEIMAGE_H
