@@ -92,7 +92,8 @@ TEST(Interrupt, endsAWaitForAPipe) {
                 "checkpoint '" + pipe + "' is not a regular file");
     // A log may be a pipe, and waits for its reader.
     Process process(line(mesh) + " train --log " + pipe + data);
-    while (process.output().find("batch 8") == std::string::npos)
+    for (int i = 0;
+         process.output().find("batch 8") == std::string::npos && i < 1000; ++i)
       usleep(10000);
     process.signal(SIGTERM);
     EXPECT_EQ(process.wait().code, 128 + SIGTERM);

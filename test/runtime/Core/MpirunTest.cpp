@@ -7,6 +7,7 @@
 #include "Subprocess.h"
 
 #include <cmath>
+#include <filesystem>
 
 using namespace meshc::test;
 
@@ -15,10 +16,20 @@ static const std::string mpirun =
     "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_"
     "mechanism=none mpirun ";
 
-class Mpirun : public testing::Test {
+/// A launcher, with which programs may or may not be able to speak.
+class Plugin : public testing::Test {
+protected:
   void SetUp() override {
     if (std::system("mpirun --version >/dev/null 2>&1") != 0)
       GTEST_SKIP() << "mpirun is not installed";
+  }
+};
+
+class Mpirun : public Plugin {
+  void SetUp() override {
+    Plugin::SetUp();
+    if (std::string(PLUGIN_DIRECTORY).empty())
+      GTEST_SKIP() << "built without MPI";
   }
 };
 
@@ -94,4 +105,37 @@ TEST_F(Mpirun, aKilledRankEndsTheJob) {
                 .code,
             0);
   EXPECT_EQ(readFile(file), readFile(folder.file("d")));
+}
+
+TEST_F(Plugin, isToldOnceWhereItIsMissing) {
+  Folder folder;
+  std::string moved = folder.file("moved");
+  std::filesystem::copy_file(line("lost"), moved);
+  std::string train =
+      moved + " train --quiet --steps 2" + writeLineData(folder);
+  EXPECT_EQ(run(train).code, 0); // as threads
+
+  Outcome outcome = run(mpirun + "-n 4 " + train);
+  EXPECT_EQ(outcome.code, 6) << outcome.err;
+  std::string wanted =
+      "line: error: the MPI plugin 'libmeshc_mpi.so' is needed "
+      "and was not found in '";
+  size_t at = outcome.err.find(wanted);
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find(wanted, at + 1), std::string::npos);
+  expectHas(outcome.err, "; set MESHC_PLUGIN_PATH to its directory");
+
+  // A file of that name that is no library.
+  folder.write("libmeshc_mpi.so", "no library");
+  outcome = run(mpirun + "-n 4 " + train);
+  EXPECT_EQ(outcome.code, 6) << outcome.err;
+  expectHas(outcome.err, "line: error: cannot open the MPI plugin: " +
+                             folder.file("libmeshc_mpi.so"));
+
+  // The path goes before the program's folder.
+  if (std::string(PLUGIN_DIRECTORY).empty())
+    return;
+  outcome = run(std::string("env MESHC_PLUGIN_PATH=/no/folder:") +
+                PLUGIN_DIRECTORY + " " + mpirun + "-n 4 " + train);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
