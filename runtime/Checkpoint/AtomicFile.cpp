@@ -57,7 +57,8 @@ AtomicFile::AtomicFile(const std::string &name)
            "' is there, and is no unfinished checkpoint; "
            "move it away");
   if (ftruncate(descriptor, 0) != 0)
-    fail("create", errno);
+    refuse("'" + temporary +
+           "' is there, and cannot be emptied: " + std::strerror(errno));
 }
 
 /// Waits some seconds for another program that is writing the same file. File
@@ -95,8 +96,9 @@ bool AtomicFile::isUnfinished() const {
 AtomicFile::~AtomicFile() {
   if (descriptor < 0)
     return;
+  if (isOurs()) // and while it is locked
+    unlink(temporary.c_str());
   ::close(descriptor);
-  unlink(temporary.c_str());
 }
 
 void AtomicFile::refuse(const std::string &why) {

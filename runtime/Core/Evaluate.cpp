@@ -44,8 +44,8 @@ std::optional<std::vector<double>> Evaluator::run() {
   const int64_t count = dataset.examples(), batch = dataset.batch();
   const int64_t rest = count % batch;
   sums.assign(session.metricNames().size(), 0.0);
-  stop.emplace(
-      session.rank()); // batches take another time than what came before
+  // Anew: batches take another time than the steps before them.
+  stop.emplace(session.rank());
   bool goesOn = true;
   int64_t first = 0;
   for (; goesOn && first + batch <= count; first += batch)

@@ -196,6 +196,9 @@ TEST(AtomicFile, isWholeWhoeverWrites) {
   auto writeMany = [&](char fill) {
     std::string content(100000, fill);
     for (int i = 0; i < 50; ++i) {
+      {
+        AtomicFile notCommitted(path);
+      }
       AtomicFile file(path);
       file.write(content.data(), content.size());
       file.commit();
