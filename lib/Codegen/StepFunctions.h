@@ -23,6 +23,10 @@ struct KernelLaunch {
   uint32_t blocks = 0, threads = 0, sharedBytes = 0; ///< on a device
 };
 
+/// The kernels of a program, in its order.
+using KernelLaunches =
+    llvm::SmallVector<std::pair<exec::KernelOp, KernelLaunch>, 0>;
+
 /// Writes step functions into a module. Kernels that it holds as functions, by
 /// name, are the host's.
 class StepFunctions {

@@ -7,7 +7,8 @@
 
 #include "lib/Pipeline/Compile.h"
 #include "dialects/Nd/NdOps.h"
-#include "lib/Codegen/Host/Host.h"
+#include "lib/Codegen/Gpu/Toolkit.h"
+#include "lib/Codegen/Program.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Link/Link.h"
 #include "lib/Pipeline/Pipeline.h"
@@ -57,6 +58,7 @@ private:
     return registry;
   }
 
+  ExitCode chooseTarget();
   ExitCode parse();
   ExitCode runPhases();
   ExitCode afterPhase(StringRef phase, unsigned number);
@@ -64,6 +66,8 @@ private:
   ExitCode finish();
   ExitCode checkOutput(StringRef path);
   ExitCode write(StringRef path, StringRef text);
+  ExitCode generate(llvm::SmallVectorImpl<char> &bytes);
+  ExitCode generateKernels(codegen::GpuCode &code);
   std::string printModule();
 
   const CompileOptions &options;
@@ -73,6 +77,8 @@ private:
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> wholeProgram; ///< after layout, for --verify
   report::Json targets;               ///< of the model as it was written
+  codegen::GpuCodeOptions gpu;        ///< of target cuda
+  std::string ptxas;                  ///< empty: PTX alone
   report::Json manifest;              ///< from the collectives phase on
   std::optional<ExitCode> ended;      ///< set by --stop-after
 };
@@ -108,6 +114,36 @@ ExitCode Compilation::write(StringRef path, StringRef text) {
   if (auto error = writeText(path, text))
     return fail(ExitCode::Input, llvm::toString(std::move(error)));
   return code;
+}
+
+/// Checks what kernels are to run on, before the model is looked at.
+ExitCode Compilation::chooseTarget() {
+  if (options.target != "cuda") {
+    if (!options.chips.empty() || options.emit == "ptx")
+      return fail(ExitCode::Usage,
+                  (options.chips.empty() ? "--emit=ptx" : "--chip") +
+                      Twine(" is of programs for GPUs; add --target=cuda"));
+    return ExitCode::Success;
+  }
+  if (options.emulateGpu)
+    return fail(ExitCode::Usage,
+                "emulated kernels run on the host; leave --target=cuda out");
+  if (!options.chips.empty())
+    gpu.chips = options.chips;
+  if (auto error = codegen::checkChips(gpu.chips))
+    return fail(ExitCode::Usage, llvm::toString(std::move(error)));
+  if (options.emit == "mlir" || !options.stopAfter.empty() || options.verify)
+    return ExitCode::Success;
+  auto toolkit = codegen::findCudaToolkit(options.cudaPath);
+  if (toolkit) {
+    gpu.libdevice = toolkit->libdevice;
+    ptxas = toolkit->ptxas;
+    return ExitCode::Success;
+  }
+  std::string message = llvm::toString(toolkit.takeError());
+  // PTX needs no more than LLVM, unless a kernel calls libdevice.
+  return options.emit == "ptx" ? ExitCode::Success
+                               : fail(ExitCode::Input, message);
 }
 
 ExitCode Compilation::parse() {
@@ -220,30 +256,12 @@ ExitCode Compilation::finish() {
   if (auto error = link::flushOutput())
     return fail(ExitCode::Input, llvm::toString(std::move(error)));
 
-  codegen::HostOptions host;
-  host.march = options.march;
-  if (auto name = (*module)->getAttrOfType<StringAttr>("nd.model"))
-    host.name = name.str();
-  host.manifest = manifest.dump();
-  auto program = codegen::HostProgram::generate(*module, host);
-  if (failed(program))
-    return ExitCode::Internal;
-
-  std::string output = options.output;
   llvm::SmallVector<char> bytes;
+  ExitCode code = generate(bytes);
+  if (code != ExitCode::Success)
+    return code;
+  std::string output = options.output;
   llvm::Error error = llvm::Error::success();
-  if (options.emit == "llvm") {
-    llvm::raw_svector_ostream stream(bytes);
-    (*program)->printIr(stream);
-  } else {
-    error = (*program)->emit(options.emit == "asm"
-                                 ? llvm::CodeGenFileType::AssemblyFile
-                                 : llvm::CodeGenFileType::ObjectFile,
-                             bytes);
-  }
-  if (error)
-    return fail(ExitCode::Internal, llvm::toString(std::move(error)));
-
   if (options.emit == "exe") {
     if (output.empty())
       output = llvm::sys::path::has_extension(options.input)
@@ -266,7 +284,59 @@ ExitCode Compilation::finish() {
   return ExitCode::Success;
 }
 
+/// The kernels on GPUs.
+ExitCode Compilation::generateKernels(codegen::GpuCode &code) {
+  auto generated = codegen::GpuCode::generate(*module, gpu);
+  if (failed(generated))
+    return gpu.libdevice.empty() ? ExitCode::Input : ExitCode::Internal;
+  code = std::move(*generated);
+  if (options.emit == "ptx")
+    return ExitCode::Success;
+  if (auto error = code.assemble(ptxas, gpu.chips))
+    return fail(ExitCode::Input, llvm::toString(std::move(error)));
+  return ExitCode::Success;
+}
+
+/// The program as --emit wants it.
+ExitCode Compilation::generate(llvm::SmallVectorImpl<char> &bytes) {
+  codegen::ProgramOptions program;
+  codegen::GpuCode kernels;
+  if (options.target == "cuda") {
+    if (ExitCode code = generateKernels(kernels); code != ExitCode::Success)
+      return code;
+    program.gpu = &kernels;
+  }
+  if (options.emit == "ptx") {
+    if (!kernels.images.empty()) // the last one is of PTX, with a zero byte
+      llvm::append_range(
+          bytes, llvm::StringRef(kernels.images.back().bytes).drop_back());
+    return ExitCode::Success;
+  }
+  program.march = options.march;
+  if (auto name = (*module)->getAttrOfType<StringAttr>("nd.model"))
+    program.name = name.str();
+  program.manifest = manifest.dump();
+  if (options.emulateGpu)
+    program.emulated.emplace();
+  auto code = codegen::Program::generate(*module, program);
+  if (failed(code))
+    return ExitCode::Internal;
+  if (options.emit == "llvm") {
+    llvm::raw_svector_ostream stream(bytes);
+    (*code)->printIr(stream);
+    return ExitCode::Success;
+  }
+  if (auto error = (*code)->emit(options.emit == "asm"
+                                     ? llvm::CodeGenFileType::AssemblyFile
+                                     : llvm::CodeGenFileType::ObjectFile,
+                                 bytes))
+    return fail(ExitCode::Internal, llvm::toString(std::move(error)));
+  return ExitCode::Success;
+}
+
 ExitCode Compilation::run() {
+  if (ExitCode code = chooseTarget(); code != ExitCode::Success)
+    return code;
   if (ExitCode code = parse(); code != ExitCode::Success)
     return code;
   targets = report::findTargets(*module);

@@ -26,11 +26,16 @@ struct CompileOptions {
   std::vector<std::string> set;      ///< --set NAME=VALUE, each
   std::string stopAfter;             ///< a phase's name; empty: go to the end
   std::string dumpDirectory;         ///< empty: write no phases
-  std::string emit = "exe";          ///< mlir, llvm, asm, obj or exe
+  std::string emit = "exe";          ///< mlir, llvm, asm, ptx, obj or exe
   std::string output;                ///< empty: named after the input
   std::string march = "native";      ///< an LLVM CPU name
-  std::string report;                ///< empty, "text" or "json"
-  bool verify = false;               ///< compare with one device, build nothing
+  std::string target = "host";       ///< host, or cuda: where kernels run
+  std::vector<std::string> chips;    ///< of target cuda; empty: sm_90
+  std::string cudaPath;              ///< CUDA toolkit; empty: look for it
+  /// For tests, of target host: kernels are those of GPUs, emulated.
+  bool emulateGpu = false;
+  std::string report;  ///< empty, "text" or "json"
+  bool verify = false; ///< compare with one device, build nothing
   uint64_t verifySeed = 0;
   std::string tool; ///< path of the running compiler, to find the runtime by
 };

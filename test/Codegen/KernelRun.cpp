@@ -7,7 +7,6 @@
 
 #include "test/Codegen/KernelRun.h"
 #include "dialects/Nd/NdOps.h"
-#include "lib/Codegen/Host/Host.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Device/Emulation.h"
@@ -91,13 +90,17 @@ static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
 std::unique_ptr<LoadedProgram>
 LoadedProgram::load(ModuleOp module, StringRef march,
                     std::optional<GpuOptions> gpu) {
-  HostOptions options;
+  ProgramOptions options;
   options.march = march.str();
-  options.emulateGpu = gpu.has_value();
-  options.gpu = gpu.value_or(GpuOptions());
+  options.emulated = gpu;
   options.name = "test";
   options.manifest = "{}";
-  auto generated = HostProgram::generate(module, options);
+  return load(module, options);
+}
+
+std::unique_ptr<LoadedProgram>
+LoadedProgram::load(ModuleOp module, const ProgramOptions &options) {
+  auto generated = Program::generate(module, options);
   EXPECT_TRUE(succeeded(generated));
   if (failed(generated))
     return nullptr;
@@ -331,7 +334,7 @@ void expectKernel(StringRef text, const KernelCase &options) {
   auto module = parseSourceString<ModuleOp>(source, &context);
   ASSERT_TRUE(module) << source;
   auto kernel = *module->getOps<exec::KernelOp>().begin();
-  Comparison comparison{kernel, options, nd::MeshAttr::of(kernel)};
+  Comparison comparison{kernel, options, nd::MeshAttr::of(kernel), {}, {}, {}};
   comparison.placeBuffers();
   comparison.addFunctions(*module);
   ASSERT_TRUE(succeeded(verify(*module)));

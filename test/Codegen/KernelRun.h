@@ -8,7 +8,7 @@
 #define MESHC_TEST_CODEGEN_KERNELRUN_H
 
 #include "dialects/Exec/Exec.h"
-#include "lib/Codegen/Gpu/GpuMapping.h"
+#include "lib/Codegen/Program.h"
 #include "meshc/RuntimeAbi.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -25,6 +25,8 @@ public:
   static std::unique_ptr<LoadedProgram>
   load(mlir::ModuleOp module, llvm::StringRef march = "native",
        std::optional<GpuOptions> gpu = {});
+  static std::unique_ptr<LoadedProgram> load(mlir::ModuleOp module,
+                                             const ProgramOptions &options);
   const MeshcProgram &operator*() const { return *program; }
   const MeshcProgram *operator->() const { return program; }
 

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/AbiTypes.h"
-#include "lib/Codegen/Host/Host.h"
+#include "lib/Codegen/Program.h"
 #include "mlir/Parser/Parser.h"
 #include "test/Codegen/KernelRun.h"
 #include "llvm/IR/DataLayout.h"
 #include <cstddef>
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace meshc;
@@ -86,6 +87,56 @@ TEST(ProgramTable, SaysWhatTheModuleSays) {
   EXPECT_STREQ(program.sites[0].description, "all_reduce of 'w' over tensor");
 }
 
+/// Kernels of GPUs have no function, a grid, and their code in images.
+TEST(ProgramTable, ImagesOfKernels) {
+  mlir::MLIRContext context;
+  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      R"(module attributes {nd.mesh = #nd.mesh<>, exec.arena_bytes = 0 : i64} {
+      exec.kernel @double #exec.plan<parallel = ["b"], reduce = [], lanes = "b", sizes = [4096]>
+          in [["b"]] out [["b"]] {
+      ^bb0(%x: !nd.tensor<f32, [b = 4096]>):
+        %0 = nd.add %x, %x : (!nd.tensor<f32, [b = 4096]>, !nd.tensor<f32, [b = 4096]>) -> !nd.tensor<f32, [b = 4096]>
+        exec.yield %0 : !nd.tensor<f32, [b = 4096]>
+      }
+      exec.func @initialize {
+      }
+      exec.func @eval_step {
+      }
+    })",
+      &context);
+  ASSERT_TRUE(module);
+  auto gpu = GpuCode::generate(*module, {});
+  ASSERT_TRUE(succeeded(gpu));
+  // As if there were machine code too.
+  gpu->images.insert(gpu->images.begin(), {MESHC_CUBIN, 100, "bytes", {}});
+  ProgramOptions options;
+  options.gpu = &*gpu;
+  auto loaded = LoadedProgram::load(*module, options);
+  ASSERT_TRUE(loaded);
+  const MeshcProgram &program = **loaded;
+  EXPECT_EQ(program.target, MESHC_CUDA);
+  ASSERT_EQ(program.kernelCount, 1u);
+  const MeshcKernel &kernel = program.kernels[0];
+  EXPECT_STREQ(kernel.name, "double");
+  EXPECT_EQ(kernel.function, nullptr);
+  EXPECT_EQ(kernel.extent, 0);
+  EXPECT_EQ(kernel.bufferCount, 2u);
+  EXPECT_EQ(kernel.blocks * kernel.threads, 1024u);
+  ASSERT_EQ(program.imageCount, 2u);
+  EXPECT_EQ(program.images[0].kind, MESHC_CUBIN);
+  EXPECT_EQ(program.images[0].chip, 100u);
+  EXPECT_EQ(program.images[0].sizeBytes, 5u);
+  EXPECT_EQ(std::string(static_cast<const char *>(program.images[0].data), 5),
+            "bytes");
+  EXPECT_EQ(program.images[1].kind, MESHC_PTX);
+  EXPECT_EQ(program.images[1].chip, 90u);
+  const auto *ptx = static_cast<const char *>(program.images[1].data);
+  EXPECT_EQ(std::strlen(ptx) + 1, program.images[1].sizeBytes);
+  EXPECT_NE(std::string(ptx).find(".visible .entry double("),
+            std::string::npos);
+}
+
 TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   mlir::MLIRContext context;
   context.loadDialect<nd::NdDialect, exec::ExecDialect>();
@@ -153,9 +204,9 @@ TEST(ProgramTable, Errors) {
                                           });
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module) << message;
-    HostOptions options;
+    ProgramOptions options;
     options.march = march;
-    EXPECT_TRUE(failed(HostProgram::generate(*module, options)));
+    EXPECT_TRUE(failed(Program::generate(*module, options)));
     return message;
   };
   EXPECT_NE(getError("module {}", "pentium-of-doom")

@@ -7,7 +7,7 @@
 
 #include "lib/Link/Link.h"
 #include "dialects/Exec/Exec.h"
-#include "lib/Codegen/Host/Host.h"
+#include "lib/Codegen/Program.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FileSystem.h"
@@ -89,10 +89,10 @@ protected:
     context.loadDialect<nd::NdDialect, exec::ExecDialect>();
     auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
     EXPECT_TRUE(module);
-    codegen::HostOptions options;
+    codegen::ProgramOptions options;
     options.name = "tiny";
     options.manifest = "{\"model\": \"tiny\"}";
-    auto program = codegen::HostProgram::generate(*module, options);
+    auto program = codegen::Program::generate(*module, options);
     EXPECT_TRUE(succeeded(program));
     SmallVector<char> object;
     llvm::cantFail((*program)->emit(llvm::CodeGenFileType::ObjectFile, object));

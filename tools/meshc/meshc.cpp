@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
                  "size of a dim or value of a constant, as in batch=64")
       ->allow_extra_args(false);
   app.add_option("--emit", options.emit, "what to write")
-      ->check(CLI::IsMember({"mlir", "llvm", "asm", "obj", "exe"}))
+      ->check(CLI::IsMember({"mlir", "llvm", "asm", "ptx", "obj", "exe"}))
       ->capture_default_str();
   app.add_option("--stop-after", options.stopAfter,
                  "print the program after this phase");
@@ -91,6 +91,24 @@ int main(int argc, char **argv) {
   app.add_option("--march", options.march,
                  "CPU to generate code for, as in x86-64-v3")
       ->capture_default_str();
+  app.add_option("--target", options.target,
+                 "what the program computes on: host, or cuda for NVIDIA GPUs")
+      ->check(CLI::IsMember({"host", "cuda"}))
+      ->capture_default_str();
+  app.add_option(
+         "--chip", options.chips,
+         "GPUs to make machine code for, as in sm_90,sm_100; newer ones "
+         "run the PTX of the oldest (default: sm_90)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--cuda-path", options.cudaPath,
+                 "folder of the CUDA toolkit (default: CUDA_HOME, "
+                 "/usr/local/cuda, or where PATH has ptxas)");
+  // For tests, not in the help.
+  app.add_option("--gpu-kernels", "emulated: kernels of GPUs, on the host")
+      ->check(CLI::IsMember({"emulated"}))
+      ->each([&](const std::string &) { options.emulateGpu = true; })
+      ->group("");
   app.add_option("--report", options.report,
                  "print collectives, bytes and memory: text or json")
       ->expected(0, 1)

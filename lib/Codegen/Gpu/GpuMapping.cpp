@@ -88,12 +88,34 @@ static bool areStepsContiguous(exec::KernelOp kernel,
   return result;
 }
 
+/// Steps that a thread takes at once. All their outputs are computed before the
+/// first is stored: as many as fit in registers.
+static int64_t chooseUnroll(const KernelShape &shape, int64_t lanes) {
+  constexpr int64_t kElements = 64;
+  size_t outputs = 1;
+  for (const auto &stored : shape.walkOutputs)
+    outputs = std::max(outputs, stored.size());
+  int64_t steps = kElements / (lanes * static_cast<int64_t>(outputs));
+  return std::clamp<int64_t>(llvm::bit_floor<uint64_t>(steps), 1, 4);
+}
+
+/// The largest block: the more an element takes, the more registers a thread
+/// needs of those that the block shares.
+static int64_t getLargestBlock(exec::KernelOp kernel,
+                               const KernelShape &shape) {
+  unsigned ops = 0;
+  for (unsigned walk = 0; walk < shape.walkOutputs.size(); ++walk)
+    ops = std::max(ops, shape.countOps(kernel, walk));
+  return ops <= 8 ? kMaxThreads : ops <= 24 ? kMaxThreads / 2 : kThreads;
+}
+
 /// A group's members are neighbours: a part of a warp, or some warps.
-static void mapRows(GpuMapping &map, const GpuOptions &options) {
+static void mapRows(GpuMapping &map, int64_t largestBlock,
+                    const GpuOptions &options) {
   map.membersAreNeighbours = true;
   map.members = std::min(ceilTo2n(map.steps), kWarp);
   // A row of up to `unroll` steps for each thread stays in registers.
-  while (map.members < kMaxThreads &&
+  while (map.members < largestBlock &&
          (map.steps > map.members * map.unroll ||
           (map.points * map.members < options.threadsToFill &&
            map.steps > map.members)))
@@ -103,14 +125,14 @@ static void mapRows(GpuMapping &map, const GpuOptions &options) {
 
 /// Neighbours are at neighbouring points; members that share them are a block's
 /// rows of threads, as many as it takes to fill the GPU.
-static void mapColumns(GpuMapping &map, int64_t lanes,
+static void mapColumns(GpuMapping &map, int64_t lanes, int64_t largestBlock,
                        const GpuOptions &options) {
   constexpr int64_t kLeastSteps = 4;
-  while (map.members < kMaxThreads / 2 &&
+  int64_t width = std::max<int64_t>(kSector / (4 * lanes), 1);
+  while (map.members < largestBlock / width &&
          map.points * map.members < options.threadsToFill &&
          map.steps >= 2 * kLeastSteps * map.members)
     map.members *= 2;
-  int64_t width = std::max<int64_t>(kSector / (4 * lanes), 1);
   map.pointsPerBlock = std::max(kThreads / map.members, width);
 }
 
@@ -123,13 +145,14 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
     map.points /= lanes;
   else if (shape.lanes == LanesIn::Reduce)
     map.steps /= lanes;
-  map.unroll = 4;
+  map.unroll = chooseUnroll(shape, lanes);
+  int64_t largestBlock = getLargestBlock(kernel, shape);
   if (map.steps == 1)
     map.pointsPerBlock = kThreads;
   else if (areStepsContiguous(kernel, shape))
-    mapRows(map, options);
+    mapRows(map, largestBlock, options);
   else
-    mapColumns(map, lanes, options);
+    mapColumns(map, lanes, largestBlock, options);
   // Many small blocks rather than few large ones, whole warps, and not many
   // more than there are points.
   while (map.getThreads() > 2 * kWarp && map.pointsPerBlock > 1 &&

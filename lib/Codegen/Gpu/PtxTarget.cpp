@@ -25,7 +25,7 @@ unsigned getChipNumber(StringRef chip) {
   unsigned number = 0;
   if (!chip.consume_front("sm_") || chip.consumeInteger(10, number))
     return 0;
-  return chip.size() <= 1 ? number : 0;
+  return chip.empty() ? number : 0;
 }
 
 Expected<PtxTarget> PtxTarget::get(StringRef chip) {
@@ -106,11 +106,17 @@ static bool isLibraryCall(Intrinsic::ID intrinsic) {
   case Intrinsic::cosh:
   case Intrinsic::exp:
   case Intrinsic::exp10:
+  case Intrinsic::frexp:
+  case Intrinsic::ldexp:
   case Intrinsic::log:
   case Intrinsic::log10:
+  case Intrinsic::log2:
+  case Intrinsic::modf:
   case Intrinsic::pow:
   case Intrinsic::powi:
   case Intrinsic::sin:
+  case Intrinsic::sincos:
+  case Intrinsic::sincospi:
   case Intrinsic::sinh:
   case Intrinsic::tan:
   case Intrinsic::tanh:
@@ -151,8 +157,11 @@ UnresolvedCall findUnresolved(Module &module) {
   return {};
 }
 
-Expected<std::string> PtxTarget::compile(Module &module) const {
-  optimize(module, *machine);
+void PtxTarget::optimize(Module &module) const {
+  codegen::optimize(module, *machine);
+}
+
+Expected<std::string> PtxTarget::emit(Module &module) const {
   SmallVector<char> text;
   if (Error error =
           emitFile(module, *machine, CodeGenFileType::AssemblyFile, text))

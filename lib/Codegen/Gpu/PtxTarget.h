@@ -16,7 +16,8 @@ namespace meshc::codegen {
 /// A kind of NVIDIA GPU.
 class PtxTarget {
 public:
-  /// `chip`: a name that LLVM knows, as sm_90. Other names are errors.
+  /// `chip`: sm_ and a number that LLVM knows, 80 or higher, as sm_90. Others
+  /// are errors, those of one chip alone (sm_90a) too.
   static llvm::Expected<PtxTarget> get(llvm::StringRef chip);
 
   /// Sets triple, data layout, and the chip on each function.
@@ -25,9 +26,11 @@ public:
   /// `path`; reads no file where it calls nothing of it. An empty path: nothing
   /// is linked.
   llvm::Error linkLibdevice(llvm::Module &module, llvm::StringRef path) const;
-  /// LLVM's O3, then the text of the PTX. Changes the module. A call of what
-  /// the GPU has no code for must have been found before (findUnresolved).
-  llvm::Expected<std::string> compile(llvm::Module &module) const;
+  /// LLVM's O3.
+  void optimize(llvm::Module &module) const;
+  /// The text of the PTX; changes the module. Calls of what the GPU has no code
+  /// for must have been found before (findUnresolved).
+  llvm::Expected<std::string> emit(llvm::Module &module) const;
 
 private:
   std::unique_ptr<llvm::TargetMachine> machine;
@@ -42,7 +45,7 @@ struct UnresolvedCall {
 /// body, or of an intrinsic for which NVPTX has no code.
 UnresolvedCall findUnresolved(llvm::Module &module);
 
-/// 90 of sm_90 and of sm_90a; 0 where it is not of that form.
+/// 90 of sm_90; 0 where it is not of that form.
 unsigned getChipNumber(llvm::StringRef chip);
 
 } // namespace meshc::codegen

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
-#include "lib/Codegen/Host/Host.h"
+#include "lib/Codegen/Program.h"
 #include "meshc/RuntimeAbi.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Blas/Gemm.h"
@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
   if (!module)
     return 3;
   auto start = Clock::now();
-  auto generated = codegen::HostProgram::generate(*module, {});
+  auto generated = codegen::Program::generate(*module, {});
   if (failed(generated))
     return 1;
   llvm::SmallVector<char> object;

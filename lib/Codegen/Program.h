@@ -1,4 +1,4 @@
-//===- Host.h - code for CPUs ---------------------------------------------===//
+//===- Program.h - a program's object file --------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,27 +6,29 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The codegen phase for hosts: an exec module becomes an object that defines
-/// `meshc_program`, to be linked with the runtime.
+/// The codegen phase: an exec module becomes an object for the host that
+/// defines `meshc_program`, to be linked with the runtime. Step functions are
+/// the host's on every target; the code of kernels is the target's.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_HOST_HOST_H
-#define MESHC_LIB_CODEGEN_HOST_HOST_H
+#ifndef MESHC_LIB_CODEGEN_PROGRAM_H
+#define MESHC_LIB_CODEGEN_PROGRAM_H
 
-#include "lib/Codegen/Gpu/GpuMapping.h"
+#include "lib/Codegen/Gpu/GpuCode.h"
 #include "lib/Codegen/Host/HostTarget.h"
-#include "mlir/IR/BuiltinOps.h"
 
 namespace meshc::codegen {
 
-struct HostOptions {
+struct ProgramOptions {
   std::string march = "native"; ///< see HostTarget::get
   std::string name;             ///< the model's
   std::string manifest;         ///< JSON, kept in the program
-  /// For tests: kernels are those of GPUs, run on the host by the functions of
-  /// runtime/Device/Emulation.h; the unit of a launch is a block.
-  bool emulateGpu = false;
-  GpuOptions gpu = {}; ///< of those kernels
+  /// The kernels, where they run on GPUs; else they run on the host.
+  const GpuCode *gpu = nullptr;
+  /// For tests, where they run on the host: they are those of GPUs, so mapped,
+  /// run by the functions of runtime/Device/Emulation.h; the unit of a launch
+  /// is a block.
+  std::optional<GpuOptions> emulated = std::nullopt;
 };
 
 /// Fails where code cannot be made for the processor on this host; see
@@ -34,21 +36,21 @@ struct HostOptions {
 llvm::Error checkProcessor(llvm::StringRef march);
 
 /// A program in LLVM IR, optimized.
-class HostProgram {
+class Program {
 public:
   /// Generates code for an exec module, which stays as it is. Errors are
   /// reported at its ops.
-  static llvm::FailureOr<std::unique_ptr<HostProgram>>
-  generate(mlir::ModuleOp module, const HostOptions &options);
+  static llvm::FailureOr<std::unique_ptr<Program>>
+  generate(mlir::ModuleOp module, const ProgramOptions &options);
 
-  /// LLVM IR as text.
+  /// LLVM IR as text; of kernels the host's only.
   void printIr(llvm::raw_ostream &stream) const;
   /// Assembly, or an object file's bytes. Once: it uses the program up.
   llvm::Error emit(llvm::CodeGenFileType type,
                    llvm::SmallVectorImpl<char> &output);
 
 private:
-  explicit HostProgram(HostTarget target) : target(std::move(target)) {}
+  explicit Program(HostTarget target) : target(std::move(target)) {}
 
   HostTarget target;
   llvm::LLVMContext context;
@@ -57,4 +59,4 @@ private:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_HOST_HOST_H
+#endif // MESHC_LIB_CODEGEN_PROGRAM_H

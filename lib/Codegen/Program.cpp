@@ -1,0 +1,134 @@
+//===- Program.cpp - a program's object file ------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Program.h"
+#include "lib/Codegen/Gpu/EmulateGpu.h"
+#include "lib/Codegen/Host/HostKernel.h"
+#include "lib/Codegen/Host/LowerToLlvm.h"
+#include "lib/Codegen/Lowering.h"
+#include "lib/Codegen/MachineCode.h"
+#include "lib/Codegen/ProgramTable.h"
+#include "lib/Codegen/StepFunctions.h"
+#include "llvm/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+/// Kernels as functions of the host, lowered. `launches` gets one entry for
+/// each.
+static std::unique_ptr<llvm::Module>
+generateHostKernels(ModuleOp module, const ProgramOptions &options,
+                    const HostTarget &target, llvm::LLVMContext &context,
+                    KernelLaunches &launches) {
+  loadCodegenDialects(*module.getContext());
+  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
+  for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
+    FailureOr<KernelLaunch> launch =
+        options.emulated ? emitGpuKernel(kernel, *kernels, *options.emulated)
+                         : emitHostKernel(kernel, *kernels, target.getLanes());
+    if (failed(launch))
+      return nullptr;
+    if (options.emulated)
+      launch = KernelLaunch{launch->blocks, /*grain=*/1};
+    launches.push_back({kernel, *launch});
+  }
+  if (options.emulated && failed(emulateGpu(*kernels)))
+    return nullptr;
+  return lowerToLlvm(*kernels, context);
+}
+
+static llvm::Constant *makeImage(const GpuImage &image, const AbiTypes &types,
+                                 ConstantTable &constants) {
+  llvm::Constant *data = constants.makeGlobal(llvm::ConstantDataArray::getRaw(
+      image.bytes, image.bytes.size(), types.i8));
+  // The driver reads structs in it.
+  cast<llvm::GlobalVariable>(data)->setAlignment(llvm::Align(64));
+  auto number = [&](llvm::Type *type, uint64_t value) {
+    return constants.getInteger(type, static_cast<int64_t>(value));
+  };
+  return constants.makeStruct(types.image,
+                              {number(types.i32, image.kind),
+                               number(types.i32, image.chip),
+                               number(types.i64, image.bytes.size()), data});
+}
+
+/// Step functions and the program's table.
+static LogicalResult generateTable(ModuleOp module,
+                                   const ProgramOptions &options,
+                                   const KernelLaunches &launches,
+                                   llvm::Module &code) {
+  AbiTypes types(code.getContext());
+  ConstantTable constants(code, types);
+  StepFunctions steps(code, types, constants, launches);
+  ProgramParts parts;
+  SmallVector<llvm::Constant *> images;
+  if (options.gpu) {
+    parts.target = MESHC_CUDA;
+    for (const GpuImage &image : options.gpu->images)
+      images.push_back(makeImage(image, types, constants));
+  }
+  parts.images = images;
+  parts.kernels = steps.getKernels();
+  parts.kernelCount = launches.size();
+  parts.name = options.name;
+  parts.manifest = options.manifest;
+  for (exec::FuncOp function : module.getOps<exec::FuncOp>()) {
+    llvm::Function *emitted = steps.emit(function);
+    if (function.getSymName() == "initialize")
+      parts.initialize = emitted;
+    else if (function.getSymName() == "train_step")
+      parts.trainStep = emitted;
+    else if (function.getSymName() == "eval_step")
+      parts.evalStep = emitted;
+  }
+  parts.sites = steps.getSites();
+  return defineProgram(module, parts, code, types, constants);
+}
+
+llvm::Error checkProcessor(StringRef march) {
+  return HostTarget::get(march).takeError();
+}
+
+FailureOr<std::unique_ptr<Program>>
+Program::generate(ModuleOp module, const ProgramOptions &options) {
+  auto target = HostTarget::get(options.march);
+  if (!target)
+    return module.emitError(llvm::toString(target.takeError()));
+  std::unique_ptr<Program> program(new Program(std::move(*target)));
+  KernelLaunches launches;
+  if (options.gpu) {
+    launches = options.gpu->launches;
+    program->code = std::make_unique<llvm::Module>("meshc", program->context);
+  } else {
+    program->code = generateHostKernels(module, options, program->target,
+                                        program->context, launches);
+  }
+  if (!program->code)
+    return failure();
+  program->target.prepare(*program->code);
+  if (failed(generateTable(module, options, launches, *program->code)))
+    return failure();
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  if (llvm::verifyModule(*program->code, &stream))
+    return module.emitError("generated code is malformed: ") << message;
+  program->target.setAttributes(*program->code);
+  optimize(*program->code, program->target.getMachine());
+  return std::move(program);
+}
+
+void Program::printIr(llvm::raw_ostream &stream) const {
+  code->print(stream, nullptr);
+}
+
+llvm::Error Program::emit(llvm::CodeGenFileType type,
+                          llvm::SmallVectorImpl<char> &output) {
+  return emitFile(*code, target.getMachine(), type, output);
+}
+
+} // namespace meshc::codegen

@@ -1,0 +1,65 @@
+//===- AssembleKernels.cpp - kernels of other tests as machine code -------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Another expectKernel, for the same test cases: instead of running a kernel,
+/// it has the CUDA toolkit's assembler accept it for all chips of interest.
+///
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/NdOps.h"
+#include "lib/Codegen/Gpu/GpuCode.h"
+#include "lib/Codegen/Gpu/Toolkit.h"
+#include "mlir/Parser/Parser.h"
+#include "test/Codegen/KernelRun.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+static const CudaToolkit *getToolkit() {
+  static auto found = findCudaToolkit("");
+  return found ? &*found : nullptr;
+}
+
+namespace {
+/// Without the toolkit all tests are skipped.
+struct NeedsToolkit : ::testing::Environment {
+  void SetUp() override {
+    if (!getToolkit())
+      GTEST_SKIP() << "the CUDA toolkit is not installed";
+  }
+};
+} // namespace
+
+static auto *needsToolkit =
+    ::testing::AddGlobalTestEnvironment(new NeedsToolkit);
+
+void expectKernel(StringRef text, const KernelCase &options) {
+  MLIRContext context;
+  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  std::string source = "module attributes {nd.mesh = " + options.mesh +
+                       "} {\n" + text.str() + "\n}";
+  auto module = parseSourceString<ModuleOp>(source, &context);
+  ASSERT_TRUE(module) << source;
+  GpuCodeOptions gpu;
+  gpu.chips = {"sm_90", "sm_100"};
+  gpu.libdevice = getToolkit()->libdevice;
+  auto code = GpuCode::generate(*module, gpu);
+  ASSERT_TRUE(succeeded(code)) << source;
+  llvm::Error error = code->assemble(getToolkit()->ptxas, gpu.chips);
+  ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error)) << source;
+  ASSERT_EQ(code->images.size(), 3u);
+  for (const GpuImage &image : code->images)
+    for (const KernelUsage &usage : image.usage)
+      EXPECT_EQ(usage.spillBytes, 0u)
+          << "too few registers of sm_" << image.chip << " for\n"
+          << source;
+}
+
+} // namespace meshc::codegen
