@@ -222,7 +222,8 @@ typedef enum MeshcImageKind {
   MESHC_PTX = 1    ///< for chips newer than any cubin; ends with a zero byte
 } MeshcImageKind;
 
-/// Code of all kernels for one kind of chip.
+/// Code of all kernels for one kind of chip. Kernels may keep memory of their own
+/// in it: each rank loads it for itself, and runs no kernel twice at once.
 typedef struct MeshcImage {
   uint32_t kind; ///< MeshcImageKind
   uint32_t chip; ///< compute capability × 10: 90 is sm_90

@@ -40,7 +40,7 @@ KernelEmitter::KernelEmitter(OpBuilder &builder, exec::KernelOp kernel,
   known.emplace_back();
 }
 
-/// Field of MeshcContext, each of 8 bytes (Host/AbiTypes.cpp checks it).
+/// Field of MeshcContext, each of 8 bytes (AbiTypes.cpp checks it).
 Value KernelEmitter::loadContext(int field, Type type) {
   Value address =
       LLVM::GEPOp::create(builder, loc, context.getType(), builder.getI64Type(),

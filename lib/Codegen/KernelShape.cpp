@@ -293,6 +293,11 @@ unsigned KernelShape::countOps(exec::KernelOp kernel, unsigned walk) const {
                         });
 }
 
+bool KernelShape::usesInWalk(exec::KernelOp kernel, unsigned walk,
+                             Value value) const {
+  return getSlice(kernel, *this, walk, walk + 1).contains(value);
+}
+
 FailureOr<KernelShape>
 KernelShape::of(exec::KernelOp kernel,
                 ArrayRef<std::pair<unsigned, unsigned>> inPlace) {

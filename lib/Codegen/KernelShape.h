@@ -57,6 +57,9 @@ struct KernelShape {
 
   /// Ops, constants apart, that one element of the walk takes.
   unsigned countOps(exec::KernelOp kernel, unsigned walk) const;
+  /// Whether the walk computes with that value of the kernel.
+  bool usesInWalk(exec::KernelOp kernel, unsigned walk,
+                  mlir::Value value) const;
   /// Entries of the loop along which the lanes run; 1 where there is none.
   int64_t getLaneExtent() const;
   bool needsLastWalk() const { return !walkOutputs.back().empty(); }

@@ -9,9 +9,12 @@
 #include "runtime/Core/Failure.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <ucontext.h>
 #include <vector>
 
@@ -232,4 +235,23 @@ extern "C" uint32_t meshc_emulated_shuffle(MeshcEmulatedThread *thread,
 extern "C" uint32_t meshc_emulated_or(MeshcEmulatedThread *thread,
                                       uint32_t value) {
   return Block::wait(thread, Place::Or, value);
+}
+
+extern "C" void *meshc_emulated_memory(MeshcEmulatedThread *thread,
+                                       const char *name, int64_t bytes) {
+  struct Memory {
+    std::unique_ptr<std::max_align_t[]> data;
+    int64_t bytes = 0;
+  };
+  static std::mutex mutex;
+  static std::map<std::pair<const MeshcContext *, const char *>, Memory> all;
+  std::lock_guard<std::mutex> lock(mutex);
+  Memory &memory = all[{thread->context, name}];
+  // Another size: another program's, which was where this one is now.
+  if (memory.bytes != bytes) {
+    memory.data.reset(
+        new std::max_align_t[size_t(bytes) / sizeof(std::max_align_t) + 1]());
+    memory.bytes = bytes;
+  }
+  return memory.data.get();
 }

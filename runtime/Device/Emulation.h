@@ -56,6 +56,12 @@ uint32_t meshc_emulated_shuffle(MeshcEmulatedThread *thread, uint32_t value,
 /// The values of the warp's threads, or-ed. All of them call it at once.
 uint32_t meshc_emulated_or(MeshcEmulatedThread *thread, uint32_t value);
 
+/// Memory that a kernel has from launch to launch, all blocks the same, each
+/// run of a program its own; zero at first. `name` tells kernels apart, by its
+/// address.
+void *meshc_emulated_memory(MeshcEmulatedThread *thread, const char *name,
+                            int64_t bytes);
+
 } // extern "C"
 
 #endif // MESHC_RUNTIME_DEVICE_EMULATION_H

@@ -97,6 +97,44 @@ TEST(HostKernel, ManyLoops) {
     }
 }
 
+/// All of a tensor becomes two values: on a GPU the work of many blocks.
+TEST(HostKernel, ReductionOfAll) {
+  KernelCase options;
+  options.tolerance = 1e-4;
+  for (std::string size : {"256", "257"}) {
+    std::string x = "!nd.tensor<f32, [b = 64, h = " + size + "]>";
+    expectKernel(
+        "exec.kernel @k #exec.plan<parallel = [], reduce = [\"b\", \"h\"], "
+        "lanes = \"h\", sizes = [64, " +
+            size + "]> in [[\"b\", \"h\"]] out [[], []] {\n^bb0(%x: " + x +
+            "):\n%s = nd.reduce_sum %x {dims = [\"b\", \"h\"]} : (" + x +
+            ") -> !nd.tensor<f32, []>\n"
+            "%m = nd.reduce_max %x {dims = [\"b\", \"h\"]} : (" +
+            x +
+            ") -> !nd.tensor<f32, []>\n"
+            "%r = nd.add %s, %m : (!nd.tensor<f32, []>, !nd.tensor<f32, []>) "
+            "-> !nd.tensor<f32, []>\n"
+            "exec.yield %r, %m : !nd.tensor<f32, []>, !nd.tensor<f32, []>\n}",
+        options);
+  }
+}
+
+/// The sum of a gradient's columns, and the parameter's update in place.
+TEST(HostKernel, ColumnSumAndUpdateInPlace) {
+  KernelCase options;
+  options.inPlace = {{1, 0}};
+  options.tolerance = 1e-5;
+  expectKernel(R"(
+    exec.kernel @k #exec.plan<parallel = ["h"], reduce = ["b"], lanes = "h", sizes = [20, 300]>
+        in [["b", "h"], ["h"]] out [["h"]] {
+    ^bb0(%g: !nd.tensor<f32, [b = 300, h = 20]>, %p: !nd.tensor<f32, [h = 20]>):
+      %s = nd.reduce_sum %g {dims = ["b"]} : (!nd.tensor<f32, [b = 300, h = 20]>) -> !nd.tensor<f32, [h = 20]>
+      %n = nd.sub %p, %s : (!nd.tensor<f32, [h = 20]>, !nd.tensor<f32, [h = 20]>) -> !nd.tensor<f32, [h = 20]>
+      exec.yield %n : !nd.tensor<f32, [h = 20]>
+    })",
+               options);
+}
+
 /// A column sum whose terms are an output too, written over its input.
 TEST(HostKernel, SumAndTermsInPlace) {
   KernelCase options;

@@ -84,6 +84,7 @@ static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
   add("meshc_emulated_barrier", meshc_emulated_barrier);
   add("meshc_emulated_shuffle", meshc_emulated_shuffle);
   add("meshc_emulated_or", meshc_emulated_or);
+  add("meshc_emulated_memory", meshc_emulated_memory);
   return symbols;
 }
 
@@ -334,7 +335,8 @@ void expectKernel(StringRef text, const KernelCase &options) {
   auto module = parseSourceString<ModuleOp>(source, &context);
   ASSERT_TRUE(module) << source;
   auto kernel = *module->getOps<exec::KernelOp>().begin();
-  Comparison comparison{kernel, options, nd::MeshAttr::of(kernel), {}, {}, {}};
+  Comparison comparison{kernel, options, nd::MeshAttr::of(kernel), {}, {}, {},
+                        0,      {}};
   comparison.placeBuffers();
   comparison.addFunctions(*module);
   ASSERT_TRUE(succeeded(verify(*module)));
@@ -353,6 +355,9 @@ void expectKernel(StringRef text, const KernelCase &options) {
   GpuOptions small;
   small.threadsToFill = 1;
   expectOn("on a small GPU, emulated", small);
+  GpuOptions huge;
+  huge.leastSteps = 1;
+  expectOn("on a huge GPU, emulated", huge);
 }
 
 } // namespace meshc::codegen

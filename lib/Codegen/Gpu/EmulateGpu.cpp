@@ -36,6 +36,7 @@ private:
   LLVM::LLVMFuncOp makeThreadFunction();
   void makeKernel(LLVM::LLVMFuncOp thread, const std::string &name);
   LogicalResult rewrite(Operation *op, Value state);
+  void replaceMemory(Operation *cast, LLVM::AddressOfOp address, Value state);
   LogicalResult rewriteShuffle(gpu::ShuffleOp op, Value state);
   Value loadField(Value state, ThreadField field, Type type);
   Value callRuntime(StringRef name, Type result, ArrayRef<Value> arguments);
@@ -51,7 +52,7 @@ private:
   Type pointer, i32, i64;
   bool waits = false; ///< threads wait for each other
   int64_t memoryBytes = 0;
-  LLVM::GlobalOp memory;
+  SmallVector<LLVM::GlobalOp> memories;
 };
 } // namespace
 
@@ -154,6 +155,31 @@ LogicalResult KernelEmulator::rewriteShuffle(gpu::ShuffleOp op, Value state) {
   return success();
 }
 
+/// Workgroup memory is the state's; memory of the kernel is the runtime's, one
+/// for each rank, of which a process may have several.
+void KernelEmulator::replaceMemory(Operation *cast, LLVM::AddressOfOp address,
+                                   Value state) {
+  auto global = module.lookupSymbol<LLVM::GlobalOp>(address.getGlobalName());
+  auto bytes = static_cast<int64_t>(
+      mlir::cast<LLVM::LLVMArrayType>(global.getGlobalType()).getNumElements());
+  Value replacement;
+  if (global.getAddrSpace() == unsigned(NVVM::NVVMMemorySpace::Shared)) {
+    memoryBytes = bytes;
+    replacement = loadField(state, kMemory, pointer);
+  } else {
+    std::string name = (global.getSymName() + ".name").str();
+    Value key = LLVM::createGlobalString(
+        loc, builder, name, StringRef(name.c_str(), name.size() + 1),
+        LLVM::Linkage::Internal);
+    replacement = callRuntime("meshc_emulated_memory", pointer,
+                              {state, key, makeConstant(i64, bytes)});
+  }
+  cast->replaceAllUsesWith(ValueRange{replacement});
+  cast->erase();
+  address.erase();
+  memories.push_back(global);
+}
+
 LogicalResult KernelEmulator::rewrite(Operation *op, Value state) {
   builder.setInsertionPoint(op);
   loc = op->getLoc();
@@ -173,12 +199,7 @@ LogicalResult KernelEmulator::rewrite(Operation *op, Value state) {
     auto address = generic.getArg().getDefiningOp<LLVM::AddressOfOp>();
     if (!address)
       return success();
-    memory = module.lookupSymbol<LLVM::GlobalOp>(address.getGlobalName());
-    memoryBytes = mlir::cast<LLVM::LLVMArrayType>(memory.getGlobalType())
-                      .getNumElements();
-    op->replaceAllUsesWith(ValueRange{loadField(state, kMemory, pointer)});
-    op->erase();
-    address.erase();
+    replaceMemory(op, address, state);
     return success();
   }
   if (op->getName().getDialectNamespace() !=
@@ -215,7 +236,7 @@ LogicalResult KernelEmulator::run() {
   for (Operation *op : ops)
     if (failed(rewrite(op, state)))
       return failure();
-  if (memory)
+  for (LLVM::GlobalOp memory : memories)
     memory.erase();
   loc = kernel.getLoc();
   kernel.setName(name + ".gpu");

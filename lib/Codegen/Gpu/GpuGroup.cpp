@@ -36,8 +36,17 @@ GpuGroup::GpuGroup(KernelEmitter &emitter, LLVM::LLVMFuncOp function,
     slot = divide(thread, map.pointsPerBlock, true);
     member = divide(thread, map.pointsPerBlock, false);
   }
+  team = block;
+  worker = member;
+  if (map.sharers > 1) {
+    team = divide(block, map.sharers, false);
+    sharer = divide(block, map.sharers, true);
+    Value before = arith::MulIOp::create(builder, loc, sharer,
+                                         emitter.getIndexConstant(map.members));
+    worker = arith::AddIOp::create(builder, loc, before, member);
+  }
   Value first = arith::MulIOp::create(
-      builder, loc, block, emitter.getIndexConstant(map.pointsPerBlock));
+      builder, loc, team, emitter.getIndexConstant(map.pointsPerBlock));
   point = arith::AddIOp::create(builder, loc, first, slot);
 }
 
@@ -85,6 +94,23 @@ Value GpuGroup::allocate(int64_t bytes) {
   return piece;
 }
 
+Value GpuGroup::allocateGlobal(StringRef name, int64_t bytes) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function);
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+  auto global = LLVM::GlobalOp::create(
+      builder, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
+      (function.getName() + "_" + name).str(), Attribute(), kPiece,
+      unsigned(NVVM::NVVMMemorySpace::Global));
+  builder.createBlock(&global.getInitializerRegion());
+  LLVM::ReturnOp::create(builder, loc,
+                         LLVM::ZeroOp::create(builder, loc, type).getRes());
+  builder.setInsertionPointToStart(&function.getBody().front());
+  Value address = LLVM::AddressOfOp::create(builder, loc, global);
+  return LLVM::AddrSpaceCastOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), address);
+}
+
 /// Bytes of a value in workgroup memory: booleans take one each.
 static int64_t getSlotBytes(Type type) {
   int64_t bytes =
@@ -123,15 +149,104 @@ void GpuGroup::store(Value base, Value value, Value number) {
   LLVM::StoreOp::create(builder, loc, value, address, getSlotAlignment(type));
 }
 
-Value GpuGroup::load(Value base, Type type, Value number) {
+Value GpuGroup::load(Value base, Type type, Value number, bool isVolatile) {
   Value address = getSlot(base, type, number);
   bool isBool = getElementTypeOrSelf(type).isInteger(1);
   Type stored = isBool ? withElement(type, builder.getI8Type()) : type;
   Value value = LLVM::LoadOp::create(builder, loc, stored, address,
-                                     getSlotAlignment(type));
+                                     getSlotAlignment(type), isVolatile);
   if (isBool)
     value = arith::TruncIOp::create(builder, loc, type, value);
   return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks that share points
+//===----------------------------------------------------------------------===//
+
+/// Values of one sharer come one after the other.
+static Value getNumber(KernelEmitter &emitter, const GpuMapping &map,
+                       Value sharer, Value point) {
+  Value before = arith::MulIOp::create(
+      emitter.builder, emitter.loc, sharer,
+      emitter.getIndexConstant(map.getTeams() * map.pointsPerBlock));
+  return arith::AddIOp::create(emitter.builder, emitter.loc, before, point);
+}
+
+Value GpuGroup::leave(Value value) {
+  int64_t count = map.getTeams() * map.pointsPerBlock * map.sharers;
+  Value base = allocateGlobal("left_" + std::to_string(left++),
+                              count * getSlotBytes(value.getType()));
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        member, emitter.getIndexConstant(0));
+  auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  store(base, value, getNumber(emitter, map, sharer, point));
+  return base;
+}
+
+/// Each block counts itself; the one that comes to the full number sets the
+/// count to zero again, for the next launch.
+Value GpuGroup::emitIsLastBlock() {
+  Type word = builder.getI32Type();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getIntegerAttr(word, value));
+  };
+  Value counts = allocateGlobal("counts", map.getTeams() * getSlotBytes(word));
+  Value flag = allocate(getSlotBytes(word));
+  Value zero = emitter.getIndexConstant(0);
+  emitBarrier();
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        thread, zero);
+  auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElse=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    Value count = getSlot(counts, word, team);
+    // Who sees the block counted sees what it left: fences, as NVPTX leaves
+    // the order of an atomic operation out.
+    constexpr auto kOrder = LLVM::AtomicOrdering::acq_rel;
+    LLVM::FenceOp::create(builder, loc, kOrder, "device");
+    Value before = LLVM::AtomicRMWOp::create(
+        builder, loc, LLVM::AtomicBinOp::add, count, constant(1),
+        LLVM::AtomicOrdering::monotonic, "device", /*alignment=*/4);
+    LLVM::FenceOp::create(builder, loc, kOrder, "device");
+    Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                         before, constant(map.sharers - 1));
+    store(flag, arith::ExtUIOp::create(builder, loc, word, isLast), zero);
+    auto reset = scf::IfOp::create(builder, loc, isLast, /*withElse=*/false);
+    builder.setInsertionPointToStart(reset.thenBlock());
+    store(counts, constant(0), team);
+  }
+  emitBarrier();
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                               load(flag, word, zero), constant(0));
+}
+
+Value GpuGroup::combineBlocks(Operation *reduction, Type type, Value place) {
+  Value sum = getIdentity(emitter, reduction, isa<VectorType>(type));
+  for (int64_t done = 0; done < map.sharers; done += map.members) {
+    Value number = arith::AddIOp::create(builder, loc, member,
+                                         emitter.getIndexConstant(done));
+    Value isSharer;
+    if (map.sharers - done < map.members) {
+      isSharer =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
+                                emitter.getIndexConstant(map.sharers));
+      number = arith::MinUIOp::create(
+          builder, loc, number, emitter.getIndexConstant(map.sharers - 1));
+    }
+    Value other = load(place, type, getNumber(emitter, map, number, point),
+                       /*isVolatile=*/true);
+    if (isSharer)
+      other = arith::SelectOp::create(
+          builder, loc, isSharer, other,
+          getIdentity(emitter, reduction, isa<VectorType>(type)));
+    sum = combine(emitter, reduction, sum, other);
+  }
+  return combineMembers(reduction, sum);
 }
 
 //===----------------------------------------------------------------------===//

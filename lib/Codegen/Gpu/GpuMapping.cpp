@@ -17,6 +17,8 @@ namespace meshc::codegen {
 static constexpr int64_t kThreads = 256;
 /// The least that a warp should find side by side in memory, in bytes.
 static constexpr int64_t kSector = 32;
+/// What it had best find.
+static constexpr int64_t kLine = 128;
 
 int64_t getWidestLanes(exec::KernelOp kernel) {
   int64_t lanes = 4;
@@ -123,12 +125,26 @@ static void mapRows(GpuMapping &map, int64_t largestBlock,
   map.pointsPerBlock = std::max<int64_t>(kThreads / 2 / map.members, 1);
 }
 
+/// Whether blocks may share points: there is one walk, and what the last block
+/// writes at the end is nothing that others read in it.
+static bool canShare(exec::KernelOp kernel, const KernelShape &shape) {
+  return shape.stages.size() == 1 && !shape.needsLastWalk() &&
+         llvm::none_of(getInPlacePairs(kernel), [&](auto pair) {
+           Value input = kernel.getBody().getArgument(pair.first);
+           return llvm::is_contained(shape.pointOutputs, pair.second) &&
+                  shape.usesInWalk(kernel, 0, input);
+         });
+}
+
 /// Neighbours are at neighbouring points; members that share them are a block's
-/// rows of threads, as many as it takes to fill the GPU.
-static void mapColumns(GpuMapping &map, int64_t lanes, int64_t largestBlock,
-                       const GpuOptions &options) {
+/// rows of threads, as many as it takes to fill the GPU. Where other blocks may
+/// help with that, a row of threads is wider and blocks are smaller.
+static void mapColumns(GpuMapping &map, int64_t bytes, int64_t largestBlock,
+                       bool isShared, const GpuOptions &options) {
   constexpr int64_t kLeastSteps = 4;
-  int64_t width = std::max<int64_t>(kSector / (4 * lanes), 1);
+  int64_t width = std::max<int64_t>((isShared ? kLine : kSector) / bytes, 1);
+  if (isShared)
+    largestBlock = std::min(largestBlock, 2 * kThreads);
   while (map.members < largestBlock / width &&
          map.points * map.members < options.threadsToFill &&
          map.steps >= 2 * kLeastSteps * map.members)
@@ -152,7 +168,8 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
   else if (areStepsContiguous(kernel, shape))
     mapRows(map, largestBlock, options);
   else
-    mapColumns(map, lanes, largestBlock, options);
+    mapColumns(map, lanes * 16 / getWidestLanes(kernel), largestBlock,
+               canShare(kernel, shape), options);
   // Many small blocks rather than few large ones, whole warps, and not many
   // more than there are points.
   while (map.getThreads() > 2 * kWarp && map.pointsPerBlock > 1 &&
@@ -164,6 +181,12 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
     map.pointsPerBlock /= 2;
   while (map.getThreads() < kWarp)
     map.pointsPerBlock *= 2;
+  constexpr int64_t kMaxSharers = 128;
+  while (map.steps > 1 && map.sharers < kMaxSharers &&
+         map.getBlocks() * map.getThreads() < options.threadsToFill &&
+         map.steps >= 2 * options.leastSteps * map.getWorkers() &&
+         canShare(kernel, shape))
+    map.sharers *= 2;
   return map;
 }
 

@@ -10,7 +10,9 @@
 /// parallel loops are one long list of *points* (vectors of them, where the
 /// lanes run along them), the reduce loops one list of *steps*. The threads of
 /// a block are *groups*, one for each point, of *members* that share its steps
-/// round robin.
+/// round robin. Where there are few points, several blocks have the same ones
+/// and share their steps too; the last of them to be done combines what all
+/// have.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_GPU_GPUMAPPING_H
@@ -30,6 +32,8 @@ struct GpuOptions {
   /// Threads that keep the whole GPU busy: a kernel with fewer points lets more
   /// of them share a point. An H100 has 132 multiprocessors of 2048 threads.
   int64_t threadsToFill = 132 * 1024;
+  /// Steps that each thread keeps, at least, before more blocks share a point.
+  int64_t leastSteps = 8;
 };
 
 struct GpuMapping {
@@ -39,13 +43,19 @@ struct GpuMapping {
   /// The members of a group are neighbours (steps are contiguous in memory), or
   /// the threads of one member number are (points are).
   bool membersAreNeighbours = false;
+  /// Blocks that have the same points, 2^n.
+  int64_t sharers = 1;
   /// Steps that a thread has at hand at once: loads in flight.
   int64_t unroll = 1;
 
   int64_t getThreads() const { return members * pointsPerBlock; }
-  int64_t getBlocks() const {
+  /// Blocks among which no two have the same points.
+  int64_t getTeams() const {
     return (points + pointsPerBlock - 1) / pointsPerBlock;
   }
+  int64_t getBlocks() const { return getTeams() * sharers; }
+  /// Threads that share a point's steps.
+  int64_t getWorkers() const { return members * sharers; }
 };
 
 /// The mapping of a kernel whose vectors have `lanes` elements.

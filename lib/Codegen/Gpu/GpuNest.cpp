@@ -21,7 +21,7 @@ GpuNest::GpuNest(exec::KernelOp kernel, const KernelShape &shape,
     : KernelLoops(emitter), kernel(kernel),
       yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
       shape(shape), map(map), group(group) {
-  int64_t round = map.members * map.unroll;
+  int64_t round = map.getWorkers() * map.unroll;
   loopSteps = map.steps <= round ? 0 : map.steps / round * round;
 }
 
@@ -64,7 +64,7 @@ void GpuNest::emit() {
   if (map.points % map.pointsPerBlock != 0) {
     isPoint =
         emitLess(builder, loc, number, emitter.getIndexConstant(map.points));
-    if (map.members > 1) {
+    if (map.getWorkers() > 1) {
       // Threads without a point do as those of the last one, and store
       // nothing: the others wait for them.
       Value last = emitter.getIndexConstant(map.points - 1);
@@ -78,25 +78,40 @@ void GpuNest::emit() {
   }
   setIndices(point, shape.parallel, number, shape.lanes == LanesIn::Parallel);
   if (loopSteps == 0)
-    rest = makeSteps(group.getMember(), 0, map.steps);
+    rest = makeSteps(group.getWorker(), 0, map.steps);
   for (unsigned walk = 0; walk < shape.stages.size(); ++walk)
     emitWalk(walk);
   if (shape.needsLastWalk())
     emitWalk(shape.stages.size());
+  finish();
+}
+
+void GpuNest::finish() {
+  if (left.empty())
+    return storePoint();
+  auto branch = scf::IfOp::create(builder, loc, group.emitIsLastBlock(),
+                                  /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  KernelEmitter::Scope scope(emitter);
+  for (const Left &value : left)
+    emitter.setElement(
+        value.reduction->getResult(0), point,
+        group.combineBlocks(value.reduction, value.type, value.place));
   storePoint();
 }
 
-/// This member's steps of [begin, begin + count); `first` is the member's
-/// number, `begin` added.
+/// This thread's steps of [begin, begin + count); `first` is its number among
+/// the point's workers, `begin` added.
 GpuNest::Steps GpuNest::makeSteps(Value first, int64_t begin, int64_t count) {
   Steps steps;
-  for (int64_t done = 0; done < count; done += map.members) {
+  for (int64_t done = 0; done < count; done += map.getWorkers()) {
     Value number = first;
     if (done != 0)
       number = arith::AddIOp::create(builder, loc, first,
                                      emitter.getIndexConstant(done));
     Step step{point, {}};
-    if (count - done < map.members) {
+    if (count - done < map.getWorkers()) {
       // A step that is none is computed as the last one and then left out.
       Value end = emitter.getIndexConstant(begin + count);
       Value last = emitter.getIndexConstant(begin + count - 1);
@@ -128,16 +143,16 @@ void GpuNest::emitWalk(unsigned walk) {
   if (loopSteps == 0) {
     sums = emitSteps(walk, rest, sums);
   } else {
-    int64_t round = map.members * map.unroll;
+    int64_t round = map.getWorkers() * map.unroll;
     sums = emitFor(
         emitter.getIndexConstant(0), emitter.getIndexConstant(loopSteps), round,
         sums, [&](Value base, ArrayRef<Value> carried) {
           Value first =
-              arith::AddIOp::create(builder, loc, base, group.getMember());
+              arith::AddIOp::create(builder, loc, base, group.getWorker());
           return emitSteps(walk, makeSteps(first, 0, round), carried);
         });
     KernelEmitter::Scope scope(emitter);
-    Value first = arith::AddIOp::create(builder, loc, group.getMember(),
+    Value first = arith::AddIOp::create(builder, loc, group.getWorker(),
                                         emitter.getIndexConstant(loopSteps));
     sums = emitSteps(walk, makeSteps(first, loopSteps, map.steps - loopSteps),
                      sums);
@@ -145,8 +160,11 @@ void GpuNest::emitWalk(unsigned walk) {
   for (auto [reduction, sum] : llvm::zip(reductions, sums)) {
     if (lanesAreReduced)
       sum = combineLanes(emitter, reduction, sum);
-    emitter.setElement(reduction->getResult(0), point,
-                       group.combineMembers(reduction, sum));
+    sum = group.combineMembers(reduction, sum);
+    if (map.sharers > 1)
+      left.push_back({reduction, sum.getType(), group.leave(sum)});
+    else
+      emitter.setElement(reduction->getResult(0), point, sum);
   }
 }
 

@@ -49,6 +49,9 @@ private:
   void storeOutputs(llvm::ArrayRef<unsigned> outputs,
                     llvm::ArrayRef<Step> steps);
   void storePoint();
+  /// What is left to do once the block's walk is done: in the last of the
+  /// blocks that share the points, or in each.
+  void finish();
 
   exec::KernelOp kernel;
   exec::YieldOp yield;
@@ -59,6 +62,13 @@ private:
   mlir::Value isPoint; ///< null: always
   int64_t loopSteps;   ///< steps that a loop walks; the rest is straight code
   Steps rest;          ///< of each walk, where there is no loop
+  /// A value that this block left to the last of those that share its points.
+  struct Left {
+    mlir::Operation *reduction;
+    mlir::Type type;
+    mlir::Value place;
+  };
+  llvm::SmallVector<Left, 2> left;
 };
 
 } // namespace meshc::codegen

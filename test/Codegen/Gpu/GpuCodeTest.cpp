@@ -13,6 +13,7 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/Support/SourceMgr.h"
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace meshc::codegen;
@@ -125,6 +126,32 @@ TEST(GpuCode, ColumnsAreReadAlongRows) {
   EXPECT_GE(count(code.ptx, "bar.sync"), 1) << code.ptx;
   EXPECT_GE(count(code.ptx, ".shared"), 2) << code.ptx;
   EXPECT_EQ(count(code.ptx, ".local"), 0) << code.ptx;
+}
+
+/// A reduction to few values: many blocks share them, and the last to be done
+/// combines what all left.
+TEST(GpuCode, ManyBlocksShareFewPoints) {
+  for (auto [rows, columns] :
+       {std::pair{65536, 8}, {8192, 128}, {2, 1 << 20}}) {
+    SCOPED_TRACE(rows);
+    Generated code(sum(rows == 2 ? "h" : "b", rows, columns));
+    EXPECT_EQ(code.errors, "");
+    ASSERT_EQ(code.launches.size(), 1u);
+    EXPECT_GE(code.launches[0].blocks, 16u);
+    // NVPTX drops the order of atomic operations; the fences keep it.
+    EXPECT_EQ(count(code.ptx, "atom.global.add.u32"), 1) << code.ptx;
+    EXPECT_EQ(count(code.ptx, "fence.acq_rel.gpu"), 2) << code.ptx;
+    EXPECT_GE(count(code.ptx, "ld.volatile.global"), 1) << code.ptx;
+    EXPECT_EQ(count(code.ptx, ".local"), 0) << code.ptx;
+    if (auto toolkit = findCudaToolkit(""))
+      for (const char *chip : {"sm_90", "sm_100"}) {
+        code.ptx.resize(std::strlen(code.ptx.c_str()));
+        auto assembled = runPtxas(toolkit->ptxas, code.ptx, chip);
+        EXPECT_TRUE(bool(assembled)) << llvm::toString(assembled.takeError());
+      }
+    else
+      llvm::consumeError(toolkit.takeError());
+  }
 }
 
 TEST(GpuCode, IndicesOf32BitsWhereTheySuffice) {
