@@ -68,16 +68,18 @@ void CudaDevice::open(const DeviceOptions &options) {
 void CudaDevice::close() {
   if (!gpu)
     return;
+  // NCCL's groups end when the graphs that use them are gone.
+  for (Slot &slot : slots)
+    for (void *graph : slot.graphs)
+      if (graph)
+        cuda.dropGraph(gpu, graph);
   collectives.reset();
-  for (Graph &graph : graphs)
-    if (graph.graph)
-      cuda.dropGraph(gpu, graph.graph);
   for (Slot &slot : slots) {
     for (void *event : {slot.copied, slot.done})
       if (event)
         cuda.dropEvent(gpu, event);
-    if (slot.inputs)
-      cuda.release(gpu, slot.inputs);
+    if (slot.device)
+      cuda.release(gpu, slot.device);
     if (slot.host)
       cuda.releaseHost(gpu, slot.host);
   }
@@ -141,8 +143,12 @@ void CudaDevice::makeArena() {
 }
 
 void CudaDevice::makeSlots() {
-  int64_t hostBytes = aligned(sizeof(MeshcContext));
-  for (MeshcRole role : {MESHC_METRIC, MESHC_INPUT})
+  int64_t hostBytes = 0;
+  for (MeshcRole role : {MESHC_METRIC, MESHC_INPUT}) {
+    if (role == MESHC_INPUT) {
+      contextOffset = hostBytes;
+      hostBytes += aligned(sizeof(MeshcContext));
+    }
     for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
       const MeshcTensor &tensor = rank.program->tensors[i];
       if (tensor.role != role)
@@ -151,14 +157,14 @@ void CudaDevice::makeSlots() {
       auto &list = role == MESHC_INPUT ? inputs : metrics;
       list.push_back({&tensor, hostBytes, bytes});
       hostBytes += aligned(bytes);
-      inputsBytes += role == MESHC_INPUT ? aligned(bytes) : 0;
     }
+  }
+  broughtBytes = hostBytes - contextOffset;
   for (Slot &slot : slots) {
     slot.host = allocateHost(hostBytes);
     std::memset(slot.host, 0, static_cast<size_t>(hostBytes));
-    if (inputsBytes)
-      slot.inputs =
-          static_cast<char *>(allocate(inputsBytes, "room for a batch"));
+    slot.device =
+        static_cast<char *>(allocate(broughtBytes, "room for a batch"));
     checkCuda(cuda.newEvent(gpu, &slot.copied), "make an event");
     checkCuda(cuda.newEvent(gpu, &slot.done), "make an event");
   }
@@ -210,7 +216,7 @@ void CudaDevice::write(const MeshcTensor &tensor,
 }
 
 std::vector<MemoryUse> CudaDevice::plannedMemory(const MeshcProgram &program) {
-  int64_t inputs = 0;
+  int64_t inputs = aligned(sizeof(MeshcContext));
   for (uint32_t i = 0; i < program.tensorCount; ++i) {
     const MeshcTensor &tensor = program.tensors[i];
     if (tensor.role == MESHC_INPUT)

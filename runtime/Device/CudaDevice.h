@@ -12,7 +12,8 @@
 /// fills with inputs, memory of the GPU to which they are copied beside the
 /// step before, and pinned memory for the metrics. What runs on the GPU is
 /// ordered on the compute stream; a function's first run is ordered call by
-/// call, and its second is captured in a graph, which later ones replay.
+/// call, and the first after that in each slot is captured in a graph, which
+/// later ones replay.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_CUDADEVICE_H
@@ -62,16 +63,12 @@ private:
 
   /// What one run needs beside the arena.
   struct Slot {
-    char *host = nullptr;   ///< pinned: context, metrics, inputs
-    char *inputs = nullptr; ///< on the GPU
-    void *copied = nullptr; ///< event: inputs are on the GPU
+    char *host = nullptr;   ///< pinned: metrics, context, inputs
+    char *device = nullptr; ///< on the GPU: context, inputs
+    void *copied = nullptr; ///< event: they are there
     void *done = nullptr;   ///< event: metrics are on the host
     bool open = false;      ///< begun, and its metrics not read
-  };
-  /// How a function of the program is run.
-  struct Graph {
-    bool ranOnce = false;
-    void *graph = nullptr;
+    void *graphs[3] = {};   ///< by function, once captured
   };
   /// An input or a metric: where it is in a slot.
   struct Staged {
@@ -83,10 +80,12 @@ private:
   void close();
   void makeArena();
   void makeSlots();
-  void takeInputs(Slot &slot);
-  void execute(StepFunction function);
+  void bring(Slot &slot);
+  void copyOnGpu(void *to, const void *from, int64_t bytes);
+  void order(StepFunction function, const Slot &slot);
   void call(StepFunction function);
-  void capture(StepFunction function, Graph &graph);
+  void execute(StepFunction function, Slot &slot);
+  void *capture(StepFunction function, const Slot &slot);
   void waitFor(void *event);
   char *staging(int64_t bytes);
   int64_t freeMemory() const;
@@ -105,8 +104,9 @@ private:
   int nextSlot = 0;  ///< of the next run
   int firstOpen = 0; ///< of the next readMetrics
   std::vector<Staged> inputs, metrics;
-  int64_t inputsBytes = 0;
-  Graph graphs[3];
+  int64_t contextOffset = 0; ///< in a slot's host memory
+  int64_t broughtBytes = 0;  ///< context and inputs
+  bool ranOnce[3] = {};      ///< by function
   std::unordered_map<const MeshcKernel *, void *> kernels;
   std::vector<void *> parameters;
   char *stagingMemory = nullptr; ///< pinned, for read and write

@@ -161,8 +161,8 @@ struct MeshcCuda {
                            void **part);
   /// Whether a call is not done yet; tells of errors of any time.
   const char *(*ncclPoll)(void *group, int *busy);
-  /// `abort`: whatever is under way. Otherwise waits for the other ranks'
-  /// ncclClose, but not for ever.
+  /// After the graphs that use the group. `abort`: whatever is under way.
+  /// Otherwise waits for the other ranks' ncclClose, but not for ever.
   void (*ncclClose)(void *group, int abort);
   /// What is between the two is one operation. Results of `ncclBegin` come at
   /// ncclEnd.

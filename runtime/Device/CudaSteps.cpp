@@ -110,24 +110,40 @@ char *CudaDevice::stage(const MeshcTensor &input) {
                 std::string("'") + input.name + "' is no input");
 }
 
-/// Brings the inputs to the GPU on the copy stream, beside the run before, and
-/// from there to their places when that is done.
-void CudaDevice::takeInputs(Slot &slot) {
-  if (!inputsBytes)
-    return;
-  const int64_t first = inputs.front().offset;
-  checkCuda(cuda.copy(gpu, MESHC_CUDA_COPY, slot.inputs, slot.host + first,
-                      static_cast<uint64_t>(inputsBytes)),
+/// Brings what is new in a run to the GPU, on the copy stream beside the run
+/// before; the compute stream comes behind it.
+void CudaDevice::bring(Slot &slot) {
+  MeshcContext context = ctx;
+  context.coords = reinterpret_cast<const int64_t *>(coordMemory);
+  context.runtime = nullptr;
+  std::memcpy(slot.host + contextOffset, &context, sizeof(context));
+  checkCuda(cuda.copy(gpu, MESHC_CUDA_COPY, slot.device,
+                      slot.host + contextOffset,
+                      static_cast<uint64_t>(broughtBytes)),
             "copy inputs");
   checkCuda(cuda.record(gpu, slot.copied, MESHC_CUDA_COPY), "record an event");
   checkCuda(cuda.wait(gpu, MESHC_CUDA_COMPUTE, slot.copied), "wait for inputs");
-  for (const Staged &input : inputs)
-    if (input.bytes)
-      checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE,
-                          ctx.arena + input.tensor->offsetBytes,
-                          slot.inputs + (input.offset - first),
-                          static_cast<uint64_t>(input.bytes)),
-                "copy inputs");
+}
+
+void CudaDevice::copyOnGpu(void *to, const void *from, int64_t bytes) {
+  if (bytes)
+    checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, to, from,
+                        static_cast<uint64_t>(bytes)),
+              "copy on the GPU");
+}
+
+/// What the compute stream does in a run: all of it can become a graph.
+void CudaDevice::order(StepFunction function, const Slot &slot) {
+  copyOnGpu(contextMemory, slot.device, sizeof(MeshcContext));
+  if (function != StepFunction::Initialize)
+    for (const Staged &input : inputs)
+      copyOnGpu(ctx.arena + input.tensor->offsetBytes,
+                slot.device + (input.offset - contextOffset), input.bytes);
+  call(function);
+  if (function != StepFunction::Initialize)
+    for (const Staged &metric : metrics)
+      copyOnGpu(slot.host + metric.offset,
+                ctx.arena + metric.tensor->offsetBytes, metric.bytes);
 }
 
 void CudaDevice::run(StepFunction function) {
@@ -135,24 +151,12 @@ void CudaDevice::run(StepFunction function) {
   if (slot.open)
     throw Failure(ExitCode::Internal,
                   "more runs were begun than a device can be ahead");
-  MeshcContext context = ctx;
-  context.coords = reinterpret_cast<const int64_t *>(coordMemory);
-  context.runtime = nullptr;
-  std::memcpy(slot.host, &context, sizeof(context));
-  checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, contextMemory, slot.host,
-                      sizeof(context)),
-            "copy the context");
+  bring(slot);
   if (function == StepFunction::Initialize) {
-    call(function);
+    order(function, slot);
     return synchronize();
   }
-  takeInputs(slot);
-  execute(function);
-  for (const Staged &metric : metrics)
-    checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, slot.host + metric.offset,
-                        ctx.arena + metric.tensor->offsetBytes,
-                        static_cast<uint64_t>(metric.bytes)),
-              "copy metrics");
+  execute(function, slot);
   checkCuda(cuda.record(gpu, slot.done, MESHC_CUDA_COMPUTE), "record an event");
   slot.open = true;
   nextSlot = 1 - nextSlot;
@@ -176,31 +180,34 @@ void CudaDevice::call(StepFunction function) {
 }
 
 /// The first run makes what a capture may not: chosen products, groups of
-/// ranks, room for blocks.
-void CudaDevice::execute(StepFunction function) {
-  Graph &graph = graphs[static_cast<int>(function)];
+/// ranks, room for blocks. Then each slot gets a graph.
+void CudaDevice::execute(StepFunction function, Slot &slot) {
+  const auto index = static_cast<size_t>(function);
   bool replays = !collectives || collectives->canBeCaptured();
-  if (replays && graph.ranOnce && !graph.graph)
-    capture(function, graph);
-  if (graph.graph)
-    checkCuda(cuda.launchGraph(gpu, graph.graph), "launch a step's graph");
-  else
-    call(function);
-  graph.ranOnce = true;
+  if (!replays || !ranOnce[index]) {
+    order(function, slot);
+    ranOnce[index] = true;
+    return;
+  }
+  void *&graph = slot.graphs[index];
+  if (!graph)
+    graph = capture(function, slot);
+  checkCuda(cuda.launchGraph(gpu, graph), "launch a step's graph");
 }
 
-void CudaDevice::capture(StepFunction function, Graph &graph) {
+void *CudaDevice::capture(StepFunction function, const Slot &slot) {
+  void *graph = nullptr;
   checkCuda(cuda.beginCapture(gpu), "begin the capture of a step");
   try {
-    call(function);
+    order(function, slot);
   } catch (...) {
-    void *broken = nullptr;
-    cuda.endCapture(gpu, &broken);
-    if (broken)
-      cuda.dropGraph(gpu, broken);
+    cuda.endCapture(gpu, &graph);
+    if (graph)
+      cuda.dropGraph(gpu, graph);
     throw;
   }
-  checkCuda(cuda.endCapture(gpu, &graph.graph), "capture a step as a graph");
+  checkCuda(cuda.endCapture(gpu, &graph), "capture a step as a graph");
+  return graph;
 }
 
 void CudaDevice::readMetrics(std::vector<float> &values) {

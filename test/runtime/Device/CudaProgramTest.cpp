@@ -129,6 +129,23 @@ TEST(CudaProgram, endsWhereARankFails) {
   }
 }
 
+/// What NCCL tells late, and what it never tells.
+TEST(CudaProgram, namesTheCollectiveThatFails) {
+  Folder folder;
+  std::string train =
+      line("cuda_2x2") + " train --quiet --steps 30" + writeLineData(folder);
+  Outcome outcome = run("env FAKE_CUDA_NCCL_FAILS=1 " + fake(4, 1) + train);
+  EXPECT_EQ(outcome.code, 6) << outcome.err;
+  expectIn(outcome.err, " at line.mesh:");
+  expectIn(outcome.err, "): NCCL: remote process exited");
+  outcome =
+      run("env FAKE_CUDA_NCCL_HANGS=1 MESHC_TIMEOUT=1 " + fake(4, 1) + train);
+  EXPECT_EQ(outcome.code, 6) << outcome.err;
+  expectIn(outcome.err, " at line.mesh:");
+  expectIn(outcome.err,
+           "waited for the other ranks longer than MESHC_TIMEOUT, 1 s");
+}
+
 TEST(CudaProgram, tellsWhatMemoryItTakes) {
   Folder folder;
   std::string data = writeLineData(folder);
@@ -178,6 +195,22 @@ TEST(CudaProgram, saysWhatIsMissing) {
   EXPECT_EQ(outcome.code, 1);
   expectIn(outcome.err, "a rank needs an arena of 1664 bytes and GPU fake has "
                         "1000 left (out of memory");
+}
+
+/// Processes do not share a GPU.
+TEST(CudaProgram, wantsAGpuForEachProcess) {
+  if (std::system("mpirun --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "mpirun is not installed";
+  Folder folder;
+  Outcome outcome = run(
+      fake(3, 1) +
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "OMPI_MCA_rmaps_base_oversubscribe=1 mpirun -n 4 " +
+      line("cuda_2x2") + " train --quiet --steps 3" + writeLineData(folder));
+  EXPECT_EQ(outcome.code, 8) << outcome.err;
+  expectIn(outcome.err, "4 processes were started on a host with 3 GPUs, and "
+                        "each needs its own");
+  expectIn(outcome.err, "without mpirun, --ranks 4");
 }
 
 TEST(CudaProgram, namesThePluginThatIsMissing) {

@@ -21,7 +21,10 @@
 ///   one; its calls return before they are done.
 ///
 /// What breaks the rules ends the process with "fake CUDA: …" and SIGABRT.
-/// FAKE_CUDA_GPUS is the number of GPUs (1), FAKE_CUDA_MEMORY their bytes.
+/// FAKE_CUDA_GPUS is the number of GPUs (1), FAKE_CUDA_MEMORY their bytes,
+/// FAKE_CUDA_CHIP their chip (90). FAKE_CUDA_NO_NCCL=1: there is no NCCL;
+/// FAKE_CUDA_NCCL_FAILS=1 and FAKE_CUDA_NCCL_HANGS=1: it fails after some
+/// operations, or they are never done.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEGPU_H

@@ -52,6 +52,8 @@ struct Communicator {
   int busy = 0;     ///< polls until the last call is done
   /// Operations that are ordered and not done.
   std::shared_ptr<int> open = std::make_shared<int>(0);
+  /// Shared with the graphs that use the group.
+  std::shared_ptr<int> inGraphs = std::make_shared<int>(0);
 };
 
 /// What the members bring to a split: their color and key.
@@ -141,13 +143,20 @@ const char *split(MeshcCudaRank *, void *group, int color, int key,
 const char *poll(void *group, int *busy) {
   Communicator *communicator = known(group);
   std::lock_guard<std::mutex> lock(mutex);
+  if (setting("FAKE_CUDA_NCCL_FAILS", 0) && communicator->next > 10)
+    return say("remote process exited");
   *busy = communicator->busy > 0 ||
           communicator->members->arrived < communicator->members->size;
   communicator->busy = std::max(0, communicator->busy - 1);
   return nullptr;
 }
 
-void closeGroup(void *group, int) { delete known(group); }
+void closeGroup(void *group, int) {
+  Communicator *communicator = known(group);
+  if (communicator->inGraphs.use_count() > 1)
+    violate("a group is closed before the graphs that use it");
+  delete communicator;
+}
 
 //===----------------------------------------------------------------------===//
 // Operations
@@ -254,6 +263,12 @@ void runOperation(Operation &operation, int size) {
     runCollective(operation, i, size);
 }
 
+/// Whether no operation but the first ones is ever done.
+bool stalls() {
+  return setting("FAKE_CUDA_NCCL_HANGS", 0) ||
+         setting("FAKE_CUDA_NCCL_FAILS", 0);
+}
+
 const char *begin() {
   if (inOperation)
     violate("an NCCL operation begins within another");
@@ -284,7 +299,8 @@ Work arrive(Communicator *communicator, const std::vector<Call> &brought,
       operation->calls[index] = brought;
       operation->gpus[index] = gpu;
       *joined = operation;
-      if (static_cast<int>(operation->calls.size()) == members->size) {
+      if (static_cast<int>(operation->calls.size()) == members->size &&
+          !(stalls() && number > 10)) {
         auto complete = operation;
         members->operations.erase(number);
         runOperation(*complete, members->size);
@@ -311,7 +327,9 @@ const char *end() {
     communicator->busy = 1 + static_cast<int>(callingRank->random() % 3);
   }
   enqueue(callingRank, MESHC_CUDA_COMMUNICATION,
-          [=] { return arrive(communicator, brought, gpu); });
+          [=, user = communicator->inGraphs] {
+            return arrive(communicator, brought, gpu);
+          });
   return nullptr;
 }
 
