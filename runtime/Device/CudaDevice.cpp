@@ -28,13 +28,17 @@ CudaDevice::CudaDevice(Rank &rank, const DeviceOptions &options)
 }
 
 CudaDevice::~CudaDevice() {
-  // What is under way may wait for a rank that failed.
-  if (std::uncaught_exceptions() == 0)
-    try {
-      synchronize();
-    } catch (const std::exception &) {
-      // Whatever it was, nothing needs the results any more.
-    }
+  // A rank that fails leaves what it has until the process ends, which is soon:
+  // its peers' work on their GPUs may still use it.
+  if (std::uncaught_exceptions() > 0) {
+    static_cast<void>(collectives.release());
+    return;
+  }
+  try {
+    synchronize();
+  } catch (const std::exception &) {
+    // Whatever it was, nothing needs the results any more.
+  }
   close();
 }
 

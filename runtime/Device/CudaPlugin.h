@@ -161,9 +161,9 @@ struct MeshcCuda {
                            void **part);
   /// Whether a call is not done yet; tells of errors of any time.
   const char *(*ncclPoll)(void *group, int *busy);
-  /// After the graphs that use the group. `abort`: whatever is under way.
-  /// Otherwise waits for the other ranks' ncclClose, but not for ever.
-  void (*ncclClose)(void *group, int abort);
+  /// After the graphs that use the group. Waits for the other ranks' ncclClose,
+  /// but not for ever.
+  void (*ncclClose)(void *group);
   /// What is between the two is one operation. Results of `ncclBegin` come at
   /// ncclEnd.
   const char *(*ncclBegin)(void);

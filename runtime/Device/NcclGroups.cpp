@@ -9,7 +9,6 @@
 #include "runtime/Device/CudaLibrary.h"
 
 #include <algorithm>
-#include <exception>
 #include <thread>
 
 using namespace meshc::runtime;
@@ -35,13 +34,11 @@ NcclGroups::NcclGroups(const MeshcCuda &cuda, MeshcCudaRank *gpu,
 void NcclGroups::close() {
   if (!reached)
     return;
-  // Where this rank failed, the others may never come.
-  bool failing = std::uncaught_exceptions() > 0;
   for (const auto &entry : groups)
     if (entry.second != world)
-      cuda.ncclClose(entry.second, failing);
+      cuda.ncclClose(entry.second);
   if (world)
-    cuda.ncclClose(world, failing);
+    cuda.ncclClose(world);
   groups.clear();
   world = nullptr;
   cuda.releaseHost(gpu, reached);

@@ -31,8 +31,7 @@ public:
   NcclGroups(const NcclGroups &) = delete;
   NcclGroups &operator=(const NcclGroups &) = delete;
 
-  /// Leaves all groups, at once where an exception is on its way. Before the
-  /// memory that collectives use is released.
+  /// Leaves all groups; before the memory that collectives use is released.
   void close();
 
   /// NCCL's handle of this rank's group over `axes`, which is `group`.

@@ -165,9 +165,9 @@ bool finalize(ncclComm_t group) {
   }
 }
 
-void closeGroup(void *group, int abort) {
+void closeGroup(void *group) {
   auto known = static_cast<ncclComm_t>(group);
-  if (!abort && finalize(known))
+  if (finalize(known))
     nccl().commDestroy(known);
   else
     nccl().commAbort(known);

@@ -151,7 +151,7 @@ const char *poll(void *group, int *busy) {
   return nullptr;
 }
 
-void closeGroup(void *group, int) {
+void closeGroup(void *group) {
   Communicator *communicator = known(group);
   if (communicator->inGraphs.use_count() > 1)
     violate("a group is closed before the graphs that use it");
