@@ -141,7 +141,7 @@ void SafetensorsFile::parse(const std::string &header, int64_t contentBytes) {
                                       std::to_string(tensor.endByte) +
                                       " of the data, and there are " +
                                       std::to_string(contentBytes));
-      tensors.emplace(key, std::move(tensor));
+      byName.emplace(key, std::move(tensor));
     }
   } catch (const Json::exception &) {
     throw fileFailure(path(), "has a damaged header");
@@ -150,7 +150,7 @@ void SafetensorsFile::parse(const std::string &header, int64_t contentBytes) {
 
 void SafetensorsFile::checkTiling(int64_t contentBytes) const {
   std::vector<const FileTensor *> order;
-  for (const auto &[key, tensor] : tensors)
+  for (const auto &[key, tensor] : byName)
     order.push_back(&tensor);
   std::sort(order.begin(), order.end(),
             [](const FileTensor *a, const FileTensor *b) {
@@ -173,6 +173,6 @@ void SafetensorsFile::checkTiling(int64_t contentBytes) const {
 }
 
 const FileTensor *SafetensorsFile::find(const std::string &tensor) const {
-  auto found = tensors.find(tensor);
-  return found == tensors.end() ? nullptr : &found->second;
+  auto found = byName.find(tensor);
+  return found == byName.end() ? nullptr : &found->second;
 }

@@ -57,6 +57,7 @@ public:
 
   const std::string &path() const { return file.path(); }
   const Metadata &metadata() const { return properties; }
+  const std::map<std::string, FileTensor> &tensors() const { return byName; }
   /// The tensor of that name, or null.
   const FileTensor *find(const std::string &tensor) const;
   /// Its first byte, of no alignment.
@@ -72,7 +73,7 @@ private:
 
   MappedFile file;
   Metadata properties;
-  std::map<std::string, FileTensor> tensors;
+  std::map<std::string, FileTensor> byName;
   const char *content = nullptr;
 };
 
