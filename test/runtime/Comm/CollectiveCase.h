@@ -16,6 +16,13 @@
 
 namespace meshc::test {
 
+inline constexpr MeshcCollectiveKind allKinds[] = {
+    MESHC_ALL_REDUCE, MESHC_REDUCE_SCATTER, MESHC_ALL_GATHER, MESHC_ALL_TO_ALL};
+inline constexpr MeshcReduction allReductions[] = {MESHC_SUM, MESHC_MAX,
+                                                   MESHC_MIN, MESHC_PROD};
+inline constexpr MeshcType allTypes[] = {MESHC_F32, MESHC_BF16, MESHC_F16,
+                                         MESHC_I32, MESHC_I1};
+
 /// A collective over one set of axes. Its values are integers of which every
 /// partial result is exact in its type, whatever the order of reduction.
 struct CollectiveCase {

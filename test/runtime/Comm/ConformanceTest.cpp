@@ -45,13 +45,6 @@ void PrintTo(const Setting &setting, std::ostream *out) {
     *out << '_' << size;
 }
 
-constexpr MeshcCollectiveKind allKinds[] = {
-    MESHC_ALL_REDUCE, MESHC_REDUCE_SCATTER, MESHC_ALL_GATHER, MESHC_ALL_TO_ALL};
-constexpr MeshcReduction allReductions[] = {MESHC_SUM, MESHC_MAX, MESHC_MIN,
-                                            MESHC_PROD};
-constexpr MeshcType allTypes[] = {MESHC_F32, MESHC_BF16, MESHC_F16, MESHC_I32,
-                                  MESHC_I1};
-
 class Conformance : public testing::TestWithParam<Setting> {
 protected:
   /// Runs `body` on every rank of the setting's mesh.

@@ -203,29 +203,34 @@ public:
   MappedFloats(const MappedFloats &) = delete;
   MappedFloats &operator=(const MappedFloats &) = delete;
 
-  void *data() const { return memory; }
+  /// Sums them, in place, over the mesh's `axes`.
+  void reduce(Communicator &communicator, const MeshView &mesh, uint32_t axes) {
+    auto n = static_cast<int64_t>(bytes / sizeof(float));
+    MeshcCollectiveItem item{1, n, 1, n};
+    MeshcCollective collective{};
+    collective.axes = axes;
+    collective.itemCount = 1;
+    collective.items = &item;
+    communicator.run(collective, mesh.group(axes), &memory, &memory);
+  }
 
 private:
   size_t bytes;
   void *memory;
 };
 
+/// Enough that ranks use one another's buffers.
+constexpr size_t manyFloats = 300000;
+
 /// Ranks that fail give their memory back while others are on the way into a
 /// collective with them, or in it.
 TEST(Failure, NobodyUsesTheMemoryOfARankThatLeft) {
-  constexpr int64_t n = 300000;
   for (int repeat = 0; repeat < 60; ++repeat) {
     RankFailure failure = failureOf(4, 60, [=](Communicator &communicator) {
-      MappedFloats values(n);
-      void *data = values.data();
-      MeshcCollectiveItem item{1, n, 1, n};
-      MeshcCollective collective{};
-      collective.itemCount = 1;
-      collective.items = &item;
+      MappedFloats values(manyFloats);
       MeshView mesh({2, 2}, communicator.rank());
       for (int step = 0; step < 20; ++step) {
-        collective.axes = 1 + step % 3;
-        communicator.run(collective, mesh.group(collective.axes), &data, &data);
+        values.reduce(communicator, mesh, 1 + step % 3);
         if (communicator.rank() == repeat % 4 && step == repeat % 7)
           throw Failure(ExitCode::Numeric, "the loss is not a number");
       }
@@ -238,21 +243,15 @@ TEST(Failure, NobodyUsesTheMemoryOfARankThatLeft) {
 /// A rank waits for one that does not come, and gives up while another is about
 /// to use its buffers.
 TEST(Failure, ARankThatGivesUpKeepsItsBuffersWhileTheyAreUsed) {
-  constexpr int64_t n = 300000;
   for (int repeat = 0; repeat < 10; ++repeat) {
     RankFailure failure = failureOf(3, 0.05, [=](Communicator &communicator) {
-      MappedFloats values(n);
-      void *data = values.data();
-      MeshcCollectiveItem item{1, n, 1, n};
-      MeshcCollective collective{};
-      collective.itemCount = 1;
-      collective.items = &item;
+      MappedFloats values(manyFloats);
       MeshView mesh({3}, communicator.rank());
       if (communicator.rank() == 2)
         std::this_thread::sleep_for(
             std::chrono::microseconds(49000 + 500 * repeat));
-      communicator.run(collective, mesh.group(1), &data, &data);
-      communicator.run(collective, mesh.group(1), &data, &data);
+      values.reduce(communicator, mesh, 1);
+      values.reduce(communicator, mesh, 1);
       throw Failure(ExitCode::Data, "all came");
     });
     EXPECT_GE(failure.rank(), 0);

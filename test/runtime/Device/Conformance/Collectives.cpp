@@ -15,13 +15,6 @@ namespace {
 
 using Buffers = CollectiveCase::Buffers;
 
-constexpr MeshcCollectiveKind allKinds[] = {
-    MESHC_ALL_REDUCE, MESHC_REDUCE_SCATTER, MESHC_ALL_GATHER, MESHC_ALL_TO_ALL};
-constexpr MeshcReduction allReductions[] = {MESHC_SUM, MESHC_MAX, MESHC_MIN,
-                                            MESHC_PROD};
-constexpr MeshcType allTypes[] = {MESHC_F32, MESHC_BF16, MESHC_F16, MESHC_I32,
-                                  MESHC_I1};
-
 /// Copies the buffers to the arena, runs the collective there, and brings them
 /// back.
 std::string check(Subject &subject, const CollectiveCase &c) {
