@@ -11,6 +11,8 @@
 
 #include "dialects/Exec/ExecDialect.cpp.inc"
 
+#include "dialects/Exec/ExecEnums.cpp.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Exec/ExecAttrs.cpp.inc"
 
@@ -118,11 +120,13 @@ LogicalResult KernelOp::verify() {
                       yield.getValues().getTypes());
 }
 
-LogicalResult LaunchOp::verify() {
-  auto kernel =
-      SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+/// Whether the kernel is there and takes these buffers.
+static LogicalResult verifyKernelUse(Operation *op, FlatSymbolRefAttr name,
+                                     ValueRange inputs, ValueRange outputs) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, name);
   if (!kernel)
-    return emitOpError() << "there is no kernel '" << getKernel() << "'";
+    return op->emitOpError()
+           << "there is no kernel '" << name.getValue() << "'";
   auto matches = [](TypeRange buffers, TypeRange tensors, ArrayAttr orders) {
     if (buffers.size() != tensors.size() || buffers.size() != orders.size())
       return false;
@@ -134,14 +138,18 @@ LogicalResult LaunchOp::verify() {
     return true;
   };
   auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
-  if (!matches(getInputs().getTypes(), kernel.getBody().getArgumentTypes(),
+  if (!matches(inputs.getTypes(), kernel.getBody().getArgumentTypes(),
                kernel.getInputOrders()) ||
-      !matches(getOutputs().getTypes(), yield.getValues().getTypes(),
+      !matches(outputs.getTypes(), yield.getValues().getTypes(),
                kernel.getOutputOrders()))
-    return emitOpError()
+    return op->emitOpError()
            << "buffers do not match inputs and outputs of kernel '"
-           << getKernel() << "'";
+           << name.getValue() << "'";
   return success();
+}
+
+LogicalResult LaunchOp::verify() {
+  return verifyKernelUse(*this, getKernelAttr(), getInputs(), getOutputs());
 }
 
 LogicalResult GemmOp::verify() {
@@ -150,7 +158,13 @@ LogicalResult GemmOp::verify() {
   if (llvm::any_of(getSizes().take_front(7),
                    [](int64_t size) { return size < 1; }))
     return emitOpError("sizes and leading dimensions must be positive");
-  return success();
+  if (getEpilogue().has_value() != getKernel().has_value())
+    return emitOpError("needs a kernel with its epilogue");
+  if (!getEpilogue())
+    return success();
+  if (getSizes()[6] != 1 || getAccumulate())
+    return emitOpError("with an epilogue is of one batch and adds to nothing");
+  return verifyKernelUse(*this, getKernelAttr(), getInputs(), getOutputs());
 }
 
 LogicalResult CollectiveOp::verify() {

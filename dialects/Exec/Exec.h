@@ -18,6 +18,8 @@
 
 #include "dialects/Exec/ExecDialect.h.inc"
 
+#include "dialects/Exec/ExecEnums.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Exec/ExecAttrs.h.inc"
 
@@ -29,8 +31,8 @@
 
 namespace meshc::exec {
 
-/// Reference semantics of a kernel's or fusion's block on one rank's blocks:
-/// one tensor for each output.
+/// Reference semantics of a kernel's, fusion's or product's block on one rank's
+/// blocks: one tensor for each output.
 llvm::SmallVector<nd::HostTensor>
 evaluate(mlir::Block &block, llvm::ArrayRef<const nd::HostTensor *> operands,
          const nd::EvaluationContext &context);

@@ -7,6 +7,7 @@
 #ifndef MESHC_DIALECTS_EXEC_EXEC_TD
 #define MESHC_DIALECTS_EXEC_EXEC_TD
 
+include "dialects/Exec/Epilogue.td"
 include "dialects/Nd/NdOp.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -26,15 +27,19 @@ def Exec_Dialect : Dialect {
     the target: a launch becomes a call into a thread pool or onto a stream.
 
     The kernels phase prepares it on tensor values: `exec.fusion` ops, each to be
-    one kernel, and matrix products (`nd.einsum` of two operands) between them.
+    one kernel, and matrix products (`nd.einsum` of two operands) between them; a
+    product and the fusion that follows it may be one call (`exec.product`).
 
     Discardable attributes:
+    - `exec.epilogues` (module, unit): the target's products do such calls
     - `exec.arena_bytes` (module, i64): size of a rank's arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
 }
+
+def Exec_EpilogueAttr : EnumAttr<Exec_Dialect, Exec_Epilogue, "epilogue">;
 
 def Exec_PlanAttr : AttrDef<Exec_Dialect, "Plan"> {
   let mnemonic = "plan";
@@ -124,7 +129,47 @@ def Exec_FusionOp : Exec_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
-def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["KernelOp", "FusionOp"]>]> {
+def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<NamedOpInterface>]> {
+  let summary = "a matrix product and the fusion that follows it, in one call";
+  let description = [{
+    The block's arguments are the inputs. It holds an `nd.einsum` of two of them and
+    an `exec.fusion`, and yields what leaves. c, the einsum's result, has one size of
+    batch; its last dims in memory are its *columns*. The fusion's inputs and
+    results, by `epilogue`:
+
+    | epilogue | inputs | results |
+    |---|---|---|
+    | `bias` | c, bias | c + bias |
+    | `relu`, `gelu` | c | f(c); of gelu, also c where it is needed |
+    | `relu_bias`, `gelu_bias` | c, bias | f(c + bias); of gelu, also c + bias |
+    | `relu_gradient` | c, relu's result | c where that is > 0, else 0 |
+    | `gelu_gradient` | c, x | c · gelu'(x) |
+    | `bias_gradient_a`, `_b` | a or b | its sum over what is contracted |
+
+    A bias has c's columns. All are of one float type and c's memory order. c itself
+    leaves with the last two only, and as said.
+
+    `mask`: of relu, an additional last result; of its gradient, an additional
+    last input: bytes in which the call may keep where relu's argument was positive,
+    for the gradient's call, instead of relu's result. What it holds is known to
+    the two calls alone.
+  }];
+  let arguments = (ins Variadic<Nd_TensorType>:$inputs, Exec_EpilogueAttr:$epilogue, UnitAttr:$mask);
+  let results = (outs Variadic<Nd_TensorType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ $epilogue (`mask` $mask^)? `(` $inputs `)` `:` functional-type($inputs, $results)
+      attr-dict-with-keyword $body }];
+  let extraClassDeclaration = [{
+    ::meshc::nd::EinsumOp getEinsum();
+    ::meshc::exec::FusionOp getFusion();
+    /// Which input of the op a value inside is; -1 where it is none.
+    int64_t getInputOf(::mlir::Value inner);
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["KernelOp", "FusionOp", "ProductOp"]>]> {
   let summary = "the outputs of a kernel";
   let arguments = (ins Variadic<Nd_TensorType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
@@ -165,14 +210,30 @@ def Exec_LaunchOp : Exec_Op<"launch", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Exec_GemmOp : Exec_Op<"gemm"> {
+def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
   let summary = "c[m,n] = a[m,k]·b[k,n] (+ c), as MeshcGemm of RuntimeAbi.h";
-  let description = "`sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.";
+  let description = [{
+    `sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.
+
+    With an epilogue (see exec.product), the call then does what a launch of
+    `kernel` on these inputs and outputs would do; c is one of its buffers, or,
+    of the bias' gradients, stays. `mask` is written by relu and read by its
+    gradient.
+  }];
   let arguments = (ins Exec_BufferType:$a, Exec_BufferType:$b, Exec_BufferType:$c,
                        DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a, UnitAttr:$trans_b,
-                       UnitAttr:$accumulate);
+                       UnitAttr:$accumulate, OptionalAttr<Exec_EpilogueAttr>:$epilogue,
+                       OptionalAttr<FlatSymbolRefAttr>:$kernel, Variadic<Exec_BufferType>:$inputs,
+                       Variadic<Exec_BufferType>:$outputs, Optional<Exec_BufferType>:$mask);
   let assemblyFormat = [{ $a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `->` $c
-      (`accumulate` $accumulate^)? $sizes attr-dict `:` type($a) `,` type($b) `->` type($c) }];
+      (`accumulate` $accumulate^)? $sizes (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
+      (`mask` $mask^ `:` type($mask))? `:` functional-type($inputs, $outputs))?
+      attr-dict `:` type($a) `,` type($b) `->` type($c) }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
+      "::mlir::DenseI64ArrayAttr":$sizes, "bool":$transA, "bool":$transB), [{
+    build($_builder, $_state, a, b, c, sizes, transA, transB, /*accumulate=*/false,
+          EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value());
+  }]>];
   let hasVerifier = 1;
 }
 

@@ -29,8 +29,10 @@ std::optional<Order> getOrder(Value value) {
     return getOrder(cast<ArrayAttr>(orders[result.getResultNumber()]));
   }
   auto argument = cast<BlockArgument>(value);
-  auto function =
-      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto product = dyn_cast<ProductOp>(parent))
+    return getOrder(product.getInputs()[argument.getArgNumber()]);
+  auto function = dyn_cast<FunctionOpInterface>(parent);
   if (!function)
     return std::nullopt;
   auto order =

@@ -27,7 +27,7 @@ extern "C" {
 
 /// Increased by any change of this file that an old object would not survive.
 /// The runtime refuses a program of another version.
-#define MESHC_ABI_VERSION 2u
+#define MESHC_ABI_VERSION 3u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -113,6 +113,40 @@ typedef struct MeshcGemm {
 void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
                 const void *b, void *c);
 
+/// What a call may do beside a product C = A·B of one batch. Each is also a
+/// kernel, whose buffers are, in this order:
+typedef enum MeshcEpilogueKind {
+  MESHC_BIAS = 1,            ///< C, bias → D = C + bias
+  MESHC_RELU = 2,            ///< C → D = max(C, 0)
+  MESHC_RELU_BIAS = 3,       ///< C, bias → D = max(C + bias, 0)
+  MESHC_GELU = 4,            ///< C → D = gelu(C) [, C]
+  MESHC_GELU_BIAS = 5,       ///< C, bias → D = gelu(C + bias) [, C + bias]
+  MESHC_RELU_GRADIENT = 6,   ///< C, H → D = C where H > 0, else 0
+  MESHC_GELU_GRADIENT = 7,   ///< C, X → D = C · gelu'(X)
+  MESHC_BIAS_GRADIENT_A = 8, ///< A → its sums over k: m elements
+  MESHC_BIAS_GRADIENT_B = 9  ///< B → its sums over k: n elements
+} MeshcEpilogueKind;
+
+/// A bias has n elements, C and all of its shape are dense, and all have C's
+/// type, which is that of A and B. gelu is the tanh form (arXiv 1606.08415).
+/// C is only a place: that of D or, where the kernel has it as a result, of
+/// what is in brackets above. Of the bias' gradients it is a result.
+typedef struct MeshcEpilogue {
+  uint32_t kind; ///< MeshcEpilogueKind
+  uint32_t reserved;
+  const MeshcKernel *kernel; ///< does the same once C is there
+} MeshcEpilogue;
+
+/// meshc_gemm and what the epilogue says, in one call where the runtime has
+/// such a one, else by its kernel. `buffers`: the kernel's. `mask`: null, or of
+/// RELU and RELU_BIAS m rows of ⌈n / 128⌉·16 bytes in which the call may keep
+/// where D is positive, and of RELU_GRADIENT those that the call for H got:
+/// nobody else writes or reads them.
+void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
+                         const MeshcEpilogue *epilogue, const void *a,
+                         const void *b, void *c, void *const *buffers,
+                         void *mask);
+
 typedef enum MeshcCollectiveKind {
   MESHC_ALL_REDUCE = 0,
   MESHC_REDUCE_SCATTER = 1,
@@ -152,8 +186,8 @@ typedef struct MeshcCollective {
   const MeshcCollectiveItem *items;
 } MeshcCollective;
 
-/// Begins a collective. It may run until meshc_wait: before that, `send` is read
-/// only and `recv` is left alone. All ranks of a group reach the same
+/// Begins a collective. It may run until meshc_wait: before that, `send` is
+/// read only and `recv` is left alone. All ranks of a group reach the same
 /// collectives in the same order, and they run in it. Every rank gets the same
 /// bits. BF16 and F16 sums are accumulated in f32. On the host it is done when
 /// the call returns.
@@ -222,8 +256,8 @@ typedef enum MeshcImageKind {
   MESHC_PTX = 1    ///< for chips newer than any cubin; ends with a zero byte
 } MeshcImageKind;
 
-/// Code of all kernels for one kind of chip. Kernels may keep memory of their own
-/// in it: each rank loads it for itself, and runs no kernel twice at once.
+/// Code of all kernels for one kind of chip. Kernels may keep memory of their
+/// own in it: each rank loads it for itself, and runs no kernel twice at once.
 typedef struct MeshcImage {
   uint32_t kind; ///< MeshcImageKind
   uint32_t chip; ///< compute capability × 10: 90 is sm_90

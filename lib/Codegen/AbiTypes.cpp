@@ -57,6 +57,8 @@ static_assert(offsetof(MeshcTensor, role) == 8 &&
               offsetof(MeshcTensor, dims) == 16 &&
               offsetof(MeshcTensor, offsetBytes) == 24 &&
               sizeof(MeshcTensor) == 32);
+static_assert(offsetof(MeshcEpilogue, kernel) == 8 &&
+              sizeof(MeshcEpilogue) == 16);
 static_assert(sizeof(MeshcSite) == 16);
 static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, name) == 16 &&
@@ -86,6 +88,7 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   context = make({pointer, pointer, i64, i64, pointer});
   gemm = make(
       {i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8, i8});
+  epilogue = make({i32, i32, pointer});
   collectiveItem = make({i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
   kernel = make({pointer, pointer, i64, i64, i32, i32, i32, i32});

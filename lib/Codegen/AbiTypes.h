@@ -19,7 +19,7 @@ struct AbiTypes {
   explicit AbiTypes(llvm::LLVMContext &context);
   llvm::PointerType *pointer;
   llvm::IntegerType *i8, *i16, *i32, *i64;
-  llvm::StructType *context, *gemm, *collectiveItem, *collective, *kernel,
+  llvm::StructType *context, *gemm, *epilogue, *collectiveItem, *collective, *kernel,
       *image, *axis, *dim, *tensor, *site, *program;
 };
 

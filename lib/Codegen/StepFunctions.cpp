@@ -82,9 +82,13 @@ llvm::Value *StepFunctions::fillArray(unsigned which, ValueRange buffers) {
 void StepFunctions::emitLaunch(exec::LaunchOp launch) {
   SmallVector<Value> buffers(launch.getInputs());
   llvm::append_range(buffers, launch.getOutputs());
-  llvm::Value *kernel = builder.CreateConstInBoundsGEP1_64(
-      types.kernel, kernelTable, kernelNumbers.lookup(launch.getKernel()));
-  call("meshc_launch", {context, kernel, fillArray(0, buffers)});
+  call("meshc_launch",
+       {context, getKernel(launch.getKernel()), fillArray(0, buffers)});
+}
+
+llvm::Constant *StepFunctions::getKernel(StringRef name) {
+  return llvm::ConstantExpr::getInBoundsGetElementPtr(
+      types.kernel, kernelTable, builder.getInt64(kernelNumbers.lookup(name)));
 }
 
 static Type getElementType(Value buffer) {
@@ -100,10 +104,25 @@ void StepFunctions::emitGemm(exec::GemmOp gemm) {
                        int64_t(gemm.getTransA()), int64_t(gemm.getTransB()),
                        int64_t(gemm.getAccumulate())})
     fields.push_back(constants.getInteger(types.i8, byte));
-  call("meshc_gemm",
-       {context, constants.makeGlobal(constants.makeStruct(types.gemm, fields)),
-        getBuffer(gemm.getA()), getBuffer(gemm.getB()),
-        getBuffer(gemm.getC())});
+  llvm::Constant *descriptor =
+      constants.makeGlobal(constants.makeStruct(types.gemm, fields));
+  llvm::Value *a = getBuffer(gemm.getA()), *b = getBuffer(gemm.getB()),
+              *c = getBuffer(gemm.getC());
+  if (!gemm.getEpilogue()) {
+    call("meshc_gemm", {context, descriptor, a, b, c});
+    return;
+  }
+  SmallVector<Value> buffers(gemm.getInputs());
+  llvm::append_range(buffers, gemm.getOutputs());
+  llvm::Constant *epilogue = constants.makeGlobal(constants.makeStruct(
+      types.epilogue,
+      {constants.getInteger(types.i32, int64_t(*gemm.getEpilogue())),
+       constants.getInteger(types.i32, 0), getKernel(*gemm.getKernel())}));
+  llvm::Value *mask = gemm.getMask()
+                          ? getBuffer(gemm.getMask())
+                          : llvm::ConstantPointerNull::get(types.pointer);
+  call("meshc_gemm_epilogue",
+       {context, descriptor, epilogue, a, b, c, fillArray(0, buffers), mask});
 }
 
 static int64_t getAbiKind(StringRef kind) {
@@ -115,6 +134,15 @@ static int64_t getAbiKind(StringRef kind) {
 }
 
 // The numbers are the same on both sides.
+static_assert(int(exec::Epilogue::Bias) == MESHC_BIAS &&
+              int(exec::Epilogue::Relu) == MESHC_RELU &&
+              int(exec::Epilogue::ReluBias) == MESHC_RELU_BIAS &&
+              int(exec::Epilogue::Gelu) == MESHC_GELU &&
+              int(exec::Epilogue::GeluBias) == MESHC_GELU_BIAS &&
+              int(exec::Epilogue::ReluGradient) == MESHC_RELU_GRADIENT &&
+              int(exec::Epilogue::GeluGradient) == MESHC_GELU_GRADIENT &&
+              int(exec::Epilogue::BiasGradientA) == MESHC_BIAS_GRADIENT_A &&
+              int(exec::Epilogue::BiasGradientB) == MESHC_BIAS_GRADIENT_B);
 static_assert(int(nd::ReductionKind::Sum) == MESHC_SUM &&
               int(nd::ReductionKind::Max) == MESHC_MAX &&
               int(nd::ReductionKind::Min) == MESHC_MIN &&

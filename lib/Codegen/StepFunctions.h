@@ -48,6 +48,7 @@ public:
 private:
   void emitLaunch(exec::LaunchOp launch);
   void emitGemm(exec::GemmOp gemm);
+  llvm::Constant *getKernel(llvm::StringRef name);
   void emitCollective(exec::CollectiveOp collective);
   void emitWait(exec::WaitOp wait);
   llvm::Value *getBuffer(mlir::Value buffer);

@@ -28,7 +28,7 @@ static constexpr double longRow = 16384;
 
 bool FusionGroups::isKernelOp(Operation *op) {
   return isa<nd::NamedOpInterface>(op) && !isa<nd::EinsumOp>(op) &&
-         !isa<spmd::CollectiveOpInterface, exec::FusionOp>(op);
+         !isa<spmd::CollectiveOpInterface, exec::FusionOp, exec::ProductOp>(op);
 }
 
 static bool isAlone(Operation *op) {

@@ -18,6 +18,7 @@ void addKernelsPasses(mlir::OpPassManager &passes) {
   function.addPass(mlir::createCSEPass());
   function.addPass(createFormFusions());
   function.addPass(createAssignOrders());
+  function.addPass(createFuseEpilogues());
   function.addPass(createPlanLoops());
   function.addPass(createVerifyKernels());
 }

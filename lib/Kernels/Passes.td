@@ -55,6 +55,25 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
 
+def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
+  let summary = "makes a product and what follows it one call";
+  let description = [{
+    For targets whose products take epilogues: does nothing unless the module has
+    `exec.epilogues`. A fusion that the table of exec.product lists, of the result of
+    a product of one batch, becomes an exec.product with it. Where others read the
+    result of the product too,
+
+    - those that add the same bias, of a gelu, read the sum, which the call keeps;
+    - those of a gelu without a bias read the result, which the call keeps;
+    - else nothing changes.
+
+    A relu whose gradient is a product's epilogue too keeps a mask for it. The
+    sum of a bias' gradient leaves its fusion for the product that sums the same
+    tensor over the same dims.
+  }];
+  let dependentDialects = ["::meshc::exec::ExecDialect"];
+}
+
 def PlanLoops : Pass<"meshc-plan-loops", "::mlir::func::FuncOp"> {
   let summary = "orders the loops of each fusion";
   let description = [{
@@ -68,8 +87,9 @@ def VerifyKernels : Pass<"meshc-verify-kernels", "::mlir::func::FuncOp"> {
   let summary = "checks what the kernels phase promises";
   let description = [{
     Each op is a fusion with a plan that fits it, a product that is one call in the
-    orders of its tensors, or a collective that keeps the order; orders name each
-    dim once; results of the function have their declared order.
+    orders of its tensors, with or without an epilogue, or a collective that keeps
+    the order; orders name each dim once; results of the function have their
+    declared order. What follows a product in its call is what its epilogue says.
   }];
 }
 

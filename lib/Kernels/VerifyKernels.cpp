@@ -8,6 +8,7 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Kernels/EpiloguePatterns.h"
 #include "lib/Kernels/Passes.h"
 
 using namespace mlir;
@@ -118,6 +119,66 @@ static LogicalResult verifyProduct(nd::EinsumOp product) {
   return success();
 }
 
+/// What follows the product is what the epilogue says.
+static LogicalResult verifyEpilogue(exec::ProductOp op) {
+  exec::FusionOp fusion = op.getFusion();
+  auto orderOf = [](Value value) { return exec::getOrder(value); };
+  auto matrix = ResultMatrix::of(op.getEinsum());
+  auto pattern = EpiloguePattern::of(fusion);
+  bool isB = op.getEpilogue() == exec::Epilogue::BiasGradientB;
+  bool isBiasGradient =
+      isB || op.getEpilogue() == exec::Epilogue::BiasGradientA;
+  auto expected = isB ? exec::Epilogue::BiasGradientA : op.getEpilogue();
+  auto fail = [&] {
+    return op.emitOpError() << "does something else than epilogue '"
+                            << exec::stringifyEpilogue(op.getEpilogue()) << "'";
+  };
+  if (!matrix || !pattern || pattern->epilogue != expected ||
+      pattern->product != 0 || pattern->other.value_or(1) != 1)
+    return fail();
+  nd::MeshAttr mesh = nd::MeshAttr::of(op);
+  Value c = op.getEinsum().getResult(), first = fusion.getInputs().front();
+  if (isBiasGradient) {
+    exec::DimSet summed = sorted(fusion.getPlan().getReduce());
+    if (first != op.getEinsum().getInputs()[isB] ||
+        summed != sorted(exec::ProductDims::of(op.getEinsum()).k) ||
+        orderOf(fusion.getResult(0)) !=
+            exec::restrictOrder(*orderOf(first),
+                                exec::getDims(fusion.getResult(0))))
+      return fail();
+    return success();
+  }
+  bool hasBias =
+      pattern->other && fusion.getInputs()[1].getType() != c.getType();
+  if (first != c || orderOf(fusion.getResult(0)) != orderOf(c) ||
+      (hasBias && orderOf(fusion.getInputs()[1]) != matrix->columnDims) ||
+      (pattern->other && !hasBias &&
+       orderOf(fusion.getInputs()[1]) != orderOf(c)))
+    return fail();
+  Block &body = fusion.getBody().front();
+  if (fusion.getNumResults() == 2 &&
+      body.getTerminator()->getOperand(1) != pattern->argument)
+    return fail();
+  if (!op.getMask())
+    return success();
+  bool isGradient = op.getEpilogue() == exec::Epilogue::ReluGradient;
+  Value mask = isGradient ? op.getInputs().back() : op.getResults().back();
+  int64_t bytes = (matrix->columns + 127) / 128 * 16 * matrix->rows;
+  if (nd::getTensorType(mask).getLocalBytes(mesh) < bytes)
+    return op.emitOpError()
+           << "needs a mask of " << bytes << " bytes, got " << mask.getType();
+  return success();
+}
+
+static LogicalResult verifyFusedProduct(exec::ProductOp op) {
+  nd::EinsumOp einsum = op.getEinsum();
+  exec::FusionOp fusion = op.getFusion();
+  if (failed(verifyOrders(einsum)) || failed(verifyOrders(fusion)) ||
+      failed(verifyProduct(einsum)) || failed(verifyFusion(fusion)))
+    return failure();
+  return verifyEpilogue(op);
+}
+
 static LogicalResult verifyCollective(Operation *op) {
   for (auto [operand, result] : llvm::zip(op->getOperands(), op->getResults()))
     if (exec::getOrder(operand) != exec::getOrder(result))
@@ -146,6 +207,8 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       return verifyFusion(fusion);
     if (auto product = dyn_cast<nd::EinsumOp>(op))
       return verifyProduct(product);
+    if (auto product = dyn_cast<exec::ProductOp>(op))
+      return verifyFusedProduct(product);
     if (isa<spmd::CollectiveOpInterface>(op))
       return verifyCollective(&op);
     return op.emitOpError("remains after the kernels phase, which leaves "

@@ -198,6 +198,11 @@ ExitCode Compilation::runPhases() {
   for (const Phase &phase : getPhases()) {
     if (code != ExitCode::Success || ended)
       return code;
+    // Kernels are chosen for the target: on GPUs, what follows a product is
+    // done in its call.
+    if (phase.name == "kernels" &&
+        (options.target == "cuda" || options.emulateGpu))
+      (*module)->setAttr("exec.epilogues", UnitAttr::get(&context));
     PassManager passes(&context);
     // Each phase ends in a verifier of its own; MLIR's runs after each pass
     // too.

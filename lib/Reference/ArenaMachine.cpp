@@ -96,18 +96,19 @@ RankTensors ArenaMachine::load(exec::TensorOp tensor) const {
 // Launches and products
 //===----------------------------------------------------------------------===//
 
-void ArenaMachine::runLaunch(exec::LaunchOp launch) {
-  auto kernel = module.lookupSymbol<exec::KernelOp>(launch.getKernel());
+void ArenaMachine::runKernel(StringRef name, ValueRange inputBuffers,
+                             ValueRange outputBuffers) {
+  auto kernel = module.lookupSymbol<exec::KernelOp>(name);
   for (size_t rank = 0; rank < arenas.size(); ++rank) {
     context.coordinates = context.mesh.getCoordinates(rank);
     std::vector<HostTensor> inputs;
-    for (Value buffer : launch.getInputs())
+    for (Value buffer : inputBuffers)
       inputs.push_back(read(rank, buffer));
     SmallVector<const HostTensor *> operands;
     for (const HostTensor &input : inputs)
       operands.push_back(&input);
     auto results = exec::evaluate(kernel.getBody().front(), operands, context);
-    for (auto [buffer, result] : llvm::zip(launch.getOutputs(), results))
+    for (auto [buffer, result] : llvm::zip(outputBuffers, results))
       write(rank, buffer, result);
   }
 }
@@ -141,6 +142,8 @@ void ArenaMachine::runGemm(exec::GemmOp gemm) {
           result = context.round((gemm.getAccumulate() ? result : 0) + sum,
                                  typeOf(gemm.getC()).getElementType());
         }
+  if (gemm.getKernel())
+    runKernel(*gemm.getKernel(), gemm.getInputs(), gemm.getOutputs());
 }
 
 //===----------------------------------------------------------------------===//
@@ -239,7 +242,7 @@ LogicalResult ArenaMachine::run(exec::FuncOp function) {
     if (isa<exec::BufferOp>(op))
       continue;
     if (auto launch = dyn_cast<exec::LaunchOp>(op))
-      runLaunch(launch);
+      runKernel(launch.getKernel(), launch.getInputs(), launch.getOutputs());
     else if (auto gemm = dyn_cast<exec::GemmOp>(op))
       runGemm(gemm);
     else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {

@@ -46,7 +46,8 @@ private:
              const nd::HostTensor &tensor);
   nd::HostTensor read(int64_t rank, mlir::Value buffer) const;
   void write(int64_t rank, mlir::Value buffer, const nd::HostTensor &tensor);
-  void runLaunch(exec::LaunchOp launch);
+  void runKernel(llvm::StringRef name, mlir::ValueRange inputBuffers,
+                 mlir::ValueRange outputBuffers);
   void runGemm(exec::GemmOp gemm);
   mlir::LogicalResult runCollective(exec::CollectiveOp collective);
 

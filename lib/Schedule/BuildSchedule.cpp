@@ -45,6 +45,8 @@ private:
   SmallVector<Value> getBuffers(ValueRange values);
   void buildLaunch(exec::FusionOp fusion);
   void buildGemm(nd::EinsumOp product);
+  void buildGemm(exec::ProductOp product);
+  exec::GemmOp buildGemm(nd::EinsumOp product, Value a, Value b, Value c);
   void buildCollective(spmd::CollectiveOpInterface collective);
 
   func::FuncOp function;
@@ -121,19 +123,65 @@ void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
                          outputs);
 }
 
-void FunctionBuilder::buildGemm(nd::EinsumOp product) {
-  Value a = product.getInputs()[0], b = product.getInputs()[1];
+/// The call of a product on buffers of its tensors.
+exec::GemmOp FunctionBuilder::buildGemm(nd::EinsumOp product, Value a, Value b,
+                                        Value c) {
   auto orderOf = [](Value value) {
     return exec::getOrder(value).value_or(exec::Order());
   };
-  auto shape = exec::ProductShape::of(product, orderOf(a), orderOf(b),
+  auto shape = exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
+                                      orderOf(product.getInputs()[1]),
                                       orderOf(product.getResult()));
   if (shape->isSwapped)
     std::swap(a, b);
-  exec::GemmOp::create(builder, product.getLoc(), getBuffer(a), getBuffer(b),
-                       getBuffer(product.getResult()),
-                       builder.getDenseI64ArrayAttr(shape->sizes),
-                       shape->transA, shape->transB, /*accumulate=*/false);
+  return exec::GemmOp::create(builder, product.getLoc(), a, b, c,
+                              builder.getDenseI64ArrayAttr(shape->sizes),
+                              shape->transA, shape->transB);
+}
+
+void FunctionBuilder::buildGemm(nd::EinsumOp product) {
+  buildGemm(product, getBuffer(product.getInputs()[0]),
+            getBuffer(product.getInputs()[1]), getBuffer(product.getResult()));
+}
+
+void FunctionBuilder::buildGemm(exec::ProductOp product) {
+  using exec::Epilogue;
+  nd::EinsumOp einsum = product.getEinsum();
+  exec::FusionOp fusion = product.getFusion();
+  Epilogue epilogue = product.getEpilogue();
+  bool isBiasGradient = epilogue == Epilogue::BiasGradientA ||
+                        epilogue == Epilogue::BiasGradientB;
+  SmallVector<Value> results = getBuffers(product.getResults());
+  Value mask;
+  if (product.getMask())
+    mask = epilogue == Epilogue::ReluGradient
+               ? getBuffer(product.getInputs().back())
+               : results.pop_back_val();
+  // c lies where it leaves, or where the fusion writes over it.
+  Value c = isBiasGradient ? results.front() : results.back();
+  ArrayRef<Value> outputs = ArrayRef(results).drop_front(isBiasGradient);
+  SmallVector<Value> inputs;
+  for (Value input : fusion.getInputs())
+    inputs.push_back(
+        input == einsum.getResult()
+            ? c
+            : getBuffer(product.getInputs()[product.getInputOf(input)]));
+  auto factor = [&](unsigned operand) {
+    return getBuffer(
+        product.getInputs()[product.getInputOf(einsum.getInputs()[operand])]);
+  };
+  Value a = factor(0), b = factor(1);
+  exec::GemmOp gemm = buildGemm(einsum, a, b, c);
+  if (isBiasGradient)
+    epilogue = gemm.getA() == inputs.front() ? Epilogue::BiasGradientA
+                                             : Epilogue::BiasGradientB;
+  gemm->setLoc(product.getLoc());
+  gemm.setEpilogue(epilogue);
+  gemm.setKernelAttr(kernels.get(fusion));
+  gemm.getInputsMutable().assign(inputs);
+  gemm.getOutputsMutable().assign(outputs);
+  if (mask)
+    gemm.getMaskMutable().assign(mask);
 }
 
 //===----------------------------------------------------------------------===//
@@ -229,6 +277,8 @@ void FunctionBuilder::run() {
       buildLaunch(fusion);
     else if (auto product = dyn_cast<nd::EinsumOp>(op))
       buildGemm(product);
+    else if (auto product = dyn_cast<exec::ProductOp>(op))
+      buildGemm(product);
     else
       buildCollective(cast<spmd::CollectiveOpInterface>(op));
   }
@@ -245,7 +295,8 @@ struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
         return function.emitError("has an argument without an offset; plan the "
                                   "arena before");
     for (Operation &op : function.getBody().front().without_terminator())
-      if (!isa<exec::FusionOp, nd::EinsumOp, spmd::CollectiveOpInterface>(op) ||
+      if (!isa<exec::FusionOp, nd::EinsumOp, exec::ProductOp,
+               spmd::CollectiveOpInterface>(op) ||
           !op.hasAttr("exec.offsets") || !op.hasAttr(exec::ordersAttrName))
         return op.emitOpError("cannot be scheduled: it must be a fusion, a "
                               "product or a collective with memory orders and "

@@ -94,6 +94,17 @@ BufferAccess BufferAccess::of(Operation *op) {
   } else if (auto gemm = dyn_cast<exec::GemmOp>(op)) {
     access.reads = {gemm.getA(), gemm.getB()};
     access.writes = {gemm.getC()};
+    // What the call does beside the product reads c only after it is there.
+    for (Value input : gemm.getInputs())
+      if (input != gemm.getC())
+        access.reads.push_back(input);
+    for (Value output : gemm.getOutputs())
+      if (output != gemm.getC())
+        access.writes.push_back(output);
+    if (Value mask = gemm.getMask())
+      (*gemm.getEpilogue() == exec::Epilogue::ReluGradient ? access.reads
+                                                           : access.writes)
+          .push_back(mask);
   } else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {
     llvm::append_range(access.reads, collective.getSend());
     llvm::append_range(access.writes, collective.getRecv());

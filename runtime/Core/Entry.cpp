@@ -256,6 +256,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     wanted = withEnvironment(wanted);
     DeviceOptions device;
     device.matmul = parseMatmulPrecision(options.matmul);
+    device.epilogues = !options.noEpilogues;
     device.timeoutSeconds = wanted.timeoutSeconds;
     world = openWorld(wanted);
     checkRanks(program, world->size(), !asThreads);

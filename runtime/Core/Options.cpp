@@ -93,6 +93,9 @@ static void addRunOptions(CLI::App &app, Options &options) {
                  "On a GPU, precision of f32 matrix products: f32 (exact), "
                  "tf32 (factors of 10 bits, faster)")
       ->capture_default_str();
+  app.add_flag("--no-epilogues", options.noEpilogues,
+               "On a GPU, leave what follows matrix products to kernels of "
+               "their own");
   app.add_option("--log", options.log,
                  "Write metrics to this file, a JSON object per line");
   app.add_flag("--quiet", options.quiet, "Print results and errors only");

@@ -43,6 +43,7 @@ struct Options {
   int ranks = 0;
   std::string communicator = "auto";
   std::string matmul = "f32";
+  bool noEpilogues = false;
 
   std::string log;
   int64_t logEvery = 0; ///< steps; 0: each in the log, few on the screen

@@ -18,7 +18,7 @@ using namespace meshc::runtime;
 CudaDevice::CudaDevice(Rank &rank, const DeviceOptions &options)
     : Device(rank), cuda(openCuda()),
       tf32(options.matmul == MatmulPrecision::TF32),
-      timeoutSeconds(options.timeoutSeconds) {
+      epilogues(options.epilogues), timeoutSeconds(options.timeoutSeconds) {
   try {
     open(options);
   } catch (...) {

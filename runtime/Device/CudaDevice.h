@@ -24,6 +24,7 @@
 #include "runtime/Device/Device.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace meshc::runtime {
 
@@ -38,6 +39,20 @@ public:
   void launch(const MeshcKernel &kernel, void *const *buffers) override;
   void multiply(const MeshcGemm &gemm, const void *a, const void *b,
                 void *c) override;
+  void multiplyWith(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
+                    const void *a, const void *b, void *c, void *const *buffers,
+                    void *mask) override;
+  /// A product with its epilogue in one call of cuBLAS; false where it has none
+  /// for it, and nothing was done.
+  bool multiplyAtOnce(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
+                      const void *a, const void *b, void *c,
+                      void *const *buffers, void *mask);
+  /// How products were computed so far, captures included.
+  struct ProductCounts {
+    int64_t cublas = 0, ownKernel = 0; ///< with and without an epilogue
+    int64_t epilogues = 0;             ///< within cuBLAS' calls
+  };
+  const ProductCounts &productCounts() const { return products; }
   void communicate(const MeshcCollective &collective, void *const *send,
                    void *const *recv) override;
   void wait(const MeshcCollective &collective) override;
@@ -77,6 +92,8 @@ private:
   };
 
   void open(const DeviceOptions &options);
+  bool compute(const MeshcGemm &gemm, const MeshcCudaEpilogue *epilogue,
+               const void *a, const void *b, void *c);
   void close();
   void makeArena();
   void makeSlots();
@@ -94,7 +111,7 @@ private:
 
   const MeshcCuda &cuda;
   MeshcCudaRank *gpu = nullptr;
-  bool tf32;
+  bool tf32, epilogues;
   double timeoutSeconds;
   std::string gpuName;
   std::unique_ptr<CudaCollectives> collectives; ///< null: one rank
@@ -109,7 +126,9 @@ private:
   bool ranOnce[3] = {};      ///< by function
   std::unordered_map<const MeshcKernel *, void *> kernels;
   std::vector<void *> parameters;
-  char *stagingMemory = nullptr; ///< pinned, for read and write
+  ProductCounts products;
+  std::unordered_set<const void *> masks; ///< that a call of this run wrote
+  char *stagingMemory = nullptr;          ///< pinned, for read and write
   int64_t stagingSize = 0, codeBytes = 0;
   void *settled = nullptr; ///< event of synchronize
 };

@@ -79,6 +79,23 @@ typedef struct MeshcCudaCombine {
   MeshcCudaRuns destinations[MESHC_CUDA_MAX_ARRAYS];
 } MeshcCudaCombine;
 
+/// What a product's call does beside it: MeshcEpilogueKind of RuntimeAbi.h,
+/// which also says what the arrays are.
+typedef struct MeshcCudaEpilogue {
+  uint32_t kind;
+  const void *other; ///< the bias, or X of GELU_GRADIENT; else null
+  void *result;      ///< D, or the bias' gradient
+  void *kept;        ///< of GELU and GELU_BIAS: gelu's argument; may be null
+  void *mask;        ///< of RELU, RELU_BIAS (may be null) and RELU_GRADIENT
+} MeshcCudaEpilogue;
+
+/// Who computed a product.
+typedef enum MeshcCudaWay {
+  MESHC_CUDA_NOBODY = 0,
+  MESHC_CUDA_CUBLAS = 1,
+  MESHC_CUDA_OWN_KERNEL = 2 ///< what cuBLAS does not do, some 100 times slower
+} MeshcCudaWay;
+
 struct MeshcCuda {
   uint32_t version; ///< MESHC_CUDA_PLUGIN_VERSION
 
@@ -125,10 +142,14 @@ struct MeshcCuda {
   const char *(*launch)(MeshcCudaRank *rank, MeshcCudaStream stream,
                         void *kernel, uint32_t blocks, uint32_t threads,
                         uint32_t sharedBytes, void **parameters);
-  /// On the compute stream. `tf32`: rounds f32 factors to it. The first call
-  /// for a product may not be within a capture.
-  const char *(*multiply)(MeshcCudaRank *rank, const MeshcGemm *gemm, int tf32,
-                          const void *a, const void *b, void *c);
+  /// On the compute stream; with an epilogue (or null) where cuBLAS has that
+  /// for the product, else nothing is done. `c` is written if there is no
+  /// epilogue or it is a bias' gradient. `tf32`: rounds f32 factors to it. The
+  /// first call for a product may not be within a capture.
+  const char *(*multiply)(MeshcCudaRank *rank, const MeshcGemm *gemm,
+                          const MeshcCudaEpilogue *epilogue, int tf32,
+                          const void *a, const void *b, void *c,
+                          MeshcCudaWay *way);
 
   /// What the compute stream gets between the two, and the others behind it by
   /// events, becomes a graph and is not run. The others' work is waited for by

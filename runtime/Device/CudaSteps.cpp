@@ -34,13 +34,70 @@ void CudaDevice::launch(const MeshcKernel &kernel, void *const *buffers) {
             std::string("launch kernel '") + kernel.name + "'");
 }
 
+/// Whether it was done.
+bool CudaDevice::compute(const MeshcGemm &gemm,
+                         const MeshcCudaEpilogue *epilogue, const void *a,
+                         const void *b, void *c) {
+  MeshcCudaWay way = MESHC_CUDA_NOBODY;
+  checkCuda(cuda.multiply(gpu, &gemm, epilogue, tf32, a, b, c, &way),
+            "compute a matrix product of " + std::to_string(gemm.m) + " x " +
+                std::to_string(gemm.k) + " and " + std::to_string(gemm.k) +
+                " x " + std::to_string(gemm.n));
+  products.cublas += way == MESHC_CUDA_CUBLAS;
+  products.ownKernel += way == MESHC_CUDA_OWN_KERNEL;
+  products.epilogues += epilogue && way != MESHC_CUDA_NOBODY;
+  return way != MESHC_CUDA_NOBODY;
+}
+
 void CudaDevice::multiply(const MeshcGemm &gemm, const void *a, const void *b,
                           void *c) {
   if (gemm.m > 0 && gemm.n > 0 && gemm.batch > 0)
-    checkCuda(cuda.multiply(gpu, &gemm, tf32, a, b, c),
-              "compute a matrix product of " + std::to_string(gemm.m) + " x " +
-                  std::to_string(gemm.k) + " and " + std::to_string(gemm.k) +
-                  " x " + std::to_string(gemm.n));
+    compute(gemm, nullptr, a, b, c);
+}
+
+/// The arrays of an epilogue among its kernel's buffers.
+static MeshcCudaEpilogue findArrays(const MeshcEpilogue &epilogue,
+                                    void *const *buffers, void *mask) {
+  MeshcCudaEpilogue found = {};
+  found.kind = epilogue.kind;
+  found.mask = mask;
+  bool hasOther = epilogue.kind != MESHC_RELU && epilogue.kind != MESHC_GELU &&
+                  epilogue.kind != MESHC_BIAS_GRADIENT_A &&
+                  epilogue.kind != MESHC_BIAS_GRADIENT_B;
+  uint32_t result = hasOther ? 2 : 1;
+  if (hasOther)
+    found.other = buffers[1];
+  found.result = buffers[result];
+  if (epilogue.kernel->bufferCount > result + 1)
+    found.kept = buffers[result + 1];
+  return found;
+}
+
+/// A mask says what D was only where the call that made D wrote it.
+bool CudaDevice::multiplyAtOnce(const MeshcEpilogue &epilogue,
+                                const MeshcGemm &gemm, const void *a,
+                                const void *b, void *c, void *const *buffers,
+                                void *mask) {
+  bool isReluGradient = epilogue.kind == MESHC_RELU_GRADIENT;
+  if (!epilogues || (isReluGradient && !masks.count(mask)))
+    return false;
+  MeshcCudaEpilogue arrays = findArrays(epilogue, buffers, mask);
+  bool isDone = compute(gemm, &arrays, a, b, c);
+  if (mask && !isReluGradient) {
+    if (isDone)
+      masks.insert(mask);
+    else
+      masks.erase(mask);
+  }
+  return isDone;
+}
+
+void CudaDevice::multiplyWith(const MeshcEpilogue &epilogue,
+                              const MeshcGemm &gemm, const void *a,
+                              const void *b, void *c, void *const *buffers,
+                              void *mask) {
+  if (!multiplyAtOnce(epilogue, gemm, a, b, c, buffers, mask))
+    Device::multiplyWith(epilogue, gemm, a, b, c, buffers, mask);
 }
 
 /// In a group of one rank, every collective copies.

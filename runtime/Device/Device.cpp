@@ -33,10 +33,14 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
                   "the program was compiled for target " +
                       std::to_string(program.target) +
                       ", which the runtime does not know; compile it again");
-  if (options.matmul != MatmulPrecision::F32)
+  const char *forGpus = options.matmul != MatmulPrecision::F32 ? "--matmul tf32"
+                        : options.epilogues ? nullptr
+                                            : "--no-epilogues";
+  if (forGpus)
     throw Failure(ExitCode::Usage,
-                  "'--matmul tf32' is for GPUs, and the program was compiled "
-                  "for the host; leave it out, or compile with --target=cuda");
+                  std::string("'") + forGpus +
+                      "' is for GPUs, and the program was compiled for the "
+                      "host; leave it out, or compile with --target=cuda");
 }
 
 std::unique_ptr<Device>
@@ -73,6 +77,13 @@ int64_t meshc::runtime::blockSpan(const MeshcTensor &tensor) {
   return last + 1;
 }
 
+void Device::multiplyWith(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
+                          const void *a, const void *b, void *c,
+                          void *const *buffers, void *) {
+  multiply(gemm, a, b, c);
+  launch(*epilogue.kernel, buffers);
+}
+
 // The orders of generated code. Its contexts are those of devices.
 
 void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
@@ -83,6 +94,13 @@ void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
 void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
                 const void *b, void *c) {
   Rank::of(ctx).device->multiply(*gemm, a, b, c);
+}
+
+void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
+                         const MeshcEpilogue *epilogue, const void *a,
+                         const void *b, void *c, void *const *buffers,
+                         void *mask) {
+  Rank::of(ctx).device->multiplyWith(*epilogue, *gemm, a, b, c, buffers, mask);
 }
 
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,

@@ -42,6 +42,7 @@ enum class MatmulPrecision {
 
 struct DeviceOptions {
   MatmulPrecision matmul = MatmulPrecision::F32;
+  bool epilogues = true;       ///< of products, in one call where there is one
   double timeoutSeconds = 600; ///< for other ranks; 0: for ever
 };
 
@@ -62,12 +63,16 @@ public:
   /// run().
   MeshcContext &context() { return ctx; }
 
-  // What step functions order (meshc_launch, meshc_gemm, meshc_collective,
-  // meshc_wait).
+  // What step functions order (meshc_launch, meshc_gemm, meshc_gemm_epilogue,
+  // meshc_collective, meshc_wait).
 
   virtual void launch(const MeshcKernel &kernel, void *const *buffers) = 0;
   virtual void multiply(const MeshcGemm &gemm, const void *a, const void *b,
                         void *c) = 0;
+  /// Of a device without such calls: the product, then the epilogue's kernel.
+  virtual void multiplyWith(const MeshcEpilogue &epilogue,
+                            const MeshcGemm &gemm, const void *a, const void *b,
+                            void *c, void *const *buffers, void *mask);
   virtual void communicate(const MeshcCollective &collective, void *const *send,
                            void *const *recv) = 0;
   virtual void wait(const MeshcCollective &collective) = 0;

@@ -182,6 +182,7 @@ TEST(ProgramTable, StructsAreLaidOutAsInC) {
   };
   EXPECT_EQ(getSize(types.context), sizeof(MeshcContext));
   EXPECT_EQ(getSize(types.gemm), sizeof(MeshcGemm));
+  EXPECT_EQ(getSize(types.epilogue), sizeof(MeshcEpilogue));
   EXPECT_EQ(getSize(types.collectiveItem), sizeof(MeshcCollectiveItem));
   EXPECT_EQ(getSize(types.collective), sizeof(MeshcCollective));
   EXPECT_EQ(getSize(types.axis), sizeof(MeshcAxis));

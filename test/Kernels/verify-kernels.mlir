@@ -77,3 +77,70 @@ func.func @sizes(%x: !nd.tensor<f32, [a = 4, b = 8]>) -> !nd.tensor<f32, [a = 4]
   }
   return %0 : !nd.tensor<f32, [a = 4]>
 }
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+!v = !nd.tensor<f32, [j = 16]>
+
+func.func @other_epilogue(%x: !x {nd.order = ["b", "i"]}, %w: !w {nd.order = ["i", "j"]}, %v: !v {nd.order = ["j"]}) -> !y {
+  // expected-error @below {{does something else than epilogue 'relu_bias'}}
+  %0 = exec.product relu_bias(%x, %w, %v) : (!x, !w, !v) -> !y attributes {exec.orders = [["b", "j"]]} {
+  ^bb0(%a: !x, %b: !w, %bias: !v):
+    %1 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1, %bias) : (!y, !v) -> !y attributes {exec.orders = [["b", "j"]]} {
+    ^bb0(%c: !y, %d: !v):
+      %3 = nd.sub %c, %d : (!y, !v) -> !y
+      %4 = nd.relu %3 : (!y) -> !y
+      exec.yield %4 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return %0 : !y
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+
+func.func @short_mask(%x: !x {nd.order = ["b", "i"]}, %w: !w {nd.order = ["i", "j"]}) -> !y {
+  // expected-error @below {{needs a mask of 64 bytes, got '!nd.tensor<i1, [mask = 8]>'}}
+  %0:2 = exec.product relu mask(%x, %w) : (!x, !w) -> (!y, !nd.tensor<i1, [mask = 8]>) attributes {exec.orders = [["b", "j"], ["mask"]]} {
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y attributes {exec.orders = [["b", "j"]]} {
+    ^bb0(%c: !y):
+      %3 = nd.relu %c : (!y) -> !y
+      exec.yield %3 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return %0#0 : !y
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+!v = !nd.tensor<f32, [j = 16]>
+
+// The sum of the other factor.
+func.func @other_factor(%x: !x {nd.order = ["b", "i"]}, %y: !y {nd.order = ["b", "j"]}) -> (!w, !v) {
+  // expected-error @below {{does something else than epilogue 'bias_gradient_a'}}
+  %0:2 = exec.product bias_gradient_a(%x, %y) : (!x, !y) -> (!w, !v) attributes {exec.orders = [["i", "j"], ["j"]]} {
+  ^bb0(%a: !x, %b: !y):
+    %1 = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["i", "j"]]} : (!x, !y) -> !w
+    %2 = exec.fusion <parallel = ["j"], reduce = ["b"], lanes = "j", sizes = [16, 4]>(%b) : (!y) -> !v attributes {exec.orders = [["j"]]} {
+    ^bb0(%c: !y):
+      %3 = nd.reduce_sum %c {dims = ["b"]} : (!y) -> !v
+      exec.yield %3 : !v
+    }
+    exec.yield %1, %2 : !w, !v
+  }
+  return %0#0, %0#1 : !w, !v
+}

@@ -123,6 +123,24 @@ struct ScheduleTest : ::testing::Test {
   MLIRContext context;
 };
 
+/// The functions of a test of the pass, for which it finds all epilogues.
+TEST_F(ScheduleTest, Epilogues) {
+  auto module = parseSourceFile<ModuleOp>(
+      MESHC_SOURCE_DIR "/test/Kernels/fuse-epilogues.mlir", &context);
+  ASSERT_TRUE(module);
+  // Each alone: a schedule's tensors of one name are one.
+  auto functions = llvm::to_vector((*module).getOps<func::FuncOp>());
+  ASSERT_EQ(functions.size(), 9u);
+  for (size_t kept = 0; kept < functions.size(); ++kept) {
+    OwningOpRef<ModuleOp> one = (*module).clone();
+    for (auto [index, function] :
+         llvm::enumerate(llvm::to_vector((*one).getOps<func::FuncOp>())))
+      if (index != kept)
+        function.erase();
+    check(*one);
+  }
+}
+
 TEST_F(ScheduleTest, RandomSteps) {
   unsigned count = 600, first = 0;
   if (const char *text = std::getenv("MESHC_TEST_SEED"))
@@ -130,6 +148,8 @@ TEST_F(ScheduleTest, RandomSteps) {
   for (unsigned seed = first; seed < first + count; ++seed) {
     RandomStep step(context, seed);
     OwningOpRef<ModuleOp> module = step.build(4 + seed % 24);
+    if (seed % 2)
+      (*module)->setAttr("exec.epilogues", UnitAttr::get(&context));
     check(*module);
     if (HasFailure()) {
       module->dump();

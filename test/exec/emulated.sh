@@ -28,6 +28,9 @@ test/exec/models/mlp images 1 one=1
 test/exec/models/mlp images 4 d=2,t=2 batch:d,h1:t
 test/exec/models/half images 1 one=1
 test/exec/models/half images 2 d=2 batch:d
+test/gpu/models/epilogues images 1 one=1
+test/gpu/models/epilogues images 2 t=2 first:t,third:t
+test/gpu/models/epilogues images 4 d=2,t=2 batch:d,second:t,fifth:t
 python-free-examples/01_fashion_mnist/perceptron images 2 t=2 hidden:t
 python-free-examples/03_char_model/char text 2 d=2 batch:d
 PROGRAMS

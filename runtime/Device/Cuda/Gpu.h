@@ -20,7 +20,7 @@ struct MatmulPlan {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm;
-  bool known = false; ///< to cuBLAS; else the plugin's own kernel does it
+  bool known = false; ///< to cuBLAS
 };
 
 struct MeshcCudaRank {
@@ -47,8 +47,9 @@ const char *launchOwn(MeshcCudaRank *rank, MeshcCudaStream stream,
                       const std::string &name, int64_t work, void **parameters);
 
 /// The table's functions that are in other files.
-const char *multiply(MeshcCudaRank *rank, const MeshcGemm *gemm, int tf32,
-                     const void *a, const void *b, void *c);
+const char *multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
+                     const MeshcCudaEpilogue *epilogue, int tf32, const void *a,
+                     const void *b, void *c, MeshcCudaWay *way);
 void dropPlans(MeshcCudaRank *rank);
 const char *combine(MeshcCudaRank *rank, MeshcCudaStream stream,
                     const MeshcCudaCombine *combine);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 using namespace meshc::cuda;
 
@@ -111,63 +112,184 @@ static void dropPlan(MatmulPlan &plan) {
     cublasLtMatmulDescDestroy(plan.operation);
 }
 
-/// The heuristic's first choice: a function of the shape and the library alone,
-/// so that all ranks, and a run that is resumed, compute the same bits.
-static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan, uint8_t typeC,
-                          const uint32_t alignments[3]) {
-  cublasLtMatmulPreference_t preference = nullptr;
+//===----------------------------------------------------------------------===//
+// Epilogues
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An epilogue in cublasLt's terms. Its D has our columns as rows.
+struct Epilogue {
+  cublasLtEpilogue_t mode = CUBLASLT_EPILOGUE_DEFAULT;
+  const void *bias = nullptr; ///< one for each row of D, or its gradient
+  void *auxiliary = nullptr;
+  int64_t auxiliaryStride = 0; ///< elements (of a mask: bits) between columns
+  bool isPossible = true;
+};
+} // namespace
+
+/// The mode of each kind, without and with the auxiliary array. Our A is
+/// cublasLt's B, and the other way round.
+static const cublasLtEpilogue_t modes[][2] = {
+    {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_DEFAULT},
+    {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_BIAS},
+    {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_AUX},
+    {CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_RELU_AUX_BIAS},
+    {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_AUX},
+    {CUBLASLT_EPILOGUE_GELU_BIAS, CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+    {CUBLASLT_EPILOGUE_DRELU, CUBLASLT_EPILOGUE_DRELU},
+    {CUBLASLT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU},
+    {CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_BGRADB},
+    {CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADA}};
+
+static bool isBiasGradient(uint32_t kind) {
+  return kind == MESHC_BIAS_GRADIENT_A || kind == MESHC_BIAS_GRADIENT_B;
+}
+
+static Epilogue translate(const MeshcCudaEpilogue *known,
+                          const MeshcGemm &gemm) {
+  Epilogue epilogue;
+  if (!known)
+    return epilogue;
+  if (known->kind >= std::size(modes)) {
+    epilogue.isPossible = false;
+    return epilogue;
+  }
+  const bool isGeluGradient = known->kind == MESHC_GELU_GRADIENT;
+  const void *auxiliary = isGeluGradient ? known->other
+                          : known->kept  ? known->kept
+                                         : known->mask;
+  epilogue.mode = modes[known->kind][auxiliary ? 1 : 0];
+  epilogue.auxiliary = const_cast<void *>(auxiliary);
+  if (auxiliary)
+    epilogue.auxiliaryStride =
+        auxiliary == known->mask ? (gemm.n + 127) / 128 * 128 : gemm.n;
+  if (isBiasGradient(known->kind))
+    epilogue.bias = known->result;
+  else if (!isGeluGradient)
+    epilogue.bias = known->other;
+  // What cublasLt's manual asks for.
+  epilogue.isPossible = epilogue.auxiliaryStride % 8 == 0;
+  return epilogue;
+}
+
+/// Also before each call: plans are for shapes, not for addresses.
+static const char *setEpilogue(MatmulPlan &plan, const Epilogue &epilogue) {
+  if (epilogue.mode == CUBLASLT_EPILOGUE_DEFAULT)
+    return nullptr;
+  cublasStatus_t status = cublasLtMatmulDescSetAttribute(
+      plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue.mode,
+      sizeof(epilogue.mode));
+  if (status == CUBLAS_STATUS_SUCCESS && epilogue.bias)
+    status = cublasLtMatmulDescSetAttribute(
+        plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &epilogue.bias,
+        sizeof(epilogue.bias));
+  if (status == CUBLAS_STATUS_SUCCESS && epilogue.auxiliary)
+    status = cublasLtMatmulDescSetAttribute(
+        plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+        &epilogue.auxiliary, sizeof(epilogue.auxiliary));
+  if (status == CUBLAS_STATUS_SUCCESS && epilogue.auxiliary)
+    status = cublasLtMatmulDescSetAttribute(
+        plan.operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+        &epilogue.auxiliaryStride, sizeof(epilogue.auxiliaryStride));
+  return report(status);
+}
+
+//===----------------------------------------------------------------------===//
+// Algorithms
+//===----------------------------------------------------------------------===//
+
+/// What an algorithm is chosen by.
+static const char *makePreference(cublasLtMatmulPreference_t &preference,
+                                  MeshcCudaRank *rank, uint8_t typeC,
+                                  const uint32_t alignments[3]) {
   if (const char *error = report(cublasLtMatmulPreferenceCreate(&preference)))
     return error;
-  const cublasLtMatmulPreferenceAttributes_t names[] = {
-      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-      CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES};
-  cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
-      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-      &rank->workspaceBytes, sizeof(rank->workspaceBytes));
-  for (int i = 0; i < 3 && status == CUBLAS_STATUS_SUCCESS; ++i)
-    status = cublasLtMatmulPreferenceSetAttribute(
-        preference, names[i], &alignments[i], sizeof(alignments[i]));
-  if (status == CUBLAS_STATUS_SUCCESS)
-    status = cublasLtMatmulPreferenceSetAttribute(
-        preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignments[2],
-        sizeof(alignments[2]));
+  auto set = [&](cublasLtMatmulPreferenceAttributes_t name, const auto &value) {
+    return report(cublasLtMatmulPreferenceSetAttribute(preference, name, &value,
+                                                       sizeof(value)));
+  };
   // Where k is split, the parts are added in f32.
   const uint32_t reductions = typeC == MESHC_F32
                                   ? CUBLASLT_REDUCTION_SCHEME_MASK
                                   : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-  if (status == CUBLAS_STATUS_SUCCESS)
-    status = cublasLtMatmulPreferenceSetAttribute(
-        preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
-        sizeof(reductions));
-  if (status == CUBLAS_STATUS_SUCCESS) {
+  const char *error =
+      set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, rank->workspaceBytes);
+  if (!error)
+    error = set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0]);
+  if (!error)
+    error = set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1]);
+  if (!error)
+    error = set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
+  if (!error)
+    error = set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]);
+  if (!error)
+    error = set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
+  return error;
+}
+
+/// The heuristic's first choice: a function of the shape and the library alone,
+/// so that all ranks, and a run that is resumed, compute the same bits. Not
+/// known to cublasLt is what it says that it does not support, and nothing
+/// else.
+static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan,
+                          const MeshcGemm &gemm, bool hasEpilogue,
+                          const uint32_t alignments[3]) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  const char *error = makePreference(preference, rank, gemm.typeC, alignments);
+  if (!error) {
     cublasLtMatmulHeuristicResult_t result = {};
     int found = 0;
     cublasStatus_t answer = cublasLtMatmulAlgoGetHeuristic(
         rank->cublas, plan.operation, plan.a, plan.b, plan.c, plan.c,
         preference, 1, &result, &found);
-    plan.known = answer == CUBLAS_STATUS_SUCCESS && found > 0;
+    plan.known = answer == CUBLAS_STATUS_SUCCESS && found > 0 &&
+                 result.state == CUBLAS_STATUS_SUCCESS;
     plan.algorithm = result.algo;
+    // Of combinations that it does not have, it says either.
+    bool isRefused = answer == CUBLAS_STATUS_NOT_SUPPORTED ||
+                     (hasEpilogue && answer == CUBLAS_STATUS_INVALID_VALUE);
+    if (!isRefused)
+      error = report(answer);
   }
-  cublasLtMatmulPreferenceDestroy(preference);
-  return report(status);
+  if (preference)
+    cublasLtMatmulPreferenceDestroy(preference);
+  return error;
 }
 
 static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
-                            bool tf32, const uint32_t alignments[3],
-                            MatmulPlan *&plan) {
-  std::vector<int64_t> key = {
-      gemm.m,        gemm.n,        gemm.k,       gemm.lda,     gemm.ldb,
-      gemm.ldc,      gemm.batch,    gemm.strideA, gemm.strideB, gemm.strideC,
-      gemm.type,     gemm.typeC,    gemm.transA,  gemm.transB,  tf32,
-      alignments[0], alignments[1], alignments[2]};
+                            const Epilogue &epilogue, bool tf32,
+                            const uint32_t alignments[3], MatmulPlan *&plan) {
+  std::vector<int64_t> key = {gemm.m,
+                              gemm.n,
+                              gemm.k,
+                              gemm.lda,
+                              gemm.ldb,
+                              gemm.ldc,
+                              gemm.batch,
+                              gemm.strideA,
+                              gemm.strideB,
+                              gemm.strideC,
+                              gemm.type,
+                              gemm.typeC,
+                              gemm.transA,
+                              gemm.transB,
+                              tf32,
+                              alignments[0],
+                              alignments[1],
+                              alignments[2],
+                              epilogue.mode,
+                              alignmentOf(epilogue.bias, 0),
+                              alignmentOf(epilogue.auxiliary, 0)};
   auto [found, isNew] = rank->plans.try_emplace(key);
   plan = &found->second;
   if (!isNew)
     return nullptr;
   const char *error = describe(*plan, gemm, tf32);
   if (!error)
-    error = choose(rank, *plan, gemm.typeC, alignments);
+    error = setEpilogue(*plan, epilogue);
+  if (!error)
+    error = choose(rank, *plan, gemm,
+                   epilogue.mode != CUBLASLT_EPILOGUE_DEFAULT, alignments);
   if (error) {
     dropPlan(*plan);
     rank->plans.erase(found);
@@ -176,26 +298,38 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
 }
 
 const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
-                                  int tf32, const void *a, const void *b,
-                                  void *c) {
+                                  const MeshcCudaEpilogue *known, int tf32,
+                                  const void *a, const void *b, void *c,
+                                  MeshcCudaWay *way) {
+  *way = MESHC_CUDA_NOBODY;
+  Epilogue epilogue = translate(known, *gemm);
+  void *d = known && !isBiasGradient(known->kind) ? known->result : c;
   MatmulPlan *plan = nullptr;
-  if (gemm->k > 0) {
+  if (gemm->k > 0 && epilogue.isPossible) {
     const uint32_t alignments[3] = {
         alignmentOf(b, gemm->strideB * bytesOf(gemm->type)),
         alignmentOf(a, gemm->strideA * bytesOf(gemm->type)),
-        alignmentOf(c, gemm->strideC * bytesOf(gemm->typeC))};
-    if (const char *error = findPlan(rank, *gemm, tf32, alignments, plan))
+        alignmentOf(d, gemm->strideC * bytesOf(gemm->typeC))};
+    if (const char *error =
+            findPlan(rank, *gemm, epilogue, tf32, alignments, plan))
       return error;
   }
-  if (!plan || !plan->known) { // an empty sum, or what cublasLt does not do
+  if (!plan || !plan->known) {
+    if (known)
+      return nullptr;
+    // An empty sum, or what cublasLt does not do.
+    *way = MESHC_CUDA_OWN_KERNEL;
     void *parameters[] = {const_cast<MeshcGemm *>(gemm), &a, &b, &c};
     return launchOwn(rank, MESHC_CUDA_COMPUTE, "multiply",
                      gemm->batch * gemm->m * gemm->n, parameters);
   }
+  *way = MESHC_CUDA_CUBLAS;
+  if (const char *error = setEpilogue(*plan, epilogue))
+    return error;
   const float one = 1, previous = gemm->accumulate ? 1.0f : 0.0f;
   return report(cublasLtMatmul(
-      rank->cublas, plan->operation, &one, b, plan->a, a, plan->b, &previous, c,
-      plan->c, c, plan->c, &plan->algorithm, rank->workspace,
+      rank->cublas, plan->operation, &one, b, plan->a, a, plan->b, &previous, d,
+      plan->c, d, plan->c, &plan->algorithm, rank->workspace,
       rank->workspaceBytes, rank->streams[MESHC_CUDA_COMPUTE]));
 }
 

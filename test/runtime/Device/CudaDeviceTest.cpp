@@ -93,7 +93,8 @@ MeshcProgram squares(uint32_t axisCount) {
 
 /// Calls `action(device)` on each rank of a program.
 void onDevice(const MeshcProgram &program,
-              const std::function<void(Device &)> &action) {
+              const std::function<void(Device &)> &action,
+              const DeviceOptions &deviceOptions = {}) {
   WorldOptions options;
   std::vector<int64_t> sizes;
   if (program.axisCount) {
@@ -103,7 +104,7 @@ void onDevice(const MeshcProgram &program,
   auto world = openWorld(options);
   world->run([&](Communicator &communicator) {
     Rank rank(program, communicator, MeshView(sizes, communicator.rank()), 1);
-    action(*makeDevice(rank, {}));
+    action(*makeDevice(rank, deviceOptions));
   });
   world->finish(0);
 }
@@ -199,6 +200,85 @@ TEST(CudaDevice, sumsWhatItMultiplies) {
     device.run(StepFunction::Initialize);
     EXPECT_EQ(numberAt(device.read(tensors[1]), 15), 64);
   });
+}
+
+// Products of 4 × 8 and 8 × 8 whose epilogues' kernel is `square`, so that one
+// sees who did it: 2 · 2 summed over 8 is 32 by a call, 32² by the kernel.
+
+const MeshcKernel finishers[] = {{"square", nullptr, 0, 0, 2, 8, 128, 0},
+                                 {"square", nullptr, 0, 0, 3, 8, 128, 0}};
+constexpr int64_t atMask = 12288;
+
+void multiplyThenRelu(MeshcContext *ctx, uint8_t type) {
+  MeshcGemm gemm = {};
+  gemm.m = 4, gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = 8;
+  gemm.batch = 1, gemm.type = gemm.typeC = type;
+  MeshcEpilogue relu = {MESHC_RELU, 0, &finishers[0]};
+  void *y = ctx->arena + atY, *buffers[] = {y, y};
+  meshc_gemm_epilogue(ctx, &gemm, &relu, ctx->arena + atX, ctx->arena + atX, y,
+                      buffers, ctx->arena + atMask);
+}
+
+/// Its kernel writes x, where it is run.
+void multiplyForGradient(MeshcContext *ctx, int64_t mask) {
+  MeshcGemm gemm = {};
+  gemm.m = 4, gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = 8;
+  gemm.batch = 1;
+  MeshcEpilogue gradient = {MESHC_RELU_GRADIENT, 0, &finishers[1]};
+  void *x = ctx->arena + atX, *y = ctx->arena + atY, *buffers[] = {y, x, y};
+  meshc_gemm_epilogue(ctx, &gemm, &gradient, x, x, y, buffers,
+                      ctx->arena + mask);
+}
+
+TEST(CudaDevice, multipliesWithEpilogues) {
+  onDevice(squares(0), [](Device &device) {
+    device.write(tensors[0], [](char *block) { fill(block, 2); });
+    auto run = [&](const std::function<void(MeshcContext *)> &orders) {
+      eager = orders;
+      device.run(StepFunction::Initialize);
+    };
+    auto y = [&] { return numberAt(device.read(tensors[1]), 31); };
+    run([](MeshcContext *ctx) { multiplyThenRelu(ctx, MESHC_F32); });
+    EXPECT_EQ(y(), 32);
+    run([](MeshcContext *ctx) { multiplyForGradient(ctx, atMask); });
+    EXPECT_EQ(y(), 32);
+    EXPECT_EQ(numberAt(device.read(tensors[0]), 0), 2);
+    const auto &counts = dynamic_cast<CudaDevice &>(device).productCounts();
+    EXPECT_EQ(counts.epilogues, 2);
+    EXPECT_EQ(counts.cublas, 2);
+    // A mask that no call wrote says nothing.
+    run([](MeshcContext *ctx) { multiplyForGradient(ctx, atMask + 256); });
+    EXPECT_EQ(numberAt(device.read(tensors[0]), 0), 1024);
+    EXPECT_EQ(counts.epilogues, 2);
+    EXPECT_EQ(counts.cublas, 3);
+  });
+}
+
+TEST(CudaDevice, doesEpiloguesByKernelsWhereTheLibraryHasNone) {
+  onDevice(squares(0), [](Device &device) {
+    device.write(tensors[0], [](char *block) { fill(block, 2); });
+    eager = [](MeshcContext *ctx) { multiplyThenRelu(ctx, MESHC_F16); };
+    device.run(StepFunction::Initialize);
+    // The mask was not written: neither is it read.
+    eager = [](MeshcContext *ctx) { multiplyForGradient(ctx, atMask); };
+    device.run(StepFunction::Initialize);
+    EXPECT_EQ(numberAt(device.read(tensors[0]), 0), 1024);
+    EXPECT_EQ(dynamic_cast<CudaDevice &>(device).productCounts().epilogues, 0);
+  });
+}
+
+TEST(CudaDevice, leavesEpiloguesToKernelsOnDemand) {
+  DeviceOptions options;
+  options.epilogues = false;
+  onDevice(
+      squares(0),
+      [](Device &device) {
+        device.write(tensors[0], [](char *block) { fill(block, 2); });
+        eager = [](MeshcContext *ctx) { multiplyThenRelu(ctx, MESHC_F32); };
+        device.run(StepFunction::Initialize);
+        EXPECT_EQ(numberAt(device.read(tensors[1]), 31), 1024);
+      },
+      options);
 }
 
 /// Two collectives are begun; what lies behind the wait for the first sees its

@@ -111,6 +111,10 @@ TEST(HostDevice, refusesWhatIsForGpus) {
   std::string message =
       failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
   EXPECT_NE(message.find("'--matmul tf32'"), std::string::npos) << message;
+  options = {};
+  options.epilogues = false;
+  message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
+  EXPECT_NE(message.find("'--no-epilogues'"), std::string::npos) << message;
   failureOf(ExitCode::Internal, [&] { checkDevice(other, {}); });
   failureOf(ExitCode::Usage, [] { parseMatmulPrecision("f64"); });
 }

@@ -98,8 +98,10 @@ std::vector<Case> allCases(const std::vector<int64_t> &mesh,
     return cases;
   }
   addCopies(cases);
-  if (mesh.size() == 1 && mesh[0] == 1)
+  if (mesh.size() == 1 && mesh[0] == 1) {
     addProducts(cases, precision);
+    addEpilogues(cases);
+  }
   addCollectives(cases, axisCount);
   addSteps(cases, axisCount);
   return cases;

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Suite.h"
+#include "runtime/Device/CudaDevice.h"
 #include "runtime/Device/Float16.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <random>
 
@@ -16,11 +18,9 @@ using namespace meshc;
 using namespace meshc::test;
 using namespace meshc::runtime;
 
-namespace {
+int64_t test::bytesOf(uint8_t type) { return type == MESHC_F32 ? 4 : 2; }
 
-int64_t bytesOf(uint8_t type) { return type == MESHC_F32 ? 4 : 2; }
-
-double load(uint8_t type, const std::vector<char> &data, int64_t index) {
+double test::load(uint8_t type, const std::vector<char> &data, int64_t index) {
   const char *place = data.data() + index * bytesOf(type);
   float real = 0;
   uint16_t half = 0;
@@ -33,8 +33,7 @@ double load(uint8_t type, const std::vector<char> &data, int64_t index) {
                                                 : floatFromF16(half));
 }
 
-/// `count` numbers in [-1, 1).
-std::vector<char> numbers(uint8_t type, int64_t count, unsigned seed) {
+std::vector<char> test::numbers(uint8_t type, int64_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> distribution(-1, 1);
   std::vector<char> data(static_cast<size_t>(count * bytesOf(type)));
@@ -48,6 +47,8 @@ std::vector<char> numbers(uint8_t type, int64_t count, unsigned seed) {
   }
   return data;
 }
+
+namespace {
 
 /// How far a result may be from the exact one: each of k + 1 sums and products
 /// may round, the factors by tf32, the result to its type.
@@ -163,4 +164,19 @@ void test::addProducts(std::vector<Case> &cases, MatmulPrecision precision) {
             {tf32 ? "products, tf32" : "products",
              [=](Subject &subject) { return check(subject, gemm, tf32); }});
       }
+  // Right numbers are not enough: what cuBLAS does not do is some 100 times
+  // slower.
+  cases.push_back(
+      {tf32 ? "products, tf32" : "products", [](Subject &subject) {
+         const auto &counts =
+             dynamic_cast<CudaDevice &>(subject.device).productCounts();
+         if (counts.ownKernel)
+           std::printf(
+               "  cuBLAS does not do %lld of %lld products\n",
+               static_cast<long long>(counts.ownKernel),
+               static_cast<long long>(counts.ownKernel + counts.cublas));
+         return counts.ownKernel > counts.cublas / 10
+                    ? "cuBLAS does few of the products"
+                    : "";
+       }});
 }

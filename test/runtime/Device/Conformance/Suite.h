@@ -39,9 +39,17 @@ struct Case {
   std::function<std::string(Subject &)> check;
 };
 
-/// By file: copies, products, collectives, and steps that become graphs.
+/// Elements of F32, BF16 and F16: their bytes, one of them as a number, and
+/// `count` numbers in [-1, 1).
+int64_t bytesOf(uint8_t type);
+double load(uint8_t type, const std::vector<char> &data, int64_t index);
+std::vector<char> numbers(uint8_t type, int64_t count, unsigned seed);
+
+/// By file: copies, products, their epilogues, collectives, and steps that
+/// become graphs.
 void addCopies(std::vector<Case> &cases);
 void addProducts(std::vector<Case> &cases, runtime::MatmulPrecision precision);
+void addEpilogues(std::vector<Case> &cases);
 void addCollectives(std::vector<Case> &cases, uint32_t axisCount);
 void addSteps(std::vector<Case> &cases, uint32_t axisCount);
 

@@ -20,6 +20,9 @@
 /// - NCCL's operations wait until all ranks of the group have come to the same
 ///   one; its calls return before they are done.
 ///
+/// - Products take epilogues as cublasLt does, gelu's argument in rows of a
+///   multiple of 8; of f16, none.
+///
 /// What breaks the rules ends the process with "fake CUDA: …" and SIGABRT.
 /// FAKE_CUDA_GPUS is the number of GPUs (1), FAKE_CUDA_MEMORY their bytes,
 /// FAKE_CUDA_CHIP their chip (90). FAKE_CUDA_NO_NCCL=1: there is no NCCL;
@@ -99,9 +102,16 @@ void enqueueCall(MeshcCudaRank *rank, MeshcCudaStream stream,
 /// Does some of what may be done now.
 void progress(MeshcCudaRank *rank);
 
+// Elements of a MeshcType.
+
+int64_t bytesOf(uint8_t type);
+double widen(uint8_t type, const void *place);
+void narrow(uint8_t type, double value, void *place);
+
 /// The functions of the table, by file.
 void addStreams(MeshcCuda &table);
 void addKernels(MeshcCuda &table);
+void addProducts(MeshcCuda &table);
 void addNccl(MeshcCuda &table);
 
 } // namespace meshc::fake

@@ -6,20 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "FakeGpu.h"
 
-#include "runtime/Blas/Gemm.h"
-#include "runtime/Device/Float16.h"
-
 #include <cstring>
 
 using namespace meshc;
 using namespace meshc::fake;
-using namespace meshc::runtime;
 
 namespace {
-
-int64_t bytesOf(uint8_t type) {
-  return type == MESHC_I1 ? 1 : type == MESHC_F32 || type == MESHC_I32 ? 4 : 2;
-}
 
 const char *load(MeshcCudaRank *rank, const void *data, uint64_t bytes) {
   const auto *image = static_cast<const Image *>(data);
@@ -70,29 +62,6 @@ const char *launch(MeshcCudaRank *rank, MeshcCudaStream stream, void *known,
   return nullptr;
 }
 
-const char *multiply(MeshcCudaRank *rank, const MeshcGemm *known, int,
-                     const void *a, const void *b, void *c) {
-  const MeshcGemm gemm = *known;
-  auto span = [&](int64_t rows, int64_t columns, int64_t stride, int64_t batch,
-                  uint8_t type) -> uint64_t {
-    return static_cast<uint64_t>(
-        ((rows - 1) * stride + columns + (gemm.batch - 1) * batch) *
-        bytesOf(type));
-  };
-  uint64_t bytesA =
-      gemm.transA ? span(gemm.k, gemm.m, gemm.lda, gemm.strideA, gemm.type)
-                  : span(gemm.m, gemm.k, gemm.lda, gemm.strideA, gemm.type);
-  uint64_t bytesB =
-      gemm.transB ? span(gemm.n, gemm.k, gemm.ldb, gemm.strideB, gemm.type)
-                  : span(gemm.k, gemm.n, gemm.ldb, gemm.strideB, gemm.type);
-  uint64_t bytesC = span(gemm.m, gemm.n, gemm.ldc, gemm.strideC, gemm.typeC);
-  enqueueCall(rank, MESHC_CUDA_COMPUTE, [=, gpu = rank->gpu] {
-    runGemm(gemm, resolve(a, gemm.k ? bytesA : 0, gpu),
-            resolve(b, gemm.k ? bytesB : 0, gpu), resolve(c, bytesC, gpu));
-  });
-  return nullptr;
-}
-
 void *placeOf(const MeshcCudaRuns &runs, int64_t element, int64_t bytes,
               int gpu) {
   int64_t index = runs.stride ? element / runs.runLength * runs.stride +
@@ -100,26 +69,6 @@ void *placeOf(const MeshcCudaRuns &runs, int64_t element, int64_t bytes,
                               : element;
   return resolve(static_cast<char *>(runs.base) + index * bytes,
                  static_cast<uint64_t>(bytes), gpu);
-}
-
-double widen(uint8_t type, const void *place) {
-  uint16_t half = 0;
-  int32_t whole = 0;
-  float real = 0;
-  switch (type) {
-  case MESHC_I1:
-    return *static_cast<const uint8_t *>(place);
-  case MESHC_I32:
-    std::memcpy(&whole, place, 4);
-    return whole;
-  case MESHC_F32:
-    std::memcpy(&real, place, 4);
-    return static_cast<double>(real);
-  default:
-    std::memcpy(&half, place, 2);
-    return static_cast<double>(type == MESHC_BF16 ? floatFromBf16(half)
-                                                  : floatFromF16(half));
-  }
 }
 
 /// Accumulates as RuntimeAbi.h says: floats in f32, in order.
@@ -138,18 +87,6 @@ double accumulate(uint8_t type, uint8_t reduction, double a, double b) {
   }
   auto x = static_cast<float>(a), y = static_cast<float>(b);
   return static_cast<double>(sum ? x + y : x * y);
-}
-
-void narrow(uint8_t type, double value, void *place) {
-  auto real = static_cast<float>(value);
-  auto whole = static_cast<int32_t>(type == MESHC_I32 ? value : 0);
-  auto truth = static_cast<uint8_t>(type == MESHC_I1 ? value : 0);
-  uint16_t half = type == MESHC_F16 ? f16FromFloat(real) : bf16FromFloat(real);
-  const void *source = type == MESHC_I1    ? static_cast<const void *>(&truth)
-                       : type == MESHC_I32 ? static_cast<const void *>(&whole)
-                       : type == MESHC_F32 ? static_cast<const void *>(&real)
-                                           : static_cast<const void *>(&half);
-  std::memcpy(place, source, static_cast<size_t>(bytesOf(type)));
 }
 
 void runCombine(const MeshcCudaCombine &order, int gpu) {
@@ -213,7 +150,6 @@ void fake::addKernels(MeshcCuda &table) {
   table.load = load;
   table.findKernel = findKernel;
   table.launch = launch;
-  table.multiply = multiply;
   table.combine = combine;
   table.transpose = transpose;
   table.mark = mark;

@@ -105,6 +105,7 @@ extern "C" const MeshcCuda *meshc_cuda_plugin(void) {
     made.releaseHost = releaseHost;
     addStreams(made);
     addKernels(made);
+    addProducts(made);
     addNccl(made);
     return made;
   }();

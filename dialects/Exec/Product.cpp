@@ -1,0 +1,146 @@
+//===- Product.cpp - a matrix product and what follows it, in one call ----===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+nd::EinsumOp ProductOp::getEinsum() {
+  auto ops = getBody().front().getOps<nd::EinsumOp>();
+  return ops.empty() ? nd::EinsumOp() : *ops.begin();
+}
+
+FusionOp ProductOp::getFusion() {
+  auto ops = getBody().front().getOps<FusionOp>();
+  return ops.empty() ? FusionOp() : *ops.begin();
+}
+
+int64_t ProductOp::getInputOf(Value inner) {
+  auto argument = dyn_cast<BlockArgument>(inner);
+  return argument && argument.getOwner() == &getBody().front()
+             ? argument.getArgNumber()
+             : -1;
+}
+
+namespace {
+/// How many inputs and results the fusion of an epilogue has.
+struct Arity {
+  size_t inputs, results;
+  bool mayKeepArgument; ///< one result more
+};
+} // namespace
+
+static Arity getArity(Epilogue epilogue) {
+  switch (epilogue) {
+  case Epilogue::Gelu:
+    return {1, 1, true};
+  case Epilogue::GeluBias:
+    return {2, 1, true};
+  case Epilogue::Bias:
+  case Epilogue::ReluBias:
+  case Epilogue::ReluGradient:
+  case Epilogue::GeluGradient:
+    return {2, 1, false};
+  case Epilogue::Relu:
+  case Epilogue::BiasGradientA:
+  case Epilogue::BiasGradientB:
+    return {1, 1, false};
+  }
+  llvm_unreachable("all epilogues are listed");
+}
+
+static bool mayHaveMask(Epilogue epilogue) {
+  return epilogue == Epilogue::Relu || epilogue == Epilogue::ReluBias ||
+         epilogue == Epilogue::ReluGradient;
+}
+
+/// What the block must hold.
+static LogicalResult verifyBody(ProductOp op) {
+  Block &block = op.getBody().front();
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || block.getOperations().size() != 3 || !op.getEinsum() ||
+      !op.getFusion())
+    return op.emitOpError(
+        "must hold an 'nd.einsum', an 'exec.fusion' and an 'exec.yield'");
+  if (block.getArgumentTypes() != op.getInputs().getTypes())
+    return op.emitOpError()
+           << "takes " << op.getInputs().getTypes()
+           << " but its block has arguments " << block.getArgumentTypes();
+  ValueRange factors = op.getEinsum().getInputs();
+  if (factors.size() != 2 || llvm::any_of(factors, [&](Value factor) {
+        return op.getInputOf(factor) < 0;
+      }))
+    return op.emitOpError("must multiply two of its inputs");
+  return success();
+}
+
+LogicalResult ProductOp::verify() {
+  if (failed(verifyBody(*this)))
+    return failure();
+  Arity arity = getArity(getEpilogue());
+  FusionOp fusion = getFusion();
+  size_t results = fusion.getNumResults();
+  if (fusion.getNumOperands() != arity.inputs || results < arity.results ||
+      results > arity.results + (arity.mayKeepArgument ? 1 : 0))
+    return emitOpError() << "with epilogue '"
+                         << stringifyEpilogue(getEpilogue())
+                         << "' needs a fusion of " << arity.inputs
+                         << " inputs and " << arity.results << " results, got "
+                         << fusion.getNumOperands() << " and " << results;
+  bool isGradient = getEpilogue() == Epilogue::ReluGradient;
+  if (getMask() && (!mayHaveMask(getEpilogue()) ||
+                    (isGradient ? getInputs().empty() : getResults().empty())))
+    return emitOpError("has a mask, which relu and its gradient alone have");
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  TypeRange yielded = yield.getValues().getTypes();
+  TypeRange given = getResultTypes();
+  if (getMask() && !isGradient)
+    given = given.drop_back();
+  if (yielded != given)
+    return emitOpError() << "gives " << given << " but its block yields "
+                         << yielded;
+  return success();
+}
+
+SmallVector<nd::HostTensor>
+ProductOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
+                    const nd::EvaluationContext &context) {
+  auto results = exec::evaluate(getBody().front(), operands, context);
+  if (results.size() < getNumResults())
+    results.push_back(
+        nd::HostTensor(nd::getTensorType(getResults().back()), context.mesh));
+  return results;
+}
+
+LogicalResult ProductOp::buildGradient(OpBuilder &, ArrayRef<Value>,
+                                       SmallVectorImpl<Value> &) {
+  return emitOpError("is made after the gradients and has none; differentiate "
+                     "the ops that it holds");
+}
+
+nd::PartitionRule ProductOp::getPartitionRule() {
+  nd::PartitionRule rule = nd::getRuleByNames(*this);
+  for (nd::Factor &factor : rule.factors)
+    factor.kind = nd::FactorKind::Whole;
+  return rule;
+}
+
+nd::OpCost ProductOp::getCost() {
+  nd::OpCost cost;
+  for (Operation &op : getBody().front().without_terminator()) {
+    nd::OpCost inner = cast<nd::NamedOpInterface>(op).getCost();
+    cost.flops += inner.flops;
+    cost.transcendentals += inner.transcendentals;
+  }
+  cost.bytes = nd::getTrafficBytes(*this);
+  return cost;
+}
+
+} // namespace meshc::exec

@@ -1,0 +1,479 @@
+//===- FuseEpilogues.cpp - products and what follows them, in one call ----===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Alignment.h"
+#include "lib/Kernels/EpiloguePatterns.h"
+#include "lib/Kernels/Passes.h"
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace meshc::kernels {
+
+#define GEN_PASS_DEF_FUSEEPILOGUES
+#include "lib/Kernels/Passes.h.inc"
+
+using exec::Epilogue;
+
+namespace {
+/// Rewrites one step function.
+class EpilogueFuser {
+public:
+  explicit EpilogueFuser(func::FuncOp function)
+      : block(function.getBody().front()), mesh(nd::MeshAttr::of(function)),
+        builder(function) {}
+
+  void run();
+
+private:
+  struct Parts {
+    nd::EinsumOp einsum;
+    exec::FusionOp fusion;
+    Epilogue epilogue;
+    SmallVector<unsigned> inputs; ///< of the fusion, as exec.product has them
+    bool keepsArgument = false;   ///< the fusion gets a second result
+    bool isBiasGradient = false;  ///< c leaves, before the sum
+  };
+
+  void fuseActivation(exec::FusionOp fusion);
+  void fuseGradient(exec::FusionOp fusion);
+  void fuseBiasGradient(exec::FusionOp fusion);
+  bool isColumnVector(Value value, const ResultMatrix &matrix) const;
+  bool passArgumentOn(exec::FusionOp fusion, const EpiloguePattern &pattern,
+                      SmallVectorImpl<OpOperand *> &readers);
+  void readArgument(OpOperand &use, Value bias, Value argument);
+  nd::EinsumOp findProductOf(Value summed, ArrayRef<StringAttr> dims,
+                             exec::FusionOp reader, unsigned &operand);
+  exec::FusionOp takeSum(exec::FusionOp fusion, unsigned input);
+  exec::ProductOp build(const Parts &parts);
+  Value getMask(exec::ProductOp forward, const ResultMatrix &matrix);
+
+  Block &block;
+  nd::MeshAttr mesh;
+  OpBuilder builder;
+  bool hasChanged = false;
+};
+} // namespace
+
+static exec::Order orderOf(Value value) {
+  return exec::getOrder(value).value_or(exec::Order());
+}
+
+static void setOrders(Operation *op, ArrayRef<exec::Order> orders) {
+  SmallVector<Attribute> attributes;
+  for (const exec::Order &order : orders)
+    attributes.push_back(exec::getOrderAttr(op->getContext(), order));
+  op->setAttr(exec::ordersAttrName,
+              ArrayAttr::get(op->getContext(), attributes));
+}
+
+/// The fusion with its inputs in another order, of its own block's arguments or
+/// values; `argument`, a value inside, becomes a second result where not null.
+static exec::FusionOp cloneFusion(OpBuilder &builder, exec::FusionOp fusion,
+                                  ArrayRef<unsigned> inputs, ValueRange values,
+                                  Value argument) {
+  Block &body = fusion.getBody().front();
+  SmallVector<Type> types(fusion.getResultTypes());
+  if (argument)
+    types.push_back(argument.getType());
+  auto clone = exec::FusionOp::create(builder, fusion.getLoc(), types, values,
+                                      fusion.getPlan());
+  Block &block = clone.getBody().emplaceBlock();
+  IRMapping mapping;
+  for (unsigned input : inputs) {
+    Value old = body.getArgument(input);
+    mapping.map(old, block.addArgument(old.getType(), old.getLoc()));
+  }
+  OpBuilder inner = OpBuilder::atBlockEnd(&block);
+  for (Operation &op : body)
+    inner.clone(op, mapping);
+  if (argument) {
+    auto yield = cast<exec::YieldOp>(block.getTerminator());
+    yield.getValuesMutable().append(mapping.lookup(argument));
+  }
+  return clone;
+}
+
+/// Puts an exec.product in the place of the fusion, beside the einsum and the
+/// fusion, which the caller drops.
+exec::ProductOp EpilogueFuser::build(const Parts &parts) {
+  nd::EinsumOp einsum = parts.einsum;
+  exec::FusionOp fusion = parts.fusion;
+  builder.setInsertionPoint(fusion);
+  SmallVector<Value> operands(einsum.getInputs());
+  Value argument;
+  SmallVector<Type> types;
+  SmallVector<exec::Order> orders;
+  auto addResult = [&](Type type, Value ordered) {
+    types.push_back(type);
+    orders.push_back(orderOf(ordered));
+  };
+  if (parts.isBiasGradient)
+    addResult(einsum.getType(), einsum);
+  else
+    for (unsigned input : ArrayRef(parts.inputs).drop_front())
+      operands.push_back(fusion.getInputs()[input]);
+  addResult(fusion.getResult(0).getType(), fusion.getResult(0));
+  if (parts.keepsArgument) {
+    argument = EpiloguePattern::of(fusion)->argument;
+    addResult(argument.getType(), einsum);
+  }
+  auto product = exec::ProductOp::create(
+      builder,
+      FusedLoc::get(builder.getContext(), {einsum.getLoc(), fusion.getLoc()}),
+      types, operands, parts.epilogue, /*mask=*/false);
+  setOrders(product, orders);
+  Block &body = product.getBody().emplaceBlock();
+  for (Value operand : operands)
+    body.addArgument(operand.getType(), operand.getLoc());
+  OpBuilder inner = OpBuilder::atBlockEnd(&body);
+  auto innerEinsum = cast<nd::EinsumOp>(inner.clone(*einsum));
+  innerEinsum->setOperands(body.getArguments().take_front(2));
+  SmallVector<Value> values;
+  if (parts.isBiasGradient) {
+    bool isA = parts.epilogue == Epilogue::BiasGradientA;
+    values.push_back(body.getArgument(isA ? 0 : 1));
+  } else {
+    values.push_back(innerEinsum);
+    llvm::append_range(values, body.getArguments().drop_front(2));
+  }
+  exec::FusionOp innerFusion =
+      cloneFusion(inner, fusion, parts.inputs, values, argument);
+  SmallVector<Value> yielded(innerFusion.getResults());
+  if (parts.isBiasGradient)
+    yielded.insert(yielded.begin(), innerEinsum);
+  setOrders(innerFusion, ArrayRef(orders).drop_front(parts.isBiasGradient));
+  exec::YieldOp::create(inner, product.getLoc(), yielded);
+  hasChanged = true;
+  return product;
+}
+
+bool EpilogueFuser::isColumnVector(Value value,
+                                   const ResultMatrix &matrix) const {
+  return orderOf(value) == matrix.columnDims &&
+         nd::getTensorType(value).getLocalElementCount(mesh) == matrix.columns;
+}
+
+//===----------------------------------------------------------------------===//
+// Bias and activations
+//===----------------------------------------------------------------------===//
+
+/// Whether all others that read c do nothing with it but add the same bias, so
+/// that they can read the sum instead.
+bool EpilogueFuser::passArgumentOn(exec::FusionOp fusion,
+                                   const EpiloguePattern &pattern,
+                                   SmallVectorImpl<OpOperand *> &readers) {
+  Value c = fusion.getInputs()[pattern.product];
+  Value bias = fusion.getInputs()[*pattern.other];
+  for (OpOperand &use : c.getUses()) {
+    auto reader = dyn_cast<exec::FusionOp>(use.getOwner());
+    if (!reader)
+      return false;
+    if (reader == fusion)
+      continue;
+    BlockArgument inside =
+        reader.getBody().front().getArgument(use.getOperandNumber());
+    for (Operation *user : inside.getUsers()) {
+      auto sum = dyn_cast<nd::AddOp>(user);
+      if (!sum || sum.getType() != c.getType())
+        return false;
+      Value other = sum->getOperand(sum->getOperand(0) == inside ? 1 : 0);
+      auto argument = dyn_cast<BlockArgument>(other);
+      if (!argument || reader.getInputs()[argument.getArgNumber()] != bias)
+        return false;
+    }
+    readers.push_back(&use);
+  }
+  return true;
+}
+
+/// The fusion reads c + bias where it read c.
+void EpilogueFuser::readArgument(OpOperand &use, Value bias, Value argument) {
+  auto reader = cast<exec::FusionOp>(use.getOwner());
+  Block &body = reader.getBody().front();
+  BlockArgument inside = body.getArgument(use.getOperandNumber());
+  use.set(argument);
+  for (Operation *sum : llvm::make_early_inc_range(inside.getUsers())) {
+    sum->getResult(0).replaceAllUsesWith(inside);
+    sum->erase();
+  }
+  for (unsigned index = body.getNumArguments(); index-- > 0;)
+    if (reader.getInputs()[index] == bias &&
+        body.getArgument(index).use_empty()) {
+      body.eraseArgument(index);
+      reader->eraseOperand(index);
+    }
+}
+
+void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
+  auto pattern = EpiloguePattern::of(fusion);
+  if (!pattern || fusion.getNumResults() != 1)
+    return;
+  bool isGelu = pattern->epilogue == Epilogue::Gelu ||
+                pattern->epilogue == Epilogue::GeluBias;
+  if (!isGelu && pattern->epilogue != Epilogue::Bias &&
+      pattern->epilogue != Epilogue::Relu &&
+      pattern->epilogue != Epilogue::ReluBias)
+    return;
+  Value c = fusion.getInputs()[pattern->product];
+  auto einsum = c.getDefiningOp<nd::EinsumOp>();
+  if (!einsum || orderOf(fusion.getResult(0)) != orderOf(c))
+    return;
+  auto matrix = ResultMatrix::of(einsum);
+  if (!matrix)
+    return;
+  Value bias = pattern->other ? fusion.getInputs()[*pattern->other] : Value();
+  if (bias && !isColumnVector(bias, *matrix))
+    return;
+  SmallVector<OpOperand *> readers;
+  bool isShared = !c.hasOneUse();
+  if (isShared &&
+      (!isGelu || (bias && !passArgumentOn(fusion, *pattern, readers))))
+    return;
+  SmallVector<unsigned> inputs = {pattern->product};
+  if (bias)
+    inputs.push_back(*pattern->other);
+  exec::ProductOp product =
+      build({einsum, fusion, pattern->epilogue, inputs, isShared, false});
+  fusion.getResult(0).replaceAllUsesWith(product.getResult(0));
+  fusion.erase();
+  for (OpOperand *use : readers)
+    readArgument(*use, bias, product.getResult(1));
+  if (isShared)
+    c.replaceAllUsesWith(product.getResult(1));
+  einsum.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients of activations
+//===----------------------------------------------------------------------===//
+
+/// The forward product's bytes for a mask; made where it has none.
+Value EpilogueFuser::getMask(exec::ProductOp forward,
+                             const ResultMatrix &matrix) {
+  if (forward.getMask())
+    return forward.getResults().back();
+  // A bit for each element; rows are multiples of 128 bits.
+  int64_t bytes = (matrix.columns + 127) / 128 * 16 * matrix.rows;
+  auto *context = builder.getContext();
+  auto type = nd::TensorType::get(
+      builder.getI1Type(),
+      nd::DimAttr::get(context, builder.getStringAttr("mask"), bytes, {}));
+  SmallVector<Type> types(forward.getResultTypes());
+  types.push_back(type);
+  builder.setInsertionPoint(forward);
+  auto product = exec::ProductOp::create(builder, forward.getLoc(), types,
+                                         forward.getInputs(),
+                                         forward.getEpilogue(), /*mask=*/true);
+  product.getBody().takeBody(forward.getBody());
+  setOrders(product,
+            {orderOf(forward.getResult(0)), {builder.getStringAttr("mask")}});
+  forward.getResult(0).replaceAllUsesWith(product.getResult(0));
+  forward.erase();
+  return product.getResults().back();
+}
+
+void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
+  auto pattern = EpiloguePattern::of(fusion);
+  if (!pattern || fusion.getNumResults() != 1 ||
+      (pattern->epilogue != Epilogue::ReluGradient &&
+       pattern->epilogue != Epilogue::GeluGradient))
+    return;
+  Value c = fusion.getInputs()[pattern->product];
+  Value other = fusion.getInputs()[*pattern->other];
+  auto einsum = c.getDefiningOp<nd::EinsumOp>();
+  exec::Order order = orderOf(fusion.getResult(0));
+  if (!einsum || !c.hasOneUse() || orderOf(c) != order ||
+      orderOf(other) != order)
+    return;
+  auto matrix = ResultMatrix::of(einsum);
+  if (!matrix)
+    return;
+  bool isRelu = pattern->epilogue == Epilogue::ReluGradient;
+  exec::ProductOp forward;
+  if (isRelu) {
+    forward = other.getDefiningOp<exec::ProductOp>();
+    if (!forward || other != forward.getResult(0) ||
+        (forward.getEpilogue() != Epilogue::Relu &&
+         forward.getEpilogue() != Epilogue::ReluBias) ||
+        !(ResultMatrix::of(forward.getEinsum()) == matrix))
+      return;
+  }
+  exec::ProductOp product = build({einsum,
+                                   fusion,
+                                   pattern->epilogue,
+                                   {pattern->product, *pattern->other},
+                                   false,
+                                   false});
+  if (isRelu) {
+    Value mask = getMask(forward, *matrix);
+    product.getInputsMutable().append(mask);
+    product.setMask(true);
+    product.getBody().front().addArgument(mask.getType(), mask.getLoc());
+  }
+  fusion.getResult(0).replaceAllUsesWith(product.getResult(0));
+  fusion.erase();
+  einsum.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients of biases
+//===----------------------------------------------------------------------===//
+
+/// Whether `from` is needed, directly or not, for `to`.
+static bool reaches(Operation *from, Operation *to) {
+  llvm::SmallDenseSet<Operation *> seen;
+  SmallVector<Operation *> stack = {from};
+  while (!stack.empty()) {
+    Operation *op = stack.pop_back_val();
+    if (op == to)
+      return true;
+    for (Operation *user : op->getUsers())
+      if (seen.insert(user).second)
+        stack.push_back(user);
+  }
+  return false;
+}
+
+/// A product that sums over exactly `dims` with the value as its `operand`, and
+/// does not need what `reader` makes.
+nd::EinsumOp EpilogueFuser::findProductOf(Value summed,
+                                          ArrayRef<StringAttr> dims,
+                                          exec::FusionOp reader,
+                                          unsigned &operand) {
+  for (OpOperand &use : summed.getUses()) {
+    auto einsum = dyn_cast<nd::EinsumOp>(use.getOwner());
+    if (!einsum || einsum.getInputs()[0] == einsum.getInputs()[1])
+      continue;
+    exec::ProductDims product = exec::ProductDims::of(einsum);
+    if (!product.batch.empty() || product.k.size() != dims.size() ||
+        !llvm::all_of(dims,
+                      [&](StringAttr dim) {
+                        return llvm::is_contained(product.k, dim);
+                      }) ||
+        nd::getTensorType(einsum.getResult()).getElementType() !=
+            nd::getTensorType(summed).getElementType() ||
+        !ResultMatrix::of(einsum) || reaches(reader, einsum))
+      continue;
+    operand = use.getOperandNumber();
+    return einsum;
+  }
+  return {};
+}
+
+/// A fusion of the sum alone, before the one that has it, which then reads its
+/// result.
+exec::FusionOp EpilogueFuser::takeSum(exec::FusionOp fusion, unsigned input) {
+  Block &body = fusion.getBody().front();
+  auto sum = cast<nd::ReduceSumOp>(*body.getArgument(input).user_begin());
+  Value summed = fusion.getInputs()[input];
+  builder.setInsertionPoint(fusion);
+  exec::PlanAttr plan = fusion.getPlan();
+  auto taken = exec::FusionOp::create(builder, sum.getLoc(),
+                                      TypeRange(sum.getType()), summed, plan);
+  Block &inner = taken.getBody().emplaceBlock();
+  IRMapping mapping;
+  mapping.map(sum.getInput(),
+              inner.addArgument(summed.getType(), summed.getLoc()));
+  OpBuilder innerBuilder = OpBuilder::atBlockEnd(&inner);
+  Operation *clone = innerBuilder.clone(*sum, mapping);
+  exec::YieldOp::create(innerBuilder, sum.getLoc(), clone->getResult(0));
+  setOrders(taken, {exec::restrictOrder(orderOf(summed),
+                                        exec::getDims(sum.getResult()))});
+  // The rest has no reduction any more.
+  BlockArgument read = body.addArgument(sum.getType(), sum.getLoc());
+  fusion.getInputsMutable().append(taken.getResult(0));
+  sum.getResult().replaceAllUsesWith(read);
+  sum.erase();
+  body.eraseArgument(input);
+  fusion->eraseOperand(input);
+  fusion.setPlanAttr(exec::PlanAttr::get(
+      builder.getContext(), plan.getParallel(), ArrayRef<StringAttr>(),
+      plan.getLanes(), plan.getSizes().take_front(plan.getParallel().size())));
+  return taken;
+}
+
+void EpilogueFuser::fuseBiasGradient(exec::FusionOp fusion) {
+  exec::PlanAttr plan = fusion.getPlan();
+  Block &body = fusion.getBody().front();
+  auto reductions = llvm::to_vector(body.getOps<nd::ReduceOpInterface>());
+  if (reductions.size() != 1 || plan.getReduce().empty() ||
+      llvm::any_of(body.getTerminator()->getOperands(), [&](Value output) {
+        return exec::getDims(output).size() != plan.getParallel().size();
+      }))
+    return;
+  auto sum = dyn_cast<nd::ReduceSumOp>(*reductions.front());
+  auto argument =
+      sum ? dyn_cast<BlockArgument>(sum.getInput()) : BlockArgument();
+  if (!argument || !argument.hasOneUse())
+    return;
+  Value summed = fusion.getInputs()[argument.getArgNumber()];
+  unsigned operand = 0;
+  nd::EinsumOp einsum =
+      findProductOf(summed, plan.getReduce(), fusion, operand);
+  if (!einsum || !nd::getTensorType(summed).isFloat())
+    return;
+  exec::FusionOp taken = takeSum(fusion, argument.getArgNumber());
+  exec::ProductOp product =
+      build({einsum,
+             taken,
+             operand == 0 ? Epilogue::BiasGradientA : Epilogue::BiasGradientB,
+             {0},
+             false,
+             true});
+  // c and the sum; the summed value is an operand already.
+  einsum.getResult().replaceAllUsesWith(product.getResult(0));
+  taken.getResult(0).replaceAllUsesWith(product.getResult(1));
+  taken.erase();
+  einsum.erase();
+  // What is left of the other fusion may be nothing.
+  Operation *yield = body.getTerminator();
+  bool isEmpty = llvm::all_of(yield->getOperands(), [&](Value output) {
+    return isa<BlockArgument>(output);
+  });
+  if (!isEmpty)
+    return;
+  for (auto [result, output] :
+       llvm::zip(fusion.getResults(), yield->getOperands())) {
+    Value input =
+        fusion.getInputs()[cast<BlockArgument>(output).getArgNumber()];
+    if (orderOf(input) != orderOf(result))
+      return;
+  }
+  for (auto [result, output] :
+       llvm::zip(fusion.getResults(), yield->getOperands()))
+    result.replaceAllUsesWith(
+        fusion.getInputs()[cast<BlockArgument>(output).getArgNumber()]);
+  fusion.erase();
+}
+
+void EpilogueFuser::run() {
+  auto forEachFusion = [&](void (EpilogueFuser::*fuse)(exec::FusionOp)) {
+    for (exec::FusionOp fusion :
+         llvm::to_vector(block.getOps<exec::FusionOp>()))
+      (this->*fuse)(fusion);
+  };
+  // Activations first: gradients look for them.
+  forEachFusion(&EpilogueFuser::fuseActivation);
+  forEachFusion(&EpilogueFuser::fuseGradient);
+  forEachFusion(&EpilogueFuser::fuseBiasGradient);
+  if (hasChanged)
+    sortTopologically(&block);
+}
+
+namespace {
+struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function->getParentOp()->hasAttr("exec.epilogues"))
+      EpilogueFuser(function).run();
+  }
+};
+} // namespace
+
+} // namespace meshc::kernels

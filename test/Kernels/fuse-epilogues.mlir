@@ -1,0 +1,157 @@
+// RUN: mesh-opt %s --meshc-form-fusions --meshc-assign-orders --meshc-fuse-epilogues --meshc-plan-loops --meshc-verify-kernels | FileCheck %s
+// RUN: mesh-opt %s --meshc-form-fusions --meshc-assign-orders --meshc-fuse-epilogues | mesh-opt | FileCheck %s
+// RUN: sed 's/exec.epilogues, //' %s | mesh-opt --meshc-form-fusions --meshc-assign-orders --meshc-fuse-epilogues | FileCheck %s --check-prefix=NONE
+// test/Schedule/ScheduleTest.cpp runs these functions.
+
+// Where the target's products take no epilogues, there are none.
+// NONE-NOT: exec.product
+
+!x = !nd.tensor<f32, [b = 12, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 24]>
+!y = !nd.tensor<f32, [b = 12, j = 24]>
+!v = !nd.tensor<f32, [j = 24]>
+!r = !nd.tensor<f32, [b = 12]>
+!h = !nd.tensor<bf16, [b = 12, i = 8]>
+!hw = !nd.tensor<bf16, [i = 8, j = 24]>
+!hy = !nd.tensor<bf16, [b = 12, j = 24]>
+!f = !nd.tensor<f32, []>
+
+module attributes {exec.epilogues, nd.mesh = #nd.mesh<>} {
+
+// CHECK-LABEL: @bias
+// CHECK: %[[D:.*]] = exec.product bias(%arg0, %arg1, %arg2) : {{.*}} -> !nd.tensor<f32, [b = 12, j = 24]> attributes {exec.orders = {{\[\[}}"b", "j"]]}
+// CHECK: %[[C:.*]] = nd.einsum
+// CHECK: exec.fusion {{.*}}(%[[C]],
+// CHECK: nd.add
+// CHECK-NOT: exec.fusion
+// CHECK: return %[[D]]
+func.func @bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
+    -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.add %v, %0 : (!v, !y) -> !y
+  return %1 : !y
+}
+
+// Rows of the result are columns in memory: the bias runs along rows there.
+// CHECK-LABEL: @transposed_bias
+// CHECK-NOT: exec.product
+func.func @transposed_bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
+    -> (!y {nd.name = "yt", nd.role = "metric", nd.order = ["j", "b"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.add %v, %0 : (!v, !y) -> !y
+  return %1 : !y
+}
+
+// A bias of the rows in the same orders.
+// CHECK-LABEL: @row_bias
+// CHECK-NOT: exec.product
+func.func @row_bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %r: !r {nd.name = "r", nd.role = "input", nd.order = ["b"]})
+    -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.add %0, %r : (!y, !r) -> !y
+  return %1 : !y
+}
+
+// The product is needed without the bias too.
+// CHECK-LABEL: @shared
+// CHECK-NOT: exec.product
+func.func @shared(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
+    -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "c", nd.role = "metric", nd.order = ["b", "j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.add %0, %v : (!y, !v) -> !y
+  %2 = nd.gelu %1 : (!y) -> !y
+  return %2, %0 : !y, !y
+}
+
+// Of 16 bits.
+// CHECK-LABEL: @half
+// CHECK: exec.product relu(
+func.func @half(%x: !h {nd.name = "xh", nd.role = "input", nd.order = ["b", "i"]}, %w: !hw {nd.name = "wh", nd.role = "input", nd.order = ["i", "j"]})
+    -> (!hy {nd.name = "yh", nd.role = "metric", nd.order = ["b", "j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!h, !hw) -> !hy
+  %1 = nd.relu %0 : (!hy) -> !hy
+  return %1 : !hy
+}
+
+// relu and its gradient, at a product that is also the gradient of the bias: the
+// first call leaves a mask for the second.
+// CHECK-LABEL: @relu
+// CHECK: %[[H:.*]]:2 = exec.product relu_bias mask(%arg0, %arg1, %arg2) : {{.*}} -> (!nd.tensor<f32, [b = 12, j = 24]>, !nd.tensor<i1, [mask = 192]>)
+// CHECK: %[[G:.*]] = exec.product relu_gradient mask(%{{.*}}, %arg1, %[[H]]#0, %[[H]]#1)
+// CHECK: exec.product bias_gradient_b(%arg0, %[[G]]) : {{.*}} -> (!nd.tensor<f32, [i = 8, j = 24]>, !nd.tensor<f32, [j = 24]>)
+// CHECK: exec.fusion <parallel = ["j"], reduce = ["b"]
+func.func @relu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
+    -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.add %0, %v : (!y, !v) -> !y
+  %2 = nd.relu %1 : (!y) -> !y
+  %l = nd.einsum %2, %w {reduced = ["j"]} : (!y, !w) -> !x
+  %3 = nd.einsum %l, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %zero = nd.constant 0.0 : f32 -> !f
+  %4 = nd.compare gt %2, %zero : (!y, !f) -> !nd.tensor<i1, [b = 12, j = 24]>
+  %5 = nd.select %4, %3, %zero : (!nd.tensor<i1, [b = 12, j = 24]>, !y, !f) -> !y
+  %6 = nd.einsum %x, %5 {reduced = ["b"]} : (!x, !y) -> !w
+  %7 = nd.reduce_sum %5 {dims = ["b"]} : (!y) -> !v
+  return %2, %6, %7 : !y, !w, !v
+}
+
+// gelu and its gradient, which reads the argument that the first call keeps. What
+// the bias' gradient is needed for stays a kernel, without a reduction.
+// CHECK-LABEL: @gelu
+// CHECK: %[[H:.*]]:2 = exec.product gelu_bias(%arg0, %arg1, %arg2)
+// CHECK: %[[G:.*]] = exec.product gelu_gradient(%{{.*}}, %arg1, %[[H]]#1)
+// CHECK: %[[W:.*]]:2 = exec.product bias_gradient_b(%arg0, %[[G]])
+// CHECK: exec.fusion <parallel = ["j"], reduce = []{{.*}}(%[[W]]#1)
+func.func @gelu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
+    -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.add %0, %v : (!y, !v) -> !y
+  %2 = nd.gelu %1 : (!y) -> !y
+  %l = nd.einsum %2, %w {reduced = ["j"]} : (!y, !w) -> !x
+  %3 = nd.einsum %l, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %a = nd.constant 0.214064449 : f32 -> !f
+  %b = nd.constant 1.59576917 : f32 -> !f
+  %c = nd.constant 0.0713548139 : f32 -> !f
+  %one = nd.constant 1.0 : f32 -> !f
+  %4 = nd.square %1 : (!y) -> !y
+  %5 = nd.mul %4, %c : (!y, !f) -> !y
+  %6 = nd.add %5, %b : (!y, !f) -> !y
+  %7 = nd.mul %1, %6 : (!y, !y) -> !y
+  %8 = nd.sigmoid %7 : (!y) -> !y
+  %9 = nd.mul %4, %a : (!y, !f) -> !y
+  %10 = nd.add %9, %b : (!y, !f) -> !y
+  %11 = nd.sub %one, %8 : (!f, !y) -> !y
+  %12 = nd.mul %1, %11 : (!y, !y) -> !y
+  %13 = nd.mul %12, %10 : (!y, !y) -> !y
+  %14 = nd.add %13, %one : (!y, !f) -> !y
+  %15 = nd.mul %8, %14 : (!y, !y) -> !y
+  %16 = nd.mul %3, %15 : (!y, !y) -> !y
+  %17 = nd.einsum %x, %16 {reduced = ["b"]} : (!x, !y) -> !w
+  %18 = nd.reduce_sum %16 {dims = ["b"]} : (!y) -> !v
+  %19 = nd.square %18 : (!v) -> !v
+  return %2, %17, %19 : !y, !w, !v
+}
+
+// A gelu without a bias keeps the product itself, for whoever reads it.
+// CHECK-LABEL: @kept
+// CHECK: %[[H:.*]]:2 = exec.product gelu(%arg0, %arg1)
+// CHECK: return %[[H]]#0, %[[H]]#1
+func.func @kept(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]})
+    -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "c", nd.role = "metric", nd.order = ["b", "j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.gelu %0 : (!y) -> !y
+  return %1, %0 : !y, !y
+}
+
+// The sum is needed for the other factor of the product: it cannot come from it.
+// CHECK-LABEL: @cycle
+// CHECK-NOT: exec.product
+func.func @cycle(%y: !y {nd.name = "iy", nd.role = "input", nd.order = ["b", "j"]}, %x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]})
+    -> (!w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
+  %0 = nd.reduce_sum %y {dims = ["b"]} : (!y) -> !v
+  %1 = nd.reduce_sum %0 {dims = ["j"]} : (!v) -> !f
+  %2 = nd.mul %x, %1 : (!x, !f) -> !x
+  %3 = nd.einsum %2, %y {reduced = ["b"]} : (!x, !y) -> !w
+  return %3, %0 : !w, !v
+}
+}

@@ -1,0 +1,267 @@
+//===- Epilogues.cpp - what a product's call does beside it ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "Suite.h"
+
+#include "runtime/Device/CudaDevice.h"
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+using namespace meshc;
+using namespace meshc::test;
+using namespace meshc::runtime;
+
+namespace {
+
+const char *const kindNames[] = {
+    "",          "bias",      "relu",      "relu_bias",   "gelu",
+    "gelu_bias", "relu_grad", "gelu_grad", "bias_grad_a", "bias_grad_b"};
+const char *const typeNames[] = {"f32", "bf16", "f16"};
+
+/// How often cuBLAS did it, and was asked to.
+struct Tally {
+  int done = 0, asked = 0;
+};
+std::map<std::string, Tally> tallies;
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+constexpr double scale = 1.5957691216057308, cubic = 0.044715;
+
+double gelu(double x) { return x * sigmoid(scale * (x + cubic * x * x * x)); }
+double geluSlope(double x) {
+  double s = sigmoid(scale * (x + cubic * x * x * x));
+  return s + x * s * (1 - s) * scale * (1 + 3 * cubic * x * x);
+}
+
+/// One product with an epilogue, and where its arrays are in the arena.
+class Trial {
+public:
+  Trial(Subject &subject, uint8_t type, int64_t m, int64_t n, int64_t k,
+        int form)
+      : subject(subject), type(type), bytes(bytesOf(type)) {
+    gemm.m = m, gemm.n = n, gemm.k = k;
+    gemm.transA = form & 1, gemm.transB = form >> 1 & 1;
+    gemm.lda = gemm.transA ? m : k, gemm.ldb = gemm.transB ? k : n;
+    gemm.ldc = n, gemm.batch = 1;
+    gemm.type = gemm.typeC = type;
+    a = place(m * k, 1), b = place(k * n, 2);
+    bias = place(n, 3), argument = place(m * n, 4);
+    result = place(m * n, 5), kept = place(m * n, 6);
+    gradient = place(m * n, 7), vector = place(std::max(m, n), 8);
+    mask = place(m * ((n + 127) / 128 * 16), 9);
+  }
+
+  /// What is wrong, or nothing; nothing too where cuBLAS has no such call.
+  std::string check(uint32_t kind, bool keeps);
+
+private:
+  /// An array in the arena, filled with numbers.
+  struct Array {
+    int64_t offset = 0;
+    std::vector<char> data;
+  };
+
+  Array place(int64_t count, unsigned seed) {
+    Array array{next, numbers(type, count, seed)};
+    next += (count * bytes + 255) / 256 * 256;
+    subject.put(array.offset, array.data);
+    return array;
+  }
+  bool run(uint32_t kind, const std::vector<const Array *> &buffers,
+           const Array &c, bool hasMask);
+  double product(int64_t i, int64_t j, double &sizes) const;
+  std::string
+  compare(const std::string &what, const Array &array,
+          const std::function<double(int64_t, int64_t, double &)> &wanted);
+  std::string checkBiasGradient(uint32_t kind);
+  std::string checkReluGradient();
+  double unit() const {
+    return type == MESHC_F32 ? 0x1p-23 : type == MESHC_BF16 ? 0x1p-8 : 0x1p-10;
+  }
+
+  Subject &subject;
+  uint8_t type;
+  int64_t bytes, next = 0;
+  MeshcGemm gemm = {};
+  Array a, b, bias, argument, result, kept, gradient, vector, mask;
+};
+
+bool Trial::run(uint32_t kind, const std::vector<const Array *> &buffers,
+                const Array &c, bool hasMask) {
+  MeshcKernel kernel = {};
+  kernel.bufferCount = static_cast<uint32_t>(buffers.size());
+  MeshcEpilogue epilogue = {kind, 0, &kernel};
+  bool isDone = false;
+  subject.run([&](MeshcContext *ctx) {
+    auto at = [&](const Array &array) { return ctx->arena + array.offset; };
+    std::vector<void *> addresses;
+    for (const Array *buffer : buffers)
+      addresses.push_back(at(*buffer));
+    isDone =
+        dynamic_cast<CudaDevice &>(subject.device)
+            .multiplyAtOnce(epilogue, gemm, at(a), at(b), at(c),
+                            addresses.data(), hasMask ? at(mask) : nullptr);
+  });
+  Tally &tally = tallies[std::string(kindNames[kind]) + " " + typeNames[type]];
+  ++tally.asked;
+  tally.done += isDone;
+  return isDone;
+}
+
+double Trial::product(int64_t i, int64_t j, double &sizes) const {
+  double sum = 0;
+  sizes = 0;
+  for (int64_t k = 0; k < gemm.k; ++k) {
+    double term =
+        load(type, a.data, gemm.transA ? k * gemm.lda + i : i * gemm.lda + k) *
+        load(type, b.data, gemm.transB ? j * gemm.ldb + k : k * gemm.ldb + j);
+    sum += term;
+    sizes += std::fabs(term);
+  }
+  return sum;
+}
+
+/// Against what is exact: products may be summed in any order in f32, results
+/// are rounded, functions may be of ten times the rounding.
+std::string Trial::compare(
+    const std::string &what, const Array &array,
+    const std::function<double(int64_t, int64_t, double &)> &wanted) {
+  std::vector<char> got(array.data.size());
+  subject.get(array.offset, got);
+  for (int64_t i = 0; i < gemm.m; ++i)
+    for (int64_t j = 0; j < gemm.n; ++j) {
+      double sizes = 0;
+      double exact = wanted(i, j, sizes);
+      double tolerance = static_cast<double>(gemm.k + 4) * 0x1p-23 * sizes +
+                         2 * unit() * std::fabs(exact) + 1e-5;
+      double value = load(type, got, i * gemm.n + j);
+      if (!(std::fabs(value - exact) <= tolerance))
+        return what + " " + typeNames[type] + ", " + std::to_string(gemm.m) +
+               " x " + std::to_string(gemm.n) + " x " + std::to_string(gemm.k) +
+               ": element " + std::to_string(i) + ", " + std::to_string(j) +
+               " is " + std::to_string(value) + ", wanted " +
+               std::to_string(exact);
+    }
+  return "";
+}
+
+std::string Trial::checkBiasGradient(uint32_t kind) {
+  const bool isA = kind == MESHC_BIAS_GRADIENT_A;
+  if (!run(kind, {isA ? &a : &b, &vector}, result, false))
+    return "";
+  std::string wrong = compare("c of a bias' gradient", result,
+                              [&](int64_t i, int64_t j, double &sizes) {
+                                return product(i, j, sizes);
+                              });
+  std::vector<char> got(vector.data.size());
+  subject.get(vector.offset, got);
+  for (int64_t i = 0; i < (isA ? gemm.m : gemm.n) && wrong.empty(); ++i) {
+    double sum = 0, sizes = 0;
+    for (int64_t k = 0; k < gemm.k; ++k) {
+      double value =
+          isA ? load(type, a.data,
+                     gemm.transA ? k * gemm.lda + i : i * gemm.lda + k)
+              : load(type, b.data,
+                     gemm.transB ? i * gemm.ldb + k : k * gemm.ldb + i);
+      sum += value;
+      sizes += std::fabs(value);
+    }
+    double tolerance = static_cast<double>(gemm.k + 4) * 0x1p-23 * sizes +
+                       2 * unit() * std::fabs(sum) + 1e-5;
+    if (!(std::fabs(load(type, got, i) - sum) <= tolerance))
+      wrong = std::string("bias' gradient ") + typeNames[type] + ": element " +
+              std::to_string(i) + " is " + std::to_string(load(type, got, i)) +
+              ", wanted " + std::to_string(sum);
+  }
+  return wrong;
+}
+
+/// The mask of one call says which elements the next call lets through: those
+/// that the first left positive.
+std::string Trial::checkReluGradient() {
+  if (!run(MESHC_RELU_BIAS, {&result, &bias, &result}, result, true))
+    return "";
+  if (!run(MESHC_RELU_GRADIENT, {&gradient, &result, &gradient}, gradient,
+           true))
+    return "";
+  std::vector<char> forward(result.data.size());
+  subject.get(result.offset, forward);
+  return compare("relu's gradient", gradient,
+                 [&](int64_t i, int64_t j, double &sizes) {
+                   double value = product(i, j, sizes);
+                   return load(type, forward, i * gemm.n + j) > 0 ? value : 0;
+                 });
+}
+
+std::string Trial::check(uint32_t kind, bool keeps) {
+  if (kind == MESHC_BIAS_GRADIENT_A || kind == MESHC_BIAS_GRADIENT_B)
+    return checkBiasGradient(kind);
+  if (kind == MESHC_RELU_GRADIENT)
+    return checkReluGradient();
+  const bool hasBias =
+      kind == MESHC_BIAS || kind == MESHC_RELU_BIAS || kind == MESHC_GELU_BIAS;
+  const bool isGradient = kind == MESHC_GELU_GRADIENT;
+  const Array &c = keeps ? kept : result;
+  std::vector<const Array *> buffers = {&c};
+  if (hasBias || isGradient)
+    buffers.push_back(hasBias ? &bias : &argument);
+  buffers.push_back(&result);
+  if (keeps)
+    buffers.push_back(&kept);
+  if (!run(kind, buffers, c, false))
+    return "";
+  auto before = [&](int64_t i, int64_t j, double &sizes) {
+    double value = product(i, j, sizes);
+    return value + (hasBias ? load(type, bias.data, j) : 0.0);
+  };
+  auto after = [&](int64_t i, int64_t j, double &sizes) {
+    double value = before(i, j, sizes);
+    if (kind == MESHC_RELU || kind == MESHC_RELU_BIAS)
+      return value > 0 ? value : 0;
+    if (kind == MESHC_GELU || kind == MESHC_GELU_BIAS)
+      return gelu(value);
+    if (isGradient)
+      return value * geluSlope(load(type, argument.data, i * gemm.n + j));
+    return value;
+  };
+  std::string wrong = compare(kindNames[kind], result, after);
+  if (wrong.empty() && keeps)
+    wrong = compare("gelu's argument", kept, before);
+  return wrong;
+}
+
+/// Which of them the library has: no case fails for one that it has not, as the
+/// kernel does it then.
+std::string printTallies(Subject &) {
+  for (const auto &[name, tally] : tallies)
+    if (tally.done < tally.asked)
+      std::printf("  cuBLAS does %s in %d of %d cases, kernels the rest\n",
+                  name.c_str(), tally.done, tally.asked);
+  return "";
+}
+
+} // namespace
+
+void test::addEpilogues(std::vector<Case> &cases) {
+  const int64_t sizes[][3] = {
+      {64, 64, 32}, {96, 256, 64}, {33, 72, 20}, {40, 136, 10}, {6, 10, 64}};
+  for (auto &[m, n, k] : sizes)
+    for (uint8_t type : {MESHC_F32, MESHC_BF16, MESHC_F16})
+      for (uint32_t kind = MESHC_BIAS; kind <= MESHC_BIAS_GRADIENT_B; ++kind)
+        for (int form = 0; form < 4; ++form)
+          for (bool keeps : {false, true}) {
+            if (keeps && kind != MESHC_GELU && kind != MESHC_GELU_BIAS)
+              continue;
+            cases.push_back({"epilogues of products",
+                             [=, m = m, n = n, k = k](Subject &subject) {
+                               return Trial(subject, type, m, n, k, form)
+                                   .check(kind, keeps);
+                             }});
+          }
+  cases.push_back({"epilogues of products", printTallies});
+}
