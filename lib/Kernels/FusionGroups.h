@@ -67,6 +67,8 @@ public:
   static bool isKernelOp(mlir::Operation *op);
 
 private:
+  /// Whether it has a kernel of its own.
+  static bool isAlone(mlir::Operation *op);
   using GroupId = unsigned;
   /// A group that asks for a value, and the dims that are aligned there.
   struct Use {
@@ -87,12 +89,13 @@ private:
                   mlir::Value value) const;
   void ask(GroupId group, mlir::Operation *op, mlir::Value result);
 
-  // What is known of values.
+  // What is known of values (FusionValues.cpp).
   void measureWork(mlir::Block &block);
   void chooseCuts(mlir::Block &block);
   bool needsMemory(mlir::Value value) const;
   LoopDims getLoops(mlir::Operation *op) const;
   bool isRowLike(mlir::Operation *reduction) const;
+  exec::Order getExpectedOrder(mlir::Value value) const;
   double getPoints(mlir::Operation *op) const;
   double getElements(mlir::Value value) const;
   void addSizes(LoopDims &loops, mlir::Value value) const;

@@ -191,3 +191,29 @@ func.func @block_and_whole(%w: !w, %g: !g) -> (!scalar, !g) {
   return %whole, %new : !scalar, !g
 }
 }
+
+// -----
+
+!q = !nd.tensor<f32, [batch = 2, heads = 4, seq = 8, key = 16]>
+!k = !nd.tensor<f32, [batch = 2, heads = 4, memory = 8, key = 16]>
+!s = !nd.tensor<f32, [batch = 2, heads = 4, seq = 8, memory = 8]>
+!r = !nd.tensor<f32, [batch = 2, heads = 4, seq = 8]>
+
+// What is declared has heads last, but the product puts its batch dims first:
+// memory is contiguous, and a softmax one kernel.
+// CHECK-LABEL: @attention
+// CHECK: nd.einsum
+// CHECK: exec.fusion <parallel = ["batch", "heads", "seq"], reduce = ["memory"]
+// CHECK: nd.reduce_max
+// CHECK: nd.reduce_sum
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @attention(%q: !q {nd.order = ["batch", "seq", "heads", "key"]}, %k: !k {nd.order = ["batch", "memory", "heads", "key"]}) -> !s {
+  %0 = nd.einsum %q, %k {reduced = ["key"]} : (!q, !k) -> !s
+  %1 = nd.reduce_max %0 {dims = ["memory"]} : (!s) -> !r
+  %2 = nd.sub %0, %1 : (!s, !r) -> !s
+  %3 = nd.exp %2 : (!s) -> !s
+  %4 = nd.reduce_sum %3 {dims = ["memory"]} : (!s) -> !r
+  %5 = nd.div %3, %4 : (!s, !r) -> !s
+  return %5 : !s
+}

@@ -1,0 +1,175 @@
+//===- FusionValues.cpp - what kernels are chosen by ----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Kernels/FusionGroups.h"
+
+using namespace mlir;
+
+namespace meshc::kernels {
+
+/// A transcendental function counts as ten additions.
+static constexpr double transcendentalWork = 10;
+/// Ops that an element is computed through at most: code is emitted by
+/// recursion over them.
+static constexpr unsigned deepest = 500;
+/// A kernel of fewer rows than this and more entries in each is better two: one
+/// that reduces and one that runs over all entries in parallel.
+static constexpr double fewRows = 8;
+static constexpr double longRow = 16384;
+
+void FusionGroups::measureWork(Block &block) {
+  for (Operation &op : block) {
+    auto element = dyn_cast<nd::ElementOpInterface>(op);
+    if (!element)
+      continue;
+    nd::OpCost cost = cast<nd::NamedOpInterface>(op).getCost();
+    double own = (cost.flops + transcendentalWork * cost.transcendentals) /
+                 getElements(op.getResult(0));
+    unsigned depth = 1;
+    for (Value operand : op.getOperands()) {
+      own += work.lookup(operand);
+      depth = std::max(depth, depths.lookup(operand) + 1);
+    }
+    work[op.getResult(0)] = own;
+    if (depth == deepest)
+      cuts.insert(op.getResult(0));
+    else
+      depths[op.getResult(0)] = depth;
+  }
+}
+
+/// A reduction of what depends on other reductions, over other loops, needs
+/// these or its operand stored; the operand where that is no more.
+void FusionGroups::chooseCuts(Block &block) {
+  for (Operation &op : block) {
+    if (!isa<nd::ReduceOpInterface>(op))
+      continue;
+    LoopDims loops = getLoops(&op);
+    double innerBytes = 0;
+    bool isCut = false;
+    llvm::SmallDenseSet<Value> seen;
+    SmallVector<Value> stack = {op.getOperand(0)};
+    while (!stack.empty()) {
+      Value value = stack.pop_back_val();
+      Operation *producer = value.getDefiningOp();
+      if (!producer || !seen.insert(value).second || needsMemory(value))
+        continue;
+      if (isa<nd::ElementOpInterface>(producer))
+        llvm::append_range(stack, producer->getOperands());
+      if (isa<nd::ReduceOpInterface>(producer) &&
+          !(getLoops(producer) == loops)) {
+        innerBytes += nd::getTensorType(value).getLocalBytes(mesh);
+        isCut = true;
+      }
+    }
+    Value operand = op.getOperand(0);
+    if (isCut && operand.getDefiningOp<nd::ElementOpInterface>() &&
+        nd::getTensorType(operand).getLocalBytes(mesh) <= innerBytes)
+      cuts.insert(operand);
+  }
+}
+
+bool FusionGroups::needsMemory(Value value) const {
+  return llvm::any_of(value.getUsers(),
+                      [](Operation *user) { return !isKernelOp(user); });
+}
+
+/// Of a reduction: kept and reduced dims. Of an element op: the result's dims.
+/// Of any other: by its partition rule.
+LoopDims FusionGroups::getLoops(Operation *op) const {
+  LoopDims loops;
+  loops.parallel = exec::getDims(op->getResult(0));
+  if (auto reduce = dyn_cast<nd::ReduceOpInterface>(op)) {
+    auto dims = reduce.getReducedDims();
+    loops.reduce = exec::unite(dims, {});
+    llvm::sort(loops.reduce, [](StringAttr a, StringAttr b) {
+      return a.getValue() < b.getValue();
+    });
+  } else if (isAlone(op)) {
+    exec::DimSet parallel, reduce;
+    for (const nd::Factor &factor :
+         cast<nd::NamedOpInterface>(op).getPartitionRule().factors) {
+      if (factor.kind == nd::FactorKind::Parallel && factor.resultDims[0])
+        parallel.push_back(factor.resultDims[0]);
+      if (factor.kind != nd::FactorKind::Reduce)
+        continue;
+      for (StringAttr dim : factor.operandDims)
+        if (dim && !llvm::is_contained(reduce, dim))
+          reduce.push_back(dim);
+    }
+    loops.parallel = exec::unite({}, parallel);
+    loops.reduce = exec::unite({}, reduce);
+  }
+  addSizes(loops, op->getResult(0));
+  for (Value operand : op->getOperands())
+    addSizes(loops, operand);
+  return loops;
+}
+
+/// How the value will lie in memory, before orders are assigned: as the product
+/// that it is made of element by element, batch dims first; else as declared.
+exec::Order FusionGroups::getExpectedOrder(Value value) const {
+  constexpr unsigned farthest = 32;
+  exec::DimSet dims = exec::getDims(value);
+  SmallVector<Value> stack = {value};
+  for (unsigned steps = 0; !stack.empty() && steps < farthest; ++steps) {
+    Value next = stack.pop_back_val();
+    Operation *producer = next.getDefiningOp();
+    if (auto product = dyn_cast_or_null<nd::EinsumOp>(producer)) {
+      auto sides = exec::ProductDims::of(product);
+      bool rowsFirst = dimOrder.isBefore(sides.m.front(), sides.n.front());
+      exec::Order order = dimOrder.sort(sides.batch);
+      llvm::append_range(order, dimOrder.sort(rowsFirst ? sides.m : sides.n));
+      llvm::append_range(order, dimOrder.sort(rowsFirst ? sides.n : sides.m));
+      return order;
+    }
+    if (isa_and_nonnull<nd::ElementOpInterface>(producer))
+      for (Value operand : producer->getOperands())
+        if (exec::getDims(operand) == dims)
+          stack.push_back(operand);
+  }
+  return dimOrder.sort(value);
+}
+
+bool FusionGroups::isRowLike(Operation *reduction) const {
+  Value operand = reduction->getOperand(0);
+  LoopDims loops = getLoops(reduction);
+  nd::TensorType type = nd::getTensorType(operand);
+  exec::Order order = getExpectedOrder(operand);
+  double rows = getElements(reduction->getResult(0));
+  if (rows < fewRows && getElements(operand) / rows > longRow)
+    return false;
+  for (StringAttr dim : llvm::reverse(order))
+    if (type.getLocalSize(type.getDimIndex(dim.getValue()), mesh) > 1)
+      return llvm::is_contained(loops.reduce, dim);
+  return true;
+}
+
+double FusionGroups::getElements(Value value) const {
+  return nd::getTensorType(value).getLocalElementCount(mesh);
+}
+
+/// Points of the loops that the op needs.
+double FusionGroups::getPoints(Operation *op) const {
+  double points = getElements(op->getResult(0));
+  for (Value operand : op->getOperands())
+    if (!isa<nd::ElementOpInterface>(op))
+      points = std::max(points, getElements(operand));
+  return points;
+}
+
+/// Adds the local size of each loop that is a dim of the value.
+void FusionGroups::addSizes(LoopDims &loops, Value value) const {
+  nd::TensorType type = nd::getTensorType(value);
+  for (auto [index, dim] : llvm::enumerate(type.getDims()))
+    if (llvm::is_contained(loops.parallel, dim.getName()) ||
+        llvm::is_contained(loops.reduce, dim.getName()))
+      loops.sizes.try_emplace(dim.getName(), type.getLocalSize(index, mesh));
+}
+
+} // namespace meshc::kernels
