@@ -17,6 +17,9 @@ namespace meshc::kernels {
 static constexpr double expensiveWork = 10;
 /// Reading a tensor of fewer bytes twice does not matter.
 static constexpr double sharedBytes = 4096;
+/// Kernels of at most so many points are merged, up to so many results.
+static constexpr double smallPoints = 16384;
+static constexpr size_t smallRoots = 8;
 
 bool FusionGroups::isKernelOp(Operation *op) {
   return isa<nd::NamedOpInterface>(op) && !isa<nd::EinsumOp>(op) &&
@@ -37,6 +40,7 @@ FusionGroups::FusionGroups(func::FuncOp function)
       for (Value result : op.getResults())
         settle(&op, result);
   mergeSiblings(block);
+  mergeSmall();
   dropInnerRoots();
 }
 
@@ -341,6 +345,29 @@ void FusionGroups::mergeSiblings(Block &block) {
     if (find(id) == id && groups[id].loops == LoopDims())
       scalars.push_back(id);
   mergeAll(scalars);
+}
+
+/// Groups over the same few points, of which each takes less time than its
+/// launch. Only near ones are tried.
+void FusionGroups::mergeSmall() {
+  SmallVector<GroupId> open;
+  for (GroupId id = 0; id < groups.size(); ++id) {
+    const Group &group = groups[id];
+    if (find(id) != id || group.roots.empty() || group.points > smallPoints)
+      continue;
+    auto *other = llvm::find_if(open, [&](GroupId known) {
+      return groups[known].loops == group.loops &&
+             groups[known].roots.size() + group.roots.size() <= smallRoots &&
+             canMerge(known, id);
+    });
+    if (other != open.end()) {
+      merge(*other, id);
+      continue;
+    }
+    open.push_back(id);
+    if (open.size() > smallRoots)
+      open.erase(open.begin());
+  }
 }
 
 /// Roots that only their own group needs are computed in place.

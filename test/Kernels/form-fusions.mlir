@@ -217,3 +217,29 @@ func.func @attention(%q: !q {nd.order = ["batch", "seq", "heads", "key"]}, %k: !
   %5 = nd.div %3, %4 : (!s, !r) -> !s
   return %5 : !s
 }
+
+// -----
+
+// What takes less time than its launch shares one with its like.
+// CHECK-LABEL: @small
+// CHECK: exec.fusion <parallel = [], reduce = ["a"]
+// CHECK: nd.reduce_sum
+// CHECK: nd.reduce_max
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @small(%x: !nd.tensor<f32, [a = 512]>, %y: !nd.tensor<f32, [a = 512]>) -> (!nd.tensor<f32, []>, !nd.tensor<f32, []>) {
+  %0 = nd.reduce_sum %x {dims = ["a"]} : (!nd.tensor<f32, [a = 512]>) -> !nd.tensor<f32, []>
+  %1 = nd.reduce_max %y {dims = ["a"]} : (!nd.tensor<f32, [a = 512]>) -> !nd.tensor<f32, []>
+  return %0, %1 : !nd.tensor<f32, []>, !nd.tensor<f32, []>
+}
+
+// -----
+
+// CHECK-LABEL: @large
+// CHECK: exec.fusion
+// CHECK: exec.fusion
+func.func @large(%x: !nd.tensor<f32, [a = 65536]>, %y: !nd.tensor<f32, [a = 65536]>) -> (!nd.tensor<f32, []>, !nd.tensor<f32, []>) {
+  %0 = nd.reduce_sum %x {dims = ["a"]} : (!nd.tensor<f32, [a = 65536]>) -> !nd.tensor<f32, []>
+  %1 = nd.reduce_max %y {dims = ["a"]} : (!nd.tensor<f32, [a = 65536]>) -> !nd.tensor<f32, []>
+  return %0, %1 : !nd.tensor<f32, []>, !nd.tensor<f32, []>
+}

@@ -1,15 +1,15 @@
 // RUN: mesh-opt %s --pass-pipeline='builtin.module(func.func(meshc-form-fusions,meshc-assign-orders,meshc-plan-loops,meshc-verify-kernels,meshc-place-results,meshc-schedule-ops),meshc-plan-arena,meshc-build-schedule,exec.func(meshc-place-waits),meshc-verify-schedule)' --split-input-file | FileCheck %s
 
 !p = !nd.tensor<f32, [i = 8, j = 16]>
-!x = !nd.tensor<f32, [i = 8, k = 32]>
-!h = !nd.tensor<f32, [j = 16, k = 32]>
+!x = !nd.tensor<f32, [i = 8, k = 2048]>
+!h = !nd.tensor<f32, [j = 16, k = 2048]>
 
 // Two equal fusions share a kernel; products say how their operands lie.
 // CHECK: exec.kernel @kernel_0
 // CHECK-NOT: exec.kernel @kernel_1
 // CHECK: exec.func @eval_step
 // CHECK: exec.launch @kernel_0
-// CHECK: exec.gemm %{{.*}} transposed, %{{.*}} -> %{{.*}} [32, 16, 8, 32, 16, 16, 1, 0, 0, 0]
+// CHECK: exec.gemm %{{.*}} transposed, %{{.*}} -> %{{.*}} [2048, 16, 8, 2048, 16, 16, 1, 0, 0, 0]
 // CHECK: exec.launch @kernel_0
 func.func @eval_step(%p: !p {nd.name = "p", nd.role = "parameter", nd.order = ["i", "j"]}, %x: !x {nd.name = "x", nd.role = "input", nd.order = ["i", "k"]}, %q: !h {nd.name = "q", nd.role = "input", nd.order = ["k", "j"]})
     -> (!h {nd.name = "y", nd.role = "metric", nd.order = ["k", "j"]}, !h {nd.name = "z", nd.role = "metric", nd.order = ["k", "j"]}) {
