@@ -254,6 +254,7 @@ ExitCode Compilation::verify() {
 ExitCode Compilation::finish() {
   if (auto bytes = (*module)->getAttrOfType<IntegerAttr>("exec.arena_bytes"))
     report::setArenaBytes(manifest, bytes.getInt());
+  report::addCalls(manifest, *module);
   if (options.report == "json")
     llvm::outs() << manifest.dump(1) << '\n';
   else if (!options.report.empty())

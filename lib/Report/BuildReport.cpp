@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,8 +15,7 @@ using namespace mlir;
 
 namespace meshc::report {
 
-/// "gpt.mesh:14:13": the first place in a file that the location has.
-static std::string getPlace(Location location) {
+std::string getPlace(Location location) {
   std::string place;
   location->walk([&](Location part) {
     auto file = dyn_cast<FileLineColLoc>(part);
@@ -29,7 +29,7 @@ static std::string getPlace(Location location) {
   return place;
 }
 
-static std::string getTypeName(Type type) {
+std::string getTypeName(Type type) {
   std::string name;
   llvm::raw_string_ostream(name) << type;
   return name;

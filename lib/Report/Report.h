@@ -57,6 +57,22 @@ Json findTargets(mlir::ModuleOp module);
 /// of the one arena that each rank allocates.
 void setArenaBytes(Json &report, int64_t bytes);
 
+/// Adds what the schedule phase made of the functions, the same on every
+/// target. Of the module, its kernels; of each function, its matrix products in
+/// the order in which they are called:
+///
+///     "kernels": [{"name": "k0", "location": "mlp.mesh:12:7", "lines":
+///     "12-14",
+///                  "read": 4096, "written": 1024}, …]
+///     "products": [{"location": "mlp.mesh:11:9", "m": 64, "n": 16, "k": 32,
+///                   "batch": 1, "type": "f32", "flops": 65536, "read": 10240,
+///                   "written": 4096}, …]
+///
+/// `read` and `written` are bytes on one rank if every element is moved once:
+/// the least that a cold cache allows. Of a table that is looked up in, only
+/// what is looked up counts. `location` is that of the first result.
+void addCalls(Json &report, mlir::ModuleOp module);
+
 /// Prints a report of buildReport as lines of text.
 void printReport(const Json &report, llvm::raw_ostream &out);
 

@@ -1,0 +1,124 @@
+//===- DescribeCalls.cpp - what kernels move and products compute ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include "lib/Report/Place.h"
+#include "lib/Report/Report.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace meshc::report {
+
+/// Bytes of an argument that a kernel must read: all of it, unless the ops that
+/// use it read a part (a gather, a slice).
+static double getReadBytes(BlockArgument argument, nd::MeshAttr mesh) {
+  double whole = nd::getTensorType(argument).getLocalBytes(mesh), read = 0;
+  for (Operation *user : argument.getUsers()) {
+    auto op = dyn_cast<nd::NamedOpInterface>(user);
+    if (!op)
+      return whole; // it is an output itself
+    double bytes = op.getCost().bytes;
+    for (Value result : user->getResults())
+      bytes -= nd::getTensorType(result).getLocalBytes(mesh);
+    read += std::max(bytes, 0.0);
+  }
+  return std::min(whole, read);
+}
+
+/// "12-14,20": the lines of the model that ops come from.
+static std::string getLines(Block &block) {
+  llvm::SetVector<unsigned> found;
+  for (Operation &op : block)
+    op.getLoc()->walk([&](Location part) {
+      if (auto file = dyn_cast<FileLineColLoc>(part))
+        found.insert(file.getLine());
+      return WalkResult::advance();
+    });
+  SmallVector<unsigned> lines = found.takeVector();
+  llvm::sort(lines);
+  std::string text;
+  for (size_t i = 0; i < lines.size();) {
+    size_t end = i + 1;
+    while (end < lines.size() && lines[end] == lines[end - 1] + 1)
+      ++end;
+    text += (text.empty() ? "" : ",") + std::to_string(lines[i]);
+    if (end - i > 1)
+      text += "-" + std::to_string(lines[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+static Json describeKernel(exec::KernelOp kernel) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
+  Block &block = kernel.getBody().front();
+  double read = 0, written = 0;
+  for (BlockArgument argument : block.getArguments())
+    read += getReadBytes(argument, mesh);
+  std::string place;
+  for (Value value : block.getTerminator()->getOperands()) {
+    written += nd::getTensorType(value).getLocalBytes(mesh);
+    if (place.empty())
+      place = getPlace(value.getLoc());
+  }
+  if (place.empty())
+    place = getPlace(kernel.getLoc());
+  return {{"name", kernel.getSymName().str()},
+          {"location", place},
+          {"lines", getLines(block)},
+          {"read", static_cast<int64_t>(read)},
+          {"written", static_cast<int64_t>(written)}};
+}
+
+static double getBytes(Value buffer, nd::MeshAttr mesh) {
+  return cast<exec::BufferType>(buffer.getType())
+      .getTensor()
+      .getLocalBytes(mesh);
+}
+
+static Json describeProduct(exec::GemmOp gemm) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(gemm);
+  ArrayRef<int64_t> sizes = gemm.getSizes();
+  double written = getBytes(gemm.getC(), mesh);
+  double read = gemm.getAccumulate() ? written : 0;
+  for (Value operand : gemm->getOperands())
+    if (operand != gemm.getC())
+      read += getBytes(operand, mesh);
+  auto getType = [](Value buffer) {
+    return getTypeName(
+        cast<exec::BufferType>(buffer.getType()).getTensor().getElementType());
+  };
+  double flops = 2.0 * static_cast<double>(sizes[0]) *
+                 static_cast<double>(sizes[1]) * static_cast<double>(sizes[2]) *
+                 static_cast<double>(sizes[6]);
+  return {{"location", getPlace(gemm.getLoc())},
+          {"m", sizes[0]},
+          {"n", sizes[1]},
+          {"k", sizes[2]},
+          {"batch", sizes[6]},
+          {"type", getType(gemm.getA())},
+          {"flops", flops},
+          {"read", static_cast<int64_t>(read)},
+          {"written", static_cast<int64_t>(written)}};
+}
+
+void addCalls(Json &report, ModuleOp module) {
+  report["kernels"] = Json::array();
+  for (auto kernel : module.getOps<exec::KernelOp>())
+    report["kernels"].push_back(describeKernel(kernel));
+  for (auto function : module.getOps<exec::FuncOp>())
+    for (Json &known : report["functions"]) {
+      if (known["name"] != function.getSymName().str())
+        continue;
+      known["products"] = Json::array();
+      for (auto gemm : function.getBody().front().getOps<exec::GemmOp>())
+        known["products"].push_back(describeProduct(gemm));
+    }
+}
+
+} // namespace meshc::report
