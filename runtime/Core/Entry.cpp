@@ -258,6 +258,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     device.matmul = parseMatmulPrecision(options.matmul);
     device.epilogues = !options.noEpilogues;
     device.timeoutSeconds = wanted.timeoutSeconds;
+    device.trace = !options.trace.empty();
     world = openWorld(wanted);
     checkRanks(program, world->size(), !asThreads);
     code = static_cast<int>(

@@ -148,6 +148,14 @@ static void addTrain(CLI::App &app, Options &options) {
       ->needs(evalData);
   addWhole(app, "--log-every", options.logEvery, 1, mostSteps,
            "Log every so many steps (default: each in the --log file)");
+  auto *trace = app.add_option(
+      "--trace", options.trace,
+      "Write to this file what some steps after the first ten spend their time "
+      "on (Trace Event JSON, for Perfetto), and print a table of it at the "
+      "end");
+  addWhole(app, "--trace-steps", options.traceSteps, 1, 1000,
+           "Trace so many steps (default: 5)")
+      ->needs(trace);
   addRunOptions(app, options);
 }
 

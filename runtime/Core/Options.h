@@ -47,6 +47,8 @@ struct Options {
 
   std::string log;
   int64_t logEvery = 0; ///< steps; 0: each in the log, few on the screen
+  std::string trace;      ///< file of `train --trace`
+  int64_t traceSteps = 5; ///< to trace
   bool quiet = false;
   bool memory = false;
   bool json = false; ///< of `info`

@@ -11,6 +11,7 @@
 #include "runtime/Core/Log.h"
 #include "runtime/Core/Progress.h"
 #include "runtime/Core/StandardStreams.h"
+#include "runtime/Core/StepTrace.h"
 #include "runtime/Core/Stop.h"
 #include "runtime/Data/Feeder.h"
 
@@ -36,6 +37,7 @@ private:
   int64_t plannedSteps() const;
   void beginStep(const Shuffle &shuffle);
   void endStep();
+  void endSteps(int stillOpen);
   void checkLoss(int64_t step) const;
   void logStep(int64_t step);
   bool isSaveStep() const;
@@ -56,6 +58,7 @@ private:
   std::vector<float> values;
   std::optional<Log> log;
   std::optional<Progress> progress;
+  std::optional<StepTrace> trace;
   std::optional<Failure> badEvaluation; ///< its metrics are not finite
   int64_t loggedAt = 0;
   double loggedTime = 0;
@@ -125,6 +128,12 @@ void Run::endStep() {
   int64_t step = state.step - --openSteps;
   checkLoss(step);
   logStep(step);
+}
+
+/// Waits until no more than `stillOpen` steps are open.
+void Run::endSteps(int stillOpen) {
+  while (openSteps > stillOpen)
+    endStep();
 }
 
 bool Run::isSaveStep() const {
@@ -213,6 +222,8 @@ int Run::evaluate() {
 
 /// What the run returns after its last step, and what it says of that.
 ExitCode Run::end(int signal) {
+  if (trace && session.speaks())
+    printOut(trace->table());
   const std::string program = session.program().name;
   std::string message;
   ExitCode code = ExitCode::Success;
@@ -240,6 +251,8 @@ ExitCode Run::run() {
   if (speaks && !options.checkpoint.empty())
     checkWritable(options.checkpoint);
   log.emplace(speaks ? options.log : "", /*append=*/options.resume);
+  if (!options.trace.empty())
+    trace.emplace(session, options, state.step, total);
   if (speaks && state.step >= total)
     printOut("nothing to do: " + std::to_string(state.step) +
              " steps are done and " + std::to_string(total) +
@@ -252,11 +265,17 @@ ExitCode Run::run() {
                    options.quiet || !speaks);
   int signal = 0;
   while (state.step < total && !signal) {
+    if (trace && trace->startsAfter(state.step)) {
+      endSteps(0);
+      trace->start();
+    }
     beginStep(shuffle);
     // What is saved or evaluated was checked first.
-    bool settles = isSaveStep() || isEvalStep(total);
-    while (openSteps > (settles ? 0 : session.device().runsAhead()))
-      endStep();
+    bool settles = isSaveStep() || isEvalStep(total) ||
+                   (trace && trace->endsAfter(state.step));
+    endSteps(settles ? 0 : session.device().runsAhead());
+    if (trace && settles)
+      trace->pause(state.step);
     if (isSaveStep())
       save();
     if (isEvalStep(total))
@@ -264,8 +283,9 @@ ExitCode Run::run() {
     if (!signal)
       signal = stop.afterStep();
   }
-  while (openSteps > 0)
-    endStep();
+  endSteps(0);
+  if (trace)
+    trace->finish(state.step);
   progress->endLine();
   save();
   if (!signal && evaluator)

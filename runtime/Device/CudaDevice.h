@@ -28,7 +28,7 @@
 
 namespace meshc::runtime {
 
-class CudaDevice final : public Device {
+class CudaDevice : public Device {
 public:
   /// All ranks make theirs. Throws Failure (Device) where there is no GPU for
   /// this rank or no code for its chip, Failure (Internal) where its memory
@@ -44,9 +44,10 @@ public:
                     void *mask) override;
   /// A product with its epilogue in one call of cuBLAS; false where it has none
   /// for it, and nothing was done.
-  bool multiplyAtOnce(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
-                      const void *a, const void *b, void *c,
-                      void *const *buffers, void *mask);
+  virtual bool multiplyAtOnce(const MeshcEpilogue &epilogue,
+                              const MeshcGemm &gemm, const void *a,
+                              const void *b, void *c, void *const *buffers,
+                              void *mask);
   /// How products were computed so far, captures included.
   struct ProductCounts {
     int64_t cublas = 0, ownKernel = 0; ///< with and without an epilogue
@@ -69,6 +70,10 @@ public:
   /// What a rank of the program will take of a GPU, as far as that is known
   /// without one.
   static std::vector<MemoryUse> plannedMemory(const MeshcProgram &program);
+
+protected:
+  const MeshcCuda &cuda;
+  MeshcCudaRank *gpu = nullptr;
 
 private:
   /// For cuBLAS, of each rank. NVIDIA advises 32 MiB on its chips since Hopper.
@@ -109,8 +114,6 @@ private:
   void *allocate(int64_t bytes, const std::string &what);
   char *allocateHost(int64_t bytes);
 
-  const MeshcCuda &cuda;
-  MeshcCudaRank *gpu = nullptr;
   bool tf32, epilogues;
   double timeoutSeconds;
   std::string gpuName;

@@ -78,6 +78,15 @@ int meshc::runtime::countGpus() {
                  "compile with --target=host");
 }
 
+void meshc::runtime::checkCudaTrace() {
+  if (const char *error = openCuda().traceLoad())
+    throw noDevice(std::string("'--trace' on a GPU needs NVIDIA's CUPTI: ") +
+                   error +
+                   "; install it (package cuda-cupti of the CUDA toolkit) and "
+                   "add its directory to LD_LIBRARY_PATH, or leave --trace "
+                   "out");
+}
+
 /// "sm_90"
 static std::string chipName(uint32_t chip) {
   return "sm_" + std::to_string(chip);

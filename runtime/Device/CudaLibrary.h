@@ -22,6 +22,9 @@ const MeshcCuda &openCuda();
 /// (Device), with the versions of driver and runtime, where there is none.
 int countGpus();
 
+/// Throws Failure (Device) where CUPTI, which traces need, is missing.
+void checkCudaTrace();
+
 /// The image of a program for a GPU of compute capability `chip` / 10: the
 /// machine code of the same major version and the highest minor one that is not
 /// above it, else the newest PTX that is not above it. Throws Failure (Device),

@@ -26,7 +26,7 @@
 
 extern "C" {
 
-#define MESHC_CUDA_PLUGIN_VERSION 1u
+#define MESHC_CUDA_PLUGIN_VERSION 3u
 
 /// Arrays of one reduction or copy; a group of more ranks on one GPU is
 /// refused.
@@ -95,6 +95,25 @@ typedef enum MeshcCudaWay {
   MESHC_CUDA_CUBLAS = 1,
   MESHC_CUDA_OWN_KERNEL = 2 ///< what cuBLAS does not do, some 100 times slower
 } MeshcCudaWay;
+
+typedef enum MeshcCudaActivityKind {
+  MESHC_CUDA_KERNEL = 0,
+  MESHC_CUDA_COPY_MEMORY = 1,
+  MESHC_CUDA_SET_MEMORY = 2
+} MeshcCudaActivityKind;
+
+/// Something that the GPU did for a rank.
+typedef struct MeshcCudaActivity {
+  uint8_t kind; ///< MeshcCudaActivityKind
+  uint8_t
+      stream; ///< MeshcCudaStream; MESHC_CUDA_STREAMS: not known (a graph's)
+  uint16_t reserved;
+  uint32_t call; ///< as traceCall said when it was ordered or captured; 0: none
+  uint32_t run;  ///< as traceCall said when it, or its graph, was launched
+  uint32_t reserved2;
+  uint64_t begin, end; ///< ns since 1970
+  const char *name;    ///< of a kernel, as the linker knows it; else null
+} MeshcCudaActivity;
 
 struct MeshcCuda {
   uint32_t version; ///< MESHC_CUDA_PLUGIN_VERSION
@@ -168,6 +187,26 @@ struct MeshcCuda {
   /// Writes a number to the host's memory.
   const char *(*mark)(MeshcCudaRank *rank, MeshcCudaStream stream,
                       uint32_t *place, uint32_t value);
+
+  // What the GPU does when, by CUPTI, a library that is opened by traceLoad and
+  // may be absent.
+
+  const char *(*traceLoad)(void);
+  /// From now on the rank's work is traced; before its first capture.
+  const char *(*traceOpen)(MeshcCudaRank *rank);
+  /// What is ordered from now on belongs to `call`, and what is launched to
+  /// `run`; 0: to none.
+  void (*traceCall)(MeshcCudaRank *rank, uint32_t call, uint32_t run);
+  /// Forgets the activities so far. The work of all ranks of the process is
+  /// done.
+  const char *(*traceStart)(MeshcCudaRank *rank);
+  /// The activities since, which stay until the next call, in any order, and
+  /// how many were lost. The work of all ranks of the process is done.
+  const char *(*traceStop)(MeshcCudaRank *rank,
+                           const MeshcCudaActivity **activities,
+                           uint64_t *count, uint64_t *lost);
+  /// Once for each traceOpen.
+  void (*traceClose)(MeshcCudaRank *rank);
 
   // NCCL, a library that is opened by ncclLoad and may be absent. Groups' calls
   // return before they are done: poll until not busy before the next call for

@@ -11,6 +11,8 @@
 #include "runtime/Device/CudaDevice.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/HostDevice.h"
+#include "runtime/Device/TracedCudaDevice.h"
+#include "runtime/Device/TracedHostDevice.h"
 
 using namespace meshc::runtime;
 
@@ -26,6 +28,8 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
                                  const DeviceOptions &options) {
   if (program.target == MESHC_CUDA) {
     countGpus();
+    if (options.trace)
+      checkCudaTrace();
     return;
   }
   if (program.target != MESHC_HOST)
@@ -45,9 +49,14 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
 
 std::unique_ptr<Device>
 meshc::runtime::makeDevice(Rank &rank, const DeviceOptions &options) {
-  if (rank.program->target == MESHC_CUDA)
+  if (rank.program->target == MESHC_CUDA) {
+    if (options.trace)
+      return std::make_unique<TracedCudaDevice>(rank, options);
     return std::make_unique<CudaDevice>(rank, options);
+  }
   checkDevice(*rank.program, options);
+  if (options.trace)
+    return std::make_unique<TracedHostDevice>(rank);
   return std::make_unique<HostDevice>(rank);
 }
 

@@ -30,6 +30,7 @@
 namespace meshc::runtime {
 
 struct Rank;
+class Recorder;
 
 /// The functions of a program.
 enum class StepFunction { Initialize, Train, Eval };
@@ -44,6 +45,7 @@ struct DeviceOptions {
   MatmulPrecision matmul = MatmulPrecision::F32;
   bool epilogues = true;       ///< of products, in one call where there is one
   double timeoutSeconds = 600; ///< for other ranks; 0: for ever
+  bool trace = false;          ///< the device has a recorder
 };
 
 /// One entry of what a device's memory is used for.
@@ -107,6 +109,9 @@ public:
   virtual void synchronize() = 0;
   /// What of the device's own memory this rank uses; empty on the host.
   virtual std::vector<MemoryUse> memoryUse() const = 0;
+
+  /// What records steps (Recorder.h); null without DeviceOptions::trace.
+  virtual Recorder *recorder() { return nullptr; }
 
 protected:
   /// Becomes the device of `rank`, which outlives it.

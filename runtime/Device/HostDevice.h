@@ -14,7 +14,7 @@ namespace meshc::runtime {
 
 /// The rank's own threads, on memory of the host. Nothing is staged: what the
 /// host reads and writes is the arena. Every call is done when it returns.
-class HostDevice final : public Device {
+class HostDevice : public Device {
 public:
   explicit HostDevice(Rank &rank);
 

@@ -23,6 +23,10 @@ struct MatmulPlan {
   bool known = false; ///< to cuBLAS
 };
 
+namespace meshc::cuda {
+struct Trace;
+} // namespace meshc::cuda
+
 struct MeshcCudaRank {
   int gpu = 0;
   cudaStream_t streams[MESHC_CUDA_STREAMS] = {};
@@ -32,6 +36,7 @@ struct MeshcCudaRank {
   void *workspace = nullptr;
   uint64_t workspaceBytes = 0;
   std::map<std::vector<int64_t>, MatmulPlan> plans;
+  meshc::cuda::Trace *trace = nullptr; ///< between traceOpen and traceClose
 };
 
 namespace meshc::cuda {
@@ -60,6 +65,8 @@ const char *mark(MeshcCudaRank *rank, MeshcCudaStream stream, uint32_t *place,
                  uint32_t value);
 /// Fills in the functions named nccl….
 void addNccl(MeshcCuda &table);
+/// Fills in the functions named trace….
+void addTrace(MeshcCuda &table);
 
 /// The plugin's own kernels for all chips, as nvcc made them.
 extern const unsigned char *const ownKernelCode;

@@ -281,6 +281,7 @@ extern "C" const MeshcCuda *meshc_cuda_plugin(void) {
     made.transpose = transpose;
     made.mark = mark;
     addNccl(made);
+    addTrace(made);
     return made;
   }();
   return &table;

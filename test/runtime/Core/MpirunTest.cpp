@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "Subprocess.h"
+#include "TraceFile.h"
 
 #include <cmath>
 #include <filesystem>
@@ -41,6 +41,22 @@ TEST_F(Mpirun, trainsLikeThreads) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   ASSERT_EQ(run(train + folder.file("threads") + data).code, 0);
   EXPECT_EQ(readFile(folder.file("mpi")), readFile(folder.file("threads")));
+}
+
+TEST_F(Mpirun, tracesAllRanks) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("t.json");
+  Outcome outcome = run(mpirun + "-n 4 " + line("2x2") +
+                        " train --quiet --steps 20 --trace " + file + data);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  TraceFile trace(file);
+  ASSERT_TRUE(trace.isJson) << readFile(file);
+  EXPECT_EQ(trace.ranks, (std::set<int>{0, 1, 2, 3}));
+  EXPECT_EQ(trace.steps, 5 * 4);
+  EXPECT_GE(trace.least, 0);
+  EXPECT_EQ(trace.events["collective all_reduce of gradients over data"],
+            5 * 4);
+  expectHas(outcome.out, "trace: 5 steps of rank 0 after step 10, ");
 }
 
 TEST_F(Mpirun, refusesAnotherNumberOfRanks) {

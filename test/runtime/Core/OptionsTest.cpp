@@ -37,6 +37,8 @@ TEST(Options, wrongValuesAreToldInOneLine) {
       {"--ranks 0", "'--ranks' is '0'"},
       {"--log-every 0", "'--log-every' is '0'"},
       {"--checkpoint c --save-every 0", "'--save-every' is '0'"},
+      {"--trace t --trace-steps 0", "'--trace-steps' is '0'; wanted a whole "
+                                    "number from 1 to 1000"},
       {"--comm pigeon", "'--comm' is 'pigeon'"},
   };
   for (const auto &[options, message] : cases)
@@ -68,6 +70,9 @@ TEST(Options, wrongUseIsToldInOneLine) {
   expectError(run(train + " --data a --flag"), 2, "--flag" + trainHelp);
   expectError(run(train + " --data a --steps 1 --epochs 1"), 2, trainHelp);
   expectError(run(train + " --data a --save-every 1"), 2, "--checkpoint");
+  expectError(run(train + " --data a --trace-steps 1"), 2, "--trace");
+  expectError(run(name + " eval --data a --checkpoint c --trace t"), 2,
+              "--trace");
   expectError(run(train + " --data a --seed"), 2, "--seed");
   expectError(run(train + " --data a --seed 1 --seed 2"), 2, "--seed");
   expectError(run(train + " --data a --resume"), 2,

@@ -11,7 +11,7 @@
 /// bytes. And what a program says where there is no GPU.
 ///
 //===----------------------------------------------------------------------===//
-#include "test/runtime/Core/Subprocess.h"
+#include "test/runtime/Core/TraceFile.h"
 
 using namespace meshc::test;
 
@@ -164,6 +164,134 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
                 " train --quiet --steps 3 --matmul tf32" + data)
                 .code,
             0);
+}
+
+//===----------------------------------------------------------------------===//
+// Traces. The fake's times: 20 us for a kernel, 30 and 10 for a product, 5 for
+// a copy, 40 for NCCL's, and 2 between them.
+//===----------------------------------------------------------------------===//
+
+/// Copies of the context, two inputs and two metrics, five kernels and a
+/// product: 165 us and twelve gaps, of which the first step's first is before
+/// it.
+TEST(CudaProgram, tracesSteps) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("t.json");
+  std::string train = " train --quiet --steps 20 --trace " + file + data;
+  Outcome outcome = run(fake(1, 3) + line("cuda_1x1") + train);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expectIn(outcome.out, "step                     188.6 us 100.00 %\n"
+                        "inside kernels           165.0 us  87.49 %\n"
+                        "outside kernels           23.6 us  12.51 %\n");
+  EXPECT_EQ(
+      findLine(outcome.out, "product 8 x 1 x 6 f32, line.mesh:5:7"),
+      "      1         40.0   21.21       0.0080       0.0001        0.2  "
+      "      2.4  product 8 x 1 x 6 f32, line.mesh:5:7");
+  EXPECT_EQ(findLine(outcome.out, "kernel subtract, line.mesh:6:3 (lines 5-6)")
+                .substr(0, 28),
+            "      1         20.0   10.60");
+  EXPECT_EQ(findLine(outcome.out, "copies of inputs and metrics").substr(0, 28),
+            "      5         25.0   13.26");
+  TraceFile trace(file);
+  ASSERT_TRUE(trace.isJson);
+  EXPECT_EQ(trace.steps, 5);
+  EXPECT_EQ(trace.events["kernel update"], 5);
+  EXPECT_EQ(trace.events["product 8 x 1 x 6 f32"], 2 * 5); // of two kernels
+  EXPECT_EQ(trace.find("8 x 1 x 6 f32")["args"]["location"], "line.mesh:5:7");
+  EXPECT_EQ(trace.find("update")["tid"], 0);
+  EXPECT_EQ(
+      trace.find("copies of inputs from the host, beside the step")["tid"], 2);
+}
+
+/// Ranks that share a GPU, whose steps are no graphs, and ranks by NCCL.
+TEST(CudaProgram, tracesCollectives) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("t.json");
+  for (int gpus : {1, 4}) {
+    Outcome outcome = run(fake(gpus, 5) + line("cuda_2x2") +
+                          " train --quiet --steps 20 --trace " + file + data);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    TraceFile trace(file);
+    ASSERT_TRUE(trace.isJson);
+    EXPECT_EQ(trace.ranks, (std::set<int>{0, 1, 2, 3}));
+    EXPECT_EQ(trace.steps, 5 * 4);
+    EXPECT_EQ(trace.events["kernel update"], 5 * 4);
+    // Of ranks that share a GPU, one of two sums all of so few elements.
+    EXPECT_GE(trace.events["collective all_reduce of 'y' over tensor"],
+              gpus == 4 ? 5 * 4 : 5 * 2);
+    EXPECT_EQ(trace.find("all_reduce of 'y' over tensor")["tid"],
+              gpus == 4 ? 1 : 0);
+    expectIn(outcome.out, "all_reduce of gradients over data, line.mesh:9:1\n");
+  }
+}
+
+/// A plugin that cannot tell which call an activity belongs to.
+TEST(CudaProgram, tracesByNames) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("t.json");
+  Outcome outcome =
+      run("env FAKE_CUDA_NO_CALLS=1 " + fake(1, 3) + line("cuda_1x1") +
+          " train --quiet --steps 20 --trace " + file + data);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(findLine(outcome.out, "kernel subtract, line.mesh:6:3 (lines 5-6)")
+                .substr(0, 28),
+            "      1         20.0   10.60");
+  EXPECT_EQ(findLine(outcome.out, "  fake_gemm_128x64").substr(0, 28),
+            "      1         30.0   15.91");
+  TraceFile trace(file);
+  EXPECT_EQ(trace.events["kernel update"], 5);
+  EXPECT_EQ(trace.events["other fake_gemm_sum_parts"], 5);
+}
+
+TEST(CudaProgram, tracingChangesNothing) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const Setting &setting : settings) {
+    std::string train = fake(setting.gpus, 2) + line("cuda_" + setting.mesh) +
+                        " train --quiet --steps 20 --eval-every 3 --eval-data "
+                        "x=" +
+                        folder.file("x.npy") +
+                        " --eval-data target=" + folder.file("y.npy") +
+                        " --save-every 4 --checkpoint ";
+    ASSERT_EQ(run(train + folder.file("plain") + data).code, 0);
+    Outcome outcome = run(train + folder.file("traced") + " --trace " +
+                          folder.file("t") + " --trace-steps 9" + data);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(readFile(folder.file("plain")), readFile(folder.file("traced")));
+    TraceFile trace(folder.file("t"));
+    EXPECT_EQ(trace.events["kernel tell"], trace.events["kernel update"]);
+    EXPECT_EQ(trace.steps % 9, 0);
+  }
+}
+
+TEST(CudaProgram, keepsATraceThatIsInterrupted) {
+  Folder folder;
+  std::string data = writeLineData(folder), file = folder.file("t.json");
+  Process process("env LINE_SLEEP=10 " + fake(1, 1) + line("cuda_2x2") +
+                  " train --steps 100000 --trace-steps 1000 --trace " + file +
+                  data);
+  ASSERT_TRUE(process.waitUntilHandles(SIGINT));
+  usleep(700000);
+  process.signal(SIGINT);
+  Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+  TraceFile trace(file);
+  ASSERT_TRUE(trace.isJson) << readFile(file);
+  EXPECT_EQ(trace.ranks.size(), 4u);
+  expectIn(outcome.out, "trace: ");
+}
+
+TEST(CudaProgram, namesCuptiWhereItIsMissing) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const Setting &setting : settings)
+    expectError(run("env FAKE_CUDA_NO_CUPTI=1 " + fake(setting.gpus, 1) +
+                    line("cuda_" + setting.mesh) +
+                    " train --quiet --steps 3 --trace " + folder.file("t") +
+                    data),
+                8,
+                "line: error: '--trace' on a GPU needs NVIDIA's CUPTI: "
+                "libcupti.so.13: cannot open shared object file; install it");
 }
 
 //===----------------------------------------------------------------------===//

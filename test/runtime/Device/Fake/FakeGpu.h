@@ -28,6 +28,9 @@
 /// FAKE_CUDA_CHIP their chip (90). FAKE_CUDA_NO_NCCL=1: there is no NCCL;
 /// FAKE_CUDA_NCCL_FAILS=1 and FAKE_CUDA_NCCL_HANGS=1: it fails after some
 /// operations, or they are never done.
+/// FAKE_CUDA_NO_CUPTI=1: there is no CUPTI; FAKE_CUDA_NO_CALLS=1: it does not
+/// tell which call an activity belongs to. Times are made up, from the order of
+/// work alone: the same in every run (FakeTrace.cpp).
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEGPU_H
@@ -73,8 +76,25 @@ using Work = std::function<bool()>;
 /// Makes the work of one run of an operation.
 using Maker = std::function<Work()>;
 
+/// What a trace tells of an operation: activities, one after the other.
+struct Part {
+  MeshcCudaActivityKind kind;
+  const char *name;  ///< lives on
+  uint64_t duration; ///< ns
+};
+using Parts = std::vector<Part>;
+
+/// What a trace tells of a piece of work.
+struct Traced {
+  Parts parts;
+  uint32_t call = 0, run = 0;
+  uint8_t stream = MESHC_CUDA_STREAMS;
+};
+
 struct Node {
   Work work;
+  Traced traced;
+  uint64_t end = 0; ///< when it was done, in ns
   std::vector<std::shared_ptr<Node>> before;
   bool done = false;
 };
@@ -83,6 +103,7 @@ struct Graph {
   struct Entry {
     Maker make;
     std::vector<size_t> before;
+    Traced traced;
   };
   std::vector<Entry> entries;
   size_t last = 0; ///< which all others come before
@@ -95,10 +116,13 @@ struct Event {
 };
 
 /// Adds an operation to a stream, or to the graph that is being captured.
-void enqueue(MeshcCudaRank *rank, MeshcCudaStream stream, Maker make);
+void enqueue(MeshcCudaRank *rank, MeshcCudaStream stream, Maker make,
+             Parts parts);
 /// The same for what is done at once.
 void enqueueCall(MeshcCudaRank *rank, MeshcCudaStream stream,
-                 const std::function<void()> &call);
+                 const std::function<void()> &call, Parts parts);
+/// A piece of work is done: makes up its times, after what it waited for.
+void recordTimes(MeshcCudaRank *rank, Node &node);
 /// Does some of what may be done now.
 void progress(MeshcCudaRank *rank);
 
@@ -113,6 +137,7 @@ void addStreams(MeshcCuda &table);
 void addKernels(MeshcCuda &table);
 void addProducts(MeshcCuda &table);
 void addNccl(MeshcCuda &table);
+void addTrace(MeshcCuda &table);
 
 } // namespace meshc::fake
 
@@ -127,6 +152,11 @@ struct MeshcCudaRank {
   size_t lastEntry[MESHC_CUDA_STREAMS] = {};
   const meshc::fake::Image *image = nullptr;
   int held = 0; ///< memories, events and graphs
+  // Of a trace.
+  bool traced = false, keeps = false, captured = false;
+  uint32_t call = 0, run = 0;
+  uint64_t firstTime = 0;
+  std::vector<MeshcCudaActivity> activities;
 };
 
 #endif // MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEGPU_H

@@ -56,9 +56,10 @@ const char *launch(MeshcCudaRank *rank, MeshcCudaStream stream, void *known,
   std::vector<void *> values;
   for (uint32_t i = 0; i <= kernel->bufferCount; ++i)
     values.push_back(*static_cast<void **>(parameters[i]));
-  enqueueCall(rank, stream, [kernel, values, gpu = rank->gpu] {
-    runKernel(*kernel, values, gpu);
-  });
+  enqueueCall(
+      rank, stream,
+      [kernel, values, gpu = rank->gpu] { runKernel(*kernel, values, gpu); },
+      {{MESHC_CUDA_KERNEL, kernel->name, 20000}});
   return nullptr;
 }
 
@@ -116,14 +117,15 @@ const char *combine(MeshcCudaRank *rank, MeshcCudaStream stream,
     violate("a reduction of too few or too many arrays");
   auto order = std::make_shared<MeshcCudaCombine>(*known);
   enqueueCall(rank, stream,
-              [order, gpu = rank->gpu] { runCombine(*order, gpu); });
+              [order, gpu = rank->gpu] { runCombine(*order, gpu); },
+              {{MESHC_CUDA_KERNEL, "combine", 6000}});
   return nullptr;
 }
 
 const char *transpose(MeshcCudaRank *rank, MeshcCudaStream stream, void *to,
                       const void *from, int64_t rows, int64_t columns,
                       int64_t blockBytes) {
-  enqueueCall(rank, stream, [=, gpu = rank->gpu] {
+  auto reorder = [=, gpu = rank->gpu] {
     auto bytes = static_cast<uint64_t>(rows * columns * blockBytes);
     auto *target = static_cast<char *>(resolve(to, bytes, gpu));
     const auto *source = static_cast<const char *>(resolve(from, bytes, gpu));
@@ -132,15 +134,17 @@ const char *transpose(MeshcCudaRank *rank, MeshcCudaStream stream, void *to,
         std::memcpy(target + (column * rows + row) * blockBytes,
                     source + (row * columns + column) * blockBytes,
                     static_cast<size_t>(blockBytes));
-  });
+  };
+  enqueueCall(rank, stream, reorder, {{MESHC_CUDA_KERNEL, "transpose", 4000}});
   return nullptr;
 }
 
 const char *mark(MeshcCudaRank *rank, MeshcCudaStream stream, uint32_t *place,
                  uint32_t value) {
-  enqueueCall(rank, stream, [=, gpu = rank->gpu] {
-    *resolve(place, sizeof(*place), gpu) = value;
-  });
+  enqueueCall(
+      rank, stream,
+      [=, gpu = rank->gpu] { *resolve(place, sizeof(*place), gpu) = value; },
+      {{MESHC_CUDA_KERNEL, "mark", 1000}});
   return nullptr;
 }
 

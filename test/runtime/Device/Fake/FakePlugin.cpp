@@ -52,6 +52,8 @@ void close(MeshcCudaRank *rank) {
   if (rank->held != 0)
     violate(std::to_string(rank->held) + " memories, events or graphs are held "
                                          "at the end");
+  if (rank->traced)
+    violate("a trace is open at the end");
   delete rank;
 }
 
@@ -107,6 +109,7 @@ extern "C" const MeshcCuda *meshc_cuda_plugin(void) {
     addKernels(made);
     addProducts(made);
     addNccl(made);
+    addTrace(made);
     return made;
   }();
   return &table;

@@ -135,7 +135,7 @@ const char *multiplyWith(MeshcCudaRank *rank, const MeshcGemm &gemm,
     return nullptr;
   *way = MESHC_CUDA_CUBLAS;
   Spans spans = Spans::of(gemm);
-  enqueueCall(rank, MESHC_CUDA_COMPUTE, [=, gpu = rank->gpu] {
+  auto work = [=, gpu = rank->gpu] {
     const auto bytes = static_cast<uint64_t>(bytesOf(gemm.type));
     auto at = [&](const void *array, uint64_t size) {
       return array ? static_cast<char *>(
@@ -160,7 +160,9 @@ const char *multiplyWith(MeshcCudaRank *rank, const MeshcGemm &gemm,
     call.mask =
         at(epilogue.mask, static_cast<uint64_t>(gemm.m * call.maskStride()));
     call.run();
-  });
+  };
+  enqueueCall(rank, MESHC_CUDA_COMPUTE, work,
+              {{MESHC_CUDA_KERNEL, "fake_gemm_with_epilogue", 45000}});
   return nullptr;
 }
 
@@ -173,10 +175,13 @@ const char *multiply(MeshcCudaRank *rank, const MeshcGemm *known,
   *way = MESHC_CUDA_CUBLAS;
   const MeshcGemm gemm = *known;
   Spans spans = Spans::of(gemm);
-  enqueueCall(rank, MESHC_CUDA_COMPUTE, [=, gpu = rank->gpu] {
+  auto work = [=, gpu = rank->gpu] {
     runGemm(gemm, resolve(a, spans.a, gpu), resolve(b, spans.b, gpu),
             resolve(c, spans.c, gpu));
-  });
+  };
+  enqueueCall(rank, MESHC_CUDA_COMPUTE, work,
+              {{MESHC_CUDA_KERNEL, "fake_gemm_128x64", 30000},
+               {MESHC_CUDA_KERNEL, "fake_gemm_sum_parts", 10000}});
   return nullptr;
 }
 

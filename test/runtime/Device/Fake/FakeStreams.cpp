@@ -15,11 +15,12 @@ using namespace meshc;
 using namespace meshc::fake;
 
 /// Adds work behind `before`.
-static std::shared_ptr<Node>
-addNode(MeshcCudaRank *rank, const Maker &make,
-        std::vector<std::shared_ptr<Node>> before) {
+static std::shared_ptr<Node> addNode(MeshcCudaRank *rank, const Maker &make,
+                                     std::vector<std::shared_ptr<Node>> before,
+                                     Traced traced = {}) {
   auto node = std::make_shared<Node>();
   node->work = make();
+  node->traced = std::move(traced);
   node->before = std::move(before);
   rank->pending.push_back(node);
   return node;
@@ -27,32 +28,41 @@ addNode(MeshcCudaRank *rank, const Maker &make,
 
 /// Adds to a stream of the capture, behind `before` too.
 static void addEntry(MeshcCudaRank *rank, MeshcCudaStream stream, Maker make,
-                     std::vector<size_t> before) {
+                     std::vector<size_t> before, Traced traced = {}) {
   if (rank->joined[stream])
     before.push_back(rank->lastEntry[stream]);
   rank->joined[stream] = true;
   rank->lastEntry[stream] = rank->capture->entries.size();
-  rank->capture->entries.push_back({std::move(make), std::move(before)});
+  rank->capture->entries.push_back(
+      {std::move(make), std::move(before), std::move(traced)});
 }
 
-void fake::enqueue(MeshcCudaRank *rank, MeshcCudaStream stream, Maker make) {
+void fake::enqueue(MeshcCudaRank *rank, MeshcCudaStream stream, Maker make,
+                   Parts parts) {
   if (rank->capture) {
     if (!rank->joined[stream])
       violate(
           "during a capture, a stream gets work that does not belong to it");
-    return addEntry(rank, stream, std::move(make), {});
+    // A graph does not tell on which stream it does something.
+    return addEntry(rank, stream, std::move(make), {},
+                    {std::move(parts), rank->call, 0, MESHC_CUDA_STREAMS});
   }
-  rank->last[stream] = addNode(rank, make, {rank->last[stream]});
+  rank->last[stream] = addNode(
+      rank, make, {rank->last[stream]},
+      {std::move(parts), rank->call, rank->run, static_cast<uint8_t>(stream)});
 }
 
 void fake::enqueueCall(MeshcCudaRank *rank, MeshcCudaStream stream,
-                       const std::function<void()> &call) {
-  enqueue(rank, stream, [call]() -> Work {
-    return [call] {
-      call();
-      return true;
-    };
-  });
+                       const std::function<void()> &call, Parts parts) {
+  enqueue(
+      rank, stream,
+      [call]() -> Work {
+        return [call] {
+          call();
+          return true;
+        };
+      },
+      std::move(parts));
 }
 
 static bool isReady(const Node &node) {
@@ -75,6 +85,7 @@ void fake::progress(MeshcCudaRank *rank) {
       std::this_thread::yield(); // other ranks' turn
       return;
     }
+    recordTimes(rank, **did);
     (*did)->done = true;
     (*did)->before.clear();
     rank->pending.remove(*did);
@@ -92,17 +103,22 @@ const char *copy(MeshcCudaRank *rank, MeshcCudaStream stream, void *to,
   // Addresses are looked at now, and again when the copy is done.
   resolve(to, bytes, rank->gpu);
   resolve(from, bytes, rank->gpu);
-  enqueueCall(rank, stream, [=, gpu = rank->gpu] {
-    std::memcpy(resolve(to, bytes, gpu), resolve(from, bytes, gpu), bytes);
-  });
+  enqueueCall(rank, stream,
+              [=, gpu = rank->gpu] {
+                std::memcpy(resolve(to, bytes, gpu), resolve(from, bytes, gpu),
+                            bytes);
+              },
+              {{MESHC_CUDA_COPY_MEMORY, nullptr, 5000}});
   return nullptr;
 }
 
 const char *zero(MeshcCudaRank *rank, MeshcCudaStream stream, void *memory,
                  uint64_t bytes) {
-  enqueueCall(rank, stream, [=, gpu = rank->gpu] {
-    std::memset(resolve(memory, bytes, gpu), 0, bytes);
-  });
+  enqueueCall(rank, stream,
+              [=, gpu = rank->gpu] {
+                std::memset(resolve(memory, bytes, gpu), 0, bytes);
+              },
+              {{MESHC_CUDA_SET_MEMORY, nullptr, 3000}});
   return nullptr;
 }
 
@@ -156,6 +172,7 @@ const char *query(MeshcCudaRank *rank, void *known, int *done) {
 const char *beginCapture(MeshcCudaRank *rank) {
   if (rank->capture)
     violate("a capture begins within another");
+  rank->captured = true;
   rank->capture = std::make_unique<Graph>();
   std::fill(std::begin(rank->joined), std::end(rank->joined), false);
   addEntry(rank, MESHC_CUDA_COMPUTE, nothing, {});
@@ -192,7 +209,10 @@ const char *launchGraph(MeshcCudaRank *rank, void *known) {
         rank->last[MESHC_CUDA_COMPUTE]};
     for (size_t other : entry.before)
       before.push_back(nodes[other]);
-    nodes.push_back(addNode(rank, entry.make, std::move(before)));
+    Traced traced = entry.traced;
+    traced.run = rank->run;
+    nodes.push_back(
+        addNode(rank, entry.make, std::move(before), std::move(traced)));
   }
   rank->last[MESHC_CUDA_COMPUTE] = nodes[graph->last];
   return nullptr;

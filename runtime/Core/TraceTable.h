@@ -1,0 +1,50 @@
+//===- TraceTable.h - recordings as a table -------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_CORE_TRACETABLE_H
+#define MESHC_RUNTIME_CORE_TRACETABLE_H
+
+#include "runtime/Device/Recorder.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// What the compiler knows of a call: its place in the model and what it must
+/// move and compute at least.
+struct CallCost {
+  std::string location; ///< "gpt.mesh:14:13"; may be empty
+  std::string lines;    ///< of a kernel: "12-14,20"; may be empty
+  double bytes = 0;     ///< 0: not known
+  double flops = 0;
+};
+
+/// The costs of a function's calls, by the program's manifest. Where it does
+/// not have them, those that the call itself has.
+class CallCosts {
+public:
+  CallCosts(const MeshcProgram &program, const std::string &function);
+
+  CallCost of(const TracedCall &call) const;
+
+private:
+  std::map<std::string, CallCost> kernels;
+  std::vector<CallCost> products;
+  std::vector<std::string> sites;
+};
+
+/// One line for each kernel, product and collective of a step, the longest
+/// first, then the step and what of it is within none of them. Times and counts
+/// are of one step, on average. `done` steps came before; the events are in
+/// `path`.
+std::string describeTable(const Recording &recording, const CallCosts &costs,
+                          int64_t done, const std::string &path);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_CORE_TRACETABLE_H

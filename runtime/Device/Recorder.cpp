@@ -1,0 +1,87 @@
+//===- Recorder.cpp - when a device carries out its orders ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/Recorder.h"
+
+#include "runtime/Core/Rank.h"
+#include "runtime/Core/TensorBlock.h"
+
+#include <chrono>
+#include <iterator>
+
+using namespace meshc::runtime;
+
+int64_t meshc::runtime::traceClock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+TracedCall meshc::runtime::describeKernel(const MeshcKernel &kernel) {
+  TracedCall call;
+  call.kind = CallKind::Kernel;
+  call.name = kernel.name;
+  return call;
+}
+
+TracedCall meshc::runtime::describeProduct(const MeshcGemm &gemm,
+                                           uint32_t number, uint32_t epilogue) {
+  static const char *const epilogues[] = {"",
+                                          " + bias",
+                                          " + relu",
+                                          " + bias, relu",
+                                          " + gelu",
+                                          " + bias, gelu",
+                                          " + relu's gradient",
+                                          " + gelu's gradient",
+                                          " + bias' gradient",
+                                          " + bias' gradient"};
+  TracedCall call;
+  call.kind = CallKind::Product;
+  call.number = number;
+  call.epilogue = epilogue;
+  if (gemm.batch > 1)
+    call.name = std::to_string(gemm.batch) + " of ";
+  call.name += std::to_string(gemm.m) + " x " + std::to_string(gemm.n) + " x " +
+               std::to_string(gemm.k) + ' ' +
+               nameOf(static_cast<MeshcType>(gemm.type));
+  if (epilogue < std::size(epilogues))
+    call.name += epilogues[epilogue];
+  auto size = [](int64_t rows, int64_t columns) {
+    return static_cast<double>(rows) * static_cast<double>(columns);
+  };
+  auto batch = static_cast<double>(gemm.batch);
+  call.flops = 2 * batch * size(gemm.m, gemm.n) * static_cast<double>(gemm.k);
+  auto bytes = static_cast<double>(sizeOf(static_cast<MeshcType>(gemm.type)));
+  auto bytesC = static_cast<double>(sizeOf(static_cast<MeshcType>(gemm.typeC)));
+  call.bytes =
+      batch * (bytes * (size(gemm.m, gemm.k) + size(gemm.k, gemm.n)) +
+               bytesC * size(gemm.m, gemm.n) * (gemm.accumulate ? 2 : 1));
+  return call;
+}
+
+TracedCall meshc::runtime::describeCollective(const MeshcCollective &collective,
+                                              const Rank &rank) {
+  TracedCall call;
+  call.kind = CallKind::Collective;
+  call.number = collective.site;
+  if (collective.site < rank.program->siteCount)
+    call.name = rank.program->sites[collective.site].description;
+  double ranks = rank.mesh.group(collective.axes).size(), elements = 0;
+  for (uint32_t i = 0; i < collective.itemCount; ++i) {
+    const MeshcCollectiveItem &item = collective.items[i];
+    bool gathers = collective.kind == MESHC_ALL_GATHER;
+    double sent =
+        static_cast<double>(gathers ? item.recvOuter : item.sendOuter) *
+        static_cast<double>(gathers ? item.recvInner : item.sendInner);
+    // What the ring formulas call the whole.
+    elements += collective.kind == MESHC_ALL_REDUCE ? 2 * sent : sent * ranks;
+  }
+  call.bytes =
+      elements * (ranks - 1) / ranks *
+      static_cast<double>(sizeOf(static_cast<MeshcType>(collective.type)));
+  return call;
+}

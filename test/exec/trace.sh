@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Where a step's time goes, from a compiled model: the manifest says what kernels
+# move and products compute, on both targets the same; --trace writes one file of
+# all ranks and a table, as threads and under mpirun.
+. "$(dirname "$0")/lib.sh"
+[ -d $fashion ] || skip "no $fashion"
+cat >model.mesh <<'MESH'
+dim batch = 64, pixel = 784, hidden = 32, class = 10
+model m(images[batch, pixel], labels[batch]: i32) {
+  param w1[pixel, hidden] ~ he(pixel)
+  param w2[hidden, class] ~ he(hidden)
+  loss = mean(cross_entropy(dot(relu(dot(images / 255, w1, pixel)), w2, hidden), labels, class))
+}
+train m minimize loss with sgd(lr = 0.01)
+MESH
+data="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"
+
+# Of f32: m = 64, n = 32, k = 784 is 2 m n k = 3211264 operations on
+# 4 (m k + k n) = 301056 bytes, and 4 m n = 8192 written.
+"$meshc" model.mesh -o program --report=json >report.json
+tr -d ' \n' <report.json >flat.json
+grep -q '"k":784,"batch":1,"type":"f32","flops":3211264.0,"read":301056,"written":8192}' flat.json ||
+  { cat flat.json >&2; fail "the first product is not in the report as it should be"; }
+grep -Eq '"kernels":\[\{"name":"[^"]+","location":"[^"]*model.mesh:[0-9]+:[0-9]+","lines":"[0-9,-]+","read":[0-9]+,"written":[0-9]+\}' flat.json ||
+  { cat flat.json >&2; fail "there are no kernels in the report"; }
+if [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas" ]; then
+  "$meshc" model.mesh --target=cuda -o cuda --report=json >cuda.json
+  cmp report.json cuda.json || fail "the reports of host and cuda differ"
+fi
+
+check() { # RANKS OUTPUT FILE
+  grep -q '^trace: 5 steps of rank 0 after step 10' $2 || { cat $2 >&2; fail "no table"; }
+  grep -Eq '^ +1 .* product 64 x 32 x 784 f32, model.mesh:5:[0-9]+$' $2 ||
+    [ $1 != 1 ] || { cat $2 >&2; fail "the first product is not in the table"; }
+  grep -Eq '^ +1 .* kernel [^ ]+, model.mesh:[0-9]+:[0-9]+' $2 || { cat $2 >&2; fail "no kernel in the table"; }
+  [ $1 = 1 ] || grep -Eq 'all_reduce of .*, model.mesh:[0-9]+:[0-9]+$' $2 || { cat $2 >&2; fail "no collective in the table"; }
+  # The parts are the whole.
+  awk '/^step / { step = $2 } /^inside / { inside = $3 } /^outside / { outside = $3; share = $5 }
+    END { exit !(step > 0 && inside > 0 && inside + outside > 0.999 * step && inside + outside < 1.001 * step &&
+      share > 100 * outside / step - 0.02 && share < 100 * outside / step + 0.02) }' $2 ||
+    { cat $2 >&2; fail "inside and outside are not the step"; }
+  [ "$(grep -c '"cat":"step"' $3)" = $((5 * $1)) ] || fail "$3 has not 5 steps of $1 ranks"
+  for rank in $(seq 0 $(($1 - 1))); do
+    [ "$(grep '"cat":"product"' $3 | grep -c "\"pid\":$rank,")" -ge 20 ] || fail "$3 has no products of rank $rank"
+  done
+  echo "ok $1 ranks: $(grep '^outside' $2)"
+}
+for mesh in data=1 data=2 data=2,tensor=2; do
+  ranks=$(echo $mesh | tr -dc '0-9,' | tr ',' '*')
+  ranks=$((ranks))
+  layout=batch:data
+  [ $ranks = 4 ] && layout=batch:data,hidden:tensor
+  "$meshc" model.mesh --mesh $mesh --layout $layout -o program
+  ./program train $data --steps 20 --quiet --threads 1 --trace t.json >out.txt
+  check $ranks out.txt t.json
+  [ -n "$(command -v mpirun)" ] && [ -e "$build/lib/libmeshc_mpi.so" ] && [ $ranks -gt 1 ] || continue
+  mpirun -n $ranks ./program train $data --steps 20 --quiet --threads 1 --trace t.json >out.txt
+  check $ranks out.txt t.json
+done
