@@ -9,6 +9,7 @@
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -107,10 +108,42 @@ static Json describeProduct(exec::GemmOp gemm) {
           {"written", static_cast<int64_t>(written)}};
 }
 
+/// By the symbol of each kernel, the tensor of the program that it writes: the
+/// kernels of an optimizer come from one line. A parameter before others.
+static llvm::StringMap<StringRef> findWrittenTensors(ModuleOp module) {
+  llvm::DenseMap<int64_t, exec::TensorOp> tensors; // by offset
+  for (auto tensor : module.getOps<exec::TensorOp>())
+    tensors[tensor.getOffset()] = tensor;
+  llvm::StringMap<StringRef> names;
+  module.walk([&](exec::LaunchOp launch) {
+    exec::TensorOp best;
+    for (Value output : launch.getOutputs()) {
+      auto buffer = output.getDefiningOp<exec::BufferOp>();
+      exec::TensorOp tensor =
+          buffer ? tensors.lookup(buffer.getOffset()) : exec::TensorOp();
+      // Room of an input or a metric may be used for other things, too.
+      bool counts = tensor && (tensor.getRole() == "parameter" ||
+                               tensor.getRole() == "optimizer");
+      if (counts && (!best || (tensor.getRole() == "parameter" &&
+                               best.getRole() != "parameter")))
+        best = tensor;
+    }
+    if (best)
+      names.try_emplace(launch.getKernel(), best.getTensorName());
+  });
+  return names;
+}
+
 void addCalls(Json &report, ModuleOp module) {
   report["kernels"] = Json::array();
-  for (auto kernel : module.getOps<exec::KernelOp>())
-    report["kernels"].push_back(describeKernel(kernel));
+  llvm::StringMap<StringRef> written = findWrittenTensors(module);
+  for (auto kernel : module.getOps<exec::KernelOp>()) {
+    Json described = describeKernel(kernel);
+    auto tensor = written.find(kernel.getSymName());
+    if (tensor != written.end())
+      described["tensor"] = tensor->second.str();
+    report["kernels"].push_back(std::move(described));
+  }
   for (auto function : module.getOps<exec::FuncOp>())
     for (Json &known : report["functions"]) {
       if (known["name"] != function.getSymName().str())

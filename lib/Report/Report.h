@@ -70,7 +70,8 @@ void setArenaBytes(Json &report, int64_t bytes);
 ///
 /// `read` and `written` are bytes on one rank if every element is moved once:
 /// the least that a cold cache allows. Of a table that is looked up in, only
-/// what is looked up counts. `location` is that of the first result.
+/// what is looked up counts. `location` is that of the first result; `tensor`,
+/// where the kernel has one, the parameter or optimizer state that it writes.
 void addCalls(Json &report, mlir::ModuleOp module);
 
 /// Prints a report of buildReport as lines of text.

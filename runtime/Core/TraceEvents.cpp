@@ -65,6 +65,8 @@ static std::string describeArguments(const TracedCall &call,
   };
   if (!cost.location.empty())
     add("location", quote(cost.location));
+  if (!cost.tensor.empty())
+    add("writes", quote(cost.tensor));
   if (!detail.empty())
     add("kernel", quote(detail));
   if (cost.bytes > 0)

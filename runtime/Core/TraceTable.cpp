@@ -28,6 +28,7 @@ static CallCost readCost(const nlohmann::json &entry) {
   CallCost cost;
   cost.location = withoutFolder(entry.value("location", ""));
   cost.lines = entry.value("lines", "");
+  cost.tensor = entry.value("tensor", "");
   cost.bytes = entry.value("read", 0.0) + entry.value("written", 0.0);
   cost.flops = entry.value("flops", 0.0);
   return cost;
@@ -89,6 +90,8 @@ static std::string describe(const TracedCall &call, const CallCost &cost) {
   // The lines where they say more than the location.
   if (cost.lines.find_first_of(",-") != std::string::npos)
     text += " (lines " + cost.lines + ")";
+  if (!cost.tensor.empty())
+    text += ", writes '" + cost.tensor + "'";
   return text;
 }
 

@@ -20,6 +20,7 @@ namespace meshc::runtime {
 struct CallCost {
   std::string location; ///< "gpt.mesh:14:13"; may be empty
   std::string lines;    ///< of a kernel: "12-14,20"; may be empty
+  std::string tensor;   ///< a parameter that it writes; may be empty
   double bytes = 0;     ///< 0: not known
   double flops = 0;
 };

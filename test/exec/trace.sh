@@ -21,7 +21,7 @@ data="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t1
 tr -d ' \n' <report.json >flat.json
 grep -q '"k":784,"batch":1,"type":"f32","flops":3211264.0,"read":301056,"written":8192}' flat.json ||
   { cat flat.json >&2; fail "the first product is not in the report as it should be"; }
-grep -Eq '"kernels":\[\{"name":"[^"]+","location":"[^"]*model.mesh:[0-9]+:[0-9]+","lines":"[0-9,-]+","read":[0-9]+,"written":[0-9]+\}' flat.json ||
+grep -Eq '"kernels":\[\{"name":"[^"]+","location":"[^"]*model.mesh:[0-9]+:[0-9]+","lines":"[0-9,-]+","read":[0-9]+,"written":[0-9]+,"tensor":"w1"\}' flat.json ||
   { cat flat.json >&2; fail "there are no kernels in the report"; }
 if [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas" ]; then
   "$meshc" model.mesh --target=cuda -o cuda --report=json >cuda.json

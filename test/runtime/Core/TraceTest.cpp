@@ -25,7 +25,7 @@ MeshcProgram described(const char *manifest) {
 
 const char *const manifest =
     R"({"kernels": [{"name": "k0", "location": "a/m.mesh:1:2", "lines": "1-2",
-                     "read": 3000, "written": 1000}],
+                     "read": 3000, "written": 1000, "tensor": "w"}],
         "functions": [{"name": "eval_step", "products": []},
                       {"name": "train_step", "products": [
                         {"location": "m.mesh:2:2", "flops": 5, "read": 1},
@@ -85,7 +85,7 @@ TEST(Trace, makesATable) {
       "      1         25.0   25.00       0.0100       0.0020        0.4       "
       "80.0  product 4 x 5 x 6 f32, m.mesh:2:5\n"
       "      2         20.0   20.00       0.0080            -        0.4       "
-      "   -  kernel k0, m.mesh:1:2 (lines 1-2)\n"
+      "   -  kernel k0, m.mesh:1:2 (lines 1-2), writes 'w'\n"
       "step                     100.0 us 100.00 %\n"
       "inside kernels            60.0 us  60.00 %\n"
       "outside kernels           40.0 us  40.00 %\n");
@@ -144,6 +144,7 @@ TEST(Trace, writesEvents) {
   EXPECT_EQ(first["dur"], 10.0);
   EXPECT_EQ(first["args"]["location"], "m.mesh:1:2");
   EXPECT_EQ(first["args"]["bytes"], 4000);
+  EXPECT_EQ(first["args"]["writes"], "w");
   EXPECT_EQ(events[6]["args"]["kernel"], "gemm");
   EXPECT_EQ(events[6]["args"]["flops"], 2000000);
   EXPECT_EQ(events[8]["tid"], 1);
