@@ -8,6 +8,7 @@
 #include "dialects/Exec/Exec.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -82,14 +83,53 @@ static double getBytes(Value buffer, nd::MeshAttr mesh) {
       .getLocalBytes(mesh);
 }
 
+namespace {
+/// Bytes of different buffers.
+class Buffers {
+public:
+  void add(Value buffer) {
+    if (seen.insert(getOffset(buffer)).second)
+      bytes += getBytes(buffer, nd::MeshAttr::of(buffer.getDefiningOp()));
+  }
+  static int64_t getOffset(Value buffer) {
+    return buffer.getDefiningOp<exec::BufferOp>().getOffset();
+  }
+  int64_t getTotal() const { return static_cast<int64_t>(bytes); }
+
+private:
+  llvm::DenseSet<int64_t> seen;
+  double bytes = 0;
+};
+} // namespace
+
+/// What a product reads and writes if its epilogue is done in its call, in
+/// which the product itself needs no memory, unless it is a result.
+static void findBuffers(exec::GemmOp gemm, Buffers &read, Buffers &written) {
+  using exec::Epilogue;
+  std::optional<Epilogue> epilogue = gemm.getEpilogue();
+  read.add(gemm.getA());
+  read.add(gemm.getB());
+  if (gemm.getAccumulate())
+    read.add(gemm.getC());
+  if (!epilogue || *epilogue == Epilogue::BiasGradientA ||
+      *epilogue == Epilogue::BiasGradientB)
+    written.add(gemm.getC());
+  bool isReluGradient = epilogue && *epilogue == Epilogue::ReluGradient;
+  if (Value mask = gemm.getMask())
+    (isReluGradient ? read : written).add(mask);
+  // The mask is read instead of relu's result.
+  if (!isReluGradient || !gemm.getMask())
+    for (Value input : gemm.getInputs())
+      if (Buffers::getOffset(input) != Buffers::getOffset(gemm.getC()))
+        read.add(input);
+  for (Value output : gemm.getOutputs())
+    written.add(output);
+}
+
 static Json describeProduct(exec::GemmOp gemm) {
-  nd::MeshAttr mesh = nd::MeshAttr::of(gemm);
   ArrayRef<int64_t> sizes = gemm.getSizes();
-  double written = getBytes(gemm.getC(), mesh);
-  double read = gemm.getAccumulate() ? written : 0;
-  for (Value operand : gemm->getOperands())
-    if (operand != gemm.getC())
-      read += getBytes(operand, mesh);
+  Buffers read, written;
+  findBuffers(gemm, read, written);
   auto getType = [](Value buffer) {
     return getTypeName(
         cast<exec::BufferType>(buffer.getType()).getTensor().getElementType());
@@ -97,15 +137,18 @@ static Json describeProduct(exec::GemmOp gemm) {
   double flops = 2.0 * static_cast<double>(sizes[0]) *
                  static_cast<double>(sizes[1]) * static_cast<double>(sizes[2]) *
                  static_cast<double>(sizes[6]);
-  return {{"location", getPlace(gemm.getLoc())},
-          {"m", sizes[0]},
-          {"n", sizes[1]},
-          {"k", sizes[2]},
-          {"batch", sizes[6]},
-          {"type", getType(gemm.getA())},
-          {"flops", flops},
-          {"read", static_cast<int64_t>(read)},
-          {"written", static_cast<int64_t>(written)}};
+  Json product = {{"location", getPlace(gemm.getLoc())},
+                  {"m", sizes[0]},
+                  {"n", sizes[1]},
+                  {"k", sizes[2]},
+                  {"batch", sizes[6]},
+                  {"type", getType(gemm.getA())},
+                  {"flops", flops},
+                  {"read", read.getTotal()},
+                  {"written", written.getTotal()}};
+  if (gemm.getEpilogue())
+    product["epilogue"] = exec::stringifyEpilogue(*gemm.getEpilogue()).str();
+  return product;
 }
 
 /// By the symbol of each kernel, the tensor of the program that it writes: the

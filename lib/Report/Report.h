@@ -57,9 +57,9 @@ Json findTargets(mlir::ModuleOp module);
 /// of the one arena that each rank allocates.
 void setArenaBytes(Json &report, int64_t bytes);
 
-/// Adds what the schedule phase made of the functions, the same on every
-/// target. Of the module, its kernels; of each function, its matrix products in
-/// the order in which they are called:
+/// Adds what the schedule phase made of the functions. Of the module, its
+/// kernels; of each function, its matrix products in the order in which they
+/// are called:
 ///
 ///     "kernels": [{"name": "k0", "location": "mlp.mesh:12:7", "lines":
 ///     "12-14",
@@ -67,6 +67,9 @@ void setArenaBytes(Json &report, int64_t bytes);
 ///     "products": [{"location": "mlp.mesh:11:9", "m": 64, "n": 16, "k": 32,
 ///                   "batch": 1, "type": "f32", "flops": 65536, "read": 10240,
 ///                   "written": 4096}, …]
+///
+/// A product with an "epilogue" (exec.product) is of the call that does both;
+/// its kernel is among the kernels, too, for where there is no such call.
 ///
 /// `read` and `written` are bytes on one rank if every element is moved once:
 /// the least that a cold cache allows. Of a table that is looked up in, only

@@ -31,6 +31,7 @@ static CallCost readCost(const nlohmann::json &entry) {
   cost.tensor = entry.value("tensor", "");
   cost.bytes = entry.value("read", 0.0) + entry.value("written", 0.0);
   cost.flops = entry.value("flops", 0.0);
+  cost.hasEpilogue = entry.contains("epilogue");
   return cost;
 }
 
@@ -63,8 +64,13 @@ CallCost CallCosts::of(const TracedCall &call) const {
     auto known = kernels.find(call.name);
     return known == kernels.end() ? cost : known->second;
   }
-  if (call.kind == CallKind::Product && call.number < products.size())
-    return products[call.number];
+  if (call.kind == CallKind::Product && call.number < products.size()) {
+    const CallCost &known = products[call.number];
+    // Where it is done without its epilogue, it moves other things.
+    if (known.hasEpilogue == (call.epilogue != 0))
+      return known;
+    cost.location = known.location;
+  }
   if (call.kind == CallKind::Collective && call.number < sites.size())
     cost.location = sites[call.number];
   return cost;

@@ -23,6 +23,7 @@ struct CallCost {
   std::string tensor;   ///< a parameter that it writes; may be empty
   double bytes = 0;     ///< 0: not known
   double flops = 0;
+  bool hasEpilogue = false; ///< a product's call that does more
 };
 
 /// The costs of a function's calls, by the program's manifest. Where it does

@@ -105,8 +105,8 @@ typedef enum MeshcCudaActivityKind {
 /// Something that the GPU did for a rank.
 typedef struct MeshcCudaActivity {
   uint8_t kind; ///< MeshcCudaActivityKind
-  uint8_t
-      stream; ///< MeshcCudaStream; MESHC_CUDA_STREAMS: not known (a graph's)
+  /// MeshcCudaStream; MESHC_CUDA_STREAMS where it is not known, as of graphs.
+  uint8_t stream;
   uint16_t reserved;
   uint32_t call; ///< as traceCall said when it was ordered or captured; 0: none
   uint32_t run;  ///< as traceCall said when it, or its graph, was launched

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Where a step's time goes, from a compiled model: the manifest says what kernels
-# move and products compute, on both targets the same; --trace writes one file of
+# move and products compute; --trace writes one file of
 # all ranks and a table, as threads and under mpirun.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
@@ -23,9 +23,16 @@ grep -q '"k":784,"batch":1,"type":"f32","flops":3211264.0,"read":301056,"written
   { cat flat.json >&2; fail "the first product is not in the report as it should be"; }
 grep -Eq '"kernels":\[\{"name":"[^"]+","location":"[^"]*model.mesh:[0-9]+:[0-9]+","lines":"[0-9,-]+","read":[0-9]+,"written":[0-9]+,"tensor":"w1"\}' flat.json ||
   { cat flat.json >&2; fail "there are no kernels in the report"; }
+# Where no product has an epilogue, both targets' reports are the same.
 if [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas" ]; then
-  "$meshc" model.mesh --target=cuda -o cuda --report=json >cuda.json
+  sed 's/relu//' model.mesh >linear.mesh
+  "$meshc" linear.mesh -o program --report=json >report.json
+  "$meshc" linear.mesh --target=cuda -o cuda --report=json >cuda.json
   cmp report.json cuda.json || fail "the reports of host and cuda differ"
+  # With one: relu's result and its mask of bits instead of the product itself.
+  "$meshc" model.mesh --target=cuda -o cuda --report=json | tr -d ' \n' >flat.json
+  grep -Eq '"k":784,"batch":1,"type":"f32","flops":3211264.0,"read":301056,"written":(8192|9216),"epilogue":"relu"}' flat.json ||
+    { cat flat.json >&2; fail "the product with relu is not in the report as it should be"; }
 fi
 
 check() { # RANKS OUTPUT FILE

@@ -111,6 +111,24 @@ TEST(Trace, doesWithoutAManifest) {
             "lost: 3 activities");
 }
 
+/// A product whose call does its epilogue, and one whose epilogue is a kernel.
+TEST(Trace, knowsEpilogues) {
+  MeshcProgram program = described(
+      R"({"functions": [{"name": "train_step", "products": [{"location":
+          "m.mesh:2:2", "flops": 40, "read": 100, "epilogue": "relu"}]}]})");
+  CallCosts costs(program, "train_step");
+  MeshcGemm gemm = {};
+  gemm.m = gemm.n = gemm.k = gemm.batch = 1;
+  gemm.type = gemm.typeC = MESHC_F32;
+  TracedCall atOnce = describeProduct(gemm, 0, MESHC_RELU);
+  EXPECT_EQ(atOnce.name, "1 x 1 x 1 f32 + relu");
+  EXPECT_EQ(costs.of(atOnce).bytes, 100);
+  TracedCall alone = describeProduct(gemm, 0);
+  EXPECT_EQ(alone.name, "1 x 1 x 1 f32");
+  EXPECT_EQ(costs.of(alone).bytes, 12);
+  EXPECT_EQ(costs.of(alone).location, "m.mesh:2:2");
+}
+
 TEST(Trace, describesCalls) {
   MeshcGemm gemm = {};
   gemm.m = 2, gemm.n = 3, gemm.k = 5, gemm.batch = 7;

@@ -8,9 +8,11 @@
 
 #include "runtime/Comm/World.h"
 #include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/Recorder.h"
 #include "test/runtime/Data/TestFiles.h"
 #include "test/runtime/Device/Fake/FakeImage.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -60,6 +62,7 @@ const MeshcTensor underZ = {"u", MESHC_PARAMETER, MESHC_F32, 0,
 
 thread_local int calls = 0; ///< of trainStep, by this rank
 thread_local std::function<void(MeshcContext *)> eager;
+thread_local std::function<void(MeshcContext *)> more; ///< of trainStep
 
 void trainStep(MeshcContext *ctx) {
   ++calls;
@@ -67,6 +70,8 @@ void trainStep(MeshcContext *ctx) {
   meshc_launch(ctx, &kernels[0], squared);
   void *picked[] = {ctx->arena + atLoss, ctx->arena + atY};
   meshc_launch(ctx, &kernels[1], picked);
+  if (more)
+    more(ctx);
 }
 
 /// What is never captured.
@@ -265,6 +270,52 @@ TEST(CudaDevice, doesEpiloguesByKernelsWhereTheLibraryHasNone) {
     EXPECT_EQ(numberAt(device.read(tensors[0]), 0), 1024);
     EXPECT_EQ(dynamic_cast<CudaDevice &>(device).productCounts().epilogues, 0);
   });
+}
+
+/// A product with relu in its call, and one whose relu is a kernel.
+TEST(CudaDevice, recordsEpilogues) {
+  auto record = [](Device &device) {
+    more = [](MeshcContext *ctx) {
+      multiplyThenRelu(ctx, MESHC_F32);
+      multiplyThenRelu(ctx, MESHC_F16);
+    };
+    auto runStep = [&device] {
+      std::vector<float> metrics;
+      fill(device.stage(tensors[0]), 1);
+      device.run(StepFunction::Train);
+      device.readMetrics(metrics);
+    };
+    for (int i = 0; i < 3; ++i) // in order, and two captures
+      runStep();
+    Recorder &recorder = *device.recorder();
+    recorder.start();
+    runStep();
+    runStep();
+    recorder.stop();
+    recorder.finish();
+    runStep();
+    more = nullptr;
+    const Recording &recording = recorder.recording();
+    EXPECT_EQ(recording.stepCount, 2);
+    EXPECT_EQ(recording.steps.size(), 2u);
+    const char *const names[] = {"square", "pick", "4 x 8 x 8 f32 + relu",
+                                 "4 x 8 x 8 f16", "square"};
+    const int activities[] = {2, 2, 2, 4, 2};
+    ASSERT_GE(recording.calls.size(), std::size(names));
+    for (size_t i = 0; i < std::size(names); ++i) {
+      EXPECT_EQ(recording.calls[i].name, names[i]);
+      EXPECT_EQ(std::count_if(
+                    recording.activities.begin(), recording.activities.end(),
+                    [&](const auto &activity) { return activity.call == i; }),
+                activities[i])
+          << names[i];
+    }
+    EXPECT_EQ(recording.calls[2].number, 0u);
+    EXPECT_EQ(recording.calls[3].number, 1u);
+  };
+  DeviceOptions options;
+  options.trace = true;
+  onDevice(squares(0), record, options);
 }
 
 TEST(CudaDevice, leavesEpiloguesToKernelsOnDemand) {
