@@ -257,6 +257,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     DeviceOptions device;
     device.matmul = parseMatmulPrecision(options.matmul);
     device.epilogues = !options.noEpilogues;
+    device.holdsInputs = options.holdBatch;
     device.timeoutSeconds = wanted.timeoutSeconds;
     device.trace = !options.trace.empty();
     world = openWorld(wanted);

@@ -139,10 +139,15 @@ static void addTrain(CLI::App &app, Options &options) {
          "Go on from this checkpoint (default: that of --checkpoint)")
       ->type_name("[FILE]")
       ->expected(0, 1);
+  auto *holdBatch = app.add_flag(
+      "--hold-batch", options.holdBatch,
+      "On a GPU: read no batches but the first two, which stay there; times "
+      "steps without their input");
   auto *evalData = app.add_option(
       "--eval-data", options.evalData,
       "As --data: evaluate on these examples, at the end and as --eval-every "
       "says");
+  holdBatch->excludes(evalData)->excludes(checkpoint);
   addWhole(app, "--eval-every", options.evalEvery, 1, mostSteps,
            "Evaluate also every so many steps")
       ->needs(evalData);

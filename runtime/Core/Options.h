@@ -44,6 +44,7 @@ struct Options {
   std::string communicator = "auto";
   std::string matmul = "f32";
   bool noEpilogues = false;
+  bool holdBatch = false; ///< of `train`
 
   std::string log;
   int64_t logEvery = 0; ///< steps; 0: each in the log, few on the screen

@@ -53,6 +53,7 @@ private:
   std::optional<Evaluator> evaluator;
   RunState state;       ///< after the steps that were begun
   int openSteps = 0;    ///< begun, and their metrics not read
+  int64_t batches = 0;  ///< that were read
   int64_t savedAt = -1; ///< the step that the checkpoint holds
   std::vector<std::string> names;
   std::vector<float> values;
@@ -110,11 +111,14 @@ int64_t Run::plannedSteps() const {
 }
 
 /// Reads a batch, while the device may still be at the step before, and has the
-/// device begin.
+/// device begin. One that is held is there for every run that may be under way.
 void Run::beginStep(const Shuffle &shuffle) {
   Device &device = session.device();
-  feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
-              {&shuffle, state.position, data.batch(), 0});
+  if (!options.holdBatch || batches <= device.runsAhead()) {
+    feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
+                {&shuffle, state.position, data.batch(), 0});
+    ++batches;
+  }
   session.context().step = state.step;
   device.run(StepFunction::Train);
   ++openSteps;

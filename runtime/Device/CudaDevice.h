@@ -88,6 +88,7 @@ private:
     void *copied = nullptr; ///< event: they are there
     void *done = nullptr;   ///< event: metrics are on the host
     bool open = false;      ///< begun, and its metrics not read
+    bool staged = false;    ///< inputs are new since they were last copied
     void *graphs[3] = {};   ///< by function, once captured
   };
   /// An input or a metric: where it is in a slot.

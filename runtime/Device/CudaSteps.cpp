@@ -160,6 +160,7 @@ char *CudaDevice::stage(const MeshcTensor &input) {
   Slot &slot = slots[nextSlot];
   if (slot.open) // its memory is still being read
     waitFor(slot.done);
+  slot.staged = true;
   for (const Staged &staged : inputs)
     if (staged.tensor == &input)
       return slot.host + staged.offset;
@@ -174,9 +175,11 @@ void CudaDevice::bring(Slot &slot) {
   context.coords = reinterpret_cast<const int64_t *>(coordMemory);
   context.runtime = nullptr;
   std::memcpy(slot.host + contextOffset, &context, sizeof(context));
+  // Inputs that are not new are there from the run before.
+  int64_t bytes = slot.staged ? broughtBytes : aligned(sizeof(MeshcContext));
+  slot.staged = false;
   checkCuda(cuda.copy(gpu, MESHC_CUDA_COPY, slot.device,
-                      slot.host + contextOffset,
-                      static_cast<uint64_t>(broughtBytes)),
+                      slot.host + contextOffset, static_cast<uint64_t>(bytes)),
             "copy inputs");
   checkCuda(cuda.record(gpu, slot.copied, MESHC_CUDA_COPY), "record an event");
   checkCuda(cuda.wait(gpu, MESHC_CUDA_COMPUTE, slot.copied), "wait for inputs");

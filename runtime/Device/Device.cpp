@@ -38,8 +38,9 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
                       std::to_string(program.target) +
                       ", which the runtime does not know; compile it again");
   const char *forGpus = options.matmul != MatmulPrecision::F32 ? "--matmul tf32"
-                        : options.epilogues ? nullptr
-                                            : "--no-epilogues";
+                        : !options.epilogues  ? "--no-epilogues"
+                        : options.holdsInputs ? "--hold-batch"
+                                              : nullptr;
   if (forGpus)
     throw Failure(ExitCode::Usage,
                   std::string("'") + forGpus +

@@ -42,6 +42,7 @@ enum class MatmulPrecision {
 };
 
 struct DeviceOptions {
+  bool holdsInputs = false; ///< not for every run inputs are staged
   MatmulPrecision matmul = MatmulPrecision::F32;
   bool epilogues = true;       ///< of products, in one call where there is one
   double timeoutSeconds = 600; ///< for other ranks; 0: for ever
@@ -84,7 +85,8 @@ public:
 
   /// Where the host writes this rank's block of `input` for the next run, in
   /// the order of its local strides. To be written in full before each run of
-  /// Train or Eval.
+  /// Train or Eval; with `holdsInputs`, a run for which no input is staged has
+  /// those of the run that was begun runsAhead() + 1 runs before.
   virtual char *stage(const MeshcTensor &input) = 0;
   /// Runs a function of the program on the staged inputs.
   virtual void run(StepFunction function) = 0;

@@ -73,6 +73,9 @@ TEST(Options, wrongUseIsToldInOneLine) {
   expectError(run(train + " --data a --trace-steps 1"), 2, "--trace");
   expectError(run(name + " eval --data a --checkpoint c --trace t"), 2,
               "--trace");
+  for (const char *other : {"--eval-data a", "--checkpoint c"})
+    expectError(run(train + " --data a --hold-batch " + other), 2,
+                "--hold-batch");
   expectError(run(train + " --data a --seed"), 2, "--seed");
   expectError(run(train + " --data a --seed 1 --seed 2"), 2, "--seed");
   expectError(run(train + " --data a --resume"), 2,

@@ -151,6 +151,22 @@ TEST(CudaDevice, isAStepAheadAndReplaysAGraph) {
   });
 }
 
+/// A run for which nothing is staged has the inputs of its slot's last run.
+TEST(CudaDevice, keepsInputsThatAreNotStagedAnew) {
+  onDevice(squares(0), [](Device &device) {
+    std::vector<float> metrics;
+    for (int step = 0; step < 9; ++step) {
+      if (step < 2 || step == 6)
+        fill(device.stage(tensors[0]), static_cast<float>(step + 2));
+      device.context().step = step;
+      device.run(StepFunction::Train);
+      device.readMetrics(metrics);
+      float x = step % 2 ? 3.0f : step < 6 ? 2.0f : 8.0f;
+      ASSERT_EQ(metrics, std::vector<float>{x * x + static_cast<float>(step)});
+    }
+  });
+}
+
 TEST(CudaDevice, isAtMostAStepAhead) {
   onDevice(squares(0), [](Device &device) {
     for (int step = 0; step < 2; ++step) {

@@ -115,6 +115,10 @@ TEST(HostDevice, refusesWhatIsForGpus) {
   options.epilogues = false;
   message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
   EXPECT_NE(message.find("'--no-epilogues'"), std::string::npos) << message;
+  options = {};
+  options.holdsInputs = true;
+  message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
+  EXPECT_NE(message.find("'--hold-batch'"), std::string::npos) << message;
   failureOf(ExitCode::Internal, [&] { checkDevice(other, {}); });
   failureOf(ExitCode::Usage, [] { parseMatmulPrecision("f64"); });
 }
