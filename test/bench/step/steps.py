@@ -6,19 +6,12 @@ noisy. Called by test/bench/run.
 import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile, time
 import numpy as np
 
+import case
+
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[2] / "build"
 BATCH = 512
 CORES = sorted(os.sched_getaffinity(0))[:2]
-
-# Floor of a step: multiply-adds of the products over peak, and the bytes that
-# products alone do not touch (each unfused operand once) over bandwidth.
-#   perceptron: products 784x512, 512x512, 512x10; the first has no input gradient.
-P = 784 * 512 + 512 * 512 + 512 * 10
-C = 512 * 512 + 512 * 256
-FLOPS = {"perceptron": 2 * BATCH * (3 * P - 784 * 512), "char": 2 * BATCH * 3 * C}
-# Parameters, gradients and state: read and written once by the optimizer.
-BYTES = {"perceptron": 4 * 5 * P, "char": 4 * 7 * (C + 256 * 32)}
 
 
 def run(command, cores, env=None):
@@ -133,7 +126,9 @@ def main():
                     best[name] = min(best.get(name, 1e9), measure())
             mine = min(best[name] for name in ours)
             theirs, peer_name = min((best[name], name) for name in peers)
-            floor = FLOPS[model] / (cores * peak) + BYTES[model] / bandwidth
+            # Multiply-adds of the products over peak, and the bytes that products
+            # alone do not touch (each unfused operand once) over bandwidth.
+            floor = case.flops(model, BATCH) / (cores * peak) + case.optimizer_bytes(model) / bandwidth
             results.append(dict(model=model, resources=resources, seconds=best, ratio=theirs / mine, goal=goal,
                                 floor_seconds=floor, times_floor=mine / floor))
             others = ", ".join(f"{n} {best[n] * 1e3:.1f}" for n in best)
