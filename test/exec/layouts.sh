@@ -35,9 +35,11 @@ while read -r ranks mesh layout; do
   rm -f log.jsonl
   ./many $train --ranks $ranks </dev/null
   check "$name, threads"
-  rm -f log.jsonl
-  mpirun -n $ranks ./many $train </dev/null
-  check "$name, mpirun"
+  if has_mpi; then
+    rm -f log.jsonl
+    mpirun -n $ranks ./many $train </dev/null
+    check "$name, mpirun"
+  fi
   echo "ok $name"
 done <<'LAYOUTS'
 2 d=2 batch:d
@@ -54,3 +56,4 @@ done <<'LAYOUTS'
 8 d=8 class:d
 8 d=2,t=4 batch:d,h2:t
 LAYOUTS
+skip_without_mpi

@@ -19,6 +19,14 @@ skip() {
   echo "SKIPPED: $*"
   exit 77
 }
+# Whether ranks can be processes: there is an mpirun, and meshc was built with MPI.
+# A test goes without them as far as it can, and ends with skip_without_mpi.
+has_mpi() {
+  [ -n "$(command -v mpirun)" ] && [ -e "$build/lib/libmeshc_mpi.so" ]
+}
+skip_without_mpi() {
+  has_mpi || skip "no mpirun, or no libmeshc_mpi.so (MPI was not there at the build); ranks as threads passed"
+}
 # expect CODE PATTERN COMMAND...: the command exits with CODE and prints a line
 # that matches PATTERN (an extended regular expression).
 expect() {
