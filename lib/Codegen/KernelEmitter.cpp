@@ -50,8 +50,13 @@ Value KernelEmitter::loadContext(int field, Type type) {
   return load;
 }
 
+/// Sets of buffers that the optimizer knows apart. Each access lists all sets
+/// but its own: with one for each buffer, the lists of a kernel of thousands
+/// would take more than all of its code.
+static constexpr size_t maxScopes = 64;
+
 /// A scope for each set of buffers that may be one, so that the optimizer may
-/// move loads over stores to other buffers.
+/// move loads over stores to other buffers. Beyond maxScopes, sets share them.
 static SmallVector<LLVM::AliasScopeAttr>
 makeScopes(exec::KernelOp kernel, unsigned inputCount, unsigned count,
            ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
@@ -63,13 +68,16 @@ makeScopes(exec::KernelOp kernel, unsigned inputCount, unsigned count,
   MLIRContext *context = kernel.getContext();
   auto domain =
       LLVM::AliasScopeDomainAttr::get(context, kernel.getSymNameAttr());
-  DenseMap<unsigned, LLVM::AliasScopeAttr> ofLeader;
-  SmallVector<LLVM::AliasScopeAttr> scopes;
+  DenseMap<unsigned, size_t> ofLeader;
+  SmallVector<LLVM::AliasScopeAttr> known, scopes;
   for (unsigned buffer = 0; buffer < count; ++buffer) {
-    LLVM::AliasScopeAttr &scope = ofLeader[classes.getLeaderValue(buffer)];
-    if (!scope)
-      scope = LLVM::AliasScopeAttr::get(domain);
-    scopes.push_back(scope);
+    size_t number =
+        ofLeader.try_emplace(classes.getLeaderValue(buffer), ofLeader.size())
+            .first->second %
+        maxScopes;
+    if (number == known.size())
+      known.push_back(LLVM::AliasScopeAttr::get(domain));
+    scopes.push_back(known[number]);
   }
   return scopes;
 }
@@ -98,11 +106,10 @@ void KernelEmitter::makeViews(exec::KernelOp kernel, ValueRange buffers,
     addView(tensor, order);
 
   auto scopes = makeScopes(kernel, inputCount, views.size(), inPlace);
+  llvm::SmallSetVector<Attribute, 8> distinct(scopes.begin(), scopes.end());
   for (auto [view, scope] : llvm::zip(views, scopes)) {
-    SmallVector<Attribute> others;
-    for (LLVM::AliasScopeAttr other : scopes)
-      if (other != scope && !llvm::is_contained(others, other))
-        others.push_back(other);
+    SmallVector<Attribute> others(distinct.getArrayRef());
+    llvm::erase(others, scope);
     view.aliasScopes = builder.getArrayAttr({scope});
     view.noaliasScopes = builder.getArrayAttr(others);
   }

@@ -333,14 +333,16 @@ getInPlacePairs(exec::KernelOp kernel) {
   auto offsetOf = [](Value buffer) {
     return buffer.getDefiningOp<exec::BufferOp>().getOffset();
   };
-  kernel->getParentOfType<ModuleOp>().walk([&](exec::LaunchOp launch) {
-    if (launch.getKernel() != kernel.getSymName())
-      return;
-    for (auto [input, in] : llvm::enumerate(launch.getInputs()))
-      for (auto [output, out] : llvm::enumerate(launch.getOutputs()))
-        if (offsetOf(in) == offsetOf(out))
-          pairs.push_back({input, output});
-  });
+  auto module = kernel->getParentOfType<ModuleOp>();
+  for (auto function : module.getOps<exec::FuncOp>())
+    for (auto launch : function.getBody().front().getOps<exec::LaunchOp>()) {
+      if (launch.getKernelAttr().getAttr() != kernel.getSymNameAttr())
+        continue;
+      for (auto [input, in] : llvm::enumerate(launch.getInputs()))
+        for (auto [output, out] : llvm::enumerate(launch.getOutputs()))
+          if (offsetOf(in) == offsetOf(out))
+            pairs.push_back({input, output});
+    }
   llvm::sort(pairs);
   pairs.erase(llvm::unique(pairs), pairs.end());
   return pairs;

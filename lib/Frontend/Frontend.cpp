@@ -31,14 +31,18 @@ Location toLocation(const syntax::SourceSet &sources, syntax::Span span,
 /// says that there were too many is the last.
 void report(const syntax::Diagnostics &diagnostics,
             const syntax::SourceSet &sources, MLIRContext &context) {
-  std::vector<syntax::Diagnostic> sorted = diagnostics.all();
-  auto place = [](const syntax::Diagnostic &diagnostic) {
-    return std::pair(diagnostic.span.source, diagnostic.span.begin);
+  std::vector<const syntax::Diagnostic *> sorted;
+  for (const syntax::Diagnostic &diagnostic : diagnostics.all())
+    sorted.push_back(&diagnostic);
+  // Of one place, in the order in which they were found.
+  auto key = [](const syntax::Diagnostic *diagnostic) {
+    return std::tuple(diagnostic->span.source, diagnostic->span.begin,
+                      diagnostic);
   };
-  std::stable_sort(
-      sorted.begin(), sorted.end() - diagnostics.isFull(),
-      [&](const auto &a, const auto &b) { return place(a) < place(b); });
-  for (const syntax::Diagnostic &diagnostic : sorted) {
+  std::sort(sorted.begin(), sorted.end() - diagnostics.isFull(),
+            [&](const auto *a, const auto *b) { return key(a) < key(b); });
+  for (const syntax::Diagnostic *each : sorted) {
+    const syntax::Diagnostic &diagnostic = *each;
     Location at = toLocation(sources, diagnostic.span, context);
     InFlightDiagnostic out = diagnostic.severity == syntax::Severity::Error
                                  ? emitError(at)

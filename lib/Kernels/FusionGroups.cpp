@@ -15,6 +15,9 @@ namespace meshc::kernels {
 /// Work of an element (additions) from which on it is stored rather than
 /// computed twice.
 static constexpr double expensiveWork = 10;
+/// Results of a kernel at most: the time to compile one grows faster than they
+/// do, and a GPU bounds the number of its buffers.
+static constexpr size_t mostRoots = 64;
 /// Reading a tensor of fewer bytes twice does not matter.
 static constexpr double sharedBytes = 4096;
 /// Kernels of at most so many points are merged, up to so many results.
@@ -106,6 +109,11 @@ bool FusionGroups::canReduceInside(Operation *op, Value value,
   for (GroupId id : users)
     if (!isWhollyAligned(value, id) || !canHold(groups[id], op))
       return false;
+  size_t roots = 0;
+  for (GroupId id : users)
+    roots += groups[id].roots.size();
+  if (roots > mostRoots)
+    return false;
   SmallVector<std::pair<LoopDims, bool>> before;
   for (GroupId id : users) {
     before.push_back({groups[id].loops, groups[id].isRowLike});
@@ -154,7 +162,8 @@ void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
 bool FusionGroups::canStoreIn(const Group &group, GroupId id, Operation *op,
                               Value value) const {
   if (group.isAlone || isAlone(op) || cuts.contains(value) ||
-      !isWhollyAligned(value, id) || !group.loops.agrees(getLoops(op)))
+      group.roots.size() >= mostRoots || !isWhollyAligned(value, id) ||
+      !group.loops.agrees(getLoops(op)))
     return false;
   if (isa<nd::ReduceOpInterface>(op)) {
     if (!canHold(group, op))
@@ -283,6 +292,7 @@ std::optional<LoopDims> FusionGroups::getMergedLoops(const Group &a,
 bool FusionGroups::canMerge(GroupId a, GroupId b) const {
   const Group &first = groups[a], &second = groups[b];
   if (a == b || first.isAlone || second.isAlone ||
+      first.roots.size() + second.roots.size() > mostRoots ||
       !getMergedLoops(first, second))
     return false;
   auto usesAligned = [&](const Group &maker, GroupId user) {

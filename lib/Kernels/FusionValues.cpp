@@ -46,6 +46,8 @@ void FusionGroups::measureWork(Block &block) {
 /// A reduction of what depends on other reductions, over other loops, needs
 /// these or its operand stored; the operand where that is no more.
 void FusionGroups::chooseCuts(Block &block) {
+  // Ends of long chains are in memory; what is behind them is not looked at.
+  const llvm::DenseSet<Value> ends = cuts;
   for (Operation &op : block) {
     if (!isa<nd::ReduceOpInterface>(op))
       continue;
@@ -57,7 +59,8 @@ void FusionGroups::chooseCuts(Block &block) {
     while (!stack.empty()) {
       Value value = stack.pop_back_val();
       Operation *producer = value.getDefiningOp();
-      if (!producer || !seen.insert(value).second || needsMemory(value))
+      if (!producer || !seen.insert(value).second || needsMemory(value) ||
+          ends.contains(value))
         continue;
       if (isa<nd::ElementOpInterface>(producer))
         llvm::append_range(stack, producer->getOperands());

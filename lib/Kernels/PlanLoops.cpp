@@ -23,6 +23,7 @@ struct Access {
   exec::Order order;
   exec::LoopDims loops; ///< loop -> the tensor's dim that runs along it
   double bytes;
+  size_t number; ///< results, then inputs
 
   StringAttr getDim(StringAttr loop) const {
     for (auto [name, dim] : loops)
@@ -60,7 +61,8 @@ void LoopPlanner::collect() {
     nd::TensorType type = nd::getTensorType(outside);
     accesses.push_back({type, exec::getOrder(outside).value_or(exec::Order()),
                         loops.lookup(inside),
-                        static_cast<double>(type.getLocalBytes(mesh))});
+                        static_cast<double>(type.getLocalBytes(mesh)),
+                        accesses.size()});
   };
   for (auto [inside, outside] :
        llvm::zip(body.getTerminator()->getOperands(), fusion.getResults()))
@@ -68,8 +70,8 @@ void LoopPlanner::collect() {
   for (auto [inside, outside] :
        llvm::zip(body.getArguments(), fusion.getInputs()))
     add(inside, outside);
-  llvm::stable_sort(accesses, [](const Access &a, const Access &b) {
-    return a.bytes > b.bytes;
+  llvm::sort(accesses, [](const Access &a, const Access &b) {
+    return std::tie(b.bytes, a.number) < std::tie(a.bytes, b.number);
   });
 }
 

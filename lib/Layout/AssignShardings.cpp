@@ -34,6 +34,7 @@ public:
 
 private:
   void assignFunction(func::FuncOp function);
+  void addSharding(DictionaryAttr &attributes, TypeAttr sharding);
   void inheritFromState(func::FuncOp function);
   TypeAttr assign(const TensorIdentity &tensor, Type type, Location loc);
   bool checkDivides(const TensorIdentity &tensor, nd::DimAttr dim,
@@ -163,14 +164,24 @@ void Assigner::inheritFromState(func::FuncOp function) {
   }
 }
 
+void Assigner::addSharding(DictionaryAttr &attributes, TypeAttr sharding) {
+  NamedAttrList list(attributes);
+  list.set("nd.sharding", sharding);
+  attributes = list.getDictionary(module.getContext());
+}
+
 void Assigner::assignFunction(func::FuncOp function) {
   inheritFromState(function);
+  // All at once: each change of one makes a list of all anew.
+  llvm::SmallVector<DictionaryAttr> attributes;
+  function.getAllArgAttrs(attributes);
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    function.setArgAttr(index, "nd.sharding",
-                        assign(getArgumentIdentity(function, index),
-                               argument.getType(), argument.getLoc()));
+    addSharding(attributes[index],
+                assign(getArgumentIdentity(function, index), argument.getType(),
+                       argument.getLoc()));
   }
+  function.setAllArgAttrs(attributes);
   function.walk([&](Operation *op) {
     if (op->getNumResults() == 0)
       return;
@@ -182,10 +193,12 @@ void Assigner::assignFunction(func::FuncOp function) {
       shardings.push_back(assign(identity, type, op->getLoc()));
     op->setAttr("nd.sharding", ArrayAttr::get(op->getContext(), shardings));
   });
+  attributes.clear();
+  function.getAllResultAttrs(attributes);
   for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
-    function.setResultAttr(
-        index, "nd.sharding",
-        assign(getResultIdentity(function, index), type, function.getLoc()));
+    addSharding(attributes[index], assign(getResultIdentity(function, index),
+                                          type, function.getLoc()));
+  function.setAllResultAttrs(attributes);
 }
 
 LogicalResult Assigner::run() {

@@ -105,7 +105,7 @@ static Error runDriver(StringRef driver, ArrayRef<std::string> arguments) {
   if (std::error_code error =
           sys::fs::createTemporaryFile("meshc-link", "log", log))
     return makeError("cannot write a temporary file: " + error.message());
-  auto removeLog = make_scope_exit([&] { sys::fs::remove(log); });
+  scope_exit removeLog([&] { sys::fs::remove(log); });
   SmallVector<StringRef> all{driver};
   all.append(arguments.begin(), arguments.end());
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log),
@@ -161,11 +161,11 @@ Error linkProgram(ArrayRef<char> object, StringRef output,
   auto objectPath = makeTemporary(*target, ".o");
   if (!objectPath)
     return objectPath.takeError();
-  auto removeObject = make_scope_exit([&] { sys::fs::remove(*objectPath); });
+  scope_exit removeObject([&] { sys::fs::remove(*objectPath); });
   auto linked = makeTemporary(*target, "");
   if (!linked)
     return linked.takeError();
-  auto removeLinked = make_scope_exit([&] { sys::fs::remove(*linked); });
+  scope_exit removeLinked([&] { sys::fs::remove(*linked); });
   if (Error error = writeBytes(*objectPath, object))
     return error;
   if (Error error = runDriver(
@@ -201,7 +201,7 @@ Error writeFile(StringRef path, ArrayRef<char> bytes) {
   auto temporary = makeTemporary(*target, "");
   if (!temporary)
     return temporary.takeError();
-  auto remove = make_scope_exit([&] { sys::fs::remove(*temporary); });
+  scope_exit remove([&] { sys::fs::remove(*temporary); });
   if (Error error = writeBytes(*temporary, bytes))
     return error;
   sys::fs::setPermissions(*temporary, sys::fs::all_read | sys::fs::owner_write);

@@ -35,6 +35,7 @@ public:
 private:
   LogicalResult partition(Operation &op);
   LogicalResult partitionReturn(Operation &op);
+  void dropShardings();
   OperandForms describe(Value value);
   Value getForm(Value value, TensorType type);
   Value reshard(Value value, Value from, TensorType type);
@@ -241,12 +242,31 @@ LogicalResult FunctionPartitioner::partitionReturn(Operation &op) {
              << "layout phase first";
     values.push_back(getForm(operand, type));
     types.push_back(type);
-    function.removeResultAttr(index, builder.getStringAttr("nd.sharding"));
   }
   func::ReturnOp::create(builder, op.getLoc(), values);
   function.setFunctionType(builder.getFunctionType(
       builder.getInsertionBlock()->getArgumentTypes(), types));
   return success();
+}
+
+/// Of arguments and results: types say it now. All at once, as each change of
+/// one makes a list of all anew.
+void FunctionPartitioner::dropShardings() {
+  llvm::SmallVector<DictionaryAttr> attributes;
+  auto drop = [&] {
+    for (DictionaryAttr &each : attributes) {
+      NamedAttrList list(each);
+      list.erase("nd.sharding");
+      each = list.getDictionary(function.getContext());
+    }
+  };
+  function.getAllArgAttrs(attributes);
+  drop();
+  function.setAllArgAttrs(attributes);
+  attributes.clear();
+  function.getAllResultAttrs(attributes);
+  drop();
+  function.setAllResultAttrs(attributes);
 }
 
 LogicalResult FunctionPartitioner::run() {
@@ -272,8 +292,7 @@ LogicalResult FunctionPartitioner::run() {
     if (failed(done))
       return failure();
   }
-  for (unsigned i = 0; i < block->getNumArguments(); ++i)
-    function.removeArgAttr(i, "nd.sharding");
+  dropShardings();
   // The forms name values of the old body.
   forms.clear();
   old->dropAllReferences();

@@ -223,8 +223,9 @@ int64_t FunctionPlanner::pack(int64_t base) {
   SmallVector<Storage *> bySize;
   for (Storage &storage : storages)
     bySize.push_back(&storage);
-  llvm::stable_sort(bySize, [](const Storage *a, const Storage *b) {
-    return a->bytes > b->bytes;
+  // Of one size, those that were made first.
+  llvm::sort(bySize, [](const Storage *a, const Storage *b) {
+    return std::tie(b->bytes, a) < std::tie(a->bytes, b);
   });
   SmallVector<Storage *> placed; ///< by offset
   int64_t end = base;
@@ -250,9 +251,15 @@ int64_t FunctionPlanner::pack(int64_t base) {
 
 void FunctionPlanner::annotate() {
   Builder builder(function.getContext());
-  for (BlockArgument argument : block.getArguments())
-    function.setArgAttr(argument.getArgNumber(), "exec.offset",
-                        builder.getI64IntegerAttr(fixed.lookup(argument)));
+  SmallVector<DictionaryAttr> attributes;
+  function.getAllArgAttrs(attributes);
+  for (BlockArgument argument : block.getArguments()) {
+    DictionaryAttr &each = attributes[argument.getArgNumber()];
+    NamedAttrList list(each);
+    list.set("exec.offset", builder.getI64IntegerAttr(fixed.lookup(argument)));
+    each = list.getDictionary(function.getContext());
+  }
+  function.setAllArgAttrs(attributes);
   for (Operation &op : block.without_terminator()) {
     SmallVector<int64_t> offsets;
     for (Value result : op.getResults())
@@ -278,9 +285,11 @@ struct PlanArena : impl::PlanArenaBase<PlanArena> {
     ModuleOp module = getOperation();
     auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
     // What is trained comes first, so that the loss leads the metrics.
-    llvm::stable_sort(functions, [](func::FuncOp a, func::FuncOp b) {
-      return a.getName() == "train_step" && b.getName() != "train_step";
+    auto *train = llvm::find_if(functions, [](func::FuncOp function) {
+      return function.getName() == "train_step";
     });
+    if (train != functions.end())
+      std::rotate(functions.begin(), train, train + 1);
     ResidentTable residents(module);
     for (func::FuncOp function : functions)
       if (failed(residents.add(function)))

@@ -19,13 +19,17 @@ BlockArgument getReplacedArgument(func::FuncOp function, unsigned index) {
   auto role = function.getResultAttrOfType<StringAttr>(index, "nd.role");
   if (!name || !role || role.getValue() == "metric")
     return {};
-  for (BlockArgument argument : function.getArguments()) {
+  auto isReplaced = [&](BlockArgument argument) {
     unsigned number = argument.getArgNumber();
-    if (function.getArgAttr(number, "nd.name") == name &&
-        function.getArgAttr(number, "nd.role") == role)
-      return argument;
-  }
-  return {};
+    return function.getArgAttr(number, "nd.name") == name &&
+           function.getArgAttr(number, "nd.role") == role;
+  };
+  // State mostly comes and goes in one order.
+  if (index < function.getNumArguments() &&
+      isReplaced(function.getArgument(index)))
+    return function.getArgument(index);
+  auto found = llvm::find_if(function.getArguments(), isReplaced);
+  return found == function.getArguments().end() ? BlockArgument() : *found;
 }
 
 bool canWriteOver(Block &kernel, unsigned input, unsigned output,
