@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/MetricNames.h"
 #include "dialects/Nd/NdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
@@ -101,6 +102,8 @@ public:
 
 private:
   LogicalResult collect();
+  LogicalResult collectInputs();
+  LogicalResult collectMetrics();
   LogicalResult findOptimizer();
   LogicalResult findLoss();
   StepTensor getSlot(const StepTensor &parameter, StringRef slot) const;
@@ -171,6 +174,10 @@ LogicalResult StepBuilder::collect() {
     parameters.push_back({parameter.getNameAttr(), parameter.getType(),
                           parameter.getOrder(), "parameter", "parameter"});
   }
+  return success(succeeded(collectInputs()) && succeeded(collectMetrics()));
+}
+
+LogicalResult StepBuilder::collectInputs() {
   for (BlockArgument argument : model.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto name = model.getArgAttrOfType<StringAttr>(index, "nd.name");
@@ -186,6 +193,17 @@ LogicalResult StepBuilder::collect() {
              << argument.getType() << " and " << order;
     inputs.push_back({name, argument.getType(), order, "input", ""});
   }
+  if (inputs.empty())
+    return model.emitError()
+           << "model '" << model.getName()
+           << "' has no inputs; a program reads its examples from files and "
+              "counts them along the first dim of each input: give it one, as "
+              "in "
+           << model.getName() << "(x[batch])";
+  return success();
+}
+
+LogicalResult StepBuilder::collectMetrics() {
   auto returned = cast<func::ReturnOp>(model.getBody().front().getTerminator());
   for (auto [index, value] : llvm::enumerate(returned.getOperands())) {
     StringAttr name = getResultName(model, index);
@@ -201,6 +219,17 @@ LogicalResult StepBuilder::collect() {
     metrics.push_back(
         {name, type, ArrayAttr::get(model.getContext(), {}), "metric", ""});
     metricValues.push_back(value);
+  }
+  SmallVector<StringRef> names;
+  for (const StepTensor &metric : metrics)
+    names.push_back(metric.name.getValue());
+  for (auto [index, name] : llvm::enumerate(names)) {
+    std::string clash = nd::findLogClash(name, names);
+    if (clash.empty() &&
+        llvm::is_contained(ArrayRef(names).take_front(index), name))
+      clash = "two results of the model are called '" + name.str() + "'";
+    if (!clash.empty())
+      return emitError(metricValues[index].getLoc()) << clash;
   }
   return success();
 }
@@ -390,6 +419,12 @@ LogicalResult StepBuilder::buildTrainStep() {
       buildGradients(step.builder, mapping.lookup(metricValues[0]), values);
   if (failed(gradients))
     return failure();
+  if (llvm::none_of(*gradients, [](Value gradient) { return !!gradient; }))
+    return emitError(metricValues[0].getLoc())
+           << "no gradient of loss '" << train.getLoss()
+           << "' reaches a parameter; there is nothing to train: each way to "
+              "one is through what has no gradient, as floor, a comparison or "
+              "a whole number";
 
   OpBuilder &builder = step.builder;
   auto scalar = [&](Type type) { return nd::TensorType::get(type, {}); };

@@ -307,9 +307,9 @@ static Operand emitPad(Call &call) {
   if (!low || !high || !fill)
     return {};
   nd::TensorType type = nd::getTensorType(value);
-  if (!type.isFloat() && !fill->isInteger)
-    return call.fail(4, "number " + syntax::toString(*fill) +
-                            " cannot be a value of type i32");
+  if (call.size() > 4 &&
+      !call.emitter.makeNumber(*fill, type.getElementType(), call.place(4)))
+    return {};
   Builder &builder = call.emitter.builder;
   int64_t size = type.getSize(dim.getValue()) + *low + *high;
   return Operand::of(call.create(

@@ -156,8 +156,8 @@ std::optional<int64_t> Call::whole(unsigned i, int64_t least) {
   if (value->isInteger && value->integer >= least &&
       value->integer <= syntax::Declarations::maxDimSize)
     return value->integer;
-  fail(i, "expected a whole number of at least " + std::to_string(least) +
-              ", got " + syntax::toString(*value));
+  fail(i, "expected a whole number from " + std::to_string(least) +
+              " to 2**40, got " + syntax::toString(*value));
   return std::nullopt;
 }
 

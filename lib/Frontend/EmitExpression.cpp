@@ -59,7 +59,7 @@ Operand Emitter::emit(const syntax::Expr &expr) {
                          " deep; give parts of them names");
     return {};
   }
-  auto leave = llvm::make_scope_exit([&] { --expressionDepth; });
+  llvm::scope_exit leave([&] { --expressionDepth; });
   if (const auto *number = std::get_if<syntax::NumberExpr>(&expr.node))
     return Operand::of(
         syntax::Constant{number->value, number->integer, number->isInteger});
@@ -82,32 +82,36 @@ Value Emitter::emitTensor(const syntax::Expr &expr, Type elementType) {
 }
 
 /// [L5.2]
-Value Emitter::materialize(const syntax::Constant &number, Type elementType,
-                           syntax::Span at) {
+TypedAttr Emitter::makeNumber(const syntax::Constant &number, Type elementType,
+                              syntax::Span at) {
   std::string shown = syntax::toString(number);
-  TypedAttr value;
   if (auto floating = dyn_cast<FloatType>(elementType)) {
     llvm::APFloat rounded(number.real);
     bool losesInfo = false;
     rounded.convert(floating.getFloatSemantics(),
                     llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    if (rounded.isInfinity() && !std::isinf(number.real)) {
-      error(at, "number " + shown + " is beyond the range of " +
-                    describe(elementType));
-      return {};
-    }
-    value = FloatAttr::get(floating, rounded);
-  } else if (elementType.isInteger(32) && number.isInteger &&
-             number.integer == static_cast<int32_t>(number.integer)) {
-    value = IntegerAttr::get(elementType, number.integer);
-  } else {
-    error(at, "number " + shown + " cannot be a value of type " +
-                  describe(elementType) +
-                  (elementType.isInteger(32)
-                       ? "; cast the tensor it meets: cast(…, f32)"
-                       : "; a comparison makes a truth value"));
+    if (!rounded.isInfinity() || std::isinf(number.real))
+      return FloatAttr::get(floating, rounded);
+    error(at, "number " + shown + " is beyond the range of " +
+                  describe(elementType));
     return {};
   }
+  if (elementType.isInteger(32) && number.isInteger &&
+      number.integer == static_cast<int32_t>(number.integer))
+    return IntegerAttr::get(elementType, number.integer);
+  error(at, "number " + shown + " cannot be a value of type " +
+                describe(elementType) +
+                (elementType.isInteger(32)
+                     ? "; cast the tensor it meets: cast(…, f32)"
+                     : "; a comparison makes a truth value"));
+  return {};
+}
+
+Value Emitter::materialize(const syntax::Constant &number, Type elementType,
+                           syntax::Span at) {
+  TypedAttr value = makeNumber(number, elementType, at);
+  if (!value)
+    return {};
   return create(nd::ConstantOp::getOperationName(), at, {},
                 nd::TensorType::get(elementType, {}),
                 builder.getNamedAttr("value", value));

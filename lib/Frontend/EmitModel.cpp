@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Nd/MetricNames.h"
 #include "lib/Frontend/Builtins.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -245,9 +246,14 @@ void Emitter::finishModel(const syntax::ModelDeclaration &model,
     error(model.name.span, "model " + quote(model.name.text) +
                                " computes nothing; give it a 'metric', or a "
                                "loss in 'train'");
+  SmallVector<StringRef> names;
+  for (const auto &[name, value] : results)
+    names.push_back(name.text);
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> attributes;
   for (const auto &[name, value] : results) {
+    if (std::string clash = nd::findLogClash(name.text, names); !clash.empty())
+      error(name.span, clash);
     NamedAttrList list;
     list.append("nd.name", builder.getStringAttr(StringRef(name.text)));
     list.append("nd.role", builder.getStringAttr("metric"));

@@ -76,7 +76,10 @@ public:
   /// where null). Null after an error.
   mlir::Value emitTensor(const syntax::Expr &expr,
                          mlir::Type elementType = nullptr);
-  /// A number as a scalar tensor; reports where the type cannot hold it.
+  /// A number of the element type; null after an error where it cannot hold it.
+  mlir::TypedAttr makeNumber(const syntax::Constant &number,
+                             mlir::Type elementType, syntax::Span at);
+  /// The same as a scalar tensor.
   mlir::Value materialize(const syntax::Constant &number,
                           mlir::Type elementType, syntax::Span at);
   /// Both operands as tensors of one element type: numbers take the other's

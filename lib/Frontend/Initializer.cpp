@@ -126,8 +126,13 @@ std::optional<double> StartReader::number(unsigned i) {
   Operand value;
   if (argument.kind == Argument::Kind::Value)
     value = emitter.emit(*argument.value);
-  if (value.constant && std::isfinite(value.constant->real))
-    return value.constant->real;
+  if (value.constant && std::isfinite(value.constant->real)) {
+    // Also where it is whole: what starts parameters is computed in floats.
+    syntax::Constant given = syntax::Constant::number(value.constant->real);
+    if (!emitter.makeNumber(given, type.getElementType(), argument.span))
+      return std::nullopt;
+    return given.real;
+  }
   if (value.ok() || argument.kind != Argument::Kind::Value)
     fail(argument.span, "initializer " + quote(name.text) +
                             " takes numbers known at compile time; it is "

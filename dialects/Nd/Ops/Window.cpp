@@ -8,6 +8,7 @@
 #include "dialects/Nd/NdOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -290,6 +291,18 @@ PadOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
     return emitOptionalError(
         location, "pad: cannot add ", low, " entries before and ", high,
         " after dim '", dim.getValue(), "'; both must be between 0 and 2^48");
+  double value = adaptor.getValue().convertToDouble();
+  // What is infinite as written, and what is no number, every float type has.
+  bool isHeld =
+      input.isFloat()
+          ? !std::isfinite(value) ||
+                std::isfinite(roundToElementType(value, input.getElementType()))
+          : value >= INT32_MIN && value <= INT32_MAX &&
+                value == std::trunc(value);
+  if (!isHeld)
+    return emitOptionalError(location, "pad: value ", adaptor.getValueAttr(),
+                             " is no number of element type ",
+                             input.getElementType());
   return appendResized(location, input, dim,
                        input.getSize(dim.getValue()) + low + high, types);
 }

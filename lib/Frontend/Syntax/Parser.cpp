@@ -52,7 +52,8 @@ std::string_view Parser::textOf(const Token &token) const {
 std::string Parser::describe(const Token &token) const {
   if (token.kind == TokenKind::End)
     return "the end of the text";
-  if (token.startsLine)
+  // What begins the text ends no line.
+  if (token.startsLine && position > 0)
     return "the end of the line";
   return quote(textOf(token));
 }
