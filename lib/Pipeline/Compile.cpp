@@ -11,9 +11,12 @@
 #include "lib/Codegen/Program.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Link/Link.h"
+#include "lib/Pipeline/Memory.h"
 #include "lib/Pipeline/Pipeline.h"
+#include "lib/Pipeline/PlaceDiagnostics.h"
 #include "lib/Reference/CompareSteps.h"
-#include "lib/Report/Report.h"
+#include "lib/Reference/EstimateMemory.h"
+#include "lib/Report/MachineCode.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -43,7 +46,9 @@ public:
   explicit Compilation(const CompileOptions &options)
       : options(options),
         context(makeRegistry(), MLIRContext::Threading::DISABLED),
-        handler(sources, &context, llvm::errs()) {
+        handler(sources, &context, llvm::errs()),
+        places(&context, options.input == "-" ? "<stdin>" : options.input,
+               handler) {
     context.loadAllAvailableDialects();
     // Messages are about the model's text, not about ops made from it.
     context.printOpOnDiagnostic(false);
@@ -62,23 +67,27 @@ private:
   ExitCode parse();
   ExitCode runPhases();
   ExitCode afterPhase(StringRef phase, unsigned number);
+  ExitCode checkMemory();
   ExitCode verify();
   ExitCode finish();
   ExitCode checkOutput(StringRef path);
   ExitCode write(StringRef path, StringRef text);
   ExitCode generate(llvm::SmallVectorImpl<char> &bytes);
   ExitCode generateKernels(codegen::GpuCode &code);
+  void reportKernels(const codegen::GpuCode &code);
   std::string printModule();
 
   const CompileOptions &options;
   MLIRContext context;
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler;
+  PlaceDiagnostics places;
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> wholeProgram; ///< after layout, for --verify
   report::Json targets;               ///< of the model as it was written
   codegen::GpuCodeOptions gpu;        ///< of target cuda
   std::string ptxas;                  ///< empty: PTX alone
+  codegen::GpuCode kernels;           ///< of target cuda
   report::Json manifest;              ///< from the collectives phase on
   std::optional<ExitCode> ended;      ///< set by --stop-after
 };
@@ -228,7 +237,27 @@ ExitCode Compilation::runPhases() {
   return code;
 }
 
+/// Fails where the values of --verify do not fit into memory. The system would
+/// end the process without a word, or not until all else has been driven out.
+ExitCode Compilation::checkMemory() {
+  reference::MemoryNeed need =
+      reference::estimateMemory(*wholeProgram, *module);
+  double available = getAvailableMemory();
+  if (need.bytes <= available)
+    return ExitCode::Success;
+  emitError(need.at->getLoc())
+      << "--verify holds about " << formatMemory(need.bytes)
+      << " here, the values of one device and of "
+      << nd::MeshAttr::of(*module).getRankCount()
+      << " virtual ranks in f64, and " << formatMemory(available)
+      << " of memory are available; verify with smaller dims "
+         "(--set), which are cut in the same way";
+  return ExitCode::Memory;
+}
+
 ExitCode Compilation::verify() {
+  if (ExitCode code = checkMemory(); code != ExitCode::Success)
+    return code;
   reference::CompareOptions compare;
   compare.seed = options.verifySeed;
   auto differences = reference::compareSteps(*wholeProgram, *module, compare);
@@ -252,6 +281,10 @@ ExitCode Compilation::verify() {
 }
 
 ExitCode Compilation::finish() {
+  // The report says what kernels take.
+  if (options.target == "cuda")
+    if (ExitCode code = generateKernels(kernels); code != ExitCode::Success)
+      return code;
   if (auto bytes = (*module)->getAttrOfType<IntegerAttr>("exec.arena_bytes"))
     report::setArenaBytes(manifest, bytes.getInt());
   report::addCalls(manifest, *module);
@@ -300,18 +333,43 @@ ExitCode Compilation::generateKernels(codegen::GpuCode &code) {
     return ExitCode::Success;
   if (auto error = code.assemble(ptxas, gpu.chips))
     return fail(ExitCode::Input, llvm::toString(std::move(error)));
+  reportKernels(code);
   return ExitCode::Success;
+}
+
+/// Enters what the assembler said into the report, and warns of spills.
+void Compilation::reportKernels(const codegen::GpuCode &code) {
+  std::vector<report::KernelUsage> table;
+  llvm::StringMap<size_t> numbers;
+  for (auto [kernel, launch] : code.launches) {
+    std::string name = kernel.getSymName().str();
+    numbers[name] = table.size();
+    table.push_back({name, kernel.getLoc(), launch.blocks, launch.threads, {}});
+  }
+  for (const codegen::GpuImage &image : code.images)
+    for (const codegen::KernelUsage &usage : image.usage) {
+      auto number = numbers.find(usage.kernel);
+      if (number == numbers.end())
+        continue;
+      report::KernelUsage &kernel = table[number->second];
+      std::string chip = "sm_" + std::to_string(image.chip);
+      kernel.chips.push_back({chip, usage.registers, usage.sharedBytes,
+                              usage.spillBytes, usage.stackBytes});
+      if (usage.spillBytes)
+        emitWarning(kernel.location)
+            << "kernel '" << kernel.name << "' spills on " << chip
+            << ": each thread stores " << usage.spillBytes
+            << " bytes for want of registers; its results are right, and it "
+               "is slower than it could be";
+    }
+  report::addMachineCode(manifest, table);
 }
 
 /// The program as --emit wants it.
 ExitCode Compilation::generate(llvm::SmallVectorImpl<char> &bytes) {
   codegen::ProgramOptions program;
-  codegen::GpuCode kernels;
-  if (options.target == "cuda") {
-    if (ExitCode code = generateKernels(kernels); code != ExitCode::Success)
-      return code;
+  if (options.target == "cuda")
     program.gpu = &kernels;
-  }
   if (options.emit == "ptx") {
     if (!kernels.images.empty()) // the last one is of PTX, with a zero byte
       llvm::append_range(
@@ -355,8 +413,9 @@ ExitCode Compilation::run() {
 }
 
 ExitCode compile(const CompileOptions &options) {
+  exitWhereMemoryEnds();
   // What cannot be told on stderr is in the exit code still.
-  auto clear = llvm::make_scope_exit([] { llvm::errs().clear_error(); });
+  llvm::scope_exit clear([] { llvm::errs().clear_error(); });
   if (!options.stopAfter.empty() && options.stopAfter != "parse" &&
       llvm::none_of(getPhases(), [&](const Phase &phase) {
         return phase.name == options.stopAfter;

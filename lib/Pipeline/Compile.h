@@ -46,6 +46,7 @@ enum class ExitCode {
   Internal = 1, ///< the compiler broke a promise of its own
   Usage = 2,    ///< options
   Input = 3,    ///< the model, its layout, or files
+  Memory = 4,   ///< there is too little of it
   Mismatch = 8  ///< --verify found a difference
 };
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Report/Report.h"
+#include "lib/Report/MachineCode.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -92,6 +92,8 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
     for (const Json &collective : function["collectives"])
       printCollective(collective, out);
   }
+  if (report.contains("machineCode"))
+    printMachineCode(report["machineCode"], out);
 }
 
 } // namespace meshc::report

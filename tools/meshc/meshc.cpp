@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
                "layout that maps them onto a device mesh, into one program.\n"};
   app.footer("Phases: " + getPhaseNames() +
              ".\nExit codes: 0 success, 1 defect of meshc, 2 usage, 3 error in "
-             "the input, 8 --verify found a difference.");
+             "the input, 4 too little memory, 8 --verify found a difference.");
   app.set_version_flag("--version", "meshc " MESHC_VERSION);
   app.add_option("input", options.input,
                  "the model: a .mesh file, a .mlir file, or - for .mesh text "

@@ -91,8 +91,10 @@ static std::vector<KernelUsage> parseUsage(StringRef messages) {
     KernelUsage &last = usage.back();
     last.stackBytes += getNumberBefore(line, "bytes stack frame");
     last.spillBytes += getNumberBefore(line, "bytes spill stores");
-    if (line.contains("Used "))
+    if (line.contains("Used ")) {
       last.registers = getNumberBefore(line, "registers");
+      last.sharedBytes = getNumberBefore(line, "bytes smem");
+    }
   }
   return usage;
 }

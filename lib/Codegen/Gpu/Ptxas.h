@@ -17,9 +17,10 @@ namespace meshc::codegen {
 /// What the assembler says of one kernel.
 struct KernelUsage {
   std::string kernel;
-  unsigned registers = 0;  ///< of each thread
-  unsigned spillBytes = 0; ///< stored to local memory for want of registers
-  unsigned stackBytes = 0; ///< of local memory, spills included
+  unsigned registers = 0;   ///< of each thread
+  unsigned sharedBytes = 0; ///< of each block
+  unsigned spillBytes = 0;  ///< stored to local memory for want of registers
+  unsigned stackBytes = 0;  ///< of local memory, spills included
 };
 
 struct Assembled {

@@ -1,0 +1,32 @@
+//===- PlaceDiagnostics.h - a file for every message ----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PIPELINE_PLACEDIAGNOSTICS_H
+#define MESHC_LIB_PIPELINE_PLACEDIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace meshc {
+
+/// Gives messages that have no place in a file, as .mlir text may say
+/// `loc(unknown)`, that of the file's beginning.
+class PlaceDiagnostics : public mlir::ScopedDiagnosticHandler {
+public:
+  /// `printer` gets them then; all others it must get by itself, registered
+  /// before.
+  PlaceDiagnostics(mlir::MLIRContext *context, llvm::StringRef file,
+                   mlir::SourceMgrDiagnosticHandler &printer);
+
+private:
+  mlir::LogicalResult place(mlir::Diagnostic &diagnostic);
+
+  mlir::Location beginning;
+  mlir::SourceMgrDiagnosticHandler &printer;
+};
+
+} // namespace meshc
+
+#endif // MESHC_LIB_PIPELINE_PLACEDIAGNOSTICS_H
