@@ -4,7 +4,8 @@ A trace is what `NAME train --trace FILE` writes, in the Trace Event format: spa
 (`ph` X, in microseconds) of what each stream of a rank did, with `cat` kernel,
 product, collective or other, and spans of `cat` step. What the compiler knows of
 a call is in `args`: `bytes` that it must move, `flops` that it must compute, its
-`location` in the model, and `kernel`, the library's kernel that did a part of it.
+`location` in the model, the parameter that it `writes`, and `kernel`, the library's
+kernel that did a part of it.
 """
 import collections, json
 
@@ -17,6 +18,7 @@ class Row:
     def __init__(self, event):
         arguments = event.get("args", {})
         self.name, self.kind, self.place = event["name"], event.get("cat", ""), arguments.get("location", "")
+        self.writes = arguments.get("writes", "")
         self.bytes, self.flops = arguments.get("bytes", 0), arguments.get("flops", 0)  # of one call
         self.microseconds, self.calls, self.parts = 0.0, 0, collections.Counter()
 
@@ -49,7 +51,7 @@ class Trace:
         self.spans = [e for e in spans if e.get("cat") != "step" and e.get("tid") not in aside and e["ts"] >= begins[0]]
         for event in self.spans:
             arguments = event.get("args", {})
-            key = (event["name"], event.get("cat"), *(arguments.get(k) for k in ("location", "bytes", "flops")))
+            key = (event["name"], event.get("cat"), *(arguments.get(k) for k in ("location", "writes", "bytes", "flops")))
             rows.setdefault(key, Row(event)).add(event)
         self.rows = sorted(rows.values(), key=lambda row: -row.microseconds)
         for row in self.rows:
@@ -77,7 +79,7 @@ def read_trace(path, skip=0):
 def table(trace, bandwidth, peak):
     """Lines: of a step, what each call took, its floor, and the one over the other."""
     total = sum(row.microseconds for row in trace.rows)
-    lines = [f"    {'calls':>5}{'µs':>9}{'share':>7}{'floor':>9}{'x floor':>9}{'MB':>10}{'GFLOP':>9}"
+    lines = [f"    {'calls':>5}{'µs':>11}{'share':>7}{'floor':>9}{'x floor':>9}{'MB':>10}{'GFLOP':>9}"
              "  call, place in the model"]
     floors = 0.0
     for row in trace.rows:
@@ -86,8 +88,9 @@ def table(trace, bandwidth, peak):
         numbers = (f"{floor:>9.2f}{row.microseconds / floor:>9.2f}{row.bytes / 1e6:>10.3f}{row.flops / 1e9:>9.3f}"
                    if floor > 0 else f"{'-':>9}" * 2 + f"{'-':>10}{'-':>9}")
         share = row.microseconds / total if total > 0 else 0
-        lines.append(f"    {row.calls:>5.4g}{row.microseconds:>9.2f}{share:>7.1%}{numbers}"
-                     f"  {row.kind} {row.name}{', ' + row.place if row.place else ''}")
-    lines.append(f"    {'':>5}{total:>9.2f}{'':>7}{floors:>9.2f}{total / floors if floors else 0:>9.2f}"
+        lines.append(f"    {row.calls:>5.4g}{row.microseconds:>11.2f}{share:>7.1%}{numbers}"
+                     f"  {row.kind} {row.name}{', ' + row.place if row.place else ''}"
+                     f"{', writes ' + row.writes if row.writes else ''}")
+    lines.append(f"    {'':>5}{total:>11.2f}{'':>7}{floors:>9.2f}{total / floors if floors else 0:>9.2f}"
                  f"  all of a step, mean of {trace.steps}")
     return lines

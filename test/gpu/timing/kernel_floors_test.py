@@ -19,7 +19,7 @@ def one_step(at):
     product = dict(location="m.mesh:3:4", bytes=1_000_000, flops=2_000_000)
     return [
         span("step", "step", 3, at, 11),
-        span("k0", "kernel", 0, at, 2, location="m.mesh:2:1", bytes=1_500_000),
+        span("k0", "kernel", 0, at, 2, location="m.mesh:2:1", writes="w1", bytes=1_500_000),
         span("4 x 5 x 6 f32", "product", 0, at + 2.5, 2, kernel="gemm", **product),
         span("4 x 5 x 6 f32", "product", 0, at + 4.5, 1, kernel="splitK", **product),
         span("4 x 5 x 6 f32", "product", 0, at + 5.5, 2, kernel="gemm", **product),
@@ -71,6 +71,7 @@ class KernelFloors(unittest.TestCase):
         self.assertEqual(lines[1].split()[:7], ["2", "6.00", "54.5%", "4.00", "1.50", "1.000", "0.002"])
         copies = next(line for line in lines if "copies" in line)
         self.assertEqual(copies.split()[3:7], ["-"] * 4)
+        self.assertTrue(any(line.endswith("kernel k0, m.mesh:2:1, writes w1") for line in lines))
         self.assertEqual(lines[-1].split()[:3], ["11.00", "6.50", "1.69"])
 
     def test_a_file(self):
