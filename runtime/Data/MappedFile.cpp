@@ -21,7 +21,7 @@ using namespace meshc::runtime;
 /// An entry of a list that a signal handler may walk at any time: entries are
 /// never freed, and those of mappings that are gone are used again.
 struct meshc::runtime::MappedRegion {
-  std::atomic<uintptr_t> begin{0}, end{0}; ///< whole pages; 0 and 0: free
+  std::atomic<uintptr_t> begin{0}, end{0}; ///< whole pages; end 0: free
   std::atomic<bool> lost{false}; ///< a part could not be read and is zeros now
   MappedRegion *next = nullptr;
 };
@@ -107,9 +107,11 @@ MappedFile::MappedFile(std::string path, ExitCode code, const char *kind)
 
 MappedFile::~MappedFile() {
   if (region) {
-    munmap(const_cast<uint8_t *>(begin), length);
-    region->begin = 0;
+    // Before the addresses may become another file's: first no address is the
+    // region's, then it is free.
+    region->begin = UINTPTR_MAX;
     region->end = 0;
+    munmap(const_cast<uint8_t *>(begin), length);
   }
   ::close(descriptor);
 }
