@@ -35,6 +35,21 @@ void Communicator::gather(
   }
 }
 
+void Communicator::exchange(uint32_t axes, const Group &group, uint32_t site,
+                            const void *own, size_t bytes, void *all) {
+  auto words = static_cast<int64_t>(bytes / sizeof(int32_t));
+  const MeshcCollectiveItem item = {1, words, 1, words};
+  MeshcCollective collective = {};
+  collective.kind = MESHC_ALL_GATHER;
+  collective.type = MESHC_I32;
+  collective.axes = axes;
+  collective.site = site;
+  collective.itemCount = 1;
+  collective.items = &item;
+  void *from = const_cast<void *>(own);
+  run(collective, group, &from, &all);
+}
+
 std::string Communicator::describeSite(uint32_t site) const {
   if (!names || site >= names->siteCount)
     return "collective site " + std::to_string(site);

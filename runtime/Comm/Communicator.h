@@ -88,6 +88,12 @@ public:
               const std::function<void(int rank, const void *data,
                                        size_t bytes)> &take);
 
+  /// Every rank of `group`, which is that over `axes`, gets the `bytes` bytes
+  /// (a multiple of 4) of each member, in the order of the group. Errors name
+  /// `site`; UINT32_MAX: no line of the model.
+  void exchange(uint32_t axes, const Group &group, uint32_t site,
+                const void *own, size_t bytes, void *all);
+
   /// Tells the others that this rank failed and why; their waits end with a
   /// CommunicationError. The first failure of all ranks is kept. Returns true
   /// where that is this one, which is then this rank's to report.

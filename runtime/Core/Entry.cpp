@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
@@ -305,5 +306,10 @@ static int runCommand(const MeshcProgram &program, int argc, char **argv) {
 int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
                                char **argv) {
   openStandardStreams();
-  return codeAfterOutput(program.name, runCommand(program, argc, argv));
+  int code = codeAfterOutput(program.name, runCommand(program, argc, argv));
+  if (workIsLeft()) {
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  return code;
 }

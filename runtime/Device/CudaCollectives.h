@@ -45,10 +45,9 @@ public:
   /// for.
   virtual void check(bool late) = 0;
 
-  /// Bytes of the GPU's memory beside those of the rank's own buffers: room to
-  /// order blocks, and buffers of NCCL.
+  /// Bytes of the GPU's memory beside those of the rank's own buffers, to order
+  /// blocks; without those of NCCL.
   virtual int64_t scratchBytes() const = 0;
-  virtual int64_t libraryBytes() const = 0;
 };
 
 /// By NCCL. Its groups are made when a collective first needs them, by all
@@ -62,7 +61,8 @@ std::unique_ptr<CudaCollectives> makeNcclCollectives(const MeshcCuda &cuda,
 /// For ranks that are threads of this process, on one GPU.
 std::unique_ptr<CudaCollectives> makeSharedCollectives(const MeshcCuda &cuda,
                                                        MeshcCudaRank *gpu,
-                                                       const Rank &rank);
+                                                       const Rank &rank,
+                                                       double timeoutSeconds);
 
 /// A sequence of elements without gaps.
 inline MeshcCudaRuns plainRuns(void *base) { return {base, INT64_MAX, 0}; }

@@ -32,6 +32,7 @@ CudaDevice::~CudaDevice() {
   // its peers' work on their GPUs may still use it.
   if (std::uncaught_exceptions() > 0) {
     static_cast<void>(collectives.release());
+    leaveWork();
     return;
   }
   try {
@@ -50,20 +51,18 @@ void CudaDevice::open(const DeviceOptions &options) {
   const MeshcImage *image = nullptr; // not every program has kernels
   if (rank.program->kernelCount > 0)
     image = &chooseImage(*rank.program, found.chip);
-  uint64_t freeBefore = 0;
   checkCuda(cuda.open(place.gpu, workspaceBytes, &gpu, &freeBefore),
             "use GPU " + std::to_string(place.gpu) + " (" + gpuName + ")");
   if (image)
     checkCuda(cuda.load(gpu, image->data, image->sizeBytes),
               "load the program's code for sm_" + std::to_string(image->chip) +
                   " on GPU " + gpuName);
-  // Ranks that share the GPU take of it at the same time.
-  codeBytes = std::max<int64_t>(0, static_cast<int64_t>(freeBefore) -
-                                       freeMemory() - workspaceBytes);
+  shares = place.shared;
   if (rank.mesh.size() > 1)
-    collectives = place.shared ? makeSharedCollectives(cuda, gpu, rank)
-                               : makeNcclCollectives(cuda, gpu, rank,
-                                                     options.timeoutSeconds);
+    collectives =
+        place.shared
+            ? makeSharedCollectives(cuda, gpu, rank, options.timeoutSeconds)
+            : makeNcclCollectives(cuda, gpu, rank, options.timeoutSeconds);
   checkCuda(cuda.newEvent(gpu, &settled), "make an event");
   makeArena();
   makeSlots();
@@ -233,10 +232,17 @@ std::vector<MemoryUse> CudaDevice::plannedMemory(const MeshcProgram &program) {
 
 std::vector<MemoryUse> CudaDevice::memoryUse() const {
   std::vector<MemoryUse> use = plannedMemory(*rank.program);
-  use.push_back({"code and handles", codeBytes});
-  if (collectives) {
-    use.push_back({"NCCL", collectives->libraryBytes()});
+  if (collectives)
     use.push_back({"blocks of collectives", collectives->scratchBytes()});
-  }
+  // The rest is taken when it is first needed: a kernel's code by its first
+  // launch, NCCL's connections by the first collectives. Of ranks that share
+  // the GPU, nobody knows whose it is.
+  if (shares)
+    return use;
+  int64_t rest = static_cast<int64_t>(freeBefore) - freeMemory();
+  for (const MemoryUse &known : use)
+    rest -= known.bytes;
+  use.push_back({collectives ? "code, graphs and NCCL" : "code and graphs",
+                 std::max<int64_t>(0, rest)});
   return use;
 }

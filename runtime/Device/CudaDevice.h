@@ -133,7 +133,9 @@ private:
   ProductCounts products;
   std::unordered_set<const void *> masks; ///< that a call of this run wrote
   char *stagingMemory = nullptr;          ///< pinned, for read and write
-  int64_t stagingSize = 0, codeBytes = 0;
+  int64_t stagingSize = 0;
+  uint64_t freeBefore = 0; ///< memory of the GPU, before this rank's
+  bool shares = false;     ///< the GPU, with other ranks
   void *settled = nullptr; ///< event of synchronize
 };
 

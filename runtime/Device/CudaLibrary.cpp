@@ -127,10 +127,7 @@ namespace {
 struct Neighbour {
   uint64_t host, firstGpu;
   int64_t process, gpus;
-
-  static constexpr int64_t words = 8; ///< of 32 bits
 };
-static_assert(sizeof(Neighbour) == Neighbour::words * sizeof(int32_t));
 } // namespace
 
 static std::vector<Neighbour> meetNeighbours(const Rank &rank, int gpus) {
@@ -142,16 +139,8 @@ static std::vector<Neighbour> meetNeighbours(const Rank &rank, int gpus) {
   uint32_t axes = 0;
   for (uint32_t i = 0; i < rank.program->axisCount; ++i)
     axes |= uint32_t(1) << i;
-  const MeshcCollectiveItem item = {1, Neighbour::words, 1, Neighbour::words};
-  MeshcCollective collective = {};
-  collective.kind = MESHC_ALL_GATHER;
-  collective.type = MESHC_I32;
-  collective.axes = axes;
-  collective.site = UINT32_MAX; // of no line in the model
-  collective.itemCount = 1;
-  collective.items = &item;
-  void *send = &own, *recv = all.data();
-  rank.communicator->run(collective, rank.mesh.group(axes), &send, &recv);
+  rank.communicator->exchange(axes, rank.mesh.group(axes), UINT32_MAX, &own,
+                              sizeof(own), all.data());
   return all;
 }
 

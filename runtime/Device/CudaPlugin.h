@@ -26,7 +26,7 @@
 
 extern "C" {
 
-#define MESHC_CUDA_PLUGIN_VERSION 3u
+#define MESHC_CUDA_PLUGIN_VERSION 4u
 
 /// Arrays of one reduction or copy; a group of more ranks on one GPU is
 /// refused.
@@ -50,6 +50,7 @@ typedef struct MeshcCudaSystem {
   int driver, runtime;
   int gpus;         ///< that this process may use
   char reason[256]; ///< why there is none
+  int absent;       ///< there is no driver or no card, and nothing is wrong
 } MeshcCudaSystem;
 
 typedef struct MeshcCudaGpu {
@@ -216,14 +217,16 @@ struct MeshcCuda {
   const char *(*ncclId)(void *id);
   const char *(*ncclOpen)(MeshcCudaRank *rank, const void *id, int size,
                           int index, void **group);
-  /// Ranks of one `color` become a group, in the order of `key`.
+  /// Ranks of one `color` become a group, in the order of `key`. Poll `group`,
+  /// which has the errors of making `part`, then `part`.
   const char *(*ncclSplit)(MeshcCudaRank *rank, void *group, int color, int key,
                            void **part);
   /// Whether a call is not done yet; tells of errors of any time.
   const char *(*ncclPoll)(void *group, int *busy);
   /// After the graphs that use the group. Waits for the other ranks' ncclClose,
-  /// but not for ever.
-  void (*ncclClose)(void *group);
+  /// but not for ever: where they do not come, the group is left as it is, and
+  /// so are all that are closed afterwards.
+  const char *(*ncclClose)(void *group);
   /// What is between the two is one operation. Results of `ncclBegin` come at
   /// ncclEnd.
   const char *(*ncclBegin)(void);

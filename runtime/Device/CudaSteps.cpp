@@ -7,10 +7,9 @@
 #include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/CudaDevice.h"
 #include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/EventWait.h"
 
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 using namespace meshc::runtime;
 
@@ -135,25 +134,12 @@ void CudaDevice::wait(const MeshcCollective &collective) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Waits for an event awake for some microseconds, then dozing, and looks after
-/// the collectives meanwhile.
+/// Looks after the collectives meanwhile.
 void CudaDevice::waitFor(void *event) {
-  using Clock = std::chrono::steady_clock;
-  constexpr int turnsAwake = 2000, turnsBetweenChecks = 64;
-  Clock::time_point begin = Clock::now();
-  for (int turn = 0;; ++turn) {
-    int done = 0;
-    checkCuda(cuda.query(gpu, event, &done), "finish a step on the GPU");
-    if (done)
-      return;
-    if (turn < turnsAwake)
-      continue;
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-    if (collectives && turn % turnsBetweenChecks == 0) {
-      std::chrono::duration<double> passed = Clock::now() - begin;
-      collectives->check(timeoutSeconds > 0 && passed.count() > timeoutSeconds);
-    }
-  }
+  waitForEvent(cuda, gpu, event, timeoutSeconds, "a step", [this](bool late) {
+    if (collectives)
+      collectives->check(late);
+  });
 }
 
 char *CudaDevice::stage(const MeshcTensor &input) {

@@ -14,6 +14,8 @@
 #include "runtime/Device/TracedCudaDevice.h"
 #include "runtime/Device/TracedHostDevice.h"
 
+#include <atomic>
+
 using namespace meshc::runtime;
 
 Device::Device(Rank &rank) : rank(rank), ctx{} {
@@ -67,6 +69,12 @@ meshc::runtime::plannedMemory(const MeshcProgram &program) {
     return CudaDevice::plannedMemory(program);
   return {};
 }
+
+static std::atomic<bool> leftWork{false};
+
+void meshc::runtime::leaveWork() { leftWork = true; }
+
+bool meshc::runtime::workIsLeft() { return leftWork; }
 
 MatmulPrecision meshc::runtime::parseMatmulPrecision(const std::string &name) {
   if (name == "f32")

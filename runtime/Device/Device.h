@@ -137,6 +137,13 @@ std::unique_ptr<Device> makeDevice(Rank &rank, const DeviceOptions &options);
 /// that is known beforehand; empty on the host.
 std::vector<MemoryUse> plannedMemory(const MeshcProgram &program);
 
+/// Notes that a rank leaves work, or threads of a library, behind on its
+/// device.
+void leaveWork();
+/// Whether a rank of this process did: it is then to end without the
+/// destructors of static objects, which would run beside that work.
+bool workIsLeft();
+
 /// The precision that `--matmul NAME` names (f32, tf32). Throws Failure (Usage)
 /// for any other.
 MatmulPrecision parseMatmulPrecision(const std::string &name);

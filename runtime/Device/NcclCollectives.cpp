@@ -46,7 +46,6 @@ public:
   bool canBeCaptured() const override { return true; }
   void check(bool late) override { groups.check(late); }
   int64_t scratchBytes() const override { return scratchSize; }
-  int64_t libraryBytes() const override { return groups.bytes(); }
 
 private:
   /// One item on its way: where NCCL takes and leaves blocks of `block`
@@ -107,13 +106,15 @@ NcclCollectives::~NcclCollectives() {
 
 /// At least `bytes` of the GPU. Graphs keep the addresses that they were
 /// captured with, so that no room is given back before the end; it grows in a
-/// function's first run, which is not captured.
+/// function's first run, which is not captured, and by all ranks alike.
 char *NcclCollectives::scratch(int64_t bytes) {
   if (bytes > lastScratchSize) {
     void *memory = nullptr;
-    checkCuda(cuda.allocate(gpu, static_cast<uint64_t>(bytes), &memory),
-              "allocate " + std::to_string(bytes) +
-                  " bytes of the GPU for the blocks of collectives");
+    groups.whileIdle([&] {
+      checkCuda(cuda.allocate(gpu, static_cast<uint64_t>(bytes), &memory),
+                "allocate " + std::to_string(bytes) +
+                    " bytes of the GPU for the blocks of collectives");
+    });
     scratchMemory.push_back(static_cast<char *>(memory));
     lastScratchSize = bytes;
     scratchSize += bytes;

@@ -7,8 +7,9 @@
 #include "runtime/Device/NcclGroups.h"
 
 #include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/Device.h"
+#include "runtime/Device/EventWait.h"
 
-#include <algorithm>
 #include <thread>
 
 using namespace meshc::runtime;
@@ -34,11 +35,15 @@ NcclGroups::NcclGroups(const MeshcCuda &cuda, MeshcCudaRank *gpu,
 void NcclGroups::close() {
   if (!reached)
     return;
+  auto leave = [this](void *group) {
+    if (cuda.ncclClose(group))
+      leaveWork();
+  };
   for (const auto &entry : groups)
     if (entry.second != world)
-      cuda.ncclClose(entry.second);
+      leave(entry.second);
   if (world)
-    cuda.ncclClose(world);
+    leave(world);
   groups.clear();
   world = nullptr;
   cuda.releaseHost(gpu, reached);
@@ -62,12 +67,6 @@ bool NcclGroups::isLate(Clock::time_point begin) const {
   return timeoutSeconds > 0 && passed.count() > timeoutSeconds;
 }
 
-/// "longer than MESHC_TIMEOUT, 600 s"
-std::string NcclGroups::patience() const {
-  return "longer than MESHC_TIMEOUT, " +
-         std::to_string(static_cast<int64_t>(timeoutSeconds)) + " s";
-}
-
 void NcclGroups::mark() {
   checkCuda(cuda.mark(gpu, MESHC_CUDA_COMMUNICATION, reached, current + 1),
             "mark a collective");
@@ -85,7 +84,7 @@ void NcclGroups::check(bool late) const {
   for (const auto &entry : groups)
     expect(cuda.ncclPoll(entry.second, &busy));
   if (late)
-    fail("waited for the other ranks " + patience());
+    fail("waited for the other ranks " + describePatience(timeoutSeconds));
 }
 
 void NcclGroups::settle(void *group, const std::string &what) {
@@ -95,24 +94,27 @@ void NcclGroups::settle(void *group, const std::string &what) {
     if (!busy)
       return;
     if (isLate(begin))
-      fail(what + " took " + patience());
+      fail(what + " took " + describePatience(timeoutSeconds));
     std::this_thread::yield();
   }
 }
 
-/// Waits until the communication stream is empty: while a group is made, no
-/// other may be at work.
+/// Waits until this rank has no collective under way, of its own or in a graph,
+/// which the compute stream runs.
 void NcclGroups::drain() {
-  checkCuda(cuda.record(gpu, drained, MESHC_CUDA_COMMUNICATION),
-            "record an event");
-  Clock::time_point begin = Clock::now();
-  for (int done = 0;;) {
-    checkCuda(cuda.query(gpu, drained, &done), "finish a collective");
-    if (done)
-      return;
-    check(isLate(begin));
-    std::this_thread::yield();
+  for (MeshcCudaStream stream :
+       {MESHC_CUDA_COMMUNICATION, MESHC_CUDA_COMPUTE}) {
+    checkCuda(cuda.record(gpu, drained, stream), "record an event");
+    waitForEvent(cuda, gpu, drained, timeoutSeconds, "a collective",
+                 [this](bool late) { check(late); });
   }
+}
+
+void NcclGroups::whileIdle(const std::function<void()> &action) {
+  drain();
+  rank.communicator->barrier();
+  action();
+  rank.communicator->barrier();
 }
 
 void *NcclGroups::openWorld() {
@@ -130,18 +132,19 @@ void *NcclGroups::find(uint32_t axes, const Group &group) {
   auto found = groups.find(axes);
   if (found != groups.end())
     return found->second;
-  drain();
-  uint64_t before = 0, after = 0;
-  checkCuda(cuda.freeMemory(gpu, &before), "ask for free memory");
+  void *made = nullptr;
+  whileIdle([&] { made = make(group); });
+  return groups[axes] = made;
+}
+
+void *NcclGroups::make(const Group &group) {
   if (!world)
     world = openWorld();
-  void *made = world;
-  if (group.size() < rank.mesh.size()) {
-    expect(cuda.ncclSplit(gpu, world, group.ranks[0], group.index, &made));
-    settle(world, "splitting the ranks into groups");
-    settle(made, "splitting the ranks into groups");
-  }
-  checkCuda(cuda.freeMemory(gpu, &after), "ask for free memory");
-  memory += std::max<int64_t>(0, static_cast<int64_t>(before - after));
-  return groups[axes] = made;
+  if (group.size() == rank.mesh.size())
+    return world;
+  void *made = nullptr;
+  expect(cuda.ncclSplit(gpu, world, group.ranks[0], group.index, &made));
+  settle(world, "splitting the ranks into groups");
+  settle(made, "splitting the ranks into groups");
+  return made;
 }

@@ -11,6 +11,7 @@
 #include "runtime/Device/CudaPlugin.h"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -34,6 +35,12 @@ public:
   /// Leaves all groups; before the memory that collectives use is released.
   void close();
 
+  /// Calls `action`, which takes memory of the GPU, while no rank has a
+  /// collective under way. Where ranks are threads, CUDA may have it wait for
+  /// the GPUs of all of them, on which a collective may wait for this rank. All
+  /// ranks call it at the same place of the program.
+  void whileIdle(const std::function<void()> &action);
+
   /// NCCL's handle of this rank's group over `axes`, which is `group`.
   void *find(uint32_t axes, const Group &group);
 
@@ -50,16 +57,13 @@ public:
   /// Throws where any group has failed, or where this is too late.
   void check(bool late) const;
 
-  /// What NCCL took of the GPU's memory.
-  int64_t bytes() const { return memory; }
-
 private:
   using Clock = std::chrono::steady_clock;
 
   [[noreturn]] void fail(const std::string &what) const;
   bool isLate(Clock::time_point begin) const;
-  std::string patience() const;
   void *openWorld();
+  void *make(const Group &group);
   void drain();
 
   const MeshcCuda &cuda;
@@ -71,7 +75,6 @@ private:
   void *drained = nullptr;           ///< event
   uint32_t *reached = nullptr;       ///< the site that the GPU came to, + 1
   uint32_t current = UINT32_MAX;     ///< the site that the host is at
-  int64_t memory = 0;
 };
 
 /// Calls of NCCL that are one operation. Where one of them throws, the

@@ -7,9 +7,9 @@
 #include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/CudaCollectives.h"
 #include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/EventWait.h"
 
 #include <algorithm>
-#include <thread>
 #include <vector>
 
 using namespace meshc::runtime;
@@ -20,8 +20,9 @@ namespace {
 /// each reads its peers' buffers: values are reduced in the order of the group.
 class SharedCollectives final : public CudaCollectives {
 public:
-  SharedCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank)
-      : cuda(cuda), gpu(gpu), rank(rank) {
+  SharedCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank,
+                    double timeoutSeconds)
+      : cuda(cuda), gpu(gpu), rank(rank), timeoutSeconds(timeoutSeconds) {
     checkCuda(cuda.newEvent(gpu, &event), "make an event");
   }
   ~SharedCollectives() override { cuda.dropEvent(gpu, event); }
@@ -34,10 +35,9 @@ public:
   bool canBeCaptured() const override { return false; }
   void check(bool) override {}
   int64_t scratchBytes() const override { return 0; }
-  int64_t libraryBytes() const override { return 0; }
 
 private:
-  void finishStream();
+  void finishStream(uint32_t site);
   void meet(const MeshcCollective &collective, const Group &group,
             const std::vector<void *> &own, std::vector<void *> &all);
   void move(const MeshcCollective &collective, const Group &group,
@@ -48,18 +48,16 @@ private:
   const MeshcCuda &cuda;
   MeshcCudaRank *gpu;
   const Rank &rank;
+  double timeoutSeconds;
   void *event = nullptr;
   MeshcCudaCombine order;
 };
 
 /// Waits for the rank's own work.
-void SharedCollectives::finishStream() {
+void SharedCollectives::finishStream(uint32_t site) {
   checkCuda(cuda.record(gpu, event, MESHC_CUDA_COMPUTE), "record an event");
-  for (int done = 0; !done;) {
-    checkCuda(cuda.query(gpu, event, &done), "finish a kernel");
-    if (!done)
-      std::this_thread::yield();
-  }
+  waitForEvent(cuda, gpu, event, timeoutSeconds,
+               "what comes before " + rank.communicator->describeSite(site));
 }
 
 /// Every rank of the group gets every rank's pointers; no rank returns before
@@ -68,18 +66,9 @@ void SharedCollectives::meet(const MeshcCollective &collective,
                              const Group &group, const std::vector<void *> &own,
                              std::vector<void *> &all) {
   all.resize(own.size() * group.ranks.size());
-  auto words =
-      static_cast<int64_t>(own.size() * sizeof(void *) / sizeof(int32_t));
-  const MeshcCollectiveItem item = {1, words, 1, words};
-  MeshcCollective exchange = {};
-  exchange.kind = MESHC_ALL_GATHER;
-  exchange.type = MESHC_I32;
-  exchange.axes = collective.axes;
-  exchange.site = collective.site;
-  exchange.itemCount = 1;
-  exchange.items = &item;
-  void *from = const_cast<void **>(own.data()), *to = all.data();
-  rank.communicator->run(exchange, group, &from, &to);
+  rank.communicator->exchange(collective.axes, group, collective.site,
+                              own.data(), own.size() * sizeof(void *),
+                              all.data());
 }
 
 void SharedCollectives::combine(MeshcCudaCombine &order) {
@@ -149,7 +138,7 @@ void SharedCollectives::begin(const MeshcCollective &collective,
                       " can");
   if (collective.itemCount == 0)
     return;
-  finishStream();
+  finishStream(collective.site);
   std::vector<void *> own(send, send + collective.itemCount), all;
   own.insert(own.end(), recv, recv + collective.itemCount);
   meet(collective, group, own, all);
@@ -159,7 +148,7 @@ void SharedCollectives::begin(const MeshcCollective &collective,
     move(collective, group, collective.items[i], all.data() + i,
          all.data() + collective.itemCount + i, own.size());
   // Nobody goes on to change a buffer that a peer still reads.
-  finishStream();
+  finishStream(collective.site);
   meet(collective, group, own, all);
 }
 
@@ -167,6 +156,6 @@ void SharedCollectives::begin(const MeshcCollective &collective,
 
 std::unique_ptr<CudaCollectives>
 meshc::runtime::makeSharedCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu,
-                                      const Rank &rank) {
-  return std::make_unique<SharedCollectives>(cuda, gpu, rank);
+                                      const Rank &rank, double timeoutSeconds) {
+  return std::make_unique<SharedCollectives>(cuda, gpu, rank, timeoutSeconds);
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Cuda/Gpu.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <dlfcn.h>
@@ -27,7 +28,6 @@ struct Library {
   decltype(&::ncclCommGetAsyncError) commGetAsyncError = nullptr;
   decltype(&::ncclCommFinalize) commFinalize = nullptr;
   decltype(&::ncclCommDestroy) commDestroy = nullptr;
-  decltype(&::ncclCommAbort) commAbort = nullptr;
   decltype(&::ncclGetErrorString) getErrorString = nullptr;
   decltype(&::ncclGetLastError) getLastError = nullptr;
   decltype(&::ncclGroupStart) groupStart = nullptr;
@@ -66,7 +66,6 @@ private:
     find(commGetAsyncError, "ncclCommGetAsyncError");
     find(commFinalize, "ncclCommFinalize");
     find(commDestroy, "ncclCommDestroy");
-    find(commAbort, "ncclCommAbort");
     find(getErrorString, "ncclGetErrorString");
     find(getLastError, "ncclGetLastError");
     find(groupStart, "ncclGroupStart");
@@ -110,67 +109,91 @@ const char *makeId(void *id) {
   return nullptr;
 }
 
+/// A group as the runtime knows it. NCCL fills in the handle of one that is
+/// split from another some time after the call, from a thread of its own: its
+/// place is to last.
+struct NcclGroup {
+  ncclComm_t comm = nullptr;
+};
+
+/// Null where NCCL has not made the group yet.
+ncclComm_t handleOf(const void *group) {
+  return __atomic_load_n(&static_cast<const NcclGroup *>(group)->comm,
+                         __ATOMIC_ACQUIRE);
+}
+
 ncclConfig_t makeConfig() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   return config;
 }
 
+// A group whose making fails is never freed: NCCL may still write to it.
+
 const char *openGroup(MeshcCudaRank *, const void *id, int size, int index,
                       void **group) {
   ncclUniqueId known;
   std::memcpy(&known, id, sizeof(known));
   ncclConfig_t config = makeConfig();
-  ncclComm_t made = nullptr;
-  const char *error =
-      report(nccl().commInitRankConfig(&made, size, known, index, &config));
+  auto *made = new NcclGroup;
   *group = made;
-  return error;
+  return report(
+      nccl().commInitRankConfig(&made->comm, size, known, index, &config));
 }
 
 const char *split(MeshcCudaRank *, void *group, int color, int key,
                   void **part) {
   ncclConfig_t config = makeConfig();
-  ncclComm_t made = nullptr;
-  const char *error = report(nccl().commSplit(static_cast<ncclComm_t>(group),
-                                              color, key, &made, &config));
+  auto *made = new NcclGroup;
   *part = made;
-  return error;
+  return report(
+      nccl().commSplit(handleOf(group), color, key, &made->comm, &config));
 }
 
 const char *poll(void *group, int *busy) {
-  ncclResult_t state = ncclSuccess;
+  ncclComm_t comm = handleOf(group);
+  ncclResult_t state = ncclInProgress; // where it is still being made
   *busy = 0;
-  if (const char *error = report(
-          nccl().commGetAsyncError(static_cast<ncclComm_t>(group), &state)))
-    return error;
+  if (comm)
+    if (const char *error = report(nccl().commGetAsyncError(comm, &state)))
+      return error;
   *busy = state == ncclInProgress;
   return report(state);
 }
 
-/// Whether all ranks have come to the group's end. One that failed never does.
-bool finalize(ncclComm_t group) {
+/// Set where another rank did not come to a group's end, as one that failed
+/// never does: then no group is waited for any more.
+std::atomic<bool> othersAreGone{false};
+
+/// Null once all ranks have come to the group's end.
+const char *finalize(void *group) {
   constexpr auto patience = std::chrono::seconds(10);
   auto begin = std::chrono::steady_clock::now();
-  if (report(nccl().commFinalize(group)))
-    return false;
+  if (const char *error = report(nccl().commFinalize(handleOf(group))))
+    return error;
   for (int busy = 1;;) {
-    if (poll(group, &busy))
-      return false;
+    if (const char *error = poll(group, &busy))
+      return error;
     if (!busy)
-      return true;
-    if (std::chrono::steady_clock::now() - begin > patience)
-      return false;
+      return nullptr;
+    if (othersAreGone || std::chrono::steady_clock::now() - begin > patience)
+      return say("another rank did not leave the group");
     std::this_thread::yield();
   }
 }
 
-void closeGroup(void *group) {
-  auto known = static_cast<ncclComm_t>(group);
-  if (finalize(known))
-    nccl().commDestroy(known);
-  else
-    nccl().commAbort(known);
+/// A group that cannot be finalized is not aborted either: ncclCommAbort may
+/// wait for the other ranks, too.
+const char *closeGroup(void *group) {
+  const char *error = othersAreGone ? say("another rank did not leave a group")
+                                    : finalize(group);
+  if (error) {
+    othersAreGone = true;
+    return error;
+  }
+  error = report(nccl().commDestroy(handleOf(group)));
+  delete static_cast<NcclGroup *>(group);
+  return error;
 }
 
 const char *begin() { return report(nccl().groupStart()); }
@@ -217,8 +240,7 @@ const char *allReduce(MeshcCudaRank *rank, void *group, const void *send,
                       MeshcReduction reduction) {
   return report(nccl().allReduce(send, recv, static_cast<size_t>(count),
                                  dataType(type), operation(type, reduction),
-                                 static_cast<ncclComm_t>(group),
-                                 streamOf(rank)));
+                                 handleOf(group), streamOf(rank)));
 }
 
 const char *reduceScatter(MeshcCudaRank *rank, void *group, const void *send,
@@ -226,28 +248,25 @@ const char *reduceScatter(MeshcCudaRank *rank, void *group, const void *send,
                           MeshcReduction reduction) {
   return report(nccl().reduceScatter(send, recv, static_cast<size_t>(count),
                                      dataType(type), operation(type, reduction),
-                                     static_cast<ncclComm_t>(group),
-                                     streamOf(rank)));
+                                     handleOf(group), streamOf(rank)));
 }
 
 const char *allGather(MeshcCudaRank *rank, void *group, const void *send,
                       void *recv, int64_t bytes) {
   return report(nccl().allGather(send, recv, static_cast<size_t>(bytes),
-                                 ncclUint8, static_cast<ncclComm_t>(group),
-                                 streamOf(rank)));
+                                 ncclUint8, handleOf(group), streamOf(rank)));
 }
 
 const char *send(MeshcCudaRank *rank, void *group, const void *data,
                  int64_t bytes, int to) {
   return report(nccl().send(data, static_cast<size_t>(bytes), ncclUint8, to,
-                            static_cast<ncclComm_t>(group), streamOf(rank)));
+                            handleOf(group), streamOf(rank)));
 }
 
 const char *receive(MeshcCudaRank *rank, void *group, void *data, int64_t bytes,
                     int from) {
   return report(nccl().receive(data, static_cast<size_t>(bytes), ncclUint8,
-                               from, static_cast<ncclComm_t>(group),
-                               streamOf(rank)));
+                               from, handleOf(group), streamOf(rank)));
 }
 
 } // namespace

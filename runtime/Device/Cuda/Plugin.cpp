@@ -45,6 +45,8 @@ const char *system(MeshcCudaSystem *system) {
     if (system->driver == 0)
       reason = "the NVIDIA driver is not installed";
     std::strncpy(system->reason, reason, sizeof(system->reason) - 1);
+    system->absent = system->driver == 0 || error == cudaSuccess ||
+                     error == cudaErrorNoDevice;
     cudaGetLastError();
   }
   return nullptr;

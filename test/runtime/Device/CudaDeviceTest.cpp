@@ -372,6 +372,29 @@ TEST(CudaDevice, waitsForTheCollectivesThatWereBegun) {
   });
 }
 
+/// The second collective wants more room for its blocks than there is. It is
+/// taken when the first is done on all GPUs, as it might wait for them.
+TEST(CudaDevice, takesRoomWhileNoCollectiveIsUnderWay) {
+  onDevice(squares(1), [](Device &device) {
+    device.write(tensors[0], [](char *block) { fill(block, 3); });
+    eager = [](MeshcContext *ctx) {
+      static const MeshcCollectiveItem items[] = {{1, 12, 4, 3},
+                                                  {1, 400, 100, 4}};
+      static const MeshcCollective first = {
+          MESHC_ALL_GATHER, 0, MESHC_F32, 0, 1, 0, 1, &items[0]};
+      static const MeshcCollective second = {
+          MESHC_ALL_GATHER, 0, MESHC_F32, 0, 1, 0, 1, &items[1]};
+      void *x = ctx->arena + atX, *y = ctx->arena + atY,
+           *z = ctx->arena + atY + 200;
+      meshc_collective(ctx, &first, &x, &y);
+      meshc_collective(ctx, &second, &x, &z);
+    };
+    device.run(StepFunction::Initialize);
+    EXPECT_EQ(numberAt(device.read(tensors[1]), 23), 3);
+    EXPECT_EQ(numberAt(device.read(tensors[1]), 849), 3);
+  });
+}
+
 TEST(CudaDevice, choosesTheCodeOfItsChip) {
   const MeshcImage images[] = {{MESHC_CUBIN, 80, 1, "a"},
                                {MESHC_CUBIN, 86, 1, "b"},

@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "test/runtime/Core/TraceFile.h"
+#include "test/runtime/Device/Fake/FakeImage.h"
 
 using namespace meshc::test;
 
@@ -146,6 +147,21 @@ TEST(CudaProgram, namesTheCollectiveThatFails) {
            "waited for the other ranks longer than MESHC_TIMEOUT, 1 s");
 }
 
+/// A kernel that never ends is waited for as long as another rank is.
+TEST(CudaProgram, namesWhatTheGpuDoesNotFinish) {
+  Folder folder;
+  std::string train = " train --quiet --steps 30" + writeLineData(folder);
+  auto ends = [&](const std::string &mesh, const std::string &part) {
+    Outcome outcome = run("env FAKE_CUDA_ENDLESS=sum MESHC_TIMEOUT=1 " +
+                          fake(1, 1) + line("cuda_" + mesh) + train);
+    EXPECT_EQ(outcome.code, 6) << outcome.err;
+    expectIn(outcome.err, part);
+    expectIn(outcome.err, " for longer than MESHC_TIMEOUT, 1 s\n");
+  };
+  ends("1x1", "line: error: the GPU has not finished a step");
+  ends("2x2", "the GPU has not finished what comes before line.mesh:");
+}
+
 TEST(CudaProgram, tellsWhatMemoryItTakes) {
   Folder folder;
   std::string data = writeLineData(folder);
@@ -158,8 +174,13 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
   Outcome train = run(fake(4, 1) + line("cuda_2x2") +
                       " train --quiet --steps 3 --memory" + data);
   EXPECT_EQ(train.code, 0) << train.err;
+  // What the fake takes when six kernels and groups along two axes are first
+  // used, and the arguments that all kernels share.
   expectIn(train.out, "device memory of rank 0: ");
-  expectIn(train.out, " + NCCL ");
+  expectIn(train.out, " + code, graphs and NCCL " +
+                          std::to_string(6 * meshc::fake::kernelBytes +
+                                         2 * meshc::fake::groupBytes + 272) +
+                          "\n");
   EXPECT_EQ(run(fake(1, 1) + line("cuda_1x1") +
                 " train --quiet --steps 3 --matmul tf32" + data)
                 .code,
@@ -318,8 +339,8 @@ TEST(CudaProgram, saysWhatIsMissing) {
   refuses("env FAKE_CUDA_CHIP=100 " + fake(1, 1), "cuda_1x1", "chip sm_100");
   refuses("env FAKE_CUDA_NO_NCCL=1 " + fake(4, 1), "cuda_2x2",
           "a program of several ranks on GPUs needs NCCL: libnccl.so.2: ");
-  Outcome outcome =
-      run("env FAKE_CUDA_MEMORY=1000 " + fake(1, 1) + line("cuda_1x1") + train);
+  Outcome outcome = run("env FAKE_CUDA_MEMORY=33555432 " + fake(1, 1) +
+                        line("cuda_1x1") + train);
   EXPECT_EQ(outcome.code, 1);
   expectIn(outcome.err, "a rank needs an arena of 1664 bytes and GPU fake has "
                         "1000 left (out of memory");
@@ -371,4 +392,46 @@ TEST(CudaProgram, saysThatThereIsNoDriver) {
                             ? "no usable GPU: the NVIDIA driver is not "
                               "installed (driver for CUDA: none, CUDA runtime: "
                             : "'libmeshc_cuda.so' was not found");
+}
+
+//===----------------------------------------------------------------------===//
+// The conformance suite, which is skipped for one reason only
+//===----------------------------------------------------------------------===//
+
+TEST(CudaConformance, isSkippedWhereThereIsNoGpu) {
+  for (const char *section : {"", " --section 0"}) {
+    Outcome outcome = run(fake(0, 1) + CONFORMANCE + section);
+    EXPECT_EQ(outcome.code, 77) << outcome.err;
+    expectIn(outcome.out, "skipped: no CUDA device\n"
+                          "0 passed, 0 failed, 1 skipped\n");
+  }
+  Outcome outcome = run(fake(1, 1) + CONFORMANCE + " --section 5");
+  EXPECT_EQ(outcome.code, 77) << outcome.err;
+  expectIn(outcome.out, "by NCCL      all                           0  "
+                        "skipped: needs 2 GPUs\n"
+                        "0 passed, 0 failed, 1 skipped\n");
+}
+
+TEST(CudaConformance, runsASectionByItself) {
+  Outcome outcome = run(fake(1, 1) + CONFORMANCE + " --section 1");
+  EXPECT_EQ(outcome.code, 0) << outcome.out;
+  expectIn(outcome.out, "1      alone        products, tf32 ");
+  expectIn(outcome.out, " passed, 0 failed, 0 skipped\n");
+  EXPECT_EQ(run(std::string(CONFORMANCE) + " --section 99").code, 2);
+}
+
+TEST(CudaConformance, failsWhereAGpuCannotBeUsed) {
+  auto fails = [](const std::string &setting, const std::string &part) {
+    Outcome outcome = run(setting + CONFORMANCE);
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    expectIn(outcome.out, part);
+    expectIn(outcome.out, "FAILED: the GPUs cannot be used\n"
+                          "0 passed, 1 failed, 0 skipped\n");
+  };
+  fails("env FAKE_CUDA_REFUSES=1 " + fake(1, 1),
+        "no usable GPU: the driver is older than the runtime\n");
+  Folder folder;
+  folder.write("libmeshc_cuda.so", "no library");
+  fails("env MESHC_PLUGIN_PATH=" + folder.file("") + " ",
+        "cannot open the CUDA plugin: ");
 }

@@ -13,7 +13,13 @@
 ///
 ///     N passed, N failed, N skipped
 ///
-/// Exit code: 0, 1 where something failed, 77 where there is no GPU.
+/// Exit code: 0, 1 where something failed, 77 where there is no GPU. A GPU or a
+/// plugin that cannot be used is a failure.
+///
+/// Each section of the table is a process of its own, as one that has used CUDA
+/// keeps its choice of GPUs. `cuda_conformance --section N`, from 0 on, runs
+/// one without further processes, for compute-sanitizer; it ends alike, and
+/// with 2 where there is no such section.
 ///
 //===----------------------------------------------------------------------===//
 #include "Suite.h"
@@ -47,21 +53,25 @@ struct Findings {
   size_t done = 0; ///< cases, of the first rank
 };
 
-/// Calls `body` in a process of its own, as a process that has used CUDA keeps
-/// its choice of GPUs. Returns what it returned; not `ok` where it crashed.
-template <class Body> Counts inChild(const Body &body, bool &ok) {
+/// Runs this program again with the arguments and the number of a pipe, to
+/// which it writes what it found. Not `ok` where it crashed.
+Counts inProcess(std::vector<std::string> arguments, bool &ok) {
   int channel[2];
   Counts counts;
   ok = false;
   std::fflush(stdout);
   if (pipe(channel) != 0)
     return counts;
+  arguments.insert(arguments.begin(), "cuda_conformance");
+  arguments.push_back(std::to_string(channel[1]));
+  std::vector<char *> pointers;
+  for (std::string &argument : arguments)
+    pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
   pid_t child = fork();
   if (child == 0) {
-    Counts own = body();
-    std::fflush(stdout);
-    ssize_t written = write(channel[1], &own, sizeof(own));
-    std::_Exit(written == sizeof(own) ? 0 : 1);
+    execv("/proc/self/exe", pointers.data());
+    std::_Exit(127);
   }
   close(channel[1]);
   ok = read(channel[0], &counts, sizeof(counts)) == sizeof(counts);
@@ -72,21 +82,29 @@ template <class Body> Counts inChild(const Body &body, bool &ok) {
   return counts;
 }
 
-/// GPUs of the machine; 0, with the reason, where none can be used.
-int findGpus() {
-  bool ok = false;
-  Counts counts = inChild(
-      [] {
-        Counts found;
-        try {
-          found.passed = countGpus();
-        } catch (const Failure &failure) {
-          std::printf("%s\n", failure.what());
-        }
-        return found;
-      },
-      ok);
-  return ok ? counts.passed : 0;
+/// What a process of inProcess ends with.
+int answer(const char *channel, const Counts &counts) {
+  std::fflush(stdout);
+  ssize_t written = write(std::atoi(channel), &counts, sizeof(counts));
+  return written == sizeof(counts) ? 0 : 1;
+}
+
+/// GPUs of the machine as `passed`; `failed` where there should be some that
+/// cannot be used.
+Counts countDevices() {
+  Counts found;
+  try {
+    MeshcCudaSystem system = {};
+    checkCuda(openCuda().system(&system), "ask for GPUs");
+    found.passed = system.gpus;
+    found.failed = system.gpus == 0 && !system.absent;
+    if (system.gpus == 0)
+      std::printf("no usable GPU: %s\n", system.reason);
+  } catch (const Failure &failure) {
+    std::printf("%s\n", failure.what());
+    found.failed = 1;
+  }
+  return found;
 }
 
 std::vector<Case> allCases(const std::vector<int64_t> &mesh,
@@ -187,53 +205,124 @@ void seeOneGpu() {
   setenv("CUDA_VISIBLE_DEVICES", first.substr(0, first.find(',')).c_str(), 1);
 }
 
-} // namespace
+/// A part of the table.
+struct Section {
+  std::vector<int64_t> mesh;
+  bool shared; ///< one GPU for all ranks
+  MatmulPrecision precision;
 
-int main() {
-  const int gpus = findGpus();
-  if (gpus == 0) {
-    std::printf("skipped: no CUDA device\n");
+  int ranks() const {
+    int count = 1;
+    for (int64_t size : mesh)
+      count *= static_cast<int>(size);
+    return count;
+  }
+  std::string way() const {
+    return ranks() == 1 ? "alone" : shared ? "share a GPU" : "by NCCL";
+  }
+};
+
+const Section sections[] = {{{1}, true, MatmulPrecision::F32},
+                            {{1}, true, MatmulPrecision::TF32},
+                            {{2}, true, MatmulPrecision::F32},
+                            {{4}, true, MatmulPrecision::F32},
+                            {{2, 2}, true, MatmulPrecision::F32},
+                            {{2}, false, MatmulPrecision::F32},
+                            {{4}, false, MatmulPrecision::F32},
+                            {{2, 2}, false, MatmulPrecision::F32}};
+
+Counts runSection(const Section &section) {
+  if (section.shared)
+    seeOneGpu();
+  return runMesh(section.mesh, section.way(), section.precision);
+}
+
+void printSkipped(const Section &section) {
+  printRow(meshText(section.mesh), section.way(), "all", 0,
+           "skipped: needs " + std::to_string(section.ranks()) + " GPUs");
+}
+
+/// Returns -1, or what the program ends with where there is no GPU to use.
+int refuse(const Counts &devices) {
+  if (devices.failed) {
+    std::printf("FAILED: the GPUs cannot be used\n"
+                "0 passed, 1 failed, 0 skipped\n");
+    return 1;
+  }
+  if (devices.passed == 0) {
+    std::printf("skipped: no CUDA device\n0 passed, 0 failed, 1 skipped\n");
     return 77;
   }
-  std::printf("%d %s\n", gpus, gpus == 1 ? "GPU" : "GPUs");
-  printf("%-6s %-12s %-24s %6s  %s\n", "mesh", "ranks", "what", "cases",
-         "result");
+  std::printf("%d %s\n", devices.passed, devices.passed == 1 ? "GPU" : "GPUs");
+  return -1;
+}
+
+int runAlone(const Section &section) {
+  if (section.shared)
+    seeOneGpu();
+  Counts devices = countDevices();
+  int refused = refuse(devices);
+  if (refused >= 0)
+    return refused;
+  Counts counts;
+  bool skipped = section.ranks() > devices.passed && !section.shared;
+  if (skipped)
+    printSkipped(section);
+  else
+    counts = runSection(section);
+  std::printf("%d passed, %d failed, %d skipped\n", counts.passed,
+              counts.failed, skipped);
+  return counts.failed ? 1 : skipped ? 77 : 0;
+}
+
+int runAll() {
+  bool ok = false;
+  Counts found = inProcess({"--devices"}, ok);
+  found.failed += !ok;
+  int refused = refuse(found);
+  if (refused >= 0)
+    return refused;
+  const int gpus = found.passed;
+  std::printf("%-6s %-12s %-24s %6s  %s\n", "mesh", "ranks", "what", "cases",
+              "result");
   Counts all;
   int skipped = 0;
-  auto section = [&](const std::vector<int64_t> &mesh, bool shared,
-                     MatmulPrecision precision) {
-    int ranks = 1;
-    for (int64_t size : mesh)
-      ranks *= static_cast<int>(size);
-    std::string way = ranks == 1 ? "alone" : shared ? "share a GPU" : "by NCCL";
-    if (!shared && ranks > gpus) {
-      printRow(meshText(mesh), way, "all", 0,
-               "skipped: needs " + std::to_string(ranks) + " GPUs");
+  for (size_t i = 0; i < std::size(sections); ++i) {
+    const Section &section = sections[i];
+    if (!section.shared && section.ranks() > gpus) {
+      printSkipped(section);
       ++skipped;
-      return;
+      continue;
     }
-    bool ok = false;
-    Counts counts = inChild(
-        [&] {
-          if (shared)
-            seeOneGpu();
-          return runMesh(mesh, way, precision);
-        },
-        ok);
+    Counts counts = inProcess({"--section", std::to_string(i)}, ok);
     if (!ok) {
-      printRow(meshText(mesh), way, "all", 0, "FAILED: the process crashed");
+      printRow(meshText(section.mesh), section.way(), "all", 0,
+               "FAILED: the process crashed");
       ++counts.failed;
     }
     all.passed += counts.passed;
     all.failed += counts.failed;
-  };
-  section({1}, true, MatmulPrecision::F32);
-  section({1}, true, MatmulPrecision::TF32);
-  for (bool shared : {true, false})
-    for (const std::vector<int64_t> &mesh :
-         {std::vector<int64_t>{2}, {4}, {2, 2}})
-      section(mesh, shared, MatmulPrecision::F32);
+  }
   std::printf("%d passed, %d failed, %d skipped\n", all.passed, all.failed,
               skipped);
   return all.failed ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const std::string option = argc > 1 ? argv[1] : "";
+  if (option == "--devices" && argc == 3)
+    return answer(argv[2], countDevices());
+  if (option == "--section" && (argc == 3 || argc == 4)) {
+    auto index = static_cast<size_t>(std::atoi(argv[2]));
+    if (index < std::size(sections))
+      return argc == 3 ? runAlone(sections[index])
+                       : answer(argv[3], runSection(sections[index]));
+  }
+  if (argc > 1) {
+    std::fprintf(stderr, "usage: cuda_conformance [--section N]\n");
+    return 2;
+  }
+  return runAll();
 }

@@ -19,15 +19,20 @@
 ///   before its end.
 /// - NCCL's operations wait until all ranks of the group have come to the same
 ///   one; its calls return before they are done.
-///
+/// - Memory of a GPU is not allocated, nor a group of ranks made, while a rank
+///   of the process has an NCCL operation under way: CUDA may have it wait for
+///   all GPUs that can reach each other.
+/// - The process does not end by exit while a rank is open.
 /// - Products take epilogues as cublasLt does, gelu's argument in rows of a
 ///   multiple of 8; of f16, none.
 ///
 /// What breaks the rules ends the process with "fake CUDA: …" and SIGABRT.
 /// FAKE_CUDA_GPUS is the number of GPUs (1), FAKE_CUDA_MEMORY their bytes,
-/// FAKE_CUDA_CHIP their chip (90). FAKE_CUDA_NO_NCCL=1: there is no NCCL;
-/// FAKE_CUDA_NCCL_FAILS=1 and FAKE_CUDA_NCCL_HANGS=1: it fails after some
-/// operations, or they are never done.
+/// FAKE_CUDA_CHIP their chip (90). FAKE_CUDA_REFUSES=1: there are some that
+/// cannot be used. FAKE_CUDA_ENDLESS: the name of a kernel that never ends.
+/// FAKE_CUDA_NO_NCCL=1: there is no NCCL; FAKE_CUDA_NCCL_FAILS=1 and
+/// FAKE_CUDA_NCCL_HANGS=1: it fails after some operations, or they are never
+/// done.
 /// FAKE_CUDA_NO_CUPTI=1: there is no CUPTI; FAKE_CUDA_NO_CALLS=1: it does not
 /// tell which call an activity belongs to. Times are made up, from the order of
 /// work alone: the same in every run (FakeTrace.cpp).
@@ -39,8 +44,10 @@
 #include "FakeImage.h"
 #include "runtime/Device/CudaPlugin.h"
 
+#include <atomic>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -61,6 +68,9 @@ void *allocateOn(int gpu, uint64_t bytes);
 void *allocatePinned(uint64_t bytes);
 void releaseMemory(void *address, bool pinned);
 uint64_t freeBytesOf(int gpu);
+/// What CUDA and NCCL take of a GPU for `what`, once, until the rank is closed.
+void takeFor(MeshcCudaRank *rank, const void *what, uint64_t bytes);
+void releaseTaken(MeshcCudaRank *rank);
 /// Where `bytes` bytes really are, which GPU `gpu` is to reach, and the host by
 /// pinned memory only.
 void *resolve(const void *address, uint64_t bytes, int gpu);
@@ -121,6 +131,8 @@ void enqueue(MeshcCudaRank *rank, MeshcCudaStream stream, Maker make,
 /// The same for what is done at once.
 void enqueueCall(MeshcCudaRank *rank, MeshcCudaStream stream,
                  const std::function<void()> &call, Parts parts);
+/// NCCL's operations that are ordered and not done.
+extern std::atomic<int> operationsUnderWay;
 /// A piece of work is done: makes up its times, after what it waited for.
 void recordTimes(MeshcCudaRank *rank, Node &node);
 /// Does some of what may be done now.
@@ -151,7 +163,8 @@ struct MeshcCudaRank {
   bool joined[MESHC_CUDA_STREAMS] = {};
   size_t lastEntry[MESHC_CUDA_STREAMS] = {};
   const meshc::fake::Image *image = nullptr;
-  int held = 0; ///< memories, events and graphs
+  int held = 0;                           ///< memories, events and graphs
+  std::map<const void *, uint64_t> taken; ///< bytes, by what they are for
   // Of a trace.
   bool traced = false, keeps = false, captured = false;
   uint32_t call = 0, run = 0;

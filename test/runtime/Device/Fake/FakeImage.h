@@ -20,6 +20,10 @@ struct Kernel {
   uint32_t bufferCount;
 };
 
+/// Bytes that the fake takes of a GPU when a kernel is first launched, and when
+/// a group of ranks is first used, as CUDA and NCCL do.
+constexpr uint64_t kernelBytes = 3 << 12, groupBytes = 5 << 16;
+
 /// What MeshcImage::data points to in a program for the fake GPU, whose chip is
 /// sm_90.
 struct Image {

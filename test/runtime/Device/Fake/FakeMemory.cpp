@@ -93,6 +93,18 @@ uint64_t fake::freeBytesOf(int gpu) {
   return totalBytes() - usedBytes[gpu];
 }
 
+void fake::takeFor(MeshcCudaRank *rank, const void *what, uint64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (rank->taken.emplace(what, bytes).second)
+    usedBytes[rank->gpu] += bytes;
+}
+
+void fake::releaseTaken(MeshcCudaRank *rank) {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (const auto &entry : rank->taken)
+    usedBytes[rank->gpu] -= entry.second;
+}
+
 void *fake::resolve(const void *address, uint64_t bytes, int gpu) {
   auto number = reinterpret_cast<uint64_t>(address);
   std::lock_guard<std::mutex> lock(mutex);

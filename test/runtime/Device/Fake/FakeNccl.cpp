@@ -16,6 +16,8 @@
 using namespace meshc;
 using namespace meshc::fake;
 
+std::atomic<int> fake::operationsUnderWay{0};
+
 namespace {
 
 enum class Kind { AllReduce, ReduceScatter, AllGather, Send, Receive };
@@ -50,8 +52,6 @@ struct Communicator {
   int index = 0;
   int64_t next = 0; ///< operation
   int busy = 0;     ///< polls until the last call is done
-  /// Operations that are ordered and not done.
-  std::shared_ptr<int> open = std::make_shared<int>(0);
   /// Shared with the graphs that use the group.
   std::shared_ptr<int> inGraphs = std::make_shared<int>(0);
 };
@@ -72,6 +72,11 @@ thread_local Communicator *caller = nullptr;
 thread_local MeshcCudaRank *callingRank = nullptr;
 
 Communicator *known(void *group) { return static_cast<Communicator *>(group); }
+
+void expectNoOperation(const char *what) {
+  if (operationsUnderWay > 0)
+    violate(std::string(what) + " while a collective is under way");
+}
 
 void expectIdle(Communicator *communicator) {
   if (communicator->busy ||
@@ -98,6 +103,7 @@ const char *makeId(void *id) {
 const char *openGroup(MeshcCudaRank *, const void *id, int size, int index,
                       void **group) {
   std::lock_guard<std::mutex> lock(mutex);
+  expectNoOperation("a group is made");
   auto &members = worlds[static_cast<const char *>(id)];
   if (!members)
     members = std::make_shared<Members>();
@@ -116,8 +122,7 @@ const char *split(MeshcCudaRank *, void *group, int color, int key,
   Communicator *parent = known(group);
   std::lock_guard<std::mutex> lock(mutex);
   expectIdle(parent);
-  if (*parent->open > 0)
-    violate("a group is split while it is at work");
+  expectNoOperation("a group is split");
   auto &meeting = splits[{parent->members.get(), parent->next++}];
   if (!meeting)
     meeting = std::make_shared<Split>();
@@ -151,11 +156,12 @@ const char *poll(void *group, int *busy) {
   return nullptr;
 }
 
-void closeGroup(void *group) {
+const char *closeGroup(void *group) {
   Communicator *communicator = known(group);
   if (communicator->inGraphs.use_count() > 1)
     violate("a group is closed before the graphs that use it");
   delete communicator;
+  return nullptr;
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,11 +290,7 @@ Work arrive(Communicator *communicator, const std::vector<Call> &brought,
   auto members = communicator->members;
   int index = communicator->index;
   int64_t number = communicator->next++;
-  auto open = communicator->open;
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    ++*open;
-  }
+  ++operationsUnderWay;
   auto joined = std::make_shared<std::shared_ptr<Operation>>();
   return [=] {
     std::lock_guard<std::mutex> lock(mutex);
@@ -307,7 +309,7 @@ Work arrive(Communicator *communicator, const std::vector<Call> &brought,
         complete->done = true;
       }
     }
-    *open -= (*joined)->done;
+    operationsUnderWay -= (*joined)->done;
     return (*joined)->done;
   };
 }
@@ -326,6 +328,7 @@ const char *end() {
     expectIdle(communicator);
     communicator->busy = 1 + static_cast<int>(callingRank->random() % 3);
   }
+  takeFor(callingRank, communicator, groupBytes);
   enqueue(callingRank, MESHC_CUDA_COMMUNICATION,
           [=, user = communicator->inGraphs] {
             return arrive(communicator, brought, gpu);

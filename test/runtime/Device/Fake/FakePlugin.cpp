@@ -7,12 +7,23 @@
 #include "FakeGpu.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 using namespace meshc::fake;
 
 namespace {
+
+/// Ranks that are open when the process takes the library down. What they have
+/// under way would go on beside that.
+struct OpenRanks {
+  std::atomic<int> count{0};
+  ~OpenRanks() {
+    if (count > 0)
+      violate("the process ends its libraries while a rank is at work");
+  }
+} openRanks;
 
 const char *system(MeshcCudaSystem *system) {
   *system = {};
@@ -26,6 +37,11 @@ const char *system(MeshcCudaSystem *system) {
                               visible, visible + std::strlen(visible), ',')));
   if (system->gpus == 0)
     std::strcpy(system->reason, "no CUDA-capable device is there");
+  system->absent = system->gpus == 0;
+  if (setting("FAKE_CUDA_REFUSES", 0)) {
+    system->gpus = system->absent = 0;
+    std::strcpy(system->reason, "the driver is older than the runtime");
+  }
   return nullptr;
 }
 
@@ -38,13 +54,18 @@ const char *describe(int gpu, MeshcCudaGpu *description) {
   return nullptr;
 }
 
-const char *open(int gpu, uint64_t, MeshcCudaRank **made, uint64_t *freeBytes) {
+const char *open(int gpu, uint64_t workspaceBytes, MeshcCudaRank **made,
+                 uint64_t *freeBytes) {
   *freeBytes = freeBytesOf(gpu);
+  if (workspaceBytes > *freeBytes)
+    return say("out of memory (cudaErrorMemoryAllocation)");
   auto *rank = new MeshcCudaRank;
   rank->gpu = gpu;
   rank->random.seed(static_cast<unsigned>(setting("FAKE_CUDA_SEED", 1)) * 64 +
                     static_cast<unsigned>(gpu));
+  takeFor(rank, rank, workspaceBytes);
   *made = rank;
+  ++openRanks.count;
   return nullptr;
 }
 
@@ -54,6 +75,8 @@ void close(MeshcCudaRank *rank) {
                                          "at the end");
   if (rank->traced)
     violate("a trace is open at the end");
+  --openRanks.count;
+  releaseTaken(rank);
   delete rank;
 }
 
@@ -65,6 +88,8 @@ const char *freeMemory(MeshcCudaRank *rank, uint64_t *bytes) {
 const char *allocate(MeshcCudaRank *rank, uint64_t bytes, void **memory) {
   if (rank->capture)
     violate("memory is allocated during a capture");
+  if (operationsUnderWay > 0)
+    violate("memory is allocated while a collective is under way");
   *memory = allocateOn(rank->gpu, bytes);
   if (!*memory)
     return say("out of memory (cudaErrorMemoryAllocation)");
