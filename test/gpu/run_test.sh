@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What test/gpu/run makes of a machine and
-# of a bundle, with a bundle of scripts and a PATH of its own.
+# What test/gpu/run makes of a machine and of a bundle, with a bundle of scripts
+# and a PATH of its own.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
