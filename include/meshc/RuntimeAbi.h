@@ -189,8 +189,9 @@ typedef struct MeshcCollective {
 /// Begins a collective. It may run until meshc_wait: before that, `send` is
 /// read only and `recv` is left alone. All ranks of a group reach the same
 /// collectives in the same order, and they run in it. Every rank gets the same
-/// bits. BF16 and F16 sums are accumulated in f32. On the host it is done when
-/// the call returns.
+/// bits. BF16 and F16 sums are accumulated in f32; between GPUs, in groups of
+/// more than 64 ranks, the sum is rounded after the first 64 ranks and after
+/// every 63 more. On the host it is done when the call returns.
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
                       void *const *send, void *const *recv);
 
