@@ -6,13 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/MetricNames.h"
-#include "dialects/Nd/NdOps.h"
+#include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include <cmath>
 
 using namespace mlir;
 
@@ -22,26 +20,6 @@ namespace meshc::autodiff {
 #include "lib/Autodiff/Passes.h.inc"
 
 namespace {
-
-/// A tensor that crosses the border of a step function.
-struct StepTensor {
-  StringAttr name;
-  Type type;
-  ArrayAttr order;
-  StringRef role;
-  StringRef tensorClass; ///< empty: activation
-
-  DictionaryAttr getAttributes(MLIRContext *context) const {
-    Builder builder(context);
-    NamedAttrList attributes;
-    attributes.append("nd.name", name);
-    attributes.append("nd.role", builder.getStringAttr(role));
-    attributes.append("nd.order", order);
-    if (!tensorClass.empty())
-      attributes.append("nd.class", builder.getStringAttr(tensorClass));
-    return attributes.getDictionary(context);
-  }
-};
 
 /// A step function under construction: its arguments and results are added
 /// together with what they are.
@@ -92,20 +70,15 @@ private:
   SmallVector<Value> values;
 };
 
-/// The model taken apart, and the step functions made from it.
-class StepBuilder {
+/// The step functions made from a model's parts.
+class StepBuilder : ModelParts {
 public:
   StepBuilder(ModuleOp module, func::FuncOp model, nd::TrainOp train)
-      : module(module), model(model), train(train) {}
+      : ModelParts{model, train}, module(module) {}
 
   LogicalResult run();
 
 private:
-  LogicalResult collect();
-  LogicalResult collectInputs();
-  LogicalResult collectMetrics();
-  LogicalResult findOptimizer();
-  LogicalResult findLoss();
   StepTensor getSlot(const StepTensor &parameter, StringRef slot) const;
   void buildInitialize();
   LogicalResult buildTrainStep();
@@ -117,184 +90,9 @@ private:
                  Value gradient, Value rate, Value number, ValueRange slots);
 
   ModuleOp module;
-  func::FuncOp model;
-  nd::TrainOp train; ///< may be null
-  SmallVector<nd::ParameterOp> parameterOps;
-  SmallVector<StepTensor> parameters, inputs, metrics;
-  SmallVector<Value> metricValues; ///< in the model, the loss first
-  std::string updateName;
-  SmallVector<StringRef> slotNames;
 };
 
 } // namespace
-
-static StringAttr getResultName(func::FuncOp model, unsigned index) {
-  return model.getResultAttrOfType<StringAttr>(index, "nd.name");
-}
-
-/// Whether `order` names each dim of the type once.
-static bool isOrderOf(ArrayAttr order, Type type) {
-  auto tensor = dyn_cast<nd::TensorType>(type);
-  if (!tensor || order.size() != static_cast<size_t>(tensor.getRank()))
-    return false;
-  llvm::SmallDenseSet<StringAttr> seen;
-  return llvm::all_of(order, [&](Attribute name) {
-    auto dim = dyn_cast<StringAttr>(name);
-    return dim && tensor.hasDim(dim.getValue()) && seen.insert(dim).second;
-  });
-}
-
-/// An attribute that the steps are built from, on any op of the model.
-static LogicalResult checkEvalValue(Operation *op) {
-  Attribute value = op->getAttr("nd.eval_value");
-  if (!value)
-    return success();
-  auto tensor = op->getNumResults() == 1
-                    ? dyn_cast<nd::TensorType>(op->getResult(0).getType())
-                    : nd::TensorType();
-  if (!isa<FloatAttr>(value) || !tensor || !tensor.isFloat())
-    return op->emitError() << "'nd.eval_value' must be a float, on an op whose "
-                              "result is a tensor of floats; got "
-                           << value;
-  return success();
-}
-
-LogicalResult StepBuilder::collect() {
-  if (model.isDeclaration())
-    return model.emitError() << "model '" << model.getName() << "' has no body";
-  if (model
-          .walk([](Operation *op) {
-            return failed(checkEvalValue(op)) ? WalkResult::interrupt()
-                                              : WalkResult::advance();
-          })
-          .wasInterrupted())
-    return failure();
-  for (auto parameter : model.getOps<nd::ParameterOp>()) {
-    parameterOps.push_back(parameter);
-    parameters.push_back({parameter.getNameAttr(), parameter.getType(),
-                          parameter.getOrder(), "parameter", "parameter"});
-  }
-  return success(succeeded(collectInputs()) && succeeded(collectMetrics()));
-}
-
-LogicalResult StepBuilder::collectInputs() {
-  for (BlockArgument argument : model.getArguments()) {
-    unsigned index = argument.getArgNumber();
-    auto name = model.getArgAttrOfType<StringAttr>(index, "nd.name");
-    auto order = model.getArgAttrOfType<ArrayAttr>(index, "nd.order");
-    if (!name || !order)
-      return model.emitError() << "argument " << index
-                               << " of the model needs nd.name and nd.order";
-    if (!isOrderOf(order, argument.getType()))
-      return model.emitError()
-             << "argument '" << name.getValue()
-             << "' of the model is a tensor whose nd.order names each dim "
-                "once; got "
-             << argument.getType() << " and " << order;
-    inputs.push_back({name, argument.getType(), order, "input", ""});
-  }
-  if (inputs.empty())
-    return model.emitError()
-           << "model '" << model.getName()
-           << "' has no inputs; a program reads its examples from files and "
-              "counts them along the first dim of each input: give it one, as "
-              "in "
-           << model.getName() << "(x[batch])";
-  return success();
-}
-
-LogicalResult StepBuilder::collectMetrics() {
-  auto returned = cast<func::ReturnOp>(model.getBody().front().getTerminator());
-  for (auto [index, value] : llvm::enumerate(returned.getOperands())) {
-    StringAttr name = getResultName(model, index);
-    if (!name)
-      return model.emitError()
-             << "result " << index << " of the model needs nd.name";
-    auto type = cast<nd::TensorType>(value.getType());
-    if (type.getRank() != 0 || !type.getElementType().isF32())
-      return emitError(value.getLoc())
-             << "result '" << name.getValue()
-             << "' of the model must be a scalar f32, got " << type
-             << "; reduce it, for example by mean(…)";
-    metrics.push_back(
-        {name, type, ArrayAttr::get(model.getContext(), {}), "metric", ""});
-    metricValues.push_back(value);
-  }
-  SmallVector<StringRef> names;
-  for (const StepTensor &metric : metrics)
-    names.push_back(metric.name.getValue());
-  for (auto [index, name] : llvm::enumerate(names)) {
-    std::string clash = nd::findLogClash(name, names);
-    if (clash.empty() &&
-        llvm::is_contained(ArrayRef(names).take_front(index), name))
-      clash = "two results of the model are called '" + name.str() + "'";
-    if (!clash.empty())
-      return emitError(metricValues[index].getLoc()) << clash;
-  }
-  return success();
-}
-
-LogicalResult StepBuilder::findLoss() {
-  for (auto [index, metric] : llvm::enumerate(metrics))
-    if (metric.name == train.getLossAttr()) {
-      std::rotate(metrics.begin(), metrics.begin() + index,
-                  metrics.begin() + index + 1);
-      std::rotate(metricValues.begin(), metricValues.begin() + index,
-                  metricValues.begin() + index + 1);
-      return success();
-    }
-  return train.emitError() << "model '" << model.getName()
-                           << "' has no result '" << train.getLoss() << "'";
-}
-
-/// A setting is used in f32, where it must be finite, not negative, and 0 only
-/// if it is.
-static LogicalResult checkSetting(nd::TrainOp train, StringRef name,
-                                  Attribute value) {
-  auto number = dyn_cast<FloatAttr>(value);
-  if (!number || !number.getType().isF64())
-    return train.emitError()
-           << "setting '" << name << "' of optimizer '" << train.getOptimizer()
-           << "' must be an f64, got " << value;
-  double wanted = number.getValueAsDouble();
-  auto used = static_cast<float>(wanted);
-  if (std::isfinite(used) && wanted >= 0 && (used != 0 || wanted == 0))
-    return success();
-  return train.emitError() << "setting '" << name << "' of optimizer '"
-                           << train.getOptimizer() << "' is " << value
-                           << ", and must be a number of f32, 0 or 1.2e-38 to "
-                              "3.4e+38";
-}
-
-LogicalResult StepBuilder::findOptimizer() {
-  updateName = ("nd." + train.getOptimizer() + "_update").str();
-  auto info = RegisteredOperationName::lookup(updateName, module.getContext());
-  auto *optimizer =
-      info ? info->getInterface<nd::OptimizerOpInterface>() : nullptr;
-  if (!optimizer)
-    return train.emitError()
-           << "there is no optimizer '" << train.getOptimizer() << "'";
-  slotNames = optimizer->getSlotNames();
-  if (failed(checkSetting(train, "lr", train.getRateAttr())))
-    return failure();
-  auto known = optimizer->getHyperParameters();
-  for (NamedAttribute given : train.getHyper())
-    if (llvm::none_of(known, [&](const auto &parameter) {
-          return parameter.first == given.getName().getValue();
-        })) {
-      InFlightDiagnostic error =
-          train.emitError() << "optimizer '" << train.getOptimizer()
-                            << "' has no hyper-parameter '"
-                            << given.getName().getValue() << "'; it has lr";
-      for (const auto &parameter : known)
-        error << ", " << parameter.first;
-      return error;
-    }
-  for (NamedAttribute given : train.getHyper())
-    if (failed(checkSetting(train, given.getName(), given.getValue())))
-      return failure();
-  return success();
-}
 
 StepTensor StepBuilder::getSlot(const StepTensor &parameter,
                                 StringRef slot) const {
@@ -457,8 +255,6 @@ LogicalResult StepBuilder::buildTrainStep() {
 
 LogicalResult StepBuilder::run() {
   if (failed(collect()))
-    return failure();
-  if (train && (failed(findLoss()) || failed(findOptimizer())))
     return failure();
   buildInitialize();
   if (train && failed(buildTrainStep()))

@@ -63,10 +63,10 @@ public:
   }
 
   /// Adds a list of the command line to both sets of texts; returns its number.
-  uint32_t add(StringRef option, const std::string &text) {
+  uint32_t add(const std::string &option, const std::string &text) {
     manager.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(text, option), llvm::SMLoc());
-    return sources.add(option.str(), text);
+    return sources.add(option, text);
   }
 
   syntax::Overrides parse(const ModelOverrides &overrides,
@@ -78,10 +78,14 @@ public:
     if (overrides.layout)
       parsed.layout = syntax::parseLayoutList(
           sources, add("<--layout>", *overrides.layout), diagnostics);
-    for (const std::string &values : overrides.values)
+    for (const auto &[index, values] : llvm::enumerate(overrides.values)) {
+      // Lines are found by the name of their text.
+      std::string number =
+          overrides.values.size() > 1 ? " " + std::to_string(index + 1) : "";
       for (syntax::Definition &value : syntax::parseDefinitionList(
-               sources, add("<--set>", values), diagnostics))
+               sources, add("<--set" + number + ">", values), diagnostics))
         parsed.values.push_back(std::move(value));
+    }
     return parsed;
   }
 

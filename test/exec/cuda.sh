@@ -20,8 +20,13 @@ for model in $models; do
   echo "ok $model: machine code"
 done
 
-# Two compilations give the same bytes.
+# The report has the registers of every kernel on both chips.
 model=$root/python-free-examples/01_fashion_mnist/perceptron.mesh
+"$meshc" "$model" --target=cuda --chip=sm_90,sm_100 --report=json -o program >report.json
+kernels=$(grep -c '"kernel":' report.json)
+[ "$(grep -c '"registers": [1-9]' report.json)" = $((2 * kernels)) ] || { cat report.json; fail "registers are missing"; }
+
+# Two compilations give the same bytes.
 for object in first second; do
   "$meshc" "$model" --target=cuda --emit=obj -o $object.o
 done

@@ -1,0 +1,226 @@
+//===- ModelParts.cpp - a model taken apart -------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Autodiff/ModelParts.h"
+#include "dialects/Nd/MetricNames.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace meshc::autodiff {
+
+DictionaryAttr StepTensor::getAttributes(MLIRContext *context) const {
+  Builder builder(context);
+  NamedAttrList attributes;
+  attributes.append("nd.name", name);
+  attributes.append("nd.role", builder.getStringAttr(role));
+  attributes.append("nd.order", order);
+  if (!tensorClass.empty())
+    attributes.append("nd.class", builder.getStringAttr(tensorClass));
+  return attributes.getDictionary(context);
+}
+
+static StringAttr getResultName(func::FuncOp model, unsigned index) {
+  return model.getResultAttrOfType<StringAttr>(index, "nd.name");
+}
+
+/// Whether `order` names each dim of the type once.
+static bool isOrderOf(ArrayAttr order, Type type) {
+  auto tensor = dyn_cast<nd::TensorType>(type);
+  if (!tensor || order.size() != static_cast<size_t>(tensor.getRank()))
+    return false;
+  llvm::SmallDenseSet<StringAttr> seen;
+  return llvm::all_of(order, [&](Attribute name) {
+    auto dim = dyn_cast<StringAttr>(name);
+    return dim && tensor.hasDim(dim.getValue()) && seen.insert(dim).second;
+  });
+}
+
+/// An attribute that the steps are built from, on any op of the model.
+static LogicalResult checkEvalValue(Operation *op) {
+  Attribute value = op->getAttr("nd.eval_value");
+  if (!value)
+    return success();
+  auto tensor = op->getNumResults() == 1
+                    ? dyn_cast<nd::TensorType>(op->getResult(0).getType())
+                    : nd::TensorType();
+  if (!isa<FloatAttr>(value) || !tensor || !tensor.isFloat())
+    return op->emitError() << "'nd.eval_value' must be a float, on an op whose "
+                              "result is a tensor of floats; got "
+                           << value;
+  return success();
+}
+
+LogicalResult ModelParts::collectParameters() {
+  if (model.isDeclaration())
+    return model.emitError() << "model '" << model.getName() << "' has no body";
+  if (model
+          .walk([](Operation *op) {
+            return failed(checkEvalValue(op)) ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+          })
+          .wasInterrupted())
+    return failure();
+  for (auto parameter : model.getOps<nd::ParameterOp>()) {
+    parameterOps.push_back(parameter);
+    parameters.push_back({parameter.getNameAttr(), parameter.getType(),
+                          parameter.getOrder(), "parameter", "parameter"});
+  }
+  return success();
+}
+
+LogicalResult ModelParts::collectInputs() {
+  for (BlockArgument argument : model.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto name = model.getArgAttrOfType<StringAttr>(index, "nd.name");
+    auto order = model.getArgAttrOfType<ArrayAttr>(index, "nd.order");
+    if (!name || !order)
+      return model.emitError() << "argument " << index
+                               << " of the model needs nd.name and nd.order";
+    if (!isOrderOf(order, argument.getType()))
+      return model.emitError()
+             << "argument '" << name.getValue()
+             << "' of the model is a tensor whose nd.order names each dim "
+                "once; got "
+             << argument.getType() << " and " << order;
+    inputs.push_back({name, argument.getType(), order, "input", ""});
+  }
+  return success();
+}
+
+/// Programs count examples along the first dim of each input.
+LogicalResult ModelParts::checkExamples() {
+  if (inputs.empty())
+    return model.emitError()
+           << "model '" << model.getName()
+           << "' has no inputs; a program reads its examples from files and "
+              "counts them along the first dim of each input: give it one, as "
+              "in "
+           << model.getName() << "(x[batch])";
+  int64_t count = 0;
+  for (auto [argument, input] : llvm::zip(model.getArguments(), inputs)) {
+    if (input.order.empty())
+      return emitError(argument.getLoc())
+             << "input '" << input.name.getValue()
+             << "' is a scalar; the first dim of an input counts examples, so "
+                "it needs one";
+    auto dim = cast<StringAttr>(input.order[0]);
+    int64_t size = cast<nd::TensorType>(input.type).getSize(dim.getValue());
+    if (count && size != count)
+      return emitError(argument.getLoc())
+             << "the first dim of an input counts examples: '" << dim.getValue()
+             << "' of input '" << input.name.getValue() << "' is of size "
+             << size << ", and that of input '"
+             << inputs.front().name.getValue() << "' of size " << count;
+    count = size;
+  }
+  return success();
+}
+
+LogicalResult ModelParts::collectMetrics() {
+  auto returned = cast<func::ReturnOp>(model.getBody().front().getTerminator());
+  for (auto [index, value] : llvm::enumerate(returned.getOperands())) {
+    StringAttr name = getResultName(model, index);
+    if (!name)
+      return model.emitError()
+             << "result " << index << " of the model needs nd.name";
+    auto type = cast<nd::TensorType>(value.getType());
+    if (type.getRank() != 0 || !type.getElementType().isF32())
+      return emitError(value.getLoc())
+             << "result '" << name.getValue()
+             << "' of the model must be a scalar f32, got " << type
+             << "; reduce it, for example by mean(…)";
+    metrics.push_back(
+        {name, type, ArrayAttr::get(model.getContext(), {}), "metric", ""});
+    metricValues.push_back(value);
+  }
+  SmallVector<StringRef> names;
+  for (const StepTensor &metric : metrics)
+    names.push_back(metric.name.getValue());
+  for (auto [index, name] : llvm::enumerate(names)) {
+    std::string clash = nd::findLogClash(name, names);
+    if (clash.empty() &&
+        llvm::is_contained(ArrayRef(names).take_front(index), name))
+      clash = "two results of the model are called '" + name.str() + "'";
+    if (!clash.empty())
+      return emitError(metricValues[index].getLoc()) << clash;
+  }
+  return success();
+}
+
+LogicalResult ModelParts::findLoss() {
+  for (auto [index, metric] : llvm::enumerate(metrics))
+    if (metric.name == train.getLossAttr()) {
+      std::rotate(metrics.begin(), metrics.begin() + index,
+                  metrics.begin() + index + 1);
+      std::rotate(metricValues.begin(), metricValues.begin() + index,
+                  metricValues.begin() + index + 1);
+      return success();
+    }
+  return train.emitError() << "model '" << model.getName()
+                           << "' has no result '" << train.getLoss() << "'";
+}
+
+/// A setting is used in f32, where it must be finite, not negative, and 0 only
+/// if it is.
+static LogicalResult checkSetting(nd::TrainOp train, StringRef name,
+                                  Attribute value) {
+  auto number = dyn_cast<FloatAttr>(value);
+  if (!number || !number.getType().isF64())
+    return train.emitError()
+           << "setting '" << name << "' of optimizer '" << train.getOptimizer()
+           << "' must be an f64, got " << value;
+  double wanted = number.getValueAsDouble();
+  auto used = static_cast<float>(wanted);
+  if (std::isfinite(used) && wanted >= 0 && (used != 0 || wanted == 0))
+    return success();
+  return train.emitError() << "setting '" << name << "' of optimizer '"
+                           << train.getOptimizer() << "' is " << value
+                           << ", and must be a number of f32, 0 or 1.2e-38 to "
+                              "3.4e+38";
+}
+
+LogicalResult ModelParts::findOptimizer() {
+  updateName = ("nd." + train.getOptimizer() + "_update").str();
+  auto info = RegisteredOperationName::lookup(updateName, model.getContext());
+  auto *optimizer =
+      info ? info->getInterface<nd::OptimizerOpInterface>() : nullptr;
+  if (!optimizer)
+    return train.emitError()
+           << "there is no optimizer '" << train.getOptimizer() << "'";
+  slotNames = optimizer->getSlotNames();
+  if (failed(checkSetting(train, "lr", train.getRateAttr())))
+    return failure();
+  auto known = optimizer->getHyperParameters();
+  for (NamedAttribute given : train.getHyper())
+    if (llvm::none_of(known, [&](const auto &parameter) {
+          return parameter.first == given.getName().getValue();
+        })) {
+      InFlightDiagnostic error =
+          train.emitError() << "optimizer '" << train.getOptimizer()
+                            << "' has no hyper-parameter '"
+                            << given.getName().getValue() << "'; it has lr";
+      for (const auto &parameter : known)
+        error << ", " << parameter.first;
+      return error;
+    }
+  for (NamedAttribute given : train.getHyper())
+    if (failed(checkSetting(train, given.getName(), given.getValue())))
+      return failure();
+  return success();
+}
+
+LogicalResult ModelParts::collect() {
+  if (failed(collectParameters()) || failed(collectInputs()) ||
+      failed(collectMetrics()))
+    return failure();
+  if (train && (failed(findLoss()) || failed(findOptimizer())))
+    return failure();
+  return checkExamples();
+}
+
+} // namespace meshc::autodiff

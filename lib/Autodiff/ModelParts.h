@@ -1,0 +1,52 @@
+//===- ModelParts.h - a model taken apart ---------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_AUTODIFF_MODELPARTS_H
+#define MESHC_LIB_AUTODIFF_MODELPARTS_H
+
+#include "dialects/Nd/NdOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace meshc::autodiff {
+
+/// A tensor that crosses the border of a step function.
+struct StepTensor {
+  mlir::StringAttr name;
+  mlir::Type type;
+  mlir::ArrayAttr order;
+  llvm::StringRef role;
+  llvm::StringRef tensorClass; ///< empty: activation
+
+  mlir::DictionaryAttr getAttributes(mlir::MLIRContext *context) const;
+};
+
+/// What step functions are made of: everything of the model, checked.
+struct ModelParts {
+  mlir::func::FuncOp model;
+  nd::TrainOp train; ///< may be null
+  llvm::SmallVector<nd::ParameterOp> parameterOps = {};
+  llvm::SmallVector<StepTensor> parameters = {}, inputs = {}, metrics = {};
+  /// In the model, the loss first.
+  llvm::SmallVector<mlir::Value> metricValues = {};
+  std::string updateName = {}; ///< the optimizer's op
+  llvm::SmallVector<llvm::StringRef> slotNames = {};
+
+  /// Fills in what comes after `train`. Fails, with an error at the place,
+  /// where no program can be made of the model.
+  mlir::LogicalResult collect();
+
+private:
+  mlir::LogicalResult collectParameters();
+  mlir::LogicalResult collectInputs();
+  mlir::LogicalResult checkExamples();
+  mlir::LogicalResult collectMetrics();
+  mlir::LogicalResult findOptimizer();
+  mlir::LogicalResult findLoss();
+};
+
+} // namespace meshc::autodiff
+
+#endif // MESHC_LIB_AUTODIFF_MODELPARTS_H
