@@ -161,9 +161,18 @@ LogicalResult GemmOp::verify() {
   if (getEpilogue().has_value() != getKernel().has_value())
     return emitOpError("needs a kernel with its epilogue");
   if (!getEpilogue())
-    return success();
+    return getMask() ? emitOpError("has a mask without an epilogue")
+                     : success();
   if (getSizes()[6] != 1 || getAccumulate())
     return emitOpError("with an epilogue is of one batch and adds to nothing");
+  bool isBiasGradient = *getEpilogue() == Epilogue::BiasGradientA ||
+                        *getEpilogue() == Epilogue::BiasGradientB;
+  if (!isBiasGradient && (getInputs().empty() || getInputs()[0] != getC() ||
+                          !llvm::is_contained(getOutputs(), getC())))
+    return emitOpError(
+               "leaves c to its epilogue: c must be the first input and "
+               "a result of '")
+           << *getKernel() << "'";
   return verifyKernelUse(*this, getKernelAttr(), getInputs(), getOutputs());
 }
 

@@ -333,15 +333,22 @@ getInPlacePairs(exec::KernelOp kernel) {
   auto offsetOf = [](Value buffer) {
     return buffer.getDefiningOp<exec::BufferOp>().getOffset();
   };
+  auto add = [&](ValueRange inputs, ValueRange outputs) {
+    for (auto [input, in] : llvm::enumerate(inputs))
+      for (auto [output, out] : llvm::enumerate(outputs))
+        if (offsetOf(in) == offsetOf(out))
+          pairs.push_back({input, output});
+  };
   auto module = kernel->getParentOfType<ModuleOp>();
   for (auto function : module.getOps<exec::FuncOp>())
-    for (auto launch : function.getBody().front().getOps<exec::LaunchOp>()) {
-      if (launch.getKernelAttr().getAttr() != kernel.getSymNameAttr())
-        continue;
-      for (auto [input, in] : llvm::enumerate(launch.getInputs()))
-        for (auto [output, out] : llvm::enumerate(launch.getOutputs()))
-          if (offsetOf(in) == offsetOf(out))
-            pairs.push_back({input, output});
+    for (Operation &op : function.getBody().front()) {
+      if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
+        if (launch.getKernel() == kernel.getSymName())
+          add(launch.getInputs(), launch.getOutputs());
+      } else if (auto gemm = dyn_cast<exec::GemmOp>(op)) {
+        if (gemm.getKernel() == kernel.getSymName())
+          add(gemm.getInputs(), gemm.getOutputs());
+      }
     }
   llvm::sort(pairs);
   pairs.erase(llvm::unique(pairs), pairs.end());

@@ -73,7 +73,7 @@ struct KernelShape {
 };
 
 /// (input, output) pairs of the kernel that are one buffer in some launch of
-/// its module.
+/// its module, or where it is a product's epilogue.
 llvm::SmallVector<std::pair<unsigned, unsigned>>
 getInPlacePairs(exec::KernelOp kernel);
 

@@ -131,7 +131,8 @@ public:
 private:
   bool compare(Operation *a, Operation *b) {
     if (!a || !b || a->getName() != b->getName() ||
-        a->getNumOperands() != b->getNumOperands())
+        a->getNumOperands() != b->getNumOperands() ||
+        a->getResultTypes() != b->getResultTypes())
       return false;
     if (auto constant = dyn_cast<nd::ConstantOp>(a))
       return constant.getValue() == cast<nd::ConstantOp>(b).getValue();
@@ -192,26 +193,38 @@ std::optional<EpiloguePattern> EpiloguePattern::of(exec::FusionOp fusion) {
   return Recognizer(result).run();
 }
 
-std::optional<ResultMatrix> ResultMatrix::of(nd::EinsumOp product) {
+static std::optional<exec::ProductShape> getShape(nd::EinsumOp product) {
   auto orderOf = [](Value value) {
     return exec::getOrder(value).value_or(exec::Order());
   };
-  exec::Order order = orderOf(product.getResult());
-  auto shape = exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
-                                      orderOf(product.getInputs()[1]), order);
+  return exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
+                                orderOf(product.getInputs()[1]),
+                                orderOf(product.getResult()));
+}
+
+std::optional<ResultMatrix> ResultMatrix::of(nd::EinsumOp product) {
+  auto shape = getShape(product);
   if (!shape || shape->sizes[6] != 1)
     return std::nullopt;
   ResultMatrix matrix;
   matrix.rows = shape->sizes[0];
   matrix.columns = shape->sizes[1];
-  matrix.isSwapped = shape->isSwapped;
   exec::ProductDims dims = exec::ProductDims::of(product);
-  matrix.columnDims =
-      exec::restrictOrder(order, shape->isSwapped ? dims.m : dims.n);
+  matrix.columnDims = exec::restrictOrder(
+      exec::getOrder(product.getResult()).value_or(exec::Order()),
+      shape->isSwapped ? dims.m : dims.n);
   if (matrix.rows < 2 || matrix.columns < 2 ||
       shape->sizes[5] != matrix.columns)
     return std::nullopt;
   return matrix;
+}
+
+bool canSumFactor(nd::EinsumOp product, unsigned operand) {
+  auto shape = getShape(product);
+  if (!shape || !ResultMatrix::of(product))
+    return false;
+  bool isA = (operand == 0) != shape->isSwapped;
+  return isA ? shape->transA : !shape->transB;
 }
 
 } // namespace meshc::kernels

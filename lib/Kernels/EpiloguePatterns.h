@@ -31,7 +31,6 @@ struct EpiloguePattern {
 struct ResultMatrix {
   int64_t rows = 0, columns = 0; ///< local sizes, each at least 2
   exec::Order columnDims;        ///< in memory order
-  bool isSwapped = false;        ///< rows are of the product's second operand
 
   static std::optional<ResultMatrix> of(nd::EinsumOp product);
   bool operator==(const ResultMatrix &other) const {
@@ -39,6 +38,16 @@ struct ResultMatrix {
            columnDims == other.columnDims;
   }
 };
+
+/// Whether a call for the product may also sum its operand (0 or 1) over what
+/// is contracted: of one batch, with what is contracted along the operand's
+/// columns as cublasLt lays it (BGRADA wants A, BGRADB B so).
+bool canSumFactor(nd::EinsumOp product, unsigned operand);
+
+/// Bytes of relu's mask: a bit for each element, in rows of a multiple of 128.
+inline int64_t getMaskBytes(const ResultMatrix &matrix) {
+  return (matrix.columns + 127) / 128 * 16 * matrix.rows;
+}
 
 } // namespace meshc::kernels
 

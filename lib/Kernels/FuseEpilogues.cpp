@@ -49,7 +49,6 @@ private:
   void readArgument(OpOperand &use, Value bias, Value argument);
   nd::EinsumOp findProductOf(Value summed, ArrayRef<StringAttr> dims,
                              exec::FusionOp reader, unsigned &operand);
-  exec::FusionOp takeSum(exec::FusionOp fusion, unsigned input);
   exec::ProductOp build(const Parts &parts);
   Value getMask(exec::ProductOp forward, const ResultMatrix &matrix);
 
@@ -99,12 +98,13 @@ static exec::FusionOp cloneFusion(OpBuilder &builder, exec::FusionOp fusion,
   return clone;
 }
 
-/// Puts an exec.product in the place of the fusion, beside the einsum and the
-/// fusion, which the caller drops.
+/// Makes an exec.product of the einsum and the fusion, which the caller drops.
 exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   nd::EinsumOp einsum = parts.einsum;
   exec::FusionOp fusion = parts.fusion;
-  builder.setInsertionPoint(fusion);
+  // A bias' gradient needs no more than the product does.
+  builder.setInsertionPoint(parts.isBiasGradient ? einsum.getOperation()
+                                                 : fusion.getOperation());
   SmallVector<Value> operands(einsum.getInputs());
   Value argument;
   SmallVector<Type> types;
@@ -192,7 +192,8 @@ bool EpilogueFuser::passArgumentOn(exec::FusionOp fusion,
   return true;
 }
 
-/// The fusion reads c + bias where it read c.
+/// The fusion reads c + bias where it read c. Each input of a fusion is another
+/// value, so that no other of `readers` is a use by the same one.
 void EpilogueFuser::readArgument(OpOperand &use, Value bias, Value argument) {
   auto reader = cast<exec::FusionOp>(use.getOwner());
   Block &body = reader.getBody().front();
@@ -258,8 +259,7 @@ Value EpilogueFuser::getMask(exec::ProductOp forward,
                              const ResultMatrix &matrix) {
   if (forward.getMask())
     return forward.getResults().back();
-  // A bit for each element; rows are multiples of 128 bits.
-  int64_t bytes = (matrix.columns + 127) / 128 * 16 * matrix.rows;
+  int64_t bytes = getMaskBytes(matrix);
   auto *context = builder.getContext();
   auto type = nd::TensorType::get(
       builder.getI1Type(),
@@ -296,6 +296,11 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
     return;
   bool isRelu = pattern->epilogue == Epilogue::ReluGradient;
   exec::ProductOp forward;
+  // In narrow results the mask's rows are mostly empty.
+  constexpr int64_t worthwhile = 8;
+  if (isRelu && getMaskBytes(*matrix) * worthwhile >
+                    nd::getTensorType(other).getLocalBytes(mesh))
+    return;
   if (isRelu) {
     forward = other.getDefiningOp<exec::ProductOp>();
     if (!forward || other != forward.getResult(0) ||
@@ -358,7 +363,8 @@ nd::EinsumOp EpilogueFuser::findProductOf(Value summed,
                       }) ||
         nd::getTensorType(einsum.getResult()).getElementType() !=
             nd::getTensorType(summed).getElementType() ||
-        !ResultMatrix::of(einsum) || reaches(reader, einsum))
+        !canSumFactor(einsum, use.getOperandNumber()) ||
+        reaches(reader, einsum))
       continue;
     operand = use.getOperandNumber();
     return einsum;
@@ -366,90 +372,32 @@ nd::EinsumOp EpilogueFuser::findProductOf(Value summed,
   return {};
 }
 
-/// A fusion of the sum alone, before the one that has it, which then reads its
-/// result.
-exec::FusionOp EpilogueFuser::takeSum(exec::FusionOp fusion, unsigned input) {
-  Block &body = fusion.getBody().front();
-  auto sum = cast<nd::ReduceSumOp>(*body.getArgument(input).user_begin());
-  Value summed = fusion.getInputs()[input];
-  builder.setInsertionPoint(fusion);
-  exec::PlanAttr plan = fusion.getPlan();
-  auto taken = exec::FusionOp::create(builder, sum.getLoc(),
-                                      TypeRange(sum.getType()), summed, plan);
-  Block &inner = taken.getBody().emplaceBlock();
-  IRMapping mapping;
-  mapping.map(sum.getInput(),
-              inner.addArgument(summed.getType(), summed.getLoc()));
-  OpBuilder innerBuilder = OpBuilder::atBlockEnd(&inner);
-  Operation *clone = innerBuilder.clone(*sum, mapping);
-  exec::YieldOp::create(innerBuilder, sum.getLoc(), clone->getResult(0));
-  setOrders(taken, {exec::restrictOrder(orderOf(summed),
-                                        exec::getDims(sum.getResult()))});
-  // The rest has no reduction any more.
-  BlockArgument read = body.addArgument(sum.getType(), sum.getLoc());
-  fusion.getInputsMutable().append(taken.getResult(0));
-  sum.getResult().replaceAllUsesWith(read);
-  sum.erase();
-  body.eraseArgument(input);
-  fusion->eraseOperand(input);
-  fusion.setPlanAttr(exec::PlanAttr::get(
-      builder.getContext(), plan.getParallel(), ArrayRef<StringAttr>(),
-      plan.getLanes(), plan.getSizes().take_front(plan.getParallel().size())));
-  return taken;
-}
-
+/// Of a sum that is a kernel of its own: only there is a launch less.
 void EpilogueFuser::fuseBiasGradient(exec::FusionOp fusion) {
-  exec::PlanAttr plan = fusion.getPlan();
-  Block &body = fusion.getBody().front();
-  auto reductions = llvm::to_vector(body.getOps<nd::ReduceOpInterface>());
-  if (reductions.size() != 1 || plan.getReduce().empty() ||
-      llvm::any_of(body.getTerminator()->getOperands(), [&](Value output) {
-        return exec::getDims(output).size() != plan.getParallel().size();
-      }))
+  auto pattern = EpiloguePattern::of(fusion);
+  if (!pattern || pattern->epilogue != Epilogue::BiasGradientA ||
+      fusion.getNumResults() != 1)
     return;
-  auto sum = dyn_cast<nd::ReduceSumOp>(*reductions.front());
-  auto argument =
-      sum ? dyn_cast<BlockArgument>(sum.getInput()) : BlockArgument();
-  if (!argument || !argument.hasOneUse())
+  Value summed = fusion.getInputs()[pattern->product];
+  Value sum = fusion.getResult(0);
+  if (orderOf(sum) != exec::restrictOrder(orderOf(summed), exec::getDims(sum)))
     return;
-  Value summed = fusion.getInputs()[argument.getArgNumber()];
   unsigned operand = 0;
   nd::EinsumOp einsum =
-      findProductOf(summed, plan.getReduce(), fusion, operand);
-  if (!einsum || !nd::getTensorType(summed).isFloat())
+      findProductOf(summed, fusion.getPlan().getReduce(), fusion, operand);
+  if (!einsum)
     return;
-  exec::FusionOp taken = takeSum(fusion, argument.getArgNumber());
   exec::ProductOp product =
       build({einsum,
-             taken,
+             fusion,
              operand == 0 ? Epilogue::BiasGradientA : Epilogue::BiasGradientB,
              {0},
              false,
              true});
-  // c and the sum; the summed value is an operand already.
   einsum.getResult().replaceAllUsesWith(product.getResult(0));
-  taken.getResult(0).replaceAllUsesWith(product.getResult(1));
-  taken.erase();
-  einsum.erase();
-  // What is left of the other fusion may be nothing.
-  Operation *yield = body.getTerminator();
-  bool isEmpty = llvm::all_of(yield->getOperands(), [&](Value output) {
-    return isa<BlockArgument>(output);
-  });
-  if (!isEmpty)
-    return;
-  for (auto [result, output] :
-       llvm::zip(fusion.getResults(), yield->getOperands())) {
-    Value input =
-        fusion.getInputs()[cast<BlockArgument>(output).getArgNumber()];
-    if (orderOf(input) != orderOf(result))
-      return;
-  }
-  for (auto [result, output] :
-       llvm::zip(fusion.getResults(), yield->getOperands()))
-    result.replaceAllUsesWith(
-        fusion.getInputs()[cast<BlockArgument>(output).getArgNumber()]);
+  sum.replaceAllUsesWith(product.getResult(1));
   fusion.erase();
+  einsum.erase();
 }
 
 void EpilogueFuser::run() {
@@ -462,8 +410,10 @@ void EpilogueFuser::run() {
   forEachFusion(&EpilogueFuser::fuseActivation);
   forEachFusion(&EpilogueFuser::fuseGradient);
   forEachFusion(&EpilogueFuser::fuseBiasGradient);
-  if (hasChanged)
-    sortTopologically(&block);
+  // Nothing that is fused needs what comes of it (passArgumentOn, reaches).
+  if (hasChanged && !sortTopologically(&block))
+    block.getParentOp()->emitError("products and what follows them need one "
+                                   "another");
 }
 
 namespace {

@@ -43,7 +43,7 @@ FusionGroups::FusionGroups(func::FuncOp function)
       for (Value result : op.getResults())
         settle(&op, result);
   mergeSiblings(block);
-  mergeSmall();
+  mergeSmall(block);
   dropInnerRoots();
 }
 
@@ -358,12 +358,19 @@ void FusionGroups::mergeSiblings(Block &block) {
 }
 
 /// Groups over the same few points, of which each takes less time than its
-/// launch. Only near ones are tried.
-void FusionGroups::mergeSmall() {
+/// launch. Only near ones are tried. What may be an epilogue of a product takes
+/// no launch at all.
+void FusionGroups::mergeSmall(Block &block) {
+  llvm::SmallDenseSet<GroupId> epilogues;
+  if (function->getParentOp()->hasAttr("exec.epilogues"))
+    for (auto product : block.getOps<nd::EinsumOp>())
+      for (GroupId id : getUsers(product.getResult()))
+        epilogues.insert(id);
   SmallVector<GroupId> open;
   for (GroupId id = 0; id < groups.size(); ++id) {
     const Group &group = groups[id];
-    if (find(id) != id || group.roots.empty() || group.points > smallPoints)
+    if (find(id) != id || group.roots.empty() || group.points > smallPoints ||
+        epilogues.contains(id))
       continue;
     auto *other = llvm::find_if(open, [&](GroupId known) {
       return groups[known].loops == group.loops &&

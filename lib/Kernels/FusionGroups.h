@@ -115,7 +115,7 @@ private:
   void merge(GroupId into, GroupId from);
   void mergeAll(llvm::SmallVectorImpl<GroupId> &members);
   void mergeSiblings(mlir::Block &block);
-  void mergeSmall();
+  void mergeSmall(mlir::Block &block);
   void dropInnerRoots();
 
   mlir::func::FuncOp function;

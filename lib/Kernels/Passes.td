@@ -67,9 +67,9 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
     - those of a gelu without a bias read the result, which the call keeps;
     - else nothing changes.
 
-    A relu whose gradient is a product's epilogue too keeps a mask for it. The
-    sum of a bias' gradient leaves its fusion for the product that sums the same
-    tensor over the same dims.
+    A relu whose gradient is a product's epilogue too keeps a mask for it, where
+    that is small beside the result. A sum that is a kernel of its own joins the
+    product that contracts the same tensor over the same dims (a bias' gradient).
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }

@@ -141,6 +141,7 @@ static LogicalResult verifyEpilogue(exec::ProductOp op) {
   if (isBiasGradient) {
     exec::DimSet summed = sorted(fusion.getPlan().getReduce());
     if (first != op.getEinsum().getInputs()[isB] ||
+        !canSumFactor(op.getEinsum(), isB ? 1 : 0) ||
         summed != sorted(exec::ProductDims::of(op.getEinsum()).k) ||
         orderOf(fusion.getResult(0)) !=
             exec::restrictOrder(*orderOf(first),
@@ -163,7 +164,7 @@ static LogicalResult verifyEpilogue(exec::ProductOp op) {
     return success();
   bool isGradient = op.getEpilogue() == exec::Epilogue::ReluGradient;
   Value mask = isGradient ? op.getInputs().back() : op.getResults().back();
-  int64_t bytes = (matrix->columns + 127) / 128 * 16 * matrix->rows;
+  int64_t bytes = getMaskBytes(*matrix);
   if (nd::getTensorType(mask).getLocalBytes(mesh) < bytes)
     return op.emitOpError()
            << "needs a mask of " << bytes << " bytes, got " << mask.getType();

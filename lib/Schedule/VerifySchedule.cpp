@@ -46,8 +46,10 @@ public:
 private:
   LogicalResult visit(Operation *op, ValueRange reads, ValueRange writes);
   LogicalResult checkRunning(Operation *op);
-  LogicalResult checkOverlap(Operation *op, unsigned read, unsigned written,
-                             ValueRange reads, ValueRange writes);
+  LogicalResult checkOverlap(Operation *op, exec::KernelOp kernel,
+                             unsigned read, unsigned written, ValueRange reads,
+                             ValueRange writes);
+  LogicalResult checkEpilogue(exec::GemmOp gemm);
   Piece getPiece(Value buffer) const;
   Piece getPiece(exec::TensorOp tensor) const;
   exec::BufferType getType(exec::TensorOp tensor) const;
@@ -86,8 +88,11 @@ exec::BufferType FunctionChecker::getType(exec::TensorOp tensor) const {
   return cast<exec::BufferType>(tensor.getType());
 }
 
-LogicalResult FunctionChecker::checkOverlap(Operation *op, unsigned read,
-                                            unsigned written, ValueRange reads,
+/// `kernel`: reads and writes exactly what is given; null for other ops.
+LogicalResult FunctionChecker::checkOverlap(Operation *op,
+                                            exec::KernelOp kernel,
+                                            unsigned read, unsigned written,
+                                            ValueRange reads,
                                             ValueRange writes) {
   Piece from = getPiece(reads[read]), to = getPiece(writes[written]);
   if (!from.overlaps(to))
@@ -97,12 +102,10 @@ LogicalResult FunctionChecker::checkOverlap(Operation *op, unsigned read,
                    read == written && from == to;
   auto fromType = cast<exec::BufferType>(reads[read].getType());
   auto toType = cast<exec::BufferType>(writes[written].getType());
-  if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
-    auto kernel = module.lookupSymbol<exec::KernelOp>(launch.getKernel());
+  if (kernel)
     isAllowed = from == to && fromType.getOrder() == toType.getOrder() &&
                 canWriteOver(kernel.getBody().front(), read, written,
                              kernel.getPlan(), mesh);
-  }
   if (isAllowed)
     return success();
   return op->emitOpError() << "writes bytes " << to.begin << " to " << to.end
@@ -111,8 +114,27 @@ LogicalResult FunctionChecker::checkOverlap(Operation *op, unsigned read,
                            << from.begin << " to " << from.end << ")";
 }
 
+/// Its kernel may run over c alone.
+LogicalResult FunctionChecker::checkEpilogue(exec::GemmOp gemm) {
+  if (!gemm.getKernel())
+    return success();
+  auto kernel = module.lookupSymbol<exec::KernelOp>(*gemm.getKernel());
+  for (unsigned read = 0; read < gemm.getInputs().size(); ++read)
+    for (unsigned written = 0; written < gemm.getOutputs().size(); ++written)
+      if (failed(checkOverlap(gemm, kernel, read, written, gemm.getInputs(),
+                              gemm.getOutputs())))
+        return failure();
+  return success();
+}
+
 LogicalResult FunctionChecker::visit(Operation *op, ValueRange reads,
                                      ValueRange writes) {
+  exec::KernelOp kernel;
+  if (auto launch = dyn_cast<exec::LaunchOp>(op))
+    kernel = module.lookupSymbol<exec::KernelOp>(launch.getKernel());
+  if (auto gemm = dyn_cast<exec::GemmOp>(op);
+      gemm && failed(checkEpilogue(gemm)))
+    return failure();
   for (Value buffer : reads)
     if (Piece piece = getPiece(buffer); !arena.holds(piece, buffer.getType()))
       return op->emitOpError() << "reads bytes " << piece.begin << " to "
@@ -126,7 +148,7 @@ LogicalResult FunctionChecker::visit(Operation *op, ValueRange reads,
              << "; offsets must be multiples of 64 within the arena's "
              << arenaBytes << " bytes";
     for (unsigned read = 0; read < reads.size(); ++read)
-      if (failed(checkOverlap(op, read, written, reads, writes)))
+      if (failed(checkOverlap(op, kernel, read, written, reads, writes)))
         return failure();
     for (unsigned other = 0; other < written; ++other)
       if (piece.overlaps(getPiece(writes[other])))

@@ -7,19 +7,19 @@
 // NONE-NOT: exec.product
 
 !x = !nd.tensor<f32, [b = 12, i = 8]>
-!w = !nd.tensor<f32, [i = 8, j = 24]>
-!y = !nd.tensor<f32, [b = 12, j = 24]>
-!v = !nd.tensor<f32, [j = 24]>
+!w = !nd.tensor<f32, [i = 8, j = 96]>
+!y = !nd.tensor<f32, [b = 12, j = 96]>
+!v = !nd.tensor<f32, [j = 96]>
 !r = !nd.tensor<f32, [b = 12]>
 !h = !nd.tensor<bf16, [b = 12, i = 8]>
-!hw = !nd.tensor<bf16, [i = 8, j = 24]>
-!hy = !nd.tensor<bf16, [b = 12, j = 24]>
+!hw = !nd.tensor<bf16, [i = 8, j = 96]>
+!hy = !nd.tensor<bf16, [b = 12, j = 96]>
 !f = !nd.tensor<f32, []>
 
 module attributes {exec.epilogues, nd.mesh = #nd.mesh<>} {
 
 // CHECK-LABEL: @bias
-// CHECK: %[[D:.*]] = exec.product bias(%arg0, %arg1, %arg2) : {{.*}} -> !nd.tensor<f32, [b = 12, j = 24]> attributes {exec.orders = {{\[\[}}"b", "j"]]}
+// CHECK: %[[D:.*]] = exec.product bias(%arg0, %arg1, %arg2) : {{.*}} -> !nd.tensor<f32, [b = 12, j = 96]> attributes {exec.orders = {{\[\[}}"b", "j"]]}
 // CHECK: %[[C:.*]] = nd.einsum
 // CHECK: exec.fusion {{.*}}(%[[C]],
 // CHECK: nd.add
@@ -76,9 +76,9 @@ func.func @half(%x: !h {nd.name = "xh", nd.role = "input", nd.order = ["b", "i"]
 // relu and its gradient, at a product that is also the gradient of the bias: the
 // first call leaves a mask for the second.
 // CHECK-LABEL: @relu
-// CHECK: %[[H:.*]]:2 = exec.product relu_bias mask(%arg0, %arg1, %arg2) : {{.*}} -> (!nd.tensor<f32, [b = 12, j = 24]>, !nd.tensor<i1, [mask = 192]>)
+// CHECK: %[[H:.*]]:2 = exec.product relu_bias mask(%arg0, %arg1, %arg2) : {{.*}} -> (!nd.tensor<f32, [b = 12, j = 96]>, !nd.tensor<i1, [mask = 192]>)
 // CHECK: %[[G:.*]] = exec.product relu_gradient mask(%{{.*}}, %arg1, %[[H]]#0, %[[H]]#1)
-// CHECK: exec.product bias_gradient_b(%arg0, %[[G]]) : {{.*}} -> (!nd.tensor<f32, [i = 8, j = 24]>, !nd.tensor<f32, [j = 24]>)
+// CHECK: exec.product bias_gradient_b(%arg0, %[[G]]) : {{.*}} -> (!nd.tensor<f32, [i = 8, j = 96]>, !nd.tensor<f32, [j = 96]>)
 // CHECK: exec.fusion <parallel = ["j"], reduce = ["b"]
 func.func @relu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
@@ -88,20 +88,20 @@ func.func @relu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}
   %l = nd.einsum %2, %w {reduced = ["j"]} : (!y, !w) -> !x
   %3 = nd.einsum %l, %w {reduced = ["i"]} : (!x, !w) -> !y
   %zero = nd.constant 0.0 : f32 -> !f
-  %4 = nd.compare gt %2, %zero : (!y, !f) -> !nd.tensor<i1, [b = 12, j = 24]>
-  %5 = nd.select %4, %3, %zero : (!nd.tensor<i1, [b = 12, j = 24]>, !y, !f) -> !y
+  %4 = nd.compare gt %2, %zero : (!y, !f) -> !nd.tensor<i1, [b = 12, j = 96]>
+  %5 = nd.select %4, %3, %zero : (!nd.tensor<i1, [b = 12, j = 96]>, !y, !f) -> !y
   %6 = nd.einsum %x, %5 {reduced = ["b"]} : (!x, !y) -> !w
   %7 = nd.reduce_sum %5 {dims = ["b"]} : (!y) -> !v
   return %2, %6, %7 : !y, !w, !v
 }
 
-// gelu and its gradient, which reads the argument that the first call keeps. What
-// the bias' gradient is needed for stays a kernel, without a reduction.
+// gelu and its gradient, which reads the argument that the first call keeps. The
+// sum that shares a kernel with what needs it stays there.
 // CHECK-LABEL: @gelu
 // CHECK: %[[H:.*]]:2 = exec.product gelu_bias(%arg0, %arg1, %arg2)
 // CHECK: %[[G:.*]] = exec.product gelu_gradient(%{{.*}}, %arg1, %[[H]]#1)
-// CHECK: %[[W:.*]]:2 = exec.product bias_gradient_b(%arg0, %[[G]])
-// CHECK: exec.fusion <parallel = ["j"], reduce = []{{.*}}(%[[W]]#1)
+// CHECK: nd.einsum %arg0, %[[G]]
+// CHECK: exec.fusion <parallel = ["j"], reduce = ["b"]{{.*}}(%[[G]])
 func.func @gelu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
   %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
@@ -153,5 +153,44 @@ func.func @cycle(%y: !y {nd.name = "iy", nd.role = "input", nd.order = ["b", "j"
   %2 = nd.mul %x, %1 : (!x, !f) -> !x
   %3 = nd.einsum %2, %y {reduced = ["b"]} : (!x, !y) -> !w
   return %3, %0 : !w, !v
+}
+
+// Of two columns a mask would be as large as the result.
+// CHECK-LABEL: @narrow
+// CHECK: exec.product relu(
+// CHECK-NOT: relu_gradient
+func.func @narrow(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !nd.tensor<f32, [i = 8, n = 2]> {nd.name = "wn", nd.role = "input", nd.order = ["i", "n"]})
+    -> (!nd.tensor<f32, [b = 12, n = 2]> {nd.name = "yn", nd.role = "metric", nd.order = ["b", "n"]}, !nd.tensor<f32, [b = 12, n = 2]> {nd.name = "dn", nd.role = "metric", nd.order = ["b", "n"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !nd.tensor<f32, [i = 8, n = 2]>) -> !nd.tensor<f32, [b = 12, n = 2]>
+  %1 = nd.relu %0 : (!nd.tensor<f32, [b = 12, n = 2]>) -> !nd.tensor<f32, [b = 12, n = 2]>
+  %l = nd.einsum %1, %w {reduced = ["n"]} : (!nd.tensor<f32, [b = 12, n = 2]>, !nd.tensor<f32, [i = 8, n = 2]>) -> !x
+  %2 = nd.einsum %l, %w {reduced = ["i"]} : (!x, !nd.tensor<f32, [i = 8, n = 2]>) -> !nd.tensor<f32, [b = 12, n = 2]>
+  %zero = nd.constant 0.0 : f32 -> !f
+  %3 = nd.compare gt %1, %zero : (!nd.tensor<f32, [b = 12, n = 2]>, !f) -> !nd.tensor<i1, [b = 12, n = 2]>
+  %4 = nd.select %3, %2, %zero : (!nd.tensor<i1, [b = 12, n = 2]>, !nd.tensor<f32, [b = 12, n = 2]>, !f) -> !nd.tensor<f32, [b = 12, n = 2]>
+  return %1, %4 : !nd.tensor<f32, [b = 12, n = 2]>, !nd.tensor<f32, [b = 12, n = 2]>
+}
+
+// Small kernels become one, but not those that a product's call does.
+// CHECK-LABEL: @two_heads
+// CHECK: exec.product relu(
+// CHECK: exec.product relu(
+func.func @two_heads(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %u: !w {nd.name = "u", nd.role = "input", nd.order = ["i", "j"]})
+    -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "z", nd.role = "metric", nd.order = ["b", "j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
+  %1 = nd.relu %0 : (!y) -> !y
+  %2 = nd.einsum %x, %u {reduced = ["i"]} : (!x, !w) -> !y
+  %3 = nd.relu %2 : (!y) -> !y
+  return %1, %3 : !y, !y
+}
+
+// Factors that lie so that cublasLt has no such call: the sum of a transposed one.
+// CHECK-LABEL: @factor_as_it_lies
+// CHECK-NOT: exec.product
+func.func @factor_as_it_lies(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %y: !y {nd.name = "iyt", nd.role = "input", nd.order = ["j", "b"]})
+    -> (!w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
+  %0 = nd.reduce_sum %y {dims = ["b"]} : (!y) -> !v
+  %1 = nd.einsum %x, %y {reduced = ["b"]} : (!x, !y) -> !w
+  return %1, %0 : !w, !v
 }
 }

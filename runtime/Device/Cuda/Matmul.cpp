@@ -4,11 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/Device/Cuda/Epilogue.h"
 #include "runtime/Device/Cuda/Gpu.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 
 using namespace meshc::cuda;
 
@@ -17,6 +17,12 @@ static const char *report(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS)
     return nullptr;
   return say(std::string("cublasLt: ") + cublasLtGetStatusString(status));
+}
+
+/// Of combinations that it does not have, cublasLt says either.
+static bool isRefusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED ||
+         status == CUBLAS_STATUS_INVALID_VALUE;
 }
 
 static cudaDataType_t dataType(uint8_t type) {
@@ -112,66 +118,6 @@ static void dropPlan(MatmulPlan &plan) {
     cublasLtMatmulDescDestroy(plan.operation);
 }
 
-//===----------------------------------------------------------------------===//
-// Epilogues
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// An epilogue in cublasLt's terms. Its D has our columns as rows.
-struct Epilogue {
-  cublasLtEpilogue_t mode = CUBLASLT_EPILOGUE_DEFAULT;
-  const void *bias = nullptr; ///< one for each row of D, or its gradient
-  void *auxiliary = nullptr;
-  int64_t auxiliaryStride = 0; ///< elements (of a mask: bits) between columns
-  bool isPossible = true;
-};
-} // namespace
-
-/// The mode of each kind, without and with the auxiliary array. Our A is
-/// cublasLt's B, and the other way round.
-static const cublasLtEpilogue_t modes[][2] = {
-    {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_DEFAULT},
-    {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_BIAS},
-    {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_AUX},
-    {CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_RELU_AUX_BIAS},
-    {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_AUX},
-    {CUBLASLT_EPILOGUE_GELU_BIAS, CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
-    {CUBLASLT_EPILOGUE_DRELU, CUBLASLT_EPILOGUE_DRELU},
-    {CUBLASLT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DGELU},
-    {CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_BGRADB},
-    {CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADA}};
-
-static bool isBiasGradient(uint32_t kind) {
-  return kind == MESHC_BIAS_GRADIENT_A || kind == MESHC_BIAS_GRADIENT_B;
-}
-
-static Epilogue translate(const MeshcCudaEpilogue *known,
-                          const MeshcGemm &gemm) {
-  Epilogue epilogue;
-  if (!known)
-    return epilogue;
-  if (known->kind >= std::size(modes)) {
-    epilogue.isPossible = false;
-    return epilogue;
-  }
-  const bool isGeluGradient = known->kind == MESHC_GELU_GRADIENT;
-  const void *auxiliary = isGeluGradient ? known->other
-                          : known->kept  ? known->kept
-                                         : known->mask;
-  epilogue.mode = modes[known->kind][auxiliary ? 1 : 0];
-  epilogue.auxiliary = const_cast<void *>(auxiliary);
-  if (auxiliary)
-    epilogue.auxiliaryStride =
-        auxiliary == known->mask ? (gemm.n + 127) / 128 * 128 : gemm.n;
-  if (isBiasGradient(known->kind))
-    epilogue.bias = known->result;
-  else if (!isGeluGradient)
-    epilogue.bias = known->other;
-  // What cublasLt's manual asks for.
-  epilogue.isPossible = epilogue.auxiliaryStride % 8 == 0;
-  return epilogue;
-}
-
 /// Also before each call: plans are for shapes, not for addresses.
 static const char *setEpilogue(MatmulPlan &plan, const Epilogue &epilogue) {
   if (epilogue.mode == CUBLASLT_EPILOGUE_DEFAULT)
@@ -245,10 +191,8 @@ static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan,
     plan.known = answer == CUBLAS_STATUS_SUCCESS && found > 0 &&
                  result.state == CUBLAS_STATUS_SUCCESS;
     plan.algorithm = result.algo;
-    // Of combinations that it does not have, it says either.
-    bool isRefused = answer == CUBLAS_STATUS_NOT_SUPPORTED ||
-                     (hasEpilogue && answer == CUBLAS_STATUS_INVALID_VALUE);
-    if (!isRefused)
+    if (answer != CUBLAS_STATUS_NOT_SUPPORTED &&
+        !(hasEpilogue && isRefusal(answer)))
       error = report(answer);
   }
   if (preference)
@@ -302,7 +246,7 @@ const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
                                   const void *a, const void *b, void *c,
                                   MeshcCudaWay *way) {
   *way = MESHC_CUDA_NOBODY;
-  Epilogue epilogue = translate(known, *gemm);
+  Epilogue epilogue = translate(known, *gemm, tf32);
   void *d = known && !isBiasGradient(known->kind) ? known->result : c;
   MatmulPlan *plan = nullptr;
   if (gemm->k > 0 && epilogue.isPossible) {
@@ -323,14 +267,19 @@ const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
     return launchOwn(rank, MESHC_CUDA_COMPUTE, "multiply",
                      gemm->batch * gemm->m * gemm->n, parameters);
   }
-  *way = MESHC_CUDA_CUBLAS;
   if (const char *error = setEpilogue(*plan, epilogue))
     return error;
   const float one = 1, previous = gemm->accumulate ? 1.0f : 0.0f;
-  return report(cublasLtMatmul(
+  cublasStatus_t status = cublasLtMatmul(
       rank->cublas, plan->operation, &one, b, plan->a, a, plan->b, &previous, d,
       plan->c, d, plan->c, &plan->algorithm, rank->workspace,
-      rank->workspaceBytes, rank->streams[MESHC_CUDA_COMPUTE]));
+      rank->workspaceBytes, rank->streams[MESHC_CUDA_COMPUTE]);
+  if (known && isRefusal(status)) { // the call checks more than the heuristic
+    plan->known = false;
+    return nullptr;
+  }
+  *way = MESHC_CUDA_CUBLAS;
+  return report(status);
 }
 
 void meshc::cuda::dropPlans(MeshcCudaRank *rank) {

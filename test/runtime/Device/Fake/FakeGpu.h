@@ -24,7 +24,7 @@
 ///   all GPUs that can reach each other.
 /// - The process does not end by exit while a rank is open.
 /// - Products take epilogues as cublasLt does, gelu's argument in rows of a
-///   multiple of 8; of f16, none.
+///   multiple of 8, sums of factors as they lie for it; of f16, none.
 ///
 /// What breaks the rules ends the process with "fake CUDA: …" and SIGABRT.
 /// FAKE_CUDA_GPUS is the number of GPUs (1), FAKE_CUDA_MEMORY their bytes,

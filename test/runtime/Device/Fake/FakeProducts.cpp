@@ -131,6 +131,8 @@ const char *multiplyWith(MeshcCudaRank *rank, const MeshcGemm &gemm,
   if (!epilogue.result || (kind == MESHC_RELU_GRADIENT && !epilogue.mask))
     violate("an epilogue without its arrays");
   if (gemm.type == MESHC_F16 ||
+      (kind == MESHC_BIAS_GRADIENT_A && !gemm.transA) ||
+      (kind == MESHC_BIAS_GRADIENT_B && gemm.transB) ||
       ((epilogue.kept || kind == MESHC_GELU_GRADIENT) && gemm.n % 8 != 0))
     return nullptr;
   *way = MESHC_CUDA_CUBLAS;
