@@ -205,9 +205,7 @@ static void addScopes(Access access, const BufferView &view) {
     access.setNoaliasScopesAttr(view.noaliasScopes);
 }
 
-/// A value of the memory type, as elements of `elementType` are computed.
-static Value fromStorage(nd::ElementEmitter &emitter, Value value,
-                         Type elementType) {
+Value fromStorage(nd::ElementEmitter &emitter, Value value, Type elementType) {
   OpBuilder &builder = emitter.builder;
   if (elementType.isInteger(1)) {
     Value zero = arith::ConstantOp::create(
@@ -221,8 +219,7 @@ static Value fromStorage(nd::ElementEmitter &emitter, Value value,
   return arith::ExtFOp::create(builder, emitter.loc, type, value);
 }
 
-static Value toStorage(nd::ElementEmitter &emitter, Value value,
-                       Type elementType) {
+Value toStorage(nd::ElementEmitter &emitter, Value value, Type elementType) {
   OpBuilder &builder = emitter.builder;
   Type type = getStorageType(elementType);
   if (auto vector = dyn_cast<VectorType>(value.getType()))

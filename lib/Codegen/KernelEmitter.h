@@ -57,7 +57,7 @@ public:
   /// Stores element(s) of an output, splat or not, at the index.
   void store(unsigned output, mlir::Value element,
              const nd::ElementIndex &index);
-  /// The output's buffer, and the address of its element at the index.
+  /// The output's buffer.
   const BufferView &getOutput(unsigned output) const {
     return views[inputCount + output];
   }
@@ -116,6 +116,13 @@ private:
 
 /// Memory type of elements: i1 takes a byte.
 mlir::Type getStorageType(mlir::Type elementType);
+
+/// Value(s) of the memory type as elements of `elementType` are computed, and
+/// the other way.
+mlir::Value fromStorage(nd::ElementEmitter &emitter, mlir::Value value,
+                        mlir::Type elementType);
+mlir::Value toStorage(nd::ElementEmitter &emitter, mlir::Value value,
+                      mlir::Type elementType);
 
 /// Whether all ops along which the kernel's lanes run can give `lanes` elements
 /// as one vector.

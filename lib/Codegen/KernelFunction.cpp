@@ -17,6 +17,7 @@ LogicalResult emitKernelFunction(
     exec::KernelOp kernel, ModuleOp module, int64_t lanes,
     llvm::function_ref<KernelEntry(OpBuilder &)> open,
     llvm::function_ref<void(KernelEmitter &, KernelEntry)> code) {
+  size_t before = module.getBody()->getOperations().size();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   KernelEntry entry = open(builder);
   KernelEmitter emitter(builder, kernel, entry.context, entry.buffers, lanes,
@@ -25,7 +26,10 @@ LogicalResult emitKernelFunction(
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
   if (!emitter.withoutLanes && !emitter.withoutElement)
     return success();
-  entry.function.erase();
+  // The function, and globals that its code made.
+  auto appended = llvm::drop_begin(*module.getBody(), before);
+  for (Operation &op : llvm::make_early_inc_range(appended))
+    op.erase();
   if (emitter.withoutLanes && lanes > 1)
     return emitKernelFunction(kernel, module, 1, open, code);
   Operation *op =

@@ -84,4 +84,25 @@ void KernelLoops::setIndex(nd::ElementIndex &index, const Loop &loop,
   index.dims[loop.dims.back().str()] = {base, hasLanes};
 }
 
+Value KernelLoops::takeOff(Value &number, int64_t size) {
+  Value count = emitter.getIndexConstant(size);
+  Value rest = arith::RemUIOp::create(builder, loc, number, count);
+  number = arith::DivUIOp::create(builder, loc, number, count);
+  return rest;
+}
+
+void KernelLoops::setIndices(nd::ElementIndex &index, ArrayRef<Loop> loops,
+                             Value number, bool hasLanes) {
+  for (size_t loop = loops.size(); loop-- > 0;) {
+    bool isLast = loop + 1 == loops.size();
+    int64_t lanes = isLast && hasLanes ? emitter.getLanes() : 1;
+    Value digit =
+        loop == 0 ? number : takeOff(number, loops[loop].size / lanes);
+    if (lanes != 1)
+      digit = arith::MulIOp::create(builder, loc, digit,
+                                    emitter.getIndexConstant(lanes));
+    setIndex(index, loops[loop], digit, lanes != 1);
+  }
+}
+
 } // namespace meshc::codegen

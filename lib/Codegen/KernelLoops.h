@@ -41,6 +41,12 @@ public:
   /// Puts the index of the loop's dims.
   void setIndex(nd::ElementIndex &index, const Loop &loop, mlir::Value base,
                 bool hasLanes);
+  /// Takes `number` apart into the loops' indices, the last one fastest; it
+  /// counts vectors where the lanes run along the last loop.
+  void setIndices(nd::ElementIndex &index, llvm::ArrayRef<Loop> loops,
+                  mlir::Value number, bool hasLanes);
+  /// The rest of `number` divided by `size`; leaves the quotient.
+  mlir::Value takeOff(mlir::Value &number, int64_t size);
 
 protected:
   KernelEmitter &emitter;

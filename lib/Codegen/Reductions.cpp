@@ -22,7 +22,9 @@ bool hasLanes(Value tensor, const nd::ElementIndex &index) {
 }
 
 static nd::ReductionKind getKind(Operation *reduction) {
-  return cast<nd::ReduceOpInterface>(reduction).getReductionKind();
+  if (auto op = dyn_cast<nd::ReduceOpInterface>(reduction))
+    return op.getReductionKind();
+  return nd::ReductionKind::Sum; // of an op that scatters
 }
 
 static TypedAttr getIdentityAttr(nd::ReductionKind kind, Type type) {

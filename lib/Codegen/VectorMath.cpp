@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/VectorMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -36,11 +37,15 @@ public:
   Value sub(Value a, Value b) const { return make<arith::SubFOp>(a, b); }
   Value mul(Value a, Value b) const { return make<arith::MulFOp>(a, b); }
   Value div(Value a, Value b) const { return make<arith::DivFOp>(a, b); }
-  /// ((c0·x + c1)·x + …): the code generator fuses each step.
+  /// a·b + c, in one rounding where the processor can.
+  Value fma(Value a, Value b, Value c) const {
+    return LLVM::FMulAddOp::create(builder, loc, like, a, b, c);
+  }
+  /// ((c0·x + c1)·x + …)
   Value polynomial(Value x, ArrayRef<double> coefficients) const {
     Value sum = constant(coefficients.front());
     for (double coefficient : coefficients.drop_front())
-      sum = add(mul(sum, x), constant(coefficient));
+      sum = fma(sum, x, constant(coefficient));
     return sum;
   }
   Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
@@ -94,16 +99,16 @@ struct AsArithmetic : OpRewritePattern<Op> {
   }
 };
 
-/// a·b + c as two ops: the code generator fuses them where the processor can,
-/// and calls no function where it cannot.
-struct SplitFma : OpRewritePattern<math::FmaOp> {
+/// a·b + c that the code generator fuses where the processor can, and for which
+/// it calls no function where it cannot. Targets fuse nothing else: an op's
+/// value does not depend on what its operands are made of.
+struct FmaAsMulAdd : OpRewritePattern<math::FmaOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(math::FmaOp op,
                                 PatternRewriter &rewriter) const final {
-    Value product =
-        arith::MulFOp::create(rewriter, op.getLoc(), op.getA(), op.getB());
-    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
+    rewriter.replaceOpWithNewOp<LLVM::FMulAddOp>(op, op.getType(), op.getA(),
+                                                 op.getB(), op.getC());
     return success();
   }
 };
@@ -133,15 +138,14 @@ static Value emitExp(const Arithmetic &code, Value x) {
   }
   // Adding 1.5·2^23 leaves the nearest integer in the low bits.
   Value magic = code.constant(12582912.0);
-  Value shifted =
-      code.add(code.mul(x, code.constant(1.44269504088896341)), magic);
+  Value shifted = code.fma(x, code.constant(1.44269504088896341), magic);
   Value n = code.sub(shifted, magic);
-  Value r = code.sub(x, code.mul(n, code.constant(kLn2High)));
-  r = code.sub(r, code.mul(n, code.constant(kLn2Low)));
+  Value r = code.fma(n, code.constant(-kLn2High), x);
+  r = code.fma(n, code.constant(-kLn2Low), r);
   Value p =
       code.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
                           4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
-  p = code.add(code.mul(code.mul(r, r), p), r);
+  p = code.fma(code.mul(r, r), p, r);
   p = code.add(p, code.constant(1.0));
   // In two steps, so that only the last one can overflow or lose bits.
   Value k = code.make<arith::SubIOp>(code.toBits(shifted), code.toBits(magic));
@@ -171,9 +175,9 @@ static Value emitLog(const Arithmetic &code, Value x) {
                           -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
                           2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
   y = code.mul(code.mul(y, f), square);
-  y = code.add(y, code.mul(e, code.constant(kLn2Low)));
-  y = code.sub(y, code.mul(square, code.constant(0.5)));
-  Value result = code.add(code.add(f, y), code.mul(e, code.constant(kLn2High)));
+  y = code.fma(e, code.constant(kLn2Low), y);
+  y = code.fma(square, code.constant(-0.5), y);
+  Value result = code.fma(e, code.constant(kLn2High), code.add(f, y));
   Value zero = code.constant(0.0), infinity = code.constant(kInfinity);
   auto equals = [&](Value a) {
     return code.compare(arith::CmpFPredicate::OEQ, x, a);
@@ -200,7 +204,7 @@ static Value emitLog1p(const Arithmetic &code, Value x) {
 void populateVectorMathPatterns(RewritePatternSet &patterns) {
   patterns.add<AsArithmetic<math::ExpOp, emitExp>,
                AsArithmetic<math::LogOp, emitLog>,
-               AsArithmetic<math::Log1pOp, emitLog1p>, SplitFma>(
+               AsArithmetic<math::Log1pOp, emitLog1p>, FmaAsMulAdd>(
       patterns.getContext());
   // A quotient of polynomials: 5 ulp.
   populatePolynomialApproximateTanhPattern(patterns);

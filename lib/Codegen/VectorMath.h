@@ -11,12 +11,13 @@
 
 namespace meshc::codegen {
 
-/// Rewrites exp, log, log1p and tanh of the math dialect on f32, scalars and
-/// vectors alike, to arithmetic that vectorizes, so that an element's value
+/// Rewrites exp, log, log1p, tanh and erf of the math dialect on f32, scalars
+/// and vectors alike, to arithmetic that vectorizes, so that an element's value
 /// does not depend on whether it was computed in a vector. Infinities and NaN
 /// are as in libm; errors are within a few units in the last place, which the
 /// .cpp names and test/Codegen/VectorMathTest.cpp measures. Other functions
-/// stay instructions or calls of libm.
+/// stay instructions or calls of libm. math.fma becomes llvm.intr.fmuladd, the
+/// only thing that targets fuse.
 void populateVectorMathPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace meshc::codegen

@@ -154,6 +154,38 @@ TEST(HostKernel, SumAndTermsInPlace) {
                  options);
 }
 
+/// A sum of which one operand is a product is one number in both walks, though
+/// the product is also stored: each row has the ties that its elements have.
+TEST(HostKernel, AMaximumEqualsAnElement) {
+  for (std::string type : {"f32", "bf16", "f16"})
+    for (std::string lanes : {"h", ""}) {
+      SCOPED_TRACE(type + ", lanes '" + lanes + "'");
+      std::string x = "!nd.tensor<" + type + ", [b = 64, h = 83]>",
+                  h = "!nd.tensor<" + type + ", [h = 83]>",
+                  b = "!nd.tensor<" + type + ", [b = 64]>",
+                  i = "!nd.tensor<i1, [b = 64, h = 83]>",
+                  f = "!nd.tensor<f32, [b = 64, h = 83]>",
+                  n = "!nd.tensor<f32, [b = 64]>";
+      KernelCase options;
+      options.tolerance = 0;
+      std::string binary = " : (" + x + ", " + h + ") -> " + x + "\n";
+      expectKernel(
+          "exec.kernel @k #exec.plan<parallel = [\"b\"], reduce = [\"h\"], "
+          "lanes = \"" +
+              lanes +
+              "\", sizes = [64, 83]> in [[\"b\", \"h\"], [\"h\"], [\"h\"]] "
+              "out [[\"b\", \"h\"], [\"b\"]] {\n^bb0(%x: " +
+              x + ", %s: " + h + ", %c: " + h + "):\n%p = nd.mul %x, %s" +
+              binary + "%y = nd.add %p, %c" + binary +
+              "%m = nd.reduce_max %y {dims = [\"h\"]} : (" + x + ") -> " + b +
+              "\n%e = nd.compare eq %y, %m : (" + x + ", " + b + ") -> " + i +
+              "\n%f = nd.cast %e : (" + i + ") -> " + f +
+              "\n%n = nd.reduce_sum %f {dims = [\"h\"]} : (" + f + ") -> " + n +
+              "\nexec.yield %p, %n : " + x + ", " + n + "\n}",
+          options);
+    }
+}
+
 /// An output that could be stored in the first walk replaces an input that the
 /// second one reads.
 TEST(HostKernel, InPlaceWaitsForTheLastUse) {
@@ -207,6 +239,39 @@ TEST(HostKernel, MomentumUpdate) {
                options);
 }
 
+/// On a GPU, more sums than workgroup memory holds at once, along rows and
+/// columns, in one block and in several.
+TEST(HostKernel, ManyReductionsAtOnce) {
+  std::string x = "!nd.tensor<f32, [b = 640, h = 32]>",
+              c = "!nd.tensor<f32, []>";
+  for (std::string over : {"b", "h"}) {
+    std::string kept = over == "b" ? "h" : "b",
+                r = over == "b" ? "!nd.tensor<f32, [h = 32]>"
+                                : "!nd.tensor<f32, [b = 640]>";
+    std::string body, results, types, orders;
+    for (int i = 0; i < 20; ++i) {
+      std::string n = std::to_string(i);
+      body += "%c" + n + " = nd.constant " + n + ".5 : f32 -> " + c + "\n%y" +
+              n + " = nd.add %x, %c" + n + " : (" + x + ", " + c + ") -> " + x +
+              "\n%r" + n + " = nd.reduce_" + (i % 3 ? "max" : "sum") + " %y" +
+              n + " {dims = [\"" + over + "\"]} : (" + x + ") -> " + r + "\n";
+      std::string comma = i ? ", " : "";
+      results += comma + "%r" + n;
+      types += comma + r;
+      orders += comma + "[\"" + kept + "\"]";
+    }
+    KernelCase options;
+    options.tolerance = 1e-5;
+    expectKernel(
+        "exec.kernel @k #exec.plan<parallel = [\"" + kept +
+            "\"], reduce = [\"" + over + "\"], lanes = \"h\", sizes = [" +
+            (over == "b" ? "32, 640" : "640, 32") +
+            "]> in [[\"b\", \"h\"]] out [" + orders + "] {\n^bb0(%x: " + x +
+            "):\n" + body + "exec.yield " + results + " : " + types + "\n}",
+        options);
+  }
+}
+
 TEST(HostKernel, ScatterAdd) {
   // Embedding gradient; indices above 15 are out of range.
   KernelCase options;
@@ -226,20 +291,90 @@ TEST(HostKernel, ScatterAdd) {
                    options);
 }
 
+namespace {
+/// Updates [s, m] at indices [s] into [v, m].
+std::string scatter(int64_t entries, int64_t count, int64_t columns,
+                    const std::string &type) {
+  std::string m = "m = " + std::to_string(columns),
+              s = "s = " + std::to_string(count),
+              v = "v = " + std::to_string(entries);
+  std::string u = "!nd.tensor<" + type + ", [" + m + ", " + s + "]>",
+              i = "!nd.tensor<i32, [" + s + "]>",
+              r = "!nd.tensor<" + type + ", [" + m + ", " + v + "]>";
+  return "exec.kernel @k #exec.plan<parallel = [\"m\"], reduce = [\"s\"], "
+         "lanes = \"m\", sizes = [" +
+         std::to_string(columns) + ", " + std::to_string(count) +
+         "]> in [[\"s\", \"m\"], [\"s\"]] out [[\"v\", \"m\"]] {\n^bb0(%u: " +
+         u + ", %i: " + i + "):\n%r = nd.scatter_add %u, %i {dim = \"v\"} : (" +
+         u + ", " + i + ") -> " + r + "\nexec.yield %r : " + r + "\n}";
+}
+} // namespace
+
+/// Few and many entries, indices and columns: on a GPU parts of a warp, warps
+/// and blocks that share the indices, entries in several parts.
+TEST(HostKernel, ScatterAddOfAllShapes) {
+  struct Shape {
+    int64_t entries, count, columns;
+  };
+  for (Shape shape : {Shape{65, 512, 24},
+                      {20, 8192, 8},
+                      {300, 700, 1},
+                      {7, 100, 1024},
+                      {1000, 96, 130},
+                      {3, 2000, 64},
+                      {1, 5, 3},
+                      {33, 1, 32}})
+    for (std::string type : {"f32", "bf16", "i32"}) {
+      std::string kernel =
+          scatter(shape.entries, shape.count, shape.columns, type);
+      SCOPED_TRACE(kernel);
+      KernelCase options;
+      options.integers = shape.entries + shape.entries / 8;
+      options.tolerance = type == "bf16" ? 1e-2 : 1e-4;
+      expectKernel(kernel, options);
+    }
+}
+
+/// Sums of 16 bits are kept in more of them: one more would not be seen after
+/// 256 of them.
+TEST(HostKernel, ScatterAddOfManyOnes) {
+  for (std::string type : {"bf16", "f16"})
+    for (int64_t columns : {1, 8, 40}) {
+      KernelCase options;
+      options.low = options.high = 1;
+      options.integers = 2;
+      options.tolerance = 4e-3;
+      expectKernel(scatter(2, 2999, columns, type), options);
+    }
+}
+
+/// An entry that the stack has no room for.
+TEST(HostKernel, ScatterAddOfLongRows) {
+  KernelCase options;
+  options.tolerance = 1e-2;
+  options.integers = 4;
+  expectKernel(scatter(3, 9, 70000, "bf16"), options);
+}
+
 /// A dim that indices and result share, and a block of the scattered dim.
 TEST(HostKernel, ScatterAddByRows) {
-  KernelCase options;
-  options.integers = 30;
-  options.mesh = "#nd.mesh<p = 2>";
-  options.coordinates = {1};
-  expectKernel(R"(
-    exec.kernel @k #exec.plan<parallel = ["b"], reduce = ["s"], lanes = "", sizes = [6, 9]>
-        in [["b", "s"], ["b", "s"]] out [["b", "v"]] {
-    ^bb0(%u: !nd.tensor<f32, [b = 6, s = 9]>, %i: !nd.tensor<i32, [b = 6, s = 9]>):
-      %r = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [b = 6, s = 9]>, !nd.tensor<i32, [b = 6, s = 9]>) -> !nd.tensor<f32, [b = 6, v = 30 on {p}]>
-      exec.yield %r : !nd.tensor<f32, [b = 6, v = 30 on {p}]>
-    })",
-               options);
+  for (std::string type : {"f32", "f16"}) {
+    KernelCase options;
+    options.integers = 30;
+    options.mesh = "#nd.mesh<p = 2>";
+    options.coordinates = {1};
+    options.tolerance = type == "f16" ? 1e-2 : 2e-6;
+    std::string u = "!nd.tensor<" + type + ", [b = 6, s = 9]>",
+                i = "!nd.tensor<i32, [b = 6, s = 9]>",
+                r = "!nd.tensor<" + type + ", [b = 6, v = 30 on {p}]>";
+    expectKernel("exec.kernel @k #exec.plan<parallel = [\"b\"], reduce = "
+                 "[\"s\"], lanes = \"\", sizes = [6, 9]> in [[\"b\", \"s\"], "
+                 "[\"b\", \"s\"]] out [[\"b\", \"v\"]] {\n^bb0(%u: " +
+                     u + ", %i: " + i +
+                     "):\n%r = nd.scatter_add %u, %i {dim = \"v\"} : (" + u +
+                     ", " + i + ") -> " + r + "\nexec.yield %r : " + r + "\n}",
+                 options);
+  }
 }
 
 /// The older processors' vectors, and no vectors wider than needed.

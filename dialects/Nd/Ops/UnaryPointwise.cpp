@@ -176,9 +176,8 @@ template <> struct Pointwise<GeluOp> : FloatFunction {
   }
   static Value emit(ElementCode &code, Value x) {
     Value square = code.make<arith::MulFOp>(x, x);
-    Value inner = code.make<arith::AddFOp>(
-        code.make<arith::MulFOp>(square,
-                                 code.constant(x, geluScale * geluCubic)),
+    Value inner = code.make<math::FmaOp>(
+        square, code.constant(x, geluScale * geluCubic),
         code.constant(x, geluScale));
     return emitGated(code, x, code.make<arith::MulFOp>(x, inner));
   }

@@ -28,12 +28,13 @@ llvm::Error checkChips(ArrayRef<std::string> chips) {
 /// Kernels in the LLVM IR of GPUs; `launches` gets one entry for each.
 static std::unique_ptr<llvm::Module>
 generateKernels(ModuleOp module, const GpuCodeOptions &options,
-                llvm::LLVMContext &context, KernelLaunches &launches) {
+                llvm::LLVMContext &context, KernelLaunches &launches,
+                GpuFault &fault) {
   loadCodegenDialects(*module.getContext());
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     FailureOr<KernelLaunch> launch =
-        emitGpuKernel(kernel, *kernels, options.mapping);
+        emitGpuKernel(kernel, *kernels, options.mapping, &fault);
     if (failed(launch))
       return nullptr;
     launches.push_back({kernel, *launch});
@@ -43,7 +44,8 @@ generateKernels(ModuleOp module, const GpuCodeOptions &options,
 
 static LogicalResult reportUnresolved(ModuleOp module,
                                       const UnresolvedCall &call,
-                                      const GpuCodeOptions &options) {
+                                      const GpuCodeOptions &options,
+                                      GpuFault &fault) {
   Location place = module.getLoc();
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>())
     if (kernel.getSymName() == call.kernel)
@@ -52,17 +54,20 @@ static LogicalResult reportUnresolved(ModuleOp module,
                << call.kernel << "' calls '" << call.function
                << "', for which there is no code on GPUs";
   if (options.libdevice.empty() &&
-      StringRef(call.function).starts_with("__nv_"))
+      StringRef(call.function).starts_with("__nv_")) {
+    fault = GpuFault::Input;
     error << "; it is in the CUDA toolkit's libdevice.10.bc, which was not "
              "found: install the toolkit whole, and say where it is with "
              "--cuda-path or CUDA_HOME";
+  }
   return error;
 }
 
 /// PTX for the target.
 static FailureOr<std::string> compile(ModuleOp module, llvm::Module &code,
                                       const PtxTarget &target,
-                                      const GpuCodeOptions &options) {
+                                      const GpuCodeOptions &options,
+                                      GpuFault &fault) {
   target.prepare(code);
   auto fail = [&](const Twine &message) {
     return emitError(module.getLoc(), message);
@@ -71,14 +76,16 @@ static FailureOr<std::string> compile(ModuleOp module, llvm::Module &code,
   llvm::raw_string_ostream stream(message);
   if (llvm::verifyModule(code, &stream))
     return fail("generated code is malformed: " + message);
-  if (llvm::Error error = target.linkLibdevice(code, options.libdevice))
+  if (llvm::Error error = target.linkLibdevice(code, options.libdevice)) {
+    fault = GpuFault::Input;
     return fail(llvm::toString(std::move(error)));
+  }
   if (UnresolvedCall call = findUnresolved(code); !call.function.empty())
-    return reportUnresolved(module, call, options);
+    return reportUnresolved(module, call, options, fault);
   target.optimize(code);
   // Passes may turn what they know into other functions.
   if (UnresolvedCall call = findUnresolved(code); !call.function.empty())
-    return reportUnresolved(module, call, options);
+    return reportUnresolved(module, call, options, fault);
   auto ptx = target.emit(code);
   if (!ptx)
     return fail(llvm::toString(ptx.takeError()));
@@ -86,7 +93,11 @@ static FailureOr<std::string> compile(ModuleOp module, llvm::Module &code,
 }
 
 FailureOr<GpuCode> GpuCode::generate(ModuleOp module,
-                                     const GpuCodeOptions &options) {
+                                     const GpuCodeOptions &options,
+                                     GpuFault *fault) {
+  GpuFault ignored = GpuFault::Compiler;
+  GpuFault &blamed = fault ? *fault : ignored;
+  blamed = GpuFault::Compiler;
   if (llvm::Error error = checkChips(options.chips))
     return emitError(module.getLoc(), llvm::toString(std::move(error)));
   // All chips assemble the PTX of the oldest.
@@ -97,12 +108,13 @@ FailureOr<GpuCode> GpuCode::generate(ModuleOp module,
   auto target = llvm::cantFail(PtxTarget::get(oldest));
   GpuCode result;
   llvm::LLVMContext context;
-  auto code = generateKernels(module, options, context, result.launches);
+  auto code =
+      generateKernels(module, options, context, result.launches, blamed);
   if (!code)
     return failure();
   if (result.launches.empty())
     return result;
-  FailureOr<std::string> ptx = compile(module, *code, target, options);
+  FailureOr<std::string> ptx = compile(module, *code, target, options, blamed);
   if (failed(ptx))
     return failure();
   ptx->push_back('\0');

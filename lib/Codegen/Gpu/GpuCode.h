@@ -44,9 +44,11 @@ struct GpuCode {
   std::vector<GpuImage> images;
 
   /// Generates PTX for the kernels of an exec module, which stays as it is.
-  /// Errors are reported at its ops.
+  /// Errors are reported at its ops; sets `fault` where they are the program's
+  /// or the toolkit's.
   static llvm::FailureOr<GpuCode> generate(mlir::ModuleOp module,
-                                           const GpuCodeOptions &options);
+                                           const GpuCodeOptions &options,
+                                           GpuFault *fault = nullptr);
   /// Adds machine code for each of the chips, in their order, made by the
   /// ptxas at that path (runPtxas).
   llvm::Error assemble(llvm::StringRef ptxas,

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -55,6 +56,18 @@ Value GpuGroup::divide(Value value, int64_t by, bool wantsRest) {
   if (wantsRest)
     return arith::RemUIOp::create(builder, loc, value, divisor);
   return arith::DivUIOp::create(builder, loc, value, divisor);
+}
+
+Value GpuGroup::emitLess(Value value, int64_t bound) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, value,
+                               emitter.getIndexConstant(bound));
+}
+
+void GpuGroup::storeIf(Value condition, llvm::function_ref<void()> code) {
+  auto branch = scf::IfOp::create(builder, loc, condition, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  code();
 }
 
 void GpuGroup::emitBarrier() { gpu::BarrierOp::create(builder, loc); }
@@ -120,12 +133,6 @@ static int64_t getSlotBytes(Type type) {
   return bytes;
 }
 
-static Type withElement(Type type, Type element) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return VectorType::get(vector.getShape(), element);
-  return element;
-}
-
 Value GpuGroup::getSlot(Value base, Type type, Value number) {
   Value bytes = arith::MulIOp::create(
       builder, loc, number, emitter.getIndexConstant(getSlotBytes(type)));
@@ -143,21 +150,18 @@ static int64_t getSlotAlignment(Type type) {
 void GpuGroup::store(Value base, Value value, Value number) {
   Type type = value.getType();
   Value address = getSlot(base, type, number);
-  if (getElementTypeOrSelf(type).isInteger(1))
-    value = arith::ExtUIOp::create(
-        builder, loc, withElement(type, builder.getI8Type()), value);
+  value = toStorage(emitter, value, getElementTypeOrSelf(type));
   LLVM::StoreOp::create(builder, loc, value, address, getSlotAlignment(type));
 }
 
 Value GpuGroup::load(Value base, Type type, Value number, bool isVolatile) {
   Value address = getSlot(base, type, number);
-  bool isBool = getElementTypeOrSelf(type).isInteger(1);
-  Type stored = isBool ? withElement(type, builder.getI8Type()) : type;
+  Type element = getElementTypeOrSelf(type), stored = getStorageType(element);
+  if (auto vector = dyn_cast<VectorType>(type))
+    stored = VectorType::get(vector.getShape(), stored);
   Value value = LLVM::LoadOp::create(builder, loc, stored, address,
                                      getSlotAlignment(type), isVolatile);
-  if (isBool)
-    value = arith::TruncIOp::create(builder, loc, type, value);
-  return value;
+  return fromStorage(emitter, value, element);
 }
 
 //===----------------------------------------------------------------------===//
@@ -177,12 +181,8 @@ Value GpuGroup::leave(Value value) {
   int64_t count = map.getTeams() * map.pointsPerBlock * map.sharers;
   Value base = allocateGlobal("left_" + std::to_string(left++),
                               count * getSlotBytes(value.getType()));
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        member, emitter.getIndexConstant(0));
-  auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElse=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  store(base, value, getNumber(emitter, map, sharer, point));
+  storeIf(emitLess(member, 1),
+          [&] { store(base, value, getNumber(emitter, map, sharer, point)); });
   return base;
 }
 
@@ -225,7 +225,7 @@ Value GpuGroup::emitIsLastBlock() {
                                load(flag, word, zero), constant(0));
 }
 
-Value GpuGroup::combineBlocks(Operation *reduction, Type type, Value place) {
+Value GpuGroup::takeLeft(Operation *reduction, Type type, Value place) {
   Value sum = getIdentity(emitter, reduction, isa<VectorType>(type));
   for (int64_t done = 0; done < map.sharers; done += map.members) {
     Value number = arith::AddIOp::create(builder, loc, member,
@@ -246,91 +246,162 @@ Value GpuGroup::combineBlocks(Operation *reduction, Type type, Value place) {
           getIdentity(emitter, reduction, isa<VectorType>(type)));
     sum = combine(emitter, reduction, sum, other);
   }
-  return combineMembers(reduction, sum);
+  return sum;
 }
 
 //===----------------------------------------------------------------------===//
 // Combining
 //===----------------------------------------------------------------------===//
 
-Value GpuGroup::combineMembers(Operation *reduction, Value value) {
-  if (map.members == 1)
-    return value;
-  return map.membersAreNeighbours ? combineNeighbours(reduction, value)
-                                  : combineRows(reduction, value);
+/// Within the warps by shuffles; then through workgroup memory, as many values
+/// at a time as it holds.
+void GpuGroup::combineMembers(ArrayRef<Operation *> reductions,
+                              MutableArrayRef<Value> values) {
+  int64_t width = map.membersAreNeighbours ? 1 : map.pointsPerBlock;
+  int64_t inWarp = std::clamp<int64_t>(kWarp / width, 1, map.members);
+  for (auto [reduction, value] : llvm::zip(reductions, values))
+    value = combineAcross(reduction, value, inWarp * width, width);
+  if (map.members == inWarp)
+    return;
+  while (!values.empty()) {
+    size_t count = 0;
+    int64_t bytes = 0;
+    for (; count < values.size(); ++count) {
+      bytes += getMemoryBytes(values[count].getType(), inWarp);
+      if (count > 0 && bytes > kMemoryLimit)
+        break;
+    }
+    auto first = reductions.take_front(count);
+    if (map.membersAreNeighbours)
+      exchangeNeighbours(first, values.take_front(count));
+    else
+      exchangeRows(first, values.take_front(count), map.members / inWarp);
+    reductions = reductions.drop_front(count);
+    values = values.drop_front(count);
+  }
 }
 
-/// Combines each thread's scalar with those of the `width` threads around it:
-/// both of a pair compute the same sum, so all get the same bits.
-Value GpuGroup::combineAcross(Operation *reduction, Value value,
-                              int64_t width) {
-  for (int64_t distance = width / 2; distance >= 1; distance /= 2) {
-    Type type = value.getType();
-    Value sent = value;
-    if (type.isInteger(1))
-      sent = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
-    Value other = gpu::ShuffleOp::create(builder, loc, sent,
-                                         static_cast<int32_t>(distance), kWarp,
-                                         gpu::ShuffleMode::XOR)
-                      .getShuffleResult();
-    if (type.isInteger(1))
-      other = arith::TruncIOp::create(builder, loc, type, other);
-    value = combine(emitter, reduction, value, other);
+/// Workgroup memory for the values that are left once each `inWarp` members
+/// have one.
+int64_t GpuGroup::getMemoryBytes(Type type, int64_t inWarp) {
+  return llvm::alignTo(map.getThreads() / inWarp * getSlotBytes(type), kPiece);
+}
+
+/// Pieces of workgroup memory, for a value each, that are there at once.
+SmallVector<Value> GpuGroup::allocatePieces(ArrayRef<Value> values,
+                                            int64_t inWarp) {
+  int64_t bytes = 0;
+  for (Value value : values)
+    bytes += getMemoryBytes(value.getType(), inWarp);
+  Value base = allocate(bytes);
+  SmallVector<Value> pieces;
+  bytes = 0;
+  for (Value value : values) {
+    pieces.push_back(LLVM::GEPOp::create(
+        builder, loc, base.getType(), builder.getI8Type(), base,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)}));
+    bytes += getMemoryBytes(value.getType(), inWarp);
   }
+  return pieces;
+}
+
+/// The value of the thread whose number in the warp differs by those bits.
+Value GpuGroup::shuffle(Value value, int64_t distance) {
+  Type type = value.getType();
+  if (auto vector = dyn_cast<VectorType>(type)) {
+    SmallVector<Value> elements;
+    for (int64_t lane = 0; lane < vector.getNumElements(); ++lane)
+      elements.push_back(shuffle(
+          vector::ExtractOp::create(builder, loc, value, lane), distance));
+    return vector::FromElementsOp::create(builder, loc, vector, elements);
+  }
+  if (type.isInteger(1))
+    value = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
+  value = gpu::ShuffleOp::create(builder, loc, value,
+                                 static_cast<int32_t>(distance), kWarp,
+                                 gpu::ShuffleMode::XOR)
+              .getShuffleResult();
+  if (type.isInteger(1))
+    value = arith::TruncIOp::create(builder, loc, type, value);
   return value;
 }
 
-/// Within the warps; then the first of each warp leaves its value in workgroup
-/// memory, and each warp combines what it finds there.
-Value GpuGroup::combineNeighbours(Operation *reduction, Value value) {
-  value = combineAcross(reduction, value, std::min(map.members, kWarp));
-  if (map.members <= kWarp)
-    return value;
+/// Combines each thread's value with those of the `width` threads around it, or
+/// of those that are `apart`: both of a pair compute the same sum, so all get
+/// the same bits.
+Value GpuGroup::combineAcross(Operation *reduction, Value value, int64_t width,
+                              int64_t apart) {
+  for (int64_t distance = width / 2; distance >= apart; distance /= 2)
+    value = combine(emitter, reduction, value, shuffle(value, distance));
+  return value;
+}
+
+/// The first of each warp leaves its values in workgroup memory, and each warp
+/// combines what it finds there.
+void GpuGroup::exchangeNeighbours(ArrayRef<Operation *> reductions,
+                                  MutableArrayRef<Value> values) {
   int64_t warps = map.members / kWarp;
-  Value base =
-      allocate(map.getThreads() / kWarp * getSlotBytes(value.getType()));
+  auto pieces = allocatePieces(values, kWarp);
   Value warp = divide(thread, kWarp, false);
   Value lane = divide(thread, kWarp, true);
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        lane, emitter.getIndexConstant(0));
-  auto branch = scf::IfOp::create(builder, loc, isFirst, /*withElse=*/false);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    store(base, value, warp);
-  }
+  storeIf(emitLess(lane, 1), [&] {
+    for (auto [piece, value] : llvm::zip(pieces, values))
+      store(piece, value, warp);
+  });
   emitBarrier();
   Value groupsFirst = arith::MulIOp::create(builder, loc, slot,
                                             emitter.getIndexConstant(warps));
   Value number = arith::AddIOp::create(builder, loc, groupsFirst,
                                        divide(lane, warps, true));
-  return combineAcross(reduction, load(base, value.getType(), number), warps);
+  for (auto [reduction, piece, value] : llvm::zip(reductions, pieces, values))
+    value =
+        combineAcross(reduction, load(piece, value.getType(), number), warps);
 }
 
-/// By halves of the rows of threads, in workgroup memory.
-Value GpuGroup::combineRows(Operation *reduction, Value value) {
-  Type type = value.getType();
-  Value base = allocate(map.getThreads() * getSlotBytes(type));
-  store(base, value, thread);
+/// The rows of threads, or warps that have combined theirs, leave their values
+/// in workgroup memory, combine them by halves as long as there are many, and
+/// then each thread combines what it finds there.
+void GpuGroup::exchangeRows(ArrayRef<Operation *> reductions,
+                            MutableArrayRef<Value> values, int64_t rows) {
+  constexpr int64_t kFewRows = 8;
+  int64_t width = map.pointsPerBlock;
+  Value row = divide(thread, map.getThreads() / rows, false);
+  Value before =
+      arith::MulIOp::create(builder, loc, row, emitter.getIndexConstant(width));
+  Value number = arith::AddIOp::create(builder, loc, before, slot);
+  Value isFirst =
+      emitLess(divide(thread, map.getThreads() / rows, true), width);
+  auto pieces = allocatePieces(values, map.members / rows);
+  auto loadOf = [&](size_t value, Value from, int64_t down) {
+    Value at = arith::AddIOp::create(builder, loc, from,
+                                     emitter.getIndexConstant(down * width));
+    return load(pieces[value], values[value].getType(), at);
+  };
+  storeIf(isFirst, [&] {
+    for (auto [piece, value] : llvm::zip(pieces, values))
+      store(piece, value, number);
+  });
   emitBarrier();
-  for (int64_t rows = map.members / 2; rows >= 1; rows /= 2) {
+  while (rows > kFewRows) {
+    rows /= 2;
     Value isUpper =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, member,
-                              emitter.getIndexConstant(rows));
-    auto branch = scf::IfOp::create(builder, loc, isUpper, /*withElse=*/false);
-    {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(branch.thenBlock());
-      Value other = arith::AddIOp::create(
-          builder, loc, thread,
-          emitter.getIndexConstant(rows * map.pointsPerBlock));
-      Value sum = combine(emitter, reduction, load(base, type, thread),
-                          load(base, type, other));
-      store(base, sum, thread);
-    }
+        arith::AndIOp::create(builder, loc, emitLess(row, rows), isFirst);
+    storeIf(isUpper, [&] {
+      for (size_t value = 0; value < values.size(); ++value)
+        store(pieces[value],
+              combine(emitter, reductions[value], loadOf(value, number, 0),
+                      loadOf(value, number, rows)),
+              number);
+    });
     emitBarrier();
   }
-  return load(base, type, slot);
+  for (size_t value = 0; value < values.size(); ++value) {
+    Value sum = loadOf(value, slot, 0);
+    for (int64_t other = 1; other < rows; ++other)
+      sum =
+          combine(emitter, reductions[value], sum, loadOf(value, slot, other));
+    values[value] = sum;
+  }
 }
 
 } // namespace meshc::codegen

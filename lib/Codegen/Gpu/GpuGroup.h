@@ -25,9 +25,11 @@ public:
   /// Among all threads that share the point, of all blocks.
   mlir::Value getWorker() const { return worker; }
 
-  /// Every member gets all members' values combined, the same bits, in an order
-  /// that does not depend on time. All threads of the block must come by.
-  mlir::Value combineMembers(mlir::Operation *reduction, mlir::Value value);
+  /// Every member gets all members' values combined, each value by its
+  /// reduction, the same bits, in an order that does not depend on time. All
+  /// threads of the block must come by.
+  void combineMembers(llvm::ArrayRef<mlir::Operation *> reductions,
+                      llvm::MutableArrayRef<mlir::Value> values);
   /// Waits for all threads of the block.
   void emitBarrier();
 
@@ -36,16 +38,24 @@ public:
   mlir::Value leave(mlir::Value value);
   /// After leave, once: whether this is the last block, for all its threads.
   mlir::Value emitIsLastBlock();
-  /// In the last block: combines what all blocks left at the place, in their
-  /// order.
-  mlir::Value combineBlocks(mlir::Operation *reduction, mlir::Type type,
-                            mlir::Value place);
+  /// In the last block: this member's share of what all blocks left at the
+  /// place, in their order; combineMembers makes it the point's value.
+  mlir::Value takeLeft(mlir::Operation *reduction, mlir::Type type,
+                       mlir::Value place);
 
 private:
-  mlir::Value combineNeighbours(mlir::Operation *reduction, mlir::Value value);
-  mlir::Value combineRows(mlir::Operation *reduction, mlir::Value value);
+  void exchangeNeighbours(llvm::ArrayRef<mlir::Operation *> reductions,
+                          llvm::MutableArrayRef<mlir::Value> values);
+  void exchangeRows(llvm::ArrayRef<mlir::Operation *> reductions,
+                    llvm::MutableArrayRef<mlir::Value> values, int64_t rows);
   mlir::Value combineAcross(mlir::Operation *reduction, mlir::Value value,
-                            int64_t width);
+                            int64_t width, int64_t apart = 1);
+  mlir::Value shuffle(mlir::Value value, int64_t distance);
+  int64_t getMemoryBytes(mlir::Type type, int64_t inWarp);
+  llvm::SmallVector<mlir::Value>
+  allocatePieces(llvm::ArrayRef<mlir::Value> values, int64_t inWarp);
+  /// Code under a condition.
+  void storeIf(mlir::Value condition, llvm::function_ref<void()> code);
   /// Address of an unused piece of workgroup memory.
   mlir::Value allocate(int64_t bytes);
   /// Address of memory of the kernel, zero at first, that all blocks have and
@@ -56,6 +66,7 @@ private:
   mlir::Value load(mlir::Value base, mlir::Type type, mlir::Value number,
                    bool isVolatile = false);
   mlir::Value divide(mlir::Value value, int64_t by, bool wantsRest);
+  mlir::Value emitLess(mlir::Value value, int64_t bound);
 
   KernelEmitter &emitter;
   mlir::OpBuilder &builder;

@@ -67,7 +67,7 @@ static KernelEntry openFunction(exec::KernelOp kernel, OpBuilder &builder) {
 
 /// Emits the function around code that gives the mapping it is made for.
 static FailureOr<KernelLaunch> emitFunction(
-    exec::KernelOp kernel, ModuleOp module, int64_t lanes,
+    exec::KernelOp kernel, ModuleOp module, int64_t lanes, GpuFault *fault,
     llvm::function_ref<GpuMapping(KernelEmitter &, LLVM::LLVMFuncOp)> code) {
   GpuMapping map;
   auto fill = [&](KernelEmitter &emitter, KernelEntry entry) {
@@ -82,11 +82,14 @@ static FailureOr<KernelLaunch> emitFunction(
           [&](OpBuilder &builder) { return openFunction(kernel, builder); },
           fill)))
     return failure();
-  if (map.getBlocks() > kMaxBlocks)
+  if (map.getBlocks() > kMaxBlocks) {
+    if (fault)
+      *fault = GpuFault::Input;
     return kernel.emitOpError()
            << "needs " << map.getBlocks() << " blocks of " << map.getThreads()
            << " threads; a GPU takes up to " << kMaxBlocks
            << ": cut one of its dims over more ranks";
+  }
   KernelLaunch launch;
   launch.blocks = map.getBlocks();
   launch.threads = map.getThreads();
@@ -101,7 +104,8 @@ static int64_t chooseGpuLanes(exec::KernelOp kernel, int64_t extent) {
 }
 
 static FailureOr<KernelLaunch> emitNest(exec::KernelOp kernel, ModuleOp module,
-                                        const GpuOptions &options) {
+                                        const GpuOptions &options,
+                                        GpuFault *fault) {
   FailureOr<KernelShape> planned =
       KernelShape::of(kernel, getInPlacePairs(kernel));
   if (failed(planned))
@@ -114,28 +118,32 @@ static FailureOr<KernelLaunch> emitNest(exec::KernelOp kernel, ModuleOp module,
     return map;
   };
   return emitFunction(kernel, module,
-                      chooseGpuLanes(kernel, shape.getLaneExtent()), code);
+                      chooseGpuLanes(kernel, shape.getLaneExtent()), fault,
+                      code);
 }
 
 static FailureOr<KernelLaunch> emitScatter(exec::KernelOp kernel,
-                                           ModuleOp module) {
+                                           ModuleOp module,
+                                           const GpuOptions &options,
+                                           GpuFault *fault) {
   FailureOr<ScatterShape> shape = ScatterShape::of(kernel);
   if (failed(shape))
     return failure();
   auto code = [&](KernelEmitter &emitter, LLVM::LLVMFuncOp function) {
-    GpuScatter scatter(*shape, emitter);
+    GpuScatter scatter(*shape, emitter, options);
     GpuGroup group(emitter, function, scatter.getMapping());
     scatter.emit(group);
     return scatter.getMapping();
   };
   return emitFunction(kernel, module, chooseGpuLanes(kernel, shape->laneExtent),
-                      code);
+                      fault, code);
 }
 
 FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
-                                      const GpuOptions &options) {
-  return getScatter(kernel) ? emitScatter(kernel, module)
-                            : emitNest(kernel, module, options);
+                                      const GpuOptions &options,
+                                      GpuFault *fault) {
+  return getScatter(kernel) ? emitScatter(kernel, module, options, fault)
+                            : emitNest(kernel, module, options, fault);
 }
 
 } // namespace meshc::codegen

@@ -13,6 +13,9 @@
 
 namespace meshc::codegen {
 
+/// What is to blame where no code comes about.
+enum class GpuFault { Compiler, Input };
+
 /// Appends the kernel's function, named like it, to `module`: the *gpu-level*
 /// code of one thread, in scf, arith, math, vector and LLVM ops with those of
 /// the gpu dialect for the thread's and block's number, barriers, shuffles and
@@ -20,10 +23,12 @@ namespace meshc::codegen {
 /// MeshcKernel on CUDA; it has the attributes `nvvm.kernel` and `nvvm.reqntid`.
 /// Workgroup memory is a global of NVPTX's address space 3, used through a cast
 /// to the generic one. From here the code goes to a GPU (LowerToNvvm) or, to be
-/// tested, to the host (EmulateGpu). Reports what cannot be emitted.
+/// tested, to the host (EmulateGpu). Reports what cannot be emitted, and sets
+/// `fault` where it is the program's.
 llvm::FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel,
                                             mlir::ModuleOp module,
-                                            const GpuOptions &options = {});
+                                            const GpuOptions &options = {},
+                                            GpuFault *fault = nullptr);
 
 /// Threads of a block of an emitted kernel.
 int64_t getBlockThreads(mlir::LLVM::LLVMFuncOp function);

@@ -8,6 +8,7 @@
 #include "lib/Codegen/Gpu/GpuMapping.h"
 #include "dialects/Nd/NdOps.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -21,16 +22,17 @@ static constexpr int64_t kSector = 32;
 static constexpr int64_t kLine = 128;
 
 int64_t getWidestLanes(exec::KernelOp kernel) {
-  int64_t lanes = 4;
-  auto consider = [&](Value tensor) {
-    Type type = nd::getTensorType(tensor).getElementType();
-    if (type.getIntOrFloatBitWidth() == 16)
-      lanes = 8;
+  int64_t ofShort = 0, ofOthers = 0;
+  auto addBytes = [&](Value tensor) {
+    nd::TensorType type = nd::getTensorType(tensor);
+    bool isShort = type.getElementType().getIntOrFloatBitWidth() == 16;
+    (isShort ? ofShort : ofOthers) +=
+        type.getLocalBytes(nd::MeshAttr::of(kernel));
   };
   Block &body = kernel.getBody().front();
-  llvm::for_each(body.getArguments(), consider);
-  llvm::for_each(body.getTerminator()->getOperands(), consider);
-  return lanes;
+  llvm::for_each(body.getArguments(), addBytes);
+  llvm::for_each(body.getTerminator()->getOperands(), addBytes);
+  return ofShort > ofOthers ? 8 : 4;
 }
 
 KernelShape makeGpuShape(const KernelShape &shape) {
@@ -65,8 +67,6 @@ static int64_t ceilTo2n(int64_t value) {
   return static_cast<int64_t>(llvm::bit_ceil<uint64_t>(value));
 }
 
-static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /// Whether the members of a group read neighbours in memory: along the lanes,
 /// or along the innermost dim of the largest input.
 static bool areStepsContiguous(exec::KernelOp kernel,
@@ -90,25 +90,63 @@ static bool areStepsContiguous(exec::KernelOp kernel,
   return result;
 }
 
-/// Steps that a thread takes at once. All their outputs are computed before the
-/// first is stored: as many as fit in registers.
-static int64_t chooseUnroll(const KernelShape &shape, int64_t lanes) {
-  constexpr int64_t kElements = 64;
-  size_t outputs = 1;
-  for (const auto &stored : shape.walkOutputs)
-    outputs = std::max(outputs, stored.size());
-  int64_t steps = kElements / (lanes * static_cast<int64_t>(outputs));
-  return std::clamp<int64_t>(llvm::bit_floor<uint64_t>(steps), 1, 4);
+namespace {
+/// Registers of a thread, roughly, beside those for places.
+struct Registers {
+  int64_t sums;  ///< of the reductions
+  int64_t steps; ///< what a step loads, computes and stores
+};
+} // namespace
+
+/// A step's loads are all in flight before the first is used, and its outputs
+/// computed before the first is stored; of long expressions, some operands wait
+/// for the others.
+static Registers countRegisters(exec::KernelOp kernel, const KernelShape &shape,
+                                int64_t lanes) {
+  constexpr int64_t kOpsPerOperand = 8;
+  auto parallel = kernel.getPlan().getParallel();
+  int64_t inputs =
+      llvm::count_if(kernel.getBody().getArguments(), [&](Value input) {
+        return llvm::any_of(
+            nd::getTensorType(input).getDims(), [&](nd::DimAttr dim) {
+              return !llvm::is_contained(parallel, dim.getName());
+            });
+      });
+  int64_t outputs = 0, ops = 0, reductions = 0;
+  for (unsigned walk = 0; walk < shape.walkOutputs.size(); ++walk) {
+    outputs = std::max<int64_t>(outputs, shape.walkOutputs[walk].size());
+    ops = std::max<int64_t>(ops, shape.countOps(kernel, walk));
+  }
+  for (const auto &stage : shape.stages)
+    reductions = std::max<int64_t>(reductions, stage.size());
+  return {lanes * reductions,
+          lanes *
+              std::max<int64_t>(inputs + outputs + ops / kOpsPerOperand, 1)};
+}
+
+/// Steps that a thread takes at once: as many as fit in registers.
+static int64_t chooseUnroll(const Registers &registers) {
+  constexpr int64_t kRegisters = 80;
+  int64_t steps = (kRegisters - registers.sums) / registers.steps;
+  return std::clamp<int64_t>(
+      llvm::bit_floor<uint64_t>(std::max<int64_t>(steps, 1)), 1, 4);
 }
 
 /// The largest block: the more an element takes, the more registers a thread
 /// needs of those that the block shares.
-static int64_t getLargestBlock(exec::KernelOp kernel,
-                               const KernelShape &shape) {
+static int64_t getLargestBlock(exec::KernelOp kernel, const KernelShape &shape,
+                               const Registers &registers, int64_t unroll) {
+  constexpr int64_t kOfBlock = 65536, kPlaces = 24;
   unsigned ops = 0;
   for (unsigned walk = 0; walk < shape.walkOutputs.size(); ++walk)
     ops = std::max(ops, shape.countOps(kernel, walk));
-  return ops <= 8 ? kMaxThreads : ops <= 24 ? kMaxThreads / 2 : kThreads;
+  int64_t threads = ops <= 8    ? kMaxThreads
+                    : ops <= 24 ? kMaxThreads / 2
+                                : kThreads;
+  int64_t each = kPlaces + registers.sums + unroll * registers.steps;
+  while (threads > kThreads && threads * each > kOfBlock)
+    threads /= 2;
+  return threads;
 }
 
 /// A group's members are neighbours: a part of a warp, or some warps.
@@ -116,9 +154,13 @@ static void mapRows(GpuMapping &map, int64_t largestBlock,
                     const GpuOptions &options) {
   map.membersAreNeighbours = true;
   map.members = std::min(ceilTo2n(map.steps), kWarp);
-  // A row of up to `unroll` steps for each thread stays in registers.
+  // A row of up to `unroll` steps for each thread stays in registers. Of one
+  // that does not, a small block is as good, and others hide its barriers.
+  int64_t wanted = map.steps <= largestBlock * map.unroll
+                       ? llvm::divideCeil(map.steps, map.unroll)
+                       : kThreads;
   while (map.members < largestBlock &&
-         (map.steps > map.members * map.unroll ||
+         (map.members < wanted ||
           (map.points * map.members < options.threadsToFill &&
            map.steps > map.members)))
     map.members *= 2;
@@ -161,8 +203,9 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
     map.points /= lanes;
   else if (shape.lanes == LanesIn::Reduce)
     map.steps /= lanes;
-  map.unroll = chooseUnroll(shape, lanes);
-  int64_t largestBlock = getLargestBlock(kernel, shape);
+  Registers registers = countRegisters(kernel, shape, lanes);
+  map.unroll = chooseUnroll(registers);
+  int64_t largestBlock = getLargestBlock(kernel, shape, registers, map.unroll);
   if (map.steps == 1)
     map.pointsPerBlock = kThreads;
   else if (areStepsContiguous(kernel, shape))
@@ -174,7 +217,7 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
   // more than there are points.
   while (map.getThreads() > 2 * kWarp && map.pointsPerBlock > 1 &&
          map.points * map.members < options.threadsToFill &&
-         divideUp(map.points, map.pointsPerBlock) < 132 &&
+         map.getTeams() < options.threadsToFill / kMaxThreads &&
          (map.membersAreNeighbours || map.members == 1))
     map.pointsPerBlock /= 2;
   while (map.pointsPerBlock > 1 && map.pointsPerBlock / 2 >= map.points)

@@ -30,7 +30,8 @@ inline constexpr int64_t kMaxThreads = 1024;
 /// What the choice of a mapping depends on.
 struct GpuOptions {
   /// Threads that keep the whole GPU busy: a kernel with fewer points lets more
-  /// of them share a point. An H100 has 132 multiprocessors of 2048 threads.
+  /// of them share a point. An H100 has 132 multiprocessors of 2048 threads, of
+  /// which half suffice: each has several loads in flight, and 64 registers.
   int64_t threadsToFill = 132 * 1024;
   /// Steps that each thread keeps, at least, before more blocks share a point.
   int64_t leastSteps = 8;
@@ -62,7 +63,8 @@ struct GpuMapping {
 GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
                          int64_t lanes, const GpuOptions &options);
 
-/// Elements in 16 bytes of the kernel's smallest floats or integers.
+/// Elements in 16 bytes of the type, of 16 or 32 bits, of which the kernel's
+/// buffers have the most bytes.
 int64_t getWidestLanes(exec::KernelOp kernel);
 
 /// The shape that GPUs walk: without reductions, all loops are parallel.

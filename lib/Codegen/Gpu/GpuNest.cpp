@@ -40,24 +40,6 @@ static Value emitAnd(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::AndIOp::create(builder, loc, a, b);
 }
 
-void GpuNest::setIndices(nd::ElementIndex &index, ArrayRef<Loop> loops,
-                         Value number, bool hasLanes) {
-  for (size_t loop = loops.size(); loop-- > 0;) {
-    bool isLast = loop + 1 == loops.size();
-    int64_t lanes = isLast && hasLanes ? emitter.getLanes() : 1;
-    Value count = emitter.getIndexConstant(loops[loop].size / lanes);
-    Value digit = number;
-    if (loop != 0) {
-      digit = arith::RemUIOp::create(builder, loc, number, count);
-      number = arith::DivUIOp::create(builder, loc, number, count);
-    }
-    if (lanes != 1)
-      digit = arith::MulIOp::create(builder, loc, digit,
-                                    emitter.getIndexConstant(lanes));
-    setIndex(index, loops[loop], digit, lanes != 1);
-  }
-}
-
 void GpuNest::emit() {
   Value number = group.getPoint();
   OpBuilder::InsertionGuard guard(builder);
@@ -94,10 +76,15 @@ void GpuNest::finish() {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   KernelEmitter::Scope scope(emitter);
-  for (const Left &value : left)
-    emitter.setElement(
-        value.reduction->getResult(0), point,
-        group.combineBlocks(value.reduction, value.type, value.place));
+  Values sums;
+  SmallVector<Operation *> reductions;
+  for (const Left &value : left) {
+    reductions.push_back(value.reduction);
+    sums.push_back(group.takeLeft(value.reduction, value.type, value.place));
+  }
+  group.combineMembers(reductions, sums);
+  for (auto [reduction, sum] : llvm::zip(reductions, sums))
+    emitter.setElement(reduction->getResult(0), point, sum);
   storePoint();
 }
 
@@ -157,10 +144,11 @@ void GpuNest::emitWalk(unsigned walk) {
     sums = emitSteps(walk, makeSteps(first, loopSteps, map.steps - loopSteps),
                      sums);
   }
-  for (auto [reduction, sum] : llvm::zip(reductions, sums)) {
-    if (lanesAreReduced)
+  if (lanesAreReduced)
+    for (auto [reduction, sum] : llvm::zip(reductions, sums))
       sum = combineLanes(emitter, reduction, sum);
-    sum = group.combineMembers(reduction, sum);
+  group.combineMembers(reductions, sums);
+  for (auto [reduction, sum] : llvm::zip(reductions, sums)) {
     if (map.sharers > 1)
       left.push_back({reduction, sum.getType(), group.leave(sum)});
     else

@@ -37,10 +37,6 @@ private:
   using Steps = llvm::SmallVector<Step, 4>;
 
   Steps makeSteps(mlir::Value first, int64_t begin, int64_t count);
-  /// Puts the indices of the loops, of which `number` counts the entries, or
-  /// the vectors where the lanes run along them.
-  void setIndices(nd::ElementIndex &index, llvm::ArrayRef<Loop> loops,
-                  mlir::Value number, bool hasLanes);
   void emitWalk(unsigned walk);
   Values emitSteps(unsigned walk, llvm::ArrayRef<Step> steps,
                    llvm::ArrayRef<mlir::Value> carried);

@@ -6,179 +6,201 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Gpu/GpuScatter.h"
+#include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace meshc::codegen {
 
-/// Sums that one thread has in registers, at most.
+/// Elements of an update that one thread has, at most.
 static constexpr int64_t kChunks = 4;
+/// Numbers that a thread has in registers as sums, at most.
+static constexpr int64_t kSums = 64;
+static constexpr int64_t kSpan = 16;
 static constexpr int64_t kWarpsPerBlock = 8;
+/// Rows of 32 indices that a warp looks at at once, at most.
+static constexpr int64_t kRows = 8;
 
-static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+//===----------------------------------------------------------------------===//
+// Which thread does what
+//===----------------------------------------------------------------------===//
 
-GpuScatter::GpuScatter(const ScatterShape &shape, KernelEmitter &emitter)
+GpuScatter::GpuScatter(const ScatterShape &shape, KernelEmitter &emitter,
+                       const GpuOptions &options)
     : KernelLoops(emitter), shape(shape) {
   nd::TensorType result = nd::getTensorType(shape.op->getResult(0));
-  int64_t points = shape.entries;
+  int64_t units = 1;
   for (const Loop &loop : shape.outer) {
     bool isKept = result.hasDim(loop.dims.back().getValue());
     (isKept ? kept : scanned).push_back(loop);
-    (isKept ? points : scanCount) *= loop.size;
+    (isKept ? units : map.steps) *= loop.size;
   }
   for (const Loop &loop : shape.inner)
     innerCount *= loop.size;
   innerCount /= emitter.getLanes();
-  chunks = std::min(divideUp(innerCount, kWarp), kChunks);
-  parts = divideUp(innerCount, kWarp * chunks);
-  map.points = points * parts;
-  map.members = kWarp;
-  map.membersAreNeighbours = true;
-  map.pointsPerBlock = kWarpsPerBlock;
+  columns = std::min<int64_t>(llvm::bit_ceil<uint64_t>(innerCount), kWarp);
+  int64_t all = llvm::divideCeil(innerCount, columns);
+  parts = llvm::divideCeil(all, kChunks);
+  chunks = llvm::divideCeil(all, parts);
+  span = std::clamp<int64_t>(kSums / (chunks * emitter.getLanes()), 1, kSpan);
+  span = std::min(span, shape.entries);
+  units *= llvm::divideCeil(shape.entries, span) * parts;
+  map.points = units * columns;
+  shareIndices(options);
 }
 
-void GpuScatter::setIndices(nd::ElementIndex &index, ArrayRef<Loop> loops,
-                            Value number, int64_t lanes) {
-  for (size_t loop = loops.size(); loop-- > 0;) {
-    int64_t width = loop + 1 == loops.size() ? lanes : 1;
-    Value count = emitter.getIndexConstant(loops[loop].size / width);
-    Value digit = number;
-    if (loop != 0) {
-      digit = arith::RemUIOp::create(builder, loc, number, count);
-      number = arith::DivUIOp::create(builder, loc, number, count);
-    }
-    if (width != 1)
-      digit = arith::MulIOp::create(builder, loc, digit,
-                                    emitter.getIndexConstant(width));
-    setIndex(index, loops[loop], digit, width != 1);
-  }
+/// A warp looks at 32 indices at once and has members of one unit. More warps
+/// of a block, then more blocks, share the indices of a unit where that fills
+/// the GPU.
+void GpuScatter::shareIndices(const GpuOptions &options) {
+  int64_t inWarp = kWarp / columns;
+  map.members = inWarp;
+  while (getWarps() < kWarpsPerBlock && map.steps > kWarp * getWarps() &&
+         (inWarp > 1 || map.points * map.members < options.threadsToFill))
+    map.members *= 2;
+  map.pointsPerBlock =
+      inWarp > 1 ? columns : kWarp * kWarpsPerBlock / map.members;
+  while (map.pointsPerBlock > kWarp && map.pointsPerBlock / 2 >= map.points)
+    map.pointsPerBlock /= 2;
+  constexpr int64_t kMaxSharers = 128;
+  while (map.sharers < kMaxSharers &&
+         map.getBlocks() * map.getThreads() < options.threadsToFill &&
+         map.steps >= 2 * options.leastSteps * kWarp * getWarps())
+    map.sharers *= 2;
+  auto rows =
+      static_cast<uint64_t>(llvm::divideCeil(map.steps, kWarp * getWarps()));
+  map.unroll = std::min<int64_t>(llvm::bit_floor(rows), kRows);
 }
 
-void GpuScatter::emit(GpuGroup &group) {
-  takeEntry(group);
-  Values sums = scanIndices(group.getMember());
-  for (auto [place, sum] : llvm::zip(places, sums)) {
-    Value isWanted = isEntry;
-    if (place.isValid)
-      isWanted = isWanted ? arith::AndIOp::create(builder, loc, isWanted,
-                                                  place.isValid)
-                                .getResult()
-                          : place.isValid;
-    OpBuilder::InsertionGuard guard(builder);
-    if (isWanted) {
-      auto branch =
-          scf::IfOp::create(builder, loc, isWanted, /*withElse=*/false);
-      builder.setInsertionPointToStart(branch.thenBlock());
-    }
-    emitter.store(0, sum, place.index);
-  }
+Value GpuScatter::constant(int64_t value) {
+  return arith::ConstantOp::create(
+      builder, loc, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
-/// Warps beyond the last entry do as the last one, and store nothing.
-void GpuScatter::takeEntry(GpuGroup &group) {
+/// Threads beyond the last unit do as those of the last one, and store nothing.
+void GpuScatter::takeUnit(GpuGroup &group) {
   Value point = group.getPoint();
+  warp = group.getWorker();
+  Value before =
+      arith::MulIOp::create(builder, loc, takeOff(warp, kWarp / columns),
+                            emitter.getIndexConstant(columns));
+  firstLane =
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), before);
+  Value unit = point, column = takeOff(unit, columns);
+  lane = arith::AddIOp::create(builder, loc, before, column);
   if (map.points % map.pointsPerBlock != 0) {
-    isEntry =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, point,
-                              emitter.getIndexConstant(map.points));
-    point = arith::MinUIOp::create(builder, loc, point,
-                                   emitter.getIndexConstant(map.points - 1));
+    int64_t units = map.points / columns;
+    isUnit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                   unit, emitter.getIndexConstant(units));
+    unit = arith::MinUIOp::create(builder, loc, unit,
+                                  emitter.getIndexConstant(units - 1));
   }
-  auto takeOff = [&](int64_t size) {
-    Value count = emitter.getIndexConstant(size);
-    Value digit = arith::RemUIOp::create(builder, loc, point, count);
-    point = arith::DivUIOp::create(builder, loc, point, count);
-    return digit;
-  };
-  Value part = takeOff(parts);
-  entryNumber = takeOff(shape.entries);
-  setIndices(entry, kept, point, 1);
-  entry.dims[shape.dim.str()] = {entryNumber, false};
-  placeSums(part, group.getMember());
+  Value part = takeOff(unit, parts);
+  Value range = takeOff(unit, llvm::divideCeil(shape.entries, span));
+  setIndices(entry, kept, unit, false);
+  firstEntry = arith::MulIOp::create(builder, loc, range,
+                                     emitter.getIndexConstant(span));
+  Value offset = emitter.getGlobalOffset(
+      nd::getTensorType(shape.op->getResult(0)), shape.dim.getValue());
+  offset = arith::AddIOp::create(builder, loc, offset, firstEntry);
+  firstIndex =
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), offset);
+  placeElements(part, column);
 }
 
-void GpuScatter::placeSums(Value part, Value member) {
-  Value first = arith::MulIOp::create(builder, loc, part,
-                                      emitter.getIndexConstant(kWarp * chunks));
-  first = arith::AddIOp::create(builder, loc, first, member);
+void GpuScatter::placeElements(Value part, Value column) {
+  Value first = arith::MulIOp::create(
+      builder, loc, part, emitter.getIndexConstant(columns * chunks));
+  first = arith::AddIOp::create(builder, loc, first, column);
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     Value number = arith::AddIOp::create(
-        builder, loc, first, emitter.getIndexConstant(chunk * kWarp));
+        builder, loc, first, emitter.getIndexConstant(chunk * columns));
     Place place{entry, {}};
-    if (innerCount % (kWarp * chunks) != 0) {
+    if (innerCount % (columns * chunks) != 0) {
       place.isValid =
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
                                 emitter.getIndexConstant(innerCount));
       number = arith::MinUIOp::create(builder, loc, number,
                                       emitter.getIndexConstant(innerCount - 1));
     }
-    setIndices(place.index, shape.inner, number, emitter.getLanes());
+    setIndices(place.index, shape.inner, number, true);
     places.push_back(place);
   }
 }
 
-GpuScatter::Values GpuScatter::scanIndices(Value member) {
-  Type type = emitter.getComputeType(
-      nd::getTensorType(shape.op->getResult(0)).getElementType());
-  if (emitter.getLanes() > 1)
-    type = VectorType::get({emitter.getLanes()}, type);
-  Values zeros(chunks, arith::ConstantOp::create(builder, loc,
-                                                 builder.getZeroAttr(type)));
-  return emitFor(emitter.getIndexConstant(0),
-                 emitter.getIndexConstant(scanCount), kWarp, zeros,
-                 [&](Value first, ArrayRef<Value> sums) {
-                   return addMatches(first, findMatches(first, member), sums);
-                 });
+void GpuScatter::emit(GpuGroup &group) {
+  takeUnit(group);
+  Values sums = scanIndices();
+  SmallVector<Operation *> ops(sums.size(), shape.op);
+  group.combineMembers(ops, sums);
+  Value isFirst;
+  if (map.members > 1)
+    isFirst =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                              group.getMember(), emitter.getIndexConstant(0));
+  if (map.sharers == 1)
+    return storeSums(sums, isFirst);
+  Values left;
+  for (Value sum : sums)
+    left.push_back(group.leave(sum));
+  auto branch = scf::IfOp::create(builder, loc, group.emitIsLastBlock(),
+                                  /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  for (auto [sum, place] : llvm::zip(sums, left))
+    sum = group.takeLeft(shape.op, sum.getType(), place);
+  group.combineMembers(ops, sums);
+  storeSums(sums, isFirst);
 }
 
-/// Bit n of the result: the index at first + n names the warp's entry.
-Value GpuScatter::findMatches(Value first, Value member) {
-  Value number = arith::AddIOp::create(builder, loc, first, member);
-  Value isIndex;
-  if (scanCount % kWarp != 0) {
-    isIndex =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
-                              emitter.getIndexConstant(scanCount));
-    number = arith::MinUIOp::create(builder, loc, number,
-                                    emitter.getIndexConstant(scanCount - 1));
+/// Sums come entry by entry, those of an entry by places.
+void GpuScatter::storeSums(ArrayRef<Value> sums, Value isFirst) {
+  for (auto [number, sum] : llvm::enumerate(sums)) {
+    const Place &place = places[number % chunks];
+    Value isWanted = isFirst;
+    auto require = [&](Value condition) {
+      if (isWanted && condition)
+        isWanted = arith::AndIOp::create(builder, loc, isWanted, condition);
+      else if (condition)
+        isWanted = condition;
+    };
+    require(isUnit);
+    require(place.isValid);
+    Value at = arith::AddIOp::create(
+        builder, loc, firstEntry,
+        emitter.getIndexConstant(static_cast<int64_t>(number) / chunks));
+    if (shape.entries % span != 0)
+      require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, at,
+                                    emitter.getIndexConstant(shape.entries)));
+    OpBuilder::InsertionGuard guard(builder);
+    if (isWanted) {
+      auto branch =
+          scf::IfOp::create(builder, loc, isWanted, /*withElse=*/false);
+      builder.setInsertionPointToStart(branch.thenBlock());
+    }
+    nd::ElementIndex index = place.index;
+    index.dims[shape.dim.str()] = {at, false};
+    emitter.store(0, sum, index);
   }
-  nd::ElementIndex index = entry;
-  setIndices(index, scanned, number, 1);
-  Value wanted = emitter.getElement(shape.op.getIndices(), index);
-  wanted =
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), wanted);
-  Value offset = emitter.getGlobalOffset(
-      nd::getTensorType(shape.op->getResult(0)), shape.dim.getValue());
-  Value local = arith::SubIOp::create(builder, loc, wanted, offset);
-  Value isMatch = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        local, entryNumber);
-  if (isIndex)
-    isMatch = arith::AndIOp::create(builder, loc, isMatch, isIndex);
-  Type word = builder.getI32Type();
-  auto constant = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getI32IntegerAttr(value));
-  };
-  Value lane = arith::IndexCastOp::create(builder, loc, word, member);
-  Value bit = arith::ShLIOp::create(builder, loc, constant(1), lane);
-  bit = arith::SelectOp::create(builder, loc, isMatch, bit, constant(0));
-  return gpu::SubgroupReduceOp::create(
-      builder, loc, bit, gpu::AllReduceOperation::OR, /*uniform=*/true);
 }
 
-/// Adds the updates of the indices whose bits are set, the lowest first.
-GpuScatter::Values GpuScatter::addMatches(Value first, Value mask,
-                                          ArrayRef<Value> sums) {
-  SmallVector<Value> operands{mask};
-  llvm::append_range(operands, sums);
-  auto one = [&]() -> Value {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getI32IntegerAttr(1));
-  };
+//===----------------------------------------------------------------------===//
+// Looking at indices
+//===----------------------------------------------------------------------===//
+
+/// Runs `body` on the number of each bit that is set in `bits` (i32), the
+/// lowest first.
+static KernelLoops::Values forEachBit(
+    OpBuilder &builder, Location loc, Value bits, ArrayRef<Value> carried,
+    llvm::function_ref<KernelLoops::Values(Value &, ArrayRef<Value>)> body) {
+  SmallVector<Value> operands{bits};
+  llvm::append_range(operands, carried);
   auto loop = scf::WhileOp::create(
       builder, loc, ValueRange(operands).getTypes(), operands,
       [&](OpBuilder &, Location, ValueRange arguments) {
@@ -189,34 +211,176 @@ GpuScatter::Values GpuScatter::addMatches(Value first, Value mask,
         scf::ConditionOp::create(builder, loc, isLeft, arguments);
       },
       [&](OpBuilder &, Location, ValueRange arguments) {
-        KernelEmitter::Scope scope(emitter);
-        Value bits = arguments[0];
-        Value lowest = math::CountTrailingZerosOp::create(builder, loc, bits);
-        lowest = arith::IndexCastUIOp::create(builder, loc,
-                                              builder.getIndexType(), lowest);
-        Value number = arith::AddIOp::create(builder, loc, first, lowest);
-        Values next =
-            addUpdate(number, SmallVector<Value>(arguments.drop_front()));
-        Value others = arith::SubIOp::create(builder, loc, bits, one());
-        others = arith::AndIOp::create(builder, loc, bits, others);
-        next.insert(next.begin(), others);
+        Value rest = arguments[0];
+        KernelLoops::Values next =
+            body(rest, SmallVector<Value>(arguments.drop_front()));
+        next.insert(next.begin(), rest);
         scf::YieldOp::create(builder, loc, next);
       });
-  return Values(loop.getResults().drop_front());
+  return KernelLoops::Values(loop.getResults().drop_front());
 }
 
-GpuScatter::Values GpuScatter::addUpdate(Value number, ArrayRef<Value> sums) {
-  Values next;
-  for (auto [place, sum] : llvm::zip(places, sums)) {
-    nd::ElementIndex index = place.index;
-    setIndices(index, scanned, number, 1);
-    Value a = sum, b = emitter.getElement(shape.op.getUpdates(), index);
-    emitter.unify(a, b);
-    if (isa<FloatType>(getElementTypeOrSelf(a.getType())))
-      next.push_back(arith::AddFOp::create(builder, loc, a, b));
-    else
-      next.push_back(arith::AddIOp::create(builder, loc, a, b));
+/// Takes the lowest bit off; gives its number, 32 where there is none.
+static Value takeLowest(OpBuilder &builder, Location loc, Value &bits) {
+  Value lowest = math::CountTrailingZerosOp::create(builder, loc, bits);
+  Value one =
+      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
+  Value others = arith::SubIOp::create(builder, loc, bits, one);
+  bits = arith::AndIOp::create(builder, loc, bits, others);
+  return lowest;
+}
+
+static Value emitOrOfWarp(OpBuilder &builder, Location loc, Value bits) {
+  return gpu::SubgroupReduceOp::create(
+      builder, loc, bits, gpu::AllReduceOperation::OR, /*uniform=*/true);
+}
+
+/// Each warp takes some rows of 32 indices at a time, and then those rows that
+/// hold what the unit looks for.
+GpuScatter::Values GpuScatter::scanIndices() {
+  Type type = emitter.getComputeType(
+      nd::getTensorType(shape.op->getResult(0)).getElementType());
+  if (emitter.getLanes() > 1)
+    type = VectorType::get({emitter.getLanes()}, type);
+  Values zeros(span * chunks, arith::ConstantOp::create(
+                                  builder, loc, builder.getZeroAttr(type)));
+  Value before = arith::MulIOp::create(
+      builder, loc, warp, emitter.getIndexConstant(kWarp * map.unroll));
+  return emitFor(
+      emitter.getIndexConstant(0), emitter.getIndexConstant(map.steps),
+      getRound(), zeros, [&](Value base, ArrayRef<Value> sums) {
+        Value first = arith::AddIOp::create(builder, loc, base, before);
+        return forEachBit(
+            builder, loc, findRows(first), sums,
+            [&](Value &rows, ArrayRef<Value> carried) {
+              KernelEmitter::Scope scope(emitter);
+              Value row = arith::IndexCastUIOp::create(
+                  builder, loc, builder.getIndexType(),
+                  takeLowest(builder, loc, rows));
+              row = arith::MulIOp::create(builder, loc, row,
+                                          emitter.getIndexConstant(kWarp));
+              return addRow(arith::AddIOp::create(builder, loc, first, row),
+                            carried);
+            });
+      });
+}
+
+/// How far behind the unit's first entry the index of that number is, as an
+/// unsigned i32; there is none beyond the last.
+Value GpuScatter::getDistance(Value number) {
+  Value isIndex;
+  if (map.steps % getRound() != 0) {
+    isIndex =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
+                              emitter.getIndexConstant(map.steps));
+    number = arith::MinUIOp::create(builder, loc, number,
+                                    emitter.getIndexConstant(map.steps - 1));
   }
+  nd::ElementIndex index = entry;
+  setIndices(index, scanned, number, false);
+  Value wanted = emitter.getElement(shape.op.getIndices(), index);
+  Value distance = arith::SubIOp::create(builder, loc, wanted, firstIndex);
+  if (isIndex)
+    distance =
+        arith::SelectOp::create(builder, loc, isIndex, distance, constant(-1));
+  return distance;
+}
+
+/// Bit n of the result, the same for the warp: row n of 32 indices holds one
+/// that names an entry of the unit.
+Value GpuScatter::findRows(Value first) {
+  first = arith::AddIOp::create(builder, loc, first, lane);
+  Value found = constant(0);
+  for (int64_t row = 0; row < map.unroll; ++row) {
+    Value number = arith::AddIOp::create(builder, loc, first,
+                                         emitter.getIndexConstant(row * kWarp));
+    Value isHere =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                              getDistance(number), constant(span));
+    Value bit = arith::SelectOp::create(
+        builder, loc, isHere, constant(int64_t(1) << row), constant(0));
+    found = arith::OrIOp::create(builder, loc, found, bit);
+  }
+  return emitOrOfWarp(builder, loc, found);
+}
+
+//===----------------------------------------------------------------------===//
+// Adding
+//===----------------------------------------------------------------------===//
+
+/// Adds the updates of the row's indices; `first` is the number of its first.
+/// Threads that are side by side have as many of the row's indices.
+GpuScatter::Values GpuScatter::addRow(Value first, ArrayRef<Value> sums) {
+  Value number = arith::AddIOp::create(builder, loc, first, lane);
+  Value isHere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                       getDistance(number), constant(span));
+  Value own =
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), lane);
+  Value bit = arith::ShLIOp::create(builder, loc, constant(1), own);
+  bit = arith::SelectOp::create(builder, loc, isHere, bit, constant(0));
+  Value bits = emitOrOfWarp(builder, loc, bit);
+  if (columns < kWarp) {
+    Value mine = arith::ShLIOp::create(
+        builder, loc, constant((int64_t(1) << columns) - 1), firstLane);
+    bits = arith::AndIOp::create(builder, loc, bits, mine);
+  }
+  return forEachBit(builder, loc, bits, sums,
+                    [&](Value &rest, ArrayRef<Value> carried) {
+                      KernelEmitter::Scope scope(emitter);
+                      return addBatch(first, rest, carried);
+                    });
+}
+
+/// Adds the updates of the indices of the lowest bits of `bits`, read all at
+/// once, to the sums of the entries that they name.
+GpuScatter::Values GpuScatter::addBatch(Value first, Value &bits,
+                                        ArrayRef<Value> sums) {
+  int64_t batch = std::max<int64_t>(8 / chunks, 1);
+  batch = std::min(batch, kSums / 2 / (chunks * emitter.getLanes()));
+  batch = std::clamp<int64_t>(batch, 1, 4);
+  Values distances, updates;
+  Value lowest;
+  for (int64_t number = 0; number < batch; ++number) {
+    Value isBit, bit;
+    if (number == 0) {
+      bit = lowest = takeLowest(builder, loc, bits);
+    } else {
+      isBit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                    bits, constant(0));
+      // What is not there is read as the first one, and not added.
+      bit = arith::SelectOp::create(builder, loc, isBit,
+                                    takeLowest(builder, loc, bits), lowest);
+    }
+    bit =
+        arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), bit);
+    Value at = arith::AddIOp::create(builder, loc, first, bit);
+    nd::ElementIndex index = entry;
+    setIndices(index, scanned, at, false);
+    Value wanted = emitter.getElement(shape.op.getIndices(), index);
+    Value distance = arith::SubIOp::create(builder, loc, wanted, firstIndex);
+    if (isBit)
+      distance =
+          arith::SelectOp::create(builder, loc, isBit, distance, constant(-1));
+    distances.push_back(distance);
+    for (const Place &place : places) {
+      index = place.index;
+      setIndices(index, scanned, at, false);
+      updates.push_back(emitter.getElement(shape.op.getUpdates(), index));
+    }
+  }
+  Values next(sums);
+  for (int64_t number = 0; number < batch; ++number)
+    for (int64_t at = 0; at < span; ++at) {
+      Value isNamed =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                distances[number], constant(at));
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        Value &sum = next[at * chunks + chunk];
+        Value added =
+            combine(emitter, shape.op, sum, updates[number * chunks + chunk]);
+        sum = arith::SelectOp::create(builder, loc, isNamed, added, sum);
+      }
+    }
   return next;
 }
 

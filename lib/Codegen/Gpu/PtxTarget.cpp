@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/Gpu/PtxTarget.h"
 #include "lib/Codegen/MachineCode.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IRReader/IRReader.h"
@@ -48,8 +49,9 @@ Expected<PtxTarget> PtxTarget::get(StringRef chip) {
                              "' is too old: bf16 and reductions over a warp "
                              "need sm_80 or newer");
   TargetOptions options;
-  // a·b + c in one rounding, wherever it is written, as on the host.
-  options.AllowFPOpFusion = FPOpFusion::Fast;
+  // Only fmuladd is fused: an op has one value, whether a product that it adds
+  // is computed beside it or comes through memory.
+  options.AllowFPOpFusion = FPOpFusion::Standard;
   PtxTarget result;
   result.machine.reset(
       target->createTargetMachine(triple, chip, "", options, Reloc::PIC_,
@@ -157,8 +159,28 @@ UnresolvedCall findUnresolved(Module &module) {
   return {};
 }
 
+/// Arithmetic on bf16 and f16, to which passes narrow what is rounded to them
+/// afterwards, in f32 again: as it was written, and as the host has it.
+static void widenShortFloats(Function &function) {
+  for (Instruction &instruction :
+       make_early_inc_range(instructions(function))) {
+    auto *op = dyn_cast<BinaryOperator>(&instruction);
+    if (!op || !op->getType()->getScalarType()->is16bitFPTy())
+      continue;
+    IRBuilder<> builder(op);
+    Type *wide = op->getType()->getWithNewType(builder.getFloatTy());
+    Value *result = builder.CreateBinOp(
+        op->getOpcode(), builder.CreateFPExt(op->getOperand(0), wide),
+        builder.CreateFPExt(op->getOperand(1), wide));
+    op->replaceAllUsesWith(builder.CreateFPTrunc(result, op->getType()));
+    op->eraseFromParent();
+  }
+}
+
 void PtxTarget::optimize(Module &module) const {
   codegen::optimize(module, *machine);
+  for (Function &function : module)
+    widenShortFloats(function);
 }
 
 Expected<std::string> PtxTarget::emit(Module &module) const {

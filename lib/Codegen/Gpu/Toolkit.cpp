@@ -10,17 +10,20 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include <cstdlib>
 
 using namespace llvm;
 
 namespace meshc::codegen {
 
-/// The first of the paths below `folder` that is a file; empty: none is.
-static std::string findFile(StringRef folder, ArrayRef<StringRef> paths) {
+/// The first of the paths below `folder` that is a file that can be read, or
+/// run; empty: none is.
+static std::string findFile(StringRef folder, ArrayRef<StringRef> paths,
+                            sys::fs::AccessMode mode) {
   for (StringRef path : paths) {
     SmallString<256> file(folder);
     sys::path::append(file, path);
-    if (sys::fs::exists(file) && !sys::fs::is_directory(file))
+    if (!sys::fs::access(file, mode) && !sys::fs::is_directory(file))
       return file.str().str();
   }
   return "";
@@ -28,10 +31,11 @@ static std::string findFile(StringRef folder, ArrayRef<StringRef> paths) {
 
 /// `folder`: NVIDIA's, or the /usr of a distribution.
 static CudaToolkit lookIn(StringRef folder) {
-  return {
-      findFile(folder, {"bin/ptxas"}),
-      findFile(folder, {"nvvm/libdevice/libdevice.10.bc",
-                        "lib/nvidia-cuda-toolkit/libdevice/libdevice.10.bc"})};
+  return {findFile(folder, {"bin/ptxas"}, sys::fs::AccessMode::Execute),
+          findFile(folder,
+                   {"nvvm/libdevice/libdevice.10.bc",
+                    "lib/nvidia-cuda-toolkit/libdevice/libdevice.10.bc"},
+                   sys::fs::AccessMode::Exist)};
 }
 
 Expected<CudaToolkit> findCudaToolkit(StringRef folder) {

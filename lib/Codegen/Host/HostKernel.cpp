@@ -11,6 +11,7 @@
 #include "lib/Codegen/Host/HostScatter.h"
 #include "lib/Codegen/KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -137,7 +138,6 @@ static FailureOr<int64_t> emitScatter(exec::KernelOp kernel, ModuleOp module,
 
 FailureOr<KernelLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
                                        int64_t lanes) {
-
   FailureOr<int64_t> extent = getScatter(kernel)
                                   ? emitScatter(kernel, module, lanes)
                                   : emitNest(kernel, module, lanes);

@@ -9,7 +9,6 @@
 #include "dialects/Nd/NdOps.h"
 #include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -70,19 +69,14 @@ void HostNest::emit(Value begin, Value end) {
 
 /// Takes the unit's number apart, the last loop fastest.
 void HostNest::emitUnit(Value unit, nd::ElementIndex index) {
-  auto takeOff = [&](int64_t size) {
-    Value count = emitter.getIndexConstant(size);
-    Value digit = arith::RemUIOp::create(builder, loc, unit, count);
-    unit = arith::DivUIOp::create(builder, loc, unit, count);
-    return digit;
-  };
   Value block;
   if (grid.laneBlock != 0)
-    block =
-        takeOff(llvm::divideCeil(shape.parallel.back().size, grid.laneBlock));
+    block = takeOff(
+        unit, llvm::divideCeil(shape.parallel.back().size, grid.laneBlock));
   for (unsigned loop = grid.loopCount; loop-- > 0;)
     setIndex(index, shape.parallel[loop],
-             loop == 0 ? unit : takeOff(shape.parallel[loop].size), false);
+             loop == 0 ? unit : takeOff(unit, shape.parallel[loop].size),
+             false);
   if (!block)
     return emitParallel(grid.loopCount, index);
   Value width = emitter.getIndexConstant(grid.laneBlock);

@@ -15,24 +15,37 @@ namespace meshc::codegen {
 /// Emits a kernel whose result is that of one scatter op. A unit of work is one
 /// entry of the scattered dim: a thread zeroes its entries, walks all indices
 /// in order and adds what falls to it, so that the order of sums does not
-/// depend on the threads. Sums are kept in memory, in the result's type.
+/// depend on the threads. Sums are kept in the type in which elements are
+/// computed: in the result's memory where it has that type, else on the stack,
+/// of as many entries at a time as there is room for.
 class HostScatter : KernelLoops {
 public:
+  /// Emits at the top of the function what the code needs.
   HostScatter(const ScatterShape &shape, KernelEmitter &emitter);
 
   /// Code for entries [begin, end) (`index` values).
   void emit(mlir::Value begin, mlir::Value end);
 
 private:
+  using IndexBody = llvm::function_ref<void(const nd::ElementIndex &)>;
+
+  void makeStrip();
+  void emitStrips(mlir::Value begin, mlir::Value end,
+                  const nd::ElementIndex &index);
   void emitZeros(mlir::Value begin, mlir::Value end);
-  void emitOuter(unsigned loop, nd::ElementIndex index);
-  void emitUpdates(nd::ElementIndex index);
-  void emitInner(unsigned loop, nd::ElementIndex index);
+  void clear(mlir::Value address, mlir::Value count, int64_t bytes);
+  void emitSums(const nd::ElementIndex &index, mlir::Value begin,
+                mlir::Value end);
   void emitAdd(const nd::ElementIndex &index);
+  /// Loops around `body`; `hasLanes`: the last one in vectors.
+  void emitLoops(llvm::ArrayRef<Loop> loops, const nd::ElementIndex &index,
+                 bool hasLanes, IndexBody body);
 
   ScatterShape shape;
-  bool hasLanes;
-  mlir::Value begin, end; ///< entries of this piece
+  BufferView sums;
+  int64_t stripEntries = 0; ///< that fit on the stack; 0: sums are the result
+  /// Loops around all else, those over indices, and those over their updates.
+  llvm::SmallVector<Loop> around, scanned, within;
 };
 
 } // namespace meshc::codegen

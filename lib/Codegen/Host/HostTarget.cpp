@@ -61,8 +61,9 @@ Expected<HostTarget> HostTarget::get(StringRef march) {
   }
   auto [name, features] = getProcessor(march);
   TargetOptions options;
-  // a·b + c in one rounding, wherever it is written.
-  options.AllowFPOpFusion = FPOpFusion::Fast;
+  // Only fmuladd is fused: an op has one value, whether a product that it adds
+  // is computed beside it or comes through memory.
+  options.AllowFPOpFusion = FPOpFusion::Standard;
   HostTarget host;
   host.machine.reset(
       target->createTargetMachine(triple, name, features, options, Reloc::PIC_,

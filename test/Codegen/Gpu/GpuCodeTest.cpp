@@ -110,12 +110,77 @@ TEST(GpuCode, PointwiseMoves16BytesAtOnce) {
   }
 }
 
+/// x·s + c by two ops is two roundings, in PTX that ptxas leaves as it is; 16
+/// bits are rounded from f32 after each of them.
+TEST(GpuCode, OpsAreNotFused) {
+  for (std::string type : {"f32", "bf16", "f16"})
+    for (std::string op : {"add", "sub"}) {
+      SCOPED_TRACE(op + " on " + type);
+      std::string x = "!nd.tensor<" + type + ", [b = 512, h = 1024]>",
+                  h = "!nd.tensor<" + type + ", [h = 1024]>",
+                  binary = " : (" + x + ", " + h + ") -> " + x + "\n";
+      Generated code(
+          "exec.kernel @k #exec.plan<parallel = [\"b\", \"h\"], reduce = [], "
+          "lanes = \"h\", sizes = [512, 1024]> in [[\"b\", \"h\"], [\"h\"], "
+          "[\"h\"]] out [[\"b\", \"h\"]] {\n^bb0(%x: " +
+          x + ", %s: " + h + ", %c: " + h + "):\n%p = nd.mul %x, %s" + binary +
+          "%y = nd." + op + " %p, %c" + binary + "exec.yield %y : " + x +
+          "\n}");
+      EXPECT_EQ(code.errors, "");
+      int lanes = type == "f32" ? 4 : 8;
+      EXPECT_EQ(count(code.ptx, "fma"), 0) << code.ptx;
+      EXPECT_EQ(count(code.ptx, "mul.rn.f32 "), lanes) << code.ptx;
+      EXPECT_EQ(count(code.ptx, op + ".rn.f32 "), lanes) << code.ptx;
+      if (type != "f32") {
+        // Both ops' results, two at once or one.
+        EXPECT_EQ(2 * count(code.ptx, "cvt.rn." + type + "x2.f32") +
+                      count(code.ptx, "cvt.rn." + type + ".f32"),
+                  2 * lanes)
+            << code.ptx;
+        EXPECT_EQ(count(code.ptx, "mul." + type), 0) << code.ptx;
+        EXPECT_EQ(count(code.ptx, op + "." + type), 0) << code.ptx;
+      }
+    }
+}
+
+/// Within an op's own code a·b + c is one instruction where it is written so.
+TEST(GpuCode, PolynomialsAreFused) {
+  for (std::string op : {"exp", "tanh", "gelu"}) {
+    SCOPED_TRACE(op);
+    Generated code(pointwise(op, "f32"));
+    EXPECT_EQ(code.errors, "");
+    EXPECT_GE(count(code.ptx, "fma.rn.f32"), 4 * 6) << code.ptx;
+    // What ptxas could fuse on its own.
+    EXPECT_EQ(count(code.ptx, "mul.f32"), 0) << code.ptx;
+    EXPECT_EQ(count(code.ptx, "add.f32"), 0) << code.ptx;
+    EXPECT_EQ(count(code.ptx, "sub.f32"), 0) << code.ptx;
+  }
+}
+
 TEST(GpuCode, RowsAreCombinedByShuffles) {
   Generated code(sum("h", 4096, 1024));
   EXPECT_EQ(code.errors, "");
   EXPECT_GE(count(code.ptx, "shfl.sync"), 5) << code.ptx;
   EXPECT_GE(count(code.ptx, "ld.global.nc.v4.b32"), 4) << code.ptx;
   EXPECT_EQ(count(code.ptx, ".local"), 0) << code.ptx;
+}
+
+/// The values of one stage wait for each other once.
+TEST(GpuCode, OneBarrierForAStage) {
+  std::string x = "!nd.tensor<f32, [b = 256, h = 4096]>",
+              r = "!nd.tensor<f32, [b = 256]>";
+  Generated code(
+      "exec.kernel @k #exec.plan<parallel = [\"b\"], reduce = [\"h\"], lanes = "
+      "\"h\", sizes = [256, 4096]> in [[\"b\", \"h\"]] out [[\"b\"], [\"b\"], "
+      "[\"b\"]] {\n^bb0(%x: " +
+      x + "):\n%0 = nd.reduce_sum %x {dims = [\"h\"]} : (" + x + ") -> " + r +
+      "\n%1 = nd.reduce_max %x {dims = [\"h\"]} : (" + x + ") -> " + r +
+      "\n%2 = nd.reduce_min %x {dims = [\"h\"]} : (" + x + ") -> " + r +
+      "\nexec.yield %0, %1, %2 : " + r + ", " + r + ", " + r + "\n}");
+  EXPECT_EQ(code.errors, "");
+  ASSERT_EQ(code.launches.size(), 1u);
+  EXPECT_GT(code.launches[0].threads, 32u);
+  EXPECT_EQ(count(code.ptx, "bar.sync"), 1) << code.ptx;
 }
 
 TEST(GpuCode, ColumnsAreReadAlongRows) {

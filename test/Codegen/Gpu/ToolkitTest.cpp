@@ -22,13 +22,16 @@ protected:
   }
   void TearDown() override { llvm::sys::fs::remove_directories(folder); }
 
-  std::string makeFile(const std::string &path) {
+  std::string makeFile(const std::string &path, bool isProgram = false) {
     llvm::SmallString<128> full(folder);
     llvm::sys::path::append(full, path);
     llvm::sys::fs::create_directories(llvm::sys::path::parent_path(full));
     std::error_code error;
     llvm::raw_fd_ostream stream(full, error);
     EXPECT_FALSE(error);
+    if (isProgram)
+      EXPECT_FALSE(llvm::sys::fs::setPermissions(
+          full, llvm::sys::fs::all_read | llvm::sys::fs::all_exe));
     return full.str().str();
   }
 
@@ -37,7 +40,7 @@ protected:
 } // namespace
 
 TEST_F(Toolkit, OfAFolder) {
-  std::string ptxas = makeFile("cuda/bin/ptxas");
+  std::string ptxas = makeFile("cuda/bin/ptxas", true);
   std::string root = (folder + "/cuda").str();
   auto found = findCudaToolkit(root);
   ASSERT_TRUE(bool(found)) << llvm::toString(found.takeError());
@@ -50,7 +53,7 @@ TEST_F(Toolkit, OfAFolder) {
 }
 
 TEST_F(Toolkit, OfTheEnvironment) {
-  std::string ptxas = makeFile("home/bin/ptxas");
+  std::string ptxas = makeFile("home/bin/ptxas", true);
   const char *before = std::getenv("CUDA_HOME");
   std::string kept = before ? before : "";
   setenv("CUDA_HOME", (folder + "/home").str().c_str(), 1);
@@ -64,6 +67,7 @@ TEST_F(Toolkit, OfTheEnvironment) {
 }
 
 TEST_F(Toolkit, ThatIsMissing) {
+  makeFile("bin/ptxas"); // of no use: it cannot be run
   auto found = findCudaToolkit(folder);
   ASSERT_FALSE(bool(found));
   std::string message = llvm::toString(found.takeError());
