@@ -128,9 +128,13 @@ ExitCode Compilation::write(StringRef path, StringRef text) {
 /// Checks what kernels are to run on, before the model is looked at.
 ExitCode Compilation::chooseTarget() {
   if (options.target != "cuda") {
-    if (!options.chips.empty() || options.emit == "ptx")
+    const char *option = !options.chips.empty()      ? "--chip"
+                         : options.emit == "ptx"     ? "--emit=ptx"
+                         : !options.cudaPath.empty() ? "--cuda-path"
+                                                     : nullptr;
+    if (option)
       return fail(ExitCode::Usage,
-                  (options.chips.empty() ? "--emit=ptx" : "--chip") +
+                  option +
                       Twine(" is of programs for GPUs; add --target=cuda"));
     return ExitCode::Success;
   }
@@ -325,9 +329,11 @@ ExitCode Compilation::finish() {
 
 /// The kernels on GPUs.
 ExitCode Compilation::generateKernels(codegen::GpuCode &code) {
-  auto generated = codegen::GpuCode::generate(*module, gpu);
+  codegen::GpuFault fault;
+  auto generated = codegen::GpuCode::generate(*module, gpu, &fault);
   if (failed(generated))
-    return gpu.libdevice.empty() ? ExitCode::Input : ExitCode::Internal;
+    return fault == codegen::GpuFault::Input ? ExitCode::Input
+                                             : ExitCode::Internal;
   code = std::move(*generated);
   if (options.emit == "ptx")
     return ExitCode::Success;
