@@ -136,7 +136,7 @@ static int64_t chooseUnroll(const Registers &registers) {
 /// needs of those that the block shares.
 static int64_t getLargestBlock(exec::KernelOp kernel, const KernelShape &shape,
                                const Registers &registers, int64_t unroll) {
-  constexpr int64_t kOfBlock = 65536, kPlaces = 24;
+  constexpr int64_t kOfBlock = 40960, kPlaces = 24;
   unsigned ops = 0;
   for (unsigned walk = 0; walk < shape.walkOutputs.size(); ++walk)
     ops = std::max(ops, shape.countOps(kernel, walk));

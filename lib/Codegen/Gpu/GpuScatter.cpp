@@ -21,7 +21,7 @@ namespace meshc::codegen {
 /// Elements of an update that one thread has, at most.
 static constexpr int64_t kChunks = 4;
 /// Numbers that a thread has in registers as sums, at most.
-static constexpr int64_t kSums = 64;
+static constexpr int64_t kSums = 32;
 static constexpr int64_t kSpan = 16;
 static constexpr int64_t kWarpsPerBlock = 8;
 /// Rows of 32 indices that a warp looks at at once, at most.
