@@ -19,7 +19,16 @@ namespace meshc::codegen {
 Type getStorageType(Type elementType) {
   if (elementType.isInteger(1))
     return IntegerType::get(elementType.getContext(), 8);
+  // Not every target takes a bf16 out of a vector without a library's function.
+  if (elementType.isBF16())
+    return IntegerType::get(elementType.getContext(), 16);
   return elementType;
+}
+
+/// The type, or vectors of it of the value's shape.
+static Type shapeLike(Type type, Value value) {
+  auto vector = dyn_cast<VectorType>(value.getType());
+  return vector ? VectorType::get(vector.getShape(), type) : type;
 }
 
 //===----------------------------------------------------------------------===//
@@ -213,6 +222,9 @@ Value fromStorage(nd::ElementEmitter &emitter, Value value, Type elementType) {
     return arith::CmpIOp::create(builder, emitter.loc, arith::CmpIPredicate::ne,
                                  value, zero);
   }
+  if (elementType.isBF16())
+    value = arith::BitcastOp::create(builder, emitter.loc,
+                                     shapeLike(elementType, value), value);
   Type type = emitter.getComputeType(elementType, value);
   if (type == value.getType())
     return value;
@@ -221,14 +233,18 @@ Value fromStorage(nd::ElementEmitter &emitter, Value value, Type elementType) {
 
 Value toStorage(nd::ElementEmitter &emitter, Value value, Type elementType) {
   OpBuilder &builder = emitter.builder;
-  Type type = getStorageType(elementType);
-  if (auto vector = dyn_cast<VectorType>(value.getType()))
-    type = VectorType::get(vector.getShape(), type);
+  Type type = shapeLike(getStorageType(elementType), value);
   if (type == value.getType())
     return value;
   if (elementType.isInteger(1))
     return arith::ExtUIOp::create(builder, emitter.loc, type, value);
-  return arith::TruncFOp::create(builder, emitter.loc, type, value);
+  Type element = shapeLike(elementType, value);
+  if (element != value.getType())
+    value = arith::TruncFOp::create(builder, emitter.loc, element, value);
+  return element == type
+             ? value
+             : arith::BitcastOp::create(builder, emitter.loc, type, value)
+                   .getResult();
 }
 
 Value KernelEmitter::load(const BufferView &view,

@@ -114,7 +114,7 @@ private:
   std::vector<std::map<Key, mlir::Value>> known;
 };
 
-/// Memory type of elements: i1 takes a byte.
+/// Memory type of elements: i1 takes a byte, bf16 is 16 bits.
 mlir::Type getStorageType(mlir::Type elementType);
 
 /// Value(s) of the memory type as elements of `elementType` are computed, and

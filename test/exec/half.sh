@@ -23,3 +23,8 @@ for name in one data both; do
     { d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > largest) largest = d }
     END { print "differs from f32 by " largest; exit !(NR == 100 && largest < 0.1) }' || fail "$name"
 done
+
+# Dims that fill no vector: 16-bit numbers are taken one by one.
+"$meshc" "$models/half.mesh" --set h1=7 --set h2=5 -o program || fail "dims of odd sizes"
+./program train $data --steps 3 --quiet || fail "dims of odd sizes"
+echo "ok dims of odd sizes"

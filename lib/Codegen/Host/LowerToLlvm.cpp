@@ -9,6 +9,7 @@
 #include "lib/Codegen/Lowering.h"
 #include "lib/Codegen/VectorMath.h"
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -23,6 +24,7 @@ static LogicalResult expand(ModuleOp kernels) {
   RewritePatternSet patterns(kernels.getContext());
   populateVectorMathPatterns(patterns);
   arith::populateExpandBFloat16Patterns(patterns);
+  arith::BitcastOp::getCanonicalizationPatterns(patterns, kernels.getContext());
   return applyPatternsGreedily(kernels, std::move(patterns));
 }
 
