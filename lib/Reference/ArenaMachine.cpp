@@ -15,8 +15,9 @@ using meshc::nd::HostTensor;
 namespace meshc::reference {
 
 ArenaMachine::ArenaMachine(ModuleOp module, const RunOptions &options,
-                           Collectives collectives)
-    : module(module), lateCollectives(collectives == Collectives::AtTheirWait) {
+                           Collectives collectives, Epilogues epilogues)
+    : module(module), lateCollectives(collectives == Collectives::AtTheirWait),
+      epiloguesByTable(epilogues == Epilogues::ByTable) {
   context.mesh = nd::MeshAttr::of(module);
   context.seed = options.seed;
   context.step = options.step;
@@ -142,7 +143,9 @@ void ArenaMachine::runGemm(exec::GemmOp gemm) {
           result = context.round((gemm.getAccumulate() ? result : 0) + sum,
                                  typeOf(gemm.getC()).getElementType());
         }
-  if (gemm.getKernel())
+  if (gemm.getKernel() && epiloguesByTable)
+    runEpilogue(gemm);
+  else if (gemm.getKernel())
     runKernel(*gemm.getKernel(), gemm.getInputs(), gemm.getOutputs());
 }
 

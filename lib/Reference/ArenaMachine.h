@@ -24,10 +24,14 @@ class ArenaMachine {
 public:
   /// When a collective, which may run from its op to its wait, does its work.
   enum class Collectives { AtTheirOp, AtTheirWait };
+  /// What a product with an epilogue does: its kernel after the product, or
+  /// what MeshcEpilogueKind says of the arrays, as a library does it.
+  enum class Epilogues { ByKernel, ByTable };
 
   /// Arenas of `exec.arena_bytes` for all ranks of the module's mesh.
   ArenaMachine(mlir::ModuleOp module, const RunOptions &options,
-               Collectives collectives = Collectives::AtTheirOp);
+               Collectives collectives = Collectives::AtTheirOp,
+               Epilogues epilogues = Epilogues::ByKernel);
 
   /// Writes and reads a tensor of the program's table on all ranks.
   void store(exec::TensorOp tensor, const RankTensors &blocks);
@@ -49,10 +53,13 @@ private:
   void runKernel(llvm::StringRef name, mlir::ValueRange inputBuffers,
                  mlir::ValueRange outputBuffers);
   void runGemm(exec::GemmOp gemm);
+  void runEpilogue(exec::GemmOp gemm);
+  void finish(exec::GemmOp gemm, Memory &memory);
+  void sumFactor(exec::GemmOp gemm, Memory &memory);
   mlir::LogicalResult runCollective(exec::CollectiveOp collective);
 
   mlir::ModuleOp module;
-  bool lateCollectives;
+  bool lateCollectives, epiloguesByTable;
   nd::EvaluationContext context;
   std::vector<Memory> arenas;
 };
