@@ -91,7 +91,7 @@ static void addRunOptions(CLI::App &app, Options &options) {
       ->capture_default_str();
   app.add_option("--matmul", options.matmul,
                  "On a GPU, precision of f32 matrix products: f32 (exact), "
-                 "tf32 (factors of 10 bits, faster)")
+                 "tf32 (factors of 10 bits, faster), bf16 (of 7 bits)")
       ->capture_default_str();
   app.add_flag("--no-epilogues", options.noEpilogues,
                "On a GPU, leave what follows matrix products to kernels of "

@@ -17,7 +17,9 @@ using namespace meshc::runtime;
 
 CudaDevice::CudaDevice(Rank &rank, const DeviceOptions &options)
     : Device(rank), cuda(openCuda()),
-      tf32(options.matmul == MatmulPrecision::TF32),
+      rounding(options.matmul == MatmulPrecision::TF32   ? MESHC_CUDA_TO_TF32
+               : options.matmul == MatmulPrecision::BF16 ? MESHC_CUDA_TO_BF16
+                                                         : MESHC_CUDA_EXACT),
       epilogues(options.epilogues), timeoutSeconds(options.timeoutSeconds) {
   try {
     open(options);

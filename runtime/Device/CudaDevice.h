@@ -115,7 +115,8 @@ private:
   void *allocate(int64_t bytes, const std::string &what);
   char *allocateHost(int64_t bytes);
 
-  bool tf32, epilogues;
+  MeshcCudaRounding rounding; ///< of f32 factors
+  bool epilogues;
   double timeoutSeconds;
   std::string gpuName;
   std::unique_ptr<CudaCollectives> collectives; ///< null: one rank

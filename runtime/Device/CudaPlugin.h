@@ -90,6 +90,13 @@ typedef struct MeshcCudaEpilogue {
   void *mask;        ///< of RELU, RELU_BIAS (may be null) and RELU_GRADIENT
 } MeshcCudaEpilogue;
 
+/// What f32 factors of a product are rounded to.
+typedef enum MeshcCudaRounding {
+  MESHC_CUDA_EXACT = 0,
+  MESHC_CUDA_TO_TF32 = 1,
+  MESHC_CUDA_TO_BF16 = 2
+} MeshcCudaRounding;
+
 /// Who computed a product.
 typedef enum MeshcCudaWay {
   MESHC_CUDA_NOBODY = 0,
@@ -164,12 +171,12 @@ struct MeshcCuda {
                         uint32_t sharedBytes, void **parameters);
   /// On the compute stream; with an epilogue (or null) where cuBLAS has that
   /// for the product, else nothing is done. `c` is written if there is no
-  /// epilogue or it is a bias' gradient. `tf32`: rounds f32 factors to it. The
+  /// epilogue or it is a bias' gradient. `rounding`: of f32 factors. The
   /// first call for a product may not be within a capture.
   const char *(*multiply)(MeshcCudaRank *rank, const MeshcGemm *gemm,
-                          const MeshcCudaEpilogue *epilogue, int tf32,
-                          const void *a, const void *b, void *c,
-                          MeshcCudaWay *way);
+                          const MeshcCudaEpilogue *epilogue,
+                          MeshcCudaRounding rounding, const void *a,
+                          const void *b, void *c, MeshcCudaWay *way);
 
   /// What the compute stream gets between the two, and the others behind it by
   /// events, becomes a graph and is not run. The others' work is waited for by

@@ -38,7 +38,7 @@ bool CudaDevice::compute(const MeshcGemm &gemm,
                          const MeshcCudaEpilogue *epilogue, const void *a,
                          const void *b, void *c) {
   MeshcCudaWay way = MESHC_CUDA_NOBODY;
-  checkCuda(cuda.multiply(gpu, &gemm, epilogue, tf32, a, b, c, &way),
+  checkCuda(cuda.multiply(gpu, &gemm, epilogue, rounding, a, b, c, &way),
             "compute a matrix product of " + std::to_string(gemm.m) + " x " +
                 std::to_string(gemm.k) + " and " + std::to_string(gemm.k) +
                 " x " + std::to_string(gemm.n));

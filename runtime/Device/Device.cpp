@@ -39,10 +39,12 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
                   "the program was compiled for target " +
                       std::to_string(program.target) +
                       ", which the runtime does not know; compile it again");
-  const char *forGpus = options.matmul != MatmulPrecision::F32 ? "--matmul tf32"
-                        : !options.epilogues  ? "--no-epilogues"
-                        : options.holdsInputs ? "--hold-batch"
-                                              : nullptr;
+  const char *forGpus =
+      options.matmul == MatmulPrecision::TF32   ? "--matmul tf32"
+      : options.matmul == MatmulPrecision::BF16 ? "--matmul bf16"
+      : !options.epilogues                      ? "--no-epilogues"
+      : options.holdsInputs                     ? "--hold-batch"
+                                                : nullptr;
   if (forGpus)
     throw Failure(ExitCode::Usage,
                   std::string("'") + forGpus +
@@ -81,8 +83,10 @@ MatmulPrecision meshc::runtime::parseMatmulPrecision(const std::string &name) {
     return MatmulPrecision::F32;
   if (name == "tf32")
     return MatmulPrecision::TF32;
-  throw Failure(ExitCode::Usage,
-                "'--matmul' is '" + name + "', and is to be 'f32' or 'tf32'");
+  if (name == "bf16")
+    return MatmulPrecision::BF16;
+  throw Failure(ExitCode::Usage, "'--matmul' is '" + name +
+                                     "', and is to be 'f32', 'tf32' or 'bf16'");
 }
 
 int64_t meshc::runtime::blockSpan(const MeshcTensor &tensor) {

@@ -37,8 +37,9 @@ enum class StepFunction { Initialize, Train, Eval };
 
 /// How the device rounds the factors of f32 products.
 enum class MatmulPrecision {
-  F32, ///< not at all
-  TF32 ///< to 10 bits of fraction, on devices that have units for this
+  F32,  ///< not at all
+  TF32, ///< to 10 bits of fraction, on devices that have units for this
+  BF16  ///< to bf16, 7 bits of fraction; products are summed in f32
 };
 
 struct DeviceOptions {
@@ -144,8 +145,8 @@ void leaveWork();
 /// destructors of static objects, which would run beside that work.
 bool workIsLeft();
 
-/// The precision that `--matmul NAME` names (f32, tf32). Throws Failure (Usage)
-/// for any other.
+/// The precision that `--matmul NAME` names (f32, tf32, bf16). Throws Failure
+/// (Usage) for any other.
 MatmulPrecision parseMatmulPrecision(const std::string &name);
 
 /// Elements from the first to behind the last of this rank's block.

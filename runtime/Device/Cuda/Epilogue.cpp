@@ -33,8 +33,9 @@ bool meshc::cuda::isBiasGradient(uint32_t kind) {
 /// multiple of 8, and no gradient of an activation of a product that sums
 /// nothing. A bias' gradient is never of rounded factors.
 static bool isPossible(uint32_t kind, const Epilogue &epilogue,
-                       const MeshcGemm &gemm, bool tf32) {
-  if (isBiasGradient(kind) && tf32 && gemm.type == MESHC_F32)
+                       const MeshcGemm &gemm, MeshcCudaRounding rounding) {
+  if (isBiasGradient(kind) && rounding != MESHC_CUDA_EXACT &&
+      gemm.type == MESHC_F32)
     return false;
   if (kind == MESHC_BIAS_GRADIENT_A)
     return gemm.transA;
@@ -47,7 +48,8 @@ static bool isPossible(uint32_t kind, const Epilogue &epilogue,
 }
 
 Epilogue meshc::cuda::translate(const MeshcCudaEpilogue *known,
-                                const MeshcGemm &gemm, bool tf32) {
+                                const MeshcGemm &gemm,
+                                MeshcCudaRounding rounding) {
   Epilogue epilogue;
   if (!known)
     return epilogue;
@@ -70,6 +72,6 @@ Epilogue meshc::cuda::translate(const MeshcCudaEpilogue *known,
   else if (known->kind == MESHC_BIAS || known->kind == MESHC_RELU_BIAS ||
            known->kind == MESHC_GELU_BIAS)
     epilogue.bias = known->other;
-  epilogue.isPossible = isPossible(known->kind, epilogue, gemm, tf32);
+  epilogue.isPossible = isPossible(known->kind, epilogue, gemm, rounding);
   return epilogue;
 }

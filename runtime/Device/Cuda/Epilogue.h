@@ -28,7 +28,7 @@ struct Epilogue {
 
 /// Null is no epilogue.
 Epilogue translate(const MeshcCudaEpilogue *known, const MeshcGemm &gemm,
-                   bool tf32);
+                   MeshcCudaRounding rounding);
 
 bool isBiasGradient(uint32_t kind);
 

@@ -53,8 +53,9 @@ const char *launchOwn(MeshcCudaRank *rank, MeshcCudaStream stream,
 
 /// The table's functions that are in other files.
 const char *multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
-                     const MeshcCudaEpilogue *epilogue, int tf32, const void *a,
-                     const void *b, void *c, MeshcCudaWay *way);
+                     const MeshcCudaEpilogue *epilogue,
+                     MeshcCudaRounding rounding, const void *a, const void *b,
+                     void *c, MeshcCudaWay *way);
 void dropPlans(MeshcCudaRank *rank);
 const char *combine(MeshcCudaRank *rank, MeshcCudaStream stream,
                     const MeshcCudaCombine *combine);

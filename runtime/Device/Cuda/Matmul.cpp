@@ -74,10 +74,12 @@ static const char *makeLayout(cublasLtMatrixLayout_t &layout,
 
 /// C^T = B^T · A^T: cublasLt's first factor is B.
 static const char *describe(MatmulPlan &plan, const MeshcGemm &gemm,
-                            bool tf32) {
-  cublasComputeType_t compute = tf32 && gemm.type == MESHC_F32
-                                    ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                    : CUBLAS_COMPUTE_32F;
+                            MeshcCudaRounding rounding) {
+  cublasComputeType_t compute =
+      gemm.type != MESHC_F32           ? CUBLAS_COMPUTE_32F
+      : rounding == MESHC_CUDA_TO_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+      : rounding == MESHC_CUDA_TO_BF16 ? CUBLAS_COMPUTE_32F_FAST_16BF
+                                       : CUBLAS_COMPUTE_32F;
   if (const char *error = report(
           cublasLtMatmulDescCreate(&plan.operation, compute, CUDA_R_32F)))
     return error;
@@ -201,7 +203,8 @@ static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan,
 }
 
 static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
-                            const Epilogue &epilogue, bool tf32,
+                            const Epilogue &epilogue,
+                            MeshcCudaRounding rounding,
                             const uint32_t alignments[3], MatmulPlan *&plan) {
   std::vector<int64_t> key = {gemm.m,
                               gemm.n,
@@ -217,7 +220,7 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
                               gemm.typeC,
                               gemm.transA,
                               gemm.transB,
-                              tf32,
+                              rounding,
                               alignments[0],
                               alignments[1],
                               alignments[2],
@@ -228,7 +231,7 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
   plan = &found->second;
   if (!isNew)
     return nullptr;
-  const char *error = describe(*plan, gemm, tf32);
+  const char *error = describe(*plan, gemm, rounding);
   if (!error)
     error = setEpilogue(*plan, epilogue);
   if (!error)
@@ -242,11 +245,11 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
 }
 
 const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
-                                  const MeshcCudaEpilogue *known, int tf32,
-                                  const void *a, const void *b, void *c,
-                                  MeshcCudaWay *way) {
+                                  const MeshcCudaEpilogue *known,
+                                  MeshcCudaRounding rounding, const void *a,
+                                  const void *b, void *c, MeshcCudaWay *way) {
   *way = MESHC_CUDA_NOBODY;
-  Epilogue epilogue = translate(known, *gemm, tf32);
+  Epilogue epilogue = translate(known, *gemm, rounding);
   void *d = known && !isBiasGradient(known->kind) ? known->result : c;
   MatmulPlan *plan = nullptr;
   if (gemm->k > 0 && epilogue.isPossible) {
@@ -255,7 +258,7 @@ const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
         alignmentOf(a, gemm->strideA * bytesOf(gemm->type)),
         alignmentOf(d, gemm->strideC * bytesOf(gemm->typeC))};
     if (const char *error =
-            findPlan(rank, *gemm, epilogue, tf32, alignments, plan))
+            findPlan(rank, *gemm, epilogue, rounding, alignments, plan))
       return error;
   }
   if (!plan || !plan->known) {

@@ -47,7 +47,7 @@ TEST(Epilogue, pointersAreThoseOfTheMode) {
   for (uint32_t kind = MESHC_BIAS; kind <= MESHC_BIAS_GRADIENT_B; ++kind)
     for (bool hasAuxiliary : {false, true}) {
       MeshcCudaEpilogue known = makeEpilogue(kind, hasAuxiliary);
-      Epilogue told = translate(&known, makeGemm(64, 32), false);
+      Epilogue told = translate(&known, makeGemm(64, 32), MESHC_CUDA_EXACT);
       constexpr uint32_t bias = CUBLASLT_EPILOGUE_BIAS, auxiliary = 128,
                          sums = 16 | CUBLASLT_EPILOGUE_BGRADA |
                                 CUBLASLT_EPILOGUE_BGRADB;
@@ -63,7 +63,7 @@ TEST(Epilogue, pointersAreThoseOfTheMode) {
 TEST(Epilogue, modesAreThoseOfTheKinds) {
   auto mode = [](uint32_t kind, bool hasAuxiliary) {
     MeshcCudaEpilogue known = makeEpilogue(kind, hasAuxiliary);
-    return translate(&known, makeGemm(64, 32), false).mode;
+    return translate(&known, makeGemm(64, 32), MESHC_CUDA_EXACT).mode;
   };
   EXPECT_EQ(mode(MESHC_RELU_BIAS, true), CUBLASLT_EPILOGUE_RELU_AUX_BIAS);
   EXPECT_EQ(mode(MESHC_GELU, false), CUBLASLT_EPILOGUE_GELU);
@@ -72,14 +72,15 @@ TEST(Epilogue, modesAreThoseOfTheKinds) {
   EXPECT_EQ(mode(MESHC_GELU_GRADIENT, false), CUBLASLT_EPILOGUE_DGELU);
   // Our A is cublasLt's B.
   EXPECT_EQ(mode(MESHC_BIAS_GRADIENT_A, false), CUBLASLT_EPILOGUE_BGRADB);
-  EXPECT_EQ(translate(nullptr, makeGemm(64, 32), false).mode,
+  EXPECT_EQ(translate(nullptr, makeGemm(64, 32), MESHC_CUDA_EXACT).mode,
             CUBLASLT_EPILOGUE_DEFAULT);
 }
 
 TEST(Epilogue, whatCublasLtHasNotIsNotAskedFor) {
   auto isPossible = [](uint32_t kind, const MeshcGemm &gemm, bool tf32) {
     MeshcCudaEpilogue known = makeEpilogue(kind, true);
-    return translate(&known, gemm, tf32).isPossible;
+    return translate(&known, gemm, tf32 ? MESHC_CUDA_TO_TF32 : MESHC_CUDA_EXACT)
+        .isPossible;
   };
   EXPECT_TRUE(isPossible(MESHC_GELU, makeGemm(72, 32), false));
   EXPECT_FALSE(isPossible(MESHC_GELU, makeGemm(70, 32), false));

@@ -120,6 +120,7 @@ TEST(HostDevice, refusesWhatIsForGpus) {
   message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
   EXPECT_NE(message.find("'--hold-batch'"), std::string::npos) << message;
   failureOf(ExitCode::Internal, [&] { checkDevice(other, {}); });
+  EXPECT_EQ(parseMatmulPrecision("bf16"), MatmulPrecision::BF16);
   failureOf(ExitCode::Usage, [] { parseMatmulPrecision("f64"); });
 }
 

@@ -111,7 +111,7 @@ std::vector<Case> allCases(const std::vector<int64_t> &mesh,
                            MatmulPrecision precision) {
   std::vector<Case> cases;
   auto axisCount = static_cast<uint32_t>(mesh.size());
-  if (precision == MatmulPrecision::TF32) {
+  if (precision != MatmulPrecision::F32) {
     addProducts(cases, precision);
     return cases;
   }
@@ -222,14 +222,12 @@ struct Section {
   }
 };
 
-const Section sections[] = {{{1}, true, MatmulPrecision::F32},
-                            {{1}, true, MatmulPrecision::TF32},
-                            {{2}, true, MatmulPrecision::F32},
-                            {{4}, true, MatmulPrecision::F32},
-                            {{2, 2}, true, MatmulPrecision::F32},
-                            {{2}, false, MatmulPrecision::F32},
-                            {{4}, false, MatmulPrecision::F32},
-                            {{2, 2}, false, MatmulPrecision::F32}};
+const Section sections[] = {
+    {{1}, true, MatmulPrecision::F32},    {{1}, true, MatmulPrecision::TF32},
+    {{2}, true, MatmulPrecision::F32},    {{4}, true, MatmulPrecision::F32},
+    {{2, 2}, true, MatmulPrecision::F32}, {{2}, false, MatmulPrecision::F32},
+    {{4}, false, MatmulPrecision::F32},   {{2, 2}, false, MatmulPrecision::F32},
+    {{1}, true, MatmulPrecision::BF16}};
 
 Counts runSection(const Section &section) {
   if (section.shared)

@@ -51,11 +51,14 @@ std::vector<char> test::numbers(uint8_t type, int64_t count, unsigned seed) {
 namespace {
 
 /// How far a result may be from the exact one: each of k + 1 sums and products
-/// may round, the factors by tf32, the result to its type.
-double tolerance(const MeshcGemm &gemm, bool tf32, double sumOfSizes,
-                 double exact) {
+/// may round, the factors by tf32 or bf16, the result to its type.
+double tolerance(const MeshcGemm &gemm, MatmulPrecision precision,
+                 double sumOfSizes, double exact) {
   double sums = static_cast<double>(gemm.k + 2) * 0x1p-24;
-  double factors = tf32 && gemm.type == MESHC_F32 ? 0x1p-9 : 0;
+  double factors = gemm.type != MESHC_F32               ? 0
+                   : precision == MatmulPrecision::TF32 ? 0x1p-9
+                   : precision == MatmulPrecision::BF16 ? 0x1p-7
+                                                        : 0;
   double result = gemm.typeC == MESHC_BF16  ? 0x1p-8
                   : gemm.typeC == MESHC_F16 ? 0x1p-11
                                             : 0x1p-24;
@@ -70,7 +73,7 @@ std::string textOf(const MeshcGemm &gemm) {
          (gemm.transB ? " transB" : "") + (gemm.accumulate ? " added" : "");
 }
 
-std::string compare(const MeshcGemm &gemm, bool tf32,
+std::string compare(const MeshcGemm &gemm, MatmulPrecision precision,
                     const std::vector<char> &a, const std::vector<char> &b,
                     const std::vector<char> &before,
                     const std::vector<char> &after) {
@@ -92,7 +95,8 @@ std::string compare(const MeshcGemm &gemm, bool tf32,
           sizes += std::fabs(product);
         }
         double got = load(gemm.typeC, after, at);
-        if (!(std::fabs(got - exact) <= tolerance(gemm, tf32, sizes, exact)))
+        if (!(std::fabs(got - exact) <=
+              tolerance(gemm, precision, sizes, exact)))
           return textOf(gemm) + ": element " + std::to_string(i) + ", " +
                  std::to_string(j) + " is " + std::to_string(got) +
                  ", wanted " + std::to_string(exact);
@@ -106,7 +110,8 @@ std::string compare(const MeshcGemm &gemm, bool tf32,
   return "";
 }
 
-std::string check(Subject &subject, const MeshcGemm &gemm, bool tf32) {
+std::string check(Subject &subject, const MeshcGemm &gemm,
+                  MatmulPrecision precision) {
   int64_t rowsA = gemm.transA ? gemm.k : gemm.m;
   int64_t rowsB = gemm.transB ? gemm.n : gemm.k;
   auto elements = [&](int64_t rows, int64_t stride, int64_t batch) {
@@ -130,7 +135,7 @@ std::string check(Subject &subject, const MeshcGemm &gemm, bool tf32) {
   });
   std::vector<char> after(before.size());
   subject.get(atC, after);
-  return compare(gemm, tf32, a, b, before, after);
+  return compare(gemm, precision, a, b, before, after);
 }
 
 } // namespace
@@ -139,7 +144,10 @@ void test::addProducts(std::vector<Case> &cases, MatmulPrecision precision) {
   const int64_t sizes[][3] = {{1, 1, 1},    {1, 10, 64},   {5, 7, 3},
                               {64, 64, 64}, {33, 65, 129}, {128, 96, 256},
                               {8, 512, 1}};
-  const bool tf32 = precision == MatmulPrecision::TF32;
+  const bool isRounded = precision != MatmulPrecision::F32;
+  const char *topic = precision == MatmulPrecision::TF32   ? "products, tf32"
+                      : precision == MatmulPrecision::BF16 ? "products, bf16"
+                                                           : "products";
   for (auto &[m, n, k] : sizes)
     for (uint8_t type : {MESHC_F32, MESHC_BF16, MESHC_F16})
       for (int form = 0; form < 32; ++form) {
@@ -150,7 +158,7 @@ void test::addProducts(std::vector<Case> &cases, MatmulPrecision precision) {
         gemm.batch = form & 8 ? 3 : 1;
         gemm.type = type;
         gemm.typeC = form & 16 ? type : MESHC_F32;
-        if (tf32 && (type != MESHC_F32 || form & 16))
+        if (isRounded && (type != MESHC_F32 || form & 16))
           continue;
         // Rows are longer than they must be, in some forms.
         int64_t more = form % 3;
@@ -160,14 +168,14 @@ void test::addProducts(std::vector<Case> &cases, MatmulPrecision precision) {
         gemm.strideA = (gemm.transA ? k : m) * gemm.lda;
         gemm.strideB = form & 1 ? 0 : (gemm.transB ? n : k) * gemm.ldb;
         gemm.strideC = m * gemm.ldc;
-        cases.push_back(
-            {tf32 ? "products, tf32" : "products",
-             [=](Subject &subject) { return check(subject, gemm, tf32); }});
+        cases.push_back({topic, [=](Subject &subject) {
+                           return check(subject, gemm, precision);
+                         }});
       }
   // Right numbers are not enough: what cuBLAS does not do is some 100 times
   // slower.
   cases.push_back(
-      {tf32 ? "products, tf32" : "products", [](Subject &subject) {
+      {topic, [](Subject &subject) {
          const auto &counts =
              dynamic_cast<CudaDevice &>(subject.device).productCounts();
          if (counts.ownKernel)

@@ -169,8 +169,8 @@ const char *multiplyWith(MeshcCudaRank *rank, const MeshcGemm &gemm,
 }
 
 const char *multiply(MeshcCudaRank *rank, const MeshcGemm *known,
-                     const MeshcCudaEpilogue *epilogue, int, const void *a,
-                     const void *b, void *c, MeshcCudaWay *way) {
+                     const MeshcCudaEpilogue *epilogue, MeshcCudaRounding,
+                     const void *a, const void *b, void *c, MeshcCudaWay *way) {
   *way = MESHC_CUDA_NOBODY;
   if (epilogue)
     return multiplyWith(rank, *known, *epilogue, a, b, c, way);
