@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Exec/Holder.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -60,28 +61,36 @@ FusionOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
   return exec::evaluate(getBody().front(), operands, context);
 }
 
-LogicalResult FusionOp::buildGradient(OpBuilder &, ArrayRef<Value>,
-                                      SmallVectorImpl<Value> &) {
-  return emitOpError("is made after the gradients and has none; differentiate "
-                     "the ops that it holds");
+LogicalResult reportHolderGradient(Operation *holder) {
+  return holder->emitOpError("is made after the gradients and has none; "
+                             "differentiate the ops that it holds");
 }
 
-nd::PartitionRule FusionOp::getPartitionRule() {
-  nd::PartitionRule rule = nd::getRuleByNames(*this);
+nd::PartitionRule getHolderRule(Operation *holder) {
+  nd::PartitionRule rule = nd::getRuleByNames(holder);
   for (nd::Factor &factor : rule.factors)
     factor.kind = nd::FactorKind::Whole;
   return rule;
 }
 
-nd::OpCost FusionOp::getCost() {
+nd::OpCost getHolderCost(Operation *holder) {
   nd::OpCost cost;
-  for (Operation &op : getBody().front().without_terminator()) {
+  for (Operation &op : holder->getRegion(0).front().without_terminator()) {
     nd::OpCost inner = cast<nd::NamedOpInterface>(op).getCost();
     cost.flops += inner.flops;
     cost.transcendentals += inner.transcendentals;
   }
-  cost.bytes = nd::getTrafficBytes(*this);
+  cost.bytes = nd::getTrafficBytes(holder);
   return cost;
 }
+
+LogicalResult FusionOp::buildGradient(OpBuilder &, ArrayRef<Value>,
+                                      SmallVectorImpl<Value> &) {
+  return reportHolderGradient(*this);
+}
+
+nd::PartitionRule FusionOp::getPartitionRule() { return getHolderRule(*this); }
+
+nd::OpCost FusionOp::getCost() { return getHolderCost(*this); }
 
 } // namespace meshc::exec

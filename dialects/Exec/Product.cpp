@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Exec/Holder.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -121,26 +122,11 @@ ProductOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
 
 LogicalResult ProductOp::buildGradient(OpBuilder &, ArrayRef<Value>,
                                        SmallVectorImpl<Value> &) {
-  return emitOpError("is made after the gradients and has none; differentiate "
-                     "the ops that it holds");
+  return reportHolderGradient(*this);
 }
 
-nd::PartitionRule ProductOp::getPartitionRule() {
-  nd::PartitionRule rule = nd::getRuleByNames(*this);
-  for (nd::Factor &factor : rule.factors)
-    factor.kind = nd::FactorKind::Whole;
-  return rule;
-}
+nd::PartitionRule ProductOp::getPartitionRule() { return getHolderRule(*this); }
 
-nd::OpCost ProductOp::getCost() {
-  nd::OpCost cost;
-  for (Operation &op : getBody().front().without_terminator()) {
-    nd::OpCost inner = cast<nd::NamedOpInterface>(op).getCost();
-    cost.flops += inner.flops;
-    cost.transcendentals += inner.transcendentals;
-  }
-  cost.bytes = nd::getTrafficBytes(*this);
-  return cost;
-}
+nd::OpCost ProductOp::getCost() { return getHolderCost(*this); }
 
 } // namespace meshc::exec

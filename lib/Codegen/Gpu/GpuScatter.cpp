@@ -266,7 +266,20 @@ GpuScatter::Values GpuScatter::scanIndices() {
 }
 
 /// How far behind the unit's first entry the index of that number is, as an
-/// unsigned i32; there is none beyond the last.
+/// unsigned i32; `isThere` (null: it is): else it is none. `index` is set to
+/// it.
+Value GpuScatter::readDistance(nd::ElementIndex &index, Value number,
+                               Value isThere) {
+  setIndices(index, scanned, number, false);
+  Value wanted = emitter.getElement(shape.op.getIndices(), index);
+  Value distance = arith::SubIOp::create(builder, loc, wanted, firstIndex);
+  if (isThere)
+    distance =
+        arith::SelectOp::create(builder, loc, isThere, distance, constant(-1));
+  return distance;
+}
+
+/// The same; there is none beyond the last.
 Value GpuScatter::getDistance(Value number) {
   Value isIndex;
   if (map.steps % getRound() != 0) {
@@ -277,13 +290,7 @@ Value GpuScatter::getDistance(Value number) {
                                     emitter.getIndexConstant(map.steps - 1));
   }
   nd::ElementIndex index = entry;
-  setIndices(index, scanned, number, false);
-  Value wanted = emitter.getElement(shape.op.getIndices(), index);
-  Value distance = arith::SubIOp::create(builder, loc, wanted, firstIndex);
-  if (isIndex)
-    distance =
-        arith::SelectOp::create(builder, loc, isIndex, distance, constant(-1));
-  return distance;
+  return readDistance(index, number, isIndex);
 }
 
 /// Bit n of the result, the same for the warp: row n of 32 indices holds one
@@ -355,13 +362,7 @@ GpuScatter::Values GpuScatter::addBatch(Value first, Value &bits,
         arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), bit);
     Value at = arith::AddIOp::create(builder, loc, first, bit);
     nd::ElementIndex index = entry;
-    setIndices(index, scanned, at, false);
-    Value wanted = emitter.getElement(shape.op.getIndices(), index);
-    Value distance = arith::SubIOp::create(builder, loc, wanted, firstIndex);
-    if (isBit)
-      distance =
-          arith::SelectOp::create(builder, loc, isBit, distance, constant(-1));
-    distances.push_back(distance);
+    distances.push_back(readDistance(index, at, isBit));
     for (const Place &place : places) {
       index = place.index;
       setIndices(index, scanned, at, false);

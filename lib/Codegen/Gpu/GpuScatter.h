@@ -65,6 +65,8 @@ private:
   Values scanIndices();
   mlir::Value findRows(mlir::Value first);
   mlir::Value getDistance(mlir::Value number);
+  mlir::Value readDistance(nd::ElementIndex &index, mlir::Value number,
+                           mlir::Value isThere);
   Values addRow(mlir::Value first, llvm::ArrayRef<mlir::Value> sums);
   Values addBatch(mlir::Value first, mlir::Value &bits,
                   llvm::ArrayRef<mlir::Value> sums);
