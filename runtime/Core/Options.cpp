@@ -123,6 +123,8 @@ static void addTrain(CLI::App &app, Options &options) {
   addWhole(app, "--seed", options.seed, 0, UINT64_MAX,
            "Seed of the initial values, of the order of examples and of all "
            "random numbers (default: 0)");
+  app.add_flag("--no-shuffle", options.noShuffle,
+               "Take the examples in the order of the files in every epoch");
   auto *checkpoint = app.add_option(
       "--checkpoint", options.checkpoint,
       "Write a checkpoint (safetensors) to this file at the end");

@@ -32,7 +32,8 @@ struct Options {
   std::optional<int64_t> steps;      ///< in all, with those before a resume
   double epochs = 0;
   std::optional<uint64_t> seed;
-  int64_t evalEvery = 0; ///< steps; 0: at the end only
+  bool noShuffle = false; ///< examples in the order of the files
+  int64_t evalEvery = 0;  ///< steps; 0: at the end only
 
   std::string checkpoint; ///< to write (train) or to read (eval)
   int64_t saveEvery = 0;  ///< steps; 0: at the end only
@@ -47,7 +48,7 @@ struct Options {
   bool holdBatch = false; ///< of `train`
 
   std::string log;
-  int64_t logEvery = 0; ///< steps; 0: each in the log, few on the screen
+  int64_t logEvery = 0;   ///< steps; 0: each in the log, few on the screen
   std::string trace;      ///< file of `train --trace`
   int64_t traceSteps = 5; ///< to trace
   bool quiet = false;

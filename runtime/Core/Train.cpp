@@ -35,6 +35,7 @@ public:
 private:
   void start();
   int64_t plannedSteps() const;
+  Shuffle makeOrder() const;
   void beginStep(const Shuffle &shuffle);
   void endStep();
   void endSteps(int stillOpen);
@@ -110,6 +111,12 @@ int64_t Run::plannedSteps() const {
   return state.step + static_cast<int64_t>(std::clamp(left, 0.0, 1e15));
 }
 
+/// The order of the examples.
+Shuffle Run::makeOrder() const {
+  return options.noShuffle ? Shuffle::inFileOrder(data.examples())
+                           : Shuffle(state.seed, data.examples());
+}
+
 /// Reads a batch, while the device may still be at the step before, and has the
 /// device begin. One that is held is there for every run that may be under way.
 void Run::beginStep(const Shuffle &shuffle) {
@@ -155,7 +162,7 @@ void Run::checkLoss(int64_t step) const {
   std::string what = "the " + names.front() + " of step " +
                      std::to_string(step) + " is " +
                      (std::isnan(values.front()) ? "not a number" : "infinite");
-  Shuffle shuffle(state.seed, data.examples());
+  Shuffle shuffle = makeOrder();
   int64_t first = state.position - (state.step - step + 1) * data.batch();
   std::string bad =
       data.findBadTarget({&shuffle, first, data.batch(), 0}, data.batch());
@@ -263,7 +270,7 @@ ExitCode Run::run() {
              " were asked for\n");
   catchSignals(session.communicator());
   StopAgreement stop(session.rank());
-  Shuffle shuffle(state.seed, data.examples());
+  Shuffle shuffle = makeOrder();
   loggedAt = state.step;
   progress.emplace(state.step, total, data.batch(), options.logEvery,
                    options.quiet || !speaks);

@@ -25,9 +25,15 @@ Shuffle::Shuffle(uint64_t seed, int64_t count) : seed(seed), count(count) {
   rightBits = bits - leftBits;
 }
 
+Shuffle Shuffle::inFileOrder(int64_t count) {
+  Shuffle order(0, count);
+  order.isFileOrder = true;
+  return order;
+}
+
 int64_t Shuffle::at(int64_t position) const {
-  if (count == 1)
-    return 0;
+  if (isFileOrder || count == 1)
+    return position % count;
   uint64_t epoch = static_cast<uint64_t>(position / count);
   uint64_t key = mix(seed * 0x9e3779b97f4a7c15u + mix(epoch + 1));
   uint64_t value = static_cast<uint64_t>(position % count);

@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// In which order a training run sees the examples: a function of the seed and
-/// the epoch alone, so the same under every layout, and computed at any place
-/// without memory, so that a resumed run goes on where it stopped.
+/// In which order a training run sees the examples: the order of the files, or
+/// a function of the seed and the epoch alone, so the same under every layout.
+/// It is computed at any place without memory, so that a resumed run goes on
+/// where it stopped.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DATA_SHUFFLE_H
@@ -27,6 +28,8 @@ class Shuffle {
 public:
   /// `count` ≥ 1 examples.
   Shuffle(uint64_t seed, int64_t count);
+  /// Every epoch takes them in the order of the files.
+  static Shuffle inFileOrder(int64_t count);
 
   /// The example at `position` ≥ 0 of the stream.
   int64_t at(int64_t position) const;
@@ -37,6 +40,7 @@ private:
   uint64_t seed;
   int64_t count;
   int leftBits, rightBits;
+  bool isFileOrder = false;
 };
 
 /// Which examples a batch holds.

@@ -65,6 +65,12 @@ TEST(Shuffle, neighboursAreIndependent) {
   EXPECT_LT(std::abs(product), 5 * std::sqrt(double(count)) / 12);
 }
 
+TEST(Shuffle, fileOrderIsTheSameInEveryEpoch) {
+  Shuffle order = Shuffle::inFileOrder(5);
+  for (int64_t position = 0; position < 15; ++position)
+    EXPECT_EQ(order.at(position), position % 5);
+}
+
 TEST(Shuffle, selectionFillsWithOneExample) {
   Selection selection{nullptr, 10, 2, 4};
   EXPECT_EQ(selection.example(0), 10);
