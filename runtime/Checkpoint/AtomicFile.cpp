@@ -41,6 +41,19 @@ static const char begins[] = "{\"__metadata__\":{\"meshc.";
 
 AtomicFile::AtomicFile(const std::string &name)
     : path(findTarget(name)), temporary(path + ".meshc-tmp") {
+  open();
+  while (isLinkedElsewhere()) { // it keeps its content under the other name
+    unlink(temporary.c_str());
+    open();
+  }
+  if (ftruncate(descriptor, 0) != 0)
+    refuse("'" + temporary +
+           "' is there, and cannot be emptied: " + std::strerror(errno));
+  inheritMode(/*final=*/false);
+}
+
+/// Opens the temporary file, or creates it, and takes its lock.
+void AtomicFile::open() {
   do {
     if (descriptor >= 0)
       ::close(descriptor);
@@ -56,9 +69,6 @@ AtomicFile::AtomicFile(const std::string &name)
     refuse("'" + temporary +
            "' is there, and is no unfinished checkpoint; "
            "move it away");
-  if (ftruncate(descriptor, 0) != 0)
-    refuse("'" + temporary +
-           "' is there, and cannot be emptied: " + std::strerror(errno));
 }
 
 /// Waits some seconds for another program that is writing the same file. File
@@ -91,6 +101,30 @@ bool AtomicFile::isUnfinished() const {
   char bytes[8 + sizeof(begins) - 1];
   return pread(descriptor, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
          std::memcmp(bytes + 8, begins, sizeof(begins) - 1) == 0;
+}
+
+bool AtomicFile::isLinkedElsewhere() const {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 && status.st_nlink > 1;
+}
+
+/// Gives the temporary file the mode of the one that it will replace, so that
+/// nobody else can read it meanwhile, and at last (`final`) exactly that mode
+/// and, where the system permits, its owner and group.
+void AtomicFile::inheritMode(bool final) const {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0)
+    return;
+  if (!final) {
+    fchmod(descriptor, (status.st_mode & 0777) | S_IRUSR | S_IWUSR);
+    return;
+  }
+  mode_t mode = status.st_mode & 0777;
+  if (fchown(descriptor, status.st_uid, status.st_gid) == 0)
+    mode = status.st_mode & 07777;
+  else if (fchown(descriptor, static_cast<uid_t>(-1), status.st_gid) != 0)
+    mode &= 0707;           // its rights were those of another group
+  fchmod(descriptor, mode); // after chown, which clears the upper bits
 }
 
 AtomicFile::~AtomicFile() {
@@ -131,7 +165,21 @@ void AtomicFile::write(const void *data, size_t bytes) {
   }
 }
 
+void AtomicFile::rewriteStart(const void *data, size_t bytes) {
+  const char *at = static_cast<const char *>(data);
+  for (size_t done = 0; done < bytes;) {
+    ssize_t written =
+        pwrite(descriptor, at + done, bytes - done, static_cast<off_t>(done));
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      fail("write", errno);
+    done += static_cast<size_t>(written);
+  }
+}
+
 void AtomicFile::commit() {
+  inheritMode(/*final=*/true);
   if (fsync(descriptor) != 0)
     fail("write", errno);
   if (!isOurs())

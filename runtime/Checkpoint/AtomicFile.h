@@ -8,8 +8,10 @@
 /// \file
 /// A file written under a temporary name in the same folder, "FILE.meshc-tmp",
 /// and renamed when it is whole and on the disk, so that a crash, a full disk
-/// or a killed process leaves the file of before. What a killed process leaves
-/// under the temporary name is used up by the next one.
+/// or a killed process leaves the file of before. The mode and the owner of an
+/// existing file survive its replacement. What a killed process leaves under
+/// the temporary name is reused by the next one, unless it has another name
+/// too.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
@@ -35,6 +37,10 @@ public:
   /// Appends. Throws Failure(Checkpoint), as on a full disk.
   void write(const void *data, size_t bytes);
 
+  /// Replaces the first `bytes` bytes, which were written before. Throws as
+  /// write().
+  void rewriteStart(const void *data, size_t bytes);
+
   /// Brings the file to the disk, renames it, and brings the folder's entry to
   /// the disk. Throws Failure(Checkpoint).
   void commit();
@@ -43,8 +49,11 @@ private:
   [[noreturn]] void fail(const char *action, int error);
   [[noreturn]] void refuse(const std::string &why);
   void takeLock();
+  void open();
   bool isOurs() const;
   bool isUnfinished() const;
+  bool isLinkedElsewhere() const;
+  void inheritMode(bool final) const;
 
   std::string path, temporary;
   int descriptor = -1;

@@ -174,6 +174,53 @@ TEST(AtomicFile, destroysNothingOfOthers) {
   failureOf(ExitCode::Checkpoint, [&] { AtomicFile file(path); });
 }
 
+/// A backup of a checkpoint in the making: `ln c.meshc-tmp kept`.
+TEST(AtomicFile, whatAnotherNameHoldsSurvives) {
+  Folder folder;
+  std::string path = folder.file("f"), kept = folder.file("kept");
+  const std::string text =
+      std::string(8, '\1') + R"({"__metadata__":{"meshc.model":"m"}} and data)";
+  std::string left = folder.write("f.meshc-tmp", text);
+  ASSERT_EQ(link(left.c_str(), kept.c_str()), 0);
+  AtomicFile file(path);
+  file.write("new", 3);
+  file.commit();
+  EXPECT_EQ(contentOf(path), "new");
+  EXPECT_EQ(contentOf(kept), text);
+}
+
+TEST(AtomicFile, keepsModeAndOwner) {
+  Folder folder;
+  std::string path = folder.write("f", "old");
+  const bool isRoot = geteuid() == 0;
+  for (mode_t mode : {0600, 0640, 0444, 0666}) {
+    if (isRoot) {
+      ASSERT_EQ(chown(path.c_str(), 4711, 4712), 0);
+    }
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    AtomicFile file(path);
+    struct stat before, status;
+    ASSERT_EQ(stat((path + ".meshc-tmp").c_str(), &before), 0);
+    EXPECT_EQ(before.st_mode & 0777, mode | 0600);
+    file.write("new", 3);
+    file.commit();
+    ASSERT_EQ(stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, mode);
+    EXPECT_EQ(status.st_uid, isRoot ? 4711 : geteuid());
+    EXPECT_EQ(status.st_gid, isRoot ? 4712 : getegid());
+  }
+}
+
+TEST(AtomicFile, rewritesItsStart) {
+  Folder folder;
+  AtomicFile file(folder.file("f"));
+  file.write("xxx and data", 12);
+  file.rewriteStart("new", 3);
+  file.write(".", 1);
+  file.commit();
+  EXPECT_EQ(contentOf(folder.file("f")), "new and data.");
+}
+
 TEST(AtomicFile, waitsForAnotherProgramAWhile) {
   Folder folder;
   std::string path = folder.file("f");

@@ -67,6 +67,29 @@ TEST(Safetensors, readsTensorsInAnyOrder) {
   EXPECT_EQ(file.data(*file.find("b"))[0], 'y');
 }
 
+/// Fields that the format does not define may hold anything.
+TEST(Safetensors, skipsUnknownFields) {
+  Folder folder;
+  SafetensorsFile file(folder.write(
+      "f", fileOf(R"({"w":{"x":{"y":[1,{"z":0.5}]},"dtype":"U8","v":[[1],2.5],)"
+                  R"("shape":[1],"n":null,"data_offsets":[0,1]}})",
+                  "x")));
+  EXPECT_EQ(file.find("w")->describe(), "U8 [1]");
+}
+
+/// Reading and writing a header takes time in proportion to its tensors: with
+/// time by their square this would take minutes.
+TEST(Safetensors, readsManyTensors) {
+  Folder folder;
+  std::vector<FileTensor> tensors;
+  for (int i = 0; i < 400000; ++i)
+    tensors.push_back({"layer." + std::to_string(i), "U8", {1}, 0, 0});
+  SafetensorsFile file(folder.write("f", writeHeader(tensors, {}) +
+                                             std::string(tensors.size(), 'x')));
+  EXPECT_EQ(file.tensors().size(), tensors.size());
+  EXPECT_EQ(file.find("layer.399999")->beginByte, 399999);
+}
+
 TEST(Safetensors, refusesEveryTruncation) {
   Folder folder;
   std::string whole = fileOf(twoByTwo, bytesOf<float>({1, 2, 3, 4}));
@@ -86,21 +109,52 @@ TEST(Safetensors, refusesDamage) {
     EXPECT_NE(message.find(path), std::string::npos) << message;
   };
   expectRefused("a text file of some length", "is not a safetensors file");
-  expectRefused(fileOf("{no json", ""), "header is no JSON");
+  expectRefused(fileOf("{no json", ""), "header is not JSON");
   expectRefused(fileOf("[1]", ""), "is not a safetensors file");
-  expectRefused(fileOf(R"({"w":{"dtype":"F32","shape":[2,2]}})", ""),
-                "damaged header");
-  expectRefused(
-      fileOf(R"({"w":{"dtype":"F32","shape":"x","data_offsets":[]}})", ""),
-      "damaged header");
-  expectRefused(
-      fileOf(R"({"w":{"dtype":"F32","shape":[9,9],"data_offsets":[0,16]}})",
-             std::string(16, 'x')),
-      "damaged header at tensor 'w'");
-  expectRefused(fileOf(R"({"w":{"dtype":"F32","shape":[4611686018427387904,4],)"
-                       R"("data_offsets":[0,0]}})",
-                       ""),
-                "damaged header at tensor 'w'");
+  auto expectTensor = [&](const std::string &fields, const std::string &why) {
+    expectRefused(fileOf("{\"w\":{" + fields + "}}", std::string(16, 'x')),
+                  "has a damaged header: tensor 'w' " + why);
+  };
+  const std::string f32 = R"("dtype":"F32",)", all = R"("data_offsets":[0,16])";
+  expectTensor(R"("dtype":"F32","shape":[2,2])", "has no field 'data_offsets'");
+  expectTensor(f32 + all, "has no field 'shape'");
+  expectTensor(R"("shape":[2,2],)" + all, "has no field 'dtype'");
+  expectTensor(f32 + R"("shape":"x",)" + all,
+               "has the string 'x' as its shape");
+  expectTensor(f32 + R"("shape":[2.0,2],)" + all,
+               "has '2.0' in its shape; expected whole numbers from 0 to "
+               "9223372036854775807");
+  expectTensor(f32 + R"("shape":[4e0],)" + all, "has '4e0' in its shape");
+  expectTensor(f32 + R"("shape":[-4],)" + all, "has '-4' in its shape");
+  expectTensor(f32 + R"("shape":[9223372036854775808],)" + all,
+               "has '9223372036854775808' in its shape");
+  expectTensor(f32 + R"("shape":[99999999999999999999999],)" + all,
+               "has '99999999999999999999999' in its shape");
+  expectTensor(f32 + R"("shape":[[4]],)" + all, "has a list as its shape");
+  expectTensor(f32 + R"("shape":[4,null],)" + all, "has null as its shape");
+  expectTensor(f32 + R"("shape":[4],"data_offsets":[0.5,16])",
+               "has '0.5' in its data_offsets");
+  expectTensor(f32 + R"("shape":[4],"data_offsets":[0,8,16])",
+               "has data_offsets that are not a begin and an end");
+  expectTensor(f32 + R"("shape":[4],"data_offsets":[16,0])",
+               "has data_offsets that are not a begin and an end");
+  expectTensor(f32 + R"("shape":[4],"shape":[4],)" + all,
+               "has two fields 'shape'");
+  expectTensor(f32 + R"("shape":[9,9],)" + all, "is F32 [9, 9] in 16 bytes");
+  expectTensor(f32 + R"("shape":[4611686018427387904,4],)" + all,
+               "is F32 [4611686018427387904, 4] in 16 bytes");
+  const std::string w = R"("w":{"dtype":"U8","shape":[8],)";
+  expectRefused(fileOf("{" + w + R"("data_offsets":[0,8]},)" + w +
+                           R"("data_offsets":[8,16]}})",
+                       std::string(16, 'x')),
+                "has a damaged header: the name 'w' is there twice");
+  expectRefused(fileOf(R"({"__metadata__":{"a":"1","a":"2"}})", ""),
+                "the name 'a' is there twice");
+  expectRefused(fileOf(R"({"__metadata__":{},"__metadata__":{}})", ""),
+                "the name '__metadata__' is there twice");
+  expectRefused(fileOf(R"({"__metadata__":{"a":1}})", ""),
+                "metadata 'a' is the number 1; expected a string");
+  expectRefused(fileOf(R"({"w":7})", ""), "found the number 7 as tensor 'w'");
   expectRefused(fileOf(twoByTwo, "short"), "ends early: tensor 'w'");
   failureOf(ExitCode::Checkpoint,
             [&] { SafetensorsFile{folder.file("missing")}; });
