@@ -8,6 +8,7 @@
 
 #include "runtime/Blas/Gemm.h"
 #include "runtime/Comm/World.h"
+#include "runtime/Core/Agreement.h"
 #include "runtime/Core/Evaluate.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Info.h"
@@ -161,6 +162,17 @@ static std::exception_ptr prepare(const MeshcProgram &program,
   }
 }
 
+/// What the ranks compare before they look at their files.
+static std::vector<Agreed> listAgreed(const MeshcProgram &program,
+                                      const Options &options, int threads) {
+  std::vector<Agreed> agreed = options.agreed;
+  agreed.insert(agreed.begin(), agreedProgram(program.name));
+  agreed.push_back({"'--threads'", std::to_string(threads), {}});
+  if (const char *gemm = std::getenv("MESHC_GEMM"))
+    agreed.push_back({"MESHC_GEMM", std::string("'") + gemm + "'", {}});
+  return agreed;
+}
+
 /// 0 where rank 0 goes on, else the code with which all end in order, as they
 /// mostly have the same problem; a rank with a problem of its own fails.
 static int agreeToStart(Communicator &communicator,
@@ -182,7 +194,8 @@ struct Run {
   DeviceOptions device;
   int threads;
   bool speaks;
-  Files files;
+  std::vector<Agreed> agreed; ///< among all ranks, but for files
+  Files files{};
   std::exception_ptr problem{}; ///< with the device or the files
   std::atomic<int> code{0}, ranksHere{0};
   std::atomic<bool> started{false};
@@ -191,11 +204,31 @@ struct Run {
 
 } // namespace
 
-static void runRank(Run &run, Communicator &communicator) {
+/// Whether the ranks begin: with the same program and options, no problem, and
+/// the same data.
+static bool agreeToBegin(Run &run, Communicator &communicator) {
+  auto agree = [&](const std::vector<Agreed> &own) {
+    bool agreed = agreeOn(communicator, run.program.name, own);
+    if (!agreed)
+      run.code = static_cast<int>(ExitCode::Disagreement);
+    return agreed;
+  };
+  if (!agree(run.agreed))
+    return false;
   if (int refused = agreeToStart(communicator, run.problem)) {
     run.code = refused;
-    return;
+    return false;
   }
+  std::vector<Agreed> data = agreedData("--data", *run.files.data);
+  if (run.files.evalData)
+    for (Agreed &entry : agreedData("--eval-data", *run.files.evalData))
+      data.push_back(std::move(entry));
+  return agree(data);
+}
+
+static void runRank(Run &run, Communicator &communicator) {
+  if (!agreeToBegin(run, communicator))
+    return;
   run.started = true;
   ++run.ranksHere;
   Session session(run.program, communicator, run.threads, run.device);
@@ -214,14 +247,15 @@ static void runRank(Run &run, Communicator &communicator) {
 static int runRanks(const MeshcProgram &program, const Options &options,
                     const DeviceOptions &device, World &world, bool speaks,
                     int threads) {
-  std::shared_ptr<Run> run(
-      new Run{program, options, device, threads, speaks, {}});
+  std::shared_ptr<Run> run(new Run{program, options, device, threads, speaks,
+                                   listAgreed(program, options, threads)});
   run->problem = prepare(program, options, device, run->files);
   if (!run->problem && speaks && !options.quiet)
     printStart(program, world, run->files, threads);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });
   if (!run->started) { // rank 0 tells why
-    if (run->problem)
+    bool told = run->code == static_cast<int>(ExitCode::Disagreement);
+    if (run->problem && !told)
       reportError(program.name, run->problem, "", !speaks);
     return run->code;
   }

@@ -90,6 +90,9 @@ ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
   RunState state = readRunState(file);
   session.context().seed = state.seed;
   session.context().step = state.step;
+  if (!agreeOn(session.communicator(), session.program().name,
+               {agreedCheckpoint(options.checkpoint)}))
+    return ExitCode::Disagreement;
   Log log(session.speaks() ? options.log : "", /*append=*/false);
   Evaluator evaluator(session, dataset);
   catchSignals(session.communicator());

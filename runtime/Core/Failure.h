@@ -30,6 +30,7 @@ enum class ExitCode : int {
   Numeric = 7,       ///< the loss is not a number
   Device = 8,        ///< no usable device of the program's target
   Output = 9,        ///< stdout could not be written; all else is done
+  Disagreement = 10, ///< ranks have different programs, options or files
   Interrupted = 130, ///< SIGINT; the last checkpoint is written
   Terminated = 143   ///< SIGTERM; the last checkpoint is written
 };

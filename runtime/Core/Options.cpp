@@ -15,6 +15,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cmath>
+#include <set>
 #include <sstream>
 
 using namespace meshc::runtime;
@@ -26,9 +27,52 @@ static const char *const exitCodes =
     "communication\n"
     "failed, 7 the loss is not a number, 8 no usable GPU, 9 standard output "
     "could\n"
-    "not be written, 130 and 143 ended by SIGINT and SIGTERM (train: after "
-    "the\n"
-    "running step and a last checkpoint).";
+    "not be written, 10 ranks were started with different programs, options "
+    "or\n"
+    "files, 130 and 143 ended by SIGINT and SIGTERM (train: after the running\n"
+    "step and a last checkpoint).";
+
+namespace {
+
+/// Options of which ranks may be given different ones. All others must be the
+/// same on all ranks, which is checked before the first step.
+class MayDiffer {
+public:
+  /// Nothing that ranks compute together depends on `option`.
+  CLI::Option *freely(CLI::Option *option) {
+    free.insert(option);
+    return option;
+  }
+  /// Whether `option` is given must be the same; what is given may differ, as
+  /// only rank 0 uses it, or as the contents of the file are compared.
+  CLI::Option *inValue(CLI::Option *option) {
+    inValueOnly.insert(option);
+    return option;
+  }
+
+  /// What was given to the options of `command`, for the ranks to compare.
+  std::vector<Agreed> list(const CLI::App &command) const {
+    std::vector<Agreed> entries{
+        {"the command", "'" + command.get_name() + "'", {}}};
+    for (const CLI::Option *option : command.get_options()) {
+      if (option->count() == 0 || free.count(option))
+        continue;
+      std::string value;
+      if (!inValueOnly.count(option) && option->get_type_size_max() != 0)
+        for (const std::string &text : option->results())
+          value += (value.empty() ? "'" : ", '") + text + "'";
+      entries.push_back({"'" + option->get_name() + "'",
+                         value.empty() ? "given" : value,
+                         {}});
+    }
+    return entries;
+  }
+
+private:
+  std::set<const CLI::Option *> free, inValueOnly;
+};
+
+} // namespace
 
 /// Steps of a run: what counts examples still fits 64 bits.
 static constexpr uint64_t mostSteps = 1'000'000'000'000'000;
@@ -80,12 +124,16 @@ static double parseEpochs(const std::string &text) {
   return value;
 }
 
-static void addRunOptions(CLI::App &app, Options &options) {
-  addWhole(app, "--threads", options.threads, 1, 4096,
-           "Threads of each rank (default: cores over the ranks of this host)");
-  addWhole(app, "--ranks", options.ranks, 1, 1 << 20,
-           "Run this many ranks as threads of this process (default without "
-           "mpirun: all of the mesh)");
+static void addRunOptions(CLI::App &app, Options &options,
+                          MayDiffer &mayDiffer) {
+  // The number that comes of it is compared.
+  mayDiffer.freely(addWhole(
+      app, "--threads", options.threads, 1, 4096,
+      "Threads of each rank (default: cores over the ranks of this host)"));
+  mayDiffer.freely(addWhole(
+      app, "--ranks", options.ranks, 1, 1 << 20,
+      "Run this many ranks as threads of this process (default without "
+      "mpirun: all of the mesh)"));
   app.add_option("--comm", options.communicator,
                  "How ranks communicate: auto, threads, shm, mpi")
       ->capture_default_str();
@@ -96,11 +144,14 @@ static void addRunOptions(CLI::App &app, Options &options) {
   app.add_flag("--no-epilogues", options.noEpilogues,
                "On a GPU, leave what follows matrix products to kernels of "
                "their own");
-  app.add_option("--log", options.log,
-                 "Write metrics to this file, a JSON object per line");
-  app.add_flag("--quiet", options.quiet, "Print results and errors only");
-  app.add_flag("--memory", options.memory,
-               "Print at the end the most memory that was held");
+  mayDiffer.freely(
+      app.add_option("--log", options.log,
+                     "Write metrics to this file, a JSON object per line"));
+  mayDiffer.freely(
+      app.add_flag("--quiet", options.quiet, "Print results and errors only"));
+  mayDiffer.freely(
+      app.add_flag("--memory", options.memory,
+                   "Print at the end the most memory that was held"));
 }
 
 static const char *const dataHelp =
@@ -108,8 +159,9 @@ static const char *const dataHelp =
     "alone: its bytes as a corpus of tokens for all i32 inputs, example i a "
     "window from byte i on. Files may be gzipped. Repeatable";
 
-static void addTrain(CLI::App &app, Options &options) {
-  app.add_option("--data", options.data, dataHelp)->required();
+static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option("--data", options.data, dataHelp)->required());
   auto *steps = addWhole(app, "--steps", options.steps, 0, mostSteps,
                          "Train until this many steps are done, in all");
   app.add_option_function<std::string>(
@@ -125,53 +177,57 @@ static void addTrain(CLI::App &app, Options &options) {
            "random numbers (default: 0)");
   app.add_flag("--no-shuffle", options.noShuffle,
                "Take the examples in the order of the files in every epoch");
-  auto *checkpoint = app.add_option(
+  auto *checkpoint = mayDiffer.inValue(app.add_option(
       "--checkpoint", options.checkpoint,
-      "Write a checkpoint (safetensors) to this file at the end");
+      "Write a checkpoint (safetensors) to this file at the end"));
   addWhole(app, "--save-every", options.saveEvery, 1, mostSteps,
            "Write it also every so many steps")
       ->needs(checkpoint);
-  app.add_option_function<std::vector<std::string>>(
-         "--resume",
-         [&options](const std::vector<std::string> &values) {
-           options.resume = true;
-           if (!values.empty())
-             options.resumeFrom = values.front();
-         },
-         "Go on from this checkpoint (default: that of --checkpoint)")
-      ->type_name("[FILE]")
-      ->expected(0, 1);
+  CLI::Option *resume =
+      app.add_option_function<std::vector<std::string>>(
+             "--resume",
+             [&options](const std::vector<std::string> &values) {
+               options.resume = true;
+               if (!values.empty())
+                 options.resumeFrom = values.front();
+             },
+             "Go on from this checkpoint (default: that of --checkpoint)")
+          ->type_name("[FILE]")
+          ->expected(0, 1);
+  mayDiffer.inValue(resume);
   auto *holdBatch = app.add_flag(
       "--hold-batch", options.holdBatch,
       "On a GPU: read no batches but the first two, which stay there; times "
       "steps without their input");
-  auto *evalData = app.add_option(
+  auto *evalData = mayDiffer.inValue(app.add_option(
       "--eval-data", options.evalData,
       "As --data: evaluate on these examples, at the end and as --eval-every "
-      "says");
+      "says"));
   holdBatch->excludes(evalData)->excludes(checkpoint);
   addWhole(app, "--eval-every", options.evalEvery, 1, mostSteps,
            "Evaluate also every so many steps")
       ->needs(evalData);
-  addWhole(app, "--log-every", options.logEvery, 1, mostSteps,
-           "Log every so many steps (default: each in the --log file)");
-  auto *trace = app.add_option(
+  mayDiffer.freely(
+      addWhole(app, "--log-every", options.logEvery, 1, mostSteps,
+               "Log every so many steps (default: each in the --log file)"));
+  auto *trace = mayDiffer.inValue(app.add_option(
       "--trace", options.trace,
       "Write to this file what some steps after the first ten spend their time "
       "on (Trace Event JSON, for Perfetto), and print a table of it at the "
-      "end");
+      "end"));
   addWhole(app, "--trace-steps", options.traceSteps, 1, 1000,
            "Trace so many steps (default: 5)")
       ->needs(trace);
-  addRunOptions(app, options);
+  addRunOptions(app, options, mayDiffer);
 }
 
-static void addEval(CLI::App &app, Options &options) {
-  app.add_option("--data", options.data, dataHelp)->required();
-  app.add_option("--checkpoint", options.checkpoint,
-                 "The parameters, as train wrote them")
-      ->required();
-  addRunOptions(app, options);
+static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option("--data", options.data, dataHelp)->required());
+  mayDiffer.inValue(app.add_option("--checkpoint", options.checkpoint,
+                                   "The parameters, as train wrote them")
+                        ->required());
+  addRunOptions(app, options, mayDiffer);
 }
 
 /// A resume without a file needs to know the checkpoint.
@@ -208,8 +264,9 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
       "eval", "Print the metrics over all examples of data files");
   CLI::App *info =
       app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
-  addTrain(*train, options);
-  addEval(*eval, options);
+  MayDiffer mayDiffer;
+  addTrain(*train, options, mayDiffer);
+  addEval(*eval, options, mayDiffer);
   info->add_flag("--json", options.json, "Print the compiler's report");
   for (CLI::App *command : {train, eval, info})
     command->footer(exitCodes);
@@ -221,6 +278,9 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
     options.command = train->parsed()  ? Command::Train
                       : eval->parsed() ? Command::Eval
                                        : Command::Info;
+    for (const CLI::App *command : {train, eval, info})
+      if (command->parsed())
+        options.agreed = mayDiffer.list(*command);
     return std::nullopt;
   } catch (const CLI::ParseError &error) {
     std::ostringstream out, err;

@@ -13,6 +13,7 @@
 #define MESHC_RUNTIME_CORE_OPTIONS_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Core/Agreement.h"
 
 #include <cstdint>
 #include <optional>
@@ -54,6 +55,10 @@ struct Options {
   bool quiet = false;
   bool memory = false;
   bool json = false; ///< of `info`
+
+  /// The command and what was given to each option that must be the same on
+  /// all ranks, which is every option whose declaration does not say otherwise.
+  std::vector<Agreed> agreed;
 };
 
 /// Parses the command line. Returns the exit code where that is all there is to

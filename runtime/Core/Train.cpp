@@ -52,10 +52,11 @@ private:
   const Dataset &data, *evalData;
   Feeder feeder;
   std::optional<Evaluator> evaluator;
-  RunState state;       ///< after the steps that were begun
-  int openSteps = 0;    ///< begun, and their metrics not read
-  int64_t batches = 0;  ///< that were read
-  int64_t savedAt = -1; ///< the step that the checkpoint holds
+  std::vector<Agreed> agreed; ///< where all ranks go on from
+  RunState state;             ///< after the steps that were begun
+  int openSteps = 0;          ///< begun, and their metrics not read
+  int64_t batches = 0;        ///< that were read
+  int64_t savedAt = -1;       ///< the step that the checkpoint holds
   std::vector<std::string> names;
   std::vector<float> values;
   std::optional<Log> log;
@@ -99,6 +100,8 @@ void Run::start() {
   context.seed = state.seed;
   if (path == options.checkpoint)
     savedAt = state.step;
+  agreed = {{"the resume point", "step " + std::to_string(state.step), {}},
+            agreedCheckpoint(path)};
 }
 
 int64_t Run::plannedSteps() const {
@@ -257,6 +260,8 @@ ExitCode Run::end(int signal) {
 
 ExitCode Run::run() {
   start();
+  if (!agreeOn(session.communicator(), session.program().name, agreed))
+    return ExitCode::Disagreement;
   const bool speaks = session.speaks();
   const int64_t total = plannedSteps();
   if (speaks && !options.checkpoint.empty())
