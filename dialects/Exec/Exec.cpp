@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include "dialects/Exec/ExecDialect.cpp.inc"

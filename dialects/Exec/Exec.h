@@ -7,7 +7,7 @@
 #ifndef MESHC_DIALECTS_EXEC_EXEC_H
 #define MESHC_DIALECTS_EXEC_EXEC_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"

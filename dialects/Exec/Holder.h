@@ -14,7 +14,7 @@
 #ifndef MESHC_DIALECTS_EXEC_HOLDER_H
 #define MESHC_DIALECTS_EXEC_HOLDER_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 
 namespace meshc::exec {
 

@@ -16,6 +16,7 @@
 #define MESHC_DIALECTS_EXEC_ORDER_H
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
 
 namespace meshc::exec {
 

@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Exec/Holder.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

@@ -12,7 +12,7 @@
 #ifndef MESHC_DIALECTS_SPMD_SPMDOPS_H
 #define MESHC_DIALECTS_SPMD_SPMDOPS_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/Traffic.h"
 
 #include "dialects/Spmd/SpmdDialect.h.inc"

@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"

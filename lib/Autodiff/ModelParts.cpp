@@ -7,6 +7,7 @@
 
 #include "lib/Autodiff/ModelParts.h"
 #include "dialects/Nd/MetricNames.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include <cmath>
 
 using namespace mlir;

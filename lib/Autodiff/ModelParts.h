@@ -7,7 +7,7 @@
 #ifndef MESHC_LIB_AUTODIFF_MODELPARTS_H
 #define MESHC_LIB_AUTODIFF_MODELPARTS_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::autodiff {

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/ReverseMode.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/ProgramTable.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;

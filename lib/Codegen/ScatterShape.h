@@ -7,7 +7,7 @@
 #ifndef MESHC_LIB_CODEGEN_SCATTERSHAPE_H
 #define MESHC_LIB_CODEGEN_SCATTERSHAPE_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/KernelShape.h"
 
 namespace meshc::codegen {

@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
 #include "lib/Frontend/Builtins.h"
 
 using namespace mlir;

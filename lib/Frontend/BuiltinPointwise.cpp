@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "lib/Frontend/Builtins.h"
 
 using namespace mlir;

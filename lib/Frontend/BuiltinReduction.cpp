@@ -4,6 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 #include "lib/Frontend/Builtins.h"
 
 using namespace mlir;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/MetricNames.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Frontend/Builtins.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Emitter.h"
 
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

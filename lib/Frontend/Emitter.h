@@ -15,7 +15,7 @@
 #ifndef MESHC_FRONTEND_EMITTER_H
 #define MESHC_FRONTEND_EMITTER_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Frontend/Syntax/Declarations.h"
 
 namespace meshc::frontend {

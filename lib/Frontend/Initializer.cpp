@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Emitter.h"
 
+#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include <cmath>

@@ -7,6 +7,10 @@
 
 #include "lib/Kernels/EpiloguePatterns.h"
 #include "dialects/Exec/Alignment.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;

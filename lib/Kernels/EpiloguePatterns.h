@@ -8,6 +8,7 @@
 #define MESHC_LIB_KERNELS_EPILOGUEPATTERNS_H
 
 #include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
 
 namespace meshc::kernels {
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Alignment.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "lib/Kernels/EpiloguePatterns.h"
 #include "lib/Kernels/Passes.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"

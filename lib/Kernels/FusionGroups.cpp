@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Kernels/FusionGroups.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 
 using namespace mlir;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/FusionGroups.h"
 

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Order.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 #include "lib/Kernels/Passes.h"
 
 using namespace mlir;

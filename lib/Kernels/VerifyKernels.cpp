@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/EpiloguePatterns.h"
 #include "lib/Kernels/Passes.h"

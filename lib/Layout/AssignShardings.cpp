@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Layout/LayoutRules.h"
 #include "lib/Layout/Passes.h"
 #include "llvm/ADT/StringSet.h"

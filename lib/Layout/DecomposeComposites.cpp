@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Layout/Passes.h"
 
 using namespace mlir;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Layout/LayoutRules.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

@@ -7,7 +7,7 @@
 #ifndef MESHC_LIB_LAYOUT_LAYOUTRULES_H
 #define MESHC_LIB_LAYOUT_LAYOUTRULES_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::layout {

@@ -14,7 +14,7 @@
 #ifndef MESHC_LIB_PARTITION_FACTORCHOICE_H
 #define MESHC_LIB_PARTITION_FACTORCHOICE_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/ReshardPlan.h"
 
 namespace meshc::partition {

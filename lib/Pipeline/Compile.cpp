@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/Compile.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "lib/Codegen/Program.h"
 #include "lib/Frontend/Frontend.h"

@@ -7,7 +7,7 @@
 
 #include "lib/Pipeline/Pipeline.h"
 #include "dialects/Exec/Exec.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"

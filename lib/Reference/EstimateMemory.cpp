@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/EstimateMemory.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/Interpreter.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
 
 using namespace mlir;

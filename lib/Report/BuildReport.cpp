@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"

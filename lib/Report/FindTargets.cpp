@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
 #include "lib/Report/Report.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

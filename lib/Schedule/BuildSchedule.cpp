@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Schedule/Passes.h"
 #include "llvm/ADT/StringMap.h"

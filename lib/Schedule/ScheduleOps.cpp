@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Schedule/Residence.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Codegen/KernelRun.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Device/Emulation.h"

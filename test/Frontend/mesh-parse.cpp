@@ -12,7 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Frontend/Frontend.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 
 using namespace mlir;
 using namespace meshc::nd;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 
 using namespace mlir;
 using namespace meshc::nd;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 #include "lib/Autodiff/ReverseMode.h"
 
 using namespace mlir;

@@ -6,6 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 #include <cmath>
 
 using namespace mlir;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/WindowOps.h"
 
 using namespace mlir;
 using namespace meshc::nd;

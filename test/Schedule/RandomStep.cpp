@@ -6,6 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Schedule/RandomStep.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/Ops/WindowOps.h"
 
 using namespace mlir;
 

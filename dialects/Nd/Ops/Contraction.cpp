@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/Pointwise.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 #include "mlir/IR/PatternMatch.h"
 
 #define GET_OP_CLASSES

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 
 using namespace mlir;
 

@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
 #include "dialects/Nd/Ops/Pointwise.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include <cmath>
 #include <limits>
 

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/OptimizerOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include <cmath>
 

@@ -5,8 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/Pointwise.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include <cmath>
 #include <limits>

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SmallSet.h"

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/Philox.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/Pointwise.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
@@ -176,9 +177,9 @@ template <> struct Pointwise<GeluOp> : FloatFunction {
   }
   static Value emit(ElementCode &code, Value x) {
     Value square = code.make<arith::MulFOp>(x, x);
-    Value inner = code.make<math::FmaOp>(
-        square, code.constant(x, geluScale * geluCubic),
-        code.constant(x, geluScale));
+    Value inner =
+        code.make<math::FmaOp>(square, code.constant(x, geluScale * geluCubic),
+                               code.constant(x, geluScale));
     return emitGated(code, x, code.make<arith::MulFOp>(x, inner));
   }
 };

@@ -6,6 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/Pointwise.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;

@@ -14,7 +14,7 @@
 #ifndef MESHC_DIALECTS_ND_OPS_VALUEBUILDER_H
 #define MESHC_DIALECTS_ND_OPS_VALUEBUILDER_H
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 
 namespace meshc::nd {
 

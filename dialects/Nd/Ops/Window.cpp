@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/WindowOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 

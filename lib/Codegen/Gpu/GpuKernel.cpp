@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Gpu/GpuKernel.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Gpu/GpuNest.h"
 #include "lib/Codegen/Gpu/GpuScatter.h"
 #include "lib/Codegen/KernelFunction.h"

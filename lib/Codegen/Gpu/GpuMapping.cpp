@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Gpu/GpuMapping.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 

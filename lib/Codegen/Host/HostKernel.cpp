@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Host/HostKernel.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Host/HostNest.h"
 #include "lib/Codegen/Host/HostScatter.h"
 #include "lib/Codegen/KernelFunction.h"

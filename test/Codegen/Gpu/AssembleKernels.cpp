@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Gpu/GpuCode.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "mlir/Parser/Parser.h"

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Gpu/GpuCode.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Gpu/PtxTarget.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "mlir/IR/Diagnostics.h"

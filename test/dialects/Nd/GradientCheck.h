@@ -15,6 +15,8 @@
 #define MESHC_TEST_DIALECTS_ND_GRADIENTCHECK_H
 
 #include "NdTest.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 
 namespace meshc::nd {
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientCheck.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 
 using namespace mlir;
 

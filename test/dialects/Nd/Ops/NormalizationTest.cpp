@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientCheck.h"
+#include "dialects/Nd/Ops/NormalizationOps.h"
 
 using namespace mlir;
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientCheck.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 
 using namespace mlir;
 

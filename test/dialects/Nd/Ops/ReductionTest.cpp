@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientCheck.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 
 using namespace mlir;
 

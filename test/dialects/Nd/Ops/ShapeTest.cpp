@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientCheck.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 
 using namespace mlir;
 

@@ -7,6 +7,7 @@
 
 #include "GradientCheck.h"
 #include "dialects/Nd/Ops/Philox.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 
 using namespace mlir;
 

@@ -1,0 +1,15 @@
+//===- IndexingOps.h - the ops of the family Indexing -----*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_INDEXINGOPS_H
+#define MESHC_DIALECTS_ND_OPS_INDEXINGOPS_H
+
+#include "dialects/Nd/NdInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "dialects/Nd/Ops/Indexing.h.inc"
+
+#endif // MESHC_DIALECTS_ND_OPS_INDEXINGOPS_H

@@ -1,0 +1,15 @@
+//===- ModelOps.h - the ops of the family Model -----*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_MODELOPS_H
+#define MESHC_DIALECTS_ND_OPS_MODELOPS_H
+
+#include "dialects/Nd/NdInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "dialects/Nd/Ops/Model.h.inc"
+
+#endif // MESHC_DIALECTS_ND_OPS_MODELOPS_H
