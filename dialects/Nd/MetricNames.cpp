@@ -13,13 +13,14 @@ namespace meshc::nd {
 std::string findLogClash(llvm::StringRef name,
                          llvm::ArrayRef<llvm::StringRef> all) {
   // Those of runtime/Core/Train.cpp and Evaluate.cpp.
-  static constexpr llvm::StringLiteral keys[] = {"step", "time", "examples",
-                                                 "examples_per_second"};
+  static constexpr llvm::StringLiteral keys[] = {
+      "step",          "time",   "examples", "examples_per_second",
+      "communication", "skipped"};
   std::string quoted = "'" + name.str() + "'";
   if (llvm::is_contained(keys, name))
     return quoted + " is a key of the log that training writes (there are "
-                    "step, time, examples and examples_per_second); choose "
-                    "another name";
+                    "step, time, examples, examples_per_second, communication "
+                    "and skipped); choose another name";
   llvm::StringRef of = name;
   if (of.consume_front("eval_") && llvm::is_contained(all, of))
     return quoted + " is the key that the log has for '" + of.str() +

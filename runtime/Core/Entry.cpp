@@ -9,6 +9,7 @@
 #include "runtime/Blas/Gemm.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Core/Agreement.h"
+#include "runtime/Core/DistinctFiles.h"
 #include "runtime/Core/Evaluate.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Info.h"
@@ -144,6 +145,30 @@ static void printMemory(const MeshcProgram &program, const Files &files,
   printOut(out.str());
 }
 
+/// Refuses to write a file that the run also reads, or writes twice.
+static void checkFiles(const Options &options, const Files &files) {
+  std::vector<NamedFile> named;
+  auto add = [&](const char *option, const std::string &path, bool isWritten) {
+    if (!path.empty())
+      named.push_back({option, path, isWritten});
+  };
+  for (const Source &source : files.data->sources())
+    add("--data", source.bytes->path(), false);
+  if (files.evalData)
+    for (const Source &source : files.evalData->sources())
+      add("--eval-data", source.bytes->path(), false);
+  add("--log", options.log, true);
+  add("--tensorboard", options.tensorboard, true);
+  add("--trace", options.trace, true);
+  // What a run goes on from may be the checkpoint that it writes.
+  std::vector<NamedFile> others = named;
+  add("--resume", options.resumeFrom, false);
+  checkDistinct(named);
+  named = std::move(others);
+  add("--checkpoint", options.checkpoint, options.command == Command::Train);
+  checkDistinct(named);
+}
+
 /// Looks for the device and opens the files of this process. Returns what was
 /// wrong with them, or null.
 static std::exception_ptr prepare(const MeshcProgram &program,
@@ -156,6 +181,7 @@ static std::exception_ptr prepare(const MeshcProgram &program,
     files.data.emplace(program, options.data);
     if (!options.evalData.empty())
       files.evalData.emplace(program, options.evalData);
+    checkFiles(options, files);
     return nullptr;
   } catch (...) {
     return std::current_exception();

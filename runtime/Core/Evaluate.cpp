@@ -93,7 +93,7 @@ ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
   if (!agreeOn(session.communicator(), session.program().name,
                {agreedCheckpoint(options.checkpoint)}))
     return ExitCode::Disagreement;
-  Log log(session.speaks() ? options.log : "", /*append=*/false);
+  Log log(session.speaks() ? options.log : "");
   Evaluator evaluator(session, dataset);
   catchSignals(session.communicator());
   std::optional<std::vector<double>> means = evaluator.run();

@@ -9,22 +9,69 @@
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/StandardStreams.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace meshc::runtime;
 
-Log::Log(const std::string &path, bool append) : path(path) {
+Log::Log(const std::string &path, std::optional<int64_t> resumeAt)
+    : path(path) {
   if (path.empty())
     return;
-  file = std::fopen(path.c_str(), append ? "ae" : "we");
+  file = std::fopen(path.c_str(), resumeAt ? "a+e" : "we");
   if (!file)
     throw Failure(ExitCode::Usage,
                   "log file '" + path +
                       "' cannot be opened: " + std::strerror(errno));
   line.reserve(512);
+  if (resumeAt)
+    cutAfter(*resumeAt);
+}
+
+/// The step of a line that begins as those of end(), or -1.
+static int64_t stepOf(const char *text) {
+  long long step = -1;
+  return std::sscanf(text, "{\"step\":%lld", &step) == 1 ? step : -1;
+}
+
+/// Removes what a run that got further than `step` wrote after it. The file
+/// becomes shorter in one system call, so that a killed program leaves either
+/// all of it or what is to stay. A file that cannot be cut (a pipe) stays.
+void Log::cutAfter(int64_t step) {
+  struct stat status = {};
+  if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode))
+    return;
+  char *text = nullptr;
+  size_t room = 0;
+  off_t end = 0;
+  for (ssize_t size; (size = getline(&text, &room, file)) > 0; end += size) {
+    int64_t lineStep = stepOf(text);
+    bool unfinished = text[size - 1] != '\n' && text[0] == '{';
+    if (lineStep > step || unfinished)
+      break;
+    if (lineStep == step)
+      linesAtResume.emplace_back(text);
+  }
+  std::free(text);
+  std::fseek(file, 0, SEEK_END); // from reading to writing
+  if (end < status.st_size && ftruncate(fileno(file), end) != 0)
+    throw Failure(ExitCode::Usage,
+                  "log file '" + path + "' cannot be cut after step " +
+                      std::to_string(step) + ": " + std::strerror(errno));
+}
+
+bool Log::hasAtResume(const std::string &name) const {
+  std::string key = ',' + nlohmann::json(name).dump() + ':';
+  return std::any_of(linesAtResume.begin(), linesAtResume.end(),
+                     [&](const std::string &text) {
+                       return text.find(key) != std::string::npos;
+                     });
 }
 
 Log::~Log() {

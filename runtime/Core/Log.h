@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,12 @@ namespace meshc::runtime {
 
 class Log {
 public:
-  /// An empty path makes a log that drops everything. Throws Failure(Usage)
-  /// where the file cannot be opened.
-  Log(const std::string &path, bool append);
+  /// An empty path makes a log that drops everything. With `resumeAt`, lines of
+  /// later steps, and a last line that a killed program left unfinished, are
+  /// removed from the file, and new ones appended; otherwise the file is
+  /// emptied. Throws Failure(Usage) where the file cannot be opened.
+  explicit Log(const std::string &path,
+               std::optional<int64_t> resumeAt = std::nullopt);
   ~Log();
   Log(const Log &) = delete;
   Log &operator=(const Log &) = delete;
@@ -39,8 +43,15 @@ public:
 
   bool isOpen() const { return file != nullptr; }
 
+  /// Whether the file already had a line with key `name` of the step to resume
+  /// at, so that it is not to be written again.
+  bool hasAtResume(const std::string &name) const;
+
 private:
+  void cutAfter(int64_t step);
+
   std::string path, line;
+  std::vector<std::string> linesAtResume; ///< of the step to resume at
   std::FILE *file = nullptr;
   bool complained = false;
 };

@@ -209,7 +209,13 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
       ->needs(evalData);
   mayDiffer.freely(
       addWhole(app, "--log-every", options.logEvery, 1, mostSteps,
-               "Log every so many steps (default: each in the --log file)"));
+               "Log every so many steps (default: each in the --log and "
+               "--tensorboard files)"));
+  mayDiffer.inValue(
+      app.add_option(
+             "--tensorboard", options.tensorboard,
+             "Write metrics as event files for TensorBoard to this folder")
+          ->type_name("DIR"));
   auto *trace = mayDiffer.inValue(app.add_option(
       "--trace", options.trace,
       "Write to this file what some steps after the first ten spend their time "

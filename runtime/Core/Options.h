@@ -49,9 +49,10 @@ struct Options {
   bool holdBatch = false; ///< of `train`
 
   std::string log;
-  int64_t logEvery = 0;   ///< steps; 0: each in the log, few on the screen
-  std::string trace;      ///< file of `train --trace`
-  int64_t traceSteps = 5; ///< to trace
+  int64_t logEvery = 0;    ///< steps; 0: each in the log, few on the screen
+  std::string tensorboard; ///< folder of `train --tensorboard`
+  std::string trace;       ///< file of `train --trace`
+  int64_t traceSteps = 5;  ///< to trace
   bool quiet = false;
   bool memory = false;
   bool json = false; ///< of `info`

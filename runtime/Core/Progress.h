@@ -15,22 +15,49 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace meshc::runtime {
 
+/// What one line of progress says.
+struct ProgressStatus {
+  int64_t done = 0, total = 0; ///< steps
+  std::vector<std::string> names;
+  std::vector<float> values; ///< of the metrics, the loss first
+  double stepSeconds = 0;    ///< per step, since the line before
+  double examplesPerSecond = 0;
+  std::optional<double> communication; ///< share of the time, 0 to 1
+  int64_t skipped = 0; ///< steps whose updates were dropped; 0 is not shown
+  /// After the last step what all took, before it about what the others will.
+  double seconds = 0;
+};
+
+/// "step 420/1200  loss 0.3846  4.8 ms/step  104648 examples/s  comm 12%  ETA
+/// 0:04", with all that `status` has. After the last step the end is "took"
+/// instead of "ETA".
+std::string formatProgress(const ProgressStatus &status);
+
+/// The same for a terminal of `width` columns, at most width - 1 characters, so
+/// that it never wraps: with a bar where there is room, else in short words,
+/// without metrics but the loss, and without less important numbers.
+std::string formatProgress(const ProgressStatus &status, size_t width);
+
 class Progress {
 public:
   /// Steps go from `first` to `total`, each of `batch` examples. Plain lines
   /// come every `lineEvery` steps, or with 0 after the first step, the last,
-  /// and every two seconds. A silent one prints nothing.
+  /// and every two seconds. A silent one prints nothing. `communication`:
+  /// seconds spent in collectives so far (Device::communicationTime).
   Progress(int64_t first, int64_t total, int64_t batch, int64_t lineEvery,
-           bool silent);
+           std::optional<double> communication, bool silent);
 
-  /// Step number `done` (from 1) is done.
+  /// Step number `done` (from 1) is done. `skipped`: steps whose updates were
+  /// dropped so far.
   void afterStep(int64_t done, const std::vector<std::string> &names,
-                 const std::vector<float> &values);
+                 const std::vector<float> &values,
+                 std::optional<double> communication, int64_t skipped);
 
   /// Ends the line with the bar, so that other output may follow.
   void endLine();
@@ -42,13 +69,13 @@ private:
   using Clock = std::chrono::steady_clock;
 
   bool isDue(int64_t done, Clock::time_point now) const;
-  std::string bar(int64_t done) const;
 
   int64_t first, total, batch, lineEvery;
   bool silent, terminal;
   bool lineOpen = false;
   Clock::time_point begin, shown;
   int64_t shownSteps;
+  double shownCommunication;
 };
 
 } // namespace meshc::runtime

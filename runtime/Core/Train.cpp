@@ -8,6 +8,7 @@
 
 #include "runtime/Checkpoint/Checkpoint.h"
 #include "runtime/Core/Evaluate.h"
+#include "runtime/Core/EventFile.h"
 #include "runtime/Core/Log.h"
 #include "runtime/Core/Progress.h"
 #include "runtime/Core/StandardStreams.h"
@@ -41,6 +42,9 @@ private:
   void endSteps(int stillOpen);
   void checkLoss(int64_t step) const;
   void logStep(int64_t step);
+  void log(int64_t step,
+           const std::vector<std::pair<std::string, double>> &values,
+           std::optional<double> time = std::nullopt);
   bool isSaveStep() const;
   bool isEvalStep(int64_t total) const;
   void save();
@@ -57,14 +61,16 @@ private:
   int openSteps = 0;          ///< begun, and their metrics not read
   int64_t batches = 0;        ///< that were read
   int64_t savedAt = -1;       ///< the step that the checkpoint holds
+  int64_t firstStep = 0;      ///< steps that were done when the run began
   std::vector<std::string> names;
   std::vector<float> values;
-  std::optional<Log> log;
+  std::optional<Log> jsonLog;
+  std::optional<EventFile> events;
   std::optional<Progress> progress;
   std::optional<StepTrace> trace;
   std::optional<Failure> badEvaluation; ///< its metrics are not finite
   int64_t loggedAt = 0;
-  double loggedTime = 0;
+  double loggedTime = 0, loggedCommunication = 0;
 };
 
 } // namespace
@@ -179,21 +185,40 @@ void Run::checkLoss(int64_t step) const {
                                   : ""));
 }
 
+/// Enters values into the log and the event file; `time`, in seconds since the
+/// first step began, into the log alone.
+void Run::log(int64_t step,
+              const std::vector<std::pair<std::string, double>> &values,
+              std::optional<double> time) {
+  jsonLog->begin(step);
+  for (const auto &[name, value] : values)
+    jsonLog->add(name, value);
+  if (time)
+    jsonLog->add("time", *time);
+  jsonLog->end();
+  events->write(step, values);
+}
+
 void Run::logStep(int64_t step) {
-  progress->afterStep(step, names, values);
-  if (!log->isOpen() || (options.logEvery && step % options.logEvery != 0))
+  std::optional<double> communication = session.device().communicationTime();
+  progress->afterStep(step, names, values, communication, /*skipped=*/0);
+  if (!session.speaks() || (options.logEvery && step % options.logEvery != 0))
     return;
-  double time = progress->elapsed();
-  log->begin(step);
+  double time = progress->elapsed(), passed = std::max(time - loggedTime, 1e-9);
+  std::vector<std::pair<std::string, double>> logged;
   for (size_t i = 0; i < names.size(); ++i)
-    log->add(names[i], static_cast<double>(values[i]));
-  log->add("examples_per_second",
-           static_cast<double>((step - loggedAt) * data.batch()) /
-               std::max(time - loggedTime, 1e-9));
-  log->add("time", time);
-  log->end();
+    logged.emplace_back(names[i], values[i]);
+  logged.emplace_back("examples_per_second",
+                      static_cast<double>((step - loggedAt) * data.batch()) /
+                          passed);
+  if (communication)
+    logged.emplace_back(
+        "communication",
+        std::clamp((*communication - loggedCommunication) / passed, 0.0, 1.0));
+  log(step, logged, time);
   loggedAt = step;
   loggedTime = time;
+  loggedCommunication = communication.value_or(0);
 }
 
 void Run::save() {
@@ -221,15 +246,16 @@ int Run::evaluate() {
     return 0;
   progress->endLine();
   std::string text;
-  log->begin(state.step);
+  std::vector<std::pair<std::string, double>> logged;
   for (size_t i = 0; i < names.size(); ++i) {
     char number[400];
     std::snprintf(number, sizeof(number), " %.4f after step %lld\n",
                   (*means)[i], static_cast<long long>(state.step));
     text += "eval " + names[i] + number;
-    log->add("eval_" + names[i], (*means)[i]);
+    logged.emplace_back("eval_" + names[i], (*means)[i]);
   }
-  log->end();
+  if (!(state.step == firstStep && jsonLog->hasAtResume(logged.front().first)))
+    log(state.step, logged);
   printOut(text);
   return 0;
 }
@@ -266,7 +292,12 @@ ExitCode Run::run() {
   const int64_t total = plannedSteps();
   if (speaks && !options.checkpoint.empty())
     checkWritable(options.checkpoint);
-  log.emplace(speaks ? options.log : "", /*append=*/options.resume);
+  std::optional<int64_t> resumeAt;
+  if (options.resume)
+    resumeAt = state.step;
+  firstStep = state.step;
+  jsonLog.emplace(speaks ? options.log : "", resumeAt);
+  events.emplace(speaks ? options.tensorboard : "", resumeAt);
   if (!options.trace.empty())
     trace.emplace(session, options, state.step, total);
   if (speaks && state.step >= total)
@@ -277,8 +308,10 @@ ExitCode Run::run() {
   StopAgreement stop(session.rank());
   Shuffle shuffle = makeOrder();
   loggedAt = state.step;
+  std::optional<double> communication = session.device().communicationTime();
+  loggedCommunication = communication.value_or(0);
   progress.emplace(state.step, total, data.batch(), options.logEvery,
-                   options.quiet || !speaks);
+                   communication, options.quiet || !speaks);
   int signal = 0;
   while (state.step < total && !signal) {
     if (trace && trace->startsAfter(state.step)) {

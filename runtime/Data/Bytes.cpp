@@ -7,8 +7,10 @@
 #include "runtime/Data/Bytes.h"
 
 #include "runtime/Core/Failure.h"
+#include "runtime/Device/Arena.h"
 
 #include <algorithm>
+#include <new>
 #include <zlib.h>
 
 using namespace meshc::runtime;
@@ -35,7 +37,28 @@ void Bytes::unpack() {
     for (int i = 0; i < 4; ++i)
       hint |= uint64_t(begin[length - 4 + i]) << (8 * i);
   hint = std::min<uint64_t>(hint, uint64_t(length) * 1032);
-  std::vector<uint8_t> out(std::max<uint64_t>(hint, 4096));
+  std::vector<uint8_t> out;
+  // A system that is out of memory would end the process without a word.
+  auto hasRoom = [](uint64_t size) {
+    int64_t available = availableMemory(); // 0: not known
+    return available == 0 || size <= static_cast<uint64_t>(available);
+  };
+  auto grow = [&](uint64_t size) {
+    try {
+      if (!hasRoom(size))
+        throw std::bad_alloc();
+      out.resize(size);
+    } catch (const std::bad_alloc &) {
+      throw Failure(ExitCode::Internal,
+                    "data file '" + name + "': its gzip stream of " +
+                        std::to_string(length) +
+                        " bytes unpacks to more than " +
+                        std::to_string(out.size()) +
+                        " bytes, and there is no memory for them; unpack it "
+                        "on disk (gunzip): a plain file is not held in memory");
+    }
+  };
+  grow(hint >= 4096 && hasRoom(hint) ? hint : 4096);
 
   z_stream stream = {};
   if (inflateInit2(&stream, 15 + 16) != Z_OK)
@@ -54,7 +77,7 @@ void Bytes::unpack() {
   size_t read = 0, written = 0;
   for (;;) {
     if (written == out.size())
-      out.resize(out.size() + out.size() / 2);
+      grow(out.size() + out.size() / 2);
     size_t input = std::min(chunk, length - read);
     size_t room = std::min(chunk, out.size() - written);
     stream.next_in = const_cast<Bytef *>(begin + read);

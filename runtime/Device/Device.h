@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,12 @@ public:
 
   /// Waits for all runs.
   virtual void synchronize() = 0;
+  /// Seconds that this rank has spent in collectives so far, waits for other
+  /// ranks included. Null where there are no other ranks, or where collectives
+  /// run beside the host, which then cannot tell.
+  virtual std::optional<double> communicationTime() const {
+    return std::nullopt;
+  }
   /// What of the device's own memory this rank uses; empty on the host.
   virtual std::vector<MemoryUse> memoryUse() const = 0;
 

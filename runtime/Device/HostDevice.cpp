@@ -35,8 +35,16 @@ void HostDevice::multiply(const MeshcGemm &gemm, const void *a, const void *b,
 /// holds nothing that would have to be released.
 void HostDevice::communicate(const MeshcCollective &collective,
                              void *const *send, void *const *recv) {
+  auto begin = std::chrono::steady_clock::now();
   rank.communicator->run(collective, rank.mesh.group(collective.axes), send,
                          recv);
+  inCollectives += std::chrono::steady_clock::now() - begin;
+}
+
+std::optional<double> HostDevice::communicationTime() const {
+  if (rank.mesh.size() == 1)
+    return std::nullopt;
+  return std::chrono::duration<double>(inCollectives).count();
 }
 
 char *HostDevice::stage(const MeshcTensor &input) {

@@ -10,6 +10,8 @@
 #include "runtime/Device/Arena.h"
 #include "runtime/Device/Device.h"
 
+#include <chrono>
+
 namespace meshc::runtime {
 
 /// The rank's own threads, on memory of the host. Nothing is staged: what the
@@ -33,10 +35,12 @@ public:
   void write(const MeshcTensor &tensor,
              const std::function<void(char *)> &fill) override;
   void synchronize() override {}
+  std::optional<double> communicationTime() const override;
   std::vector<MemoryUse> memoryUse() const override { return {}; }
 
 private:
   Arena memory;
+  std::chrono::steady_clock::duration inCollectives{};
 };
 
 } // namespace meshc::runtime

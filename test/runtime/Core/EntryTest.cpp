@@ -40,6 +40,9 @@ TEST(Entry, trainsAndLogs) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expectHas(outcome.out, "37 examples, batch 8");
     expectHas(outcome.out, "step 200/200  loss 0.0");
+    expectHas(outcome.out, " ms/step  ");
+    EXPECT_EQ(outcome.out.find("comm ") != std::string::npos,
+              std::string(mesh) == "2x2");
     expectHas(outcome.out, "memory: peak ");
     std::istringstream lines(readFile(folder.file("log")));
     std::string text;
@@ -50,7 +53,9 @@ TEST(Entry, trainsAndLogs) {
           text.rfind("{\"step\":" + std::to_string(++step) + ",\"loss\":", 0),
           0u)
           << text;
-      loss = json::parse(text)["loss"];
+      json logged = json::parse(text);
+      loss = logged["loss"];
+      EXPECT_EQ(logged.contains("communication"), std::string(mesh) == "2x2");
     }
     EXPECT_EQ(step, 200);
     EXPECT_LT(loss, 0.05);
@@ -129,6 +134,21 @@ TEST(Entry, refusesBadData) {
 }
 
 /// While it trains; the last checkpoint stays.
+TEST(Entry, aGzipBombIsNamed) {
+  Folder folder;
+  std::string target = " --data target=" + folder.file("y.npy");
+  writeLineData(folder);
+  std::string member = gzip(std::string(size_t(64) << 20, '\0')), bomb;
+  for (int i = 0; i < 32; ++i) // 2 GiB
+    bomb += member;
+  expectError(run("bash -c 'ulimit -v 1500000 && exec " + line("1x1") +
+                  " train --threads 1 --data x=" + folder.write("bomb", bomb) +
+                  target + "'"),
+              1,
+              "data file '" + folder.file("bomb") + "': its gzip stream of " +
+                  std::to_string(bomb.size()) + " bytes unpacks to more than ");
+}
+
 TEST(Entry, aDataFileThatBecomesShorterEndsTheRun) {
   for (const char *mesh : {"1x1", "2x2"})
     for (off_t left : {off_t(4096), off_t(8000 * 24)}) {

@@ -1,0 +1,36 @@
+//===- DistinctFiles.h - files that a run must not mix up ------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A run writes several files and reads others. None that it writes may be
+/// another one of them, under whatever name.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_CORE_DISTINCTFILES_H
+#define MESHC_RUNTIME_CORE_DISTINCTFILES_H
+
+#include <string>
+#include <vector>
+
+namespace meshc::runtime {
+
+/// A file of the command line.
+struct NamedFile {
+  std::string option; ///< "--log"
+  std::string path;
+  bool isWritten;
+};
+
+/// Throws Failure(Usage) where a file that is written is also another one of
+/// `files`, by device and inode: links count. Files that do not exist yet are
+/// compared by folder and name. Pipes and devices such as /dev/null may be
+/// shared.
+void checkDistinct(const std::vector<NamedFile> &files);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_CORE_DISTINCTFILES_H
