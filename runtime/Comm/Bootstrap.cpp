@@ -104,9 +104,11 @@ HostConnection meshc::runtime::connectHost(Bootstrap &bootstrap,
       trouble = error.what();
     }
   };
-  if (self == 0)
+  if (self == 0) {
+    SharedSegment::removeLeftovers();
     attempt(
         [&] { return SharedSegment::create(name, count, slotBytesFor(size)); });
+  }
   checkTroubles(bootstrap, trouble);
   name = exchangeNotes(bootstrap, name)[locals[0]];
   if (self != 0)

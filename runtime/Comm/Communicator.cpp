@@ -51,6 +51,10 @@ void Communicator::exchange(uint32_t axes, const Group &group, uint32_t site,
 }
 
 std::string Communicator::describeSite(uint32_t site) const {
+  if (site == StopSite)
+    return "the agreement on when to stop";
+  if (site == SetupSite)
+    return "the set-up of devices";
   if (!names || site >= names->siteCount)
     return "collective site " + std::to_string(site);
   const MeshcSite &known = names->sites[site];

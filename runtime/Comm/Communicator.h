@@ -12,7 +12,8 @@
 /// one thread at a time. World.h makes them.
 ///
 /// Nothing waits for ever in silence: a rank that fails wakes the others, and a
-/// wait beyond the time limit is an error that names who did not come.
+/// wait for a rank that makes no progress for longer than the limit is an error
+/// that names it (StallWatch.h).
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_COMMUNICATOR_H
@@ -47,6 +48,13 @@ private:
   bool toldByOther;
 };
 
+/// Sites of collectives of the runtime's own, which come from no line of a
+/// model.
+enum RuntimeSite : uint32_t {
+  StopSite = UINT32_MAX - 1, ///< the agreement on when to stop
+  SetupSite = UINT32_MAX     ///< what devices tell each other at the start
+};
+
 class Communicator {
 public:
   virtual ~Communicator();
@@ -61,6 +69,10 @@ public:
   /// "gpt.mesh:14:13 (all_reduce of 'h' over tensor)" where the program names
   /// site `site`, and otherwise what is known of it.
   std::string describeSite(uint32_t site) const;
+  /// The program's name for messages; "the program" where none was given.
+  const char *programName() const {
+    return names && names->name ? names->name : "the program";
+  }
 
   /// Runs `collective` to its end among `group`, as RuntimeAbi.h defines it.
   /// `send` and `recv` have one pointer per item. All ranks of the group call
@@ -90,7 +102,7 @@ public:
 
   /// Every rank of `group`, which is that over `axes`, gets the `bytes` bytes
   /// (a multiple of 4) of each member, in the order of the group. Errors name
-  /// `site`; UINT32_MAX: no line of the model.
+  /// `site`.
   void exchange(uint32_t axes, const Group &group, uint32_t site,
                 const void *own, size_t bytes, void *all);
 

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/Exchange.h"
 
-#include <algorithm>
 #include <cstring>
 
 using namespace meshc::runtime;
@@ -31,35 +30,10 @@ void Exchange::post(int rank, size_t part, size_t capacity, size_t bytes) {
 
 const char *Exchange::await(int rank, size_t bytes) {
   Message message = transport.await(rank);
-  arrived[placeOf(rank)] = true;
   MessageHeader got;
   std::memcpy(&got, message.data, sizeof(got));
   if (std::memcmp(&got, &header, sizeof(got)) != 0 ||
       message.bytes != headerBytes + bytes)
     throw WrongCollective(rank, got);
   return message.data + headerBytes;
-}
-
-size_t Exchange::placeOf(int rank) const {
-  return std::find(group.ranks.begin(), group.ranks.end(), rank) -
-         group.ranks.begin();
-}
-
-void Exchange::expect(int rank) {
-  expected[placeOf(rank)] = true;
-  transport.expect(rank);
-}
-
-bool Exchange::hasArrived(int rank) const {
-  size_t place = placeOf(rank);
-  return place < arrived.size() && arrived[place];
-}
-
-std::vector<int> Exchange::missing() const {
-  std::vector<int> ranks;
-  for (size_t i = 0; i < group.ranks.size(); ++i)
-    if (expected[i] && !arrived[i] && !transport.pending(group.ranks[i]) &&
-        !transport.isWaiting(group.ranks[i]))
-      ranks.push_back(group.ranks[i]);
-  return ranks;
 }

@@ -20,7 +20,6 @@
 #include "runtime/Comm/Transport.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace meshc::runtime {
 
@@ -51,11 +50,8 @@ public:
 /// One collective in progress on one rank.
 class Exchange {
 public:
-  /// `group`: all that take part.
-  Exchange(Transport &transport, const MessageHeader &header,
-           const Group &group)
-      : transport(transport), header(header), group(group),
-        expected(group.ranks.size()), arrived(group.ranks.size()) {}
+  Exchange(Transport &transport, const MessageHeader &header)
+      : transport(transport), header(header) {}
 
   /// Bytes before what a message carries.
   static constexpr size_t headerBytes = Transport::slotAlignment;
@@ -73,19 +69,17 @@ public:
   /// part may go to several ranks.
   void post(int rank, size_t part, size_t capacity, size_t bytes);
 
-  void expect(int rank);
+  /// Says that await(rank) comes soon.
+  void expect(int rank) { transport.expect(rank); }
   /// Waits for `rank`'s next message, which has `bytes` bytes of content.
   const char *await(int rank, size_t bytes);
-  void release(int rank) { transport.release(rank); }
+  void release(int rank) {
+    transport.release(rank);
+    noteProgress();
+  }
 
   /// Waits for the failure that another rank records. Does not return.
   void awaitFailure() { transport.awaitFailure(); }
-
-  /// Whether anything has come from `rank`.
-  bool hasArrived(int rank) const;
-  /// The ranks that were expected, of which nothing has come, and which do not
-  /// wait for others themselves.
-  std::vector<int> missing() const;
 
 private:
   static size_t stride(size_t capacity) {
@@ -93,13 +87,8 @@ private:
     return headerBytes + (capacity + unit - 1) / unit * unit;
   }
 
-  /// The place of `rank` in the group.
-  size_t placeOf(int rank) const;
-
   Transport &transport;
   const MessageHeader &header;
-  const Group &group;
-  std::vector<bool> expected, arrived; ///< by place in the group
   char *slot = nullptr;
 };
 

@@ -10,6 +10,7 @@
 /// The contact of the runtime and libmeshc_mpi.so, which alone is linked to an
 /// MPI library and is opened when a run needs it. C types only, so that the two
 /// need not come from one compiler. Functions return 0, or an error of MPI.
+/// Between `start` and `finish`, several threads may call them.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_MPIPLUGIN_H
@@ -20,12 +21,12 @@
 
 extern "C" {
 
-#define MESHC_MPI_PLUGIN_VERSION 1u
+#define MESHC_MPI_PLUGIN_VERSION 2u
 
 struct MeshcMpi {
   uint32_t version; ///< MESHC_MPI_PLUGIN_VERSION
 
-  /// Once, before all others but `describe`, by the thread that calls them.
+  /// Once, before all others but `describe`, by the thread that calls `finish`.
   int (*start)(void);
   int (*rank)(void);
   int (*size)(void);
@@ -33,9 +34,15 @@ struct MeshcMpi {
   int (*allGather)(const void *own, size_t bytes, void *all);
 
   /// Begin to send, to receive at most `bytes` bytes. Messages between two
-  /// ranks keep their order. `request` stands for the operation.
-  int (*send)(const void *data, size_t bytes, int to, uint64_t *request);
-  int (*receive)(void *data, size_t bytes, int from, uint64_t *request);
+  /// ranks on one `channel` (0 or 1) keep their order. `request` stands for the
+  /// operation.
+  int (*send)(const void *data, size_t bytes, int to, int channel,
+              uint64_t *request);
+  int (*receive)(void *data, size_t bytes, int from, int channel,
+                 uint64_t *request);
+  /// Sets `from` to a rank of which a message on `channel` can be received, -1
+  /// where there is none.
+  int (*probe)(int channel, int *from);
   /// Sets `done` to whether the operation is complete, after which its request
   /// is void, and `bytes` (may be null) to what a receive got. Also moves all
   /// other operations on.

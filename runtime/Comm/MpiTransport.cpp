@@ -12,8 +12,10 @@ using namespace meshc::runtime;
 
 MpiTransport::MpiTransport(const MeshcMpi &mpi,
                            std::unique_ptr<SharedTransport> shared)
-    : mpi(mpi), local(std::move(shared)) {
+    : mpi(mpi), local(std::move(shared)),
+      pulses(mpi, [this] { return local->pulseOf(this->mpi.rank()); }) {
   local->setProgress([this] { return moveOn(); });
+  local->setRemotePulse([this](int rank) { return pulses.ask(rank); });
 }
 
 MpiTransport::~MpiTransport() = default;
@@ -34,7 +36,8 @@ void MpiTransport::post(int peer, size_t offset, size_t bytes) {
     return local->post(peer, offset, bytes);
   Sending sending;
   sending.peer = peer;
-  check(mpi.send(slot + offset, bytes, peer, &sending.request), peer);
+  check(mpi.send(slot + offset, bytes, peer, /*channel=*/0, &sending.request),
+        peer);
   sendings[local->currentSlot()].push_back(sending);
 }
 
@@ -49,18 +52,10 @@ void MpiTransport::expect(int peer) {
   if (!receiving.buffer)
     receiving.buffer.reset(new char[slotBytes()]);
   check(mpi.receive(receiving.buffer.get(), slotBytes(), peer,
-                    &receiving.request),
+                    /*channel=*/0, &receiving.request),
         peer);
   receiving.expected = true;
   receiving.done = false;
-}
-
-bool MpiTransport::pending(int peer) {
-  if (local->has(peer))
-    return local->pending(peer);
-  auto found = receivings.find(peer);
-  return found != receivings.end() && found->second.expected &&
-         hasCome(peer, found->second);
 }
 
 Message MpiTransport::await(int peer) {

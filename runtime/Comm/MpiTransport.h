@@ -9,6 +9,7 @@
 #define MESHC_RUNTIME_COMM_MPITRANSPORT_H
 
 #include "runtime/Comm/MpiPlugin.h"
+#include "runtime/Comm/PulseChannel.h"
 #include "runtime/Comm/SharedTransport.h"
 
 #include <map>
@@ -29,11 +30,15 @@ public:
   char *acquire() override;
   void post(int peer, size_t offset, size_t bytes) override;
   void expect(int peer) override;
-  bool pending(int peer) override;
-  bool isWaiting(int peer) const override { return local->isWaiting(peer); }
   Message await(int peer) override;
   void release(int peer) override;
   void settle() override;
+  void attachThread() override { local->attachThread(); }
+  void setStallReport(
+      std::function<void(const Stall &, const std::vector<int> &, double)> call)
+      override {
+    local->setStallReport(std::move(call));
+  }
   void awaitFailure() override { local->awaitFailure(); }
   bool fail(const std::string &message) noexcept override {
     return local->fail(message);
@@ -64,6 +69,7 @@ private:
   char *slot = nullptr; ///< acquired last
   std::vector<Sending> sendings[SharedSegment::slotCount];
   std::map<int, Receiving> receivings; ///< by rank
+  PulseChannel pulses;
 };
 
 } // namespace meshc::runtime

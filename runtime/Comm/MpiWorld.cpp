@@ -9,6 +9,7 @@
 #include "runtime/Comm/Bootstrap.h"
 #include "runtime/Comm/MpiLibrary.h"
 #include "runtime/Comm/MpiTransport.h"
+#include "runtime/Comm/StartWatch.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -118,6 +119,7 @@ std::unique_ptr<World> meshc::runtime::openMpiWorld(const MpiLaunch &launch,
                                                     bool oneHost,
                                                     int threadsPerRank,
                                                     double timeoutSeconds) {
+  StartWatch watch(launch, timeoutSeconds);
   return std::make_unique<MpiWorld>(openMpi(), launch, oneHost, threadsPerRank,
                                     timeoutSeconds);
 }

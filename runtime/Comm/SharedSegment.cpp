@@ -10,16 +10,21 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <dirent.h>
 #include <fcntl.h>
 #include <random>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace meshc::runtime;
 
 namespace {
 
-constexpr size_t failureBytes = 1024;
+constexpr size_t failureBytes = 1088;
+static_assert(failureBytes % alignof(MemberState) == 0);
 static_assert(sizeof(FailureRecord) <= failureBytes);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
@@ -44,12 +49,30 @@ CommunicationError segmentError(const std::string &what,
                                : ""));
 }
 
-std::shared_ptr<void> mapBytes(int file, size_t bytes) {
+/// Maps memory of `file`, or of nobody else where that is negative. With
+/// `locks`, the file stays open and locked as long as it is mapped, so that
+/// others see that it is in use; else it stays the caller's.
+std::shared_ptr<void> mapBytes(int file, size_t bytes, bool locks = false) {
   int flags = file < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
   void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
   if (base == MAP_FAILED)
     return nullptr;
-  return {base, [bytes](void *memory) { munmap(memory, bytes); }};
+  if (locks)
+    flock(file, LOCK_SH);
+  return {base, [bytes, file, locks](void *memory) {
+            munmap(memory, bytes);
+            if (locks)
+              close(file);
+          }};
+}
+
+/// Whether the file of a segment is this user's and no process has it locked.
+bool isLeftOver(int file) {
+  constexpr time_t youngest = 60; // it may be about to be locked
+  struct stat status{};
+  return fstat(file, &status) == 0 && status.st_uid == geteuid() &&
+         time(nullptr) - status.st_mtime > youngest &&
+         flock(file, LOCK_EX | LOCK_NB) == 0;
 }
 
 } // namespace
@@ -83,11 +106,11 @@ SharedSegment SharedSegment::create(const std::string &name, int memberCount,
   int error = posix_fallocate(file, 0, static_cast<off_t>(size));
   std::shared_ptr<void> memory;
   if (!error) {
-    memory = mapBytes(file, size);
+    memory = mapBytes(file, size, /*locks=*/true);
     error = memory ? 0 : errno;
   }
-  close(file);
   if (error) {
+    close(file);
     unlink(name);
     throw segmentError("reserve", name, size, error);
   }
@@ -106,6 +129,37 @@ SharedSegment SharedSegment::open(const std::string &name, int memberCount,
   if (!memory)
     throw segmentError("map", name, size, error);
   return SharedSegment(memory, memberCount, slotBytes);
+}
+
+std::shared_ptr<void> SharedSegment::openBoard(const std::string &name,
+                                               size_t size) {
+  int file = shm_open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0)
+    return nullptr;
+  std::shared_ptr<void> memory;
+  if (posix_fallocate(file, 0, static_cast<off_t>(size)) == 0)
+    memory = mapBytes(file, size, /*locks=*/true);
+  if (!memory)
+    close(file);
+  return memory;
+}
+
+void SharedSegment::removeLeftovers() {
+  DIR *folder = opendir("/dev/shm");
+  if (!folder)
+    return;
+  while (const dirent *entry = readdir(folder)) {
+    if (std::strncmp(entry->d_name, "meshc-", 6) != 0)
+      continue;
+    std::string name = std::string("/") + entry->d_name;
+    int file = shm_open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (file < 0)
+      continue;
+    if (isLeftOver(file))
+      unlink(name);
+    close(file);
+  }
+  closedir(folder);
 }
 
 void SharedSegment::unlink(const std::string &name) {

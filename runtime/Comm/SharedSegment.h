@@ -29,6 +29,9 @@ struct FailureRecord {
   std::atomic<uint32_t> state;
   int32_t rank;
   char message[1016];
+  /// Tells the stall that was reported last from others, so that one member
+  /// reports it.
+  std::atomic<uint32_t> reportedStall;
 };
 
 /// One member as others see it.
@@ -36,8 +39,9 @@ struct alignas(64) MemberState {
   std::atomic<uint32_t> sleeping;  ///< 1 while it sleeps on this word
   std::atomic<uint32_t> processId; ///< 0 until it is there
   std::atomic<uint32_t> left;      ///< 1 once it has ended in order
-  std::atomic<uint32_t> waitsFor;  ///< 1 + the rank that it waits for; 0: none
-  uint64_t startTime;              ///< of the process, as the kernel counts
+  std::atomic<uint32_t> threadId;  ///< of the thread that runs it; 0: not yet
+  std::atomic<uint32_t> progress, turns, waitsFor; ///< as in Pulse
+  uint64_t startTime; ///< of the process, as the kernel counts
 };
 
 /// What one member (the sender) posts to another. Counters only grow, and wrap.
@@ -75,6 +79,12 @@ public:
                               size_t slotBytes);
   static SharedSegment open(const std::string &name, int memberCount,
                             size_t slotBytes);
+  /// `size` bytes of zeros for all processes that name them, the first of which
+  /// makes them; null where that cannot be done.
+  static std::shared_ptr<void> openBoard(const std::string &name, size_t size);
+  /// Removes segments of this user that no living process holds, as a run
+  /// leaves them that was killed while it started.
+  static void removeLeftovers();
   /// Takes the name away: the memory lives on as long as a member maps it.
   static void unlink(const std::string &name);
   /// A name that no other run has.

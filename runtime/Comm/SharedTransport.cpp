@@ -9,10 +9,8 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
-#include <fstream>
 #include <linux/futex.h>
 #include <sched.h>
-#include <sstream>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,8 +26,8 @@ constexpr auto shortestSleep = std::chrono::microseconds(50);
 /// A processor given away that comes back this late is wanted by others: they
 /// would get it for a whole slice each time, and who sleeps is woken sooner.
 constexpr auto longestYielding = std::chrono::microseconds(200);
-/// Lives of other processes are looked up after waiting this long.
-constexpr auto graceBeforeProcessCheck = std::chrono::milliseconds(100);
+/// Lives and pulses of other ranks are looked up so often in a long wait.
+constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
 
 void pauseProcessor() { __builtin_ia32_pause(); }
 
@@ -45,34 +43,11 @@ void futexWake(std::atomic<uint32_t> &word) {
           nullptr, nullptr, 0);
 }
 
-/// "600 s", "0.5 s".
-std::string secondsText(double seconds) {
-  std::ostringstream text;
-  text << seconds << " s";
-  return text.str();
-}
-
-/// When the process started, in the kernel's ticks; 0 where it is gone or only
-/// its exit status is left of it.
-uint64_t processStart(uint32_t id) {
-  std::ifstream file("/proc/" + std::to_string(id) + "/stat");
-  std::string text;
-  if (!std::getline(file, text))
-    return 0;
-  size_t afterName = text.rfind(')'); // a name may hold blanks and brackets
-  if (afterName == std::string::npos)
-    return 0;
-  std::istringstream fields(text.substr(afterName + 1));
-  std::string state, field;
-  fields >> state;
-  if (state == "Z" || state == "X")
-    return 0;
-  constexpr int startTimeField = 22, firstField = 4;
-  for (int i = firstField; i < startTimeField; ++i)
-    fields >> field;
-  uint64_t start = 0;
-  fields >> start;
-  return start;
+/// A stall is reported after so many seconds, or earlier where it ends the run
+/// soon.
+double reportSeconds(double limit) {
+  constexpr double usual = 10;
+  return limit > 0 ? std::min(usual, limit / 2) : usual;
 }
 
 } // namespace
@@ -97,8 +72,14 @@ WaitPolicy WaitPolicy::forRanks(int ranks, int threads, double timeoutSeconds) {
 SharedTransport::SharedTransport(SharedSegment memory, std::vector<int> all,
                                  int self, WaitPolicy policy, bool processes)
     : segment(std::move(memory)), ranks(std::move(all)), self(self),
-      policy(policy), processes(processes), postedTo(ranks.size()),
-      takenFrom(ranks.size()) {
+      policy(policy), processes(processes),
+      watch(ranks[self],
+            [this](int rank) {
+              return has(rank)     ? pulseOf(rank)
+                     : remotePulse ? remotePulse(rank)
+                                   : Pulse{};
+            }),
+      postedTo(ranks.size()), takenFrom(ranks.size()) {
   members.assign(*std::max_element(ranks.begin(), ranks.end()) + 1, -1);
   for (size_t m = 0; m < ranks.size(); ++m)
     members[ranks[m]] = static_cast<int>(m);
@@ -106,10 +87,20 @@ SharedTransport::SharedTransport(SharedSegment memory, std::vector<int> all,
   uint32_t id = static_cast<uint32_t>(getpid());
   own.startTime = processStart(id);
   own.processId.store(id, std::memory_order_release);
+  if (processes) // by the thread that runs the rank
+    attachThread();
 }
 
 SharedTransport::~SharedTransport() {
+  if (progressCounter() == &segment.member(self).progress)
+    setProgressCounter(nullptr);
   segment.member(self).left.store(1, std::memory_order_release);
+}
+
+void SharedTransport::attachThread() {
+  MemberState &own = segment.member(self);
+  own.threadId.store(static_cast<uint32_t>(syscall(SYS_gettid)));
+  setProgressCounter(&own.progress);
 }
 
 char *SharedTransport::acquire() {
@@ -145,16 +136,6 @@ Message SharedTransport::await(int peer) {
   return {segment.slots(from) +
               static_cast<size_t>(entry.offset) * slotAlignment,
           entry.bytes};
-}
-
-bool SharedTransport::pending(int peer) {
-  int from = memberOf(peer);
-  return segment.queue(from, self).posted.load(std::memory_order_acquire) !=
-         takenFrom[from];
-}
-
-bool SharedTransport::isWaiting(int peer) const {
-  return has(peer) && segment.member(memberOf(peer)).waitsFor.load() != 0;
 }
 
 void SharedTransport::release(int peer) {
@@ -212,33 +193,72 @@ void SharedTransport::checkProcess(int rank) {
     throw WaitBroken(WaitBroken::Cause::Died, rank);
 }
 
-/// Waits for ranks of other hosts get some more time: what these wait for
-/// cannot be seen from here, and is theirs to report, which takes the launcher
-/// a second or two to bring to all hosts.
-void SharedTransport::checkTime(int rank, Clock::time_point start) {
-  if (policy.timeoutSeconds <= 0)
-    return;
-  double limit = policy.timeoutSeconds;
-  if (!has(rank))
-    limit += std::min(15.0, 3 + 0.1 * limit);
-  std::chrono::duration<double> waited = Clock::now() - start;
-  if (waited.count() >= limit)
-    throw WaitBroken(WaitBroken::Cause::Timeout, findCulprit(rank),
-                     secondsText(policy.timeoutSeconds));
+Pulse SharedTransport::pulseOf(int rank) const {
+  const MemberState &member = segment.member(memberOf(rank));
+  Pulse pulse;
+  pulse.progress = member.progress.load(std::memory_order_relaxed);
+  pulse.turns = member.turns.load(std::memory_order_relaxed);
+  pulse.waitsFor = member.waitsFor.load(std::memory_order_relaxed);
+  // Who waits has none worth mentioning.
+  if (pulse.waitsFor == 0)
+    pulse.processorTime =
+        processorTime(member.processId.load(std::memory_order_acquire),
+                      member.threadId.load(std::memory_order_relaxed));
+  return pulse;
 }
 
-/// The rank at the end of the chain of those who wait for one another.
-int SharedTransport::findCulprit(int rank) const {
-  int culprit = rank;
-  for (size_t steps = 0; steps < ranks.size(); ++steps) {
-    if (!has(culprit))
-      return culprit;
-    uint32_t next = segment.member(memberOf(culprit)).waitsFor.load();
-    if (next == 0)
-      return culprit;
-    culprit = static_cast<int>(next) - 1;
+/// The members that make no progress beside the culprit, which comes first.
+/// Those that have ended are not among them, nor this rank.
+std::vector<int> SharedTransport::findSilent(const Stall &stall,
+                                             Clock::time_point now) {
+  std::vector<int> silent{stall.culprit()};
+  if (stall.isCircle)
+    return silent;
+  for (size_t m = 0; m < ranks.size(); ++m)
+    if (ranks[m] != ranks[self] && ranks[m] != stall.culprit() &&
+        !segment.member(static_cast<int>(m)).left.load() &&
+        watch.silence(ranks[m], now) > stall.seconds / 3)
+      silent.push_back(ranks[m]);
+  return silent;
+}
+
+/// Whether this rank is the first to report the stall.
+bool SharedTransport::claimReport(const Stall &stall) {
+  int culprit = stall.culprit();
+  uint32_t progress = has(culprit) ? pulseOf(culprit).progress : 0;
+  uint32_t name = progress * 4096 + static_cast<uint32_t>(culprit) + 1;
+  return segment.failure().reportedStall.exchange(name) != name;
+}
+
+/// Waits for ranks of other hosts get some more time: ranks there see more, and
+/// the launcher takes a second or two to bring their failure to all hosts.
+void SharedTransport::checkProgress(int rank, Clock::time_point start,
+                                    Clock::time_point now) {
+  double limit = policy.timeoutSeconds, report = reportSeconds(limit);
+  if (rank == ranks[self]) { // the failure of another rank is on its way
+    if (limit > 0 && now - start > std::chrono::duration<double>(limit))
+      throw WaitBroken(WaitBroken::Cause::RankFailed, rank,
+                       "another rank failed and did not say why");
+    return;
   }
-  return rank; // they wait in a circle
+  Stall stall = watch.look(rank, start, now);
+  // From here on all members are looked at now and then.
+  if (stall.seconds < report / 2)
+    return;
+  std::vector<int> silent = findSilent(stall, now);
+  if (!has(stall.culprit())) {
+    limit += limit > 0 ? std::min(15.0, 3 + 0.1 * limit) : 0;
+    report += 1;
+  }
+  // Messages say how long is too long, and not when that was noticed.
+  if (limit > 0 && stall.seconds >= limit) {
+    stall.seconds = policy.timeoutSeconds;
+    throw WaitBroken(stall, silent);
+  }
+  if (stall.seconds >= report && stallReport && claimReport(stall)) {
+    stall.seconds = reportSeconds(policy.timeoutSeconds);
+    stallReport(stall, silent, policy.timeoutSeconds);
+  }
 }
 
 void SharedTransport::wait(int rank, const std::function<bool()> &ready) {
@@ -289,8 +309,9 @@ void SharedTransport::sleepUntil(int rank, Ready ready,
   std::atomic<uint32_t> &sleeping = segment.member(self).sleeping;
   MemberState &own = segment.member(self);
   own.waitsFor.store(static_cast<uint32_t>(rank) + 1);
-  Clock::time_point lastProcessCheck = start;
+  Clock::time_point lastLook = start;
   while (true) {
+    own.turns.fetch_add(1, std::memory_order_relaxed);
     bool moving = moveOn(ready);
     if (ready())
       break;
@@ -307,11 +328,11 @@ void SharedTransport::sleepUntil(int rank, Ready ready,
       break;
     checkFailure();
     Clock::time_point now = Clock::now();
-    if (now - lastProcessCheck > graceBeforeProcessCheck) {
-      lastProcessCheck = now;
+    if (now - lastLook > timeBetweenLooks) {
+      lastLook = now;
       checkProcess(rank);
+      checkProgress(rank, start, now);
     }
-    checkTime(rank, start);
   }
   sleeping.store(0, std::memory_order_relaxed);
   own.waitsFor.store(0);

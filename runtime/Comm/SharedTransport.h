@@ -19,7 +19,8 @@ namespace meshc::runtime {
 
 /// How a rank waits.
 struct WaitPolicy {
-  /// Seconds until a wait fails; 0: never.
+  /// Seconds without progress of the rank at fault until a wait fails; 0:
+  /// never.
   double timeoutSeconds = 0;
   /// Looks at memory before the processor is first given to others: a few
   /// microseconds, since the one waited for may be waiting for this processor.
@@ -36,7 +37,8 @@ struct WaitPolicy {
 class SharedTransport final : public Transport {
 public:
   /// `ranks`: the world's number of each member, `self` this one. `processes`:
-  /// members are processes of their own, which may die alone.
+  /// members are processes of their own, which may die alone, and this is the
+  /// thread of its rank.
   SharedTransport(SharedSegment segment, std::vector<int> ranks, int self,
                   WaitPolicy policy, bool processes);
   ~SharedTransport() override;
@@ -45,11 +47,15 @@ public:
   char *acquire() override;
   void post(int peer, size_t offset, size_t bytes) override;
   void expect(int) override {}
-  bool pending(int peer) override;
-  bool isWaiting(int peer) const override;
   Message await(int peer) override;
   void release(int peer) override;
   void settle() override {}
+  void attachThread() override;
+  void setStallReport(
+      std::function<void(const Stall &, const std::vector<int> &, double)> call)
+      override {
+    stallReport = std::move(call);
+  }
   void awaitFailure() override;
   bool fail(const std::string &message) noexcept override;
 
@@ -67,6 +73,12 @@ public:
   /// Called again and again while waiting, for transports that move only when
   /// they are called. Returns whether there is something left to move.
   void setProgress(std::function<bool()> call) { progress = std::move(call); }
+  /// How the pulses of ranks of other hosts are seen.
+  void setRemotePulse(std::function<Pulse(int rank)> call) {
+    remotePulse = std::move(call);
+  }
+  /// The pulse of a member.
+  Pulse pulseOf(int rank) const;
 
 private:
   struct Use {
@@ -81,8 +93,9 @@ private:
   template <class Ready> bool moveOn(Ready ready);
   void checkFailure();
   void checkProcess(int rank);
-  void checkTime(int rank, Clock::time_point start);
-  int findCulprit(int rank) const;
+  void checkProgress(int rank, Clock::time_point start, Clock::time_point now);
+  std::vector<int> findSilent(const Stall &stall, Clock::time_point now);
+  bool claimReport(const Stall &stall);
   void wake(int member);
   void waitReleased(const Use &use);
   int memberOf(int rank) const { return members[rank]; }
@@ -94,6 +107,10 @@ private:
   WaitPolicy policy;
   bool processes;
   std::function<bool()> progress;
+  std::function<Pulse(int rank)> remotePulse;
+  std::function<void(const Stall &, const std::vector<int> &, double)>
+      stallReport;
+  StallWatch watch;
 
   std::vector<uint32_t> postedTo, takenFrom; ///< by member
   std::vector<Use> uses[SharedSegment::slotCount];

@@ -25,7 +25,8 @@ constexpr auto graceAfterFailure = std::chrono::seconds(5);
 /// What the threads share. It outlives a thread that is left behind.
 struct Shared {
   std::function<void(Communicator &)> body;
-  std::vector<std::unique_ptr<Communicator>> communicators; ///< by rank
+  std::vector<std::unique_ptr<TransportCommunicator>>
+      communicators; ///< by rank
   std::mutex mutex;
   std::condition_variable changed;
   int running = 0;
@@ -48,6 +49,7 @@ void recordFailure(Shared &shared, int rank, int faulty,
 
 void runRank(Shared &shared, int rank) {
   try {
+    shared.communicators[rank]->attachThread();
     shared.body(*shared.communicators[rank]);
   } catch (const CommunicationError &error) {
     recordFailure(shared, rank, error.rank() >= 0 ? error.rank() : rank,

@@ -17,9 +17,13 @@
 #ifndef MESHC_RUNTIME_COMM_TRANSPORT_H
 #define MESHC_RUNTIME_COMM_TRANSPORT_H
 
+#include "runtime/Comm/StallWatch.h"
+
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -28,8 +32,8 @@ namespace meshc::runtime {
 class WaitBroken : public std::exception {
 public:
   enum class Cause {
-    Timeout,   ///< `rank` holds the others up for longer than the limit, which
-               ///< `message` tells
+    Stalled,   ///< `rank` holds the others up for longer than the limit:
+               ///< `stall`
     Died,      ///< the process of `rank` has ended
     Transport, ///< the connection to `rank` broke: `message`
     RankFailed ///< `rank` says that it failed, and why: `message`
@@ -38,11 +42,18 @@ public:
   WaitBroken(Cause cause, int rank, std::string message = {})
       : cause(cause), rank(rank), message(std::move(message)) {}
 
+  /// `silent`: all ranks that are known to make no progress.
+  WaitBroken(Stall why, std::vector<int> silent)
+      : cause(Cause::Stalled), rank(why.culprit()), stall(std::move(why)),
+        silent(std::move(silent)) {}
+
   const char *what() const noexcept override { return message.c_str(); }
 
   Cause cause;
   int rank;
   std::string message;
+  Stall stall;
+  std::vector<int> silent;
 };
 
 /// Bytes of a peer, valid until they are released.
@@ -68,10 +79,6 @@ public:
 
   /// Says that await(peer) comes soon.
   virtual void expect(int peer) = 0;
-  /// Whether await(peer) would return at once.
-  virtual bool pending(int peer) = 0;
-  /// Whether `peer` is known to wait for another rank itself.
-  virtual bool isWaiting(int peer) const = 0;
   /// Waits for the next message of `peer`. Release it before the next await of
   /// the same peer.
   virtual Message await(int peer) = 0;
@@ -80,6 +87,16 @@ public:
   /// Ends a collective: waits until what was posted reaches its peers without
   /// this rank's further help.
   virtual void settle() = 0;
+
+  /// To be called by the rank's thread before it uses the transport: its
+  /// progress (noteProgress) is then the rank's.
+  virtual void attachThread() = 0;
+  /// `report` is called once when a wait has stalled for a while and is not
+  /// broken yet, on one of the ranks of a host that wait.
+  virtual void setStallReport(
+      std::function<void(const Stall &stall, const std::vector<int> &silent,
+                         double limitSeconds)>
+          report) = 0;
 
   /// Waits for the failure that another rank records. Does not return.
   virtual void awaitFailure() = 0;

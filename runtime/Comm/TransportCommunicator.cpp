@@ -7,10 +7,12 @@
 #include "runtime/Comm/TransportCommunicator.h"
 
 #include "runtime/Comm/StagedCollectives.h"
+#include "runtime/Core/StandardStreams.h"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <sstream>
 
 using namespace meshc::runtime;
 
@@ -76,6 +78,11 @@ TransportCommunicator::TransportCommunicator(
   all.ranks.resize(shape.hosts.size());
   std::iota(all.ranks.begin(), all.ranks.end(), 0);
   all.index = shape.rank;
+  this->transport->setStallReport([this](const Stall &stall,
+                                         const std::vector<int> &silent,
+                                         double limitSeconds) {
+    reportStall(stall, silent, limitSeconds);
+  });
   severalHosts =
       std::any_of(shape.hosts.begin(), shape.hosts.end(),
                   [&](int host) { return host != shape.hosts.front(); });
@@ -97,7 +104,7 @@ void TransportCommunicator::run(const MeshcCollective &collective,
   header.site = collective.site;
   header.ranks = group.size();
   header.bytes = contributedBytes(streams);
-  inExchange(header, group, [&](Exchange &exchange) {
+  inExchange(header, [&](Exchange &exchange) {
     const std::optional<Hierarchy> &hierarchy = hierarchyOf(group);
     if (shape.bufferUse && group.size() > 1 && header.bytes > directBytes)
       runDirectly(exchange, *shape.bufferUse, group, collective, send, recv);
@@ -114,7 +121,7 @@ void TransportCommunicator::barrier() {
   MessageHeader header;
   header.kind = MessageHeader::Barrier;
   header.ranks = size();
-  inExchange(header, all, [&](Exchange &exchange) {
+  inExchange(header, [&](Exchange &exchange) {
     for (int distance = 1; distance < size(); distance *= 2) {
       int next = (rank() + distance) % size();
       int previous = (rank() - distance + size()) % size();
@@ -135,7 +142,7 @@ void TransportCommunicator::broadcast(void *data, size_t bytes, int root) {
   header.site = root;
   header.ranks = size();
   header.bytes = bytes;
-  inExchange(header, all, [&](Exchange &exchange) {
+  inExchange(header, [&](Exchange &exchange) {
     int place = (rank() - root + size()) % size();
     int lowest = place ? place & -place : size();
     int parent = (place - lowest + root + size()) % size();
@@ -165,8 +172,7 @@ void TransportCommunicator::send(const void *data, size_t bytes, int to) {
   MessageHeader header;
   header.kind = MessageHeader::PointToPoint;
   header.bytes = bytes;
-  Group pair{{rank(), to}, 0};
-  inExchange(header, pair, [&](Exchange &exchange) {
+  inExchange(header, [&](Exchange &exchange) {
     size_t limit = exchange.capacity(1);
     for (size_t begin = 0; begin == 0 || begin < bytes; begin += limit) {
       size_t n = std::min(limit, bytes - begin);
@@ -183,8 +189,7 @@ void TransportCommunicator::receive(void *data, size_t bytes, int from) {
   MessageHeader header;
   header.kind = MessageHeader::PointToPoint;
   header.bytes = bytes;
-  Group pair{{rank(), from}, 0};
-  inExchange(header, pair, [&](Exchange &exchange) {
+  inExchange(header, [&](Exchange &exchange) {
     size_t limit = exchange.capacity(1);
     for (size_t begin = 0; begin == 0 || begin < bytes; begin += limit) {
       size_t n = std::min(limit, bytes - begin);
@@ -202,14 +207,15 @@ bool TransportCommunicator::fail(const std::string &message) noexcept {
 }
 
 template <class Work>
-void TransportCommunicator::inExchange(const MessageHeader &header,
-                                       const Group &group, Work work) {
-  Exchange exchange(*transport, header, group);
+void TransportCommunicator::inExchange(const MessageHeader &header, Work work) {
+  Exchange exchange(*transport, header);
+  current = &header;
   try {
     work(exchange);
     transport->settle();
+    noteProgress();
   } catch (const WaitBroken &broken) {
-    throwBroken(broken, header, exchange);
+    throwBroken(broken, header);
   } catch (const WrongCollective &wrong) {
     throw CommunicationError(
         wrong.rank, "ranks are in different collectives: rank " +
@@ -220,8 +226,7 @@ void TransportCommunicator::inExchange(const MessageHeader &header,
 }
 
 void TransportCommunicator::throwBroken(const WaitBroken &broken,
-                                        const MessageHeader &header,
-                                        const Exchange &exchange) const {
+                                        const MessageHeader &header) const {
   std::string who = "rank " + std::to_string(broken.rank);
   switch (broken.cause) {
   case WaitBroken::Cause::RankFailed:
@@ -236,21 +241,39 @@ void TransportCommunicator::throwBroken(const WaitBroken &broken,
     throw CommunicationError(broken.rank, "the connection to " + who +
                                               " broke in " + describe(header) +
                                               ": " + broken.message);
-  case WaitBroken::Cause::Timeout:
-    break;
-  }
-  std::string waited =
-      "rank " + std::to_string(rank()) + " waited " + broken.message;
-  if (exchange.hasArrived(broken.rank))
+  case WaitBroken::Cause::Stalled:
     throw CommunicationError(broken.rank,
-                             who + " came to " + describe(header) +
-                                 " and went on no further, while " + waited);
-  std::vector<int> missing = exchange.missing();
-  if (std::find(missing.begin(), missing.end(), broken.rank) == missing.end())
-    missing.insert(missing.begin(), broken.rank);
-  throw CommunicationError(broken.rank,
-                           listRanks(missing) + " did not come to " +
-                               describe(header) + ", where " + waited);
+                             describe(broken.stall, broken.silent));
+  }
+}
+
+/// "rank 1 has made no progress for 10 s: rank 0 waits for rank 2, rank 2 for
+/// rank 1, in all_reduce of 40 bytes among 4 ranks at gpt.mesh:14:13 (…)"
+std::string
+TransportCommunicator::describe(const Stall &stall,
+                                const std::vector<int> &silent) const {
+  std::ostringstream text;
+  if (stall.isCircle)
+    text << "ranks have waited for one another";
+  else
+    text << listRanks(silent) << (silent.size() == 1 ? " has" : " have")
+         << " made no progress";
+  text << " for " << stall.seconds << " s: rank " << stall.chain[0]
+       << " waits for rank " << stall.chain[1];
+  for (size_t i = 2; i < stall.chain.size(); ++i)
+    text << ", rank " << stall.chain[i - 1] << " for rank " << stall.chain[i];
+  text << ", in " << (current ? describe(*current) : "a collective");
+  return text.str();
+}
+
+void TransportCommunicator::reportStall(const Stall &stall,
+                                        const std::vector<int> &silent,
+                                        double limitSeconds) const {
+  std::ostringstream text;
+  text << programName() << ": warning: " << describe(stall, silent);
+  if (limitSeconds > 0)
+    text << "; the run ends after " << limitSeconds << " s (MESHC_TIMEOUT)";
+  printError(text.str() + '\n');
 }
 
 std::string TransportCommunicator::describe(const MessageHeader &header) const {

@@ -36,6 +36,10 @@ class TransportCommunicator final : public Communicator {
 public:
   TransportCommunicator(WorldShape shape, std::unique_ptr<Transport> transport);
 
+  /// To be called by the thread that runs the rank, before all others; a rank
+  /// that is a process has called it.
+  void attachThread() { transport->attachThread(); }
+
   int rank() const override { return shape.rank; }
   int size() const override { return all.size(); }
   void run(const MeshcCollective &collective, const Group &group,
@@ -48,17 +52,20 @@ public:
 
 private:
   /// Runs `work(exchange)`; what breaks it becomes a CommunicationError.
-  template <class Work>
-  void inExchange(const MessageHeader &header, const Group &group, Work work);
+  template <class Work> void inExchange(const MessageHeader &header, Work work);
   [[noreturn]] void throwBroken(const WaitBroken &broken,
-                                const MessageHeader &header,
-                                const Exchange &exchange) const;
+                                const MessageHeader &header) const;
+  std::string describe(const Stall &stall,
+                       const std::vector<int> &silent) const;
+  void reportStall(const Stall &stall, const std::vector<int> &silent,
+                   double limitSeconds) const;
   std::string describe(const MessageHeader &header) const;
   const std::optional<Hierarchy> &hierarchyOf(const Group &group);
 
   WorldShape shape;
   std::unique_ptr<Transport> transport;
-  Group all; ///< every rank
+  Group all;                              ///< every rank
+  const MessageHeader *current = nullptr; ///< of the collective in progress
   bool severalHosts;
   std::map<std::vector<int>, std::optional<Hierarchy>> hierarchies;
 };

@@ -41,8 +41,9 @@ struct WorldOptions {
   /// Compute threads of each rank: waiting gives way earlier where ranks times
   /// threads exceed the cores.
   int threadsPerRank = 1;
-  /// Seconds that a rank waits for another before it fails; 0: for ever.
-  double timeoutSeconds = 600;
+  /// Seconds that a rank waits for another that makes no progress before it
+  /// fails; 0: for ever.
+  double timeoutSeconds = 60;
 };
 
 /// What mpirun (or another launcher that speaks PMI) says of this process; one

@@ -66,7 +66,7 @@ int StopAgreement::afterStep() {
   collective.reduction = MESHC_MAX;
   collective.type = MESHC_I32;
   collective.axes = allAxes;
-  collective.site = UINT32_MAX; // of no line in the model
+  collective.site = StopSite;
   collective.itemCount = 1;
   collective.items = &item;
   void *buffer = values;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Bytes.h"
 
+#include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Device/Arena.h"
 
@@ -85,6 +86,7 @@ void Bytes::unpack() {
     stream.next_out = out.data() + written;
     stream.avail_out = static_cast<uInt>(room);
     int status = inflate(&stream, Z_NO_FLUSH);
+    noteProgress();
     read += input - stream.avail_in;
     written += room - stream.avail_out;
     if (status == Z_STREAM_END) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Feeder.h"
 
+#include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/Parallel.h"
@@ -124,6 +125,7 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
       }
     });
     source.bytes->checkIntact();
+    noteProgress();
     if (misfit >= 0)
       throw Failure(ExitCode::Data,
                     "data file '" + source.bytes->path() + "': example " +

@@ -139,7 +139,7 @@ static std::vector<Neighbour> meetNeighbours(const Rank &rank, int gpus) {
   uint32_t axes = 0;
   for (uint32_t i = 0; i < rank.program->axisCount; ++i)
     axes |= uint32_t(1) << i;
-  rank.communicator->exchange(axes, rank.mesh.group(axes), UINT32_MAX, &own,
+  rank.communicator->exchange(axes, rank.mesh.group(axes), SetupSite, &own,
                               sizeof(own), all.data());
   return all;
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Device.h"
 
+#include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Rank.h"
 #include "runtime/Device/CudaDevice.h"
@@ -111,11 +112,13 @@ void Device::multiplyWith(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
 void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
                   void *const *buffers) {
   Rank::of(ctx).device->launch(*kernel, buffers);
+  noteProgress();
 }
 
 void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
                 const void *b, void *c) {
   Rank::of(ctx).device->multiply(*gemm, a, b, c);
+  noteProgress();
 }
 
 void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
@@ -123,6 +126,7 @@ void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
                          const void *b, void *c, void *const *buffers,
                          void *mask) {
   Rank::of(ctx).device->multiplyWith(*epilogue, *gemm, a, b, c, buffers, mask);
+  noteProgress();
 }
 
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,

@@ -46,9 +46,10 @@ enum class MatmulPrecision {
 struct DeviceOptions {
   bool holdsInputs = false; ///< not for every run inputs are staged
   MatmulPrecision matmul = MatmulPrecision::F32;
-  bool epilogues = true;       ///< of products, in one call where there is one
-  double timeoutSeconds = 600; ///< for other ranks; 0: for ever
-  bool trace = false;          ///< the device has a recorder
+  bool epilogues = true; ///< of products, in one call where there is one
+  /// For a GPU's work, and for other ranks in it; 0: for ever.
+  double timeoutSeconds = 600;
+  bool trace = false; ///< the device has a recorder
 };
 
 /// One entry of what a device's memory is used for.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/EventWait.h"
 
+#include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Device/CudaLibrary.h"
 
@@ -32,6 +33,7 @@ void meshc::runtime::waitForEvent(const MeshcCuda &cuda, MeshcCudaRank *gpu,
     if (turn < turnsAwake || turn % turnsBetweenChecks != 0)
       continue;
     std::chrono::duration<double> passed = Clock::now() - begin;
+    noteProgress(); // the GPU has a limit of its own
     bool late = timeoutSeconds > 0 && passed.count() > timeoutSeconds;
     if (check)
       check(late);

@@ -9,11 +9,19 @@
 #include <climits>
 #include <cstring>
 #include <mpi.h>
+#include <mutex>
 
 namespace {
 
 constexpr int messageTag = 1;
-MPI_Comm world = MPI_COMM_NULL;
+/// A communicator for each channel.
+constexpr int channelCount = 2;
+MPI_Comm channels[channelCount] = {MPI_COMM_NULL, MPI_COMM_NULL};
+MPI_Comm &world = channels[0];
+
+/// MPI is called by one thread at a time.
+std::mutex oneCall;
+using Turn = std::lock_guard<std::mutex>;
 
 MPI_Request asRequest(uint64_t stored) {
   MPI_Request request;
@@ -30,11 +38,16 @@ void storeRequest(MPI_Request request, uint64_t *stored) {
 /// Errors come back to the caller, who has a message for them.
 int start() {
   int granted = 0;
-  int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &granted);
-  if (!error)
-    error = MPI_Comm_dup(MPI_COMM_WORLD, &world);
-  if (!error)
-    error = MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+  int error =
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &granted);
+  if (!error && granted < MPI_THREAD_SERIALIZED)
+    error = MPI_ERR_UNSUPPORTED_OPERATION;
+  for (MPI_Comm &channel : channels) {
+    if (!error)
+      error = MPI_Comm_dup(MPI_COMM_WORLD, &channel);
+    if (!error)
+      error = MPI_Comm_set_errhandler(channel, MPI_ERRORS_RETURN);
+  }
   return error;
 }
 
@@ -57,27 +70,41 @@ int allGather(const void *own, size_t bytes, void *all) {
   return MPI_Allgather(own, count, MPI_BYTE, all, count, MPI_BYTE, world);
 }
 
-int send(const void *data, size_t bytes, int to, uint64_t *stored) {
+int send(const void *data, size_t bytes, int to, int channel,
+         uint64_t *stored) {
   if (bytes > INT_MAX)
     return MPI_ERR_COUNT;
+  Turn turn(oneCall);
   MPI_Request request = MPI_REQUEST_NULL;
   int error = MPI_Isend(data, static_cast<int>(bytes), MPI_BYTE, to, messageTag,
-                        world, &request);
+                        channels[channel], &request);
   storeRequest(request, stored);
   return error;
 }
 
-int receive(void *data, size_t bytes, int from, uint64_t *stored) {
+int receive(void *data, size_t bytes, int from, int channel, uint64_t *stored) {
   if (bytes > INT_MAX)
     return MPI_ERR_COUNT;
+  Turn turn(oneCall);
   MPI_Request request = MPI_REQUEST_NULL;
   int error = MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from,
-                        messageTag, world, &request);
+                        messageTag, channels[channel], &request);
   storeRequest(request, stored);
+  return error;
+}
+
+int probe(int channel, int *from) {
+  Turn turn(oneCall);
+  int there = 0;
+  MPI_Status status;
+  int error = MPI_Iprobe(MPI_ANY_SOURCE, messageTag, channels[channel], &there,
+                         &status);
+  *from = !error && there ? status.MPI_SOURCE : -1;
   return error;
 }
 
 int test(uint64_t *stored, int *done, size_t *bytes) {
+  Turn turn(oneCall);
   MPI_Request request = asRequest(*stored);
   MPI_Status status;
   int error = MPI_Test(&request, done, &status);
@@ -91,14 +118,15 @@ int test(uint64_t *stored, int *done, size_t *bytes) {
 }
 
 int finish() {
-  MPI_Comm_free(&world);
+  for (MPI_Comm &channel : channels)
+    MPI_Comm_free(&channel);
   return MPI_Finalize();
 }
 
 void abortAll(int exitCode) { MPI_Abort(MPI_COMM_WORLD, exitCode); }
 
 const char *describe(int error) {
-  static char text[MPI_MAX_ERROR_STRING];
+  static thread_local char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   if (MPI_Error_string(error, text, &length) != MPI_SUCCESS)
     return "unknown error of MPI";
@@ -115,6 +143,7 @@ extern "C" const MeshcMpi *meshc_mpi_plugin(void) {
                               allGather,
                               send,
                               receive,
+                              probe,
                               test,
                               finish,
                               abortAll,

@@ -57,7 +57,7 @@ if [ "$1" = mpirun ]; then
 fi
 how=apart pattern='ranks are in different collectives: rank [0-3] in .*gpt.mesh:(14:13|20:3)'
 expect "$@" "$program" apart
-how=sleep pattern='^error: rank 1 failed: rank 1 did not come to all_reduce of 4000 bytes among 4 ranks at gpt.mesh:14:13 .*, where rank [023] waited 0.5 s$'
+how=sleep pattern='^error: rank 1 failed: rank 1 has made no progress for 0.5 s: rank [023] waits for rank .*, in all_reduce of 4000 bytes among 4 ranks at gpt.mesh:14:13 .*$'
 export MESHC_TIMEOUT=0.5
 expect "$@" "$program" sleep
 exit $failed

@@ -1,0 +1,107 @@
+//===- PulseChannel.cpp - pulses of ranks on other hosts ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/PulseChannel.h"
+
+#include <vector>
+
+using namespace meshc::runtime;
+
+namespace {
+
+constexpr int channel = 1;
+constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
+/// Who asked once asks again so often, for so long.
+constexpr auto timeBetweenQuestions = std::chrono::milliseconds(300);
+constexpr auto interest = std::chrono::seconds(2);
+/// Messages under way beyond which none is added: their peer takes none.
+constexpr size_t mostSending = 256;
+
+} // namespace
+
+PulseChannel::PulseChannel(const MeshcMpi &mpi, std::function<Pulse()> pulse)
+    : mpi(mpi), own(std::move(pulse)), thread([this] { serve(); }) {}
+
+PulseChannel::~PulseChannel() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    stops = true;
+  }
+  stopped.notify_all();
+  thread.join();
+  // MPI may still read those under way, so they stay.
+  if (!sending.empty())
+    new std::list<Sending>(std::move(sending));
+}
+
+Pulse PulseChannel::ask(int rank) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Peer &peer = peers[rank];
+  peer.wanted = Clock::now();
+  return peer.pulse;
+}
+
+void PulseChannel::serve() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!stopped.wait_for(lock, timeBetweenLooks, [&] { return stops; })) {
+    lock.unlock();
+    takeMessages();
+    askWanted();
+    sending.remove_if([&](Sending &one) {
+      int done = 0;
+      return mpi.test(&one.request, &done, nullptr) || done;
+    });
+    lock.lock();
+  }
+}
+
+/// Errors are not told here: a rank that is not heard of makes no progress.
+void PulseChannel::takeMessages() {
+  int from = -1;
+  while (mpi.probe(channel, &from) == 0 && from >= 0) {
+    Message message;
+    uint64_t request = 0;
+    int done = 0;
+    if (mpi.receive(&message, sizeof(message), from, channel, &request))
+      return;
+    while (!done)
+      if (mpi.test(&request, &done, nullptr))
+        return;
+    if (message.isAnswer) {
+      std::lock_guard<std::mutex> lock(mutex);
+      peers[from].pulse = message.pulse;
+    } else {
+      message.isAnswer = 1;
+      message.pulse = own();
+      send(from, message);
+    }
+  }
+}
+
+void PulseChannel::askWanted() {
+  std::vector<int> ranks;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    Clock::time_point now = Clock::now();
+    for (auto &[rank, peer] : peers)
+      if (now - peer.wanted < interest &&
+          now - peer.asked > timeBetweenQuestions) {
+        peer.asked = now;
+        ranks.push_back(rank);
+      }
+  }
+  for (int rank : ranks)
+    send(rank, {});
+}
+
+void PulseChannel::send(int to, const Message &message) {
+  if (sending.size() >= mostSending)
+    return;
+  sending.push_back({message});
+  Sending &one = sending.back();
+  if (mpi.send(&one.message, sizeof(one.message), to, channel, &one.request))
+    sending.pop_back();
+}

@@ -1,0 +1,75 @@
+//===- StallWatch.cpp - finding the rank that holds others up -------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Comm/StallWatch.h"
+
+#include <algorithm>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// Looks are some tens of milliseconds apart. After a longer pause this rank
+/// was not waiting, or was stopped itself, perhaps with all others.
+constexpr auto longestPause = std::chrono::seconds(3);
+/// A rank that waits takes a turn every 20 ms, on a busy machine perhaps ten
+/// times less often. One that takes none for so long is not followed further.
+constexpr auto longestTurn = std::chrono::seconds(2);
+
+double secondsSince(StallWatch::Clock::time_point then,
+                    StallWatch::Clock::time_point now) {
+  return std::chrono::duration<double>(now - then).count();
+}
+
+} // namespace
+
+const StallWatch::Seen &StallWatch::see(int rank, Clock::time_point now) {
+  Pulse pulse = observe(rank);
+  auto [entry, isNew] = seen.try_emplace(rank, Seen{pulse, now, now});
+  Seen &known = entry->second;
+  bool advanced =
+      pulse.progress != known.pulse.progress ||
+      pulse.waitsFor != known.pulse.waitsFor ||
+      (pulse.waitsFor == 0 && pulse.processorTime != known.pulse.processorTime);
+  if (advanced)
+    known.advanced = now;
+  if (advanced || pulse.turns != known.pulse.turns)
+    known.changed = now;
+  known.pulse = pulse;
+  return known;
+}
+
+Stall StallWatch::look(int rank, Clock::time_point waitingSince,
+                       Clock::time_point now) {
+  if (now - lastLook > longestPause)
+    seen.clear();
+  lastLook = now;
+  Stall stall;
+  stall.chain.push_back(self);
+  Clock::time_point advanced = waitingSince;
+  int next = rank;
+  while (true) {
+    bool known = std::find(stall.chain.begin(), stall.chain.end(), next) !=
+                 stall.chain.end();
+    if (known) {
+      stall.isCircle = true;
+      stall.seconds = secondsSince(advanced, now);
+      return stall;
+    }
+    stall.chain.push_back(next);
+    const Seen &state = see(next, now);
+    advanced = std::max(advanced, state.advanced);
+    if (state.pulse.waitsFor == 0 || now - state.changed > longestTurn) {
+      stall.seconds = secondsSince(std::max(waitingSince, state.changed), now);
+      return stall;
+    }
+    next = static_cast<int>(state.pulse.waitsFor) - 1;
+  }
+}
+
+double StallWatch::silence(int rank, Clock::time_point now) {
+  return secondsSince(see(rank, now).changed, now);
+}
