@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/AtomicFile.h"
 
+#include "runtime/Checkpoint/Generations.h"
+#include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 
 #include <algorithm>
@@ -19,9 +21,7 @@
 
 using namespace meshc::runtime;
 
-/// Where a file of that name is: a link's target, which is replaced in its
-/// place. What is there and is no file (a folder, a device) is never replaced.
-static std::string findTarget(const std::string &path) {
+std::string meshc::runtime::findTarget(const std::string &path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0)
     return path;
@@ -35,9 +35,6 @@ static std::string findTarget(const std::string &path) {
   std::free(real);
   return target;
 }
-
-/// What a checkpoint of meshc has after the 8 bytes of its header's length.
-static const char begins[] = "{\"__metadata__\":{\"meshc.";
 
 AtomicFile::AtomicFile(const std::string &name)
     : path(findTarget(name)), temporary(path + ".meshc-tmp") {
@@ -98,9 +95,7 @@ bool AtomicFile::isUnfinished() const {
     return false;
   if (status.st_size == 0)
     return true;
-  char bytes[8 + sizeof(begins) - 1];
-  return pread(descriptor, bytes, sizeof(bytes), 0) == sizeof(bytes) &&
-         std::memcmp(bytes + 8, begins, sizeof(begins) - 1) == 0;
+  return beginsAsCheckpoint(descriptor);
 }
 
 bool AtomicFile::isLinkedElsewhere() const {
@@ -162,7 +157,24 @@ void AtomicFile::write(const void *data, size_t bytes) {
       fail("write", errno);
     at += written;
     bytes -= static_cast<size_t>(written);
+    flush(static_cast<int64_t>(written));
   }
+}
+
+/// Brings what was written to the disk piece by piece, so that the end of a
+/// large file does not wait for all of it. Where a file system has no such
+/// call, commit() does it all.
+void AtomicFile::flush(int64_t newBytes) {
+  constexpr int64_t pieceBytes = int64_t(64) << 20;
+  noteProgress();
+  writtenBytes += newBytes;
+  if (writtenBytes - flushedBytes < pieceBytes)
+    return;
+  sync_file_range(descriptor, flushedBytes, writtenBytes - flushedBytes,
+                  SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                      SYNC_FILE_RANGE_WAIT_AFTER);
+  noteProgress();
+  flushedBytes = writtenBytes;
 }
 
 void AtomicFile::rewriteStart(const void *data, size_t bytes) {
@@ -178,12 +190,13 @@ void AtomicFile::rewriteStart(const void *data, size_t bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(int generations) {
   inheritMode(/*final=*/true);
   if (fsync(descriptor) != 0)
     fail("write", errno);
   if (!isOurs())
     refuse("another program took its temporary name '" + temporary + "'");
+  shiftGenerations(path, generations);
   if (rename(temporary.c_str(), path.c_str()) != 0)
     fail("rename", errno);
   ::close(descriptor);

@@ -18,9 +18,15 @@
 #define MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace meshc::runtime {
+
+/// Where a file of that name is: a link's target, which is replaced in its
+/// place. Throws Failure(Checkpoint) where something is there that is no file
+/// (a folder, a device), which is never replaced.
+std::string findTarget(const std::string &path);
 
 class AtomicFile {
 public:
@@ -42,14 +48,16 @@ public:
   void rewriteStart(const void *data, size_t bytes);
 
   /// Brings the file to the disk, renames it, and brings the folder's entry to
-  /// the disk. Throws Failure(Checkpoint).
-  void commit();
+  /// the disk. With `generations` > 1 the file of before stays as one of so
+  /// many (Generations.h). Throws Failure(Checkpoint).
+  void commit(int generations = 1);
 
 private:
   [[noreturn]] void fail(const char *action, int error);
   [[noreturn]] void refuse(const std::string &why);
   void takeLock();
   void open();
+  void flush(int64_t newBytes);
   bool isOurs() const;
   bool isUnfinished() const;
   bool isLinkedElsewhere() const;
@@ -57,6 +65,7 @@ private:
 
   std::string path, temporary;
   int descriptor = -1;
+  int64_t writtenBytes = 0, flushedBytes = 0;
 };
 
 } // namespace meshc::runtime

@@ -7,6 +7,7 @@
 #include "runtime/Core/Entry.h"
 
 #include "runtime/Blas/Gemm.h"
+#include "runtime/Checkpoint/Saver.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Core/Agreement.h"
 #include "runtime/Core/DistinctFiles.h"
@@ -125,15 +126,17 @@ static void printStart(const MeshcProgram &program, const World &world,
   printOut(out.str());
 }
 
-static void printMemory(const MeshcProgram &program, const Files &files,
-                        int ranksHere,
+static void printMemory(const MeshcProgram &program, const Options &options,
+                        const Files &files, int ranksHere,
                         const std::vector<MemoryUse> &deviceUse) {
   int64_t peak = peakMemory(), data = files.totalBytes();
   int64_t arenas =
       program.target == MESHC_HOST ? program.arenaBytes * ranksHere : 0;
+  int64_t copy = savesInBackground(options) ? copyBytes(program) : 0;
   std::ostringstream out;
   out << "memory: peak " << peak << " bytes = arena " << arenas << " + data "
-      << data << " + fixed " << peak - arenas - data << '\n';
+      << data << (copy ? " + copy of the state " + std::to_string(copy) : "")
+      << " + fixed " << peak - arenas - data - copy << '\n';
   int64_t total = 0;
   for (const MemoryUse &use : deviceUse)
     total += use.bytes;
@@ -157,6 +160,7 @@ static void checkFiles(const Options &options, const Files &files) {
   if (files.evalData)
     for (const Source &source : files.evalData->sources())
       add("--eval-data", source.bytes->path(), false);
+  add("--weights", options.weights, false);
   add("--log", options.log, true);
   add("--tensorboard", options.tensorboard, true);
   add("--trace", options.trace, true);
@@ -286,7 +290,7 @@ static int runRanks(const MeshcProgram &program, const Options &options,
     return run->code;
   }
   if (speaks && options.memory)
-    printMemory(program, run->files, run->ranksHere, run->deviceUse);
+    printMemory(program, options, run->files, run->ranksHere, run->deviceUse);
   return run->code;
 }
 

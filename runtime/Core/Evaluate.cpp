@@ -7,6 +7,7 @@
 #include "runtime/Core/Evaluate.h"
 
 #include "runtime/Checkpoint/Checkpoint.h"
+#include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Core/Log.h"
 #include "runtime/Core/StandardStreams.h"
 
@@ -86,8 +87,8 @@ meshc::runtime::checkMeans(const std::vector<std::string> &names,
 ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
                                   const Dataset &dataset) {
   SafetensorsFile file(options.checkpoint);
-  loadTensors(file, session.rank(), /*optimizer=*/false);
-  RunState state = readRunState(file);
+  loadParameters(file, session.rank());
+  RunState state = hasRunState(file) ? readRunState(file) : RunState();
   session.context().seed = state.seed;
   session.context().step = state.step;
   if (!agreeOn(session.communicator(), session.program().name,

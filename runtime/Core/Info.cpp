@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Core/Info.h"
 
+#include "runtime/Checkpoint/Saver.h"
 #include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/Device.h"
@@ -85,6 +86,9 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   out << (program.axisCount ? ": " : "of ") << ranks
       << (ranks == 1 ? " rank\n" : " ranks\n");
   out << "arena " << formatBytes(program.arenaBytes) << " per rank\n";
+  if (program.trainStep)
+    out << "copy of the state " << formatBytes(copyBytes(program))
+        << " on rank 0, for train --save-every without --save sync\n";
   printDevice(program, out);
   printTensors(program, MESHC_INPUT, "inputs", out);
   printTensors(program, MESHC_PARAMETER, "parameters", out);

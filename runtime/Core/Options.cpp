@@ -159,6 +159,61 @@ static const char *const dataHelp =
     "alone: its bytes as a corpus of tokens for all i32 inputs, example i a "
     "window from byte i on. Files may be gzipped. Repeatable";
 
+/// Where a training run begins.
+static void addBeginning(CLI::App &app, Options &options,
+                         MayDiffer &mayDiffer) {
+  CLI::Option *resume =
+      app.add_option_function<std::vector<std::string>>(
+             "--resume",
+             [&options](const std::vector<std::string> &values) {
+               options.resume = true;
+               options.resumeAuto = values == std::vector<std::string>{"auto"};
+               if (!values.empty() && !options.resumeAuto)
+                 options.resumeFrom = values.front();
+             },
+             "Go on from this checkpoint (default: that of --checkpoint), or "
+             "from "
+             "its newest generation that is intact; 'auto': from that of "
+             "--checkpoint, and from the beginning where there is none")
+          ->type_name("[FILE]")
+          ->expected(0, 1);
+  mayDiffer.inValue(resume);
+  mayDiffer.inValue(
+      app.add_option("--weights", options.weights,
+                     "Begin from the parameters of this safetensors file, "
+                     "which may be another tool's"));
+}
+
+/// What a training run writes. Returns the option of the file.
+static CLI::Option *addCheckpoint(CLI::App &app, Options &options,
+                                  MayDiffer &mayDiffer) {
+  CLI::Option *checkpoint = mayDiffer.inValue(app.add_option(
+      "--checkpoint", options.checkpoint,
+      "Write a checkpoint (safetensors) to this file at the end"));
+  addWhole(app, "--save-every", options.saveEvery, 1, mostSteps,
+           "Write it also every so many steps")
+      ->needs(checkpoint);
+  addWhole(app, "--keep", options.keep, 1, 1000,
+           "Keep so many checkpoints: FILE, FILE.1 (the one before), FILE.2 … "
+           "(default: 1)")
+      ->needs(checkpoint);
+  app.add_option_function<std::string>(
+         "--save",
+         [&options](const std::string &text) {
+           if (text != "sync" && text != "background")
+             throw valueFailure("--save", text, "'background' or 'sync'");
+           options.saveSync = text == "sync";
+         },
+         "How --save-every writes: 'background' (default): steps go on, with a "
+         "copy of the state in memory; 'sync': steps wait")
+      ->type_name("WAY")
+      ->needs(checkpoint);
+  app.add_flag("--overwrite", options.overwrite,
+               "Replace a checkpoint of more steps that another run wrote")
+      ->needs(checkpoint);
+  return checkpoint;
+}
+
 static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
@@ -177,24 +232,7 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
            "random numbers (default: 0)");
   app.add_flag("--no-shuffle", options.noShuffle,
                "Take the examples in the order of the files in every epoch");
-  auto *checkpoint = mayDiffer.inValue(app.add_option(
-      "--checkpoint", options.checkpoint,
-      "Write a checkpoint (safetensors) to this file at the end"));
-  addWhole(app, "--save-every", options.saveEvery, 1, mostSteps,
-           "Write it also every so many steps")
-      ->needs(checkpoint);
-  CLI::Option *resume =
-      app.add_option_function<std::vector<std::string>>(
-             "--resume",
-             [&options](const std::vector<std::string> &values) {
-               options.resume = true;
-               if (!values.empty())
-                 options.resumeFrom = values.front();
-             },
-             "Go on from this checkpoint (default: that of --checkpoint)")
-          ->type_name("[FILE]")
-          ->expected(0, 1);
-  mayDiffer.inValue(resume);
+  CLI::Option *checkpoint = addCheckpoint(app, options, mayDiffer);
   auto *holdBatch = app.add_flag(
       "--hold-batch", options.holdBatch,
       "On a GPU: read no batches but the first two, which stay there; times "
@@ -204,6 +242,7 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
       "As --data: evaluate on these examples, at the end and as --eval-every "
       "says"));
   holdBatch->excludes(evalData)->excludes(checkpoint);
+  addBeginning(app, options, mayDiffer);
   addWhole(app, "--eval-every", options.evalEvery, 1, mostSteps,
            "Evaluate also every so many steps")
       ->needs(evalData);
@@ -230,14 +269,21 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
 static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
-  mayDiffer.inValue(app.add_option("--checkpoint", options.checkpoint,
-                                   "The parameters, as train wrote them")
-                        ->required());
+  mayDiffer.inValue(
+      app.add_option("--checkpoint,--weights", options.checkpoint,
+                     "The parameters, as train or another tool wrote them "
+                     "(safetensors)")
+          ->required());
   addRunOptions(app, options, mayDiffer);
 }
 
-/// A resume without a file needs to know the checkpoint.
+/// A resume without a file needs to know the checkpoint, and is no beginning
+/// from other weights.
 static void checkTogether(const Options &options) {
+  if (options.resume && !options.resumeAuto && !options.weights.empty())
+    throw Failure(ExitCode::Usage,
+                  "'--weights' begins a run and '--resume' goes on with one; "
+                  "give one of them, or '--resume=auto'");
   if (options.resume && options.resumeFrom.empty() &&
       options.checkpoint.empty())
     throw Failure(

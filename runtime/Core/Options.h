@@ -38,8 +38,13 @@ struct Options {
 
   std::string checkpoint; ///< to write (train) or to read (eval)
   int64_t saveEvery = 0;  ///< steps; 0: at the end only
+  int keep = 1;           ///< generations of checkpoints
+  bool overwrite = false;
+  bool saveSync = false;
+  std::string weights; ///< of another tool, to begin from (train)
   bool resume = false;
-  std::string resumeFrom; ///< empty: `checkpoint`
+  bool resumeAuto = false; ///< begins anew where there is nothing
+  std::string resumeFrom;  ///< empty: `checkpoint`
 
   int threads = 0; ///< per rank
   int ranks = 0;
@@ -61,6 +66,13 @@ struct Options {
   /// all ranks, which is every option whose declaration does not say otherwise.
   std::vector<Agreed> agreed;
 };
+
+/// Whether the run writes its checkpoints from a copy of the state, while it
+/// goes on. One that saves at its end alone has nothing to go on with.
+inline bool savesInBackground(const Options &options) {
+  return options.command == Command::Train && !options.checkpoint.empty() &&
+         options.saveEvery > 0 && !options.saveSync;
+}
 
 /// Parses the command line. Returns the exit code where that is all there is to
 /// do (`--help`, `--version`, or an error, which is printed on stderr where

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Core/Train.h"
 
-#include "runtime/Checkpoint/Checkpoint.h"
+#include "runtime/Checkpoint/Saver.h"
+#include "runtime/Core/Beginning.h"
 #include "runtime/Core/Evaluate.h"
 #include "runtime/Core/EventFile.h"
 #include "runtime/Core/Log.h"
@@ -34,13 +35,13 @@ public:
   ExitCode run();
 
 private:
-  void start();
   int64_t plannedSteps() const;
+  void prepareSaves(const Beginning &beginning, int64_t total);
   Shuffle makeOrder() const;
   void beginStep(const Shuffle &shuffle);
   void endStep();
   void endSteps(int stillOpen);
-  void checkLoss(int64_t step) const;
+  void checkLoss(int64_t step);
   void logStep(int64_t step);
   void log(int64_t step,
            const std::vector<std::pair<std::string, double>> &values,
@@ -56,12 +57,13 @@ private:
   const Dataset &data, *evalData;
   Feeder feeder;
   std::optional<Evaluator> evaluator;
-  std::vector<Agreed> agreed; ///< where all ranks go on from
-  RunState state;             ///< after the steps that were begun
-  int openSteps = 0;          ///< begun, and their metrics not read
-  int64_t batches = 0;        ///< that were read
-  int64_t savedAt = -1;       ///< the step that the checkpoint holds
-  int64_t firstStep = 0;      ///< steps that were done when the run began
+  RunState state;        ///< after the steps that were begun
+  int openSteps = 0;     ///< begun, and their metrics not read
+  int64_t batches = 0;   ///< that were read
+  int64_t savedAt = -1;  ///< the step that was given to be saved
+  int64_t replaced = -1; ///< steps of another run's checkpoint, which stays
+  std::optional<Saver> saver;
+  int64_t firstStep = 0; ///< steps that were done when the run began
   std::vector<std::string> names;
   std::vector<float> values;
   std::optional<Log> jsonLog;
@@ -82,32 +84,6 @@ Run::Run(Session &session, const Options &options, const Dataset &data,
       names(session.metricNames()) {
   if (evalData)
     evaluator.emplace(session, *evalData);
-}
-
-/// Sets the state before the first step: from the seed, or from a checkpoint.
-void Run::start() {
-  MeshcContext &context = session.context();
-  if (!options.resume) {
-    state.seed = context.seed = options.seed.value_or(0);
-    session.device().run(StepFunction::Initialize);
-    return;
-  }
-  const std::string &path =
-      options.resumeFrom.empty() ? options.checkpoint : options.resumeFrom;
-  SafetensorsFile file(path);
-  loadTensors(file, session.rank(), /*optimizer=*/true);
-  state = readRunState(file);
-  if (options.seed && *options.seed != state.seed)
-    throw Failure(ExitCode::Usage,
-                  "checkpoint '" + path + "' was begun with seed " +
-                      std::to_string(state.seed) + " and --seed is " +
-                      std::to_string(*options.seed) +
-                      "; leave --seed out to go on with it");
-  context.seed = state.seed;
-  if (path == options.checkpoint)
-    savedAt = state.step;
-  agreed = {{"the resume point", "step " + std::to_string(state.step), {}},
-            agreedCheckpoint(path)};
 }
 
 int64_t Run::plannedSteps() const {
@@ -165,7 +141,7 @@ bool Run::isEvalStep(int64_t total) const {
          state.step % options.evalEvery == 0;
 }
 
-void Run::checkLoss(int64_t step) const {
+void Run::checkLoss(int64_t step) {
   if (values.empty() || std::isfinite(values.front()))
     return;
   std::string what = "the " + names.front() + " of step " +
@@ -177,12 +153,13 @@ void Run::checkLoss(int64_t step) const {
       data.findBadTarget({&shuffle, first, data.batch(), 0}, data.batch());
   if (!bad.empty())
     throw Failure(ExitCode::Data, what + ": " + bad);
+  int64_t saved = saver ? saver->savedStep() : -1;
   throw Failure(ExitCode::Numeric,
                 what + "; lower the learning rate" +
-                    (savedAt >= 0 ? ", and go on from checkpoint '" +
-                                        options.checkpoint + "' of step " +
-                                        std::to_string(savedAt)
-                                  : ""));
+                    (saved >= 0 ? ", and go on from checkpoint '" +
+                                      options.checkpoint + "' of step " +
+                                      std::to_string(saved)
+                                : ""));
 }
 
 /// Enters values into the log and the event file; `time`, in seconds since the
@@ -221,8 +198,28 @@ void Run::logStep(int64_t step) {
   loggedCommunication = communication.value_or(0);
 }
 
+/// Looks at what the checkpoints of this run will replace, and takes the memory
+/// for them.
+void Run::prepareSaves(const Beginning &beginning, int64_t total) {
+  if (options.checkpoint.empty())
+    return;
+  int64_t firstSave = total;
+  if (options.saveEvery)
+    firstSave = std::min(total, (state.step / options.saveEvery + 1) *
+                                    options.saveEvery);
+  replaced = findReplaced(session, options, beginning, firstSave);
+  saver.emplace(session.rank(), SaveOptions{options.checkpoint, options.keep,
+                                            savesInBackground(options)});
+  if (!beginning.continuesCheckpoint)
+    return;
+  if (beginning.fellBack)
+    saver->replaceDamaged();
+  else
+    saver->setSavedStep(savedAt = state.step);
+}
+
 void Run::save() {
-  if (options.checkpoint.empty() || savedAt == state.step)
+  if (!saver || savedAt == state.step || state.step < replaced)
     return;
   if (const MeshcTensor *bad = findNotFinite(session.rank()))
     throw Failure(ExitCode::Numeric,
@@ -230,7 +227,7 @@ void Run::save() {
                       "' is not finite after step " +
                       std::to_string(state.step) +
                       "; it is not saved; lower the learning rate");
-  saveCheckpoint(options.checkpoint, session.rank(), state);
+  saver->save(state);
   savedAt = state.step;
 }
 
@@ -271,8 +268,11 @@ ExitCode Run::end(int signal) {
     code = codeOfSignal(signal);
     message = program + ": stopped by " + nameOfSignal(signal) +
               " after step " + std::to_string(state.step) + "; " +
-              (options.checkpoint.empty()
-                   ? "no --checkpoint was asked for"
+              (options.checkpoint.empty() ? "no --checkpoint was asked for"
+               : state.step < replaced
+                   ? "not saved, as checkpoint '" + options.checkpoint +
+                         "' holds step " + std::to_string(replaced) +
+                         " of an earlier run"
                    : "go on with --resume '" + options.checkpoint + "'") +
               '\n';
   } else if (badEvaluation) {
@@ -285,15 +285,16 @@ ExitCode Run::end(int signal) {
 }
 
 ExitCode Run::run() {
-  start();
-  if (!agreeOn(session.communicator(), session.program().name, agreed))
+  const Beginning beginning = beginRun(session, options);
+  if (!agreeOn(session.communicator(), session.program().name,
+               beginning.agreed))
     return ExitCode::Disagreement;
+  state = beginning.state;
   const bool speaks = session.speaks();
   const int64_t total = plannedSteps();
-  if (speaks && !options.checkpoint.empty())
-    checkWritable(options.checkpoint);
+  prepareSaves(beginning, total);
   std::optional<int64_t> resumeAt;
-  if (options.resume)
+  if (beginning.resumed)
     resumeAt = state.step;
   firstStep = state.step;
   jsonLog.emplace(speaks ? options.log : "", resumeAt);
@@ -329,6 +330,8 @@ ExitCode Run::run() {
       save();
     if (isEvalStep(total))
       signal = evaluate();
+    if (saver)
+      saver->check();
     if (!signal)
       signal = stop.afterStep();
   }
@@ -339,6 +342,8 @@ ExitCode Run::run() {
   save();
   if (!signal && evaluator)
     signal = evaluate();
+  if (saver)
+    saver->wait();
   return end(signal);
 }
 

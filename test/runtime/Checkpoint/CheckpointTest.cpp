@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Checkpoint.h"
 
+#include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/HostDevice.h"
@@ -136,7 +137,7 @@ struct Model {
       EXPECT_EQ(state.step, 11);
       EXPECT_EQ(state.seed, 22u);
       EXPECT_EQ(state.position, 33);
-      loadTensors(file, rank, true);
+      loadState(file, rank);
       visit(rank, arena, true);
     });
   }
@@ -189,21 +190,21 @@ TEST(Checkpoint, refusesWhatDoesNotFit) {
       message = failureOf(ExitCode::Checkpoint, [&] {
         SafetensorsFile file(path);
         readRunState(file);
-        loadTensors(file, rank, true);
+        loadState(file, rank);
       });
     });
     EXPECT_NE(message.find("'" + path + "'"), std::string::npos) << message;
     EXPECT_NE(message.find(why), std::string::npos) << message;
   };
   Model(1, 1, {}, {}, 12, 25).save(path);
-  expectRefused("tensor 'w' is F32 [12, 25]; 'model' wants F32 [12, 24] [row = "
+  expectRefused("tensor 'w' is F32 [12, 25]; expected F32 [12, 24] [row = "
                 "12, column = 24]");
   model.save(path);
   model.tensors[2].name = "steps";
   expectRefused("tensor 'steps' is missing");
   model.tensors[2].name = "count";
   model.tensors[2].type = MESHC_F32;
-  expectRefused("tensor 'count' is I32 []; 'model' wants F32 []");
+  expectRefused("tensor 'count' is I32 []; expected F32 []");
   folder.write("c", writeHeader({}, {}));
   expectRefused("has no 'meshc.step' in its metadata");
 }

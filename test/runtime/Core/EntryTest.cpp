@@ -185,7 +185,8 @@ TEST(Entry, threadsThatDoNotStartAreAnError) {
 
 TEST(Entry, stopsAtALossThatIsNotANumber) {
   Folder folder;
-  std::string train = " train --steps 20 --quiet --save-every 3 --checkpoint " +
+  std::string train = " train --steps 20 --quiet --save-every 3 --overwrite "
+                      "--checkpoint " +
                       folder.file("c") + writeLineData(folder);
   for (const char *mesh : {"1x1", "2x2"}) {
     expectError(run("env LINE_NAN=7 " + line(mesh) + train), 7,

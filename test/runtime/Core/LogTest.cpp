@@ -62,7 +62,7 @@ TEST(Log, aResumedRunHasEachStepOnce) {
     EXPECT_EQ(run(train + " --steps 20 --resume").code, 0);
     EXPECT_EQ(readLines(log), lines);
     // From the start, which empties it.
-    EXPECT_EQ(run(train + " --steps 5").code, 0);
+    EXPECT_EQ(run(train + " --steps 5 --overwrite").code, 0);
     EXPECT_EQ(stepsWith(readLines(log), "loss"), range(1, 5));
   }
 }

@@ -23,10 +23,10 @@ TEST(Resume, continuesToTheBit) {
         run(train(mesh, "--seed 9 --steps 23 --checkpoint " + whole + data))
             .code,
         0);
-    ASSERT_EQ(
-        run(train(mesh, "--seed 9 --steps 10 --checkpoint " + parts + data))
-            .code,
-        0);
+    ASSERT_EQ(run(train(mesh, "--seed 9 --steps 10 --overwrite --checkpoint " +
+                                  parts + data))
+                  .code,
+              0);
     EXPECT_NE(readFile(whole), readFile(parts));
     Outcome resumed =
         run(train(mesh, "--steps 23 --resume --checkpoint " + parts + data));
@@ -50,17 +50,27 @@ TEST(Resume, otherMeshesReadTheCheckpoint) {
 TEST(Resume, savesWhileItRuns) {
   Folder folder;
   std::string data = writeLineData(folder);
-  EXPECT_EQ(run("env LINE_KILL=0:9 " +
-                train("1x1", "--steps 20 --save-every 4 --checkpoint " +
-                                 folder.file("c") + data))
-                .code,
-            128 + SIGKILL);
-  // The file of step 8, whole, and nothing else.
-  EXPECT_EQ(
-      run(train("1x1", "--steps 8 --checkpoint " + folder.file("d") + data))
-          .code,
-      0);
-  EXPECT_EQ(readFile(folder.file("c")), readFile(folder.file("d")));
+  for (int steps : {4, 8})
+    ASSERT_EQ(
+        run(train("1x1", "--steps " + std::to_string(steps) + " --checkpoint " +
+                             folder.file(std::to_string(steps)) + data))
+            .code,
+        0);
+  auto killed = [&](const std::string &options) {
+    std::remove(folder.file("c").c_str());
+    EXPECT_EQ(run("env LINE_KILL=0:9 " +
+                  train("1x1", "--steps 20 --save-every 4 --checkpoint " +
+                                   folder.file("c") + data + options))
+                  .code,
+              128 + SIGKILL);
+    return readFile(folder.file("c"));
+  };
+  // The file of step 8, whole; in the background, that of step 4 where the step
+  // after it was faster.
+  EXPECT_EQ(killed("--save sync"), readFile(folder.file("8")));
+  std::string content = killed("");
+  EXPECT_TRUE(content == readFile(folder.file("8")) ||
+              content == readFile(folder.file("4")));
 }
 
 TEST(Resume, refusesOtherSeedsAndBadFiles) {
@@ -118,7 +128,8 @@ TEST(Resume, killedSavesLeaveNothingForGood) {
   std::string data = writeLineData(folder), file = folder.file("c");
   for (int delay = 0; delay < 20; ++delay) {
     Process process(train(
-        "1x1", "--steps 1000000 --save-every 1 --checkpoint " + file + data));
+        "1x1", "--steps 1000000 --save-every 1 --overwrite --checkpoint " +
+                   file + data));
     for (int i = 0; readFile(file).empty() && i < 1000; ++i)
       usleep(1000);
     usleep(static_cast<useconds_t>(1000 * delay));
@@ -127,6 +138,9 @@ TEST(Resume, killedSavesLeaveNothingForGood) {
     Outcome outcome = run(line("1x1") + " eval --checkpoint " + file + data);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
   }
-  ASSERT_EQ(run(train("1x1", "--steps 1 --checkpoint " + file + data)).code, 0);
+  ASSERT_EQ(
+      run(train("1x1", "--steps 1 --overwrite --checkpoint " + file + data))
+          .code,
+      0);
   EXPECT_EQ(run("sh -c '! ls " + file + "?*'").code, 0);
 }

@@ -214,7 +214,7 @@ TEST(Trace, changesNothing) {
   for (const char *mesh : {"1x1", "2x2"}) {
     std::string train = line(mesh) +
                         " train --quiet --steps 20 --eval-every 3 "
-                        "--save-every 4 --eval-data x=" +
+                        "--save-every 4 --overwrite --eval-data x=" +
                         folder.file("x.npy") +
                         " --eval-data target=" + folder.file("y.npy") +
                         " --checkpoint ";

@@ -53,7 +53,7 @@ TEST(CudaProgram, trainsToTheBytesOfTheHost) {
   for (const Setting &setting : settings) {
     auto command = [&](const std::string &program, const std::string &name) {
       return line(program + setting.mesh) +
-             " train --quiet --steps 23 --save-every 7 --eval-every 5 --seed 4 "
+             " train --quiet --steps 23 --save-every 7 --overwrite --eval-every 5 --seed 4 "
              "--eval-data x=" +
              folder.file("x.npy") +
              " --eval-data target=" + folder.file("y.npy") + " --checkpoint " +
@@ -85,7 +85,7 @@ TEST(CudaProgram, resumesToTheBit) {
     };
     std::string whole = folder.file("whole"), parts = folder.file("parts");
     train(1, "--steps 19 --checkpoint " + whole);
-    train(2, "--steps 8 --checkpoint " + parts);
+    train(2, "--steps 8 --overwrite --checkpoint " + parts);
     train(3, "--steps 19 --resume --checkpoint " + parts);
     EXPECT_EQ(readFile(whole), readFile(parts));
     std::string eval = " eval --checkpoint " + whole + data;
@@ -273,7 +273,7 @@ TEST(CudaProgram, tracingChangesNothing) {
                         "x=" +
                         folder.file("x.npy") +
                         " --eval-data target=" + folder.file("y.npy") +
-                        " --save-every 4 --checkpoint ";
+                        " --save-every 4 --overwrite --checkpoint ";
     ASSERT_EQ(run(train + folder.file("plain") + data).code, 0);
     Outcome outcome = run(train + folder.file("traced") + " --trace " +
                           folder.file("t") + " --trace-steps 9" + data);
