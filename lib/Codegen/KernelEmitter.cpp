@@ -9,6 +9,7 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Divisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
@@ -116,6 +117,8 @@ void KernelEmitter::makeViews(exec::KernelOp kernel, ValueRange buffers,
 
   auto scopes = makeScopes(kernel, inputCount, views.size(), inPlace);
   llvm::SmallSetVector<Attribute, 8> distinct(scopes.begin(), scopes.end());
+  for (auto [input, output] : inPlace)
+    views[input].isReplaced = true;
   for (auto [view, scope] : llvm::zip(views, scopes)) {
     SmallVector<Attribute> others(distinct.getArrayRef());
     llvm::erase(others, scope);
@@ -247,10 +250,10 @@ Value toStorage(nd::ElementEmitter &emitter, Value value, Type elementType) {
                    .getResult();
 }
 
-Value KernelEmitter::load(const BufferView &view,
-                          const nd::ElementIndex &index) {
-  Type elementType = view.type.getElementType();
-  Type storage = getStorageType(elementType);
+/// Element(s) as they lie in memory.
+Value KernelEmitter::loadStored(const BufferView &view,
+                                const nd::ElementIndex &index) {
+  Type storage = getStorageType(view.type.getElementType());
   int64_t laneStride = getLaneStride(view, index);
   auto loadAs = [&](Type type, int64_t lane) -> Value {
     Place place = getPlace(view, index, lane);
@@ -259,19 +262,40 @@ Value KernelEmitter::load(const BufferView &view,
     addScopes(load, view);
     return load;
   };
-  Value value;
-  if (laneStride == 0) {
-    value = loadAs(storage, 0);
-  } else if (laneStride == 1) {
-    value = loadAs(VectorType::get({lanes}, storage), 0);
-  } else {
-    SmallVector<Value> elements;
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      elements.push_back(loadAs(storage, lane));
-    value = vector::FromElementsOp::create(
-        builder, loc, VectorType::get({lanes}, storage), elements);
+  if (laneStride == 0)
+    return loadAs(storage, 0);
+  auto vector = VectorType::get({lanes}, storage);
+  if (laneStride == 1)
+    return loadAs(vector, 0);
+  SmallVector<Value> elements;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    elements.push_back(loadAs(storage, lane));
+  return vector::FromElementsOp::create(builder, loc, vector, elements);
+}
+
+Value KernelEmitter::load(const BufferView &view,
+                          const nd::ElementIndex &index) {
+  Type elementType = view.type.getElementType();
+  Value isNeeded =
+      view.isReplaced && needsElements ? needsElements(view.type) : Value();
+  if (!isNeeded)
+    return fromStorage(*this, loadStored(view, index), elementType);
+  Type stored = getStorageType(elementType);
+  if (getLaneStride(view, index) != 0)
+    stored = VectorType::get({lanes}, stored);
+  auto branch = scf::IfOp::create(builder, loc, stored, isNeeded,
+                                  /*withElse=*/true);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc, loadStored(view, index));
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(
+        builder, loc,
+        arith::ConstantOp::create(builder, loc, builder.getZeroAttr(stored))
+            .getResult());
   }
-  return fromStorage(*this, value, elementType);
+  return fromStorage(*this, branch.getResult(0), elementType);
 }
 
 void KernelEmitter::store(const BufferView &view, Value element,

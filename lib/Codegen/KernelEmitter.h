@@ -27,6 +27,7 @@ struct BufferView {
   nd::TensorType type;
   llvm::SmallVector<mlir::StringAttr> order;
   llvm::SmallVector<int64_t> strides; ///< in elements, along `order`
+  bool isReplaced = false;            ///< an input that an output is put over
   /// Scopes of this buffer and of all those that never overlap it.
   mlir::ArrayAttr aliasScopes, noaliasScopes;
 };
@@ -66,6 +67,12 @@ public:
   void store(const BufferView &view, mlir::Value element,
              const nd::ElementIndex &index);
 
+  /// Whether the thread needs elements of a tensor of that type (i1; null is
+  /// always). One that does not reads nothing of an input that an output is put
+  /// over, where another thread may write; it gets zeros. Where the function is
+  /// empty, elements are always needed.
+  std::function<mlir::Value(nd::TensorType)> needsElements;
+
   /// An `index` constant, made once at the top of the function.
   mlir::Value getIndexConstant(int64_t value);
 
@@ -98,6 +105,7 @@ private:
     mlir::Value address;
     int64_t alignment;
   };
+  mlir::Value loadStored(const BufferView &view, const nd::ElementIndex &index);
   Place getPlace(const BufferView &view, const nd::ElementIndex &index,
                  int64_t lane = 0);
   mlir::Value loadContext(int field, mlir::Type type);

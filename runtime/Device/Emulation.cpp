@@ -7,14 +7,19 @@
 
 #include "runtime/Device/Emulation.h"
 #include "runtime/Core/Failure.h"
+#include "runtime/Device/RaceCheck.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <random>
+#include <string>
 #include <ucontext.h>
 #include <vector>
 
@@ -52,30 +57,125 @@ struct Fiber {
   uint32_t value = 0, operand = 0, isXor = 0;
 };
 
-/// One block at a time, its threads as fibers.
+/// What all blocks of a rank's current launch share. A rank runs one kernel at
+/// a time, of which several threads of the host may run pieces.
+struct Launch {
+  std::mutex mutex;
+  const char *name = nullptr;
+  std::map<int64_t, int64_t> pieces; ///< blocks that have begun: [first, end)
+  std::mt19937_64 random;
+  uint64_t count = 0; ///< of launches so far
+  RaceCheck races;
+
+  static Launch &of(const MeshcContext *context);
+  void enter(const char *kernel, int64_t begin, int64_t end);
+};
+
+/// One block, its threads as fibers where they wait.
 class Block {
 public:
-  void run(const char *name, MeshcEmulatedCode code,
-           const MeshcEmulatedThread &state, int64_t threads);
+  void begin(Launch &owner, const MeshcEmulatedThread &state,
+             MeshcEmulatedCode kernelCode, int64_t count, int64_t bytes);
+  /// Runs each thread to its end.
+  void runAll();
+  /// Makes a fiber of each thread.
+  void startAll();
+  /// Runs each thread that can go on until it waits.
+  void advance();
+  /// Lets some of those that have met go on. False where none have.
+  bool release();
+  bool isAtEnd() const;
+  [[noreturn]] void reportMismatch() const;
+  [[noreturn]] void report(const std::string &what) const;
+
   /// Called by a fiber: gives way until what it waits for is there.
   static uint32_t wait(MeshcEmulatedThread *thread, Place place,
                        uint32_t value = 0, uint32_t operand = 0,
                        uint32_t isXor = 0);
+  void access(const MeshcEmulatedThread &thread, const void *address,
+              int64_t bytes, int64_t alignment, AccessKind kind,
+              const char *place);
+  void fence(const MeshcEmulatedThread &thread) {
+    RaceCheck::fence(order, static_cast<uint32_t>(thread.thread));
+  }
 
 private:
   static void enter(unsigned high, unsigned low);
-  void start(int64_t thread, const MeshcEmulatedThread &state);
-  void resume(Fiber &fiber);
-  bool releaseBarrier();
-  bool releaseWarp(int64_t first);
-  [[noreturn]] void reportMismatch() const;
+  void start(int64_t thread);
+  template <class Action> void forEachThread(Action action);
+  bool isBarrierMet() const;
+  bool isWarpMet(int64_t first) const;
+  void releaseBarrier();
+  void releaseWarp(int64_t first);
 
-  const char *name = "";
+  Launch *launch = nullptr;
+  MeshcEmulatedThread first; ///< what all threads know
   MeshcEmulatedCode code = nullptr;
   int64_t threads = 0;
+  std::vector<char> memory;
   std::vector<std::unique_ptr<Fiber>> fibers;
   ucontext_t scheduler;
+  BlockOrder order;
 };
+
+Launch &Launch::of(const MeshcContext *context) {
+  static std::mutex all;
+  static std::map<const MeshcContext *, std::unique_ptr<Launch>> launches;
+  std::lock_guard<std::mutex> lock(all);
+  std::unique_ptr<Launch> &launch = launches[context];
+  if (!launch)
+    launch = std::make_unique<Launch>();
+  return *launch;
+}
+
+/// A block that comes again, or another kernel, begins the next launch.
+void Launch::enter(const char *kernel, int64_t begin, int64_t end) {
+  auto next = pieces.lower_bound(end);
+  if (kernel != name ||
+      (next != pieces.begin() && std::prev(next)->second > begin)) {
+    name = kernel;
+    pieces.clear();
+    random.seed(meshc_emulation_seed() + ++count);
+    races.beginLaunch();
+  }
+  pieces[begin] = end;
+}
+
+void Block::begin(Launch &owner, const MeshcEmulatedThread &state,
+                  MeshcEmulatedCode kernelCode, int64_t count, int64_t bytes) {
+  constexpr int64_t alignment = 64;
+  launch = &owner;
+  code = kernelCode;
+  threads = count;
+  first = state;
+  first.blockState = this;
+  order = {};
+  order.number = static_cast<uint32_t>(state.block);
+  memory.resize(std::max<size_t>(memory.size(), bytes + alignment));
+  auto address = reinterpret_cast<uintptr_t>(memory.data());
+  first.memory = memory.data() + (alignment - address % alignment);
+  // What a block leaves behind is nothing to rely on.
+  std::fill(first.memory, first.memory + bytes, char(0xff));
+  launch->races.forget(first.memory, bytes);
+}
+
+/// Calls `action` with each thread's number, in a random order.
+template <class Action> void Block::forEachThread(Action action) {
+  // Steps that have no divisor in common with the number come by all of them.
+  int64_t step = 1 + static_cast<int64_t>(launch->random() % threads);
+  while (std::gcd(step, threads) != 1)
+    ++step;
+  auto thread = static_cast<int64_t>(launch->random() % threads);
+  for (int64_t i = 0; i < threads; ++i, thread = (thread + step) % threads)
+    action(thread);
+}
+
+void Block::runAll() {
+  forEachThread([this](int64_t thread) {
+    first.thread = thread;
+    code(&first);
+  });
+}
 
 /// Pointers come to a fiber in two halves, as makecontext passes ints only.
 void Block::enter(unsigned high, unsigned low) {
@@ -86,15 +186,14 @@ void Block::enter(unsigned high, unsigned low) {
   swapcontext(&fiber->context, &block->scheduler);
 }
 
-void Block::start(int64_t thread, const MeshcEmulatedThread &state) {
+void Block::start(int64_t thread) {
   if (size_t(thread) == fibers.size()) {
     fibers.push_back(std::make_unique<Fiber>());
     fibers.back()->stack.reset(new char[kStackBytes]);
   }
   Fiber &fiber = *fibers[thread];
-  fiber.state = state;
+  fiber.state = first;
   fiber.state.thread = thread;
-  fiber.state.blockState = this;
   fiber.place = Place::Running;
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack.get();
@@ -105,7 +204,18 @@ void Block::start(int64_t thread, const MeshcEmulatedThread &state) {
               unsigned(address >> 32), unsigned(address));
 }
 
-void Block::resume(Fiber &fiber) { swapcontext(&scheduler, &fiber.context); }
+void Block::startAll() {
+  for (int64_t thread = 0; thread < threads; ++thread)
+    start(thread);
+}
+
+void Block::advance() {
+  forEachThread([this](int64_t thread) {
+    Fiber &fiber = *fibers[thread];
+    if (fiber.place == Place::Running)
+      swapcontext(&scheduler, &fiber.context);
+  });
+}
 
 uint32_t Block::wait(MeshcEmulatedThread *thread, Place place, uint32_t value,
                      uint32_t operand, uint32_t isXor) {
@@ -119,107 +229,198 @@ uint32_t Block::wait(MeshcEmulatedThread *thread, Place place, uint32_t value,
   return fiber.value;
 }
 
-bool Block::releaseBarrier() {
-  for (int64_t thread = 0; thread < threads; ++thread)
-    if (fibers[thread]->place != Place::Barrier)
-      return false;
-  for (int64_t thread = 0; thread < threads; ++thread)
-    fibers[thread]->place = Place::Running;
-  return true;
+bool Block::isAtEnd() const {
+  return std::all_of(
+      fibers.begin(), fibers.begin() + threads,
+      [](const auto &fiber) { return fiber->place == Place::End; });
 }
 
-/// Exchanges the values of a warp of which all threads are at such a place.
-bool Block::releaseWarp(int64_t first) {
-  Place place = fibers[first]->place;
-  if (first + kWarp > threads ||
-      (place != Place::Shuffle && place != Place::Or))
-    return false;
+bool Block::isBarrierMet() const {
+  return std::all_of(
+      fibers.begin(), fibers.begin() + threads,
+      [](const auto &fiber) { return fiber->place == Place::Barrier; });
+}
+
+void Block::releaseBarrier() {
+  ++order.epoch;
+  for (int64_t thread = 0; thread < threads; ++thread)
+    fibers[thread]->place = Place::Running;
+}
+
+/// Whether all threads of a warp are at such a place, the same one.
+bool Block::isWarpMet(int64_t begin) const {
+  Place place = fibers[begin]->place;
+  return begin + kWarp <= threads &&
+         (place == Place::Shuffle || place == Place::Or) &&
+         std::all_of(
+             fibers.begin() + begin, fibers.begin() + begin + kWarp,
+             [place](const auto &fiber) { return fiber->place == place; });
+}
+
+/// Exchanges the values of a warp.
+void Block::releaseWarp(int64_t begin) {
+  Place place = fibers[begin]->place;
   uint32_t values[kWarp], all = 0;
   for (int64_t lane = 0; lane < kWarp; ++lane) {
-    if (fibers[first + lane]->place != place)
-      return false;
-    values[lane] = fibers[first + lane]->value;
+    values[lane] = fibers[begin + lane]->value;
     all |= values[lane];
   }
   for (int64_t lane = 0; lane < kWarp; ++lane) {
-    Fiber &fiber = *fibers[first + lane];
+    Fiber &fiber = *fibers[begin + lane];
     uint32_t source =
         fiber.isXor ? uint32_t(lane) ^ fiber.operand : fiber.operand;
     fiber.value = place == Place::Or ? all : values[source % kWarp];
     fiber.place = Place::Running;
   }
+}
+
+bool Block::release() {
+  if (isBarrierMet()) {
+    releaseBarrier();
+    return true;
+  }
+  // Some warps only, so that others fall behind.
+  bool isMet = false, isReleased = false;
+  while (!isReleased) {
+    for (int64_t begin = 0; begin < threads; begin += kWarp)
+      if (isWarpMet(begin)) {
+        isMet = true;
+        if (launch->random() % 2) {
+          releaseWarp(begin);
+          isReleased = true;
+        }
+      }
+    if (!isMet)
+      return false;
+  }
   return true;
 }
 
-void Block::reportMismatch() const {
-  const Fiber &first = *fibers[0];
-  int64_t other = 0;
-  while (other + 1 < threads && fibers[other]->place == first.place)
-    ++other;
+void Block::report(const std::string &what) const {
   std::fprintf(stderr,
-               "error: emulated kernel '%s' would hang: in block %lld, thread "
-               "0 waits for %s, thread %lld for %s\n",
-               name, static_cast<long long>(first.state.block),
-               describe(first.place), static_cast<long long>(other),
-               describe(fibers[other]->place));
+               "error: emulated kernel '%s' %s (MESHC_EMULATION_SEED=%llu "
+               "repeats the order)\n",
+               launch->name, what.c_str(),
+               static_cast<unsigned long long>(meshc_emulation_seed()));
   std::fflush(stderr);
   std::_Exit(static_cast<int>(ExitCode::Internal));
 }
 
-void Block::run(const char *kernelName, MeshcEmulatedCode kernelCode,
-                const MeshcEmulatedThread &state, int64_t count) {
-  name = kernelName;
-  code = kernelCode;
-  threads = count;
-  for (int64_t thread = 0; thread < threads; ++thread)
-    start(thread, state);
+void Block::reportMismatch() const {
+  const Fiber &one = *fibers[0];
+  int64_t other = 0;
+  while (other + 1 < threads && fibers[other]->place == one.place)
+    ++other;
+  report("would hang: in block " + std::to_string(first.block) +
+         ", thread 0 waits for " + describe(one.place) + ", thread " +
+         std::to_string(other) + " for " + describe(fibers[other]->place));
+}
+
+void Block::access(const MeshcEmulatedThread &thread, const void *address,
+                   int64_t bytes, int64_t alignment, AccessKind kind,
+                   const char *place) {
+  auto describeIt = [&] {
+    return std::string(kind == AccessKind::Read ? "reads" : "writes") + " " +
+           std::to_string(bytes) + " bytes in thread " +
+           std::to_string(thread.thread) + " of block " +
+           std::to_string(thread.block) + " at " + place;
+  };
+  auto number = reinterpret_cast<uintptr_t>(address);
+  if (number % static_cast<uintptr_t>(alignment) != 0)
+    report("faults: it " + describeIt() + " from an address that is not " +
+           "aligned to " + std::to_string(alignment));
+  if (auto other =
+          launch->races.access(order, static_cast<uint32_t>(thread.thread),
+                               address, bytes, kind, place))
+    report("has a race: it " + describeIt() + ", which " + *other +
+           ", and nothing orders the two");
+}
+
+/// Blocks of which the threads wait for each other: a few are under way at a
+/// time, as far as they come in turns.
+void runTogether(Launch &launch, std::vector<Block> &blocks,
+                 const std::function<bool(Block &)> &beginNext) {
+  std::vector<Block *> running, idle;
+  size_t most = 1 + launch.random() % blocks.size();
+  for (size_t i = 0; i < most; ++i)
+    idle.push_back(&blocks[i]);
   for (;;) {
-    bool isEnd = true;
-    for (int64_t thread = 0; thread < threads; ++thread) {
-      Fiber &fiber = *fibers[thread];
-      if (fiber.place == Place::Running)
-        resume(fiber);
-      isEnd = isEnd && fiber.place == Place::End;
+    while (!idle.empty() && beginNext(*idle.back())) {
+      idle.back()->startAll();
+      running.push_back(idle.back());
+      idle.pop_back();
     }
-    if (isEnd)
+    if (running.empty())
       return;
-    bool isReleased = releaseBarrier();
-    for (int64_t first = 0; first < threads; first += kWarp)
-      isReleased = releaseWarp(first) || isReleased;
-    if (!isReleased)
-      reportMismatch();
+    std::swap(running[launch.random() % running.size()], running.back());
+    Block &block = *running.back();
+    block.advance();
+    if (block.isAtEnd()) {
+      idle.push_back(&block);
+      running.pop_back();
+    } else if (!block.release()) {
+      block.reportMismatch();
+    }
   }
 }
 
 } // namespace
 } // namespace meshc::runtime
 
+using meshc::runtime::AccessKind;
 using meshc::runtime::Block;
+using meshc::runtime::Launch;
 using meshc::runtime::Place;
+
+extern "C" uint64_t meshc_emulation_seed(void) {
+  static const uint64_t seed = [] {
+    const char *text = std::getenv("MESHC_EMULATION_SEED");
+    return text ? std::strtoull(text, nullptr, 10)
+                : uint64_t(std::random_device()());
+  }();
+  return seed;
+}
 
 extern "C" void meshc_emulate(const MeshcContext *context, void *const *buffers,
                               int64_t begin, int64_t end, const char *name,
                               MeshcEmulatedCode code, int64_t threads,
                               int64_t memoryBytes, int64_t waits) {
-  constexpr int64_t kAlignment = 64;
+  constexpr size_t mostAtOnce = 4;
   // Fibers and memory stay from launch to launch: making them takes longer than
   // most blocks.
-  thread_local Block fibers;
-  thread_local std::vector<char> memory;
-  memory.resize(std::max<size_t>(memory.size(), memoryBytes + kAlignment));
-  auto address = reinterpret_cast<uintptr_t>(memory.data());
-  char *aligned = memory.data() + (kAlignment - address % kAlignment);
-  MeshcEmulatedThread state{0, begin, aligned, context, buffers, nullptr};
-  for (; state.block < end; ++state.block) {
-    // What a block leaves behind is nothing to rely on.
-    std::fill(aligned, aligned + memoryBytes, char(0xff));
-    if (waits) {
-      fibers.run(name, code, state, threads);
-      continue;
-    }
-    for (state.thread = 0; state.thread < threads; ++state.thread)
-      code(&state);
-  }
+  thread_local std::vector<Block> blocks(mostAtOnce);
+  Launch &launch = Launch::of(context);
+  std::lock_guard<std::mutex> lock(launch.mutex);
+  launch.enter(name, begin, end);
+  std::vector<int64_t> order(static_cast<size_t>(end - begin));
+  std::iota(order.begin(), order.end(), begin);
+  std::shuffle(order.begin(), order.end(), launch.random);
+  auto beginNext = [&](Block &block) {
+    if (order.empty())
+      return false;
+    MeshcEmulatedThread state{0,       order.back(), nullptr,
+                              context, buffers,      nullptr};
+    block.begin(launch, state, code, threads, memoryBytes);
+    order.pop_back();
+    return true;
+  };
+  if (waits)
+    return meshc::runtime::runTogether(launch, blocks, beginNext);
+  while (beginNext(blocks[0]))
+    blocks[0].runAll();
+}
+
+extern "C" void meshc_emulated_access(MeshcEmulatedThread *thread,
+                                      const void *address, int64_t bytes,
+                                      int64_t alignment, int64_t kind,
+                                      const char *place) {
+  static_cast<Block *>(thread->blockState)
+      ->access(*thread, address, bytes, alignment,
+               static_cast<AccessKind>(kind), place);
+}
+
+extern "C" void meshc_emulated_fence(MeshcEmulatedThread *thread) {
+  static_cast<Block *>(thread->blockState)->fence(*thread);
 }
 
 extern "C" void meshc_emulated_barrier(MeshcEmulatedThread *thread) {

@@ -7,14 +7,21 @@
 ///
 /// \file
 /// Runs the code of GPU kernels on the host, for tests: programs that were
-/// compiled so (lib/Codegen/Gpu/EmulateGpu) call these functions. The threads
-/// of a block are a loop where they do not wait for each other, and else fibers
-/// that take turns on the calling thread, in the order of their numbers. It is
-/// slow, and says nothing of the time that a GPU takes.
+/// compiled so (lib/Codegen/Gpu/EmulateGpu) call these functions. It is slow,
+/// and says nothing of the time that a GPU takes.
 ///
-/// Where threads wait for each other in ways that would hang a GPU, or leave
-/// what it does undefined, the process ends with a message and the exit code of
-/// an internal fault.
+/// Blocks run in a random order, several at a time. The threads of a block run
+/// in a random order too: in a loop where they do not wait for each other, and
+/// else as fibers on the calling thread. The environment's MESHC_EMULATION_SEED
+/// repeats an order; without it each process has a seed of its own.
+///
+/// The process ends with a message, which has the seed, and the exit code of an
+/// internal fault where
+///
+/// - threads wait for each other in ways that would hang a GPU, or leave what
+///   it does undefined;
+/// - an address is not aligned as the code says, on which a GPU faults;
+/// - accesses race (RaceCheck.h).
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_EMULATION_H
@@ -55,6 +62,19 @@ uint32_t meshc_emulated_shuffle(MeshcEmulatedThread *thread, uint32_t value,
 
 /// The values of the warp's threads, or-ed. All of them call it at once.
 uint32_t meshc_emulated_or(MeshcEmulatedThread *thread, uint32_t value);
+
+/// Comes before an access of `bytes` bytes of workgroup or global memory at
+/// `place` of the model. `kind`: 0 reads, 1 writes, 2 does both as one
+/// operation.
+void meshc_emulated_access(MeshcEmulatedThread *thread, const void *address,
+                           int64_t bytes, int64_t alignment, int64_t kind,
+                           const char *place);
+
+/// A memory fence, for all threads of the GPU.
+void meshc_emulated_fence(MeshcEmulatedThread *thread);
+
+/// The seed of this process' orders.
+uint64_t meshc_emulation_seed(void);
 
 /// Memory that a kernel has from launch to launch, all blocks the same, each
 /// run of a program its own; zero at first. `name` tells kernels apart, by its

@@ -85,6 +85,8 @@ static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
   add("meshc_emulated_shuffle", meshc_emulated_shuffle);
   add("meshc_emulated_or", meshc_emulated_or);
   add("meshc_emulated_memory", meshc_emulated_memory);
+  add("meshc_emulated_access", meshc_emulated_access);
+  add("meshc_emulated_fence", meshc_emulated_fence);
   return symbols;
 }
 
@@ -343,7 +345,8 @@ void expectKernel(StringRef text, const KernelCase &options) {
   comparison.fillInputs();
   const std::vector<char> start = comparison.arena;
   auto expectOn = [&](const char *target, std::optional<GpuOptions> gpu) {
-    SCOPED_TRACE(target);
+    SCOPED_TRACE(std::string(target) + ", MESHC_EMULATION_SEED=" +
+                 std::to_string(meshc_emulation_seed()));
     comparison.arena = start;
     auto program = LoadedProgram::load(*module, options.march, gpu);
     if (program)

@@ -6,6 +6,10 @@
 images="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"
 text="--data /usr/share/common-licenses/GPL-3"
 
+seed=${MESHC_EMULATION_SEED:-$RANDOM}
+export MESHC_EMULATION_SEED=$seed
+echo "MESHC_EMULATION_SEED=$seed"
+
 losses() { # PROGRAM -> one loss a line
   rm -f log.jsonl
   ./$1 train $data --steps 5 --seed 3 --threads 1 --ranks $ranks --quiet --log log.jsonl --log-every 1 </dev/null

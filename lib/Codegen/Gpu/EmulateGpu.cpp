@@ -11,7 +11,8 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Interfaces/DataLayoutInterfaces.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -38,6 +39,8 @@ private:
   LogicalResult rewrite(Operation *op, Value state);
   void replaceMemory(Operation *cast, LLVM::AddressOfOp address, Value state);
   LogicalResult rewriteShuffle(gpu::ShuffleOp op, Value state);
+  void announce(Operation *op, Value state);
+  Value describePlace();
   Value loadField(Value state, ThreadField field, Type type);
   Value callRuntime(StringRef name, Type result, ArrayRef<Value> arguments);
   Value makeConstant(Type type, int64_t value) {
@@ -53,6 +56,7 @@ private:
   bool waits = false; ///< threads wait for each other
   int64_t memoryBytes = 0;
   SmallVector<LLVM::GlobalOp> memories;
+  llvm::StringMap<std::string> places; ///< symbols of their texts
 };
 } // namespace
 
@@ -180,9 +184,64 @@ void KernelEmulator::replaceMemory(Operation *cast, LLVM::AddressOfOp address,
   memories.push_back(global);
 }
 
+/// The place in the model that the current location names, as a string of the
+/// program.
+Value KernelEmulator::describePlace() {
+  std::string text = getSourceText(loc);
+  std::string &symbol = places[text];
+  if (!symbol.empty())
+    return LLVM::AddressOfOp::create(builder, loc, pointer, symbol);
+  symbol = (kernel.getName() + ".place_" + Twine(places.size())).str();
+  return LLVM::createGlobalString(loc, builder, symbol,
+                                  StringRef(text.c_str(), text.size() + 1),
+                                  LLVM::Linkage::Internal);
+}
+
+/// Tells the runtime of an access of memory before it, for what only a GPU
+/// would suffer from: races and addresses that are not aligned.
+void KernelEmulator::announce(Operation *op, Value state) {
+  Value address;
+  Type type;
+  int64_t kind = 0;
+  uint64_t alignment = 0;
+  if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+    address = load.getAddr();
+    type = load.getType();
+    alignment = load.getAlignment().value_or(0);
+  } else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+    address = store.getAddr();
+    type = store.getValue().getType();
+    alignment = store.getAlignment().value_or(0);
+    kind = 1;
+  } else {
+    auto atomic = cast<LLVM::AtomicRMWOp>(op);
+    address = atomic.getPtr();
+    type = atomic.getType();
+    kind = 2;
+  }
+  DataLayout layout(module);
+  auto bytes = static_cast<int64_t>(layout.getTypeSize(type).getFixedValue());
+  if (alignment == 0)
+    alignment = layout.getTypeABIAlignment(type);
+  callRuntime("meshc_emulated_access",
+              LLVM::LLVMVoidType::get(module.getContext()),
+              {state, address, makeConstant(i64, bytes),
+               makeConstant(i64, static_cast<int64_t>(alignment)),
+               makeConstant(i64, kind), describePlace()});
+}
+
 LogicalResult KernelEmulator::rewrite(Operation *op, Value state) {
   builder.setInsertionPoint(op);
   loc = op->getLoc();
+  if (isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::AtomicRMWOp>(op)) {
+    announce(op, state);
+    return success();
+  }
+  if (isa<LLVM::FenceOp>(op)) {
+    callRuntime("meshc_emulated_fence",
+                LLVM::LLVMVoidType::get(module.getContext()), {state});
+    return success();
+  }
   auto replaceByNumber = [&](gpu::Dimension dimension, ThreadField field) {
     Value number = dimension == gpu::Dimension::x ? loadField(state, field, i64)
                                                   : makeConstant(i64, 0);
@@ -226,13 +285,14 @@ LogicalResult KernelEmulator::rewrite(Operation *op, Value state) {
 
 LogicalResult KernelEmulator::run() {
   std::string name = kernel.getName().str();
-  LLVM::LLVMFuncOp thread = makeThreadFunction();
-  Value state = thread.getBody().getArgument(0);
+  // Before the emulation's own loads are among them.
   SmallVector<Operation *> ops;
-  thread.walk([&](Operation *op) {
-    if (!isa<LLVM::AddressOfOp>(op))
+  kernel.walk([&](Operation *op) {
+    if (op != kernel && !isa<LLVM::AddressOfOp>(op))
       ops.push_back(op);
   });
+  LLVM::LLVMFuncOp thread = makeThreadFunction();
+  Value state = thread.getBody().getArgument(0);
   for (Operation *op : ops)
     if (failed(rewrite(op, state)))
       return failure();

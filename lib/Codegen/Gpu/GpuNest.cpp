@@ -99,7 +99,7 @@ GpuNest::Steps GpuNest::makeSteps(Value first, int64_t begin, int64_t count) {
                                      emitter.getIndexConstant(done));
     Step step{point, {}};
     if (count - done < map.getWorkers()) {
-      // A step that is none is computed as the last one and then left out.
+      // Clamp out-of-range steps to the last one and mask their results.
       Value end = emitter.getIndexConstant(begin + count);
       Value last = emitter.getIndexConstant(begin + count - 1);
       step.isValid = emitLess(builder, loc, number, end);
@@ -165,11 +165,24 @@ GpuNest::Values GpuNest::emitSteps(unsigned walk, ArrayRef<Step> steps,
     for (auto [reduction, sum] : llvm::zip(shape.stages[walk], next))
       for (const Step &step : steps)
         sum = combineStep(reduction, sum, step);
-  storeOutputs(shape.walkOutputs[walk], steps);
+  storeOutputs(shape.walkOutputs[walk], steps, isPoint);
   return next;
 }
 
+void GpuNest::setNeeds(Value isNeededPoint, Value isValid) {
+  emitter.needsElements = [=, this](nd::TensorType type) {
+    bool hasSteps = llvm::any_of(shape.reduce, [&](const Loop &loop) {
+      return llvm::any_of(loop.dims, [&](StringAttr dim) {
+        return type.hasDim(dim.getValue());
+      });
+    });
+    return hasSteps ? emitAnd(builder, loc, isNeededPoint, isValid)
+                    : isNeededPoint;
+  };
+}
+
 Value GpuNest::combineStep(Operation *reduction, Value sum, const Step &step) {
+  setNeeds(isPoint, step.isValid);
   Value element = emitter.getElement(reduction->getOperand(0), step.index);
   if (step.isValid) {
     Value identity =
@@ -182,12 +195,15 @@ Value GpuNest::combineStep(Operation *reduction, Value sum, const Step &step) {
 
 /// All elements are computed before the first is stored: an output may be the
 /// buffer of an input.
-void GpuNest::storeOutputs(ArrayRef<unsigned> outputs, ArrayRef<Step> steps) {
+void GpuNest::storeOutputs(ArrayRef<unsigned> outputs, ArrayRef<Step> steps,
+                           Value isNeededPoint) {
   Values elements;
-  for (const Step &step : steps)
+  for (const Step &step : steps) {
+    setNeeds(isNeededPoint, step.isValid);
     for (unsigned output : outputs)
       elements.push_back(
           emitter.getElement(yield.getValues()[output], step.index));
+  }
   for (auto [number, step] : llvm::enumerate(steps)) {
     if (outputs.empty())
       continue;
@@ -220,7 +236,8 @@ void GpuNest::storePoint() {
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                               group.getMember(), emitter.getIndexConstant(0));
   }
-  storeOutputs(shape.pointOutputs, step);
+  storeOutputs(shape.pointOutputs, step,
+               emitAnd(builder, loc, isPoint, step.isValid));
 }
 
 } // namespace meshc::codegen

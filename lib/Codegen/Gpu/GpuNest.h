@@ -42,8 +42,9 @@ private:
                    llvm::ArrayRef<mlir::Value> carried);
   mlir::Value combineStep(mlir::Operation *reduction, mlir::Value sum,
                           const Step &step);
+  /// `isNeededPoint`: whether this thread stores at its point (null: yes).
   void storeOutputs(llvm::ArrayRef<unsigned> outputs,
-                    llvm::ArrayRef<Step> steps);
+                    llvm::ArrayRef<Step> steps, mlir::Value isNeededPoint);
   void storePoint();
   /// What is left to do once the block's walk is done: in the last of the
   /// blocks that share the points, or in each.
@@ -54,6 +55,10 @@ private:
   const KernelShape &shape;
   const GpuMapping &map;
   GpuGroup &group;
+  /// Tells the emitter which elements this thread needs, of points, and of the
+  /// step where `isValid`.
+  void setNeeds(mlir::Value isNeededPoint, mlir::Value isValid);
+
   nd::ElementIndex point;
   mlir::Value isPoint; ///< null: always
   int64_t loopSteps;   ///< steps that a loop walks; the rest is straight code
