@@ -33,7 +33,7 @@ generateHostKernels(ModuleOp module, const ProgramOptions &options,
                          : emitHostKernel(kernel, *kernels, target.getLanes());
     if (failed(launch))
       return nullptr;
-    if (options.emulated)
+    if (options.emulated && !options.emulatesDevice)
       launch = KernelLaunch{launch->blocks, /*grain=*/1};
     launches.push_back({kernel, *launch});
   }
@@ -57,6 +57,32 @@ static llvm::Constant *makeImage(const GpuImage &image, const AbiTypes &types,
                                number(types.i64, image.bytes.size()), data});
 }
 
+/// An image of functions of the host, as EmulateGpu.h says.
+static llvm::Constant *makeEmulatedImage(const KernelLaunches &launches,
+                                         llvm::Module &code,
+                                         const AbiTypes &types,
+                                         ConstantTable &constants) {
+  auto number = [&](llvm::Type *type, uint64_t value) {
+    return constants.getInteger(type, static_cast<int64_t>(value));
+  };
+  SmallVector<llvm::Constant *> kernels;
+  for (auto [kernel, launch] : launches) {
+    size_t buffers =
+        kernel.getInputOrders().size() + kernel.getOutputOrders().size();
+    kernels.push_back(llvm::ConstantStruct::getAnon(
+        {constants.getString(kernel.getSymName()),
+         code.getFunction(kernel.getSymName()),
+         number(types.i64, launch.blocks), number(types.i32, buffers),
+         number(types.i32, launch.threads)}));
+  }
+  llvm::Constant *data = constants.makeGlobal(llvm::ConstantStruct::getAnon(
+      {number(types.i64, kEmulatedImageMagic),
+       number(types.i64, kernels.size()), constants.makeArray(kernels)}));
+  return constants.makeStruct(
+      types.image, {number(types.i32, MESHC_CUBIN), number(types.i32, 90),
+                    number(types.i64, kEmulatedImageBytes), data});
+}
+
 /// Step functions and the program's table.
 static LogicalResult generateTable(ModuleOp module,
                                    const ProgramOptions &options,
@@ -71,6 +97,11 @@ static LogicalResult generateTable(ModuleOp module,
     parts.target = MESHC_CUDA;
     for (const GpuImage &image : options.gpu->images)
       images.push_back(makeImage(image, types, constants));
+  }
+  if (options.emulatesDevice) {
+    parts.target = MESHC_CUDA;
+    if (!launches.empty())
+      images.push_back(makeEmulatedImage(launches, code, types, constants));
   }
   parts.images = images;
   parts.kernels = steps.getKernels();

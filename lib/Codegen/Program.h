@@ -29,6 +29,9 @@ struct ProgramOptions {
   /// run by the functions of runtime/Device/Emulation.h; the unit of a launch
   /// is a block.
   std::optional<GpuOptions> emulated = std::nullopt;
+  /// The emulated kernels are the code of an image of a program for GPUs, which
+  /// fake libraries of CUDA run (EmulatedImage).
+  bool emulatesDevice = false;
 };
 
 /// Fails where code cannot be made for the processor on this host; see

@@ -35,7 +35,8 @@ StepFunctions::StepFunctions(
   SmallVector<llvm::Constant *> table;
   for (auto [kernel, launch] : kernels) {
     llvm::Constant *function = module.getFunction(kernel.getSymName());
-    if (!function)
+    bool isOnDevice = launch.extent == 0;
+    if (!function || isOnDevice)
       function = llvm::ConstantPointerNull::get(types.pointer);
     size_t buffers =
         kernel.getInputOrders().size() + kernel.getOutputOrders().size();

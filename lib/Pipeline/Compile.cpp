@@ -138,9 +138,12 @@ ExitCode Compilation::chooseTarget() {
                       Twine(" is of programs for GPUs; add --target=cuda"));
     return ExitCode::Success;
   }
-  if (options.emulateGpu)
-    return fail(ExitCode::Usage,
-                "emulated kernels run on the host; leave --target=cuda out");
+  if (options.emulateGpu) {
+    if (options.chips.empty() && options.emit != "ptx")
+      return ExitCode::Success;
+    return fail(ExitCode::Usage, "emulated kernels are code of the host; leave "
+                                 "'--chip' and '--emit=ptx' out");
+  }
   if (!options.chips.empty())
     gpu.chips = options.chips;
   if (auto error = codegen::checkChips(gpu.chips))
@@ -286,7 +289,7 @@ ExitCode Compilation::verify() {
 
 ExitCode Compilation::finish() {
   // The report says what kernels take.
-  if (options.target == "cuda")
+  if (options.target == "cuda" && !options.emulateGpu)
     if (ExitCode code = generateKernels(kernels); code != ExitCode::Success)
       return code;
   if (auto bytes = (*module)->getAttrOfType<IntegerAttr>("exec.arena_bytes"))
@@ -374,7 +377,8 @@ void Compilation::reportKernels(const codegen::GpuCode &code) {
 /// The program as --emit wants it.
 ExitCode Compilation::generate(llvm::SmallVectorImpl<char> &bytes) {
   codegen::ProgramOptions program;
-  if (options.target == "cuda")
+  program.emulatesDevice = options.target == "cuda" && options.emulateGpu;
+  if (options.target == "cuda" && !options.emulateGpu)
     program.gpu = &kernels;
   if (options.emit == "ptx") {
     if (!kernels.images.empty()) // the last one is of PTX, with a zero byte

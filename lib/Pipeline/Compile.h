@@ -32,7 +32,8 @@ struct CompileOptions {
   std::string target = "host";       ///< host, or cuda: where kernels run
   std::vector<std::string> chips;    ///< of target cuda; empty: sm_90
   std::string cudaPath;              ///< CUDA toolkit; empty: look for it
-  /// For tests, of target host: kernels are those of GPUs, emulated.
+  /// For tests: kernels are those of GPUs, emulated. The program of target host
+  /// runs them itself, that of target cuda on fake libraries of CUDA.
   bool emulateGpu = false;
   std::string report;  ///< empty, "text" or "json"
   bool verify = false; ///< compare with one device, build nothing

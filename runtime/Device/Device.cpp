@@ -9,6 +9,7 @@
 #include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Rank.h"
+#include "runtime/Device/CollectiveRooms.h"
 #include "runtime/Device/CudaDevice.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/HostDevice.h"
@@ -68,9 +69,12 @@ meshc::runtime::makeDevice(Rank &rank, const DeviceOptions &options) {
 
 std::vector<MemoryUse>
 meshc::runtime::plannedMemory(const MeshcProgram &program) {
-  if (program.target == MESHC_CUDA)
-    return CudaDevice::plannedMemory(program);
-  return {};
+  if (program.target != MESHC_CUDA)
+    return {};
+  std::vector<MemoryUse> use = CudaDevice::plannedMemory(program);
+  if (int64_t rooms = plannedRooms(program))
+    use.push_back({"blocks of collectives", rooms});
+  return use;
 }
 
 static std::atomic<bool> leftWork{false};

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/CollectiveRooms.h"
 #include "runtime/Device/CudaCollectives.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/NcclGroups.h"
@@ -15,20 +16,6 @@
 using namespace meshc::runtime;
 
 namespace {
-
-/// Up to this many bytes an ordered all-reduce gathers everything everywhere.
-constexpr int64_t smallBytes = 64 * 1024;
-
-/// What NCCL does otherwise than RuntimeAbi.h wants: it rounds 16-bit sums at
-/// every rank, and its MAX and MIN drop NaNs. For these the values are moved by
-/// NCCL and reduced in the order of the group.
-bool needsOrder(const MeshcCollective &collective) {
-  bool half = collective.type == MESHC_BF16 || collective.type == MESHC_F16;
-  bool real = half || collective.type == MESHC_F32;
-  bool extremum =
-      collective.reduction == MESHC_MAX || collective.reduction == MESHC_MIN;
-  return extremum ? real : half;
-}
 
 class NcclCollectives final : public CudaCollectives {
 public:
@@ -128,58 +115,35 @@ void NcclCollectives::planMoves(const MeshcCollective &collective,
                                 const Group &group, void *const *send,
                                 void *const *recv) {
   const int64_t size = group.size();
-  const bool ordered = needsOrder(collective);
-  std::vector<std::pair<char **, int64_t>> rooms;
+  std::vector<std::pair<char **, int64_t>> places;
   moves.clear();
   moves.reserve(collective.itemCount);
   int64_t bytes = 0;
   auto room = [&](char *&place, int64_t elements) {
-    rooms.emplace_back(&place, bytes);
-    bytes += (elements * elementBytes + 255) / 256 * 256;
+    if (elements == 0)
+      return;
+    places.emplace_back(&place, bytes);
+    bytes += roomBytes(elements, elementBytes);
   };
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
     const MeshcCollectiveItem &item = collective.items[i];
-    Move move = {&item,
-                 send[i],
-                 recv[i],
-                 static_cast<char *>(send[i]),
-                 static_cast<char *>(recv[i]),
-                 item.recvOuter * item.recvInner,
-                 0};
-    bool reduces = collective.kind == MESHC_REDUCE_SCATTER;
-    if (reduces || collective.kind == MESHC_ALL_REDUCE)
-      move.block = move.total = item.sendOuter * item.sendInner;
-    if (move.block == 0)
+    ItemRooms rooms = planRooms(collective, item, size);
+    if (rooms.block == 0)
       continue;
-    moves.push_back(move);
-    Move &kept = moves.back();
-    bool packs = collective.kind == MESHC_ALL_TO_ALL || reduces;
-    bool unpacks = collective.kind == MESHC_ALL_TO_ALL ||
-                   collective.kind == MESHC_ALL_GATHER;
-    if (packs && item.sendOuter > 1)
-      room(kept.packed, size * move.block);
-    if (unpacks && item.recvOuter > 1)
-      room(kept.arrived, size * move.block);
-    if (ordered && reduces)
-      room(kept.arrived, size * move.block);
-    if (ordered && collective.kind == MESHC_ALL_REDUCE) {
-      kept.block = move.total * elementBytes <= smallBytes
-                       ? move.total
-                       : slice(move, size, 0).second;
-      room(kept.arrived, size * kept.block);
-    }
+    moves.push_back({&item, send[i], recv[i], static_cast<char *>(send[i]),
+                     static_cast<char *>(recv[i]), rooms.block, rooms.total});
+    room(moves.back().packed, rooms.packed);
+    room(moves.back().arrived, rooms.arrived);
   }
   char *base = bytes ? scratch(bytes) : nullptr;
-  for (auto &[place, offset] : rooms)
+  for (auto &[place, offset] : places)
     *place = base + offset;
 }
 
 /// Member `index`'s slice of an all-reduce: where it begins, its elements.
 std::pair<int64_t, int64_t>
 NcclCollectives::slice(const Move &move, int64_t size, int64_t index) const {
-  int64_t vector = 16 / elementBytes;
-  int64_t length =
-      ((move.total + size - 1) / size + vector - 1) / vector * vector;
+  int64_t length = sliceLength(move.total, size, elementBytes);
   int64_t begin = std::min(move.total, index * length);
   return {begin, std::min(length, move.total - begin)};
 }
@@ -235,7 +199,7 @@ void NcclCollectives::exchange(const MeshcCollective &collective,
                                const Group &group, void *comm) {
   const auto type = static_cast<MeshcType>(collective.type);
   const auto reduction = static_cast<MeshcReduction>(collective.reduction);
-  const bool ordered = needsOrder(collective);
+  const bool ordered = reducesInOrder(collective);
   NcclOperation operation(cuda, groups);
   for (const Move &move : moves) {
     int64_t bytes = move.block * elementBytes;
@@ -336,7 +300,7 @@ void NcclCollectives::carryOut(const MeshcCollective &collective,
   for (const Move &move : moves)
     pack(move, group.size());
   exchange(collective, group, comm);
-  if (reduces && needsOrder(collective)) {
+  if (reduces && reducesInOrder(collective)) {
     reduceArrived(collective, group);
     if (collective.kind == MESHC_ALL_REDUCE)
       gatherSlices(group, comm);

@@ -20,6 +20,14 @@ namespace meshc::codegen {
 /// no kernel emits.
 llvm::LogicalResult emulateGpu(mlir::ModuleOp kernels);
 
+/// MeshcImage::data of a program for fake GPUs, whose code is emulated: this
+/// number (8 bytes), the number of kernels (8 bytes), and the address of their
+/// table, with for each its name, a MeshcHostKernel that runs the blocks
+/// [begin, end), how many blocks there are (8 bytes), how many buffers, and how
+/// many threads a block has (4 bytes each).
+constexpr uint64_t kEmulatedImageMagic = 0x6d657368632d6675;
+constexpr uint64_t kEmulatedImageBytes = 24;
+
 } // namespace meshc::codegen
 
 #endif // MESHC_LIB_CODEGEN_GPU_EMULATEGPU_H

@@ -359,11 +359,14 @@ void setCall(MeshcCudaRank *rank, uint32_t call, uint32_t run) {
   rank->trace->run = run;
 }
 
-/// Has CUPTI deliver what it knows of work that is done.
+/// Has CUPTI deliver what it knows of work that is done. One rank at a time: the
+/// call of another one may be delivering this rank's records.
 const char *flush(MeshcCudaRank *rank) {
+  static std::mutex flushing;
   for (cudaStream_t stream : rank->streams)
     if (const char *error = meshc::cuda::report(cudaStreamSynchronize(stream)))
       return error;
+  std::lock_guard<std::mutex> lock(flushing);
   return report(cupti().flushAll(0));
 }
 

@@ -177,11 +177,9 @@ static const char *makePreference(cublasLtMatmulPreference_t &preference,
 
 /// The heuristic's first choice: a function of the shape and the library alone,
 /// so that all ranks, and a run that is resumed, compute the same bits. Not
-/// known to cublasLt is what it says that it does not support, and nothing
-/// else.
+/// known to cublasLt is what it refuses, and nothing else.
 static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan,
-                          const MeshcGemm &gemm, bool hasEpilogue,
-                          const uint32_t alignments[3]) {
+                          const MeshcGemm &gemm, const uint32_t alignments[3]) {
   cublasLtMatmulPreference_t preference = nullptr;
   const char *error = makePreference(preference, rank, gemm.typeC, alignments);
   if (!error) {
@@ -193,8 +191,7 @@ static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan,
     plan.known = answer == CUBLAS_STATUS_SUCCESS && found > 0 &&
                  result.state == CUBLAS_STATUS_SUCCESS;
     plan.algorithm = result.algo;
-    if (answer != CUBLAS_STATUS_NOT_SUPPORTED &&
-        !(hasEpilogue && isRefusal(answer)))
+    if (!isRefusal(answer))
       error = report(answer);
   }
   if (preference)
@@ -235,8 +232,7 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
   if (!error)
     error = setEpilogue(*plan, epilogue);
   if (!error)
-    error = choose(rank, *plan, gemm,
-                   epilogue.mode != CUBLASLT_EPILOGUE_DEFAULT, alignments);
+    error = choose(rank, *plan, gemm, alignments);
   if (error) {
     dropPlan(*plan);
     rank->plans.erase(found);
@@ -244,11 +240,24 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
   return error;
 }
 
+/// Without cublasLt: an empty sum, or what it refuses.
+static const char *multiplyOwn(MeshcCudaRank *rank, const MeshcGemm &gemm,
+                               const void *a, const void *b, void *c,
+                               MeshcCudaWay *way) {
+  *way = MESHC_CUDA_OWN_KERNEL;
+  void *parameters[] = {const_cast<MeshcGemm *>(&gemm), &a, &b, &c};
+  return launchOwn(rank, MESHC_CUDA_COMPUTE, "multiply",
+                   gemm.batch * gemm.m * gemm.n, parameters);
+}
+
 const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
                                   const MeshcCudaEpilogue *known,
                                   MeshcCudaRounding rounding, const void *a,
                                   const void *b, void *c, MeshcCudaWay *way) {
   *way = MESHC_CUDA_NOBODY;
+  auto doWithout = [&] {
+    return known ? nullptr : multiplyOwn(rank, *gemm, a, b, c, way);
+  };
   Epilogue epilogue = translate(known, *gemm, rounding);
   void *d = known && !isBiasGradient(known->kind) ? known->result : c;
   MatmulPlan *plan = nullptr;
@@ -261,15 +270,8 @@ const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
             findPlan(rank, *gemm, epilogue, rounding, alignments, plan))
       return error;
   }
-  if (!plan || !plan->known) {
-    if (known)
-      return nullptr;
-    // An empty sum, or what cublasLt does not do.
-    *way = MESHC_CUDA_OWN_KERNEL;
-    void *parameters[] = {const_cast<MeshcGemm *>(gemm), &a, &b, &c};
-    return launchOwn(rank, MESHC_CUDA_COMPUTE, "multiply",
-                     gemm->batch * gemm->m * gemm->n, parameters);
-  }
+  if (!plan || !plan->known)
+    return doWithout();
   if (const char *error = setEpilogue(*plan, epilogue))
     return error;
   const float one = 1, previous = gemm->accumulate ? 1.0f : 0.0f;
@@ -277,9 +279,9 @@ const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
       rank->cublas, plan->operation, &one, b, plan->a, a, plan->b, &previous, d,
       plan->c, d, plan->c, &plan->algorithm, rank->workspace,
       rank->workspaceBytes, rank->streams[MESHC_CUDA_COMPUTE]);
-  if (known && isRefusal(status)) { // the call checks more than the heuristic
+  if (isRefusal(status)) { // the call checks more than the heuristic
     plan->known = false;
-    return nullptr;
+    return doWithout();
   }
   *way = MESHC_CUDA_CUBLAS;
   return report(status);

@@ -10,7 +10,7 @@
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/Recorder.h"
 #include "test/runtime/Data/TestFiles.h"
-#include "test/runtime/Device/Fake/FakeImage.h"
+#include "test/runtime/Device/Libraries/FakeImage.h"
 
 #include <algorithm>
 #include <cstring>
@@ -290,6 +290,8 @@ TEST(CudaDevice, doesEpiloguesByKernelsWhereTheLibraryHasNone) {
 
 /// A product with relu in its call, and one whose relu is a kernel.
 TEST(CudaDevice, recordsEpilogues) {
+  if (!HAS_CUPTI)
+    GTEST_SKIP() << "there was no CUDA toolkit with CUPTI at the build";
   auto record = [](Device &device) {
     more = [](MeshcContext *ctx) {
       multiplyThenRelu(ctx, MESHC_F32);

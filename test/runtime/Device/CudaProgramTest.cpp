@@ -6,22 +6,28 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The program that test/runtime/Core runs on the host, on the fake GPU, which
-/// acts as late and in as odd an order as a real one may: it must give the same
-/// bytes. And what a program says where there is no GPU.
+/// The program that test/runtime/Core runs on the host, by the CUDA plugin on
+/// fake libraries, whose GPUs act as late and in as odd an order as real ones
+/// may: it must give the same bytes. And what a program says where there is no
+/// GPU.
 ///
 //===----------------------------------------------------------------------===//
 #include "test/runtime/Core/TraceFile.h"
-#include "test/runtime/Device/Fake/FakeImage.h"
+#include "test/runtime/Device/Libraries/FakeImage.h"
 
 using namespace meshc::test;
+
+/// Tests of traces need CUPTI's headers at the build.
+#define NEEDS_CUPTI                                                            \
+  if (!HAS_CUPTI)                                                              \
+  GTEST_SKIP() << "there was no CUDA toolkit with CUPTI at the build"
 
 namespace {
 
 /// A setting of the fake: its GPUs, and the seed of its order.
 std::string fake(int gpus, int seed) {
-  return "env MESHC_PLUGIN_PATH=" FAKE_CUDA " FAKE_CUDA_GPUS=" +
-         std::to_string(gpus) + " FAKE_CUDA_SEED=" + std::to_string(seed) + " ";
+  return "env " ON_FAKES " FAKE_CUDA_GPUS=" + std::to_string(gpus) +
+         " FAKE_CUDA_SEED=" + std::to_string(seed) + " ";
 }
 
 void expectIn(const std::string &text, const std::string &part) {
@@ -37,6 +43,9 @@ std::string withoutTimes(const std::string &log) {
     kept += line.substr(0, line.find(",\"examples_per_second\"")) + "\n";
   return kept;
 }
+
+/// After fake(): NCCL and CUPTI cannot be opened.
+const std::string broken = "LD_LIBRARY_PATH=" BROKEN_LIBRARIES " ";
 
 /// One rank; ranks that share a GPU; a GPU for each, by NCCL.
 struct Setting {
@@ -196,6 +205,7 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
 /// product: 165 us and twelve gaps, of which the first step's first is before
 /// it.
 TEST(CudaProgram, tracesSteps) {
+  NEEDS_CUPTI;
   Folder folder;
   std::string data = writeLineData(folder), file = folder.file("t.json");
   std::string train = " train --quiet --steps 20 --trace " + file + data;
@@ -226,6 +236,7 @@ TEST(CudaProgram, tracesSteps) {
 
 /// Ranks that share a GPU, whose steps are no graphs, and ranks by NCCL.
 TEST(CudaProgram, tracesCollectives) {
+  NEEDS_CUPTI;
   Folder folder;
   std::string data = writeLineData(folder), file = folder.file("t.json");
   for (int gpus : {1, 4}) {
@@ -248,6 +259,7 @@ TEST(CudaProgram, tracesCollectives) {
 
 /// A plugin that cannot tell which call an activity belongs to.
 TEST(CudaProgram, tracesByNames) {
+  NEEDS_CUPTI;
   Folder folder;
   std::string data = writeLineData(folder), file = folder.file("t.json");
   Outcome outcome =
@@ -265,6 +277,7 @@ TEST(CudaProgram, tracesByNames) {
 }
 
 TEST(CudaProgram, tracingChangesNothing) {
+  NEEDS_CUPTI;
   Folder folder;
   std::string data = writeLineData(folder);
   for (const Setting &setting : settings) {
@@ -286,6 +299,7 @@ TEST(CudaProgram, tracingChangesNothing) {
 }
 
 TEST(CudaProgram, keepsATraceThatIsInterrupted) {
+  NEEDS_CUPTI;
   Folder folder;
   std::string data = writeLineData(folder), file = folder.file("t.json");
   Process process("env LINE_SLEEP=10 " + fake(1, 1) + line("cuda_2x2") +
@@ -303,16 +317,14 @@ TEST(CudaProgram, keepsATraceThatIsInterrupted) {
 }
 
 TEST(CudaProgram, namesCuptiWhereItIsMissing) {
+  NEEDS_CUPTI;
   Folder folder;
   std::string data = writeLineData(folder);
   for (const Setting &setting : settings)
-    expectError(run("env FAKE_CUDA_NO_CUPTI=1 " + fake(setting.gpus, 1) +
-                    line("cuda_" + setting.mesh) +
-                    " train --quiet --steps 3 --trace " + folder.file("t") +
-                    data),
-                8,
-                "line: error: '--trace' on a GPU needs NVIDIA's CUPTI: "
-                "libcupti.so.13: cannot open shared object file; install it");
+    expectError(
+        run(fake(setting.gpus, 1) + broken + line("cuda_" + setting.mesh) +
+            " train --quiet --steps 3 --trace " + folder.file("t") + data),
+        8, "line: error: '--trace' on a GPU needs NVIDIA's CUPTI: ");
 }
 
 //===----------------------------------------------------------------------===//
@@ -331,14 +343,14 @@ TEST(CudaProgram, saysWhatIsMissing) {
     EXPECT_EQ(outcome.out, "");
   };
   refuses(fake(0, 1), "cuda_1x1",
-          "no usable GPU: no CUDA-capable device is there (driver for CUDA: "
+          "no usable GPU: no CUDA-capable device is detected (driver for CUDA: "
           "13.0, CUDA runtime: 13.0)");
   refuses("env FAKE_CUDA_CHIP=75 " + fake(1, 1), "cuda_1x1",
           "the GPU is of chip sm_75, and the program holds code for sm_90; "
           "compile it with --chip=sm_75");
   refuses("env FAKE_CUDA_CHIP=100 " + fake(1, 1), "cuda_1x1", "chip sm_100");
-  refuses("env FAKE_CUDA_NO_NCCL=1 " + fake(4, 1), "cuda_2x2",
-          "a program of several ranks on GPUs needs NCCL: libnccl.so.2: ");
+  refuses(fake(4, 1) + broken, "cuda_2x2",
+          "a program of several ranks on GPUs needs NCCL: ");
   Outcome outcome = run("env FAKE_CUDA_MEMORY=33555432 " + fake(1, 1) +
                         line("cuda_1x1") + train);
   EXPECT_EQ(outcome.code, 1);

@@ -4,20 +4,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEIMAGE_H
-#define MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEIMAGE_H
+#ifndef MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_FAKEIMAGE_H
+#define MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_FAKEIMAGE_H
 
 #include "meshc/RuntimeAbi.h"
 
 namespace meshc::fake {
 
 /// A kernel of a program for the fake GPU: a function of the host, which gets
-/// addresses that it may follow.
+/// addresses that it may follow. `meshc --target=cuda --gpu-kernels=emulated`
+/// writes these structs too (lib/Codegen/Program.cpp).
 struct Kernel {
   const char *name;
   MeshcHostKernel function;
-  int64_t extent;
+  int64_t extent; ///< of an emulated kernel: its blocks
   uint32_t bufferCount;
+  uint32_t threads = 0; ///< of an emulated kernel's blocks; 0: no such one
 };
 
 /// Bytes that the fake takes of a GPU when a kernel is first launched, and when
@@ -35,4 +37,4 @@ struct Image {
 
 } // namespace meshc::fake
 
-#endif // MESHC_TEST_RUNTIME_DEVICE_FAKE_FAKEIMAGE_H
+#endif // MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_FAKEIMAGE_H

@@ -1,10 +1,13 @@
-//===- FakeNumbers.cpp - the types of elements ----------------------------===//
+//===- Numbers.cpp - the types of elements
+//---------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "FakeGpu.h"
+#include "Numbers.h"
+
+#include "meshc/RuntimeAbi.h"
 
 #include "runtime/Device/Float16.h"
 

@@ -1,0 +1,153 @@
+//===- CollectiveRooms.cpp - memory that collectives by NCCL need ---------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Device/CollectiveRooms.h"
+
+#include "runtime/Comm/World.h"
+#include "runtime/Core/Rank.h"
+#include "runtime/Core/TensorBlock.h"
+#include "runtime/Device/Device.h"
+
+using namespace meshc::runtime;
+
+/// Up to this many bytes an ordered all-reduce gathers everything everywhere.
+static constexpr int64_t smallBytes = 64 * 1024;
+
+static int64_t elementBytesOf(const MeshcCollective &collective) {
+  return sizeOf(static_cast<MeshcType>(collective.type));
+}
+
+bool meshc::runtime::reducesInOrder(const MeshcCollective &collective) {
+  if (collective.kind != MESHC_ALL_REDUCE &&
+      collective.kind != MESHC_REDUCE_SCATTER)
+    return false;
+  bool half = collective.type == MESHC_BF16 || collective.type == MESHC_F16;
+  bool real = half || collective.type == MESHC_F32;
+  bool extremum =
+      collective.reduction == MESHC_MAX || collective.reduction == MESHC_MIN;
+  return extremum ? real : half;
+}
+
+int64_t meshc::runtime::sliceLength(int64_t total, int64_t size,
+                                    int64_t elementBytes) {
+  int64_t vector = 16 / elementBytes;
+  return ((total + size - 1) / size + vector - 1) / vector * vector;
+}
+
+int64_t meshc::runtime::roomBytes(int64_t elements, int64_t elementBytes) {
+  return (elements * elementBytes + 255) / 256 * 256;
+}
+
+ItemRooms meshc::runtime::planRooms(const MeshcCollective &collective,
+                                    const MeshcCollectiveItem &item,
+                                    int64_t size) {
+  const int64_t elementBytes = elementBytesOf(collective);
+  const bool inOrder = reducesInOrder(collective);
+  ItemRooms rooms;
+  switch (collective.kind) {
+  case MESHC_ALL_REDUCE:
+    rooms.block = rooms.total = item.sendOuter * item.sendInner;
+    if (!inOrder)
+      break;
+    if (rooms.total * elementBytes > smallBytes)
+      rooms.block = sliceLength(rooms.total, size, elementBytes);
+    rooms.arrived = size * rooms.block;
+    break;
+  case MESHC_REDUCE_SCATTER:
+    rooms.block = rooms.total = item.sendOuter * item.sendInner;
+    rooms.packed = item.sendOuter > 1 ? size * rooms.block : 0;
+    rooms.arrived = inOrder ? size * rooms.block : 0;
+    break;
+  case MESHC_ALL_GATHER:
+    rooms.block = item.recvOuter * item.recvInner;
+    rooms.arrived = item.recvOuter > 1 ? size * rooms.block : 0;
+    break;
+  case MESHC_ALL_TO_ALL:
+    rooms.block = item.recvOuter * item.recvInner;
+    rooms.packed = item.sendOuter > 1 ? size * rooms.block : 0;
+    rooms.arrived = item.recvOuter > 1 ? size * rooms.block : 0;
+    break;
+  }
+  return rooms;
+}
+
+namespace {
+
+/// Gets a program's orders, and does nothing but add up rooms.
+class RoomCount final : public Device {
+public:
+  explicit RoomCount(Rank &rank) : Device(rank) {}
+  int64_t bytes() const { return all; }
+
+  void launch(const MeshcKernel &, void *const *) override {}
+  void multiply(const MeshcGemm &, const void *, const void *,
+                void *) override {}
+  void multiplyWith(const MeshcEpilogue &, const MeshcGemm &, const void *,
+                    const void *, void *, void *const *, void *) override {}
+  void communicate(const MeshcCollective &collective, void *const *,
+                   void *const *) override;
+  void wait(const MeshcCollective &) override {}
+  void run(StepFunction function) override;
+
+  // It has no memory to give.
+  char *stage(const MeshcTensor &) override { return nullptr; }
+  int runsAhead() const override { return 0; }
+  void readMetrics(std::vector<float> &values) override { values.clear(); }
+  const char *read(const MeshcTensor &) override { return nullptr; }
+  void write(const MeshcTensor &,
+             const std::function<void(char *)> &) override {}
+  void synchronize() override {}
+  std::vector<MemoryUse> memoryUse() const override { return {}; }
+
+private:
+  int64_t all = 0, last = 0;
+};
+
+} // namespace
+
+void RoomCount::communicate(const MeshcCollective &collective, void *const *,
+                            void *const *) {
+  const int64_t size = rank.mesh.group(collective.axes).size();
+  const int64_t elementBytes = elementBytesOf(collective);
+  int64_t bytes = 0;
+  for (uint32_t i = 0; size > 1 && i < collective.itemCount; ++i) {
+    ItemRooms rooms = planRooms(collective, collective.items[i], size);
+    bytes += roomBytes(rooms.packed, elementBytes) +
+             roomBytes(rooms.arrived, elementBytes);
+  }
+  if (bytes <= last)
+    return;
+  last = bytes;
+  all += bytes;
+}
+
+void RoomCount::run(StepFunction function) {
+  auto code = function == StepFunction::Initialize ? rank.program->initialize
+              : function == StepFunction::Train    ? rank.program->trainStep
+                                                   : rank.program->evalStep;
+  if (code)
+    code(&ctx);
+}
+
+int64_t meshc::runtime::plannedRooms(const MeshcProgram &program) {
+  std::vector<int64_t> sizes;
+  for (uint32_t i = 0; i < program.axisCount; ++i)
+    sizes.push_back(program.axes[i].size);
+  WorldOptions options;
+  options.ranks = 1;
+  auto world = openWorld(options);
+  int64_t bytes = 0;
+  world->run([&](Communicator &communicator) {
+    Rank rank(program, communicator, MeshView(sizes, 0), 1);
+    RoomCount count(rank);
+    for (StepFunction function :
+         {StepFunction::Initialize, StepFunction::Train, StepFunction::Eval})
+      count.run(function);
+    bytes = count.bytes();
+  });
+  world->finish(0);
+  return bytes;
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Whole programs for GPUs without one: emulated kernels, run by the CUDA plugin
+# on fake libraries of CUDA (test/runtime/Device/Libraries), on ranks that share
+# a GPU and on ranks with one each, which use NCCL. The losses are the host's.
+. "$(dirname "$0")/lib.sh"
+fakes=$build/test/runtime/Device/Libraries
+plugin=$fakes/Plugin # made where there is no toolkit
+[ -e $plugin ] || plugin=$build/lib
+[ -d $fashion ] || skip "no $fashion"
+images="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"
+text="--data /usr/share/common-licenses/GPL-3"
+seed=${MESHC_EMULATION_SEED:-$RANDOM}
+echo "MESHC_EMULATION_SEED=$seed"
+
+losses() { # PROGRAM -> one loss a line
+  rm -f log.jsonl
+  ./$1 train $data --steps 5 --seed 3 --threads 1 --ranks $ranks --quiet --log log.jsonl --log-every 1 </dev/null
+  sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl
+}
+while read -r model kind ranks tolerance mesh layout; do
+  data=$images
+  [ $kind = images ] || data=$text
+  "$meshc" "$root/$model.mesh" --mesh $mesh --layout "${layout:-}" -o host
+  "$meshc" "$root/$model.mesh" --mesh $mesh --layout "${layout:-}" --target=cuda --gpu-kernels=emulated -o device
+  losses host >host.txt
+  for gpus in $(printf '%s\n' 1 $ranks | sort -u); do
+    LD_LIBRARY_PATH=$fakes MESHC_PLUGIN_PATH=$plugin FAKE_CUDA_GPUS=$gpus FAKE_CUDA_SEED=$seed \
+      MESHC_EMULATION_SEED=$seed losses device >device.txt
+    paste host.txt device.txt | awk -v tolerance=$tolerance '
+      NF != 2 { bad = 1 }
+      { d = ($1 - $2) / $1; if (d > tolerance || d < -tolerance) { print "step " NR ": " $2 ", on the host " $1; bad = 1 } }
+      END { exit bad || NR != 5 }' || fail "$model --mesh $mesh on $gpus GPUs"
+    echo "ok $model --mesh $mesh on $gpus GPUs"
+  done
+done <<'PROGRAMS'
+test/exec/models/mlp images 1 1e-4 one=1
+test/exec/models/mlp images 4 1e-4 d=2,t=2 batch:d,h1:t
+test/exec/models/half images 2 2e-3 d=2 batch:d
+test/gpu/models/epilogues images 1 1e-4 one=1
+test/gpu/models/epilogues images 4 1e-4 d=2,t=2 batch:d,second:t,fifth:t
+python-free-examples/03_char_model/char text 2 1e-4 d=2 batch:d
+PROGRAMS
+
+# What 'info' says of memory for blocks, which sums in 16 bits between GPUs
+# need, is what a run takes.
+"$meshc" "$root/test/exec/models/half.mesh" --mesh d=2 --layout batch:d --target=cuda --gpu-kernels=emulated -o device
+planned=$(./device info | sed -n 's/^  blocks of collectives \([0-9]*\) bytes.*/\1/p')
+LD_LIBRARY_PATH=$fakes MESHC_PLUGIN_PATH=$plugin FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 \
+  --threads 1 --quiet --memory </dev/null >memory.txt
+grep -q "+ blocks of collectives ${planned:-none} +" memory.txt ||
+  { cat memory.txt; fail "info says '$planned' bytes for blocks of collectives"; }
+echo "ok blocks of collectives take $planned bytes"

@@ -1,0 +1,402 @@
+//===- Nccl.cpp - libnccl.so.2 without GPUs -------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Groups of ranks that are threads of one process, as late as NCCL 2.28 does
+/// what a group of `blocking = 0` is told: only a later ncclCommGetAsyncError
+/// finds it done. So the handle of a split group is null until then, and an
+/// operation is not in its stream before. A call for a group that is at work,
+/// or for none, ends the process, and so do
+///
+/// - operations whose members call for different things;
+/// - buffers that overlap otherwise than NCCL's manual allows ("In-place
+///   Operations": an all-reduce over its own buffer, a block at its place in
+///   the whole for a gather and a reduce-scatter; sends and receives never);
+/// - reductions that NCCL does otherwise than RuntimeAbi.h wants: sums in 16
+///   bits, which it rounds at every rank, and extrema of floats, which drop
+///   NaN.
+///
+//===----------------------------------------------------------------------===//
+#include "FakeCuda.h"
+#include "NcclOperation.h"
+#include "Numbers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <nccl.h>
+
+using namespace meshc;
+using namespace meshc::fake;
+
+namespace {
+
+/// A group as all its members see it.
+struct Members {
+  int size = 0;
+  int arrived = 0; ///< of its making
+  int leaving = 0; ///< that finalize it
+  std::map<int64_t, std::shared_ptr<GroupOperation>> operations;
+};
+
+/// What the members bring to a split: their color and key.
+struct Split {
+  std::map<int, std::pair<int, int>> wishes;     ///< by member
+  std::map<int, std::shared_ptr<Members>> parts; ///< by color
+};
+
+} // namespace
+
+/// A rank's handle.
+struct ncclComm {
+  std::shared_ptr<Members> members;
+  int index = 0;
+  int64_t next = 0;             ///< operation
+  int busy = 0;                 ///< polls until the last call is done
+  std::function<void()> finish; ///< what the last of these polls does
+  bool isFinal = false;
+  /// Shared with the graphs that use the group.
+  std::shared_ptr<int> inGraphs = std::make_shared<int>(0);
+};
+
+namespace {
+
+std::mutex mutex;
+std::map<std::string, std::shared_ptr<Members>> worlds; ///< by identity
+std::map<std::pair<Members *, int64_t>, std::shared_ptr<Split>> splits;
+
+thread_local bool inOperation = false;
+thread_local std::vector<Call> calls;
+thread_local ncclComm_t caller = nullptr;
+thread_local cudaStream_t callersStream = nullptr;
+
+void expectNoOperation(const char *what) {
+  forbidInCapture(what);
+  if (operationsUnderWay > 0)
+    violate(std::string(what) + " while a collective is under way");
+}
+
+bool isBusy(ncclComm_t comm) {
+  return comm->busy > 0 || comm->members->arrived < comm->members->size;
+}
+
+/// Under the mutex.
+void expectIdle(ncclComm_t comm) {
+  expectAlive(comm, "an NCCL group");
+  if (isBusy(comm))
+    violate("NCCL is called while an earlier call goes on");
+}
+
+/// Whether no operation but the first ones is ever done.
+bool stalls() {
+  return setting("FAKE_CUDA_NCCL_HANGS", 0) ||
+         setting("FAKE_CUDA_NCCL_FAILS", 0);
+}
+
+/// The operation waits until all members have come to it.
+Work arrive(ncclComm_t comm, const std::vector<Call> &brought, int gpu) {
+  auto members = comm->members;
+  int index = comm->index;
+  int64_t number = comm->next++;
+  ++operationsUnderWay;
+  auto joined = std::make_shared<std::shared_ptr<GroupOperation>>();
+  return [=] {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!*joined) {
+      auto &operation = members->operations[number];
+      if (!operation)
+        operation = std::make_shared<GroupOperation>();
+      operation->calls[index] = brought;
+      operation->gpus[index] = gpu;
+      *joined = operation;
+      if (static_cast<int>(operation->calls.size()) == members->size &&
+          !(stalls() && number > 10)) {
+        auto complete = operation;
+        members->operations.erase(number);
+        runOperation(*complete, members->size);
+        complete->done = true;
+      }
+    }
+    operationsUnderWay -= (*joined)->done;
+    return (*joined)->done;
+  };
+}
+
+MeshcType typeOf(ncclDataType_t type) {
+  switch (type) {
+  case ncclFloat32:
+    return MESHC_F32;
+  case ncclBfloat16:
+    return MESHC_BF16;
+  case ncclFloat16:
+    return MESHC_F16;
+  case ncclInt32:
+    return MESHC_I32;
+  case ncclUint8:
+    return MESHC_I1;
+  default:
+    violate("a type of NCCL that the fake does not know");
+  }
+}
+
+MeshcReduction reductionOf(ncclRedOp_t reduction, MeshcType type) {
+  const bool isHalf = type == MESHC_BF16 || type == MESHC_F16;
+  if (isHalf)
+    violate("NCCL rounds 16 bits at every rank");
+  switch (reduction) {
+  case ncclSum:
+    return MESHC_SUM;
+  case ncclProd:
+    return MESHC_PROD;
+  case ncclMax:
+  case ncclMin:
+    if (type == MESHC_F32)
+      violate("NCCL's extrema drop NaN");
+    return reduction == ncclMax ? MESHC_MAX : MESHC_MIN;
+  default:
+    violate("a reduction of NCCL that the fake does not know");
+  }
+}
+
+ncclResult_t add(ncclComm_t comm, cudaStream_t stream, const Call &call) {
+  if (!comm)
+    return ncclInvalidArgument;
+  if (!inOperation || (caller && caller != comm))
+    violate("an NCCL call is outside of an operation of its group");
+  if (callersStream && callersStream != stream)
+    violate("an NCCL operation in two streams");
+  std::lock_guard<std::mutex> lock(mutex);
+  expectIdle(comm);
+  caller = comm;
+  callersStream = stream;
+  calls.push_back(call);
+  return ncclSuccess;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// NCCL's functions
+//===----------------------------------------------------------------------===//
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int *version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  static int next = 0;
+  std::lock_guard<std::mutex> lock(mutex);
+  std::memset(id, 0, sizeof(*id));
+  std::snprintf(id->internal, sizeof(id->internal), "world %d", ++next);
+  return ncclSuccess;
+}
+
+const char *ncclGetErrorString(ncclResult_t result) {
+  return result == ncclInvalidArgument ? "invalid argument"
+         : result == ncclRemoteError   ? "remote process exited"
+                                       : "error";
+}
+
+const char *ncclGetLastError(ncclComm_t) { return ""; }
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int size, ncclUniqueId id,
+                                    int index, ncclConfig_t *config) {
+  note("ncclCommInitRankConfig(size=%d, rank=%d)", size, index);
+  if (config->blocking != 0)
+    violate("a group is made so that its calls block");
+  std::lock_guard<std::mutex> lock(mutex);
+  expectNoOperation("a group is made");
+  auto &members = worlds[id.internal];
+  if (!members)
+    members = std::make_shared<Members>();
+  members->size = size;
+  ++members->arrived;
+  *comm = new ncclComm;
+  noteBorn(*comm);
+  (*comm)->members = members;
+  (*comm)->index = index;
+  (*comm)->busy = 2;
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key,
+                           ncclComm_t *part, ncclConfig_t *config) {
+  note("ncclCommSplit(color=%d, key=%d)", color, key);
+  if (!parent)
+    return ncclInvalidArgument;
+  if (config->blocking != 0)
+    violate("a group is made so that its calls block");
+  std::lock_guard<std::mutex> lock(mutex);
+  expectIdle(parent);
+  expectNoOperation("a group is split");
+  auto &meeting = splits[{parent->members.get(), parent->next++}];
+  if (!meeting)
+    meeting = std::make_shared<Split>();
+  auto &members = meeting->parts[color];
+  if (!members) { // its size is not known before all have come
+    members = std::make_shared<Members>();
+    members->size = INT32_MAX;
+  }
+  ++members->arrived;
+  meeting->wishes[parent->index] = {color, key};
+  if (static_cast<int>(meeting->wishes.size()) == parent->members->size)
+    for (auto &entry : meeting->parts)
+      entry.second->size = entry.second->arrived;
+  *part = nullptr;
+  parent->busy = 2;
+  parent->finish = [part, members, key] {
+    auto *made = new ncclComm;
+    noteBorn(made);
+    made->members = members;
+    made->index = key;
+    made->busy = 1;
+    __atomic_store_n(part, made, __ATOMIC_RELEASE);
+  };
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
+  if (!comm)
+    return ncclInvalidArgument;
+  std::function<void()> finish;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    expectAlive(comm, "an NCCL group");
+    if (setting("FAKE_CUDA_NCCL_FAILS", 0) && comm->next > 10) {
+      *state = ncclRemoteError;
+      return ncclSuccess;
+    }
+    const bool isLast = comm->busy == 1;
+    comm->busy = std::max(0, comm->busy - 1);
+    if (isLast)
+      std::swap(finish, comm->finish);
+  }
+  if (finish)
+    finish();
+  std::lock_guard<std::mutex> lock(mutex);
+  const bool isLeaving =
+      comm->isFinal && (comm->members->leaving < comm->members->size ||
+                        setting("FAKE_NCCL_NO_END", 0));
+  *state = isBusy(comm) || isLeaving ? ncclInProgress : ncclSuccess;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  note("ncclCommFinalize(%p)", static_cast<void *>(comm));
+  if (!comm)
+    return ncclInvalidArgument;
+  forbidInCapture("ncclCommFinalize");
+  std::lock_guard<std::mutex> lock(mutex);
+  expectIdle(comm);
+  if (comm->inGraphs.use_count() > 1)
+    violate("a group is closed before the graphs that use it");
+  comm->isFinal = true;
+  ++comm->members->leaving;
+  return ncclInProgress;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  note("ncclCommDestroy(%p)", static_cast<void *>(comm));
+  if (!comm->isFinal)
+    violate("a group is destroyed that was not finalized");
+  noteDead(comm, "an NCCL group");
+  delete comm;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t) {
+  violate("a group is aborted, which may block for ever");
+}
+
+ncclResult_t ncclGroupStart(void) {
+  if (inOperation)
+    violate("an NCCL operation begins within another");
+  inOperation = true;
+  calls.clear();
+  caller = nullptr;
+  callersStream = nullptr;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void) {
+  if (!inOperation)
+    violate("an NCCL operation ends that was not begun");
+  inOperation = false;
+  if (!caller)
+    return ncclSuccess;
+  ncclComm_t comm = caller;
+  checkBuffers(calls, comm->members->size, comm->index);
+  useFirst(comm, groupBytes, "an NCCL group");
+  std::lock_guard<std::mutex> lock(mutex);
+  comm->busy = 1 + static_cast<int>(self().random() % 3);
+  comm->finish = [comm, brought = calls, stream = callersStream] {
+    enqueue(stream,
+            [=, gpu = self().gpu, user = comm->inGraphs] {
+              return arrive(comm, brought, gpu);
+            },
+            {{Activity::Kernel, "ncclDevKernel_Fake", 40000}});
+  };
+  return ncclInProgress;
+}
+
+ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
+                           ncclDataType_t type, ncclRedOp_t reduction,
+                           ncclComm_t comm, cudaStream_t stream) {
+  note("ncclAllReduce(%p, %p, count=%zu, type=%d, op=%d)", send, receive, count,
+       type, reduction);
+  MeshcType known = typeOf(type);
+  return add(comm, stream,
+             {Kind::AllReduce, send, receive,
+              static_cast<int64_t>(count) * bytesOf(known), -1, known,
+              reductionOf(reduction, known)});
+}
+
+ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
+                               ncclDataType_t type, ncclRedOp_t reduction,
+                               ncclComm_t comm, cudaStream_t stream) {
+  note("ncclReduceScatter(%p, %p, count=%zu, type=%d, op=%d)", send, receive,
+       count, type, reduction);
+  MeshcType known = typeOf(type);
+  return add(comm, stream,
+             {Kind::ReduceScatter, send, receive,
+              static_cast<int64_t>(count) * bytesOf(known), -1, known,
+              reductionOf(reduction, known)});
+}
+
+ncclResult_t ncclAllGather(const void *send, void *receive, size_t count,
+                           ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  note("ncclAllGather(%p, %p, count=%zu, type=%d)", send, receive, count, type);
+  MeshcType known = typeOf(type);
+  return add(comm, stream,
+             {Kind::AllGather, send, receive,
+              static_cast<int64_t>(count) * bytesOf(known), -1, MESHC_I1,
+              MESHC_SUM});
+}
+
+ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type,
+                      int peer, ncclComm_t comm, cudaStream_t stream) {
+  note("ncclSend(%p, count=%zu, peer=%d)", data, count, peer);
+  return add(comm, stream,
+             {Kind::Send, data, nullptr,
+              static_cast<int64_t>(count) * bytesOf(typeOf(type)), peer,
+              MESHC_I1, MESHC_SUM});
+}
+
+ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  note("ncclRecv(%p, count=%zu, peer=%d)", data, count, peer);
+  return add(comm, stream,
+             {Kind::Receive, nullptr, data,
+              static_cast<int64_t>(count) * bytesOf(typeOf(type)), peer,
+              MESHC_I1, MESHC_SUM});
+}
+}

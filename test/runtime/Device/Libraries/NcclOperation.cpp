@@ -1,0 +1,178 @@
+//===- NcclOperation.cpp - what one operation of NCCL does ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "NcclOperation.h"
+
+#include "FakeCuda.h"
+#include "Numbers.h"
+#include "runtime/Comm/Reduction.h"
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+
+using namespace meshc;
+using namespace meshc::fake;
+
+namespace {
+
+std::vector<char> takeBytes(const void *from, int64_t bytes, int gpu) {
+  std::vector<char> data(static_cast<size_t>(bytes));
+  std::memcpy(data.data(), resolveDevice(from, data.size(), gpu), data.size());
+  return data;
+}
+
+void putBytes(void *to, const char *from, int64_t bytes, int gpu) {
+  auto size = static_cast<size_t>(bytes);
+  std::memcpy(resolveDevice(to, size, gpu), from, size);
+}
+
+/// The `position`th collective of every member.
+void runCollective(GroupOperation &operation, size_t position, int size) {
+  const Call first = operation.calls[0][position];
+  const bool gathers = first.kind == Kind::AllGather;
+  const bool scatters = first.kind == Kind::ReduceScatter;
+  std::vector<std::vector<char>> sent;
+  for (int p = 0; p < size; ++p) {
+    const Call &call = operation.calls[p][position];
+    if (call.kind != first.kind || call.bytes != first.bytes ||
+        call.type != first.type || call.reduction != first.reduction)
+      violate("the members of an NCCL group call for different things");
+    sent.push_back(takeBytes(call.send,
+                             scatters ? size * call.bytes : call.bytes,
+                             operation.gpus[p]));
+  }
+  std::vector<char> result;
+  for (int p = 0; p < size; ++p) {
+    if (gathers)
+      result.insert(result.end(), sent[p].begin(), sent[p].end());
+  }
+  if (!gathers) {
+    std::vector<const void *> sources;
+    for (const std::vector<char> &data : sent)
+      sources.push_back(data.data());
+    result.resize(sent[0].size());
+    void *destination = result.data();
+    runtime::reduce({first.reduction, first.type, first.type}, sources.data(),
+                    size, &destination, 1,
+                    static_cast<int64_t>(result.size()) / bytesOf(first.type));
+  }
+  for (int p = 0; p < size; ++p) {
+    const Call &call = operation.calls[p][position];
+    putBytes(call.receive, result.data() + (scatters ? p * call.bytes : 0),
+             gathers ? size * call.bytes : call.bytes, operation.gpus[p]);
+  }
+}
+
+/// All sends and receives: between two members, the first with the first.
+void runMessages(GroupOperation &operation) {
+  std::map<std::pair<int, int>, std::list<std::vector<char>>> mail;
+  for (auto &[member, list] : operation.calls)
+    for (const Call &call : list)
+      if (call.kind == Kind::Send)
+        mail[{member, call.peer}].push_back(
+            takeBytes(call.send, call.bytes, operation.gpus[member]));
+  for (auto &[member, list] : operation.calls)
+    for (const Call &call : list) {
+      if (call.kind != Kind::Receive)
+        continue;
+      auto &box = mail[{call.peer, member}];
+      if (box.empty() || static_cast<int64_t>(box.front().size()) != call.bytes)
+        violate("an NCCL receive has no send of its size");
+      putBytes(call.receive, box.front().data(), call.bytes,
+               operation.gpus[member]);
+      box.pop_front();
+    }
+  for (const auto &entry : mail)
+    if (!entry.second.empty())
+      violate("an NCCL send has no receive");
+}
+
+} // namespace
+
+void fake::runOperation(GroupOperation &operation, int size) {
+  size_t collectives = 0;
+  auto isCollective = [](const Call &call) {
+    return call.kind != Kind::Send && call.kind != Kind::Receive;
+  };
+  std::map<int, std::vector<Call>> all = operation.calls;
+  for (auto &[member, list] : operation.calls) {
+    list.erase(std::remove_if(list.begin(), list.end(), isCollective),
+               list.end());
+    auto count = all[member].size() - list.size();
+    if (member > 0 && count != collectives)
+      violate("the members of an NCCL group call for different things");
+    collectives = count;
+  }
+  runMessages(operation);
+  operation.calls = all;
+  for (auto &entry : operation.calls)
+    entry.second.erase(
+        std::remove_if(entry.second.begin(), entry.second.end(),
+                       [&](const Call &call) { return !isCollective(call); }),
+        entry.second.end());
+  for (size_t i = 0; i < collectives; ++i)
+    runCollective(operation, i, size);
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Range {
+  const char *begin;
+  int64_t bytes;
+  bool isWritten;
+};
+
+bool overlap(const Range &a, const Range &b) {
+  return a.bytes > 0 && b.bytes > 0 && a.begin < b.begin + b.bytes &&
+         b.begin < a.begin + a.bytes;
+}
+
+/// What a call reads and what it writes.
+std::pair<Range, Range> rangesOf(const Call &call, int size) {
+  const int64_t all = call.bytes * size;
+  int64_t sends = call.kind == Kind::ReduceScatter ? all : call.bytes;
+  int64_t receives = call.kind == Kind::AllGather ? all : call.bytes;
+  if (call.kind == Kind::Send)
+    receives = 0;
+  if (call.kind == Kind::Receive)
+    sends = 0;
+  return {{static_cast<const char *>(call.send), sends, false},
+          {static_cast<const char *>(call.receive), receives, true}};
+}
+
+bool isInPlace(const Call &call, int index) {
+  const auto *sends = static_cast<const char *>(call.send);
+  const auto *receives = static_cast<const char *>(call.receive);
+  const int64_t own = index * call.bytes;
+  return (call.kind == Kind::AllReduce && sends == receives) ||
+         (call.kind == Kind::AllGather && sends == receives + own) ||
+         (call.kind == Kind::ReduceScatter && receives == sends + own);
+}
+
+} // namespace
+
+void fake::checkBuffers(const std::vector<Call> &brought, int size, int index) {
+  std::vector<Range> ranges;
+  for (const Call &call : brought) {
+    auto [sends, receives] = rangesOf(call, size);
+    for (const Range &range : {sends, receives})
+      if (range.bytes > 0)
+        resolveDevice(range.begin, static_cast<uint64_t>(range.bytes),
+                      self().gpu);
+    if (overlap(sends, receives) && !isInPlace(call, index))
+      violate("an NCCL call receives over what it sends");
+    for (const Range &range : ranges)
+      for (const Range &own : {sends, receives})
+        if (overlap(range, own) && (range.isWritten || own.isWritten))
+          violate("two calls of an NCCL operation write and use one place");
+    ranges.insert(ranges.end(), {sends, receives});
+  }
+}

@@ -1,0 +1,45 @@
+//===- NcclOperation.h - what one operation of NCCL does --------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_NCCLOPERATION_H
+#define MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_NCCLOPERATION_H
+
+#include "meshc/RuntimeAbi.h"
+
+#include <map>
+#include <vector>
+
+namespace meshc::fake {
+
+enum class Kind { AllReduce, ReduceScatter, AllGather, Send, Receive };
+
+struct Call {
+  Kind kind;
+  const void *send;
+  void *receive;
+  int64_t bytes; ///< of a block
+  int peer;
+  MeshcType type;
+  MeshcReduction reduction;
+};
+
+/// What the members of a group bring to one operation.
+struct GroupOperation {
+  std::map<int, std::vector<Call>> calls; ///< by member
+  std::map<int, int> gpus;
+  bool done = false;
+};
+
+/// The calls that member `index` of `size` brings: their buffers are of its GPU
+/// and do not overlap, but in place.
+void checkBuffers(const std::vector<Call> &brought, int size, int index);
+
+/// Once all members have come.
+void runOperation(GroupOperation &operation, int size);
+
+} // namespace meshc::fake
+
+#endif // MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_NCCLOPERATION_H
