@@ -1,6 +1,11 @@
 # What every target of the compiler shares: MLIR, its flags, precompiled headers
 # of what nearly every file includes, and the rules for .td files.
-find_package(MLIR 22.1 REQUIRED CONFIG)
+find_program(LLVM_CONFIG NAMES llvm-config-22 llvm-config)
+if(LLVM_CONFIG) # MLIR lies beside LLVM, which Debian does not put on CMake's path
+  execute_process(COMMAND ${LLVM_CONFIG} --cmakedir OUTPUT_VARIABLE llvm_cmake
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+find_package(MLIR 22.1 REQUIRED CONFIG HINTS "${llvm_cmake}/../mlir")
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
 include(AddLLVM)

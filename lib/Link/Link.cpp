@@ -16,8 +16,8 @@
 
 using namespace llvm;
 
-// What CMake knows: MESHC_CXX_COMPILER, MESHC_RUNTIME_ARCHIVE,
-// MESHC_RUNTIME_LIBRARIES (names, separated by commas).
+// CMake defines MESHC_CXX_COMPILER and MESHC_RUNTIME_LIBRARIES (names,
+// separated by commas).
 
 namespace meshc::link {
 
@@ -25,7 +25,7 @@ static Error makeError(const Twine &message) {
   return createStringError(message.str());
 }
 
-/// libmeshc_runtime.a, beside the tool or where it was built.
+/// The path of libmeshc_runtime.a in the tree that contains the tool.
 static Expected<std::string> findRuntime(const LinkOptions &options) {
   if (!options.runtime.empty()) {
     if (sys::fs::exists(options.runtime))
@@ -34,14 +34,16 @@ static Expected<std::string> findRuntime(const LinkOptions &options) {
   }
   static int anchor;
   std::string tool = sys::fs::getMainExecutable(options.tool.c_str(), &anchor);
-  SmallString<256> beside =
+  SmallString<256> folder =
       sys::path::parent_path(sys::path::parent_path(tool));
-  sys::path::append(beside, "lib", "libmeshc_runtime.a");
-  if (sys::fs::exists(beside))
-    return beside.str().str();
-  if (sys::fs::exists(MESHC_RUNTIME_ARCHIVE))
-    return MESHC_RUNTIME_ARCHIVE;
-  return makeError("there is no runtime at '" + beside +
+  sys::path::append(folder, "lib");
+  SmallString<256> installed = folder, built = folder;
+  sys::path::append(installed, "meshc", "libmeshc_runtime.a");
+  sys::path::append(built, "libmeshc_runtime.a");
+  for (StringRef archive : {installed.str(), built.str()})
+    if (sys::fs::exists(archive))
+      return archive.str();
+  return makeError("there is no runtime at '" + installed + "' or '" + built +
                    "'; build the target 'meshc_runtime', or install meshc "
                    "with its folder 'lib'");
 }
@@ -131,6 +133,10 @@ static std::vector<std::string> getArguments(StringRef driver, StringRef object,
   std::vector<std::string> arguments{
       path(object),        runtime.str(),    "-o", path(output), "-pie",
       "-Wl,--gc-sections", "-Wl,--as-needed"};
+  SmallString<256> plugins = sys::path::parent_path(runtime);
+  if (!sys::fs::make_absolute(plugins))
+    arguments.insert(arguments.end(),
+                     {"-Xlinker", "-rpath", "-Xlinker", plugins.str().str()});
   // lld is several times as fast as other linkers; both kinds of compilers know
   // it by this name, clang finds its own version's.
   if (driver.contains("clang") || sys::findProgramByName("ld.lld"))

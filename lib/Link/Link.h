@@ -13,8 +13,8 @@
 namespace meshc::link {
 
 struct LinkOptions {
-  /// The runtime's archive; empty: libmeshc_runtime.a in ../lib beside the
-  /// running tool, else where it was built.
+  /// The runtime's archive; empty: libmeshc_runtime.a in ../lib/meshc (an
+  /// installed tree) or ../lib (a build tree), relative to the running tool.
   std::string runtime;
   /// The C++ compiler that drives the linker; empty: the one that built meshc,
   /// else clang++ or c++ of the PATH.
@@ -24,15 +24,16 @@ struct LinkOptions {
 };
 
 /// Links `object` (the bytes of an object file that defines `meshc_program`)
-/// with the runtime into the executable `output`, which appears whole or not at
-/// all: it is written beside under another name, then renamed. Nothing else is
-/// left behind. The error names what is missing and how to get it, or holds
-/// what the linker said.
+/// with the runtime into the executable `output`. The file appears whole or not
+/// at all: it is written under another name and renamed. No other file remains.
+/// The program's run path is the directory of the runtime's archive, where its
+/// plugins are. The error names what is missing and how to get it, or contains
+/// the linker's output.
 llvm::Error linkProgram(llvm::ArrayRef<char> object, llvm::StringRef output,
                         const LinkOptions &options = {});
 
-/// Brings to standard output what was printed so far. The error says what could
-/// not be written, as where its disk is full or nobody reads its pipe.
+/// Flushes standard output. The error gives the reason if that fails: a full
+/// disk, or a pipe without a reader.
 llvm::Error flushOutput();
 
 /// Writes the bytes to a file that appears whole or not at all; "-" is standard

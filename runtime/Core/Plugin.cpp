@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <link.h>
 #include <sstream>
 #include <unistd.h>
 
@@ -22,16 +23,36 @@ static std::string executableDirectory() {
   return text.substr(0, text.rfind('/'));
 }
 
+/// Appends the entries of a search path.
+static void appendPath(std::vector<std::string> &directories,
+                       const char *path) {
+  std::istringstream entries(path);
+  for (std::string entry; std::getline(entries, entry, ':');)
+    if (!entry.empty())
+      directories.push_back(entry);
+}
+
+/// The library search path that the linker wrote into this executable
+/// (DT_RUNPATH or DT_RPATH), or null.
+static const char *executableRunPath() {
+  const char *strings = nullptr;
+  const ElfW(Dyn) *path = nullptr;
+  for (const ElfW(Dyn) *entry = _DYNAMIC; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB)
+      strings = reinterpret_cast<const char *>(entry->d_un.d_ptr);
+    if (entry->d_tag == DT_RUNPATH || (entry->d_tag == DT_RPATH && !path))
+      path = entry;
+  }
+  return strings && path ? strings + path->d_un.d_val : nullptr;
+}
+
 std::vector<std::string> meshc::runtime::pluginDirectories() {
   std::vector<std::string> directories;
-  if (const char *path = std::getenv("MESHC_PLUGIN_PATH")) {
-    std::istringstream entries(path);
-    for (std::string entry; std::getline(entries, entry, ':');)
-      if (!entry.empty())
-        directories.push_back(entry);
-  }
+  if (const char *path = std::getenv("MESHC_PLUGIN_PATH"))
+    appendPath(directories, path);
   directories.push_back(executableDirectory());
-  directories.push_back(MESHC_PLUGIN_DIRECTORY);
+  if (const char *path = executableRunPath())
+    appendPath(directories, path);
   return directories;
 }
 

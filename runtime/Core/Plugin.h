@@ -12,19 +12,21 @@
 
 namespace meshc::runtime {
 
-/// Where plugins are looked for, in this order: the directories of
-/// MESHC_PLUGIN_PATH (separated by colons), the executable's, and the one where
-/// the build that made the runtime put them.
+/// The directories that are searched for plugins, in this order: those of
+/// MESHC_PLUGIN_PATH (separated by colons), the executable's own, and those of
+/// the executable's run path. meshc sets the run path of the programs that it
+/// links to the directory of the runtime's archive.
 std::vector<std::string> pluginDirectories();
 
-/// What came of opening a plugin.
+/// The result of opening a plugin.
 struct OpenedPlugin {
-  void *library = nullptr; ///< of dlopen, or null
-  std::string error;       ///< why it cannot be opened; empty where not found
-  std::string tried;       ///< "'DIR', 'DIR'" without it
+  void *library = nullptr; ///< dlopen's handle, or null
+  std::string error;       ///< dlopen's message; empty if no file was found
+  std::string tried;       ///< "'DIR', 'DIR'": directories without the file
 };
 
-/// Opens the first plugin of that name that is there, with the flags of dlopen.
+/// Opens the first file of that name in pluginDirectories(), with dlopen's
+/// flags.
 OpenedPlugin openPlugin(const std::string &name, int flags);
 
 } // namespace meshc::runtime

@@ -1,0 +1,31 @@
+" Vim syntax file
+" Language: meshc models (.mesh)
+if exists("b:current_syntax")
+  finish
+endif
+
+syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(dim\|let\|const\|mesh\|layout\|fn\|model\|param\|metric\|train\)\>"
+syn keyword meshKeyword and or not inf for return minimize with
+syn keyword meshType f32 bf16 f16 i32 i1
+syn keyword meshFunction abs argmax broadcast cast concat cos cross_entropy dot
+syn keyword meshFunction dropout einsum erf exp floor gather gelu iota log
+syn keyword meshFunction log_softmax max maximum mean merge min minimum mod
+syn keyword meshFunction one_hot pad prod random_normal random_uniform
+syn keyword meshFunction reciprocal relu rename rsqrt sigmoid sign silu sin
+syn keyword meshFunction size slice softmax softplus split sqrt square step
+syn keyword meshFunction stop_gradient sum tanh where
+syn match meshNumber "\<\d\+\(\.\d\+\)\?\([eE][+-]\?\d\+\)\?\>"
+syn match meshOperator "->?\?\|\*\*\|[=!<>]=\|[-+*/<>=~]"
+" Vim prefers the last item that matches: comments go before operators.
+syn match meshComment "//.*$"
+syn region meshComment start="/\*" end="\*/"
+
+hi def link meshComment Comment
+hi def link meshDeclaration Statement
+hi def link meshKeyword Keyword
+hi def link meshType Type
+hi def link meshFunction Function
+hi def link meshNumber Number
+hi def link meshOperator Operator
+
+let b:current_syntax = "mesh"
