@@ -45,6 +45,14 @@ static int64_t getLocalSize(Value value, StringRef dim, nd::MeshAttr mesh) {
   return type.getLocalSize(type.getDimIndex(dim), mesh);
 }
 
+bool isAligned(nd::ElementOpInterface op, unsigned operand, StringAttr dim,
+               nd::MeshAttr mesh) {
+  nd::OperandDim along = op.getOperandDim(operand, dim.getValue());
+  return along.relation == nd::OperandDim::Same && along.dim == dim &&
+         getLocalSize(op->getOperand(operand), dim.getValue(), mesh) ==
+             getLocalSize(op->getResult(0), dim.getValue(), mesh);
+}
+
 DimSet getAlignedDims(Operation *op, unsigned operand,
                       ArrayRef<StringAttr> resultDims, nd::MeshAttr mesh) {
   Value value = op->getOperand(operand);
@@ -54,9 +62,7 @@ DimSet getAlignedDims(Operation *op, unsigned operand,
   DimSet aligned;
   for (StringAttr dim : getDims(value))
     if (llvm::is_contained(resultDims, dim) &&
-        element.getOperandDim(operand, dim.getValue()) == dim &&
-        getLocalSize(value, dim.getValue(), mesh) ==
-            getLocalSize(op->getResult(0), dim.getValue(), mesh))
+        isAligned(element, operand, dim, mesh))
       aligned.push_back(dim);
   return aligned;
 }
@@ -101,7 +107,7 @@ DenseMap<Value, LoopDims> getLoopDims(Block &block) {
     for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
       LoopDims pairs;
       for (auto [loop, dim] : known)
-        if (StringAttr along = element.getOperandDim(index, dim.getValue()))
+        if (StringAttr along = element.getOperandDim(index, dim.getValue()).dim)
           pairs.push_back({loop, along});
       LoopDims &entry = loops[operand];
       if (pairs.size() > entry.size())

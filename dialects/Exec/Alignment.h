@@ -30,6 +30,12 @@ DimSet intersect(llvm::ArrayRef<mlir::StringAttr> a,
 DimSet unite(llvm::ArrayRef<mlir::StringAttr> a,
              llvm::ArrayRef<mlir::StringAttr> b);
 
+/// Whether the element op asks for the operand along `dim` at the result's own
+/// index, and all entries of both are met: the dim has one name and one local
+/// size in both.
+bool isAligned(nd::ElementOpInterface op, unsigned operand,
+               mlir::StringAttr dim, nd::MeshAttr mesh);
+
 /// The operand's dims that are aligned where those in `resultDims` of the op's
 /// result are: for an element op, dims of one name and local size that run
 /// along each other; for any other op, all.

@@ -137,6 +137,11 @@ def Nd_TensorType : TypeDef<Nd_Dialect, "Tensor"> {
     TensorType withDims(::llvm::ArrayRef<DimAttr> dims) const;
     TensorType withoutDims(::llvm::ArrayRef<::mlir::StringAttr> names) const;
     bool isFloat() const { return ::llvm::isa<::mlir::FloatType>(getElementType()); }
+    /// bf16 or f16: each op computes in f32 and rounds its result [L2.7], so
+    /// that several ops as one would give other numbers.
+    bool isShortFloat() const {
+      return isFloat() && getElementType().getIntOrFloatBitWidth() < 32;
+    }
   }];
 }
 

@@ -419,7 +419,7 @@ bool supportsLanes(exec::KernelOp kernel, int64_t lanes) {
     if (!op.supportsLanes(along.getValue(), lanes, mesh))
       return false;
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      add(operand, op.getOperandDim(index, along.getValue()));
+      add(operand, op.getOperandDim(index, along.getValue()).dim);
   }
   return true;
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/KernelShape.h"
+#include "dialects/Exec/Alignment.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -20,11 +21,6 @@ static bool hasDim(Value value, StringAttr dim) {
   return type && type.hasDim(dim.getValue());
 }
 
-static int64_t getLocalSize(Value value, StringAttr dim, nd::MeshAttr mesh) {
-  nd::TensorType type = nd::getTensorType(value);
-  return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
-}
-
 /// Whether every order that has the dims has them side by side, major first.
 static bool areNeighbours(ArrayAttr orders, DimPair pair) {
   return llvm::all_of(orders.getAsRange<ArrayAttr>(), [&](ArrayAttr order) {
@@ -35,27 +31,30 @@ static bool areNeighbours(ArrayAttr orders, DimPair pair) {
   });
 }
 
-/// Whether the op treats the two dims of its result alike: each operand has
-/// both of them under the same names and sizes, or neither.
+/// Whether the op treats the two dims of its result alike: it asks for each
+/// operand at its own indices along both of them, or at one place whatever they
+/// are.
 static bool isBlindTo(nd::ElementOpInterface op, DimPair pair,
                       nd::MeshAttr mesh) {
-  Value result = op->getResult(0);
+  bool inResult = hasDim(op->getResult(0), pair.first);
   if (op->getNumOperands() == 0)
-    return op->hasTrait<OpTrait::ConstantLike>() || !hasDim(result, pair.first);
-  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    for (StringAttr dim : {pair.first, pair.second}) {
-      bool inResult = hasDim(result, dim), inOperand = hasDim(operand, dim);
-      if (inOperand && !inResult)
+    return op->hasTrait<OpTrait::ConstantLike>() || !inResult;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    if (!inResult) {
+      if (hasDim(operand, pair.first) || hasDim(operand, pair.second))
         return false;
-      if (!inResult)
-        continue;
-      StringAttr along = op.getOperandDim(index, dim.getValue());
-      if (inOperand ? along != dim : along != StringAttr())
-        return false;
-      if (inOperand &&
-          getLocalSize(operand, dim, mesh) != getLocalSize(result, dim, mesh))
-        return false;
+      continue;
     }
+    auto isUnused = [&](StringAttr dim) {
+      return op.getOperandDim(index, dim.getValue()).relation ==
+             nd::OperandDim::None;
+    };
+    if (isUnused(pair.first) && isUnused(pair.second))
+      continue;
+    for (StringAttr dim : {pair.first, pair.second})
+      if (!exec::isAligned(op, index, dim, mesh))
+        return false;
+  }
   return true;
 }
 
@@ -164,6 +163,25 @@ static DenseMap<Value, unsigned> findLastUses(exec::KernelOp kernel,
   return last;
 }
 
+/// Moves stores over inputs to the inputs' last uses. An output that is stored
+/// later also reads its own inputs later, so this goes on until nothing moves.
+static void deferStores(exec::KernelOp kernel, const KernelShape &shape,
+                        ArrayRef<std::pair<unsigned, unsigned>> inPlace,
+                        ArrayRef<bool> isPoint,
+                        MutableArrayRef<unsigned> storeWalks) {
+  for (bool hasMoved = true; hasMoved;) {
+    hasMoved = false;
+    DenseMap<Value, unsigned> last = findLastUses(kernel, shape, storeWalks);
+    for (auto [input, output] : inPlace) {
+      unsigned walk = last.lookup(kernel.getBody().getArgument(input));
+      if (isPoint[output] || storeWalks[output] >= walk)
+        continue;
+      storeWalks[output] = walk;
+      hasMoved = true;
+    }
+  }
+}
+
 /// Decides when each output is stored.
 static LogicalResult
 placeOutputs(exec::KernelOp kernel, KernelShape &shape,
@@ -186,12 +204,7 @@ placeOutputs(exec::KernelOp kernel, KernelShape &shape,
     isPoint.push_back(reduceDims == 0);
     storeWalks.push_back(reduceDims == 0 ? lastWalk : walks.lookup(output));
   }
-  DenseMap<Value, unsigned> lastUses = findLastUses(kernel, shape, storeWalks);
-  for (auto [input, output] : inPlace)
-    if (!isPoint[output])
-      storeWalks[output] = std::max(
-          storeWalks[output],
-          lastUses.lookup(kernel.getBody().front().getArgument(input)));
+  deferStores(kernel, shape, inPlace, isPoint, storeWalks);
   shape.walkOutputs.resize(lastWalk + 1);
   for (unsigned output = 0; output < storeWalks.size(); ++output)
     if (isPoint[output])

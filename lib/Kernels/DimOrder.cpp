@@ -61,7 +61,7 @@ void DimOrder::addOp(Operation *op) {
         continue;
       auto *place = sequence.end();
       for (unsigned i = 0; element && i < op->getNumOperands(); ++i)
-        if (StringAttr along = element.getOperandDim(i, dim.getValue()))
+        if (StringAttr along = element.getOperandDim(i, dim.getValue()).dim)
           if (auto *found = llvm::find(sequence, along);
               found != sequence.end())
             place = found + 1;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
@@ -65,10 +66,10 @@ public:
 private:
   Value multiply(Value a, Value b);
   Value sum(Value value, ArrayRef<StringAttr> dims);
+  bool isOneOp() const;
   Value cast(Value value, Type elementType);
   NameSet takeFinished();
   Value contract(Value a, Value b);
-  Value contractInPlace(Value a, Value b, ArrayRef<StringAttr> dims);
   void sumLonelyDims();
   std::pair<size_t, size_t> findCheapestPair();
 
@@ -87,20 +88,15 @@ Value ContractionBuilder::multiply(Value a, Value b) {
 Value ContractionBuilder::sum(Value value, ArrayRef<StringAttr> dims) {
   if (dims.empty())
     return value;
-  Type wide = builder.getF32Type();
-  nd::TensorType type = nd::getTensorType(value);
-  Type elementType = type.getElementType();
-  bool isNarrow = type.isFloat() && elementType != wide;
-  if (isNarrow)
-    value = cast(value, wide);
-  Value result = nd::ReduceSumOp::create(
+  return nd::ReduceSumOp::create(
       builder, loc, getProductType({value}, dims), value,
       exec::getOrderAttr(builder.getContext(), dims));
-  return isNarrow ? cast(result, elementType) : result;
 }
 
 Value ContractionBuilder::cast(Value value, Type elementType) {
   nd::TensorType type = nd::getTensorType(value);
+  if (type.getElementType() == elementType)
+    return value;
   return nd::CastOp::create(builder, loc, type.withElementType(elementType),
                             value);
 }
@@ -118,33 +114,22 @@ NameSet ContractionBuilder::takeFinished() {
   return finished;
 }
 
-/// mul and reduce_sum, products of 16-bit floats unrounded.
-Value ContractionBuilder::contractInPlace(Value a, Value b,
-                                          ArrayRef<StringAttr> dims) {
-  Type elementType = nd::getTensorType(a).getElementType();
-  bool isNarrow = isa<FloatType>(elementType) && !elementType.isF32();
-  if (isNarrow && !dims.empty()) {
-    a = cast(a, builder.getF32Type());
-    b = cast(b, builder.getF32Type());
-  }
-  Value result = sum(multiply(a, b), dims);
-  if (nd::getTensorType(result).getElementType() != elementType)
-    result = cast(result, elementType);
-  return result;
+/// Whether the product of the two, summed over `dims`, is one of matrices: each
+/// has a dim that the other lacks.
+static bool isMatrixProduct(Value a, Value b, ArrayRef<StringAttr> dims) {
+  auto hasOwn = [](Value value, Value other) {
+    return llvm::any_of(exec::getDims(value),
+                        [&](StringAttr dim) { return !hasDim(other, dim); });
+  };
+  return nd::getTensorType(a).isFloat() && !dims.empty() && hasOwn(a, b) &&
+         hasOwn(b, a);
 }
 
 /// The product of two operands that were taken out.
 Value ContractionBuilder::contract(Value a, Value b) {
   NameSet dims = takeFinished();
-  nd::TensorType typeA = nd::getTensorType(a), typeB = nd::getTensorType(b);
-  auto hasOwn = [](nd::TensorType type, nd::TensorType other) {
-    return llvm::any_of(type.getDims(), [&](nd::DimAttr dim) {
-      return !other.hasDim(dim.getName().getValue());
-    });
-  };
-  if (!typeA.isFloat() || dims.empty() || !hasOwn(typeA, typeB) ||
-      !hasOwn(typeB, typeA))
-    return contractInPlace(a, b, dims);
+  if (!isMatrixProduct(a, b, dims))
+    return sum(multiply(a, b), dims);
   return nd::EinsumOp::create(builder, loc, getProductType({a, b}, dims),
                               ValueRange{a, b},
                               exec::getOrderAttr(builder.getContext(), dims));
@@ -193,7 +178,22 @@ std::pair<size_t, size_t> ContractionBuilder::findCheapestPair() {
   return best;
 }
 
+/// Whether one op of short floats rounds as the einsum does: a product of two
+/// that is a matrix product, or has no sum. All else takes several ops.
+bool ContractionBuilder::isOneOp() const {
+  return operands.size() == 2 &&
+         (reduced.empty() ||
+          (isMatrixProduct(operands[0], operands[1], reduced) &&
+           llvm::all_of(reduced, [&](StringAttr dim) {
+             return hasDim(operands[0], dim) && hasDim(operands[1], dim);
+           })));
+}
+
 void ContractionBuilder::run() {
+  // Several ops compute in f32, and round at the end alone [L2.7].
+  if (op.getType().isShortFloat() && !isOneOp())
+    for (Value &operand : operands)
+      operand = cast(operand, builder.getF32Type());
   sumLonelyDims();
   while (operands.size() > 1) {
     auto [i, j] = findCheapestPair();
@@ -203,7 +203,7 @@ void ContractionBuilder::run() {
     Value product = contract(a, b);
     operands.push_back(product);
   }
-  Value result = operands.front();
+  Value result = cast(operands.front(), op.getType().getElementType());
   // The same type but for the order of partial axes.
   if (!llvm::is_contained(op.getInputs(), result))
     result.setType(op.getType());

@@ -64,8 +64,9 @@ bool canWriteOver(Block &kernel, unsigned input, unsigned output,
 }
 
 bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
-  if (exec::getOrder(op->getOperand(operand)) !=
-      exec::getOrder(op->getResult(result)))
+  Value read = op->getOperand(operand);
+  if (exec::getOrder(read) != exec::getOrder(op->getResult(result)) ||
+      llvm::count(op->getOperands(), read) != 1)
     return false;
   if (auto fusion = dyn_cast<exec::FusionOp>(op))
     return canWriteOver(fusion.getBody().front(), operand, result,

@@ -19,7 +19,7 @@ mlir::BlockArgument getReplacedArgument(mlir::func::FuncOp function,
 
 /// Whether result `result` of the op may be written over operand `operand`: of
 /// one size and memory order, and every element is read only where it is
-/// written.
+/// written; the op has the operand once.
 bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
 
 /// The same for outputs and inputs of a kernel's block. Orders are known to be

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Codegen/KernelRun.h"
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -185,10 +186,12 @@ TEST(ElementOps, RandomOfABlock) {
                cut);
 }
 
+/// Of two axes that cut one dim, the first is the major one: the block of this
+/// rank is number 1 of q times p, and would be number 3 of p times q.
 TEST(ElementOps, Iota) {
   KernelCase cut;
   cut.mesh = "#nd.mesh<p = 2, q = 3>";
-  cut.coordinates = {1, 2};
+  cut.coordinates = {1, 0};
   for (std::string element : {"i32", "f32"})
     for (std::string lanes : {"h", ""})
       expectKernel(
@@ -249,6 +252,59 @@ TEST(ElementOps, Shapes) {
   }
 }
 
+/// Three parts and more: neighbouring loops over two of them are one loop only
+/// where the other side's place follows from it. Parts of size 1 count too.
+TEST(ElementOps, ManyParts) {
+  auto quote = [](const std::vector<std::string> &names) {
+    std::string text;
+    for (const std::string &name : names)
+      text += (text.empty() ? "\"" : ", \"") + name + "\"";
+    return "[" + text + "]";
+  };
+  for (std::vector<int> sizes :
+       {std::vector{2, 4, 2, 8}, {1, 9, 2}, {3, 1, 7}, {1, 1, 8}, {5, 1, 1}}) {
+    std::vector<std::string> names;
+    std::string dims, list, order;
+    int whole = 1;
+    for (int size : sizes) {
+      names.push_back(std::string(1, char('p' + names.size())));
+      dims += (dims.empty() ? "" : ", ") + names.back() + " = " +
+              std::to_string(size);
+      list += (list.empty() ? "" : ", ") + std::to_string(size);
+      whole *= size;
+    }
+    std::string parts = tensor("f32", dims),
+                merged = tensor("f32", "m = " + std::to_string(whole));
+    for (std::string lanes : {names.back(), names.front(), std::string()}) {
+      SCOPED_TRACE("split into " + list + ", lanes '" + lanes + "'");
+      std::vector<std::string> loops = names;
+      std::string loopSizes = list;
+      if (lanes == names.front()) {
+        std::rotate(loops.begin(), loops.begin() + 1, loops.end());
+        loopSizes = list.substr(list.find(' ') + 1) + ", " +
+                    std::to_string(sizes.front());
+      }
+      expectKernel(
+          "exec.kernel @k #exec.plan<parallel = " + quote(loops) +
+          ", reduce = [], lanes = \"" + lanes + "\", sizes = [" + loopSizes +
+          "]> in [[\"m\"]] out [" + quote(names) + "] {\n^bb0(%x: " + merged +
+          "):\n%r = nd.split_dim %x {dim = \"m\", into = " + quote(names) +
+          ", sizes = array<i64: " + list + ">} : (" + merged + ") -> " + parts +
+          "\nexec.yield %r : " + parts + "\n}");
+    }
+    for (std::string lanes : {"m", ""}) {
+      SCOPED_TRACE("merge of " + list + ", lanes '" + lanes + "'");
+      expectKernel("exec.kernel @k #exec.plan<parallel = [\"m\"], reduce = [], "
+                   "lanes = \"" +
+                   lanes + "\", sizes = [" + std::to_string(whole) + "]> in [" +
+                   quote(names) + "] out [[\"m\"]] {\n^bb0(%x: " + parts +
+                   "):\n%r = nd.merge_dims %x {dims = " + quote(names) +
+                   ", into = \"m\"} : (" + parts + ") -> " + merged +
+                   "\nexec.yield %r : " + merged + "\n}");
+    }
+  }
+}
+
 TEST(ElementOps, Windows) {
   std::string x = tensor("f32"), wide = tensor("f32", "b = 3, h = 30");
   std::string narrow = tensor("f32", "b = 3, h = 16"),
@@ -270,4 +326,50 @@ TEST(ElementOps, Windows) {
                            narrow + ") -> " + x,
                        x));
   }
+}
+
+/// A window that is all of its operand takes the result of a reduction where
+/// the reduction has it; so does a block over an axis of one rank.
+TEST(ElementOps, WholeWindowsOfReductions) {
+  KernelCase oneRank;
+  oneRank.mesh = "#nd.mesh<p = 1>";
+  oneRank.coordinates = {0};
+  std::string x = tensor("f32"), row = tensor("f32", "b = 3"),
+              block = tensor("f32", "b = 3 on {p}");
+  const std::pair<std::string, std::string> windows[] = {
+      {R"(nd.slice %m {dim = "b", start = 0 : i64, size = 3 : i64} : ()" + row +
+           ") -> " + row,
+       row},
+      {R"(nd.concat %m {dim = "b"} : ()" + row + ") -> " + row, row},
+      {R"(nd.pad %m {dim = "b", low = 0 : i64, high = 0 : i64, value = 2.0} : ()" +
+           row + ") -> " + row,
+       row},
+      {R"(spmd.slice "b" ["p"] %m : )" + row + " -> " + block, block}};
+  for (const auto &[window, result] : windows)
+    for (std::string lanes : {"b", "h", ""}) {
+      SCOPED_TRACE(window + ", lanes '" + lanes + "'");
+      std::string order = lanes == "b" ? R"([["h", "b"]])" : R"([["b", "h"]])";
+      expectKernel("exec.kernel @k #exec.plan<parallel = [\"b\"], reduce = "
+                   "[\"h\"], lanes = \"" +
+                       lanes + "\", sizes = [3, 21]> in " + order +
+                       " out [[\"b\"]] {\n^bb0(%x: " + x +
+                       "):\n%m = nd.reduce_max %x {dims = [\"h\"]} : (" + x +
+                       ") -> " + row + "\n%r = " + window +
+                       "\nexec.yield %r : " + result + "\n}",
+                   oneRank);
+    }
+}
+
+/// A rank's block of a block: where the larger one begins counts too.
+TEST(ElementOps, BlockOfABlock) {
+  KernelCase cut;
+  cut.mesh = "#nd.mesh<p = 2, q = 3>";
+  cut.coordinates = {1, 2};
+  std::string half = tensor("f32", "b = 3, h = 126 on {p}"),
+              sixth = tensor("f32", "b = 3, h = 126 on {p, q}");
+  for (std::string lanes : {"h", ""})
+    expectKernel(oneOp(lanes, R"([["b", "h"]])", "(%x: " + half + ")",
+                       R"(spmd.slice "h" ["q"] %x : )" + half + " -> " + sixth,
+                       sixth),
+                 cut);
 }

@@ -204,6 +204,37 @@ TEST(HostKernel, InPlaceWaitsForTheLastUse) {
                options);
 }
 
+/// An output that waits for the last use of one input reads another one then,
+/// and whatever replaces that one waits as well. On a GPU, rows are longer than
+/// what threads keep in registers.
+TEST(HostKernel, InPlaceWaitsForOutputsThatWait) {
+  KernelCase options;
+  options.inPlace = {{0, 0}, {1, 1}};
+  options.tolerance = 3e-5;
+  for (std::string h : {"20", "9000"}) {
+    std::string x = "!nd.tensor<f32, [h = " + h + "]>",
+                s = "!nd.tensor<f32, []>";
+    std::string unary = " : (" + x + ") -> " + x,
+                sum = " {dims = [\"h\"]} : (" + x + ") -> " + s,
+                both = " : (" + x + ", " + x + ") -> " + x,
+                scaled = " : (" + x + ", " + s + ") -> " + x;
+    for (std::string lanes : {"h", ""})
+      expectKernel("exec.kernel @k #exec.plan<parallel = [], reduce = [\"h\"], "
+                   "lanes = \"" +
+                       lanes + "\", sizes = [" + h +
+                       "]> in [[\"h\"], [\"h\"]] out [[\"h\"], [\"h\"], []] {\n"
+                       "^bb0(%p: " +
+                       x + ", %v: " + x + "):\n" + "%max = nd.reduce_max %p" +
+                       sum + "\n%shifted = nd.sub %p, %max" + scaled +
+                       "\n%sum = nd.reduce_sum %shifted" + sum +
+                       "\n%velocity = nd.sin %v" + unary +
+                       "\n%next = nd.sub %p, %velocity" + both +
+                       "\nexec.yield %next, %velocity, %sum : " + x + ", " + x +
+                       ", " + s + "\n}",
+                   options);
+  }
+}
+
 /// A whole update as one long loop; scalars beside it.
 TEST(HostKernel, MomentumUpdate) {
   KernelCase options;

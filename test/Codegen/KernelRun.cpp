@@ -7,6 +7,7 @@
 
 #include "test/Codegen/KernelRun.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/Device/Emulation.h"
@@ -331,7 +332,7 @@ void Comparison::expectOutputs(const MeshcProgram &program) {
 
 void expectKernel(StringRef text, const KernelCase &options) {
   MLIRContext context;
-  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  context.loadDialect<nd::NdDialect, spmd::SpmdDialect, exec::ExecDialect>();
   std::string source = "module attributes {nd.mesh = " + options.mesh +
                        "} {\n" + text.str() + "\n}";
   auto module = parseSourceString<ModuleOp>(source, &context);

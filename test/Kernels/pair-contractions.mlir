@@ -65,6 +65,28 @@ func.func @narrow(%a: !nd.tensor<bf16, [i = 2, j = 3]>, %b: !nd.tensor<bf16, [j 
 
 // -----
 
+// So is what takes several ops: what is made on the way is f32. A matrix product
+// of two is one op.
+// CHECK-LABEL: @narrow_chain
+// CHECK-COUNT-3: nd.cast {{.*}} -> !nd.tensor<f32
+// CHECK: %[[AB:.*]] = nd.einsum {{.*}} -> !nd.tensor<f32, [i = 2, k = 400]>
+// CHECK: %[[ABC:.*]] = nd.einsum {{.*}}%[[AB]] {{.*}} -> !nd.tensor<f32, [i = 2, l = 500]>
+// CHECK: %[[ROUNDED:.*]] = nd.cast %[[ABC]]
+// CHECK-NEXT: %[[ONE:.*]] = nd.einsum %arg0, %arg1 {{.*}} -> !nd.tensor<bf16, [i = 2, k = 400]>
+// CHECK-NEXT: return %[[ROUNDED]], %[[ONE]]
+!nij = !nd.tensor<bf16, [i = 2, j = 300]>
+!njk = !nd.tensor<bf16, [j = 300, k = 400]>
+!nkl = !nd.tensor<bf16, [k = 400, l = 500]>
+!nik = !nd.tensor<bf16, [i = 2, k = 400]>
+!nil = !nd.tensor<bf16, [i = 2, l = 500]>
+func.func @narrow_chain(%a: !nij, %b: !njk, %c: !nkl) -> (!nil, !nik) {
+  %0 = nd.einsum %a, %b, %c {reduced = ["j", "k"]} : (!nij, !njk, !nkl) -> !nil
+  %1 = nd.einsum %a, %b {reduced = ["j"]} : (!nij, !njk) -> !nik
+  return %0, %1 : !nil, !nik
+}
+
+// -----
+
 // Partial sums of what is made on the way are in its type.
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
 // CHECK-LABEL: @partial

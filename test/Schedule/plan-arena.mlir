@@ -21,3 +21,24 @@ func.func @eval_step(%p: !p {nd.name = "p", nd.role = "parameter", nd.order = ["
   %2 = nd.einsum %1, %p {reduced = ["j"]} : (!h, !p) -> !x
   return %2 : !x
 }
+
+// -----
+
+// An all_reduce may receive over what it sends, but not where it sends that twice.
+!part = !nd.tensor<f32, [i = 16], sum {a}>
+!whole = !nd.tensor<f32, [i = 16]>
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+// CHECK: @eval_step
+// CHECK: exec.fusion
+// CHECK-SAME: exec.offsets = array<i64: 128, 192>
+// CHECK: spmd.all_reduce sum ["a"] %[[A:[0-9#]+]], %[[A]], %{{[0-9#]+}} {exec.offsets = array<i64: 256, 320, 128>
+func.func @eval_step(%x: !whole {nd.name = "x", nd.role = "input", nd.order = ["i"]})
+    -> (!whole {nd.name = "y", nd.role = "metric", nd.order = ["i"]}) {
+  %0 = nd.neg %x : (!whole) -> !part
+  %1 = nd.exp %x : (!whole) -> !part
+  %2:3 = spmd.all_reduce sum ["a"] %0, %0, %1 : (!part, !part, !part) -> (!whole, !whole, !whole)
+  %3 = nd.add %2#0, %2#1 : (!whole, !whole) -> !whole
+  %4 = nd.add %3, %2#2 : (!whole, !whole) -> !whole
+  return %4 : !whole
+}
+}

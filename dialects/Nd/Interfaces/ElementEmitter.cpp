@@ -13,6 +13,11 @@ using namespace mlir;
 
 namespace meshc::nd {
 
+OperandDim getSameDim(Value operand, StringRef dim) {
+  DimAttr same = getTensorType(operand).getDim(dim);
+  return same ? OperandDim::same(same.getName()) : OperandDim::none();
+}
+
 void ElementEmitter::unify(Value &a, Value &b) {
   auto va = dyn_cast<VectorType>(a.getType());
   auto vb = dyn_cast<VectorType>(b.getType());

@@ -38,6 +38,28 @@ struct ElementIndex {
   }
 };
 
+/// Where an op asks for an operand as the index along one dim of its result
+/// moves.
+struct OperandDim {
+  enum Relation {
+    None, ///< the index is not used: the operand is asked for at one place
+    Same, ///< along `dim` of the operand, at the same `DimIndex`
+    Other ///< anything else: a shift, or a place that other dims decide too
+  };
+  Relation relation = None;
+  /// The operand's dim along which consecutive entries of the result come from
+  /// consecutive entries, perhaps shifted. Of Other it may be null.
+  mlir::StringAttr dim;
+
+  static OperandDim none() { return {}; }
+  static OperandDim same(mlir::StringAttr dim) { return {Same, dim}; }
+  static OperandDim other(mlir::StringAttr dim = {}) { return {Other, dim}; }
+};
+
+/// The relation of an op that asks for the operand at its own indices: Same for
+/// a dim that the operand has, None for any other.
+OperandDim getSameDim(mlir::Value operand, llvm::StringRef dim);
+
 /// Elements are scalars, or vectors of `getLanes()` where the tensor has the
 /// dim with lanes. bf16 and f16 elements are computed as f32; i1 as i1; i32 as
 /// i32.

@@ -59,9 +59,10 @@ def ElementOpInterface : OpInterface<"ElementOpInterface"> {
     }], "bool", "supportsLanes",
       (ins "::llvm::StringRef":$dim, "int64_t":$lanes, "::meshc::nd::MeshAttr":$mesh)>,
     InterfaceMethod<[{
-      The operand's dim that runs along result dim `dim` with the same entries
-      up to a shift (for choosing memory orders and lanes), or null.
-    }], "::mlir::StringAttr", "getOperandDim",
+      How the place where `emitElement` asks for the operand depends on the
+      index along result dim `dim`. A dependence through the values of another
+      operand, as of gather's table on the indices, does not count.
+    }], "::meshc::nd::OperandDim", "getOperandDim",
       (ins "unsigned":$operand, "::llvm::StringRef":$dim)>,
   ];
 }

@@ -299,7 +299,7 @@ struct StrengthReducePow : OpRewritePattern<PowOp> {
       rewriter.replaceOp(op, x);
     else if (isConstantOf(power, 2))
       rewriter.replaceOpWithNewOp<SquareOp>(op, op.getType(), x);
-    else if (isConstantOf(power, 3))
+    else if (isConstantOf(power, 3) && !op.getType().isShortFloat())
       rewriter.replaceOpWithNewOp<MulOp>(
           op, op.getType(),
           SquareOp::create(rewriter, op.getLoc(), op.getType(), x), x);

@@ -222,7 +222,7 @@ OpCost EinsumOp::getCost() {
 
 namespace {
 /// One operand: itself, or a reduction. Nothing reduced: plain products, which
-/// fuse with their surroundings.
+/// fuse with their surroundings; short floats round after each.
 struct SimplifyEinsum : OpRewritePattern<EinsumOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -238,7 +238,8 @@ struct SimplifyEinsum : OpRewritePattern<EinsumOp> {
       rewriter.replaceOpWithNewOp<ReduceSumOp>(op, inputs[0], op.getReduced());
       return success();
     }
-    if (!op.getReduced().empty())
+    if (!op.getReduced().empty() ||
+        (op.getType().isShortFloat() && inputs.size() > 2))
       return failure();
     Value product = inputs[0];
     for (Value input : inputs.drop_front())

@@ -157,9 +157,8 @@ bool GatherOp::supportsLanes(StringRef dim, int64_t, MeshAttr) {
   return !getIndices().getType().hasDim(dim);
 }
 
-StringAttr GatherOp::getOperandDim(unsigned operand, StringRef dim) {
-  DimAttr found = getTensorType(getOperand(operand)).getDim(dim);
-  return found ? found.getName() : StringAttr();
+OperandDim GatherOp::getOperandDim(unsigned operand, StringRef dim) {
+  return getSameDim(getOperand(operand), dim);
 }
 
 //===----------------------------------------------------------------------===//

@@ -150,11 +150,6 @@ Attribute makeConstant(double number, Type elementType) {
   return IntegerAttr::get(elementType, static_cast<int64_t>(number));
 }
 
-StringAttr getSameDim(Value operand, StringRef dim) {
-  DimAttr same = getTensorType(operand).getDim(dim);
-  return same ? same.getName() : StringAttr();
-}
-
 //===----------------------------------------------------------------------===//
 // CompareOp
 //===----------------------------------------------------------------------===//
@@ -237,7 +232,7 @@ Value CompareOp::emitElement(ElementEmitter &emitter,
 
 bool CompareOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr CompareOp::getOperandDim(unsigned operand, StringRef dim) {
+OperandDim CompareOp::getOperandDim(unsigned operand, StringRef dim) {
   return getSameDim(getOperation()->getOperand(operand), dim);
 }
 
@@ -308,7 +303,7 @@ Value SelectOp::emitElement(ElementEmitter &emitter,
 
 bool SelectOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr SelectOp::getOperandDim(unsigned operand, StringRef dim) {
+OperandDim SelectOp::getOperandDim(unsigned operand, StringRef dim) {
   return getSameDim(getOperation()->getOperand(operand), dim);
 }
 
@@ -418,7 +413,7 @@ Value CastOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
 
 bool CastOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr CastOp::getOperandDim(unsigned operand, StringRef dim) {
+OperandDim CastOp::getOperandDim(unsigned operand, StringRef dim) {
   return getSameDim(getInput(), dim);
 }
 

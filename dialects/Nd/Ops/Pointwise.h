@@ -99,9 +99,6 @@ std::optional<double> getConstantNumber(mlir::Attribute constant);
 /// The constant of the exact value `number`, rounded to the element type.
 mlir::Attribute makeConstant(double number, mlir::Type elementType);
 
-/// The dim of that name, if the operand has it.
-mlir::StringAttr getSameDim(mlir::Value operand, llvm::StringRef dim);
-
 /// The exact integer `value` as an i32 holds it: modulo 2^32.
 inline double wrapToI32(int64_t value) {
   return static_cast<int32_t>(static_cast<uint32_t>(value));
@@ -185,7 +182,7 @@ mlir::Value emitElements(ElementCode code, llvm::ArrayRef<mlir::Value> x,
                             std::make_index_sequence<COUNT>());                \
   }                                                                            \
   bool OP::supportsLanes(llvm::StringRef, int64_t, MeshAttr) { return true; }  \
-  mlir::StringAttr OP::getOperandDim(unsigned operand, llvm::StringRef dim) {  \
+  OperandDim OP::getOperandDim(unsigned operand, llvm::StringRef dim) {        \
     return getSameDim(getOperation()->getOperand(operand), dim);               \
   }
 

@@ -236,7 +236,8 @@ MESHC_REDUCTION_OP(ReduceProdOp)
 
 namespace {
 /// The sum of a sum is one sum. The sum of a product that is larger than both
-/// of its factors is an einsum, which needs no such product.
+/// of its factors is an einsum, which needs no such product. Short floats
+/// round in between.
 struct MergeIntoSum : OpRewritePattern<ReduceSumOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -244,8 +245,8 @@ struct MergeIntoSum : OpRewritePattern<ReduceSumOp> {
                                 PatternRewriter &rewriter) const override {
     TensorType type = op.getInput().getType();
     Operation *source = op.getInput().getDefiningOp();
-    if (!source || !source->hasOneUse() || type.isDistributed() ||
-        op.getType().isDistributed())
+    if (!source || !source->hasOneUse() || type.isShortFloat() ||
+        type.isDistributed() || op.getType().isDistributed())
       return failure();
     if (auto inner = dyn_cast<ReduceSumOp>(source);
         inner && !inner.getInput().getType().isDistributed()) {

@@ -118,9 +118,8 @@ Value BroadcastOp::emitElement(ElementEmitter &emitter,
 
 bool BroadcastOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr BroadcastOp::getOperandDim(unsigned, StringRef dim) {
-  DimAttr found = getInput().getType().getDim(dim);
-  return found ? found.getName() : StringAttr();
+OperandDim BroadcastOp::getOperandDim(unsigned, StringRef dim) {
+  return getSameDim(getInput(), dim);
 }
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
@@ -215,8 +214,9 @@ Value RenameOp::emitElement(ElementEmitter &emitter,
 
 bool RenameOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr RenameOp::getOperandDim(unsigned, StringRef dim) {
-  return renameDim(StringAttr::get(getContext(), dim), getTo(), getFrom());
+OperandDim RenameOp::getOperandDim(unsigned, StringRef dim) {
+  return OperandDim::same(
+      renameDim(StringAttr::get(getContext(), dim), getTo(), getFrom()));
 }
 
 OpFoldResult RenameOp::fold(FoldAdaptor adaptor) {
@@ -238,6 +238,23 @@ static size_t getMajor(TensorType type, ArrayRef<StringAttr> parts) {
     if (type.getSize(part.getValue()) > 1)
       return index;
   return 0;
+}
+
+static int64_t getPartSize(TensorType type, StringAttr part, MeshAttr mesh) {
+  return type.getLocalSize(type.getDimIndex(part.getValue()), mesh);
+}
+
+/// The parts with more than one entry on a rank, major first, or the last part
+/// where there is none. The index along any other part is 0.
+static SmallVector<StringAttr> getLongParts(TensorType type, ArrayAttr parts,
+                                            MeshAttr mesh) {
+  SmallVector<StringAttr> names = getNames(parts), longParts;
+  for (StringAttr part : names)
+    if (getPartSize(type, part, mesh) > 1)
+      longParts.push_back(part);
+  if (longParts.empty())
+    longParts.push_back(names.back());
+  return longParts;
 }
 
 /// The rule of an op that sees the dims `parts` of `split` as the one dim
@@ -354,22 +371,22 @@ Value SplitDimOp::emitElement(ElementEmitter &emitter,
   OpBuilder &builder = emitter.builder;
   TensorType type = getType();
   ElementIndex inner = index;
+  for (StringAttr part : getNames(getInto()))
+    inner.dims.erase(part.str());
   DimIndex merged;
-  SmallVector<StringAttr> parts = getNames(getInto());
+  SmallVector<StringAttr> parts =
+      getLongParts(type, getInto(), emitter.getMesh());
   for (StringAttr part : parts) {
     const DimIndex &at = index.at(part.getValue());
     if (at.lanes && part != parts.back())
       return {};
-    inner.dims.erase(part.str());
     merged.lanes = at.lanes;
     if (!merged.base) {
       merged.base = at.base;
       continue;
     }
     Value size = arith::ConstantIndexOp::create(
-        builder, emitter.loc,
-        type.getLocalSize(type.getDimIndex(part.getValue()),
-                          emitter.getMesh()));
+        builder, emitter.loc, getPartSize(type, part, emitter.getMesh()));
     Value scaled =
         arith::MulIOp::create(builder, emitter.loc, merged.base, size);
     merged.base = arith::AddIOp::create(builder, emitter.loc, scaled, at.base);
@@ -379,19 +396,24 @@ Value SplitDimOp::emitElement(ElementEmitter &emitter,
 }
 
 bool SplitDimOp::supportsLanes(StringRef dim, int64_t lanes, MeshAttr mesh) {
-  SmallVector<StringAttr> parts = getNames(getInto());
-  if (!llvm::is_contained(parts, StringAttr::get(getContext(), dim)))
+  auto name = StringAttr::get(getContext(), dim);
+  if (!llvm::is_contained(getInto(), Attribute(name)))
     return true;
-  return parts.back().getValue() == dim &&
-         getType().getLocalSize(getType().getDimIndex(dim), mesh) % lanes == 0;
+  SmallVector<StringAttr> parts = getLongParts(getType(), getInto(), mesh);
+  return parts.back() == name &&
+         (parts.size() == 1 || getPartSize(getType(), name, mesh) % lanes == 0);
 }
 
-StringAttr SplitDimOp::getOperandDim(unsigned, StringRef dim) {
-  SmallVector<StringAttr> parts = getNames(getInto());
-  StringAttr name = StringAttr::get(getContext(), dim);
-  if (!llvm::is_contained(parts, name))
-    return name;
-  return parts.back() == name ? getDimAttr() : StringAttr();
+OperandDim SplitDimOp::getOperandDim(unsigned, StringRef dim) {
+  auto name = StringAttr::get(getContext(), dim);
+  if (!llvm::is_contained(getInto(), Attribute(name)))
+    return OperandDim::same(name);
+  SmallVector<StringAttr> parts =
+      getLongParts(getType(), getInto(), MeshAttr::of(*this));
+  if (parts.back() != name)
+    return OperandDim::other();
+  return parts.size() == 1 ? OperandDim::same(getDimAttr())
+                           : OperandDim::other(getDimAttr());
 }
 
 LogicalResult MergeDimsOp::inferReturnTypes(
@@ -458,16 +480,17 @@ Value MergeDimsOp::emitElement(ElementEmitter &emitter,
   ElementIndex inner = index;
   inner.dims.erase(getInto().str());
   DimIndex rest = index.at(getInto());
-  SmallVector<StringAttr> parts = getNames(getDims());
-  auto getPartSize = [&](StringAttr part) {
-    return type.getLocalSize(type.getDimIndex(part.getValue()),
-                             emitter.getMesh());
-  };
-  if (rest.lanes && getPartSize(parts.back()) % emitter.getLanes() != 0)
+  if (rest.lanes &&
+      !supportsLanes(getInto(), emitter.getLanes(), emitter.getMesh()))
     return {};
+  for (StringAttr part : getNames(getDims()))
+    inner.dims[part.str()] = {
+        arith::ConstantIndexOp::create(builder, emitter.loc, 0), false};
+  SmallVector<StringAttr> parts =
+      getLongParts(type, getDims(), emitter.getMesh());
   for (StringAttr part : llvm::reverse(llvm::drop_begin(parts))) {
-    Value size =
-        arith::ConstantIndexOp::create(builder, emitter.loc, getPartSize(part));
+    Value size = arith::ConstantIndexOp::create(
+        builder, emitter.loc, getPartSize(type, part, emitter.getMesh()));
     inner.dims[part.str()] = {
         arith::RemUIOp::create(builder, emitter.loc, rest.base, size),
         rest.lanes};
@@ -479,15 +502,21 @@ Value MergeDimsOp::emitElement(ElementEmitter &emitter,
 }
 
 bool MergeDimsOp::supportsLanes(StringRef dim, int64_t lanes, MeshAttr mesh) {
+  if (dim != getInto())
+    return true;
   TensorType type = getInput().getType();
-  StringRef minor = getNames(getDims()).back().getValue();
-  return dim != getInto() ||
-         type.getLocalSize(type.getDimIndex(minor), mesh) % lanes == 0;
+  SmallVector<StringAttr> parts = getLongParts(type, getDims(), mesh);
+  return parts.size() == 1 ||
+         getPartSize(type, parts.back(), mesh) % lanes == 0;
 }
 
-StringAttr MergeDimsOp::getOperandDim(unsigned, StringRef dim) {
-  return dim == getInto() ? getNames(getDims()).back()
-                          : StringAttr::get(getContext(), dim);
+OperandDim MergeDimsOp::getOperandDim(unsigned, StringRef dim) {
+  if (dim != getInto())
+    return OperandDim::same(StringAttr::get(getContext(), dim));
+  SmallVector<StringAttr> parts =
+      getLongParts(getInput().getType(), getDims(), MeshAttr::of(*this));
+  return parts.size() == 1 ? OperandDim::same(parts.back())
+                           : OperandDim::other(parts.back());
 }
 
 } // namespace meshc::nd

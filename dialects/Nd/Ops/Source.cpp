@@ -99,7 +99,7 @@ Value ConstantOp::emitElement(ElementEmitter &emitter,
 
 bool ConstantOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr ConstantOp::getOperandDim(unsigned, StringRef) { return {}; }
+OperandDim ConstantOp::getOperandDim(unsigned, StringRef) { return {}; }
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
@@ -156,7 +156,7 @@ Value IotaOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
 
 bool IotaOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr IotaOp::getOperandDim(unsigned, StringRef) { return {}; }
+OperandDim IotaOp::getOperandDim(unsigned, StringRef) { return {}; }
 
 //===----------------------------------------------------------------------===//
 // RandomOp
@@ -339,7 +339,7 @@ Value RandomOp::emitElement(ElementEmitter &emitter,
 
 bool RandomOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr RandomOp::getOperandDim(unsigned, StringRef) { return {}; }
+OperandDim RandomOp::getOperandDim(unsigned, StringRef) { return {}; }
 
 //===----------------------------------------------------------------------===//
 // StepOp
@@ -377,6 +377,6 @@ Value StepOp::emitElement(ElementEmitter &emitter, const ElementIndex &) {
 
 bool StepOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
-StringAttr StepOp::getOperandDim(unsigned, StringRef) { return {}; }
+OperandDim StepOp::getOperandDim(unsigned, StringRef) { return {}; }
 
 } // namespace meshc::nd

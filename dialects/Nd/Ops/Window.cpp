@@ -58,6 +58,23 @@ static PartitionRule getWindowRule(Operation *op, StringRef dim) {
   return rule;
 }
 
+/// Whether the result is the operand, entry by entry.
+static bool isWhole(SliceOp op) {
+  return op.getInput().getType().getSize(op.getDim()) ==
+         static_cast<int64_t>(op.getSize());
+}
+static bool isWhole(ConcatOp op) { return op.getInputs().size() == 1; }
+static bool isWhole(PadOp op) { return op.getLow() == 0 && op.getHigh() == 0; }
+
+/// What a window op along `window` asks for as the index along `dim` moves;
+/// `isWhole`: the window is all of the operand and nothing else.
+static OperandDim getWindowDim(Operation *op, StringRef window, bool isWhole,
+                               StringRef dim) {
+  auto name = StringAttr::get(op->getContext(), dim);
+  return dim == window && !isWhole ? OperandDim::other(name)
+                                   : OperandDim::same(name);
+}
+
 /// `index` with the position along `dim` moved by `shift`, and kept among the
 /// first `size` entries.
 static ElementIndex shiftIndex(ElementEmitter &emitter,
@@ -147,6 +164,8 @@ OpCost SliceOp::getCost() {
 }
 
 Value SliceOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
+  if (isWhole(*this))
+    return emitter.getElement(getInput(), index);
   ElementIndex inner = index;
   DimIndex &at = inner.dims[getDim().str()];
   if (at.lanes && getStart() % emitter.getLanes() != 0)
@@ -161,8 +180,8 @@ bool SliceOp::supportsLanes(StringRef dim, int64_t lanes, MeshAttr) {
   return dim != getDim() || getStart() % lanes == 0;
 }
 
-StringAttr SliceOp::getOperandDim(unsigned, StringRef dim) {
-  return StringAttr::get(getContext(), dim);
+OperandDim SliceOp::getOperandDim(unsigned, StringRef dim) {
+  return getWindowDim(*this, getDim(), isWhole(*this), dim);
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,6 +254,8 @@ OpCost ConcatOp::getCost() { return getElementwiseCost(*this, 0); }
 
 Value ConcatOp::emitElement(ElementEmitter &emitter,
                             const ElementIndex &index) {
+  if (isWhole(*this))
+    return emitter.getElement(getInputs()[0], index);
   const DimIndex &at = index.at(getDim());
   if (at.lanes &&
       !supportsLanes(getDim(), emitter.getLanes(), emitter.getMesh()))
@@ -267,8 +288,8 @@ bool ConcatOp::supportsLanes(StringRef dim, int64_t lanes, MeshAttr) {
          });
 }
 
-StringAttr ConcatOp::getOperandDim(unsigned, StringRef dim) {
-  return StringAttr::get(getContext(), dim);
+OperandDim ConcatOp::getOperandDim(unsigned, StringRef dim) {
+  return getWindowDim(*this, getDim(), isWhole(*this), dim);
 }
 
 //===----------------------------------------------------------------------===//
@@ -340,6 +361,8 @@ PartitionRule PadOp::getPartitionRule() {
 OpCost PadOp::getCost() { return getElementwiseCost(*this, 0); }
 
 Value PadOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
+  if (isWhole(*this))
+    return emitter.getElement(getInput(), index);
   const DimIndex &at = index.at(getDim());
   if (at.lanes)
     return {};
@@ -360,11 +383,11 @@ Value PadOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
 }
 
 bool PadOp::supportsLanes(StringRef dim, int64_t, MeshAttr) {
-  return dim != getDim();
+  return dim != getDim() || isWhole(*this);
 }
 
-StringAttr PadOp::getOperandDim(unsigned, StringRef dim) {
-  return StringAttr::get(getContext(), dim);
+OperandDim PadOp::getOperandDim(unsigned, StringRef dim) {
+  return getWindowDim(*this, getDim(), isWhole(*this), dim);
 }
 
 } // namespace meshc::nd

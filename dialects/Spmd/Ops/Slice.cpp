@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -42,8 +43,15 @@ nd::PartitionRule SliceOp::getPartitionRule() {
 
 nd::OpCost SliceOp::getCost() { return nd::getElementwiseCost(*this, 0); }
 
+/// Whether the block is all of the operand's: the axes have one rank each.
+static bool isWhole(SliceOp op, nd::MeshAttr mesh) {
+  return mesh.getProduct(getNames(op.getAxes())) == 1;
+}
+
 Value SliceOp::emitElement(nd::ElementEmitter &emitter,
                            const nd::ElementIndex &index) {
+  if (isWhole(*this, emitter.getMesh()))
+    return emitter.getElement(getInput(), index);
   if (index.at(getDim()).lanes &&
       !supportsLanes(getDim(), emitter.getLanes(), emitter.getMesh()))
     return {};
@@ -61,12 +69,15 @@ Value SliceOp::emitElement(nd::ElementEmitter &emitter,
 /// Blocks of a whole number of vectors keep what is aligned aligned.
 bool SliceOp::supportsLanes(StringRef dim, int64_t lanes, nd::MeshAttr mesh) {
   auto type = cast<nd::TensorType>(getType());
-  return dim != getDim() ||
+  return dim != getDim() || isWhole(*this, mesh) ||
          type.getLocalSize(type.getDimIndex(dim), mesh) % lanes == 0;
 }
 
-StringAttr SliceOp::getOperandDim(unsigned, StringRef dim) {
-  return StringAttr::get(getContext(), dim);
+nd::OperandDim SliceOp::getOperandDim(unsigned, StringRef dim) {
+  auto name = StringAttr::get(getContext(), dim);
+  return dim != getDim() || isWhole(*this, nd::MeshAttr::of(*this))
+             ? nd::OperandDim::same(name)
+             : nd::OperandDim::other(name);
 }
 
 } // namespace meshc::spmd

@@ -7,7 +7,6 @@
 #include "runtime/Data/Feeder.h"
 
 #include "TestFiles.h"
-#include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/Parallel.h"
 
 using namespace meshc::runtime;
@@ -71,8 +70,12 @@ void checkFill(uint32_t batchAxes, const uint32_t *batchList,
                        input.offsetBytes;
               },
               selection);
-      int64_t firstRow = blockIndex(program, dims[0], coords) * b;
-      int64_t firstColumn = blockIndex(program, dims[2], coords) * w;
+      // By hand: of `both`, tensor is the first axis and so the major one.
+      auto blockOf = [&](uint32_t count, const uint32_t *list) {
+        return count == 0 ? 0 : count == 1 ? coords[*list] : rank * 2 + data;
+      };
+      int64_t firstRow = blockOf(batchAxes, batchList) * b;
+      int64_t firstColumn = blockOf(widthAxes, widthList) * w;
       for (int64_t i = 0; i < b; ++i)
         for (int64_t j = 0; j < height; ++j)
           for (int64_t k = 0; k < w; ++k) {

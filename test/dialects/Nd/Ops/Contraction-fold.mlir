@@ -54,3 +54,29 @@ func.func @partitioned(%x: !nd.tensor<f32, [a = 2 on {p}, b = 4]>) -> !nd.tensor
   %y = nd.einsum %x {reduced = ["a"]} : (!nd.tensor<f32, [a = 2 on {p}, b = 4]>) -> !nd.tensor<f32, [b = 4], sum {p}>
   return %y : !nd.tensor<f32, [b = 4], sum {p}>
 }
+
+// An op on short floats rounds its result: several cannot be one.
+!ah = !nd.tensor<bf16, [a = 2]>
+!bh = !nd.tensor<f16, [b = 3]>
+!sh = !nd.tensor<f16, []>
+!abf = !nd.tensor<f16, [a = 2, b = 3]>
+!abh = !nd.tensor<bf16, [a = 2, b = 3]>
+!bch = !nd.tensor<bf16, [b = 3, c = 4]>
+!abch = !nd.tensor<bf16, [a = 2, b = 3, c = 4]>
+!ach = !nd.tensor<bf16, [a = 2, c = 4]>
+// CHECK-LABEL: func.func @short_floats
+func.func @short_floats(%x: !abh, %w: !bch, %v: !abf, %u: !ah) -> (!ach, !sh, !abh, !abh) {
+  // CHECK-NEXT: nd.mul
+  // CHECK-NEXT: nd.reduce_sum
+  %p = nd.mul %x, %w : (!abh, !bch) -> !abch
+  %y = nd.reduce_sum %p {dims = ["b"]} : (!abch) -> !ach
+  // CHECK-NEXT: nd.reduce_sum
+  // CHECK-NEXT: nd.reduce_sum
+  %q = nd.reduce_sum %v {dims = ["a"]} : (!abf) -> !bh
+  %r = nd.reduce_sum %q {dims = ["b"]} : (!bh) -> !sh
+  // CHECK-NEXT: nd.mul %arg0, %arg3
+  %s = nd.einsum %x, %u {reduced = []} : (!abh, !ah) -> !abh
+  // CHECK-NEXT: nd.einsum %arg0, %arg3, %arg3
+  %t = nd.einsum %x, %u, %u {reduced = []} : (!abh, !ah, !ah) -> !abh
+  return %y, %r, %s, %t : !ach, !sh, !abh, !abh
+}

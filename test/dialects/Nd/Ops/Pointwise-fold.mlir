@@ -74,3 +74,12 @@ func.func @powers(%a: !x) -> (!x, !x, !x, !x, !x, !x) {
   %g = nd.pow %a, %mh : (!x, !s) -> !x
   return %b, %c, %d, %e, %f, %g : !x, !x, !x, !x, !x, !x
 }
+
+// The square of a short float would be rounded before it is multiplied again.
+// CHECK-LABEL: func.func @cube_of_short_floats
+func.func @cube_of_short_floats(%a: !nd.tensor<bf16, [i = 4]>) -> !nd.tensor<bf16, [i = 4]> {
+  // CHECK: nd.pow
+  %p3 = nd.constant 3.0 : bf16 -> !nd.tensor<bf16, []>
+  %d = nd.pow %a, %p3 : (!nd.tensor<bf16, [i = 4]>, !nd.tensor<bf16, []>) -> !nd.tensor<bf16, [i = 4]>
+  return %d : !nd.tensor<bf16, [i = 4]>
+}
