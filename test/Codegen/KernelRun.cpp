@@ -313,13 +313,18 @@ void Comparison::expectOutputs(const MeshcProgram &program) {
     unsigned buffer = inputCount + output;
     Type element = buffers[buffer].getTensor().getElementType();
     int failures = 0;
+    double largest = 0;
+    for (double want : tensor.data)
+      if (options.isRelativeToLargest && std::isfinite(want))
+        largest = std::max(largest, std::abs(want));
     forEachPlace(tensor, buffers[buffer], mesh, [&](int64_t from, int64_t to) {
       double got = readElement(&arena[offsets[buffer] + to * getBytes(element)],
                                element);
       double want = tensor.data[from];
-      double bound = isa<FloatType>(element) && std::isfinite(want)
-                         ? options.tolerance * (1 + std::abs(want))
-                         : 0;
+      double bound =
+          isa<FloatType>(element) && std::isfinite(want)
+              ? options.tolerance * (1 + std::max(largest, std::abs(want)))
+              : 0;
       bool equal = got == want || (std::isnan(got) && std::isnan(want)) ||
                    std::abs(got - want) <= bound;
       if (!equal && ++failures <= 3)

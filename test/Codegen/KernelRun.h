@@ -45,7 +45,10 @@ const RuntimeCalls &getRuntimeCalls();
 
 /// Options of one comparison.
 struct KernelCase {
-  double tolerance = 2e-6;   ///< relative to 1 + |reference|
+  double tolerance = 2e-6; ///< relative to 1 + |reference|
+  /// The tolerance is relative to 1 + the output's largest element instead, for
+  /// terms that cancel.
+  bool isRelativeToLargest = false;
   double low = -2, high = 2; ///< floats are drawn between
   int64_t integers = 7;      ///< integers are drawn from [0, this)
   /// Where not empty, half of the numbers are drawn from these.

@@ -17,6 +17,21 @@ losses() { # PROGRAM -> one loss a line
   ./$1 train $data --steps 5 --seed 3 --threads 1 --ranks $ranks --quiet --log log.jsonl --log-every 1 </dev/null
   sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl
 }
+on_fakes() { # VARIABLE=VALUE COMMAND...
+  local setting=$1
+  shift
+  (
+    export LD_LIBRARY_PATH=$fakes MESHC_PLUGIN_PATH=$plugin FAKE_CUDA_SEED=$seed FAKE_CUDA_GPUS=$ranks MESHC_EMULATION_SEED=$seed
+    export "$setting"
+    "$@"
+  )
+}
+compare() { # TOLERANCE: host.txt and device.txt have the same five losses
+  paste host.txt device.txt | awk -v tolerance=$1 '
+    NF != 2 { bad = 1 }
+    { d = ($1 - $2) / $1; if (d > tolerance || d < -tolerance) { print "step " NR ": " $2 ", on the host " $1; bad = 1 } }
+    END { exit bad || NR != 5 }'
+}
 while read -r model kind ranks tolerance mesh layout; do
   data=$images
   [ $kind = images ] || data=$text
@@ -24,12 +39,8 @@ while read -r model kind ranks tolerance mesh layout; do
   "$meshc" "$root/$model.mesh" --mesh $mesh --layout "${layout:-}" --target=cuda --gpu-kernels=emulated -o device
   losses host >host.txt
   for gpus in $(printf '%s\n' 1 $ranks | sort -u); do
-    LD_LIBRARY_PATH=$fakes MESHC_PLUGIN_PATH=$plugin FAKE_CUDA_GPUS=$gpus FAKE_CUDA_SEED=$seed \
-      MESHC_EMULATION_SEED=$seed losses device >device.txt
-    paste host.txt device.txt | awk -v tolerance=$tolerance '
-      NF != 2 { bad = 1 }
-      { d = ($1 - $2) / $1; if (d > tolerance || d < -tolerance) { print "step " NR ": " $2 ", on the host " $1; bad = 1 } }
-      END { exit bad || NR != 5 }' || fail "$model --mesh $mesh on $gpus GPUs"
+    on_fakes FAKE_CUDA_GPUS=$gpus losses device >device.txt
+    compare $tolerance || fail "$model --mesh $mesh on $gpus GPUs"
     echo "ok $model --mesh $mesh on $gpus GPUs"
   done
 done <<'PROGRAMS'
@@ -41,12 +52,21 @@ test/gpu/models/epilogues images 4 1e-4 d=2,t=2 batch:d,second:t,fifth:t
 python-free-examples/03_char_model/char text 2 1e-4 d=2 batch:d
 PROGRAMS
 
+# Where cublasLt refuses all plain products, kernels of the plugin do them, in
+# graphs too.
+ranks=2 data=$images
+"$meshc" "$root/test/exec/models/mlp.mesh" --mesh d=2 --layout batch:d -o host
+"$meshc" "$root/test/exec/models/mlp.mesh" --mesh d=2 --layout batch:d --target=cuda --gpu-kernels=emulated -o device
+losses host >host.txt
+on_fakes FAKE_CUBLAS_REFUSES=call losses device >device.txt
+compare 1e-4 || fail "products that cublasLt refuses"
+echo "ok products that cublasLt refuses"
+
 # What 'info' says of memory for blocks, which sums in 16 bits between GPUs
 # need, is what a run takes.
 "$meshc" "$root/test/exec/models/half.mesh" --mesh d=2 --layout batch:d --target=cuda --gpu-kernels=emulated -o device
 planned=$(./device info | sed -n 's/^  blocks of collectives \([0-9]*\) bytes.*/\1/p')
-LD_LIBRARY_PATH=$fakes MESHC_PLUGIN_PATH=$plugin FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 \
-  --threads 1 --quiet --memory </dev/null >memory.txt
+on_fakes FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory </dev/null >memory.txt
 grep -q "+ blocks of collectives ${planned:-none} +" memory.txt ||
   { cat memory.txt; fail "info says '$planned' bytes for blocks of collectives"; }
 echo "ok blocks of collectives take $planned bytes"

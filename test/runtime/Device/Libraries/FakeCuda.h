@@ -159,6 +159,10 @@ struct Observer {
   virtual void onDone(int gpu, Node &node) = 0;
 };
 extern std::atomic<Observer *> observer;
+/// Calls the observer where there is one; on another thread while
+/// `isOtherThread`, as NCCL does some time after a call.
+void tellObserver(const std::function<void(Observer &)> &call);
+extern thread_local bool isOtherThread;
 /// Begins a call that orders work, or (asks) one that does not.
 void beginCall(bool asks = false);
 

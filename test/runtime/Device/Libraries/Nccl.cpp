@@ -338,11 +338,13 @@ ncclResult_t ncclGroupEnd(void) {
   std::lock_guard<std::mutex> lock(mutex);
   comm->busy = 1 + static_cast<int>(self().random() % 3);
   comm->finish = [comm, brought = calls, stream = callersStream] {
+    isOtherThread = true;
     enqueue(stream,
             [=, gpu = self().gpu, user = comm->inGraphs] {
               return arrive(comm, brought, gpu);
             },
             {{Activity::Kernel, "ncclDevKernel_Fake", 40000}});
+    isOtherThread = false;
   };
   return ncclInProgress;
 }

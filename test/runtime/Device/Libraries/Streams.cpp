@@ -21,6 +21,18 @@ struct CUevent_st {
 
 std::atomic<int> fake::operationsUnderWay{0};
 
+thread_local bool fake::isOtherThread = false;
+
+void fake::tellObserver(const std::function<void(Observer &)> &call) {
+  Observer *listener = observer;
+  if (!listener)
+    return;
+  if (isOtherThread)
+    std::thread([&] { call(*listener); }).join();
+  else
+    call(*listener);
+}
+
 static bool isReady(const Node &node) {
   return std::all_of(
       node.before.begin(), node.before.end(),
@@ -102,8 +114,8 @@ void addEntry(CUstream_st *stream, CUgraph_st *capture, Maker make,
   bool tells = !parts.empty();
   capture->entries.push_back(
       {std::move(make), std::move(before), std::move(parts), id});
-  if (Observer *listener = observer; listener && tells)
-    listener->onNodeMade(capture, id);
+  if (tells)
+    tellObserver([&](Observer &listener) { listener.onNodeMade(capture, id); });
 }
 
 } // namespace
@@ -111,8 +123,9 @@ void addEntry(CUstream_st *stream, CUgraph_st *capture, Maker make,
 void fake::beginCall(bool asks) {
   static std::atomic<uint32_t> calls{0};
   correlation = ++calls;
-  if (Observer *listener = observer)
-    listener->onCall(correlation, asks);
+  tellObserver([id = correlation, asks](Observer &listener) {
+    listener.onCall(id, asks);
+  });
 }
 
 void fake::enqueue(cudaStream_t handle, Maker make, Parts parts) {
