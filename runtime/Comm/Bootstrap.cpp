@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/Bootstrap.h"
 
+#include "runtime/Comm/Leftovers.h"
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -105,7 +107,7 @@ HostConnection meshc::runtime::connectHost(Bootstrap &bootstrap,
     }
   };
   if (self == 0) {
-    SharedSegment::removeLeftovers();
+    removeLeftovers();
     attempt(
         [&] { return SharedSegment::create(name, count, slotBytesFor(size)); });
   }

@@ -7,6 +7,7 @@
 #include "runtime/Comm/MpiWorld.h"
 
 #include "runtime/Comm/Bootstrap.h"
+#include "runtime/Comm/LauncherEnd.h"
 #include "runtime/Comm/MpiLibrary.h"
 #include "runtime/Comm/MpiTransport.h"
 #include "runtime/Comm/StartWatch.h"
@@ -94,6 +95,8 @@ public:
       mpi.finish();
       return;
     }
+    if (several)
+      endLauncherLater();
     if (!isReporter)
       std::this_thread::sleep_for(graceForReport);
     mpi.abort(code);

@@ -10,13 +10,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ctime>
-#include <dirent.h>
 #include <fcntl.h>
 #include <random>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace meshc::runtime;
@@ -64,15 +61,6 @@ std::shared_ptr<void> mapBytes(int file, size_t bytes, bool locks = false) {
             if (locks)
               close(file);
           }};
-}
-
-/// Whether the file of a segment is this user's and no process has it locked.
-bool isLeftOver(int file) {
-  constexpr time_t youngest = 60; // it may be about to be locked
-  struct stat status{};
-  return fstat(file, &status) == 0 && status.st_uid == geteuid() &&
-         time(nullptr) - status.st_mtime > youngest &&
-         flock(file, LOCK_EX | LOCK_NB) == 0;
 }
 
 } // namespace
@@ -142,24 +130,6 @@ std::shared_ptr<void> SharedSegment::openBoard(const std::string &name,
   if (!memory)
     close(file);
   return memory;
-}
-
-void SharedSegment::removeLeftovers() {
-  DIR *folder = opendir("/dev/shm");
-  if (!folder)
-    return;
-  while (const dirent *entry = readdir(folder)) {
-    if (std::strncmp(entry->d_name, "meshc-", 6) != 0)
-      continue;
-    std::string name = std::string("/") + entry->d_name;
-    int file = shm_open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
-    if (file < 0)
-      continue;
-    if (isLeftOver(file))
-      unlink(name);
-    close(file);
-  }
-  closedir(folder);
 }
 
 void SharedSegment::unlink(const std::string &name) {

@@ -82,9 +82,6 @@ public:
   /// `size` bytes of zeros for all processes that name them, the first of which
   /// makes them; null where that cannot be done.
   static std::shared_ptr<void> openBoard(const std::string &name, size_t size);
-  /// Removes segments of this user that no living process holds, as a run
-  /// leaves them that was killed while it started.
-  static void removeLeftovers();
   /// Takes the name away: the memory lives on as long as a member maps it.
   static void unlink(const std::string &name);
   /// A name that no other run has.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/StartWatch.h"
 
+#include "runtime/Comm/LauncherEnd.h"
 #include "runtime/Comm/SharedSegment.h"
 #include "runtime/Core/StandardStreams.h"
 
@@ -172,7 +173,10 @@ void StartWatch::look(Clock::time_point now) {
   constexpr double usual = 10;
   double early = limit > 0 ? std::min(usual, limit / 2) : usual;
   std::vector<int> silent = findSilent(now, early);
-  bool isLong = secondsSince(begin, now) >= early + 1;
+  // Nobody is to blame only while all show life.
+  constexpr double longestTurn = 2;
+  bool isLong = findSilent(now, std::min(longestTurn, early)).empty() &&
+                secondsSince(begin, now) >= early + 1;
   if (silent.empty() && !isLong)
     return;
   if (!reported && patience == 0) {
@@ -187,6 +191,8 @@ void StartWatch::look(Clock::time_point now) {
                          secondsSince(begin, now) >= limit + grace))) {
     report("error", describe(late, limit));
     SharedSegment::unlink(name);
+    if (locals < launch.size)
+      endLauncherLater();
     std::fflush(nullptr);
     std::_Exit(static_cast<int>(ExitCode::Communication));
   }

@@ -12,10 +12,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
+#include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -197,6 +201,48 @@ TEST(Failure, NothingStaysInSharedMemory) {
                         EXPECT_NE(std::system(list.c_str()), 0);
                       }),
             Statuses(2, 0));
+}
+
+/// A file of a killed run, made two hours ago.
+class OldSegment {
+public:
+  explicit OldSegment(const std::string &name)
+      : path("/dev/shm/" + name + std::to_string(getpid())),
+        file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    EXPECT_EQ(ftruncate(file, 4096), 0);
+    timespec old{time(nullptr) - 7200, 0};
+    timespec times[2] = {old, old};
+    futimens(file, times);
+  }
+  ~OldSegment() {
+    close(file);
+    unlink(path.c_str());
+  }
+  OldSegment(const OldSegment &) = delete;
+  OldSegment &operator=(const OldSegment &) = delete;
+
+  void lock() const { flock(file, LOCK_SH); }
+  void map() const { mmap(nullptr, 4096, PROT_READ, MAP_SHARED, file, 0); }
+  bool isThere() const { return access(path.c_str(), F_OK) == 0; }
+
+private:
+  std::string path;
+  int file;
+};
+
+TEST(Failure, LeftoversOfKilledRunsAreRemoved) {
+  OldSegment left("meshc-left-"), locked("meshc-locked-");
+  OldSegment mpi("vader_segment.left."), mapped("vader_segment.mapped.");
+  locked.lock();
+  mapped.map();
+  for (const OldSegment *each : {&left, &locked, &mpi, &mapped})
+    EXPECT_TRUE(each->isThere());
+  auto nothing = [](Communicator &communicator) { communicator.barrier(); };
+  EXPECT_EQ(runForked(2, 60, nothing), Statuses(2, 0));
+  EXPECT_FALSE(left.isThere());
+  EXPECT_FALSE(mpi.isThere());
+  EXPECT_TRUE(locked.isThere());
+  EXPECT_TRUE(mapped.isThere());
 }
 
 /// A page-aligned array that is gone when it ends, as a rank's arena.

@@ -8,6 +8,9 @@
 #
 # two_hosts.sh RANKS-A RANKS-B PROGRAM [ARGUMENT...]
 #
+# With CUT_AFTER=SECONDS in the environment, the cable is unplugged after so many
+# seconds.
+#
 # Runs PROGRAM under mpirun with its ranks on two hosts, which are two network
 # namespaces of this machine joined by a virtual cable. Ends with PROGRAM's code;
 # 77 where namespaces cannot be made (not root, or in a container without them).
@@ -58,8 +61,19 @@ chmod +x "$agent"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 code=0
+[ -z "${CUT_AFTER:-}" ] || (sleep "$CUT_AFTER"; ip -n "$hostA" link set "$cableA" down) &
 ip netns exec "$hostA" unshare --uts sh -c "hostname $hostA; exec \"\$@\"" sh \
   mpirun --mca plm_rsh_agent "$agent" --mca btl tcp,self \
   --mca btl_tcp_if_include "$net.0/24" --mca oob_tcp_if_include "$net.0/24" \
   --mca pml ob1 -H "$net.1:$ranksA,$net.2:$ranksB" -n $((ranksA + ranksB)) "$@" || code=$?
+# Without a cable, each host ends its own processes.
+if [ -n "${CUT_AFTER:-}" ]; then
+  for _ in $(seq 60); do
+    [ -n "$(ip netns pids "$hostA")$(ip netns pids "$hostB")" ] || break
+    sleep 0.5
+  done
+  for pid in $(ip netns pids "$hostA") $(ip netns pids "$hostB"); do
+    echo "LEFT: $(tr '\0' ' ' < "/proc/$pid/cmdline")"
+  done
+fi
 exit $code
