@@ -310,6 +310,14 @@ TEST(ElementOps, Windows) {
   std::string narrow = tensor("f32", "b = 3, h = 16"),
               rest = tensor("f32", "b = 3, h = 5");
   for (std::string lanes : {"h", ""}) {
+    // Windows that change nothing: the loops over b and h may be one.
+    for (
+        std::string whole :
+        {R"(nd.slice %x {dim = "h", start = 0 : i64, size = 21 : i64})",
+         R"(nd.concat %x {dim = "h"})",
+         R"(nd.pad %x {dim = "h", low = 0 : i64, high = 0 : i64, value = 2.0})"})
+      expectKernel(oneOp(lanes, R"([["b", "h"]])", "(%x: " + x + ")",
+                         whole + " : (" + x + ") -> " + x, x));
     expectKernel(oneOp(lanes, R"([["b", "h"]])", "(%x: " + wide + ")",
                        "nd.slice %x {dim = \"h\", start = 5 : i64, size = 21 : "
                        "i64} : (" +
