@@ -7,7 +7,10 @@
 #include "runtime/Checkpoint/Checksums.h"
 
 #include "runtime/Checkpoint/Crc32c.h"
+#include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
+
+#include <algorithm>
 
 using namespace meshc::runtime;
 
@@ -49,9 +52,14 @@ void meshc::runtime::verifyTensor(const SafetensorsFile &file,
   const std::string *expected = find(file.metadata(), keyOf(tensor.name));
   if (!expected)
     return;
-  const char *data = file.data(tensor);
-  auto bytes = static_cast<size_t>(tensor.bytes());
-  std::string found = formatCrc32c(crc32c(data, bytes));
+  constexpr int64_t pieceBytes = int64_t(16) << 20;
+  uint32_t checksum = 0;
+  for (int64_t at = 0; at < tensor.bytes(); at += pieceBytes) {
+    auto piece = static_cast<size_t>(std::min(pieceBytes, tensor.bytes() - at));
+    checksum = crc32c(file.data(tensor) + at, piece, checksum);
+    noteProgress();
+  }
+  std::string found = formatCrc32c(checksum);
   file.checkIntact(); // what cannot be read is another error
   if (found == *expected)
     return;

@@ -82,6 +82,13 @@ struct Part {
   Order inBlock, inSlice, packed;
   int64_t count = 0; ///< elements
 
+  /// Whether a memory has the box without gaps, in its row-major order.
+  bool isPacked(const Order &order) const {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (sizes[i] > 1 && order.strides[i] != packed.strides[i])
+        return false;
+    return true;
+  }
   /// By all threads of the rank.
   void copy(const Order &from, const char *source, const Order &to,
             char *target, int64_t elementBytes) const {
@@ -148,9 +155,13 @@ static void sendSlice(const Rank &rank, const MeshcTensor &tensor,
   Part part = findPart(*rank.program, tensor, rank.mesh.coords(), slice);
   if (!part.count)
     return;
-  packed.resize(static_cast<size_t>(part.count * bytes));
+  const auto partBytes = static_cast<size_t>(part.count * bytes);
+  if (part.isPacked(part.inBlock))
+    return rank.communicator->send(block + part.inBlock.begin * bytes,
+                                   partBytes, 0);
+  packed.resize(partBytes);
   part.copy(part.inBlock, block, part.packed, packed.data(), bytes);
-  rank.communicator->send(packed.data(), packed.size(), 0);
+  rank.communicator->send(packed.data(), partBytes, 0);
 }
 
 /// Puts all ranks' parts of the slice into `whole`, on rank 0.
@@ -167,8 +178,14 @@ static void receiveSlice(const Rank &rank, const MeshcTensor &tensor,
       part.copy(part.inBlock, block, part.inSlice, whole, bytes);
       continue;
     }
-    packed.resize(static_cast<size_t>(part.count * bytes));
-    rank.communicator->receive(packed.data(), packed.size(), from);
+    const auto partBytes = static_cast<size_t>(part.count * bytes);
+    if (part.isPacked(part.inSlice)) {
+      rank.communicator->receive(whole + part.inSlice.begin * bytes, partBytes,
+                                 from);
+      continue;
+    }
+    packed.resize(partBytes);
+    rank.communicator->receive(packed.data(), partBytes, from);
     part.copy(part.packed, packed.data(), part.inSlice, whole, bytes);
   }
 }
