@@ -1,5 +1,6 @@
 # Tests that are a text with its RUN and CHECK lines: passes (mesh-opt) and the
-# command line (meshc). `lit -Dbuild=BUILD_FOLDER test`; CTest runs it as `lit`.
+# command line (meshc). `lit -Dbuild=BUILD_FOLDER test`; CTest runs one folder as
+# `lit_FOLDER`, and `test/run FILE` one file.
 import os
 
 import lit.formats

@@ -19,8 +19,8 @@ struct AbiTypes {
   explicit AbiTypes(llvm::LLVMContext &context);
   llvm::PointerType *pointer;
   llvm::IntegerType *i8, *i16, *i32, *i64;
-  llvm::StructType *context, *gemm, *epilogue, *collectiveItem, *collective, *kernel,
-      *image, *axis, *dim, *tensor, *site, *program;
+  llvm::StructType *context, *gemm, *epilogue, *collectiveItem, *collective,
+      *kernel, *image, *axis, *dim, *tensor, *site, *program;
 };
 
 /// The number that stands for the element type.

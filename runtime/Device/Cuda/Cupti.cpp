@@ -359,8 +359,8 @@ void setCall(MeshcCudaRank *rank, uint32_t call, uint32_t run) {
   rank->trace->run = run;
 }
 
-/// Has CUPTI deliver what it knows of work that is done. One rank at a time: the
-/// call of another one may be delivering this rank's records.
+/// Has CUPTI deliver what it knows of work that is done. One rank at a time:
+/// the call of another one may be delivering this rank's records.
 const char *flush(MeshcCudaRank *rank) {
   static std::mutex flushing;
   for (cudaStream_t stream : rank->streams)

@@ -9,8 +9,8 @@
 /// Linear regression: y = x·w + b, minimize mean((y - target)²) by SGD with
 /// momentum, batch -> data, feature -> tensor. Batch 8, 6 features. All that is
 /// computed is computed by kernels, for the host or (LINE_TARGET) the fake GPU
-/// of test/runtime/Device/Libraries. The environment makes it misbehave for tests of
-/// the runtime:
+/// of test/runtime/Device/Libraries. The environment makes it misbehave for
+/// tests of the runtime:
 ///   LINE_KILL=RANK:STEP   that rank is killed before that step
 ///   LINE_THROW=RANK:STEP  that rank fails before that step
 ///   LINE_NAN=STEP         the loss of that step is not a number

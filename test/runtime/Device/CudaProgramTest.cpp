@@ -62,7 +62,8 @@ TEST(CudaProgram, trainsToTheBytesOfTheHost) {
   for (const Setting &setting : settings) {
     auto command = [&](const std::string &program, const std::string &name) {
       return line(program + setting.mesh) +
-             " train --quiet --steps 23 --save-every 7 --overwrite --eval-every 5 --seed 4 "
+             " train --quiet --steps 23 --save-every 7 --overwrite "
+             "--eval-every 5 --seed 4 "
              "--eval-data x=" +
              folder.file("x.npy") +
              " --eval-data target=" + folder.file("y.npy") + " --checkpoint " +
