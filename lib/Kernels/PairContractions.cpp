@@ -205,8 +205,11 @@ void ContractionBuilder::run() {
   }
   Value result = cast(operands.front(), op.getType().getElementType());
   // The same type but for the order of partial axes.
-  if (!llvm::is_contained(op.getInputs(), result))
+  if (!llvm::is_contained(op.getInputs(), result)) {
     result.setType(op.getType());
+    if (Attribute name = op->getAttr("nd.name"))
+      result.getDefiningOp()->setAttr("nd.name", name);
+  }
   op.replaceAllUsesWith(result);
   op.erase();
 }

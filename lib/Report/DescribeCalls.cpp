@@ -11,6 +11,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -126,6 +127,43 @@ static void findBuffers(exec::GemmOp gemm, Buffers &read, Buffers &written) {
     written.add(output);
 }
 
+/// Of a buffer that a call writes: its name in the model, if it has one, its
+/// place, and what it holds.
+static Json describeResult(Value buffer) {
+  auto name = dyn_cast<NameLoc>(buffer.getLoc());
+  nd::TensorType type = cast<exec::BufferType>(buffer.getType()).getTensor();
+  nd::MeshAttr mesh = nd::MeshAttr::of(buffer.getDefiningOp());
+  return {{"name", name ? name.getName().str() : ""},
+          {"location", getPlace(buffer.getLoc())},
+          {"type", getTypeName(type.getElementType())},
+          {"elements", type.getLocalElementCount(mesh)}};
+}
+
+/// What a kernel is launched on: bytes of its inputs, and its results.
+static void addBuffers(Json &call, ValueRange inputs, ValueRange outputs) {
+  call["inputs"] = Json::array();
+  call["results"] = Json::array();
+  for (Value input : inputs)
+    call["inputs"].push_back(static_cast<int64_t>(
+        getBytes(input, nd::MeshAttr::of(input.getDefiningOp()))));
+  for (Value output : outputs)
+    call["results"].push_back(describeResult(output));
+}
+
+static Json describeLaunch(exec::LaunchOp launch) {
+  Json call = {{"kernel", launch.getKernel().str()}, {"ops", Json::array()}};
+  if (auto fused = dyn_cast<FusedLoc>(launch.getLoc()))
+    for (Location part : fused.getLocations())
+      if (auto op = dyn_cast<NameLoc>(part)) {
+        std::string place = getPlace(op);
+        call["ops"].push_back(
+            (op.getName().getValue() + " " + llvm::sys::path::filename(place))
+                .str());
+      }
+  addBuffers(call, launch.getInputs(), launch.getOutputs());
+  return call;
+}
+
 static Json describeProduct(exec::GemmOp gemm) {
   ArrayRef<int64_t> sizes = gemm.getSizes();
   Buffers read, written;
@@ -137,7 +175,9 @@ static Json describeProduct(exec::GemmOp gemm) {
   double flops = 2.0 * static_cast<double>(sizes[0]) *
                  static_cast<double>(sizes[1]) * static_cast<double>(sizes[2]) *
                  static_cast<double>(sizes[6]);
+  auto name = dyn_cast<NameLoc>(gemm.getC().getLoc());
   Json product = {{"location", getPlace(gemm.getLoc())},
+                  {"name", name ? name.getName().str() : ""},
                   {"m", sizes[0]},
                   {"n", sizes[1]},
                   {"k", sizes[2]},
@@ -146,8 +186,10 @@ static Json describeProduct(exec::GemmOp gemm) {
                   {"flops", flops},
                   {"read", read.getTotal()},
                   {"written", written.getTotal()}};
-  if (gemm.getEpilogue())
+  if (gemm.getEpilogue()) {
+    addBuffers(product, gemm.getInputs(), gemm.getOutputs());
     product["epilogue"] = exec::stringifyEpilogue(*gemm.getEpilogue()).str();
+  }
   return product;
 }
 
@@ -191,9 +233,12 @@ void addCalls(Json &report, ModuleOp module) {
     for (Json &known : report["functions"]) {
       if (known["name"] != function.getSymName().str())
         continue;
-      known["products"] = Json::array();
-      for (auto gemm : function.getBody().front().getOps<exec::GemmOp>())
-        known["products"].push_back(describeProduct(gemm));
+      known["launches"] = known["products"] = Json::array();
+      for (Operation &op : function.getBody().front())
+        if (auto launch = dyn_cast<exec::LaunchOp>(op))
+          known["launches"].push_back(describeLaunch(launch));
+        else if (auto gemm = dyn_cast<exec::GemmOp>(op))
+          known["products"].push_back(describeProduct(gemm));
     }
 }
 

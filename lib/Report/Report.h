@@ -58,18 +58,25 @@ Json findTargets(mlir::ModuleOp module);
 void setArenaBytes(Json &report, int64_t bytes);
 
 /// Adds what the schedule phase made of the functions. Of the module, its
-/// kernels; of each function, its matrix products in the order in which they
-/// are called:
+/// kernels; of each function, its launches and its matrix products in the order
+/// in which they are called:
 ///
 ///     "kernels": [{"name": "k0", "location": "mlp.mesh:12:7", "lines":
 ///     "12-14",
 ///                  "read": 4096, "written": 1024}, …]
-///     "products": [{"location": "mlp.mesh:11:9", "m": 64, "n": 16, "k": 32,
-///                   "batch": 1, "type": "f32", "flops": 65536, "read": 10240,
-///                   "written": 4096}, …]
+///     "launches": [{"kernel": "k0", "ops": ["exp mlp.mesh:12:7", …],
+///                   "inputs": [4096, …],
+///                   "results": [{"name": "h", "location": "mlp.mesh:12:7",
+///                                "type": "f32", "elements": 256}, …]}, …]
+///     "products": [{"location": "mlp.mesh:11:9", "name": "y", "m": 64,
+///                   "n": 16, "k": 32, "batch": 1, "type": "f32",
+///                   "flops": 65536, "read": 10240, "written": 4096}, …]
 ///
-/// A product with an "epilogue" (exec.product) is of the call that does both;
-/// its kernel is among the kernels, too, for where there is no such call.
+/// Launches of one kernel may come from several lines: `ops` are those of this
+/// one. `inputs` are bytes; a name is that of the model, or empty. A product
+/// with an "epilogue" (exec.product) is of the call that does both, and has the
+/// kernel's `inputs` and `results`; its kernel is among the kernels, too, for
+/// where there is no such call.
 ///
 /// `read` and `written` are bytes on one rank if every element is moved once:
 /// the least that a cold cache allows. Of a table that is looked up in, only

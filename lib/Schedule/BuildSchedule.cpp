@@ -89,6 +89,50 @@ FlatSymbolRefAttr KernelTable::get(exec::FusionOp fusion) {
   return FlatSymbolRefAttr::get(entry->second.getSymNameAttr());
 }
 
+/// The place of the op that computes a value, with the name that the model has
+/// for it, if it has one.
+static Location getSource(Value value, func::FuncOp function) {
+  Location location = value.getLoc();
+  StringAttr name;
+  while (auto result = dyn_cast<OpResult>(value)) {
+    Operation *op = result.getOwner();
+    unsigned number = result.getResultNumber();
+    value = Value();
+    if (isa<spmd::CollectiveOpInterface>(op)) {
+      StringRef text = spmd::getCause(op, number).name;
+      if (!text.empty())
+        name = StringAttr::get(op->getContext(), text);
+      break;
+    }
+    if (!isa<exec::FusionOp, exec::ProductOp>(op)) {
+      location = op->getLoc();
+      name = op->getAttrOfType<StringAttr>("nd.name");
+      break;
+    }
+    // What it holds computes the value; a mask is the call's own.
+    Operation *yield = op->getRegion(0).front().getTerminator();
+    if (number >= yield->getNumOperands())
+      break;
+    value = yield->getOperand(number);
+  }
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  if (argument && argument.getOwner() == &function.getBody().front())
+    name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                 "nd.name");
+  return name ? Location(NameLoc::get(name, location)) : location;
+}
+
+/// The place of a fusion, and of its ops with their names.
+static Location getOpLocations(exec::FusionOp fusion) {
+  SmallVector<Location> locations = {fusion.getLoc()};
+  for (Operation &op : fusion.getBody().front().without_terminator())
+    if (op.getNumOperands() > 0)
+      locations.push_back(NameLoc::get(
+          StringAttr::get(op.getContext(), op.getName().stripDialect()),
+          op.getLoc()));
+  return FusedLoc::get(fusion.getContext(), locations);
+}
+
 Value FunctionBuilder::getBuffer(Value value) {
   Value &buffer = buffers[value];
   if (buffer)
@@ -105,7 +149,7 @@ Value FunctionBuilder::getBuffer(Value value) {
   auto type =
       exec::BufferType::get(builder.getContext(), nd::getTensorType(value),
                             exec::getOrder(value).value_or(exec::Order()));
-  buffer = exec::BufferOp::create(builder, value.getLoc(), type,
+  buffer = exec::BufferOp::create(builder, getSource(value, function), type,
                                   builder.getI64IntegerAttr(offset));
   return buffer;
 }
@@ -120,7 +164,8 @@ SmallVector<Value> FunctionBuilder::getBuffers(ValueRange values) {
 void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
   SmallVector<Value> inputs = getBuffers(fusion.getInputs());
   SmallVector<Value> outputs = getBuffers(fusion.getResults());
-  exec::LaunchOp::create(builder, fusion.getLoc(), kernels.get(fusion), inputs,
+  Location location = getOpLocations(fusion);
+  exec::LaunchOp::create(builder, location, kernels.get(fusion), inputs,
                          outputs);
 }
 

@@ -19,6 +19,7 @@
 #include "runtime/Core/Session.h"
 #include "runtime/Core/StandardStreams.h"
 #include "runtime/Core/Train.h"
+#include "runtime/Core/UpdateGuard.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Device/Arena.h"
 #include "runtime/Device/Device.h"
@@ -133,6 +134,8 @@ static void printMemory(const MeshcProgram &program, const Options &options,
   int64_t arenas =
       program.target == MESHC_HOST ? program.arenaBytes * ranksHere : 0;
   int64_t copy = savesInBackground(options) ? copyBytes(program) : 0;
+  if (options.skipNonFinite)
+    copy += UpdateGuard::bytes(program) * ranksHere;
   std::ostringstream out;
   out << "memory: peak " << peak << " bytes = arena " << arenas << " + data "
       << data << (copy ? " + copy of the state " + std::to_string(copy) : "")

@@ -8,6 +8,7 @@
 
 #include "runtime/Checkpoint/Checkpoint.h"
 #include "runtime/Checkpoint/LoadTensors.h"
+#include "runtime/Core/Finiteness.h"
 #include "runtime/Core/Log.h"
 #include "runtime/Core/StandardStreams.h"
 
@@ -75,6 +76,9 @@ meshc::runtime::checkMeans(const std::vector<std::string> &names,
                        (std::isnan(means[i]) ? "not a number" : "infinite");
     std::string bad = dataset.findBadTarget({nullptr, 0, dataset.examples(), 0},
                                             dataset.examples());
+    if (bad.empty())
+      bad = dataset.findNotFinite({nullptr, 0, dataset.examples(), 0},
+                                  dataset.examples(), "", HasNan);
     if (!bad.empty())
       return Failure(ExitCode::Data, what + ": " + bad);
     return Failure(ExitCode::Numeric,

@@ -60,8 +60,8 @@ private:
 };
 
 /// What is wrong where a mean over `dataset` is no finite number: Data, where
-/// an example has a target that is none, else Numeric. Null where all are
-/// finite.
+/// an example has a target that is none or holds a NaN, else Numeric. Null
+/// where all are finite.
 std::optional<Failure> checkMeans(const std::vector<std::string> &names,
                                   const std::vector<double> &means,
                                   const Dataset &dataset);

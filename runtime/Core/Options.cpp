@@ -250,6 +250,17 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
       addWhole(app, "--log-every", options.logEvery, 1, mostSteps,
                "Log every so many steps (default: each in the --log and "
                "--tensorboard files)"));
+  app.add_option_function<std::string>(
+         "--on-nonfinite",
+         [&options](const std::string &text) {
+           if (text != "stop" && text != "skip")
+             throw valueFailure("--on-nonfinite", text, "'stop' or 'skip'");
+           options.skipNonFinite = text == "skip";
+         },
+         "Where the loss or a parameter is not finite: stop (default), or skip "
+         "the update of that step, for which a copy of parameters and "
+         "optimizer state is kept")
+      ->type_name("WHAT");
   mayDiffer.inValue(
       app.add_option(
              "--tensorboard", options.tensorboard,

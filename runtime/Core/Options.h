@@ -33,8 +33,9 @@ struct Options {
   std::optional<int64_t> steps;      ///< in all, with those before a resume
   double epochs = 0;
   std::optional<uint64_t> seed;
-  bool noShuffle = false; ///< examples in the order of the files
-  int64_t evalEvery = 0;  ///< steps; 0: at the end only
+  bool noShuffle = false;     ///< examples in the order of the files
+  bool skipNonFinite = false; ///< `--on-nonfinite skip`
+  int64_t evalEvery = 0;      ///< steps; 0: at the end only
 
   std::string checkpoint; ///< to write (train) or to read (eval)
   int64_t saveEvery = 0;  ///< steps; 0: at the end only

@@ -20,6 +20,7 @@
 
 namespace meshc::runtime {
 
+class CallObserver;
 class Device;
 
 struct Rank {
@@ -31,8 +32,9 @@ struct Rank {
   const MeshcProgram *program;
   Communicator *communicator; ///< this rank's; outlives the Rank
   MeshView mesh;
-  int threadCount;          ///< threads of this rank, ≥ 1
-  Device *device = nullptr; ///< this rank's, once there is one
+  int threadCount;                  ///< threads of this rank, ≥ 1
+  Device *device = nullptr;         ///< this rank's, once there is one
+  CallObserver *observer = nullptr; ///< of step functions, while there is one
 
   /// The Rank of a context.
   static Rank &of(const MeshcContext *context) {

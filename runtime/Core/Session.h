@@ -36,6 +36,8 @@ public:
   Communicator &communicator() { return *state.communicator; }
   Device &device() { return *state.device; }
   MeshcContext &context() { return state.device->context(); }
+  /// From now on, `observer` sees the calls of step functions; null: nobody.
+  void setObserver(CallObserver *observer) { state.observer = observer; }
   const int64_t *coords() const { return state.mesh.coords().data(); }
 
   /// Whether this rank prints, logs and writes checkpoints.

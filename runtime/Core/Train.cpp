@@ -6,15 +6,16 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Core/Train.h"
 
+#include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Core/Beginning.h"
 #include "runtime/Core/Evaluate.h"
-#include "runtime/Core/EventFile.h"
-#include "runtime/Core/Log.h"
-#include "runtime/Core/Progress.h"
+#include "runtime/Core/Replay.h"
 #include "runtime/Core/StandardStreams.h"
 #include "runtime/Core/StepTrace.h"
 #include "runtime/Core/Stop.h"
+#include "runtime/Core/TrainingLog.h"
+#include "runtime/Core/UpdateGuard.h"
 #include "runtime/Data/Feeder.h"
 
 #include <algorithm>
@@ -41,11 +42,14 @@ private:
   void beginStep(const Shuffle &shuffle);
   void endStep();
   void endSteps(int stillOpen);
+  void runToEnd();
+  int64_t restore();
+  Selection selectionOf(const Shuffle &shuffle, int64_t step) const;
+  [[noreturn]] void stopAt(int64_t step, const std::string &what);
   void checkLoss(int64_t step);
-  void logStep(int64_t step);
-  void log(int64_t step,
-           const std::vector<std::pair<std::string, double>> &values,
-           std::optional<double> time = std::nullopt);
+  void guardUpdates();
+  void skip(int64_t step);
+  std::string explainSkip(int64_t step);
   bool isSaveStep() const;
   bool isEvalStep(int64_t total) const;
   void save();
@@ -66,13 +70,11 @@ private:
   int64_t firstStep = 0; ///< steps that were done when the run began
   std::vector<std::string> names;
   std::vector<float> values;
-  std::optional<Log> jsonLog;
-  std::optional<EventFile> events;
-  std::optional<Progress> progress;
+  std::optional<TrainingLog> log;
   std::optional<StepTrace> trace;
+  std::optional<UpdateGuard> guard;     ///< of `--on-nonfinite skip`
+  int64_t skipped = 0;                  ///< steps whose updates were dropped
   std::optional<Failure> badEvaluation; ///< its metrics are not finite
-  int64_t loggedAt = 0;
-  double loggedTime = 0, loggedCommunication = 0;
 };
 
 } // namespace
@@ -122,8 +124,14 @@ void Run::beginStep(const Shuffle &shuffle) {
 void Run::endStep() {
   session.device().readMetrics(values);
   int64_t step = state.step - --openSteps;
-  checkLoss(step);
-  logStep(step);
+  std::optional<int64_t> count;
+  if (!guard)
+    checkLoss(step);
+  else if (!guard->accept(values.empty() || std::isfinite(values.front())))
+    skip(step);
+  if (guard)
+    count = skipped;
+  log->afterStep(step, values, count);
 }
 
 /// Waits until no more than `stillOpen` steps are open.
@@ -141,61 +149,130 @@ bool Run::isEvalStep(int64_t total) const {
          state.step % options.evalEvery == 0;
 }
 
+/// Runs the next step, of which no other is open, to its end.
+void Run::runToEnd() {
+  beginStep(makeOrder());
+  session.device().readMetrics(values);
+  --openSteps;
+}
+
+/// Sets the state to that of the last checkpoint, or of the start. Returns how
+/// many steps were done then.
+int64_t Run::restore() {
+  while (openSteps > 0) {
+    session.device().readMetrics(values);
+    --openSteps;
+  }
+  batches = 0;
+  if (saver && saver->savedStep() >= 0) {
+    SafetensorsFile file(options.checkpoint);
+    loadState(file, session.rank());
+    state = readRunState(file);
+  } else {
+    state = beginRun(session, options).state;
+  }
+  return state.step;
+}
+
+/// The examples of a step.
+Selection Run::selectionOf(const Shuffle &shuffle, int64_t step) const {
+  return {&shuffle, state.position - (state.step - step + 1) * data.batch(),
+          data.batch(), 0};
+}
+
+/// Ends the run, as `what` says of step number `step`, with what first was not
+/// finite. All ranks call it.
+void Run::stopAt(int64_t step, const std::string &what) {
+  Shuffle shuffle = makeOrder();
+  std::string bad =
+      data.findBadTarget(selectionOf(shuffle, step), data.batch());
+  if (!bad.empty())
+    throw Failure(ExitCode::Data, what + ": " + bad);
+  const int64_t checkpoint = saver ? saver->savedStep() : -1;
+  std::optional<ReplayedFault> found;
+  log->endLine();
+  try {
+    found =
+        replaySteps(session, {[&] { return restore(); }, [&] { runToEnd(); }},
+                    step, options.quiet);
+  } catch (const Failure &failure) {
+    if (failure.code() != ExitCode::Checkpoint) // it is not there any more
+      throw;
+  }
+  std::string cause;
+  if (found && !found->fault.input.empty()) {
+    bad = data.findNotFinite(selectionOf(shuffle, found->step), data.batch(),
+                             found->fault.input, HasNan | HasInfinity);
+    if (!bad.empty())
+      throw Failure(ExitCode::Data, what + ": " + bad);
+  }
+  if (found)
+    cause = (found->step == step
+                 ? ": "
+                 : ": in step " + std::to_string(found->step) + ", ") +
+            found->fault.text;
+  throw Failure(ExitCode::Numeric,
+                what + cause + "; lower the learning rate" +
+                    (checkpoint >= 0 ? ", and go on from checkpoint '" +
+                                           options.checkpoint + "' of step " +
+                                           std::to_string(checkpoint)
+                                     : ""));
+}
+
 void Run::checkLoss(int64_t step) {
   if (values.empty() || std::isfinite(values.front()))
     return;
-  std::string what = "the " + names.front() + " of step " +
-                     std::to_string(step) + " is " +
-                     (std::isnan(values.front()) ? "not a number" : "infinite");
-  Shuffle shuffle = makeOrder();
-  int64_t first = state.position - (state.step - step + 1) * data.batch();
-  std::string bad =
-      data.findBadTarget({&shuffle, first, data.batch(), 0}, data.batch());
-  if (!bad.empty())
-    throw Failure(ExitCode::Data, what + ": " + bad);
-  int64_t saved = saver ? saver->savedStep() : -1;
-  throw Failure(ExitCode::Numeric,
-                what + "; lower the learning rate" +
-                    (saved >= 0 ? ", and go on from checkpoint '" +
-                                      options.checkpoint + "' of step " +
-                                      std::to_string(saved)
-                                : ""));
+  stopAt(step, "the " + names.front() + " of step " + std::to_string(step) +
+                   " is " +
+                   (std::isnan(values.front()) ? "not a number" : "infinite"));
 }
 
-/// Enters values into the log and the event file; `time`, in seconds since the
-/// first step began, into the log alone.
-void Run::log(int64_t step,
-              const std::vector<std::pair<std::string, double>> &values,
-              std::optional<double> time) {
-  jsonLog->begin(step);
-  for (const auto &[name, value] : values)
-    jsonLog->add(name, value);
-  if (time)
-    jsonLog->add("time", *time);
-  jsonLog->end();
-  events->write(step, values);
+/// Begins to keep the state before each step.
+void Run::guardUpdates() {
+  guard.emplace(session);
+  if (session.speaks() && !options.quiet)
+    printOut("a copy of " +
+             std::to_string(UpdateGuard::bytes(session.program())) +
+             " bytes per rank is kept for --on-nonfinite skip\n");
 }
 
-void Run::logStep(int64_t step) {
-  std::optional<double> communication = session.device().communicationTime();
-  progress->afterStep(step, names, values, communication, /*skipped=*/0);
-  if (!session.speaks() || (options.logEvery && step % options.logEvery != 0))
+/// Counts a step whose update was dropped, and says of the first one why.
+void Run::skip(int64_t step) {
+  if (skipped++ > 0)
     return;
-  double time = progress->elapsed(), passed = std::max(time - loggedTime, 1e-9);
-  std::vector<std::pair<std::string, double>> logged;
-  for (size_t i = 0; i < names.size(); ++i)
-    logged.emplace_back(names[i], values[i]);
-  logged.emplace_back("examples_per_second",
-                      static_cast<double>((step - loggedAt) * data.batch()) /
-                          passed);
-  if (communication)
-    logged.emplace_back(
-        "communication",
-        std::clamp((*communication - loggedCommunication) / passed, 0.0, 1.0));
-  log(step, logged, time);
-  loggedAt = step;
-  loggedTime = time;
-  loggedCommunication = communication.value_or(0);
+  std::string why = explainSkip(step);
+  if (!session.speaks())
+    return;
+  log->endLine();
+  printError(std::string(session.program().name) +
+             ": warning: the update of step " + std::to_string(step) +
+             " is skipped, as it is not finite" +
+             (why.empty() ? "" : ": " + why) + '\n');
+}
+
+/// What first was not finite in a step; the state before it is there. All ranks
+/// call it.
+std::string Run::explainSkip(int64_t step) {
+  Shuffle shuffle = makeOrder();
+  Selection selection = selectionOf(shuffle, step);
+  std::string bad = data.findBadTarget(selection, data.batch());
+  if (!bad.empty())
+    return bad;
+  const RunState after = state;
+  const std::vector<float> seen = values;
+  state.step = step - 1;
+  state.position = selection.first;
+  FaultSearch search(session, StepFunction::Train);
+  Fault fault;
+  if (search.run([&] { runToEnd(); }))
+    fault = search.explain();
+  guard->restore();
+  state = after;
+  values = seen;
+  if (!fault.input.empty())
+    bad = data.findNotFinite(selection, data.batch(), fault.input,
+                             HasNan | HasInfinity);
+  return bad.empty() ? fault.text : bad;
 }
 
 /// Looks at what the checkpoints of this run will replace, and takes the memory
@@ -221,12 +298,13 @@ void Run::prepareSaves(const Beginning &beginning, int64_t total) {
 void Run::save() {
   if (!saver || savedAt == state.step || state.step < replaced)
     return;
-  if (const MeshcTensor *bad = findNotFinite(session.rank()))
-    throw Failure(ExitCode::Numeric,
-                  std::string("parameter '") + bad->name +
-                      "' is not finite after step " +
-                      std::to_string(state.step) +
-                      "; it is not saved; lower the learning rate");
+  const MeshcTensor *bad = findNotFinite(session.rank()),
+                    *tensors = session.program().tensors;
+  if (int64_t number =
+          largestOfRanks(session.communicator(), bad ? bad - tensors + 1 : 0))
+    stopAt(state.step, std::string("parameter '") + tensors[number - 1].name +
+                           "' is not finite after step " +
+                           std::to_string(state.step) + " and is not saved");
   saver->save(state);
   savedAt = state.step;
 }
@@ -239,21 +317,7 @@ int Run::evaluate() {
     return evaluator->signal();
   if (!badEvaluation)
     badEvaluation = checkMeans(names, *means, *evalData);
-  if (!session.speaks())
-    return 0;
-  progress->endLine();
-  std::string text;
-  std::vector<std::pair<std::string, double>> logged;
-  for (size_t i = 0; i < names.size(); ++i) {
-    char number[400];
-    std::snprintf(number, sizeof(number), " %.4f after step %lld\n",
-                  (*means)[i], static_cast<long long>(state.step));
-    text += "eval " + names[i] + number;
-    logged.emplace_back("eval_" + names[i], (*means)[i]);
-  }
-  if (!(state.step == firstStep && jsonLog->hasAtResume(logged.front().first)))
-    log(state.step, logged);
-  printOut(text);
+  log->afterEvaluation(state.step, *means);
   return 0;
 }
 
@@ -261,6 +325,10 @@ int Run::evaluate() {
 ExitCode Run::end(int signal) {
   if (trace && session.speaks())
     printOut(trace->table());
+  if (skipped && session.speaks())
+    printOut("skipped the updates of " + std::to_string(skipped) + " of " +
+             std::to_string(state.step - firstStep) +
+             " steps, which were not finite\n");
   const std::string program = session.program().name;
   std::string message;
   ExitCode code = ExitCode::Success;
@@ -293,12 +361,8 @@ ExitCode Run::run() {
   const bool speaks = session.speaks();
   const int64_t total = plannedSteps();
   prepareSaves(beginning, total);
-  std::optional<int64_t> resumeAt;
-  if (beginning.resumed)
-    resumeAt = state.step;
   firstStep = state.step;
-  jsonLog.emplace(speaks ? options.log : "", resumeAt);
-  events.emplace(speaks ? options.tensorboard : "", resumeAt);
+  log.emplace(session, options, firstStep, beginning.resumed);
   if (!options.trace.empty())
     trace.emplace(session, options, state.step, total);
   if (speaks && state.step >= total)
@@ -308,11 +372,9 @@ ExitCode Run::run() {
   catchSignals(session.communicator());
   StopAgreement stop(session.rank());
   Shuffle shuffle = makeOrder();
-  loggedAt = state.step;
-  std::optional<double> communication = session.device().communicationTime();
-  loggedCommunication = communication.value_or(0);
-  progress.emplace(state.step, total, data.batch(), options.logEvery,
-                   communication, options.quiet || !speaks);
+  if (options.skipNonFinite && state.step < total)
+    guardUpdates();
+  log->begin(total, data.batch());
   int signal = 0;
   while (state.step < total && !signal) {
     if (trace && trace->startsAfter(state.step)) {
@@ -321,7 +383,7 @@ ExitCode Run::run() {
     }
     beginStep(shuffle);
     // What is saved or evaluated was checked first.
-    bool settles = isSaveStep() || isEvalStep(total) ||
+    bool settles = guard || isSaveStep() || isEvalStep(total) ||
                    (trace && trace->endsAfter(state.step));
     endSteps(settles ? 0 : session.device().runsAhead());
     if (trace && settles)
@@ -338,7 +400,7 @@ ExitCode Run::run() {
   endSteps(0);
   if (trace)
     trace->finish(state.step);
-  progress->endLine();
+  log->endLine();
   save();
   if (!signal && evaluator)
     signal = evaluate();

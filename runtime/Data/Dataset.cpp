@@ -7,6 +7,7 @@
 #include "runtime/Data/Dataset.h"
 
 #include "runtime/Core/Failure.h"
+#include "runtime/Core/Finiteness.h"
 #include "runtime/Core/TensorBlock.h"
 
 #include <algorithm>
@@ -139,6 +140,35 @@ std::string Dataset::findBadTarget(const Selection &selection,
                  " for input '" + source.input->name +
                  "', a target of 'cross_entropy'; wanted 0 to " +
                  std::to_string(source.classes - 1);
+    }
+  return "";
+}
+
+std::string Dataset::findNotFinite(const Selection &selection, int64_t rows,
+                                   const std::string &name,
+                                   uint8_t kinds) const {
+  std::vector<char> values;
+  for (int64_t row = 0; row < rows; ++row)
+    for (const Source &source : inputSources) {
+      if (!name.empty() && name != source.input->name)
+        continue;
+      MeshcType type = typeOf(*source.input);
+      int64_t example = selection.example(row), size = sizeOf(type);
+      values.resize(static_cast<size_t>(source.rowElements * size));
+      source.convert(values.data(), 1, source.base + example * source.rowBytes,
+                     source.rowElements);
+      source.bytes->checkIntact();
+      if (!(classify(type, values.data(), source.rowElements) & kinds))
+        continue;
+      int64_t element = 0;
+      while (!(classify(type, values.data() + element * size, 1) & kinds))
+        ++element;
+      uint8_t kind = classify(type, values.data() + element * size, 1);
+      return "data file '" + source.bytes->path() + "': example " +
+             std::to_string(example) +
+             (kind == HasNan ? " has a NaN" : " has an infinite value") +
+             " for input '" + source.input->name + "', its element " +
+             std::to_string(element);
     }
   return "";
 }

@@ -66,6 +66,11 @@ public:
   /// and the numbers that are allowed; empty where there is none. For rows
   /// whose loss is not a number.
   std::string findBadTarget(const Selection &selection, int64_t rows) const;
+  /// The first element of those rows for the input `name` (empty: for any) that
+  /// is among `kinds` (a set of Finiteness), as a sentence with its file and
+  /// its example; empty where there is none.
+  std::string findNotFinite(const Selection &selection, int64_t rows,
+                            const std::string &name, uint8_t kinds) const;
   /// Bytes of the files' contents, held or mapped.
   int64_t totalBytes() const;
 

@@ -229,7 +229,9 @@ void CudaDevice::call(StepFunction function) {
 /// ranks, room for blocks. Then each slot gets a graph.
 void CudaDevice::execute(StepFunction function, Slot &slot) {
   const auto index = static_cast<size_t>(function);
-  bool replays = !collectives || collectives->canBeCaptured();
+  // A graph makes no calls that an observer could see.
+  bool replays =
+      !rank.observer && (!collectives || collectives->canBeCaptured());
   if (!replays || !ranOnce[index]) {
     order(function, slot);
     ranOnce[index] = true;

@@ -9,6 +9,7 @@
 #include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Rank.h"
+#include "runtime/Device/CallObserver.h"
 #include "runtime/Device/CollectiveRooms.h"
 #include "runtime/Device/CudaDevice.h"
 #include "runtime/Device/CudaLibrary.h"
@@ -113,15 +114,30 @@ void Device::multiplyWith(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
 
 // The orders of generated code. Its contexts are those of devices.
 
+/// The rank whose device an order is for, once its observer knows that one
+/// comes.
+static Rank &rankOf(MeshcContext *ctx) {
+  Rank &rank = Rank::of(ctx);
+  if (rank.observer)
+    rank.observer->ordering();
+  return rank;
+}
+
 void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
                   void *const *buffers) {
-  Rank::of(ctx).device->launch(*kernel, buffers);
+  Rank &rank = rankOf(ctx);
+  rank.device->launch(*kernel, buffers);
+  if (rank.observer)
+    rank.observer->launched(*kernel, buffers);
   noteProgress();
 }
 
 void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
                 const void *b, void *c) {
-  Rank::of(ctx).device->multiply(*gemm, a, b, c);
+  Rank &rank = rankOf(ctx);
+  rank.device->multiply(*gemm, a, b, c);
+  if (rank.observer)
+    rank.observer->multiplied(*gemm, nullptr, a, b, c, nullptr);
   noteProgress();
 }
 
@@ -129,15 +145,24 @@ void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
                          const MeshcEpilogue *epilogue, const void *a,
                          const void *b, void *c, void *const *buffers,
                          void *mask) {
-  Rank::of(ctx).device->multiplyWith(*epilogue, *gemm, a, b, c, buffers, mask);
+  Rank &rank = rankOf(ctx);
+  rank.device->multiplyWith(*epilogue, *gemm, a, b, c, buffers, mask);
+  if (rank.observer)
+    rank.observer->multiplied(*gemm, epilogue, a, b, c, buffers);
   noteProgress();
 }
 
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
                       void *const *send, void *const *recv) {
-  Rank::of(ctx).device->communicate(*collective, send, recv);
+  Rank &rank = rankOf(ctx);
+  rank.device->communicate(*collective, send, recv);
+  if (rank.observer)
+    rank.observer->communicated(*collective, send, recv);
 }
 
 void meshc_wait(MeshcContext *ctx, const MeshcCollective *collective) {
-  Rank::of(ctx).device->wait(*collective);
+  Rank &rank = rankOf(ctx);
+  rank.device->wait(*collective);
+  if (rank.observer)
+    rank.observer->waited(*collective);
 }

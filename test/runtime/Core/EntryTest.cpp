@@ -189,10 +189,14 @@ TEST(Entry, stopsAtALossThatIsNotANumber) {
                       "--checkpoint " +
                       folder.file("c") + writeLineData(folder);
   for (const char *mesh : {"1x1", "2x2"}) {
-    expectError(run("env LINE_NAN=7 " + line(mesh) + train), 7,
-                "the loss of step 8 is not a number; lower the learning rate, "
-                "and go on from checkpoint '" +
-                    folder.file("c") + "' of step 6");
+    expectError(
+        run("env LINE_NAN=7 " + line(mesh) + train), 7,
+        "the loss of step 8 is not a number: the first NaN is in "
+        "'loss', which kernel 'update' computes at line.mesh:9:1 (add "
+        "line.mesh:9:1)" +
+            (std::string(mesh) == "2x2" ? std::string(" on rank 0") : "") +
+            "; lower the learning rate, and go on from checkpoint '" +
+            folder.file("c") + "' of step 6");
     std::string before = readFile(folder.file("c"));
     expectError(run("env LINE_SPOIL=8 " + line(mesh) + train), 7,
                 "parameter 'w' is not finite after step 9");

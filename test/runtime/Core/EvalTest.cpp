@@ -107,16 +107,17 @@ TEST(Eval, aMetricThatIsNotFiniteIsAnError) {
     std::string before = readFile(file);
     Outcome outcome = run(line(mesh) + " eval --threads 1 --checkpoint " +
                           file + " --data" + x + " --data" + y);
-    expectError(outcome, 7,
-                "line: error: the loss of the evaluation is not a "
-                "number");
+    expectError(outcome, 3,
+                "line: error: the loss of the evaluation is not a number: data "
+                "file '" +
+                    bad + "': example 20 has a NaN for input 'target'");
     expectHas(outcome.out, "loss nan (37 examples)\n");
 
     // Training ends and is saved.
     expectError(run(line(mesh) + " train --quiet --steps 3 --checkpoint " +
                     folder.file("d") + data + " --eval-every 2 --eval-data" +
                     x + " --eval-data" + y),
-                7, "the loss of the evaluation is not a number");
+                3, "the loss of the evaluation is not a number");
     EXPECT_EQ(readFile(folder.file("d")), before);
   }
 }

@@ -15,6 +15,8 @@
 ///   LINE_THROW=RANK:STEP  that rank fails before that step
 ///   LINE_NAN=STEP         the loss of that step is not a number
 ///   LINE_SPOIL=STEP       a parameter is infinite after that step
+///   LINE_INF=DATA:STEP    ranks with that coordinate on the axis data compute
+///                         an infinite value in that step
 ///   LINE_SLEEP=MS         each step takes so long
 ///
 //===----------------------------------------------------------------------===//
@@ -28,7 +30,10 @@
 #include <cstdlib>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -99,6 +104,15 @@ bool asked(const char *variable, const MeshcContext *ctx, bool ofRank) {
   return std::atoll(text) == ctx->step;
 }
 
+/// Whether the environment asks for something of the ranks with this coordinate
+/// on the axis data in this step, "DATA:STEP".
+bool askedOfRow(const char *variable, const MeshcContext *ctx) {
+  const char *text = std::getenv(variable);
+  long long row = 0, step = -1;
+  return text && std::sscanf(text, "%lld:%lld", &row, &step) == 2 &&
+         row == ctx->coords[0] && step == ctx->step;
+}
+
 /// w, w.momentum, b, b.momentum.
 void begin(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
   for (int64_t i = 0; i < columns; ++i) {
@@ -111,16 +125,19 @@ void begin(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
 }
 
 /// y = y + b - target, rows of it.
-void subtract(const MeshcContext *, void *const *buffers, int64_t first,
+void subtract(const MeshcContext *ctx, void *const *buffers, int64_t first,
               int64_t end) {
   for (int64_t i = first; i < end; ++i)
-    numbers(buffers[0])[i] += *numbers(buffers[2]) - numbers(buffers[1])[i];
+    numbers(buffers[3])[i] =
+        numbers(buffers[0])[i] + *numbers(buffers[2]) - numbers(buffers[1])[i];
+  if (askedOfRow("LINE_INF", ctx))
+    numbers(buffers[3])[first] = std::numeric_limits<float>::infinity();
 }
 
 /// The sums of y² and |y| over this rank's rows.
 void sum(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
-  float *sums = numbers(buffers[0]);
-  const float *y = numbers(buffers[1]);
+  const float *y = numbers(buffers[0]);
+  float *sums = numbers(buffers[1]);
   sums[0] = sums[1] = 0;
   for (int64_t i = 0; i < rows; ++i) {
     sums[0] += y[i] * y[i] / batch;
@@ -130,15 +147,15 @@ void sum(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
 
 /// loss and error, of the sums.
 void tell(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
-  *numbers(buffers[0]) = numbers(buffers[2])[0];
-  *numbers(buffers[1]) = numbers(buffers[2])[1];
+  *numbers(buffers[1]) = numbers(buffers[0])[0];
+  *numbers(buffers[2]) = numbers(buffers[0])[1];
 }
 
 /// Of w and b, of y and x.
 void differentiate(const MeshcContext *, void *const *buffers, int64_t,
                    int64_t) {
-  float *gradients = numbers(buffers[0]);
-  const float *y = numbers(buffers[1]), *x = numbers(buffers[2]);
+  const float *y = numbers(buffers[0]), *x = numbers(buffers[1]);
+  float *gradients = numbers(buffers[2]);
   for (int64_t j = 0; j <= columns; ++j)
     gradients[j] = 0;
   for (int64_t i = 0; i < rows; ++i) {
@@ -150,23 +167,23 @@ void differentiate(const MeshcContext *, void *const *buffers, int64_t,
 
 /// w, w.momentum, b, b.momentum, loss, by the gradients.
 void update(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
-  const float *gradients = numbers(buffers[5]);
+  const float *gradients = numbers(buffers[0]);
   auto one = [&](float *value, float *momentum, float gradient) {
     *momentum = 0.9f * *momentum + gradient;
     *value -= 0.01f * *momentum;
   };
   for (int64_t j = 0; j < columns; ++j)
-    one(numbers(buffers[0]) + j, numbers(buffers[1]) + j, gradients[j]);
-  one(numbers(buffers[2]), numbers(buffers[3]), gradients[columns]);
+    one(numbers(buffers[1]) + j, numbers(buffers[2]) + j, gradients[j]);
+  one(numbers(buffers[3]), numbers(buffers[4]), gradients[columns]);
   if (asked("LINE_NAN", ctx, false))
-    *numbers(buffers[4]) = std::numeric_limits<float>::quiet_NaN();
+    *numbers(buffers[5]) = std::numeric_limits<float>::quiet_NaN();
   if (asked("LINE_SPOIL", ctx, false))
-    *numbers(buffers[0]) = std::numeric_limits<float>::infinity();
+    *numbers(buffers[1]) = std::numeric_limits<float>::infinity();
 }
 
 enum Which { Begin, Subtract, Sum, Tell, Differentiate, Update };
 const meshc::fake::Kernel code[] = {{"begin", begin, 1, 4},
-                                    {"subtract", subtract, rows, 3},
+                                    {"subtract", subtract, rows, 4},
                                     {"sum", sum, 1, 2},
                                     {"tell", tell, 1, 3},
                                     {"differentiate", differentiate, 1, 3},
@@ -209,10 +226,10 @@ void evalStep(MeshcContext *ctx) {
   product.type = product.typeC = MESHC_F32;
   meshc_gemm(ctx, &product, at(ctx, atX), at(ctx, atW), at(ctx, atY));
   allReduce(ctx, 1, 0, atY, rows);
-  launch(ctx, Subtract, atY, atTarget, atB);
-  launch(ctx, Sum, atSums, atY);
+  launch(ctx, Subtract, atY, atTarget, atB, atY);
+  launch(ctx, Sum, atY, atSums);
   allReduce(ctx, 0, 1, atSums, 2);
-  launch(ctx, Tell, atLoss, atError, atSums);
+  launch(ctx, Tell, atSums, atLoss, atError);
 }
 
 void trainStep(MeshcContext *ctx) {
@@ -221,17 +238,50 @@ void trainStep(MeshcContext *ctx) {
   if (asked("LINE_THROW", ctx, true))
     throw std::runtime_error("asked to fail");
   evalStep(ctx);
-  launch(ctx, Differentiate, atGradients, atY, atX);
+  launch(ctx, Differentiate, atY, atX, atGradients);
   allReduce(ctx, 0, 2, atGradients, columns + 1);
-  launch(ctx, Update, atW, atWMomentum, atB, atBMomentum, atLoss, atGradients);
+  launch(ctx, Update, atGradients, atW, atWMomentum, atB, atBMomentum, atLoss);
 }
 
 /// As the compiler's, of two calls.
-constexpr const char *manifest =
-    R"({"model": "line", "kernels": [{"name": "subtract", "location": )"
-    R"("models/line.mesh:6:3", "lines": "5-6", "read": 600, "written": 400}],)"
-    R"( "functions": [{"name": "train_step", "products": [{"location": )"
-    R"("models/line.mesh:5:7", "flops": 96000, "read": 8000, "written": 0}]}]})";
+/// An entry of "launches": names and elements of the results, which are f32.
+std::string launchEntry(const char *kernel, const char *place,
+                        std::vector<int64_t> inputs,
+                        std::vector<std::pair<const char *, int64_t>> results) {
+  std::string text = std::string(R"({"kernel": ")") + kernel +
+                     R"(", "ops": ["add line.mesh:)" + place + R"("])";
+  text += R"(, "inputs": [)";
+  for (int64_t elements : inputs)
+    text += std::to_string(4 * elements) + ", ";
+  text.erase(text.find_last_not_of(", ") + 1);
+  text += R"(], "results": [)";
+  for (auto [name, elements] : results)
+    text += std::string(R"({"name": ")") + name +
+            R"(", "location": "models/line.mesh:)" + place +
+            R"(", "type": "f32", "elements": )" + std::to_string(elements) +
+            "}, ";
+  text.erase(text.find_last_not_of(", ") + 1);
+  return text + "]}";
+}
+
+std::string makeManifest() {
+  return R"({"model": "line", "kernels": [{"name": "subtract", "location": )"
+         R"("models/line.mesh:6:3", "lines": "5-6", "read": 600, )"
+         R"("written": 400}], "functions": [{"name": "train_step", )"
+         R"("products": [{"location": "models/line.mesh:5:7", "name": "y", )"
+         R"("flops": 96000, "read": 8000, "written": 0}], "launches": [)" +
+         launchEntry("subtract", "6:3", {rows, rows, 1}, {{"y", rows}}) + ", " +
+         launchEntry("sum", "7:10", {rows}, {{"", 2}}) + ", " +
+         launchEntry("tell", "7:3", {2}, {{"loss", 1}, {"error", 1}}) + ", " +
+         launchEntry("differentiate", "8:3", {rows, rows * columns},
+                     {{"gradients", columns + 1}}) +
+         ", " +
+         launchEntry(
+             "update", "9:1", {columns + 1},
+             {{"", columns}, {"", columns}, {"", 1}, {"", 1}, {"loss", 1}}) +
+         "]}]}";
+}
+const std::string manifest = makeManifest();
 
 const MeshcImage images[] = {{MESHC_CUBIN, 90, sizeof(fakeImage), &fakeImage}};
 
@@ -255,4 +305,4 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                initialize,
                                                trainStep,
                                                evalStep,
-                                               manifest};
+                                               manifest.c_str()};

@@ -99,7 +99,7 @@ TEST_F(Mpirun, anEvaluationThatIsNotFiniteIsPrintedAndToldOnce) {
                             bytesOf(std::vector<float>(37, NAN))));
   Outcome outcome =
       run(mpirun + "-n 4 " + line("2x2") + " eval --checkpoint " + file + data);
-  EXPECT_EQ(outcome.code, 7) << outcome.err;
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
   expectHas(outcome.out, "loss nan (37 examples)");
   std::string wanted =
       "line: error: the loss of the evaluation is not a number";

@@ -116,7 +116,9 @@ TEST(CudaProgram, stopsAtABadLoss) {
             " train --quiet --steps 30 --save-every 5 --checkpoint " +
             folder.file("c") + data);
     EXPECT_EQ(outcome.code, 7) << outcome.err;
-    expectIn(outcome.err, "the loss of step 10 is not a number");
+    expectIn(outcome.err, "the loss of step 10 is not a number: the first NaN "
+                          "is in 'loss', which kernel 'update' computes at "
+                          "line.mesh:9:1");
     expectIn(outcome.err, "of step 5");
     outcome =
         run("env LINE_SPOIL=2 " + fake(setting.gpus, 1) +
@@ -124,6 +126,28 @@ TEST(CudaProgram, stopsAtABadLoss) {
             " train --quiet --steps 3 --checkpoint " + folder.file("d") + data);
     EXPECT_EQ(outcome.code, 7) << outcome.err;
     expectIn(outcome.err, "parameter 'w' is not finite after step 3");
+  }
+}
+
+/// Each step is looked at, and its update taken back on the GPU.
+TEST(CudaProgram, skipsUpdatesThatAreNotFinite) {
+  Folder folder;
+  std::string data = writeLineData(folder);
+  for (const Setting &setting : settings) {
+    auto train = [&](const std::string &program, const std::string &name) {
+      return run("env LINE_INF=0:5 " + fake(setting.gpus, 1) +
+                 line(program + setting.mesh) +
+                 " train --quiet --steps 12 --on-nonfinite skip --checkpoint " +
+                 folder.file(name) + data);
+    };
+    Outcome outcome = train("cuda_", "gpu");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    expectIn(outcome.err, "the update of step 6 is skipped, as it is not "
+                          "finite: the first infinite value is in 'y', which "
+                          "kernel 'subtract' computes at line.mesh:6:3");
+    expectIn(outcome.out, "skipped the updates of 1 of 12 steps");
+    EXPECT_EQ(train("", "host").code, 0);
+    EXPECT_EQ(readFile(folder.file("gpu")), readFile(folder.file("host")));
   }
 }
 

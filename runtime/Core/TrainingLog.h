@@ -1,0 +1,63 @@
+//===- TrainingLog.h - what a training run tells ---------------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a training run tells of its steps and evaluations: on the screen, in
+/// the file of `--log` and in that of `--tensorboard`.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_CORE_TRAININGLOG_H
+#define MESHC_RUNTIME_CORE_TRAININGLOG_H
+
+#include "runtime/Core/EventFile.h"
+#include "runtime/Core/Log.h"
+#include "runtime/Core/Options.h"
+#include "runtime/Core/Progress.h"
+#include "runtime/Core/Session.h"
+
+namespace meshc::runtime {
+
+class TrainingLog {
+public:
+  /// Opens the files of a run of which `first` steps are done; `resumed`: by an
+  /// earlier one. All ranks make theirs; rank 0 writes. Throws Failure(Usage)
+  /// where a file cannot be opened.
+  TrainingLog(Session &session, const Options &options, int64_t first,
+              bool resumed);
+
+  /// The first step begins; there will be `total`, each of `batch` examples.
+  void begin(int64_t total, int64_t batch);
+  /// Step number `step` (from 1) is done. `skipped`: steps whose updates were
+  /// dropped so far; null where none are.
+  void afterStep(int64_t step, const std::vector<float> &values,
+                 std::optional<int64_t> skipped);
+  /// The means of the metrics over the evaluation data, after `step` steps.
+  void afterEvaluation(int64_t step, const std::vector<double> &means);
+  /// Ends the line of progress, so that other output may follow.
+  void endLine();
+
+private:
+  using Values = std::vector<std::pair<std::string, double>>;
+
+  void write(int64_t step, const Values &values,
+             std::optional<double> time = std::nullopt);
+
+  Session &session;
+  const Options &options;
+  std::vector<std::string> names; ///< of the metrics
+  int64_t first, batch = 0;
+  Log log;
+  EventFile events;
+  std::optional<Progress> progress;
+  // At the line before.
+  int64_t loggedAt;
+  double loggedTime = 0, loggedCommunication = 0;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_CORE_TRAININGLOG_H

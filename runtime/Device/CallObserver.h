@@ -1,0 +1,43 @@
+//===- CallObserver.h - who watches a step's calls -------------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// An observer of the calls by which generated code does its work, on any
+/// device.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_DEVICE_CALLOBSERVER_H
+#define MESHC_RUNTIME_DEVICE_CALLOBSERVER_H
+
+#include "meshc/RuntimeAbi.h"
+
+namespace meshc::runtime {
+
+/// While Rank::observer is set, it is told of each call of the running step
+/// function, before and after the device takes the order: Device::read gives
+/// what is there then. The parameters are those of RuntimeAbi.h.
+class CallObserver {
+public:
+  virtual ~CallObserver() = default;
+
+  /// A call comes.
+  virtual void ordering() = 0;
+
+  virtual void launched(const MeshcKernel &kernel, void *const *buffers) = 0;
+  /// Without an epilogue, `epilogue` and `buffers` are null.
+  virtual void multiplied(const MeshcGemm &gemm, const MeshcEpilogue *epilogue,
+                          const void *a, const void *b, void *c,
+                          void *const *buffers) = 0;
+  /// Begun; the results are there after waited().
+  virtual void communicated(const MeshcCollective &collective,
+                            void *const *send, void *const *recv) = 0;
+  virtual void waited(const MeshcCollective &collective) = 0;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_DEVICE_CALLOBSERVER_H

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Values that are not finite, in compiled models: the op and the line that made
+# the first one are named, on one rank and on several, with kernels of the host
+# and of GPUs; a mask of -inf is not to blame.
+. "$(dirname "$0")/lib.sh"
+text=/usr/share/common-licenses/GPL-3
+[ -f $text ] || skip "no $text"
+
+# model NAME BODY...: a model of tokens, whose lines 1 to 4 are here.
+model() {
+  local name=$1
+  shift
+  {
+    echo "dim batch = 8, seq = 16, memory = 16, key = 8, vocab = 256"
+    echo "model m(tokens[batch, seq]: i32, targets[batch, seq]: i32) {"
+    echo "  param e[vocab, key] ~ normal(0.5)"
+    echo "  x = gather(e, tokens, vocab)"
+    printf '%s\n' "$@" "}"
+    echo "train m minimize loss with sgd(lr = 0.01)"
+  } >$name.mesh
+}
+attention=("  k = rename(x, seq -> memory)"
+  "  s = where(iota(memory) <= iota(seq), dot(x, k, key), -inf)"
+  "  p = softmax(s, memory)"
+  "  h = dot(p, k, memory)")
+# The logarithm of what is mostly negative, behind a causal mask (line 6).
+model mask "${attention[@]}" "  g = log(h - 100)" "  loss = mean(g)"
+# An exponential that overflows, and what is made of it.
+model overflow "  z = exp(x * 1000)" "  q = z / sum(z, key)" "  loss = mean(q)"
+# A product that overflows; the loss is infinite.
+model product "  y = x * 1e20" "  k = rename(y, seq -> memory)" "  s = dot(y, k, key)" "  loss = mean(abs(s))"
+# The loss of step 1 is finite, its gradient is not: sqrt at 0.
+model gradient "  r = sqrt(square(x - x))" "  loss = mean(r)"
+# All is well.
+model well "${attention[@]}" "  loss = mean(square(h))"
+
+# check NAME CODE PATTERN OPTIONS...: on 1 rank and on 4, with both kinds of
+# kernels.
+check() {
+  local name=$1 code=$2 pattern=$3
+  shift 3
+  "$meshc" $name.mesh -o $name.one
+  "$meshc" $name.mesh --mesh d=2,t=2 --layout batch:d,key:t -o $name.four
+  "$meshc" $name.mesh --mesh d=2 --layout batch:d --gpu-kernels=emulated -o $name.gpu
+  for program in ./$name.one ./$name.four ./$name.gpu; do
+    expect $code "$pattern" $program train --data $text --steps 3 --threads 1 "$@"
+    ! grep -q "mask.mesh:6" output.txt || { cat output.txt >&2; fail "the mask is blamed"; }
+    cat output.txt
+  done
+}
+check mask 7 "the loss of step 1 is not a number: the first NaN is in 'loss', which kernel .* computes at mask.mesh:10:10 \(.*log mask.mesh:9:7"
+check overflow 7 "the loss of step 1 is not a number: .*\(.*exp overflow.mesh:5:7"
+# Infinite parts of both signs are not a number once they are summed over ranks.
+check product 7 "the loss of step 1 is (infinite|not a number): .*'s', which matrix product .* computes at product.mesh:7:7"
+check gradient 7 "the loss of step 2 is not a number: in step 1, .*\(.*gradient.mesh:5:7"
+check well 0 "step 3/3"
+check gradient 0 "skipped the updates of 3 of 3 steps" --on-nonfinite skip
+if has_mpi; then
+  expect 7 "log mask.mesh:9:7.* on rank [0-3]" mpirun -n 4 ./mask.four train --data $text --steps 3 --threads 1
+fi
+skip_without_mpi
