@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/KernelEmitter.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/Philox.h"
 #include "lib/Codegen/Divisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -125,6 +126,13 @@ void KernelEmitter::makeViews(exec::KernelOp kernel, ValueRange buffers,
     view.aliasScopes = builder.getArrayAttr({scope});
     view.noaliasScopes = builder.getArrayAttr(others);
   }
+}
+
+Value KernelEmitter::getStream(StringAttr name) {
+  if (Value number = streams.lookup(name))
+    return number;
+  return constant(builder.getI32Type(),
+                  static_cast<int32_t>(nd::hashStream(name.getValue())));
 }
 
 Value KernelEmitter::getIndexConstant(int64_t value) {

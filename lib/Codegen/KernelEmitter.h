@@ -49,8 +49,15 @@ public:
   mlir::Value getGlobalOffset(nd::TensorType type,
                               llvm::StringRef dim) override;
   mlir::Value getSeed() override { return seed; }
+  mlir::Value getStream(mlir::StringAttr name) override;
   mlir::Value getStep() override { return step; }
   nd::MeshAttr getMesh() const override { return mesh; }
+
+  /// Numbers of streams that the code gets as arguments.
+  void
+  setStreams(const llvm::DenseMap<mlir::StringAttr, mlir::Value> &numbers) {
+    streams = numbers;
+  }
 
   /// Makes a result known at an index, as that of a finished reduction.
   void setElement(mlir::Value tensor, const nd::ElementIndex &index,
@@ -119,6 +126,7 @@ private:
   mlir::Value context, seed, step, coordinates;
   llvm::SmallVector<BufferView> views; ///< inputs, then outputs
   llvm::DenseMap<int64_t, mlir::Value> constants;
+  llvm::DenseMap<mlir::StringAttr, mlir::Value> streams;
   std::vector<std::map<Key, mlir::Value>> known;
 };
 

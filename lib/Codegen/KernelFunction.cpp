@@ -22,6 +22,7 @@ LogicalResult emitKernelFunction(
   KernelEntry entry = open(builder);
   KernelEmitter emitter(builder, kernel, entry.context, entry.buffers, lanes,
                         getInPlacePairs(kernel));
+  emitter.setStreams(entry.streams);
   code(emitter, entry);
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
   if (!emitter.withoutLanes && !emitter.withoutElement)

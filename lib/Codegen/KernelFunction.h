@@ -17,6 +17,8 @@ struct KernelEntry {
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value context;                    ///< address of a MeshcContext
   llvm::SmallVector<mlir::Value> buffers; ///< addresses: inputs, outputs
+  /// Numbers of streams that are arguments; of all others they are constants.
+  llvm::DenseMap<mlir::StringAttr, mlir::Value> streams{};
 };
 
 /// Appends a function that `open` makes to `module`, filled by `code` with an

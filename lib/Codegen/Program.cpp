@@ -7,13 +7,15 @@
 
 #include "lib/Codegen/Program.h"
 #include "lib/Codegen/Gpu/EmulateGpu.h"
-#include "lib/Codegen/Host/HostKernel.h"
 #include "lib/Codegen/Host/LowerToLlvm.h"
+#include "lib/Codegen/Host/SharedKernels.h"
 #include "lib/Codegen/Lowering.h"
 #include "lib/Codegen/MachineCode.h"
 #include "lib/Codegen/ProgramTable.h"
 #include "lib/Codegen/StepFunctions.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/IRReader/IRReader.h"
+#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 
@@ -27,10 +29,11 @@ generateHostKernels(ModuleOp module, const ProgramOptions &options,
                     KernelLaunches &launches) {
   loadCodegenDialects(*module.getContext());
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
+  SharedKernels shared(module, *kernels, target.getLanes());
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     FailureOr<KernelLaunch> launch =
         options.emulated ? emitGpuKernel(kernel, *kernels, *options.emulated)
-                         : emitHostKernel(kernel, *kernels, target.getLanes());
+                         : shared.emit(kernel);
     if (failed(launch))
       return nullptr;
     if (options.emulated && !options.emulatesDevice)
@@ -153,8 +156,30 @@ Program::generate(ModuleOp module, const ProgramOptions &options) {
   return std::move(program);
 }
 
+llvm::Expected<std::unique_ptr<Program>>
+Program::read(std::unique_ptr<llvm::MemoryBuffer> text, StringRef march) {
+  auto target = HostTarget::get(march);
+  if (!target)
+    return target.takeError();
+  std::unique_ptr<Program> program(new Program(std::move(*target)));
+  llvm::SMDiagnostic problem;
+  program->code =
+      llvm::parseIR(text->getMemBufferRef(), problem, program->context);
+  std::string message;
+  llvm::raw_string_ostream stream(message);
+  if (!program->code)
+    problem.print("", stream, /*ShowColors=*/false, /*ShowKindLabel=*/false);
+  else if (!program->code->getNamedGlobal("meshc_program"))
+    stream << text->getBufferIdentifier()
+           << " defines no 'meshc_program'; meshc reads the code that it wrote";
+  else if (!llvm::verifyModule(*program->code, &stream))
+    return std::move(program);
+  return llvm::createStringError(StringRef(message).rtrim());
+}
+
 void Program::printIr(llvm::raw_ostream &stream) const {
-  code->print(stream, nullptr);
+  // With the order of uses, machine code is the same after reading.
+  code->print(stream, nullptr, /*ShouldPreserveUseListOrder=*/true);
 }
 
 llvm::Error Program::emit(llvm::CodeGenFileType type,

@@ -8,7 +8,7 @@
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 #include <queue>
 
@@ -33,25 +33,32 @@ public:
   void run();
 
 private:
-  /// Collectives that will be one op, by number of the first.
+  /// Collectives that will be one op.
   struct Group {
     llvm::SmallVector<unsigned> members;
     int64_t bytes = 0;
+    /// Groups of which a member needs a result, directly or not.
+    llvm::BitVector needed;
   };
 
   void numberOps();
   void formGroups();
-  bool reaches(unsigned from, unsigned to);
+  Attribute getKey(CollectiveOpInterface collective);
+  void add(unsigned op, unsigned group);
+  bool needs(unsigned op, unsigned group) const;
+  void passNeedsOn(unsigned op, std::optional<unsigned> group);
   void sort();
   void build();
-  unsigned getNode(unsigned op) const { return node[op]; }
-
   Block &block;
   int64_t maxBytes;
   llvm::SmallVector<Operation *> ops;
   llvm::DenseMap<Operation *, unsigned> numbers;
   llvm::SmallVector<unsigned> node; ///< of each op: number of its group's first
-  llvm::MapVector<unsigned, Group> groups; ///< by node
+  llvm::SmallVector<Group, 0> groups;
+  llvm::DenseMap<unsigned, unsigned> groupOfNode;
+  /// Of each op, groups that it needs a result of. A group that gains a member
+  /// later may need others since.
+  std::vector<llvm::BitVector> needed;
 };
 
 } // namespace
@@ -64,29 +71,6 @@ void BlockCombiner::numberOps() {
   }
 }
 
-/// Whether node `to` needs a result of node `from`, directly or not.
-bool BlockCombiner::reaches(unsigned from, unsigned to) {
-  llvm::DenseSet<unsigned> seen{from};
-  llvm::SmallVector<unsigned> stack{from};
-  while (!stack.empty()) {
-    unsigned current = stack.pop_back_val();
-    auto group = groups.find(current);
-    llvm::SmallVector<unsigned> members{current};
-    if (group != groups.end())
-      members = group->second.members;
-    for (unsigned member : members)
-      for (Operation *user : ops[member]->getUsers()) {
-        unsigned next =
-            node[numbers.lookup(block.findAncestorOpInBlock(*user))];
-        if (next == to)
-          return true;
-        if (seen.insert(next).second)
-          stack.push_back(next);
-      }
-  }
-  return false;
-}
-
 /// Bytes of the operands on one rank.
 static int64_t getOperandBytes(Operation *op) {
   int64_t bytes = 0;
@@ -95,36 +79,90 @@ static int64_t getOperandBytes(Operation *op) {
   return bytes;
 }
 
+/// What is equal for collectives that can be one.
+Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
+  Builder builder(collective.getContext());
+  auto reduction = collective.getGroupReduction();
+  llvm::SmallVector<Attribute> key{
+      collective->getName().getIdentifier(),
+      builder.getI32IntegerAttr(reduction ? static_cast<int>(*reduction) : -1),
+      TypeAttr::get(
+          nd::getTensorType(collective->getOperand(0)).getElementType())};
+  llvm::append_range(key, collective.getGroupAxes());
+  return builder.getArrayAttr(key);
+}
+
+static void unite(llvm::BitVector &into, const llvm::BitVector &from) {
+  if (into.size() < from.size())
+    into.resize(from.size());
+  into |= from;
+}
+
+static bool has(const llvm::BitVector &set, unsigned index) {
+  return index < set.size() && set.test(index);
+}
+
+/// Whether the op needs a result of the group, directly or not.
+bool BlockCombiner::needs(unsigned op, unsigned group) const {
+  return has(needed[op], group) ||
+         llvm::any_of(needed[op].set_bits(), [&](unsigned other) {
+           return has(groups[other].needed, group);
+         });
+}
+
+/// Makes the op a member of the group, and of all groups that need this one
+/// users of what it needs.
+void BlockCombiner::add(unsigned op, unsigned group) {
+  groups[group].members.push_back(op);
+  llvm::BitVector gained = needed[op];
+  for (unsigned other : needed[op].set_bits())
+    unite(gained, groups[other].needed);
+  for (auto [index, other] : llvm::enumerate(groups))
+    if (index == group || has(other.needed, group))
+      unite(other.needed, gained);
+}
+
+/// What an op needs, its users need too; and its group, where it has one.
+void BlockCombiner::passNeedsOn(unsigned op, std::optional<unsigned> group) {
+  llvm::BitVector passed = std::move(needed[op]);
+  if (group) {
+    passed.resize(std::max<size_t>(passed.size(), *group + 1));
+    passed.set(*group);
+  }
+  if (passed.any())
+    for (Operation *user : ops[op]->getUsers())
+      unite(needed[numbers.lookup(block.findAncestorOpInBlock(*user))], passed);
+  needed[op].clear();
+}
+
 void BlockCombiner::formGroups() {
-  // What must be equal; a group that is full or depends gives way to a new one.
+  needed.resize(ops.size());
+  // By what must be equal; a group that is full or depends gives way to a new
+  // one. No member of a group needs a result of an op that comes later, so only
+  // one direction is asked for.
   llvm::MapVector<Attribute, unsigned> open;
   for (auto [number, op] : llvm::enumerate(ops)) {
     auto collective = dyn_cast<CollectiveOpInterface>(op);
-    if (!collective)
+    if (!collective) {
+      passNeedsOn(number, std::nullopt);
       continue;
-    Builder builder(op->getContext());
-    auto reduction = collective.getGroupReduction();
-    llvm::SmallVector<Attribute> key{
-        op->getName().getIdentifier(),
-        builder.getI32IntegerAttr(reduction ? static_cast<int>(*reduction)
-                                            : -1),
-        TypeAttr::get(nd::getTensorType(op->getOperand(0)).getElementType())};
-    llvm::append_range(key, collective.getGroupAxes());
-    unsigned self = number;
-    int64_t bytes = getOperandBytes(op);
-    auto [it, isFirst] = open.insert({builder.getArrayAttr(key), self});
-    if (!isFirst) {
-      Group &group = groups[it->second];
-      if (group.bytes + bytes <= maxBytes && !reaches(it->second, self) &&
-          !reaches(self, it->second)) {
-        node[self] = it->second;
-        group.members.push_back(self);
-        group.bytes += bytes;
-        continue;
-      }
-      it->second = self;
     }
-    groups[self] = {{self}, bytes};
+    int64_t bytes = getOperandBytes(op);
+    auto [it, isFirst] = open.insert({getKey(collective), groups.size()});
+    if (!isFirst && (groups[it->second].bytes + bytes > maxBytes ||
+                     needs(number, it->second))) {
+      it->second = groups.size();
+      isFirst = true;
+    }
+    if (isFirst) {
+      groupOfNode[number] = groups.size();
+      groups.emplace_back();
+    }
+    unsigned group = it->second;
+    groups[group].bytes += bytes;
+    add(number, group);
+    node[number] = groups[group].members.front();
+    passNeedsOn(number, group);
   }
 }
 
@@ -133,8 +171,9 @@ void BlockCombiner::formGroups() {
 void BlockCombiner::sort() {
   llvm::SmallVector<unsigned> position(ops.size());
   for (unsigned i = 0; i < ops.size(); ++i) {
-    auto group = groups.find(node[i]);
-    position[i] = group == groups.end() ? i : group->second.members.back();
+    auto group = groupOfNode.find(node[i]);
+    position[i] =
+        group == groupOfNode.end() ? i : groups[group->second].members.back();
   }
   llvm::SmallVector<llvm::SetVector<unsigned>> users(ops.size());
   llvm::SmallVector<unsigned> pending(ops.size(), 0);
@@ -152,10 +191,10 @@ void BlockCombiner::sort() {
   while (!ready.empty()) {
     unsigned current = ready.top().second;
     ready.pop();
-    auto group = groups.find(current);
+    auto group = groupOfNode.find(current);
     llvm::SmallVector<unsigned> members{current};
-    if (group != groups.end())
-      members = group->second.members;
+    if (group != groupOfNode.end())
+      members = groups[group->second].members;
     for (unsigned member : members)
       ops[member]->moveBefore(&block, block.end());
     for (unsigned next : users[current])
@@ -165,7 +204,7 @@ void BlockCombiner::sort() {
 }
 
 void BlockCombiner::build() {
-  for (auto &[first, group] : groups) {
+  for (const Group &group : groups) {
     if (group.members.size() < 2)
       continue;
     llvm::SmallVector<Operation *> members;

@@ -37,6 +37,9 @@ bool FusionGroups::isAlone(Operation *op) {
 FusionGroups::FusionGroups(func::FuncOp function)
     : function(function), mesh(nd::MeshAttr::of(function)), dimOrder(function) {
   Block &block = function.getBody().front();
+  for (Operation &op : block)
+    places[&op] = places.size();
+  spanning.resize(places.size());
   measureWork(block);
   chooseCuts(block);
   for (Operation &op : llvm::reverse(block.without_terminator()))
@@ -148,9 +151,12 @@ void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
     parents.push_back(id);
     groups[id].isAlone = isAlone(op);
     groups[id].loops = getLoops(op);
+    groups[id].first = groups[id].last = places.lookup(op);
   } else if (isa<nd::ReduceOpInterface>(op)) {
     groups[id].loops = getLoops(op);
   }
+  setSpan(groups[id], std::min(groups[id].first, places.lookup(op)),
+          std::max(groups[id].last, places.lookup(op)));
   if (isa<nd::ReduceOpInterface>(op))
     groups[id].isRowLike = isRowLike(op);
   groups[id].points = std::max(groups[id].points, getPoints(op));
@@ -241,15 +247,46 @@ bool FusionGroups::canHold(const Group &group, Operation *reduction) const {
          isRowLike(reduction);
 }
 
+/// The place in the block of the op that makes the value; 0 for arguments.
+unsigned FusionGroups::getPlace(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op ? places.lookup(op) : 0;
+}
+
+void FusionGroups::setSpan(Group &group, unsigned first, unsigned last) {
+  for (unsigned place = group.first; place < group.last; ++place)
+    --spanning[place];
+  group.first = first;
+  group.last = last;
+  for (unsigned place = first; place < last; ++place)
+    ++spanning[place];
+}
+
+/// The first place at which all of `target` is computed and which no group but
+/// `source` spans. What is made behind it does not reach `target`: ops use
+/// what comes before them, and only groups that span a place lead back over it.
+unsigned FusionGroups::findBorder(GroupId source, GroupId target) const {
+  unsigned place = groups[target].last;
+  auto isSpanned = [&] {
+    bool bySource =
+        groups[source].first <= place && place < groups[source].last;
+    return spanning[place] > unsigned(bySource);
+  };
+  while (place < spanning.size() && isSpanned())
+    ++place;
+  return place;
+}
+
 /// Whether `target` depends on the values by way of anything but `source` and
 /// `target` themselves.
 bool FusionGroups::isReachable(ArrayRef<Value> from, GroupId source,
                                GroupId target) const {
+  unsigned border = findBorder(source, target);
   SmallVector<Value> stack(from);
   llvm::DenseSet<Value> seen;
   while (!stack.empty()) {
     Value value = stack.pop_back_val();
-    if (!seen.insert(value).second)
+    if (getPlace(value) > border || !seen.insert(value).second)
       continue;
     bool isFrom = llvm::is_contained(from, value);
     for (GroupId id : getUsers(value)) {
@@ -316,6 +353,10 @@ void FusionGroups::merge(GroupId into, GroupId from) {
   group.points = std::max(group.points, other.points);
   group.loops = *getMergedLoops(group, other);
   llvm::append_range(group.roots, other.roots);
+  unsigned first = std::min(group.first, other.first);
+  unsigned last = std::max(group.last, other.last);
+  setSpan(other, other.first, other.first);
+  setSpan(group, first, last);
   other.roots.clear();
   parents[from] = into;
 }

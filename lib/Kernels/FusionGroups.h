@@ -50,6 +50,8 @@ struct Group {
   bool isRowLike = false;
   /// Points of the loops.
   double points = 1;
+  /// Places in the block of the first and the last root.
+  unsigned first = 0, last = 0;
   /// Around one op that is neither an element op nor a reduction; nothing joins
   /// it.
   bool isAlone = false;
@@ -108,6 +110,9 @@ private:
   bool canHold(const Group &group, mlir::Operation *reduction) const;
   bool isReachable(llvm::ArrayRef<mlir::Value> from, GroupId source,
                    GroupId target) const;
+  unsigned getPlace(mlir::Value value) const;
+  unsigned findBorder(GroupId source, GroupId target) const;
+  void setSpan(Group &group, unsigned first, unsigned last);
 
   // Merging groups.
   std::optional<LoopDims> getMergedLoops(const Group &a, const Group &b) const;
@@ -123,6 +128,9 @@ private:
   DimOrder dimOrder;
   std::vector<Group> groups;
   std::vector<GroupId> parents;
+  llvm::DenseMap<mlir::Operation *, unsigned> places; ///< in the block
+  /// For each place, groups with roots both up to it and behind it.
+  std::vector<unsigned> spanning;
   llvm::DenseMap<mlir::Value, GroupId> rootGroups;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Use, 1>> uses;
   /// Floating-point work of one element with all that it is computed from, in

@@ -80,6 +80,9 @@ public:
   /// The run's seed (i64) and the step's number (i64).
   virtual mlir::Value getSeed() = 0;
   virtual mlir::Value getStep() = 0;
+  /// The number (i32) of a stream of random numbers: hashStream of its name
+  /// (Philox.h), a constant or an argument of the code.
+  virtual mlir::Value getStream(mlir::StringAttr name) = 0;
   /// The mesh, for local sizes.
   virtual MeshAttr getMesh() const = 0;
 

@@ -315,7 +315,7 @@ Value RandomOp::emitElement(ElementEmitter &emitter,
   std::array<Value, 4> random = runPhilox(
       words,
       {words.getWord(linear, false), words.getWord(linear, true),
-       words.getWord(step, false), words.constant(hashStream(getStream()))},
+       words.getWord(step, false), emitter.getStream(getStreamAttr())},
       {words.getWord(seed, false), words.getWord(seed, true)});
   Value first = words.getFraction(random[0]);
   if (getDistribution() == Distribution::Uniform)

@@ -9,7 +9,6 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Host/HostNest.h"
 #include "lib/Codegen/Host/HostScatter.h"
-#include "lib/Codegen/KernelFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
@@ -53,19 +52,29 @@ static int64_t chooseUnroll(exec::KernelOp kernel, const KernelShape &shape) {
   return shape.lanes == LanesIn::Parallel ? 2 * unroll : unroll;
 }
 
-/// A MeshcHostKernel; the buffers' addresses are loaded from its array.
-static KernelEntry openFunction(exec::KernelOp kernel, OpBuilder &builder) {
-  Location loc = kernel.getLoc();
+KernelEntry openHostKernel(exec::KernelOp kernel, OpBuilder &builder,
+                           StringRef name, ArrayRef<StringAttr> streams) {
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   Type number = builder.getI64Type();
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(kernel.getContext()),
-                                  {pointer, pointer, number, number});
+  SmallVector<Type> arguments = {pointer, pointer, number, number};
+  arguments.append(streams.size(), builder.getI32Type());
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(kernel.getContext()), arguments);
   KernelEntry entry;
-  entry.function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
+  entry.function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), name,
                                             type, LLVM::Linkage::Internal);
   builder.setInsertionPointToStart(entry.function.addEntryBlock(builder));
   entry.context = entry.function.getArgument(0);
+  for (auto [index, stream] : llvm::enumerate(streams))
+    entry.streams[stream] = entry.function.getArgument(4 + index);
+  return entry;
+}
+
+/// Loads the buffers' addresses from the function's array.
+static void loadBuffers(exec::KernelOp kernel, KernelEntry &entry,
+                        OpBuilder &builder) {
+  Location loc = kernel.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   size_t count =
       kernel.getInputOrders().size() + kernel.getOutputOrders().size();
   for (size_t buffer = 0; buffer < count; ++buffer) {
@@ -76,16 +85,28 @@ static KernelEntry openFunction(exec::KernelOp kernel, OpBuilder &builder) {
     load.setInvariant(true);
     entry.buffers.push_back(load);
   }
-  return entry;
 }
+
+namespace {
+/// What a kernel's function is called, and the streams that it is given.
+struct FunctionHead {
+  StringRef name;
+  ArrayRef<StringAttr> streams;
+};
+} // namespace
 
 /// Emits the function around code for units [begin, end).
 static LogicalResult emitFunction(
-    exec::KernelOp kernel, ModuleOp module, int64_t lanes,
+    exec::KernelOp kernel, ModuleOp module, int64_t lanes, FunctionHead head,
     llvm::function_ref<void(KernelEmitter &, Value begin, Value end)> code) {
   return emitKernelFunction(
       kernel, module, lanes,
-      [&](OpBuilder &builder) { return openFunction(kernel, builder); },
+      [&](OpBuilder &builder) {
+        KernelEntry entry =
+            openHostKernel(kernel, builder, head.name, head.streams);
+        loadBuffers(kernel, entry, builder);
+        return entry;
+      },
       [&](KernelEmitter &emitter, KernelEntry entry) {
         auto toIndex = [&](unsigned argument) -> Value {
           return arith::IndexCastOp::create(
@@ -99,7 +120,7 @@ static LogicalResult emitFunction(
 
 /// Emits a kernel of element ops and reductions; gives the number of units.
 static FailureOr<int64_t> emitNest(exec::KernelOp kernel, ModuleOp module,
-                                   int64_t lanes) {
+                                   int64_t lanes, FunctionHead head) {
   FailureOr<KernelShape> planned =
       KernelShape::of(kernel, getInPlacePairs(kernel));
   if (failed(planned))
@@ -117,13 +138,13 @@ static FailureOr<int64_t> emitNest(exec::KernelOp kernel, ModuleOp module,
     HostNest(kernel, shape, grid, emitter, unroll).emit(begin, end);
     extent = grid.extent;
   };
-  if (failed(emitFunction(kernel, module, lanes, code)))
+  if (failed(emitFunction(kernel, module, lanes, head, code)))
     return failure();
   return extent;
 }
 
 static FailureOr<int64_t> emitScatter(exec::KernelOp kernel, ModuleOp module,
-                                      int64_t lanes) {
+                                      int64_t lanes, FunctionHead head) {
   FailureOr<ScatterShape> shape = ScatterShape::of(kernel);
   if (failed(shape))
     return failure();
@@ -131,16 +152,18 @@ static FailureOr<int64_t> emitScatter(exec::KernelOp kernel, ModuleOp module,
   auto code = [&](KernelEmitter &emitter, Value begin, Value end) {
     HostScatter(*shape, emitter).emit(begin, end);
   };
-  if (failed(emitFunction(kernel, module, lanes, code)))
+  if (failed(emitFunction(kernel, module, lanes, head, code)))
     return failure();
   return shape->entries;
 }
 
 FailureOr<KernelLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
-                                       int64_t lanes) {
+                                       int64_t lanes, StringRef name,
+                                       ArrayRef<StringAttr> streams) {
+  FunctionHead head{name.empty() ? kernel.getSymName() : name, streams};
   FailureOr<int64_t> extent = getScatter(kernel)
-                                  ? emitScatter(kernel, module, lanes)
-                                  : emitNest(kernel, module, lanes);
+                                  ? emitScatter(kernel, module, lanes, head)
+                                  : emitNest(kernel, module, lanes, head);
   if (failed(extent))
     return failure();
   double pieces = std::max(1.0, getWork(kernel) / kWorkPerPiece);

@@ -7,6 +7,7 @@
 #ifndef MESHC_LIB_CODEGEN_HOST_HOSTKERNEL_H
 #define MESHC_LIB_CODEGEN_HOST_HOSTKERNEL_H
 
+#include "lib/Codegen/KernelFunction.h"
 #include "lib/Codegen/KernelShape.h"
 #include "lib/Codegen/StepFunctions.h"
 
@@ -16,9 +17,18 @@ namespace meshc::codegen {
 /// it, to `module`: scf loops of arith, math and vector ops, loads and stores
 /// of the LLVM dialect. Vectors have up to `lanes` 32-bit elements. Results do
 /// not depend on how the launch's [0, extent) is split. Reports what cannot be
-/// emitted.
+/// emitted. With a `name`, the function is called so and has the numbers of
+/// `streams` as further arguments.
 llvm::FailureOr<KernelLaunch>
-emitHostKernel(exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes);
+emitHostKernel(exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes,
+               llvm::StringRef name = {},
+               llvm::ArrayRef<mlir::StringAttr> streams = {});
+
+/// Appends the head of such a function at the builder's place, which moves into
+/// the body. The buffers' addresses are not loaded yet.
+KernelEntry openHostKernel(exec::KernelOp kernel, mlir::OpBuilder &builder,
+                           llvm::StringRef name,
+                           llvm::ArrayRef<mlir::StringAttr> streams = {});
 
 } // namespace meshc::codegen
 
