@@ -111,12 +111,16 @@ LogicalResult ModelParts::checkExamples() {
                 "it needs one";
     auto dim = cast<StringAttr>(input.order[0]);
     int64_t size = cast<nd::TensorType>(input.type).getSize(dim.getValue());
-    if (count && size != count)
-      return emitError(argument.getLoc())
-             << "the first dim of an input counts examples: '" << dim.getValue()
-             << "' of input '" << input.name.getValue() << "' is of size "
-             << size << ", and that of input '"
-             << inputs.front().name.getValue() << "' of size " << count;
+    if (count && size != count) {
+      InFlightDiagnostic error = emitError(argument.getLoc());
+      error << "the first dim of an input counts examples: '" << dim.getValue()
+            << "' of input '" << input.name.getValue() << "' is of size "
+            << size << ", and that of input '" << inputs.front().name.getValue()
+            << "' of size " << count;
+      error.attachNote(model.getArgument(0).getLoc())
+          << "input '" << inputs.front().name.getValue() << "' is here";
+      return error;
+    }
     count = size;
   }
   return success();

@@ -33,7 +33,8 @@ static bool checkIndices(Call &call, unsigned i, Value indices,
 /// table[dim = indices], as one op of table and indices.
 static Operand emitIndexed(Call &call, Value table, Value indices,
                            StringAttr dim) {
-  if (!checkIndices(call, 1, indices, dim))
+  if (!checkIndices(call, 1, indices, dim) ||
+      !call.checkIndexable(dim, call.size() > 2 ? call.place(2) : call.span))
     return {};
   nd::TensorType type = nd::getTensorType(table);
   nd::TensorType all =
@@ -83,7 +84,8 @@ static Operand emitOneHot(Call &call) {
   Type elementType = call.emitter.builder.getF32Type();
   if (call.size() > 2)
     elementType = call.type(2);
-  if (!dim || !elementType || !checkIndices(call, 0, indices, dim))
+  if (!dim || !elementType || !checkIndices(call, 0, indices, dim) ||
+      !call.checkIndexable(dim, call.place(1)))
     return {};
   SmallVector<nd::DimAttr> dims(nd::getTensorType(indices).getDims());
   dims.push_back(nd::DimAttr::get(dim.getContext(), dim.getValue(),

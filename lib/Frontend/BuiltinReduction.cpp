@@ -89,7 +89,7 @@ static Operand emitAlong(Call &call) {
 static Operand emitArgmax(Call &call) {
   Value value = call.tensorOf(0, call.builtin.kinds);
   StringAttr dim = value ? call.dim(1, value) : StringAttr();
-  if (!dim)
+  if (!dim || !call.checkIndexable(dim, call.place(1)))
     return {};
   nd::TensorType type = nd::getTensorType(value).withoutDims(dim);
   return Operand::of(
@@ -143,7 +143,7 @@ static Operand emitDot(Call &call) {
           if (right.hasDim(dim.getValue()))
             continue;
           reportMissingDim(call.emitter, call.place(2 + i), dim.getValue(),
-                           right);
+                           right, call.place(1));
           return std::nullopt;
         }
         return dims;

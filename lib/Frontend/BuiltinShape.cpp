@@ -44,7 +44,8 @@ static StringAttr sourceDim(Call &call, const syntax::Name &name,
   nd::TensorType type = nd::getTensorType(tensor);
   if (!dim || type.hasDim(dim.getValue()))
     return dim;
-  reportMissingDim(call.emitter, name.span, dim.getValue(), type);
+  reportMissingDim(call.emitter, name.span, dim.getValue(), type,
+                   call.place(0));
   return {};
 }
 
@@ -283,7 +284,8 @@ static Operand emitConcat(Call &call) {
   for (unsigned i = 1; i < last; ++i) {
     nd::TensorType type = nd::getTensorType(values[i]);
     if (!type.hasDim(dim.getValue())) {
-      reportMissingDim(call.emitter, call.place(i), dim.getValue(), type);
+      reportMissingDim(call.emitter, call.place(i), dim.getValue(), type,
+                       call.place(i));
       return {};
     }
     if (type.withoutDims(dim) != first.withoutDims(dim))

@@ -26,7 +26,7 @@ static Operand emitIota(Call &call) {
   Type elementType = call.emitter.builder.getI32Type();
   if (call.size() > 1)
     elementType = call.type(1);
-  if (!dim || !elementType)
+  if (!dim || !elementType || !call.checkIndexable(dim, call.place(0)))
     return {};
   if (elementType.isInteger(1))
     return call.fail(1, "'iota' takes " + describe(Floats | Integers) +

@@ -45,12 +45,15 @@ std::vector<std::string_view> frontend::builtinNames() {
 }
 
 void frontend::reportMissingDim(Emitter &emitter, syntax::Span at,
-                                StringRef dim, nd::TensorType tensor) {
+                                StringRef dim, nd::TensorType tensor,
+                                syntax::Span tensorPlace) {
   std::vector<std::string_view> names;
   for (nd::DimAttr each : tensor.getDims())
     names.push_back(std::string_view(each.getName().getValue()));
-  emitter.error(at, "tensor " + describe(tensor) + " has no dim " + quote(dim) +
-                        syntax::didYouMean(dim, names));
+  emitter.noteOrigin(emitter.error(at, "tensor " + describe(tensor) +
+                                           " has no dim " + quote(dim) +
+                                           syntax::didYouMean(dim, names)),
+                     tensorPlace);
 }
 
 bool Call::checkArguments() {
@@ -121,7 +124,7 @@ StringAttr Call::dim(unsigned i, Value tensor) {
   nd::TensorType type = nd::getTensorType(tensor);
   if (type.hasDim(dim.getValue()))
     return dim;
-  reportMissingDim(emitter, place(i), dim.getValue(), type);
+  reportMissingDim(emitter, place(i), dim.getValue(), type, place(0));
   return {};
 }
 
@@ -132,13 +135,26 @@ std::optional<SmallVector<StringAttr>> Call::dims(unsigned first,
     StringAttr name = dim(i, tensor);
     if (!name)
       return std::nullopt;
-    if (llvm::is_contained(list, name)) {
-      fail(i, "dim " + quote(name.getValue()) + " is given twice");
+    if (auto *known = llvm::find(list, name); known != list.end()) {
+      emitter
+          .error(place(i), "dim " + quote(name.getValue()) + " is given twice")
+          .note(place(first + (known - list.begin())), "first given here");
       return std::nullopt;
     }
     list.push_back(name);
   }
   return list;
+}
+
+bool Call::checkIndexable(StringAttr dim, syntax::Span at) {
+  constexpr int64_t most = int64_t(1) << 31;
+  int64_t size = emitter.dimSize(dim);
+  if (size < most)
+    return true;
+  emitter.error(at, "dim " + quote(dim.getValue()) + " has " +
+                        std::to_string(size) + " entries, and i32 numbers " +
+                        std::to_string(most - 1) + "; split it");
+  return false;
 }
 
 std::optional<syntax::Constant> Call::number(unsigned i) {
@@ -157,7 +173,7 @@ std::optional<int64_t> Call::whole(unsigned i, int64_t least) {
       value->integer <= syntax::Declarations::maxDimSize)
     return value->integer;
   fail(i, "expected a whole number from " + std::to_string(least) +
-              " to 2**40, got " + syntax::toString(*value));
+              " to 2**40, got " + syntax::describeNotWhole(*value));
   return std::nullopt;
 }
 

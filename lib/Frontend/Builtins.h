@@ -72,6 +72,9 @@ public:
   /// Arguments first, first + 1, … as dims of `tensor`, none twice.
   std::optional<llvm::SmallVector<mlir::StringAttr>> dims(unsigned first,
                                                           mlir::Value tensor);
+  /// Whether i32 numbers the entries along the dim; reports where it does not.
+  /// [L2.7]
+  bool checkIndexable(mlir::StringAttr dim, syntax::Span at);
   /// The argument as a number known at compile time.
   std::optional<syntax::Constant> number(unsigned i);
   /// The argument as a whole number of at least `least`.
@@ -102,9 +105,10 @@ public:
   syntax::Span span;
 };
 
-/// Reports that `tensor` lacks a dim, and which ones it has.
+/// Reports that `tensor`, the value of the expression at `tensorPlace`, lacks a
+/// dim, and which ones it has.
 void reportMissingDim(Emitter &emitter, syntax::Span at, llvm::StringRef dim,
-                      nd::TensorType tensor);
+                      nd::TensorType tensor, syntax::Span tensorPlace);
 
 } // namespace meshc::frontend
 

@@ -133,11 +133,14 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
       elementType = type;
     if (type == elementType)
       continue;
-    error(at, "operands of " + quote(what) + " are of types " +
-                  describe(elementType) + " and " + describe(type) +
-                  "; cast one of them: cast(…, " +
-                  describe(isa<FloatType>(elementType) ? elementType : type) +
-                  ")");
+    syntax::Diagnostic &mismatch = error(
+        at, "operands of " + quote(what) + " are of types " +
+                describe(elementType) + " and " + describe(type) +
+                "; cast one of them: cast(…, " +
+                describe(isa<FloatType>(elementType) ? elementType : type) +
+                ")");
+    for (syntax::Span place : places)
+      noteOrigin(mismatch, place);
     return false;
   }
   if (!elementType)
@@ -165,8 +168,13 @@ Operand Emitter::emitName(const syntax::Name &name) {
                          text + "), its indices are iota(" + text + ")");
     return {};
   }
-  if (findBuiltin(text) || declarations.functions.count(text)) {
-    error(name.span, quote(text) + " is a function; call it: " + text + "(…)");
+  auto function = declarations.functions.find(name.text);
+  bool isFunction = function != declarations.functions.end();
+  if (findBuiltin(text) || isFunction) {
+    syntax::Diagnostic &uncalled = error(
+        name.span, quote(text) + " is a function; call it: " + text + "(…)");
+    if (isFunction)
+      uncalled.note(function->second->name.span, "declared here");
     return {};
   }
   std::vector<std::string_view> names;
@@ -175,9 +183,16 @@ Operand Emitter::emitName(const syntax::Name &name) {
   for (const auto &entry : declarations.constants)
     names.push_back(entry.first);
   std::string hint = syntax::didYouMean(name.text, names);
-  if (hint.empty() && !frames.empty() && declared.count(name.text))
+  auto outside = declared.find(name.text);
+  bool isOutside = !frames.empty() && outside != declared.end();
+  if (hint.empty() && isOutside)
     hint = "; a function sees its arguments only, pass it as one";
-  error(name.span, "unknown name " + quote(text) + hint);
+  if (declarations.incomplete.dims)
+    return {};
+  syntax::Diagnostic &unknown =
+      error(name.span, "unknown name " + quote(text) + hint);
+  if (isOutside)
+    unknown.note(outside->second, "the model's is declared here");
   return {};
 }
 
@@ -292,7 +307,8 @@ Operand Emitter::emitCall(const syntax::Expr &expr,
   std::vector<std::string_view> names = builtinNames();
   for (const auto &entry : declarations.functions)
     names.push_back(entry.first);
-  error(call.callee.span,
-        "unknown function " + quote(name) + syntax::didYouMean(name, names));
+  if (!declarations.incomplete.functions)
+    error(call.callee.span,
+          "unknown function " + quote(name) + syntax::didYouMean(name, names));
   return {};
 }

@@ -111,6 +111,7 @@ bool Emitter::bindArgument(const syntax::TensorDeclaration &declared,
   }
   Operand operand = emit(*argument.value);
   callee.values[declared.name.text] = operand;
+  callee.places[declared.name.text] = declared.name.span;
   return operand.ok();
 }
 
@@ -198,9 +199,13 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
         op && !isa<nd::ParameterOp>(op) && !op->hasAttr("nd.name"))
       op->setAttr("nd.name", builder.getStringAttr(StringRef(name)));
   scope->values[name] = std::move(result);
+  scope->places[name] = statement.name.span;
 }
 
 void Emitter::warnUncalled() {
+  // After an error a call may not have been read.
+  if (diagnostics.hasErrors())
+    return;
   for (const auto &[name, function] : declarations.functions)
     if (!calledFunctions.count(name))
       diagnostics.warning(function->name.span,

@@ -100,10 +100,11 @@ nd::TensorType Emitter::declaredType(const syntax::TensorDeclaration &tensor,
     nd::DimAttr dim = declaredDim(name);
     if (!dim)
       return {};
-    if (llvm::is_contained(dims, dim)) {
+    if (auto *first = llvm::find(dims, dim); first != dims.end()) {
       error(name.span, "dim " + quote(name.text) +
                            " is given twice; a tensor "
-                           "has each dim once");
+                           "has each dim once")
+          .note((*tensor.dims)[first - dims.begin()].span, "first given here");
       return {};
     }
     dims.push_back(dim);
@@ -149,6 +150,7 @@ void Emitter::emitInputs(const syntax::ModelDeclaration &model,
     nd::TensorType type =
         input.isDim ? nd::TensorType() : declaredType(input, "input");
     tensorNames.push_back(input.name.text);
+    scope->places[input.name.text] = input.name.span;
     if (!isNew || !type) {
       scope->values.insert({input.name.text, Operand()});
       continue;
@@ -204,14 +206,17 @@ void Emitter::emitParameter(const syntax::ParamStatement &param) {
   }
   // A name that was assigned before would have two meanings in one body.
   if (type && scope->values.count(name)) {
-    error(tensor.name.span,
-          quote(name) + " is the name of a value above; choose another");
+    noteOrigin(
+        error(tensor.name.span,
+              quote(name) + " is the name of a value above; choose another"),
+        tensor.name.span);
     type = {};
   }
   if (!type) {
     scope->values[name] = {};
     return;
   }
+  scope->places[name] = tensor.name.span;
   SmallVector<StringRef> order = declaredOrder(tensor);
   auto parameter = nd::ParameterOp::create(
       builder, locate(tensor.name.span), type,
@@ -227,11 +232,12 @@ void Emitter::emitMetric(const syntax::MetricStatement &metric) {
     return;
   nd::TensorType type = nd::getTensorType(value);
   if (type.getRank() != 0 || !type.getElementType().isF32()) {
-    error(metric.value->span, "metric " + quote(metric.name.text) +
-                                  " must be a scalar f32, got " +
-                                  describe(type) +
-                                  (type.getRank() ? "; reduce it, as in mean(…)"
-                                                  : "; cast it: cast(…, f32)"));
+    noteOrigin(error(metric.value->span,
+                     "metric " + quote(metric.name.text) +
+                         " must be a scalar f32, got " + describe(type) +
+                         (type.getRank() ? "; reduce it, as in mean(…)"
+                                         : "; cast it: cast(…, f32)")),
+               metric.value->span);
     return;
   }
   results.push_back({metric.name, value});

@@ -41,22 +41,27 @@ Value Emitter::findLoss() {
       names.push_back(entry.first);
     error(name.span, "model " + quote(declarations.model->name.text) +
                          " has no value " + quote(name.text) +
-                         syntax::didYouMean(name.text, names));
+                         syntax::didYouMean(name.text, names))
+        .note(declarations.model->name.span, "the model is declared here");
     return {};
   }
   if (!found->second.value) {
     if (found->second.constant)
-      error(name.span, "loss " + quote(name.text) +
-                           " is a constant; it depends on no parameter");
+      noteOrigin(
+          error(name.span, "loss " + quote(name.text) +
+                               " is a constant; it depends on no parameter"),
+          name.span);
     return {};
   }
   Value loss = found->second.value;
   nd::TensorType type = nd::getTensorType(loss);
   if (type.getRank() != 0 || !type.getElementType().isF32()) {
-    error(name.span, "loss " + quote(name.text) +
-                         " must be a scalar f32, got " + describe(type) +
-                         (type.getRank() ? "; reduce it, as in mean(…)"
-                                         : "; cast it: cast(…, f32)"));
+    noteOrigin(
+        error(name.span, "loss " + quote(name.text) +
+                             " must be a scalar f32, got " + describe(type) +
+                             (type.getRank() ? "; reduce it, as in mean(…)"
+                                             : "; cast it: cast(…, f32)")),
+        name.span);
     return {};
   }
   checkGradients(loss, name.span);
@@ -76,7 +81,9 @@ void Emitter::checkGradients(Value loss, syntax::Span at) {
       if (Operation *op = operand.getDefiningOp())
         reached.insert(op);
   }
-  error(at, "the loss depends on no parameter; there is nothing to train");
+  noteOrigin(
+      error(at, "the loss depends on no parameter; there is nothing to train"),
+      at);
 }
 
 namespace {
@@ -105,7 +112,7 @@ private:
   syntax::ConstantScope &constants;
   syntax::Diagnostics &diagnostics;
   std::vector<std::string_view> settings = {"lr"};
-  std::set<std::string_view> given;
+  std::map<std::string_view, syntax::Span> given; ///< settings so far
 };
 
 } // namespace
@@ -161,8 +168,10 @@ bool OptimizerReader::readSetting(const Argument &argument, bool isFirst) {
                       (hint.empty() ? "; it has " + listSettings() : hint));
     return false;
   }
-  if (!given.insert(name).second) {
-    emitter.error(argument.span, quote(name) + " is given twice");
+  auto [first, isNew] = given.insert({name, argument.span});
+  if (!isNew) {
+    emitter.error(argument.span, quote(name) + " is given twice")
+        .note(first->second, "first given here");
     return false;
   }
   std::optional<syntax::Constant> value =

@@ -60,6 +60,8 @@ StringAttr Emitter::resolveDim(const syntax::Name &name) {
       text = alias->second;
   if (declarations.dims.count(text))
     return builder.getStringAttr(StringRef(text));
+  if (declarations.incomplete.dims)
+    return {};
   std::string hint = syntax::didYouMean(text, declarations.dimNames());
   if (scope && scope->values.count(name.text))
     hint = "; " + quote(name.text) + " is a value here, not a dim";
@@ -119,6 +121,15 @@ syntax::Diagnostic &Emitter::error(syntax::Span at, std::string message) {
   return diagnostic;
 }
 
+void Emitter::noteOrigin(syntax::Diagnostic &diagnostic,
+                         syntax::Span at) const {
+  std::string_view name = sources.text(at);
+  if (!scope)
+    return;
+  if (auto place = scope->places.find(name); place != scope->places.end())
+    diagnostic.note(place->second, quote(name) + " is defined here");
+}
+
 Location Emitter::locate(syntax::Span span) const {
   syntax::LineColumn at = sources.lineColumn(span);
   Location place = FileLineColLoc::get(builder.getContext(),
@@ -173,10 +184,17 @@ nd::TensorType Emitter::unite(ValueRange operands, Type elementType,
       if (same == dims.end()) {
         dims.push_back(dim);
       } else if (same->getSize() != dim.getSize()) {
-        error(at, "dim " + quote(dim.getName().getValue()) + " has size " +
-                      std::to_string(same->getSize()) + " in one operand and " +
-                      std::to_string(dim.getSize()) +
-                      " in another; rename one of them");
+        syntax::Diagnostic &conflict = error(
+            at, "dim " + quote(dim.getName().getValue()) + " has size " +
+                    std::to_string(same->getSize()) + " in one operand and " +
+                    std::to_string(dim.getSize()) +
+                    " in another; rename one of them");
+        if (auto known = declarations.dims.find(
+                std::string_view(dim.getName().getValue()));
+            known != declarations.dims.end())
+          conflict.note(known->second.span,
+                        "its size is " + std::to_string(known->second.size) +
+                            " where it is declared");
         return {};
       }
     }
@@ -193,7 +211,8 @@ bool Emitter::checkKinds(Value value, ElementKinds kinds, StringRef what,
     hint = "; cast(…, f32) makes it one";
   else if (kinds & Booleans)
     hint = "; a comparison makes one";
-  error(at, quote(what) + " takes " + describe(kinds) + ", got " +
-                describe(type) + hint);
+  noteOrigin(error(at, quote(what) + " takes " + describe(kinds) + ", got " +
+                           describe(type) + hint),
+             at);
   return false;
 }

@@ -113,6 +113,9 @@ public:
   mlir::Type resolveType(const syntax::Name &name);
   /// An error at a place; inlined, it gets a note at each call around it.
   syntax::Diagnostic &error(syntax::Span at, std::string message);
+  /// A note where the value is defined that the text at a place names; none
+  /// where it is no name of a value.
+  void noteOrigin(syntax::Diagnostic &diagnostic, syntax::Span at) const;
   mlir::Location locate(syntax::Span span) const;
   /// One op with one result.
   mlir::Value create(llvm::StringRef op, syntax::Span at,
@@ -127,6 +130,7 @@ private:
   /// The names of one body: the model's, or one inlined function's.
   struct Scope {
     std::map<std::string_view, Operand> values;
+    std::map<std::string_view, syntax::Span> places; ///< of the values' names
     std::map<std::string_view, std::string_view> dims;
   };
   /// A function being inlined.

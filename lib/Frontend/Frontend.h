@@ -35,9 +35,11 @@ struct ModelOverrides {
 /// place of its expression as location, within call sites where functions are
 /// inlined; values that the text names carry `nd.name`.
 ///
-/// Null after errors; those, and warnings, go to the context's diagnostic
-/// engine. The overrides' texts are added to `sources`, so that a
-/// SourceMgrDiagnosticHandler over it can show their lines.
+/// The program is not verified yet: where it does not pass MLIR's verifier, the
+/// front end is wrong and not the text. Null after errors; those, and warnings,
+/// go to the context's diagnostic engine. The overrides' texts are added to
+/// `sources`, so that a SourceMgrDiagnosticHandler over it can show their
+/// lines.
 mlir::OwningOpRef<mlir::ModuleOp>
 parseModel(llvm::SourceMgr &sources, mlir::MLIRContext &context,
            const ModelOverrides &overrides = {});

@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/ModelOps.h"
-#include "lib/Layout/LayoutRules.h"
+#include "lib/Layout/LayoutMistakes.h"
 #include "lib/Layout/Passes.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -17,94 +16,29 @@ namespace meshc::layout {
 #define GEN_PASS_DEF_ASSIGNSHARDINGS
 #include "lib/Layout/Passes.h.inc"
 
-/// "tensor 'h'", "the gradient of w", or "a tensor without a name".
-static std::string describe(const TensorIdentity &tensor) {
-  if (tensor.name.empty())
-    return "a tensor without a name";
-  if (tensor.tensorClass == "gradient")
-    return "the " + tensor.name.str();
-  return "tensor '" + tensor.name.str() + "'";
-}
-
 namespace {
 
 class Assigner {
 public:
-  explicit Assigner(ModuleOp module) : module(module), rules(module) {}
+  explicit Assigner(ModuleOp module)
+      : module(module), rules(module), mistakes(module, rules) {}
   LogicalResult run();
 
 private:
   void assignFunction(func::FuncOp function);
   void addSharding(DictionaryAttr &attributes, TypeAttr sharding);
   void inheritFromState(func::FuncOp function);
-  TypeAttr assign(const TensorIdentity &tensor, Type type, Location loc);
-  bool checkDivides(const TensorIdentity &tensor, nd::DimAttr dim,
-                    nd::RuleOp rule, ArrayRef<StringAttr> axes, Location loc);
-  void reportConflict(const TensorIdentity &tensor, nd::DimAttr a,
-                      nd::DimAttr b, StringAttr axis, Location loc);
-  /// Whether a mistake of these dims on this axis was not reported yet: it
-  /// shows on every tensor that has them.
-  bool isNew(const Twine &mistake) {
-    return reported.insert(mistake.str()).second;
-  }
+  TypeAttr assign(const PlacedTensor &tensor, Type type);
 
   ModuleOp module;
   LayoutRules rules;
   llvm::DenseMap<Operation *, TensorIdentity> inherited;
-  llvm::StringSet<> reported;
-  bool ok = true;
+  LayoutMistakes mistakes;
 };
 
 } // namespace
 
-void Assigner::reportConflict(const TensorIdentity &tensor, nd::DimAttr a,
-                              nd::DimAttr b, StringAttr axis, Location loc) {
-  ok = false;
-  StringRef first = a.getName().getValue(), second = b.getName().getValue();
-  if (!isNew("conflict " + first + " " + second + " " + axis.getValue()))
-    return;
-  InFlightDiagnostic error = emitError(loc);
-  error << "dims '" << first << "' and '" << second << "' of "
-        << describe(tensor) << " both map to mesh axis '" << axis.getValue()
-        << "'";
-  nd::RuleOp ruleA = rules.lookup(tensor, first);
-  nd::RuleOp ruleB = rules.lookup(tensor, second);
-  error.attachNote(ruleA.getLoc())
-      << "'" << getText(ruleA) << "' from this rule";
-  error.attachNote(ruleB.getLoc())
-      << "'" << getText(ruleB)
-      << "' from this rule; one of them must stay whole or take another axis";
-}
-
-bool Assigner::checkDivides(const TensorIdentity &tensor, nd::DimAttr dim,
-                            nd::RuleOp rule, ArrayRef<StringAttr> axes,
-                            Location loc) {
-  int64_t size = dim.getSize(), blocks = rules.getMesh().getProduct(axes);
-  if (size % blocks == 0)
-    return true;
-  ok = false;
-  StringRef name = dim.getName().getValue();
-  if (!isNew("size " + name + " " + Twine(size)))
-    return false;
-  InFlightDiagnostic error = emitError(loc);
-  error << "dim '" << name << "' of size " << size << " of " << describe(tensor)
-        << " is not divisible by " << blocks
-        << (axes.size() == 1 ? ", the size of mesh axis "
-                             : ", the product of the sizes of mesh axes ");
-  llvm::interleaveComma(axes, error, [&](StringAttr axis) {
-    error << "'" << axis.getValue() << "'";
-  });
-  int64_t below = size / blocks * blocks;
-  error << "; sizes ";
-  if (below > 0)
-    error << below << " and ";
-  error << below + blocks << " would be";
-  error.attachNote(rule.getLoc()) << "'" << getText(rule) << "' from this rule";
-  return false;
-}
-
-TypeAttr Assigner::assign(const TensorIdentity &tensor, Type type,
-                          Location loc) {
+TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
   auto tensorType = dyn_cast<nd::TensorType>(type);
   if (!tensorType)
     return TypeAttr::get(type);
@@ -112,8 +46,8 @@ TypeAttr Assigner::assign(const TensorIdentity &tensor, Type type,
   llvm::DenseMap<StringAttr, nd::DimAttr> user;
   for (nd::DimAttr dim : tensorType.getGlobal().getDims()) {
     nd::RuleOp rule;
-    if (!tensor.isMetric)
-      rule = rules.lookup(tensor, dim.getName().getValue());
+    if (!tensor.identity.isMetric)
+      rule = rules.lookup(tensor.identity, dim.getName().getValue());
     llvm::SmallVector<StringAttr> axes, cutting;
     if (rule)
       axes = rules.getAxes(rule);
@@ -121,12 +55,15 @@ TypeAttr Assigner::assign(const TensorIdentity &tensor, Type type,
     for (StringAttr axis : axes) {
       auto [it, isFirst] = user.try_emplace(axis, dim);
       if (!isFirst)
-        reportConflict(tensor, it->second, dim, axis, loc);
+        mistakes.addConflict(tensor, it->second, dim, axis);
       isFree &= isFirst;
       if (rules.getMesh().getAxisSize(axis.getValue()) > 1)
         cutting.push_back(axis);
     }
-    if (!isFree || (rule && !checkDivides(tensor, dim, rule, axes, loc)))
+    bool isDivisible = dim.getSize() % rules.getMesh().getProduct(axes) == 0;
+    if (!isDivisible)
+      mistakes.addIndivisible(tensor, dim, rule);
+    if (!isFree || !isDivisible)
       cutting.clear();
     dims.push_back(nd::DimAttr::get(type.getContext(), dim.getName(),
                                     dim.getSize(), cutting));
@@ -173,32 +110,34 @@ void Assigner::addSharding(DictionaryAttr &attributes, TypeAttr sharding) {
 
 void Assigner::assignFunction(func::FuncOp function) {
   inheritFromState(function);
-  // All at once: each change of one makes a list of all anew.
+  // Set together: each individual update rebuilds the whole attribute list.
   llvm::SmallVector<DictionaryAttr> attributes;
   function.getAllArgAttrs(attributes);
   for (BlockArgument argument : function.getArguments()) {
     unsigned index = argument.getArgNumber();
-    addSharding(attributes[index],
-                assign(getArgumentIdentity(function, index), argument.getType(),
-                       argument.getLoc()));
+    addSharding(attributes[index], assign({getArgumentIdentity(function, index),
+                                           argument.getLoc()},
+                                          argument.getType()));
   }
   function.setAllArgAttrs(attributes);
   function.walk([&](Operation *op) {
     if (op->getNumResults() == 0)
       return;
-    TensorIdentity identity = getIdentity(op);
+    PlacedTensor tensor{getIdentity(op), op->getLoc()};
     if (auto it = inherited.find(op); it != inherited.end())
-      identity = it->second;
+      tensor = {it->second, op->getLoc(), /*isElsewhere=*/true};
     llvm::SmallVector<Attribute> shardings;
     for (Type type : op->getResultTypes())
-      shardings.push_back(assign(identity, type, op->getLoc()));
+      shardings.push_back(assign(tensor, type));
     op->setAttr("nd.sharding", ArrayAttr::get(op->getContext(), shardings));
   });
   attributes.clear();
   function.getAllResultAttrs(attributes);
   for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
-    addSharding(attributes[index], assign(getResultIdentity(function, index),
-                                          type, function.getLoc()));
+    addSharding(attributes[index],
+                assign({getResultIdentity(function, index), function.getLoc(),
+                        /*isElsewhere=*/true},
+                       type));
   function.setAllResultAttrs(attributes);
 }
 
@@ -210,7 +149,7 @@ LogicalResult Assigner::run() {
     }
     assignFunction(function);
   }
-  return success(ok);
+  return mistakes.report();
 }
 
 namespace {

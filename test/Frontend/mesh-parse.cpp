@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
@@ -55,6 +56,8 @@ int main(int argc, char **argv) {
       overrides.layout = layout;
     overrides.values.assign(values.begin(), values.end());
     module = meshc::parseModel(sources, context, overrides);
+    if (module && failed(verify(*module)))
+      return 1;
   }
   if (!module)
     return 1;

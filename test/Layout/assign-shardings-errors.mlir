@@ -20,7 +20,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
 module attributes {nd.mesh = #nd.mesh<data = 4>} {
   // expected-note @+1 {{'batch -> data' from this rule}}
   nd.rule "batch" -> ["data"]
-  // expected-error @+1 {{dim 'batch' of size 10 of tensor 'h' is not divisible by 4, the size of mesh axis 'data'; sizes 8 and 12 would be}}
+  // expected-error @+1 {{dim 'batch' of size 10 of tensor 'h' is not divisible by 4, the size of mesh axis 'data'; choose 8 or 12}}
   func.func @step(%x: !nd.tensor<f32, [batch = 10]> {nd.name = "h"}) {
     return
   }
@@ -31,7 +31,7 @@ module attributes {nd.mesh = #nd.mesh<data = 4>} {
 module attributes {nd.mesh = #nd.mesh<pod = 2, data = 4>} {
   // expected-note @+1 {{'batch -> (pod, data)' from this rule}}
   nd.rule "batch" -> ["pod", "data"]
-  // expected-error @+1 {{dim 'batch' of size 4 of a tensor without a name is not divisible by 8, the product of the sizes of mesh axes 'pod', 'data'; sizes 8 would be}}
+  // expected-error @+1 {{dim 'batch' of size 4 of the value of this expression is not divisible by 8, the product of the sizes of mesh axes 'pod', 'data'; choose 8}}
   func.func @step(%x: !nd.tensor<f32, [batch = 4]>) {
     return
   }

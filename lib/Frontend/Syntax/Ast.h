@@ -220,9 +220,18 @@ using Declaration =
                  LayoutDeclaration, FunctionDeclaration, ModelDeclaration,
                  TrainDeclaration>;
 
+/// Kinds of names of which some may be missing, since their declaration could
+/// not be read: an unknown one is no further error.
+struct Incomplete {
+  bool dims = false; ///< and constants
+  bool axes = false;
+  bool functions = false;
+};
+
 /// A whole file, in the order of its text.
 struct Program {
   std::vector<Declaration> declarations;
+  Incomplete incomplete;
 };
 
 } // namespace meshc::syntax

@@ -20,6 +20,18 @@ std::string meshc::syntax::toString(const Constant &constant) {
   return std::string(text, end.ptr);
 }
 
+std::string meshc::syntax::describeNotWhole(const Constant &constant) {
+  constexpr double exact = 9007199254740992.0; // 2^53
+  bool looksWhole = !constant.isInteger && std::fabs(constant.real) <= exact &&
+                    constant.real == std::floor(constant.real);
+  if (!looksWhole)
+    return toString(constant);
+  std::string whole = std::to_string(static_cast<int64_t>(constant.real));
+  return whole +
+         ".0; numbers with a point or an exponent are not whole, write " +
+         whole;
+}
+
 static Folded overflow() { return {{}, "the result does not fit in 64 bits"}; }
 
 /// `base` to the whole power `exponent` >= 0.

@@ -29,6 +29,10 @@ struct Constant {
 /// `512`, `0.05`, as messages show it.
 std::string toString(const Constant &constant);
 
+/// The same where a whole number is wanted: what looks like one and is not,
+/// such as 1e3, is shown with a point and with what to write.
+std::string describeNotWhole(const Constant &constant);
+
 /// A value, or the words that say what is wrong with it.
 struct Folded {
   Constant value;

@@ -24,10 +24,17 @@ void appendKeys(const Map &map, std::vector<std::string_view> &names) {
 
 void Declarations::collect(const Program &whole, const Overrides &overrides) {
   program = &whole;
-  for (const Definition &definition : overrides.values)
-    if (!values.insert({definition.name.text, &definition}).second)
-      diagnostics.error(definition.name.span,
-                        quote(definition.name.text) + " is set twice");
+  incomplete = whole.incomplete;
+  if (overrides.mesh)
+    incomplete.axes = overrides.isMeshIncomplete;
+  for (const Definition &definition : overrides.values) {
+    auto [entry, isNew] = values.insert({definition.name.text, &definition});
+    if (!isNew)
+      diagnostics
+          .error(definition.name.span,
+                 quote(definition.name.text) + " is set twice")
+          .note(entry->second->name.span, "first set here");
+  }
   if (overrides.mesh)
     collectAxes(*overrides.mesh);
   if (overrides.layout)
@@ -88,11 +95,13 @@ void Declarations::collectDims(const std::vector<Definition> &list) {
     if (value && (!value->isInteger || value->integer < 1 ||
                   value->integer > maxDimSize)) {
       const Definition &said = set == values.end() ? definition : *set->second;
-      diagnostics.error(said.value->span,
-                        "size of dim " + quote(definition.name.text) +
-                            " must be a whole number from 1 to 2**40, "
-                            "got " +
-                            toString(*value));
+      Diagnostic &error = diagnostics.error(
+          said.value->span, "size of dim " + quote(definition.name.text) +
+                                " must be a whole number from 1 to 2**40, "
+                                "got " +
+                                describeNotWhole(*value));
+      if (set != values.end())
+        error.note(definition.name.span, "the dim is declared here");
       value.reset();
     }
     // After an error the dim is there all the same, of size 1, so that each
@@ -132,7 +141,7 @@ void Declarations::collectAxes(const std::vector<Definition> &list) {
       diagnostics.error(definition.value->span,
                         "size of mesh axis " + quote(definition.name.text) +
                             " must be a whole number from 1, got " +
-                            toString(*value));
+                            describeNotWhole(*value));
       value.reset();
     }
     int64_t size = value ? value->integer : 1;
@@ -184,6 +193,8 @@ void Declarations::collectTrain(const TrainDeclaration &declared) {
 
 /// [L8.3] --set names what the text declares.
 void Declarations::checkValuesUsed() {
+  if (incomplete.dims)
+    return;
   std::vector<std::string_view> names = dimNames();
   appendKeys(constants, names);
   for (const auto &[name, definition] : values)
@@ -203,8 +214,9 @@ const DimInfo *Declarations::dim(const Name &name) {
   auto found = dims.find(name.text);
   if (found != dims.end())
     return &found->second;
-  diagnostics.error(name.span, "unknown dim " + quote(name.text) +
-                                   didYouMean(name.text, dimNames()));
+  if (!incomplete.dims)
+    diagnostics.error(name.span, "unknown dim " + quote(name.text) +
+                                     didYouMean(name.text, dimNames()));
   return nullptr;
 }
 
@@ -226,6 +238,8 @@ std::optional<Constant> Declarations::constant(const Name &name) {
     return found->second.value;
   if (auto found = dims.find(name.text); found != dims.end())
     return Constant::whole(found->second.size);
+  if (incomplete.dims)
+    return std::nullopt;
   std::vector<std::string_view> names = dimNames();
   appendKeys(constants, names);
   diagnostics.error(name.span, "no constant or dim " + quote(name.text) +

@@ -18,6 +18,7 @@ struct Overrides {
   std::optional<std::vector<Definition>> mesh;   ///< --mesh: all axes
   std::optional<std::vector<LayoutRule>> layout; ///< --layout: all rules
   std::vector<Definition> values; ///< --set: sizes of dims, constants
+  bool isMeshIncomplete = false;  ///< --mesh could not be read
 };
 
 /// A dim's size, where it is said, and whether a `dim` declaration says it or
@@ -74,6 +75,7 @@ public:
   std::map<std::string_view, const FunctionDeclaration *> functions;
   const ModelDeclaration *model = nullptr;
   const TrainDeclaration *train = nullptr;
+  Incomplete incomplete;
 
 private:
   void collectDims(const std::vector<Definition> &list);

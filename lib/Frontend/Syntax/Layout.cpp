@@ -8,7 +8,7 @@
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 using namespace meshc::syntax;
 
@@ -45,7 +45,7 @@ bool Declarations::checkRule(const LayoutRule &rule,
                              const std::vector<std::string_view> &tensors) {
   // [L3.4]
   bool hasDim = dims.count(rule.dim.text) != 0;
-  if (!hasDim && !rule.isOptional)
+  if (!hasDim && !rule.isOptional && !incomplete.dims)
     diagnostics.error(rule.dim.span,
                       "layout names dim " + quote(rule.dim.text) +
                           ", which the program does not have" +
@@ -81,19 +81,22 @@ bool Declarations::checkAxes(const LayoutRule &rule) {
   std::vector<std::string_view> known;
   for (const AxisInfo &axis : axes)
     known.push_back(axis.name);
-  std::set<std::string_view> used;
+  std::map<std::string_view, Span> used;
   bool ok = true;
   for (const Name &axis : rule.axes) {
-    if (!used.insert(axis.text).second) {
-      diagnostics.error(axis.span, "mesh axis " + quote(axis.text) +
-                                       " stands twice in the rule of dim " +
-                                       quote(rule.dim.text));
+    auto [first, isNew] = used.insert({axis.text, axis.span});
+    if (!isNew) {
+      diagnostics
+          .error(axis.span, "mesh axis " + quote(axis.text) +
+                                " stands twice in the rule of dim " +
+                                quote(rule.dim.text))
+          .note(first->second, "first named here");
       ok = false;
     }
     if (std::find(known.begin(), known.end(), axis.text) != known.end())
       continue;
     ok = false;
-    if (!rule.isOptional)
+    if (!rule.isOptional && !incomplete.axes)
       diagnostics.error(axis.span,
                         "layout names mesh axis " + quote(axis.text) +
                             ", which the mesh does not have" +

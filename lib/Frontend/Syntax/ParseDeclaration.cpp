@@ -15,15 +15,31 @@ Program Parser::parseProgram() {
     if (accept(TokenKind::Semicolon))
       continue;
     outcome = Outcome::Read;
+    std::string_view word = textOf(peek());
     std::optional<Declaration> declaration = parseDeclaration();
     if (declaration)
       program.declarations.push_back(std::move(*declaration));
     else if (outcome == Outcome::Read)
       outcome = Outcome::Lost;
+    if (outcome != Outcome::Read)
+      markIncomplete(word, program);
     if (outcome == Outcome::Lost || !finishStatement("a declaration"))
       skipTo(&Parser::atDeclaration);
   }
   return program;
+}
+
+/// Notes that names are missing since a declaration could not be read, so that
+/// nobody is told of each use of them.
+void Parser::markIncomplete(std::string_view word, Program &program) const {
+  Incomplete &lost = program.incomplete;
+  bool isDims = word == "dim" || word == "let" || word == "const";
+  bool isMesh = word == "mesh", isFunction = word == "fn";
+  bool isOther = word == "layout" || word == "model" || word == "train";
+  bool isUnknown = !isDims && !isMesh && !isFunction && !isOther;
+  lost.dims |= isDims || isUnknown;
+  lost.axes |= isMesh || isUnknown;
+  lost.functions |= isFunction || isUnknown;
 }
 
 /// The declaration that begins here; what was read of a list is kept when an
@@ -69,6 +85,8 @@ std::optional<Declaration> Parser::parseDeclaration() {
   if (word.kind == TokenKind::Name)
     hint = didYouMean(textOf(word), {"dim", "let", "const", "mesh", "layout",
                                      "fn", "model", "train"});
+  if (atWord("def") || atWord("function") || atWord("func"))
+    hint = "; a function is declared by 'fn'";
   std::string got =
       word.kind == TokenKind::End ? describe(word) : quote(textOf(word));
   diagnostics.error(word.span, "expected a declaration (dim, let, mesh, "
@@ -84,7 +102,17 @@ bool Parser::parseDefinitions(std::string_view what,
                               std::vector<Definition> &list) {
   do {
     std::optional<Name> name = expectName(what);
-    if (!name || !expect(TokenKind::Assign, "'=' after " + quote(name->text)))
+    if (!name)
+      return false;
+    bool isColon = at(TokenKind::Colon);
+    std::string wanted = "'=' after " + quote(name->text);
+    if (isColon &&
+        (peek(1).kind == TokenKind::Integer || peek(1).kind == TokenKind::Name))
+      wanted +=
+          " (as in " +
+          quote(std::string(name->text) + "=" + std::string(textOf(peek(1)))) +
+          ")";
+    if (!expect(TokenKind::Assign, wanted))
       return false;
     ExprPtr value = parseExpression();
     if (!value)

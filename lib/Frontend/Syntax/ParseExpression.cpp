@@ -82,7 +82,8 @@ ExprPtr Parser::makeExpr(Span span, decltype(Expr::node) node) {
   expr->span = span;
   expr->depth = depthBelow(node) + 1;
   expr->node = std::move(node);
-  if (expr->depth <= maxDepth)
+  // A name or number is no operation.
+  if (expr->depth <= maxDepth + 1)
     return expr;
   diagnostics.error(span, "expression is more than " +
                               std::to_string(maxDepth) +
@@ -107,8 +108,6 @@ ExprPtr Parser::parseExpression() { return parseBinary(AnyOperator); }
 
 /// Operators that bind at least as strongly as `minimum`. [L5.1]
 ExprPtr Parser::parseBinary(unsigned minimum) {
-  if (!enter())
-    return nullptr;
   ExprPtr left = parsePrefix();
   while (left) {
     const BinaryOperator *op = findOperator(peek().kind);
@@ -117,7 +116,8 @@ ExprPtr Parser::parseBinary(unsigned minimum) {
     Span operatorSpan = next().span;
     // ** groups to the right and takes a sign there: 2 ** -x ** 2.
     bool toTheRight = op->precedence == Exponent;
-    ExprPtr right = parseBinary(op->precedence + (toTheRight ? 0 : 1));
+    ExprPtr right = toTheRight ? parseOperand(op->precedence)
+                               : parseBinary(op->precedence + 1);
     if (!right) {
       left = nullptr;
       break;
@@ -133,8 +133,16 @@ ExprPtr Parser::parseBinary(unsigned minimum) {
       left = nullptr;
     }
   }
-  --nesting;
   return left;
+}
+
+/// The operand of an operator that may follow itself without end: -x, a ** b.
+ExprPtr Parser::parseOperand(unsigned minimum) {
+  if (!enter())
+    return nullptr;
+  ExprPtr operand = parseBinary(minimum);
+  --nesting;
+  return operand;
 }
 
 /// -x and not x.
@@ -146,7 +154,7 @@ ExprPtr Parser::parsePrefix() {
     return parsePrimary();
   }
   next();
-  ExprPtr operand = parseBinary(isNegation ? Sign : NotOperator);
+  ExprPtr operand = parseOperand(isNegation ? Sign : NotOperator);
   if (!operand)
     return nullptr;
   Span span = Span::join(start, operand->span);
@@ -155,9 +163,11 @@ ExprPtr Parser::parsePrefix() {
                             std::move(operand)});
 }
 
-/// An atom, and no [ ] behind it.
+/// An atom, and neither [ ] nor a member behind it.
 ExprPtr Parser::parsePrimary() {
   ExprPtr atom = parseAtom();
+  if (atom && at(TokenKind::Dot) && !peek().startsLine)
+    return rejectMember(*atom);
   if (!atom || !at(TokenKind::LeftBracket) || peek().startsLine)
     return atom;
   diagnostics.error(peek().span,
@@ -166,7 +176,32 @@ ExprPtr Parser::parsePrimary() {
   return nullptr;
 }
 
+/// x.T, x.sum(d): what other languages have.
+ExprPtr Parser::rejectMember(const Expr &value) {
+  Span dot = next().span;
+  std::string member = at(TokenKind::Name) ? std::string(textOf(peek())) : "";
+  std::string of = value.asName() ? std::string(value.asName()->text) : "x";
+  std::string hint = "dims are known by name, so that nothing is transposed; "
+                     "rename(" +
+                     of + ", a -> b) gives a dim another name";
+  if (peek(1).kind == TokenKind::LeftParen)
+    hint = "write '" + member + "(" + of + ", …)'";
+  diagnostics.error(dot, "values have no members, got " + quote("." + member) +
+                             "; " + hint);
+  return nullptr;
+}
+
+/// [1, 2]
+ExprPtr Parser::rejectList() {
+  diagnostics.error(peek().span,
+                    "there are no lists of numbers; a tensor is an input, a "
+                    "parameter, or computed from numbers and iota(dim)");
+  return nullptr;
+}
+
 ExprPtr Parser::parseAtom() {
+  if (at(TokenKind::LeftBracket) && !peek().startsLine)
+    return rejectList();
   if (at(TokenKind::Integer) || at(TokenKind::Real))
     return parseNumber();
   if (at(TokenKind::Inf)) {
@@ -210,8 +245,11 @@ ExprPtr Parser::parseNumber() {
 }
 
 ExprPtr Parser::parseParenthesized() {
+  if (!enter())
+    return nullptr;
   Span open = next().span;
   ExprPtr inner = parseExpression();
+  --nesting;
   if (!inner)
     return nullptr;
   Span close = peek().span;
@@ -224,9 +262,9 @@ ExprPtr Parser::parseParenthesized() {
 /// callee(argument, …); the current token is the parenthesis.
 ExprPtr Parser::parseCall(Name callee) {
   CallExpr call{callee, {}, {}};
-  Span open = next().span;
   if (!enter())
     return nullptr;
+  Span open = next().span;
   bool ok = parseArguments(call, open);
   --nesting;
   if (!ok)

@@ -70,8 +70,45 @@ bool Parser::parseStatement(std::vector<Statement> &list) {
   return ok;
 }
 
+/// Skips { … } with all that is inside.
+void Parser::skipBraces() {
+  unsigned open = 0;
+  do {
+    if (at(TokenKind::LeftBrace))
+      ++open;
+    else if (at(TokenKind::RightBrace))
+      --open;
+    next();
+  } while (open > 0 && !at(TokenKind::End));
+}
+
+/// Reports an 'if' or 'while' and skips it with its blocks; false where the
+/// statement is neither.
+bool Parser::rejectControl() {
+  bool isBranch = atWord("if") || atWord("else") || atWord("elif");
+  if (!isBranch && !atWord("while"))
+    return false;
+  std::string word = quote(textOf(peek()));
+  diagnostics.error(
+      peek().span,
+      "the language has no " + word +
+          (isBranch ? "; where(condition, a, b) chooses between two values, "
+                      "element by element"
+                    : "; the operations of a model are the same in each step"));
+  do {
+    next();
+    while (!endsStatement() && !at(TokenKind::LeftBrace))
+      next();
+    if (at(TokenKind::LeftBrace))
+      skipBraces();
+  } while (atWord("else") || atWord("elif"));
+  return true;
+}
+
 /// Reports what is no statement, and skips a token of it.
 bool Parser::rejectStatement() {
+  if (rejectControl())
+    return true;
   std::string got = quote(textOf(peek()));
   if (at(TokenKind::Name))
     got += " followed by " + describe(peek(1));

@@ -54,6 +54,7 @@ private:
 
   // ParseDeclaration.cpp
   std::optional<Declaration> parseDeclaration();
+  void markIncomplete(std::string_view word, Program &program) const;
   bool parseDefinitions(std::string_view what, std::vector<Definition> &list);
   std::optional<LayoutRule> parseLayoutRule(bool onCommandLine);
   bool parseRuleAxes(LayoutRule &rule, bool onCommandLine);
@@ -70,6 +71,8 @@ private:
                        std::string_view owner);
   bool parseStatement(std::vector<Statement> &list);
   bool rejectStatement();
+  bool rejectControl();
+  void skipBraces();
   bool parseParam(std::vector<Statement> &list);
   bool parseFor(std::vector<Statement> &list);
 
@@ -81,6 +84,9 @@ private:
   ExprPtr parseAtom();
   ExprPtr parseNumber();
   ExprPtr parseParenthesized();
+  ExprPtr parseOperand(unsigned minimum);
+  ExprPtr rejectList();
+  ExprPtr rejectMember(const Expr &value);
   ExprPtr parseCall(Name callee);
   bool parseArguments(CallExpr &call, Span open);
   std::optional<Argument> parseArgument();
@@ -94,7 +100,7 @@ private:
   Diagnostics &diagnostics;
   std::vector<Token> tokens;
   size_t position = 0;
-  unsigned nesting = 0;
+  unsigned nesting = 0; ///< parentheses, calls, blocks, operators in a row
   /// What the declaration being read came to: all well, wrong but read to its
   /// end, or wrong with something left to skip.
   enum class Outcome { Read, Recovered, Lost } outcome = Outcome::Read;

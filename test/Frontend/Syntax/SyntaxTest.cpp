@@ -190,6 +190,19 @@ TEST(Parser, GoesOnAfterErrors) { // [L9.1]
             "10:11: expected '}' to end the function, got a declaration\n");
 }
 
+TEST(Parser, NestsAsDeepAsPromised) { // [L5.9]
+  auto nest = [](std::string open, int depth) {
+    std::string text;
+    for (int i = 0; i < depth; ++i)
+      text += open;
+    return parseExpr(text + "a" + std::string(depth, ')'));
+  };
+  EXPECT_EQ(nest("(", 256), "a");
+  EXPECT_NE(nest("(", 257).find("nested more than 256"), std::string::npos);
+  EXPECT_EQ(nest("f(", 256).find("more than"), std::string::npos);
+  EXPECT_NE(nest("f(", 257).find("more than 256"), std::string::npos);
+}
+
 TEST(Parser, BoundsNesting) { // [L5.9]
   std::string open(100000, '(');
   EXPECT_EQ(parseExpr(open), "1:265: nested more than 256 deep; give parts of "

@@ -1,0 +1,127 @@
+//===- LayoutMistakes.cpp - what a layout asks for and cannot have ------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Layout/LayoutMistakes.h"
+#include "dialects/Nd/Ops/ModelOps.h"
+
+using namespace mlir;
+
+namespace meshc::layout {
+
+LayoutMistakes::LayoutMistakes(ModuleOp module, const LayoutRules &rules)
+    : rules(rules) {
+  for (auto function : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : function.getArguments()) {
+      TensorIdentity identity =
+          getArgumentIdentity(function, argument.getArgNumber());
+      if (identity.tensorClass == "parameter")
+        parameters.try_emplace(identity.name, argument.getLoc());
+    }
+}
+
+/// "tensor 'h'", "the gradient of parameter 'w'", "slot 'm' of parameter 'w'".
+static std::string describe(const TensorIdentity &tensor) {
+  if (tensor.name.empty())
+    return "the value of this expression";
+  std::string parameter = "parameter '" + tensor.getParameter().str() + "'";
+  if (tensor.tensorClass == "gradient" && !tensor.getParameter().empty())
+    return "the gradient of " + parameter;
+  if (tensor.tensorClass != "optimizer")
+    return "tensor '" + tensor.name.str() + "'";
+  StringRef slot = tensor.name.rsplit('.').second;
+  return (slot == "update" || slot.empty() ? "the update"
+                                           : "slot '" + slot.str() + "'") +
+         " of " + parameter;
+}
+
+/// How little the text says of the tensor.
+static unsigned getDistance(const PlacedTensor &tensor) {
+  const TensorIdentity &identity = tensor.identity;
+  unsigned distance = identity.name.empty()                 ? 3
+                      : identity.tensorClass == "optimizer" ? 2
+                      : identity.tensorClass == "gradient"  ? 1
+                                                            : 0;
+  return 2 * distance + tensor.isElsewhere;
+}
+
+void LayoutMistakes::add(const Twine &key, Mistake mistake) {
+  auto name = StringAttr::get(rules.getMesh().getContext(), key);
+  auto [known, isNew] = mistakes.try_emplace(name, mistake);
+  if (!isNew && getDistance(mistake.tensor) < getDistance(known->second.tensor))
+    known->second = std::move(mistake);
+}
+
+void LayoutMistakes::addConflict(const PlacedTensor &tensor, nd::DimAttr a,
+                                 nd::DimAttr b, StringAttr axis) {
+  add("conflict " + a.getName().getValue() + " " + b.getName().getValue() +
+          " " + axis.getValue(),
+      {tensor, {a, b}, axis, {}});
+}
+
+void LayoutMistakes::addIndivisible(const PlacedTensor &tensor, nd::DimAttr dim,
+                                    nd::RuleOp rule) {
+  add("size " + dim.getName().getValue() + " " + Twine(dim.getSize()),
+      {tensor, {dim}, {}, rule});
+}
+
+InFlightDiagnostic
+LayoutMistakes::reportConflict(const Mistake &mistake) const {
+  const TensorIdentity &tensor = mistake.tensor.identity;
+  StringRef first = mistake.dims[0].getName(),
+            second = mistake.dims[1].getName();
+  InFlightDiagnostic error = emitError(mistake.tensor.loc);
+  error << "dims '" << first << "' and '" << second << "' of "
+        << describe(tensor) << " both map to mesh axis '"
+        << mistake.axis.getValue() << "'";
+  nd::RuleOp ruleA = rules.lookup(tensor, first);
+  nd::RuleOp ruleB = rules.lookup(tensor, second);
+  error.attachNote(ruleA.getLoc())
+      << "'" << getText(ruleA) << "' from this rule";
+  error.attachNote(ruleB.getLoc())
+      << "'" << getText(ruleB)
+      << "' from this rule; one of them must stay whole or take another axis";
+  return error;
+}
+
+InFlightDiagnostic
+LayoutMistakes::reportIndivisible(const Mistake &mistake) const {
+  llvm::SmallVector<StringAttr> axes = rules.getAxes(mistake.rule);
+  nd::DimAttr dim = mistake.dims[0];
+  int64_t size = dim.getSize(), blocks = rules.getMesh().getProduct(axes);
+  InFlightDiagnostic error = emitError(mistake.tensor.loc);
+  error << "dim '" << dim.getName().getValue() << "' of size " << size << " of "
+        << describe(mistake.tensor.identity) << " is not divisible by "
+        << blocks
+        << (axes.size() == 1 ? ", the size of mesh axis "
+                             : ", the product of the sizes of mesh axes ");
+  llvm::interleaveComma(axes, error, [&](StringAttr axis) {
+    error << "'" << axis.getValue() << "'";
+  });
+  int64_t below = size / blocks * blocks;
+  error << "; choose ";
+  if (below > 0)
+    error << below << " or ";
+  error << below + blocks;
+  nd::RuleOp rule = mistake.rule;
+  error.attachNote(rule.getLoc()) << "'" << getText(rule) << "' from this rule";
+  return error;
+}
+
+LogicalResult LayoutMistakes::report() const {
+  for (const auto &[key, mistake] : mistakes) {
+    InFlightDiagnostic error =
+        mistake.axis ? reportConflict(mistake) : reportIndivisible(mistake);
+    StringRef parameter = mistake.tensor.identity.getParameter();
+    if (auto declared = parameters.find(parameter);
+        declared != parameters.end() && declared->second != mistake.tensor.loc)
+      error.attachNote(declared->second)
+          << "parameter '" << parameter << "' is declared here";
+  }
+  return success(mistakes.empty());
+}
+
+} // namespace meshc::layout

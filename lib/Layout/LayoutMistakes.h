@@ -1,0 +1,61 @@
+//===- LayoutMistakes.h - what a layout asks for and cannot have --------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_LAYOUT_LAYOUTMISTAKES_H
+#define MESHC_LIB_LAYOUT_LAYOUTMISTAKES_H
+
+#include "lib/Layout/LayoutRules.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace meshc::layout {
+
+/// A tensor as a rule is applied to it.
+struct PlacedTensor {
+  TensorIdentity identity;
+  mlir::Location loc;
+  /// The place is another's: the model's for a result, an initializer's for
+  /// what initial values are made of.
+  bool isElsewhere = false;
+};
+
+/// Collects what is wrong with a layout. A mistake shows on every tensor that
+/// has the dims; it is reported once, at the tensor that the text says most
+/// of: a named one before a gradient, that before an optimizer's slot, and
+/// these before what has no name.
+class LayoutMistakes {
+public:
+  LayoutMistakes(mlir::ModuleOp module, const LayoutRules &rules);
+
+  /// Two dims of the tensor are to be cut over one axis.
+  void addConflict(const PlacedTensor &tensor, nd::DimAttr a, nd::DimAttr b,
+                   mlir::StringAttr axis);
+  /// The dim is not divisible by the product of the rule's axes.
+  void addIndivisible(const PlacedTensor &tensor, nd::DimAttr dim,
+                      nd::RuleOp rule);
+  /// Reports all, in the order in which they were found; success where there
+  /// are none.
+  mlir::LogicalResult report() const;
+
+private:
+  struct Mistake {
+    PlacedTensor tensor;
+    llvm::SmallVector<nd::DimAttr> dims; ///< two for a conflict, else one
+    mlir::StringAttr axis;               ///< of a conflict
+    nd::RuleOp rule;                     ///< of the other kind
+  };
+
+  void add(const llvm::Twine &key, Mistake mistake);
+  mlir::InFlightDiagnostic reportConflict(const Mistake &mistake) const;
+  mlir::InFlightDiagnostic reportIndivisible(const Mistake &mistake) const;
+
+  const LayoutRules &rules;
+  llvm::StringMap<mlir::Location> parameters; ///< where each is declared
+  llvm::MapVector<mlir::StringAttr, Mistake> mistakes;
+};
+
+} // namespace meshc::layout
+
+#endif // MESHC_LIB_LAYOUT_LAYOUTMISTAKES_H
