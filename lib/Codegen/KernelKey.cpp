@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/KernelKey.h"
-#include "dialects/Nd/NdOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "lib/Codegen/KernelShape.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 

@@ -46,7 +46,12 @@ public:
   static llvm::FailureOr<std::unique_ptr<Program>>
   generate(mlir::ModuleOp module, const ProgramOptions &options);
 
-  /// LLVM IR as text; of kernels the host's only.
+  /// Reads what printIr wrote; it is not optimized again. The error says what
+  /// is wrong with the text.
+  static llvm::Expected<std::unique_ptr<Program>>
+  read(std::unique_ptr<llvm::MemoryBuffer> text, llvm::StringRef march);
+
+  /// LLVM IR as text; of kernels the host's only. It can be read back.
   void printIr(llvm::raw_ostream &stream) const;
   /// Assembly, or an object file's bytes. Once: it uses the program up.
   llvm::Error emit(llvm::CodeGenFileType type,

@@ -20,12 +20,14 @@
 namespace meshc {
 
 struct CompileOptions {
-  std::string input;                 ///< .mesh, .mlir, or "-" (.mesh text)
+  /// .mesh, "-" (.mesh text), .mlir (a model or a dump), or .ll (a dump)
+  std::string input;
   std::optional<std::string> mesh;   ///< --mesh, replaces the text's
   std::optional<std::string> layout; ///< --layout, replaces the text's
   std::vector<std::string> set;      ///< --set NAME=VALUE, each
   std::string stopAfter;             ///< a phase's name; empty: go to the end
   std::string dumpDirectory;         ///< empty: write no phases
+  bool timePhases = false;           ///< print the time of each phase
   std::string emit = "exe";          ///< mlir, llvm, asm, ptx, obj or exe
   std::string output;                ///< empty: named after the input
   std::string march = "native";      ///< an LLVM CPU name
@@ -35,8 +37,9 @@ struct CompileOptions {
   /// For tests: kernels are those of GPUs, emulated. The program of target host
   /// runs them itself, that of target cuda on fake libraries of CUDA.
   bool emulateGpu = false;
-  std::string report;  ///< empty, "text" or "json"
-  bool verify = false; ///< compare with one device, build nothing
+  std::string report; ///< empty, "text" or "json"
+  /// Compare with one device; build a program only if an output is named.
+  bool verify = false;
   uint64_t verifySeed = 0;
   std::string tool; ///< path of the running compiler, to find the runtime by
 };

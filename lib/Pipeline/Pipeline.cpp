@@ -20,18 +20,25 @@
 
 namespace meshc {
 
+static constexpr llvm::StringLiteral kModelJudges[] = {"meshc-build-steps"};
+static constexpr llvm::StringLiteral kLayoutJudges[] = {
+    "meshc-verify-rules", "meshc-assign-shardings"};
+// Text in MLIR may have ops that cannot be cut.
+static constexpr llvm::StringLiteral kPartitionJudges[] = {
+    "meshc-partition-program"};
+
 static constexpr Phase kPhases[] = {
     // Text has become nd ops on whole tensors (lib/Frontend). From one model,
     // the functions that a run consists of.
     {"autodiff", "one step function: (state, batch) -> (state', loss, metrics)",
-     autodiff::addAutodiffPasses},
+     autodiff::addAutodiffPasses, kModelJudges},
     // Where everything shall be, by name; nothing is cut yet.
     {"layout", "every tensor has a sharding; every rule was used",
-     layout::addLayoutPasses},
+     layout::addLayoutPasses, kLayoutJudges},
     // What one rank computes.
     {"partition",
      "every op is local; every disagreement is an explicit reshard",
-     partition::addPartitionPasses},
+     partition::addPartitionPasses, kPartitionJudges},
     // How ranks exchange what they need.
     {"collectives", "reshards are the cheapest collectives; these are combined",
      collectives::addCollectivesPasses},

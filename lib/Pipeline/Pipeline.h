@@ -22,6 +22,9 @@ struct Phase {
   llvm::StringLiteral name;    ///< as in --stop-after
   llvm::StringLiteral promise; ///< what holds after it
   void (*addPasses)(mlir::OpPassManager &passes);
+  /// Passes that may refuse the model, by argument. Where another one fails, or
+  /// a verifier, meshc is wrong.
+  llvm::ArrayRef<llvm::StringLiteral> judges = {};
 };
 
 /// The phases between the front end and code generation, in order.

@@ -21,11 +21,12 @@
 using namespace mlir;
 using namespace meshc;
 using namespace meshc::spmd;
+
+namespace {
+
 using nd::DimAttr;
 using nd::MeshAttr;
 using nd::TensorType;
-
-namespace {
 
 /// Least bytes, then fewest collectives.
 using Cost = std::pair<double, unsigned>;

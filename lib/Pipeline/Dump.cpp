@@ -1,0 +1,77 @@
+//===- Dump.cpp - a program between two phases, as text -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Pipeline/Dump.h"
+#include "lib/Pipeline/Pipeline.h"
+
+using namespace mlir;
+
+namespace meshc {
+
+static constexpr llvm::StringLiteral kPhase = "nd.phase",
+                                     kTargets = "nd.targets",
+                                     kManifest = "nd.manifest";
+
+std::string printDump(ModuleOp program, const DumpState &state) {
+  Builder builder(program.getContext());
+  auto set = [&](StringRef name, const std::string &text) {
+    program->setAttr(name, builder.getStringAttr(text));
+  };
+  if (state.phase != "parse") {
+    set(kPhase, state.phase);
+    set(kTargets, state.targets.dump());
+    if (!state.manifest.is_null())
+      set(kManifest, state.manifest.dump());
+  }
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  OpPrintingFlags flags;
+  flags.enableDebugInfo();
+  program->print(stream, flags);
+  for (StringRef name : {kPhase, kTargets, kManifest})
+    program->removeAttr(name);
+  return text + "\n";
+}
+
+/// Takes an attribute with JSON text; null where there is none.
+static FailureOr<report::Json> takeJson(ModuleOp program, StringRef name) {
+  Attribute attribute = program->removeAttr(name);
+  if (!attribute)
+    return report::Json();
+  auto text = dyn_cast<StringAttr>(attribute);
+  report::Json json = report::Json::value_t::discarded;
+  if (text)
+    json = report::Json::parse(text.getValue().str(), nullptr,
+                               /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return program.emitError() << "'" << name << "' must be JSON text";
+  return json;
+}
+
+FailureOr<DumpState> takeDumpState(ModuleOp program) {
+  DumpState state;
+  if (Attribute attribute = program->removeAttr(kPhase)) {
+    auto name = dyn_cast<StringAttr>(attribute);
+    if (!name || llvm::none_of(getPhases(), [&](const Phase &phase) {
+          return phase.name == name.getValue();
+        }))
+      return program.emitError()
+             << "'" << kPhase << "' is " << attribute
+             << ", which is no phase that a program can go on from";
+    state.phase = name.str();
+  }
+  for (auto [name, json] : {std::pair(kTargets, &state.targets),
+                            std::pair(kManifest, &state.manifest)}) {
+    FailureOr<report::Json> taken = takeJson(program, name);
+    if (failed(taken))
+      return failure();
+    *json = std::move(*taken);
+  }
+  return state;
+}
+
+} // namespace meshc

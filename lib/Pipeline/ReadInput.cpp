@@ -1,0 +1,127 @@
+//===- ReadInput.cpp - the model, or a dump of a phase ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/NdInterfaces.h"
+#include "lib/Codegen/Gpu/Toolkit.h"
+#include "lib/Frontend/Frontend.h"
+#include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/RunPhase.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace meshc {
+
+/// Checks what kernels are to run on, before the model is looked at.
+ExitCode Compilation::chooseTarget() {
+  if (options.target != "cuda") {
+    const char *option = !options.chips.empty()      ? "--chip"
+                         : options.emit == "ptx"     ? "--emit=ptx"
+                         : !options.cudaPath.empty() ? "--cuda-path"
+                                                     : nullptr;
+    if (option)
+      return fail(ExitCode::Usage, option + Twine(" requires --target=cuda"));
+    return ExitCode::Success;
+  }
+  if (options.emulateGpu) {
+    if (options.chips.empty() && options.emit != "ptx")
+      return ExitCode::Success;
+    return fail(ExitCode::Usage, "emulated kernels are code of the host; leave "
+                                 "'--chip' and '--emit=ptx' out");
+  }
+  if (!options.chips.empty())
+    gpu.chips = options.chips;
+  if (auto error = codegen::checkChips(gpu.chips))
+    return fail(ExitCode::Usage, llvm::toString(std::move(error)));
+  if (options.emit == "mlir" || !options.stopAfter.empty() || options.verify)
+    return ExitCode::Success;
+  auto toolkit = codegen::findCudaToolkit(options.cudaPath);
+  if (toolkit) {
+    gpu.libdevice = toolkit->libdevice;
+    ptxas = toolkit->ptxas;
+    return ExitCode::Success;
+  }
+  std::string message = llvm::toString(toolkit.takeError());
+  // PTX needs no more than LLVM, unless a kernel calls libdevice.
+  return options.emit == "ptx" ? ExitCode::Success
+                               : fail(ExitCode::Input, message);
+}
+
+ExitCode Compilation::parse() {
+  times.begin("parse");
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input, true);
+  if (std::error_code error = buffer.getError())
+    return fail(ExitCode::Input,
+                "cannot read '" + options.input + "': " + error.message());
+  StringRef ending = llvm::sys::path::extension(options.input);
+  if (ending == ".ll")
+    return parseProgram(std::move(*buffer));
+  sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
+  if (ending == ".mlir")
+    return parseMlir();
+  module =
+      parseModel(sources, context, {options.mesh, options.layout, options.set});
+  if (!module)
+    return ExitCode::Input;
+  if (failed(mlir::verify(*module)))
+    return reportDefect("phase 'parse'");
+  state.targets = report::findTargets(*module);
+  return ExitCode::Success;
+}
+
+/// A dump of the codegen phase.
+ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
+  if (options.mesh || options.layout || !options.set.empty() ||
+      !options.report.empty() || options.verify || options.emit == "mlir" ||
+      options.emit == "ptx")
+    return fail(ExitCode::Usage,
+                "'" + options.input +
+                    "' is generated code, of which only --emit=llvm, asm, obj "
+                    "and exe can be made; other options need the model");
+  auto read = codegen::Program::read(std::move(text), options.march);
+  if (!read)
+    return fail(ExitCode::Input, llvm::toString(read.takeError()));
+  code = std::move(*read);
+  return ExitCode::Success;
+}
+
+/// A model in MLIR, or a dump of another phase.
+ExitCode Compilation::parseMlir() {
+  if (options.mesh || options.layout || !options.set.empty())
+    return fail(ExitCode::Usage, "--mesh, --layout and --set need a .mesh "
+                                 "model; edit nd.mesh and nd.rule in '" +
+                                     options.input + "'");
+  module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return ExitCode::Input;
+  auto read = takeDumpState(*module);
+  if (failed(read))
+    return ExitCode::Input;
+  state = std::move(*read);
+  if (state.phase == "parse") {
+    state.targets = report::findTargets(*module);
+    return ExitCode::Success;
+  }
+  if (options.verify)
+    return fail(ExitCode::Usage, "--verify needs the model; '" + options.input +
+                                     "' is a dump after phase '" + state.phase +
+                                     "'");
+  // Kernels were chosen for a target.
+  bool hasKernels = state.phase == "kernels" || state.phase == "schedule";
+  bool forGpus = (*module)->hasAttr("exec.epilogues");
+  if (hasKernels && forGpus != isForGpus(options))
+    return fail(ExitCode::Usage,
+                "'" + options.input + "' is a dump of a program for " +
+                    (forGpus ? "GPUs; add --target=cuda"
+                             : "the host; leave --target=cuda out"));
+  return ExitCode::Success;
+}
+
+} // namespace meshc

@@ -1,0 +1,78 @@
+//===- RunPhase.cpp - the passes of one phase ---------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Pipeline/RunPhase.h"
+#include "mlir/IR/Action.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace meshc {
+
+ExitCode reportDefect(llvm::StringRef what) {
+  llvm::errs() << ("meshc: error: " + what +
+                   " failed; this is a defect of meshc: please report it with "
+                   "the model and the command line\n")
+                      .str();
+  return ExitCode::Internal;
+}
+
+namespace {
+
+/// Tells errors of a pass itself from those of MLIR's verifier, which runs
+/// after it: actions are the passes.
+class FailureWatch {
+public:
+  FailureWatch(const Phase &phase, MLIRContext *context)
+      : phase(phase), context(context) {
+    handler = context->getDiagEngine().registerHandler([this](Diagnostic &it) {
+      errors += it.getSeverity() == DiagnosticSeverity::Error;
+      return failure(); // for the printer
+    });
+    context->registerActionHandler(
+        [this](llvm::function_ref<void()> run, const tracing::Action &action) {
+          unsigned before = errors;
+          run();
+          auto *pass = dyn_cast<PassExecutionAction>(&action);
+          isRefused |= pass && errors > before && isJudge(pass->getPass());
+        });
+  }
+  ~FailureWatch() {
+    context->registerActionHandler(nullptr);
+    context->getDiagEngine().eraseHandler(handler);
+  }
+
+  bool isRefused = false; ///< a judge found something wrong
+
+private:
+  bool isJudge(const Pass &pass) const {
+    return llvm::is_contained(phase.judges, pass.getArgument());
+  }
+
+  const Phase &phase;
+  MLIRContext *context;
+  DiagnosticEngine::HandlerID handler;
+  unsigned errors = 0;
+};
+
+} // namespace
+
+ExitCode runPhase(const Phase &phase, ModuleOp program) {
+  FailureWatch watch(phase, program.getContext());
+  PassManager passes(program.getContext());
+  // Each phase ends in a verifier of its own; MLIR's runs after each pass too.
+  phase.addPasses(passes);
+  if (succeeded(passes.run(program)))
+    return ExitCode::Success;
+  if (watch.isRefused)
+    return ExitCode::Input;
+  return reportDefect(("phase '" + phase.name + "'").str());
+}
+
+} // namespace meshc

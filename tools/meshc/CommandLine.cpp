@@ -1,0 +1,183 @@
+//===- CommandLine.cpp - meshc's options --------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/meshc/CommandLine.h"
+#include "lib/Frontend/Syntax/Spelling.h"
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+
+namespace meshc {
+
+static ExitCode failUsage(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  if (message.size() > 1 && std::islower(message[1]))
+    message[0] = static_cast<char>(std::tolower(message[0]));
+  std::cerr << "meshc: error: " + message + "; see 'meshc --help'\n";
+  return ExitCode::Usage;
+}
+
+/// What --help and --version say.
+static ExitCode print(const std::string &text) {
+  if (std::cout << text << std::flush)
+    return ExitCode::Success;
+  std::cerr << std::string("meshc: error: cannot write standard output: ") +
+                   std::strerror(errno) + "\n";
+  return ExitCode::Input;
+}
+
+static uint64_t parseSeed(const std::string &text) {
+  bool isWhole = !text.empty() &&
+                 text.find_first_not_of("0123456789") == std::string::npos;
+  errno = 0;
+  uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+  if (!isWhole || errno == ERANGE)
+    throw CLI::ValidationError("'--seed' is '" + text +
+                               "'; wanted a whole number from 0 to " +
+                               std::to_string(UINT64_MAX));
+  return value;
+}
+
+/// Fails where a value is none of these.
+static CLI::Validator isOneOf(std::vector<std::string> values) {
+  std::string list, description;
+  for (const std::string &value : values) {
+    list += (list.empty() ? "'" : ", '") + value + "'";
+    description += (description.empty() ? "{" : ",") + value;
+  }
+  return CLI::Validator(
+      [=](std::string &value) {
+        if (std::find(values.begin(), values.end(), value) != values.end())
+          return std::string();
+        return "got '" + value + "', expected one of " + list;
+      },
+      description + "}");
+}
+
+/// What is wrong with arguments that no option took; empty where all were
+/// taken.
+static std::string describeExtras(const CLI::App &app) {
+  std::vector<std::string> extras = app.remaining();
+  if (extras.empty())
+    return "";
+  auto option =
+      std::find_if(extras.begin(), extras.end(), [](const std::string &text) {
+        return text.size() > 1 && text[0] == '-';
+      });
+  if (option == extras.end())
+    return "'" + extras.front() + "' is one file too many; meshc compiles one";
+  std::string name = option->substr(0, option->find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option *known : app.get_options())
+    if (!known->get_lnames().empty() && !known->get_group().empty())
+      names.push_back("--" + known->get_lnames().front());
+  return "unknown option '" + name + "'" +
+         syntax::didYouMean(name, {names.begin(), names.end()});
+}
+
+/// What is read and written.
+static void addFiles(CLI::App &app, CompileOptions &options) {
+  app.add_option("input", options.input,
+                 "the model: a .mesh file, a .mlir file, or - for .mesh text "
+                 "on standard input; or a dump of a phase, to go on from")
+      ->required();
+  app.add_option("-o", options.output,
+                 "file to write (default: the input's name without ending; "
+                 "standard output for text)");
+  app.add_option("--mesh", options.mesh,
+                 "mesh axes instead of the text's, as in data=2,tensor=4");
+  app.add_option("--layout", options.layout,
+                 "layout rules instead of the text's, as in "
+                 "batch:data,ffn:tensor");
+  app.add_option("--set", options.set,
+                 "size of a dim or value of a constant, as in batch=64")
+      ->allow_extra_args(false);
+  app.add_option("--emit", options.emit, "what to write")
+      ->check(isOneOf({"mlir", "llvm", "asm", "ptx", "obj", "exe"}))
+      ->capture_default_str();
+  app.add_option("--stop-after", options.stopAfter,
+                 "print the program after this phase");
+  app.add_option("--dump-dir", options.dumpDirectory,
+                 "write the program after each phase into this folder; meshc "
+                 "goes on from each of these files");
+  app.add_option("--march", options.march,
+                 "CPU to generate code for, as in x86-64-v3")
+      ->capture_default_str();
+}
+
+/// What kernels run on.
+static void addTargets(CLI::App &app, CompileOptions &options) {
+  app.add_option("--target", options.target,
+                 "what the program computes on: host, or cuda for NVIDIA GPUs")
+      ->check(isOneOf({"host", "cuda"}))
+      ->capture_default_str();
+  app.add_option(
+         "--chip", options.chips,
+         "GPUs to make machine code for, as in sm_90,sm_100; newer ones "
+         "run the PTX of the oldest (default: sm_90)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--cuda-path", options.cudaPath,
+                 "folder of the CUDA toolkit (default: CUDA_HOME, "
+                 "/usr/local/cuda, or where PATH has ptxas)");
+  // For tests, not in the help.
+  app.add_option("--gpu-kernels", "emulated: kernels of GPUs, on the host")
+      ->check(isOneOf({"emulated"}))
+      ->each([&](const std::string &) { options.emulateGpu = true; })
+      ->group("");
+}
+
+/// What is said of the program.
+static void addReports(CLI::App &app, CompileOptions &options) {
+  // A flag, so that it does not take the model's name for its value.
+  app.add_flag("--report", options.report,
+               "print collectives, bytes and memory; --report=json: for "
+               "programs")
+      ->transform([](std::string value) {
+        return value == "true" ? std::string("text") : value;
+      })
+      ->check(isOneOf({"text", "json"}));
+  app.add_flag("--time-phases", options.timePhases,
+               "print how long each phase took, on standard error");
+  app.add_flag("--verify", options.verify,
+               "run one step on virtual ranks and on one device, on random "
+               "inputs, and compare");
+  app.add_option_function<std::string>(
+         "--seed",
+         [&](const std::string &text) { options.verifySeed = parseSeed(text); },
+         "seed of --verify")
+      ->type_name("N")
+      ->default_str("0");
+}
+
+std::optional<ExitCode> parseCommandLine(int argc, char **argv,
+                                         CompileOptions &options) {
+  options.tool = argv[0];
+  CLI::App app{"meshc compiles a model whose tensor dims have names, and a "
+               "layout that maps them onto a device mesh, into one program.\n"};
+  app.footer("Phases: " + getPhaseNames() +
+             ".\nExit codes: 0 success, 1 defect of meshc, 2 usage, 3 error in "
+             "the input, 4 too little memory, 8 --verify found a difference.");
+  app.set_version_flag("--version", "meshc " MESHC_VERSION);
+  addFiles(app, options);
+  addTargets(app, options);
+  addReports(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    std::ostringstream out, err;
+    if (app.exit(error, out, err) == 0)
+      return print(out.str());
+    std::string extras = describeExtras(app);
+    return failUsage(extras.empty() ? error.what() : extras);
+  }
+  return std::nullopt;
+}
+
+} // namespace meshc
