@@ -181,7 +181,8 @@ void SharedTransport::checkFailure() {
 }
 
 /// A member that left in order is no failure: what it posted can still be
-/// taken, and what it will not post is the watchdog's matter.
+/// taken, and what it will not post is the matter of
+/// checkProgress().
 void SharedTransport::checkProcess(int rank) {
   if (!processes || !has(rank))
     return;
@@ -222,8 +223,12 @@ std::vector<int> SharedTransport::findSilent(const Stall &stall,
   return silent;
 }
 
-/// Whether this rank is the first to report the stall.
-bool SharedTransport::claimReport(const Stall &stall) {
+/// Whether this rank is the first to report the stall, and has reported none
+/// in the wait since `start`.
+bool SharedTransport::claimReport(const Stall &stall, Clock::time_point start) {
+  if (reportedWait == start)
+    return false;
+  reportedWait = start;
   int culprit = stall.culprit();
   uint32_t progress = has(culprit) ? pulseOf(culprit).progress : 0;
   uint32_t name = progress * 4096 + static_cast<uint32_t>(culprit) + 1;
@@ -255,7 +260,7 @@ void SharedTransport::checkProgress(int rank, Clock::time_point start,
     stall.seconds = policy.timeoutSeconds;
     throw WaitBroken(stall, silent);
   }
-  if (stall.seconds >= report && stallReport && claimReport(stall)) {
+  if (stall.seconds >= report && stallReport && claimReport(stall, start)) {
     stall.seconds = reportSeconds(policy.timeoutSeconds);
     stallReport(stall, silent, policy.timeoutSeconds);
   }

@@ -95,7 +95,7 @@ private:
   void checkProcess(int rank);
   void checkProgress(int rank, Clock::time_point start, Clock::time_point now);
   std::vector<int> findSilent(const Stall &stall, Clock::time_point now);
-  bool claimReport(const Stall &stall);
+  bool claimReport(const Stall &stall, Clock::time_point start);
   void wake(int member);
   void waitReleased(const Use &use);
   int memberOf(int rank) const { return members[rank]; }
@@ -111,6 +111,7 @@ private:
   std::function<void(const Stall &, const std::vector<int> &, double)>
       stallReport;
   StallWatch watch;
+  Clock::time_point reportedWait; ///< the begin of the wait reported last
 
   std::vector<uint32_t> postedTo, takenFrom; ///< by member
   std::vector<Use> uses[SharedSegment::slotCount];

@@ -58,7 +58,7 @@ public:
       if (option->count() == 0 || free.count(option))
         continue;
       std::string value;
-      if (!inValueOnly.count(option) && option->get_type_size_max() != 0)
+      if (!inValueOnly.count(option) && option->get_expected_max() != 0)
         for (const std::string &text : option->results())
           value += (value.empty() ? "'" : ", '") + text + "'";
       entries.push_back({"'" + option->get_name() + "'",

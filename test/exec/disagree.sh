@@ -53,6 +53,10 @@ written="--checkpoint written.safetensors"
 differ "'--checkpoint' is given" "./a $one $steps $written" "./a $one $steps"
 differ "'--save-every' is '1'" "./a $one $steps $written --save-every 1" "./a $one $steps $written --save-every 2"
 differ "'--resume' is given" "./a $one --steps 9 --resume four.safetensors" "./a $one --steps 9"
+differ "'--keep' is '2'" "./a $one $steps $written --keep 2" "./a $one $steps $written --keep 3"
+differ "'--no-shuffle' is given" "./a $one $steps --no-shuffle" "./a $one $steps"
+differ "the checkpoint is 'four.safetensors' .*" \
+  "./a $one $steps --weights four.safetensors" "./a $one $steps --weights six.safetensors"
 differ "the resume point is step 4" "./a $one --steps 9 --resume four.safetensors" "./a $one --steps 9 --resume six.safetensors"
 differ "the checkpoint is 'six.safetensors' .*" \
   "./a $one --steps 9 --resume six.safetensors" "./a $one --steps 9 --resume seed1.safetensors"

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// comm_failing throw|kill|sleep|apart|endless, for mpi_failures.sh. Ends as compiled
-/// programs do: one message, by the rank that reports the failure.
+/// comm_failing throw|kill|stop|sleep|apart|endless, for mpi_failures.sh. Ends
+/// as compiled programs do: one message, by the rank that reports the failure.
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/World.h"
@@ -51,6 +51,8 @@ void failAs(const std::string &how, Communicator &communicator) {
     throw Failure(ExitCode::Data, "no file 'x.idx'");
   if (fails && how == "kill")
     raise(SIGKILL);
+  if (fails && how == "stop")
+    raise(SIGSTOP);
   if (fails && how == "sleep")
     sleep(20);
   reduceAt(communicator, fails && how == "apart" ? 1 : 0);

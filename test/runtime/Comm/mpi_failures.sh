@@ -57,7 +57,9 @@ if [ "$1" = mpirun ]; then
 fi
 how=apart pattern='ranks are in different collectives: rank [0-3] in .*gpt.mesh:(14:13|20:3)'
 expect "$@" "$program" apart
-how=sleep pattern='^error: rank 1 failed: rank 1 has made no progress for 0.5 s: rank [023] waits for rank .*, in all_reduce of 4000 bytes among 4 ranks at gpt.mesh:14:13 .*$'
 export MESHC_TIMEOUT=0.5
-expect "$@" "$program" sleep
+pattern='^error: rank 1 failed: rank 1 has made no progress for 0.5 s: rank [023] waits for rank .*, in all_reduce of 4000 bytes among [24] ranks at gpt.mesh:14:13 .*$'
+for how in sleep stop; do
+  expect "$@" "$program" $how
+done
 exit $failed
