@@ -1,4 +1,4 @@
-//===- Element.h - one element of a matrix ---------------------*- C++ -*--===//
+//===- Element.h - one element of a matrix ----------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +34,7 @@ inline void storeElement(uint8_t type, void *array, int64_t index,
         type == MESHC_BF16 ? bf16FromFloat(value) : f16FromFloat(value);
 }
 
-/// Where element `index` of an array of `type` lies.
+/// Returns the address of element `index` of an array of `type`.
 inline const void *elementAt(uint8_t type, const void *array, int64_t index) {
   return static_cast<const char *>(array) + index * (type == MESHC_F32 ? 4 : 2);
 }

@@ -1,4 +1,4 @@
-//===- Gemm.h - implementations of matrix products -------------*- C++ -*--===//
+//===- Gemm.h - implementations of matrix products --------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Matrix products by an ordered list of implementations: the first that suits
-/// a product's shape and can do it does it, the reference loop last.
-/// docs/rationale/matrix-products.md has the measurements behind the order.
+/// Matrix products by an ordered list of implementations. The first one that
+/// suits a product's shape and can compute it is used; the reference loop is
+/// last. docs/rationale/matrix-products.md has the measurements behind the
+/// order.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_BLAS_GEMM_H
@@ -24,9 +25,11 @@ namespace meshc::runtime {
 /// m, n, k, batch ≥ 1.
 struct GemmImplementation {
   const char *name;
-  /// Whether it is the best of the list from here on for this product.
+  /// Whether this is the best choice for the product among itself and the
+  /// entries that follow it.
   bool (*suits)(const MeshcGemm &gemm);
-  /// Whether it could be done; C is untouched where not.
+  /// Computes the product if it can. Returns false otherwise, and leaves C
+  /// untouched.
   bool (*run)(const MeshcGemm &gemm, const void *a, const void *b, void *c);
 };
 
@@ -41,12 +44,12 @@ extern const GemmImplementation referenceImplementation; ///< three loops; all
 /// a program asks once before its first product.
 const GemmImplementation *forcedImplementation();
 
-/// Runs the first of the list that suits, or the forced one.
+/// Runs the first implementation that suits, or the forced one.
 void runGemm(const MeshcGemm &gemm, const void *a, const void *b, void *c);
 
-/// Runs the first of the list that suits; with `only` (a name, or empty) just
-/// that one, or the reference where that one cannot. An unknown name throws
-/// Failure(Usage).
+/// Runs the first implementation that suits. If `only` is not empty, runs just
+/// the one of that name, or the reference if that one cannot. An unknown name
+/// throws Failure(Usage).
 void gemmBy(const std::string &only, const MeshcGemm &gemm, const void *a,
             const void *b, void *c);
 

@@ -1,4 +1,4 @@
-//===- AtomicFile.h - files that appear whole or not at all ----*- C++ -*--===//
+//===- AtomicFile.h - files that appear whole or not at all -----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A file written under a temporary name in the same folder, "FILE.meshc-tmp",
-/// and renamed when it is whole and on the disk, so that a crash, a full disk
-/// or a killed process leaves the file of before. The mode and the owner of an
-/// existing file survive its replacement. What a killed process leaves under
-/// the temporary name is reused by the next one, unless it has another name
-/// too.
+/// A file that is written under a temporary name in the same folder,
+/// "FILE.meshc-tmp", and renamed once it is complete and on the disk. A crash,
+/// a full disk or a killed process leaves the previous file in place. The mode
+/// and the owner of an existing file survive its replacement. The next process
+/// reuses the temporary file that a killed process leaves, unless that file has
+/// another name too.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
@@ -23,33 +23,33 @@
 
 namespace meshc::runtime {
 
-/// Where a file of that name is: a link's target, which is replaced in its
-/// place. Throws Failure(Checkpoint) where something is there that is no file
-/// (a folder, a device), which is never replaced.
+/// Resolves a link to its target, which is replaced in its place. Throws
+/// Failure(Checkpoint) if the name belongs to something other than a file (a
+/// folder, a device); these are never replaced.
 std::string findTarget(const std::string &path);
 
 class AtomicFile {
 public:
-  /// Creates the temporary file, and holds a lock on it until commit() or the
-  /// end. Throws Failure(Checkpoint), as where another program holds it for
-  /// some seconds, or where the temporary name has a file that was not left by
-  /// an unfinished checkpoint.
+  /// Creates the temporary file, and holds a lock on it until commit() or
+  /// destruction. Throws Failure(Checkpoint), for example if another program
+  /// holds the lock for some seconds, or if the temporary name belongs to a
+  /// file that no unfinished checkpoint left.
   explicit AtomicFile(const std::string &path);
-  /// Removes the temporary file where commit() did not rename it.
+  /// Removes the temporary file unless commit() renamed it.
   ~AtomicFile();
   AtomicFile(const AtomicFile &) = delete;
   AtomicFile &operator=(const AtomicFile &) = delete;
 
-  /// Appends. Throws Failure(Checkpoint), as on a full disk.
+  /// Appends. Throws Failure(Checkpoint), for example on a full disk.
   void write(const void *data, size_t bytes);
 
-  /// Replaces the first `bytes` bytes, which were written before. Throws as
-  /// write().
+  /// Replaces the first `bytes` bytes, which were written before. Throws the
+  /// same failures as write().
   void rewriteStart(const void *data, size_t bytes);
 
-  /// Brings the file to the disk, renames it, and brings the folder's entry to
-  /// the disk. With `generations` > 1 the file of before stays as one of so
-  /// many (Generations.h). Throws Failure(Checkpoint).
+  /// Flushes the file to the disk, renames it, and flushes the folder's entry.
+  /// With `generations` > 1 the previous file is kept as one of so many
+  /// (Generations.h). Throws Failure(Checkpoint).
   void commit(int generations = 1);
 
 private:

@@ -1,4 +1,4 @@
-//===- Checksums.h - the checksums of a checkpoint -------------*- C++ -*--===//
+//===- Checksums.h - the checksums of a checkpoint --------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,8 +8,8 @@
 /// \file
 /// A checkpoint's metadata hold the CRC-32C of each tensor's bytes, as
 /// "meshc.crc32c.NAME", and that of the other metadata, as "meshc.crc32c", in
-/// eight hexadecimal digits. Files of other tools have none and are read
-/// without.
+/// eight hexadecimal digits. Files of other tools have no checksums and are
+/// read without this check.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_CHECKSUMS_H
@@ -26,21 +26,21 @@ namespace meshc::runtime {
 void setChecksum(Metadata &metadata, const std::string &tensor,
                  uint32_t checksum);
 
-/// Sets the checksum of the metadata, to be called when the rest is set. It
+/// Sets the checksum of the metadata; call it after everything else is set. It
 /// covers "KEY=VALUE\n" of each key that begins with "meshc.", in the order of
 /// keys.
 void sealMetadata(Metadata &metadata);
 
-/// Compares a tensor's bytes with its checksum, where it has one. Throws
+/// Compares a tensor's bytes with its checksum, if it has one. Throws
 /// Failure(Checkpoint), which names the file, the tensor and its place in the
 /// file.
 void verifyTensor(const SafetensorsFile &file, const FileTensor &tensor);
 
-/// Compares the metadata with their checksum, where they have one. Throws
+/// Compares the metadata with their checksum, if they have one. Throws
 /// Failure(Checkpoint).
 void verifyMetadata(const SafetensorsFile &file);
 
-/// Both, of the metadata and of all tensors.
+/// Compares the metadata and all tensors.
 void verifyFile(const SafetensorsFile &file);
 
 } // namespace meshc::runtime

@@ -1,4 +1,4 @@
-//===- Crc32c.h - the checksum of checkpoints ------------------*- C++ -*--===//
+//===- Crc32c.h - the checksum of checkpoints -------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,11 +20,11 @@
 namespace meshc::runtime {
 
 /// The checksum of bytes that follow those with checksum `before` (0: none), so
-/// that crc32c(b, n, crc32c(a, m)) is that of a and b together. Uses the CPU's
-/// instruction (SSE 4.2) where it has one. `data` may have any alignment.
+/// that crc32c(b, n, crc32c(a, m)) covers a and b together. Uses the CPU's
+/// instruction (SSE 4.2) if it has one. `data` may have any alignment.
 uint32_t crc32c(const void *data, size_t bytes, uint32_t before = 0);
 
-/// The same by tables, on every CPU.
+/// The same computed from tables, on any CPU.
 uint32_t crc32cByTable(const void *data, size_t bytes, uint32_t before = 0);
 
 /// Eight hexadecimal digits, "e3069283".

@@ -1,4 +1,4 @@
-//===- GatherState.h - the ranks' blocks as whole tensors ------*- C++ -*--===//
+//===- GatherState.h - the ranks' blocks as whole tensors -------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Bringing what a checkpoint holds to rank 0.
+/// Gathers the state of a checkpoint on rank 0.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_GATHERSTATE_H
@@ -22,24 +22,24 @@ namespace meshc::runtime {
 /// Whether a checkpoint holds the tensor: parameters and optimizer state.
 bool isSaved(const MeshcTensor &tensor);
 
-/// Bytes of all tensors that a checkpoint holds, whole.
+/// Bytes of all tensors in a checkpoint, at their global shapes.
 int64_t stateBytes(const MeshcProgram &program);
 
-/// What rank 0 does with the state's bytes.
+/// Receives the bytes of the state on rank 0.
 class StateSink {
 public:
   virtual ~StateSink() = default;
-  /// Where the next `bytes` bytes are put.
+  /// Returns the address for the next `bytes` bytes.
   virtual char *room(size_t bytes) = 0;
-  /// They are there.
+  /// Called once they are written.
   virtual void filled() = 0;
 };
 
-/// Brings the tensors that a checkpoint holds from the ranks' devices to rank
-/// 0's `sink` (null on other ranks): whole, row-major, one after the other, in
-/// pieces of some 16 MiB or one row of a tensor's first dim. Each rank holds
-/// one such piece besides. All ranks call it. Throws as the communicator, the
-/// device and the sink.
+/// Moves the tensors of a checkpoint from the ranks' devices to rank 0's `sink`
+/// (null on other ranks): complete, row-major, one after the other, in pieces
+/// of about 16 MiB or one row of a tensor's first dim. Each rank needs memory
+/// for one such piece. All ranks call it. Throws the failures of the
+/// communicator, the device and the sink.
 void gatherState(const Rank &rank, StateSink *sink);
 
 } // namespace meshc::runtime

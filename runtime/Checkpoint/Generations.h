@@ -1,4 +1,4 @@
-//===- Generations.h - earlier checkpoints of a run ------------*- C++ -*--===//
+//===- Generations.h - earlier checkpoints of a run -------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,28 +18,28 @@
 
 namespace meshc::runtime {
 
-/// Makes room for a new `path` where `count` ≥ 1 generations are kept, itself
-/// included: gives it the further name "PATH.1", and the generations before it
-/// the next number, up to the first one that is free, or else the oldest is
-/// lost. `path` is there at any time. Throws Failure(Checkpoint) where a number
-/// cannot be given, or where it is a file that is no checkpoint.
+/// Makes room for a new `path` when `count` ≥ 1 generations are kept, itself
+/// included. Gives the file the further name "PATH.1" and moves each earlier
+/// generation to the next number, up to the first free one; if none is free,
+/// the oldest is lost. `path` exists throughout. Throws Failure(Checkpoint) if
+/// a number cannot be given, or belongs to a file that is not a checkpoint.
 void shiftGenerations(const std::string &path, int count);
 
-/// Throws Failure(Checkpoint) where shiftGenerations() would meet a file that
-/// is no checkpoint.
+/// Throws Failure(Checkpoint) if shiftGenerations() would meet a file that is
+/// not a checkpoint.
 void checkGenerations(const std::string &path, int count);
 
-/// The numbers of the generations of `path` that are there, the newest first; 0
-/// is `path` itself. Where `path` is a link, those beside its target.
+/// The numbers of the existing generations of `path`, the newest first; 0 is
+/// `path` itself. If `path` is a link, they lie beside its target.
 std::vector<int> listGenerations(const std::string &path);
 
-/// The name of a generation.
+/// The file name of a generation.
 std::string generationPath(const std::string &path, int number);
 
-/// Whether both names are of the same file, or the same.
+/// Whether both names refer to the same file, or are equal.
 bool isSameFile(const std::string &a, const std::string &b);
 
-/// Whether the open file begins as a checkpoint of meshc does.
+/// Whether the open file begins like a checkpoint of meshc.
 bool beginsAsCheckpoint(int descriptor);
 
 } // namespace meshc::runtime

@@ -1,4 +1,4 @@
-//===- LoadTensors.h - tensors of a file to their devices ------*- C++ -*--===//
+//===- LoadTensors.h - tensors of a file to their devices -------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,18 +18,18 @@
 
 namespace meshc::runtime {
 
-/// Copies this rank's blocks of the parameters and of the optimizer's state
-/// from a checkpoint to its device, once their checksums were compared. Throws
+/// Verifies the checksums, then copies this rank's blocks of the parameters and
+/// of the optimizer state from a checkpoint to its device. Throws
 /// Failure(Checkpoint) for tensors that are missing, damaged, or of another
 /// shape or type.
 void loadState(const SafetensorsFile &file, const Rank &rank);
 
 /// Copies this rank's blocks of the parameters alone, also from files of other
 /// tools. F32, F16 and BF16 are converted to the parameter's type, rounded to
-/// nearest even. Throws Failure(Checkpoint), which names the tensors, where the
+/// nearest even. Throws Failure(Checkpoint), which names the tensors, if the
 /// file lacks parameters, has other shapes or types, holds tensors that are
 /// neither parameters nor a checkpoint's optimizer state, or has finite values
-/// that are infinite in the parameter's type.
+/// that become infinite in the parameter's type.
 void loadParameters(const SafetensorsFile &file, const Rank &rank);
 
 } // namespace meshc::runtime

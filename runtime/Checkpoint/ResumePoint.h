@@ -1,4 +1,4 @@
-//===- ResumePoint.h - where a run goes on ---------------------*- C++ -*--===//
+//===- ResumePoint.h - where a run goes on ----------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Finding the checkpoint that a resumed run goes on from.
+/// Finds the checkpoint from which a resumed run continues.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_RESUMEPOINT_H
@@ -23,15 +23,15 @@ namespace meshc::runtime {
 struct ResumePoint {
   std::string path; ///< of the file
   RunState state;
-  /// What was wrong with the newer generations, on rank 0; empty where this is
-  /// the newest.
+  /// What was wrong with the newer generations, on rank 0; empty if this is the
+  /// newest.
   std::string damage;
 };
 
 /// The newest generation of checkpoint `path` (Generations.h) whose checksums
-/// are right. Rank 0 looks for it, and the others take the same generation of
-/// their `path`, which they are to compare; all ranks call it. Null where there
-/// is none at all. Throws Failure(Checkpoint) where none is intact.
+/// are right. Rank 0 looks for it; the other ranks take the same generation of
+/// their `path`, which they must compare. All ranks call it. Null if no
+/// generation exists. Throws Failure(Checkpoint) if none is intact.
 std::optional<ResumePoint> findResumePoint(const std::string &path,
                                            const Rank &rank);
 

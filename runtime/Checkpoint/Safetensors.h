@@ -1,4 +1,4 @@
-//===- Safetensors.h - the safetensors format ------------------*- C++ -*--===//
+//===- Safetensors.h - the safetensors format -------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,15 +24,15 @@
 
 namespace meshc::runtime {
 
-/// The format's name of a type.
+/// The format's name for a type.
 const char *safetensorsName(MeshcType type);
 
 /// A mapped file, its header checked against its length.
 class SafetensorsFile {
 public:
-  /// Throws Failure(Checkpoint) where the file is missing, is not safetensors,
-  /// or its tensors are not one after the other from the first byte of the data
-  /// to the last, as the format wants.
+  /// Throws Failure(Checkpoint) if the file is missing, is not safetensors, or
+  /// its tensors do not follow one another from the first byte of the data to
+  /// the last, as the format requires.
   explicit SafetensorsFile(const std::string &path);
 
   const std::string &path() const { return file.path(); }
@@ -42,15 +42,15 @@ public:
   }
   /// The tensor of that name, or null.
   const FileTensor *find(const std::string &tensor) const;
-  /// Its first byte, of no alignment.
+  /// Its first byte, at any alignment.
   const char *data(const FileTensor &tensor) const {
     return content + tensor.beginByte;
   }
-  /// The number of its first byte in the file.
+  /// The offset of its first byte in the file.
   int64_t fileOffset(const FileTensor &tensor) const {
     return data(tensor) - reinterpret_cast<const char *>(file.data());
   }
-  /// As MappedFile::checkIntact, to be called after the tensors were read.
+  /// Like MappedFile::checkIntact; call it after reading tensors.
   void checkIntact() const { file.checkIntact(); }
 
 private:

@@ -1,4 +1,4 @@
-//===- SafetensorsHeader.h - the header of safetensors files ---*- C++ -*--===//
+//===- SafetensorsHeader.h - the header of safetensors files ----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@
 
 namespace meshc::runtime {
 
-/// A tensor in a file. Bytes are counted from the end of the header.
+/// A tensor in a file. Offsets count from the end of the header.
 struct FileTensor {
   std::string name;
   std::string dtype; ///< "F32", "BF16", "F16", "I32", "BOOL", …
@@ -41,18 +41,19 @@ struct SafetensorsHeader {
   std::map<std::string, FileTensor> tensors; ///< by name
 };
 
-/// Bytes of an element of `dtype`; 0 where this runtime does not know it.
+/// Bytes of an element of `dtype`; 0 if this runtime does not know the type.
 int64_t bytesOfDtype(const std::string &dtype);
 
-/// Parses the JSON text of a header, in time linear in its length but for the
-/// sorting of names. Returns what is wrong with the file ("has a damaged
-/// header: …"), or an empty string. Checks that names are unique, that dims and
-/// offsets are whole numbers that int64 holds, and that a tensor's bytes are
-/// those of its shape; not where the tensors lie.
+/// Parses the JSON text of a header, in time linear in its length apart from
+/// sorting names. Returns what is wrong with the file ("has a damaged header:
+/// …"), or an empty string. Checks that names are unique, that dims and offsets
+/// are integers within int64, and that a tensor's byte count matches its shape.
+/// Does not check where the tensors lie.
 std::string parseHeader(const std::string &text, SafetensorsHeader &header);
 
-/// The header of a file with these tensors, in this order, their offsets
-/// ignored and laid out one after the other; a multiple of 8 bytes.
+/// The header of a file with these tensors in this order. Ignores their offsets
+/// and lays the tensors out one after the other. The size is a multiple of 8
+/// bytes.
 std::string writeHeader(const std::vector<FileTensor> &tensors,
                         const Metadata &metadata);
 

@@ -1,4 +1,4 @@
-//===- Saver.h - the checkpoints that a run writes -------------*- C++ -*--===//
+//===- Saver.h - the checkpoints that a run writes --------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Saving while the run goes on. At the boundary of a step the ranks bring
-/// their blocks to a buffer of rank 0, which was taken when the run began; a
-/// thread of rank 0 then computes checksums, writes the file, brings it to the
+/// Saves while the run continues. At a step boundary the ranks send their
+/// blocks to a buffer of rank 0, which was allocated when the run began. A
+/// thread of rank 0 then computes checksums, writes the file, flushes it to the
 /// disk and renames it. The copy goes to rank 0 and not to each rank's own
-/// memory, since the communicators are called by one thread at a time: what the
-/// ranks hold beside could only be sent between later steps, which would delay
+/// memory because one thread at a time may call the communicators: copies held
+/// by the ranks could only be sent between later steps, which would delay
 /// those.
 ///
 //===----------------------------------------------------------------------===//
@@ -33,42 +33,41 @@ class CopyBuffer;
 
 struct SaveOptions {
   std::string path;
-  int generations = 1;       ///< to keep, `path` included
-  bool inBackground = false; ///< by a copy of the state
+  int generations = 1;       ///< generations to keep, `path` included
+  bool inBackground = false; ///< write from a copy of the state
 };
 
-/// Bytes that rank 0 takes for the copy of the state.
+/// Bytes that rank 0 allocates for the copy of the state.
 int64_t copyBytes(const MeshcProgram &program);
 
 class Saver {
 public:
-  /// All ranks make theirs; `rank` outlives it. With `inBackground` rank 0
-  /// takes the memory of the copy. Throws Failure: Internal where there is too
-  /// little memory, Checkpoint where `path` cannot be written, as far as one
-  /// can know without its bytes.
+  /// All ranks construct one; `rank` outlives it. With `inBackground` rank 0
+  /// allocates the copy. Throws Failure: Internal if there is too little
+  /// memory, Checkpoint if `path` cannot be written, as far as that is known
+  /// without the bytes.
   Saver(const Rank &rank, SaveOptions options);
-  /// Waits for the write that is under way.
+  /// Waits for the write in progress.
   ~Saver();
   Saver(const Saver &) = delete;
   Saver &operator=(const Saver &) = delete;
 
-  /// Begins to write a checkpoint of what the ranks' devices hold, once the one
-  /// before is written; all ranks call it. Without `inBackground` it is written
-  /// when the call returns. Throws Failure(Checkpoint) on rank 0.
+  /// Starts to write a checkpoint of the state on the ranks' devices, once the
+  /// previous one is written; all ranks call it. Without `inBackground` it is
+  /// written when the call returns. Throws Failure(Checkpoint) on rank 0.
   void save(const RunState &state);
 
-  /// Throws what a write that is done failed with. Never waits.
+  /// Throws the failure of a finished write. Never waits.
   void check();
-  /// Waits for the write that is under way. Throws as check().
+  /// Waits for the write in progress. Throws like check().
   void wait();
   /// The step of the newest checkpoint that this run has written, or of the one
-  /// that it goes on from where that has the same name; -1: none. Waits for the
-  /// write that is under way, and does not throw its failure. All ranks call
-  /// it.
+  /// that it resumes from if that has the same name; -1: none. Waits for the
+  /// write in progress, and does not throw its failure. All ranks call it.
   int64_t savedStep();
   void setSavedStep(int64_t step) { doneStep = step; }
-  /// The file of that name is damaged: the next checkpoint replaces it instead
-  /// of keeping it as a generation, which might replace an intact one.
+  /// Declares the existing file damaged: the next checkpoint replaces it
+  /// instead of keeping it as a generation, which might push out an intact one.
   void replaceDamaged() { replacesDamaged = true; }
 
 private:
@@ -76,7 +75,7 @@ private:
 
   const Rank &rank;
   SaveOptions options;
-  std::unique_ptr<CopyBuffer> copy; ///< of rank 0, in the background
+  std::unique_ptr<CopyBuffer> copy; ///< on rank 0, in the background
   std::future<void> writing;
   int64_t begunStep = -1, doneStep = -1;
   bool replacesDamaged = false;

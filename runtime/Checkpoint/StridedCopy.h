@@ -1,4 +1,4 @@
-//===- StridedCopy.h - copies between blocks of tensors --------*- C++ -*--===//
+//===- StridedCopy.h - copies between blocks of tensors ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Copying a box of elements between two memories that order it differently.
+/// Copies a box of elements between two memories with different layouts.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_STRIDEDCOPY_H

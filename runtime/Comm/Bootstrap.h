@@ -1,5 +1,4 @@
-//===- Bootstrap.h - how processes find each other ---------------*- C++
-//-*-===//
+//===- Bootstrap.h - how processes find each other --------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Ranks that are processes first know each other by a bootstrap (MPI's); then
-/// those of one host meet in shared memory.
+/// Ranks that are separate processes first exchange data through a bootstrap
+/// (MPI's); then those on one host connect through shared memory.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_BOOTSTRAP_H
@@ -23,36 +22,36 @@
 
 namespace meshc::runtime {
 
-/// The least that processes need of each other to begin with.
+/// The minimal communication that processes need to begin with.
 class Bootstrap {
 public:
   virtual ~Bootstrap();
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Fills `all` with `bytes` bytes of each rank, in the order of ranks. All
-  /// ranks call it. Throws CommunicationError.
+  /// Fills `all` with `bytes` bytes of each rank, in rank order. All ranks call
+  /// it. Throws CommunicationError.
   virtual void allGather(const void *own, size_t bytes, void *all) = 0;
 };
 
-/// What tells this host from others for the purpose of shared memory: processes
-/// with equal identities see the same /dev/shm and the same process numbers.
-/// The network namespace is part of it: what has a network of its own is a
+/// Identifies this host for the purpose of shared memory: processes with equal
+/// identities see the same /dev/shm and the same process numbers. The network
+/// namespace is part of it, so a container with its own network counts as a
 /// host.
 std::string hostIdentity();
 
-/// Bytes of a slot for a world of `ranks`. All ranks have the same, since
-/// pieces of collectives are cut by it.
+/// Bytes of a slot for a world of `ranks`. Equal on all ranks, since it
+/// determines how collectives are split into pieces.
 size_t slotBytesFor(int ranks);
 
-/// Ranks of this host, connected.
+/// The connected ranks of this host.
 struct HostConnection {
   WorldShape shape;
   std::unique_ptr<SharedTransport> transport;
 };
 
 /// Connects the ranks of each host by one segment of shared memory, whose name
-/// is gone when this returns. All ranks call it. Throws CommunicationError, on
-/// all ranks.
+/// is already unlinked when this returns. All ranks call it. Throws
+/// CommunicationError, on all ranks.
 HostConnection connectHost(Bootstrap &bootstrap, int threadsPerRank,
                            double timeoutSeconds);
 

@@ -1,5 +1,4 @@
-//===- Communicator.h - how ranks speak with each other ----------*- C++
-//-*-===//
+//===- Communicator.h - how ranks speak with each other ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// One interface for ranks that are threads of a process, processes of a host,
-/// or processes of many hosts. A communicator is one rank's, and is called by
-/// one thread at a time. World.h makes them.
+/// One interface for ranks that are threads of a process, processes on a host,
+/// or processes on many hosts. A communicator belongs to one rank, and one
+/// thread at a time calls it. World.h creates them.
 ///
-/// Nothing waits for ever in silence: a rank that fails wakes the others, and a
-/// wait for a rank that makes no progress for longer than the limit is an error
-/// that names it (StallWatch.h).
+/// Nothing waits forever in silence: a rank that fails wakes the others. If a
+/// rank makes no progress for longer than the limit, waiting for it becomes an
+/// error that names it (StallWatch.h).
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_COMMUNICATOR_H
@@ -30,17 +29,17 @@
 namespace meshc::runtime {
 
 /// Communication could not be completed. The message names the rank at fault,
-/// the place in the model's source where there is one, and the cause.
+/// the model's source location if there is one, and the cause.
 class CommunicationError : public Failure {
 public:
-  /// `rank`: the rank at fault, -1 where it is no single one. `second`: this
-  /// rank was only told of a failure that rank `rank` reports itself.
+  /// `rank`: the rank at fault, -1 if it is not a single one. `second`: this
+  /// rank only learned of a failure that rank `rank` reports itself.
   CommunicationError(int rank, const std::string &message, bool second = false)
       : Failure(ExitCode::Communication, message), faultyRank(rank),
         toldByOther(second) {}
 
   int rank() const { return faultyRank; }
-  /// True where another rank reports the failure: nothing to print here.
+  /// True if another rank reports the failure: nothing to print here.
   bool isSecond() const { return toldByOther; }
 
 private:
@@ -48,11 +47,10 @@ private:
   bool toldByOther;
 };
 
-/// Sites of collectives of the runtime's own, which come from no line of a
-/// model.
+/// Sites of the runtime's own collectives, which belong to no line of a model.
 enum RuntimeSite : uint32_t {
   StopSite = UINT32_MAX - 1, ///< the agreement on when to stop
-  SetupSite = UINT32_MAX     ///< what devices tell each other at the start
+  SetupSite = UINT32_MAX     ///< what devices exchange at the start
 };
 
 class Communicator {
@@ -63,18 +61,18 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Gives error messages the names of collectives' sites. `program` outlives
-  /// the communicator; null takes the names away.
+  /// Provides the names of collectives' sites for error messages. `program`
+  /// outlives the communicator; null removes the names.
   void setProgram(const MeshcProgram *program) { names = program; }
-  /// "gpt.mesh:14:13 (all_reduce of 'h' over tensor)" where the program names
-  /// site `site`, and otherwise what is known of it.
+  /// "gpt.mesh:14:13 (all_reduce of 'h' over tensor)" if the program names site
+  /// `site`; otherwise whatever is known about it.
   std::string describeSite(uint32_t site) const;
-  /// The program's name for messages; "the program" where none was given.
+  /// The program's name for messages; "the program" if none was given.
   const char *programName() const {
     return names && names->name ? names->name : "the program";
   }
 
-  /// Runs `collective` to its end among `group`, as RuntimeAbi.h defines it.
+  /// Runs `collective` to completion among `group`, as RuntimeAbi.h defines it.
   /// `send` and `recv` have one pointer per item. All ranks of the group call
   /// it, in the same order of collectives; each gets the same bits. Values are
   /// reduced in the order of the group. Throws CommunicationError.
@@ -88,27 +86,27 @@ public:
   virtual void broadcast(void *data, size_t bytes, int root) = 0;
 
   /// Moves bytes from one rank to another. Messages between two ranks arrive in
-  /// the order in which they were sent; both sides name the same size. A
-  /// collective of the two is not to come between a send and its receive.
+  /// the order in which they were sent; both sides name the same size. The two
+  /// ranks must not run a collective between a send and its receive.
   virtual void send(const void *data, size_t bytes, int to) = 0;
   virtual void receive(void *data, size_t bytes, int from) = 0;
 
-  /// Brings every rank's block of bytes to `root`, one after the other, so that
-  /// root holds one foreign block at a time. `take` runs on root only, in the
-  /// order of ranks, its own included. All ranks call it; sizes may differ.
+  /// Collects every rank's block of bytes on `root`, one after the other, so
+  /// that root holds one foreign block at a time. `take` runs on root only, in
+  /// rank order, its own included. All ranks call it; sizes may differ.
   void gather(const void *data, size_t bytes, int root,
               const std::function<void(int rank, const void *data,
                                        size_t bytes)> &take);
 
-  /// Every rank of `group`, which is that over `axes`, gets the `bytes` bytes
-  /// (a multiple of 4) of each member, in the order of the group. Errors name
+  /// Every rank of `group`, the group over `axes`, gets the `bytes` bytes (a
+  /// multiple of 4) of each member, in the order of the group. Errors name
   /// `site`.
   void exchange(uint32_t axes, const Group &group, uint32_t site,
                 const void *own, size_t bytes, void *all);
 
   /// Tells the others that this rank failed and why; their waits end with a
-  /// CommunicationError. The first failure of all ranks is kept. Returns true
-  /// where that is this one, which is then this rank's to report.
+  /// CommunicationError. Only the first failure of all ranks is kept. Returns
+  /// true if that is this one; this rank must then report it.
   virtual bool fail(const std::string &message) noexcept = 0;
 
 private:

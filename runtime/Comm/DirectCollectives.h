@@ -1,5 +1,4 @@
-//===- DirectCollectives.h - collectives in one address space ----*- C++
-//-*-===//
+//===- DirectCollectives.h - collectives in one address space ---*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,16 +14,16 @@
 
 namespace meshc::runtime {
 
-/// What the ranks of a world whose memory all of them can reach know of the use
-/// of one another's buffers. A rank that fails gives its memory back, so it
-/// must not leave a collective while others use its buffers, and nobody is to
-/// begin with them afterwards. Who fails says so and then looks who is at work;
-/// who begins says so and then looks whether someone failed: one sees the
-/// other.
+/// Tracks the use of peers' buffers in a world whose ranks can all reach each
+/// other's memory. A failing rank frees its memory, so it must not leave a
+/// collective while others use its buffers, and nobody may start to use them
+/// afterwards. A failing rank sets its flag and then checks who is at work; a
+/// starting rank sets its flag and then checks whether someone failed. One of
+/// the two sees the other.
 class BufferUse {
 public:
-  /// Before this rank uses buffers of others. False: a rank has failed, and
-  /// none may be used.
+  /// Call this before using buffers of others. Returns false if a rank has
+  /// failed; none may be used then.
   bool begin() {
     ++users;
     if (!failed)
@@ -32,10 +31,10 @@ public:
     --users;
     return false;
   }
-  /// This rank uses buffers of others no more.
+  /// This rank no longer uses buffers of others.
   void end() { --users; }
-  /// This rank fails. Returns when none uses buffers of others any more, which
-  /// is soon: who does so waits for nobody.
+  /// This rank fails. Returns once nobody uses buffers of others any more,
+  /// which is soon, because those who do never wait.
   void fail();
 
 private:
@@ -43,12 +42,12 @@ private:
   std::atomic<bool> failed{false};
 };
 
-/// Runs `collective` among ranks that are threads of one process. They tell
-/// each other where their buffers are and read peers' buffers without a copy
-/// between. An all-reduce writes the slice that a rank reduces to all peers at
-/// once: every element is read once and written once per rank, which is the
-/// least that the memory must do. What is thrown leaves it when no peer uses
-/// this rank's buffers any more.
+/// Runs `collective` among ranks that are threads of one process. They publish
+/// the addresses of their buffers and read peers' buffers without an
+/// intermediate copy. In an all-reduce, each rank writes the slice that it
+/// reduces to all peers directly: every element is read once and written once
+/// per rank, the least memory traffic possible. An exception leaves this
+/// function only after no peer uses this rank's buffers any more.
 void runDirectly(Exchange &exchange, BufferUse &use, const Group &group,
                  const MeshcCollective &collective, void *const *send,
                  void *const *recv);

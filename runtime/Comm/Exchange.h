@@ -1,5 +1,4 @@
-//===- Exchange.h - the messages of one collective ---------------*- C++
-//-*-===//
+//===- Exchange.h - the messages of one collective --------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Every message starts with a header that says what it is part of. A rank that
-/// gets a message of another collective than its own knows that the program's
-/// ranks went apart, and says so instead of waiting or computing with it.
+/// Every message starts with a header that identifies its collective. A rank
+/// that receives a message of a different collective knows that the ranks'
+/// programs diverged, and reports it instead of waiting or computing with the
+/// data.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_EXCHANGE_H
@@ -23,7 +23,7 @@
 
 namespace meshc::runtime {
 
-/// What a message is part of; the same on all ranks that take part.
+/// Identifies the collective of a message; equal on all ranks that take part.
 struct MessageHeader {
   /// MeshcCollectiveKind, or one of these.
   enum : uint8_t { Barrier = 100, Broadcast = 101, PointToPoint = 102 };
@@ -31,11 +31,11 @@ struct MessageHeader {
   uint8_t kind = 0, type = 0, reduction = 0, reserved = 0;
   uint32_t axes = 0;
   uint32_t site = 0;
-  uint32_t ranks = 0; ///< how many take part
-  uint64_t bytes = 0; ///< of all that one rank contributes
+  uint32_t ranks = 0; ///< how many ranks take part
+  uint64_t bytes = 0; ///< of everything that one rank contributes
 };
 
-/// A message of another collective came.
+/// A message of another collective arrived.
 class WrongCollective : public std::exception {
 public:
   WrongCollective(int rank, const MessageHeader &got) : rank(rank), got(got) {}
@@ -53,14 +53,15 @@ public:
   Exchange(Transport &transport, const MessageHeader &header)
       : transport(transport), header(header) {}
 
-  /// Bytes before what a message carries.
+  /// Bytes of the header in front of a message's content.
   static constexpr size_t headerBytes = Transport::slotAlignment;
-  /// Bytes that a message can carry where each slot holds `parts` of them.
+  /// Bytes of content that a message can carry if each slot holds `parts` of
+  /// them.
   size_t capacity(size_t parts) const;
 
   /// Waits for a slot to fill.
   void begin() { slot = transport.acquire(); }
-  /// Where the content of message `part` of the slot goes, where each has at
+  /// The address for the content of message `part` of the slot, if each has at
   /// most `capacity` bytes.
   char *content(size_t part, size_t capacity) const {
     return slot + part * stride(capacity) + headerBytes;
@@ -69,7 +70,7 @@ public:
   /// part may go to several ranks.
   void post(int rank, size_t part, size_t capacity, size_t bytes);
 
-  /// Says that await(rank) comes soon.
+  /// Announces that await(rank) comes soon.
   void expect(int rank) { transport.expect(rank); }
   /// Waits for `rank`'s next message, which has `bytes` bytes of content.
   const char *await(int rank, size_t bytes);

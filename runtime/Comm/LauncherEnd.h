@@ -1,4 +1,4 @@
-//===- LauncherEnd.h - a launcher that cannot end a job ----------*- C++-*-===//
+//===- LauncherEnd.h - a launcher that cannot end a job ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,11 +9,11 @@
 
 namespace meshc::runtime {
 
-/// Makes the launcher of this process (mpirun, or its daemon on this host) end
-/// although it cannot reach other hosts any more, for which Open MPI 4.1 waits
-/// without a limit: a process of its own kills it 10 s after this call. To be
-/// called once a run has failed, before MPI_Abort. Does nothing where no
-/// launcher is among this process's ancestors.
+/// Terminates the launcher of this process (mpirun, or its daemon on this host)
+/// even if it can no longer reach other hosts, which Open MPI 4.1 would wait
+/// for without a limit: a separate process kills it 10 s after this call. Call
+/// it once a run has failed, before MPI_Abort. Does nothing if no launcher is
+/// among this process's ancestors.
 void endLauncherLater();
 
 } // namespace meshc::runtime

@@ -1,4 +1,4 @@
-//===- Leftovers.h - shared memory of killed runs ----------------*- C++-*-===//
+//===- Leftovers.h - shared memory of killed runs ---------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,11 +9,11 @@
 
 namespace meshc::runtime {
 
-/// Removes from /dev/shm what killed runs of this user left there, once it is a
+/// Removes what killed runs of this user left in /dev/shm, if it is at least a
 /// minute old: segments of this runtime that no process has locked
-/// (SharedSegment.h), and the segments of Open MPI's transport inside a host
-/// (vader_segment.*, 4 MiB per rank), which Open MPI never removes, that no
-/// process maps.
+/// (SharedSegment.h), and segments of Open MPI's transport inside a host
+/// (vader_segment.*, 4 MiB per rank) that no process maps. Open MPI never
+/// removes the latter.
 void removeLeftovers();
 
 } // namespace meshc::runtime

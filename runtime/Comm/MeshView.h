@@ -1,5 +1,4 @@
-//===- MeshView.h - where a rank stands in the mesh --------------*- C++
-//-*-===//
+//===- MeshView.h - where a rank stands in the mesh -------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +19,8 @@
 
 namespace meshc::runtime {
 
-/// The ranks that take part in a collective, in the order of the group, and the
-/// place of this rank among them: ranks[index] is this rank.
+/// The ranks that take part in a collective, in the order of the group, and
+/// this rank's place among them: ranks[index] is this rank.
 struct Group {
   std::vector<int> ranks;
   int index = 0;
@@ -32,8 +31,9 @@ struct Group {
 /// Ranks are numbered row-major over the axes, the last axis fastest.
 class MeshView {
 public:
-  /// `axisSizes`: at most MESHC_MAX_AXES sizes, each ≥ 1; none is the mesh of
-  /// one rank. 0 ≤ `rank` < their product. Throws Failure (Mesh) otherwise.
+  /// `axisSizes`: at most MESHC_MAX_AXES sizes, each ≥ 1; an empty list is the
+  /// mesh of one rank. 0 ≤ `rank` < their product. Throws Failure (Mesh)
+  /// otherwise.
   MeshView(std::vector<int64_t> axisSizes, int rank);
 
   int rank() const { return ownRank; }
@@ -45,7 +45,8 @@ public:
 
   /// The group of this rank over `axes` (bit i = axis i), numbered row-major
   /// over these axes, the last axis fastest. Bits beyond the mesh's axes throw
-  /// Failure (Internal). The reference stays valid; made once per axis set.
+  /// Failure (Internal). The reference stays valid; each axis set is computed
+  /// once.
   const Group &group(uint32_t axes) const;
 
 private:

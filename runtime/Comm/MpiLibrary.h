@@ -1,5 +1,4 @@
-//===- MpiLibrary.h - finding the MPI plugin ---------------------*- C++
-//-*-===//
+//===- MpiLibrary.h - finding the MPI plugin --------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +11,9 @@
 
 namespace meshc::runtime {
 
-/// Opens libmeshc_mpi.so (Plugin.h says where it is looked for), once per
-/// process, and starts MPI. Throws CommunicationError where it is not there or
-/// cannot be used.
+/// Opens libmeshc_mpi.so (Plugin.h says where it is searched), once per
+/// process, and starts MPI. Throws CommunicationError if the library is missing
+/// or unusable.
 const MeshcMpi &openMpi();
 
 } // namespace meshc::runtime

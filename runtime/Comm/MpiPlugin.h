@@ -1,5 +1,4 @@
-//===- MpiPlugin.h - what the MPI plugin gives -------------------*- C++
-//-*-===//
+//===- MpiPlugin.h - what the MPI plugin gives ------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The contact of the runtime and libmeshc_mpi.so, which alone is linked to an
-/// MPI library and is opened when a run needs it. C types only, so that the two
-/// need not come from one compiler. Functions return 0, or an error of MPI.
-/// Between `start` and `finish`, several threads may call them.
+/// The interface between the runtime and libmeshc_mpi.so. Only that library is
+/// linked to MPI, and it is opened when a run needs it. The interface has C
+/// types only, so that both sides may come from different compilers. Functions
+/// return 0, or an MPI error. Between `start` and `finish`, several threads may
+/// call them.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_MPIPLUGIN_H
@@ -26,31 +26,32 @@ extern "C" {
 struct MeshcMpi {
   uint32_t version; ///< MESHC_MPI_PLUGIN_VERSION
 
-  /// Once, before all others but `describe`, by the thread that calls `finish`.
+  /// Called once, before all others but `describe`, by the thread that calls
+  /// `finish`.
   int (*start)(void);
   int (*rank)(void);
   int (*size)(void);
-  /// `bytes` bytes of every rank, in their order, into `all`.
+  /// Gathers `bytes` bytes of every rank, in rank order, into `all`.
   int (*allGather)(const void *own, size_t bytes, void *all);
 
-  /// Begin to send, to receive at most `bytes` bytes. Messages between two
-  /// ranks on one `channel` (0 or 1) keep their order. `request` stands for the
+  /// Start to send, or to receive at most `bytes` bytes. Messages between two
+  /// ranks on one `channel` (0 or 1) keep their order. `request` identifies the
   /// operation.
   int (*send)(const void *data, size_t bytes, int to, int channel,
               uint64_t *request);
   int (*receive)(void *data, size_t bytes, int from, int channel,
                  uint64_t *request);
-  /// Sets `from` to a rank of which a message on `channel` can be received, -1
-  /// where there is none.
+  /// Sets `from` to a rank whose message on `channel` can be received, or to
+  /// -1.
   int (*probe)(int channel, int *from);
   /// Sets `done` to whether the operation is complete, after which its request
-  /// is void, and `bytes` (may be null) to what a receive got. Also moves all
-  /// other operations on.
+  /// is void, and `bytes` (may be null) to the size that a receive got. Also
+  /// progresses all other operations.
   int (*test)(uint64_t *request, int *done, size_t *bytes);
 
-  /// The orderly end, on all ranks.
+  /// The orderly shutdown, on all ranks.
   int (*finish)(void);
-  /// Ends all ranks' processes.
+  /// Terminates all ranks' processes.
   void (*abort)(int exitCode);
   /// The text of an error; valid until the next call.
   const char *(*describe)(int error);

@@ -1,5 +1,4 @@
-//===- MpiTransport.h - messages between hosts -------------------*- C++
-//-*-===//
+//===- MpiTransport.h - messages between hosts ------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,11 +17,11 @@
 
 namespace meshc::runtime {
 
-/// Gives messages for ranks of this host to the shared memory, and those for
-/// others to MPI, from the same slots.
+/// Sends messages for ranks on this host through shared memory, and those for
+/// others through MPI, from the same slots.
 class MpiTransport final : public Transport {
 public:
-  /// `mpi` is started and outlives the transport.
+  /// `mpi` is already started and outlives the transport.
   MpiTransport(const MeshcMpi &mpi, std::unique_ptr<SharedTransport> local);
   ~MpiTransport() override;
 
@@ -50,7 +49,7 @@ private:
     uint64_t request = 0;
     bool done = false;
   };
-  /// The message of one peer that is expected, or has come.
+  /// The message of one peer that is expected, or has arrived.
   struct Receiving {
     std::unique_ptr<char[]> buffer; ///< slotBytes() bytes
     uint64_t request = 0;

@@ -1,5 +1,4 @@
-//===- MpiWorld.h - ranks as processes that mpirun started -------*- C++
-//-*-===//
+//===- MpiWorld.h - ranks as processes that mpirun started ------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +11,8 @@
 
 namespace meshc::runtime {
 
-/// Opens MPI. Ranks of one host speak through shared memory; `oneHost` refuses
-/// a second host. `launch`: what the launcher says, to compare with.
+/// Opens MPI. Ranks on one host communicate through shared memory; `oneHost`
+/// refuses a second host. `launch`: the launcher's information, for comparison.
 std::unique_ptr<World> openMpiWorld(const MpiLaunch &launch, bool oneHost,
                                     int threadsPerRank, double timeoutSeconds);
 

@@ -1,4 +1,4 @@
-//===- Pulse.h - what a rank shows of its work -------------------*- C++-*-===//
+//===- Pulse.h - what a rank shows of its work ------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Whether a rank that others wait for is slow or stuck cannot be told by time.
-/// Each rank therefore counts what it finishes, where the others can see it.
+/// Time alone cannot tell whether a rank that others wait for is slow or stuck.
+/// Each rank therefore counts the work that it finishes, where the others can
+/// see it.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_PULSE_H
@@ -18,11 +19,11 @@
 
 namespace meshc::runtime {
 
-/// A rank as others see it. The numbers only grow, and wrap.
+/// A rank as others see it. The counters only grow, and wrap around.
 struct Pulse {
   uint32_t progress = 0; ///< kernels, products, collectives, reads and writes
                          ///< that it finished
-  uint32_t turns = 0;    ///< how often it looked around while it waited
+  uint32_t turns = 0;    ///< how often it polled while it waited
   uint32_t waitsFor = 0; ///< 1 + the rank that it waits for; 0: none
   uint32_t reserved = 0;
   /// Processor time of the rank's thread, in the kernel's ticks: one long
@@ -30,22 +31,22 @@ struct Pulse {
   uint64_t processorTime = 0;
 };
 
-/// The calling thread finished a kernel, a product, a collective, or a read or
-/// write of a file on behalf of its rank. Does nothing on other threads. Takes
-/// a few nanoseconds.
+/// Records that the calling thread finished a kernel, a product, a collective,
+/// or a read or write of a file on behalf of its rank. Does nothing on other
+/// threads. Takes a few nanoseconds.
 void noteProgress();
 
-/// Where noteProgress() of the calling thread counts; null: nowhere. Another
-/// thread that works on behalf of a rank may count there, too.
+/// Sets where noteProgress() of the calling thread counts; null: nowhere.
+/// Another thread that works on behalf of a rank may count there, too.
 void setProgressCounter(std::atomic<uint32_t> *counter);
 std::atomic<uint32_t> *progressCounter();
 
-/// Processor time of a thread of this host, in the kernel's ticks; 0 where it
-/// is gone.
+/// Processor time of a thread of this host, in the kernel's ticks; 0 if it has
+/// ended.
 uint64_t processorTime(uint32_t processId, uint32_t threadId);
 
-/// When the process started, in the kernel's ticks; 0 where it is gone or only
-/// its exit status is left of it.
+/// When the process started, in the kernel's ticks; 0 if it has ended, even if
+/// its exit status was not collected yet.
 uint64_t processStart(uint32_t processId);
 
 } // namespace meshc::runtime

@@ -1,4 +1,4 @@
-//===- PulseChannel.h - pulses of ranks on other hosts -----------*- C++-*-===//
+//===- PulseChannel.h - pulses of ranks on other hosts ----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,20 +20,20 @@
 
 namespace meshc::runtime {
 
-/// Ranks of several hosts ask one another for their pulses. A thread of each
-/// process answers, also while the rank computes; a process that is stopped
-/// does not. Nothing is sent unless a rank has waited for long.
+/// Ranks on several hosts request each other's pulses. A thread of each process
+/// answers, also while the rank computes; a stopped process does not. Nothing
+/// is sent unless a rank has waited for long.
 class PulseChannel {
 public:
-  /// `mpi` is started, and outlives the channel. `own` returns this rank's
-  /// pulse, and is called by the channel's thread.
+  /// `mpi` is already started, and outlives the channel. `own` returns this
+  /// rank's pulse; the channel's thread calls it.
   PulseChannel(const MeshcMpi &mpi, std::function<Pulse()> own);
   ~PulseChannel();
   PulseChannel(const PulseChannel &) = delete;
   PulseChannel &operator=(const PulseChannel &) = delete;
 
-  /// The pulse of `rank` as it was last heard of, all zeros before that, and
-  /// asks for a newer one. Does not wait.
+  /// Returns the last known pulse of `rank` (all zeros before the first one),
+  /// and requests a newer one. Does not wait.
   Pulse ask(int rank);
 
 private:

@@ -1,4 +1,4 @@
-//===- Reduction.h - several ranks' values become one ----------*- C++ -*--===//
+//===- Reduction.h - several ranks' values become one -----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,9 +24,8 @@ inline size_t elementBytes(MeshcType type) {
 /// reduction: F32 for BF16 and F16, and `type` for all others.
 MeshcType partialType(MeshcType type);
 
-/// What a reduction does and the types at its two ends. They differ only where
-/// partial results are read or written: one of them is then F32, the other
-/// BF16 or F16.
+/// A reduction and the types at its two ends. They differ only if partial
+/// results are read or written: one of them is then F32, the other BF16 or F16.
 struct ReductionKind {
   MeshcReduction reduction;
   MeshcType from, to;
@@ -35,18 +34,18 @@ struct ReductionKind {
 /// Reduces `count` elements of `sourceCount` ≥ 1 arrays of type `kind.from`
 /// element by element, in their order, and writes the result to each of
 /// `destinationCount` arrays of type `kind.to`. A destination may be one of the
-/// sources, and must not overlap them otherwise.
+/// sources, but must not overlap them otherwise.
 ///
-/// BF16 and F16 are accumulated in f32 and rounded once, to nearest even. Of
-/// MAX and MIN, a NaN is the result where there is one. I32 wraps around. I1 is
-/// the logical or for SUM and MAX, the logical and for PROD and MIN.
+/// BF16 and F16 are accumulated in f32 and rounded once, to nearest even. MAX
+/// and MIN return NaN if any operand is NaN. I32 wraps around. For I1, SUM and
+/// MAX are the logical or, PROD and MIN the logical and.
 void reduce(const ReductionKind &kind, const void *const *sources,
             int sourceCount, void *const *destinations, int destinationCount,
             int64_t count);
 
-/// memcpy for what passes through slots. The C library's uses `rep movsb` for
-/// these sizes, which on some processors (Zen 3) falls to a tenth of its speed,
-/// 3 GB/s, by how the two addresses lie to each other.
+/// memcpy for data that passes through slots. The C library's uses `rep movsb`
+/// for these sizes. On some processors (Zen 3) that falls to a tenth of its
+/// speed, 3 GB/s, depending on the relative alignment of the two addresses.
 void copyBytes(void *to, const void *from, size_t bytes);
 
 } // namespace meshc::runtime

@@ -1,5 +1,4 @@
-//===- ReductionLoops.h - the loops of reductions ----------------*- C++
-//-*-===//
+//===- ReductionLoops.h - the loops of reductions ---------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -44,7 +43,7 @@ template <class Isa> struct ReductionLoops {
     return bits;
   }
 
-  // How each type is stored and in what it is accumulated.
+  // The storage type and the accumulation type of each element type.
   struct F32 {
     using Stored = float;
     using Sum = float;
@@ -65,8 +64,7 @@ template <class Isa> struct ReductionLoops {
   struct F16 {
     using Stored = uint16_t;
     using Sum = float;
-    /// The exponent is moved by a product, which is exact and also right for
-    /// subnormals.
+    /// A multiplication adjusts the exponent. It is exact, also for subnormals.
     static float load(uint16_t x) {
       uint32_t magnitude = uint32_t(x & 0x7fff) << 13;
       uint32_t scaled = asBits(asFloat(magnitude) * 0x1p112f);
@@ -74,7 +72,7 @@ template <class Isa> struct ReductionLoops {
       uint32_t bits = magnitude >= 0x0f800000 ? special : scaled;
       return asFloat(bits | uint32_t(x & 0x8000) << 16);
     }
-    /// Subnormals are rounded by adding a number whose last place is theirs.
+    /// Rounds subnormals by adding a number whose last place equals theirs.
     static uint16_t store(float x) {
       uint32_t u = asBits(x) & 0x7fffffff;
       uint32_t normal = (u - 0x38000000 + 0xfff + (u >> 13 & 1)) >> 13;
@@ -123,7 +121,7 @@ template <class Isa> struct ReductionLoops {
     }
   };
 
-  /// A block of sums stays in the first-level cache while the sources pass.
+  /// A block of sums stays in the L1 cache while the sources pass.
   template <class Op, class From, class To>
   static void run(const void *const *sources, int sourceCount,
                   void *const *destinations, int destinationCount,
@@ -205,7 +203,7 @@ template <class Isa> struct ReductionLoops {
     return nullptr;
   }
 
-  /// Null for types that do not go together.
+  /// Null for unsupported combinations of types.
   static ReductionLoop find(const ReductionKind &kind) {
     if (kind.from == MESHC_BF16 || kind.to == MESHC_BF16)
       return findHalf<BF16>(kind);

@@ -1,5 +1,4 @@
-//===- SharedSegment.h - memory that the ranks of a host share ---*- C++
-//-*-===//
+//===- SharedSegment.h - memory that the ranks of a host share --*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The layout of that memory. It starts as zeros. Members are numbers of ranks
-/// within the segment, from 0. All fields that several ranks touch are 32-bit
-/// atomics, which are lock-free and the same between processes.
+/// The layout of the shared memory. It starts as zeros. Members are numbers of
+/// ranks within the segment, from 0. All fields that several ranks touch are
+/// 32-bit atomics, which are lock-free and have the same layout in every
+/// process.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_SHAREDSEGMENT_H
@@ -29,7 +29,7 @@ struct FailureRecord {
   std::atomic<uint32_t> state;
   int32_t rank;
   char message[1016];
-  /// Tells the stall that was reported last from others, so that one member
+  /// Identifies the stall that was reported last, so that only one member
   /// reports it.
   std::atomic<uint32_t> reportedStall;
 };
@@ -37,14 +37,15 @@ struct FailureRecord {
 /// One member as others see it.
 struct alignas(64) MemberState {
   std::atomic<uint32_t> sleeping;  ///< 1 while it sleeps on this word
-  std::atomic<uint32_t> processId; ///< 0 until it is there
-  std::atomic<uint32_t> left;      ///< 1 once it has ended in order
+  std::atomic<uint32_t> processId; ///< 0 until it has attached
+  std::atomic<uint32_t> left;      ///< 1 once it has ended in an orderly way
   std::atomic<uint32_t> threadId;  ///< of the thread that runs it; 0: not yet
   std::atomic<uint32_t> progress, turns, waitsFor; ///< as in Pulse
-  uint64_t startTime; ///< of the process, as the kernel counts
+  uint64_t startTime; ///< start time of the process, in the kernel's ticks
 };
 
-/// What one member (the sender) posts to another. Counters only grow, and wrap.
+/// The messages from one member (the sender) to another. Counters only grow,
+/// and wrap around.
 struct MessageQueue {
   static constexpr uint32_t depth = 4;
   struct Entry {
@@ -62,29 +63,30 @@ public:
   /// A member can have this many slots in use at once.
   static constexpr uint32_t slotCount = MessageQueue::depth;
 
-  /// Bytes of memory for so many members with slots of `slotBytes`, which is a
-  /// multiple of 64.
+  /// Bytes of memory for this many members with slots of `slotBytes`, which is
+  /// a multiple of 64.
   static size_t bytes(int memberCount, size_t slotBytes);
 
-  /// `memory`: at least bytes(…) zeros, or what other members see of them,
-  /// aligned to 64 bytes. It is given back when the last copy of it goes.
+  /// `memory`: at least bytes(…) zeros, or what other members already wrote
+  /// there, aligned to 64 bytes. It is released with its last copy.
   SharedSegment(std::shared_ptr<void> memory, int memberCount,
                 size_t slotBytes);
 
   /// Memory for ranks that are threads of this process.
   static SharedSegment inProcess(int memberCount, size_t slotBytes);
-  /// Makes a named segment of the host (`/dev/shm`), whose memory is reserved
-  /// at once; opens one that was made. Throw CommunicationError.
+  /// The first creates a named segment on the host (`/dev/shm`) and reserves
+  /// its memory immediately; the second opens an existing one. Both throw
+  /// CommunicationError.
   static SharedSegment create(const std::string &name, int memberCount,
                               size_t slotBytes);
   static SharedSegment open(const std::string &name, int memberCount,
                             size_t slotBytes);
-  /// `size` bytes of zeros for all processes that name them, the first of which
-  /// makes them; null where that cannot be done.
+  /// `size` bytes of zeros shared by all processes that use the name; the first
+  /// one creates them. Null on failure.
   static std::shared_ptr<void> openBoard(const std::string &name, size_t size);
-  /// Takes the name away: the memory lives on as long as a member maps it.
+  /// Unlinks the name: the memory lives on as long as a member maps it.
   static void unlink(const std::string &name);
-  /// A name that no other run has.
+  /// A name that no other run uses.
   static std::string uniqueName();
 
   int memberCount() const { return count; }

@@ -1,5 +1,4 @@
-//===- SharedTransport.h - messages through shared memory --------*- C++
-//-*-===//
+//===- SharedTransport.h - messages through shared memory -------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,26 +18,26 @@ namespace meshc::runtime {
 
 /// How a rank waits.
 struct WaitPolicy {
-  /// Seconds without progress of the rank at fault until a wait fails; 0:
-  /// never.
+  /// Seconds that a wait tolerates without progress of the rank at fault; 0:
+  /// forever.
   double timeoutSeconds = 0;
-  /// Looks at memory before the processor is first given to others: a few
-  /// microseconds, since the one waited for may be waiting for this processor.
+  /// Polls of the memory before the first yield: a few microseconds, since the
+  /// awaited rank may need this processor.
   int spins = 60;
-  /// Times that the processor is given away before sleeping. Where nobody else
-  /// wants it that takes a quarter of a microsecond.
+  /// Yields before sleeping. If nobody else needs the processor, that takes a
+  /// quarter of a microsecond.
   int yields = 400;
 
   /// The policy for `ranks` ranks of `threads` threads each on this host.
   static WaitPolicy forRanks(int ranks, int threads, double timeoutSeconds);
 };
 
-/// The end of one member of a segment. Used by one thread.
+/// One member's endpoint of a segment. Used by one thread.
 class SharedTransport final : public Transport {
 public:
   /// `ranks`: the world's number of each member, `self` this one. `processes`:
-  /// members are processes of their own, which may die alone, and this is the
-  /// thread of its rank.
+  /// each member is a process, which may die alone, and this is its rank's
+  /// thread.
   SharedTransport(SharedSegment segment, std::vector<int> ranks, int self,
                   WaitPolicy policy, bool processes);
   ~SharedTransport() override;
@@ -67,13 +66,13 @@ public:
   /// The number of the slot acquired last, below SharedSegment::slotCount.
   uint32_t currentSlot() const { return current; }
 
-  /// Waits until `ready` returns true, for the sake of `rank`. For other
-  /// transports too, which have the same policy and see the same failures.
+  /// Waits until `ready` returns true, on behalf of `rank`. Public for other
+  /// transports, which have the same policy and see the same failures.
   void wait(int rank, const std::function<bool()> &ready);
-  /// Called again and again while waiting, for transports that move only when
-  /// they are called. Returns whether there is something left to move.
+  /// Polled while waiting, for transports that progress only when they are
+  /// called. Returns whether work is left.
   void setProgress(std::function<bool()> call) { progress = std::move(call); }
-  /// How the pulses of ranks of other hosts are seen.
+  /// Sets how this rank sees the pulses of ranks on other hosts.
   void setRemotePulse(std::function<Pulse(int rank)> call) {
     remotePulse = std::move(call);
   }
@@ -83,7 +82,7 @@ public:
 private:
   struct Use {
     int member;
-    uint32_t count; ///< the queue's number of the post from this slot
+    uint32_t count; ///< sequence number of the post from this slot
   };
   using Clock = std::chrono::steady_clock;
 
@@ -102,7 +101,7 @@ private:
 
   SharedSegment segment;
   std::vector<int> ranks;   ///< by member
-  std::vector<int> members; ///< by rank; -1: not of this segment
+  std::vector<int> members; ///< by rank; -1: not in this segment
   int self;
   WaitPolicy policy;
   bool processes;
@@ -111,7 +110,7 @@ private:
   std::function<void(const Stall &, const std::vector<int> &, double)>
       stallReport;
   StallWatch watch;
-  Clock::time_point reportedWait; ///< the begin of the wait reported last
+  Clock::time_point reportedWait; ///< the start of the wait reported last
 
   std::vector<uint32_t> postedTo, takenFrom; ///< by member
   std::vector<Use> uses[SharedSegment::slotCount];

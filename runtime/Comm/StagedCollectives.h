@@ -1,5 +1,4 @@
-//===- StagedCollectives.h - collectives by bounded messages -----*- C++
-//-*-===//
+//===- StagedCollectives.h - collectives by bounded messages ----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +8,9 @@
 /// \file
 /// The four collectives over any transport. Data of any size pass through the
 /// transport's slots piece by piece; a rank fills the next slot while its peers
-/// still read the last. Each result is computed by one rank and copied, or by
-/// all ranks in the same order, so that all have the same bits.
+/// still read the previous one. Either one rank computes each result and the
+/// others copy it, or all ranks compute it in the same order, so that all have
+/// the same bits.
 ///
 /// `among` are the ranks that take part in this step, in the order in which
 /// values are reduced. Member p's stream has the same size on all of them.
@@ -29,8 +29,8 @@ namespace meshc::runtime {
 void allGather(Exchange &exchange, const Group &among, const Stream &send,
                const std::vector<Stream> &recv);
 
-/// recv[p] becomes what member p has in its send[own place]. Moves (G-1)·n
-/// elements, the least possible.
+/// recv[p] becomes member p's send[own place]. Moves (G-1)·n elements to each
+/// rank, the least possible.
 void allToAll(Exchange &exchange, const Group &among,
               const std::vector<Stream> &send, const std::vector<Stream> &recv);
 
@@ -41,9 +41,9 @@ void reduceScatter(Exchange &exchange, const Group &among,
                    const Stream &recv);
 
 /// `recv` becomes the reduction of all members' `send`; the two are the same
-/// memory or apart. Short ones are read and reduced by every rank: one step,
-/// (G-1)·n elements. Long ones are reduced in slices, one per rank, which are
-/// then gathered: 2·(G-1)/G·n elements, the least possible.
+/// memory or disjoint. Every rank reads and reduces short streams itself: one
+/// step, (G-1)·n elements. Long streams are reduced in slices, one per rank,
+/// which are then gathered: 2·(G-1)/G·n elements, the least possible.
 void allReduce(Exchange &exchange, const Group &among, MeshcReduction reduction,
                const Stream &send, const Stream &recv);
 

@@ -1,4 +1,4 @@
-//===- StartWatch.h - ranks that do not come to the start --------*- C++-*-===//
+//===- StartWatch.h - ranks that do not come to the start -------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,11 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Until MPI has started, ranks cannot speak with each other, and a rank that
-/// is stopped makes the others wait inside MPI. Ranks of one host therefore
-/// first show themselves on a board in shared memory, whose name comes from
-/// what Open MPI's launcher puts into the environment. A thread looks at it
-/// while the rank starts.
+/// Before MPI has started, ranks cannot communicate, and a stopped rank makes
+/// the others wait inside MPI. Ranks on one host therefore first register on a
+/// board in shared memory, whose name is derived from the environment that Open
+/// MPI's launcher sets. A thread watches the board while the rank starts.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_STARTWATCH_H
@@ -28,12 +27,12 @@
 
 namespace meshc::runtime {
 
-/// Lasts as long as a rank starts. A rank of this host that is not there or is
+/// Lives as long as a rank starts. A rank on this host that is missing or
 /// stopped is reported after 10 s (or half the limit) and ends the process with
-/// code 6 after the limit, which ends the job. So does a start that takes a
-/// little longer than the limit although all ranks of this host are there:
-/// those of other hosts are not, or MPI is stuck. Does nothing where another
-/// launcher started the ranks, or /dev/shm cannot be used.
+/// code 6 after the limit, which ends the job. The same happens slightly after
+/// the limit if all ranks on this host are present: then ranks on other hosts
+/// are missing, or MPI is stuck. Does nothing if another launcher started the
+/// ranks, or if /dev/shm cannot be used.
 class StartWatch {
 public:
   /// `timeoutSeconds`: the limit; 0: none.

@@ -1,5 +1,4 @@
-//===- Stream.h - elements of a collective, as one sequence ------*- C++
-//-*-===//
+//===- Stream.h - elements of a collective, as one sequence -----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,8 +7,8 @@
 ///
 /// \file
 /// The items of a collective, blocked or plain, become one sequence of elements
-/// per member of the group. Algorithms move and reduce ranges of sequences and
-/// know nothing of items and blocks.
+/// per member of the group. Algorithms move and reduce ranges of sequences
+/// without knowing about items and blocks.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_STREAM_H
@@ -24,8 +23,8 @@
 
 namespace meshc::runtime {
 
-/// A sequence of elements that lies in memory as runs of equal length at equal
-/// distances, or several such, one after the other. Owns no elements.
+/// A sequence of elements stored as runs of equal length at equal distances, or
+/// several such sequences, one after the other. Owns no elements.
 class Stream {
 public:
   explicit Stream(MeshcType type = MESHC_F32)
@@ -34,7 +33,7 @@ public:
   /// Appends `runs` runs of `runLength` elements; run r starts r·stride
   /// elements after `base`.
   void append(void *base, int64_t runs, int64_t runLength, int64_t stride);
-  /// Appends all of `other`, which is of the same type.
+  /// Appends all of `other`, which has the same type.
   void append(const Stream &other);
 
   MeshcType type() const { return elementType; }
@@ -48,14 +47,14 @@ public:
   void read(int64_t begin, int64_t n, void *to) const;
   void write(int64_t begin, int64_t n, const void *from) const;
 
-  /// A place in the stream from which contiguous elements can be taken.
+  /// A position in the stream from which contiguous elements can be read.
   class Cursor {
   public:
     Cursor(const Stream &stream, int64_t begin);
     char *data() const;
     /// Contiguous elements from here; 0 only at the end of the stream.
     int64_t left() const;
-    /// Moves on by 0 ≤ n ≤ left() elements.
+    /// Advances by 0 ≤ n ≤ left() elements.
     void advance(int64_t n);
 
   private:
@@ -76,17 +75,17 @@ private:
   int64_t count = 0;
 };
 
-/// Copies `from` to `to`, which are of the same type and size; nothing is done
-/// where they are the same memory.
+/// Copies `from` to `to`, which have the same type and size; does nothing if
+/// they are the same memory.
 void copyStream(const Stream &from, const Stream &to);
 
 /// Reduces streams of one size, in their order, into every destination (see
-/// reduce()). All sources are of one type, all destinations of one type.
+/// reduce()). All sources have one type, and all destinations have one type.
 void reduceStreams(MeshcReduction reduction, const std::vector<Stream> &sources,
                    const std::vector<Stream> &destinations);
 
-/// The streams of a collective: per member of the group (or just one, where the
-/// buffer is plain) what is sent to it and what comes from it.
+/// The streams of a collective: for each member of the group (or just one, if
+/// the buffer is plain) what is sent to it and what is received from it.
 struct CollectiveStreams {
   std::vector<Stream> send, recv;
 };

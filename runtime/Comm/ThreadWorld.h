@@ -1,5 +1,4 @@
-//===- ThreadWorld.h - ranks as threads of one process -----------*- C++
-//-*-===//
+//===- ThreadWorld.h - ranks as threads of one process ----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +11,8 @@
 
 namespace meshc::runtime {
 
-/// `ranks` ≥ 1. One rank runs on the calling thread itself. A rank that does
-/// not return after another has failed is left behind after a few seconds;
+/// `ranks` ≥ 1. One rank runs on the calling thread itself. If a rank does not
+/// return after another has failed, it is abandoned after a few seconds;
 /// finish() then ends the process without it.
 std::unique_ptr<World> openThreadWorld(int ranks, int threadsPerRank,
                                        double timeoutSeconds);

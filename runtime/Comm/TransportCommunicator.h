@@ -1,5 +1,4 @@
-//===- TransportCommunicator.h - a communicator on messages ------*- C++
-//-*-===//
+//===- TransportCommunicator.h - a communicator on messages -----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,23 +20,23 @@
 
 namespace meshc::runtime {
 
-/// What the ranks of a world know of each other before they speak.
+/// What the ranks of a world know about each other before they communicate.
 struct WorldShape {
   int rank = 0;
   /// By rank: a number for the host on which it runs.
   std::vector<int> hosts{0};
-  /// The world's, where all ranks are threads of this process and can reach
-  /// each other's memory; null otherwise.
+  /// The world's use of buffers, if all ranks are threads of this process and
+  /// can reach each other's memory; null otherwise.
   std::shared_ptr<BufferUse> bufferUse;
 };
 
-/// Chooses the algorithm of each collective and gives its failures their words.
+/// Chooses the algorithm of each collective and words its failures.
 class TransportCommunicator final : public Communicator {
 public:
   TransportCommunicator(WorldShape shape, std::unique_ptr<Transport> transport);
 
-  /// To be called by the thread that runs the rank, before all others; a rank
-  /// that is a process has called it.
+  /// Call it on the thread that runs the rank, before all others. For a rank
+  /// that is a process, it has already been called.
   void attachThread() { transport->attachThread(); }
 
   int rank() const override { return shape.rank; }
@@ -51,7 +50,7 @@ public:
   bool fail(const std::string &message) noexcept override;
 
 private:
-  /// Runs `work(exchange)`; what breaks it becomes a CommunicationError.
+  /// Runs `work(exchange)` and turns WaitBroken into a CommunicationError.
   template <class Work> void inExchange(const MessageHeader &header, Work work);
   [[noreturn]] void throwBroken(const WaitBroken &broken,
                                 const MessageHeader &header) const;

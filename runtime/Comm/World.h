@@ -1,5 +1,4 @@
-//===- World.h - the ranks of a run ------------------------------*- C++
-//-*-===//
+//===- World.h - the ranks of a run -----------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// How the ranks of a run come to be: threads of this process (`--ranks N`),
-/// processes that mpirun started, or one alone.
+/// How the ranks of a run are created: threads of this process (`--ranks N`),
+/// processes that mpirun started, or a single one.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_WORLD_H
@@ -25,7 +24,7 @@ namespace meshc::runtime {
 enum class CommunicatorKind {
   Auto,    ///< Mpi under mpirun, otherwise Threads
   Threads, ///< ranks are threads of this process
-  Shm,     ///< as Mpi, but refuses more than one host
+  Shm,     ///< like Mpi, but refuses more than one host
   Mpi      ///< processes: shared memory inside a host, MPI between hosts
 };
 
@@ -35,34 +34,34 @@ CommunicatorKind parseCommunicatorKind(const std::string &name);
 
 struct WorldOptions {
   CommunicatorKind kind = CommunicatorKind::Auto;
-  /// Threads: how many ranks; 0 means one. Under mpirun, where mpirun's -n
-  /// counts, it must be 0 or equal to that.
+  /// Threads: how many ranks; 0 means one. Under mpirun, whose -n decides, it
+  /// must be 0 or equal to that.
   int ranks = 0;
-  /// Compute threads of each rank: waiting gives way earlier where ranks times
-  /// threads exceed the cores.
+  /// Compute threads of each rank: waits yield earlier if ranks times threads
+  /// exceed the cores.
   int threadsPerRank = 1;
   /// Seconds that a rank waits for another that makes no progress before it
-  /// fails; 0: for ever.
+  /// fails; 0: forever.
   double timeoutSeconds = 60;
 };
 
-/// What mpirun (or another launcher that speaks PMI) says of this process; one
-/// process of rank 0 where none started it. For messages that come before a
-/// world is open, so that one process prints them.
+/// What mpirun (or another launcher that speaks PMI) says about this process; a
+/// single process with rank 0 if no launcher started it. For messages before a
+/// world is open, so that only one process prints them.
 struct MpiLaunch {
   bool launched = false; ///< by an MPI launcher
   int rank = 0;
-  int size = 1; ///< 0 where the launcher does not say
+  int size = 1; ///< 0 if the launcher does not say
 };
 MpiLaunch findMpiLaunch();
 
-/// `options` with MESHC_TIMEOUT (seconds) applied where it is set. Throws
-/// Failure (Usage) where it is no number ≥ 0.
+/// Returns `options` with MESHC_TIMEOUT (seconds) applied if it is set. Throws
+/// Failure (Usage) if its value is not a number ≥ 0.
 WorldOptions withEnvironment(WorldOptions options);
 
-/// A rank failed: the first one that did, or that others waited for in vain.
-/// `cause` holds what was thrown there,
-/// where that was in this process, and is null otherwise.
+/// A rank failed: the first one that did, or one that others waited for in
+/// vain. `cause` holds the exception if it was thrown in this process, and is
+/// null otherwise.
 class RankFailure : public CommunicationError {
 public:
   RankFailure(int rank, const std::string &message, std::exception_ptr cause,
@@ -75,7 +74,7 @@ private:
   std::exception_ptr thrown;
 };
 
-/// All ranks of the run, of which this process holds one or (Threads) all.
+/// All ranks of the run. This process holds one of them or (Threads) all.
 class World {
 public:
   virtual ~World();
@@ -85,17 +84,17 @@ public:
   /// "threads", "shm" or "mpi".
   virtual const char *kind() const = 0;
 
-  /// Runs `body` once for each rank that this process holds and returns when
-  /// all have returned. What `body` throws ends the run on all ranks; then
-  /// throws RankFailure for the first rank that failed, whose message is what
-  /// that rank threw, without the rank's number. Where isSecond() is true
-  /// another process reports the failure.
+  /// Runs `body` once for each rank of this process and returns when all have
+  /// returned. An exception from `body` ends the run on all ranks; run() then
+  /// throws RankFailure for the first rank that failed, with that rank's
+  /// message, without the rank's number. If isSecond() is true, another process
+  /// reports the failure.
   virtual void run(const std::function<void(Communicator &)> &body) = 0;
 
-  /// Ends the process's part in the run before it exits with `code`: the same
-  /// orderly end for all ranks where it is 0, and otherwise the end of the
-  /// whole job, from which it need not return. Call it last, in any process
-  /// that opened a world.
+  /// Ends the process's part in the run before it exits with `code`: an orderly
+  /// shutdown of all ranks if it is 0, and otherwise the end of the whole job,
+  /// from which it may not return. Call it last, in any process that opened a
+  /// world.
   virtual void finish(int code) = 0;
 };
 

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Ranks that are processes of their own can be started with different
-/// programs, options or files. They compare these before the first step, since
-/// a run of such ranks would compute something that nobody asked for.
+/// Ranks that are separate processes can be started with different programs,
+/// options or files. They compare these before the first step, since such a run
+/// would compute something that nobody asked for.
 ///
 /// Options are compared unless their declaration (Options.cpp) says otherwise.
 ///
@@ -33,27 +33,27 @@ struct Agreed {
 };
 
 /// Compares what each rank holds; all ranks call it. Returns the same text on
-/// all of them: empty where they agree, and otherwise a message that names what
-/// differs, the ranks and their values. A name that a rank does not list has
+/// all of them: empty if they agree, and otherwise a message that names the
+/// difference, the ranks and their values. A name that a rank does not list has
 /// the value "not given" there. Names are unique within a rank's list. Throws
 /// CommunicationError.
 std::string findDisagreement(Communicator &communicator,
                              const std::vector<Agreed> &own);
 
-/// Whether the ranks agree on `own`, as findDisagreement; where they do not,
-/// rank 0 says on what, as an error of `program`.
+/// Whether the ranks agree on `own`, as in findDisagreement. If not, rank 0
+/// prints the difference, as an error of `program`.
 bool agreeOn(Communicator &communicator, const std::string &program,
              const std::vector<Agreed> &own);
 
-/// The executable of this process, by the hash of its file.
+/// The executable of this process, identified by the hash of its file.
 Agreed agreedProgram(const std::string &modelName);
 
-/// The contents of each file of `data`, by size and samples. `option`: "--data"
-/// or "--eval-data".
+/// The contents of each file of `data`, identified by size and samples.
+/// `option`: "--data" or "--eval-data".
 std::vector<Agreed> agreedData(const std::string &option, const Dataset &data);
 
-/// The contents of the file at `path`, by size and samples. Throws
-/// Failure(Checkpoint) where it cannot be read.
+/// The contents of the file at `path`, identified by size and samples. Throws
+/// Failure(Checkpoint) if it cannot be read.
 Agreed agreedCheckpoint(const std::string &path);
 
 } // namespace meshc::runtime

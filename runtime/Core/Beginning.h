@@ -1,4 +1,4 @@
-//===- Beginning.h - how a training run begins -----------------*- C++ -*--===//
+//===- Beginning.h - how a training run begins ------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,23 +26,24 @@ namespace meshc::runtime {
 struct Beginning {
   RunState state;
   bool resumed = false;
-  /// Whether the run goes on from what `--checkpoint` names.
+  /// Whether the run resumes from the file that `--checkpoint` names.
   bool continuesCheckpoint = false;
-  /// Whether it goes on from an earlier generation, as the newest is damaged.
+  /// Whether it resumes from an earlier generation, because the newest is
+  /// damaged.
   bool fellBack = false;
-  /// What the ranks began from, to be compared.
+  /// The ranks' starting points, for comparison.
   std::vector<Agreed> agreed;
 };
 
 /// Sets the device's state and the context's seed as the options say; all ranks
-/// call it. Throws Failure: Checkpoint, or Usage for a seed that is not the
-/// checkpoint's.
+/// call it. Throws Failure: Checkpoint, or Usage for a seed that differs from
+/// the checkpoint's.
 Beginning beginRun(Session &session, const Options &options);
 
-/// The steps of the checkpoint that a run would replace without continuing it;
-/// -1: none, or `--overwrite` permits it. All ranks call it. Throws Failure
-/// (Usage) on rank 0 where the checkpoint of step `firstSave`, the run's first
-/// one, would replace one of more steps, or a file that is no checkpoint.
+/// The steps of the checkpoint that a run would replace without resuming from
+/// it; -1: none, or `--overwrite` permits it. All ranks call it. Throws Failure
+/// (Usage) on rank 0 if the checkpoint of step `firstSave`, the run's first
+/// one, would replace one of more steps, or a file that is not a checkpoint.
 int64_t findReplaced(Session &session, const Options &options,
                      const Beginning &beginning, int64_t firstSave);
 

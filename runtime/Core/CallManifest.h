@@ -1,4 +1,4 @@
-//===- CallManifest.h - what the compiler says of calls --------*- C++ -*--===//
+//===- CallManifest.h - what the compiler says of calls ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,13 +33,13 @@ struct CallEntry {
   std::string kernel;           ///< of a launch
   std::string name, location;   ///< of a product's C
   std::vector<std::string> ops; ///< of a launch: "exp gpt.mesh:14:13"
-  /// Of a launch, and of a product with an epilogue: bytes of the kernel's
-  /// inputs, and its results.
+  /// For a launch, and for a product with an epilogue: bytes of the kernel's
+  /// inputs and of its results.
   std::vector<int64_t> inputBytes;
   std::vector<CallResult> results;
 };
 
-/// The calls of one function, in their order. Both are empty where the manifest
+/// The calls of one function, in their order. Both are empty if the manifest
 /// does not have them.
 struct CallManifest {
   /// `function`: "train_step"

@@ -1,4 +1,4 @@
-//===- DistinctFiles.h - files that a run must not mix up ------*- C++ -*--===//
+//===- DistinctFiles.h - files that a run must not mix up -------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A run writes several files and reads others. None that it writes may be
-/// another one of them, under whatever name.
+/// A run writes several files and reads others. A file that it writes must not
+/// be any of the others, under whatever name.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_DISTINCTFILES_H
@@ -18,16 +18,16 @@
 
 namespace meshc::runtime {
 
-/// A file of the command line.
+/// A file on the command line.
 struct NamedFile {
   std::string option; ///< "--log"
   std::string path;
   bool isWritten;
 };
 
-/// Throws Failure(Usage) where a file that is written is also another one of
-/// `files`, by device and inode: links count. Files that do not exist yet are
-/// compared by folder and name. Pipes and devices such as /dev/null may be
+/// Throws Failure(Usage) if a file that is written is also another one of
+/// `files`, by device and inode, so links count. Files that do not exist yet
+/// are compared by folder and name. Pipes and devices such as /dev/null may be
 /// shared.
 void checkDistinct(const std::vector<NamedFile> &files);
 

@@ -1,4 +1,4 @@
-//===- Entry.h - what main does --------------------------------*- C++ -*--===//
+//===- Entry.h - what main does ---------------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 
 namespace meshc::runtime {
 
-/// Runs a program by its command line, on this process's ranks. Returns the
+/// Runs a program with its command line, on this process's ranks. Returns the
 /// process's exit code (ExitCode); errors are printed on stderr once.
 int runProgram(const MeshcProgram &program, int argc, char **argv);
 

@@ -1,4 +1,4 @@
-//===- Evaluate.h - metrics over all examples ------------------*- C++ -*--===//
+//===- Evaluate.h - metrics over all examples -------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@
 
 namespace meshc::runtime {
 
-/// Evaluates on one dataset as often as wanted. All ranks take part.
+/// Evaluates one dataset as often as needed. All ranks take part.
 class Evaluator {
 public:
   /// `session` and `dataset` outlive the evaluator.
@@ -34,12 +34,12 @@ public:
 
   /// The mean of each metric over the N examples, in the order of
   /// Session::metricNames. The program is compiled for batches of B, and its
-  /// metrics are means over a batch; of the r = N mod B examples that remain,
-  /// the mean is taken from two batches: with m_A of the r examples and B - r
-  /// copies of one of them, and m_E of B copies of it,
+  /// metrics are means over a batch. The mean of the remaining r = N mod B
+  /// examples follows from two batches: m_A of the r examples and B - r copies
+  /// of one of them, and m_E of B copies of that one,
   ///     m_r = (B·m_A - (B-r)·m_E) / r,
-  /// so that every example counts once, whatever the batch size. Null where a
-  /// signal ended it early, on all ranks alike.
+  /// so that every example counts once, whatever the batch size. Null if a
+  /// signal ended the run early, on all ranks alike.
   std::optional<std::vector<double>> run();
 
   /// The signal that ended the last run early, or 0.
@@ -59,16 +59,15 @@ private:
   int stoppedBy = 0;
 };
 
-/// What is wrong where a mean over `dataset` is no finite number: Data, where
-/// an example has a target that is none or holds a NaN, else Numeric. Null
-/// where all are finite.
+/// What is wrong if a mean over `dataset` is not finite: Data if an example has
+/// an invalid target or holds a NaN, otherwise Numeric. Null if all are finite.
 std::optional<Failure> checkMeans(const std::vector<std::string> &names,
                                   const std::vector<double> &means,
                                   const Dataset &dataset);
 
 /// The command `eval`: loads the parameters and prints each metric. All ranks
 /// call it. Returns Success, the code of checkMeans, or Interrupted or
-/// Terminated where a signal ended it. Throws Failure.
+/// Terminated if a signal ended it. Throws Failure.
 ExitCode evaluate(Session &session, const Options &options,
                   const Dataset &dataset);
 

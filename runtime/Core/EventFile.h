@@ -1,4 +1,4 @@
-//===- EventFile.h - metrics for TensorBoard -------------------*- C++ -*--===//
+//===- EventFile.h - metrics for TensorBoard --------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,18 +33,19 @@ makeScalarEvent(double wallTime, int64_t step,
 
 class EventFile {
 public:
-  /// Makes `folder` where there is none, and a new file in it whose name no
-  /// other run has. With `resumeAt`, TensorBoard forgets what older files of
-  /// the folder have of later steps. An empty folder makes one that drops
-  /// everything. Throws Failure(Usage) where the file cannot be made.
+  /// Creates `folder` if it does not exist, and a new file in it whose name no
+  /// other run has. With `resumeAt`, TensorBoard forgets the later steps in
+  /// older files of the folder. An empty `folder` creates a file object that
+  /// drops everything. Throws Failure(Usage) if the file cannot be created.
   explicit EventFile(const std::string &folder,
                      std::optional<int64_t> resumeAt = std::nullopt);
   ~EventFile();
   EventFile(const EventFile &) = delete;
   EventFile &operator=(const EventFile &) = delete;
 
-  /// Writes the scalars of a step to the system, so that a reader sees them,
-  /// not to the disk. What cannot be written is told once on stderr.
+  /// Passes the scalars of a step to the system, so that a reader sees them;
+  /// does not flush them to the disk. A failed write is reported once on
+  /// stderr.
   void write(int64_t step,
              const std::vector<std::pair<std::string, double>> &scalars);
 

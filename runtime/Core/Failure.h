@@ -18,17 +18,17 @@
 
 namespace meshc::runtime {
 
-/// What a compiled program returns to its caller.
+/// The exit code of a compiled program.
 enum class ExitCode : int {
   Success = 0,
-  Internal = 1,      ///< a fault of meshc, or too little memory
+  Internal = 1,      ///< a bug in meshc, or too little memory
   Usage = 2,         ///< the command line
   Data = 3,          ///< a data file
   Checkpoint = 4,    ///< a checkpoint could not be read or written
-  Mesh = 5,          ///< as many ranks were started as the mesh does not have
-  Communication = 6, ///< a rank failed, or the way to it
+  Mesh = 5,          ///< the number of ranks does not match the mesh
+  Communication = 6, ///< a rank, or the connection to it, failed
   Numeric = 7,       ///< the loss is not a number
-  Device = 8,        ///< no usable device of the program's target
+  Device = 8,        ///< no usable device for the program's target
   Output = 9,        ///< stdout could not be written; all else is done
   Disagreement = 10, ///< ranks have different programs, options or files
   Interrupted = 130, ///< SIGINT; the last checkpoint is written
@@ -36,7 +36,7 @@ enum class ExitCode : int {
 };
 
 /// An error with a message for people (lower case, names in quotes, what was
-/// got, what was wanted) and the exit code that it causes.
+/// found, what was expected) and the exit code that it causes.
 class Failure : public std::runtime_error {
 public:
   Failure(ExitCode code, const std::string &message)

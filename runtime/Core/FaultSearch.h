@@ -1,4 +1,4 @@
-//===- FaultSearch.h - where values stop being finite ----------*- C++ -*--===//
+//===- FaultSearch.h - where values stop being finite -----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Where the values of a step stop being finite, over all ranks.
+/// Finds where the values of a step stop being finite, over all ranks.
 ///
-/// Each rank looks at all that the calls of a step compute (StepCheck). What
-/// is found on any rank is followed back from the loss, or from a parameter
-/// that the step updates, to the first call that makes a NaN of operands
-/// without one, and from there to the first that makes an infinite value of
-/// finite ones. Only what the loss depends on counts: a mask of -inf whose
+/// Each rank checks everything that the calls of a step compute (StepCheck). A
+/// finding on any rank is traced back from the loss, or from a parameter that
+/// the step updates, to the first call that produces a NaN from operands
+/// without one, and from there to the first that produces an infinite value
+/// from finite ones. Only dependencies of the loss count: a mask of -inf whose
 /// softmax is finite is never reached.
 ///
 //===----------------------------------------------------------------------===//
@@ -25,35 +25,35 @@
 
 namespace meshc::runtime {
 
-/// What first was not finite.
+/// The first value that was not finite.
 struct Fault {
-  std::string text;  ///< a clause; empty: it was not found
-  std::string input; ///< of the program, where it holds the value; else empty
+  std::string text;  ///< a clause; empty: not found
+  std::string input; ///< of the program, if it holds the value; else empty
 };
 
-/// The largest `value` of all ranks, on each; all ranks call it.
+/// The largest `value` of all ranks, returned on each; all ranks call it.
 int64_t largestOfRanks(Communicator &communicator, int64_t value);
 
 class FaultSearch {
 public:
-  /// All ranks make theirs. `session` outlives it.
+  /// All ranks construct one. `session` outlives it.
   FaultSearch(Session &session, StepFunction function);
 
-  /// Has `runStep` run the function once, as StepCheck::run. Returns whether
-  /// the loss, or state that the step updated, is not finite on any rank. All
-  /// ranks call it.
+  /// Makes `runStep` run the function once, like StepCheck::run. Returns
+  /// whether the loss, or state that the step updated, is not finite on any
+  /// rank. All ranks call it.
   bool run(const std::function<void()> &runStep);
 
-  /// Of the last run: what first was not finite, the same on all ranks, which
-  /// all call it.
+  /// The first value of the last run that was not finite, the same on all
+  /// ranks. All ranks call it.
   Fault explain();
 
 private:
-  /// What rank 0 knows of a value.
+  /// What rank 0 knows about a value.
   struct Merged {
     uint8_t found = 0;                   ///< Finiteness, on any rank
     bool wasInfinite = false;            ///< in the run before, too
-    int nanRank = -1, infiniteRank = -1; ///< the first with it, or -1
+    int nanRank = -1, infiniteRank = -1; ///< the first call with it, or -1
   };
 
   std::vector<Merged> merge();
@@ -67,8 +67,8 @@ private:
 
   Session &session;
   StepCheck check;
-  /// By value, what was found in the last run that was finite in the end:
-  /// infinite values in it are meant to be there.
+  /// By value, what the last run found if that run was finite in the end:
+  /// infinite values there are intentional.
   std::vector<uint8_t> before;
 };
 

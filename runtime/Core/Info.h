@@ -1,4 +1,4 @@
-//===- Info.h - the command info -------------------------------*- C++ -*--===//
+//===- Info.h - the command info --------------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,9 +13,9 @@
 
 namespace meshc::runtime {
 
-/// Writes what is known of a program: mesh, arena, tensors with their dims and
-/// the axes that cut them, and the places of collectives; with `json` the
-/// compiler's own report (the manifest) as it is.
+/// Writes a description of a program: mesh, arena, tensors with their dims and
+/// the axes that cut them, and the places of collectives. With `json`, writes
+/// the compiler's own report (the manifest) unchanged.
 void printInfo(const MeshcProgram &program, bool json, std::ostream &out);
 
 } // namespace meshc::runtime

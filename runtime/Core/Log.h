@@ -1,4 +1,4 @@
-//===- Log.h - metrics as JSON lines ---------------------------*- C++ -*--===//
+//===- Log.h - metrics as JSON lines ----------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,28 +23,28 @@ namespace meshc::runtime {
 
 class Log {
 public:
-  /// An empty path makes a log that drops everything. With `resumeAt`, lines of
-  /// later steps, and a last line that a killed program left unfinished, are
-  /// removed from the file, and new ones appended; otherwise the file is
-  /// emptied. Throws Failure(Usage) where the file cannot be opened.
+  /// An empty path creates a log that drops everything. With `resumeAt`, the
+  /// constructor removes lines of later steps, and an unfinished last line of a
+  /// killed program, and new lines are appended; otherwise it empties the file.
+  /// Throws Failure(Usage) if the file cannot be opened.
   explicit Log(const std::string &path,
                std::optional<int64_t> resumeAt = std::nullopt);
   ~Log();
   Log(const Log &) = delete;
   Log &operator=(const Log &) = delete;
 
-  /// One line in the making. Values that JSON has not (NaN, infinities) are
-  /// written as null.
+  /// A line under construction. Values that JSON cannot represent (NaN,
+  /// infinities) are written as null.
   void begin(int64_t step);
   void add(const std::string &name, double value);
-  /// Writes the line to the system, so that a reader sees it, not to the disk.
-  /// What cannot be written is told once on stderr.
+  /// Passes the line to the system, so that a reader sees it; does not flush it
+  /// to the disk. A failed write is reported once on stderr.
   void end();
 
   bool isOpen() const { return file != nullptr; }
 
-  /// Whether the file already had a line with key `name` of the step to resume
-  /// at, so that it is not to be written again.
+  /// Whether the file already had a line with key `name` for the step to resume
+  /// at, which must not be written again.
   bool hasAtResume(const std::string &name) const;
 
 private:

@@ -12,8 +12,8 @@
 
 namespace meshc::runtime {
 
-/// The directories that are searched for plugins, in this order: those of
-/// MESHC_PLUGIN_PATH (separated by colons), the executable's own, and those of
+/// The directories that are searched for plugins, in this order: those in
+/// MESHC_PLUGIN_PATH (separated by colons), the executable's own, and those in
 /// the executable's run path. meshc sets the run path of the programs that it
 /// links to the directory of the runtime's archive.
 std::vector<std::string> pluginDirectories();
@@ -25,7 +25,7 @@ struct OpenedPlugin {
   std::string tried;       ///< "'DIR', 'DIR'": directories without the file
 };
 
-/// Opens the first file of that name in pluginDirectories(), with dlopen's
+/// Opens the first file with that name in pluginDirectories(), with dlopen's
 /// flags.
 OpenedPlugin openPlugin(const std::string &name, int flags);
 

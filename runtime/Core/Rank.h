@@ -1,5 +1,4 @@
-//===- Rank.h - the state behind one rank's context --------------*- C++
-//-*-===//
+//===- Rank.h - the state behind one rank's context -------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the runtime keeps for one rank of a running program. The `runtime`
-/// field of the MeshcContext that generated code carries points to it.
+/// The runtime's data for one rank of a running program. The `runtime` field of
+/// generated code's MeshcContext points to it.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_RANK_H
@@ -33,8 +32,8 @@ struct Rank {
   Communicator *communicator; ///< this rank's; outlives the Rank
   MeshView mesh;
   int threadCount;                  ///< threads of this rank, ≥ 1
-  Device *device = nullptr;         ///< this rank's, once there is one
-  CallObserver *observer = nullptr; ///< of step functions, while there is one
+  Device *device = nullptr;         ///< this rank's, once it exists
+  CallObserver *observer = nullptr; ///< of step functions, or null
 
   /// The Rank of a context.
   static Rank &of(const MeshcContext *context) {

@@ -1,4 +1,4 @@
-//===- Replay.h - steps of a run again, with checks ------------*- C++ -*--===//
+//===- Replay.h - steps of a run again, with checks -------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Where a run's values first were not finite, found by running its steps
+/// Finds where a run's values first stopped being finite, by running its steps
 /// again.
 ///
-/// A step updates parameters in place, so when its loss is seen, what it was
-/// computed from is gone. Runs are repeatable to the bit: the steps since the
-/// last checkpoint, or since the start, compute the same again, with checks
-/// (FaultSearch). Nothing is kept for this while all goes well. A parameter may
-/// stop being finite some steps before the loss does; the search ends at the
-/// first such step.
+/// A step updates parameters in place, so the inputs of a step are gone when
+/// its loss is known. Runs are repeatable to the bit: the steps since the last
+/// checkpoint, or since the start, compute the same again, with checks
+/// (FaultSearch). Nothing is kept for this while the run is healthy. A
+/// parameter may stop being finite some steps before the loss does; the search
+/// ends at the first such step.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_REPLAY_H
@@ -24,12 +24,12 @@
 
 namespace meshc::runtime {
 
-/// What a run must be able to do to be repeated.
+/// What a run must provide in order to be repeated.
 struct RepeatableRun {
   /// Sets the state of the device to that of the last checkpoint or the start.
-  /// Returns how many steps were done then.
+  /// Returns how many steps had been done by then.
   std::function<int64_t()> restore;
-  /// Runs the next step to its end.
+  /// Runs the next step to completion.
   std::function<void()> runStep;
 };
 
@@ -39,9 +39,9 @@ struct ReplayedFault {
 };
 
 /// Repeats the steps up to number `last`, which was not finite; all ranks call
-/// it. Rank 0 says so on stdout, unless `quiet`. Null where nothing was found:
-/// a signal came, ten minutes have passed, or the program says nothing of its
-/// calls. Throws what `run` throws.
+/// it. Rank 0 says so on stdout, unless `quiet`. Null if nothing was found: a
+/// signal arrived, ten minutes have passed, or the program does not describe
+/// its calls. Throws what `run` throws.
 std::optional<ReplayedFault> replaySteps(Session &session,
                                          const RepeatableRun &run, int64_t last,
                                          bool quiet);

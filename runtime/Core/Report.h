@@ -1,4 +1,4 @@
-//===- Report.h - how errors are told --------------------------*- C++ -*--===//
+//===- Report.h - how errors are told ---------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace meshc::runtime {
 
-/// Tells an error in one line on stderr, unless `silent`, and returns its exit
+/// Prints an error in one line on stderr, unless `silent`, and returns its exit
 /// code. `program` begins the line; `rank` ("rank 2 failed: ", may be empty)
-/// comes before errors that are one rank's and not the input's.
+/// precedes errors that are one rank's and not the input's.
 int reportError(const std::string &program, const std::exception_ptr &error,
                 const std::string &rank, bool silent);
 

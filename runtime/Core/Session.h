@@ -1,4 +1,4 @@
-//===- Session.h - one rank of a running program ---------------*- C++ -*--===//
+//===- Session.h - one rank of a running program ----------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,8 +24,8 @@ namespace meshc::runtime {
 
 class Session {
 public:
-  /// Made on the thread that runs the rank, whose loops get `threads` threads.
-  /// All ranks make theirs. Throws as makeDevice.
+  /// Construct it on the thread that runs the rank, whose loops get `threads`
+  /// threads. All ranks construct one. Throws the failures of makeDevice.
   Session(const MeshcProgram &program, Communicator &communicator, int threads,
           const DeviceOptions &options);
   Session(const Session &) = delete;
@@ -36,7 +36,7 @@ public:
   Communicator &communicator() { return *state.communicator; }
   Device &device() { return *state.device; }
   MeshcContext &context() { return state.device->context(); }
-  /// From now on, `observer` sees the calls of step functions; null: nobody.
+  /// From now on, `observer` sees the calls of step functions; null removes it.
   void setObserver(CallObserver *observer) { state.observer = observer; }
   const int64_t *coords() const { return state.mesh.coords().data(); }
 

@@ -1,4 +1,4 @@
-//===- StepCheck.h - which values of a step are not finite -----*- C++ -*--===//
+//===- StepCheck.h - which values of a step are not finite ------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs a step and looks at all that its calls compute, on one rank.
+/// Runs a step and checks everything that its calls compute, on one rank.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_STEPCHECK_H
@@ -23,12 +23,12 @@
 
 namespace meshc::runtime {
 
-/// What a call computed, or what was there before the step. Values and calls
-/// are numbered alike on all ranks; what is found among the values differs.
+/// The result of a call, or a value from before the step. Values and calls are
+/// numbered alike on all ranks; the findings differ.
 struct CheckedValue {
   int call = -1;                       ///< of StepCheck::calls(); -1: none
   std::string name, location;          ///< in the model; may be empty
-  const MeshcTensor *tensor = nullptr; ///< of one that was there before
+  const MeshcTensor *tensor = nullptr; ///< of a value from before the step
   uint8_t found = 0;                   ///< Finiteness
 };
 
@@ -46,16 +46,16 @@ public:
   StepCheck(const StepCheck &) = delete;
   StepCheck &operator=(const StepCheck &) = delete;
 
-  /// Has `runStep` run the function once, on inputs that it stages, and wait
-  /// for its end.
+  /// Makes `runStep` run the function once, on inputs that it stages, and wait
+  /// for its completion.
   void run(const std::function<void()> &runStep);
 
-  // Of the last run.
+  // Results of the last run.
 
   const std::vector<CheckedValue> &values() const { return allValues; }
   const std::vector<CheckedCall> &calls() const { return allCalls; }
-  /// The last value of the loss (null where nothing is known of it), and those
-  /// of parameters and optimizer state that are another than before the step.
+  /// The last value of the loss (null if it is unknown), and those of
+  /// parameters and optimizer state that the step changed.
   std::optional<size_t> loss() const { return lossValue; }
   const std::vector<size_t> &newState() const { return stateValues; }
 
@@ -85,11 +85,11 @@ private:
   };
 
   int64_t offsetOf(const void *address) const;
-  /// What is in the arena at `offset`.
+  /// What the arena holds at `offset`.
   const char *read(int64_t offset, MeshcType type, int64_t count);
   /// From now on, `range` holds the value.
   void hold(Range range, size_t value);
-  /// Enters the values of which `range` holds a part.
+  /// Enters the values that overlap `range`.
   void addOperands(std::vector<size_t> &operands, Range range) const;
   void addOperand(CheckedCall &call, const void *at, int64_t bytes) const;
   void addResult(const CallResult &result, const void *at);
@@ -104,7 +104,7 @@ private:
   CallManifest manifest;
   std::vector<CheckedValue> allValues;
   std::vector<CheckedCall> allCalls;
-  std::map<int64_t, Held> held; ///< by where in the arena it begins
+  std::map<int64_t, Held> held; ///< by their start in the arena
   std::vector<OpenCollective> open;
   size_t nextLaunch = 0, nextProduct = 0; ///< of the manifest
   bool hasBegun = false;

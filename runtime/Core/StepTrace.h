@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `train --trace FILE`: some steps are recorded by the devices of all ranks;
-/// rank 0 writes one file of it, and a table of its own steps.
+/// `train --trace FILE`: the devices of all ranks record some steps; rank 0
+/// writes one file of the records, and a table of its own steps.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_STEPTRACE_H
@@ -24,12 +24,12 @@ namespace meshc::runtime {
 
 class StepTrace {
 public:
-  /// For a run of `total` steps of which `done` are done. All ranks make
-  /// theirs; rank 0 opens the file, which is emptied. Throws Failure (Usage)
-  /// where it cannot.
+  /// For a run of `total` steps of which `done` are done. All ranks construct
+  /// one; rank 0 opens the file and empties it. Throws Failure (Usage) if it
+  /// cannot.
   StepTrace(Session &session, const Options &options, int64_t done,
             int64_t total);
-  /// Where a failure ends the run, rank 0 writes what it has itself.
+  /// If a failure ends the run, rank 0 writes its own records.
   ~StepTrace();
   StepTrace(const StepTrace &) = delete;
   StepTrace &operator=(const StepTrace &) = delete;
@@ -39,14 +39,15 @@ public:
   bool endsAfter(int64_t done) const { return recording && done >= last; }
   /// Records the steps until pause(). No step is open.
   void start();
-  /// Stops where it records: what comes before the next step is none of a
-  /// step's. Writes the file after the last step to trace. No step is open; all
-  /// ranks call it.
+  /// Stops recording: what happens before the next step belongs to no step.
+  /// Writes the file after the last step to trace. No step is open; all ranks
+  /// call it.
   void pause(int64_t done);
-  /// Writes the file, if it was not: a run may end early. All ranks call it.
+  /// Writes the file, if it was not written yet: a run may end early. All ranks
+  /// call it.
   void finish(int64_t done);
 
-  /// Of rank 0, once it is finished.
+  /// On rank 0, once it is finished.
   const std::string &table() const { return text; }
 
 private:

@@ -1,4 +1,4 @@
-//===- Stop.h - ending a run early, on all ranks at once -------*- C++ -*--===//
+//===- Stop.h - ending a run early, on all ranks at once --------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,26 +20,27 @@
 
 namespace meshc::runtime {
 
-/// Makes SIGINT and SIGTERM a wish, kept until a StopAgreement asks for it; the
-/// second one kills as usual. Called by every rank when its steps begin, and
-/// done when all are there: before that there is nothing to keep, and a signal
-/// ends the program at once, whatever a rank waits for. Only the first call of
-/// a process counts.
+/// Turns SIGINT and SIGTERM into requests, kept until a StopAgreement asks for
+/// them; the second signal kills as usual. Every rank calls it when its steps
+/// begin, and it takes effect once all have: before that there is nothing to
+/// save, and a signal ends the program immediately, whatever a rank waits for.
+/// Only the first call of a process counts.
 void catchSignals(Communicator &communicator);
 
-/// The exit code of a run that was ended by `signal`, and its name.
+/// The exit code of a run that `signal` ended, and the signal's name.
 ExitCode codeOfSignal(int signal);
 const char *nameOfSignal(int signal);
 
-/// Whether a run ends after the step just done. One rank asks itself. Several
-/// agree by an all-reduce, not after every step but some ten times a second, on
-/// steps that they also agree on, so that it costs next to nothing.
+/// Decides whether a run ends after the current step. A single rank asks
+/// itself. Several agree by an all-reduce, not after every step but about ten
+/// times a second, at steps that they also agree on, so that it costs next to
+/// nothing.
 class StopAgreement {
 public:
   explicit StopAgreement(const Rank &rank);
 
-  /// To be called by every rank after each step (or batch). Returns the signal
-  /// to stop for, or 0.
+  /// Call it on every rank after each step (or batch). Returns the signal to
+  /// stop for, or 0.
   int afterStep();
 
 private:

@@ -1,4 +1,4 @@
-//===- TensorBlock.h - a rank's block of a tensor --------------*- C++ -*--===//
+//===- TensorBlock.h - a rank's block of a tensor ---------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Where a rank's block lies in a tensor whose dims are cut over mesh axes.
+/// Locates a rank's block in a tensor whose dims are cut over mesh axes.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_TENSORBLOCK_H
@@ -20,7 +20,7 @@
 
 namespace meshc::runtime {
 
-/// The number of this rank's block among those of `dim`: the row-major
+/// The index of this rank's block among those of `dim`: the row-major
 /// coordinate over its axes, the first axis outermost.
 inline int64_t blockIndex(const MeshcProgram &program, const MeshcDim &dim,
                           const int64_t *coords) {
@@ -31,7 +31,7 @@ inline int64_t blockIndex(const MeshcProgram &program, const MeshcDim &dim,
 }
 
 /// Bytes of one element as stored. A type that the runtime does not know is a
-/// Failure (Internal): the program was compiled by another meshc.
+/// Failure (Internal): a different version of meshc compiled the program.
 inline int64_t sizeOf(MeshcType type) {
   switch (type) {
   case MESHC_F32:
@@ -48,7 +48,7 @@ inline int64_t sizeOf(MeshcType type) {
                     ", which the runtime does not know; compile it again");
 }
 
-/// "f32", as the language spells it.
+/// "f32", as spelled in the language.
 inline const char *nameOf(MeshcType type) {
   switch (type) {
   case MESHC_F32:
@@ -69,7 +69,7 @@ inline MeshcType typeOf(const MeshcTensor &tensor) {
   return static_cast<MeshcType>(tensor.type);
 }
 
-/// Elements of the tensor, of all ranks together.
+/// Elements of the whole tensor, over all ranks.
 inline int64_t globalElements(const MeshcTensor &tensor) {
   int64_t count = 1;
   for (uint32_t i = 0; i < tensor.rank; ++i)

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The file of `--trace`: JSON as Chrome's about:tracing and Perfetto read it.
-/// Each rank is a process, each of its streams a thread; times are in µs.
+/// The file of `--trace`: JSON in the format of Chrome's about:tracing and
+/// Perfetto. Each rank is a process, each of its streams a thread; times are in
+/// µs.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_TRACEEVENTS_H
@@ -20,8 +21,8 @@
 
 namespace meshc::runtime {
 
-/// What comes before and after the events, of which those of several ranks are
-/// separated by ",\n".
+/// The text before and after the events. Events of several ranks are separated
+/// by ",\n".
 std::string traceHeader();
 std::string traceFooter();
 
@@ -30,7 +31,7 @@ std::string traceFooter();
 std::string describeEvents(const Recording &recording, const CallCosts &costs,
                            int rank, int64_t begin);
 
-/// When the first activity began; of a recording that has some.
+/// The start of the first activity, for a recording that has activities.
 int64_t firstTime(const Recording &recording);
 
 } // namespace meshc::runtime

@@ -15,8 +15,8 @@
 
 namespace meshc::runtime {
 
-/// What the compiler knows of a call: its place in the model and what it must
-/// move and compute at least.
+/// What the compiler knows about a call: its place in the model, and the least
+/// that it must move and compute.
 struct CallCost {
   std::string location; ///< "gpt.mesh:14:13"; may be empty
   std::string lines;    ///< of a kernel: "12-14,20"; may be empty
@@ -26,8 +26,8 @@ struct CallCost {
   bool hasEpilogue = false; ///< a product's call that does more
 };
 
-/// The costs of a function's calls, by the program's manifest. Where it does
-/// not have them, those that the call itself has.
+/// The costs of a function's calls, from the program's manifest. If the
+/// manifest does not have them, those that the call itself has.
 class CallCosts {
 public:
   CallCosts(const MeshcProgram &program, const std::string &function);
@@ -41,9 +41,9 @@ private:
 };
 
 /// One line for each kernel, product and collective of a step, the longest
-/// first, then the step and what of it is within none of them. Times and counts
-/// are of one step, on average. `done` steps came before; the events are in
-/// `path`.
+/// first, then the step and the part of its time outside of all of them. Times
+/// and counts are averages per step. `done` steps came before; the events are
+/// in `path`.
 std::string describeTable(const Recording &recording, const CallCosts &costs,
                           int64_t done, const std::string &path);
 

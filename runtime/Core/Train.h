@@ -1,4 +1,4 @@
-//===- Train.h - the command train -----------------------------*- C++ -*--===//
+//===- Train.h - the command train ------------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +20,8 @@
 namespace meshc::runtime {
 
 /// Trains one rank's part of the model; all ranks call it. `evalData` may be
-/// null. Returns Success, or Interrupted or Terminated where a signal ended the
-/// run after a whole step; the checkpoint is then written. Throws Failure.
+/// null. Returns Success, or Interrupted or Terminated if a signal ended the
+/// run after a complete step; the checkpoint is then written. Throws Failure.
 ExitCode train(Session &session, const Options &options, const Dataset &data,
                const Dataset *evalData);
 

@@ -1,4 +1,4 @@
-//===- TrainingLog.h - what a training run tells ---------------*- C++ -*--===//
+//===- TrainingLog.h - what a training run tells ----------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a training run tells of its steps and evaluations: on the screen, in
-/// the file of `--log` and in that of `--tensorboard`.
+/// What a training run reports about its steps and evaluations: on the screen,
+/// in the file of `--log` and in that of `--tensorboard`.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_TRAININGLOG_H
@@ -24,20 +24,20 @@ namespace meshc::runtime {
 class TrainingLog {
 public:
   /// Opens the files of a run of which `first` steps are done; `resumed`: by an
-  /// earlier one. All ranks make theirs; rank 0 writes. Throws Failure(Usage)
-  /// where a file cannot be opened.
+  /// earlier one. All ranks construct one; rank 0 writes. Throws Failure(Usage)
+  /// if a file cannot be opened.
   TrainingLog(Session &session, const Options &options, int64_t first,
               bool resumed);
 
-  /// The first step begins; there will be `total`, each of `batch` examples.
+  /// The first step begins; there will be `total`, each with `batch` examples.
   void begin(int64_t total, int64_t batch);
   /// Step number `step` (from 1) is done. `skipped`: steps whose updates were
-  /// dropped so far; null where none are.
+  /// dropped so far; null if none are ever dropped.
   void afterStep(int64_t step, const std::vector<float> &values,
                  std::optional<int64_t> skipped);
   /// The means of the metrics over the evaluation data, after `step` steps.
   void afterEvaluation(int64_t step, const std::vector<double> &means);
-  /// Ends the line of progress, so that other output may follow.
+  /// Ends the progress line, so that other output can follow.
   void endLine();
 
 private:
@@ -53,7 +53,7 @@ private:
   Log log;
   EventFile events;
   std::optional<Progress> progress;
-  // At the line before.
+  // At the previous line.
   int64_t loggedAt;
   double loggedTime = 0, loggedCommunication = 0;
 };

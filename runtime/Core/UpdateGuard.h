@@ -1,4 +1,4 @@
-//===- UpdateGuard.h - updates that are dropped ----------------*- C++ -*--===//
+//===- UpdateGuard.h - updates that are dropped -----------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// `train --on-nonfinite skip`: the state before each step is kept, and taken
-/// back where the step's loss or the state after it is not finite.
+/// `train --on-nonfinite skip`: keeps the state before each step, and restores
+/// it if the step's loss or the state after it is not finite.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CORE_UPDATEGUARD_H
@@ -23,19 +23,20 @@ namespace meshc::runtime {
 
 class UpdateGuard {
 public:
-  /// Keeps this rank's parameters and optimizer state in the host's memory, as
-  /// they are now. All ranks make theirs; `session` outlives it. Throws Failure
-  /// (Internal) where there is too little memory.
+  /// Keeps this rank's current parameters and optimizer state in host memory.
+  /// All ranks construct one; `session` outlives it. Throws Failure (Internal)
+  /// if there is too little memory.
   explicit UpdateGuard(Session &session);
 
   /// Bytes that a rank of `program` keeps.
   static int64_t bytes(const MeshcProgram &program);
 
-  /// After a step whose loss is finite or not: keeps the state if that and the
-  /// state are finite on all ranks, else takes the state before the step back.
-  /// Returns which, on all ranks alike, which all call it.
+  /// Call it after a step, with whether its loss is finite: keeps the state if
+  /// the loss and the state are finite on all ranks, otherwise restores the
+  /// state before the step. Returns which, the same on all ranks. All ranks
+  /// call it.
   bool accept(bool lossIsFinite);
-  /// Takes back the state that is kept.
+  /// Restores the kept state.
   void restore();
 
 private:

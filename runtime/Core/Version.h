@@ -1,4 +1,4 @@
-//===- Version.h - the version of meshc ------------------------*- C++ -*--===//
+//===- Version.h - the version of meshc -------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 
 namespace meshc::runtime {
 
-/// The version of the runtime that is linked, as "0.1.0".
+/// The version of the linked runtime, as "0.1.0".
 extern const char *const meshcVersion;
 
 } // namespace meshc::runtime

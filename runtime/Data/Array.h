@@ -1,4 +1,4 @@
-//===- Array.h - n-D arrays in files: IDX and NPY --------------*- C++ -*--===//
+//===- Array.h - n-D arrays in files: IDX and NPY ---------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,10 +43,10 @@ struct Array {
   std::string describe() const;
 };
 
-/// Whether the file begins as IDX or NPY files do.
+/// Whether the file begins like an IDX or NPY file.
 bool looksLikeArray(const Bytes &bytes);
 
-/// Reads the header of an IDX or NPY file. Throws Failure(Data) where it is
+/// Reads the header of an IDX or NPY file. Throws Failure(Data) if it is
 /// neither, its header is damaged, the type is not one of FileType, it is in
 /// Fortran order, or the file is shorter than its header says.
 Array readArray(std::shared_ptr<const Bytes> bytes);

@@ -1,4 +1,4 @@
-//===- Bytes.h - the bytes of a data file ----------------------*- C++ -*--===//
+//===- Bytes.h - the bytes of a data file -----------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reads files: mapped where they are plain, decompressed where they are gzip.
+/// Reads files: plain files are mapped, gzip files are decompressed.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DATA_BYTES_H
@@ -27,7 +27,7 @@ class Bytes {
 public:
   /// Opens `path`. A plain file is mapped, so that a rank pages in only what it
   /// reads; a gzip file (any number of members) is decompressed into memory.
-  /// Throws Failure(Data) where the file is missing, unreadable, no regular
+  /// Throws Failure(Data) if the file is missing, unreadable, not a regular
   /// file, or a gzip stream that is corrupt or ends early.
   static std::shared_ptr<const Bytes> open(const std::string &path);
 
@@ -38,7 +38,7 @@ public:
   size_t size() const { return length; }
   const std::string &path() const { return name; }
 
-  /// As MappedFile::checkIntact; what was decompressed stays.
+  /// Like MappedFile::checkIntact; decompressed contents always are.
   void checkIntact() const {
     if (file)
       file->checkIntact();
@@ -51,7 +51,7 @@ private:
   std::string name;
   const uint8_t *begin = nullptr;
   size_t length = 0;
-  std::unique_ptr<MappedFile> file; ///< null where it was decompressed
+  std::unique_ptr<MappedFile> file; ///< null if it was decompressed
   std::vector<uint8_t> unpacked;
 };
 

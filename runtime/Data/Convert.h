@@ -1,4 +1,4 @@
-//===- Convert.h - elements of files to elements of tensors ----*- C++ -*--===//
+//===- Convert.h - elements of files to elements of tensors -----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Conversion of a run of elements from a file's type to a tensor's.
+/// Converts a run of elements from a file's type to a tensor's.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DATA_CONVERT_H
@@ -19,16 +19,17 @@
 
 namespace meshc::runtime {
 
-/// Converts `count` contiguous elements of a file at `source` (of any
+/// Converts `count` contiguous elements of a file at `source` (at any
 /// alignment) to elements at `target`, `stride` elements apart. Integers keep
-/// their value, rounded to nearest even where the tensor's type is a float that
-/// cannot hold it. Returns false where a value does not fit: an integer outside
-/// of i32, or other than 0 and 1 for i1; what was written is then unspecified.
+/// their value, rounded to nearest even if the tensor's type is a float that
+/// cannot hold it. Returns false if a value does not fit: an integer outside of
+/// i32, or other than 0 and 1 for i1; the contents of `target` are then
+/// unspecified.
 using Convert = bool (*)(void *target, int64_t stride, const uint8_t *source,
                          int64_t count);
 
-/// The conversion from `from` to the tensor type `to`; null where there is none
-/// (floats to i32 or i1).
+/// The conversion from `from` to the tensor type `to`; null if it does not
+/// exist (floats to i32 or i1).
 Convert findConvert(FileType from, bool bigEndian, MeshcType to);
 
 } // namespace meshc::runtime

@@ -1,4 +1,4 @@
-//===- Dataset.h - the examples behind a program's inputs ------*- C++ -*--===//
+//===- Dataset.h - the examples behind a program's inputs -------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,9 +24,8 @@
 
 namespace meshc::runtime {
 
-/// The examples of one input: example i is `rowElements` elements at
-/// `base + i * rowBytes`. Rows overlap where a corpus is read through a sliding
-/// window.
+/// The examples of one input: example i is `rowElements` elements at `base + i
+/// * rowBytes`. Rows overlap if a corpus is read through a sliding window.
 struct Source {
   const MeshcTensor *input = nullptr;
   std::shared_ptr<const Bytes> bytes;
@@ -35,8 +34,8 @@ struct Source {
   int64_t count = 0; ///< examples
   int64_t elementBytes = 1;
   Convert convert = nullptr;
-  /// Where not 0: the model takes the elements as numbers of classes, of which
-  /// there are so many.
+  /// If not 0: the model uses the elements as class indices, and this is the
+  /// number of classes.
   int64_t classes = 0;
 };
 
@@ -51,9 +50,9 @@ public:
   /// i+seq-1, of a further input of the same dims the window one byte on, and
   /// of an input [batch] the byte after the window.
   ///
-  /// Throws Failure(Data) where a file is unreadable, its type or dims do not
-  /// fit, or the inputs differ in their number of examples; Failure(Usage)
-  /// where an input has no file or a name is no input.
+  /// Throws Failure(Data) if a file is unreadable, its type or dims do not fit,
+  /// or the inputs differ in their number of examples; Failure(Usage) if an
+  /// input has no file or a name is not an input.
   Dataset(const MeshcProgram &program, const std::vector<std::string> &specs);
 
   /// Examples in the files.
@@ -61,14 +60,14 @@ public:
   /// Examples in a batch: the first dim of every input.
   int64_t batch() const { return batchSize; }
   const std::vector<Source> &sources() const { return inputSources; }
-  /// The first element of the selection's first `rows` rows that is to be the
-  /// number of a class and is none, as a sentence with its file, its example
-  /// and the numbers that are allowed; empty where there is none. For rows
-  /// whose loss is not a number.
+  /// The first element among the selection's first `rows` rows that must be a
+  /// class index and is not a valid one, as a sentence with its file, its
+  /// example and the allowed numbers; empty if all are valid. For rows whose
+  /// loss is not a number.
   std::string findBadTarget(const Selection &selection, int64_t rows) const;
-  /// The first element of those rows for the input `name` (empty: for any) that
-  /// is among `kinds` (a set of Finiteness), as a sentence with its file and
-  /// its example; empty where there is none.
+  /// The first element in those rows for the input `name` (empty: any) that is
+  /// among `kinds` (a set of Finiteness), as a sentence with its file and its
+  /// example; empty if there is none.
   std::string findNotFinite(const Selection &selection, int64_t rows,
                             const std::string &name, uint8_t kinds) const;
   /// Bytes of the files' contents, held or mapped.
@@ -84,7 +83,7 @@ private:
 };
 
 /// The batch size of a program's inputs: the first dim of each. Throws
-/// Failure(Internal) where they differ or a program has none.
+/// Failure(Internal) if they differ or a program has no inputs.
 int64_t batchOf(const MeshcProgram &program);
 
 } // namespace meshc::runtime

@@ -1,4 +1,4 @@
-//===- Feeder.h - filling a rank's inputs ----------------------*- C++ -*--===//
+//===- Feeder.h - filling a rank's inputs -----------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@
 
 namespace meshc::runtime {
 
-/// Fills the input buffers of one rank. Allocates at construction only; reads
+/// Fills the input buffers of one rank. Allocates only at construction; reads
 /// no byte that belongs to other ranks.
 class Feeder {
 public:
@@ -28,10 +28,10 @@ public:
   Feeder(const MeshcProgram &program, const Dataset &dataset,
          const int64_t *coords);
 
-  /// Writes this rank's block of every input to where `place` says: row r of
-  /// the batch is example `selection.example(r)`. Throws Failure(Data) where a
-  /// value of a file does not fit the input's type, or the file cannot be read
-  /// any more.
+  /// Writes this rank's block of every input to the address that `place`
+  /// returns: row r of the batch is example `selection.example(r)`. Throws
+  /// Failure(Data) if a value of a file does not fit the input's type, or if
+  /// the file can no longer be read.
   void fill(const std::function<char *(const MeshcTensor &input)> &place,
             const Selection &selection);
 
@@ -42,8 +42,8 @@ private:
     int64_t sourceBytes; ///< between elements in the file
     int64_t stride;      ///< between elements in the block, in elements
   };
-  /// The rows of a batch that a rank holds, and the examples in them now.
-  /// Inputs whose first dim is cut alike share them.
+  /// The rows of a batch that a rank holds, and their current examples. Inputs
+  /// whose first dim is cut alike share them.
   struct Rows {
     int64_t first, count;
     std::vector<int64_t> examples;
@@ -52,7 +52,7 @@ private:
     const Source *source;
     size_t rows;             ///< index into rowSets
     int64_t rowStride;       ///< between rows in the block, in elements
-    int64_t sourceOffset;    ///< bytes from a row's begin in the file
+    int64_t sourceOffset;    ///< bytes from a row's start in the file
     std::vector<Loop> outer; ///< all loops of a row but the innermost
     Loop run;                ///< contiguous in the file
     int64_t elementBytes;    ///< of the tensor

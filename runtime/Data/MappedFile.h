@@ -1,4 +1,4 @@
-//===- MappedFile.h - a file as memory -------------------------*- C++ -*--===//
+//===- MappedFile.h - a file as memory --------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A file mapped to memory, for data and checkpoints. Reading mapped memory
-/// whose file became shorter, or whose disk failed, is a signal (SIGBUS); here
-/// it is an error instead, found by checkIntact().
+/// A file mapped to memory, for data and checkpoints. If a mapped file became
+/// shorter or its disk failed, reading it raises a signal (SIGBUS); here it is
+/// an error instead, found by checkIntact().
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DATA_MAPPEDFILE_H
@@ -22,13 +22,13 @@
 
 namespace meshc::runtime {
 
-/// What the signal handler knows of a mapping.
+/// What the signal handler knows about a mapping.
 struct MappedRegion;
 
 class MappedFile {
 public:
   /// Maps the file at `path`, read-only. Failures have `code` and call it
-  /// `kind` ("data file"). Throws Failure where it cannot be opened, or is no
+  /// `kind` ("data file"). Throws Failure if it cannot be opened, or is not a
   /// regular file; does not wait for the other end of a pipe.
   MappedFile(std::string path, ExitCode code, const char *kind);
   ~MappedFile();
@@ -39,9 +39,9 @@ public:
   size_t size() const { return length; }
   const std::string &path() const { return name; }
 
-  /// To be called after reading and before what was read is used. Throws
-  /// Failure where the file is shorter than it was, or a part of it could not
-  /// be read: what was read may then be zeros. One system call.
+  /// Call it after reading and before using the data. Throws Failure if the
+  /// file became shorter, or a part of it could not be read: the data may then
+  /// be zeros. Costs one system call.
   void checkIntact() const;
 
 private:

@@ -1,4 +1,4 @@
-//===- Shuffle.h - the order of examples -----------------------*- C++ -*--===//
+//===- Shuffle.h - the order of examples ------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// In which order a training run sees the examples: the order of the files, or
-/// a function of the seed and the epoch alone, so the same under every layout.
-/// It is computed at any place without memory, so that a resumed run goes on
-/// where it stopped.
+/// The order in which a training run sees the examples: the order of the files,
+/// or a function of the seed and the epoch alone, so the same under every
+/// layout. Any position is computed without memory, so that a resumed run
+/// continues where it stopped.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DATA_SHUFFLE_H
@@ -19,16 +19,16 @@
 
 namespace meshc::runtime {
 
-/// A stream of examples without end: position p is in epoch p / count, and
-/// every epoch is a permutation of 0 … count-1. The permutation is a Feistel
-/// network on the least number of bits that counts the examples, walked until
-/// it falls below `count` (Black and Rogaway, "Ciphers with arbitrary finite
-/// domains", 2002).
+/// An endless stream of examples: position p is in epoch p / count, and every
+/// epoch is a permutation of 0 … count-1. The permutation is a Feistel network
+/// on the smallest number of bits that can number the examples, iterated until
+/// the value falls below `count` (Black and Rogaway, "Ciphers with arbitrary
+/// finite domains", 2002).
 class Shuffle {
 public:
   /// `count` ≥ 1 examples.
   Shuffle(uint64_t seed, int64_t count);
-  /// Every epoch takes them in the order of the files.
+  /// Every epoch uses the order of the files.
   static Shuffle inFileOrder(int64_t count);
 
   /// The example at `position` ≥ 0 of the stream.
@@ -43,9 +43,9 @@ private:
   bool isFileOrder = false;
 };
 
-/// Which examples a batch holds.
+/// Selects the examples of a batch.
 struct Selection {
-  const Shuffle *order; ///< null: as the files have them
+  const Shuffle *order; ///< null: in file order
   int64_t first;        ///< position of row 0 in the order
   int64_t rows;         ///< rows that come from the order
   int64_t filler;       ///< the example in all rows after them

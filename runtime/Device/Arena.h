@@ -1,4 +1,4 @@
-//===- Arena.h - the memory of a rank --------------------------*- C++ -*--===//
+//===- Arena.h - the memory of a rank ---------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

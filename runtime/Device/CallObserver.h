@@ -1,4 +1,4 @@
-//===- CallObserver.h - who watches a step's calls -------------*- C++ -*--===//
+//===- CallObserver.h - who watches a step's calls --------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

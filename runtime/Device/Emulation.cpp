@@ -1,4 +1,4 @@
-//===- Emulation.cpp - GPU kernels on the host -----------------*- C++ -*--===//
+//===- Emulation.cpp - GPU kernels on the host ------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

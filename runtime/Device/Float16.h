@@ -1,4 +1,4 @@
-//===- Float16.h - bf16 and f16 as bits ------------------------*- C++ -*--===//
+//===- Float16.h - bf16 and f16 as bits -------------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Parallel.h - loops over a rank's threads ----------------*- C++ -*--===//
+//===- Parallel.h - loops over a rank's threads -----------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

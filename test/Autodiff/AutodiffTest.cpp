@@ -1,4 +1,4 @@
-//===- AutodiffTest.cpp - step functions against finite differences - ---===//
+//===- AutodiffTest.cpp - step functions against finite differences -------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PropertyTest.cpp - any program under any layout -------------------===//
+//===- PropertyTest.cpp - any program under any layout --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- RandomLayout.cpp - meshes and layouts by chance -------------------===//
+//===- RandomLayout.cpp - meshes and layouts by chance --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- RandomProgram.cpp - small programs by chance ----------------------===//
+//===- RandomProgram.cpp - small programs by chance -----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- RandomProgram.h - small programs and layouts by chance ------------===//
+//===- RandomProgram.h - small programs and layouts by chance -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

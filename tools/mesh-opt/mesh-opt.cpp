@@ -1,4 +1,4 @@
-//===- mesh-opt.cpp - meshc's passes, one at a time - ---===//
+//===- mesh-opt.cpp - meshc's passes, one at a time -----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

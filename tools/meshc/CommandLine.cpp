@@ -1,4 +1,4 @@
-//===- CommandLine.cpp - meshc's options --------------------------------===//
+//===- CommandLine.cpp - meshc's options ----------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

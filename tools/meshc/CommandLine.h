@@ -1,4 +1,4 @@
-//===- CommandLine.h - meshc's options ----------------------------------===//
+//===- CommandLine.h - meshc's options ------------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- PeerAllReduce.h - MPI's own all-reduce --------------------*- C++
-//-*-===//
+//===- PeerAllReduce.h - MPI's own all-reduce -------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

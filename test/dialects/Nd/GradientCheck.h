@@ -1,4 +1,4 @@
-//===- GradientCheck.h - gradients against finite differences - ---===//
+//===- GradientCheck.h - gradients against finite differences -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NdTest.h - small programs of nd ops, and their values - ---===//
+//===- NdTest.h - small programs of nd ops, and their values --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

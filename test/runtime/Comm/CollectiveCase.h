@@ -1,4 +1,4 @@
-//===- CollectiveCase.h - one collective and what it must give ----------===//
+//===- CollectiveCase.h - one collective and what it must give ------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ConformanceTest.cpp - what every communicator must do ------------===//
+//===- ConformanceTest.cpp - what every communicator must do --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- TestWorlds.h - ranks for tests -----------------------------------===//
+//===- TestWorlds.h - ranks for tests -------------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Subprocess.h - running a program as a user does ---------*- C++ -*--===//
+//===- Subprocess.h - running a program as a user does ----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- TestFiles.h - data files for tests ----------------------*- C++ -*--===//
+//===- TestFiles.h - data files for tests -----------------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

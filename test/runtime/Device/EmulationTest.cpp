@@ -1,4 +1,4 @@
-//===- EmulationTest.cpp - threads that wait for each other ----*- C++ -*--===//
+//===- EmulationTest.cpp - threads that wait for each other -----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

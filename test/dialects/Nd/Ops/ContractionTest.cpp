@@ -1,4 +1,4 @@
-//===- ContractionTest.cpp - products summed over named dims - ---===//
+//===- ContractionTest.cpp - products summed over named dims --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- IndexingTest.cpp - elements at computed places --------------------===//
+//===- IndexingTest.cpp - elements at computed places ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

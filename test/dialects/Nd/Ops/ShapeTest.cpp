@@ -1,4 +1,4 @@
-//===- ShapeTest.cpp - other names for the same elements -----------------===//
+//===- ShapeTest.cpp - other names for the same elements ------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

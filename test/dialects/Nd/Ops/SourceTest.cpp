@@ -1,4 +1,4 @@
-//===- SourceTest.cpp - constants, indices, random numbers ---------------===//
+//===- SourceTest.cpp - constants, indices, random numbers ----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- WindowTest.cpp - parts and enlargements along a dim ---------------===//
+//===- WindowTest.cpp - parts and enlargements along a dim ----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Numbers.cpp - the types of elements
-//---------------------------------===//
+//===- Numbers.cpp - the types of elements --------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
