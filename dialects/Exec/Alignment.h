@@ -1,4 +1,4 @@
-//===- Alignment.h - which dims of a kernel's values run with its loops -===//
+//===- Alignment.h - dims of a kernel's values that follow its loops ------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,10 +7,10 @@
 ///
 /// \file
 /// Kernels are computed by pull: the element of a result at the loops' indices
-/// asks for elements of its operands, at indices that ops may change. A dim of
-/// a value is *aligned* where it is only ever asked for at the index of the
-/// loop of its name. Reductions within a kernel need all their dims aligned; an
-/// input may share its buffer with an output only then.
+/// requests elements of its operands, at indices that ops may change. A dim of
+/// a value is *aligned* if it is only ever requested at the index of the loop
+/// of its name. Reductions within a kernel need all their dims aligned, and so
+/// do inputs that share their buffer with an output.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_EXEC_ALIGNMENT_H
@@ -30,15 +30,15 @@ DimSet intersect(llvm::ArrayRef<mlir::StringAttr> a,
 DimSet unite(llvm::ArrayRef<mlir::StringAttr> a,
              llvm::ArrayRef<mlir::StringAttr> b);
 
-/// Whether the element op asks for the operand along `dim` at the result's own
-/// index, and all entries of both are met: the dim has one name and one local
-/// size in both.
+/// Whether the element op requests the operand along `dim` at the result's own
+/// index and covers all entries of both: the dim has the same name and the same
+/// local size in both.
 bool isAligned(nd::ElementOpInterface op, unsigned operand,
                mlir::StringAttr dim, nd::MeshAttr mesh);
 
-/// The operand's dims that are aligned where those in `resultDims` of the op's
-/// result are: for an element op, dims of one name and local size that run
-/// along each other; for any other op, all.
+/// The operand's dims that are aligned if the result's dims in `resultDims`
+/// are. For an element op these are the dims for which isAligned holds; for any
+/// other op, all dims.
 DimSet getAlignedDims(mlir::Operation *op, unsigned operand,
                       llvm::ArrayRef<mlir::StringAttr> resultDims,
                       nd::MeshAttr mesh);
@@ -48,9 +48,9 @@ DimSet getAlignedDims(mlir::Operation *op, unsigned operand,
 llvm::DenseMap<mlir::Value, DimSet> getAlignment(mlir::Block &block,
                                                  nd::MeshAttr mesh);
 
-/// For a value of the block, the loop dim -> dim of the value that runs along
-/// it (perhaps shifted), by following one path from a result or reduction that
-/// has all these loops; values that no loop runs along are absent.
+/// Maps each value of the block to pairs (loop dim, dim of the value that runs
+/// along it, perhaps shifted). The pairs come from one path from a result or
+/// reduction that has all these loops. Values without any such loop are absent.
 using LoopDims =
     llvm::SmallVector<std::pair<mlir::StringAttr, mlir::StringAttr>, 4>;
 llvm::DenseMap<mlir::Value, LoopDims> getLoopDims(mlir::Block &block);

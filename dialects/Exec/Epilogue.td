@@ -1,4 +1,4 @@
-//===- Epilogue.td - what a call does beside a matrix product - ---===//
+//===- Epilogue.td - work fused into the call of a matrix product ---------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

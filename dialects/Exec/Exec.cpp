@@ -1,4 +1,4 @@
-//===- Exec.cpp - buffers, launches and library calls - ---===//
+//===- Exec.cpp - buffers, launches and library calls ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

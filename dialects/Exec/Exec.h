@@ -1,4 +1,4 @@
-//===- Exec.h - buffers, launches and library calls - ---===//
+//===- Exec.h - buffers, launches and library calls -----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@
 
 namespace meshc::exec {
 
-/// Reference semantics of a kernel's, fusion's or product's block on one rank's
+/// Reference semantics of the body of a kernel, fusion or product on one rank's
 /// blocks: one tensor for each output.
 llvm::SmallVector<nd::HostTensor>
 evaluate(mlir::Block &block, llvm::ArrayRef<const nd::HostTensor *> operands,

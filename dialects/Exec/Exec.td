@@ -1,4 +1,4 @@
-//===- Exec.td - buffers, launches and library calls - ---===//
+//===- Exec.td - buffers, launches and library calls ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,19 +19,20 @@ def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::meshc::exec";
   let dependentDialects = ["::meshc::nd::NdDialect"];
-  let summary = "what one rank does, in order, on buffers of one arena";
+  let summary = "the ordered program of one rank on the buffers of one arena";
   let description = [{
     The program after the schedule phase. A module holds kernels (`exec.kernel`)
-    and step functions (`exec.func`). The order of the ops of a function is the
-    order of execution; every op reads and writes buffers. Nothing here depends on
-    the target: a launch becomes a call into a thread pool or onto a stream.
+    and step functions (`exec.func`). Ops execute in program order; every op reads
+    and writes buffers. The dialect does not depend on the target: a launch becomes
+    a call into a thread pool or an operation on a stream.
 
-    The kernels phase prepares it on tensor values: `exec.fusion` ops, each to be
-    one kernel, and matrix products (`nd.einsum` of two operands) between them; a
-    product and the fusion that follows it may be one call (`exec.product`).
+    The kernels phase prepares this form on tensor values. Each `exec.fusion` op
+    will be one kernel; matrix products (`nd.einsum` of two operands) stay between
+    them. A product and the fusion that follows it may become one call
+    (`exec.product`).
 
     Discardable attributes:
-    - `exec.epilogues` (module, unit): the target's products do such calls
+    - `exec.epilogues` (module, unit): the target supports epilogues of products
     - `exec.arena_bytes` (module, i64): size of a rank's arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result
   }];
@@ -45,20 +46,22 @@ def Exec_PlanAttr : AttrDef<Exec_Dialect, "Plan"> {
   let mnemonic = "plan";
   let summary = "the loop nest of a kernel";
   let description = [{
-    Loops over `parallel` dims, outermost first; the launch splits the first over
-    threads (GPU: all over the grid). Inside, `reduce` dims (outermost first) are
-    walked once for each stage: a reduction over all of them (its operand has at
-    most parallel ∪ reduce dims, its result at most the parallel ones) is a stage
-    that ends before anything that needs it begins; results that have reduce dims
-    are stored in a last walk. `lanes` is the dim (parallel or reduce, or empty
-    for scalar code) along which elements are computed in vectors; it is the
-    innermost of its group. All names are of dims as they are called in the
-    kernel's results and reductions; sizes are in `sizes`, local, parallel first.
+    The outer loops run over the `parallel` dims, outermost first; the launch splits
+    the first one over threads (on a GPU, all of them over the grid). The inner
+    loops run over the `reduce` dims (outermost first), once per stage. A stage
+    computes reductions over all reduce dims: their operands have at most parallel ∪
+    reduce dims, their results at most the parallel ones. A stage ends before the
+    first use of its results. A last walk stores the results that have reduce dims.
+    `lanes` is the dim along which elements are computed in vectors: a parallel or
+    reduce dim, the innermost of its group, or empty for scalar code. Dims have the
+    names that they have in the kernel's results and reductions. `sizes` holds the
+    local sizes, parallel dims first.
 
-    A kernel around an op that is neither an element op nor a reduction
-    (`nd.scatter_add`) has that op's parallel factors (of its partition rule) as
-    parallel dims and its reduce factors as reduce dims; the result's other dims
-    are the op's own. Its operands may be computed in place like any others.
+    In the kernel of an op that is neither an element op nor a reduction
+    (`nd.scatter_add`), the parallel dims are the parallel factors of the op's
+    partition rule, and the reduce dims its reduce factors. The op itself iterates
+    over the other dims of the result. Its operands may be computed in place like
+    any others.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$parallel,
                         OptionalArrayRefParameter<"::mlir::StringAttr">:$reduce,
@@ -73,9 +76,9 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "one rank's block of a tensor in memory";
   let description = [{
-    `!exec.buffer<!nd.tensor<f32, [b = 8, h = 4]>, ["b", "h"]>`: dense, row-major in
-    the given order of all dims (the last contiguous), of local sizes; i1 takes a
-    byte per element.
+    `!exec.buffer<!nd.tensor<f32, [b = 8, h = 4]>, ["b", "h"]>`: a dense, row-major
+    block of local sizes in the given order of all dims (the last one is
+    contiguous). An i1 element takes one byte.
   }];
   let parameters = (ins "::meshc::nd::TensorType":$tensor,
                         OptionalArrayRefParameter<"::mlir::StringAttr">:$order);
@@ -99,12 +102,13 @@ class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemo
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
   let summary = "a fused loop nest";
   let description = [{
-    The block's arguments are the inputs as nd tensors; its nd ops say what is
-    computed and `exec.yield` names the outputs. `plan` is the loop nest. Memory
-    orders (all dims of each input and output) are given beside. Its launch passes
-    the inputs' buffers, then the outputs'. An output may be the same buffer as an
-    input of equal order if every element is read only where it is written.
-    Seed, step and the rank's coordinates come from the context.
+    The block's arguments are the inputs as nd tensors; its nd ops define the
+    computation and `exec.yield` names the outputs. `plan` is the loop nest.
+    `input_orders` and `output_orders` give the memory order of each input and
+    output (all dims). A launch passes the buffers of the inputs, then those of the
+    outputs. An output may share the buffer of an input of equal order if every
+    element is read only at the point that writes it. Seed, step and the rank's
+    coordinates come from the context.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Exec_PlanAttr:$plan,
                        ArrayAttr:$input_orders, ArrayAttr:$output_orders);
@@ -115,10 +119,10 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
 
 def Exec_FusionOp : Exec_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
     DeclareOpInterfaceMethods<NamedOpInterface>]> {
-  let summary = "ops that will be one kernel, on tensor values";
+  let summary = "ops on tensor values that will become one kernel";
   let description = [{
-    As exec.kernel, before the schedule phase: the block's arguments are the
-    inputs, exec.yield names the results. Until the loops are planned, the dims in
+    The form of exec.kernel before the schedule phase: the block's arguments are the
+    inputs, and exec.yield names the results. Before `plan-loops`, the dims in
     `plan` are sorted by name and `lanes` is empty.
   }];
   let arguments = (ins Variadic<Nd_TensorType>:$inputs, Exec_PlanAttr:$plan);
@@ -134,26 +138,27 @@ def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
   let summary = "a matrix product and the fusion that follows it, in one call";
   let description = [{
     The block's arguments are the inputs. It holds an `nd.einsum` of two of them and
-    an `exec.fusion`, and yields what leaves. c, the einsum's result, has one size of
-    batch; its last dims in memory are its *columns*. The fusion's inputs and
+    an `exec.fusion`, and yields the results. c, the einsum's result, has a batch
+    of 1; its last dims in memory are its *columns*. The fusion's inputs and
     results, by `epilogue`:
 
     | epilogue | inputs | results |
     |---|---|---|
     | `bias` | c, bias | c + bias |
-    | `relu`, `gelu` | c | f(c); of gelu, also c where it is needed |
-    | `relu_bias`, `gelu_bias` | c, bias | f(c + bias); of gelu, also c + bias |
-    | `relu_gradient` | c, relu's result | c where that is > 0, else 0 |
+    | `relu`, `gelu` | c | f(c); gelu: also c if it has other users |
+    | `relu_bias`, `gelu_bias` | c, bias | f(c + bias); gelu: also c + bias |
+    | `relu_gradient` | c, relu's result r | c where r > 0, else 0 |
     | `gelu_gradient` | c, x | c · gelu'(x) |
-    | `bias_gradient_a`, `_b` | a or b | its sum over what is contracted |
+    | `bias_gradient_a`, `_b` | a or b | its sum over the contracted dims |
 
-    A bias has c's columns. All are of one float type and c's memory order. c itself
-    leaves with the last two only, and as said.
+    The dims of a bias are the columns of c. All tensors have one float type and
+    the memory order of c. The product returns c itself only with the last two
+    epilogues, and with gelu as listed.
 
-    `mask`: of relu, an additional last result; of its gradient, an additional
-    last input: bytes in which the call may keep where relu's argument was positive,
-    for the gradient's call, instead of relu's result. What it holds is known to
-    the two calls alone.
+    `mask` adds a last result to relu and a last input to its gradient: bytes in
+    which relu's call may record where its argument was positive. The gradient's
+    call then reads the mask instead of relu's result. The format of the mask is
+    private to the two calls.
   }];
   let arguments = (ins Variadic<Nd_TensorType>:$inputs, Exec_EpilogueAttr:$epilogue, UnitAttr:$mask);
   let results = (outs Variadic<Nd_TensorType>:$results);
@@ -163,7 +168,7 @@ def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
   let extraClassDeclaration = [{
     ::meshc::nd::EinsumOp getEinsum();
     ::meshc::exec::FusionOp getFusion();
-    /// Which input of the op a value inside is; -1 where it is none.
+    /// Number of the input that corresponds to the inner value, or -1.
     int64_t getInputOf(::mlir::Value inner);
   }];
   let hasVerifier = 1;
@@ -187,7 +192,7 @@ def Exec_TensorOp : Exec_Op<"tensor"> {
   let description = [{
     In the module's body, in the order of the program's table: parameters,
     optimizer state, inputs, metrics (the loss first). `order` is the declared
-    order of dims; the buffer's type says how they lie.
+    order of dims; the buffer's type gives the memory order.
   }];
   let arguments = (ins StrAttr:$tensor_name, StrAttr:$role, Nd_DimNames:$order,
                        TypeAttrOf<Exec_BufferType>:$type, I64Attr:$offset);
@@ -215,10 +220,10 @@ def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
   let description = [{
     `sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.
 
-    With an epilogue (see exec.product), the call then does what a launch of
-    `kernel` on these inputs and outputs would do; c is one of its buffers, or,
-    of the bias' gradients, stays. `mask` is written by relu and read by its
-    gradient.
+    With an epilogue (see exec.product), the call has the effect of the product
+    followed by a launch of `kernel` on these inputs and outputs. `c` is one of the
+    kernel's buffers; with a bias gradient it is a separate result. relu writes
+    `mask`; its gradient reads it.
   }];
   let arguments = (ins Exec_BufferType:$a, Exec_BufferType:$b, Exec_BufferType:$c,
                        DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a, UnitAttr:$trans_b,
@@ -240,13 +245,13 @@ def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
 def Exec_CollectiveOp : Exec_Op<"collective", [AttrSizedOperandSegments]> {
   let summary = "begins a collective on one or more tensors, as MeshcCollective of RuntimeAbi.h";
   let description = [{
-    It may run until the `exec.wait` of its token: before that, `send` may be read
-    but not written, and `recv` must not be touched. Collectives run in the order
-    in which they are begun.
+    The collective may run until the `exec.wait` of its token. Until then, `send`
+    may be read but not written, and `recv` must not be touched. Collectives run in
+    the order in which they begin.
 
     `kind`: all_reduce, reduce_scatter, all_gather or all_to_all. `items`: four
     numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner.
-    `description`: what the site says, as in "all_reduce of 'h' over tensor".
+    `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
   let arguments = (ins StrAttr:$kind, Nd_ReductionKindAttr:$reduction,
                        TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
@@ -259,8 +264,8 @@ def Exec_CollectiveOp : Exec_Op<"collective", [AttrSizedOperandSegments]> {
 }
 
 def Exec_WaitOp : Exec_Op<"wait"> {
-  let summary = "what follows comes after the collective of the token";
-  let description = "Once for each collective, in the function that began it.";
+  let summary = "waits for the collective of the token";
+  let description = "Exactly one wait per collective, in the function that began it.";
   let arguments = (ins Exec_TokenType:$token);
   let assemblyFormat = "$token attr-dict";
 }

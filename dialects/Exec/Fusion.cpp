@@ -1,4 +1,4 @@
-//===- Fusion.cpp - a kernel on tensor values -===//
+//===- Fusion.cpp - a kernel on tensor values -----------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Holder.h - ops that hold others ------------------------------------===//
+//===- Holder.h - nd interface of ops that contain other ops --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What exec.fusion and exec.product answer as nd ops: no dim may be cut, the
-/// work is that of all that they hold, on their own operands and results, and
-/// they have no gradient.
+/// The nd interface of exec.fusion and exec.product. No dim may be cut. The
+/// work is the sum over the contained ops; the bytes are those of the holder's
+/// own operands and results. There is no gradient.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_EXEC_HOLDER_H
@@ -20,7 +20,7 @@ namespace meshc::exec {
 
 nd::PartitionRule getHolderRule(mlir::Operation *holder);
 nd::OpCost getHolderCost(mlir::Operation *holder);
-/// Fails, with an error at the op.
+/// Always fails, with an error at the op.
 mlir::LogicalResult reportHolderGradient(mlir::Operation *holder);
 
 } // namespace meshc::exec

@@ -1,4 +1,4 @@
-//===- Order.cpp - memory orders, and matrix products in them -===//
+//===- Order.cpp - memory orders, and matrix products in them -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

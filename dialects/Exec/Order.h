@@ -1,4 +1,4 @@
-//===- Order.h - memory orders, and matrix products in them -===//
+//===- Order.h - memory orders and the matrix products they allow ---------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A memory order names all dims of a tensor, the outermost first; the tensor
-/// lies dense and row-major in it. Whether a contraction of two tensors is one
-/// (batched) matrix product of the runtime depends on the orders of the three
-/// tensors alone.
+/// A memory order lists all dims of a tensor, the outermost first; the tensor
+/// is dense and row-major in that order. The orders of the three tensors alone
+/// decide whether a contraction is one (batched) matrix product of the runtime.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_EXEC_ORDER_H
@@ -25,9 +24,9 @@ using Order = llvm::SmallVector<mlir::StringAttr, 4>;
 /// Discardable op attribute: an array with the memory order of each result.
 inline constexpr llvm::StringLiteral ordersAttrName = "exec.orders";
 
-/// The memory order of a value after the kernels phase: `exec.orders` of the op
-/// that makes it, `nd.order` of a function's argument; nothing where neither is
-/// there.
+/// The memory order of a value after the kernels phase: `exec.orders` of its
+/// defining op or `nd.order` of a function argument. Nothing if the attribute
+/// is absent.
 std::optional<Order> getOrder(mlir::Value value);
 
 /// Order as attribute and back.
@@ -35,26 +34,26 @@ mlir::ArrayAttr getOrderAttr(mlir::MLIRContext *context,
                              llvm::ArrayRef<mlir::StringAttr> order);
 Order getOrder(mlir::ArrayAttr attr);
 
-/// Elements between neighbours along the dim in a dense local block; 0 where
-/// the type has not got the dim.
+/// Elements between neighbours along the dim in a dense local block; 0 if the
+/// type does not have the dim.
 int64_t getStride(nd::TensorType type, llvm::ArrayRef<mlir::StringAttr> order,
                   llvm::StringRef dim, nd::MeshAttr mesh);
 
-/// Dims of a contraction of two tensors by their part in it.
+/// Dims of a contraction of two tensors by their role.
 struct ProductDims {
   llvm::SmallVector<mlir::StringAttr, 2> batch; ///< of all three tensors
   llvm::SmallVector<mlir::StringAttr, 2> m;     ///< of `a` and the result
   llvm::SmallVector<mlir::StringAttr, 2> n;     ///< of `b` and the result
   llvm::SmallVector<mlir::StringAttr, 2> k;     ///< of `a` and `b` alone
 
-  /// Of an einsum of two operands in which nothing is reduced that one operand
-  /// alone has; sorted by name.
+  /// The einsum must have two operands and reduce only dims that both have. The
+  /// dims are sorted by name.
   static ProductDims of(nd::EinsumOp product);
 };
 
-/// A matrix product as exec.gemm says it.
+/// The parameters of an exec.gemm.
 struct ProductShape {
-  /// The first matrix is `b`, the second `a`: what is computed is the
+  /// The first matrix is `b` and the second `a`: the product computes the
   /// transposed result, whose rows are `n`.
   bool isSwapped = false;
   bool transA = false, transB = false;
@@ -62,7 +61,7 @@ struct ProductShape {
   llvm::SmallVector<int64_t, 10> sizes;
 
   /// The product of `a` and `b` into the result in these memory orders; nothing
-  /// where it is not one (batched) product.
+  /// if it is not one (batched) product.
   static std::optional<ProductShape>
   of(nd::EinsumOp product, llvm::ArrayRef<mlir::StringAttr> orderA,
      llvm::ArrayRef<mlir::StringAttr> orderB,
@@ -70,14 +69,14 @@ struct ProductShape {
 };
 
 /// Whether a tensor in this order is a batch of matrices: each of the three
-/// groups of dims, given in the order in which it is to be walked, is one
-/// strided walk, and `rows` or `columns` has stride 1.
+/// groups of dims, in the given order, can be walked with one stride, and
+/// `rows` or `columns` has stride 1.
 bool isMatrix(nd::TensorType type, llvm::ArrayRef<mlir::StringAttr> order,
               llvm::ArrayRef<mlir::StringAttr> batch,
               llvm::ArrayRef<mlir::StringAttr> rows,
               llvm::ArrayRef<mlir::StringAttr> columns, nd::MeshAttr mesh);
 
-/// The dims of `order` that are in `group`, in the order's sequence.
+/// The dims of `order` that are in `group`, in the sequence of `order`.
 Order restrictOrder(llvm::ArrayRef<mlir::StringAttr> order,
                     llvm::ArrayRef<mlir::StringAttr> group);
 

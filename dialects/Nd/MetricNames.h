@@ -1,4 +1,4 @@
-//===- MetricNames.h - names that results of a model cannot have ----------===//
+//===- MetricNames.h - names that a model's results cannot have -----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,10 +13,10 @@
 
 namespace meshc::nd {
 
-/// Programs write results (the loss and the metrics) by their names into the
-/// objects of their log, beside keys of its own (docs/running.md). Returns why
-/// a result of a model whose results have the names `all` cannot be called
-/// `name`; empty where it can.
+/// Programs write results (the loss and the metrics) under their names into the
+/// JSON objects of the log, which has further keys of its own
+/// (docs/running.md). Returns why a result cannot be called `name` in a model
+/// whose results have the names `all`; empty if it can.
 std::string findLogClash(llvm::StringRef name,
                          llvm::ArrayRef<llvm::StringRef> all);
 

@@ -1,4 +1,4 @@
-//===- NdDialect.td - named-dimension tensors and their ops - ---===//
+//===- NdDialect.td - named-dimension tensors and their ops ---------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,10 +16,10 @@ def Nd_Dialect : Dialect {
   let cppNamespace = "::meshc::nd";
   let summary = "global computations on tensors whose dims have names";
   let description = [{
-    A program of one logical device. Tensors have named, sized dims whose order
-    is not meaning; operands align by name. A module holds the mesh
+    A program for one logical device. Tensors have named, sized dims whose order
+    has no meaning; operands align by name. A module holds the mesh
     (attribute `nd.mesh`), the layout (`nd.rule` ops), the model (a func.func)
-    and how it is trained (`nd.train`).
+    and its training (`nd.train`).
 
     Discardable attributes of this dialect:
     - `nd.mesh` (module): #nd.mesh
@@ -30,9 +30,9 @@ def Nd_Dialect : Dialect {
     - `nd.order` (function argument or result): dim names as declared
     - `nd.class` (op, function argument or result): "parameter", "gradient" or
       "optimizer"; absent means "activation"
-    - `nd.eval_value` (op): a float; in `eval_step` the op is this constant (the
-      factor of a dropout)
-    - `nd.sharding` (op): after the layout phase, the wanted type of each result
+    - `nd.eval_value` (op): a float that replaces every element of the op's
+      result in `eval_step` (the factor of a dropout)
+    - `nd.sharding` (op): after the layout phase, the desired type of each result
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

@@ -1,4 +1,4 @@
-//===- NdInterfaces.h - what all ops of the nd dialect share ----*- C++ -*-===//
+//===- NdInterfaces.h - types and interfaces of the nd dialect --*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,9 +7,9 @@
 ///
 /// \file
 /// The types, attributes and op interfaces of the nd dialect, without its ops.
-/// A file that names ops includes their families (dialects/Nd/Ops/*Ops.h) in
-/// addition, so that a change of one family rebuilds its users only. The
-/// precompiled header of the compiler contains this file.
+/// A file that names ops also includes their families (dialects/Nd/Ops/*Ops.h),
+/// so that a change to one family rebuilds only its users. The precompiled
+/// header of the compiler contains this file.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_ND_NDINTERFACES_H

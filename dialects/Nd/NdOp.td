@@ -1,4 +1,4 @@
-//===- NdOp.td - what the op families share - ---===//
+//===- NdOp.td - base classes of the op families --------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,15 +12,15 @@ include "dialects/Nd/Interfaces/OpInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 
-// An op that every interface method of NamedOpInterface must be written for.
+// An op that must implement every method of NamedOpInterface.
 class Nd_Op<string mnemonic, list<Trait> traits = []>
     : Op<Nd_Dialect, mnemonic,
          !listconcat([Pure, DeclareOpInterfaceMethods<NamedOpInterface>], traits)> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-// The result type follows from the operands (by global dims; after partitioning
-// the types given may differ from it by their sharding).
+// The result type follows from the operands. Only global dims are compared:
+// after partitioning, the actual type may have another sharding.
 class Nd_InferredOp<string mnemonic, list<Trait> traits = []>
     : Nd_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<InferTypeOpInterface>], traits)> {
   let extraClassDeclaration = [{

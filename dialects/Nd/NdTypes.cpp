@@ -1,4 +1,4 @@
-//===- NdTypes.cpp - the nd tensor type, mesh and enums - ---===//
+//===- NdTypes.cpp - the nd tensor type, mesh and enums -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NdTypes.h - the nd tensor type, mesh and enums - ---===//
+//===- NdTypes.h - the nd tensor type, mesh and enums ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,11 +30,11 @@ inline TensorType getTensorType(mlir::Value value) {
   return value ? mlir::dyn_cast<TensorType>(value.getType()) : TensorType();
 }
 
-/// Equal dims and element type, sharding apart.
+/// Equal dims and element type; the sharding is ignored.
 bool haveSameGlobalType(mlir::Type a, mlir::Type b);
 bool haveSameGlobalTypes(mlir::TypeRange a, mlir::TypeRange b);
 
-/// For type inference: appends the type of `dims` (in any order, not cut), or
+/// For type inference: appends the type with `dims` (in any order, not cut), or
 /// reports at `location` why there is no such type.
 mlir::LogicalResult appendTensorType(std::optional<mlir::Location> location,
                                      mlir::Type elementType,

@@ -1,4 +1,4 @@
-//===- NdTypes.td - the nd tensor type, mesh and enums - ---===//
+//===- NdTypes.td - the nd tensor type, mesh and enums --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,7 +38,7 @@ def Nd_DimAttr : AttrDef<Nd_Dialect, "Dim"> {
   let mnemonic = "dim";
   let summary = "a tensor's dim: name, global size, mesh axes that cut it";
   let description = [{
-    `axes` (major first) is empty until the partition phase; the block of a rank
+    `axes` (major first) is empty until the partition phase. The block of a rank
     has size / product(axis sizes) entries.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size,
@@ -69,13 +69,13 @@ def Nd_MeshAttr : AttrDef<Nd_Dialect, "Mesh"> {
     int64_t getRankCount() const;
     /// Position of the axis in the mesh, or -1.
     int64_t getAxisIndex(::llvm::StringRef axis) const;
-    /// Size of the axis; 1 for an axis that the mesh has not.
+    /// Size of the axis; 1 for an axis that is not in the mesh.
     int64_t getAxisSize(::llvm::StringRef axis) const;
     /// Product of the sizes of the axes.
     int64_t getProduct(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     /// Coordinates of a rank, one per axis.
     ::llvm::SmallVector<int64_t> getCoordinates(int64_t rank) const;
-    /// The mesh of the module that contains `op`; the empty mesh without one.
+    /// The mesh of the module that contains `op`; empty if it has none.
     static MeshAttr of(::mlir::Operation *op);
   }];
 }
@@ -85,9 +85,9 @@ def Nd_TensorType : TypeDef<Nd_Dialect, "Tensor"> {
   let summary = "a tensor with named dims";
   let description = [{
     `!nd.tensor<f32, [batch = 64, model = 32]>`; a scalar has `[]`. Dims are kept
-    sorted by name: types that differ in order only are equal. Sizes are global
-    and positive. After partitioning, a dim may be cut over mesh axes and the
-    whole tensor may be a partial result over others:
+    sorted by name: types that differ only in order are equal. Sizes are global
+    and positive. After partitioning, a dim may be cut over mesh axes, and the
+    whole tensor may be a partial result over other axes:
     `!nd.tensor<f32, [batch = 64 on {data}, model = 32], sum {tensor}>` means that
     the true value is the sum of the ranks' values along `tensor`.
     Element types: f32, bf16, f16, i32, i1.
@@ -109,7 +109,7 @@ def Nd_TensorType : TypeDef<Nd_Dialect, "Tensor"> {
                          sortDims(dims), axes.empty() ? ReductionKind::Sum : partialKind, axes);
       }]>];
   let extraClassDeclaration = [{
-    /// The dims in the order that the type keeps them in.
+    /// The dims in the order in which the type stores them.
     static ::llvm::SmallVector<DimAttr> sortDims(::llvm::ArrayRef<DimAttr> dims);
     int64_t getRank() const { return getDims().size(); }
     /// Position of the dim among the sorted dims, or -1.
@@ -117,7 +117,7 @@ def Nd_TensorType : TypeDef<Nd_Dialect, "Tensor"> {
     bool hasDim(::llvm::StringRef name) const { return getDimIndex(name) >= 0; }
     /// The dim, or null.
     DimAttr getDim(::llvm::StringRef name) const;
-    /// Global size of the dim, which must be there.
+    /// Global size of the dim. The type must have it.
     int64_t getSize(::llvm::StringRef name) const { return getDim(name).getSize(); }
     /// Number of elements over all ranks.
     int64_t getElementCount() const;
@@ -133,12 +133,12 @@ def Nd_TensorType : TypeDef<Nd_Dialect, "Tensor"> {
     TensorType getGlobal() const;
     TensorType withElementType(::mlir::Type elementType) const;
     TensorType withPartial(ReductionKind kind, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
-    /// Other dims, same element type, not distributed unless `dims` are.
+    /// Other dims and the same element type; distributed only if `dims` are.
     TensorType withDims(::llvm::ArrayRef<DimAttr> dims) const;
     TensorType withoutDims(::llvm::ArrayRef<::mlir::StringAttr> names) const;
     bool isFloat() const { return ::llvm::isa<::mlir::FloatType>(getElementType()); }
-    /// bf16 or f16: each op computes in f32 and rounds its result [L2.7], so
-    /// that several ops as one would give other numbers.
+    /// bf16 or f16: each op computes in f32 and rounds its result [L2.7].
+    /// Merging several ops into one would therefore change the values.
     bool isShortFloat() const {
       return isFloat() && getElementType().getIntOrFloatBitWidth() < 32;
     }

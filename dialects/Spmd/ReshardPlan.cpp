@@ -1,4 +1,4 @@
-//===- ReshardPlan.cpp - the cheapest way between two shardings ---===//
+//===- ReshardPlan.cpp - the cheapest way between two shardings -----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

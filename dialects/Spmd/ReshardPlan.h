@@ -1,4 +1,4 @@
-//===- ReshardPlan.h - the cheapest way between two shardings ---===//
+//===- ReshardPlan.h - the cheapest path between two shardings ------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A search for the sequence of collectives and local slices that leads from
-/// one sharding of a tensor to another and moves the fewest bytes. Partition
-/// asks it what a disagreement costs; the collectives phase builds what it
-/// finds.
+/// A search for the sequence of collectives and local slices that converts a
+/// tensor from one sharding to another and moves the fewest bytes. The
+/// partition phase uses its costs; the collectives phase builds its plans.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_SPMD_RESHARDPLAN_H
@@ -27,24 +26,25 @@ struct ReshardStep {
   std::optional<CollectiveKind> kind;
   AxisList axes;         ///< in the mesh's order for collectives
   mlir::StringAttr from; ///< the dim that loses the axes (gather, all_to_all)
-  mlir::StringAttr to; ///< the dim that gains them (the others but all_reduce)
+  mlir::StringAttr to;   ///< the dim that gains them (all_to_all,
+                         ///< reduce_scatter, slice)
   nd::TensorType result; ///< the sharding after the step
 };
 
 struct ReshardPlan {
   llvm::SmallVector<ReshardStep> steps;
-  double bytes = 0; ///< that each rank sends, by the ring algorithms
+  double bytes = 0; ///< sent by each rank with the ring algorithms
 };
 
-/// Finds plans by Dijkstra's algorithm over shardings and remembers them. An
-/// axis is only ever placed where the source or the target has it. Ties in
-/// bytes go to fewer steps.
+/// Finds plans with Dijkstra's algorithm over shardings and caches them. An
+/// axis is only placed on dims where the source or the target has it. Of plans
+/// with equal bytes, the one with fewer steps wins.
 class ReshardPlanner {
 public:
   explicit ReshardPlanner(nd::MeshAttr mesh) : mesh(mesh) {}
 
-  /// The cheapest plan. There is always one where spmd.reshard verifies. The
-  /// reference holds until the next call.
+  /// The cheapest plan. One always exists if spmd.reshard verifies. The
+  /// reference is valid until the next call.
   const ReshardPlan &plan(nd::TensorType from, nd::TensorType to);
   /// The bytes of that plan.
   double getBytes(nd::TensorType from, nd::TensorType to) {

@@ -1,4 +1,4 @@
-//===- Sharding.cpp - shardings of a tensor and how they differ ---===//
+//===- Sharding.cpp - shardings of a tensor and how they differ -----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Sharding.h - shardings of a tensor and how they differ ---===//
+//===- Sharding.h - steps between shardings of a tensor -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Small steps between shardings: nd tensor types that differ in the axes of
-/// their dims and in what they are partial over.
+/// Small steps between shardings: nd tensor types that differ only in the axes
+/// of their dims and in their partial axes.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_SPMD_SHARDING_H
@@ -19,35 +19,34 @@ namespace meshc::spmd {
 
 using AxisList = llvm::SmallVector<mlir::StringAttr>;
 
-/// The axes that cut the dim; empty for a dim that the type has not.
+/// The axes that cut the dim; empty if the type does not have the dim.
 llvm::ArrayRef<mlir::StringAttr> getAxesOf(nd::TensorType type,
                                            llvm::StringRef dim);
 
-/// The same type with the dim cut over exactly `axes`. Null where they do not
-/// divide the dim, or one of them is in use already.
+/// The same type with the dim cut over exactly `axes`. Null if they do not
+/// divide the dim or if one of them is already in use.
 nd::TensorType withAxes(nd::TensorType type, llvm::StringRef dim,
                         llvm::ArrayRef<mlir::StringAttr> axes,
                         nd::MeshAttr mesh);
 
-/// The type with `axes` added at the end of the dim's; null as above.
+/// The type with `axes` appended to those of the dim; null as above.
 nd::TensorType addAxes(nd::TensorType type, llvm::StringRef dim,
                        llvm::ArrayRef<mlir::StringAttr> axes,
                        nd::MeshAttr mesh);
 
-/// The type without `axes`, which must be the last ones of the dim; null where
-/// they are not.
+/// The type without `axes`; null unless they are the last axes of the dim.
 nd::TensorType dropAxes(nd::TensorType type, llvm::StringRef dim,
                         llvm::ArrayRef<mlir::StringAttr> axes);
 
-/// The type without `axes` among its partial ones; null where it is not partial
+/// The type without `axes` among its partial axes; null unless it is partial
 /// over all of them.
 nd::TensorType dropPartial(nd::TensorType type,
                            llvm::ArrayRef<mlir::StringAttr> axes);
 
-/// Whether the axes are all of the mesh's, in its order, each once.
+/// Whether all axes belong to the mesh and appear in its order, each once.
 bool areInMeshOrder(llvm::ArrayRef<mlir::StringAttr> axes, nd::MeshAttr mesh);
 
-/// All axes that cut the tensor or over which it is partial.
+/// All axes that cut a dim of the tensor or over which it is partial.
 AxisList getUsedAxes(nd::TensorType type);
 
 /// The names in an array of strings.

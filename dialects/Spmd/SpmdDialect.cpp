@@ -1,4 +1,4 @@
-//===- SpmdDialect.cpp - the spmd dialect ---===//
+//===- SpmdDialect.cpp - the spmd dialect ---------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

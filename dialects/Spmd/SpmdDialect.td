@@ -1,4 +1,4 @@
-//===- SpmdDialect.td - one rank's program ---===//
+//===- SpmdDialect.td - the program of one rank ---------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,22 +21,21 @@ def Spmd_Dialect : Dialect {
     void registerCollective();
   }];
   let description = [{
-    After the partition phase every nd op computes on this rank's blocks, which
-    its types describe (`!nd.tensor<f32, [batch = 64 on {data}, h = 8], sum {tensor}>`),
-    and the ops of this dialect move blocks between ranks.
+    After the partition phase every nd op computes on this rank's blocks. Its types
+    describe them: `!nd.tensor<f32, [batch = 64 on {data}, h = 8], sum {tensor}>`.
+    The ops of this dialect move blocks between ranks.
 
     Order of axes. A dim `on {a, b}` is cut over a first: block index = row-major
-    coordinate over (a, b). The ops below therefore add axes at the end (the
-    innermost) of a dim's list and take them from the end. Where one collective
-    runs over several axes they are in the mesh's order, because the runtime
-    numbers a group row-major over the mesh; a dim cut in another order takes
-    several collectives.
+    coordinate over (a, b). The ops below therefore append axes to a dim's list (as
+    the innermost ones) and remove them from its end. The axes of one collective are
+    in the mesh's order, because the runtime numbers a group row-major over the
+    mesh. A dim that is cut in another order takes several collectives.
 
-    Discardable attributes: `nd.name` on a reshard or collective names the
-    source value that caused it (absent: a value without a name); its location is
-    that value's. A collective made of several has `spmd.causes` instead: one
+    Discardable attributes: `nd.name` on a reshard or collective is the name of the
+    source value that caused it (absent if the value has no name); its location is
+    that of the value. A combined collective has `spmd.causes` instead: one
     location per operand, `loc("name"("gpt.mesh":14:13))`. `getCause` reads
-    either.
+    both forms.
   }];
 }
 

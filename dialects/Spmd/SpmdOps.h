@@ -1,4 +1,4 @@
-//===- SpmdOps.h - the ops of the spmd dialect ---===//
+//===- SpmdOps.h - the ops of the spmd dialect ----------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The dialect and all its ops; SpmdDialect.td says what they mean.
+/// The dialect and all its ops; SpmdDialect.td documents them.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_SPMD_SPMDOPS_H
@@ -24,8 +24,8 @@
 
 namespace meshc::spmd {
 
-/// The source value for which a collective or reshard moves its operand
-/// `index`: its name ("" for a value without one) and where it is written.
+/// The source value that causes a collective or reshard to move its operand
+/// `index`: its name ("" if it has none) and its source location.
 struct Cause {
   mlir::StringRef name;
   mlir::Location location;

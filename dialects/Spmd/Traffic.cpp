@@ -1,4 +1,4 @@
-//===- Traffic.cpp - bytes that collectives move ---===//
+//===- Traffic.cpp - bytes that collectives move --------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

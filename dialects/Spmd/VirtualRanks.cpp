@@ -1,4 +1,4 @@
-//===- VirtualRanks.cpp - blocks of all ranks in one process ---===//
+//===- VirtualRanks.cpp - blocks of all ranks in one process --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- VirtualRanks.h - blocks of all ranks in one process ---===//
+//===- VirtualRanks.h - blocks of all ranks in one process ----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the reference semantics of collectives are made of: groups of ranks,
-/// and moving blocks between tensors of different ranks.
+/// Building blocks of the collectives' reference semantics: groups of ranks and
+/// copies between tensors of different ranks.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_SPMD_VIRTUALRANKS_H
@@ -30,13 +30,13 @@ llvm::SmallVector<int64_t> getGroup(int64_t rank,
 int64_t getPositionInGroup(int64_t rank, llvm::ArrayRef<mlir::StringAttr> axes,
                            nd::MeshAttr mesh);
 
-/// Copies the box of `sizes` that lies at `from` (one start per dim) in
-/// `source` to `to` in `target`. Both have the same dims.
+/// Copies a box of `sizes` from position `from` in `source` to position `to` in
+/// `target` (one start per dim). Both have the same dims.
 void copyBox(const nd::HostTensor &source, llvm::ArrayRef<int64_t> from,
              nd::HostTensor &target, llvm::ArrayRef<int64_t> to,
              llvm::ArrayRef<int64_t> sizes);
 
-/// a combined with b.
+/// Combines `a` and `b`.
 double combine(nd::ReductionKind kind, double a, double b);
 
 } // namespace meshc::spmd

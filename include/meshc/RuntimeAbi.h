@@ -1,4 +1,4 @@
-//===- RuntimeAbi.h - the contact of compiled programs and the runtime ----===//
+//===- RuntimeAbi.h - interface of compiled programs and the runtime ------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,14 +6,15 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Everything that a compiled program and the runtime know of each other. The
+/// The binary interface between a compiled program and the runtime. The
 /// compiler (lib/Codegen) emits an object that defines one symbol,
 /// `meshc_program`, and calls the `meshc_*` functions declared here; the
 /// runtime (runtime/) implements them and supplies `main`. C99 and C++17.
 ///
-/// Sizes are in elements unless a name ends in `Bytes`. A *dim* is a tensor's,
-/// an *axis* the mesh's, a *rank* one process (or thread) of the mesh. Ranks
-/// are numbered row-major over the mesh axes, the last axis fastest.
+/// Sizes are in elements unless a name ends in `Bytes`. A *dim* belongs to a
+/// tensor and an *axis* to the mesh; a *rank* is one process (or thread) of the
+/// mesh. Ranks are numbered row-major over the mesh axes, the last axis
+/// fastest.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIMEABI_H
@@ -25,8 +26,8 @@
 extern "C" {
 #endif
 
-/// Increased by any change of this file that an old object would not survive.
-/// The runtime refuses a program of another version.
+/// Increase it with every change of this file that breaks existing objects. The
+/// runtime rejects programs of another version.
 #define MESHC_ABI_VERSION 3u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
@@ -42,7 +43,7 @@ typedef enum MeshcType {
   MESHC_I1 = 4
 } MeshcType;
 
-/// How the values of several ranks become one.
+/// How the values of several ranks are combined.
 typedef enum MeshcReduction {
   MESHC_SUM = 0,
   MESHC_MAX = 1,
@@ -51,7 +52,7 @@ typedef enum MeshcReduction {
 } MeshcReduction;
 
 //===----------------------------------------------------------------------===//
-// What the runtime gives to generated code
+// What the runtime provides to generated code
 //===----------------------------------------------------------------------===//
 
 /// One rank's run of a program. Generated code reads these fields (in this
@@ -62,12 +63,12 @@ typedef struct MeshcContext {
   const int64_t *coords; ///< this rank's coordinate on each mesh axis
   uint64_t seed;         ///< seed of all random numbers of the run
   int64_t step;          ///< number of the current training step, from 0
-  void *runtime;         ///< the runtime's own
+  void *runtime;         ///< private to the runtime
 } MeshcContext;
 
-/// A kernel's code for the host: does units [begin, end) of its work. `buffers`
-/// are pointers into the arena, in the order that the compiler gave to
-/// meshc_launch. Reentrant; never allocates.
+/// A kernel's host code. It computes units [begin, end) of the kernel's work.
+/// `buffers` are pointers into the arena, in the order of meshc_launch.
+/// Reentrant; never allocates.
 typedef void (*MeshcHostKernel)(const MeshcContext *ctx, void *const *buffers,
                                 int64_t begin, int64_t end);
 
@@ -77,26 +78,27 @@ typedef void (*MeshcHostKernel)(const MeshcContext *ctx, void *const *buffers,
 ///   pieces of at least `grain` units; the grid's fields are 0.
 /// - CUDA: the entry `name` of the program's images, launched with a grid of
 ///   `blocks` × 1 × 1 blocks of `threads` × 1 × 1 threads; `function` is null.
-///   Its parameters are the address of a MeshcContext in the device's memory
-///   (whose `arena` and `coords` are the device's too, and whose `runtime` is
-///   null), then the buffers' addresses, `bufferCount` of them.
+///   Its parameters are the address of a MeshcContext in device memory, then
+///   `bufferCount` buffer addresses. That context's `arena` and `coords` are
+///   device pointers, and its `runtime` is null.
 typedef struct MeshcKernel {
   const char *name;
   MeshcHostKernel function;
   int64_t extent, grain; ///< ≥ 1 on the host
   uint32_t bufferCount;  ///< inputs and outputs
   uint32_t blocks, threads;
-  uint32_t sharedBytes; ///< per block, dynamic; beyond what the code declares
+  uint32_t sharedBytes; ///< dynamic shared memory per block
 } MeshcKernel;
 
-/// Runs a kernel of MeshcProgram::kernels on `buffers`. On the host it is done
-/// when the call returns; on a device it is ordered after all calls before it.
+/// Runs a kernel of MeshcProgram::kernels on `buffers`. On the host the kernel
+/// has finished when the call returns; on a device it runs after all earlier
+/// calls.
 void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
                   void *const *buffers);
 
 /// C[m,n] = A[m,k] · B[k,n] (row-major; `transA`: A is stored [k,m], `transB`:
 /// B is stored [n,k]), repeated `batch` times at the given strides. The
-/// products are summed in f32 or better. `accumulate`: adds to C.
+/// products are summed in f32 or better. `accumulate` adds the result to C.
 typedef struct MeshcGemm {
   int64_t m, n, k;
   int64_t lda, ldb, ldc;             ///< elements between rows as stored
@@ -109,12 +111,12 @@ typedef struct MeshcGemm {
 } MeshcGemm;
 
 /// The runtime chooses the implementation by shape from an ordered list
-/// (runtime/Blas), the reference loop last.
+/// (runtime/Blas) that ends with the reference loop.
 void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
                 const void *b, void *c);
 
-/// What a call may do beside a product C = A·B of one batch. Each is also a
-/// kernel, whose buffers are, in this order:
+/// What a call may compute in addition to a product C = A·B of one batch. Each
+/// kind is also available as a kernel with these buffers, in this order:
 typedef enum MeshcEpilogueKind {
   MESHC_BIAS = 1,            ///< C, bias → D = C + bias
   MESHC_RELU = 2,            ///< C → D = max(C, 0)
@@ -127,21 +129,22 @@ typedef enum MeshcEpilogueKind {
   MESHC_BIAS_GRADIENT_B = 9  ///< B → its sums over k: n elements
 } MeshcEpilogueKind;
 
-/// A bias has n elements, C and all of its shape are dense, and all have C's
-/// type, which is that of A and B. gelu is the tanh form (arXiv 1606.08415).
-/// C is only a place: that of D or, where the kernel has it as a result, of
-/// what is in brackets above. Of the bias' gradients it is a result.
+/// A bias has n elements. C and all tensors of its shape are dense. All tensors
+/// have the type of A and B. gelu is the tanh form (arXiv 1606.08415). C is
+/// scratch space: it shares its buffer with D or, if the kernel stores the
+/// value in brackets above, with that value. With the bias gradients C is a
+/// result of its own.
 typedef struct MeshcEpilogue {
   uint32_t kind; ///< MeshcEpilogueKind
   uint32_t reserved;
-  const MeshcKernel *kernel; ///< does the same once C is there
+  const MeshcKernel *kernel; ///< computes the same from a finished C
 } MeshcEpilogue;
 
-/// meshc_gemm and what the epilogue says, in one call where the runtime has
-/// such a one, else by its kernel. `buffers`: the kernel's. `mask`: null, or of
-/// RELU and RELU_BIAS m rows of ⌈n / 128⌉·16 bytes in which the call may keep
-/// where D is positive, and of RELU_GRADIENT those that the call for H got:
-/// nobody else writes or reads them.
+/// Runs meshc_gemm and the epilogue: in one library call if the runtime has
+/// one, otherwise with the epilogue's kernel. `buffers` are those of the
+/// kernel. `mask` is null or m rows of ⌈n / 128⌉·16 bytes. RELU and RELU_BIAS
+/// may record there where D is positive; RELU_GRADIENT gets the mask of the
+/// call that computed H. Only these two calls access the mask.
 void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
                          const MeshcEpilogue *epilogue, const void *a,
                          const void *b, void *c, void *const *buffers,
@@ -186,20 +189,21 @@ typedef struct MeshcCollective {
   const MeshcCollectiveItem *items;
 } MeshcCollective;
 
-/// Begins a collective. It may run until meshc_wait: before that, `send` is
-/// read only and `recv` is left alone. All ranks of a group reach the same
-/// collectives in the same order, and they run in it. Every rank gets the same
-/// bits. BF16 and F16 sums are accumulated in f32; between GPUs, in groups of
-/// more than 64 ranks, the sum is rounded after the first 64 ranks and after
-/// every 63 more. On the host it is done when the call returns.
+/// Begins a collective. It may run until meshc_wait; until then, generated code
+/// does not write `send` and does not touch `recv`. All ranks of a group call
+/// the same collectives in the same order, and the collectives run in that
+/// order. Every rank gets the same bits. BF16 and F16 sums are accumulated in
+/// f32; between GPUs, in groups of more than 64 ranks, the sum is rounded after
+/// the first 64 ranks and after every 63 more. On the host the collective has
+/// finished when the call returns.
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
                       void *const *send, void *const *recv);
 
-/// Orders all calls after it behind the collective, and those begun before it.
+/// Makes all later calls wait for this collective and all earlier ones.
 void meshc_wait(MeshcContext *ctx, const MeshcCollective *collective);
 
 //===----------------------------------------------------------------------===//
-// What generated code gives to the runtime
+// What generated code provides to the runtime
 //===----------------------------------------------------------------------===//
 
 typedef struct MeshcAxis {
@@ -207,9 +211,9 @@ typedef struct MeshcAxis {
   int64_t size;
 } MeshcAxis;
 
-/// One dim of a tensor and where its local block lies. The dim is cut into
-/// equal blocks over `axes` (the first axis outermost): block index =
-/// row-major coordinate over them; localSize = size / product of their sizes.
+/// One dim of a tensor and its local block. The dim is cut into equal blocks
+/// over `axes` (the first axis outermost): block index = row-major coordinate
+/// over the axes; localSize = size / product of the axis sizes.
 typedef struct MeshcDim {
   const char *name;
   int64_t size;         ///< global
@@ -226,9 +230,9 @@ typedef enum MeshcRole {
   MESHC_METRIC = 3     ///< rank-0 F32, whole on every rank; the loss is first
 } MeshcRole;
 
-/// A tensor that the runtime sees. `dims` are in the order of its declaration,
-/// which is also the order in checkpoints; memory order is in the strides. The
-/// first dim of an input counts the examples.
+/// A tensor that the runtime sees. `dims` are in declaration order, which is
+/// also the order in checkpoints; the strides give the memory order. The first
+/// dim of an input counts the examples.
 typedef struct MeshcTensor {
   const char *name;
   uint8_t role; ///< MeshcRole
@@ -239,14 +243,14 @@ typedef struct MeshcTensor {
   int64_t offsetBytes; ///< in the arena
 } MeshcTensor;
 
-/// Where in the source a collective comes from.
+/// The source location of a collective.
 typedef struct MeshcSite {
   const char *location;    ///< "gpt.mesh:14:13"
   const char *description; ///< "all_reduce of 'h' over tensor"
 } MeshcSite;
 
-/// Where a program's step functions do their work. The functions themselves
-/// run on the host, and there give the runtime its orders.
+/// Where the kernels and library calls of a program run. The step functions
+/// themselves run on the host and call the runtime from there.
 typedef enum MeshcTarget {
   MESHC_HOST = 0, ///< addresses are the host's
   MESHC_CUDA = 1  ///< the arena is in a GPU's memory
@@ -257,8 +261,9 @@ typedef enum MeshcImageKind {
   MESHC_PTX = 1    ///< for chips newer than any cubin; ends with a zero byte
 } MeshcImageKind;
 
-/// Code of all kernels for one kind of chip. Kernels may keep memory of their
-/// own in it: each rank loads it for itself, and runs no kernel twice at once.
+/// The code of all kernels for one kind of chip. Kernels may have global
+/// variables in it: each rank loads its own copy and never runs two launches of
+/// one kernel at the same time.
 typedef struct MeshcImage {
   uint32_t kind; ///< MeshcImageKind
   uint32_t chip; ///< compute capability × 10: 90 is sm_90
@@ -270,7 +275,7 @@ typedef struct MeshcProgram {
   uint32_t abiVersion; ///< MESHC_ABI_VERSION
   uint32_t axisCount;
   const MeshcAxis *axes;
-  const char *name; ///< the model's
+  const char *name; ///< of the model
   uint32_t tensorCount;
   uint32_t siteCount;
   const MeshcTensor *tensors;
@@ -285,9 +290,9 @@ typedef struct MeshcProgram {
   /// Writes all parameters and optimizer state from the seed.
   void (*initialize)(MeshcContext *ctx);
   /// One training step on the inputs: updates parameters and optimizer state in
-  /// place and writes the metrics. Null where the model has no `train`.
+  /// place and writes the metrics. Null if the model has no `train`.
   void (*trainStep)(MeshcContext *ctx);
-  /// Writes the metrics of the inputs; changes nothing else.
+  /// Computes the metrics of the inputs; changes nothing else.
   void (*evalStep)(MeshcContext *ctx);
   const char *manifest; ///< JSON: what `meshc --report=json` printed
 } MeshcProgram;

@@ -1,4 +1,4 @@
-//===- Autodiff.cpp - the phase's pipeline - ---===//
+//===- Autodiff.cpp - the phase's pipeline --------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- BuildSteps.cpp - initialize, train_step and eval_step from a model -
-//---===//
+//===- BuildSteps.cpp - initialize, train_step and eval_step --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

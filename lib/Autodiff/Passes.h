@@ -1,4 +1,4 @@
-//===- Passes.h - from a model to its step functions - ---===//
+//===- Passes.h - from a model to its step functions ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ReverseMode.h - gradients of one value - ---===//
+//===- ReverseMode.h - gradients of one value -----------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelKey.h - kernels of equal code ------------------------------===//
+//===- KernelKey.h - kernels of equal code --------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Collectives.cpp - the phase's pipeline ---===//
+//===- Collectives.cpp - the phase's pipeline -----------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CombineCollectives.cpp - one collective of several ---===//
+//===- CombineCollectives.cpp - one collective of several -----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FoldReshards.cpp - straight where a value is resharded twice ---===//
+//===- FoldReshards.cpp - straight where a value is resharded twice -------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LowerReshards.cpp - the cheapest collectives for each reshard ---===//
+//===- LowerReshards.cpp - the cheapest collectives for each reshard ------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

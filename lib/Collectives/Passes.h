@@ -1,4 +1,4 @@
-//===- Passes.h - from reshards to collectives ---===//
+//===- Passes.h - from reshards to collectives ----------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

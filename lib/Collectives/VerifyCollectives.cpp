@@ -1,4 +1,4 @@
-//===- VerifyCollectives.cpp - what the collectives phase promises ---===//
+//===- VerifyCollectives.cpp - what the collectives phase promises --------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- DimOrder.cpp - the order in which a function's tensors declare dims
-//-===//
+//===- DimOrder.cpp - one dim order for all tensors of a function ---------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- DimOrder.h - the order in which a function's tensors declare dims -===//
+//===- DimOrder.h - the order in which a function's tensors declare dims --===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

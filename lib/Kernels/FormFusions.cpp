@@ -1,4 +1,4 @@
-//===- FormFusions.cpp - ops to kernels -===//
+//===- FormFusions.cpp - ops to kernels -----------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FusionGroups.h - which ops become one kernel -===//
+//===- FusionGroups.h - which ops become one kernel -----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

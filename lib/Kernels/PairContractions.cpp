@@ -1,4 +1,4 @@
-//===- PairContractions.cpp - einsums to matrix products -===//
+//===- PairContractions.cpp - einsums to matrix products ------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

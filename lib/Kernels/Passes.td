@@ -1,4 +1,4 @@
-//===- Passes.td - from ops to kernels and matrix products -===//
+//===- Passes.td - from ops to kernels and matrix products ----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

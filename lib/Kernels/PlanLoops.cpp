@@ -1,4 +1,4 @@
-//===- PlanLoops.cpp - the loop nest of each fusion -===//
+//===- PlanLoops.cpp - the loop nest of each fusion -----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- VerifyKernels.cpp - what the kernels phase promises -===//
+//===- VerifyKernels.cpp - what the kernels phase promises ----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AssignShardings.cpp - the sharding that the rules want ---===//
+//===- AssignShardings.cpp - the sharding that the rules want -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

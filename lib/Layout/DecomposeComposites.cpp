@@ -1,4 +1,4 @@
-//===- DecomposeComposites.cpp - primitive ops for composite ones ---===//
+//===- DecomposeComposites.cpp - primitive ops for composite ones ---------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LayoutMistakes.h - what a layout asks for and cannot have --------===//
+//===- LayoutMistakes.h - what a layout asks for and cannot have ----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LayoutRules.cpp - the rules of a layout, and which one applies ---===//
+//===- LayoutRules.cpp - the rules of a layout, and which one applies -----===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LayoutRules.h - the rules of a layout, and which one applies ---===//
+//===- LayoutRules.h - the rules of a layout, and which one applies -------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Passes.td - where every tensor lies ---===//
+//===- Passes.td - where every tensor lies --------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

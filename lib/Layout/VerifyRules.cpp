@@ -1,4 +1,4 @@
-//===- VerifyRules.cpp - the layout's rules by themselves ---===//
+//===- VerifyRules.cpp - the layout's rules by themselves -----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

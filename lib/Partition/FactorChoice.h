@@ -1,4 +1,4 @@
-//===- FactorChoice.h - which axes cut which factor of an op ---===//
+//===- FactorChoice.h - which axes cut which factor of an op --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Partition.cpp - the phase's pipeline ---===//
+//===- Partition.cpp - the phase's pipeline -------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

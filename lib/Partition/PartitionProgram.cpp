@@ -1,4 +1,4 @@
-//===- PartitionProgram.cpp - every op on blocks ---===//
+//===- PartitionProgram.cpp - every op on blocks --------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Passes.h - one rank's program ---===//
+//===- Passes.h - one rank's program --------------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Passes.td - one rank's program ---===//
+//===- Passes.td - one rank's program -------------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

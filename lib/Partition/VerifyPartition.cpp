@@ -1,4 +1,4 @@
-//===- VerifyPartition.cpp - whether every op is local ---===//
+//===- VerifyPartition.cpp - whether every op is local --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Compile.cpp - one run of the compiler - ---===//
+//===- Compile.cpp - one run of the compiler ------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

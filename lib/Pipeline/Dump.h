@@ -1,4 +1,4 @@
-//===- Dump.h - a program between two phases, as text -------------------===//
+//===- Dump.h - a program between two phases, as text ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

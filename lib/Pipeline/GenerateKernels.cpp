@@ -1,4 +1,4 @@
-//===- GenerateKernels.cpp - code of kernels for GPUs -------------------===//
+//===- GenerateKernels.cpp - code of kernels for GPUs ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PhaseTimes.h - how long each phase takes -------------------------===//
+//===- PhaseTimes.h - how long each phase takes ---------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

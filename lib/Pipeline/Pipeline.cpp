@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - the table of contents - ---===//
+//===- Pipeline.cpp - the table of contents -------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

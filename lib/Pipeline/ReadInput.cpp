@@ -1,4 +1,4 @@
-//===- ReadInput.cpp - the model, or a dump of a phase ------------------===//
+//===- ReadInput.cpp - the model, or a dump of a phase --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

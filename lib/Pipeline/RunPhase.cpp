@@ -1,4 +1,4 @@
-//===- RunPhase.cpp - the passes of one phase ---------------------------===//
+//===- RunPhase.cpp - the passes of one phase -----------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

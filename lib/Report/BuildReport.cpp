@@ -1,4 +1,4 @@
-//===- BuildReport.cpp - the report as JSON ---===//
+//===- BuildReport.cpp - the report as JSON -------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

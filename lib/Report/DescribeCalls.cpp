@@ -1,4 +1,4 @@
-//===- DescribeCalls.cpp - what kernels move and products compute ---===//
+//===- DescribeCalls.cpp - what kernels move and products compute ---------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FindTargets.cpp - inputs that are class numbers ---===//
+//===- FindTargets.cpp - inputs that are class numbers --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Place.h - how reports name places and types ---===//
+//===- Place.h - how reports name places and types ------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

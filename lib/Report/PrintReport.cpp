@@ -1,4 +1,4 @@
-//===- PrintReport.cpp - the report as text ---===//
+//===- PrintReport.cpp - the report as text -------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

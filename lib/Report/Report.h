@@ -1,4 +1,4 @@
-//===- Report.h - what a program moves between ranks, and why ---===//
+//===- Report.h - what a program moves between ranks, and why -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

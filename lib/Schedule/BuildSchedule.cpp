@@ -1,4 +1,4 @@
-//===- BuildSchedule.cpp - step functions as launches and calls -===//
+//===- BuildSchedule.cpp - step functions as launches and calls -----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

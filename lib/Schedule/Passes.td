@@ -1,4 +1,4 @@
-//===- Passes.td - from kernels to buffers in an order -===//
+//===- Passes.td - from kernels to buffers in an order --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PlanArena.cpp - an offset for every tensor -===//
+//===- PlanArena.cpp - an offset for every tensor -------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

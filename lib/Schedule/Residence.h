@@ -1,4 +1,4 @@
-//===- Residence.h - where results stay, and what may share a buffer -===//
+//===- Residence.h - where results stay, and what may share a buffer ------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ScheduleOps.cpp - the order of execution -===//
+//===- ScheduleOps.cpp - the order of execution ---------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

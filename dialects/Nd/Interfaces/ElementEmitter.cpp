@@ -1,4 +1,4 @@
-//===- ElementEmitter.cpp - code for one element of a tensor - ---===//
+//===- ElementEmitter.cpp - code for one element of a tensor --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

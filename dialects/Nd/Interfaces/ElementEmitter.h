@@ -1,4 +1,4 @@
-//===- ElementEmitter.h - code for one element of a tensor - ---===//
+//===- ElementEmitter.h - code for one element of a tensor ----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Fused kernels are emitted by pull: the code of one element of a result asks
-/// for the elements of its operands, down to the loads. An op says only how its
-/// element is made (`emitElement`), in arith and math ops that work on scalars
-/// and on vectors alike; loops, loads, stores, vector width and target are the
-/// emitter's. After XLA's elemental IR emitter.
+/// Fused kernels are emitted by pull: the code for one element of a result
+/// requests the elements of its operands, down to the loads. An op defines only
+/// how to compute its element (`emitElement`), in arith and math ops that work
+/// on scalars and vectors alike. The emitter is responsible for loops, loads,
+/// stores, vector width and target. After XLA's elemental IR emitter.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_ND_INTERFACES_ELEMENTEMITTER_H
@@ -22,14 +22,14 @@
 
 namespace meshc::nd {
 
-/// Where along one dim: `base`, or, with `lanes`, base, base + 1, … one per
-/// lane. `base` is an `index` value, local to this rank's block.
+/// A position along one dim: `base`, or with `lanes`, base, base + 1, … (one
+/// per lane). `base` is an `index` value, local to this rank's block.
 struct DimIndex {
   mlir::Value base;
   bool lanes = false;
 };
 
-/// One entry per dim of the tensor that is asked for (more are ignored). At
+/// One entry per dim of the requested tensor (further entries are ignored). At
 /// most one dim has lanes.
 struct ElementIndex {
   std::map<std::string, DimIndex, std::less<>> dims;
@@ -38,17 +38,17 @@ struct ElementIndex {
   }
 };
 
-/// Where an op asks for an operand as the index along one dim of its result
-/// moves.
+/// How the operand index that an op requests depends on the index along one dim
+/// of its result.
 struct OperandDim {
   enum Relation {
-    None, ///< the index is not used: the operand is asked for at one place
+    None, ///< independent of the index
     Same, ///< along `dim` of the operand, at the same `DimIndex`
-    Other ///< anything else: a shift, or a place that other dims decide too
+    Other ///< anything else: a shift, or a dependence on further dims
   };
   Relation relation = None;
-  /// The operand's dim along which consecutive entries of the result come from
-  /// consecutive entries, perhaps shifted. Of Other it may be null.
+  /// The operand's dim whose consecutive entries (perhaps shifted) give
+  /// consecutive entries of the result. May be null for Other.
   mlir::StringAttr dim;
 
   static OperandDim none() { return {}; }
@@ -56,13 +56,13 @@ struct OperandDim {
   static OperandDim other(mlir::StringAttr dim = {}) { return {Other, dim}; }
 };
 
-/// The relation of an op that asks for the operand at its own indices: Same for
+/// The relation of an op that requests the operand at its own indices: Same for
 /// a dim that the operand has, None for any other.
 OperandDim getSameDim(mlir::Value operand, llvm::StringRef dim);
 
-/// Elements are scalars, or vectors of `getLanes()` where the tensor has the
-/// dim with lanes. bf16 and f16 elements are computed as f32; i1 as i1; i32 as
-/// i32.
+/// Elements are vectors of `getLanes()` if the tensor has the dim with lanes,
+/// otherwise scalars. bf16 and f16 elements are computed as f32; i1 as i1; i32
+/// as i32.
 class ElementEmitter {
 public:
   virtual ~ElementEmitter() = default;
@@ -81,19 +81,19 @@ public:
   virtual mlir::Value getSeed() = 0;
   virtual mlir::Value getStep() = 0;
   /// The number (i32) of a stream of random numbers: hashStream of its name
-  /// (Philox.h), a constant or an argument of the code.
+  /// (Philox.h), as a constant or as an argument of the code.
   virtual mlir::Value getStream(mlir::StringAttr name) = 0;
   /// The mesh, for local sizes.
   virtual MeshAttr getMesh() const = 0;
 
-  /// Makes both scalars or both vectors, by splatting the scalar one.
+  /// Splats the scalar if only one of the two is a vector.
   void unify(mlir::Value &a, mlir::Value &b);
-  /// A constant of the element type in which `elementType` is computed, shaped
-  /// like `like` (scalar or vector; null: scalar).
+  /// A constant of the type in which elements of `elementType` are computed,
+  /// with the shape of `like` (scalar or vector; null: scalar).
   mlir::Value constant(mlir::Type elementType, double value,
                        mlir::Value like = {});
-  /// The type of elements as computed (f32 for bf16 and f16), shaped like
-  /// `like`.
+  /// The type in which elements are computed (f32 for bf16 and f16), with the
+  /// shape of `like`.
   mlir::Type getComputeType(mlir::Type elementType, mlir::Value like = {});
   /// base (+ lane numbers) of a dim as i32 element(s).
   mlir::Value getIndexAsI32(const DimIndex &index);

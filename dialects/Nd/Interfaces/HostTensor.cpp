@@ -1,4 +1,4 @@
-//===- HostTensor.cpp - a tensor's values, for the reference - ---===//
+//===- HostTensor.cpp - a tensor's values, for the reference --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

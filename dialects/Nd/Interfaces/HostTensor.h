@@ -1,4 +1,4 @@
-//===- HostTensor.h - a tensor's values, for the reference - ---===//
+//===- HostTensor.h - tensor values of the reference semantics ------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The values that ops' reference semantics work on: one rank's block of a
-/// tensor, every element held as a double (which holds f32, bf16, f16, i32 and
-/// i1 exactly), dims sorted by name and row-major.
+/// The values on which reference semantics work: one rank's block of a tensor.
+/// Every element is a double, which represents f32, bf16, f16, i32 and i1
+/// exactly. Blocks are row-major with dims sorted by name.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_ND_INTERFACES_HOSTTENSOR_H
@@ -33,20 +33,20 @@ struct HostTensor {
   int64_t getElementCount() const { return data.size(); }
   /// Row-major strides of `sizes`, in elements.
   llvm::SmallVector<int64_t> getStrides() const;
-  /// Stride of the dim, 0 where the tensor has not got it: reading with these
-  /// along another tensor's dims broadcasts by name.
+  /// Stride of the dim; 0 if the tensor does not have it. Reading with these
+  /// strides along another tensor's dims broadcasts by name.
   int64_t getStrideOf(llvm::StringRef dim) const;
-  /// One stride per dim of `other`: `getStrideOf` its name.
+  /// `getStrideOf` each dim of `other`.
   llvm::SmallVector<int64_t> getStridesAlong(TensorType other) const;
 };
 
-/// What an op's reference semantics may ask of its surroundings.
+/// The context in which reference semantics run.
 struct EvaluationContext {
   MeshAttr mesh;                          ///< may be the empty mesh
   llvm::SmallVector<int64_t> coordinates; ///< of this rank, one per mesh axis
   uint64_t seed = 0;
   int64_t step = 0;
-  /// Round every result to its element type. Off, floats stay doubles (for
+  /// Round every result to its element type. Otherwise floats stay doubles (for
   /// finite differences).
   bool roundToType = true;
 
@@ -55,7 +55,7 @@ struct EvaluationContext {
   int64_t getOffset(TensorType type, llvm::StringRef dim) const;
   /// A block of zeros of the (possibly sharded) type.
   HostTensor makeTensor(mlir::Type type) const;
-  /// The value as a tensor of the element type holds it: rounded, unless it is
+  /// The value as stored in a tensor of the element type: rounded, unless it is
   /// a float and `roundToType` is off.
   double round(double value, mlir::Type elementType) const;
 };

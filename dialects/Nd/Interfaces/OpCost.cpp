@@ -1,4 +1,4 @@
-//===- OpCost.cpp - what an op costs on one rank - ---===//
+//===- OpCost.cpp - what an op costs on one rank --------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

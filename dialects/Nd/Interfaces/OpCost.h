@@ -1,4 +1,4 @@
-//===- OpCost.h - what an op costs on one rank - ---===//
+//===- OpCost.h - what an op costs on one rank ----------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- OpInterfaces.td - what every op says of itself - ---===//
+//===- OpInterfaces.td - the interfaces of nd ops -------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,25 +9,25 @@
 
 include "mlir/IR/OpBase.td"
 
-// Interfaces without defaults: an op that leaves a method out does not link.
+// The interfaces have no defaults: an op that omits a method does not link.
 
 def NamedOpInterface : OpInterface<"NamedOpInterface"> {
   let cppNamespace = "::meshc::nd";
-  let description = "What every nd op has: reference semantics, gradient, partition rule, cost.";
+  let description = "The interface of every nd op: reference semantics, gradient, partition rule, cost.";
   let methods = [
     InterfaceMethod<[{
-      Reference semantics on one rank's blocks: one tensor per result, of the
-      local sizes of the result type. Sharded types make this the op's local
+      Reference semantics on one rank's blocks: one tensor per result, with the
+      local sizes of the result type. For sharded types this is the op's local
       computation.
     }], "::llvm::SmallVector<::meshc::nd::HostTensor>", "evaluate",
       (ins "::llvm::ArrayRef<const ::meshc::nd::HostTensor *>":$operands,
            "const ::meshc::nd::EvaluationContext &":$context)>,
     InterfaceMethod<[{
-      Builds the gradients of the operands from those of the results (null: the
-      result has no influence). Leaves null in `operandGrads` (one entry per
-      operand, all null on entry) where there is no gradient: integer operands,
-      or no dependence. Types equal the operands'. Fails, with an error on the
-      op, where the op cannot be differentiated.
+      Builds the gradients of the operands from those of the results. A null
+      result gradient means that the result has no influence. `operandGrads` has
+      one entry per operand, all null on entry; entries without a gradient stay
+      null (integer operands, or no dependence). A gradient has its operand's
+      type. Fails, with an error on the op, if the op cannot be differentiated.
     }], "::llvm::LogicalResult", "buildGradient",
       (ins "::mlir::OpBuilder &":$builder,
            "::llvm::ArrayRef<::mlir::Value>":$resultGrads,
@@ -41,27 +41,27 @@ def NamedOpInterface : OpInterface<"NamedOpInterface"> {
 def ElementOpInterface : OpInterface<"ElementOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
-    An op whose result elements each come from few elements of its operands, so
+    An op that computes each result element from few elements of its operands, so
     that it can be computed in place in any loop nest.
   }];
   let methods = [
     InterfaceMethod<[{
-      Code for the element(s) of the (only) result at `index`, which has an
-      entry for each dim of the result; null where lanes along this index cannot
-      be had (the emitter then falls back to scalar code), which
-      `supportsLanes` predicts.
+      Emits code for the element(s) of the (only) result at `index`, which has an
+      entry for each dim of the result. Returns null if the op cannot produce
+      lanes along this index; the emitter then falls back to scalar code.
+      `supportsLanes` predicts this.
     }], "::mlir::Value", "emitElement",
       (ins "::meshc::nd::ElementEmitter &":$emitter,
            "const ::meshc::nd::ElementIndex &":$index)>,
     InterfaceMethod<[{
       Whether `lanes` consecutive entries of result dim `dim`, starting at a
-      multiple of `lanes`, can be had as one vector.
+      multiple of `lanes`, can be computed as one vector.
     }], "bool", "supportsLanes",
       (ins "::llvm::StringRef":$dim, "int64_t":$lanes, "::meshc::nd::MeshAttr":$mesh)>,
     InterfaceMethod<[{
-      How the place where `emitElement` asks for the operand depends on the
-      index along result dim `dim`. A dependence through the values of another
-      operand, as of gather's table on the indices, does not count.
+      How the operand index that `emitElement` requests depends on the index
+      along result dim `dim`. A dependence through the values of another operand,
+      such as that of gather's table on the indices, does not count.
     }], "::meshc::nd::OperandDim", "getOperandDim",
       (ins "unsigned":$operand, "::llvm::StringRef":$dim)>,
   ];
@@ -71,9 +71,9 @@ def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = "A reduction of operand 0 over named dims.";
   let methods = [
-    InterfaceMethod<"The dims that go.", "::llvm::SmallVector<::mlir::StringAttr>",
+    InterfaceMethod<"The reduced dims.", "::llvm::SmallVector<::mlir::StringAttr>",
       "getReducedDims", (ins)>,
-    InterfaceMethod<"What combines two values.", "::meshc::nd::ReductionKind",
+    InterfaceMethod<"How two values are combined.", "::meshc::nd::ReductionKind",
       "getReductionKind", (ins)>,
   ];
 }
@@ -81,16 +81,16 @@ def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
 def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
-    Adds the elements of `updates` into its only result, zero elsewhere, each at
-    the entry of the scattered dim (a global index, less the rank's offset) that
-    the indices have for it; at the same place along all dims that updates and
-    result share. Entries out of the rank's block add nothing.
+    Adds each element of `updates` into the only result, which is zero elsewhere.
+    The indices give the entry along the scattered dim (a global index, less the
+    rank's offset). Along all dims that updates and result share, the position is
+    the same. Entries outside the rank's block add nothing.
   }];
   let methods = [
-    InterfaceMethod<"What is added.", "::mlir::Value", "getUpdates", (ins)>,
-    InterfaceMethod<"Where, i32: dims are a subset of the updates'.", "::mlir::Value",
+    InterfaceMethod<"The values to add.", "::mlir::Value", "getUpdates", (ins)>,
+    InterfaceMethod<"Where to add them (i32); the dims are a subset of the updates'.", "::mlir::Value",
       "getIndices", (ins)>,
-    InterfaceMethod<"The result's dim that the indices index.", "::mlir::StringAttr",
+    InterfaceMethod<"The dim of the result that the indices refer to.", "::mlir::StringAttr",
       "getDimAttr", (ins)>,
   ];
 }
@@ -98,8 +98,9 @@ def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
-    An op that is kept whole for autodiff and readers, and becomes primitive ops
-    before layout, so that cutting and fusing need to know the primitives only.
+    An op that stays whole for autodiff and for readers of the IR. It becomes
+    primitive ops before layout, so that partitioning and fusion handle only
+    primitives.
   }];
   let methods = [
     InterfaceMethod<"Builds the same results from primitive ops.",
@@ -111,9 +112,9 @@ def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
     The update of one parameter. Operands: parameter, gradient, learning rate
-    (scalar f32), step number (scalar i32, from 0), then one tensor per slot,
-    of the parameter's dims and f32. Results: the new parameter, the new slots.
-    Found by name: `optimizer "adamw"` is op `nd.adamw_update`.
+    (scalar f32), step number (scalar i32, from 0), then one f32 tensor per slot
+    with the parameter's dims. Results: the new parameter, the new slots.
+    The op is found by name: `optimizer "adamw"` is op `nd.adamw_update`.
   }];
   let methods = [
     StaticInterfaceMethod<"Names of the slots, as in checkpoints. All start as zeros.",

@@ -1,4 +1,4 @@
-//===- PartitionRule.cpp - how an op may be cut - ---===//
+//===- PartitionRule.cpp - how an op may be cut ---------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- BinaryPointwise.cpp - functions of two elements - ---===//
+//===- BinaryPointwise.cpp - functions of two elements --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Contraction.td - products summed over named dims - ---===//
+//===- Contraction.td - products summed over named dims -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@ def Nd_EinsumOp : Nd_InferredOp<"einsum"> {
   let summary = "the product of all operands, summed over `reduced`";
   let description = [{
     `nd.einsum %x, %w {reduced = ["model"]} : (...) -> ...`: one or more operands
-    of one float or i32 element type, aligned by name; result dims: the union of
-    the operands' less `reduced`. Sums of bf16 and f16 are kept in f32.
+    of one float or i32 element type, aligned by name. The result dims are the
+    union of the operands' dims without `reduced`. bf16 and f16 accumulate in f32.
   }];
   let arguments = (ins Variadic<Nd_TensorType>:$inputs, Nd_DimNames:$reduced);
   let results = (outs Nd_TensorType:$result);

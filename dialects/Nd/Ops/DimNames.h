@@ -1,4 +1,4 @@
-//===- DimNames.h - lists of dim names, and what is wrong with them -------===//
+//===- DimNames.h - lists of dim names and their errors -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,24 +14,24 @@ namespace meshc::nd {
 /// The names in an array of string attributes.
 llvm::SmallVector<mlir::StringAttr> getNames(mlir::ArrayAttr names);
 
-/// "'a', 'b'": the dims of the type; "none" of a scalar.
+/// "'a', 'b'": the dims of the type; "none" for a scalar.
 std::string listDims(TensorType type);
 
-/// Fails where entries along the dim have numbers that i32 does not hold.
+/// Fails if indices along the dim do not fit into i32.
 mlir::LogicalResult checkNumbered(std::optional<mlir::Location> location,
                                   llvm::StringRef op, DimAttr dim);
 
-/// Reports that the operand of `op` has no dim `dim`; fails always.
+/// Reports that the operand of `op` has no dim `dim`; always fails.
 mlir::LogicalResult reportMissingDim(std::optional<mlir::Location> location,
                                      llvm::StringRef op, mlir::StringAttr dim,
                                      TensorType type);
 
-/// Fails, with an error, where `names` has a name twice.
+/// Fails with an error if a name occurs twice.
 mlir::LogicalResult verifyDistinct(std::optional<mlir::Location> location,
                                    llvm::StringRef op,
                                    llvm::ArrayRef<mlir::StringAttr> names);
 
-/// Reports that two dims of the result would be called `name`; fails always.
+/// Reports that two dims of the result would be called `name`; always fails.
 mlir::LogicalResult reportTakenDim(std::optional<mlir::Location> location,
                                    llvm::StringRef op, mlir::StringAttr name);
 

@@ -1,4 +1,4 @@
-//===- ElementCopy.h - ops whose result holds the operand's elements -----===//
+//===- ElementCopy.h - ops that copy elements of the operand --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,14 +11,15 @@
 
 namespace meshc::nd {
 
-/// The rule, with the result linear in operand 0.
+/// The rule, marked as linear in operand 0.
 inline PartitionRule makeLinear(PartitionRule rule) {
   rule.linearOperands.push_back(0);
   return rule;
 }
 
-/// A copy of `input` into a tensor of `type`, walking the dims of `walked` (the
-/// type of either), with the strides of both along them.
+/// Copies `input` into a new tensor of `type`. Iterates over the dims of the
+/// result if `walkResult`, otherwise over those of the input. `strides` are
+/// those of the other tensor along these dims.
 inline llvm::SmallVector<HostTensor>
 copyElements(const EvaluationContext &context, mlir::Type type,
              const HostTensor &input, bool walkResult,

@@ -1,4 +1,4 @@
-//===- Indexing.td - elements at computed places - ---===//
+//===- Indexing.td - gather, scatter and one-hot --------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@ include "dialects/Nd/NdOp.td"
 def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp]> {
   let summary = "table[dim = indices]; 0 where an index is out of range";
   let description = [{
-    Result dims: the table's less `dim`, and the indices' (i32); dims that both
-    have align. The indices do not have `dim`.
+    Result dims: those of the table without `dim`, and those of the indices (i32);
+    common dims align. The indices must not have `dim`.
   }];
   let arguments = (ins Nd_TensorType:$table, Nd_TensorType:$indices, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
@@ -21,9 +21,9 @@ def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp]> {
 def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface]> {
   let summary = "the transpose of gather: result[dim = indices] += updates, from zero";
   let description = [{
-    Updates have all dims of the indices (i32). Result: `dim`, and the updates'
-    dims less those of the indices that the result has not got (they are summed
-    over). Out-of-range indices add nothing.
+    The updates have all dims of the indices (i32). The result has `dim` and dims
+    of the updates. Dims of the indices that the result lacks are summed over.
+    Out-of-range indices add nothing.
   }];
   let arguments = (ins Nd_TensorType:$updates, Nd_TensorType:$indices, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);

@@ -1,4 +1,4 @@
-//===- Model.td - parameters, layout rules, training - ---===//
+//===- Model.td - parameters, layout rules, training ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ def Nd_ParameterOp : Op<Nd_Dialect, "parameter", [SingleBlockImplicitTerminator<
           …
           nd.yield %x : !nd.tensor<…>
         }
-    Only in the function of the model; autodiff makes it an argument.
+    Allowed only in the function of the model. Autodiff turns it into an argument.
   }];
   let arguments = (ins StrAttr:$name, Nd_DimNames:$order);
   let regions = (region SizedRegion<1>:$initializer);
@@ -36,8 +36,8 @@ def Nd_RuleOp : Op<Nd_Dialect, "rule", []> {
   let summary = "one rule of the layout: `nd.rule \"heads\" -> [\"tensor\"]`";
   let description = [{
     In the module's body. `scope` is a class of tensors ("parameter", "gradient",
-    "optimizer", "activation") or the name of one tensor. `optional` (`->?`): the
-    dim or the axes may be absent. Several axes: the first cuts outermost.
+    "optimizer", "activation") or the name of one tensor. With `optional` (`->?`),
+    the dim or the axes may be absent. Of several axes, the first is the outermost.
   }];
   let arguments = (ins OptionalAttr<StrAttr>:$scope, StrAttr:$dim, TypedArrayAttrBase<StrAttr, "axes">:$axes,
                        UnitAttr:$optional);
@@ -46,9 +46,9 @@ def Nd_RuleOp : Op<Nd_Dialect, "rule", []> {
 def Nd_TrainOp : Op<Nd_Dialect, "train", []> {
   let summary = "how the model is trained";
   let description = [{
-    In the module's body: `nd.train @gpt "loss" "adamw" 3.0e-4 {weight_decay = 0.1}`: minimizes the result
-    of that name (a scalar f32) with the op `nd.adamw_update`. `hyper` holds the
-    attributes of that op that were given.
+    In the module's body: `nd.train @gpt "loss" "adamw" 3.0e-4 {weight_decay = 0.1}`
+    minimizes the result `loss` (a scalar f32) with the op `nd.adamw_update`. `hyper`
+    holds the attributes of that op that the model sets.
   }];
   let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer, F64Attr:$rate,
                        DictionaryAttr:$hyper);

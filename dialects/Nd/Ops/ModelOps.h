@@ -1,4 +1,4 @@
-//===- ModelOps.h - the ops of the family Model -----*- C++ -*-===//
+//===- ModelOps.h - the ops of the family Model -----------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

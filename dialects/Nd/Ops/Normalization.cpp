@@ -1,4 +1,4 @@
-//===- Normalization.cpp - softmax and cross-entropy - ---===//
+//===- Normalization.cpp - softmax and cross-entropy ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Normalization.td - softmax and cross-entropy - ---===//
+//===- Normalization.td - softmax and cross-entropy -----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 
 include "dialects/Nd/NdOp.td"
 
-// Floats; computed after subtracting the largest entry.
+// Floats. The largest entry is subtracted first.
 def Nd_SoftmaxOp : Nd_InferredOp<"softmax", [Nd_CompositeOp]> {
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);

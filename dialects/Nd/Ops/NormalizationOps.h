@@ -1,5 +1,4 @@
-//===- NormalizationOps.h - the ops of the family Normalization -----*- C++
-//-*-===//
+//===- NormalizationOps.h - the Normalization op family ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Optimizer.cpp - updates of parameters - ---===//
+//===- Optimizer.cpp - updates of parameters ------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

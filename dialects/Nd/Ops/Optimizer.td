@@ -1,4 +1,4 @@
-//===- Optimizer.td - updates of parameters - ---===//
+//===- Optimizer.td - updates of parameters -------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

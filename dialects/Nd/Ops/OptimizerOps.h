@@ -1,4 +1,4 @@
-//===- OptimizerOps.h - the ops of the family Optimizer -----*- C++ -*-===//
+//===- OptimizerOps.h - the ops of the family Optimizer ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -20,8 +20,8 @@
 
 namespace meshc::nd {
 
-/// 32-bit words as numbers. What `runPhilox` needs: `Word`; the low and high
-/// word of a product; exclusive or; the sum modulo 2^32.
+/// Philox on host integers. `runPhilox` needs the type `Word`, the low and high
+/// word of a product, exclusive or, and the sum modulo 2^32.
 struct NumberWords {
   using Word = uint32_t;
   std::pair<Word, Word> multiply(Word a, uint32_t b) const {

@@ -1,4 +1,4 @@
-//===- Pointwise.cpp - one element from one element of each operand - ---===//
+//===- Pointwise.cpp - one element from one element of each operand -------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Pointwise.h - what the pointwise ops share - ---===//
+//===- Pointwise.h - shared implementation of the pointwise ops -----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,18 +6,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A unary or binary pointwise op is described by one specialization of
-/// `Pointwise`, with what is particular to it; MESHC_POINTWISE_OP makes all
-/// interface methods of the op from it. Its members, none of which has a
-/// default:
+/// One specialization of `Pointwise` describes each unary or binary pointwise
+/// op; MESHC_POINTWISE_OP defines all interface methods of the op from it. None
+/// of its members has a default:
 ///
-///   domain            element types that the op takes
+///   domain            element types that the op accepts
 ///   cost              additions and transcendental functions per element
 ///   linear            operands in which it is linear (PartitionRule)
-///   evaluate          one element from one of each operand; a template over
-///                     double and int64_t where i32 is in the domain
+///   evaluate          the result element from one element of each operand; a
+///                     template over double and int64_t if the domain has i32
 ///   differentiate     gradients of the operands from that of the result, with
-///                     the result's dims (they are summed to the operands')
+///                     the result's dims (the caller sums over additional dims)
 ///   emit              the same element in arith and math ops
 ///
 //===----------------------------------------------------------------------===//
@@ -30,14 +29,14 @@ namespace meshc::nd {
 
 template <typename Op> struct Pointwise;
 
-/// Element types that an op takes. Number: floats and i32.
+/// Element types that an op accepts. Number: floats and i32.
 enum class Domain { Float, Number, Boolean, Any };
 
 /// Operands in which an op is linear.
 enum class Linear {
   None,
   First,         ///< in the first alone
-  FirstOfFloats, ///< in the first alone where elements are floats
+  FirstOfFloats, ///< in the first alone, for floats only
   Each,          ///< in each, the other fixed
   Joint          ///< in all together
 };
@@ -65,41 +64,41 @@ mlir::LogicalResult checkDomain(std::optional<mlir::Location> location,
                                 llvm::StringRef op, mlir::Type elementType,
                                 Domain domain);
 
-/// Type of an op whose operands have one element type and align by name.
+/// Result type of an op whose operands have one element type and align by name.
 mlir::LogicalResult inferPointwise(std::optional<mlir::Location> location,
                                    llvm::StringRef op,
                                    mlir::ValueRange operands, Domain domain,
                                    llvm::SmallVectorImpl<mlir::Type> &types);
 
-/// The result whose elements are `compute` of the operands' elements at the
-/// same place. `compute` gives the exact value, which is then rounded.
+/// Applies `compute` to the operands' elements at each position. `compute`
+/// returns the exact value, which is then rounded.
 llvm::SmallVector<HostTensor>
 evaluatePointwise(mlir::Operation *op,
                   llvm::ArrayRef<const HostTensor *> operands,
                   const EvaluationContext &context,
                   llvm::function_ref<double(llvm::ArrayRef<double>)> compute);
 
-/// Sums each gradient that is not null to its operand's dims.
+/// Sums each non-null gradient over the dims that its operand does not have.
 void sumToOperands(ValueBuilder &build, mlir::Operation *op,
                    llvm::SmallVectorImpl<mlir::Value> &operandGrads);
 
-/// The rule of an op that aligns by name, linear as said.
+/// The rule of an op that aligns by name, with the given linearity.
 PartitionRule getPointwiseRule(mlir::Operation *op, Linear linear);
 
-/// The operands' elements at the index, all scalars or all vectors; empty where
-/// one cannot be had.
+/// The operands' elements at the index, all scalars or all vectors; empty if
+/// one of them cannot be emitted.
 llvm::SmallVector<mlir::Value, 3> getOperandElements(mlir::Operation *op,
                                                      ElementEmitter &emitter,
                                                      const ElementIndex &index);
 
-/// The number that every element of a constant (as folders see it) is; nothing
-/// for null.
+/// The value of all elements of a constant (a folder's operand); nothing for
+/// null.
 std::optional<double> getConstantNumber(mlir::Attribute constant);
 
-/// The constant of the exact value `number`, rounded to the element type.
+/// A constant of `number`, rounded to the element type.
 mlir::Attribute makeConstant(double number, mlir::Type elementType);
 
-/// The exact integer `value` as an i32 holds it: modulo 2^32.
+/// Wraps the exact integer `value` to i32, modulo 2^32.
 inline double wrapToI32(int64_t value) {
   return static_cast<int32_t>(static_cast<uint32_t>(value));
 }
@@ -113,7 +112,7 @@ double evaluateElement(mlir::Type elementType, llvm::ArrayRef<double> x,
   return Pointwise<Op>::evaluate(x[I]...);
 }
 
-/// The constant that the op on constants is; null where an operand is none.
+/// Folds the op on constants; null if an operand is not constant.
 template <typename Op, size_t Count>
 mlir::Attribute foldConstants(Op op, llvm::ArrayRef<mlir::Attribute> operands) {
   llvm::SmallVector<double, 2> x;

@@ -1,4 +1,4 @@
-//===- Pointwise.td - one element from one element of each operand - ---===//
+//===- Pointwise.td - one element from one element of each operand --------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 
 include "dialects/Nd/NdOp.td"
 
-// Result: operand's type.
+// The result has the operand's type.
 class Nd_Unary<string mnemonic> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
   let arguments = (ins Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
@@ -38,7 +38,7 @@ def Nd_ReluOp : Nd_Unary<"relu"> { let summary = "max(x, 0); gradient 0 at 0"; }
 // i1.
 def Nd_NotOp : Nd_Unary<"not">;
 // Any.
-def Nd_StopGradientOp : Nd_Unary<"stop_gradient"> { let summary = "the operand, with no gradient"; }
+def Nd_StopGradientOp : Nd_Unary<"stop_gradient"> { let summary = "the operand, without a gradient"; }
 
 // Result dims: the union of the operands', which align and broadcast by name.
 // Equal names must have equal sizes; element types must be equal.
@@ -52,8 +52,8 @@ def Nd_SubOp : Nd_Binary<"sub"> { let hasFolder = 1; }
 def Nd_MulOp : Nd_Binary<"mul"> { let hasFolder = 1; }
 def Nd_DivOp : Nd_Binary<"div"> { let summary = "integers: rounds toward minus infinity; x / 0 = 0"; let hasFolder = 1; }
 def Nd_ModOp : Nd_Binary<"mod"> { let summary = "x - y * floor(x / y); sign of the divisor; integers: x mod 0 = 0"; }
-def Nd_MaximumOp : Nd_Binary<"maximum"> { let summary = "gradient to the first on ties; NaN if either is"; }
-def Nd_MinimumOp : Nd_Binary<"minimum"> { let summary = "gradient to the first on ties; NaN if either is"; }
+def Nd_MaximumOp : Nd_Binary<"maximum"> { let summary = "NaN if an operand is NaN; on ties the gradient goes to lhs"; }
+def Nd_MinimumOp : Nd_Binary<"minimum"> { let summary = "NaN if an operand is NaN; on ties the gradient goes to lhs"; }
 // Floats.
 def Nd_PowOp : Nd_Binary<"pow"> { let hasCanonicalizer = 1; }
 // i1.
@@ -68,7 +68,7 @@ def Nd_CompareOp : Nd_InferredOp<"compare", [Nd_ElementOp]> {
 }
 
 def Nd_SelectOp : Nd_InferredOp<"select", [Nd_ElementOp]> {
-  let summary = "where the condition (i1) holds onTrue, else onFalse; broadcasts all three";
+  let summary = "onTrue where the condition (i1) holds, else onFalse; broadcasts all three";
   let arguments = (ins Nd_TensorType:$condition, Nd_TensorType:$onTrue, Nd_TensorType:$onFalse);
   let results = (outs Nd_TensorType:$result);
 }

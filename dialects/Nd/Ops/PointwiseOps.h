@@ -1,4 +1,4 @@
-//===- PointwiseOps.h - the ops of the family Pointwise -----*- C++ -*-===//
+//===- PointwiseOps.h - the ops of the family Pointwise ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Reduction.td - one value from all along named dims - ---===//
+//===- Reduction.td - reductions over named dims --------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 
 include "dialects/Nd/NdOp.td"
 
-// Result: the operand's type without `dims` (non-empty, each present once).
-// Floats and i32; max and min are NaN if an entry is.
+// The result has the operand's type without `dims` (non-empty, distinct, all
+// present). Floats and i32; max and min are NaN if an entry is NaN.
 class Nd_Reduction<string mnemonic, list<Trait> traits> : Nd_InferredOp<mnemonic, traits> {
   let arguments = (ins Nd_TensorType:$input, Nd_DimNames:$dims);
   let results = (outs Nd_TensorType:$result);
@@ -24,10 +24,10 @@ def Nd_ReduceMinOp : Nd_Reduction<"reduce_min", [Nd_ReduceOp]> {
 }
 def Nd_ReduceProdOp : Nd_Reduction<"reduce_prod", [Nd_ReduceOp]>;
 def Nd_ReduceMeanOp : Nd_Reduction<"reduce_mean", [Nd_CompositeOp]> {
-  let summary = "the sum over the global number of entries; floats";
+  let summary = "the sum divided by the global number of entries; floats";
 }
 def Nd_ArgmaxOp : Nd_InferredOp<"argmax", [Nd_CompositeOp]> {
-  let summary = "i32: the first global index along `dim` at which the largest entry is; 0 where an entry is NaN";
+  let summary = "i32: the first global index of the largest entry along `dim`; 0 if an entry is NaN";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
 }

@@ -1,4 +1,4 @@
-//===- ReductionOps.h - the ops of the family Reduction -----*- C++ -*-===//
+//===- ReductionOps.h - the ops of the family Reduction ---------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

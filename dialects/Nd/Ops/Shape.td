@@ -1,4 +1,4 @@
-//===- Shape.td - other names for the same elements - ---===//
+//===- Shape.td - broadcast, rename, split and merge dims -----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,18 +17,18 @@ def Nd_BroadcastOp : Nd_Op<"broadcast", [Nd_ElementOp]> {
   let hasFolder = 1;
 }
 def Nd_RenameOp : Nd_InferredOp<"rename", [Nd_ElementOp]> {
-  let summary = "dim from[i] is called to[i] in the result; simultaneous, so two may be swapped";
+  let summary = "renames dim from[i] to to[i]; all at once, so that two dims may be swapped";
   let arguments = (ins Nd_TensorType:$input, Nd_DimNames:$from, Nd_DimNames:$to);
   let results = (outs Nd_TensorType:$result);
   let hasFolder = 1;
 }
 def Nd_SplitDimOp : Nd_InferredOp<"split_dim", [Nd_ElementOp]> {
-  let summary = "`dim` becomes `into`, major first: sizes multiply to its size";
+  let summary = "splits `dim` into the dims `into`, major first; the product of `sizes` is its size";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim, Nd_DimNames:$into, DenseI64ArrayAttr:$sizes);
   let results = (outs Nd_TensorType:$result);
 }
 def Nd_MergeDimsOp : Nd_InferredOp<"merge_dims", [Nd_ElementOp]> {
-  let summary = "`dims`, major first, become `into`, whose size is their product";
+  let summary = "merges `dims`, major first, into one dim `into`";
   let arguments = (ins Nd_TensorType:$input, Nd_DimNames:$dims, StrAttr:$into);
   let results = (outs Nd_TensorType:$result);
 }

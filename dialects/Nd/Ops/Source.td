@@ -1,4 +1,4 @@
-//===- Source.td - values from nothing: constants, indices, random numbers - ===//
+//===- Source.td - constants, indices and random numbers ------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ def Nd_RandomOp : Nd_Op<"random", [Nd_ElementOp]> {
     Philox 4x32-10 (Salmon et al., SC 2011): key = the run's seed; counter =
     (linear global index over the dims sorted by name, step, 32-bit FNV-1a hash
     of `stream`). Uniform: the upper 24 bits of the first word times 2^-24. Normal:
-    Box-Muller of the first two words. The same under every layout.
+    Box-Muller of the first two words. The values do not depend on the layout.
   }];
   let arguments = (ins Nd_DistributionAttr:$distribution, StrAttr:$stream);
   let results = (outs Nd_TensorType:$result);

@@ -1,4 +1,4 @@
-//===- SourceOps.h - the ops of the family Source -----*- C++ -*-===//
+//===- SourceOps.h - the ops of the family Source ---------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

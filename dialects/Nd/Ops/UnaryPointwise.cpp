@@ -1,4 +1,4 @@
-//===- UnaryPointwise.cpp - functions of one element - ---===//
+//===- UnaryPointwise.cpp - functions of one element ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

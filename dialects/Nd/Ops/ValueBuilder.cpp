@@ -1,4 +1,4 @@
-//===- ValueBuilder.cpp - nd expressions in few words - ---===//
+//===- ValueBuilder.cpp - nd expressions in few words ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

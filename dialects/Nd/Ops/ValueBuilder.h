@@ -1,4 +1,4 @@
-//===- ValueBuilder.h - nd expressions in few words - ---===//
+//===- ValueBuilder.h - concise construction of nd expressions ------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What gradients and decompositions are written with: nd ops by their class,
-/// constants that take their element type from another value, and the two
-/// directions of broadcasting by name.
+/// The builder for gradients and decompositions: nd ops by their class,
+/// constants that take their element type from another value, and broadcasting
+/// by name in both directions.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_ND_OPS_VALUEBUILDER_H
@@ -32,14 +32,14 @@ public:
   /// A scalar constant of the element type of `like`.
   mlir::Value scalar(mlir::Value like, double value);
   mlir::Value scalar(mlir::Type elementType, double value);
-  /// The value with another element type; itself where it has that already.
+  /// The value cast to the element type; itself if it already has it.
   mlir::Value castTo(mlir::Value value, mlir::Type elementType);
-  /// A reduction of class `Op` over the dims; the value itself for none.
+  /// A reduction of class `Op` over the dims; the value itself without dims.
   template <typename Op>
   mlir::Value reduce(mlir::Value value, llvm::ArrayRef<mlir::StringAttr> dims) {
     return dims.empty() ? value : make<Op>(value, getNames(dims));
   }
-  /// The sum over all dims that `type` has not: the transpose of broadcasting.
+  /// The sum over all dims that `type` lacks: the transpose of broadcasting.
   mlir::Value sumTo(mlir::Value value, mlir::Type type);
   /// The value repeated along the dims that only `type` has.
   mlir::Value broadcastTo(mlir::Value value, mlir::Type type);
@@ -51,19 +51,19 @@ private:
   mlir::Location loc;
 };
 
-/// The name of an op class as errors call it: "add" of nd.add.
+/// The name of an op class in error messages: "add" for nd.add.
 template <typename Op> llvm::StringRef getShortName() {
   return Op::getOperationName().split('.').second;
 }
 
-/// The dims of all operands, each name once, for type inference. Reports at
-/// `location`, as an error of `op`, dims of one name and different sizes and
-/// operands that are no nd tensors.
+/// The dims of all operands, each name once, for type inference. Reports an
+/// error of `op` at `location` if dims of one name differ in size or if an
+/// operand is not an nd tensor.
 mlir::FailureOr<llvm::SmallVector<DimAttr>>
 uniteDims(std::optional<mlir::Location> location, llvm::StringRef op,
           mlir::ValueRange operands);
 
-/// Whether the value is a constant with `number` as every element.
+/// Whether the value is a constant whose elements are all `number`.
 bool isConstantOf(mlir::Value value, double number);
 
 } // namespace meshc::nd

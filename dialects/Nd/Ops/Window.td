@@ -1,4 +1,4 @@
-//===- Window.td - parts and enlargements along a dim - ---===//
+//===- Window.td - slice, concat and pad along a dim ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,12 +15,12 @@ def Nd_SliceOp : Nd_InferredOp<"slice", [Nd_ElementOp]> {
   let results = (outs Nd_TensorType:$result);
 }
 def Nd_ConcatOp : Nd_InferredOp<"concat", [Nd_ElementOp]> {
-  let summary = "the operands one after another along `dim`; all other dims equal";
+  let summary = "concatenates the operands along `dim`; all other dims are equal";
   let arguments = (ins Variadic<Nd_TensorType>:$inputs, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
 }
 def Nd_PadOp : Nd_InferredOp<"pad", [Nd_ElementOp]> {
-  let summary = "`low` entries of `value` before and `high` after along `dim` (≥ 0)";
+  let summary = "adds `low` entries of `value` before `dim` and `high` after it (both ≥ 0)";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim, I64Attr:$low, I64Attr:$high, F64Attr:$value);
   let results = (outs Nd_TensorType:$result);
 }

@@ -1,4 +1,4 @@
-//===- WindowOps.h - the ops of the family Window -----*- C++ -*-===//
+//===- WindowOps.h - the ops of the family Window ---------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

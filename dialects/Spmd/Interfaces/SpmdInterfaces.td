@@ -1,4 +1,4 @@
-//===- SpmdInterfaces.td - what ops between ranks say of themselves ---===//
+//===- SpmdInterfaces.td - the interfaces of ops between ranks ------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +16,9 @@ def SpmdOpInterface : OpInterface<"SpmdOpInterface"> {
     InterfaceMethod<[{
       Reference semantics on all ranks of the mesh at once.
       `operandsOfRank[rank][operand]` are the ranks' blocks; the results are
-      `[rank][result]`, of the local sizes of the result types. Ranks are
+      `[rank][result]`, with the local sizes of the result types. Ranks are
       numbered row-major over `context.mesh`; `context.coordinates` is not read.
-      Sums are taken in the order of the ranks, in double, then rounded once.
+      Sums are computed in rank order, in double, and rounded once.
     }], "::llvm::SmallVector<::llvm::SmallVector<::meshc::nd::HostTensor>>", "evaluateAll",
       (ins "::llvm::ArrayRef<::llvm::SmallVector<const ::meshc::nd::HostTensor *>>":$operandsOfRank,
            "const ::meshc::nd::EvaluationContext &":$context)>,
@@ -28,23 +28,23 @@ def SpmdOpInterface : OpInterface<"SpmdOpInterface"> {
 def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::meshc::spmd";
   let description = [{
-    An op that moves data between the ranks of groups: ranks that differ on the
-    group's axes only. Result i comes from operand i alone.
+    An op that moves data within groups of ranks. The ranks of a group differ only
+    on the group's axes. Result i depends on operand i alone.
   }];
   let methods = [
-    InterfaceMethod<"What moves.", "::meshc::spmd::CollectiveKind", "getCollectiveKind", (ins)>,
-    InterfaceMethod<"The axes over which a group extends, in the mesh's order.",
+    InterfaceMethod<"The kind of collective.", "::meshc::spmd::CollectiveKind", "getCollectiveKind", (ins)>,
+    InterfaceMethod<"The axes of a group, in the mesh's order.",
       "::llvm::SmallVector<::mlir::StringAttr>", "getGroupAxes", (ins)>,
-    InterfaceMethod<"What combines the ranks' values; none where nothing is combined.",
+    InterfaceMethod<"How the ranks' values are combined; none for ops that do not reduce.",
       "::std::optional<::meshc::nd::ReductionKind>", "getGroupReduction", (ins)>,
     InterfaceMethod<[{
-      Bytes that each rank sends over each mesh axis of the group, by the ring
-      algorithms (getRingTraffic), all operands together.
+      Bytes that each rank sends over each mesh axis of the group with the ring
+      algorithms (getRingTraffic), summed over all operands.
     }], "::llvm::SmallVector<::meshc::spmd::AxisTraffic>", "getTraffic", (ins)>,
     InterfaceMethod<[{
-      Builds one op of this kind that does what `members` do (this op among
-      them; all of its kind, axes and reduction), operands and results in that
-      order. The location is fused of theirs.
+      Builds one op that combines `members`, with their operands and results in
+      that order. The members include this op and have its kind, axes and
+      reduction. The new location fuses theirs.
     }], "::mlir::Operation *", "createCombined",
       (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Operation *>":$members)>,
   ];

@@ -1,4 +1,4 @@
-//===- Collective.cpp - resharding and collectives ---===//
+//===- Collective.cpp - resharding and collectives ------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

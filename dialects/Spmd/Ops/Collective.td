@@ -1,4 +1,4 @@
-//===- Collective.td - resharding and collectives ---===//
+//===- Collective.td - resharding and collectives -------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,9 +21,9 @@ class Spmd_Op<string mnemonic, list<Trait> traits = []>
 def Spmd_ReshardOp : Spmd_Op<"reshard"> {
   let summary = "the same tensor in another sharding";
   let description = [{
-    Same element type, dims and global sizes. The result may be partial only over
-    axes over which the operand is. Every reshard becomes collectives in the
-    collectives phase.
+    Element type, dims and global sizes stay the same. The result may be partial
+    only over axes over which the operand is partial. The collectives phase replaces
+    every reshard by collectives.
   }];
   let arguments = (ins Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
@@ -33,12 +33,12 @@ def Spmd_ReshardOp : Spmd_Op<"reshard"> {
 }
 
 def Spmd_SliceOp : Spmd_Op<"slice", [DeclareOpInterfaceMethods<NamedOpInterface>, Nd_ElementOp]> {
-  let summary = "this rank's block of a dim that was less cut: local, no data moves";
+  let summary = "cuts a dim over further axes: a local op that moves no data";
   let description = [{
-    Kernels compute it in place: the element at i is the operand's at i plus the
-    rank's offset in the operand's block.
+    Kernels compute it in place: the element at i is the operand's element at i plus
+    the rank's offset in the operand's block.
 
-    `axes` are added at the end of the axes of `dim`.
+    `axes` are appended to the axes of `dim`.
         %b = spmd.slice "batch" ["data"] %a : !nd.tensor<f32, [batch = 8, h = 4]> -> !nd.tensor<f32, [batch = 8 on {data}, h = 4]>
   }];
   let arguments = (ins StrAttr:$dim, Spmd_Axes:$axes, Nd_TensorType:$input);
@@ -66,8 +66,8 @@ def Spmd_AllReduceOp : Spmd_Collective<"all_reduce"> {
 def Spmd_ReduceScatterOp : Spmd_Collective<"reduce_scatter"> {
   let summary = "combines the partial values of the group's ranks; every rank gets its block";
   let description = [{
-    As all_reduce, and dim `dims[i]` of result i is cut over `axes` (added at the
-    end of its axes).
+    Like all_reduce, but dim `dims[i]` of result i is cut over `axes`, which are
+    appended to its axes.
   }];
   let arguments = (ins Nd_ReductionKindAttr:$reduction, Spmd_Axes:$axes, Nd_DimNames:$dims,
                        Variadic<Nd_TensorType>:$inputs);
@@ -77,15 +77,15 @@ def Spmd_ReduceScatterOp : Spmd_Collective<"reduce_scatter"> {
 def Spmd_AllGatherOp : Spmd_Collective<"all_gather"> {
   let summary = "every rank gets the blocks of all ranks of the group";
   let description = [{
-    `axes` are the last axes of dim `dims[i]` of operand i; the result has them no
-    more.
+    `axes` are the last axes of dim `dims[i]` of operand i; in result i the dim no
+    longer has them.
   }];
   let arguments = (ins Spmd_Axes:$axes, Nd_DimNames:$dims, Variadic<Nd_TensorType>:$inputs);
   let assemblyFormat = "$axes `from` $dims $inputs attr-dict `:` functional-type($inputs, $results)";
 }
 
 def Spmd_AllToAllOp : Spmd_Collective<"all_to_all"> {
-  let summary = "another dim is cut over the group";
+  let summary = "cuts another dim over the group";
   let description = [{
     `axes` are the last axes of dim `from[i]` of operand i; in the result they are
     the last axes of dim `to[i]` instead.

@@ -1,4 +1,4 @@
-//===- SharedKernels.h - one function for equal kernels -----------------===//
+//===- SharedKernels.h - one function for equal kernels -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
