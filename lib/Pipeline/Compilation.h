@@ -13,6 +13,7 @@
 #include "lib/Pipeline/PhaseTimes.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/PlaceDiagnostics.h"
+#include "lib/Pipeline/Verification.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/SourceMgr.h"
@@ -27,7 +28,8 @@ public:
         context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED),
         handler(sources, &context, llvm::errs()),
         places(&context, options.input == "-" ? "<stdin>" : options.input,
-               handler) {
+               handler),
+        verification(this->options) {
     context.loadAllAvailableDialects();
     // Messages are about the model's text, not about ops made from it.
     context.printOpOnDiagnostic(false);
@@ -50,8 +52,6 @@ private:
   ExitCode afterPhase(llvm::StringRef phase,
                       llvm::function_ref<std::string()> print);
   std::string getDumpPath(llvm::StringRef phase) const;
-  ExitCode checkMemory();
-  ExitCode verify();
   ExitCode printReport();
   ExitCode finish();
   ExitCode writeProgram();
@@ -61,15 +61,14 @@ private:
   ExitCode generateKernels(codegen::GpuCode &code);
   void reportKernels(const codegen::GpuCode &code);
 
-  const CompileOptions &options;
+  CompileOptions options;
   mlir::MLIRContext context;
   llvm::SourceMgr sources;
   mlir::SourceMgrDiagnosticHandler handler;
   PlaceDiagnostics places;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::OwningOpRef<mlir::ModuleOp>
-      wholeProgram; ///< after layout, for --verify
-  DumpState state;  ///< what is known beside the module
+  Verification verification; ///< of --verify
+  DumpState state;           ///< what is known beside the module
   PhaseTimes times;
   std::unique_ptr<codegen::Program> code; ///< after code generation
   codegen::GpuCodeOptions gpu;            ///< of target cuda

@@ -10,11 +10,8 @@
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Pipeline/RunPhase.h"
-#include "lib/Reference/CompareSteps.h"
-#include "lib/Reference/EstimateMemory.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -40,12 +37,14 @@ ExitCode fail(ExitCode code, const Twine &message) {
 
 /// Whether a program is to be written. --verify alone builds none.
 static bool isToWrite(const CompileOptions &options) {
-  return !options.verify || !options.output.empty() || options.emit != "exe";
+  return options.verify.empty() || !options.output.empty() ||
+         options.emit != "exe";
 }
 
-/// Whether the phases behind the comparison are needed.
+/// Whether the phases behind the first comparison are needed.
 static bool isToBuild(const CompileOptions &options) {
-  return isToWrite(options) || !options.report.empty();
+  return isToWrite(options) || options.verify == "compiled" ||
+         !options.report.empty();
 }
 
 /// Fails where the file to write is the model.
@@ -111,6 +110,8 @@ ExitCode Compilation::runPhases() {
   ExitCode code =
       state.phase == "parse" ? afterPhase("parse", print) : ExitCode::Success;
   bool isBehind = state.phase == "parse"; // behind what was read
+  if (code == ExitCode::Success && !options.verify.empty())
+    verification.keepModel(*module);
   for (const Phase &phase : getPhases()) {
     if (code != ExitCode::Success || ended)
       return code;
@@ -134,57 +135,14 @@ ExitCode Compilation::runPhases() {
     code = afterPhase(phase.name, print);
     if (code != ExitCode::Success || ended)
       return code;
-    // Whole tensors still, and already of primitive ops, whose constants are
-    // those of the partitioned program to the bit.
-    if (phase.name == "layout" && options.verify)
-      wholeProgram = module->clone();
-    if (phase.name == "collectives" && options.verify)
-      if (code = verify(); code != ExitCode::Success || !isToBuild(options))
+    if (phase.name == "layout" && !options.verify.empty())
+      verification.keepWhole(*module);
+    if (phase.name == "collectives" && !options.verify.empty()) {
+      code = verification.comparePartitioned(*module);
+      if (code != ExitCode::Success || !isToBuild(options))
         ended = code;
+    }
   }
-  return code;
-}
-
-/// Fails where the values of --verify do not fit into memory. The system would
-/// end the process without a word, or not until all else has been driven out.
-ExitCode Compilation::checkMemory() {
-  reference::MemoryNeed need =
-      reference::estimateMemory(*wholeProgram, *module);
-  double available = getAvailableMemory();
-  if (need.bytes <= available)
-    return ExitCode::Success;
-  emitError(need.at->getLoc())
-      << "--verify holds about " << formatMemory(need.bytes)
-      << " here, the values of one device and of "
-      << nd::MeshAttr::of(*module).getRankCount()
-      << " virtual ranks in f64, and " << formatMemory(available)
-      << " of memory are available; verify with smaller dims "
-         "(--set), which are cut in the same way";
-  return ExitCode::Memory;
-}
-
-ExitCode Compilation::verify() {
-  if (ExitCode code = checkMemory(); code != ExitCode::Success)
-    return code;
-  reference::CompareOptions compare;
-  compare.seed = options.verifySeed;
-  auto differences = reference::compareSteps(*wholeProgram, *module, compare);
-  if (failed(differences))
-    return ExitCode::Internal;
-  ExitCode code = ExitCode::Success;
-  llvm::outs() << "largest differences, "
-               << nd::MeshAttr::of(*module).getRankCount()
-               << " virtual ranks from one device:\n";
-  for (const reference::OutputDifference &output : *differences) {
-    llvm::outs() << llvm::format(
-        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s\n",
-        output.function.c_str(), output.name.c_str(), output.largest,
-        output.scale, output.tolerance, output.agrees ? "" : "  DIFFERS");
-    if (!output.agrees)
-      code = ExitCode::Mismatch;
-  }
-  if (auto error = link::flushOutput())
-    return fail(ExitCode::Input, llvm::toString(std::move(error)));
   return code;
 }
 
@@ -212,7 +170,7 @@ ExitCode Compilation::finish() {
         return code;
     if (ExitCode code = printReport(); code != ExitCode::Success)
       return code;
-    if (options.verify && !isToWrite(options))
+    if (options.verify == "program" && !isToWrite(options))
       return ExitCode::Success;
     if (ExitCode code = generate(); code != ExitCode::Success || ended)
       return code;
@@ -236,6 +194,11 @@ ExitCode Compilation::writeProgram() {
                                          : llvm::CodeGenFileType::ObjectFile,
                                      bytes)) {
     return fail(ExitCode::Internal, llvm::toString(std::move(error)));
+  }
+  if (options.verify == "compiled") {
+    ExitCode code = verification.compareCompiled(bytes);
+    if (code != ExitCode::Success || !isToWrite(options))
+      return code;
   }
   StringRef stem = llvm::sys::path::stem(options.input);
   std::string output = options.output;
@@ -311,6 +274,10 @@ ExitCode compile(const CompileOptions &options) {
       !llvm::is_contained(names, options.stopAfter))
     return fail(ExitCode::Usage, "there is no phase '" + options.stopAfter +
                                      "'; phases are " + getPhaseNames());
+  if (options.verify == "compiled" && options.emit != "exe")
+    return fail(ExitCode::Usage,
+                "--verify runs the program; leave --emit=" + options.emit +
+                    " out, or use --verify=program");
   if (auto error = codegen::checkProcessor(options.march))
     return fail(ExitCode::Usage, llvm::toString(std::move(error)));
   return Compilation(options).run();

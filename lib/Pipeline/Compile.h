@@ -38,8 +38,10 @@ struct CompileOptions {
   /// runs them itself, that of target cuda on fake libraries of CUDA.
   bool emulateGpu = false;
   std::string report; ///< empty, "text" or "json"
-  /// Compare with one device; build a program only if an output is named.
-  bool verify = false;
+  /// Empty, or what to compare with one device: "program" (the partitioned one)
+  /// or "compiled" (that, and the compiled one). Writes a program only if an
+  /// output is named.
+  std::string verify;
   uint64_t verifySeed = 0;
   std::string tool; ///< path of the running compiler, to find the runtime by
 };

@@ -30,7 +30,7 @@ ExitCode Compilation::chooseTarget() {
       return fail(ExitCode::Usage, option + Twine(" requires --target=cuda"));
     return ExitCode::Success;
   }
-  if (options.emulateGpu) {
+  if (options.emulateGpu && options.verify != "compiled") {
     if (options.chips.empty() && options.emit != "ptx")
       return ExitCode::Success;
     return fail(ExitCode::Usage, "emulated kernels are code of the host; leave "
@@ -40,7 +40,17 @@ ExitCode Compilation::chooseTarget() {
     gpu.chips = options.chips;
   if (auto error = codegen::checkChips(gpu.chips))
     return fail(ExitCode::Usage, llvm::toString(std::move(error)));
-  if (options.emit == "mlir" || !options.stopAfter.empty() || options.verify)
+  if (options.verify == "compiled") {
+    if (!options.output.empty())
+      return fail(ExitCode::Usage,
+                  "--verify emulates the kernels of a GPU on the host and "
+                  "writes no program for it; leave -o out");
+    options.target = "host";
+    options.emulateGpu = true;
+    return ExitCode::Success;
+  }
+  if (options.emit == "mlir" || !options.stopAfter.empty() ||
+      !options.verify.empty())
     return ExitCode::Success;
   auto toolkit = codegen::findCudaToolkit(options.cudaPath);
   if (toolkit) {
@@ -79,8 +89,8 @@ ExitCode Compilation::parse() {
 /// A dump of the codegen phase.
 ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
   if (options.mesh || options.layout || !options.set.empty() ||
-      !options.report.empty() || options.verify || options.emit == "mlir" ||
-      options.emit == "ptx")
+      !options.report.empty() || !options.verify.empty() ||
+      options.emit == "mlir" || options.emit == "ptx")
     return fail(ExitCode::Usage,
                 "'" + options.input +
                     "' is generated code, of which only --emit=llvm, asm, obj "
@@ -109,7 +119,7 @@ ExitCode Compilation::parseMlir() {
     state.targets = report::findTargets(*module);
     return ExitCode::Success;
   }
-  if (options.verify)
+  if (!options.verify.empty())
     return fail(ExitCode::Usage, "--verify needs the model; '" + options.input +
                                      "' is a dump after phase '" + state.phase +
                                      "'");

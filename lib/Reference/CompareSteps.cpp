@@ -7,9 +7,9 @@
 
 #include "lib/Reference/CompareSteps.h"
 #include "lib/Reference/Blocks.h"
+#include "lib/Reference/RandomInputs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <cmath>
-#include <random>
 
 using namespace mlir;
 using meshc::nd::HostTensor;
@@ -19,45 +19,6 @@ namespace meshc::reference {
 
 static constexpr double kRelativeTolerance = 1e-9;
 static constexpr double kAbsoluteTolerance = 1e-12;
-static constexpr int64_t kDefaultIntegerLimit = 8;
-
-/// The number of entries that integers of `argument` choose from: the size of
-/// the dim `dim` of an op that uses it, where the argument has no such dim
-/// itself (it indexes it).
-static int64_t getIntegerLimit(BlockArgument argument) {
-  nd::TensorType type = nd::getTensorType(argument);
-  for (Operation *user : argument.getUsers()) {
-    auto dim = user->getAttrOfType<StringAttr>("dim");
-    if (!dim || type.hasDim(dim.getValue()))
-      continue;
-    SmallVector<Value> others(user->getOperands());
-    llvm::append_range(others, user->getResults());
-    for (Value other : others)
-      if (nd::TensorType indexed = nd::getTensorType(other))
-        if (indexed.hasDim(dim.getValue()))
-          return indexed.getSize(dim.getValue());
-  }
-  return kDefaultIntegerLimit;
-}
-
-/// Random values: i32 below `limit`, i1 either, floats normal, but positive
-/// where they are an optimizer's state, of which square roots are taken.
-static HostTensor drawTensor(nd::TensorType type, int64_t limit, bool positive,
-                             MeshAttr oneDevice, std::mt19937_64 &random) {
-  HostTensor tensor(type, oneDevice);
-  std::normal_distribution<double> normal;
-  bool isBoolean = type.getElementType().isSignlessInteger(1);
-  for (double &value : tensor.data) {
-    if (type.isFloat()) {
-      value = normal(random);
-      if (positive)
-        value = std::abs(value);
-    } else {
-      value = static_cast<double>(random() % (isBoolean ? 2 : limit));
-    }
-  }
-  return tensor;
-}
 
 namespace {
 
@@ -104,17 +65,8 @@ void Comparison::drawArguments() {
   std::mt19937_64 random(options.seed);
   for (auto [argument, cut] :
        llvm::zip(sequential.getArguments(), partitioned.getArguments())) {
-    unsigned index = argument.getArgNumber();
-    auto role = sequential.getArgAttrOfType<StringAttr>(index, "nd.role");
-    auto name = sequential.getArgAttrOfType<StringAttr>(index, "nd.name");
-    int64_t limit = getIntegerLimit(argument);
-    if (name)
-      if (auto given = options.integerLimits.find(name.getValue());
-          given != options.integerLimits.end())
-        limit = given->second;
     HostTensor whole =
-        drawTensor(nd::getTensorType(argument), std::max<int64_t>(limit, 1),
-                   role && role.getValue() == "optimizer", oneDevice, random);
+        drawArgument(sequential, argument.getArgNumber(), options, random);
     cutArguments.push_back(cutTensor(whole, nd::getTensorType(cut), mesh));
     wholeArguments.push_back({std::move(whole)});
   }

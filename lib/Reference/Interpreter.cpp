@@ -8,6 +8,7 @@
 #include "lib/Reference/Interpreter.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Reference/RoundingNoise.h"
 
 using namespace mlir;
 using meshc::nd::EvaluationContext;
@@ -20,7 +21,7 @@ namespace {
 class Interpreter {
 public:
   Interpreter(nd::MeshAttr mesh, const RunOptions &options)
-      : rankCount(mesh.getRankCount()) {
+      : rankCount(mesh.getRankCount()), noise(options.noise) {
     context.mesh = mesh;
     context.seed = options.seed;
     context.step = options.step;
@@ -43,6 +44,7 @@ private:
 
   EvaluationContext context;
   int64_t rankCount;
+  RoundingNoise *noise;
   DenseMap<Value, RankTensors> values;
 };
 
@@ -127,8 +129,10 @@ LogicalResult Interpreter::setResults(Operation *op, int64_t rank,
 LogicalResult Interpreter::executeLocal(nd::NamedOpInterface op) {
   for (int64_t rank = 0; rank < rankCount; ++rank) {
     context.coordinates = context.mesh.getCoordinates(rank);
-    if (failed(
-            setResults(op, rank, op.evaluate(getOperands(op, rank), context))))
+    SmallVector<const HostTensor *> operands = getOperands(op, rank);
+    if (failed(setResults(op, rank,
+                          noise ? noise->evaluate(op, operands, context)
+                                : op.evaluate(operands, context))))
       return failure();
   }
   return success();

@@ -20,6 +20,8 @@
 
 namespace meshc::reference {
 
+class RoundingNoise;
+
 /// One value on all ranks: its block on each, by rank.
 using RankTensors = std::vector<nd::HostTensor>;
 
@@ -30,6 +32,9 @@ struct RunOptions {
   /// Round every result to its element type; off, floats stay doubles, so that
   /// two orders of summation differ by some 1e-16 only.
   bool roundToType = true;
+  /// Where not null: adds random errors to results. Of one rank only, as
+  /// replicas would get different ones.
+  RoundingNoise *noise = nullptr;
 };
 
 /// Runs `function` on all ranks of `mesh` (the empty mesh: one rank; types are

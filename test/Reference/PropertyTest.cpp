@@ -14,13 +14,16 @@
 
 #include "RandomProgram.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Frontend/Frontend.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
 #include "gtest/gtest.h"
 #include <cstdlib>
 
@@ -62,6 +65,19 @@ protected:
     return succeeded(passes.run(module));
   }
 
+  /// The step functions of the text; null after errors.
+  OwningOpRef<ModuleOp> parse(const std::string &text,
+                              const ModelOverrides &overrides = {}) {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(text, "random.mesh"),
+        llvm::SMLoc());
+    auto module = parseModel(sources, context, overrides);
+    if (module && !runPasses(*module, {autodiff::addAutodiffPasses}))
+      module = nullptr;
+    return module;
+  }
+
   /// Empty where both programs agree; else what is wrong.
   std::string compare(ModuleOp sequential, ModuleOp partitioned,
                       uint64_t seed) {
@@ -91,14 +107,15 @@ TEST_F(Property, PartitionedComputesWhatOneDeviceDoes) {
   uint64_t compared = 0, refused = 0, ranks = 0;
   for (uint64_t seed = firstSeed; compared < wanted; ++seed) {
     ASSERT_LT(refused, wanted) << "too many layouts are refused: " << errors;
-    auto program = RandomProgram(&context, seed).build();
-    ASSERT_TRUE(succeeded(verify(*program))) << errors << print(*program);
+    std::string text = llvm::join(RandomProgram(seed).write(), "\n");
+    auto program = parse(text);
+    ASSERT_TRUE(program) << errors << text;
     std::mt19937_64 random(seed);
     for (uint64_t i = 0; i < layoutsPerProgram; ++i) {
       errors.clear();
-      OwningOpRef<ModuleOp> module = program->clone();
-      addRandomLayout(*module, random, 16);
-      std::string before = print(*module);
+      RandomLayout layout = drawLayout(*program, random, 16);
+      auto module = parse(text, {layout.mesh, layout.layout, {}});
+      ASSERT_TRUE(module) << errors << text << layout.layout;
       if (!runPasses(*module, {layout::addLayoutPasses})) {
         ++refused;
         continue;
@@ -107,7 +124,8 @@ TEST_F(Property, PartitionedComputesWhatOneDeviceDoes) {
       OwningOpRef<ModuleOp> sequential = module->clone();
       auto describe = [&] {
         return "seed " + std::to_string(seed) + ", layout " +
-               std::to_string(i) + ":\n" + errors + before + "\nbecame\n" +
+               std::to_string(i) + ": --mesh " + layout.mesh + " --layout " +
+               layout.layout + "\n" + errors + text + "\nbecame\n" +
                print(*module);
       };
       ASSERT_TRUE(runPasses(*module, {partition::addPartitionPasses}))

@@ -1,4 +1,4 @@
-//===- RandomLayout.cpp - meshes and layouts by chance --------------------===//
+//===- RandomLayout.cpp - random meshes and layouts -----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
-#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/NdInterfaces.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace meshc::nd;
@@ -28,24 +30,27 @@ struct Rule {
   llvm::SmallVector<StringAttr> axes;
 };
 
-class RandomLayout {
+class LayoutDraw {
 public:
-  RandomLayout(ModuleOp module, std::mt19937_64 &random, int64_t maxRanks)
-      : module(module), random(random), maxRanks(maxRanks) {}
+  LayoutDraw(ModuleOp module, std::mt19937_64 &random, int64_t mostRanks)
+      : module(module), random(random), mostRanks(mostRanks) {}
 
-  void run();
+  RandomLayout run();
 
 private:
   void drawMesh();
   void collectTensors();
+  void collect(Attribute name, Attribute tensorClass, Type type);
   Rule drawRule();
+  llvm::SmallVector<StringAttr> drawAxes();
+  void add(const Rule &rule);
   bool isAllowed() const;
   ArrayRef<StringAttr> getAxes(const Tensor &tensor, StringRef dim) const;
   size_t draw(size_t below) { return random() % below; }
 
   ModuleOp module;
   std::mt19937_64 &random;
-  int64_t maxRanks;
+  int64_t mostRanks;
   MeshAttr mesh;
   std::vector<Tensor> tensors;
   std::vector<Rule> rules;
@@ -53,13 +58,13 @@ private:
 
 } // namespace
 
-void RandomLayout::drawMesh() {
+void LayoutDraw::drawMesh() {
   MLIRContext *context = module.getContext();
   llvm::SmallVector<AxisAttr> axes;
   int64_t ranks = 1;
   for (size_t i = 0, count = 1 + draw(3); i < count; ++i) {
     int64_t size = 1 + draw(4);
-    if (ranks * size > maxRanks)
+    if (ranks * size > mostRanks)
       size = 1;
     ranks *= size;
     axes.push_back(AxisAttr::get(
@@ -67,30 +72,44 @@ void RandomLayout::drawMesh() {
         size));
   }
   mesh = MeshAttr::get(context, axes);
-  module->setAttr("nd.mesh", mesh);
 }
 
-void RandomLayout::collectTensors() {
+void LayoutDraw::collect(Attribute name, Attribute tensorClass, Type type) {
   auto getText = [](Attribute attribute) {
     auto text = dyn_cast_or_null<StringAttr>(attribute);
     return text ? text.getValue() : StringRef();
   };
+  StringRef text = getText(name);
+  // "gradient of w" and "w.m" are no names of the text.
+  if (!llvm::all_of(text, llvm::isAlnum))
+    text = "";
+  tensors.push_back({text, getText(tensorClass), cast<TensorType>(type)});
+}
+
+void LayoutDraw::collectTensors() {
   for (auto function : module.getOps<func::FuncOp>()) {
     for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-      tensors.push_back({getText(function.getArgAttr(i, "nd.name")), "",
-                         cast<TensorType>(type)});
+      collect(function.getArgAttr(i, "nd.name"),
+              function.getArgAttr(i, "nd.class"), type);
     for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-      tensors.push_back({getText(function.getResultAttr(i, "nd.name")), "",
-                         cast<TensorType>(type)});
-    for (Operation &op : function.getBody().front())
+      collect(nullptr, function.getResultAttr(i, "nd.class"), type);
+    for (Operation &op : function.getBody().front().without_terminator())
       for (Type type : op.getResultTypes())
-        tensors.push_back({getText(op.getAttr("nd.name")),
-                           getText(op.getAttr("nd.class")),
-                           cast<TensorType>(type)});
+        collect(op.getAttr("nd.name"), op.getAttr("nd.class"), type);
   }
 }
 
-Rule RandomLayout::drawRule() {
+/// One axis; now and then several, in any order.
+llvm::SmallVector<StringAttr> LayoutDraw::drawAxes() {
+  llvm::SmallVector<StringAttr> axes;
+  for (AxisAttr axis : mesh.getAxes())
+    axes.push_back(axis.getName());
+  std::shuffle(axes.begin(), axes.end(), random);
+  axes.resize(std::min<size_t>(axes.size(), draw(3) ? 1 : 2 + draw(2)));
+  return axes;
+}
+
+Rule LayoutDraw::drawRule() {
   const Tensor &tensor = tensors[draw(tensors.size())];
   Rule rule;
   if (tensor.type.getRank() == 0)
@@ -99,17 +118,12 @@ Rule RandomLayout::drawRule() {
     rule.scope = draw(2) ? tensor.name : tensor.tensorClass;
   rule.dim =
       tensor.type.getDims()[draw(tensor.type.getRank())].getName().getValue();
-  llvm::SmallVector<StringAttr> axes;
-  for (AxisAttr axis : mesh.getAxes())
-    axes.push_back(axis.getName());
-  std::shuffle(axes.begin(), axes.end(), random);
-  axes.resize(std::min<size_t>(axes.size(), 1 + (draw(4) == 0)));
-  rule.axes = axes;
+  rule.axes = drawAxes();
   return rule;
 }
 
-ArrayRef<StringAttr> RandomLayout::getAxes(const Tensor &tensor,
-                                           StringRef dim) const {
+ArrayRef<StringAttr> LayoutDraw::getAxes(const Tensor &tensor,
+                                         StringRef dim) const {
   for (StringRef scope : {tensor.name, tensor.tensorClass, StringRef()})
     for (const Rule &rule : rules)
       if (rule.dim == dim && rule.scope == scope)
@@ -117,7 +131,7 @@ ArrayRef<StringAttr> RandomLayout::getAxes(const Tensor &tensor,
   return {};
 }
 
-bool RandomLayout::isAllowed() const {
+bool LayoutDraw::isAllowed() const {
   for (const Tensor &tensor : tensors) {
     llvm::SmallVector<StringAttr> used;
     for (DimAttr dim : tensor.type.getDims()) {
@@ -134,34 +148,51 @@ bool RandomLayout::isAllowed() const {
   return true;
 }
 
-void RandomLayout::run() {
-  drawMesh();
-  collectTensors();
-  for (size_t i = 0, count = 4 + draw(12); i < count; ++i) {
-    Rule rule = drawRule();
-    bool isTwice = llvm::any_of(rules, [&](const Rule &other) {
-      return other.scope == rule.scope && other.dim == rule.dim;
-    });
-    if (rule.dim.empty() || isTwice)
-      continue;
-    rules.push_back(rule);
-    if (!isAllowed())
-      rules.pop_back();
-  }
-  auto builder = OpBuilder::atBlockBegin(module.getBody());
-  for (const Rule &rule : rules) {
-    llvm::SmallVector<Attribute> axes(rule.axes.begin(), rule.axes.end());
-    RuleOp::create(builder, module.getLoc(),
-                   rule.scope.empty() ? StringAttr()
-                                      : builder.getStringAttr(rule.scope),
-                   builder.getStringAttr(rule.dim), builder.getArrayAttr(axes),
-                   builder.getUnitAttr());
-  }
+/// Adds a rule where it is a new one that all tensors allow.
+void LayoutDraw::add(const Rule &rule) {
+  bool isTwice = llvm::any_of(rules, [&](const Rule &other) {
+    return other.scope == rule.scope && other.dim == rule.dim;
+  });
+  if (rule.dim.empty() || isTwice)
+    return;
+  rules.push_back(rule);
+  if (!isAllowed())
+    rules.pop_back();
 }
 
-void addRandomLayout(ModuleOp module, std::mt19937_64 &random,
-                     int64_t maxRanks) {
-  RandomLayout(module, random, maxRanks).run();
+RandomLayout LayoutDraw::run() {
+  drawMesh();
+  collectTensors();
+  for (size_t i = 0, count = 4 + draw(12); i < count; ++i)
+    add(drawRule());
+  // ZeRO: the optimizer's state, gradients, and parameters themselves.
+  if (draw(3) == 0) {
+    Rule rule = drawRule();
+    for (StringRef scope : {"optimizer", "gradient", "parameter"}) {
+      rule.scope = scope;
+      add(rule);
+      if (draw(3) == 0)
+        break;
+    }
+  }
+  RandomLayout layout;
+  for (AxisAttr axis : mesh.getAxes())
+    layout.mesh += (layout.mesh.empty() ? "" : ",") +
+                   axis.getName().getValue().str() + "=" +
+                   std::to_string(axis.getSize());
+  for (const Rule &rule : rules) {
+    layout.layout += (layout.layout.empty() ? "" : ",") + rule.scope.str() +
+                     (rule.scope.empty() ? "" : ".") + rule.dim.str() + ":?";
+    layout.layout += llvm::join(
+        llvm::map_range(rule.axes, [](StringAttr a) { return a.getValue(); }),
+        "+");
+  }
+  return layout;
+}
+
+RandomLayout drawLayout(ModuleOp steps, std::mt19937_64 &random,
+                        int64_t mostRanks) {
+  return LayoutDraw(steps, random, mostRanks).run();
 }
 
 } // namespace meshc::reference

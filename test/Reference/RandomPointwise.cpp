@@ -6,171 +6,174 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
-#include "dialects/Nd/Ops/PointwiseOps.h"
-
-using namespace mlir;
-using namespace meshc::nd;
 
 namespace meshc::reference {
 
-using nd::TensorType;
-
 bool RandomProgram::addUnary() {
-  const Known *x = pick([](const Known &x) { return isFloat(x.value); });
+  static constexpr struct {
+    const char *name;
+    double scale, offset; ///< magnitude of the result: scale · size + offset
+  } functions[] = {
+      {"tanh", 0, 1},     {"sigmoid", 0, 1}, {"sin", 0, 1},
+      {"cos", 0, 1},      {"-", 1, 0},       {"abs", 1, 0},
+      {"relu", 1, 0},     {"gelu", 1, 0},    {"silu", 1, 0},
+      {"softplus", 1, 1}, {"erf", 0, 1},     {"stop_gradient", 1, 0}};
+  const Known *x = pick([](const Known &x) { return x.isFloat(); });
   if (!x)
     return false;
   Known in = *x;
-  switch (draw(9)) {
-  case 0:
-    return add(make.make<TanhOp>(in.value), 1, in.isExact);
-  case 1:
-    return add(make.make<SigmoidOp>(in.value), 1, in.isExact);
-  case 2:
-    return add(make.make<SinOp>(in.value), 1, in.isExact);
-  case 3:
-    return add(make.make<NegOp>(in.value), in.size, in.isExact);
-  case 4:
-    return add(make.make<AbsOp>(in.value), in.size, in.isExact);
-  case 5:
-    return add(make.make<SquareOp>(in.value), in.size * in.size, in.isExact);
-  case 6:
-    return add(make.make<ReluOp>(in.value), in.size, in.isExact);
-  case 7:
-    return add(make.make<GeluOp>(in.value), in.size, in.isExact);
-  default:
-    return add(make.make<SoftplusOp>(in.value), in.size + 1, in.isExact);
-  }
+  if (draw(8) == 0)
+    return add("square(" + in.name + ")", in.type, in.dims, in.size * in.size,
+               in.isExact);
+  const auto &function = functions[draw(std::size(functions))];
+  return add(function.name + ("(" + in.name + ")"), in.type, in.dims,
+             function.scale * in.size + function.offset, in.isExact);
 }
 
-/// Ops that need an operand of a certain range, brought there first.
+/// Functions that need an operand of a certain range, brought there first.
 bool RandomProgram::addSafeUnary() {
-  const Known *x = pick([](const Known &x) { return isFloat(x.value); });
+  const Known *x = pick([](const Known &x) { return x.isFloat(); });
   if (!x)
     return false;
   Known in = *x;
   if (draw(4) == 0)
-    return add(make.make<ExpOp>(make.make<TanhOp>(in.value)), 2, in.isExact);
-  Value positive =
-      make.make<AddOp>(make.make<SquareOp>(in.value), make.scalar(in.value, 1));
+    return add("exp(tanh(" + in.name + "))", in.type, in.dims, 2, in.isExact);
+  std::string positive = "(square(" + in.name + ") + 1)";
   switch (draw(5)) {
   case 0:
-    return add(make.make<LogOp>(positive), in.size + 1, in.isExact);
+    return add("log" + positive, in.type, in.dims, in.size + 1, in.isExact);
   case 1:
-    return add(make.make<SqrtOp>(positive), in.size + 1, in.isExact);
+    return add("sqrt" + positive, in.type, in.dims, in.size + 1, in.isExact);
   case 2:
-    return add(make.make<RsqrtOp>(positive), 1, in.isExact);
+    return add("rsqrt" + positive, in.type, in.dims, 1, in.isExact);
   case 3:
-    return add(make.make<ReciprocalOp>(positive), 1, in.isExact);
+    return add("reciprocal" + positive, in.type, in.dims, 1, in.isExact);
   default:
-    return add(make.make<PowOp>(positive, make.scalar(positive, 0.3)),
-               in.size + 1, in.isExact);
+    return add(positive + " ** 0.3", in.type, in.dims, in.size + 1, in.isExact);
   }
 }
 
-/// Ops that jump: of exact values only.
+/// Functions that jump: of exact values only.
 bool RandomProgram::addJump() {
   const Known *x =
-      pick([](const Known &x) { return isFloat(x.value) && x.isExact; });
+      pick([](const Known &x) { return x.isFloat() && x.isExact; });
   if (!x)
     return false;
   Known in = *x;
   switch (draw(3)) {
   case 0:
-    return add(make.make<FloorOp>(in.value), in.size, true);
+    return add("floor(" + in.name + ")", in);
   case 1:
-    return add(make.make<SignOp>(in.value), 1, true);
+    return add("sign(" + in.name + ")", in);
   default:
-    return add(make.castTo(in.value, builder.getI32Type()), in.size, true);
+    return add("cast(" + in.name + ", i32)", Type::I32, in.dims, in.size, true);
   }
 }
 
 bool RandomProgram::addBinary() {
-  const Known *x = pick(
-      [](const Known &x) { return isFloat(x.value) || isInteger(x.value); });
+  const Known *x = pick([](const Known &x) { return x.type != Type::I1; });
   if (!x)
     return false;
   Known a = *x;
-  const Known *y = pick([&](const Known &y) {
-    return getType(y.value).getElementType() ==
-               getType(a.value).getElementType() &&
-           mayJoin(a.value, y.value);
-  });
-  if (!y)
-    return false;
+  const Known *y =
+      pick([&](const Known &y) { return y.type == a.type && mayJoin(a, y); });
   Known b = *y;
-  bool exact = a.isExact && b.isExact;
-  switch (draw(5)) {
+  std::string left = a.name, right = b.name;
+  std::vector<Dim> dims = join(a.dims, b.dims);
+  bool isExact = a.isExact && b.isExact;
+  switch (draw(a.isInteger() ? 6 : 5)) {
   case 0:
-    return add(make.make<AddOp>(a.value, b.value), a.size + b.size, exact);
+    return add(left + " + " + right, a.type, dims, a.size + b.size, isExact);
   case 1:
-    return add(make.make<SubOp>(a.value, b.value), a.size + b.size, exact);
+    return add(left + " - " + right, a.type, dims, a.size + b.size, isExact);
   case 2:
-    return add(make.make<MulOp>(a.value, b.value), a.size * b.size, exact);
+    return add(left + " * " + right, a.type, dims, a.size * b.size, isExact);
   case 3:
-    return add(make.make<MaximumOp>(a.value, b.value), std::max(a.size, b.size),
-               exact);
+    return add("maximum(" + left + ", " + right + ")", a.type, dims,
+               std::max(a.size, b.size), isExact);
+  case 4:
+    return add("minimum(" + left + ", " + right + ")", a.type, dims,
+               std::max(a.size, b.size), isExact);
   default:
-    return add(make.make<MinimumOp>(a.value, b.value), std::max(a.size, b.size),
-               exact);
+    return add(flip() ? left + " / " + right
+                      : "mod(" + left + ", " + right + ")",
+               a.type, dims, std::max(a.size, b.size), isExact);
   }
 }
 
 bool RandomProgram::addDivision() {
-  const Known *x = pick([](const Known &x) { return isFloat(x.value); });
+  const Known *x = pick([](const Known &x) { return x.isFloat(); });
   if (!x)
     return false;
   Known a = *x;
-  const Known *y = pick([&](const Known &y) {
-    return getType(y.value).getElementType() ==
-               getType(a.value).getElementType() &&
-           mayJoin(a.value, y.value);
-  });
-  if (!y)
-    return false;
-  Known b = *y;
-  Value divisor =
-      make.make<AddOp>(make.make<SquareOp>(b.value), make.scalar(b.value, 1));
-  return add(make.make<DivOp>(a.value, divisor), a.size,
-             a.isExact && b.isExact);
+  Known b =
+      *pick([&](const Known &y) { return y.type == a.type && mayJoin(a, y); });
+  return add(a.name + " / (square(" + b.name + ") + 1)", a.type,
+             join(a.dims, b.dims), a.size, a.isExact && b.isExact);
 }
 
 bool RandomProgram::addSelect() {
-  const Known *x =
-      pick([](const Known &x) { return isFloat(x.value) && x.isExact; });
+  static const char *const predicates[] = {" < ",  " <= ", " > ",
+                                           " >= ", " == ", " != "};
+  const Known *x = pick([](const Known &x) { return x.isExact; });
   if (!x)
     return false;
-  Value a = x->value;
-  const Known *y = pick([&](const Known &y) {
-    return y.isExact && isFloat(y.value) && mayJoin(a, y.value) &&
-           getType(y.value).getElementType() == getType(a).getElementType();
-  });
-  if (!y)
-    return false;
-  Value condition = make.compare(static_cast<Predicate>(draw(6)), a, y->value);
-  const Known *onTrue = pick([&](const Known &v) {
-    return isFloat(v.value) && mayJoin(condition, v.value);
-  });
+  Known a = *x;
+  std::string condition = a.name;
+  std::vector<Dim> dims = a.dims;
+  if (a.type != Type::I1) {
+    Known b = *pick([&](const Known &y) {
+      return y.isExact && y.type == a.type && mayJoin(a, y);
+    });
+    condition += predicates[draw(6)] + b.name;
+    dims = join(dims, b.dims);
+  }
+  Known joined{"", Type::I1, dims, 1, true};
+  const Known *onTrue =
+      pick([&](const Known &v) { return v.isFloat() && mayJoin(joined, v); });
   if (!onTrue)
     return false;
   Known t = *onTrue;
-  const Known *onFalse = pick([&](const Known &v) {
-    return getType(v.value).getElementType() ==
-               getType(t.value).getElementType() &&
-           mayJoin(condition, v.value) && mayJoin(t.value, v.value);
-  });
-  if (!onFalse)
+  joined.dims = join(dims, t.dims);
+  Known f = *pick(
+      [&](const Known &v) { return v.type == t.type && mayJoin(joined, v); });
+  return add("where(" + condition + ", " + t.name + ", " + f.name + ")", t.type,
+             join(joined.dims, f.dims), std::max(t.size, f.size),
+             t.isExact && f.isExact);
+}
+
+/// A truth value of numbers or of truth values.
+bool RandomProgram::addLogic() {
+  const Known *x =
+      pick([](const Known &x) { return x.isExact && x.type != Type::I1; });
+  if (!x)
     return false;
-  Known f = *onFalse;
-  return add(make.make<SelectOp>(condition, t.value, f.value),
-             std::max(t.size, f.size), t.isExact && f.isExact);
+  Known a = *x;
+  std::string text = a.name + (flip() ? " > 0" : " <= 1");
+  std::vector<Dim> dims = a.dims;
+  if (Known *y = pick([&](const Known &y) {
+        return y.type == Type::I1 && mayJoin(a, y);
+      })) {
+    text += (flip() ? " and " : " or not ") + y->name;
+    dims = join(dims, y->dims);
+  }
+  return add(text, Type::I1, dims, 1, true);
+}
+
+bool RandomProgram::addDropout() {
+  const Known *x = pick([](const Known &x) { return x.isFloat(); });
+  if (!x)
+    return false;
+  Known in = *x;
+  return add("dropout(" + in.name + ", 0.3)", in);
 }
 
 bool RandomProgram::addCast() {
-  const Known *x = pick([](const Known &) { return true; });
-  Known in = *x;
-  Type types[] = {builder.getF32Type(), builder.getF32Type(),
-                  builder.getBF16Type(), builder.getF16Type()};
-  return add(make.castTo(in.value, types[draw(4)]), in.size, in.isExact);
+  static constexpr Type types[] = {Type::F32, Type::F32, Type::BF16, Type::F16};
+  Known in = *pick([](const Known &) { return true; });
+  Type type = types[draw(std::size(types))];
+  return add("cast(" + in.name + ", " + spell(type) + ")", type, in.dims,
+             in.size, in.isExact);
 }
 
 } // namespace meshc::reference

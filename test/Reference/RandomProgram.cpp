@@ -1,4 +1,4 @@
-//===- RandomProgram.cpp - small programs by chance -----------------------===//
+//===- RandomProgram.cpp - random models ----------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,219 +6,310 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
-#include "dialects/Nd/Ops/PointwiseOps.h"
-#include "dialects/Nd/Ops/ReductionOps.h"
-#include "lib/Autodiff/ReverseMode.h"
-
-using namespace mlir;
-using namespace meshc::nd;
+#include "llvm/Support/Format.h"
+#include <cmath>
 
 namespace meshc::reference {
 
-using nd::TensorType;
-
-RandomProgram::RandomProgram(MLIRContext *context, uint64_t seed)
-    : context(context), builder(context), loc(builder.getUnknownLoc()),
-      make(builder, loc), random(seed) {
-  static constexpr int64_t sizes[] = {2, 3, 4, 6, 8, 12};
-  for (StringRef name : {"a", "b", "c", "d", "e", "f"})
-    pool.push_back(DimAttr::get(context, name, sizes[draw(6)]));
+const RandomProgram::Dim *
+RandomProgram::Known::find(const std::string &dim) const {
+  auto found =
+      llvm::find_if(dims, [&](const Dim &other) { return other.name == dim; });
+  return found == dims.end() ? nullptr : &*found;
 }
 
-const RandomProgram::Known *RandomProgram::pick(Filter filter) {
-  llvm::SmallVector<const Known *> fitting;
-  for (const Known &known : values)
+int64_t RandomProgram::count(const std::vector<Dim> &dims) {
+  int64_t product = 1;
+  for (const Dim &dim : dims)
+    product *= dim.size;
+  return product;
+}
+
+int64_t RandomProgram::Known::count() const {
+  return RandomProgram::count(dims);
+}
+
+std::string RandomProgram::spell(Type type) {
+  static const char *const names[] = {"f32", "bf16", "f16", "i32", "i1"};
+  return names[static_cast<int>(type)];
+}
+
+std::string RandomProgram::list(const std::vector<Dim> &dims) {
+  std::string text;
+  for (const Dim &dim : dims)
+    text += (text.empty() ? "" : ", ") + dim.name;
+  return text;
+}
+
+std::string RandomProgram::drawNumber(double low, double high) {
+  double value = std::uniform_real_distribution<double>(low, high)(random);
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3f", value);
+  return text;
+}
+
+RandomProgram::Known *RandomProgram::pick(Filter filter) {
+  std::vector<Known *> fitting;
+  for (Known &known : values)
     if (filter(known))
       fitting.push_back(&known);
-  // Later values more often, so that programs grow deep.
   if (fitting.empty())
     return nullptr;
+  // Later values more often, so that programs grow deep.
   size_t a = draw(fitting.size()), b = draw(fitting.size());
-  return fitting[std::max(a, b)];
+  Known *picked = fitting[std::max(a, b)];
+  ++picked->uses;
+  return picked;
 }
 
-bool RandomProgram::add(Value value, double size, bool isExact) {
-  TensorType type = getType(value);
-  if (type.isFloat() && size > 20) {
-    value = make.make<MulOp>(value, make.scalar(value, 1 / size));
+bool RandomProgram::add(std::string expression, Type type,
+                        std::vector<Dim> dims, double size, bool isExact) {
+  if (type <= Type::F16 && size > 20) {
+    std::string factor;
+    llvm::raw_string_ostream(factor) << llvm::format("%.6f", 1 / size);
+    expression = "(" + expression + ") * " + factor;
     size = 1;
   }
-  if (isInteger(value) && size > 1000) {
-    value = make.make<ModOp>(value, make.scalar(value, 16));
+  if (type == Type::I32 && size > 1000) {
+    expression = "mod(" + expression + ", 16)";
     size = 16;
   }
-  values.push_back({value, size, isExact});
+  std::string name = "t" + std::to_string(++numbered);
+  statements.push_back("  " + name + " = " + expression);
+  values.push_back({name, type, std::move(dims), size, isExact});
   return true;
 }
 
-TensorType RandomProgram::drawType(Type elementType, size_t maxDims) {
-  llvm::SmallVector<DimAttr> dims;
-  int64_t count = 1;
-  for (size_t wanted = draw(maxDims + 1), tries = 0;
+std::vector<RandomProgram::Dim> RandomProgram::drawDims(size_t most) {
+  std::vector<Dim> dims;
+  for (size_t wanted = draw(most + 1), tries = 0;
        dims.size() < wanted && tries < 12; ++tries) {
-    DimAttr dim = pool[draw(pool.size())];
-    if (llvm::is_contained(dims, dim) || count * dim.getSize() > kMaxElements)
-      continue;
-    count *= dim.getSize();
-    dims.push_back(dim);
+    const Dim &dim = pool[draw(pool.size())];
+    if (!llvm::is_contained(dims, dim) &&
+        count(dims) * dim.size <= kMaxElements)
+      dims.push_back(dim);
   }
-  return TensorType::get(elementType, dims);
+  return dims;
 }
 
-llvm::SmallVector<StringAttr> RandomProgram::drawDims(TensorType type,
-                                                      bool atLeastOne) {
-  llvm::SmallVector<StringAttr> names;
-  for (DimAttr dim : type.getDims())
+std::vector<RandomProgram::Dim> RandomProgram::drawDimsOf(const Known &value) {
+  std::vector<Dim> dims;
+  for (const Dim &dim : value.dims)
     if (flip())
-      names.push_back(dim.getName());
-  if (names.empty() && atLeastOne && type.getRank() > 0)
-    names.push_back(type.getDims()[draw(type.getRank())].getName());
-  return names;
+      dims.push_back(dim);
+  if (dims.empty() && !value.dims.empty())
+    dims.push_back(drawDimOf(value));
+  return dims;
 }
 
-StringAttr RandomProgram::drawFreeName(TensorType type) {
-  // A tensor may have all the names of the pool.
-  std::string spare = "spare";
-  while (type.hasDim(spare))
-    spare += "r";
-  if (llvm::all_of(pool, [&](DimAttr dim) {
-        return type.hasDim(dim.getName().getValue());
-      }))
-    return builder.getStringAttr(spare);
-  while (true) {
-    StringAttr name = pool[draw(pool.size())].getName();
-    if (!type.hasDim(name.getValue()))
-      return name;
-  }
+RandomProgram::Dim RandomProgram::drawDim(int64_t size,
+                                          const std::vector<Dim> &taken) {
+  std::vector<Dim> fitting;
+  for (const Dim &dim : pool)
+    if (dim.size == size && llvm::none_of(taken, [&](const Dim &other) {
+          return other.name == dim.name;
+        }))
+      fitting.push_back(dim);
+  if (!fitting.empty() && flip())
+    return fitting[draw(fitting.size())];
+  pool.push_back({"n" + std::to_string(++numbered), size});
+  return pool.back();
 }
 
-ArrayAttr RandomProgram::drawOrder(TensorType type) {
-  llvm::SmallVector<StringAttr> names;
-  for (DimAttr dim : type.getDims())
-    names.push_back(dim.getName());
-  std::shuffle(names.begin(), names.end(), random);
-  return getNames(names);
-}
-
-ArrayAttr RandomProgram::getNames(ArrayRef<StringAttr> names) {
-  return builder.getArrayAttr(
-      llvm::SmallVector<Attribute>(names.begin(), names.end()));
+bool RandomProgram::isDeclared(const Dim &dim) const {
+  return llvm::is_contained(pool, dim);
 }
 
 /// Whether the two have equal sizes of the dims that both have, and together
 /// few elements.
-bool RandomProgram::mayJoin(Value a, Value b) {
-  int64_t count = getType(a).getElementCount();
-  for (DimAttr dim : getType(b).getDims()) {
-    DimAttr other = getType(a).getDim(dim.getName().getValue());
-    if (other && other.getSize() != dim.getSize())
+bool RandomProgram::mayJoin(const Known &a, const Known &b) {
+  int64_t product = a.count();
+  for (const Dim &dim : b.dims) {
+    const Dim *other = a.find(dim.name);
+    if (other && other->size != dim.size)
       return false;
     if (!other)
-      count *= dim.getSize();
+      product *= dim.size;
   }
-  return count <= kMaxElements;
+  return product <= kMaxElements;
+}
+
+std::vector<RandomProgram::Dim> RandomProgram::join(const std::vector<Dim> &a,
+                                                    const std::vector<Dim> &b) {
+  std::vector<Dim> dims = a;
+  for (const Dim &dim : b)
+    if (!llvm::is_contained(dims, dim))
+      dims.push_back(dim);
+  return dims;
+}
+
+std::vector<RandomProgram::Dim>
+RandomProgram::without(const std::vector<Dim> &dims,
+                       const std::vector<Dim> &gone) {
+  std::vector<Dim> rest;
+  for (const Dim &dim : dims)
+    if (!llvm::is_contained(gone, dim))
+      rest.push_back(dim);
+  return rest;
 }
 
 //===----------------------------------------------------------------------===//
 // The whole
 //===----------------------------------------------------------------------===//
 
-void RandomProgram::addArguments() {
-  Block &block = function.getBody().front();
-  auto addArgument = [&](TensorType type, double size) {
-    unsigned index = block.getNumArguments();
-    values.push_back({block.addArgument(type, loc), size, true});
-    function.setType(builder.getFunctionType(block.getArgumentTypes(), {}));
-    function.setArgAttr(index, "nd.name",
-                        builder.getStringAttr("x" + std::to_string(index)));
-    function.setArgAttr(index, "nd.order", drawOrder(type));
-  };
-  for (size_t i = 0, count = 2 + draw(3); i < count; ++i)
-    addArgument(drawType(builder.getF32Type(), 4), 1);
-  for (size_t i = 0, count = draw(3); i < count; ++i)
-    addArgument(drawType(builder.getI32Type(), 2), 8);
-}
-
-/// The gradients of the sum of some float value by all float arguments.
-void RandomProgram::addGradients() {
-  const Known *y = pick(
-      [](const Known &x) { return getType(x.value).getElementType().isF32(); });
-  if (!y)
-    return;
-  llvm::SmallVector<StringAttr> dims;
-  for (DimAttr dim : getType(y->value).getDims())
-    dims.push_back(dim.getName());
-  Value loss = make.reduce<ReduceSumOp>(make.make<SinOp>(y->value), dims);
-  llvm::SmallVector<Value> variables;
-  for (BlockArgument argument : function.getArguments())
-    if (isFloat(argument))
-      variables.push_back(argument);
-  auto gradients = autodiff::buildGradients(builder, loss, variables);
-  if (failed(gradients))
-    return;
-  for (Value gradient : *gradients)
-    if (gradient)
-      values.push_back({gradient, 1, false});
-}
-
-void RandomProgram::addNames() {
-  static constexpr StringRef classes[] = {"parameter", "gradient", "optimizer"};
-  size_t number = 0;
-  for (Operation &op : function.getBody().front()) {
-    if (draw(4) == 0)
-      op.setAttr("nd.name",
-                 builder.getStringAttr("t" + std::to_string(number++)));
-    if (draw(8) == 0)
-      op.setAttr("nd.class", builder.getStringAttr(classes[draw(3)]));
+void RandomProgram::addInputs() {
+  static constexpr Type types[] = {Type::F32, Type::F32,  Type::F32, Type::F32,
+                                   Type::I32, Type::BF16, Type::F16, Type::I1};
+  Dim batch = pool.front();
+  for (size_t i = 0, wanted = 1 + draw(4); i < wanted; ++i) {
+    Type type = types[i ? draw(std::size(types)) : 0];
+    std::vector<Dim> dims = drawDims(type == Type::I32 ? 1 : 3);
+    llvm::erase(dims, batch);
+    dims.insert(dims.begin(), batch);
+    while (count(dims) > kMaxElements)
+      dims.pop_back();
+    std::string name = "x" + std::to_string(i);
+    inputs.push_back(name + "[" + list(dims) + "]: " + spell(type));
+    values.push_back({name, type, dims, type == Type::I32 ? 8.0 : 1.0, true});
   }
 }
 
-/// Returns all values that nothing uses, and a few others.
-void RandomProgram::finish() {
-  llvm::SmallVector<Value> results;
-  for (const Known &known : values)
-    if (!llvm::is_contained(results, known.value) &&
-        (known.value.use_empty() || draw(6) == 0))
-      results.push_back(known.value);
-  func::ReturnOp::create(builder, loc, results);
-  function.setType(builder.getFunctionType(
-      function.getBody().front().getArgumentTypes(), ValueRange(results)));
-  for (size_t i = 0; i < results.size(); ++i) {
-    function.setResultAttr(i, "nd.name",
-                           builder.getStringAttr("r" + std::to_string(i)));
-    function.setResultAttr(i, "nd.order", drawOrder(getType(results[i])));
+std::string RandomProgram::drawInitializer(const std::vector<Dim> &dims) {
+  switch (draw(dims.empty() ? 6 : 9)) {
+  case 0:
+    return "zeros";
+  case 1:
+    return "ones";
+  case 2:
+    return "constant(" + drawNumber(0.1, 1) + ")";
+  case 3:
+    return "uniform(-1, 1)";
+  case 4:
+    return "normal(0.5, 0.3)";
+  case 5:
+    return "normal(0.5)";
+  case 6:
+    return "he(" + dims[draw(dims.size())].name + ")";
+  case 7:
+    return "lecun(" + list(dims) + ")";
+  default:
+    return "glorot(" + dims.front().name + " -> " + dims.back().name + ")";
   }
 }
 
-OwningOpRef<ModuleOp> RandomProgram::build() {
+void RandomProgram::addParameters() {
+  static constexpr Type types[] = {Type::F32, Type::F32,  Type::F32,
+                                   Type::F32, Type::BF16, Type::F16};
+  for (size_t i = 0, wanted = 1 + draw(3); i < wanted; ++i) {
+    Type type = types[draw(std::size(types))];
+    std::vector<Dim> dims = drawDims(3);
+    std::string name = "p" + std::to_string(i);
+    statements.push_back("  param " + name + "[" + list(dims) +
+                         "]: " + spell(type) + " ~ " + drawInitializer(dims));
+    // Initial values have errors of their own.
+    values.push_back({name, type, dims, 1, false});
+  }
+}
+
+std::string RandomProgram::weigh(const Known &value) {
+  Known v = value;
+  std::string text = v.name;
+  if (v.type != Type::F32)
+    text = "cast(" + text + ", f32)";
+  for (Dim &dim : v.dims)
+    if (!isDeclared(dim)) {
+      // The result of a slice, say: indices are along the whole dim.
+      Dim fresh = drawDim(dim.size, v.dims);
+      text = "rename(" + text + ", " + dim.name + " -> " + fresh.name + ")";
+      dim = fresh;
+    }
+  if (value.size > 4 || flip())
+    text = "sin(" + text + ")";
+  for (const Dim &dim : v.dims)
+    text += " * cos(cast(iota(" + dim.name + "), f32) * " +
+            drawNumber(0.3, 1.5) + " + " + drawNumber(0, 1) + ")";
+  return (v.dims.empty() ? "(" : "mean(") + text + ")";
+}
+
+/// Values that nothing uses become metrics, or terms of the loss.
+void RandomProgram::addMetrics() {
+  std::vector<std::string> terms, metrics;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Known value = values[i];
+    if (value.uses > 0 && draw(6) != 0)
+      continue;
+    // The gradient of a jump is zero.
+    if (value.isFloat() && draw(3) != 0)
+      terms.push_back(weigh(value));
+    else
+      metrics.push_back(weigh(value));
+    if (terms.size() + metrics.size() >= 6)
+      break;
+  }
+  const Known parameter = *llvm::find_if(
+      values, [](const Known &known) { return known.name == "p0"; });
+  terms.push_back(weigh(parameter));
+  statements.push_back("  loss = " + llvm::join(terms, " + "));
+  for (auto [i, text] : llvm::enumerate(metrics))
+    statements.push_back("  metric m" + std::to_string(i) + " = " + text);
+}
+
+void RandomProgram::addTraining() {
+  std::string settings = "lr = " + drawNumber(0.01, 0.1);
+  std::string name;
+  switch (draw(3)) {
+  case 0:
+    name = "sgd";
+    break;
+  case 1:
+    name = "momentum";
+    settings += flip() ? ", nesterov = 1" : ", momentum = 0.8";
+    break;
+  default:
+    name = "adamw";
+    settings += flip() ? ", beta1 = 0.8, epsilon = 1e-3" : "";
+  }
+  if (flip())
+    settings += ", weight_decay = 0.1";
+  statements.push_back("train m minimize loss with " + name + "(" + settings +
+                       ")");
+}
+
+std::vector<std::string> RandomProgram::write() {
   static constexpr Step steps[] = {
       &RandomProgram::addUnary,     &RandomProgram::addSafeUnary,
       &RandomProgram::addJump,      &RandomProgram::addBinary,
       &RandomProgram::addBinary,    &RandomProgram::addDivision,
-      &RandomProgram::addSelect,    &RandomProgram::addEinsum,
+      &RandomProgram::addSelect,    &RandomProgram::addLogic,
       &RandomProgram::addEinsum,    &RandomProgram::addEinsum,
+      &RandomProgram::addDot,       &RandomProgram::addDot,
       &RandomProgram::addReduction, &RandomProgram::addReduction,
       &RandomProgram::addArgmax,    &RandomProgram::addRename,
-      &RandomProgram::addSplit,     &RandomProgram::addMerge,
+      &RandomProgram::addSplit,     &RandomProgram::addSplit,
+      &RandomProgram::addMerge,     &RandomProgram::addMerge,
       &RandomProgram::addBroadcast, &RandomProgram::addSlice,
       &RandomProgram::addConcat,    &RandomProgram::addPad,
       &RandomProgram::addSource,    &RandomProgram::addGather,
-      &RandomProgram::addScatter,   &RandomProgram::addOneHot,
+      &RandomProgram::addGather,    &RandomProgram::addOneHot,
       &RandomProgram::addSoftmax,   &RandomProgram::addCrossEntropy,
-      &RandomProgram::addCast,      &RandomProgram::addUpdate};
-  module = ModuleOp::create(loc);
-  builder.setInsertionPointToEnd(module->getBody());
-  function = func::FuncOp::create(builder, loc, "step",
-                                  builder.getFunctionType({}, {}));
-  builder.setInsertionPointToStart(function.addEntryBlock());
-  addArguments();
-  for (size_t i = 0, count = 4 + draw(8); i < count; ++i)
+      &RandomProgram::addDropout,   &RandomProgram::addCast};
+  static constexpr int64_t sizes[] = {1, 2, 3, 4, 4, 5, 6, 7, 8, 12, 13};
+  for (const char *name : {"o", "a", "b", "c", "d", "e", "f"})
+    pool.push_back({name, sizes[draw(std::size(sizes))]});
+  addInputs();
+  addParameters();
+  for (size_t i = 0, wanted = 4 + draw(8); i < wanted; ++i)
     (this->*steps[draw(std::size(steps))])();
-  if (flip())
-    addGradients();
-  addNames();
-  finish();
-  return std::move(module);
+  addMetrics();
+  statements.push_back("}");
+  addTraining();
+  std::vector<std::string> lines = {""};
+  for (const Dim &dim : pool)
+    lines[0] += (lines[0].empty() ? "dim " : ", ") + dim.name + " = " +
+                std::to_string(dim.size);
+  lines.push_back("model m(" + llvm::join(inputs, ", ") + ") {");
+  lines.insert(lines.end(), statements.begin(), statements.end());
+  return lines;
 }
 
 } // namespace meshc::reference

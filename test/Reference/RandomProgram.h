@@ -1,4 +1,4 @@
-//===- RandomProgram.h - small programs and layouts by chance -------------===//
+//===- RandomProgram.h - random models and layouts ------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,41 +7,52 @@
 #ifndef MESHC_TEST_REFERENCE_RANDOMPROGRAM_H
 #define MESHC_TEST_REFERENCE_RANDOMPROGRAM_H
 
-#include "dialects/Nd/Ops/ValueBuilder.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include <random>
 
 namespace meshc::reference {
 
-/// Draws a module with one function of about a dozen nd ops of all families on
-/// tensors with up to four dims of few entries, with the gradients of a scalar
-/// for half of the seeds. What the function computes is well conditioned:
+/// Draws the text of a model with about a dozen ops of all families on tensors
+/// of few entries, with dims of size 1 and of prime sizes, all element types,
+/// and a training statement. What the model computes is well conditioned:
 /// values stay of the order of one to a thousand, and nothing that jumps
 /// (floor, comparisons …) is asked of sums, whose last bits depend on their
 /// order.
+///
+/// Every value that nothing else uses enters a metric, weighted by its indices,
+/// so that a permuted block changes it.
 class RandomProgram {
 public:
-  RandomProgram(mlir::MLIRContext *context, uint64_t seed);
-  mlir::OwningOpRef<mlir::ModuleOp> build();
+  explicit RandomProgram(uint64_t seed) : random(seed) {}
+
+  /// The lines of the text, one declaration or statement each.
+  std::vector<std::string> write();
 
 private:
+  struct Dim {
+    std::string name;
+    int64_t size;
+    bool operator==(const Dim &) const = default;
+  };
+  enum class Type { F32, BF16, F16, I32, I1 };
   /// A value with what is known of its entries.
   struct Known {
-    mlir::Value value;
-    double size;  ///< their order of magnitude
+    std::string name;
+    Type type;
+    std::vector<Dim> dims;
+    double size;  ///< order of magnitude of the entries
     bool isExact; ///< the same to the bit under every layout
+    int uses = 0;
+
+    bool isFloat() const { return type <= Type::F16; }
+    bool isInteger() const { return type == Type::I32; }
+    const Dim *find(const std::string &dim) const;
+    bool has(const std::string &dim) const { return find(dim); }
+    int64_t count() const;
   };
   using Step = bool (RandomProgram::*)();
   using Filter = llvm::function_ref<bool(const Known &)>;
   static constexpr int64_t kMaxElements = 2048;
-
-  static nd::TensorType getType(mlir::Value value) {
-    return nd::getTensorType(value);
-  }
-  static bool isFloat(mlir::Value value) { return getType(value).isFloat(); }
-  static bool isInteger(mlir::Value value) {
-    return getType(value).getElementType().isSignlessInteger(32);
-  }
 
   // One op each, or none where no operands fit.
   bool addUnary();
@@ -50,9 +61,13 @@ private:
   bool addBinary();
   bool addDivision();
   bool addSelect();
+  bool addLogic();
   bool addEinsum();
+  bool addDot();
   bool addReduction();
   bool addArgmax();
+  bool addSoftmax();
+  bool addCrossEntropy();
   bool addRename();
   bool addSplit();
   bool addMerge();
@@ -62,55 +77,69 @@ private:
   bool addPad();
   bool addSource();
   bool addGather();
-  bool addScatter();
   bool addOneHot();
-  bool addSoftmax();
-  bool addCrossEntropy();
+  bool addDropout();
   bool addCast();
-  bool addUpdate();
 
-  void addArguments();
-  void addGradients();
-  /// Draws names and classes for some of the ops, for the layout's scopes.
-  void addNames();
-  void finish();
+  void addInputs();
+  void addParameters();
+  void addMetrics();
+  void addTraining();
+  std::string drawInitializer(const std::vector<Dim> &dims);
+  /// The mean of the value's entries, each weighted by its indices.
+  std::string weigh(const Known &value);
 
   size_t draw(size_t below) { return random() % below; }
   bool flip() { return draw(2) == 0; }
-  double drawNumber() {
-    return std::uniform_real_distribution<double>(-2, 2)(random);
+  /// A number of few digits.
+  std::string drawNumber(double low, double high);
+  /// A value that passes, later ones more often; null where none does. Counts
+  /// as a use.
+  Known *pick(Filter filter);
+  /// Assigns an expression to a new name.
+  bool add(std::string expression, Type type, std::vector<Dim> dims,
+           double size, bool isExact);
+  bool add(std::string expression, const Known &like) {
+    return add(std::move(expression), like.type, like.dims, like.size,
+               like.isExact);
   }
-  /// A value that passes, or none.
-  const Known *pick(Filter filter);
-  bool add(mlir::Value value, double size, bool isExact);
-  /// A new tensor type over dims of the pool.
-  nd::TensorType drawType(mlir::Type elementType, size_t maxDims);
-  llvm::SmallVector<mlir::StringAttr> drawDims(nd::TensorType type,
-                                               bool atLeastOne);
-  /// A name of the pool that the type has not got.
-  mlir::StringAttr drawFreeName(nd::TensorType type);
-  mlir::Value makeIndices(mlir::Value integers, int64_t below);
-  bool mayJoin(mlir::Value a, mlir::Value b);
-  /// All dims of the type, in an order as one may declare it.
-  mlir::ArrayAttr drawOrder(nd::TensorType type);
-  mlir::ArrayAttr getNames(llvm::ArrayRef<mlir::StringAttr> names);
+  std::vector<Dim> drawDims(size_t most);
+  /// Some dims of the value, at least one where it has any.
+  std::vector<Dim> drawDimsOf(const Known &value);
+  const Dim &drawDimOf(const Known &value) {
+    return value.dims[draw(value.dims.size())];
+  }
+  /// A declared dim of that size that none of `taken` is: of the pool, or new.
+  Dim drawDim(int64_t size, const std::vector<Dim> &taken);
+  bool isDeclared(const Dim &dim) const;
+  static bool mayJoin(const Known &a, const Known &b);
+  static std::vector<Dim> join(const std::vector<Dim> &a,
+                               const std::vector<Dim> &b);
+  static std::vector<Dim> without(const std::vector<Dim> &dims,
+                                  const std::vector<Dim> &gone);
+  static std::string list(const std::vector<Dim> &dims);
+  static std::string spell(Type type);
+  static int64_t count(const std::vector<Dim> &dims);
 
-  mlir::MLIRContext *context;
-  mlir::OpBuilder builder;
-  mlir::Location loc;
-  nd::ValueBuilder make;
   std::mt19937_64 random;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::func::FuncOp function;
+  std::vector<Dim> pool; ///< as declared
   std::vector<Known> values;
-  llvm::SmallVector<nd::DimAttr> pool;
+  std::vector<std::string> inputs, statements;
+  int numbered = 0;
 };
 
-/// Draws a mesh of at most `maxRanks` ranks (up to three axes of up to four)
-/// and rules that the tensors of the module allow: no two dims of one on an
-/// axis, all sizes divisible. Some rules are for single tensors or classes.
-void addRandomLayout(mlir::ModuleOp module, std::mt19937_64 &random,
-                     int64_t maxRanks);
+/// A mesh and rules as the command line has them (docs/language.md, section 8).
+struct RandomLayout {
+  std::string mesh, layout;
+};
+
+/// Draws a mesh of at most `mostRanks` ranks (up to three axes of up to four)
+/// and rules that the tensors of `steps`, a module after the phase autodiff,
+/// allow: no two dims of one on an axis, all sizes divisible. Some rules are
+/// for single tensors or classes, some for the state of an optimizer,
+/// gradients and parameters, over one axis or several.
+RandomLayout drawLayout(mlir::ModuleOp steps, std::mt19937_64 &random,
+                        int64_t mostRanks);
 
 } // namespace meshc::reference
 

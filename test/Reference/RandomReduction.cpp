@@ -6,137 +6,146 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
-#include "dialects/Nd/Ops/ContractionOps.h"
-#include "dialects/Nd/Ops/NormalizationOps.h"
-#include "dialects/Nd/Ops/PointwiseOps.h"
-#include "dialects/Nd/Ops/ReductionOps.h"
 #include <cmath>
-
-using namespace mlir;
-using namespace meshc::nd;
 
 namespace meshc::reference {
 
-using nd::TensorType;
-
 bool RandomProgram::addEinsum() {
-  llvm::SmallVector<Value> operands;
+  std::vector<Known> operands;
+  std::vector<Dim> dims;
   double size = 1;
-  llvm::SmallVector<StringAttr> names;
-  int64_t count = 1;
-  size_t wanted = 1 + draw(3);
-  for (size_t tries = 0; operands.size() < wanted && tries < 6; ++tries) {
+  for (size_t tries = 0, wanted = 1 + draw(4);
+       operands.size() < wanted && tries < 8; ++tries) {
     const Known *x = pick([&](const Known &x) {
-      return isFloat(x.value) && llvm::all_of(operands, [&](Value other) {
-               return mayJoin(other, x.value) &&
-                      getType(other).getElementType() ==
-                          getType(x.value).getElementType();
+      return x.isFloat() && llvm::all_of(operands, [&](const Known &other) {
+               return mayJoin(other, x) && other.type == x.type;
              });
     });
     if (!x)
       return false;
-    int64_t joined = count;
-    for (DimAttr dim : getType(x->value).getDims())
-      if (!llvm::is_contained(names, dim.getName()))
-        joined *= dim.getSize();
-    if (joined > 4 * kMaxElements)
+    if (count(join(dims, x->dims)) > 4 * kMaxElements)
       continue;
-    count = joined;
-    operands.push_back(x->value);
+    operands.push_back(*x);
+    dims = join(dims, x->dims);
     size *= x->size;
-    for (DimAttr dim : getType(x->value).getDims())
-      if (!llvm::is_contained(names, dim.getName()))
-        names.push_back(dim.getName());
   }
   if (operands.empty())
     return false;
-  llvm::SmallVector<StringAttr> reduced;
-  for (StringAttr name : names)
+  std::vector<Dim> kept;
+  for (const Dim &dim : dims)
     if (flip())
-      reduced.push_back(name);
-  Value result = make.make<EinsumOp>(operands, getNames(reduced));
-  double terms = double(count) / getType(result).getElementCount();
-  if (getType(result).getElementCount() > kMaxElements)
+      kept.push_back(dim);
+  if (count(kept) > kMaxElements)
     return false;
-  return add(result, size * std::sqrt(terms), false);
+  std::string text;
+  for (const Known &operand : operands)
+    text += (text.empty() ? "" : ", ") + operand.name;
+  return add("einsum(" + text + " -> [" + list(kept) + "])", operands[0].type,
+             kept, size * std::sqrt(double(count(dims)) / count(kept)), false);
+}
+
+/// A product of two tensors over dims that both have, as `dot` or spelled out.
+bool RandomProgram::addDot() {
+  const Known *x =
+      pick([](const Known &x) { return x.isFloat() && !x.dims.empty(); });
+  if (!x)
+    return false;
+  Known a = *x;
+  auto isShared = [&](const Known &y, const Dim &dim) {
+    return llvm::is_contained(y.dims, dim);
+  };
+  const Known *y = pick([&](const Known &y) {
+    return y.type == a.type && mayJoin(a, y) &&
+           llvm::any_of(a.dims, [&](const Dim &d) { return isShared(y, d); });
+  });
+  if (!y)
+    return false;
+  Known b = *y;
+  std::vector<Dim> reduced;
+  for (const Dim &dim : a.dims)
+    if (isShared(b, dim) && (reduced.empty() || flip()))
+      reduced.push_back(dim);
+  double size = a.size * b.size * std::sqrt(double(count(reduced)));
+  std::vector<Dim> dims = without(join(a.dims, b.dims), reduced);
+  std::string names = ", " + list(reduced) + ")";
+  if (draw(3) != 0)
+    return add("dot(" + a.name + ", " + b.name + names, a.type, dims, size,
+               false);
+  // Two ops are two roundings, whoever else uses the product.
+  add(a.name + " * " + b.name, a.type, join(a.dims, b.dims), a.size * b.size,
+      a.isExact && b.isExact);
+  Known product = values.back();
+  values.back().uses = flip();
+  return add("sum(" + product.name + names, a.type, dims,
+             product.size * std::sqrt(double(count(reduced))), false);
 }
 
 bool RandomProgram::addReduction() {
-  const Known *x = pick([](const Known &x) {
-    return isFloat(x.value) && getType(x.value).getRank() > 0;
-  });
+  const Known *x =
+      pick([](const Known &x) { return x.isFloat() && !x.dims.empty(); });
   if (!x)
     return false;
   Known in = *x;
-  ArrayAttr dims = getNames(drawDims(getType(in.value), true));
+  std::vector<Dim> gone = drawDimsOf(in), rest = without(in.dims, gone);
+  std::string arguments = "(" + in.name + ", " + list(gone) + ")";
   switch (draw(6)) {
   case 0:
-  case 1: {
-    Value sum = make.make<ReduceSumOp>(in.value, dims);
-    double terms = double(getType(in.value).getElementCount()) /
-                   getType(sum).getElementCount();
-    return add(sum, in.size * std::sqrt(terms), false);
-  }
+  case 1:
+    return add("sum" + arguments, in.type, rest,
+               in.size * std::sqrt(double(count(gone))), false);
   case 2:
-    return add(make.make<ReduceMeanOp>(in.value, dims), in.size, false);
+    return add("mean" + arguments, in.type, rest, in.size, false);
   case 3:
-    return add(make.make<ReduceMaxOp>(in.value, dims), in.size, in.isExact);
+    return add("max" + arguments, in.type, rest, in.size, in.isExact);
   case 4:
-    return add(make.make<ReduceMinOp>(in.value, dims), in.size, in.isExact);
+    return add("min" + arguments, in.type, rest, in.size, in.isExact);
   default:
     // Factors around one, so that products neither vanish nor explode.
-    Value near = make.make<ExpOp>(make.make<MulOp>(make.make<TanhOp>(in.value),
-                                                   make.scalar(in.value, 0.1)));
-    return add(make.make<ReduceProdOp>(near, dims), 1, false);
+    return add("prod(exp(tanh(" + in.name + ") * 0.1), " + list(gone) + ")",
+               in.type, rest, 1, false);
   }
 }
 
 bool RandomProgram::addArgmax() {
   const Known *x = pick([](const Known &x) {
-    return isFloat(x.value) && x.isExact && getType(x.value).getRank() > 0;
-  });
-  if (!x)
-    return false;
-  TensorType type = getType(x->value);
-  StringAttr dim = type.getDims()[draw(type.getRank())].getName();
-  return add(make.make<ArgmaxOp>(x->value, dim), 4, true);
-}
-
-bool RandomProgram::addSoftmax() {
-  const Known *x = pick([](const Known &x) {
-    return isFloat(x.value) && getType(x.value).getRank() > 0;
+    return x.isFloat() && x.isExact && !x.dims.empty();
   });
   if (!x)
     return false;
   Known in = *x;
-  TensorType type = getType(in.value);
-  StringAttr dim = type.getDims()[draw(type.getRank())].getName();
+  Dim dim = drawDimOf(in);
+  return add("argmax(" + in.name + ", " + dim.name + ")", Type::I32,
+             without(in.dims, {dim}), 4, true);
+}
+
+bool RandomProgram::addSoftmax() {
+  const Known *x =
+      pick([](const Known &x) { return x.isFloat() && !x.dims.empty(); });
+  if (!x)
+    return false;
+  Known in = *x;
+  std::string arguments = "(" + in.name + ", " + drawDimOf(in).name + ")";
   if (flip())
-    return add(make.make<SoftmaxOp>(in.value, dim), 1, false);
-  return add(make.make<LogSoftmaxOp>(in.value, dim), in.size + 2, false);
+    return add("softmax" + arguments, in.type, in.dims, 1, false);
+  return add("log_softmax" + arguments, in.type, in.dims, in.size + 2, false);
 }
 
 bool RandomProgram::addCrossEntropy() {
-  const Known *i = pick([](const Known &x) { return isInteger(x.value); });
+  const Known *i = pick([](const Known &x) { return x.isInteger(); });
   if (!i)
     return false;
-  Value integers = i->value;
+  Known indices = *i;
+  auto isFree = [&](const Dim &dim) { return !indices.has(dim.name); };
   const Known *l = pick([&](const Known &x) {
-    return isFloat(x.value) && mayJoin(integers, x.value) &&
-           llvm::any_of(getType(x.value).getDims(), [&](DimAttr dim) {
-             return !getType(integers).hasDim(dim.getName().getValue());
-           });
+    return x.isFloat() && mayJoin(indices, x) && llvm::any_of(x.dims, isFree);
   });
   if (!l)
     return false;
   Known logits = *l;
-  DimAttr dim;
-  while (!dim || getType(integers).hasDim(dim.getName().getValue()))
-    dim =
-        getType(logits.value).getDims()[draw(getType(logits.value).getRank())];
-  return add(make.make<CrossEntropyOp>(logits.value,
-                                       makeIndices(integers, dim.getSize()),
-                                       dim.getName()),
+  Dim dim = *llvm::find_if(logits.dims, isFree);
+  return add("cross_entropy(" + logits.name + ", mod(" + indices.name + ", " +
+                 std::to_string(dim.size) + "), " + dim.name + ")",
+             logits.type, without(join(logits.dims, indices.dims), {dim}),
              logits.size + 2, false);
 }
 

@@ -145,9 +145,11 @@ static void addReports(CLI::App &app, CompileOptions &options) {
       ->check(isOneOf({"text", "json"}));
   app.add_flag("--time-phases", options.timePhases,
                "print how long each phase took, on standard error");
-  app.add_flag("--verify", options.verify,
-               "run one step on virtual ranks and on one device, on random "
-               "inputs, and compare");
+  app.add_flag("--verify{compiled}", options.verify,
+               "run the partitioned program on virtual ranks, and the compiled "
+               "one, on random inputs, and compare both with one device; "
+               "--verify=program: the partitioned one only")
+      ->check(isOneOf({"program", "compiled"}));
   app.add_option_function<std::string>(
          "--seed",
          [&](const std::string &text) { options.verifySeed = parseSeed(text); },

@@ -1,0 +1,146 @@
+//===- Verification.cpp - what --verify does ------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Pipeline/Verification.h"
+#include "lib/Autodiff/Passes.h"
+#include "lib/Link/Link.h"
+#include "lib/Pipeline/Memory.h"
+#include "lib/Reference/EstimateMemory.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace meshc {
+
+static ExitCode fail(llvm::Error error) {
+  llvm::errs() << "meshc: error: " << llvm::toString(std::move(error)) << '\n';
+  return ExitCode::Input;
+}
+
+ExitCode Verification::keepModel(ModuleOp model) {
+  steps = model.clone();
+  // The phase itself reports errors and warnings.
+  ScopedDiagnosticHandler silence(model.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  PassManager passes(model.getContext());
+  passes.addPass(autodiff::createBuildSteps());
+  if (failed(passes.run(*steps)))
+    steps = nullptr;
+  return ExitCode::Success;
+}
+
+void Verification::keepWhole(ModuleOp program) { whole = program.clone(); }
+
+/// Fails where the values of --verify do not fit into memory. The system would
+/// end the process without a word, or not until all else has been driven out.
+ExitCode Verification::checkMemory(ModuleOp program) {
+  reference::MemoryNeed need = reference::estimateMemory(*whole, program);
+  double available = getAvailableMemory();
+  if (need.bytes <= available)
+    return ExitCode::Success;
+  emitError(need.at->getLoc())
+      << "--verify holds about " << formatMemory(need.bytes)
+      << " here, the values of one device and of " << mesh.getRankCount()
+      << " virtual ranks in f64, and " << formatMemory(available)
+      << " of memory are available; verify with smaller dims "
+         "(--set), which are cut in the same way";
+  return ExitCode::Memory;
+}
+
+ExitCode Verification::comparePartitioned(ModuleOp program) {
+  mesh = nd::MeshAttr::of(program);
+  if (auto trainStep = program.lookupSymbol<func::FuncOp>("train_step"))
+    types = reference::getResultTypes(trainStep);
+  if (ExitCode code = checkMemory(program); code != ExitCode::Success)
+    return code;
+  reference::CompareOptions compare;
+  compare.seed = options.verifySeed;
+  auto differences = reference::compareSteps(*whole, program, compare);
+  if (failed(differences))
+    return ExitCode::Internal;
+  ExitCode code = ExitCode::Success;
+  llvm::outs() << "largest differences, " << mesh.getRankCount()
+               << " virtual ranks from one device:\n";
+  for (const reference::OutputDifference &output : *differences) {
+    llvm::outs() << llvm::format(
+        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s\n",
+        output.function.c_str(), output.name.c_str(), output.largest,
+        output.scale, output.tolerance, output.agrees ? "" : "  DIFFERS");
+    if (!output.agrees)
+      code = ExitCode::Mismatch;
+  }
+  if (auto error = link::flushOutput())
+    return fail(std::move(error));
+  return code;
+}
+
+ExitCode
+Verification::print(llvm::ArrayRef<reference::ProgramDifference> differences) {
+  ExitCode code = ExitCode::Success;
+  llvm::outs() << "largest differences, the compiled program on "
+               << mesh.getRankCount()
+               << (mesh.getRankCount() == 1 ? " rank" : " ranks")
+               << " from the interpreter on one device:\n";
+  for (const reference::ProgramDifference &output : differences) {
+    llvm::outs() << llvm::format(
+        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s\n",
+        output.moment.c_str(), output.name.c_str(),
+        std::abs(output.got - output.expected), output.scale, output.allowed,
+        output.agrees ? "" : "  DIFFERS");
+    if (output.agrees)
+      continue;
+    code = ExitCode::Mismatch;
+    std::string numbers;
+    llvm::raw_string_ostream(numbers)
+        << llvm::format("%.9g; the interpreter has %.9g, and rounding explains "
+                        "a difference of %.3g",
+                        output.got, output.expected, output.allowed);
+    emitError(output.location)
+        << "the compiled program has another value of '" << output.name << "' ("
+        << output.moment << ")"
+        << (output.element.empty() ? "" : " at " + output.element)
+        << " on rank " << output.rank << ": " << numbers;
+  }
+  if (auto error = link::flushOutput())
+    return fail(std::move(error));
+  return code;
+}
+
+ExitCode Verification::compareCompiled(llvm::ArrayRef<char> object) {
+  if (!steps || !steps->lookupSymbol("train_step")) {
+    llvm::outs() << "the model has no 'train': the compiled program was not "
+                    "run\n";
+    if (auto error = link::flushOutput())
+      return fail(std::move(error));
+    return ExitCode::Success;
+  }
+  llvm::SmallString<128> folder;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("meshc-verify", folder))
+    return fail(llvm::createStringError(
+        error, "cannot make a temporary folder: " + error.message()));
+  llvm::scope_exit remove(
+      [&] { llvm::sys::fs::remove_directories(folder, true); });
+  reference::CompiledProgram program;
+  program.folder = folder.str();
+  program.path = program.folder + "/program";
+  program.mesh = mesh;
+  program.state = types;
+  program.rounds16Bit = mesh.getRankCount() > 1 || options.emulateGpu;
+  if (auto error =
+          link::linkProgram(object, program.path, {"", "", options.tool}))
+    return fail(std::move(error));
+  reference::CompareOptions compare;
+  compare.seed = options.verifySeed;
+  auto differences = reference::compareProgram(*steps, program, compare);
+  return failed(differences) ? ExitCode::Mismatch : print(*differences);
+}
+
+} // namespace meshc

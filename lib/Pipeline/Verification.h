@@ -1,0 +1,57 @@
+//===- Verification.h - what --verify does --------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// `meshc --verify`: the partitioned program against the program on one device,
+/// in the interpreter; then the compiled program against the interpreter.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PIPELINE_VERIFICATION_H
+#define MESHC_LIB_PIPELINE_VERIFICATION_H
+
+#include "lib/Pipeline/Compile.h"
+#include "lib/Reference/CompareProgram.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace meshc {
+
+/// Keeps copies of the program while the phases go on. `options` outlives it.
+class Verification {
+public:
+  explicit Verification(const CompileOptions &options) : options(options) {}
+
+  /// The program before the phase `autodiff`: its step functions, without any
+  /// simplification, are what a compiled program has to compute.
+  ExitCode keepModel(mlir::ModuleOp model);
+  /// The program after the phase `layout`: of primitive ops already, whose
+  /// constants are those of the partitioned program to the bit.
+  void keepWhole(mlir::ModuleOp program);
+
+  /// Runs every function once on virtual ranks and on one device and prints
+  /// the largest difference of each result. To be called after the phase
+  /// `collectives`. Mismatch where they differ, Memory where the values do not
+  /// fit into memory.
+  ExitCode comparePartitioned(mlir::ModuleOp program);
+
+  /// Links the object file's bytes into a temporary program, runs it, and
+  /// prints how its results differ from the interpreter's. Mismatch where
+  /// rounding does not explain it.
+  ExitCode compareCompiled(llvm::ArrayRef<char> object);
+
+private:
+  ExitCode checkMemory(mlir::ModuleOp program);
+  ExitCode print(llvm::ArrayRef<reference::ProgramDifference> differences);
+
+  const CompileOptions &options;
+  mlir::OwningOpRef<mlir::ModuleOp> steps, whole;
+  nd::MeshAttr mesh;
+  reference::ShardedTypes types; ///< of the training step's results
+};
+
+} // namespace meshc
+
+#endif // MESHC_LIB_PIPELINE_VERIFICATION_H

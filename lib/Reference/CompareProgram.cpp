@@ -1,0 +1,460 @@
+//===- CompareProgram.cpp - a compiled program against the interpreter ----===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Reference/CompareProgram.h"
+#include "lib/Reference/ProgramFiles.h"
+#include "lib/Reference/RandomInputs.h"
+#include "lib/Reference/RoundingNoise.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include <cmath>
+
+using namespace mlir;
+using meshc::nd::HostTensor;
+using meshc::nd::MeshAttr;
+
+namespace meshc::reference {
+
+static constexpr int stepCount = 2;
+/// Runs with rounding errors: always, and where these explain no difference.
+static constexpr unsigned runCounts[] = {3, 10, 40};
+static constexpr double spreadFactor = 4;
+/// Relative: for results that no op rounded, as a file does.
+static constexpr double leastTolerance = 4 * RoundingNoise::unitF32;
+static constexpr double smallestNormal = 0x1p-126;
+static constexpr unsigned timeoutSeconds = 1200;
+/// ExitCode::Numeric of runtime/Core/Failure.h: a loss or a parameter is not
+/// finite.
+static constexpr int notFiniteCode = 7;
+
+namespace {
+
+using Tensors = llvm::StringMap<HostTensor>;
+/// Moment and name.
+using OutputKey = std::pair<std::string, std::string>;
+using Outputs = std::map<OutputKey, HostTensor>;
+
+class ProgramComparison {
+public:
+  ProgramComparison(ModuleOp steps, const CompiledProgram &program,
+                    const CompareOptions &options)
+      : steps(steps), program(program), options(options),
+        oneDevice(MeshAttr::get(steps.getContext(), ArrayRef<nd::AxisAttr>())) {
+  }
+
+  FailureOr<std::vector<ProgramDifference>> run();
+
+private:
+  using Compute =
+      llvm::function_ref<LogicalResult(RoundingNoise *noise, Outputs &outputs)>;
+
+  LogicalResult prepare();
+  LogicalResult compareInitialState();
+  LogicalResult compareTraining();
+  LogicalResult compareEvaluation();
+
+  LogicalResult call(StringRef function, const Tensors &state, int batch,
+                     int64_t step, RoundingNoise *noise, Tensors &results);
+  LogicalResult train(RoundingNoise *noise, Outputs &outputs);
+  LogicalResult evaluate(RoundingNoise *noise, Outputs &outputs);
+
+  /// Compares what the program wrote with what `compute` gives.
+  LogicalResult compare(const Outputs &got, Compute compute);
+  ProgramDifference judge(const OutputKey &key, const HostTensor &got,
+                          const HostTensor &expected, ArrayRef<double> spread);
+  Location getLocation(StringRef name);
+  void describeElement(ProgramDifference &difference, nd::TensorType type,
+                       int64_t element);
+
+  std::string getPath(StringRef file) {
+    return program.folder + "/" + file.str();
+  }
+  /// Runs the program; its exit code, where it is 0 or one of `allowed`.
+  FailureOr<int> execute(std::vector<std::string> arguments, int allowed = 0);
+  LogicalResult report(llvm::Error error) {
+    return steps.emitError() << llvm::toString(std::move(error));
+  }
+
+  ModuleOp steps;
+  const CompiledProgram &program;
+  const CompareOptions &options;
+  MeshAttr oneDevice;
+  func::FuncOp trainStep;
+  llvm::StringMap<StoredTensor> stored;
+  std::vector<std::string> metrics, dataArguments;
+  std::vector<Tensors> batches;
+  Tensors initialState, finalState; ///< as the program wrote them
+  bool endedEarly = false;          ///< a loss is not finite
+  std::vector<ProgramDifference> differences;
+};
+
+} // namespace
+
+static StringRef getText(Attribute attribute) {
+  auto text = dyn_cast_or_null<StringAttr>(attribute);
+  return text ? text.getValue() : StringRef();
+}
+
+ShardedTypes getResultTypes(func::FuncOp partitioned) {
+  ShardedTypes types;
+  for (auto [i, type] : llvm::enumerate(partitioned.getResultTypes()))
+    types[getText(partitioned.getResultAttr(i, "nd.name"))] =
+        cast<nd::TensorType>(type);
+  return types;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+/// Draws the inputs, writes their files, and collects names and types.
+LogicalResult ProgramComparison::prepare() {
+  std::mt19937_64 random(options.seed);
+  batches.resize(stepCount);
+  for (BlockArgument argument : trainStep.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto order = trainStep.getArgAttrOfType<ArrayAttr>(i, "nd.order");
+    StringRef name = getText(trainStep.getArgAttr(i, "nd.name"));
+    if (getText(trainStep.getArgAttr(i, "nd.role")) != "input") {
+      stored[name] = {nd::getTensorType(argument), order};
+      continue;
+    }
+    SmallVector<HostTensor> values;
+    for (Tensors &batch : batches) {
+      HostTensor tensor = drawArgument(trainStep, i, options, random);
+      for (double &value : tensor.data)
+        value = nd::roundToElementType(value, tensor.type.getElementType());
+      values.push_back(tensor);
+      batch[name] = std::move(tensor);
+    }
+    std::string file = getPath(name.str() + ".npy");
+    if (auto error = writeExamples(file, values, order))
+      return report(std::move(error));
+    dataArguments.insert(dataArguments.end(),
+                         {"--data", name.str() + "=" + file});
+  }
+  for (unsigned i = 0; i < trainStep.getNumResults(); ++i)
+    if (getText(trainStep.getResultAttr(i, "nd.role")) == "metric")
+      metrics.push_back(getText(trainStep.getResultAttr(i, "nd.name")).str());
+  return success();
+}
+
+FailureOr<int> ProgramComparison::execute(std::vector<std::string> arguments,
+                                          int allowed) {
+  arguments.insert(arguments.begin(), program.path);
+  llvm::append_range(arguments, dataArguments);
+  for (const char *option : {"--comm", "threads", "--quiet"})
+    arguments.push_back(option);
+  SmallVector<StringRef> references(arguments.begin(), arguments.end());
+  std::string output = getPath("output"), message;
+  llvm::sys::fs::remove(output); // else a longer one of before remains
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(output),
+                                          StringRef(output)};
+  int code = llvm::sys::ExecuteAndWait(program.path, references, std::nullopt,
+                                       redirects, timeoutSeconds, 0, &message);
+  if (code == 0 || (code > 0 && code == allowed))
+    return code;
+  InFlightDiagnostic error = steps.emitError()
+                             << "the compiled program failed with code " << code
+                             << ": '" << llvm::join(references, " ") << "'";
+  if (auto text = llvm::MemoryBuffer::getFile(output))
+    message += (*text)->getBuffer();
+  error << "; it said: " << StringRef(message).trim();
+  return error;
+}
+
+LogicalResult ProgramComparison::compareInitialState() {
+  std::string file = getPath("initial.safetensors");
+  if (failed(execute({"train", "--steps", "0", "--seed",
+                      std::to_string(options.seed), "--checkpoint", file})))
+    return failure();
+  auto state = readCheckpoint(file, stored);
+  if (!state)
+    return report(state.takeError());
+  initialState = std::move(*state);
+  Outputs got;
+  for (const auto &[name, tensor] : initialState)
+    got[{"initial", name.str()}] = tensor;
+  return compare(got, [&](RoundingNoise *noise, Outputs &outputs) {
+    Tensors results;
+    if (failed(call("initialize", {}, 0, 0, noise, results)))
+      return failure();
+    for (auto &[name, tensor] : results)
+      outputs[{"initial", name.str()}] = std::move(tensor);
+    return success();
+  });
+}
+
+static const std::string stateMoment = "after " + std::to_string(stepCount);
+
+LogicalResult ProgramComparison::compareTraining() {
+  std::string file = getPath("final.safetensors"), log = getPath("train.log");
+  FailureOr<int> code =
+      execute({"train", "--steps", std::to_string(stepCount), "--seed",
+               std::to_string(options.seed), "--no-shuffle", "--checkpoint",
+               file, "--log", log},
+              notFiniteCode);
+  if (failed(code))
+    return failure();
+  endedEarly = *code != 0;
+  auto compute = [&](RoundingNoise *noise, Outputs &outputs) {
+    return train(noise, outputs);
+  };
+  if (endedEarly) {
+    // Right, where the interpreter's values are not finite either.
+    Outputs outputs;
+    if (failed(train(nullptr, outputs)))
+      return failure();
+    for (const auto &[key, tensor] : outputs)
+      if (!llvm::all_of(tensor.data, [](double x) { return std::isfinite(x); }))
+        return success();
+    return steps.emitError() << "the compiled program found a value that is "
+                                "not finite; the interpreter found none";
+  }
+  Outputs got;
+  auto lines = readLog(log);
+  if (!lines)
+    return report(lines.takeError());
+  if (lines->size() != stepCount)
+    return steps.emitError() << "the compiled program logged " << lines->size()
+                             << " steps, expected " << stepCount;
+  for (auto [step, line] : llvm::enumerate(*lines))
+    for (const std::string &metric : metrics) {
+      HostTensor value(nd::TensorType::get(Float32Type::get(steps.getContext()),
+                                           ArrayRef<nd::DimAttr>()),
+                       oneDevice);
+      value.data[0] = static_cast<float>(line[metric]);
+      got[{"step " + std::to_string(step + 1), metric}] = value;
+    }
+  auto state = readCheckpoint(file, stored);
+  if (!state)
+    return report(state.takeError());
+  finalState = std::move(*state);
+  for (const auto &[name, tensor] : finalState)
+    got[{stateMoment, name.str()}] = tensor;
+  return compare(got, compute);
+}
+
+LogicalResult ProgramComparison::compareEvaluation() {
+  std::string log = getPath("eval.log");
+  if (failed(execute(
+          {"eval", "--checkpoint", getPath("final.safetensors"), "--log", log},
+          notFiniteCode)))
+    return failure();
+  auto lines = readLog(log);
+  if (!lines)
+    return report(lines.takeError());
+  if (lines->size() != 1)
+    return steps.emitError() << "the compiled program logged " << lines->size()
+                             << " evaluations, expected 1";
+  Outputs got;
+  for (const std::string &metric : metrics) {
+    HostTensor value(nd::TensorType::get(Float32Type::get(steps.getContext()),
+                                         ArrayRef<nd::DimAttr>()),
+                     oneDevice);
+    value.data[0] = lines->front()[metric];
+    got[{"eval", metric}] = value;
+  }
+  return compare(got, [&](RoundingNoise *noise, Outputs &outputs) {
+    return evaluate(noise, outputs);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The interpreter
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramComparison::call(StringRef name, const Tensors &state,
+                                      int batch, int64_t step,
+                                      RoundingNoise *noise, Tensors &results) {
+  auto function = steps.lookupSymbol<func::FuncOp>(name);
+  std::vector<RankTensors> arguments;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    StringRef argument = getText(function.getArgAttr(i, "nd.name"));
+    bool isInput = getText(function.getArgAttr(i, "nd.role")) == "input";
+    arguments.push_back(
+        {(isInput ? batches[batch] : state).find(argument)->second});
+  }
+  RunOptions run;
+  run.seed = options.seed;
+  run.step = step;
+  run.noise = noise;
+  auto values = interpret(function, oneDevice, std::move(arguments), run);
+  if (failed(values))
+    return failure();
+  for (auto [i, value] : llvm::enumerate(*values))
+    results[getText(function.getResultAttr(i, "nd.name"))] =
+        std::move(value.front());
+  return success();
+}
+
+LogicalResult ProgramComparison::train(RoundingNoise *noise, Outputs &outputs) {
+  Tensors state = initialState;
+  for (int step = 0; step < stepCount; ++step) {
+    Tensors results;
+    if (failed(call("train_step", state, step, step, noise, results)))
+      return failure();
+    for (const std::string &metric : metrics)
+      outputs[{"step " + std::to_string(step + 1), metric}] = results[metric];
+    for (auto &[name, tensor] : state)
+      tensor = results[name];
+  }
+  for (auto &[name, tensor] : state)
+    outputs[{stateMoment, name.str()}] = std::move(tensor);
+  return success();
+}
+
+/// The mean over the batches, as the program prints it.
+LogicalResult ProgramComparison::evaluate(RoundingNoise *noise,
+                                          Outputs &outputs) {
+  for (int batch = 0; batch < stepCount; ++batch) {
+    Tensors results;
+    if (failed(call("eval_step", finalState, batch, stepCount, noise, results)))
+      return failure();
+    for (const std::string &metric : metrics) {
+      HostTensor &mean =
+          outputs.try_emplace({"eval", metric}, results[metric].type, oneDevice)
+              .first->second;
+      mean.data[0] += results[metric].data[0] / stepCount;
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The comparison
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramComparison::compare(const Outputs &got, Compute compute) {
+  Outputs expected;
+  if (failed(compute(nullptr, expected)))
+    return failure();
+  std::map<OutputKey, std::vector<double>> spreads;
+  for (const auto &[key, tensor] : expected)
+    spreads[key].resize(tensor.data.size());
+  unsigned runs = 0;
+  std::vector<ProgramDifference> found;
+  for (unsigned wanted : runCounts) {
+    for (; runs < wanted; ++runs) {
+      RoundingNoise noise(runs + 1, program.rounds16Bit);
+      Outputs outputs;
+      if (failed(compute(&noise, outputs)))
+        return failure();
+      for (const auto &[key, tensor] : expected)
+        for (auto [spread, base, value] :
+             llvm::zip(spreads[key], tensor.data, outputs[key].data)) {
+          double change = std::abs(value - base);
+          // NaN, too.
+          if (!(change <= spread))
+            spread = std::isnan(change) ? HUGE_VAL : change;
+        }
+    }
+    found.clear();
+    for (const auto &[key, tensor] : got)
+      found.push_back(judge(key, tensor, expected.at(key), spreads[key]));
+    if (llvm::all_of(found, [](const auto &d) { return d.agrees; }))
+      break;
+  }
+  llvm::append_range(differences, found);
+  return success();
+}
+
+ProgramDifference ProgramComparison::judge(const OutputKey &key,
+                                           const HostTensor &got,
+                                           const HostTensor &expected,
+                                           ArrayRef<double> spread) {
+  ProgramDifference difference{.moment = key.first,
+                               .name = key.second,
+                               .location = getLocation(key.second)};
+  double worst = -1;
+  int64_t element = 0;
+  for (size_t i = 0; i < expected.data.size(); ++i) {
+    double wanted = expected.data[i];
+    if (!std::isfinite(wanted) || !std::isfinite(spread[i]))
+      continue;
+    difference.scale = std::max(difference.scale, std::abs(wanted));
+    double allowed = spreadFactor * spread[i] +
+                     leastTolerance * std::abs(wanted) + smallestNormal;
+    double ratio = std::abs(got.data[i] - wanted) / allowed;
+    if (std::isnan(ratio))
+      ratio = HUGE_VAL;
+    if (ratio <= worst)
+      continue;
+    worst = ratio;
+    element = static_cast<int64_t>(i);
+    difference.got = got.data[i];
+    difference.expected = wanted;
+    difference.allowed = allowed;
+  }
+  difference.agrees = worst <= 1;
+  describeElement(difference, expected.type, element);
+  return difference;
+}
+
+/// Where the parameter or input is declared, or the metric computed.
+Location ProgramComparison::getLocation(StringRef name) {
+  for (unsigned i = 0; i < trainStep.getNumArguments(); ++i)
+    if (getText(trainStep.getArgAttr(i, "nd.name")) == name)
+      return trainStep.getArgument(i).getLoc();
+  Operation *end = trainStep.getBody().front().getTerminator();
+  for (unsigned i = 0; i < trainStep.getNumResults(); ++i)
+    if (getText(trainStep.getResultAttr(i, "nd.name")) == name)
+      return end->getOperand(i).getLoc();
+  return steps.getLoc();
+}
+
+/// Says which element it is, and which rank is the first to hold it.
+void ProgramComparison::describeElement(ProgramDifference &difference,
+                                        nd::TensorType type, int64_t element) {
+  SmallVector<int64_t> index(type.getRank());
+  for (int64_t d = type.getRank(); d-- > 0;) {
+    index[d] = element % type.getDims()[d].getSize();
+    element /= type.getDims()[d].getSize();
+  }
+  SmallVector<int64_t> coordinates(program.mesh.getAxes().size());
+  auto sharded = program.state.find(difference.name);
+  std::string text;
+  for (auto [d, dim] : llvm::enumerate(type.getDims())) {
+    text += (d ? ", " : "[") + dim.getName().str() + " = " +
+            std::to_string(index[d]);
+    if (sharded == program.state.end())
+      continue;
+    int64_t block = index[d] / sharded->second.getLocalSize(d, program.mesh);
+    for (StringAttr axis :
+         llvm::reverse(sharded->second.getDims()[d].getAxes())) {
+      int64_t size = program.mesh.getAxisSize(axis);
+      coordinates[program.mesh.getAxisIndex(axis)] = block % size;
+      block /= size;
+    }
+  }
+  difference.element = text.empty() ? "" : text + "]";
+  for (auto [coordinate, axis] : llvm::zip(coordinates, program.mesh.getAxes()))
+    difference.rank = difference.rank * axis.getSize() + coordinate;
+}
+
+FailureOr<std::vector<ProgramDifference>> ProgramComparison::run() {
+  trainStep = steps.lookupSymbol<func::FuncOp>("train_step");
+  if (!trainStep)
+    return std::vector<ProgramDifference>();
+  if (failed(prepare()) || failed(compareInitialState()) ||
+      failed(compareTraining()))
+    return failure();
+  if (!endedEarly && failed(compareEvaluation()))
+    return failure();
+  return std::move(differences);
+}
+
+FailureOr<std::vector<ProgramDifference>>
+compareProgram(ModuleOp steps, const CompiledProgram &program,
+               const CompareOptions &options) {
+  return ProgramComparison(steps, program, options).run();
+}
+
+} // namespace meshc::reference

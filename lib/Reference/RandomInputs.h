@@ -1,0 +1,26 @@
+//===- RandomInputs.h - values to run a program on ------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_REFERENCE_RANDOMINPUTS_H
+#define MESHC_LIB_REFERENCE_RANDOMINPUTS_H
+
+#include "lib/Reference/CompareSteps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <random>
+
+namespace meshc::reference {
+
+/// Random values for an argument of a step function, whole: i1 either, i32
+/// below their limit (CompareOptions::integerLimits), floats normal, but
+/// positive where they are an optimizer's state, of which square roots are
+/// taken.
+nd::HostTensor drawArgument(mlir::func::FuncOp function, unsigned index,
+                            const CompareOptions &options,
+                            std::mt19937_64 &random);
+
+} // namespace meshc::reference
+
+#endif // MESHC_LIB_REFERENCE_RANDOMINPUTS_H
