@@ -53,6 +53,7 @@ private:
                       llvm::function_ref<std::string()> print);
   std::string getDumpPath(llvm::StringRef phase) const;
   ExitCode printReport();
+  llvm::StringRef getModelText() const;
   ExitCode finish();
   ExitCode writeProgram();
   ExitCode checkOutput(llvm::StringRef path);

@@ -151,13 +151,34 @@ ExitCode Compilation::printReport() {
   if (auto bytes = (*module)->getAttrOfType<IntegerAttr>("exec.arena_bytes"))
     report::setArenaBytes(state.manifest, bytes.getInt());
   report::addCalls(state.manifest, *module);
-  if (options.report == "json")
-    llvm::outs() << state.manifest.dump(1) << '\n';
-  else if (!options.report.empty())
-    report::printReport(state.manifest, llvm::outs());
-  if (auto error = link::flushOutput())
-    return fail(ExitCode::Input, llvm::toString(std::move(error)));
-  return ExitCode::Success;
+  if (options.report.empty())
+    return ExitCode::Success;
+  std::string text, path = options.reportFile;
+  llvm::raw_string_ostream stream(text);
+  if (options.report == "text") {
+    report::printReport(state.manifest, stream);
+  } else { // with what programs have no use for
+    report::Json full = state.manifest;
+    report::addMemory(full, *module);
+    if (options.report == "json")
+      stream << full.dump(1) << '\n';
+    else
+      stream << report::makePage(full, getModelText(), options.input);
+  }
+  if (path.empty())
+    path = options.report == "html"
+               ? (llvm::sys::path::stem(options.input) + ".html").str()
+               : "-";
+  return write(path, text);
+}
+
+/// The text of a .mesh model; empty if the input was MLIR, where the lines of
+/// locations are those of another file.
+StringRef Compilation::getModelText() const {
+  StringRef ending = llvm::sys::path::extension(options.input);
+  return ending == ".mlir"
+             ? StringRef()
+             : sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
 }
 
 /// From the last phase on modules to the program.

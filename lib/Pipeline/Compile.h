@@ -37,7 +37,9 @@ struct CompileOptions {
   /// For tests: kernels are those of GPUs, emulated. The program of target host
   /// runs them itself, that of target cuda on fake libraries of CUDA.
   bool emulateGpu = false;
-  std::string report; ///< empty, "text" or "json"
+  std::string report;     ///< empty, "text", "json" or "html"
+  std::string reportFile; ///< empty: standard output, or for "html" a file
+                          ///< named after the input
   /// Empty, or what to compare with one device: "program" (the partitioned one)
   /// or "compiled" (that, and the compiled one). Writes a program only if an
   /// output is named.

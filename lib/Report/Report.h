@@ -84,8 +84,32 @@ void setArenaBytes(Json &report, int64_t bytes);
 /// where the kernel has one, the parameter or optimizer state that it writes.
 void addCalls(Json &report, mlir::ModuleOp module);
 
+/// Adds how tensors are cut and where they lie, of a module after the schedule
+/// phase. Of the module, what the runtime sees; of each function, its calls in
+/// order, and its buffers with the numbers of the first and the last call that
+/// use them:
+///
+///     "tensors": [{"name": "w", "class": "parameter", "type": "f32",
+///                  "dims": [{"dim": "i", "size": 64, "axes": ["data"]}, …],
+///                  "offset": 0, "bytes": 8192}, …]
+///     "calls": [{"kind": "kernel", "name": "k0", "location": "m.mesh:12:7"},
+///               …]  (kinds: kernel, product, collective, wait)
+///     "buffers": [{"offset": 8192, "bytes": 256, "first": 0, "last": 3,
+///                  "class": "temporary", "dims": […], "location": "…"}, …]
+///
+/// Offsets and bytes are those of one rank's arena; sizes of dims are of the
+/// whole tensor. Dims are in memory order, axes outermost first.
+void addMemory(Json &report, mlir::ModuleOp module);
+
 /// Prints a report of buildReport as lines of text.
 void printReport(const Json &report, llvm::raw_ostream &out);
+
+/// A page (HTML) with the report, which needs no other file and no network: the
+/// mesh with the blocks of each tensor, the model's text with the collectives
+/// of each line, and the arena over the calls of a step. The report needs
+/// setArenaBytes and addMemory. `source` is the model's text, `model` its name.
+std::string makePage(const Json &report, llvm::StringRef source,
+                     llvm::StringRef model);
 
 } // namespace meshc::report
 

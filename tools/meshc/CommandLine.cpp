@@ -138,11 +138,14 @@ static void addReports(CLI::App &app, CompileOptions &options) {
   // A flag, so that it does not take the model's name for its value.
   app.add_flag("--report", options.report,
                "print collectives, bytes and memory; --report=json: for "
-               "programs")
+               "programs; --report=html: as a page for browsers")
       ->transform([](std::string value) {
         return value == "true" ? std::string("text") : value;
       })
-      ->check(isOneOf({"text", "json"}));
+      ->check(isOneOf({"text", "json", "html"}));
+  app.add_option("--report-file", options.reportFile,
+                 "file for the report (default: standard output; for "
+                 "--report=html the input's name with .html)");
   app.add_flag("--time-phases", options.timePhases,
                "print how long each phase took, on standard error");
   app.add_flag("--verify{compiled}", options.verify,

@@ -1,0 +1,137 @@
+//===- DescribeMemory.cpp - how tensors are cut and where they lie --------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include "lib/Report/Place.h"
+#include "lib/Report/Report.h"
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+
+namespace meshc::report {
+
+/// The dims of a tensor with their sizes and the axes that cut them, outermost
+/// first, in the order in which they lie in memory.
+static Json describeDims(nd::TensorType type, ArrayRef<StringAttr> order) {
+  Json dims = Json::array();
+  for (StringAttr name : order)
+    for (nd::DimAttr dim : type.getDims()) {
+      if (dim.getName() != name)
+        continue;
+      Json axes = Json::array();
+      for (StringAttr axis : dim.getAxes())
+        axes.push_back(axis.getValue().str());
+      dims.push_back({{"dim", name.getValue().str()},
+                      {"size", dim.getSize()},
+                      {"axes", std::move(axes)}});
+    }
+  return dims;
+}
+
+static int64_t getBytes(exec::BufferType type, nd::MeshAttr mesh) {
+  return static_cast<int64_t>(type.getTensor().getLocalBytes(mesh));
+}
+
+static Json describeCall(Operation &op) {
+  Json call = {{"location", getPlace(op.getLoc())}};
+  if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
+    call["kind"] = "kernel";
+    call["name"] = launch.getKernel().str();
+    // The place of a kernel's first result.
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<exec::KernelOp>(
+        launch, launch.getKernelAttr());
+    if (kernel)
+      for (Value value :
+           kernel.getBody().front().getTerminator()->getOperands())
+        if (std::string place = getPlace(value.getLoc()); !place.empty()) {
+          call["location"] = place;
+          break;
+        }
+  } else if (isa<exec::GemmOp>(op)) {
+    call["kind"] = "product";
+  } else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {
+    call["kind"] = "collective";
+    call["name"] = collective.getDescription().str();
+  } else {
+    call["kind"] = "wait";
+  }
+  return call;
+}
+
+/// The class of the program's tensor that a buffer is, or "temporary". Inputs
+/// and metrics may share their room with temporaries of other types.
+static StringRef
+getClass(exec::BufferOp buffer,
+         const llvm::DenseMap<int64_t, exec::TensorOp> &tensors) {
+  exec::TensorOp tensor = tensors.lookup(buffer.getOffset());
+  return tensor && tensor.getType() == buffer.getType() ? tensor.getRole()
+                                                        : "temporary";
+}
+
+/// The calls of a function in order, and its buffers with the first and the
+/// last call that uses each.
+static void
+describeFunction(Json &report, exec::FuncOp function,
+                 const llvm::DenseMap<int64_t, exec::TensorOp> &tensors) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(function);
+  report["calls"] = Json::array();
+  report["buffers"] = Json::array();
+  llvm::DenseMap<Operation *, size_t> numbers;
+  for (Operation &op : function.getBody().front()) {
+    if (isa<exec::BufferOp>(op))
+      continue;
+    numbers[&op] = report["calls"].size();
+    report["calls"].push_back(describeCall(op));
+  }
+  for (auto buffer : function.getBody().front().getOps<exec::BufferOp>()) {
+    auto type = cast<exec::BufferType>(buffer.getType());
+    size_t first = report["calls"].size(), last = 0;
+    for (Operation *user : buffer->getUsers()) {
+      first = std::min(first, numbers.lookup(user));
+      last = std::max(last, numbers.lookup(user));
+      // A collective uses its buffers until it is waited for.
+      for (Operation *wait : user->getUsers())
+        last = std::max(last, numbers.lookup(wait));
+    }
+    if (first > last)
+      continue;
+    report["buffers"].push_back(
+        {{"offset", buffer.getOffset()},
+         {"bytes", getBytes(type, mesh)},
+         {"first", first},
+         {"last", last},
+         {"class", getClass(buffer, tensors).str()},
+         {"dims", describeDims(type.getTensor(), type.getOrder())},
+         {"location", getPlace(buffer.getLoc())}});
+  }
+}
+
+void addMemory(Json &report, ModuleOp module) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(module);
+  report["tensors"] = Json::array();
+  llvm::DenseMap<int64_t, exec::TensorOp> tensors; // by offset
+  for (auto tensor : module.getOps<exec::TensorOp>()) {
+    auto type = cast<exec::BufferType>(tensor.getType());
+    tensors[tensor.getOffset()] = tensor;
+    report["tensors"].push_back(
+        {{"name", tensor.getTensorName().str()},
+         {"class", tensor.getRole().str()},
+         {"type", getTypeName(type.getTensor().getElementType())},
+         {"dims",
+          describeDims(
+              type.getTensor(),
+              llvm::to_vector(tensor.getOrder().getAsRange<StringAttr>()))},
+         {"offset", tensor.getOffset()},
+         {"bytes", getBytes(type, mesh)}});
+  }
+  for (auto function : module.getOps<exec::FuncOp>())
+    for (Json &known : report["functions"])
+      if (known["name"] == function.getSymName().str())
+        describeFunction(known, function, tensors);
+}
+
+} // namespace meshc::report
