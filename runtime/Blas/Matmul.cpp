@@ -41,7 +41,7 @@ struct ShapeEqual {
   }
 };
 
-/// A primitive made for one shape, and the arguments that it runs on.
+/// A primitive created for one shape, and its arguments.
 struct Compiled {
   bool usable = false;
   dnnl::matmul primitive;
@@ -49,7 +49,7 @@ struct Compiled {
   std::unordered_map<int, dnnl::memory> arguments;
 };
 
-/// What one rank keeps: ranks are threads, and primitives are made for the
+/// One rank's state: ranks are threads, and primitives are created for the
 /// number of threads that their rank had.
 struct Cache {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
@@ -66,7 +66,7 @@ DataType dataType(uint8_t type) {
 }
 
 /// The descriptor of a row-major matrix of `rows` × `columns`, or of a stored
-/// transposed one, with the batch dim that oneDNN wants.
+/// transposed one, with the batch dim that oneDNN requires.
 dnnl::memory::desc describe(int64_t batch, int64_t batchStride, int64_t rows,
                             int64_t columns, int64_t leading, bool transposed,
                             uint8_t type) {
@@ -96,7 +96,7 @@ void compile(const MeshcGemm &gemm, Cache &cache, Compiled &result) try {
   }
   dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, b, c), attributes,
                                       cache.engine);
-  // oneDNN's own reference is slower than what the list has after it.
+  // oneDNN's own reference is slower than the implementations after this one.
   if (std::string_view(chosen.impl_info_str()).find("ref") !=
       std::string_view::npos)
     return;
@@ -109,7 +109,7 @@ void compile(const MeshcGemm &gemm, Cache &cache, Compiled &result) try {
                       {DNNL_ARG_DST, result.c}};
   result.usable = true;
 } catch (const dnnl::error &) {
-  // The CPU lacks the type, or oneDNN the shape.
+  // The CPU lacks the type, or oneDNN does not support the shape.
 }
 
 Compiled &Cache::find(const MeshcGemm &gemm) {
@@ -139,7 +139,7 @@ static bool runMatmul(const MeshcGemm &gemm, const void *a, const void *b,
   return true;
 }
 
-/// Thin products, and all 16-bit ones where the CPU has them.
+/// Thin products, and all 16-bit ones if the CPU supports them.
 static bool suitsMatmul(const MeshcGemm &gemm) {
   return gemm.type != MESHC_F32 || gemm.m < 16 || gemm.n < 16;
 }

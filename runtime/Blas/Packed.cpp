@@ -31,9 +31,9 @@ namespace {
 
 constexpr int64_t tileM = 6, tileN = 16; ///< sums in registers
 constexpr int64_t blockM = 24 * tileM, blockK = 272, panelN = 1024;
-/// Floats from one packed sliver to the next: a cache line more than its
-/// content, so that slivers do not meet in the same cache sets and the last
-/// vector of one may run over its end.
+/// Floats from one packed sliver to the next: one cache line more than its
+/// content, so that slivers do not compete for the same cache sets and the last
+/// vector of one may extend past its end.
 constexpr int64_t sliverA = tileM * blockK + 16, sliverB = tileN * blockK + 16;
 
 /// Memory of one thread, kept from product to product.
@@ -135,8 +135,8 @@ MESHC_AVX2 void pack(const Operand &from, int64_t width, int64_t count,
     packAlong<tile>(from.from(i, 0), std::min(tile, width - i), count, target);
 }
 
-/// A tile of C: where it is, how much of it there is, and whether the sums are
-/// added to what it holds.
+/// A tile of C: its address, its valid extent, and whether the sums are added
+/// to its contents.
 struct Tile {
   float *c;
   int64_t leading, rows, columns;
@@ -152,7 +152,7 @@ MESHC_AVX2 inline void storeRow(float *c, __m256 low, __m256 high, bool adds) {
   _mm256_storeu_ps(c + 8, high);
 }
 
-/// The sums of one tile over `count` of k, from packed slivers.
+/// Computes the sums of one tile over `count` of k, from packed slivers.
 MESHC_AVX2 void multiply(const float *a, const float *b, int64_t count,
                          const Tile &tile) {
   __m256 sums[tileM][2];
@@ -188,21 +188,21 @@ MESHC_AVX2 void multiply(const float *a, const float *b, int64_t count,
     }
 }
 
-/// One product in the making, shared by the threads of a rank. The panels of B
+/// One product in progress, shared by the threads of a rank. The panels of B
 /// are cut along k into blocks; all threads pack a block, wait for each other,
-/// and take tasks of it. A block's packed memory is that of the one before the
-/// last, so that one wait per block is enough. Each sum is computed by one
-/// thread in one order, whoever it is: results do not depend on chance.
+/// and take its tasks. Packed blocks alternate between two buffers, so that one
+/// wait per block is enough. A single thread computes each sum in a fixed
+/// order, whichever thread it is: results do not depend on scheduling.
 class Product {
 public:
   Product(const MeshcGemm &gemm, const float *a, const float *b, float *c,
           float *packedB);
 
-  /// What thread `thread` of `count` does; all do it.
+  /// The work of thread `thread` of `count`; all threads call it.
   void run(int64_t thread, int64_t count);
 
 private:
-  /// A block of B: which columns and which part of k.
+  /// A block of B: its columns and its part of k.
   struct Block {
     int64_t firstN, slivers, firstK, countK;
     float *packed;
@@ -237,8 +237,9 @@ Product::Product(const MeshcGemm &gemm, const float *a, const float *b,
   planTasks(threads());
 }
 
-/// Tasks are rows of C, about as many as a thread packs at once; a multiple of
-/// the threads where there are enough rows, and otherwise columns too.
+/// Tasks are rows of C, about as many as a thread packs at once. Their number
+/// is a multiple of the threads if there are enough rows; otherwise columns are
+/// split too.
 void Product::planTasks(int64_t threadCount) {
   int64_t tiles = divideUp(m, tileM);
   rowTasks = divideUp(tiles, blockM / tileM);
@@ -291,7 +292,7 @@ void Product::runTask(const Block &block, int64_t task) const {
 
 void Product::run(int64_t thread, int64_t count) {
   const int64_t tasks = rowTasks * columnTasks;
-  int64_t task = nextTask++; // numbered through all blocks
+  int64_t task = nextTask++; // numbered across all blocks
   for (int64_t number = 0; number < blocksN * blocksK; ++number) {
     Block current = block(number);
     packB(current, current.slivers * thread / count,
@@ -326,7 +327,7 @@ static bool runPacked(const MeshcGemm &gemm, const void *a, const void *b,
   return true;
 }
 
-/// Not the thin ones, of which packing is too large a part.
+/// Excludes thin products, for which packing takes too large a share.
 static bool suitsPacked(const MeshcGemm &gemm) {
   return canRun(gemm) && !__builtin_cpu_supports("avx512f") &&
          std::min(gemm.m, gemm.n) >= 128 && std::max(gemm.m, gemm.n) >= 256;

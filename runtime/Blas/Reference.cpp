@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The implementation that does every product, and that the others are tested
-/// against.
+/// The implementation that supports every product, and the reference in tests
+/// of the others.
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Blas/Element.h"

@@ -32,12 +32,13 @@ static bool runSgemm(const MeshcGemm &gemm, const void *a, const void *b,
   const auto *fa = static_cast<const float *>(a);
   const auto *fb = static_cast<const float *>(b);
   auto *fc = static_cast<float *>(c);
-  // The first tells whether oneDNN takes this shape at all.
+  // The first one determines whether oneDNN accepts this shape at all.
   if (!runEntry(gemm, 0, fa, fb, fc))
     return false;
   if (gemm.batch == 1)
     return true;
-  // Many: one thread each, as oneDNN does not split within a parallel region.
+  // For many products, one thread each, as oneDNN does not split within a
+  // parallel region.
   std::atomic<bool> done{true};
   auto entries = [&](int64_t begin, int64_t end) {
     for (int64_t entry = begin; entry < end; ++entry)

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Products of bf16 or f16 matrices, or into them, on CPUs without such
-/// instructions: block by block in f32. The blocks are of fixed size, so a
+/// Products with bf16 or f16 operands or results on CPUs without such
+/// instructions: block by block in f32. The blocks have a fixed size, so a
 /// rank's memory does not grow with its matrices.
 ///
 //===----------------------------------------------------------------------===//
@@ -38,7 +38,7 @@ void widen(uint8_t type, const void *from, int64_t offset, int64_t leading,
       to[i * columns + j] = loadElement(type, from, offset + i * leading + j);
 }
 
-/// One block of C: `m` × `n` from row `i`, column `j` on.
+/// One block of C: `m` × `n` starting at row `i`, column `j`.
 void runBlock(const MeshcGemm &gemm, const void *a, const void *b, void *c,
               int64_t i, int64_t j, int64_t m, int64_t n, Blocks &blocks) {
   bool adds = gemm.accumulate;

@@ -39,7 +39,7 @@ std::string meshc::runtime::findTarget(const std::string &path) {
 AtomicFile::AtomicFile(const std::string &name)
     : path(findTarget(name)), temporary(path + ".meshc-tmp") {
   open();
-  while (isLinkedElsewhere()) { // it keeps its content under the other name
+  while (isLinkedElsewhere()) { // its content stays under the other name
     unlink(temporary.c_str());
     open();
   }
@@ -49,7 +49,7 @@ AtomicFile::AtomicFile(const std::string &name)
   inheritMode(/*final=*/false);
 }
 
-/// Opens the temporary file, or creates it, and takes its lock.
+/// Opens or creates the temporary file, and locks it.
 void AtomicFile::open() {
   do {
     if (descriptor >= 0)
@@ -60,7 +60,7 @@ void AtomicFile::open() {
     if (descriptor < 0)
       fail("create", errno);
     takeLock();
-    // Who had the lock may have renamed or removed the file meanwhile.
+    // The previous holder of the lock may have renamed or removed the file.
   } while (!isOurs());
   if (!isUnfinished())
     refuse("'" + temporary +
@@ -69,7 +69,7 @@ void AtomicFile::open() {
 }
 
 /// Waits some seconds for another program that is writing the same file. File
-/// systems without locks give none.
+/// systems without locks do not grant any.
 void AtomicFile::takeLock() {
   for (int turn = 0; flock(descriptor, LOCK_EX | LOCK_NB) != 0; ++turn) {
     if (errno != EWOULDBLOCK && errno != EINTR)
@@ -80,7 +80,7 @@ void AtomicFile::takeLock() {
   }
 }
 
-/// Whether the file that is open still has the temporary name.
+/// Whether the open file still has the temporary name.
 bool AtomicFile::isOurs() const {
   struct stat open, named;
   return fstat(descriptor, &open) == 0 &&
@@ -88,7 +88,8 @@ bool AtomicFile::isOurs() const {
          open.st_ino == named.st_ino;
 }
 
-/// Whether the open file, from before, is what a save that was killed leaves.
+/// Whether the open file, which existed before, was left by a save that was
+/// killed.
 bool AtomicFile::isUnfinished() const {
   struct stat status;
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
@@ -103,9 +104,9 @@ bool AtomicFile::isLinkedElsewhere() const {
   return fstat(descriptor, &status) == 0 && status.st_nlink > 1;
 }
 
-/// Gives the temporary file the mode of the one that it will replace, so that
-/// nobody else can read it meanwhile, and at last (`final`) exactly that mode
-/// and, where the system permits, its owner and group.
+/// Gives the temporary file the mode of the file that it will replace, so that
+/// nobody else can read it meanwhile. At the end (`final`) gives it exactly
+/// that mode and, if the system permits, its owner and group.
 void AtomicFile::inheritMode(bool final) const {
   struct stat status;
   if (stat(path.c_str(), &status) != 0)
@@ -118,7 +119,7 @@ void AtomicFile::inheritMode(bool final) const {
   if (fchown(descriptor, status.st_uid, status.st_gid) == 0)
     mode = status.st_mode & 07777;
   else if (fchown(descriptor, static_cast<uid_t>(-1), status.st_gid) != 0)
-    mode &= 0707;           // its rights were those of another group
+    mode &= 0707;           // its permissions were for another group
   fchmod(descriptor, mode); // after chown, which clears the upper bits
 }
 
@@ -161,9 +162,9 @@ void AtomicFile::write(const void *data, size_t bytes) {
   }
 }
 
-/// Brings what was written to the disk piece by piece, so that the end of a
-/// large file does not wait for all of it. Where a file system has no such
-/// call, commit() does it all.
+/// Flushes the data to the disk piece by piece, so that the end of a large file
+/// does not wait for all of it. If a file system has no such call, commit()
+/// flushes everything.
 void AtomicFile::flush(int64_t newBytes) {
   constexpr int64_t pieceBytes = int64_t(64) << 20;
   noteProgress();
@@ -206,7 +207,7 @@ void AtomicFile::commit(int generations) {
       slash == std::string::npos ? "." : path.substr(0, slash + 1);
   int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory >= 0) {
-    fsync(directory); // some file systems have no folders to bring to the disk
+    fsync(directory); // some file systems cannot flush folders
     ::close(directory);
   }
 }

@@ -47,7 +47,7 @@ CheckpointWriter::CheckpointWriter(const std::string &path,
   for (const FileTensor &tensor : tensors)
     setChecksum(metadata, tensor.name, 0);
   sealMetadata(metadata);
-  std::string text = header(); // of the length that it will have
+  std::string text = header(); // with its final length
   file.write(text.data(), text.size());
 }
 
@@ -121,7 +121,7 @@ RunState meshc::runtime::readRunState(const SafetensorsFile &file) {
                         "('--weights' reads parameters of other tools)");
     return value;
   };
-  // Steps and positions still grow.
+  // Leave room for steps and positions to grow.
   constexpr uint64_t mostCounted = uint64_t(1) << 62;
   RunState state;
   state.step = static_cast<int64_t>(number("meshc.step", mostCounted));

@@ -60,7 +60,7 @@ void meshc::runtime::verifyTensor(const SafetensorsFile &file,
     noteProgress();
   }
   std::string found = formatCrc32c(checksum);
-  file.checkIntact(); // what cannot be read is another error
+  file.checkIntact(); // unreadable files are another error
   if (found == *expected)
     return;
   int64_t offset = file.fileOffset(tensor);

@@ -16,10 +16,10 @@
 
 using namespace meshc::runtime;
 
-/// Bytes of a tensor that rank 0 gathers at once, where its rows allow it.
+/// Bytes of a tensor that rank 0 gathers at a time, if its rows allow it.
 static constexpr int64_t sliceBytes = int64_t(16) << 20;
 
-/// Bytes that are worth a thread.
+/// Bytes that justify a thread.
 static constexpr int64_t grainBytes = int64_t(1) << 20;
 
 bool meshc::runtime::isSaved(const MeshcTensor &tensor) {
@@ -68,28 +68,28 @@ struct Slice {
   int64_t begin, end;
 };
 
-/// How a memory orders the elements of a box: elements between neighbours along
-/// each dim, and where the box begins.
+/// How a memory lays out the elements of a box: the stride of each dim, in
+/// elements, and where the box begins.
 struct Order {
   std::vector<int64_t> strides;
   int64_t begin = 0;
 };
 
-/// The part of a rank's block that lies in a slice: a box, as it lies in the
-/// block, in the slice, and by itself.
+/// The part of a rank's block that lies in a slice: a box, with its layout in
+/// the block, in the slice, and on its own.
 struct Part {
   std::vector<int64_t> sizes;
   Order inBlock, inSlice, packed;
   int64_t count = 0; ///< elements
 
-  /// Whether a memory has the box without gaps, in its row-major order.
+  /// Whether a memory holds the box contiguously, in its row-major order.
   bool isPacked(const Order &order) const {
     for (size_t i = 0; i < sizes.size(); ++i)
       if (sizes[i] > 1 && order.strides[i] != packed.strides[i])
         return false;
     return true;
   }
-  /// By all threads of the rank.
+  /// Uses all threads of the rank.
   void copy(const Order &from, const char *source, const Order &to,
             char *target, int64_t elementBytes) const {
     std::vector<CopyDim> dims;

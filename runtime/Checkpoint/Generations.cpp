@@ -20,7 +20,8 @@
 
 using namespace meshc::runtime;
 
-/// What a checkpoint of meshc has after the 8 bytes of its header's length.
+/// The bytes of a checkpoint of meshc that follow the 8 bytes of its header's
+/// length.
 static const char beginning[] = "{\"__metadata__\":{\"meshc.";
 
 bool meshc::runtime::beginsAsCheckpoint(int descriptor) {
@@ -56,7 +57,7 @@ static bool isCheckpoint(const std::string &path) {
   return begins;
 }
 
-/// The first number that is free, or the last one where none is.
+/// The first free number, or the last number if none is free.
 static int findPlace(const std::string &path, int count) {
   int place = 1;
   while (place < count - 1 && exists(numbered(path, place)))
@@ -82,7 +83,7 @@ static void move(const std::string &path, int number) {
 }
 
 void meshc::runtime::shiftGenerations(const std::string &path, int count) {
-  // One that was killed between the link and the new file is done.
+  // Handles a process that was killed between the link and the new file.
   if (count < 2 || !exists(path) || isSameFile(path, numbered(path, 1)))
     return;
   checkGenerations(path, count);
@@ -96,14 +97,15 @@ void meshc::runtime::shiftGenerations(const std::string &path, int count) {
   if (::link(path.c_str(), first.c_str()) == 0)
     return;
   // Some file systems have no hard links: there, `path` is missing until the
-  // new one is renamed.
+  // new file is renamed.
   if (std::rename(path.c_str(), first.c_str()) != 0)
     throw Failure(ExitCode::Checkpoint, "cannot keep checkpoint '" + path +
                                             "' as '" + first +
                                             "': " + std::strerror(errno));
 }
 
-/// The number of a generation whose file has that name after "PATH."; else 0.
+/// The number of a generation whose file has that name after "PATH."; otherwise
+/// 0.
 static int numberOf(const char *text) {
   if (*text < '1' || *text > '9' || std::strlen(text) > 6 ||
       std::strspn(text, "0123456789") != std::strlen(text))
@@ -111,7 +113,7 @@ static int numberOf(const char *text) {
   return std::atoi(text);
 }
 
-/// `name`, or what it links to.
+/// `name`, or the target if it is a link.
 static std::string followLinks(const std::string &name) {
   char *real = realpath(name.c_str(), nullptr);
   std::string path = real ? real : name;

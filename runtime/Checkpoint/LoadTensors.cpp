@@ -33,12 +33,12 @@ static FileTensor expectedTensor(const MeshcTensor &tensor) {
   return expected;
 }
 
-/// The types that are converted to each other.
+/// The types that can be converted to each other.
 static bool isFloat(const std::string &dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
-/// What is wrong with the file's tensor of that name; empty where it fits.
+/// What is wrong with the file's tensor of that name; empty if it fits.
 static std::string describeMisfit(const SafetensorsFile &file,
                                   const MeshcTensor &tensor, bool converts) {
   const std::string name = "tensor '" + std::string(tensor.name) + "' ";
@@ -55,7 +55,7 @@ static std::string describeMisfit(const SafetensorsFile &file,
          (converts && isFloat(expected.dtype) ? ", or F32, F16 or BF16" : "");
 }
 
-/// Throws where there are `problems`, of which it names the first ones.
+/// Throws if there are `problems`, and names the first ones.
 static void refuseMisfits(const SafetensorsFile &file, const Rank &rank,
                           const std::vector<std::string> &problems) {
   constexpr size_t most = 8;
@@ -70,7 +70,7 @@ static void refuseMisfits(const SafetensorsFile &file, const Rank &rank,
   throw Failure(ExitCode::Checkpoint, text);
 }
 
-/// Whether `name` is that of a parameter's optimizer state, in a checkpoint.
+/// Whether `name` names a parameter's optimizer state, in a checkpoint.
 static bool isSlot(const std::string &name,
                    const std::set<std::string> &parameters) {
   for (size_t dot = name.find('.'); dot != std::string::npos;
@@ -80,7 +80,7 @@ static bool isSlot(const std::string &name,
   return false;
 }
 
-/// Tensors of the file that the program has no parameter for.
+/// Tensors in the file that match no parameter of the program.
 static void listExtra(const SafetensorsFile &file, const MeshcProgram &program,
                       std::vector<std::string> &problems) {
   std::set<std::string> parameters;
@@ -109,7 +109,7 @@ static float readFloat(const std::string &dtype, const char *at) {
   return dtype == "F16" ? floatFromF16(bits) : floatFromBf16(bits);
 }
 
-/// Stores `value`; returns whether it is as finite as it was.
+/// Stores `value`; returns whether its finiteness did not change.
 static bool writeFloat(float value, MeshcType type, char *at) {
   if (type == MESHC_F32) {
     std::memcpy(at, &value, sizeof(value));
@@ -122,7 +122,7 @@ static bool writeFloat(float value, MeshcType type, char *at) {
   return std::isfinite(stored) || !std::isfinite(value);
 }
 
-/// The elements of `source`, of type `from`, as those of `tensor`.
+/// Converts the elements of `source`, of type `from`, to those of `tensor`.
 static std::vector<char> convert(const SafetensorsFile &file,
                                  const MeshcTensor &tensor,
                                  const std::string &from,

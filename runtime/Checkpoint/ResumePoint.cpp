@@ -12,8 +12,8 @@
 
 using namespace meshc::runtime;
 
-/// Rank 0's search: the number of the generation, or -1 where there is none.
-/// Sets what was wrong with those before it.
+/// Rank 0's search: the number of the generation, or -1 if there is none. Sets
+/// what was wrong with those before it.
 static int findIntact(const std::string &path, std::string &damage) {
   const std::vector<int> generations = listGenerations(path);
   if (generations.empty())

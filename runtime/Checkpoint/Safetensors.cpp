@@ -41,7 +41,7 @@ SafetensorsFile::SafetensorsFile(const std::string &path)
   if (file.size() >= 8)
     for (int i = 0; i < 8; ++i)
       length |= uint64_t(file.data()[i]) << (8 * i);
-  // The format bounds headers at 100 MB.
+  // The format limits headers to 100 MB.
   if (file.size() < 10 || length > 100'000'000 || bytes[8] != '{')
     throw fileFailure(path, "is not a safetensors file");
   if (length > file.size() - 8)

@@ -24,8 +24,8 @@ const Dtype dtypes[] = {{"BOOL", 1}, {"U8", 1},  {"I8", 1},   {"I16", 2},
                         {"U32", 4},  {"F32", 4}, {"I64", 8},  {"U64", 8},
                         {"F64", 8}};
 
-/// Takes the header's parts as the parser meets them. A tree of JSON values
-/// would lose duplicate names and the text of numbers.
+/// Receives the header's parts from the parser. A tree of JSON values would
+/// lose duplicate names and the text of numbers.
 class HeaderReader final : public nlohmann::json_sax<Json> {
 public:
   explicit HeaderReader(SafetensorsHeader &header) : header(header) {}
@@ -97,8 +97,8 @@ bool HeaderReader::number(const std::string &text, int64_t value) {
   return true;
 }
 
-/// A value that has no place in the format, unless it is in a field that the
-/// format does not define.
+/// A value that the format does not allow here, unless it is in a field that
+/// the format does not define.
 bool HeaderReader::other(const std::string &what) {
   if (skipped || (place == Place::Tensor && field.empty()))
     return true;

@@ -17,7 +17,7 @@
 
 using namespace meshc::runtime;
 
-/// The copy of the state, all of whose memory is there from the beginning.
+/// The copy of the state. All of its memory is allocated at the start.
 class meshc::runtime::CopyBuffer : public StateSink {
 public:
   explicit CopyBuffer(int64_t bytes) : memory(bytes) {}
@@ -85,7 +85,8 @@ void Saver::save(const RunState &state) {
   }
   auto write = [this, state, generations = takeGenerations(),
                 progress = progressCounter()] {
-    setProgressCounter(progress); // others may wait for rank 0, and it for this
+    setProgressCounter(
+        progress); // others may wait for rank 0, and rank 0 for this
     CheckpointWriter writer(options.path, *rank.program, state);
     writer.append(copy->data(), copy->size());
     writer.commit(generations);
@@ -93,7 +94,7 @@ void Saver::save(const RunState &state) {
   writing = std::async(std::launch::async, write);
 }
 
-/// What is to be kept with the next checkpoint.
+/// The file to keep as a generation with the next checkpoint.
 int Saver::takeGenerations() {
   return std::exchange(replacesDamaged, false) ? 1 : options.generations;
 }
@@ -114,7 +115,7 @@ void Saver::wait() {
 int64_t Saver::savedStep() {
   try {
     wait();
-  } catch (const Failure &) { // the checkpoint of before is there
+  } catch (const Failure &) { // the previous checkpoint is in place
   }
   rank.communicator->broadcast(&doneStep, sizeof(doneStep), 0);
   return doneStep;

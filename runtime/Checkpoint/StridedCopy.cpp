@@ -11,8 +11,8 @@
 
 using namespace meshc::runtime;
 
-/// Drops dims of one element and makes one of neighbours that are contiguous in
-/// both memories. The innermost dim is last.
+/// Drops dims of one element and merges neighbours that are contiguous in both
+/// memories. The innermost dim is last.
 static std::vector<CopyDim> mergeDims(const std::vector<CopyDim> &dims) {
   std::vector<CopyDim> merged;
   for (const CopyDim &dim : dims) {

@@ -20,7 +20,7 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// A line of text that every rank tells every other.
+/// A line of text that every rank shares with every other.
 struct Note {
   char text[320] = {};
 
@@ -41,7 +41,8 @@ std::vector<std::string> exchangeNotes(Bootstrap &bootstrap,
   return texts;
 }
 
-/// Ends the start on all ranks where one of them has trouble; that one reports.
+/// Ends the start on all ranks if one of them has a problem; that one reports
+/// it.
 void checkTroubles(Bootstrap &bootstrap, const std::string &own) {
   std::vector<std::string> troubles = exchangeNotes(bootstrap, own);
   for (int rank = 0; rank < bootstrap.size(); ++rank)

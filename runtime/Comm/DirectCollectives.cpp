@@ -25,7 +25,7 @@ template <class Visit> void forOthers(const Group &group, Visit visit) {
     visit((group.index + d) % group.size());
 }
 
-/// Every rank gets every rank's `own`; returns when all have come.
+/// Gives every rank every rank's `own`; returns when all have arrived.
 std::vector<Buffers> meet(Exchange &exchange, const Group &group,
                           const Buffers &own) {
   std::vector<Buffers> all(group.size(), own);
@@ -52,7 +52,7 @@ std::pair<int64_t, int64_t> sliceOf(const Group &group, int64_t size,
   return {begin, std::min(slice, size - begin)};
 }
 
-/// This rank's share of the collective, on the buffers of all.
+/// This rank's share of the collective, on everyone's buffers.
 void work(const Group &group, const MeshcCollective &collective,
           const std::vector<Buffers> &all) {
   std::vector<CollectiveStreams> streams;
@@ -118,7 +118,7 @@ void meshc::runtime::runDirectly(Exchange &exchange, BufferUse &use,
       Ended ended{use};
       work(group, collective, all);
     }
-    // Nobody goes on to change a buffer that a peer still reads.
+    // No rank may continue and change a buffer that a peer still reads.
     meet(exchange, group, {send, recv});
   } catch (...) {
     use.fail();

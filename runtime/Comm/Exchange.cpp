@@ -18,9 +18,9 @@ size_t Exchange::capacity(size_t parts) const {
   return transport.slotBytes() / parts / unit * unit - headerBytes;
 }
 
-/// A part's header is written again for each rank it goes to: by the first to
-/// read it, it has been written in full, and later writes are of equal bytes
-/// only, so they are left out.
+/// A part's header is the same for every rank that receives the part. By the
+/// time a recipient reads it, it has been written in full, and later writes
+/// would store equal bytes, so they are skipped.
 void Exchange::post(int rank, size_t part, size_t capacity, size_t bytes) {
   size_t offset = part * stride(capacity);
   if (std::memcmp(slot + offset, &header, sizeof(header)) != 0)

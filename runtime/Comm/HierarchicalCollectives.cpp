@@ -15,10 +15,10 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// Elements that are between the two levels at once, on one rank.
+/// Elements in transit between the two levels at a time, on one rank.
 constexpr int64_t partialElements = int64_t(1) << 18;
 
-/// Memory for partial results, as a stream or cut into equal ones.
+/// Memory for partial results, as one stream or cut into equal ones.
 class Partials {
 public:
   Partials(MeshcType type, int64_t size)
@@ -72,8 +72,8 @@ void allReduceByHost(Exchange &exchange, const Hierarchy &hierarchy,
   });
 }
 
-/// A host's ranks first reduce, for each host, the block of the rank there that
-/// has the same number; then these go between hosts.
+/// For each host, a host's ranks first reduce the block of the rank there with
+/// the same number; then these blocks go between hosts.
 void reduceScatterByHost(Exchange &exchange, const Hierarchy &hierarchy,
                          MeshcReduction reduction,
                          const std::vector<Stream> &send, const Stream &recv) {
@@ -99,8 +99,8 @@ void reduceScatterByHost(Exchange &exchange, const Hierarchy &hierarchy,
   });
 }
 
-/// Blocks first come from the other hosts, to the rank of the same number; then
-/// the host's ranks give each other what came.
+/// Blocks first arrive from the other hosts at the rank with the same number;
+/// then the host's ranks exchange what arrived.
 void allGatherByHost(Exchange &exchange, const Hierarchy &hierarchy,
                      const Stream &send, const std::vector<Stream> &recv) {
   const auto &places = hierarchy.places;

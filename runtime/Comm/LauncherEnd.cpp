@@ -38,7 +38,7 @@ Ancestor lookUp(pid_t process) {
   return found;
 }
 
-/// The launcher above this process, perhaps beyond a script; 0: none.
+/// The launcher above this process, perhaps with a script in between; 0: none.
 pid_t findLauncher() {
   constexpr int mostScripts = 8;
   pid_t process = getppid();
@@ -52,7 +52,7 @@ pid_t findLauncher() {
   return 0;
 }
 
-/// Whether the process is still there after so many seconds.
+/// Whether the process still exists after so many seconds.
 bool outlives(pid_t process, int seconds) {
   for (int i = 0; i < seconds; ++i) {
     timespec second{1, 0};
@@ -63,7 +63,7 @@ bool outlives(pid_t process, int seconds) {
   return true;
 }
 
-/// In a process that was forked from one with several threads, so by system
+/// Runs in a process forked from one with several threads, so it uses system
 /// calls only.
 [[noreturn]] void waitAndKill(pid_t launcher) {
   setsid();
@@ -81,7 +81,7 @@ void meshc::runtime::endLauncherLater() {
   pid_t launcher = findLauncher();
   if (launcher == 0)
     return;
-  // A grandchild, for which nobody has to wait.
+  // A grandchild, which nobody has to wait for.
   pid_t child = fork();
   if (child == 0) {
     if (fork() == 0)

@@ -25,8 +25,7 @@ namespace {
 
 constexpr const char *folder = "/dev/shm/";
 
-/// Calls `visit` with the name of each entry of a folder that begins with
-/// `prefix`.
+/// Calls `visit` with the name of each folder entry that begins with `prefix`.
 void forEntries(const char *path, const char *prefix,
                 const std::function<void(const std::string &name)> &visit) {
   DIR *entries = opendir(path);
@@ -38,7 +37,8 @@ void forEntries(const char *path, const char *prefix,
   closedir(entries);
 }
 
-/// The user's own regular file, which no process may be about to use.
+/// Whether it is the user's own regular file, which no process may be about to
+/// use.
 bool isOldAndOwn(const std::string &path) {
   constexpr time_t youngest = 60;
   struct stat status{};

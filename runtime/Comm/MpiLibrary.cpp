@@ -23,7 +23,7 @@ const MeshcMpi &meshc::runtime::openMpi() {
   static const MeshcMpi *opened = nullptr;
   if (opened)
     return *opened;
-  // The plugin's own libraries become global: Open MPI opens components that
+  // Makes the plugin's own libraries global: Open MPI opens components that
   // take libmpi's symbols from there.
   OpenedPlugin plugin = openPlugin(pluginName, RTLD_NOW | RTLD_GLOBAL);
   if (!plugin.error.empty())

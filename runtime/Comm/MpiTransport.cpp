@@ -47,8 +47,8 @@ void MpiTransport::expect(int peer) {
   Receiving &receiving = receivings[peer];
   if (receiving.expected)
     return;
-  // A whole slot, so that what another collective sends arrives and is seen to
-  // be wrong. Its pages come to be as they are written.
+  // A whole slot, so that a message of another collective arrives and can be
+  // reported. Its pages are allocated as they are written.
   if (!receiving.buffer)
     receiving.buffer.reset(new char[slotBytes()]);
   check(mpi.receive(receiving.buffer.get(), slotBytes(), peer,
@@ -102,7 +102,7 @@ void MpiTransport::waitSent(std::vector<Sending> &slot) {
   slot.clear();
 }
 
-/// One test of anything moves all of MPI's operations on.
+/// A single test of any request progresses all of MPI's operations.
 bool MpiTransport::moveOn() {
   for (auto &[peer, receiving] : receivings)
     if (receiving.expected && !receiving.done) {

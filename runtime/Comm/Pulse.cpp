@@ -18,7 +18,7 @@ namespace {
 thread_local std::atomic<uint32_t> *ownCounter = nullptr;
 
 /// The fields of a file `stat` of /proc from the third on, the state of the
-/// process or thread; empty where it is gone. The second, a name, may hold
+/// process or thread; empty if it has ended. The second, a name, may contain
 /// blanks and brackets.
 std::vector<std::string> readStat(const std::string &path) {
   std::ifstream file(path);
@@ -32,7 +32,7 @@ std::vector<std::string> readStat(const std::string &path) {
   return fields;
 }
 
-/// Field `number` of proc(5)'s table of `stat`; 0 where there is none.
+/// Field `number` of proc(5)'s table of `stat`; 0 if it is missing.
 uint64_t fieldOf(const std::vector<std::string> &fields, size_t number) {
   constexpr size_t first = 3;
   return number - first < fields.size() ? std::stoull(fields[number - first])

@@ -14,10 +14,10 @@ namespace {
 
 constexpr int channel = 1;
 constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
-/// Who asked once asks again so often, for so long.
+/// A rank that asked once asks again this often, for this long.
 constexpr auto timeBetweenQuestions = std::chrono::milliseconds(300);
 constexpr auto interest = std::chrono::seconds(2);
-/// Messages under way beyond which none is added: their peer takes none.
+/// Limit of messages in flight: beyond it the peer is not receiving.
 constexpr size_t mostSending = 256;
 
 } // namespace
@@ -32,7 +32,7 @@ PulseChannel::~PulseChannel() {
   }
   stopped.notify_all();
   thread.join();
-  // MPI may still read those under way, so they stay.
+  // MPI may still read the messages in flight, so they are kept.
   if (!sending.empty())
     new std::list<Sending>(std::move(sending));
 }
@@ -58,7 +58,7 @@ void PulseChannel::serve() {
   }
 }
 
-/// Errors are not told here: a rank that is not heard of makes no progress.
+/// Errors are not reported here: a silent rank counts as making no progress.
 void PulseChannel::takeMessages() {
   int from = -1;
   while (mpi.probe(channel, &from) == 0 && from >= 0) {

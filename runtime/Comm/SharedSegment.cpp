@@ -46,9 +46,9 @@ CommunicationError segmentError(const std::string &what,
                                : ""));
 }
 
-/// Maps memory of `file`, or of nobody else where that is negative. With
-/// `locks`, the file stays open and locked as long as it is mapped, so that
-/// others see that it is in use; else it stays the caller's.
+/// Maps memory of `file`, or private memory if that is negative. With `locks`,
+/// the file stays open and locked as long as it is mapped, so that others see
+/// that it is in use; otherwise the caller keeps it.
 std::shared_ptr<void> mapBytes(int file, size_t bytes, bool locks = false) {
   int flags = file < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
   void *base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
@@ -90,7 +90,8 @@ SharedSegment SharedSegment::create(const std::string &name, int memberCount,
       shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0)
     throw segmentError("make", name, size, errno);
-  // Reserved now, so that a full /dev/shm is an error here and no SIGBUS later.
+  // Reserves the memory now, so that a full /dev/shm is an error here and not a
+  // SIGBUS later.
   int error = posix_fallocate(file, 0, static_cast<off_t>(size));
   std::shared_ptr<void> memory;
   if (!error) {

@@ -19,14 +19,15 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// A sleeper looks around this often, woken or not.
+/// A sleeper polls this often, whether woken or not.
 constexpr auto longestSleep = std::chrono::milliseconds(20);
-/// While another transport must be called to move on.
+/// The interval while another transport must be called to progress.
 constexpr auto shortestSleep = std::chrono::microseconds(50);
-/// A processor given away that comes back this late is wanted by others: they
-/// would get it for a whole slice each time, and who sleeps is woken sooner.
+/// A yield that returns this late means that others want the processor. They
+/// would get it for a whole time slice each time, and a sleeper is woken
+/// sooner.
 constexpr auto longestYielding = std::chrono::microseconds(200);
-/// Lives and pulses of other ranks are looked up so often in a long wait.
+/// In a long wait, this is how often other ranks' lives and pulses are checked.
 constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
 
 void pauseProcessor() { __builtin_ia32_pause(); }
@@ -43,7 +44,7 @@ void futexWake(std::atomic<uint32_t> &word) {
           nullptr, nullptr, 0);
 }
 
-/// A stall is reported after so many seconds, or earlier where it ends the run
+/// A stall is reported after this many seconds, or earlier if it ends the run
 /// soon.
 double reportSeconds(double limit) {
   constexpr double usual = 10;
@@ -55,7 +56,7 @@ double reportSeconds(double limit) {
 Transport::~Transport() = default;
 
 WaitPolicy WaitPolicy::forRanks(int ranks, int threads, double timeoutSeconds) {
-  // Of this rank; mpirun may have given each of the others one of its own.
+  // For this rank; mpirun may have given each of the others its own.
   cpu_set_t set;
   int allowed =
       sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : threads;
@@ -87,7 +88,7 @@ SharedTransport::SharedTransport(SharedSegment memory, std::vector<int> all,
   uint32_t id = static_cast<uint32_t>(getpid());
   own.startTime = processStart(id);
   own.processId.store(id, std::memory_order_release);
-  if (processes) // by the thread that runs the rank
+  if (processes) // by the rank's thread
     attachThread();
 }
 
@@ -180,9 +181,8 @@ void SharedTransport::checkFailure() {
                      record.message);
 }
 
-/// A member that left in order is no failure: what it posted can still be
-/// taken, and what it will not post is the matter of
-/// checkProgress().
+/// A member that left in an orderly way is no failure: its posts can still be
+/// taken, and checkProgress() handles the posts that it will not make.
 void SharedTransport::checkProcess(int rank) {
   if (!processes || !has(rank))
     return;
@@ -200,7 +200,7 @@ Pulse SharedTransport::pulseOf(int rank) const {
   pulse.progress = member.progress.load(std::memory_order_relaxed);
   pulse.turns = member.turns.load(std::memory_order_relaxed);
   pulse.waitsFor = member.waitsFor.load(std::memory_order_relaxed);
-  // Who waits has none worth mentioning.
+  // A waiting rank has none worth mentioning.
   if (pulse.waitsFor == 0)
     pulse.processorTime =
         processorTime(member.processId.load(std::memory_order_acquire),
@@ -208,8 +208,8 @@ Pulse SharedTransport::pulseOf(int rank) const {
   return pulse;
 }
 
-/// The members that make no progress beside the culprit, which comes first.
-/// Those that have ended are not among them, nor this rank.
+/// The members that make no progress, the culprit first. Excludes those that
+/// have ended, and this rank.
 std::vector<int> SharedTransport::findSilent(const Stall &stall,
                                              Clock::time_point now) {
   std::vector<int> silent{stall.culprit()};
@@ -223,8 +223,8 @@ std::vector<int> SharedTransport::findSilent(const Stall &stall,
   return silent;
 }
 
-/// Whether this rank is the first to report the stall, and has reported none
-/// in the wait since `start`.
+/// Whether this rank is the first to report the stall, and has reported none in
+/// the wait since `start`.
 bool SharedTransport::claimReport(const Stall &stall, Clock::time_point start) {
   if (reportedWait == start)
     return false;
@@ -235,8 +235,8 @@ bool SharedTransport::claimReport(const Stall &stall, Clock::time_point start) {
   return segment.failure().reportedStall.exchange(name) != name;
 }
 
-/// Waits for ranks of other hosts get some more time: ranks there see more, and
-/// the launcher takes a second or two to bring their failure to all hosts.
+/// Waits for ranks on other hosts get more time: ranks there know more, and the
+/// launcher takes a second or two to report their failure to all hosts.
 void SharedTransport::checkProgress(int rank, Clock::time_point start,
                                     Clock::time_point now) {
   double limit = policy.timeoutSeconds, report = reportSeconds(limit);
@@ -247,7 +247,7 @@ void SharedTransport::checkProgress(int rank, Clock::time_point start,
     return;
   }
   Stall stall = watch.look(rank, start, now);
-  // From here on all members are looked at now and then.
+  // From here on all members are checked now and then.
   if (stall.seconds < report / 2)
     return;
   std::vector<int> silent = findSilent(stall, now);
@@ -255,7 +255,7 @@ void SharedTransport::checkProgress(int rank, Clock::time_point start,
     limit += limit > 0 ? std::min(15.0, 3 + 0.1 * limit) : 0;
     report += 1;
   }
-  // Messages say how long is too long, and not when that was noticed.
+  // Messages state the limit, not the time at which it was noticed.
   if (limit > 0 && stall.seconds >= limit) {
     stall.seconds = policy.timeoutSeconds;
     throw WaitBroken(stall, silent);
@@ -292,7 +292,7 @@ template <class Ready> void SharedTransport::waitFor(int rank, Ready ready) {
   sleepUntil(rank, ready, start);
 }
 
-/// Calls the other transport some times, since one message takes it several
+/// Calls the other transport several times, since one message takes it several
 /// steps. Returns whether it has more to move.
 template <class Ready> bool SharedTransport::moveOn(Ready ready) {
   constexpr int steps = 20;
@@ -306,8 +306,9 @@ template <class Ready> bool SharedTransport::moveOn(Ready ready) {
   return progress != nullptr;
 }
 
-/// The sleeper says that it sleeps, then looks once more; who makes `ready`
-/// true does so, then looks for sleepers. One of the two sees the other.
+/// The sleeper announces that it sleeps, then checks once more; the rank that
+/// makes `ready` true does so, then checks for sleepers. One of the two sees
+/// the other.
 template <class Ready>
 void SharedTransport::sleepUntil(int rank, Ready ready,
                                  Clock::time_point start) {

@@ -12,19 +12,19 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// Up to this an all-reduce is one step: the sum over the group of what each
-/// rank reads.
+/// Up to this size an all-reduce is one step: the sum over the group of what
+/// each rank reads.
 constexpr int64_t oneStepBytes = 65536;
 
-/// The other members, nearest next place first: all ranks begin with different
-/// ones.
+/// The other members, starting with the next place: all ranks begin with
+/// different ones.
 template <class Visit> void forOthers(const Group &among, Visit visit) {
   for (int d = 1; d < among.size(); ++d)
     visit((among.index + d) % among.size());
 }
 
-/// Pieces of at most `limit` of `size` elements; one empty piece for none, so
-/// that ranks still meet.
+/// Pieces of at most `limit` of `size` elements. An empty stream is one empty
+/// piece, so that ranks still meet.
 template <class Visit>
 void forPieces(int64_t size, int64_t limit, Visit visit) {
   int64_t begin = 0;
@@ -43,7 +43,7 @@ int64_t longest(const std::vector<Stream> &streams) {
   return size;
 }
 
-/// How much of [begin, begin + n) a stream has.
+/// How much of [begin, begin + n) lies within a stream.
 int64_t countIn(const Stream &stream, int64_t begin, int64_t n) {
   return std::max<int64_t>(0, std::min(n, stream.size() - begin));
 }
@@ -55,7 +55,7 @@ Stream streamOf(MeshcType type, const char *data, int64_t n) {
   return stream;
 }
 
-/// Elements of `type` that fit where each slot holds `parts` messages.
+/// Elements of `type` that fit if each slot holds `parts` messages.
 int64_t elementCapacity(const Exchange &exchange, size_t parts,
                         MeshcType type) {
   return static_cast<int64_t>(exchange.capacity(parts) / elementBytes(type));
@@ -132,8 +132,8 @@ void allReduceInSlices(Exchange &exchange, const Group &among,
   auto line = static_cast<int64_t>(64 / elementBytes(send.type()));
   forPieces(
       send.size(), sliceLimit * among.size(), [&](int64_t begin, int64_t n) {
-        // Slices are equal but for the last ones, and whole cache lines if they
-        // can.
+        // Slices are equal except for the last ones, and whole cache lines if
+        // possible.
         int64_t fair = (n + among.size() - 1) / among.size();
         int64_t slice = std::min(sliceLimit, (fair + line - 1) / line * line);
         auto range = [&](int p) {

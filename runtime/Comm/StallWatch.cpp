@@ -12,11 +12,11 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// Looks are some tens of milliseconds apart. After a longer pause this rank
+/// Polls are some tens of milliseconds apart. After a longer pause this rank
 /// was not waiting, or was stopped itself, perhaps with all others.
 constexpr auto longestPause = std::chrono::seconds(3);
-/// A rank that waits takes a turn every 20 ms, on a busy machine perhaps ten
-/// times less often. One that takes none for so long is not followed further.
+/// A waiting rank takes a turn every 20 ms, on a busy machine perhaps ten times
+/// less often. A rank that takes none for this long is not followed further.
 constexpr auto longestTurn = std::chrono::seconds(2);
 
 double secondsSince(StallWatch::Clock::time_point then,

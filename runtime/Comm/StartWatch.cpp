@@ -26,7 +26,7 @@ using namespace meshc::runtime;
 
 /// One rank of this host on the board, which starts as zeros.
 struct alignas(64) StartWatch::Entry {
-  std::atomic<uint32_t> turns; ///< 0 until it is there
+  std::atomic<uint32_t> turns; ///< 0 until it has registered
   std::atomic<uint32_t> rank;
 };
 
@@ -36,14 +36,14 @@ constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
 /// After a longer pause this process was stopped itself.
 constexpr auto longestPause = std::chrono::seconds(3);
 
-/// The number in an environment variable; -1 where there is none.
+/// The number in an environment variable; -1 if it is not set.
 int numberIn(const char *variable) {
   const char *text = std::getenv(variable);
   return text ? std::atoi(text) : -1;
 }
 
-/// What only processes of this job on this host have in their environment:
-/// the job's number, and where its launcher listens.
+/// The part of the environment that is specific to this job on this host: the
+/// job's number, and where its launcher listens.
 std::string jobName() {
   std::vector<std::string> parts;
   for (char **variable = environ; *variable; ++variable)
@@ -83,7 +83,7 @@ StartWatch::StartWatch(const MpiLaunch &launch, double timeoutSeconds)
   thread = std::thread([this] { watch(); });
 }
 
-/// When one rank has started, all have been on the board.
+/// Once one rank has started, all have been on the board.
 StartWatch::~StartWatch() {
   if (!thread.joinable())
     return;
@@ -102,7 +102,7 @@ void StartWatch::watch() {
     look(Clock::now());
 }
 
-/// The ranks of this host that have shown no life for so long.
+/// The ranks of this host that have shown no life for this long.
 std::vector<int> StartWatch::findSilent(Clock::time_point now,
                                         double seconds) const {
   std::vector<int> silent;
@@ -115,7 +115,7 @@ std::vector<int> StartWatch::findSilent(Clock::time_point now,
 std::string StartWatch::nameOf(int other) const {
   if (entries[other].turns.load())
     return std::to_string(entries[other].rank.load());
-  // Its rank is known where all are on this host.
+  // Its rank is known if all ranks are on this host.
   return locals == launch.size
              ? std::to_string(other)
              : "number " + std::to_string(other) + " of this host";
@@ -165,7 +165,7 @@ void StartWatch::look(Clock::time_point now) {
   }
   lastLook = now;
 
-  // The first of those that live speaks; the others only where it does not.
+  // The first living rank reports; the others only if it does not.
   double patience = 0;
   for (int other = 0; other < local; ++other)
     if (secondsSince(seen[other].changed, now) < 1)
@@ -173,7 +173,7 @@ void StartWatch::look(Clock::time_point now) {
   constexpr double usual = 10;
   double early = limit > 0 ? std::min(usual, limit / 2) : usual;
   std::vector<int> silent = findSilent(now, early);
-  // Nobody is to blame only while all show life.
+  // Nobody is to blame only if all show life.
   constexpr double longestTurn = 2;
   bool isLong = findSilent(now, std::min(longestTurn, early)).empty() &&
                 secondsSince(begin, now) >= early + 1;
@@ -183,7 +183,7 @@ void StartWatch::look(Clock::time_point now) {
     reported = true;
     report("warning", describe(silent, early));
   }
-  // Ranks of this host that are to blame for the others are told first.
+  // Ranks of this host that hold up the others are named first.
   std::vector<int> late = findSilent(now, limit + patience);
   double grace = std::min(15.0, 3 + 0.1 * limit) + patience;
   if (limit > 0 &&

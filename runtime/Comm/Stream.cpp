@@ -98,7 +98,8 @@ Stream Stream::slice(int64_t begin, int64_t n) const {
     int64_t from = std::max(begin, first) - first;
     int64_t to = std::min(end, last) - first;
     first = last;
-    // The rest of a run begun before, whole runs, the start of one left early.
+    // The rest of a run that was already started, whole runs, then the start of
+    // the last one.
     while (from < to) {
       int64_t inRun = from % here.runLength;
       char *base = here.base + (from / here.runLength * here.stride + inRun) *
@@ -201,7 +202,7 @@ CollectiveStreams meshc::runtime::makeStreams(const MeshcCollective &collective,
   ItemStreams add(streams, groupSize);
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
     MeshcCollectiveItem item = collective.items[i];
-    // A plain side takes its size from the blocked one, as the ABI has it.
+    // A plain side takes its size from the blocked one, as the ABI specifies.
     bool recvCounts = collective.kind == MESHC_ALL_GATHER;
     int64_t outer = recvCounts ? item.recvOuter : item.sendOuter;
     int64_t inner = recvCounts ? item.recvInner : item.sendInner;

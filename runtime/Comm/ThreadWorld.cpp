@@ -22,7 +22,7 @@ namespace {
 /// How long a failed run waits for ranks that do not communicate.
 constexpr auto graceAfterFailure = std::chrono::seconds(5);
 
-/// What the threads share. It outlives a thread that is left behind.
+/// The threads' shared state. It outlives a thread that is abandoned.
 struct Shared {
   std::function<void(Communicator &)> body;
   std::vector<std::unique_ptr<TransportCommunicator>>
@@ -35,8 +35,8 @@ struct Shared {
   std::exception_ptr cause;
 };
 
-/// Called where an exception of `rank` is being handled; `faulty` is whom it
-/// blames.
+/// Called while an exception of `rank` is being handled; `faulty` is the rank
+/// that it blames.
 void recordFailure(Shared &shared, int rank, int faulty,
                    const std::string &message) {
   if (!shared.communicators[rank]->fail(message))
@@ -111,7 +111,7 @@ public:
   }
 
 private:
-  /// One thread per rank; fewer where the system gives no more, and then the
+  /// One thread per rank; fewer if the system cannot create more, and then the
   /// run has failed.
   std::vector<std::thread> startThreads() {
     std::vector<std::thread> threads;

@@ -18,8 +18,9 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// Between threads, shorter collectives go through slots: they are done when
-/// this rank's peers have come, without waiting for them to be done too.
+/// Between threads, shorter collectives go through slots: those are done when
+/// this rank's peers have arrived, without waiting until the peers are done
+/// too.
 constexpr uint64_t directBytes = 16384;
 
 /// What one rank contributes to a collective.
@@ -115,8 +116,8 @@ void TransportCommunicator::run(const MeshcCollective &collective,
   });
 }
 
-/// In round r, every rank tells the one 2^r places on that it has heard of 2^r
-/// ranks.
+/// In round r, every rank notifies the one 2^r places on that it has heard from
+/// 2^r ranks.
 void TransportCommunicator::barrier() {
   MessageHeader header;
   header.kind = MessageHeader::Barrier;
@@ -134,8 +135,8 @@ void TransportCommunicator::barrier() {
   });
 }
 
-/// Down a binomial tree. Places are counted from the root; the parent of a
-/// place is the place without its lowest bit.
+/// Sends down a binomial tree. Places are counted from the root; the parent of
+/// a place is the place without its lowest bit.
 void TransportCommunicator::broadcast(void *data, size_t bytes, int root) {
   MessageHeader header;
   header.kind = MessageHeader::Broadcast;
@@ -177,7 +178,7 @@ void TransportCommunicator::send(const void *data, size_t bytes, int to) {
     for (size_t begin = 0; begin == 0 || begin < bytes; begin += limit) {
       size_t n = std::min(limit, bytes - begin);
       exchange.begin();
-      if (n) // an empty message may come from no memory at all
+      if (n) // an empty message may have a null address
         std::memcpy(exchange.content(0, n),
                     static_cast<const char *>(data) + begin, n);
       exchange.post(to, 0, n, n);

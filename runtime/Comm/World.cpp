@@ -17,7 +17,7 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// The number in an environment variable; `absent` where there is none.
+/// The number in an environment variable; `absent` if it is not set.
 int environmentNumber(const char *name, int absent) {
   const char *text = std::getenv(name);
   if (!text)

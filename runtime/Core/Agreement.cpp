@@ -24,13 +24,13 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// The ranks that have each value, by the value; `shown` by the value too.
+/// The ranks that have each value, by the value; `shown` likewise.
 struct Values {
   std::map<std::string, std::vector<int>> ranks;
   std::map<std::string, std::string> shown;
 };
 
-/// What all ranks hold, in the order in which names were first met.
+/// The values of all ranks, in the order in which names first appeared.
 struct Holdings {
   std::vector<std::string> names;
   std::map<std::string, Values> byName;
@@ -59,7 +59,7 @@ struct Holdings {
   }
 };
 
-/// A 64-bit hash of bytes, for finding differences that nobody made on purpose.
+/// A 64-bit hash of bytes, for finding accidental differences.
 class Hash {
 public:
   void add(const void *data, size_t bytes) {
@@ -99,9 +99,9 @@ private:
 
 constexpr uint64_t blockBytes = 4096, blockCount = 64;
 
-/// "4096 bytes, hash 0123456789abcdef" of contents of which `read` reads parts:
-/// the hash is that of all bytes up to 256 KiB, and otherwise of 64 blocks of 4
-/// KiB at equal distances, the first and the last included.
+/// "4096 bytes, hash 0123456789abcdef" for contents that `read` reads in parts:
+/// the hash covers all bytes up to 256 KiB, and otherwise 64 blocks of 4 KiB at
+/// equal distances, the first and the last included.
 std::string describeSamples(
     uint64_t size,
     const std::function<void(uint64_t offset, size_t bytes, Hash &hash)>
@@ -130,13 +130,13 @@ public:
   ReadFile(const ReadFile &) = delete;
   ReadFile &operator=(const ReadFile &) = delete;
 
-  /// Bytes of the file; -1 where it cannot be read.
+  /// Bytes of the file; -1 if it cannot be read.
   int64_t size() const {
     struct stat status{};
     return descriptor >= 0 && fstat(descriptor, &status) == 0 ? status.st_size
                                                               : -1;
   }
-  /// Adds a part to `hash`; false where it cannot be read.
+  /// Adds a part to `hash`; returns false if it cannot be read.
   bool read(uint64_t offset, uint64_t bytes, Hash &hash) const {
     char buffer[1 << 14];
     while (bytes) {
@@ -197,7 +197,7 @@ std::string listRanks(const std::vector<int> &ranks) {
 
 /// "'--steps' is '10' on rank 0 and '12' on ranks 1, 2"
 std::string describe(const std::string &name, const Values &values) {
-  // Those of the least ranks first.
+  // Values of the lowest ranks first.
   std::map<int, std::string> byRank;
   for (const auto &[value, ranks] : values.ranks)
     byRank[ranks.front()] = value;

@@ -16,7 +16,7 @@
 
 using namespace meshc::runtime;
 
-/// From the seed, with the parameters of `--weights` where there are any.
+/// Starts from the seed, with the parameters of `--weights` if given.
 static Beginning beginFresh(Session &session, const Options &options) {
   Beginning beginning;
   beginning.state.seed = options.seed.value_or(0);
@@ -66,8 +66,8 @@ Beginning meshc::runtime::beginRun(Session &session, const Options &options) {
   return beginning;
 }
 
-/// Steps of the checkpoint at `path`; -1 where nothing would be lost. What is
-/// no file at all is refused when it is opened for writing.
+/// Steps of the checkpoint at `path`; -1 if nothing would be lost. A path that
+/// is not a file is refused when it is opened for writing.
 static int64_t stepsHeld(const std::string &path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||

@@ -17,7 +17,7 @@ static MeshcType parseType(const std::string &name) {
   for (MeshcType type : {MESHC_F32, MESHC_BF16, MESHC_F16, MESHC_I32, MESHC_I1})
     if (name == nameOf(type))
       return type;
-  return MESHC_I1; // of a type that is new, nothing is looked at
+  return MESHC_I1; // an unknown type has no entries
 }
 
 /// "gpt.mesh:14:13" of "models/gpt.mesh:14:13"
@@ -55,7 +55,7 @@ CallManifest::CallManifest(const MeshcProgram &program,
         products = readEntries(known.value("products", json::array()));
       }
   } catch (const json::exception &) {
-    launches.clear(); // of another compiler
+    launches.clear(); // compiled by another compiler
     products.clear();
   }
 }

@@ -16,15 +16,16 @@
 using namespace meshc::runtime;
 namespace fs = std::filesystem;
 
-/// Device, inode and, of a file that does not exist yet, its name in the folder
-/// with these.
+/// Device, inode and, for a file that does not exist yet, its name in the
+/// folder with these.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 
-/// Null for what any number of writers may share, and where there is no such
-/// folder.
+/// Null for files that any number of writers may share, and if the folder does
+/// not exist.
 static std::optional<Identity> identify(fs::path path) {
   struct stat status = {};
-  // A link whose target does not exist yet is created as its target.
+  // If the target of a link does not exist yet, the link is created as its
+  // target.
   for (int links = 0; links < 40; ++links) {
     if (stat(path.c_str(), &status) == 0) {
       if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))

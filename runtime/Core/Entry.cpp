@@ -49,7 +49,7 @@ struct Files {
 
 } // namespace
 
-/// A number that mpirun put into the environment; 0 where it did not.
+/// A number that mpirun put into the environment; 0 if it did not.
 static int readNumber(const char *variable) {
   const char *text = std::getenv(variable);
   return text ? std::atoi(text) : 0;
@@ -99,8 +99,8 @@ static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
           ", or compile for another --mesh");
 }
 
-/// Threads of each rank where the command line does not say: the cores over the
-/// ranks of this host. Where mpirun bound each process to cores, those.
+/// Threads of each rank if the command line does not say: the cores divided by
+/// the ranks on this host. If mpirun bound each process to cores, those.
 static int defaultThreads(bool asThreads, int ranks) {
   int cores = availableCores(), local = ranks;
   if (!asThreads && readNumber("OMPI_COMM_WORLD_LOCAL_SIZE") > 0)
@@ -167,7 +167,7 @@ static void checkFiles(const Options &options, const Files &files) {
   add("--log", options.log, true);
   add("--tensorboard", options.tensorboard, true);
   add("--trace", options.trace, true);
-  // What a run goes on from may be the checkpoint that it writes.
+  // The checkpoint that a run resumes from may be the one that it writes.
   std::vector<NamedFile> others = named;
   add("--resume", options.resumeFrom, false);
   checkDistinct(named);
@@ -176,7 +176,7 @@ static void checkFiles(const Options &options, const Files &files) {
   checkDistinct(named);
 }
 
-/// Looks for the device and opens the files of this process. Returns what was
+/// Checks for the device and opens the files of this process. Returns what was
 /// wrong with them, or null.
 static std::exception_ptr prepare(const MeshcProgram &program,
                                   const Options &options,
@@ -184,7 +184,7 @@ static std::exception_ptr prepare(const MeshcProgram &program,
                                   Files &files) {
   try {
     checkDevice(program, deviceOptions);
-    forcedImplementation(); // refuses a wrong name now
+    forcedImplementation(); // refuses an invalid name now
     files.data.emplace(program, options.data);
     if (!options.evalData.empty())
       files.evalData.emplace(program, options.evalData);
@@ -195,7 +195,7 @@ static std::exception_ptr prepare(const MeshcProgram &program,
   }
 }
 
-/// What the ranks compare before they look at their files.
+/// What the ranks compare before they open their files.
 static std::vector<Agreed> listAgreed(const MeshcProgram &program,
                                       const Options &options, int threads) {
   std::vector<Agreed> agreed = options.agreed;
@@ -206,8 +206,9 @@ static std::vector<Agreed> listAgreed(const MeshcProgram &program,
   return agreed;
 }
 
-/// 0 where rank 0 goes on, else the code with which all end in order, as they
-/// mostly have the same problem; a rank with a problem of its own fails.
+/// Returns 0 if rank 0 continues, otherwise the code with which all end in an
+/// orderly way, since they usually have the same problem; a rank with its own
+/// problem fails.
 static int agreeToStart(Communicator &communicator,
                         const std::exception_ptr &problem) {
   int code = problem ? reportError("", problem, "", /*silent=*/true) : 0;
@@ -219,15 +220,15 @@ static int agreeToStart(Communicator &communicator,
 
 namespace {
 
-/// What the ranks of this process share. Each holds on to it, so that one that
-/// a failed run leaves behind does not lose what it uses.
+/// The shared state of this process's ranks. Each holds a reference, so that a
+/// rank abandoned by a failed run does not lose what it uses.
 struct Run {
   const MeshcProgram &program;
   Options options;
   DeviceOptions device;
   int threads;
   bool speaks;
-  std::vector<Agreed> agreed; ///< among all ranks, but for files
+  std::vector<Agreed> agreed; ///< among all ranks, except for files
   Files files{};
   std::exception_ptr problem{}; ///< with the device or the files
   std::atomic<int> code{0}, ranksHere{0};
@@ -237,7 +238,7 @@ struct Run {
 
 } // namespace
 
-/// Whether the ranks begin: with the same program and options, no problem, and
+/// Whether the ranks start: with the same program and options, no problem, and
 /// the same data.
 static bool agreeToBegin(Run &run, Communicator &communicator) {
   auto agree = [&](const std::vector<Agreed> &own) {
@@ -286,7 +287,7 @@ static int runRanks(const MeshcProgram &program, const Options &options,
   if (!run->problem && speaks && !options.quiet)
     printStart(program, world, run->files, threads);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });
-  if (!run->started) { // rank 0 tells why
+  if (!run->started) { // rank 0 reports why
     bool told = run->code == static_cast<int>(ExitCode::Disagreement);
     if (run->problem && !told)
       reportError(program.name, run->problem, "", !speaks);
@@ -313,7 +314,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
       wanted.ranks = static_cast<int>(meshSize(program));
     int got = asThreads ? wanted.ranks : launch.size;
     // Some launchers do not say; the world then knows. It also refuses --ranks
-    // beside another number of processes.
+    // together with a different number of processes.
     if (got && (asThreads || !options.ranks || options.ranks == got))
       checkRanks(program, got, !asThreads);
     int threads =
@@ -344,7 +345,8 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     orderly = false;
     code = reportError(program.name, std::current_exception(), "", !speaks);
   }
-  // A run that all ranks ended alike ends in order, whatever its code.
+  // A run that all ranks ended with the same code shuts down in an orderly way,
+  // whatever the code.
   if (world)
     world->finish(orderly ? 0 : code);
   return code;

@@ -21,8 +21,8 @@ Evaluator::Evaluator(Session &session, const Dataset &dataset)
     : session(session), dataset(dataset),
       feeder(session.program(), dataset, session.coords()) {}
 
-/// Evaluates a batch whose means count `weight` examples. Returns whether to go
-/// on.
+/// Evaluates a batch whose means count for `weight` examples. Returns whether
+/// to continue.
 bool Evaluator::begin(const Selection &selection, double weight) {
   Device &device = session.device();
   feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
@@ -46,7 +46,7 @@ std::optional<std::vector<double>> Evaluator::run() {
   const int64_t count = dataset.examples(), batch = dataset.batch();
   const int64_t rest = count % batch;
   sums.assign(session.metricNames().size(), 0.0);
-  // Anew: batches take another time than the steps before them.
+  // Restarted, since batches take a different time than the steps before them.
   stop.emplace(session.rank());
   bool goesOn = true;
   int64_t first = 0;

@@ -26,8 +26,8 @@ template <typename Number> static std::string bytesOf(Number value) {
   return bytes;
 }
 
-/// A checksum as TFRecords have it: that of data which holds checksums is no
-/// special number.
+/// A checksum as masked in TFRecords: data that contains checksums would
+/// otherwise have a predictable checksum.
 static uint32_t maskedChecksum(const std::string &data) {
   uint32_t checksum = crc32c(data.data(), data.size());
   return (checksum >> 15 | checksum << 17) + 0xa282ead8u;
@@ -67,7 +67,7 @@ static std::string bytesField(int number, const std::string &value) {
          value;
 }
 
-/// The fields that every Event has.
+/// The fields of every Event.
 static std::string beginEvent(double wallTime, int64_t step) {
   return doubleField(1, wallTime) +
          (step ? varintField(2, static_cast<uint64_t>(step)) : "");
@@ -98,7 +98,7 @@ EventFile::EventFile(const std::string &folder,
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   double time = now();
-  // The name that TensorBoard looks for; files of later runs sort after it.
+  // The name that TensorBoard expects; files of later runs sort after it.
   char name[400];
   for (int number = 0; !file && !error; ++number) {
     std::snprintf(name, sizeof(name), "/events.out.tfevents.%010lld.%s.%d.%d",
@@ -113,7 +113,7 @@ EventFile::EventFile(const std::string &folder,
     throw Failure(ExitCode::Usage, "cannot write events to folder '" + folder +
                                        "': " + error.message());
   append(beginEvent(time, 0) + bytesField(3, "brain.Event:2"));
-  // A SessionLog of status START.
+  // A SessionLog with status START.
   if (resumeAt)
     append(beginEvent(time, *resumeAt + 1) + bytesField(7, varintField(1, 1)));
 }

@@ -41,7 +41,7 @@ bool FaultSearch::run(const std::function<void()> &runStep) {
   return false;
 }
 
-/// What all ranks found; on rank 0 only.
+/// The findings of all ranks; on rank 0 only.
 std::vector<FaultSearch::Merged> FaultSearch::merge() {
   constexpr uint8_t wasInfinite = 128;
   std::vector<uint8_t> own;
@@ -66,8 +66,8 @@ std::vector<FaultSearch::Merged> FaultSearch::merge() {
   return merged;
 }
 
-/// The oldest operand of the call that computed `value` which holds `kind`.
-/// Infinite values that were there when all was well are passed over.
+/// The oldest operand of the call that computed `value` which contains `kind`.
+/// Skips infinite values that were present while all was well.
 std::optional<size_t>
 FaultSearch::findOperand(const std::vector<Merged> &merged, size_t value,
                          Finiteness kind) const {
@@ -84,7 +84,7 @@ FaultSearch::findOperand(const std::vector<Merged> &merged, size_t value,
   return oldest;
 }
 
-/// The first value from which `value` has `kind`.
+/// The first value from which `value` gets `kind`.
 size_t FaultSearch::followBack(const std::vector<Merged> &merged, size_t value,
                                Finiteness kind) const {
   while (std::optional<size_t> operand = findOperand(merged, value, kind))
@@ -92,7 +92,7 @@ size_t FaultSearch::followBack(const std::vector<Merged> &merged, size_t value,
   return value;
 }
 
-/// "sub, exp gpt.mesh:7:9, log gpt.mesh:8:5", of "sub gpt.mesh:7:9", …
+/// "sub, exp gpt.mesh:7:9, log gpt.mesh:8:5", from "sub gpt.mesh:7:9", …
 static std::string listOps(const std::vector<std::string> &ops) {
   constexpr size_t most = 8;
   auto placeOf = [&](size_t i) {
@@ -156,7 +156,7 @@ Fault FaultSearch::find(const std::vector<Merged> &merged) const {
   return {text, tensor && tensor->role == MESHC_INPUT ? tensor->name : ""};
 }
 
-/// Every rank gets the text of rank 0.
+/// Every rank gets rank 0's text.
 static void broadcastText(Communicator &communicator, std::string &text) {
   uint64_t size = text.size();
   communicator.broadcast(&size, sizeof(size), 0);

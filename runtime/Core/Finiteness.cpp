@@ -15,7 +15,7 @@
 
 using namespace meshc::runtime;
 
-/// `infinity`: the bits of that number.
+/// `infinity`: the bit pattern of infinity.
 template <typename Bits>
 static uint8_t classifyBits(const void *values, int64_t count, int64_t stride,
                             Bits infinity) {
@@ -62,7 +62,7 @@ static uint8_t classifyDims(MeshcType type, const MeshcDim *dim,
 
 uint8_t meshc::runtime::classify(const MeshcTensor &tensor,
                                  const void *values) {
-  constexpr int64_t grainElements = int64_t(1) << 18; // are worth a thread
+  constexpr int64_t grainElements = int64_t(1) << 18; // justify a thread
   const auto *block = static_cast<const char *>(values);
   const MeshcType type = typeOf(tensor);
   if (tensor.rank == 0)

@@ -59,7 +59,7 @@ static void printTensors(const MeshcProgram &program, MeshcRole role,
   }
 }
 
-/// Of a program for GPUs: its code, and the memory beside the arena.
+/// For GPU programs: the code, and the memory beside the arena.
 static void printDevice(const MeshcProgram &program, std::ostream &out) {
   if (program.target != MESHC_CUDA)
     return;

@@ -34,15 +34,15 @@ Log::Log(const std::string &path, std::optional<int64_t> resumeAt)
     cutAfter(*resumeAt);
 }
 
-/// The step of a line that begins as those of end(), or -1.
+/// The step of a line that begins like those of end(), or -1.
 static int64_t stepOf(const char *text) {
   long long step = -1;
   return std::sscanf(text, "{\"step\":%lld", &step) == 1 ? step : -1;
 }
 
-/// Removes what a run that got further than `step` wrote after it. The file
-/// becomes shorter in one system call, so that a killed program leaves either
-/// all of it or what is to stay. A file that cannot be cut (a pipe) stays.
+/// Removes lines that a run wrote after `step`. One system call truncates the
+/// file, so that a killed program leaves either all lines or only those to
+/// keep. A file that cannot be truncated (a pipe) is left unchanged.
 void Log::cutAfter(int64_t step) {
   struct stat status = {};
   if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode))
@@ -59,7 +59,7 @@ void Log::cutAfter(int64_t step) {
       linesAtResume.emplace_back(text);
   }
   std::free(text);
-  std::fseek(file, 0, SEEK_END); // from reading to writing
+  std::fseek(file, 0, SEEK_END); // switch from reading to writing
   if (end < status.st_size && ftruncate(fileno(file), end) != 0)
     throw Failure(ExitCode::Usage,
                   "log file '" + path + "' cannot be cut after step " +

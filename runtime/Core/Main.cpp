@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// In an object of its own, so that a program with a main of its own (a test)
-/// can link the runtime.
+/// A separate object file, so that a program with its own main (a test) can
+/// link the runtime.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/RuntimeAbi.h"

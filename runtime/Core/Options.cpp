@@ -34,8 +34,8 @@ static const char *const exitCodes =
 
 namespace {
 
-/// Options of which ranks may be given different ones. All others must be the
-/// same on all ranks, which is checked before the first step.
+/// Options that may differ between ranks. All others must be the same on all
+/// ranks, which is checked before the first step.
 class MayDiffer {
 public:
   /// Nothing that ranks compute together depends on `option`.
@@ -43,14 +43,15 @@ public:
     free.insert(option);
     return option;
   }
-  /// Whether `option` is given must be the same; what is given may differ, as
-  /// only rank 0 uses it, or as the contents of the file are compared.
+  /// The ranks must agree on whether `option` is given; its value may differ,
+  /// because only rank 0 uses it or because the contents of the file are
+  /// compared.
   CLI::Option *inValue(CLI::Option *option) {
     inValueOnly.insert(option);
     return option;
   }
 
-  /// What was given to the options of `command`, for the ranks to compare.
+  /// The values of the options of `command`, for the ranks to compare.
   std::vector<Agreed> list(const CLI::App &command) const {
     std::vector<Agreed> entries{
         {"the command", "'" + command.get_name() + "'", {}}};
@@ -74,7 +75,7 @@ private:
 
 } // namespace
 
-/// Steps of a run: what counts examples still fits 64 bits.
+/// Limit on the steps of a run, so that example counts still fit 64 bits.
 static constexpr uint64_t mostSteps = 1'000'000'000'000'000;
 static constexpr double mostEpochs = 1e9;
 
@@ -113,7 +114,7 @@ static CLI::Option *addWhole(CLI::App &app, const std::string &name, T &value,
 }
 
 /// A number of epochs: above 0, and not "inf", "nan" or "0x1p3", which strtod
-/// takes too.
+/// would accept.
 static double parseEpochs(const std::string &text) {
   bool isNumber = !text.empty() && text.find_first_not_of("0123456789.eE+-") ==
                                        std::string::npos;
@@ -126,7 +127,7 @@ static double parseEpochs(const std::string &text) {
 
 static void addRunOptions(CLI::App &app, Options &options,
                           MayDiffer &mayDiffer) {
-  // The number that comes of it is compared.
+  // The resulting number is compared.
   mayDiffer.freely(addWhole(
       app, "--threads", options.threads, 1, 4096,
       "Threads of each rank (default: cores over the ranks of this host)"));
@@ -184,7 +185,7 @@ static void addBeginning(CLI::App &app, Options &options,
                      "which may be another tool's"));
 }
 
-/// What a training run writes. Returns the option of the file.
+/// Parses what a training run writes. Returns the option of the file.
 static CLI::Option *addCheckpoint(CLI::App &app, Options &options,
                                   MayDiffer &mayDiffer) {
   CLI::Option *checkpoint = mayDiffer.inValue(app.add_option(
@@ -288,7 +289,7 @@ static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   addRunOptions(app, options, mayDiffer);
 }
 
-/// A resume without a file needs to know the checkpoint, and is no beginning
+/// A resume without a file needs to know the checkpoint, and does not start
 /// from other weights.
 static void checkTogether(const Options &options) {
   if (options.resume && !options.resumeAuto && !options.weights.empty())
@@ -302,7 +303,7 @@ static void checkTogether(const Options &options) {
         "'--resume' names no file, and there is no '--checkpoint' either");
 }
 
-/// The parser's message as one line of ours: "--data is required".
+/// The parser's message as one line in our format: "--data is required".
 static std::string describe(const CLI::ParseError &error) {
   std::string text = error.what();
   std::replace(text.begin(), text.end(), '\n', ' ');

@@ -23,13 +23,13 @@ static double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// The standard output of the process that started this one.
+/// The standard output of the parent process.
 static std::string parentOutput() {
   return "/proc/" + std::to_string(getppid()) + "/fd/1";
 }
 
 /// Whether people watch stdout. mpirun gives its processes a pseudo-terminal
-/// whether or not it has one itself, so under it its own stdout counts.
+/// whether or not it has one itself, so under mpirun its own stdout counts.
 static bool isWatched() {
   if (!isatty(STDOUT_FILENO))
     return false;
@@ -41,9 +41,9 @@ static bool isWatched() {
           std::strncmp(target, "/dev/tty", 8) == 0);
 }
 
-/// Columns of the terminal that people watch, now: it is asked for each line,
-/// so that a window may change its size. COLUMNS counts where the terminal does
-/// not know, and 80 where nobody does.
+/// Current columns of the terminal that people watch. Queried for each line, so
+/// that the window size may change. COLUMNS counts if the terminal does not
+/// know, and 80 if nobody does.
 static size_t terminalWidth() {
   struct winsize size = {};
   if (findMpiLaunch().launched) {
@@ -75,7 +75,7 @@ static std::string formatTime(double time) {
   return text;
 }
 
-/// "4.8", "0.12", "1234": three digits that count.
+/// "4.8", "0.12", "1234": three significant digits.
 static std::string formatMilliseconds(double seconds) {
   double value = seconds * 1e3;
   char text[40];
@@ -101,8 +101,8 @@ static std::string formatRate(double rate, bool isShort) {
 }
 
 namespace {
-/// A part of a line, and how early it is left out where room is short: the
-/// highest first, 0 never.
+/// A part of a line, and how early it is dropped if space is short: the highest
+/// first, 0 never.
 struct Field {
   std::string text;
   int dispensable;

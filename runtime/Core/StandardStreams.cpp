@@ -24,13 +24,13 @@ static std::atomic<int> outputError{0};
 void meshc::runtime::openStandardStreams() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
-      // The lowest free number is given, which is this one.
+      // open() returns the lowest free number, which is this one.
       (void)!::open("/dev/null", O_RDWR);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-/// 0, or errno of what went wrong.
+/// 0, or errno of the failure.
 static int writeAll(int descriptor, const std::string &text) {
   size_t at = 0;
   while (at < text.size()) {

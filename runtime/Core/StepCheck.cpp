@@ -47,7 +47,7 @@ void StepCheck::hold(Range range, size_t value) {
   if (range.begin == range.end)
     return;
   auto at = held.lower_bound(range.begin);
-  // Of what begins before, the rest behind the range stays, too.
+  // If a value begins earlier, its rest behind the range stays, too.
   if (at != held.begin()) {
     auto before = std::prev(at);
     if (before->second.end > range.end)
@@ -89,7 +89,7 @@ void StepCheck::addResult(const CallResult &result, const void *at) {
   allValues.push_back(std::move(value));
 }
 
-/// C, whose rows may have other things between them.
+/// C, whose rows may have other data between them.
 void StepCheck::addProductResult(const CallEntry &entry, const MeshcGemm &gemm,
                                  const void *c) {
   auto type = static_cast<MeshcType>(gemm.typeC);
@@ -115,7 +115,7 @@ void StepCheck::addProductResult(const CallEntry &entry, const MeshcGemm &gemm,
   allValues.push_back(std::move(value));
 }
 
-/// A kernel's results, which are behind its inputs.
+/// A kernel's results, which come after its inputs.
 void StepCheck::addResults(const CallEntry &entry, void *const *buffers) {
   for (size_t i = 0; i < entry.results.size(); ++i)
     addResult(entry.results[i], buffers[entry.inputBytes.size() + i]);
@@ -135,8 +135,8 @@ void StepCheck::run(const std::function<void()> &runStep) {
   nextLaunch = nextProduct = 0;
   hasBegun = false;
   runStep();
-  ordering(); // of a function without calls
-  // Collectives that nobody waited for are at their end with the function.
+  ordering(); // a function without calls
+  // Collectives that nobody waited for end with the function.
   for (const OpenCollective &ended : open)
     finish(ended);
   const MeshcTensor *loss = nullptr; // the first metric
@@ -152,7 +152,7 @@ static int64_t endOf(const MeshcTensor &tensor) {
   return tensor.offsetBytes + blockSpan(tensor) * sizeOf(typeOf(tensor));
 }
 
-/// After the last call: which value a tensor of the program holds now.
+/// After the last call: the value that a tensor of the program holds now.
 void StepCheck::findLast(const MeshcTensor &tensor, bool isLoss) {
   std::vector<size_t> found;
   addOperands(found, {tensor.offsetBytes, endOf(tensor)});
@@ -168,7 +168,7 @@ void StepCheck::findLast(const MeshcTensor &tensor, bool isLoss) {
     }
 }
 
-/// Before the first call: what is there already.
+/// Before the first call: the values already present.
 void StepCheck::ordering() {
   if (hasBegun)
     return;
@@ -190,7 +190,7 @@ void StepCheck::ordering() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// What the manifest says of the next launch, or null where it says nothing.
+/// The manifest's entry for the next launch, or null if it has none.
 const CallEntry *StepCheck::findLaunch(const MeshcKernel &kernel) {
   if (nextLaunch >= manifest.launches.size())
     return nullptr;
@@ -240,7 +240,7 @@ void StepCheck::multiplied(const MeshcGemm &gemm, const MeshcEpilogue *epilogue,
   }
   bool isBiasGradient = epilogue && (epilogue->kind == MESHC_BIAS_GRADIENT_A ||
                                      epilogue->kind == MESHC_BIAS_GRADIENT_B);
-  // The first input of other epilogues is the place of C.
+  // The first input of other epilogues is C's place.
   if (epilogue)
     for (size_t i = isBiasGradient ? 0 : 1; i < entry.inputBytes.size(); ++i)
       addOperand(call, buffers[i], entry.inputBytes[i]);
@@ -309,7 +309,7 @@ void StepCheck::finish(const OpenCollective &ended) {
   }
 }
 
-/// Those that were begun before it have ended, too.
+/// Those that were started before it have ended, too.
 void StepCheck::waited(const MeshcCollective &collective) {
   auto last =
       std::find_if(open.begin(), open.end(), [&](const OpenCollective &one) {

@@ -16,8 +16,8 @@
 
 using namespace meshc::runtime;
 
-/// Steps before those that are traced, where there are as many: a GPU's first
-/// three are ordered and captured, and caches and clocks settle.
+/// Steps before the traced ones, if there are enough: a GPU's first three steps
+/// are ordered and captured, and caches and clocks settle.
 static constexpr int64_t warmUpSteps = 10;
 
 StepTrace::StepTrace(Session &session, const Options &options, int64_t done,
@@ -63,7 +63,7 @@ void StepTrace::pause(int64_t done) {
     finish(done);
 }
 
-/// The first time that any rank recorded.
+/// The earliest time that any rank recorded.
 int64_t StepTrace::agreeOnBegin() {
   const Recording &own = recorder.recording();
   int64_t begin = own.activities.empty() ? INT64_MAX : firstTime(own);

@@ -12,7 +12,7 @@
 
 using namespace meshc::runtime;
 
-/// Seconds between two agreements: as long as Ctrl-C may seem to do nothing,
+/// Seconds between two agreements: short enough that Ctrl-C seems immediate,
 /// and well below the second that mpirun waits before it kills.
 static constexpr double secondsBetween = 0.1;
 
@@ -57,7 +57,7 @@ int StopAgreement::afterStep() {
                    static_cast<double>(interval);
   lastTime = now;
   double wanted = secondsBetween / std::max(perStep, 1e-6);
-  // The largest signal and the least number of steps of all ranks.
+  // The largest signal and the smallest number of steps of all ranks.
   int32_t values[2] = {wishedSignal,
                        -static_cast<int32_t>(std::clamp(wanted, 1.0, 1e5))};
   MeshcCollectiveItem item = {1, 2, 1, 2};

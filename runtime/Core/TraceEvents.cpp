@@ -18,7 +18,7 @@ std::string meshc::runtime::traceHeader() {
 
 std::string meshc::runtime::traceFooter() { return "\n]}\n"; }
 
-/// As JSON. Names of libraries' kernels may hold any byte.
+/// Escapes a text for JSON. Names of library kernels may contain any byte.
 static std::string quote(const std::string &text) {
   return nlohmann::json(text).dump(-1, ' ', true,
                                    nlohmann::json::error_handler_t::replace);
@@ -54,7 +54,7 @@ int64_t meshc::runtime::firstTime(const Recording &recording) {
   return first;
 }
 
-/// The end of a call's events: what else is known of it.
+/// The end of a call's events: the remaining information about it.
 static std::string describeArguments(const TracedCall &call,
                                      const CallCosts &costs,
                                      const std::string &detail) {

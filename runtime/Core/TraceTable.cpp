@@ -66,7 +66,7 @@ CallCost CallCosts::of(const TracedCall &call) const {
   }
   if (call.kind == CallKind::Product && call.number < products.size()) {
     const CallCost &known = products[call.number];
-    // Where it is done without its epilogue, it moves other things.
+    // Without its fused epilogue, it moves different data.
     if (known.hasEpilogue == (call.epilogue != 0))
       return known;
     cost.location = known.location;
@@ -81,7 +81,7 @@ CallCost CallCosts::of(const TracedCall &call) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Calls that are told together.
+/// Calls that share a line.
 struct Row {
   std::string what;
   double calls = 0, microseconds = 0, bytes = 0, flops = 0; ///< of a step
@@ -93,7 +93,7 @@ static std::string describe(const TracedCall &call, const CallCost &cost) {
   std::string text = kinds[static_cast<size_t>(call.kind)] + call.name;
   if (!cost.location.empty())
     text += ", " + cost.location;
-  // The lines where they say more than the location.
+  // The lines if they say more than the location.
   if (cost.lines.find_first_of(",-") != std::string::npos)
     text += " (lines " + cost.lines + ")";
   if (!cost.tensor.empty())
@@ -133,7 +133,7 @@ static std::vector<Row> makeRows(const Recording &recording,
   return rows;
 }
 
-/// Time within activities that are the step's, in ns: where some overlap, once.
+/// Time within the step's own activities, in ns; overlaps count once.
 static int64_t timeInside(const Recording &recording) {
   std::vector<TracedSpan> spans;
   for (const TracedActivity &activity : recording.activities)
@@ -151,7 +151,7 @@ static int64_t timeInside(const Recording &recording) {
   return inside;
 }
 
-/// A number in a column, or a dash where it is none.
+/// A number in a column, or a dash if there is none.
 static std::string column(double value, int width, int digits) {
   char text[64];
   if (value > 0)
@@ -161,7 +161,7 @@ static std::string column(double value, int width, int digits) {
   return text;
 }
 
-/// A line of a time and its share of the step.
+/// A line with a time and its share of the step.
 static std::string timeLine(const char *name, double microseconds,
                             double step) {
   char text[200];

@@ -27,7 +27,7 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// A training run of one rank.
+/// One rank's training run.
 class Run {
 public:
   Run(Session &session, const Options &options, const Dataset &data,
@@ -61,11 +61,11 @@ private:
   const Dataset &data, *evalData;
   Feeder feeder;
   std::optional<Evaluator> evaluator;
-  RunState state;        ///< after the steps that were begun
-  int openSteps = 0;     ///< begun, and their metrics not read
+  RunState state;        ///< after the steps that were started
+  int openSteps = 0;     ///< started, and their metrics not read
   int64_t batches = 0;   ///< that were read
-  int64_t savedAt = -1;  ///< the step that was given to be saved
-  int64_t replaced = -1; ///< steps of another run's checkpoint, which stays
+  int64_t savedAt = -1;  ///< the step that was last given to the saver
+  int64_t replaced = -1; ///< steps of another run's checkpoint, which is kept
   std::optional<Saver> saver;
   int64_t firstStep = 0; ///< steps that were done when the run began
   std::vector<std::string> names;
@@ -104,8 +104,9 @@ Shuffle Run::makeOrder() const {
                            : Shuffle(state.seed, data.examples());
 }
 
-/// Reads a batch, while the device may still be at the step before, and has the
-/// device begin. One that is held is there for every run that may be under way.
+/// Reads a batch, while the device may still run the previous step, and starts
+/// the step. A batch that is held is available to every run that may be in
+/// progress.
 void Run::beginStep(const Shuffle &shuffle) {
   Device &device = session.device();
   if (!options.holdBatch || batches <= device.runsAhead()) {
@@ -120,7 +121,7 @@ void Run::beginStep(const Shuffle &shuffle) {
   state.position += data.batch();
 }
 
-/// Waits for the first step that is open.
+/// Waits for the first open step.
 void Run::endStep() {
   session.device().readMetrics(values);
   int64_t step = state.step - --openSteps;
@@ -149,7 +150,7 @@ bool Run::isEvalStep(int64_t total) const {
          state.step % options.evalEvery == 0;
 }
 
-/// Runs the next step, of which no other is open, to its end.
+/// Runs the next step, with no other step open, to completion.
 void Run::runToEnd() {
   beginStep(makeOrder());
   session.device().readMetrics(values);
@@ -157,7 +158,7 @@ void Run::runToEnd() {
 }
 
 /// Sets the state to that of the last checkpoint, or of the start. Returns how
-/// many steps were done then.
+/// many steps had been done by then.
 int64_t Run::restore() {
   while (openSteps > 0) {
     session.device().readMetrics(values);
@@ -180,8 +181,8 @@ Selection Run::selectionOf(const Shuffle &shuffle, int64_t step) const {
           data.batch(), 0};
 }
 
-/// Ends the run, as `what` says of step number `step`, with what first was not
-/// finite. All ranks call it.
+/// Ends the run because of `what` in step number `step`, and reports the first
+/// value that was not finite. All ranks call it.
 void Run::stopAt(int64_t step, const std::string &what) {
   Shuffle shuffle = makeOrder();
   std::string bad =
@@ -196,7 +197,7 @@ void Run::stopAt(int64_t step, const std::string &what) {
         replaySteps(session, {[&] { return restore(); }, [&] { runToEnd(); }},
                     step, options.quiet);
   } catch (const Failure &failure) {
-    if (failure.code() != ExitCode::Checkpoint) // it is not there any more
+    if (failure.code() != ExitCode::Checkpoint) // it no longer exists
       throw;
   }
   std::string cause;
@@ -227,7 +228,7 @@ void Run::checkLoss(int64_t step) {
                    (std::isnan(values.front()) ? "not a number" : "infinite"));
 }
 
-/// Begins to keep the state before each step.
+/// Starts to keep the state before each step.
 void Run::guardUpdates() {
   guard.emplace(session);
   if (session.speaks() && !options.quiet)
@@ -236,7 +237,7 @@ void Run::guardUpdates() {
              " bytes per rank is kept for --on-nonfinite skip\n");
 }
 
-/// Counts a step whose update was dropped, and says of the first one why.
+/// Counts a step whose update was dropped, and reports why for the first one.
 void Run::skip(int64_t step) {
   if (skipped++ > 0)
     return;
@@ -250,8 +251,8 @@ void Run::skip(int64_t step) {
              (why.empty() ? "" : ": " + why) + '\n');
 }
 
-/// What first was not finite in a step; the state before it is there. All ranks
-/// call it.
+/// Finds the first value of a step that was not finite; the state before the
+/// step is available. All ranks call it.
 std::string Run::explainSkip(int64_t step) {
   Shuffle shuffle = makeOrder();
   Selection selection = selectionOf(shuffle, step);
@@ -275,7 +276,7 @@ std::string Run::explainSkip(int64_t step) {
   return bad.empty() ? fault.text : bad;
 }
 
-/// Looks at what the checkpoints of this run will replace, and takes the memory
+/// Checks what the checkpoints of this run will replace, and allocates memory
 /// for them.
 void Run::prepareSaves(const Beginning &beginning, int64_t total) {
   if (options.checkpoint.empty())
@@ -310,7 +311,7 @@ void Run::save() {
 }
 
 /// Returns the signal that ended it early, or 0. Metrics that are not finite do
-/// not end the training; its exit code tells.
+/// not end the training; the exit code reports them.
 int Run::evaluate() {
   std::optional<std::vector<double>> means = evaluator->run();
   if (!means)
@@ -321,7 +322,7 @@ int Run::evaluate() {
   return 0;
 }
 
-/// What the run returns after its last step, and what it says of that.
+/// The run's exit code after its last step, and its last message.
 ExitCode Run::end(int signal) {
   if (trace && session.speaks())
     printOut(trace->table());
@@ -382,7 +383,7 @@ ExitCode Run::run() {
       trace->start();
     }
     beginStep(shuffle);
-    // What is saved or evaluated was checked first.
+    // Anything saved or evaluated was checked first.
     bool settles = guard || isSaveStep() || isEvalStep(total) ||
                    (trace && trace->endsAfter(state.step));
     endSteps(settles ? 0 : session.device().runsAhead());

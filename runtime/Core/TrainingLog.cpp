@@ -87,7 +87,7 @@ void TrainingLog::afterEvaluation(int64_t step,
     text += "eval " + names[i] + number;
     logged.emplace_back("eval_" + names[i], means[i]);
   }
-  // A run that goes on and has nothing to do evaluates what was evaluated.
+  // A resumed run with nothing left to do repeats an evaluation.
   if (step != first || !log.hasAtResume(logged.front().first))
     write(step, logged);
   printOut(text);

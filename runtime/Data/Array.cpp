@@ -50,7 +50,7 @@ bool meshc::runtime::looksLikeArray(const Bytes &bytes) {
   return isNpy(bytes) || isIdx(bytes);
 }
 
-/// Bytes of the elements; refuses sizes that do not fit 63 bits.
+/// Bytes of the elements; refuses sizes that exceed 63 bits.
 static int64_t contentBytes(const Array &array) {
   int64_t bytes = sizeOf(array.type);
   for (int64_t dim : array.dims)

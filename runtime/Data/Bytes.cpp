@@ -31,15 +31,15 @@ std::shared_ptr<const Bytes> Bytes::open(const std::string &path) {
 }
 
 void Bytes::unpack() {
-  // The last four bytes of a gzip file say the size of its last member; it is
-  // only a hint here, bounded by deflate's largest ratio.
+  // The last four bytes of a gzip file hold the size of its last member; here
+  // it is only a hint, bounded by deflate's largest ratio.
   uint64_t hint = 0;
   if (length >= 18)
     for (int i = 0; i < 4; ++i)
       hint |= uint64_t(begin[length - 4 + i]) << (8 * i);
   hint = std::min<uint64_t>(hint, uint64_t(length) * 1032);
   std::vector<uint8_t> out;
-  // A system that is out of memory would end the process without a word.
+  // A system that is out of memory would kill the process without a message.
   auto hasRoom = [](uint64_t size) {
     int64_t available = availableMemory(); // 0: not known
     return available == 0 || size <= static_cast<uint64_t>(available);
@@ -90,7 +90,7 @@ void Bytes::unpack() {
     read += input - stream.avail_in;
     written += room - stream.avail_out;
     if (status == Z_STREAM_END) {
-      // Another member may follow; anything else is padding, as gzip reads it.
+      // Another member may follow; anything else is padding, as in gzip.
       if (length - read < 2 || begin[read] != 0x1f || begin[read + 1] != 0x8b)
         break;
       inflateReset(&stream);

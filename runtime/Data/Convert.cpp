@@ -98,7 +98,7 @@ bool convertRun(void *target, int64_t stride, const uint8_t *source,
   return fits;
 }
 
-/// Images are u8: eight at a time where the CPU has AVX2.
+/// Images are u8: eight at a time if the CPU has AVX2.
 __attribute__((target("avx2"))) bool convertBytesAvx2(void *target,
                                                       int64_t stride,
                                                       const uint8_t *source,

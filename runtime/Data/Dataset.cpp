@@ -59,15 +59,15 @@ static int64_t rowElementsOf(const MeshcTensor &input) {
 }
 
 namespace {
-/// What the command line says of each input.
+/// What the command line says about each input.
 struct Assignment {
   std::vector<std::pair<const MeshcTensor *, std::string>> named;
-  std::string corpus; ///< a path; empty where there is none
+  std::string corpus; ///< a path; empty if there is none
   std::vector<const MeshcTensor *> unnamed;
 };
 } // namespace
 
-/// Sorts "NAME=FILE" from "FILE".
+/// Separates "NAME=FILE" from "FILE".
 static Assignment assignFiles(const MeshcProgram &program,
                               const std::vector<std::string> &specs) {
   Assignment result;
@@ -105,8 +105,8 @@ static Assignment assignFiles(const MeshcProgram &program,
   return result;
 }
 
-/// The compiler's report names the inputs that are numbers of classes:
-/// "targets": {"labels": 10}.
+/// The compiler's report names the inputs that are class indices: "targets":
+/// {"labels": 10}.
 static void readTargets(const MeshcProgram &program,
                         std::vector<Source> &sources) {
   using nlohmann::json;

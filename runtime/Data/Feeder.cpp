@@ -46,8 +46,8 @@ Feeder::Input Feeder::planInput(const MeshcProgram &program,
     rowSets.push_back(std::move(rows));
   }
 
-  // From the innermost dim outwards; a dim that goes on where the next one
-  // ends, in the file and in the block, is one loop with it.
+  // From the innermost dim outwards. A dim that is contiguous with the next
+  // one, in the file and in the block, merges with it into one loop.
   std::vector<Loop> loops;
   int64_t sourceBytes = source.elementBytes;
   for (uint32_t i = tensor.rank; i-- > 1;) {
@@ -111,7 +111,7 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
     const Rows &rows = rowSets[input.rows];
     char *base = place(*source.input);
     std::atomic<int64_t> misfit{-1};
-    // A thread is worth waking for some 64 KiB of elements.
+    // About 64 KiB of elements justify waking a thread.
     int64_t rowWork = localElements(*source.input) /
                       std::max<int64_t>(rows.count, 1) * input.elementBytes;
     int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(rowWork, 1));

@@ -19,7 +19,7 @@
 using namespace meshc::runtime;
 
 /// An entry of a list that a signal handler may walk at any time: entries are
-/// never freed, and those of mappings that are gone are used again.
+/// never freed, and entries of removed mappings are reused.
 struct meshc::runtime::MappedRegion {
   std::atomic<uintptr_t> begin{0}, end{0}; ///< whole pages; end 0: free
   std::atomic<bool> lost{false}; ///< a part could not be read and is zeros now
@@ -30,8 +30,8 @@ static std::atomic<MappedRegion *> regions{nullptr};
 static struct sigaction actionBefore;
 static uintptr_t pageSize = 4096;
 
-/// Puts zeros where a file cannot be read, from that page to the end of its
-/// mapping, so that the reader goes on until it asks.
+/// Maps zeros over a file's unreadable part, from that page to the end of its
+/// mapping, so that the reader continues until it checks.
 extern "C" void meshcRuntimeOnBusError(int, siginfo_t *info, void *) {
   auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   int before = errno;
@@ -107,8 +107,8 @@ MappedFile::MappedFile(std::string path, ExitCode code, const char *kind)
 
 MappedFile::~MappedFile() {
   if (region) {
-    // Before the addresses may become another file's: first no address is the
-    // region's, then it is free.
+    // Before the addresses can belong to another file: first the region covers
+    // no address, then it is free.
     region->begin = UINTPTR_MAX;
     region->end = 0;
     munmap(const_cast<uint8_t *>(begin), length);

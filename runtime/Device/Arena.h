@@ -18,11 +18,12 @@
 
 namespace meshc::runtime {
 
-/// Zeroed memory, mapped and touched at once so that no step meets a page
-/// fault, in huge pages where the system has them.
+/// Zeroed memory, mapped and touched immediately so that no step meets a page
+/// fault, in huge pages if the system has them.
 class Arena {
 public:
-  /// Throws Failure(Internal) where the machine has not `size` ≥ 0 bytes left.
+  /// Throws Failure(Internal) if the machine does not have `size` ≥ 0 bytes
+  /// left.
   explicit Arena(int64_t size);
   ~Arena();
   Arena(const Arena &) = delete;
@@ -37,14 +38,14 @@ private:
   int64_t length;
 };
 
-/// Bytes of memory that the system could still give to programs; 0 where it
-/// does not tell.
+/// Bytes of memory that the system could still give to programs; 0 if it does
+/// not say.
 int64_t availableMemory();
 
 /// The most memory that this process has held so far, in bytes (VmHWM).
 int64_t peakMemory();
 
-/// Memory held now, in bytes (VmRSS).
+/// Memory held at present, in bytes (VmRSS).
 int64_t residentMemory();
 
 } // namespace meshc::runtime

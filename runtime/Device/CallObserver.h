@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// An observer of the calls by which generated code does its work, on any
-/// device.
+/// An observer of the calls that generated code makes, on any device.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_CALLOBSERVER_H
@@ -17,14 +16,14 @@
 
 namespace meshc::runtime {
 
-/// While Rank::observer is set, it is told of each call of the running step
-/// function, before and after the device takes the order: Device::read gives
-/// what is there then. The parameters are those of RuntimeAbi.h.
+/// While Rank::observer is set, it is notified of each call of the running step
+/// function, before and after the device takes the order: Device::read returns
+/// the contents at that time. The parameters are those of RuntimeAbi.h.
 class CallObserver {
 public:
   virtual ~CallObserver() = default;
 
-  /// A call comes.
+  /// A call is about to be made.
   virtual void ordering() = 0;
 
   virtual void launched(const MeshcKernel &kernel, void *const *buffers) = 0;
@@ -32,7 +31,7 @@ public:
   virtual void multiplied(const MeshcGemm &gemm, const MeshcEpilogue *epilogue,
                           const void *a, const void *b, void *c,
                           void *const *buffers) = 0;
-  /// Begun; the results are there after waited().
+  /// Started; the results are valid after waited().
   virtual void communicated(const MeshcCollective &collective,
                             void *const *send, void *const *recv) = 0;
   virtual void waited(const MeshcCollective &collective) = 0;

@@ -13,7 +13,8 @@
 
 using namespace meshc::runtime;
 
-/// Up to this many bytes an ordered all-reduce gathers everything everywhere.
+/// Up to this many bytes, an ordered all-reduce gathers all values on every
+/// rank.
 static constexpr int64_t smallBytes = 64 * 1024;
 
 static int64_t elementBytesOf(const MeshcCollective &collective) {
@@ -76,7 +77,7 @@ ItemRooms meshc::runtime::planRooms(const MeshcCollective &collective,
 
 namespace {
 
-/// Gets a program's orders, and does nothing but add up rooms.
+/// Receives a program's orders, and only adds up rooms.
 class RoomCount final : public Device {
 public:
   explicit RoomCount(Rank &rank) : Device(rank) {}
@@ -92,7 +93,7 @@ public:
   void wait(const MeshcCollective &) override {}
   void run(StepFunction function) override;
 
-  // It has no memory to give.
+  // It has no memory to return.
   char *stage(const MeshcTensor &) override { return nullptr; }
   int runsAhead() const override { return 0; }
   void readMetrics(std::vector<float> &values) override { values.clear(); }

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Memory of the GPU beside a collective's own buffers: for blocks in another
-/// order than NCCL takes and leaves them, and for values of all ranks that are
+/// GPU memory beside a collective's own buffers: for blocks in an order that
+/// NCCL does not accept or produce, and for values of all ranks that are
 /// reduced in the order of the group.
 ///
 //===----------------------------------------------------------------------===//
@@ -21,29 +21,29 @@
 namespace meshc::runtime {
 
 /// Whether NCCL moves the values and the runtime reduces them, in the order of
-/// the group. NCCL would round 16-bit sums at every rank, and its MAX and MIN
+/// the group. NCCL would round 16-bit sums on every rank, and its MAX and MIN
 /// drop NaNs.
 bool reducesInOrder(const MeshcCollective &collective);
 
 /// One item of a collective between `size` ranks, in elements.
 struct ItemRooms {
-  int64_t block = 0;  ///< that a rank sends to each other one; 0: nothing to do
-  int64_t total = 0;  ///< of what is reduced
-  int64_t packed = 0; ///< room for what is sent; 0: it is sent as it lies
-  int64_t arrived = 0; ///< room for what arrives; 0: it arrives in its place
+  int64_t block = 0; ///< that a rank sends to each other rank; 0: nothing to do
+  int64_t total = 0; ///< of the values to reduce
+  int64_t packed = 0;  ///< room to send from; 0: sent in place
+  int64_t arrived = 0; ///< room to receive in; 0: received in place
 };
 ItemRooms planRooms(const MeshcCollective &collective,
                     const MeshcCollectiveItem &item, int64_t size);
 
-/// Elements of each rank's slice of a large all-reduce in order of `total`; the
-/// last ranks' may be shorter.
+/// Elements of each rank's slice of a large ordered all-reduce of `total`
+/// elements; the last ranks' slices may be shorter.
 int64_t sliceLength(int64_t total, int64_t size, int64_t elementBytes);
 
-/// Bytes of a room, with those to the next one.
+/// Bytes of a room, including the alignment of the next one.
 int64_t roomBytes(int64_t elements, int64_t elementBytes);
 
 /// Bytes of rooms that a rank of the program will have allocated once each of
-/// its functions ran: rooms are kept, and a larger one is added where the last
+/// its functions has run. Rooms are kept, and a larger one is added if the last
 /// does not suffice.
 int64_t plannedRooms(const MeshcProgram &program);
 

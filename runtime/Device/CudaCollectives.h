@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The collectives of RuntimeAbi.h on the memory of GPUs: by NCCL where each
-/// rank has a GPU of its own, by the ranks' own copies and sums where they are
-/// threads that share one.
+/// The collectives of RuntimeAbi.h on GPU memory: with NCCL if each rank has
+/// its own GPU, or with the ranks' own copies and sums if they are threads that
+/// share one.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_CUDACOLLECTIVES_H
@@ -26,33 +26,33 @@ class CudaCollectives {
 public:
   virtual ~CudaCollectives() = default;
 
-  /// Orders the collective behind what the compute stream got before. `group`
-  /// has at least two ranks.
+  /// Orders the collective after all earlier work of the compute stream.
+  /// `group` has at least two ranks.
   virtual void begin(const MeshcCollective &collective, const Group &group,
                      void *const *send, void *const *recv) = 0;
-  /// Orders what the compute stream gets from now on behind the collective and
-  /// those begun before it. Nothing where it was not begun, or waited for.
+  /// Orders later work of the compute stream after the collective and those
+  /// started before it. Does nothing if it was not started, or was already
+  /// waited for.
   virtual void wait(const MeshcCollective &collective) = 0;
-  /// The same, behind all that were begun.
+  /// The same, for all that were started.
   virtual void waitForAll() = 0;
 
-  /// Whether a step with collectives can become a graph: false where they wait
-  /// for the other ranks on the host.
+  /// Whether a step with collectives can become a graph: false if they wait for
+  /// the other ranks on the host.
   virtual bool canBeCaptured() const = 0;
 
-  /// Called while the host waits for the GPU: throws CommunicationError where
-  /// a collective has failed, or, with `late`, names the one that is waited
-  /// for.
+  /// Called while the host waits for the GPU. Throws CommunicationError if a
+  /// collective has failed, or, with `late`, names the one that is waited for.
   virtual void check(bool late) = 0;
 
-  /// Bytes of the GPU's memory beside those of the rank's own buffers, to order
-  /// blocks; without those of NCCL.
+  /// Bytes of GPU memory beyond the rank's own buffers, used to reorder blocks;
+  /// excludes NCCL's.
   virtual int64_t scratchBytes() const = 0;
 };
 
-/// By NCCL. Its groups are made when a collective first needs them, by all
+/// Uses NCCL. Its groups are created when a collective first needs them, by all
 /// ranks, which reach the same collectives in the same order. Throws Failure
-/// (Device) where NCCL is missing.
+/// (Device) if NCCL is missing.
 std::unique_ptr<CudaCollectives> makeNcclCollectives(const MeshcCuda &cuda,
                                                      MeshcCudaRank *gpu,
                                                      const Rank &rank,
@@ -64,7 +64,7 @@ std::unique_ptr<CudaCollectives> makeSharedCollectives(const MeshcCuda &cuda,
                                                        const Rank &rank,
                                                        double timeoutSeconds);
 
-/// A sequence of elements without gaps.
+/// A contiguous sequence of elements.
 inline MeshcCudaRuns plainRuns(void *base) { return {base, INT64_MAX, 0}; }
 
 /// Block `index` of `count` in a blocked buffer of (outer, `inner`).

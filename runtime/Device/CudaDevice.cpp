@@ -30,8 +30,8 @@ CudaDevice::CudaDevice(Rank &rank, const DeviceOptions &options)
 }
 
 CudaDevice::~CudaDevice() {
-  // A rank that fails leaves what it has until the process ends, which is soon:
-  // its peers' work on their GPUs may still use it.
+  // A failing rank keeps its resources until the process ends, which is soon:
+  // its peers' work on their GPUs may still use them.
   if (std::uncaught_exceptions() > 0) {
     static_cast<void>(collectives.release());
     leaveWork();
@@ -40,7 +40,7 @@ CudaDevice::~CudaDevice() {
   try {
     synchronize();
   } catch (const std::exception &) {
-    // Whatever it was, nothing needs the results any more.
+    // Whatever the error was, the results are no longer needed.
   }
   close();
 }
@@ -73,7 +73,7 @@ void CudaDevice::open(const DeviceOptions &options) {
 void CudaDevice::close() {
   if (!gpu)
     return;
-  // NCCL's groups end when the graphs that use them are gone.
+  // NCCL's groups end after the graphs that use them.
   for (Slot &slot : slots)
     for (void *graph : slot.graphs)
       if (graph)
@@ -125,7 +125,7 @@ char *CudaDevice::allocateHost(int64_t bytes) {
   return static_cast<char *>(memory);
 }
 
-/// The arena of zeros, and what kernels know of the run.
+/// The zeroed arena, and the run's data for kernels.
 void CudaDevice::makeArena() {
   int64_t bytes = std::max<int64_t>(rank.program->arenaBytes, 1);
   ctx.arena = static_cast<char *>(allocate(bytes, "an arena"));
@@ -207,7 +207,7 @@ const char *CudaDevice::read(const MeshcTensor &tensor) {
 void CudaDevice::write(const MeshcTensor &tensor,
                        const std::function<void(char *)> &fill) {
   int64_t bytes = blockSpan(tensor) * sizeOf(typeOf(tensor));
-  // What lies between the elements stays as it is.
+  // The gaps between the elements stay unchanged.
   char *host = blockSpan(tensor) == localElements(tensor)
                    ? staging(std::max<int64_t>(bytes, 1))
                    : const_cast<char *>(read(tensor));
@@ -236,9 +236,9 @@ std::vector<MemoryUse> CudaDevice::memoryUse() const {
   std::vector<MemoryUse> use = plannedMemory(*rank.program);
   if (collectives)
     use.push_back({"blocks of collectives", collectives->scratchBytes()});
-  // The rest is taken when it is first needed: a kernel's code by its first
-  // launch, NCCL's connections by the first collectives. Of ranks that share
-  // the GPU, nobody knows whose it is.
+  // The rest is allocated on first use: a kernel's code by its first launch,
+  // NCCL's connections by the first collectives. If ranks share the GPU, nobody
+  // knows which rank owns it.
   if (shares)
     return use;
   int64_t rest = static_cast<int64_t>(freeBefore) - freeMemory();

@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A rank on an NVIDIA GPU, by the functions of the CUDA plugin.
+/// A rank on an NVIDIA GPU, through the functions of the CUDA plugin.
 ///
-/// Two runs may be under way. Each has a slot: pinned memory that the host
-/// fills with inputs, memory of the GPU to which they are copied beside the
-/// step before, and pinned memory for the metrics. What runs on the GPU is
-/// ordered on the compute stream; a function's first run is ordered call by
-/// call, and the first after that in each slot is captured in a graph, which
-/// later ones replay.
+/// Up to two runs may be in progress. Each has a slot: pinned memory that the
+/// host fills with inputs, GPU memory to which they are copied while the
+/// previous step runs, and pinned memory for the metrics. Work is ordered on
+/// the compute stream. A function's first run issues its calls one by one; the
+/// first later run in each slot is captured in a graph, which subsequent runs
+/// replay.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_CUDADEVICE_H
@@ -30,9 +30,9 @@ namespace meshc::runtime {
 
 class CudaDevice : public Device {
 public:
-  /// All ranks make theirs. Throws Failure (Device) where there is no GPU for
-  /// this rank or no code for its chip, Failure (Internal) where its memory
-  /// does not suffice.
+  /// All ranks construct one. Throws Failure (Device) if there is no GPU for
+  /// this rank or no code for its chip, Failure (Internal) if its memory does
+  /// not suffice.
   CudaDevice(Rank &rank, const DeviceOptions &options);
   ~CudaDevice() override;
 
@@ -42,16 +42,16 @@ public:
   void multiplyWith(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
                     const void *a, const void *b, void *c, void *const *buffers,
                     void *mask) override;
-  /// A product with its epilogue in one call of cuBLAS; false where it has none
-  /// for it, and nothing was done.
+  /// Computes a product with its epilogue in one call of cuBLAS; returns false,
+  /// without doing anything, if cuBLAS does not support it.
   virtual bool multiplyAtOnce(const MeshcEpilogue &epilogue,
                               const MeshcGemm &gemm, const void *a,
                               const void *b, void *c, void *const *buffers,
                               void *mask);
-  /// How products were computed so far, captures included.
+  /// Counts how products were computed so far, captures included.
   struct ProductCounts {
     int64_t cublas = 0, ownKernel = 0; ///< with and without an epilogue
-    int64_t epilogues = 0;             ///< within cuBLAS' calls
+    int64_t epilogues = 0;             ///< inside cuBLAS' calls
   };
   const ProductCounts &productCounts() const { return products; }
   void communicate(const MeshcCollective &collective, void *const *send,
@@ -67,8 +67,8 @@ public:
   void synchronize() override;
   std::vector<MemoryUse> memoryUse() const override;
 
-  /// What a rank of the program will take of a GPU, as far as that is known
-  /// without one.
+  /// A rank's use of GPU memory for the program, as far as it is known without
+  /// a GPU.
   static std::vector<MemoryUse> plannedMemory(const MeshcProgram &program);
 
 protected:
@@ -76,22 +76,22 @@ protected:
   MeshcCudaRank *gpu = nullptr;
 
 private:
-  /// For cuBLAS, of each rank. NVIDIA advises 32 MiB on its chips since Hopper.
+  /// For cuBLAS, on each rank. NVIDIA advises 32 MiB on its chips since Hopper.
   static constexpr int64_t workspaceBytes = int64_t(32) << 20;
   /// Places within a slot are aligned to this, as the arena's buffers are.
   static int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-  /// What one run needs beside the arena.
+  /// The memory and events of one run, beside the arena.
   struct Slot {
     char *host = nullptr;   ///< pinned: metrics, context, inputs
     char *device = nullptr; ///< on the GPU: context, inputs
-    void *copied = nullptr; ///< event: they are there
+    void *copied = nullptr; ///< event: they have arrived
     void *done = nullptr;   ///< event: metrics are on the host
-    bool open = false;      ///< begun, and its metrics not read
-    bool staged = false;    ///< inputs are new since they were last copied
+    bool open = false;      ///< started, and its metrics not read
+    bool staged = false;    ///< inputs changed since they were last copied
     void *graphs[3] = {};   ///< by function, once captured
   };
-  /// An input or a metric: where it is in a slot.
+  /// An input's or a metric's place in a slot.
   struct Staged {
     const MeshcTensor *tensor;
     int64_t offset, bytes;
@@ -119,7 +119,7 @@ private:
   bool epilogues;
   double timeoutSeconds;
   std::string gpuName;
-  std::unique_ptr<CudaCollectives> collectives; ///< null: one rank
+  std::unique_ptr<CudaCollectives> collectives; ///< null: a single rank
   char *contextMemory = nullptr; ///< of the GPU: a MeshcContext, coordinates
   char *coordMemory = nullptr;   ///< these, in it
   Slot slots[2];
@@ -135,8 +135,8 @@ private:
   std::unordered_set<const void *> masks; ///< that a call of this run wrote
   char *stagingMemory = nullptr;          ///< pinned, for read and write
   int64_t stagingSize = 0;
-  uint64_t freeBefore = 0; ///< memory of the GPU, before this rank's
-  bool shares = false;     ///< the GPU, with other ranks
+  uint64_t freeBefore = 0; ///< free GPU memory, before this rank's
+  bool shares = false;     ///< shares the GPU with other ranks
   void *settled = nullptr; ///< event of synchronize
 };
 

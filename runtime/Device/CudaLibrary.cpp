@@ -123,7 +123,7 @@ const MeshcImage &meshc::runtime::chooseImage(const MeshcProgram &program,
 }
 
 namespace {
-/// What ranks tell each other to find out who shares a host.
+/// What ranks exchange to find out who shares a host.
 struct Neighbour {
   uint64_t host, firstGpu;
   int64_t process, gpus;
@@ -163,7 +163,7 @@ GpuPlace meshc::runtime::placeRank(const Rank &rank, int gpus) {
   }
   if (onHost <= gpus)
     return {number, false};
-  // A launcher may let each process see one GPU, another one.
+  // A launcher may give each process a different visible GPU.
   if (single && firstGpus.size() == static_cast<size_t>(onHost))
     return {0, false};
   if (threads && onHost == rank.mesh.size())

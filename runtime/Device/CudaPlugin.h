@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The contact of the runtime and libmeshc_cuda.so, which alone is linked to
-/// CUDA's libraries and is opened when a program of target CUDA runs. C types
-/// only, so that the two need not come from one compiler. The plugin does what
-/// it is told, one thing at a time; what is done when is the runtime's
-/// (CudaDevice.h).
+/// The interface between the runtime and libmeshc_cuda.so. Only that library is
+/// linked to CUDA's libraries, and it is opened when a program with target CUDA
+/// runs. The interface has C types only, so that both sides may come from
+/// different compilers. The plugin carries out single operations; the runtime
+/// decides their order (CudaDevice.h).
 ///
 /// Functions return null, or the text of an error, valid until the thread's
-/// next call. A rank's functions are called by one thread.
+/// next call. One thread calls the functions of a rank.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_CUDAPLUGIN_H
@@ -28,11 +28,11 @@ extern "C" {
 
 #define MESHC_CUDA_PLUGIN_VERSION 4u
 
-/// Arrays of one reduction or copy; a group of more ranks on one GPU is
-/// refused.
+/// Maximum number of arrays in one reduction or copy; larger groups on one GPU
+/// are refused.
 #define MESHC_CUDA_MAX_ARRAYS 64
 
-/// Bytes that a new NCCL group's ranks must share.
+/// Bytes that the ranks of a new NCCL group must share.
 #define MESHC_CUDA_NCCL_ID_BYTES 128
 
 /// A rank on its GPU: streams, handles, loaded code.
@@ -41,7 +41,7 @@ typedef struct MeshcCudaRank MeshcCudaRank;
 typedef enum MeshcCudaStream {
   MESHC_CUDA_COMPUTE = 0,
   MESHC_CUDA_COMMUNICATION = 1,
-  MESHC_CUDA_COPY = 2, ///< of inputs, beside a running step
+  MESHC_CUDA_COPY = 2, ///< of inputs, during a running step
   MESHC_CUDA_STREAMS = 3
 } MeshcCudaStream;
 
@@ -50,7 +50,7 @@ typedef struct MeshcCudaSystem {
   int driver, runtime;
   int gpus;         ///< that this process may use
   char reason[256]; ///< why there is none
-  int absent;       ///< there is no driver or no card, and nothing is wrong
+  int absent;       ///< no driver or no card, and no other fault
 } MeshcCudaSystem;
 
 typedef struct MeshcCudaGpu {
@@ -68,10 +68,10 @@ typedef struct MeshcCudaRuns {
 } MeshcCudaRuns;
 
 /// Reduces `count` elements of the sources, in their order, into every
-/// destination. One source: copies. BF16 and F16 are accumulated in f32; of MAX
-/// and MIN, a NaN is the result where there is one; I1 is the logical or for
-/// SUM and MAX, the logical and for PROD and MIN. A destination may be one of
-/// the sources, element by element.
+/// destination. A single source is copied. BF16 and F16 are accumulated in f32.
+/// MAX and MIN return NaN if any operand is NaN. For I1, SUM and MAX are the
+/// logical or, PROD and MIN the logical and. A destination may be one of the
+/// sources, element by element.
 typedef struct MeshcCudaCombine {
   uint8_t type, reduction;                ///< MeshcType, MeshcReduction
   uint32_t sourceCount, destinationCount; ///< 1 … MESHC_CUDA_MAX_ARRAYS
@@ -80,8 +80,8 @@ typedef struct MeshcCudaCombine {
   MeshcCudaRuns destinations[MESHC_CUDA_MAX_ARRAYS];
 } MeshcCudaCombine;
 
-/// What a product's call does beside it: MeshcEpilogueKind of RuntimeAbi.h,
-/// which also says what the arrays are.
+/// What a product's call computes beside the product: MeshcEpilogueKind of
+/// RuntimeAbi.h, which also describes the arrays.
 typedef struct MeshcCudaEpilogue {
   uint32_t kind;
   const void *other; ///< the bias, or X of GELU_GRADIENT; else null
@@ -90,7 +90,7 @@ typedef struct MeshcCudaEpilogue {
   void *mask;        ///< of RELU, RELU_BIAS (may be null) and RELU_GRADIENT
 } MeshcCudaEpilogue;
 
-/// What f32 factors of a product are rounded to.
+/// The precision to which f32 factors of a product are rounded.
 typedef enum MeshcCudaRounding {
   MESHC_CUDA_EXACT = 0,
   MESHC_CUDA_TO_TF32 = 1,
@@ -101,7 +101,8 @@ typedef enum MeshcCudaRounding {
 typedef enum MeshcCudaWay {
   MESHC_CUDA_NOBODY = 0,
   MESHC_CUDA_CUBLAS = 1,
-  MESHC_CUDA_OWN_KERNEL = 2 ///< what cuBLAS does not do, some 100 times slower
+  MESHC_CUDA_OWN_KERNEL =
+      2 ///< what cuBLAS does not support, some 100 times slower
 } MeshcCudaWay;
 
 typedef enum MeshcCudaActivityKind {
@@ -110,25 +111,26 @@ typedef enum MeshcCudaActivityKind {
   MESHC_CUDA_SET_MEMORY = 2
 } MeshcCudaActivityKind;
 
-/// Something that the GPU did for a rank.
+/// An activity of the GPU for a rank.
 typedef struct MeshcCudaActivity {
   uint8_t kind; ///< MeshcCudaActivityKind
-  /// MeshcCudaStream; MESHC_CUDA_STREAMS where it is not known, as of graphs.
+  /// MeshcCudaStream; MESHC_CUDA_STREAMS if unknown, as in graphs.
   uint8_t stream;
   uint16_t reserved;
-  uint32_t call; ///< as traceCall said when it was ordered or captured; 0: none
-  uint32_t run;  ///< as traceCall said when it, or its graph, was launched
+  uint32_t
+      call; ///< as given to traceCall when it was ordered or captured; 0: none
+  uint32_t run; ///< as given to traceCall when it, or its graph, was launched
   uint32_t reserved2;
   uint64_t begin, end; ///< ns since 1970
-  const char *name;    ///< of a kernel, as the linker knows it; else null
+  const char *name;    ///< a kernel's linker name; else null
 } MeshcCudaActivity;
 
 struct MeshcCuda {
   uint32_t version; ///< MESHC_CUDA_PLUGIN_VERSION
 
-  /// Of this machine. Succeeds without a driver too.
+  /// Describes this machine. Succeeds without a driver too.
   const char *(*system)(MeshcCudaSystem *system);
-  /// Takes none of the GPU's memory.
+  /// Allocates no GPU memory.
   const char *(*describe)(int gpu, MeshcCudaGpu *description);
 
   /// Makes the calling thread a rank on `gpu`, with a workspace of
@@ -136,18 +138,18 @@ struct MeshcCuda {
   /// was free before.
   const char *(*open)(int gpu, uint64_t workspaceBytes, MeshcCudaRank **rank,
                       uint64_t *freeBytes);
-  /// Waits for nothing; the caller has.
+  /// Does not wait; the caller already has.
   void (*close)(MeshcCudaRank *rank);
-  /// Memory of the GPU that is free now.
+  /// GPU memory that is free at present.
   const char *(*freeMemory)(MeshcCudaRank *rank, uint64_t *bytes);
 
   const char *(*allocate)(MeshcCudaRank *rank, uint64_t bytes, void **memory);
   void (*release)(MeshcCudaRank *rank, void *memory);
-  /// Memory of the host that the GPU reads and writes at full speed.
+  /// Host memory that the GPU reads and writes at full speed.
   const char *(*allocateHost)(MeshcCudaRank *rank, uint64_t bytes,
                               void **memory);
   void (*releaseHost)(MeshcCudaRank *rank, void *memory);
-  /// Between any two memories; the host's are of allocateHost.
+  /// Between any two memories; host memory must come from allocateHost.
   const char *(*copy)(MeshcCudaRank *rank, MeshcCudaStream stream, void *to,
                       const void *from, uint64_t bytes);
   const char *(*zero)(MeshcCudaRank *rank, MeshcCudaStream stream, void *memory,
@@ -158,29 +160,30 @@ struct MeshcCuda {
   const char *(*record)(MeshcCudaRank *rank, void *event,
                         MeshcCudaStream stream);
   const char *(*wait)(MeshcCudaRank *rank, MeshcCudaStream stream, void *event);
-  /// Whether what was before the event's last record is done. Also tells of
-  /// errors of the work before.
+  /// Whether the work before the event's last record is done. Also reports
+  /// errors of earlier work.
   const char *(*query)(MeshcCudaRank *rank, void *event, int *done);
 
-  /// A program's code for this GPU; once.
+  /// Loads a program's code for this GPU; called once.
   const char *(*load)(MeshcCudaRank *rank, const void *image, uint64_t bytes);
   const char *(*findKernel)(MeshcCudaRank *rank, const char *name,
                             uint32_t sharedBytes, void **kernel);
   const char *(*launch)(MeshcCudaRank *rank, MeshcCudaStream stream,
                         void *kernel, uint32_t blocks, uint32_t threads,
                         uint32_t sharedBytes, void **parameters);
-  /// On the compute stream; with an epilogue (or null) where cuBLAS has that
-  /// for the product, else nothing is done. `c` is written if there is no
-  /// epilogue or it is a bias' gradient. `rounding`: of f32 factors. The
-  /// first call for a product may not be within a capture.
+  /// On the compute stream. With an epilogue (or null) if cuBLAS supports it
+  /// for the product, otherwise nothing is done. `c` is written if there is no
+  /// epilogue or it is a bias' gradient. `rounding` applies to f32 factors. The
+  /// first call for a product must not be inside a capture.
   const char *(*multiply)(MeshcCudaRank *rank, const MeshcGemm *gemm,
                           const MeshcCudaEpilogue *epilogue,
                           MeshcCudaRounding rounding, const void *a,
                           const void *b, void *c, MeshcCudaWay *way);
 
-  /// What the compute stream gets between the two, and the others behind it by
-  /// events, becomes a graph and is not run. The others' work is waited for by
-  /// the compute stream before the end. endCapture always ends it.
+  /// The work given to the compute stream between the two, and to the other
+  /// streams behind it by events, becomes a graph and is not run. The compute
+  /// stream must wait for the other streams before the end. endCapture always
+  /// ends the capture.
   const char *(*beginCapture)(MeshcCudaRank *rank);
   const char *(*endCapture)(MeshcCudaRank *rank, void **graph);
   const char *(*launchGraph)(MeshcCudaRank *rank, void *graph);
@@ -188,35 +191,35 @@ struct MeshcCuda {
 
   const char *(*combine)(MeshcCudaRank *rank, MeshcCudaStream stream,
                          const MeshcCudaCombine *combine);
-  /// to[column][row] = from[row][column], of blocks of `blockBytes`.
+  /// to[column][row] = from[row][column], for blocks of `blockBytes`.
   const char *(*transpose)(MeshcCudaRank *rank, MeshcCudaStream stream,
                            void *to, const void *from, int64_t rows,
                            int64_t columns, int64_t blockBytes);
-  /// Writes a number to the host's memory.
+  /// Writes a number to host memory.
   const char *(*mark)(MeshcCudaRank *rank, MeshcCudaStream stream,
                       uint32_t *place, uint32_t value);
 
-  // What the GPU does when, by CUPTI, a library that is opened by traceLoad and
-  // may be absent.
+  // Traces of the GPU's activities, through CUPTI, a library that traceLoad
+  // opens and that may be absent.
 
   const char *(*traceLoad)(void);
-  /// From now on the rank's work is traced; before its first capture.
+  /// Starts to trace the rank's work; call it before the rank's first capture.
   const char *(*traceOpen)(MeshcCudaRank *rank);
-  /// What is ordered from now on belongs to `call`, and what is launched to
-  /// `run`; 0: to none.
+  /// Attributes work ordered from now on to `call`, and launches to `run`; 0:
+  /// to none.
   void (*traceCall)(MeshcCudaRank *rank, uint32_t call, uint32_t run);
-  /// Forgets the activities so far. The work of all ranks of the process is
-  /// done.
+  /// Discards the activities so far. The work of all ranks of the process must
+  /// be done.
   const char *(*traceStart)(MeshcCudaRank *rank);
-  /// The activities since, which stay until the next call, in any order, and
-  /// how many were lost. The work of all ranks of the process is done.
+  /// The activities since then, in any order, valid until the next call, and
+  /// how many were lost. The work of all ranks of the process must be done.
   const char *(*traceStop)(MeshcCudaRank *rank,
                            const MeshcCudaActivity **activities,
                            uint64_t *count, uint64_t *lost);
-  /// Once for each traceOpen.
+  /// Called once for each traceOpen.
   void (*traceClose)(MeshcCudaRank *rank);
 
-  // NCCL, a library that is opened by ncclLoad and may be absent. Groups' calls
+  // NCCL, a library that ncclLoad opens and that may be absent. Calls on groups
   // return before they are done: poll until not busy before the next call for
   // the group. All of them work on the communication stream.
 
@@ -224,18 +227,18 @@ struct MeshcCuda {
   const char *(*ncclId)(void *id);
   const char *(*ncclOpen)(MeshcCudaRank *rank, const void *id, int size,
                           int index, void **group);
-  /// Ranks of one `color` become a group, in the order of `key`. Poll `group`,
-  /// which has the errors of making `part`, then `part`.
+  /// Ranks of one `color` become a group, in the order of `key`. Poll `group`
+  /// first, which reports errors of the creation of `part`, then `part`.
   const char *(*ncclSplit)(MeshcCudaRank *rank, void *group, int color, int key,
                            void **part);
-  /// Whether a call is not done yet; tells of errors of any time.
+  /// Whether a call is still in progress; also reports errors from any time.
   const char *(*ncclPoll)(void *group, int *busy);
-  /// After the graphs that use the group. Waits for the other ranks' ncclClose,
-  /// but not for ever: where they do not come, the group is left as it is, and
-  /// so are all that are closed afterwards.
+  /// Call it after releasing the graphs that use the group. Waits for the other
+  /// ranks' ncclClose, but not forever: if they do not arrive, the group is
+  /// left as it is, and so are all groups that are closed afterwards.
   const char *(*ncclClose)(void *group);
-  /// What is between the two is one operation. Results of `ncclBegin` come at
-  /// ncclEnd.
+  /// Calls between the two form one operation. ncclEnd reports the results of
+  /// the calls since `ncclBegin`.
   const char *(*ncclBegin)(void);
   const char *(*ncclEnd)(void);
   const char *(*ncclAllReduce)(MeshcCudaRank *rank, void *group,

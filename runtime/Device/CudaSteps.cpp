@@ -72,7 +72,7 @@ static MeshcCudaEpilogue findArrays(const MeshcEpilogue &epilogue,
   return found;
 }
 
-/// A mask says what D was only where the call that made D wrote it.
+/// A mask describes D only if the call that computed D wrote it.
 bool CudaDevice::multiplyAtOnce(const MeshcEpilogue &epilogue,
                                 const MeshcGemm &gemm, const void *a,
                                 const void *b, void *c, void *const *buffers,
@@ -134,7 +134,7 @@ void CudaDevice::wait(const MeshcCollective &collective) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Looks after the collectives meanwhile.
+/// Checks the collectives meanwhile.
 void CudaDevice::waitFor(void *event) {
   waitForEvent(cuda, gpu, event, timeoutSeconds, "a step", [this](bool late) {
     if (collectives)
@@ -154,14 +154,14 @@ char *CudaDevice::stage(const MeshcTensor &input) {
                 std::string("'") + input.name + "' is no input");
 }
 
-/// Brings what is new in a run to the GPU, on the copy stream beside the run
-/// before; the compute stream comes behind it.
+/// Copies a run's new data to the GPU, on the copy stream during the previous
+/// run; the compute stream is ordered after it.
 void CudaDevice::bring(Slot &slot) {
   MeshcContext context = ctx;
   context.coords = reinterpret_cast<const int64_t *>(coordMemory);
   context.runtime = nullptr;
   std::memcpy(slot.host + contextOffset, &context, sizeof(context));
-  // Inputs that are not new are there from the run before.
+  // Unchanged inputs are still there from the previous run.
   int64_t bytes = slot.staged ? broughtBytes : aligned(sizeof(MeshcContext));
   slot.staged = false;
   checkCuda(cuda.copy(gpu, MESHC_CUDA_COPY, slot.device,
@@ -178,7 +178,7 @@ void CudaDevice::copyOnGpu(void *to, const void *from, int64_t bytes) {
               "copy on the GPU");
 }
 
-/// What the compute stream does in a run: all of it can become a graph.
+/// The compute stream's work in a run: all of it can become a graph.
 void CudaDevice::order(StepFunction function, const Slot &slot) {
   copyOnGpu(contextMemory, slot.device, sizeof(MeshcContext));
   if (function != StepFunction::Initialize)
@@ -220,12 +220,12 @@ void CudaDevice::call(StepFunction function) {
     rank.program->evalStep(&ctx);
     break;
   }
-  // Collectives that the function began and did not wait for.
+  // Collectives that the function started and did not wait for.
   if (collectives)
     collectives->waitForAll();
 }
 
-/// The first run makes what a capture may not: chosen products, groups of
+/// The first run creates what a capture may not: chosen products, groups of
 /// ranks, room for blocks. Then each slot gets a graph.
 void CudaDevice::execute(StepFunction function, Slot &slot) {
   const auto index = static_cast<size_t>(function);

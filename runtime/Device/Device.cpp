@@ -112,10 +112,9 @@ void Device::multiplyWith(const MeshcEpilogue &epilogue, const MeshcGemm &gemm,
   launch(*epilogue.kernel, buffers);
 }
 
-// The orders of generated code. Its contexts are those of devices.
+// The orders of generated code. Its contexts belong to devices.
 
-/// The rank whose device an order is for, once its observer knows that one
-/// comes.
+/// The rank whose device receives an order, after notifying its observer.
 static Rank &rankOf(MeshcContext *ctx) {
   Rank &rank = Rank::of(ctx);
   if (rank.observer)

@@ -27,7 +27,7 @@ namespace meshc::runtime {
 namespace {
 
 constexpr int64_t kWarp = 32;
-/// Kernels call nothing deep; what is not touched takes no memory.
+/// Kernels have shallow call stacks; untouched pages take no memory.
 constexpr size_t kStackBytes = 128 * 1024;
 
 /// What a fiber is about to do, or waits for.
@@ -57,8 +57,8 @@ struct Fiber {
   uint32_t value = 0, operand = 0, isXor = 0;
 };
 
-/// What all blocks of a rank's current launch share. A rank runs one kernel at
-/// a time, of which several threads of the host may run pieces.
+/// State shared by all blocks of a rank's current launch. A rank runs one
+/// kernel at a time; several host threads may run pieces of it.
 struct Launch {
   std::mutex mutex;
   const char *name = nullptr;
@@ -71,24 +71,24 @@ struct Launch {
   void enter(const char *kernel, int64_t begin, int64_t end);
 };
 
-/// One block, its threads as fibers where they wait.
+/// One block, with its threads as fibers if they wait.
 class Block {
 public:
   void begin(Launch &owner, const MeshcEmulatedThread &state,
              MeshcEmulatedCode kernelCode, int64_t count, int64_t bytes);
-  /// Runs each thread to its end.
+  /// Runs each thread to completion.
   void runAll();
-  /// Makes a fiber of each thread.
+  /// Creates a fiber for each thread.
   void startAll();
-  /// Runs each thread that can go on until it waits.
+  /// Runs each runnable thread until it waits.
   void advance();
-  /// Lets some of those that have met go on. False where none have.
+  /// Releases some of the threads that have met. Returns false if none have.
   bool release();
   bool isAtEnd() const;
   [[noreturn]] void reportMismatch() const;
   [[noreturn]] void report(const std::string &what) const;
 
-  /// Called by a fiber: gives way until what it waits for is there.
+  /// Called by a fiber: yields until what it waits for has happened.
   static uint32_t wait(MeshcEmulatedThread *thread, Place place,
                        uint32_t value = 0, uint32_t operand = 0,
                        uint32_t isXor = 0);
@@ -128,7 +128,7 @@ Launch &Launch::of(const MeshcContext *context) {
   return *launch;
 }
 
-/// A block that comes again, or another kernel, begins the next launch.
+/// A block that repeats, or another kernel, begins the next launch.
 void Launch::enter(const char *kernel, int64_t begin, int64_t end) {
   auto next = pieces.lower_bound(end);
   if (kernel != name ||
@@ -154,14 +154,14 @@ void Block::begin(Launch &owner, const MeshcEmulatedThread &state,
   memory.resize(std::max<size_t>(memory.size(), bytes + alignment));
   auto address = reinterpret_cast<uintptr_t>(memory.data());
   first.memory = memory.data() + (alignment - address % alignment);
-  // What a block leaves behind is nothing to rely on.
+  // Nothing may rely on what a block leaves behind.
   std::fill(first.memory, first.memory + bytes, char(0xff));
   launch->races.forget(first.memory, bytes);
 }
 
 /// Calls `action` with each thread's number, in a random order.
 template <class Action> void Block::forEachThread(Action action) {
-  // Steps that have no divisor in common with the number come by all of them.
+  // A stride coprime to the count visits every thread.
   int64_t step = 1 + static_cast<int64_t>(launch->random() % threads);
   while (std::gcd(step, threads) != 1)
     ++step;
@@ -177,7 +177,7 @@ void Block::runAll() {
   });
 }
 
-/// Pointers come to a fiber in two halves, as makecontext passes ints only.
+/// A fiber receives pointers in two halves, as makecontext passes only ints.
 void Block::enter(unsigned high, unsigned low) {
   auto *fiber = reinterpret_cast<Fiber *>(uintptr_t(high) << 32 | low);
   auto *block = static_cast<Block *>(fiber->state.blockState);
@@ -279,7 +279,7 @@ bool Block::release() {
     releaseBarrier();
     return true;
   }
-  // Some warps only, so that others fall behind.
+  // Releases only some warps, so that others fall behind.
   bool isMet = false, isReleased = false;
   while (!isReleased) {
     for (int64_t begin = 0; begin < threads; begin += kWarp)
@@ -336,8 +336,8 @@ void Block::access(const MeshcEmulatedThread &thread, const void *address,
            ", and nothing orders the two");
 }
 
-/// Blocks of which the threads wait for each other: a few are under way at a
-/// time, as far as they come in turns.
+/// Blocks whose threads wait for each other: a few are in progress at a time,
+/// and advance in turns.
 void runTogether(Launch &launch, std::vector<Block> &blocks,
                  const std::function<bool(Block &)> &beginNext) {
   std::vector<Block *> running, idle;
@@ -386,8 +386,8 @@ extern "C" void meshc_emulate(const MeshcContext *context, void *const *buffers,
                               MeshcEmulatedCode code, int64_t threads,
                               int64_t memoryBytes, int64_t waits) {
   constexpr size_t mostAtOnce = 4;
-  // Fibers and memory stay from launch to launch: making them takes longer than
-  // most blocks.
+  // Fibers and memory are kept between launches: creating them takes longer
+  // than most blocks.
   thread_local std::vector<Block> blocks(mostAtOnce);
   Launch &launch = Launch::of(context);
   std::lock_guard<std::mutex> lock(launch.mutex);
@@ -448,7 +448,8 @@ extern "C" void *meshc_emulated_memory(MeshcEmulatedThread *thread,
   static std::map<std::pair<const MeshcContext *, const char *>, Memory> all;
   std::lock_guard<std::mutex> lock(mutex);
   Memory &memory = all[{thread->context, name}];
-  // Another size: another program's, which was where this one is now.
+  // A different size belongs to another program, whose kernel had this address
+  // before.
   if (memory.bytes != bytes) {
     memory.data.reset(
         new std::max_align_t[size_t(bytes) / sizeof(std::max_align_t) + 1]());

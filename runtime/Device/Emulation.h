@@ -6,17 +6,18 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs the code of GPU kernels on the host, for tests: programs that were
-/// compiled so (lib/Codegen/Gpu/EmulateGpu) call these functions. It is slow,
-/// and says nothing of the time that a GPU takes.
+/// Runs the code of GPU kernels on the host, for tests. Programs compiled for
+/// emulation (lib/Codegen/Gpu/EmulateGpu) call these functions. Emulation is
+/// slow, and its times say nothing about a GPU.
 ///
 /// Blocks run in a random order, several at a time. The threads of a block run
-/// in a random order too: in a loop where they do not wait for each other, and
-/// else as fibers on the calling thread. The environment's MESHC_EMULATION_SEED
-/// repeats an order; without it each process has a seed of its own.
+/// in a random order too: in a loop if they do not wait for each other, and
+/// otherwise as fibers on the calling thread. The environment variable
+/// MESHC_EMULATION_SEED repeats an order; without it each process has its own
+/// seed.
 ///
-/// The process ends with a message, which has the seed, and the exit code of an
-/// internal fault where
+/// The process ends with a message that contains the seed, and with the exit
+/// code of an internal fault, if
 ///
 /// - threads wait for each other in ways that would hang a GPU, or leave what
 ///   it does undefined;
@@ -38,7 +39,7 @@ struct MeshcEmulatedThread {
   char *memory;   ///< the block's workgroup memory, 64-byte aligned
   const MeshcContext *context;
   void *const *buffers;
-  void *blockState; ///< the emulation's own
+  void *blockState; ///< private to the emulation
 };
 
 /// The code of one thread.
@@ -54,18 +55,18 @@ void meshc_emulate(const MeshcContext *context, void *const *buffers,
 /// Waits for all threads of the block.
 void meshc_emulated_barrier(MeshcEmulatedThread *thread);
 
-/// The value of another thread of the warp of 32: of number `source`, or, if
-/// `isXor`, of the own number with those bits flipped. All threads of the warp
-/// call it at once.
+/// The value of another thread of the warp of 32: thread number `source`, or,
+/// if `isXor`, the own number with those bits flipped. All threads of the warp
+/// call it together.
 uint32_t meshc_emulated_shuffle(MeshcEmulatedThread *thread, uint32_t value,
                                 uint32_t source, uint32_t isXor);
 
-/// The values of the warp's threads, or-ed. All of them call it at once.
+/// The bitwise or of the warp's values. All threads of the warp call it
+/// together.
 uint32_t meshc_emulated_or(MeshcEmulatedThread *thread, uint32_t value);
 
-/// Comes before an access of `bytes` bytes of workgroup or global memory at
-/// `place` of the model. `kind`: 0 reads, 1 writes, 2 does both as one
-/// operation.
+/// Announces an access of `bytes` bytes of workgroup or global memory at
+/// `place` in the model. `kind`: 0 reads, 1 writes, 2 does both atomically.
 void meshc_emulated_access(MeshcEmulatedThread *thread, const void *address,
                            int64_t bytes, int64_t alignment, int64_t kind,
                            const char *place);
@@ -76,9 +77,9 @@ void meshc_emulated_fence(MeshcEmulatedThread *thread);
 /// The seed of this process' orders.
 uint64_t meshc_emulation_seed(void);
 
-/// Memory that a kernel has from launch to launch, all blocks the same, each
-/// run of a program its own; zero at first. `name` tells kernels apart, by its
-/// address.
+/// Memory that persists between launches of a kernel, shared by all blocks,
+/// separate for each run of a program; initially zero. The address of `name`
+/// identifies the kernel.
 void *meshc_emulated_memory(MeshcEmulatedThread *thread, const char *name,
                             int64_t bytes);
 

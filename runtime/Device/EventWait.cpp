@@ -33,7 +33,7 @@ void meshc::runtime::waitForEvent(const MeshcCuda &cuda, MeshcCudaRank *gpu,
     if (turn < turnsAwake || turn % turnsBetweenChecks != 0)
       continue;
     std::chrono::duration<double> passed = Clock::now() - begin;
-    noteProgress(); // the GPU has a limit of its own
+    noteProgress(); // the GPU has its own limit
     bool late = timeoutSeconds > 0 && passed.count() > timeoutSeconds;
     if (check)
       check(late);

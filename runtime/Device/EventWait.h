@@ -14,12 +14,12 @@
 
 namespace meshc::runtime {
 
-/// Waits until the event has come, for some microseconds awake, then dozing.
-/// `check` is called now and then meanwhile, with whether the wait is longer
-/// than `timeoutSeconds` (0: it never is), and ends it by throwing. Where it
-/// does not, a wait that is too long throws Failure (Communication): a kernel
-/// may never end. Failure (Internal) where the work before the event failed.
-/// `work` names what is waited for: "a step".
+/// Waits for the event: spins for some microseconds, then sleeps in short
+/// intervals. Meanwhile `check` is called now and then, with whether the wait
+/// is longer than `timeoutSeconds` (0: it never is), and ends the wait by
+/// throwing. If it does not, a wait that is too long throws Failure
+/// (Communication): a kernel may never end. Throws Failure (Internal) if the
+/// work before the event failed. `work` names what is waited for: "a step".
 void waitForEvent(const MeshcCuda &cuda, MeshcCudaRank *gpu, void *event,
                   double timeoutSeconds, const std::string &work,
                   const std::function<void(bool late)> &check = nullptr);

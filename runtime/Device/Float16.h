@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The two 16-bit floats on CPUs whose compilers lack them: conversions between
-/// their bits and f32, to nearest even; NaN stays NaN.
+/// The two 16-bit floats for compilers that lack them: conversions between
+/// their bits and f32, rounded to nearest even; NaN stays NaN.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_FLOAT16_H

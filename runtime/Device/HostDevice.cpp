@@ -31,8 +31,8 @@ void HostDevice::multiply(const MeshcGemm &gemm, const void *a, const void *b,
   runGemm(gemm, a, b, c);
 }
 
-/// A failure leaves generated code by a C++ exception (CommunicationError): it
-/// holds nothing that would have to be released.
+/// A failure leaves generated code by a C++ exception (CommunicationError);
+/// that code holds nothing that must be released.
 void HostDevice::communicate(const MeshcCollective &collective,
                              void *const *send, void *const *recv) {
   auto begin = std::chrono::steady_clock::now();

@@ -14,8 +14,8 @@
 
 namespace meshc::runtime {
 
-/// The rank's own threads, on memory of the host. Nothing is staged: what the
-/// host reads and writes is the arena. Every call is done when it returns.
+/// The rank's own threads, on host memory. Nothing is staged: the host reads
+/// and writes the arena directly. Every call is done when it returns.
 class HostDevice : public Device {
 public:
   explicit HostDevice(Rank &rank);
@@ -25,7 +25,7 @@ public:
                 void *c) override;
   void communicate(const MeshcCollective &collective, void *const *send,
                    void *const *recv) override;
-  /// Collectives of the host are done when they were begun.
+  /// On the host, starting a collective also completes it.
   void wait(const MeshcCollective &) override {}
   char *stage(const MeshcTensor &input) override;
   void run(StepFunction function) override;

@@ -35,15 +35,16 @@ public:
   int64_t scratchBytes() const override { return scratchSize; }
 
 private:
-  /// One item on its way: where NCCL takes and leaves blocks of `block`
-  /// elements, one for each member, one after the other.
+  /// One item in transit, with the addresses at which NCCL reads and writes
+  /// blocks of `block` elements, one for each member, one after the other.
   struct Move {
     const MeshcCollectiveItem *item;
     void *send, *recv;
-    char *packed, *arrived; ///< of send and recv; scratch or themselves
-    int64_t block, total;   ///< elements of a block, of an all-reduce
+    char *packed,
+        *arrived; ///< for send and recv: scratch, or the buffers themselves
+    int64_t block, total; ///< elements of a block, or of an all-reduce
   };
-  /// A collective that the compute stream was not ordered behind yet.
+  /// A collective that the compute stream was not ordered after yet.
   struct Begun {
     const MeshcCollective *collective;
     void *done; ///< event
@@ -70,7 +71,7 @@ private:
   const MeshcCuda &cuda;
   MeshcCudaRank *gpu;
   NcclGroups groups;
-  void *ready = nullptr; ///< event: what a collective sends is computed
+  void *ready = nullptr; ///< event: a collective's send buffer is computed
   std::vector<Begun> begun;
   std::vector<void *> spareEvents;
   std::vector<char *> scratchMemory; ///< the last one is in use
@@ -91,9 +92,9 @@ NcclCollectives::~NcclCollectives() {
     cuda.dropEvent(gpu, ready);
 }
 
-/// At least `bytes` of the GPU. Graphs keep the addresses that they were
-/// captured with, so that no room is given back before the end; it grows in a
-/// function's first run, which is not captured, and by all ranks alike.
+/// At least `bytes` of GPU memory. Graphs keep the addresses that they were
+/// captured with, so no room is freed before the end. Rooms grow in a
+/// function's first run, which is not captured, on all ranks alike.
 char *NcclCollectives::scratch(int64_t bytes) {
   if (bytes > lastScratchSize) {
     void *memory = nullptr;
@@ -109,8 +110,8 @@ char *NcclCollectives::scratch(int64_t bytes) {
   return scratchMemory.back();
 }
 
-/// Plans the items into `moves`, with room for those that NCCL cannot take as
-/// they lie.
+/// Plans the items into `moves`, with room for those that NCCL cannot access in
+/// place.
 void NcclCollectives::planMoves(const MeshcCollective &collective,
                                 const Group &group, void *const *send,
                                 void *const *recv) {
@@ -140,7 +141,7 @@ void NcclCollectives::planMoves(const MeshcCollective &collective,
     *place = base + offset;
 }
 
-/// Member `index`'s slice of an all-reduce: where it begins, its elements.
+/// Member `index`'s slice of an all-reduce: its start and its elements.
 std::pair<int64_t, int64_t>
 NcclCollectives::slice(const Move &move, int64_t size, int64_t index) const {
   int64_t length = sliceLength(move.total, size, elementBytes);
@@ -165,8 +166,8 @@ void NcclCollectives::unpack(const Move &move, int64_t size) {
               "order the blocks of a collective");
 }
 
-/// Block p of what is packed goes to member p, its block for this rank arrives
-/// as block p.
+/// Block p of the packed data goes to member p, whose block for this rank
+/// arrives as block p.
 void NcclCollectives::exchangeBlocks(const Move &move, const Group &group,
                                      void *comm) {
   int64_t bytes = move.block * elementBytes;
@@ -233,7 +234,7 @@ void NcclCollectives::exchange(const MeshcCollective &collective,
   operation.end(comm);
 }
 
-/// Reduces what came from each member, in the order of the group.
+/// Reduces the data that arrived from each member, in the order of the group.
 void NcclCollectives::reduceArrived(const MeshcCollective &collective,
                                     const Group &group) {
   order.type = collective.type;
@@ -249,8 +250,8 @@ void NcclCollectives::reduceArrived(const MeshcCollective &collective,
     order.count = count;
     order.destinations[0] =
         plainRuns(static_cast<char *>(move.recv) + begin * elementBytes);
-    // More ranks than one kernel takes: the sum so far is the next one's first
-    // source, rounded to the type once more.
+    // With more ranks than one kernel supports, the sum so far is the next
+    // kernel's first source, rounded to the type once more.
     int next = 0;
     while (next < group.size()) {
       uint32_t sources = 0;
@@ -338,8 +339,8 @@ void *NcclCollectives::spareEvent() {
   return event;
 }
 
-/// The first `count` of those begun: they run in their order, so that the last
-/// one's event speaks for all.
+/// The first `count` of those that were started: they run in order, so the last
+/// one's event covers all.
 void NcclCollectives::orderBehind(size_t count) {
   if (count == 0)
     return;

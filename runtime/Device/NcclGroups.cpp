@@ -99,8 +99,8 @@ void NcclGroups::settle(void *group, const std::string &what) {
   }
 }
 
-/// Waits until this rank has no collective under way, of its own or in a graph,
-/// which the compute stream runs.
+/// Waits until this rank has no collective in progress, neither its own nor one
+/// in a graph, which the compute stream runs.
 void NcclGroups::drain() {
   for (MeshcCudaStream stream :
        {MESHC_CUDA_COMMUNICATION, MESHC_CUDA_COMPUTE}) {

@@ -19,34 +19,35 @@ namespace meshc::runtime {
 
 /// A rank's part in NCCL's groups: one of all ranks, whose identity travels
 /// over the host's communicator, and one for each set of axes, split from it.
-/// They are made when they are first needed, by all ranks, which reach the same
-/// collectives in the same order. NCCL's calls return before they are done and
-/// are polled, so that what fails, or takes longer than MESHC_TIMEOUT, is told
-/// with the collective's place in the source: by CommunicationError.
+/// All ranks create them on first use; they reach the same collectives in the
+/// same order. NCCL's calls return before they are done and are polled, so that
+/// a CommunicationError reports what fails, or takes longer than MESHC_TIMEOUT,
+/// with the collective's source location.
 class NcclGroups {
 public:
-  /// Throws Failure (Device) where NCCL is missing.
+  /// Throws Failure (Device) if NCCL is missing.
   NcclGroups(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank,
              double timeoutSeconds);
   ~NcclGroups() { close(); }
   NcclGroups(const NcclGroups &) = delete;
   NcclGroups &operator=(const NcclGroups &) = delete;
 
-  /// Leaves all groups; before the memory that collectives use is released.
+  /// Leaves all groups; call it before releasing memory that collectives use.
   void close();
 
-  /// Calls `action`, which takes memory of the GPU, while no rank has a
-  /// collective under way. Where ranks are threads, CUDA may have it wait for
+  /// Calls `action`, which allocates GPU memory, while no rank has a collective
+  /// in progress. If ranks are threads, CUDA may make the allocation wait for
   /// the GPUs of all of them, on which a collective may wait for this rank. All
-  /// ranks call it at the same place of the program.
+  /// ranks call it at the same point of the program.
   void whileIdle(const std::function<void()> &action);
 
-  /// NCCL's handle of this rank's group over `axes`, which is `group`.
+  /// NCCL's handle of this rank's group over `axes`; `group` lists its ranks.
   void *find(uint32_t axes, const Group &group);
 
-  /// Begins collective after collective: what fails is its fault.
+  /// Marks the start of the collective at `site`: later failures are attributed
+  /// to it.
   void enter(uint32_t site) { current = site; }
-  /// Has the GPU tell that it came to the collective's place.
+  /// Makes the GPU report that it reached the collective's place.
   void mark();
   void leave() { current = UINT32_MAX; }
 
@@ -54,7 +55,7 @@ public:
   void expect(const char *error) const;
   /// Waits until a call for a group is done on the host.
   void settle(void *group, const std::string &what);
-  /// Throws where any group has failed, or where this is too late.
+  /// Throws if any group has failed, or if `late` is true.
   void check(bool late) const;
 
 private:
@@ -73,12 +74,12 @@ private:
   void *world = nullptr;
   std::map<uint32_t, void *> groups; ///< by axes; `world` may be one of them
   void *drained = nullptr;           ///< event
-  uint32_t *reached = nullptr;       ///< the site that the GPU came to, + 1
+  uint32_t *reached = nullptr;       ///< the site that the GPU reached, + 1
   uint32_t current = UINT32_MAX;     ///< the site that the host is at
 };
 
-/// Calls of NCCL that are one operation. Where one of them throws, the
-/// operation is ended all the same.
+/// NCCL calls that form one operation. If one of them throws, the operation is
+/// ended all the same.
 class NcclOperation {
 public:
   NcclOperation(const MeshcCuda &cuda, NcclGroups &groups)
@@ -92,7 +93,7 @@ public:
   NcclOperation(const NcclOperation &) = delete;
   NcclOperation &operator=(const NcclOperation &) = delete;
 
-  /// Returns when the operation, which is of `group`, is ordered.
+  /// Returns when the operation, which belongs to `group`, is ordered.
   void end(void *group) {
     ended = true;
     groups.expect(cuda.ncclEnd());

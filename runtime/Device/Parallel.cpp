@@ -18,8 +18,8 @@
 #include <unistd.h>
 #include <vector>
 
-// libgomp's entry points, as GCC calls them; clang compiles OpenMP to those of
-// another runtime, and a program may have one only.
+// libgomp's entry points, as GCC calls them. clang compiles OpenMP to those of
+// another runtime, and a program can have only one.
 extern "C" {
 void GOMP_parallel(void (*body)(void *), void *data, unsigned threads,
                    unsigned flags);
@@ -40,7 +40,8 @@ static inline void pauseCore() {
 #endif
 }
 
-/// Whether `count` threads can be started, by starting them. Returns why not.
+/// Checks whether `count` threads can be created, by creating them. Returns the
+/// error otherwise.
 static std::string tryThreads(int count) {
   std::mutex mutex;
   std::unique_lock<std::mutex> gate(mutex);
@@ -60,7 +61,7 @@ static std::string tryThreads(int count) {
   gate.unlock();
   for (std::thread &thread : threads)
     thread.join();
-  // A thread that was joined still counts for a moment.
+  // A joined thread still counts for a moment.
   for (size_t i = 0; i < threads.size(); ++i)
     for (int turn = 0; turn < 10000; ++turn) {
       if (syscall(SYS_tgkill, getpid(), numbers[i], 0) != 0)
@@ -72,9 +73,9 @@ static std::string tryThreads(int count) {
 
 static void doNothing(void *) {}
 
-/// libgomp ends the program where it cannot start a thread, so the threads are
-/// tried first; one rank after the other, as others of the process start theirs
-/// at the same time.
+/// libgomp terminates the program if it cannot create a thread, so thread
+/// creation is tested first, by one rank after the other, because other ranks
+/// of the process create theirs at the same time.
 void meshc::runtime::setThreads(int count) {
   static std::mutex oneAfterTheOther;
   static thread_local int started = 1;
@@ -111,8 +112,8 @@ struct Loop {
 };
 } // namespace
 
-/// What each thread of the team does. All threads enter even where there are
-/// fewer pieces, as libgomp ends threads that a smaller team leaves out.
+/// The work of each thread in the team. All threads enter even if there are
+/// fewer pieces, because libgomp ends threads that a smaller team leaves out.
 static void runPieces(void *data) {
   const Loop &loop = *static_cast<Loop *>(data);
   int64_t thread = omp_get_thread_num(), count = omp_get_num_threads();

@@ -8,7 +8,7 @@
 /// \file
 /// Loops over the threads of a rank. The threads are OpenMP's (libgomp), the
 /// one thread runtime of a program, shared with oneDNN. A rank is one thread,
-/// of a process of its own or not, and leads its own team.
+/// alone in its process or not, and leads its own team.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_PARALLEL_H
@@ -19,9 +19,9 @@
 
 namespace meshc::runtime {
 
-/// Sets how many threads the loops of the calling rank use, and oneDNN's; ≥ 1;
-/// and starts them. Throws Failure (Internal) where the system gives so many
-/// not.
+/// Sets how many threads (≥ 1) the loops of the calling rank, and oneDNN, use,
+/// and starts them. Throws Failure (Internal) if the system cannot create that
+/// many.
 void setThreads(int count);
 
 /// How many threads the loops of the calling rank use.
@@ -34,8 +34,8 @@ int availableCores();
 using LoopBody = void (*)(void *state, int64_t begin, int64_t end);
 
 /// Runs `body` over [0, extent), split over the rank's threads into pieces of
-/// at least `grain` ≥ 1 iterations; on the calling thread alone where that
-/// leaves one piece. `body` does not throw.
+/// at least `grain` ≥ 1 iterations; on the calling thread alone if that leaves
+/// one piece. `body` does not throw.
 void parallelFor(int64_t extent, int64_t grain, LoopBody body, void *state);
 
 /// The same for a callable (int64_t begin, int64_t end).
@@ -64,8 +64,8 @@ template <typename Body> void parallelTeam(const Body &body) {
       const_cast<Body *>(&body));
 }
 
-/// Where the threads of a team wait for each other: for a moment awake, then
-/// giving way, as there may be more threads than cores.
+/// A barrier for the threads of a team: spins for a moment, then yields, since
+/// there may be more threads than cores.
 class TeamBarrier {
 public:
   void wait(int64_t count);

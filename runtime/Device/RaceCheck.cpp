@@ -100,8 +100,8 @@ std::optional<std::string> RaceCheck::visit(Cell &cell, const BlockOrder &block,
     cell.read = Access();
     return {};
   }
-  // Readers that nothing orders are kept together, as what a write may not
-  // follow.
+  // Unordered readers are kept together: a later write must be ordered after
+  // all of them.
   if (!isOrdered(cell.read, block, thread)) {
     if (cell.read.block != block.number)
       now.block = Access::many;
@@ -112,7 +112,7 @@ std::optional<std::string> RaceCheck::visit(Cell &cell, const BlockOrder &block,
 }
 
 /// The order of atomic operations at an address: a thread releases what its
-/// last fence covers, and may acquire what others have released there.
+/// last fence covers, and may acquire what others released there.
 void RaceCheck::orderByAtomic(BlockOrder &block, uint32_t thread,
                               uintptr_t address) {
   Releases &here = released[address];

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Remembers, for each byte of workgroup and global memory, who wrote and who
-/// read it last in the current launch. Two accesses of one byte by different
-/// threads, of which at least one is a write, are a race unless something
-/// orders them:
+/// Remembers, for each byte of workgroup and global memory, who last wrote and
+/// read it in the current launch. Two accesses to one byte by different
+/// threads, at least one of them a write, are a race unless something orders
+/// them:
 ///
 /// - within a block, a barrier between the two;
 /// - between blocks, the fence protocol of "threadFenceReduction" (CUDA C++
@@ -19,7 +19,7 @@
 ///   its block passes a barrier;
 /// - the end of a launch.
 ///
-/// Both operations of the protocol may also be the accessing thread's own, in
+/// The accessing thread itself may perform both operations of the protocol in
 /// place of the barriers. Two atomic operations do not race.
 ///
 //===----------------------------------------------------------------------===//
@@ -38,19 +38,20 @@ namespace meshc::runtime {
 
 enum class AccessKind : int64_t { Read = 0, Write = 1, Atomic = 2 };
 
-/// Who does something, and after how many barriers of its block.
+/// The thread that does something, and after how many barriers of its block.
 struct Moment {
   uint32_t block = 0, thread = 0, epoch = 0;
 };
 
-/// By block: until when what it did is visible at an address or to a block.
+/// For each block, up to when its actions are visible at an address or to a
+/// block.
 using Releases = std::map<uint32_t, Moment>;
 
-/// What orders a running block behind others.
+/// What orders a running block after others.
 struct BlockOrder {
   uint32_t number = 0;
   uint32_t epoch = 0; ///< barriers so far
-  /// Of another block: what it released, and the fence that acquired it.
+  /// For another block: what it released, and the fence that acquired it.
   std::map<uint32_t, std::pair<Moment, Moment>> acquired;
   std::map<uint32_t, Moment> fences;    ///< by thread, the last one
   std::map<uint32_t, Releases> atomics; ///< by thread, what the next fence gets
@@ -59,12 +60,12 @@ struct BlockOrder {
 /// The accesses of one launch at a time.
 class RaceCheck {
 public:
-  /// Forgets all accesses: the launch before has ended.
+  /// Forgets all accesses: the previous launch has ended.
   void beginLaunch();
   /// Memory at these addresses belongs to a new block from now on.
   void forget(const void *address, int64_t bytes);
-  /// An access of `bytes` bytes at a `place` of the model. Returns what it
-  /// races with, as "…, which thread 3 of block 0 wrote at a.mesh:3:1", or
+  /// Records an access of `bytes` bytes at a `place` in the model. Returns what
+  /// it races with, as "…, which thread 3 of block 0 wrote at a.mesh:3:1", or
   /// nothing.
   std::optional<std::string> access(BlockOrder &block, uint32_t thread,
                                     const void *address, int64_t bytes,
@@ -72,7 +73,7 @@ public:
   static void fence(BlockOrder &block, uint32_t thread);
 
 private:
-  /// Who accessed a cell last, `many` where several did.
+  /// Who accessed a cell last, `many` if several did.
   struct Access {
     static constexpr uint32_t none = UINT32_MAX, many = UINT32_MAX - 1;
     uint32_t block = none;
@@ -84,7 +85,7 @@ private:
     uint64_t launch = 0; ///< of the accesses; those of others count as none
     Access write, read;
   };
-  /// Cells of 4 KiB, for words as long as all accesses are of whole words.
+  /// Cells of 4 KiB, in words as long as all accesses cover whole words.
   struct Page {
     int64_t cellBytes = 4;
     std::vector<Cell> cells;

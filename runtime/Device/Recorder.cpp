@@ -77,7 +77,7 @@ TracedCall meshc::runtime::describeCollective(const MeshcCollective &collective,
     double sent =
         static_cast<double>(gathers ? item.recvOuter : item.sendOuter) *
         static_cast<double>(gathers ? item.recvInner : item.sendInner);
-    // What the ring formulas call the whole.
+    // The total size in the ring formulas.
     elements += collective.kind == MESHC_ALL_REDUCE ? 2 * sent : sent * ranks;
   }
   call.bytes =

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a device records of training steps where a trace was asked for
-/// (DeviceOptions::trace): which orders the step function gave, and when each
-/// was carried out.
+/// A device's recording of training steps if a trace was requested
+/// (DeviceOptions::trace): the orders that the step function gave, and when
+/// each was carried out.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_RECORDER_H
@@ -28,16 +28,17 @@ enum class CallKind {
   Kernel,
   Product,
   Collective,
-  Other ///< of no order: copies of inputs, what could not be attributed
+  Other ///< belongs to no order: copies of inputs, unattributed activities
 };
 
 /// An order of a step function.
 struct TracedCall {
   CallKind kind = CallKind::Other;
-  /// The kernel's; "64 x 10 x 784 f32", m, n and k; the collective's site; what
-  /// another one does.
+  /// A kernel's name; for a product "64 x 10 x 784 f32", that is m, n and k;
+  /// for a collective its site; otherwise a description.
   std::string name;
-  /// Which product of the function it is, from 0; the collective's site.
+  /// The number of the product within the function, from 0; for a collective
+  /// its site.
   uint32_t number = 0;
   uint32_t epilogue = 0; ///< of a product: a MeshcEpilogueKind, or none
   double flops = 0;      ///< of a product
@@ -51,7 +52,7 @@ struct TracedSpan {
   int64_t begin = 0, end = 0;
 };
 
-/// An order that was carried out, or a part of it.
+/// The execution of an order, or of a part of it.
 struct TracedActivity {
   uint32_t call;   ///< index into Recording::calls
   uint32_t stream; ///< index into Recording::streams
@@ -61,33 +62,33 @@ struct TracedActivity {
 
 struct Recording {
   std::vector<const char *> streams;
-  /// Beside the step: its time is no part of the step's. -1: none.
+  /// Outside of the step: its time does not count for the step. -1: none.
   int asideStream = -1;
   std::vector<TracedCall> calls; ///< in the order of the step
   std::vector<TracedActivity> activities;
   std::vector<TracedSpan> steps; ///< as the device ran them; may be empty
   int64_t stepCount = 0;         ///< that were run while it recorded
-  /// From when to when it recorded, once for each start and stop.
+  /// Start and end of recording, once for each start and stop.
   std::vector<TracedSpan> windows;
   uint64_t lost = 0; ///< activities without a time
 };
 
-/// Calls come from the device's thread, while no run is under way.
+/// The device's thread makes these calls, while no run is in progress.
 class Recorder {
 public:
   virtual ~Recorder() = default;
 
-  /// Records the steps from now on. After start, stop, and again.
+  /// Records the steps from now on. May be called again after stop().
   virtual void start() = 0;
   virtual void stop() = 0;
-  /// No more will be recorded.
+  /// Ends the recording.
   virtual void finish() = 0;
   virtual const Recording &recording() const = 0;
 };
 
 TracedCall describeKernel(const MeshcKernel &kernel);
-/// Product number `number` of its function, with an epilogue where that is not
-/// 0: a MeshcEpilogueKind.
+/// Describes product number `number` of its function, with an epilogue if that
+/// is not 0: a MeshcEpilogueKind.
 TracedCall describeProduct(const MeshcGemm &gemm, uint32_t number,
                            uint32_t epilogue = 0);
 TracedCall describeCollective(const MeshcCollective &collective,

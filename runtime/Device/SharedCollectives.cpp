@@ -16,7 +16,7 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// The ranks meet on the host, tell each other where their buffers are, and
+/// The ranks meet on the host, exchange the addresses of their buffers, and
 /// each reads its peers' buffers: values are reduced in the order of the group.
 class SharedCollectives final : public CudaCollectives {
 public:
@@ -29,7 +29,7 @@ public:
 
   void begin(const MeshcCollective &collective, const Group &group,
              void *const *send, void *const *recv) override;
-  /// A collective is done when it was begun.
+  /// A collective is done once it has been started.
   void wait(const MeshcCollective &) override {}
   void waitForAll() override {}
   bool canBeCaptured() const override { return false; }
@@ -61,7 +61,7 @@ void SharedCollectives::finishStream(uint32_t site) {
 }
 
 /// Every rank of the group gets every rank's pointers; no rank returns before
-/// all have come.
+/// all have arrived.
 void SharedCollectives::meet(const MeshcCollective &collective,
                              const Group &group, const std::vector<void *> &own,
                              std::vector<void *> &all) {
@@ -77,7 +77,7 @@ void SharedCollectives::combine(MeshcCudaCombine &order) {
               "run a collective");
 }
 
-/// One item. The buffers of member p are at index p · `step`.
+/// One item. Member p's buffers have index p · `step`.
 void SharedCollectives::move(const MeshcCollective &collective,
                              const Group &group,
                              const MeshcCollectiveItem &item,
@@ -147,7 +147,7 @@ void SharedCollectives::begin(const MeshcCollective &collective,
   for (uint32_t i = 0; i < collective.itemCount; ++i)
     move(collective, group, collective.items[i], all.data() + i,
          all.data() + collective.itemCount + i, own.size());
-  // Nobody goes on to change a buffer that a peer still reads.
+  // No rank may continue and change a buffer that a peer still reads.
   finishStream(collective.site);
   meet(collective, group, own, all);
 }

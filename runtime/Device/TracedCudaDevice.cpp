@@ -23,12 +23,12 @@ TracedCudaDevice::TracedCudaDevice(Rank &rank, const DeviceOptions &options)
 }
 
 TracedCudaDevice::~TracedCudaDevice() {
-  // As the device: a rank that fails leaves what it has.
+  // Like the device: a failing rank keeps its resources.
   if (std::uncaught_exceptions() == 0)
     finish();
 }
 
-/// A call that is the step's next one.
+/// The step's next call.
 template <typename Describe>
 void TracedCudaDevice::keepCall(const Describe &describe) {
   if (nextCall == stepCalls && stepCalls == record.calls.size()) {
@@ -61,8 +61,7 @@ void TracedCudaDevice::multiply(const MeshcGemm &gemm, const void *a,
          [&] { CudaDevice::multiply(gemm, a, b, c); });
 }
 
-/// Where it is done otherwise, the product and the kernel follow as orders of
-/// their own.
+/// If it is not fused, the product and the kernel follow as separate orders.
 bool TracedCudaDevice::multiplyAtOnce(const MeshcEpilogue &epilogue,
                                       const MeshcGemm &gemm, const void *a,
                                       const void *b, void *c,
@@ -106,8 +105,8 @@ void TracedCudaDevice::start() {
   isOn = true;
 }
 
-/// Which call of the recording an activity belongs to; a new one, where it is
-/// of none of the step.
+/// Which call of the recording an activity belongs to; a new one if it belongs
+/// to none of the step.
 uint32_t TracedCudaDevice::callOf(const MeshcCudaActivity &activity) {
   if (activity.call > 0 && activity.call <= stepCalls)
     return activity.call - 1;
@@ -136,7 +135,7 @@ void TracedCudaDevice::add(const MeshcCudaActivity &activity) {
   uint32_t call = callOf(activity);
   const TracedCall &known = record.calls[call];
   uint32_t stream = activity.stream;
-  // A graph does not tell on which of its streams it did something.
+  // A graph does not say which of its streams did something.
   if (stream >= MESHC_CUDA_STREAMS)
     stream = known.kind == CallKind::Collective ? MESHC_CUDA_COMMUNICATION
                                                 : MESHC_CUDA_COMPUTE;
@@ -150,7 +149,8 @@ void TracedCudaDevice::add(const MeshcCudaActivity &activity) {
                                std::move(detail)});
 }
 
-/// A run is from the first to the last that it did on the compute stream.
+/// A run extends from the first to the last of its activities on the compute
+/// stream.
 void TracedCudaDevice::addSteps(const MeshcCudaActivity *activities,
                                 uint64_t count) {
   std::map<uint32_t, TracedSpan> runs;

@@ -14,11 +14,11 @@
 
 namespace meshc::runtime {
 
-/// A GPU whose plugin tells when its orders were carried out. Each order of a
-/// training step has a number, which the plugin gives back with what the GPU
-/// did, also where a graph repeats it. Where the plugin cannot tell the number,
-/// generated kernels are known by their names, and others make entries of their
-/// own.
+/// A GPU whose plugin reports when its orders were carried out. Each order of a
+/// training step has a number, which the plugin returns with the GPU's
+/// activities, also when a graph repeats the order. If the plugin does not know
+/// the number, generated kernels are identified by their names, and other
+/// activities get entries of their own.
 class TracedCudaDevice final : public CudaDevice, public Recorder {
 public:
   TracedCudaDevice(Rank &rank, const DeviceOptions &options);

@@ -12,8 +12,8 @@
 
 namespace meshc::runtime {
 
-/// The host, with clocks around what training steps order. Where no trace is
-/// asked for there is a HostDevice, which knows nothing of it.
+/// The host, with timers around the orders of training steps. Without a trace,
+/// HostDevice is used instead, which has no such code.
 class TracedHostDevice final : public HostDevice, public Recorder {
 public:
   explicit TracedHostDevice(Rank &rank);

@@ -35,7 +35,7 @@ void storeRequest(MPI_Request request, uint64_t *stored) {
   std::memcpy(stored, &request, sizeof(request));
 }
 
-/// Errors come back to the caller, who has a message for them.
+/// Errors are returned to the caller, which has a message for them.
 int start() {
   int granted = 0;
   int error =

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// CUPTI's activity API gives a record of each kernel, copy and set, also of
-/// those that a graph runs. Which call of the step a record belongs to comes
-/// from CUPTI's callbacks:
+/// CUPTI's activity API gives a record of each kernel, copy and set, including
+/// those that a graph runs. CUPTI's callbacks tell which call of the step a
+/// record belongs to:
 ///
 /// - outside of graphs, a record has the correlation id of the API call that
 ///   ordered it;
@@ -29,12 +29,12 @@
 
 using namespace meshc::cuda;
 
-/// What CUPTI tells of one rank.
+/// CUPTI's information about one rank.
 struct meshc::cuda::Trace {
   std::atomic<uint32_t> call{0}, run{0};
   // Under the mutex of `tracing`.
   bool keeps = false;
-  uint64_t since = 0; ///< ns: what began before is not kept
+  uint64_t since = 0; ///< ns: earlier activities are not kept
   std::vector<MeshcCudaActivity> activities;
   std::set<std::string> names;
   uint64_t lost = 0;
@@ -42,7 +42,7 @@ struct meshc::cuda::Trace {
 
 namespace {
 
-/// CUPTI's functions, by the names that the library gives them.
+/// CUPTI's functions, with the names that the library uses.
 struct Library {
   decltype(&::cuptiSubscribe) subscribe = nullptr;
   decltype(&::cuptiUnsubscribe) unsubscribe = nullptr;
@@ -59,7 +59,7 @@ struct Library {
   decltype(&::cuptiGetTimestamp) getTimestamp = nullptr;
   decltype(&::cuptiGetResultString) getResultString = nullptr;
 
-  std::string problem; ///< why it cannot be used; empty where it can
+  std::string problem; ///< why it cannot be used; empty if it can
 
   Library() {
     const std::string name =
@@ -114,7 +114,7 @@ struct FirstError {
   }
 };
 
-/// What a piece of work was ordered for.
+/// The order that a piece of work belongs to.
 struct Tag {
   MeshcCudaRank *rank = nullptr;
   uint32_t call = 0, run = 0;
@@ -127,7 +127,7 @@ struct Place {
 
 /// Of this process.
 struct Tracing {
-  std::mutex mutex; ///< never held in a call of CUPTI that gives buffers
+  std::mutex mutex; ///< never held during CUPTI calls that deliver buffers
   int ranks = 0;
   CUpti_SubscriberHandle subscriber = nullptr;
   std::unordered_map<uint32_t, Tag> launches;            ///< by correlation id
@@ -163,7 +163,7 @@ constexpr CUpti_CallbackId graphCallbacks[] = {
 
 void onApiCall(CUpti_CallbackDomain domain, CUpti_CallbackId id,
                const CUpti_CallbackData &call) {
-  // Events are asked for while the host waits, again and again.
+  // Events are queried repeatedly while the host waits.
   bool asks = domain == CUPTI_CB_DOMAIN_DRIVER_API
                   ? id == CUPTI_DRIVER_TRACE_CBID_cuEventQuery
                   : id == CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020;
@@ -178,7 +178,7 @@ void onNodeCreated(const CUpti_GraphData &graph) {
   if (cupti().getGraphNodeId(graph.node, &id) != CUPTI_SUCCESS)
     return;
   std::lock_guard<std::mutex> lock(tracing().mutex);
-  // NCCL captures on threads of its own, in graphs that a rank has begun.
+  // NCCL captures on its own threads, in graphs that a rank has started.
   MeshcCudaRank *&rank = tracing().graphs[graph.graph];
   if (ownRank)
     rank = ownRank;
@@ -260,7 +260,7 @@ void keep(const Record &record, MeshcCudaActivityKind kind, const char *name) {
 
 void keepRecord(const CUpti_Activity *record) {
   switch (record->kind) {
-  // Newer records begin as these do.
+  // Newer records begin like these.
   case CUPTI_ACTIVITY_KIND_KERNEL:
   case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
     const auto *kernel =
@@ -297,7 +297,7 @@ void CUPTIAPI takeBuffer(CUcontext context, uint32_t stream, uint8_t *buffer,
   if (cupti().getDropped(context, stream, &dropped) != CUPTI_SUCCESS ||
       !dropped)
     return;
-  // Whose they were is lost, too.
+  // The owner is lost, too.
   std::lock_guard<std::mutex> lock(tracing().mutex);
   for (const auto &place : tracing().places)
     if (place.second.stream == MESHC_CUDA_COMPUTE)
@@ -359,8 +359,8 @@ void setCall(MeshcCudaRank *rank, uint32_t call, uint32_t run) {
   rank->trace->run = run;
 }
 
-/// Has CUPTI deliver what it knows of work that is done. One rank at a time:
-/// the call of another one may be delivering this rank's records.
+/// Makes CUPTI deliver its records of finished work. One rank at a time:
+/// another rank's call may be delivering this rank's records.
 const char *flush(MeshcCudaRank *rank) {
   static std::mutex flushing;
   for (cudaStream_t stream : rank->streams)

@@ -28,10 +28,11 @@ bool meshc::cuda::isBiasGradient(uint32_t kind) {
   return kind == MESHC_BIAS_GRADIENT_A || kind == MESHC_BIAS_GRADIENT_B;
 }
 
-/// Whether cublasLt has it at all, by its manual and by what its calls say to
-/// wrong ones: sums of factors as they lie, gelu's argument in rows of a
-/// multiple of 8, and no gradient of an activation of a product that sums
-/// nothing. A bias' gradient is never of rounded factors.
+/// Whether cublasLt supports it at all, according to its manual and to its
+/// replies to invalid calls. Sums of factors need the factors as they lie,
+/// gelu's argument needs rows of a multiple of 8, and there is no gradient of
+/// an activation for a product with an empty sum. A bias' gradient never uses
+/// rounded factors.
 static bool isPossible(uint32_t kind, const Epilogue &epilogue,
                        const MeshcGemm &gemm, MeshcCudaRounding rounding) {
   if (isBiasGradient(kind) && rounding != MESHC_CUDA_EXACT &&
@@ -66,7 +67,7 @@ Epilogue meshc::cuda::translate(const MeshcCudaEpilogue *known,
   if (auxiliary)
     epilogue.auxiliaryStride =
         auxiliary == known->mask ? (gemm.n + 127) / 128 * 128 : gemm.n;
-  // cublasLt refuses the pointer with any other mode.
+  // cublasLt refuses the pointer in any other mode.
   if (isBiasGradient(known->kind))
     epilogue.bias = known->result;
   else if (known->kind == MESHC_BIAS || known->kind == MESHC_RELU_BIAS ||

@@ -15,18 +15,18 @@
 
 namespace meshc::cuda {
 
-/// An epilogue as cublasLt is told it. Its D has our columns as rows.
+/// An epilogue in cublasLt's terms. Its D has our columns as rows.
 struct Epilogue {
   cublasLtEpilogue_t mode = CUBLASLT_EPILOGUE_DEFAULT;
-  /// A number for each row of D, or, of a bias' gradient, each row or column;
-  /// null for modes without one.
+  /// One number for each row of D, or, for a bias' gradient, for each row or
+  /// column; null for modes without one.
   const void *bias = nullptr;
   void *auxiliary = nullptr;   ///< for modes with the bit 128; else null
   int64_t auxiliaryStride = 0; ///< elements (of a mask: bits) between columns
-  bool isPossible = true;      ///< cublasLt may have it for the product
+  bool isPossible = true;      ///< cublasLt may support it for the product
 };
 
-/// Null is no epilogue.
+/// Null: no epilogue.
 Epilogue translate(const MeshcCudaEpilogue *known, const MeshcGemm &gemm,
                    MeshcCudaRounding rounding);
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-/// A matrix product with the algorithm that was chosen for it.
+/// A matrix product with the algorithm chosen for it.
 struct MatmulPlan {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
@@ -41,7 +41,7 @@ struct MeshcCudaRank {
 
 namespace meshc::cuda {
 
-/// Keeps a text for the thread and returns it: an error of the plugin.
+/// Keeps an error text of the plugin for the thread and returns it.
 const char *say(const std::string &text);
 /// Null, or the error's name and text.
 const char *report(cudaError_t error);
@@ -51,7 +51,7 @@ const char *report(cudaError_t error);
 const char *launchOwn(MeshcCudaRank *rank, MeshcCudaStream stream,
                       const std::string &name, int64_t work, void **parameters);
 
-/// The table's functions that are in other files.
+/// The table's functions that are defined in other files.
 const char *multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
                      const MeshcCudaEpilogue *epilogue,
                      MeshcCudaRounding rounding, const void *a, const void *b,
@@ -64,12 +64,12 @@ const char *transpose(MeshcCudaRank *rank, MeshcCudaStream stream, void *to,
                       int64_t blockBytes);
 const char *mark(MeshcCudaRank *rank, MeshcCudaStream stream, uint32_t *place,
                  uint32_t value);
-/// Fills in the functions named nccl….
+/// Fills in the functions whose names begin with nccl.
 void addNccl(MeshcCuda &table);
-/// Fills in the functions named trace….
+/// Fills in the functions whose names begin with trace.
 void addTrace(MeshcCuda &table);
 
-/// The plugin's own kernels for all chips, as nvcc made them.
+/// The plugin's own kernels for all chips, as compiled by nvcc.
 extern const unsigned char *const ownKernelCode;
 
 } // namespace meshc::cuda

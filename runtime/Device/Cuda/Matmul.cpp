@@ -12,14 +12,14 @@
 
 using namespace meshc::cuda;
 
-/// Null, or what cublasLt said.
+/// Null, or cublasLt's error.
 static const char *report(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS)
     return nullptr;
   return say(std::string("cublasLt: ") + cublasLtGetStatusString(status));
 }
 
-/// Of combinations that it does not have, cublasLt says either.
+/// cublasLt reports combinations that it does not support in either way.
 static bool isRefusal(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED ||
          status == CUBLAS_STATUS_INVALID_VALUE;
@@ -45,7 +45,7 @@ static uint32_t alignmentOf(const void *pointer, int64_t strideBytes) {
 static int64_t bytesOf(uint8_t type) { return type == MESHC_F32 ? 4 : 2; }
 
 namespace {
-/// A matrix as it lies in memory, row by row.
+/// A row-major matrix in memory.
 struct Stored {
   uint8_t type;
   int64_t rows, columns, stride; ///< elements from row to row
@@ -56,7 +56,7 @@ struct Stored {
 /// cublasLt counts columns where we count rows: our matrix is its transpose.
 static const char *makeLayout(cublasLtMatrixLayout_t &layout,
                               const Stored &stored) {
-  // With one row the distance of rows is nobody's, but must be a possible one.
+  // With a single row the stride has no effect, but must be valid.
   int64_t stride = stored.rows == 1 ? std::max(stored.stride, stored.columns)
                                     : stored.stride;
   if (const char *error = report(cublasLtMatrixLayoutCreate(
@@ -120,7 +120,7 @@ static void dropPlan(MatmulPlan &plan) {
     cublasLtMatmulDescDestroy(plan.operation);
 }
 
-/// Also before each call: plans are for shapes, not for addresses.
+/// Also before each call: plans depend on shapes, not on addresses.
 static const char *setEpilogue(MatmulPlan &plan, const Epilogue &epilogue) {
   if (epilogue.mode == CUBLASLT_EPILOGUE_DEFAULT)
     return nullptr;
@@ -146,7 +146,7 @@ static const char *setEpilogue(MatmulPlan &plan, const Epilogue &epilogue) {
 // Algorithms
 //===----------------------------------------------------------------------===//
 
-/// What an algorithm is chosen by.
+/// The key by which an algorithm is chosen.
 static const char *makePreference(cublasLtMatmulPreference_t &preference,
                                   MeshcCudaRank *rank, uint8_t typeC,
                                   const uint32_t alignments[3]) {
@@ -156,7 +156,7 @@ static const char *makePreference(cublasLtMatmulPreference_t &preference,
     return report(cublasLtMatmulPreferenceSetAttribute(preference, name, &value,
                                                        sizeof(value)));
   };
-  // Where k is split, the parts are added in f32.
+  // If k is split, the parts are added in f32.
   const uint32_t reductions = typeC == MESHC_F32
                                   ? CUBLASLT_REDUCTION_SCHEME_MASK
                                   : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -176,8 +176,8 @@ static const char *makePreference(cublasLtMatmulPreference_t &preference,
 }
 
 /// The heuristic's first choice: a function of the shape and the library alone,
-/// so that all ranks, and a run that is resumed, compute the same bits. Not
-/// known to cublasLt is what it refuses, and nothing else.
+/// so that all ranks, and a resumed run, compute the same bits. A product
+/// counts as unsupported only if cublasLt refuses it.
 static const char *choose(MeshcCudaRank *rank, MatmulPlan &plan,
                           const MeshcGemm &gemm, const uint32_t alignments[3]) {
   cublasLtMatmulPreference_t preference = nullptr;
@@ -240,7 +240,7 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
   return error;
 }
 
-/// Without cublasLt: an empty sum, or what it refuses.
+/// Without cublasLt: an empty sum, or a refused product.
 static const char *multiplyOwn(MeshcCudaRank *rank, const MeshcGemm &gemm,
                                const void *a, const void *b, void *c,
                                MeshcCudaWay *way) {

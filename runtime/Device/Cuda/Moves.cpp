@@ -24,7 +24,7 @@ static int64_t bytesOf(uint8_t type) {
   }
 }
 
-/// Whether every vector of 16 bytes lies within one run, and whole.
+/// Whether every 16-byte vector lies entirely within one run.
 static bool isVector(const MeshcCudaRuns &runs, int64_t vector) {
   if (reinterpret_cast<uintptr_t>(runs.base) % 16 != 0)
     return false;
@@ -45,7 +45,7 @@ const char *meshc::cuda::combine(MeshcCudaRank *rank, MeshcCudaStream stream,
       std::all_of(order->destinations,
                   order->destinations + order->destinationCount,
                   [&](const auto &runs) { return isVector(runs, vector); });
-  // One kernel by name for each: combine_f32_sum, combine_f32_sum_vector.
+  // One kernel per name: combine_f32_sum, combine_f32_sum_vector.
   std::string name = std::string("combine_") + types[order->type] + "_" +
                      reductions[order->reduction] + (vectors ? "_vector" : "");
   int64_t work = vectors ? order->count / vector + 1 : order->count;

@@ -19,7 +19,7 @@ namespace {
 
 static_assert(sizeof(ncclUniqueId) == MESHC_CUDA_NCCL_ID_BYTES);
 
-/// NCCL's functions, by the names that the library gives them.
+/// NCCL's functions, with the names that the library uses.
 struct Library {
   decltype(&::ncclGetVersion) getVersion = nullptr;
   decltype(&::ncclGetUniqueId) getUniqueId = nullptr;
@@ -38,7 +38,7 @@ struct Library {
   decltype(&::ncclSend) send = nullptr;
   decltype(&::ncclRecv) receive = nullptr;
 
-  std::string problem; ///< why it cannot be used; empty where it can
+  std::string problem; ///< why it cannot be used; empty if it can
   int version = 0;
 
   Library() { open(); }
@@ -85,7 +85,7 @@ const Library &nccl() {
   return library;
 }
 
-/// A call that goes on is no error: groups are polled.
+/// A call in progress is not an error: groups are polled.
 const char *report(ncclResult_t result) {
   if (result == ncclSuccess || result == ncclInProgress)
     return nullptr;
@@ -109,14 +109,14 @@ const char *makeId(void *id) {
   return nullptr;
 }
 
-/// A group as the runtime knows it. NCCL fills in the handle of one that is
-/// split from another some time after the call, from a thread of its own: its
-/// place is to last.
+/// The runtime's handle of a group. NCCL fills in the handle of a group that is
+/// split from another some time after the call, on its own thread, so the
+/// storage must stay valid.
 struct NcclGroup {
   ncclComm_t comm = nullptr;
 };
 
-/// Null where NCCL has not made the group yet.
+/// Null if NCCL has not created the group yet.
 ncclComm_t handleOf(const void *group) {
   return __atomic_load_n(&static_cast<const NcclGroup *>(group)->comm,
                          __ATOMIC_ACQUIRE);
@@ -128,7 +128,7 @@ ncclConfig_t makeConfig() {
   return config;
 }
 
-// A group whose making fails is never freed: NCCL may still write to it.
+// A group whose creation fails is never freed: NCCL may still write to it.
 
 const char *openGroup(MeshcCudaRank *, const void *id, int size, int index,
                       void **group) {
@@ -152,7 +152,7 @@ const char *split(MeshcCudaRank *, void *group, int color, int key,
 
 const char *poll(void *group, int *busy) {
   ncclComm_t comm = handleOf(group);
-  ncclResult_t state = ncclInProgress; // where it is still being made
+  ncclResult_t state = ncclInProgress; // still being created
   *busy = 0;
   if (comm)
     if (const char *error = report(nccl().commGetAsyncError(comm, &state)))
@@ -161,11 +161,11 @@ const char *poll(void *group, int *busy) {
   return report(state);
 }
 
-/// Set where another rank did not come to a group's end, as one that failed
-/// never does: then no group is waited for any more.
+/// Set if another rank did not arrive at a group's end, for example because it
+/// failed: then no further group is waited for.
 std::atomic<bool> othersAreGone{false};
 
-/// Null once all ranks have come to the group's end.
+/// Null once all ranks have arrived at the group's end.
 const char *finalize(void *group) {
   constexpr auto patience = std::chrono::seconds(10);
   auto begin = std::chrono::steady_clock::now();
@@ -215,7 +215,7 @@ ncclDataType_t dataType(MeshcType type) {
   return ncclUint8;
 }
 
-/// Truth values are 0 and 1: their or is the larger, their and the smaller.
+/// Truth values are 0 and 1: the maximum is their or, the minimum their and.
 ncclRedOp_t operation(MeshcType type, MeshcReduction reduction) {
   bool logical = type == MESHC_I1;
   switch (reduction) {

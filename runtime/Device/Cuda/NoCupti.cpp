@@ -8,8 +8,8 @@
 
 using namespace meshc::cuda;
 
-/// The runtime loads CUPTI before any other of its functions, and goes no
-/// further.
+/// The runtime loads CUPTI before calling any other of its functions, and stops
+/// if that fails.
 static const char *load() {
   return say("the plugin was built where CUPTI's header 'cupti.h' is absent");
 }

@@ -8,8 +8,8 @@
 
 using namespace meshc::cuda;
 
-/// The runtime loads NCCL before any other of its functions, and goes no
-/// further.
+/// The runtime loads NCCL before calling any other of its functions, and stops
+/// if that fails.
 static const char *ncclLoad(int *version) {
   *version = 0;
   return say("the plugin was built where NCCL's header 'nccl.h' is absent");

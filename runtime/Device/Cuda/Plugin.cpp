@@ -20,7 +20,7 @@ const char *meshc::cuda::say(const std::string &text) {
 const char *meshc::cuda::report(cudaError_t error) {
   if (error == cudaSuccess)
     return nullptr;
-  cudaGetLastError(); // an error is told once
+  cudaGetLastError(); // an error is reported once
   return say(std::string(cudaGetErrorString(error)) + " (" +
              cudaGetErrorName(error) + ")");
 }
@@ -95,7 +95,7 @@ const char *fill(MeshcCudaRank *rank, uint64_t workspaceBytes,
   RETURN_IF_ERROR(cudaSetDevice(rank->gpu));
   if (const char *error = freeMemory(rank, freeBytes))
     return error;
-  // Communication goes first where both could begin.
+  // Communication has priority when both could start.
   int least = 0, greatest = 0;
   RETURN_IF_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
   for (int i = 0; i < MESHC_CUDA_STREAMS; ++i)
@@ -186,8 +186,8 @@ const char *findKernel(MeshcCudaRank *rank, const char *name,
                        uint32_t sharedBytes, void **kernel) {
   cudaKernel_t found = nullptr;
   RETURN_IF_ERROR(cudaLibraryGetKernel(&found, rank->program, name));
-  // With what the code declares it may be more than 48 KiB, which must be asked
-  // for.
+  // Including the code's static memory this may exceed 48 KiB, which must be
+  // requested.
   if (sharedBytes > 0)
     RETURN_IF_ERROR(cudaKernelSetAttributeForDevice(
         found, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -210,7 +210,8 @@ const char *launch(MeshcCudaRank *rank, MeshcCudaStream stream, void *kernel,
 }
 
 const char *beginCapture(MeshcCudaRank *rank) {
-  // Other threads of the process may be other ranks, which go their own ways.
+  // Other threads of the process may be other ranks, which proceed
+  // independently.
   return report(cudaStreamBeginCapture(rank->streams[MESHC_CUDA_COMPUTE],
                                        cudaStreamCaptureModeThreadLocal));
 }
