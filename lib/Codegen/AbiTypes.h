@@ -23,7 +23,7 @@ struct AbiTypes {
       *kernel, *image, *axis, *dim, *tensor, *site, *program;
 };
 
-/// The number that stands for the element type.
+/// The MeshcType of the element type.
 MeshcType getAbiType(mlir::Type elementType);
 
 /// Private constants of one module.
@@ -32,13 +32,13 @@ public:
   ConstantTable(llvm::Module &module, const AbiTypes &types)
       : module(module), types(types) {}
 
-  /// A struct's value; integers for its integer fields, in order.
+  /// A struct value from its fields, in order.
   llvm::Constant *makeStruct(llvm::StructType *type,
                              llvm::ArrayRef<llvm::Constant *> fields);
   llvm::Constant *getInteger(llvm::Type *type, int64_t value);
-  /// Address of a zero-terminated string, each made once.
+  /// Address of a zero-terminated string. Equal strings share one constant.
   llvm::Constant *getString(llvm::StringRef text);
-  /// Address of an array of the values; null for none.
+  /// Address of an array of the values; null if there are none.
   llvm::Constant *makeArray(llvm::ArrayRef<llvm::Constant *> values);
   /// Address of a constant.
   llvm::Constant *makeGlobal(llvm::Constant *value);

@@ -11,8 +11,8 @@
 
 namespace meshc::codegen {
 
-/// The largest power of two, of those up to `kDivisorLimit`, of which the index
-/// is a multiple as far as the ops that compute it tell; 1 where they do not.
+/// The largest power of two up to `kDivisorLimit` that is known to divide the
+/// index, from the ops that compute it; 1 if nothing is known.
 int64_t getKnownDivisor(mlir::Value index);
 
 inline constexpr int64_t kDivisorLimit = 64;

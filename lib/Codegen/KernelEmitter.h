@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The element emitter of kernels, on every target: elements come from buffers
-/// through pointers of the LLVM dialect, or from the ops of the kernel, each
-/// computed once per place where it is wanted.
+/// The element emitter of kernels on every target. Elements are loaded from
+/// buffers through pointers of the LLVM dialect or computed by the ops of the
+/// kernel, once per index at which they are requested.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_KERNELEMITTER_H
@@ -27,18 +27,19 @@ struct BufferView {
   nd::TensorType type;
   llvm::SmallVector<mlir::StringAttr> order;
   llvm::SmallVector<int64_t> strides; ///< in elements, along `order`
-  bool isReplaced = false;            ///< an input that an output is put over
-  /// Scopes of this buffer and of all those that never overlap it.
+  bool isReplaced = false;            ///< an input that an output overwrites
+  /// Alias scopes of this buffer and of all buffers that never overlap it.
   mlir::ArrayAttr aliasScopes, noaliasScopes;
 };
 
-/// Emits elements of one kernel's values at the builder's place. Floats are
-/// computed in f32.
+/// Emits elements of one kernel's values at the builder's insertion point.
+/// Floats are computed in f32.
 class KernelEmitter final : public nd::ElementEmitter {
 public:
-  /// Code at `builder`'s place, within a function that gets the MeshcContext of
-  /// RuntimeAbi.h at `context` and the inputs and outputs at `buffers`, all 64
-  /// bytes aligned. Vectors have `lanes` elements. `inPlace`: getInPlacePairs.
+  /// Emits at `builder`'s insertion point, within a function. `context` points
+  /// to the MeshcContext of RuntimeAbi.h; `buffers` are the addresses of inputs
+  /// and outputs, all aligned to 64 bytes. Vectors have `lanes` elements.
+  /// `inPlace` is the result of getInPlacePairs.
   KernelEmitter(mlir::OpBuilder &builder, exec::KernelOp kernel,
                 mlir::Value context, mlir::ValueRange buffers, int64_t lanes,
                 llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
@@ -53,16 +54,17 @@ public:
   mlir::Value getStep() override { return step; }
   nd::MeshAttr getMesh() const override { return mesh; }
 
-  /// Numbers of streams that the code gets as arguments.
+  /// Sets the numbers of streams that the code receives as arguments.
   void
   setStreams(const llvm::DenseMap<mlir::StringAttr, mlir::Value> &numbers) {
     streams = numbers;
   }
 
-  /// Makes a result known at an index, as that of a finished reduction.
+  /// Records the element of a result at an index, such as that of a finished
+  /// reduction.
   void setElement(mlir::Value tensor, const nd::ElementIndex &index,
                   mlir::Value element);
-  /// Stores element(s) of an output, splat or not, at the index.
+  /// Stores element(s) of an output at the index; splats a scalar if needed.
   void store(unsigned output, mlir::Value element,
              const nd::ElementIndex &index);
   /// The output's buffer.
@@ -74,17 +76,17 @@ public:
   void store(const BufferView &view, mlir::Value element,
              const nd::ElementIndex &index);
 
-  /// Whether the thread needs elements of a tensor of that type (i1; null is
-  /// always). One that does not reads nothing of an input that an output is put
-  /// over, where another thread may write; it gets zeros. Where the function is
-  /// empty, elements are always needed.
+  /// Whether the thread needs elements of a tensor of that type: an i1, or null
+  /// for always. Other threads may overwrite an input whose buffer an output
+  /// shares; a thread that does not need its elements gets zeros instead of
+  /// reading them. An empty function means that elements are always needed.
   std::function<mlir::Value(nd::TensorType)> needsElements;
 
-  /// An `index` constant, made once at the top of the function.
+  /// An `index` constant, created once at the top of the function.
   mlir::Value getIndexConstant(int64_t value);
 
-  /// Elements emitted while a scope lives are forgotten when it ends: code
-  /// after a loop cannot use values of its body.
+  /// When a scope ends, the elements emitted within it are forgotten: code
+  /// after a loop cannot use values of the loop's body.
   class Scope {
   public:
     explicit Scope(KernelEmitter &emitter) : emitter(emitter) {
@@ -96,8 +98,9 @@ public:
     KernelEmitter &emitter;
   };
 
-  /// Why the code so far is not usable, or nothing: an op without lanes (try
-  /// scalar code), or a reduction's result wanted at an index where it is not.
+  /// The op that makes the code unusable, or null: an op without lanes (try
+  /// scalar code), or a reduction whose result is requested at an index where
+  /// it is not available.
   mlir::Operation *withoutLanes = nullptr, *withoutElement = nullptr;
 
 private:
@@ -107,7 +110,7 @@ private:
   mlir::Value compute(mlir::Value tensor, const nd::ElementIndex &index);
   mlir::Value round(mlir::Value tensor, mlir::Value element);
   mlir::Value makeDefault(mlir::Value tensor, const nd::ElementIndex &index);
-  /// An address, and of how many bytes it is a multiple.
+  /// An address and its alignment in bytes.
   struct Place {
     mlir::Value address;
     int64_t alignment;
@@ -130,18 +133,18 @@ private:
   std::vector<std::map<Key, mlir::Value>> known;
 };
 
-/// Memory type of elements: i1 takes a byte, bf16 is 16 bits.
+/// Type of elements in memory: an i1 takes a byte, a bf16 16 bits.
 mlir::Type getStorageType(mlir::Type elementType);
 
-/// Value(s) of the memory type as elements of `elementType` are computed, and
-/// the other way.
+/// Converts value(s) from the memory type to the type in which elements of
+/// `elementType` are computed, and back.
 mlir::Value fromStorage(nd::ElementEmitter &emitter, mlir::Value value,
                         mlir::Type elementType);
 mlir::Value toStorage(nd::ElementEmitter &emitter, mlir::Value value,
                       mlir::Type elementType);
 
-/// Whether all ops along which the kernel's lanes run can give `lanes` elements
-/// as one vector.
+/// Whether all ops along the kernel's lanes can compute `lanes` elements as one
+/// vector.
 bool supportsLanes(exec::KernelOp kernel, int64_t lanes);
 
 } // namespace meshc::codegen

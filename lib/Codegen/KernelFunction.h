@@ -11,26 +11,27 @@
 
 namespace meshc::codegen {
 
-/// What a target opens for a kernel's code: a function, the builder in its
-/// first block.
+/// The function that a target creates for a kernel's code. The builder is in
+/// its first block.
 struct KernelEntry {
   mlir::LLVM::LLVMFuncOp function;
   mlir::Value context;                    ///< address of a MeshcContext
   llvm::SmallVector<mlir::Value> buffers; ///< addresses: inputs, outputs
-  /// Numbers of streams that are arguments; of all others they are constants.
+  /// Numbers of streams that are arguments. The others are constants.
   llvm::DenseMap<mlir::StringAttr, mlir::Value> streams{};
 };
 
-/// Appends a function that `open` makes to `module`, filled by `code` with an
-/// emitter of up to `lanes` lanes; with one lane where ops turn out to have no
-/// vectors. Both may be called twice. Reports code that does not come about.
+/// Appends a function to `module`: `open` creates it and `code` fills it, with
+/// an emitter of up to `lanes` lanes. Falls back to one lane if an op cannot
+/// produce vectors, so that both may be called twice. Reports an error if code
+/// generation fails.
 llvm::LogicalResult
 emitKernelFunction(exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes,
                    llvm::function_ref<KernelEntry(mlir::OpBuilder &)> open,
                    llvm::function_ref<void(KernelEmitter &, KernelEntry)> code);
 
-/// Elements in a vector of this kernel: at most `lanes`, 2^n, as many as its
-/// ops can give; 1 for scalar code.
+/// Elements in a vector of this kernel: the largest power of two up to `lanes`
+/// that its ops support; 1 for scalar code.
 int64_t chooseLanes(exec::KernelOp kernel, int64_t lanes);
 
 } // namespace meshc::codegen

@@ -11,12 +11,11 @@
 
 namespace meshc::codegen {
 
-/// All that a kernel's code depends on. Names of kernels, tensors, dims and
-/// streams make no difference, except for the order of the dims' names, by
-/// which types sort their dims.
+/// Everything on which a kernel's code depends. Names of kernels, tensors, dims
+/// and streams do not matter, except that types sort their dims by name.
 struct KernelKey {
-  std::string text; ///< equal for two kernels of one code
-  /// Streams of random numbers, in order of first use: arguments of that code.
+  std::string text; ///< equal for kernels with equal code
+  /// Streams of random numbers in order of first use: arguments of the code.
   llvm::SmallVector<mlir::StringAttr> streams;
 
   static KernelKey of(exec::KernelOp kernel);

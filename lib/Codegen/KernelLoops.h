@@ -12,13 +12,13 @@
 
 namespace meshc::codegen {
 
-/// Emits single loops at an emitter's builder. Elements that are computed in a
-/// loop's body are forgotten after it.
+/// Emits single loops at an emitter's insertion point. Elements that a loop's
+/// body computes are forgotten after the loop.
 class KernelLoops {
 public:
   using Values = llvm::SmallVector<mlir::Value, 8>;
-  /// The body of a loop: takes the induction variable and the carried values,
-  /// gives the next carried values.
+  /// The body of a loop: takes the induction variable and the carried values
+  /// and returns the next carried values.
   using Body =
       llvm::function_ref<Values(mlir::Value, llvm::ArrayRef<mlir::Value>)>;
   /// Code for vectors at the bases, or for one scalar.
@@ -29,23 +29,23 @@ public:
   explicit KernelLoops(KernelEmitter &emitter)
       : emitter(emitter), builder(emitter.builder), loc(emitter.loc) {}
 
-  /// A loop over [low, high); gives the values carried out of it.
+  /// A loop over [low, high); returns the values carried out of it.
   Values emitFor(mlir::Value low, mlir::Value high, int64_t step,
                  llvm::ArrayRef<mlir::Value> carried, Body body);
-  /// [low, high) of a loop of `size` entries by blocks of `unroll` vectors,
-  /// single vectors, scalars. `low` is a multiple of a block, `high` is too or
-  /// is `size`.
+  /// Emits [low, high) of a loop of `size` entries in blocks of `unroll`
+  /// vectors, then single vectors, then scalars. `low` is a multiple of a
+  /// block; `high` is a multiple of a block or `size`.
   Values emitLanes(mlir::Value low, mlir::Value high, int64_t size,
                    int64_t unroll, llvm::ArrayRef<mlir::Value> carried,
                    LaneBody body);
-  /// Puts the index of the loop's dims.
+  /// Sets the index of the loop's dims.
   void setIndex(nd::ElementIndex &index, const Loop &loop, mlir::Value base,
                 bool hasLanes);
-  /// Takes `number` apart into the loops' indices, the last one fastest; it
-  /// counts vectors where the lanes run along the last loop.
+  /// Splits `number` into the loops' indices, the last one fastest. It counts
+  /// vectors if the lanes run along the last loop.
   void setIndices(nd::ElementIndex &index, llvm::ArrayRef<Loop> loops,
                   mlir::Value number, bool hasLanes);
-  /// The rest of `number` divided by `size`; leaves the quotient.
+  /// Returns `number` modulo `size` and divides `number` by `size`.
   mlir::Value takeOff(mlir::Value &number, int64_t size);
 
 protected:

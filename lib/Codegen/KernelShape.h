@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a kernel's plan means for code, on every target: its loops (neighbours
-/// that nothing tells apart are one), its reductions by stage, and the walk in
-/// which each output is stored.
+/// The structure of a kernel's code on every target, from its plan: its loops
+/// (adjacent ones are merged if nothing distinguishes them), its reductions by
+/// stage, and the walk that stores each output.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_KERNELSHAPE_H
@@ -18,34 +18,34 @@
 
 namespace meshc::codegen {
 
-/// One loop of the nest. It walks `dims`, major first, as one index: several
-/// dims where they are neighbours in every buffer and no op tells them apart.
-/// The last one then carries the whole index and the others are 0, which gives
-/// the same addresses.
+/// One loop of the nest. It walks `dims`, major first, with one index. Several
+/// dims share a loop if they are adjacent in every buffer and no op
+/// distinguishes them. The last dim then carries the whole index and the others
+/// are 0, which gives the same addresses.
 struct Loop {
   llvm::SmallVector<mlir::StringAttr, 2> dims;
   int64_t size = 1;
 };
 
-/// Where the elements that are computed as one vector lie.
+/// The loops along which elements are computed as vectors.
 enum class LanesIn { Nothing, Parallel, Reduce };
 
-/// A costly value that a stage and a later walk both use: the stage's walk
-/// stores it in the buffer of an output that the last walk overwrites, and
-/// later walks load it from there.
+/// A costly value that a stage and a later walk both use. The stage's walk
+/// stores it in the buffer of an output that the last walk overwrites; later
+/// walks load it from there.
 struct KeptValue {
   mlir::Value value;
-  unsigned walk;   ///< that stores it
-  unsigned output; ///< in whose buffer
+  unsigned walk;   ///< the walk that stores it
+  unsigned output; ///< the output whose buffer holds it
 };
 
-/// The nest of a kernel: `parallel` loops around, for each point of them, one
-/// walk over the `reduce` loops per stage.
+/// The nest of a kernel: for each point of the `parallel` loops, one walk over
+/// the `reduce` loops per stage.
 struct KernelShape {
   llvm::SmallVector<Loop, 4> parallel, reduce;
   /// The lanes run along the last loop of this group.
   LanesIn lanes = LanesIn::Nothing;
-  /// Reductions by stage: those of a stage need earlier ones only.
+  /// Reductions by stage. They depend only on earlier stages.
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *, 2>, 2> stages;
   /// Outputs with reduce dims, by the walk that stores them: one list for each
   /// stage, then one for the last walk, which reduces nothing.
@@ -55,25 +55,25 @@ struct KernelShape {
 
   llvm::SmallVector<KeptValue, 1> kept;
 
-  /// Ops, constants apart, that one element of the walk takes.
+  /// Number of ops per element of the walk, without constants.
   unsigned countOps(exec::KernelOp kernel, unsigned walk) const;
-  /// Whether the walk computes with that value of the kernel.
+  /// Whether the walk uses the value of the kernel.
   bool usesInWalk(exec::KernelOp kernel, unsigned walk,
                   mlir::Value value) const;
-  /// Entries of the loop along which the lanes run; 1 where there is none.
+  /// Entries of the loop along which the lanes run; 1 for scalar code.
   int64_t getLaneExtent() const;
   bool needsLastWalk() const { return !walkOutputs.back().empty(); }
 
-  /// Reads the plan; reports at the kernel what a plan cannot mean. `inPlace`
-  /// holds (input, output) pairs that are one buffer in some launch: such an
-  /// output is stored no earlier than the input's last use.
+  /// Reads the plan and reports invalid plans at the kernel. `inPlace` holds
+  /// (input, output) pairs that share a buffer in some launch: such an output
+  /// is not stored before the input's last use.
   static llvm::FailureOr<KernelShape>
   of(exec::KernelOp kernel,
      llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
 };
 
-/// (input, output) pairs of the kernel that are one buffer in some launch of
-/// its module, or where it is a product's epilogue.
+/// (input, output) pairs of the kernel that share a buffer in some launch of
+/// its module or in a product with the kernel as epilogue.
 llvm::SmallVector<std::pair<unsigned, unsigned>>
 getInPlacePairs(exec::KernelOp kernel);
 

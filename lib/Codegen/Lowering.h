@@ -13,12 +13,12 @@
 
 namespace meshc::codegen {
 
-/// Loads the dialects that kernels of all targets and their lowerings are
-/// written in, and what translates them, into the context. Once, before any
-/// code is emitted.
+/// Loads the dialects of kernels and their lowerings on all targets into the
+/// context, together with their translations. Call it once, before any code is
+/// emitted.
 void loadCodegenDialects(mlir::MLIRContext &context);
 
-/// Structured loops and branches become blocks, in place.
+/// Lowers structured loops and branches to blocks, in place.
 llvm::LogicalResult lowerLoops(mlir::ModuleOp kernels);
 
 /// Patterns from the arith, cf, math, ub and vector dialects to LLVM's.

@@ -13,11 +13,11 @@
 
 namespace meshc::codegen {
 
-/// LLVM's O3, with what the machine knows of costs.
+/// Runs LLVM's O3 pipeline with the target machine's cost model.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine);
 
-/// Writes an object file or assembly; changes the module. Fails where the
-/// target cannot write such a file.
+/// Writes an object file or assembly; changes the module. Fails if the target
+/// cannot write such a file.
 llvm::Error emitFile(llvm::Module &module, llvm::TargetMachine &machine,
                      llvm::CodeGenFileType type,
                      llvm::SmallVectorImpl<char> &output);

@@ -11,16 +11,16 @@
 
 namespace meshc::codegen {
 
-/// What does not change a value that it is combined with, in the type in which
-/// the reduction computes: a scalar, or a vector of the emitter's lanes.
+/// The identity element of the reduction in the type in which it computes: a
+/// scalar, or a vector of the emitter's lanes.
 mlir::Value getIdentity(KernelEmitter &emitter, mlir::Operation *reduction,
                         bool isVector);
 
-/// Combines two values (scalars or vectors) as the reduction says.
+/// Combines two values (scalars or vectors) with the reduction.
 mlir::Value combine(KernelEmitter &emitter, mlir::Operation *reduction,
                     mlir::Value a, mlir::Value b);
 
-/// Combines the elements of a vector, of 2^n lanes, by halves.
+/// Combines the elements of a vector of 2^n lanes by repeated halving.
 mlir::Value combineLanes(KernelEmitter &emitter, mlir::Operation *reduction,
                          mlir::Value vector);
 

@@ -12,23 +12,23 @@
 
 namespace meshc::codegen {
 
-/// The kernel's op that scatters, or null.
+/// The kernel's scatter op, or null.
 nd::ScatterOpInterface getScatter(exec::KernelOp kernel);
 
-/// A kernel whose result is that of one scatter op: for each index, the updates
-/// that go to the entry of `dim` that it names.
+/// A kernel that returns the result of one scatter op. Each index sends its
+/// updates to one entry of `dim`.
 struct ScatterShape {
   nd::ScatterOpInterface op;
   mlir::StringAttr dim;
   int64_t entries = 1; ///< local, of the scattered dim
-  /// Loops over the dims of the indices, then over what is left of the updates,
-  /// that of the lanes last.
+  /// Loops over the dims of the indices, and over the other dims of the updates
+  /// (the one with lanes last).
   llvm::SmallVector<Loop> outer, inner;
   /// Entries of the last inner loop, if updates may be computed in vectors
   /// along it; else 1.
   int64_t laneExtent = 1;
 
-  /// Reports where the kernel's body is of another form.
+  /// Reports an error if the kernel's body has another form.
   static llvm::FailureOr<ScatterShape> of(exec::KernelOp kernel);
 };
 

@@ -13,32 +13,32 @@
 
 namespace meshc::codegen {
 
-/// "gpt.mesh:14:13" of a location, however it is wrapped; empty where there is
-/// no place in a file.
+/// "gpt.mesh:14:13" for a location, however it is wrapped; empty if it has no
+/// place in a file.
 std::string getSourceText(mlir::Location location);
 
-/// How a kernel is launched: the fields of MeshcKernel that are its target's.
+/// How a kernel is launched: the target's fields of MeshcKernel.
 struct KernelLaunch {
   int64_t extent = 0, grain = 0;                     ///< on the host
   uint32_t blocks = 0, threads = 0, sharedBytes = 0; ///< on a device
 };
 
-/// The kernels of a program, in its order.
+/// The kernels of a program, in program order.
 using KernelLaunches =
     llvm::SmallVector<std::pair<exec::KernelOp, KernelLaunch>, 0>;
 
-/// Writes step functions into a module. Kernels that it holds as functions, by
-/// name, are the host's.
+/// Writes step functions into a module. Kernels whose functions are in the
+/// module, by name, run on the host.
 class StepFunctions {
 public:
-  /// Writes the table of kernels. `kernels`: each with its launch, in the order
-  /// of the program.
+  /// Writes the table of kernels. `kernels` holds each kernel with its launch,
+  /// in program order.
   StepFunctions(
       llvm::Module &module, const AbiTypes &types, ConstantTable &constants,
       llvm::ArrayRef<std::pair<exec::KernelOp, KernelLaunch>> kernels);
 
-  /// One call of the runtime for each op, in order, in an internal function of
-  /// that name: void (MeshcContext *).
+  /// Emits an internal function of that name, void (MeshcContext *), which
+  /// calls the runtime once for each op, in order.
   llvm::Function *emit(exec::FuncOp function);
   /// Sites of the collectives so far.
   llvm::ArrayRef<llvm::Constant *> getSites() const { return sites; }
@@ -63,7 +63,7 @@ private:
   llvm::StringMap<unsigned> kernelNumbers;
   llvm::IRBuilder<> builder;
   llvm::SmallVector<llvm::Constant *> sites;
-  // Of the function at hand.
+  // State of the current function.
   llvm::Value *context = nullptr, *arena = nullptr;
   llvm::DenseMap<mlir::Value, llvm::Constant *> begun; ///< by token
   std::array<llvm::AllocaInst *, 2> arrays = {};

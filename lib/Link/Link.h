@@ -17,15 +17,15 @@ struct LinkOptions {
   /// installed tree) or ../lib (a build tree), relative to the running tool.
   std::string runtime;
   /// The C++ compiler that drives the linker; empty: the one that built meshc,
-  /// else clang++ or c++ of the PATH.
+  /// else clang++ or c++ from the PATH.
   std::string driver;
-  /// Path of the running tool (argv[0]), to find the runtime by.
+  /// Path of the running tool (argv[0]), used to find the runtime.
   std::string tool;
 };
 
 /// Links `object` (the bytes of an object file that defines `meshc_program`)
-/// with the runtime into the executable `output`. The file appears whole or not
-/// at all: it is written under another name and renamed. No other file remains.
+/// with the runtime into the executable `output`. The file is complete or
+/// absent: it is written under another name and renamed. No other file remains.
 /// The program's run path is the directory of the runtime's archive, where its
 /// plugins are. The error names what is missing and how to get it, or contains
 /// the linker's output.
@@ -36,7 +36,7 @@ llvm::Error linkProgram(llvm::ArrayRef<char> object, llvm::StringRef output,
 /// disk, or a pipe without a reader.
 llvm::Error flushOutput();
 
-/// Writes the bytes to a file that appears whole or not at all; "-" is standard
+/// Writes the bytes to a file that is complete or absent; "-" is standard
 /// output.
 llvm::Error writeFile(llvm::StringRef path, llvm::ArrayRef<char> bytes);
 

@@ -12,19 +12,19 @@
 namespace meshc::codegen {
 
 /// Rewrites gpu-level code (emitGpuKernel) in place for the host's lowering, so
-/// that what GPUs would run can be tested where there is none. Each kernel
-/// becomes a MeshcHostKernel of its name whose units are blocks, and a function
-/// of one thread. The thread's number and workgroup memory come from the
+/// that GPU code can be tested without a GPU. Each kernel becomes a
+/// MeshcHostKernel of its name whose units are blocks, and a function for one
+/// thread. The thread's number and workgroup memory come from the
 /// MeshcEmulatedThread of runtime/Device/Emulation.h; barriers, shuffles and
-/// reductions over warps are calls of the functions there. Reports gpu ops that
-/// no kernel emits.
+/// warp reductions become calls of functions declared there. Reports gpu ops
+/// that no kernel emits.
 llvm::LogicalResult emulateGpu(mlir::ModuleOp kernels);
 
-/// MeshcImage::data of a program for fake GPUs, whose code is emulated: this
-/// number (8 bytes), the number of kernels (8 bytes), and the address of their
-/// table, with for each its name, a MeshcHostKernel that runs the blocks
-/// [begin, end), how many blocks there are (8 bytes), how many buffers, and how
-/// many threads a block has (4 bytes each).
+/// MeshcImage::data of a program for fake GPUs with emulated code: this number
+/// (8 bytes), the number of kernels (8 bytes), and the address of their table.
+/// Each entry holds the name, a MeshcHostKernel that runs the blocks [begin,
+/// end), the number of blocks (8 bytes), the number of buffers and the threads
+/// per block (4 bytes each).
 constexpr uint64_t kEmulatedImageMagic = 0x6d657368632d6675;
 constexpr uint64_t kEmulatedImageBytes = 24;
 

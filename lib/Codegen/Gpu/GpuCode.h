@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The code of a program's kernels on GPUs: an exec module's kernels become
-/// images, to be kept in the program's table.
+/// GPU code generation: the kernels of an exec module become images in the
+/// program's table.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_GPU_GPUCODE_H
@@ -20,9 +20,9 @@ namespace meshc::codegen {
 
 struct GpuCodeOptions {
   GpuOptions mapping;
-  /// What to make code for, as sm_90; at least one (checkChips).
+  /// The chips to generate code for, such as sm_90; at least one (checkChips).
   std::vector<std::string> chips = {"sm_90"};
-  std::string libdevice; ///< path of libdevice.10.bc; empty: there is none
+  std::string libdevice; ///< path of libdevice.10.bc; empty if absent
 };
 
 struct GpuImage {
@@ -32,25 +32,25 @@ struct GpuImage {
   std::vector<KernelUsage> usage; ///< of machine code
 };
 
-/// An error where there are no chips, or one is not as sm_90, not known to
-/// LLVM, or too old for what kernels are made of.
+/// Returns an error if there are no chips, or if a name does not have the form
+/// sm_90, is unknown to LLVM, or is too old for the instructions of kernels.
 llvm::Error checkChips(llvm::ArrayRef<std::string> chips);
 
 /// The kernels of one program.
 struct GpuCode {
   KernelLaunches launches;
-  /// The PTX last, for the oldest of the chips and all newer ones, with a zero
-  /// byte at its end. Empty where there are no kernels.
+  /// The last image is the PTX for the oldest chip and all newer ones, with a
+  /// terminating zero byte. Empty if there are no kernels.
   std::vector<GpuImage> images;
 
-  /// Generates PTX for the kernels of an exec module, which stays as it is.
-  /// Errors are reported at its ops; sets `fault` where they are the program's
-  /// or the toolkit's.
+  /// Generates PTX for the kernels of an exec module and leaves it unchanged.
+  /// Errors are reported at its ops; sets `fault` if the program or the toolkit
+  /// causes them.
   static llvm::FailureOr<GpuCode> generate(mlir::ModuleOp module,
                                            const GpuCodeOptions &options,
                                            GpuFault *fault = nullptr);
-  /// Adds machine code for each of the chips, in their order, made by the
-  /// ptxas at that path (runPtxas).
+  /// Adds machine code for each of the chips, in order, with the ptxas at that
+  /// path (runPtxas).
   llvm::Error assemble(llvm::StringRef ptxas,
                        llvm::ArrayRef<std::string> chips);
 };

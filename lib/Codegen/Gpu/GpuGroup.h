@@ -12,34 +12,37 @@
 
 namespace meshc::codegen {
 
-/// The threads of a block in code: their numbers, and how the members of its
-/// groups combine what each has.
+/// Emits code for the threads of a block: their numbers, and how the members of
+/// a group combine their values.
 class GpuGroup {
 public:
-  /// Emits at the emitter's builder, at the top of `function`.
+  /// Emits at the emitter's insertion point, at the top of `function`.
   GpuGroup(KernelEmitter &emitter, mlir::LLVM::LLVMFuncOp function,
            const GpuMapping &map);
 
   mlir::Value getPoint() const { return point; }   ///< may be beyond the last
   mlir::Value getMember() const { return member; } ///< within the group
-  /// Among all threads that share the point, of all blocks.
+  /// Number among the threads of all blocks that share the point.
   mlir::Value getWorker() const { return worker; }
 
-  /// Every member gets all members' values combined, each value by its
-  /// reduction, the same bits, in an order that does not depend on time. All
-  /// threads of the block must come by.
+  /// Combines each value over the members with its reduction. Every member gets
+  /// the same bits; the order does not depend on timing. All threads of the
+  /// block must reach this code.
   void combineMembers(llvm::ArrayRef<mlir::Operation *> reductions,
                       llvm::MutableArrayRef<mlir::Value> values);
   /// Waits for all threads of the block.
   void emitBarrier();
 
-  /// Leaves the point's value of this block to the last of the blocks that
-  /// share it; gives the place where they are. `value` is as of combineMembers.
+  /// Stores this block's value of the point for the last of the blocks that
+  /// share the point. Returns the address of these values. `value` is a result
+  /// of combineMembers.
   mlir::Value leave(mlir::Value value);
-  /// After leave, once: whether this is the last block, for all its threads.
+  /// Whether this block is the last one, for all its threads. Call it once,
+  /// after leave.
   mlir::Value emitIsLastBlock();
-  /// In the last block: this member's share of what all blocks left at the
-  /// place, in their order; combineMembers makes it the point's value.
+  /// In the last block: combines this member's share of the values that the
+  /// blocks stored at `place`, in block order. combineMembers then yields the
+  /// point's value.
   mlir::Value takeLeft(mlir::Operation *reduction, mlir::Type type,
                        mlir::Value place);
 
@@ -54,12 +57,12 @@ private:
   int64_t getMemoryBytes(mlir::Type type, int64_t inWarp);
   llvm::SmallVector<mlir::Value>
   allocatePieces(llvm::ArrayRef<mlir::Value> values, int64_t inWarp);
-  /// Code under a condition.
+  /// Emits `code` under the condition.
   void storeIf(mlir::Value condition, llvm::function_ref<void()> code);
   /// Address of an unused piece of workgroup memory.
   mlir::Value allocate(int64_t bytes);
-  /// Address of memory of the kernel, zero at first, that all blocks have and
-  /// that stays from launch to launch.
+  /// Address of zero-initialized global memory of the kernel that all blocks
+  /// share and that persists between launches.
   mlir::Value allocateGlobal(llvm::StringRef name, int64_t bytes);
   mlir::Value getSlot(mlir::Value base, mlir::Type type, mlir::Value number);
   void store(mlir::Value base, mlir::Value value, mlir::Value number);
@@ -74,7 +77,7 @@ private:
   mlir::LLVM::LLVMFuncOp function;
   const GpuMapping &map;
   mlir::Value thread, team, sharer, point, slot, member, worker;
-  mlir::LLVM::GlobalOp memory; ///< null as long as none was wanted
+  mlir::LLVM::GlobalOp memory; ///< null until first use
   mlir::Value memoryBase;
   int64_t used = 0;
   unsigned left = 0; ///< values

@@ -13,18 +13,18 @@
 
 namespace meshc::codegen {
 
-/// What is to blame where no code comes about.
+/// Who is responsible when code generation fails.
 enum class GpuFault { Compiler, Input };
 
-/// Appends the kernel's function, named like it, to `module`: the *gpu-level*
-/// code of one thread, in scf, arith, math, vector and LLVM ops with those of
-/// the gpu dialect for the thread's and block's number, barriers, shuffles and
-/// reductions over a warp. Its parameters are those that RuntimeAbi.h gives
-/// MeshcKernel on CUDA; it has the attributes `nvvm.kernel` and `nvvm.reqntid`.
-/// Workgroup memory is a global of NVPTX's address space 3, used through a cast
-/// to the generic one. From here the code goes to a GPU (LowerToNvvm) or, to be
-/// tested, to the host (EmulateGpu). Reports what cannot be emitted, and sets
-/// `fault` where it is the program's.
+/// Appends the kernel's function, with the kernel's name, to `module`: the
+/// *gpu-level* code of one thread. It uses scf, arith, math, vector and LLVM
+/// ops, and gpu ops for thread and block numbers, barriers, shuffles and warp
+/// reductions. Its parameters are those of a MeshcKernel on CUDA
+/// (RuntimeAbi.h); it has the attributes `nvvm.kernel` and `nvvm.reqntid`.
+/// Workgroup memory is a global in NVPTX's address space 3, accessed through a
+/// cast to the generic one. The code is then lowered for a GPU (LowerToNvvm)
+/// or, in tests, for the host (EmulateGpu). Reports what cannot be emitted, and
+/// sets `fault` if the program is responsible.
 llvm::FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel,
                                             mlir::ModuleOp module,
                                             const GpuOptions &options = {},

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// One thread's part of a nest. It has one point of the parallel loops; for
-/// each stage it walks its steps of the reduce loops, then the members of the
-/// point's group combine what they have. Each walk gives a thread the same
-/// steps, so what it stores in the place of an input, no other one reads.
+/// One thread's part of a nest. It has one point of the parallel loops. In each
+/// stage it walks its steps of the reduce loops; then the members of the
+/// point's group combine their values. A thread has the same steps in every
+/// walk, so no other thread reads an input that it overwrites.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_GPU_GPUNEST_H
@@ -20,7 +20,7 @@
 
 namespace meshc::codegen {
 
-/// Emits the nest at the emitter's builder.
+/// Emits the nest at the emitter's insertion point.
 class GpuNest : KernelLoops {
 public:
   GpuNest(exec::KernelOp kernel, const KernelShape &shape,
@@ -29,7 +29,7 @@ public:
   void emit();
 
 private:
-  /// One step of a walk, and whether it is one: null where it always is.
+  /// One step of a walk. `isValid` is null if the step always exists.
   struct Step {
     nd::ElementIndex index;
     mlir::Value isValid;
@@ -46,8 +46,8 @@ private:
   void storeOutputs(llvm::ArrayRef<unsigned> outputs,
                     llvm::ArrayRef<Step> steps, mlir::Value isNeededPoint);
   void storePoint();
-  /// What is left to do once the block's walk is done: in the last of the
-  /// blocks that share the points, or in each.
+  /// Emits the code after the block's walks: in the last of the blocks that
+  /// share the points, or in each.
   void finish();
 
   exec::KernelOp kernel;
@@ -55,15 +55,16 @@ private:
   const KernelShape &shape;
   const GpuMapping &map;
   GpuGroup &group;
-  /// Tells the emitter which elements this thread needs, of points, and of the
-  /// step where `isValid`.
+  /// Sets the conditions under which this thread needs elements of its point
+  /// and of the step.
   void setNeeds(mlir::Value isNeededPoint, mlir::Value isValid);
 
   nd::ElementIndex point;
   mlir::Value isPoint; ///< null: always
-  int64_t loopSteps;   ///< steps that a loop walks; the rest is straight code
-  Steps rest;          ///< of each walk, where there is no loop
-  /// A value that this block left to the last of those that share its points.
+  int64_t loopSteps;   ///< steps in a loop; the rest is straight-line code
+  Steps rest;          ///< of each walk without a loop
+  /// A value that this block stored for the last of those that share its
+  /// points.
   struct Left {
     mlir::Operation *reduction;
     mlir::Type type;

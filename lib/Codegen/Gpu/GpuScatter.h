@@ -6,27 +6,27 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A kernel whose result is that of one scatter op. A *unit* of it is a few
-/// neighbouring entries of the scattered dim (or a part of them, where an entry
-/// is long). The threads of a unit look at all indices, and sum the updates of
-/// those that name one of its entries: side by side along an update, each with
-/// the unit's sums in registers, in the type in which elements are computed.
-/// Where there are few units, warps and then blocks share the indices of one,
-/// and their sums are combined in order. No float is added by atomic
-/// operations: the same bits each time.
+/// A kernel that returns the result of one scatter op. A *unit* is a few
+/// adjacent entries of the scattered dim (or a part of them, if an entry is
+/// long). The threads of a unit scan all indices and sum the updates of the
+/// unit's entries. They work side by side along an update; each keeps the
+/// unit's sums in registers, in the type in which elements are computed. If
+/// there are few units, warps and then blocks share the indices of one, and
+/// their sums are combined in order. Floats are never added with atomic
+/// operations, so every run gives the same bits.
 ///
-/// The floor is the bytes of indices, updates and result. Beside them, each
-/// unit reads all indices, from the caches: an instruction or two for each of
-/// them and 32 threads. Counted for an H100 (132 multiprocessors, 4
-/// instructions each in a cycle, 1.7 GHz, 3.35 TB/s), unmeasured:
+/// The lower bound is the bytes of indices, updates and result. In addition,
+/// each unit reads all indices from the caches: one or two instructions per
+/// index and 32 threads. Computed for an H100 (132 multiprocessors, 4
+/// instructions each per cycle, 1.7 GHz, 3.35 TB/s), not measured:
 ///
 ///     entries × columns, indices | floor   | looking at indices | adding
 ///     256 × 24, 131072           |   4 µs  |   1 µs             |  13 µs
 ///     50304 × 768, 8192          |  54 µs  |  29 µs             |   2 µs
 ///     50304 × 768, 32768         |  77 µs  | 115 µs             |   7 µs
 ///
-/// where *adding* is a chain of reads of memory, 700 cycles for four updates,
-/// by the warps of the most frequent entry. The columns run at the same time.
+/// where *adding* is a chain of memory reads, 700 cycles for four updates, by
+/// the warps of the most frequent entry. The columns run concurrently.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_GPU_GPUSCATTER_H
@@ -38,8 +38,8 @@
 
 namespace meshc::codegen {
 
-/// Emits such a kernel. A point of the mapping is one thread's place in a unit,
-/// a step an index.
+/// Emits such a kernel. A point of the mapping is one thread's place in a unit;
+/// a step is an index.
 class GpuScatter : KernelLoops {
 public:
   GpuScatter(const ScatterShape &shape, KernelEmitter &emitter,
@@ -49,7 +49,7 @@ public:
   void emit(GpuGroup &group);
 
 private:
-  /// Where a thread's elements are in an update and in an entry.
+  /// The position of a thread's elements in an update and in an entry.
   struct Place {
     nd::ElementIndex index;
     mlir::Value isValid; ///< null: always
@@ -58,7 +58,7 @@ private:
   void shareIndices(const GpuOptions &options);
   /// Warps that share the indices of a unit.
   int64_t getWarps() const { return map.getWorkers() * columns / kWarp; }
-  /// Indices that they look at at once.
+  /// Indices that they scan at once.
   int64_t getRound() const { return getWarps() * kWarp * map.unroll; }
   void takeUnit(GpuGroup &group);
   void placeElements(mlir::Value part, mlir::Value column);

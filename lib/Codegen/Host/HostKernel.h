@@ -13,19 +13,19 @@
 
 namespace meshc::codegen {
 
-/// Appends the kernel's function, a MeshcHostKernel of RuntimeAbi.h named like
-/// it, to `module`: scf loops of arith, math and vector ops, loads and stores
-/// of the LLVM dialect. Vectors have up to `lanes` 32-bit elements. Results do
-/// not depend on how the launch's [0, extent) is split. Reports what cannot be
-/// emitted. With a `name`, the function is called so and has the numbers of
-/// `streams` as further arguments.
+/// Appends the kernel's function to `module`: a MeshcHostKernel of RuntimeAbi.h
+/// with the kernel's name. It consists of scf loops with arith, math and vector
+/// ops and LLVM dialect loads and stores. Vectors have up to `lanes` 32-bit
+/// elements. Results do not depend on how the launch splits [0, extent).
+/// Reports what cannot be emitted. A `name` replaces the kernel's name; the
+/// function then takes the numbers of `streams` as further arguments.
 llvm::FailureOr<KernelLaunch>
 emitHostKernel(exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes,
                llvm::StringRef name = {},
                llvm::ArrayRef<mlir::StringAttr> streams = {});
 
-/// Appends the head of such a function at the builder's place, which moves into
-/// the body. The buffers' addresses are not loaded yet.
+/// Appends the head of such a function at the builder's insertion point and
+/// moves the builder into the body. The buffers' addresses are not loaded yet.
 KernelEntry openHostKernel(exec::KernelOp kernel, mlir::OpBuilder &builder,
                            llvm::StringRef name,
                            llvm::ArrayRef<mlir::StringAttr> streams = {});

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Threads share the outer parallel loops, or blocks of the lanes' loop where
-/// that is all there is. At each point of the parallel loops the stages are
-/// walked one after another; reductions keep several accumulators, combined in
-/// a fixed order.
+/// Threads share the outer parallel loops, or blocks of the lanes' loop if that
+/// is the only one. At each point of the parallel loops the stages run one
+/// after another. Reductions keep several accumulators, which are combined in a
+/// fixed order.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
@@ -19,26 +19,26 @@
 
 namespace meshc::codegen {
 
-/// How the parallel loops become units of work.
+/// The division of the parallel loops into units of work.
 struct HostGrid {
-  /// Leading parallel loops whose combined index the units count.
+  /// Number of leading parallel loops whose combined index counts the units.
   unsigned loopCount = 0;
-  /// Entries of the lanes' loop in one unit, a multiple of the vectors; 0: each
-  /// unit walks all of that loop, or has none.
+  /// Entries of the lanes' loop in one unit, a multiple of the vector size; 0
+  /// if each unit walks the whole loop or there is no such loop.
   int64_t laneBlock = 0;
   int64_t extent = 1;
 };
 
-/// Chooses the units: enough of them for the threads of any host, no smaller
-/// than they must be. `block`: entries that code handles at once along the
-/// lanes.
+/// Chooses the units: enough of them for the threads of any host, but as large
+/// as possible. `block` is the number of entries that the code handles at once
+/// along the lanes.
 HostGrid chooseGrid(const KernelShape &shape, int64_t block);
 
-/// Emits the nest at the emitter's builder.
+/// Emits the nest at the emitter's insertion point.
 class HostNest : KernelLoops {
 public:
-  /// `unroll`: vectors handled at once along the lanes where a reduction gains
-  /// by it, ≥ 1.
+  /// `unroll`: vectors handled at once along the lanes if a reduction benefits
+  /// from it, ≥ 1.
   HostNest(exec::KernelOp kernel, const KernelShape &shape,
            const HostGrid &grid, KernelEmitter &emitter, int64_t unroll);
 
@@ -58,7 +58,7 @@ private:
                          llvm::ArrayRef<nd::ElementIndex> indices,
                          llvm::ArrayRef<mlir::Value> carried,
                          llvm::ArrayRef<mlir::Value> identities);
-  /// Reduce loop number `loop` from `low` to `high`, with those inside it.
+  /// Emits reduce loop number `loop` from `low` to `high` with its inner loops.
   Values emitReduceLoop(unsigned walk, unsigned loop, mlir::Value low,
                         mlir::Value high,
                         llvm::ArrayRef<nd::ElementIndex> indices,
@@ -69,7 +69,7 @@ private:
   void storeOutputs(llvm::ArrayRef<unsigned> outputs,
                     llvm::ArrayRef<nd::ElementIndex> indices);
 
-  /// Costly values from and to the buffers where they wait for later walks.
+  /// Load and store KernelShape::kept values for later walks.
   void loadKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
   void storeKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
 
@@ -80,7 +80,7 @@ private:
   const KernelShape &shape;
   const HostGrid &grid;
   int64_t unroll;
-  /// Accumulators of each reduction of the walk at hand.
+  /// Accumulators of each reduction in the current walk.
   unsigned slotCount = 1;
 };
 

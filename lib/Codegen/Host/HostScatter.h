@@ -12,15 +12,15 @@
 
 namespace meshc::codegen {
 
-/// Emits a kernel whose result is that of one scatter op. A unit of work is one
-/// entry of the scattered dim: a thread zeroes its entries, walks all indices
-/// in order and adds what falls to it, so that the order of sums does not
-/// depend on the threads. Sums are kept in the type in which elements are
-/// computed: in the result's memory where it has that type, else on the stack,
-/// of as many entries at a time as there is room for.
+/// Emits a kernel that returns the result of one scatter op. A unit of work is
+/// one entry of the scattered dim: a thread zeroes its entries, walks all
+/// indices in order and adds the updates of its entries, so that the order of
+/// sums does not depend on the threads. Sums have the type in which elements
+/// are computed. They are kept in the result's memory if it has that type,
+/// otherwise on the stack, for as many entries at a time as fit.
 class HostScatter : KernelLoops {
 public:
-  /// Emits at the top of the function what the code needs.
+  /// Emits shared values at the top of the function.
   HostScatter(const ScatterShape &shape, KernelEmitter &emitter);
 
   /// Code for entries [begin, end) (`index` values).
@@ -44,7 +44,7 @@ private:
   ScatterShape shape;
   BufferView sums;
   int64_t stripEntries = 0; ///< that fit on the stack; 0: sums are the result
-  /// Loops around all else, those over indices, and those over their updates.
+  /// The outermost loops, those over indices, and those over their updates.
   llvm::SmallVector<Loop> around, scanned, within;
 };
 

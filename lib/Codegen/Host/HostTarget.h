@@ -16,8 +16,8 @@ namespace meshc::codegen {
 /// A processor of this machine's architecture.
 class HostTarget {
 public:
-  /// `march`: "native" (this machine's processor), or a name that LLVM knows,
-  /// as x86-64-v3 or znver4. Other names are errors.
+  /// `march`: "native" (this machine's processor) or an LLVM CPU name such as
+  /// x86-64-v3 or znver4. Other names are errors.
   static llvm::Expected<HostTarget> get(llvm::StringRef march);
 
   llvm::TargetMachine &getMachine() const { return *machine; }
@@ -26,8 +26,8 @@ public:
 
   /// Sets triple and data layout.
   void prepare(llvm::Module &module) const;
-  /// Sets the processor on each function that has a body; LLVM's passes ask
-  /// there, so it must be known before they run.
+  /// Sets the processor on each function that has a body. LLVM's passes read it
+  /// there, so call this before they run.
   void setAttributes(llvm::Module &module) const;
 
 private:

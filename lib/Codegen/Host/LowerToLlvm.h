@@ -13,7 +13,8 @@
 namespace meshc::codegen {
 
 /// Lowers emitted kernels (emitHostKernel, emulateGpu) to the LLVM dialect, in
-/// place, and translates them. Null, reported, where an op has no lowering.
+/// place, and translates them. Reports an error and returns null if an op has
+/// no lowering.
 std::unique_ptr<llvm::Module> lowerToLlvm(mlir::ModuleOp kernels,
                                           llvm::LLVMContext &context);
 

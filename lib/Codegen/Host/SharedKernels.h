@@ -12,9 +12,9 @@
 
 namespace meshc::codegen {
 
-/// Emits the kernels of a program for the host. Kernels of equal code share one
-/// function, which each calls with the streams of its random numbers, so that
-/// the time to compile a network does not grow with its layers.
+/// Emits the kernels of a program for the host. Kernels with equal code share
+/// one function; each calls it with the streams of its random numbers. The time
+/// to compile a network therefore does not grow with its layers.
 class SharedKernels {
 public:
   /// Kernels of `program` go to `code`, with vectors of up to `lanes` elements.
