@@ -12,7 +12,7 @@
 
 namespace meshc::autodiff {
 
-/// A tensor that crosses the border of a step function.
+/// An argument or result of a step function.
 struct StepTensor {
   mlir::StringAttr name;
   mlir::Type type;
@@ -23,7 +23,7 @@ struct StepTensor {
   mlir::DictionaryAttr getAttributes(mlir::MLIRContext *context) const;
 };
 
-/// What step functions are made of: everything of the model, checked.
+/// The checked parts of the model from which step functions are built.
 struct ModelParts {
   mlir::func::FuncOp model;
   nd::TrainOp train; ///< may be null
@@ -34,8 +34,8 @@ struct ModelParts {
   std::string updateName = {}; ///< the optimizer's op
   llvm::SmallVector<llvm::StringRef> slotNames = {};
 
-  /// Fills in what comes after `train`. Fails, with an error at the place,
-  /// where no program can be made of the model.
+  /// Fills in the members after `train`. Fails, with an error at the cause, if
+  /// the model cannot become a program.
   mlir::LogicalResult collect();
 
 private:

@@ -11,9 +11,10 @@
 
 namespace meshc::autodiff {
 
-/// Builds, at the builder's place (after all ops of the block), the gradients
-/// of scalar `loss` in `variables`, which live in the same block. One entry per
-/// variable; null where the loss does not depend on it. Reverse mode: every op
+/// Builds the gradients of scalar `loss` with respect to `variables` at the
+/// builder's insertion point (after all ops of the block). The variables are in
+/// the same block. Returns one entry per variable; null if the loss does not
+/// depend on it. Reverse mode: every op
 /// between a variable and the loss is visited once, last first, through
 /// NamedOpInterface::buildGradient. Fails with an error on an op that cannot be
 /// differentiated.

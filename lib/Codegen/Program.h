@@ -34,14 +34,14 @@ struct ProgramOptions {
   bool emulatesDevice = false;
 };
 
-/// Fails where code cannot be made for the processor on this host; see
+/// Fails if this host cannot generate code for the processor; see
 /// HostTarget::get.
 llvm::Error checkProcessor(llvm::StringRef march);
 
 /// A program in LLVM IR, optimized.
 class Program {
 public:
-  /// Generates code for an exec module, which stays as it is. Errors are
+  /// Generates code for an exec module and leaves it unchanged. Errors are
   /// reported at its ops.
   static llvm::FailureOr<std::unique_ptr<Program>>
   generate(mlir::ModuleOp module, const ProgramOptions &options);

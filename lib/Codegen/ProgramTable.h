@@ -11,7 +11,7 @@
 
 namespace meshc::codegen {
 
-/// What the program's table holds besides the module's tensors, mesh and arena.
+/// Contents of the program's table besides tensors, mesh and arena.
 struct ProgramParts {
   llvm::StringRef name, manifest;
   llvm::ArrayRef<llvm::Constant *> sites;
@@ -26,7 +26,7 @@ struct ProgramParts {
 };
 
 /// Defines `meshc_program` (RuntimeAbi.h) in `target` from an exec module.
-/// Reports what the table cannot say.
+/// Reports what the table cannot represent.
 llvm::LogicalResult defineProgram(mlir::ModuleOp module,
                                   const ProgramParts &parts,
                                   llvm::Module &target, const AbiTypes &types,

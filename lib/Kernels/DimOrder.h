@@ -12,10 +12,10 @@
 
 namespace meshc::kernels {
 
-/// One sequence of all dim names of a function, as near as possible to the
+/// One sequence of all dim names of a function, as close as possible to the
 /// declared orders of its arguments and results, inputs before parameters. A
-/// dim that an op introduces stands behind the one that runs along it, or last.
-/// Tensors whose order is free take theirs from it, so that most tensors agree.
+/// dim that an op introduces comes after the dim that runs along it, or last.
+/// Tensors whose order is free use this sequence, so that most tensors agree.
 class DimOrder {
 public:
   explicit DimOrder(mlir::func::FuncOp function);
@@ -23,7 +23,7 @@ public:
   /// The dims in this order.
   exec::Order sort(llvm::ArrayRef<mlir::StringAttr> dims) const;
   exec::Order sort(mlir::Value value) const;
-  /// Whether `a` stands before `b`.
+  /// Whether `a` comes before `b`.
   bool isBefore(mlir::StringAttr a, mlir::StringAttr b) const;
 
 private:

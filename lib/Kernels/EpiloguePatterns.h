@@ -12,23 +12,24 @@
 
 namespace meshc::kernels {
 
-/// What the body of a fusion of one result computes, in the terms of
-/// exec.product; the table there says what each epilogue is.
+/// The epilogue that the body of a fusion with one result computes. The table
+/// of exec.product defines the epilogues.
 struct EpiloguePattern {
   exec::Epilogue epilogue;
-  /// Of the fusion: c (of a bias' gradient: what is summed), and the bias, or
-  /// what the gradient is taken at.
+  /// Inputs of the fusion: c (for a bias gradient, the summed tensor), and the
+  /// bias or the argument at which the gradient is taken.
   unsigned product;
   std::optional<unsigned> other;
-  /// Inside: c + bias, or c, that an activation is applied to; null otherwise.
+  /// The value inside to which an activation is applied (c + bias or c), or
+  /// null.
   mlir::Value argument;
 
-  /// The body's first result as an epilogue; nothing where it is none. Says
-  /// nothing of memory orders. Of a bias' gradient: that of `a`.
+  /// Matches the body's first result; nothing if it is not an epilogue. Memory
+  /// orders are not checked. A bias gradient is reported as that of `a`.
   static std::optional<EpiloguePattern> of(exec::FusionOp fusion);
 };
 
-/// Where a product leaves its result: row by row, without gaps, in one batch.
+/// The result of a product: rows without gaps, in one batch.
 struct ResultMatrix {
   int64_t rows = 0, columns = 0; ///< local sizes, each at least 2
   exec::Order columnDims;        ///< in memory order
@@ -40,9 +41,10 @@ struct ResultMatrix {
   }
 };
 
-/// Whether a call for the product may also sum its operand (0 or 1) over what
-/// is contracted: of one batch, with what is contracted along the operand's
-/// columns as cublasLt lays it (BGRADA wants A, BGRADB B so).
+/// Whether the product's call may also sum its operand (0 or 1) over the
+/// contracted dims. The product must have one batch, and the contracted dims
+/// must be the operand's columns in cublasLt's layout (of A for BGRADA, of B
+/// for BGRADB).
 bool canSumFactor(nd::EinsumOp product, unsigned operand);
 
 /// Bytes of relu's mask: a bit for each element, in rows of a multiple of 128.

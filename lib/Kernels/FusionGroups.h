@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The choice of kernels for a function. A *group* is a kernel to be: it stores
-/// its *roots* and computes all else that it needs in place, down to values
-/// that are in memory. Values are settled from the last to the first, so that
-/// all uses of a value are known when it is settled.
+/// The choice of kernels for a function. A *group* is a future kernel: it
+/// stores its *roots* and computes everything else that it needs in place, down
+/// to values in memory. Values are settled from last to first, so that all uses
+/// of a value are known when it is settled.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_KERNELS_FUSIONGROUPS_H
@@ -24,15 +24,15 @@ namespace meshc::kernels {
 /// is inside; roots have all parallel dims, and all reduce dims or none.
 struct LoopDims {
   exec::DimSet parallel, reduce; ///< sorted by name
-  /// Local size of each: a dim may have another one in another tensor, which a
-  /// slice or a split along other axes of the mesh made.
+  /// Local size of each. The same dim may have another size in a tensor that
+  /// comes from a slice or is cut over other mesh axes.
   llvm::SmallDenseMap<mlir::StringAttr, int64_t> sizes;
 
   bool operator==(const LoopDims &other) const {
     return parallel == other.parallel && reduce == other.reduce &&
            agrees(other);
   }
-  /// Whether the loops that both have are of one size.
+  /// Whether common loops have equal sizes.
   bool agrees(const LoopDims &other) const {
     return llvm::all_of(sizes, [&](const auto &loop) {
       auto known = other.sizes.find(loop.first);
@@ -41,19 +41,19 @@ struct LoopDims {
   }
 };
 
-/// A kernel to be.
+/// A future kernel.
 struct Group {
   llvm::SmallVector<mlir::Value> roots;
   LoopDims loops;
   /// The reduced dims are the innermost in memory, so that results with reduce
-  /// dims may be stored too: row by row.
+  /// dims may be stored, too, row by row.
   bool isRowLike = false;
   /// Points of the loops.
   double points = 1;
-  /// Places in the block of the first and the last root.
+  /// Positions of the first and the last root in the block.
   unsigned first = 0, last = 0;
-  /// Around one op that is neither an element op nor a reduction; nothing joins
-  /// it.
+  /// Contains one op that is neither an element op nor a reduction; no other op
+  /// joins the group.
   bool isAlone = false;
 };
 
@@ -61,24 +61,24 @@ class FusionGroups {
 public:
   explicit FusionGroups(mlir::func::FuncOp function);
 
-  /// Groups without those that were merged away.
+  /// The groups that remain after merging.
   llvm::SmallVector<const Group *> getGroups() const;
   /// The group that stores the value; null for any other value.
   const Group *getGroupOf(mlir::Value root) const;
-  /// Whether the op is part of kernels (and no product or collective).
+  /// Whether the op belongs into a kernel (it is no product or collective).
   static bool isKernelOp(mlir::Operation *op);
 
 private:
-  /// Whether it has a kernel of its own.
+  /// Whether the op has a kernel of its own.
   static bool isAlone(mlir::Operation *op);
   using GroupId = unsigned;
-  /// A group that asks for a value, and the dims that are aligned there.
+  /// A group that uses a value, and the dims that are aligned there.
   struct Use {
     GroupId group;
     exec::DimSet aligned;
   };
 
-  // Settling, the last op first.
+  // Settling, from the last op to the first.
   void settle(mlir::Operation *op, mlir::Value value);
   bool canStayInside(mlir::Operation *op, mlir::Value value,
                      llvm::SmallVectorImpl<GroupId> &users);
@@ -91,7 +91,7 @@ private:
                   mlir::Value value) const;
   void ask(GroupId group, mlir::Operation *op, mlir::Value result);
 
-  // What is known of values (FusionValues.cpp).
+  // Properties of values (FusionValues.cpp).
   void measureWork(mlir::Block &block);
   void chooseCuts(mlir::Block &block);
   bool needsMemory(mlir::Value value) const;
@@ -102,7 +102,7 @@ private:
   double getElements(mlir::Value value) const;
   void addSizes(LoopDims &loops, mlir::Value value) const;
 
-  // What is known of groups.
+  // Properties of groups.
   GroupId find(GroupId group) const;
   llvm::SmallVector<GroupId> getUsers(mlir::Value value) const;
   exec::DimSet getAligned(mlir::Value value, GroupId group) const;
@@ -129,16 +129,16 @@ private:
   std::vector<Group> groups;
   std::vector<GroupId> parents;
   llvm::DenseMap<mlir::Operation *, unsigned> places; ///< in the block
-  /// For each place, groups with roots both up to it and behind it.
+  /// For each position, the number of groups with roots before and after it.
   std::vector<unsigned> spanning;
   llvm::DenseMap<mlir::Value, GroupId> rootGroups;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Use, 1>> uses;
-  /// Floating-point work of one element with all that it is computed from, in
-  /// place.
+  /// Floating-point work of one element, including all operands that are
+  /// computed in place.
   llvm::DenseMap<mlir::Value, double> work;
-  /// Ops that an element is computed through, back to memory.
+  /// Length of the chain of ops from memory to an element.
   llvm::DenseMap<mlir::Value, unsigned> depths;
-  /// Operands of reductions that are better stored than computed there, and
+  /// Operands of reductions that are better stored than computed in place, and
   /// ends of long chains.
   llvm::DenseSet<mlir::Value> cuts;
 };

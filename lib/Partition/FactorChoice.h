@@ -7,8 +7,8 @@
 ///
 /// \file
 /// Chooses, for one op, the mesh axes that cut each factor of its partition
-/// rule: a search over the few candidates that its operands and wanted results
-/// give, by bytes moved.
+/// rule. The candidates come from its operands and the desired results; the
+/// choice minimizes the bytes moved.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_PARTITION_FACTORCHOICE_H
@@ -19,17 +19,18 @@
 
 namespace meshc::partition {
 
-/// What the search knows of an operand.
+/// The search's knowledge of an operand.
 struct OperandForms {
-  /// The shardings in which it can be had at once; the first is the one that
-  /// its op made.
+  /// The shardings in which it is already available; the first is that of its
+  /// defining op.
   llvm::SmallVector<nd::TensorType> types;
-  /// Any sharding can be had for nothing (constants and the like).
+  /// Any sharding is free, because the value is recomputed (constants and the
+  /// like).
   bool isMadeAnew = false;
-  /// The sharding that the layout wants of it.
+  /// The sharding that the layout assigns to it.
   nd::TensorType wanted;
-  /// It is partial still, and others than this op use it: it will be reduced to
-  /// what is wanted of it, whatever this op takes.
+  /// It is still partial and has other users: it will be reduced to its desired
+  /// sharding, whatever this op needs.
   bool willBeReduced = false;
   /// It is partial, and this op is its only user, so that nobody else pays if
   /// it stays partial.
@@ -41,7 +42,7 @@ struct FactorChoice {
   llvm::SmallVector<spmd::AxisList> axesOfFactor; ///< as in the rule
   llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
-  double bytes = 0; ///< moved for operands, and for results to be as wanted
+  double bytes = 0; ///< moved for operands and to get the desired results
   double work = 0;  ///< points of the iteration space on one rank
 };
 

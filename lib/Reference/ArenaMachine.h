@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The oracle for what comes out of the schedule phase: runs the exec.func ops
-/// of a program on virtual ranks, each with an arena of its own. Kernels run by
-/// the reference semantics of their ops, products and collectives by what
-/// RuntimeAbi.h says of their numbers. Bytes that nothing wrote are NaN.
+/// The oracle for the output of the schedule phase: runs the exec.func ops of a
+/// program on virtual ranks, each with its own arena. Kernels use the reference
+/// semantics of their ops; products and collectives follow RuntimeAbi.h. Bytes
+/// that were never written are NaN.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_REFERENCE_ARENAMACHINE_H
@@ -22,10 +22,10 @@ namespace meshc::reference {
 
 class ArenaMachine {
 public:
-  /// When a collective, which may run from its op to its wait, does its work.
+  /// When a collective takes effect; it may run from its op to its wait.
   enum class Collectives { AtTheirOp, AtTheirWait };
-  /// What a product with an epilogue does: its kernel after the product, or
-  /// what MeshcEpilogueKind says of the arrays, as a library does it.
+  /// How a product with an epilogue runs: with its kernel after the product, or
+  /// by the table of MeshcEpilogueKind, as a library does it.
   enum class Epilogues { ByKernel, ByTable };
 
   /// Arenas of `exec.arena_bytes` for all ranks of the module's mesh.
@@ -36,8 +36,8 @@ public:
   /// Writes and reads a tensor of the program's table on all ranks.
   void store(exec::TensorOp tensor, const RankTensors &blocks);
   RankTensors load(exec::TensorOp tensor) const;
-  /// Runs one function on all ranks, op by op. Fails, with an error, on an op
-  /// that is none of launch, gemm, collective and wait.
+  /// Runs one function on all ranks, op by op. Fails, with an error, on any op
+  /// except launch, gemm, collective and wait.
   mlir::LogicalResult run(exec::FuncOp function);
 
 private:

@@ -13,14 +13,14 @@
 namespace meshc::reference {
 
 /// The blocks of `whole` on all ranks of `mesh` under the sharding that `type`
-/// (of the same dims) carries. Where the type is partial, the first rank of
-/// each group has the values, the others what combining leaves as it is.
+/// (of the same dims) carries. If the type is partial, the first rank of each
+/// group has the values and the others have the reduction's identity.
 RankTensors cutTensor(const nd::HostTensor &whole, nd::TensorType type,
                       nd::MeshAttr mesh);
 
-/// The whole tensor that the blocks of `type` make, partial values combined.
-/// Fails, with an error, where two ranks that hold the same block differ in any
-/// bit (NaNs are equal).
+/// Assembles the whole tensor from the blocks of `type` and combines partial
+/// values. Fails, with an error, if two ranks that hold the same block differ
+/// in any bit (NaNs are equal).
 llvm::FailureOr<nd::HostTensor>
 assembleTensor(const RankTensors &blocks, nd::TensorType type,
                nd::MeshAttr mesh,

@@ -11,14 +11,14 @@
 
 namespace meshc::reference {
 
-/// The most that compareSteps holds at once, and the op at which it does.
+/// The peak memory of compareSteps and the op at which it occurs.
 struct MemoryNeed {
   double bytes = 0;
   mlir::Operation *at = nullptr; ///< of one of the modules
 };
 
-/// Of values alone, by the sizes of their types: what ops need while they run
-/// comes on top, and is little. Takes the modules of compareSteps.
+/// Estimates the memory of values from their types. The small temporaries of
+/// running ops are not included. Takes the modules of compareSteps.
 MemoryNeed estimateMemory(mlir::ModuleOp sequential,
                           mlir::ModuleOp partitioned);
 

@@ -7,9 +7,9 @@
 ///
 /// \file
 /// The oracle: runs a function of nd, spmd and exec.fusion ops on any number of
-/// virtual ranks in one process, op by op, all ranks in lockstep. Knows no op
-/// by name: local ops run through nd::NamedOpInterface, ops between ranks
-/// through spmd::SpmdOpInterface.
+/// virtual ranks in one process, op by op, all ranks in lockstep. It does not
+/// depend on particular ops: local ops run through nd::NamedOpInterface, ops
+/// between ranks through spmd::SpmdOpInterface.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_REFERENCE_INTERPRETER_H
@@ -25,7 +25,7 @@ class RoundingNoise;
 /// One value on all ranks: its block on each, by rank.
 using RankTensors = std::vector<nd::HostTensor>;
 
-/// What a run does not take from the program.
+/// Inputs of a run that are not part of the program.
 struct RunOptions {
   uint64_t seed = 0;
   int64_t step = 0;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The part of `meshc --report` that is of programs for GPUs alone.
+/// The part of `meshc --report` that only programs for GPUs have.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_REPORT_MACHINECODE_H

@@ -17,19 +17,18 @@ namespace meshc::schedule {
 mlir::BlockArgument getReplacedArgument(mlir::func::FuncOp function,
                                         unsigned index);
 
-/// Whether result `result` of the op may be written over operand `operand`: of
-/// one size and memory order, and every element is read only where it is
-/// written; the op has the operand once.
+/// Whether result `result` of the op may overwrite operand `operand`. Both need
+/// the same size and memory order, every element must be read only at the point
+/// that writes it, and the op must use the operand once.
 bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
 
-/// The same for outputs and inputs of a kernel's block. Orders are known to be
-/// equal.
+/// The same for outputs and inputs of a kernel's block with equal orders.
 bool canWriteOver(mlir::Block &kernel, unsigned input, unsigned output,
                   exec::PlanAttr plan, nd::MeshAttr mesh);
 
-/// A step function's order of execution beyond that of values: the op that
-/// makes result `index` waits for all other readers of the argument that it
-/// replaces. Empty where the result replaces none, or is it.
+/// Execution order of a step function beyond its data dependences: the op that
+/// computes result `index` must wait for all other readers of the argument that
+/// the result replaces. Empty if it replaces no argument or is the argument.
 llvm::SmallVector<mlir::Operation *>
 getReadersBefore(mlir::func::FuncOp function, unsigned index);
 
@@ -43,7 +42,7 @@ struct BufferAccess {
 struct ArenaPiece {
   int64_t begin = 0, end = 0;
 
-  /// Where the buffer (a result of exec.buffer) lies.
+  /// The piece of the buffer (a result of exec.buffer).
   static ArenaPiece of(mlir::Value buffer, nd::MeshAttr mesh);
   bool overlaps(const ArenaPiece &other) const {
     return begin < other.end && other.begin < end;
@@ -53,8 +52,8 @@ struct ArenaPiece {
   }
 };
 
-/// Whether the op does what a collective that runs forbids: it touches what is
-/// received, or writes what is sent.
+/// Whether the op conflicts with a running collective: it accesses a receive
+/// buffer or writes a send buffer.
 bool disturbs(mlir::Operation *op, exec::CollectiveOp running,
               nd::MeshAttr mesh);
 

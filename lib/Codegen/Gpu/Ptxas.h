@@ -14,7 +14,7 @@
 
 namespace meshc::codegen {
 
-/// What the assembler says of one kernel.
+/// Resource usage of one kernel, as reported by the assembler.
 struct KernelUsage {
   std::string kernel;
   unsigned registers = 0;   ///< of each thread

@@ -13,7 +13,8 @@
 
 namespace meshc::codegen {
 
-/// What meshc takes of the CUDA toolkit when it runs; it is built without.
+/// The parts of the CUDA toolkit that meshc uses at run time. Building meshc
+/// does not need the toolkit.
 struct CudaToolkit {
   std::string ptxas;     ///< path of the assembler
   std::string libdevice; ///< path of libdevice.10.bc; empty: it is not there
