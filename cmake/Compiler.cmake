@@ -1,5 +1,5 @@
 # What every target of the compiler shares: MLIR, its flags, precompiled headers
-# of what nearly every file includes, and the rules for .td files.
+# for what nearly every file includes, and the rules for .td files.
 find_program(LLVM_CONFIG NAMES llvm-config-22 llvm-config)
 if(LLVM_CONFIG) # MLIR lies beside LLVM, which Debian does not put on CMake's path
   execute_process(COMMAND ${LLVM_CONFIG} --cmakedir OUTPUT_VARIABLE llvm_cmake
@@ -19,12 +19,14 @@ target_include_directories(meshc_compiler_options SYSTEM INTERFACE
   ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(meshc_compiler_options INTERFACE ${LLVM_DEFINITIONS_LIST})
 target_compile_features(meshc_compiler_options INTERFACE cxx_std_20)
-# Debian's LLVM is built without RTTI, and so must be what derives from it.
+# Debian's LLVM is built without RTTI, so classes that derive from its classes
+# must be too.
 target_compile_options(meshc_compiler_options INTERFACE -fno-rtti -fno-exceptions)
 
 # meshc_precompiled_header(NAME headers…): a precompiled header that libraries
-# and executables share. Parsing MLIR's headers takes longer than compiling what
-# includes them: without precompiled headers a build takes twice as long.
+# and executables share. Parsing MLIR's headers takes longer than compiling the
+# files that include them: without precompiled headers a build takes twice as
+# long.
 function(meshc_precompiled_header name)
   add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/cmake/Pch.cpp)
   target_link_libraries(${name} PRIVATE meshc_compiler_options)
@@ -82,7 +84,8 @@ function(meshc_executable name)
     set(ARG_PCH meshc_pch)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  # As the precompiled header is compiled: position independent as a library is.
+  # Must match the precompiled header, which is position independent like a
+  # library.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM ${ARG_PCH})

@@ -15,9 +15,9 @@
 
 namespace meshc::codegen {
 
-/// A compiled program in this process. Its calls of the runtime come to a small
-/// one here: launches in uneven pieces, products by a plain loop, collectives
-/// that fill what they receive with ones.
+/// A compiled program in this process. It calls a small runtime here: launches
+/// in uneven pieces, products by a plain loop, collectives that fill what they
+/// receive with ones.
 class LoadedProgram {
 public:
   /// Compiles the exec module, with `gpu` for the emulation of GPU kernels;
@@ -35,7 +35,7 @@ private:
   const MeshcProgram *program = nullptr;
 };
 
-/// The last product and the last collective that loaded programs asked for.
+/// The last product and the last collective that loaded programs requested.
 struct RuntimeCalls {
   MeshcGemm gemm;
   MeshcCollective collective, waited;
@@ -51,18 +51,18 @@ struct KernelCase {
   bool isRelativeToLargest = false;
   double low = -2, high = 2; ///< floats are drawn between
   int64_t integers = 7;      ///< integers are drawn from [0, this)
-  /// Where not empty, half of the numbers are drawn from these.
+  /// If not empty, half of the numbers are drawn from these.
   std::vector<double> specials = {};
   std::string march = "native";
   std::string mesh = "#nd.mesh<>";
   llvm::SmallVector<int64_t> coordinates;
-  /// Output n is written over input m: (m, n) pairs.
+  /// Output n overwrites input m: (m, n) pairs.
   llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
 };
 
-/// Compiles the text of one exec.kernel for the host, and for GPUs as emulated
-/// ones, mapped to large and to small grids; runs it on random inputs and
-/// expects what the reference semantics of its ops give.
+/// Compiles the text of one exec.kernel for the host, and for emulated GPUs,
+/// mapped to large and to small grids. Runs it on random inputs and expects the
+/// results of its ops' reference semantics.
 void expectKernel(llvm::StringRef kernel, const KernelCase &options = {});
 
 } // namespace meshc::codegen

@@ -35,7 +35,7 @@ private:
     bool operator==(const Dim &) const = default;
   };
   enum class Type { F32, BF16, F16, I32, I1 };
-  /// A value with what is known of its entries.
+  /// A value with known properties of its entries.
   struct Known {
     std::string name;
     Type type;
@@ -54,7 +54,7 @@ private:
   using Filter = llvm::function_ref<bool(const Known &)>;
   static constexpr int64_t kMaxElements = 2048;
 
-  // One op each, or none where no operands fit.
+  // One op each, or none if no operands fit.
   bool addUnary();
   bool addSafeUnary();
   bool addJump();

@@ -13,11 +13,11 @@
 
 namespace meshc {
 
-/// Makes a `@train_step` of primitive nd ops at random: parameters, inputs of
+/// Creates a random `@train_step` of primitive nd ops: parameters, inputs of
 /// floats and of indices, new parameters that may be any value of their type
-/// (other parameters too), and metrics of any rank. Small dims of several names
-/// and sizes, so that products, renamed, merged, padded and indexed tensors
-/// meet in all ways.
+/// (other parameters too), and metrics of any rank. Dims are small and have
+/// several names and sizes, so that products, renamed, merged, padded and
+/// indexed tensors meet in all combinations.
 class RandomStep {
 public:
   RandomStep(mlir::MLIRContext &context, unsigned seed);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# busy.sh [STEPS [LOAD]]: trains on four ranks beside LOAD processes that never
-# rest. No rank may be taken for stuck.
+# busy.sh [STEPS [LOAD]]: trains on four ranks beside LOAD busy processes. No
+# rank may be reported as stuck.
 . "$(dirname "$0")/lib.sh"
 skip_without_mpi
 steps=${1:-200} load=${2:-4}

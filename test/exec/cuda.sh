@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Programs for GPUs, as far as they go without one: the same program as the
-# host's up to kernel selection, which differs in products' epilogues alone, and
-# kernels that the CUDA toolkit's assembler
-# accepts for Hopper and Blackwell.
+# Programs for GPUs, as far as they can be tested without one: up to kernel
+# selection the program equals the host's except for products' epilogues, and
+# the CUDA toolkit's assembler accepts the kernels for Hopper and Blackwell.
 . "$(dirname "$0")/lib.sh"
 models=$(ls "$root"/python-free-examples/*/*.mesh "$root"/test/exec/models/*.mesh)
 for model in $models; do
@@ -26,13 +25,13 @@ model=$root/python-free-examples/01_fashion_mnist/perceptron.mesh
 kernels=$(grep -c '"kernel":' report.json)
 [ "$(grep -c '"registers": [1-9]' report.json)" = $((2 * kernels)) ] || { cat report.json; fail "registers are missing"; }
 
-# Two compilations give the same bytes.
+# Two compilations produce the same bytes.
 for object in first second; do
   "$meshc" "$model" --target=cuda --emit=obj -o $object.o
 done
 cmp first.o second.o || fail "two objects of one program differ"
 
-# Without a driver the program says so, with its code.
+# Without a driver the program says so, and exits with the documented code.
 [ -d $fashion ] && [ ! -e /dev/nvidiactl ] || exit 0
 "$meshc" "$model" --target=cuda -o program
 expect 0 perceptron ./program info

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Whole programs for GPUs without one: emulated kernels, run by the CUDA plugin
-# on fake libraries of CUDA (test/runtime/Device/Libraries), on ranks that share
-# a GPU and on ranks with one each, which use NCCL. The losses are the host's.
+# Whole programs for GPUs without a GPU: emulated kernels, run by the CUDA
+# plugin on fake CUDA libraries (test/runtime/Device/Libraries), on ranks that
+# share a GPU and on ranks with one each, which use NCCL. The losses equal the
+# host's.
 . "$(dirname "$0")/lib.sh"
 fakes=$build/test/runtime/Device/Libraries
 plugin=$fakes/Plugin # made where there is no toolkit
@@ -52,7 +53,7 @@ test/gpu/models/epilogues images 4 1e-4 d=2,t=2 batch:d,second:t,fifth:t
 python-free-examples/03_char_model/char text 2 1e-4 d=2 batch:d
 PROGRAMS
 
-# Where cublasLt refuses all plain products, kernels of the plugin do them, in
+# If cublasLt refuses all plain products, the plugin's kernels compute them, in
 # graphs too.
 ranks=2 data=$images
 "$meshc" "$root/test/exec/models/mlp.mesh" --mesh d=2 --layout batch:d -o host
@@ -62,8 +63,8 @@ on_fakes FAKE_CUBLAS_REFUSES=call losses device >device.txt
 compare 1e-4 || fail "products that cublasLt refuses"
 echo "ok products that cublasLt refuses"
 
-# What 'info' says of memory for blocks, which sums in 16 bits between GPUs
-# need, is what a run takes.
+# Summing 16-bit values between GPUs needs memory for blocks; 'info' reports the
+# amount that a run allocates.
 "$meshc" "$root/test/exec/models/half.mesh" --mesh d=2 --layout batch:d --target=cuda --gpu-kernels=emulated -o device
 planned=$(./device info | sed -n 's/^  blocks of collectives \([0-9]*\) bytes.*/\1/p')
 on_fakes FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory </dev/null >memory.txt

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ranks that were started with different programs, options or files end before
-# the first step, with code 10 and one line that names the ranks, what differs
+# the first step, with code 10 and one line that names the ranks, the difference
 # and both values.
 . "$(dirname "$0")/lib.sh"
 skip_without_mpi
@@ -24,7 +24,7 @@ train="train --threads 1 --quiet --data"
 ./a $train one.txt --steps 6 --checkpoint six.safetensors
 ./a $train one.txt --steps 6 --seed 1 --checkpoint seed1.safetensors
 
-# differ WHAT ARGUMENTS-0 ARGUMENTS-1: what rank 0 and rank 1 are started with.
+# differ WHAT ARGUMENTS-0 ARGUMENTS-1: the arguments of rank 0 and rank 1.
 kinds=0
 differ() {
   local what=$1
@@ -69,7 +69,7 @@ differ "the checkpoint is 'four.safetensors' .*" \
   "./a eval --threads 1 --data one.txt --checkpoint four.safetensors" \
   "./a eval --threads 1 --data one.txt --checkpoint six.safetensors"
 
-# What may differ: where files lie, and what only rank 0 says.
+# What may differ: the location of files, and options that only rank 0 uses.
 cp one.txt elsewhere.txt
 cp four.safetensors elsewhere.safetensors
 expect 0 "^m: mesh d=2, 2 ranks" mpirun -n 1 ./a train --threads 1 --data one.txt --steps 9 --resume four.safetensors \

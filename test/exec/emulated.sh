@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whole programs whose kernels are those of GPUs, emulated on the host: the same
-# losses as the host's kernels give, on one rank and on several.
+# Whole programs with GPU kernels, emulated on the host: the losses equal those
+# of the host's kernels, on one rank and on several.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 images="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"

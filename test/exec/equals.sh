@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Models that are written in two ways: both train alike, with host kernels and
-# with those of GPUs, emulated.
+# Models written in two ways: both train alike, with host kernels and with
+# emulated GPU kernels.
 . "$(dirname "$0")/lib.sh"
 
 # Four examples of 64 bytes.
@@ -43,8 +43,8 @@ MODEL
 sed 's|t = split.*|t = split(split(split(x / 255, pixel -> (p, x1)), x1 -> (r, x2)), x2 -> (q, c))|' parts.mesh >nested.mesh
 expect_equal parts nested 1e-6
 
-# A metric that reads the parameter in several walks beside its update; rows that
-# a GPU's threads keep in registers, and longer ones.
+# A metric that reads the parameter in several passes beside its update; rows
+# that a GPU's threads keep in registers, and longer ones.
 cat >metric.mesh <<'MODEL'
 dim n = 4, pixel = 64, b = 20
 model m(x[n, pixel]) {
@@ -76,8 +76,7 @@ sed 's/slice(\([a-z]*\), n, 0, 4)/\1/g; s/concat(exp(s), n)/exp(s)/; s/pad(\([a-
 grep -q 'slice\|concat\|pad' bare.mesh && fail "windows are left"
 expect_equal bare windows 1e-6
 
-# Sums that turn out to be equal only when products have been taken apart, in one
-# all_reduce.
+# Sums whose equality shows only after products are expanded, in one all_reduce.
 cat >twice.mesh <<'MODEL'
 dim n = 4, pixel = 64, a = 4, c = 12
 model m(x[n, pixel]) {
@@ -94,7 +93,8 @@ train m minimize loss with momentum(lr = 0.03)
 MODEL
 expect_equal twice twice 1e-5 --mesh p=2 --layout c:p,t21.e:p
 
-# In bf16 a product is rounded before it is summed, whoever else reads it.
+# In bf16 a product is rounded before it is summed, no matter what else reads
+# it.
 cat >rounded.mesh <<'MODEL'
 dim n = 4, pixel = 64, a = 8, b = 6
 model m(x[n, pixel]) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What goes wrong with a compiled program: one clear error, a documented exit
-# code (docs/exit-codes.md), and the last checkpoint still there.
+# Failures of a compiled program: one clear error, a documented exit code
+# (docs/exit-codes.md), and the last checkpoint is intact.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 images=$fashion/t10k-images-idx3-ubyte.gz
@@ -14,7 +14,7 @@ expect 2 "'image'" ./model train --data image=$images --data labels=$labels
 expect 5 "got 3 ranks.*wants 4" ./model train $data --ranks 3
 ! has_mpi || expect 5 "got 2 ranks.*wants 4" mpirun -n 2 ./model train $data
 
-# Data: missing, truncated, of other dims, not what its name says.
+# Data: missing, truncated, with other dims, not what its name says.
 expect 3 "missing.gz" ./model train --data images=missing.gz --data labels=$labels
 head -c 100000 $images >cut.gz
 expect 3 "cut.gz.*(truncated|ends)" ./model train --data images=cut.gz --data labels=$labels
@@ -23,7 +23,7 @@ head -c 5000 /dev/urandom >random.gz
 expect 3 "random.gz" ./model train --data images=random.gz --data labels=$labels
 ! has_mpi || expect 3 "missing.gz" mpirun -n 4 ./model train --data images=missing.gz --data labels=$labels
 
-# Checkpoints: of another model, cut, on a full disk.
+# Checkpoints: from another model, truncated, on a full disk.
 ./model train $data --steps 3 --seed 1 --quiet --checkpoint good
 head -c 1000 good >cut.safetensors
 expect 4 "cut.safetensors" ./model train $data --steps 4 --resume cut.safetensors
@@ -31,7 +31,7 @@ expect 4 "cut.safetensors" ./model train $data --steps 4 --resume cut.safetensor
 expect 4 "h1" ./other train $data --steps 4 --resume good
 expect 4 "h1" ./other eval $data --checkpoint good
 cp good before
-# A file system of its own where that is allowed (root, and no sandbox).
+# A separate file system if that is allowed (root, and no sandbox).
 cat >full.sh <<'FULL'
 set -e
 mkdir full
@@ -49,7 +49,7 @@ else
   echo "the full disk was left out: mount is not allowed here"
 fi
 
-# A killed rank ends the job; the checkpoint of before is whole.
+# A killed rank ends the job; the previous checkpoint is intact.
 if has_mpi; then
   mpirun -n 4 ./model train $data --steps 1000000 --quiet --save-every 5 --seed 1 --checkpoint killed >killed.txt 2>&1 </dev/null &
   job=$!
@@ -78,13 +78,13 @@ model m(images[batch, pixel], labels[batch]: i32) {
 train m minimize loss with sgd(lr = 1)
 MESH
 expect 7 "not a number|not finite" ./wild train $data --steps 5
-# Ranks that fail leave while others read their gradients: still one message.
+# Ranks fail and leave while others read their gradients: still one message.
 "$meshc" "$models/mlp.mesh" --set class=8 --set h1=256 --mesh d=2,t=2 --layout batch:d,h1:t -o few
 for _ in $(seq 20); do
   expect 3 "not a number" ./few train $data --steps 5 --threads 1
 done
 
-# Labels that are no class; an evaluation of a model that went wrong.
+# Labels that are not a class; an evaluation of a model that diverged.
 "$meshc" "$models/mlp.mesh" --set class=8 -o eight
 "$meshc" "$models/mlp.mesh" --set class=8 --mesh d=2,t=2 --layout batch:d,class:t -o eight4
 bad="labels.*: example [0-9]+ has [89] for input 'labels', a target of 'cross_entropy'; wanted 0 to 7"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Parameters of bf16 and f16 train as those of f32 do, under several layouts: an
+# Parameters in bf16 and f16 train like those in f32, under several layouts. An
 # optimizer that kept its state in 16 bits would lose the squares of gradients.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
@@ -24,7 +24,7 @@ for name in one data both; do
     END { print "differs from f32 by " largest; exit !(NR == 100 && largest < 0.1) }' || fail "$name"
 done
 
-# Dims that fill no vector: 16-bit numbers are taken one by one.
+# Dims that do not fill a vector: 16-bit numbers are processed one by one.
 "$meshc" "$models/half.mesh" --set h1=7 --set h2=5 -o program || fail "dims of odd sizes"
 ./program train $data --steps 3 --quiet || fail "dims of odd sizes"
 echo "ok dims of odd sizes"

@@ -10,8 +10,8 @@ data="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t1
 losses() { # LOG -> one loss a line
   sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' "$1"
 }
-# check NAME: log.jsonl against one.txt. Differences of rounding grow with the
-# steps; 1e-3 relative is a tenth of what the first wrong row would make.
+# check NAME: log.jsonl against one.txt. Rounding differences grow with the
+# steps; 1e-3 relative is a tenth of the effect of the first wrong row.
 check() {
   losses log.jsonl >this.txt
   paste one.txt this.txt | awk -v name="$1" -v steps=$steps '

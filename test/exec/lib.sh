@@ -1,4 +1,4 @@
-# Sourced by the tests of this folder: where things are, and how a test ends.
+# Sourced by the tests in this folder: paths, and how a test ends.
 set -eu
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=${MESHC_BUILD:-$root/build}
@@ -19,8 +19,8 @@ skip() {
   echo "SKIPPED: $*"
   exit 77
 }
-# Whether ranks can be processes: there is an mpirun, and meshc was built with MPI.
-# A test goes without them as far as it can, and ends with skip_without_mpi.
+# Whether ranks can be processes: mpirun exists, and meshc was built with MPI.
+# Without them a test runs as far as it can, and ends with skip_without_mpi.
 has_mpi() {
   [ -n "$(command -v mpirun)" ] && [ -e "$build/lib/libmeshc_mpi.so" ]
 }

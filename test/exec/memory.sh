@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# The arena that --report prints is what a rank takes, beyond a fixed part that
-# does not grow with the model: peak(big) - peak(small) = arena(big) - arena(small)
-# within 2 %.
+# A rank takes the arena that --report prints, plus a fixed part that does not grow
+# with the model: peak(big) - peak(small) = arena(big) - arena(small) within 2 %.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 cat >model.mesh <<'MESH'

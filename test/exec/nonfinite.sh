@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Values that are not finite, in compiled models: the op and the line that made
-# the first one are named, on one rank and on several, with kernels of the host
-# and of GPUs; a mask of -inf is not to blame.
+# Values that are not finite, in compiled models: the error names the op and the
+# line of the first one, on one rank and on several, with host kernels and GPU
+# kernels; a mask of -inf is not blamed.
 . "$(dirname "$0")/lib.sh"
 text=/usr/share/common-licenses/GPL-3
 [ -f $text ] || skip "no $text"
 
-# model NAME BODY...: a model of tokens, whose lines 1 to 4 are here.
+# model NAME BODY...: a model over tokens, whose lines 1 to 4 are here.
 model() {
   local name=$1
   shift
@@ -23,9 +23,9 @@ attention=("  k = rename(x, seq -> memory)"
   "  s = where(iota(memory) <= iota(seq), dot(x, k, key), -inf)"
   "  p = softmax(s, memory)"
   "  h = dot(p, k, memory)")
-# The logarithm of what is mostly negative, behind a causal mask (line 6).
+# The logarithm of mostly negative values, behind a causal mask (line 6).
 model mask "${attention[@]}" "  g = log(h - 100)" "  loss = mean(g)"
-# An exponential that overflows, and what is made of it.
+# An exponential that overflows, and an op that uses it.
 model overflow "  z = exp(x * 1000)" "  q = z / sum(z, key)" "  loss = mean(q)"
 # A product that overflows; the loss is infinite.
 model product "  y = x * 1e20" "  k = rename(y, seq -> memory)" "  s = dot(y, k, key)" "  loss = mean(abs(s))"
@@ -50,7 +50,7 @@ check() {
 }
 check mask 7 "the loss of step 1 is not a number: the first NaN is in 'loss', which kernel .* computes at mask.mesh:10:10 \(.*log mask.mesh:9:7"
 check overflow 7 "the loss of step 1 is not a number: .*\(.*exp overflow.mesh:5:7"
-# Infinite parts of both signs are not a number once they are summed over ranks.
+# Infinite parts of both signs become NaN once they are summed over ranks.
 check product 7 "the loss of step 1 is (infinite|not a number): .*'s', which matrix product .* computes at product.mesh:7:7"
 check gradient 7 "the loss of step 2 is not a number: in step 1, .*\(.*gradient.mesh:5:7"
 check well 0 "step 3/3"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A run that was stopped and resumed ends in the checkpoint of one that was not,
-# to the bit, on 1, 2 and 4 ranks; and other meshes go on from what one wrote.
+# A run that was stopped and resumed ends with the same checkpoint as an
+# uninterrupted run, to the bit, on 1, 2 and 4 ranks; and other meshes resume
+# from what one mesh wrote.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 data="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"
@@ -21,7 +22,7 @@ done <<'LAYOUTS'
 4 d=2,t=2 batch:d,h1:t
 LAYOUTS
 
-# Eleven steps of four ranks, the others of one: the losses of four go on.
+# Eleven steps on four ranks, the others on one: the losses of four continue.
 ./model4 $train --steps 11 --checkpoint moved
 ./model1 $train --steps 30 --checkpoint moved --resume --log moved.jsonl --log-every 1
 ./model4 $train --steps 30 --log four.jsonl --log-every 1

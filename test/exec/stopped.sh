@@ -30,7 +30,7 @@ pidOf() {
     fi
   done
 }
-# stop JOB RANK: stops it as soon as it is there.
+# stop JOB RANK: stops it as soon as it exists.
 stop() {
   local pid='' turn
   for turn in $(seq 100); do
@@ -40,7 +40,7 @@ stop() {
   done
   [ -n "$pid" ] && kill -STOP "$pid"
 }
-# trial NUMBER KIND: writes "ok SECONDS" or what is wrong to NUMBER.result.
+# trial NUMBER KIND: writes "ok SECONDS" or the failure to NUMBER.result.
 trial() {
   local number=$1 kind=$2 one=$((RANDOM % 4)) two began job ranks said
   two=$(((one + 1 + RANDOM % 3) % 4))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A maximum is one of its operands, to the bit, wherever the two are computed: x·s + c in one kernel, in two, beside the
-# product or after it was in memory. Else the gradient of max loses rows and argmax finds none.
+# A maximum equals one of its operands, to the bit, wherever the two are computed: x·s + c in one kernel, in two, beside
+# the product or after it was in memory. Otherwise the gradient of max loses rows and argmax finds none.
 . "$(dirname "$0")/lib.sh"
 license=/usr/share/common-licenses/GPL-3
 [ -f $license ] || skip "no $license"
@@ -46,7 +46,7 @@ model walks <<'E2'
   loss = mean(m) + 0.001 * mean(square(q))
   metric beyond = mean(cast(argmax(y, unit) > 63, f32))
 E2
-# The product is an operand of another one: through memory.
+# The product is an operand of another op: through memory.
 model memory <<'E2'
   o = dot(p, v, unit)
   loss = mean(m) + 0.001 * mean(square(o))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Where a step's time goes, from a compiled model: the manifest says what kernels
-# move and products compute; --trace writes one file of
-# all ranks and a table, as threads and under mpirun.
+# Where a step's time goes, in a compiled model: the manifest says what kernels
+# move and products compute; --trace writes one file for all ranks and a table,
+# as threads and under mpirun.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 cat >model.mesh <<'MESH'
@@ -15,16 +15,16 @@ train m minimize loss with sgd(lr = 0.01)
 MESH
 data="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"
 
-# Of f32: m = 64, n = 32, k = 784 is 2 m n k = 3211264 operations on
-# 4 (m k + k n) = 301056 bytes, and 4 m n = 8192 written.
+# In f32: m = 64, n = 32, k = 784 is 2 m n k = 3211264 operations on 4 (m k + k
+# n) = 301056 bytes, and 4 m n = 8192 written.
 "$meshc" model.mesh -o program --report=json >report.json
 tr -d ' \n' <report.json >flat.json
 grep -q '"k":784,"batch":1,"type":"f32","flops":3211264.0,"read":301056,"written":8192}' flat.json ||
   { cat flat.json >&2; fail "the first product is not in the report as it should be"; }
 grep -Eq '"kernels":\[\{"name":"[^"]+","location":"[^"]*model.mesh:[0-9]+:[0-9]+","lines":"[0-9,-]+","read":[0-9]+,"written":[0-9]+,"tensor":"w1"\}' flat.json ||
   { cat flat.json >&2; fail "there are no kernels in the report"; }
-# Where no product has an epilogue, both targets' reports are the same but for
-# the registers of a GPU's kernels.
+# If no product has an epilogue, both targets' reports are equal except for the
+# registers of a GPU's kernels.
 if [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas" ]; then
   sed 's/relu//' model.mesh >linear.mesh
   "$meshc" linear.mesh -o program --report=json >report.json
@@ -42,7 +42,7 @@ check() { # RANKS OUTPUT FILE
     [ $1 != 1 ] || { cat $2 >&2; fail "the first product is not in the table"; }
   grep -Eq '^ +1 .* kernel [^ ]+, model.mesh:[0-9]+:[0-9]+' $2 || { cat $2 >&2; fail "no kernel in the table"; }
   [ $1 = 1 ] || grep -Eq 'all_reduce of .*, model.mesh:[0-9]+:[0-9]+$' $2 || { cat $2 >&2; fail "no collective in the table"; }
-  # The parts are the whole.
+  # The parts add up to the whole.
   awk '/^step / { step = $2 } /^inside / { inside = $3 } /^outside / { outside = $3; share = $5 }
     # Times are rounded to 0.1 us, shares to 0.01 %.
     END { all = inside + outside; off = 5 / step + 0.006

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test/gpu/bench without a GPU, without peers, and beside a peer that computes
+# test/gpu/bench without a GPU, without peers, and with a peer that computes
 # something else.
 . "$(dirname "$0")/../exec/lib.sh"
 bench=$root/test/gpu/bench
@@ -7,12 +7,12 @@ bench=$root/test/gpu/bench
 mkdir -p bundle/programs bundle/lib bundle/data
 cp $fashion/t10k-images-idx3-ubyte.gz $fashion/t10k-labels-idx1-ubyte.gz bundle/data/
 cat /usr/share/common-licenses/* >bundle/data/licences.txt
-# Small, on one thread: other work on the machine must not make it late.
+# Small, on one thread, so that other work on the machine does not delay it.
 "$meshc" "$root/test/bench/step/models/char.mesh" --set hidden=64 --set model=4 --set context=64 \
   -o bundle/programs/bench-char-512-host
 
 printf '#!/bin/sh\nexit 1\n' >alone
-# Answers as a peer would, with other losses.
+# Answers like a peer, with other losses.
 cat >other <<'END'
 #!/bin/sh
 case "$*" in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compare_test.sh COMPARE_CHECKPOINTS: what it takes for the same.
+# compare_test.sh COMPARE_CHECKPOINTS: which checkpoints it considers equal.
 set -u
 compare=$1
 work=$(mktemp -d)
@@ -32,7 +32,7 @@ expect 0 "parameters differ by 0.0e+00 at most ('w'), in one place by 0.0e+00"
 checkpoint b F32 4 40000 $one $near
 expect 0 "parameters differ by 1.5e-04 at most ('w'), in one place by 3.0e-02"
 expect 1 "'w' differs by 1.5e-04, in one place by 3.0e-02" 1e-3
-# One element of many, which the mean does not show.
+# One element of many, which the mean does not reveal.
 checkpoint b F32 4 40000 $one $two
 expect 1 "'w' differs by 5.0e-03, in one place by 1.0e+00"
 checkpoint b F32 4 40000 $near $near

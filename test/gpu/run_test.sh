@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# What test/gpu/run makes of a machine and of a bundle, with a bundle of scripts
-# and a PATH of its own.
+# test/gpu/run on simulated machines, with a bundle of scripts and its own PATH.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
@@ -30,7 +29,7 @@ script "$bundle/bin/compare_checkpoints" <<'END'
 cmp -s "$1" "$2" || { echo "differ"; exit 1; }
 echo "parameters differ by 0 at most"
 END
-# A program: writes the GPUs that it sees as its note, hangs where told.
+# A program: writes the GPUs that it sees as its note, hangs if told to.
 script "$bundle/programs/program" <<'END'
 name=$(basename "$0") steps=0
 while [ $# != 0 ]; do
@@ -80,21 +79,22 @@ $(cat "$work/out.txt")"
 }
 has() { grep -q "$1" "$work/out.txt" || fail "no '$1' in: $(cat "$work/out.txt")"; }
 
-# On one card: three programs share it; what needs more is skipped by name.
+# On one card: three programs share it; tests that need more are skipped by
+# name.
 expect 0 "1003 passed, 0 failed, 5 skipped" A=
 has "skipped  model d=2,t=2 by NCCL  *needs 4 GPUs"
 [ "$(cat "$work/notes")" = "model-host all
 model-1 0
 model-2 0
 model-3 0" ] || fail "$(cat "$work/notes")"
-# On two: what fits runs on both, too. The first of those that are visible.
+# On two: programs that fit run on both, too. The first of the visible ones.
 expect 0 "1004 passed, 0 failed, 4 skipped" GPUS=2 CUDA_VISIBLE_DEVICES=5,3
 has "passed   model d=2 by NCCL"
 [ "$(tail -n 3 "$work/notes")" = "model-2 5
 model-2 5,3
 model-3 5" ] || fail "$(cat "$work/notes")"
 
-# No card is no failure; a card that cannot be used is one.
+# A missing card is not a failure; an unusable card is one.
 expect 77 "0 passed, 0 failed, 4 skipped" GPUS=0 NO_CARD=9
 expect 1 "0 passed, 1 failed, 1 skipped" GPUS=0
 has "this machine has a GPU, and it was not found"
@@ -104,13 +104,14 @@ has "failed   conformance  *exit code 139: ended"
 expect 1 "1003 passed, 1 failed, 5 skipped" "CUBLAS=not found"
 has "failed   libraries  *not found: libcublasLt.so.13 in .*/site/nvidia/cu13/lib:.*/site/nvidia/nccl/lib"
 
-# What is wrong, and what does not end.
+# Failing tests, and tests that do not end.
 expect 1 "1002 passed, 1 failed, 5 skipped" WRONG=model-2
 has "failed   model d=2  *losses differ by 6.7e-02"
 expect 1 "1002 passed, 1 failed, 5 skipped" HANGS=model-3
 has "failed   model d=2,t=2  *did not end within 2 s"
 
-# Under compute-sanitizer each section by itself, and no word of it is no pass.
+# Under compute-sanitizer each section runs separately, and no verdict is not a
+# pass.
 expect 0 "2003 passed, 0 failed, 8 skipped" A= -- --sanitize
 expect 1 "2000 passed, 5 failed, 8 skipped" BLIND=1 -- --sanitize
 has "compute-sanitizer wrote no summary"

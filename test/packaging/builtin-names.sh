@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# builtin-names.sh LIST: the functions that LIST prints are those of the table of
-# [L5.5] and of the grammars for Vim and VS Code; none lacks one or has one more.
+# builtin-names.sh LIST: the functions that LIST prints equal those in the table
+# of [L5.5] and in the grammars for Vim and VS Code.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)

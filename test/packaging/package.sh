@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The installed tree works after it was moved, a CMake project finds it, what it
-# says of itself is complete, and CPack makes a Debian package of it.
+# The installed tree works after it was moved, a CMake project finds it, its
+# documentation is complete, and CPack builds a Debian package from it.
 source "$(dirname "$0")/../exec/lib.sh"
 cmake=${CMAKE:-cmake}
 
@@ -8,7 +8,7 @@ cmake=${CMAKE:-cmake}
 mv first moved
 moved=$work/moved
 [ ! -e "$moved/lib/meshc/libmeshc_cuda.so" ] || fail "the CUDA plugin belongs to its own component"
-# Nothing refers to the build.
+# Nothing refers to the build folder.
 ! grep -rl -- "$build" "$moved" || fail "files of the installed tree name the build folder"
 
 # The compiler and its programs.
@@ -21,7 +21,7 @@ if has_mpi; then # processes need the plugin, which the run path leads to
 fi
 expect 0 'OVERVIEW' "$moved/bin/mesh-opt" --help
 
-# find_package and add_mesh_program; a wrong use is an error that says so.
+# find_package and add_mesh_program; incorrect use is an error that says so.
 mkdir project
 cat >project/CMakeLists.txt <<'EOF'
 cmake_minimum_required(VERSION 3.25)
@@ -36,7 +36,7 @@ expect 0 'mesh data = 2, tensor = 1' project/build/digits info
 sed -i 's/MESH data/MESHES data/' project/CMakeLists.txt
 expect 1 "unknown argument 'MESHES" "$cmake" -S project -B project/build
 
-# Manual page and completions have every option of --help.
+# Manual page and completions contain every option of --help.
 "$moved/bin/meshc" --help | grep -oE '^  (-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort >options
 [ "$(wc -l <options)" -gt 10 ] || fail "--help was not understood"
 while read -r option; do

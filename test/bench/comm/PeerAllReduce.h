@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-/// Whether this run has MPI to compare with.
+/// Whether this run has MPI for comparison.
 bool peerIsThere();
 /// MPI_Allreduce of n floats over all ranks.
 void peerAllReduce(const float *send, float *recv, int64_t n);

@@ -7,8 +7,9 @@
 ///
 /// \file
 /// Checks `buildGradient` of every op in an expression: reverse mode over the
-/// function that holds it, evaluated in doubles, against central differences.
-/// And `decompose`: composite ops against what they decompose into.
+/// function that contains it, evaluated in doubles, against central
+/// differences. Also checks `decompose`: composite ops against their
+/// decompositions.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_TEST_DIALECTS_ND_GRADIENTCHECK_H
@@ -51,8 +52,8 @@ protected:
     }
   }
 
-  /// Compares the expression with the same where composite ops are decomposed,
-  /// until none is left, both rounded to the types.
+  /// Compares the expression with one in which all composite ops are
+  /// decomposed, both rounded to the types.
   void checkDecomposition(llvm::ArrayRef<mlir::Type> types, Body body,
                           std::vector<Values> arguments = {},
                           double tolerance = 1e-6) {
@@ -75,8 +76,8 @@ protected:
   }
 
 private:
-  /// A copy of the function with one more argument, the gradient of its result,
-  /// that returns the gradients of the arguments (zeros for null).
+  /// A copy of the function with an additional argument, the gradient of its
+  /// result, that returns the gradients of the arguments (zeros for null).
   mlir::func::FuncOp addGradients(mlir::func::FuncOp original) {
     auto function = original.clone();
     function.setName((original.getName() + "_gradient").str());
@@ -124,7 +125,7 @@ private:
     return function;
   }
 
-  /// Central differences of sum(weights·y) by argument `i`.
+  /// Central differences of sum(weights·y) with respect to argument `i`.
   Values differentiate(mlir::func::FuncOp function,
                        std::vector<Values> arguments, const Values &weights,
                        size_t i) {

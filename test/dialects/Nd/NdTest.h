@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A fixture for tests of single ops: makes a function of a few nd ops from a
+/// A fixture for tests of single ops: builds a function of a few nd ops from a
 /// lambda, evaluates it by the ops' own `evaluate`, and collects diagnostics.
 /// Values are written with dims sorted by name, row-major.
 ///
@@ -75,7 +75,7 @@ protected:
     return function;
   }
 
-  /// The function's results. Arguments that are integers must be given as such.
+  /// The function's results. Integer arguments must be passed as integers.
   std::vector<Values> evaluate(mlir::func::FuncOp function,
                                llvm::ArrayRef<Values> arguments,
                                const EvaluationContext &evaluation) {
@@ -122,7 +122,7 @@ protected:
     return evaluate(function, arguments, getEvaluation(true)).front();
   }
 
-  /// What inferring the result types of an op reports; empty if nothing.
+  /// The errors of inferring the result types of an op; empty if none.
   template <typename Op>
   std::string
   getInferenceError(llvm::ArrayRef<mlir::Type> types,
@@ -145,7 +145,7 @@ protected:
     });
   }
 
-  /// What the verifier says of an op with these operand and result types.
+  /// The verifier's errors for an op with these operand and result types.
   template <typename Op>
   std::string
   getVerifierError(llvm::ArrayRef<mlir::Type> operands,
@@ -166,7 +166,7 @@ protected:
     });
   }
 
-  /// All errors that `action` reports, one a line.
+  /// All errors that `action` reports, one per line.
   std::string collect(llvm::function_ref<void()> action) {
     std::string text;
     mlir::ScopedDiagnosticHandler handler(&context,

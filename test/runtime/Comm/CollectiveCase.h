@@ -23,15 +23,15 @@ inline constexpr MeshcReduction allReductions[] = {MESHC_SUM, MESHC_MAX,
 inline constexpr MeshcType allTypes[] = {MESHC_F32, MESHC_BF16, MESHC_F16,
                                          MESHC_I32, MESHC_I1};
 
-/// A collective over one set of axes. Its values are integers of which every
-/// partial result is exact in its type, whatever the order of reduction.
+/// A collective over one set of axes. Its values are integers, chosen so that
+/// every partial result is exact in its type, whatever the order of reduction.
 struct CollectiveCase {
   MeshcCollectiveKind kind = MESHC_ALL_REDUCE;
   MeshcReduction reduction = MESHC_SUM;
   MeshcType type = MESHC_F32;
   uint32_t axes = 0;
-  /// For each item the block: `outer` runs of `inner` elements. Of an
-  /// ALL_TO_ALL the receiver sees runs of `recvInner`, which divides the whole.
+  /// For each item the block: `outer` runs of `inner` elements. For an
+  /// ALL_TO_ALL the receiver uses runs of `recvInner`, which divides the whole.
   struct Item {
     int64_t outer, inner, recvInner;
   };
@@ -40,18 +40,18 @@ struct CollectiveCase {
 
   /// For messages.
   std::string text() const;
-  /// Runs it on this rank and expects every element of the result, and nothing
-  /// written beside it.
+  /// Runs it on this rank and expects every element of the result, and no write
+  /// outside of it.
   void run(runtime::Communicator &communicator,
            const runtime::MeshView &mesh) const;
 
-  /// The host's buffers of one item, with guards behind them; one buffer where
-  /// the collective is in place.
+  /// The host's buffers of one item, with guards behind them; one buffer if the
+  /// collective is in place.
   struct Buffers {
     std::vector<char> *send, *receive;
   };
-  /// Has `runner` run it on the buffers, and returns what is wrong with them
-  /// then, or nothing.
+  /// Makes `runner` run it on the buffers, and returns what is wrong with them
+  /// afterwards, or nothing.
   using Runner = std::function<void(const MeshcCollective &collective,
                                     const runtime::Group &group,
                                     const std::vector<Buffers> &buffers)>;

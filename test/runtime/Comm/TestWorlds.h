@@ -25,15 +25,15 @@ namespace meshc::test {
 
 using Body = std::function<void(runtime::Communicator &)>;
 
-/// How each forked rank ended: as waitpid() has it.
+/// How each forked rank ended, as reported by waitpid().
 using Statuses = std::vector<int>;
 
-/// Runs `body` on `ranks` forked processes that meet in shared memory. A rank
-/// returns 0, or 1 where `body` threw (it prints what) or an expectation of it
-/// failed.
+/// Runs `body` on `ranks` forked processes that connect through shared memory.
+/// A rank returns 0, or 1 if `body` threw (it prints the message) or one of its
+/// expectations failed.
 Statuses runForked(int ranks, double timeoutSeconds, const Body &body);
 
-/// The world of this program under mpirun; null where mpirun did not start it.
+/// The world of this program under mpirun; null if mpirun did not start it.
 runtime::World *mpiWorld();
 void setMpiWorld(runtime::World *world);
 

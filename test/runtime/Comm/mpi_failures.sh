@@ -35,7 +35,7 @@ expect() {
   fi
 }
 
-# As expect, but mpirun may end the job before we have said anything.
+# Like expect, but mpirun may end the job before we have said anything.
 expectAtMostOne() {
   local output code=0
   output=$(timeout 60 "$@" 2>&1) || code=$?

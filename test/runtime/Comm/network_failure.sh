@@ -9,7 +9,7 @@
 # network_failure.sh COMM-FAILING
 #
 # Two ranks on each of two hosts reduce until the cable between the hosts is
-# unplugged. An error says what was waited for, mpirun ends, and so do all ranks.
+# unplugged. An error says what was waited for, and mpirun and all ranks end.
 #
 set -u
 export MESHC_TIMEOUT=3 CUT_AFTER=3

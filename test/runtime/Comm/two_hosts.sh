@@ -8,12 +8,12 @@
 #
 # two_hosts.sh RANKS-A RANKS-B PROGRAM [ARGUMENT...]
 #
-# With CUT_AFTER=SECONDS in the environment, the cable is unplugged after so many
-# seconds.
+# With CUT_AFTER=SECONDS in the environment, the cable is unplugged after that
+# time.
 #
 # Runs PROGRAM under mpirun with its ranks on two hosts, which are two network
 # namespaces of this machine joined by a virtual cable. Ends with PROGRAM's code;
-# 77 where namespaces cannot be made (not root, or in a container without them).
+# 77 if namespaces cannot be created (not root, or in a container without them).
 #
 set -eu
 ranksA=$1 ranksB=$2
@@ -39,7 +39,7 @@ cleanUp() {
 trap cleanUp EXIT
 
 ip netns add "$hostA" 2> /dev/null || skip "network namespaces cannot be made here"
-# In a chroot, say, where / is no mount point.
+# For example in a chroot, where / is not a mount point.
 ip netns exec "$hostA" true 2> /dev/null || skip "commands cannot be run in network namespaces here"
 ip netns add "$hostB"
 ip link add "$cableA" netns "$hostA" type veth peer name "$cableB" netns "$hostB" 2> /dev/null ||
@@ -49,8 +49,8 @@ ip -n "$hostB" addr add "$net.2/24" dev "$cableB"
 for link in lo "$cableA"; do ip -n "$hostA" link set "$link" up; done
 for link in lo "$cableB"; do ip -n "$hostB" link set "$link" up; done
 
-# What mpirun calls in place of ssh: HOST COMMAND. The hosts' names differ, since
-# Open MPI tells nodes apart by them.
+# What mpirun calls in place of ssh: HOST COMMAND. The hosts' names differ,
+# because Open MPI identifies nodes by their names.
 cat > "$agent" << EOF
 #!/bin/sh
 shift

@@ -20,8 +20,8 @@
 
 namespace meshc::test {
 
-/// How a command ended: its exit code (128 + number where a signal ended it)
-/// and what it wrote.
+/// How a command ended: its exit code (128 + number if a signal ended it) and
+/// its output.
 struct Outcome {
   int code = -1;
   std::string out, err;
@@ -33,7 +33,7 @@ inline std::string readFile(const std::string &path) {
   return text.str();
 }
 
-/// A shell command that runs while the test goes on.
+/// A shell command that runs while the test continues.
 class Process {
 public:
   /// Runs `command` by `sh`, which it replaces, so that signals reach it.
@@ -49,7 +49,7 @@ public:
 
   void signal(int number) const { kill(child, number); }
 
-  /// Waits until it handles that signal itself; false where it does not in 10
+  /// Waits until it handles that signal itself; false if it does not within 10
   /// s.
   bool waitUntilHandles(int number) const {
     for (int i = 0; i < 1000; ++i) {
@@ -63,7 +63,7 @@ public:
     return false;
   }
 
-  /// What it wrote on stdout so far.
+  /// Its output on stdout so far.
   std::string output() const { return readFile(folder.file("out")); }
 
   Outcome wait() {
@@ -86,14 +86,14 @@ inline Outcome run(const std::string &command) {
   return Process(command).wait();
 }
 
-/// `text` has `part`.
+/// Whether `text` contains `part`.
 inline void expectHas(const std::string &text, const std::string &part) {
   EXPECT_NE(text.find(part), std::string::npos)
       << "wanted '" << part << "' in:\n"
       << text;
 }
 
-/// An outcome with that exit code and one line of error, which has `part`.
+/// An outcome with that exit code and one line of error, which contains `part`.
 inline void expectError(const Outcome &outcome, int code,
                         const std::string &part) {
   EXPECT_EQ(outcome.code, code) << outcome.err;
@@ -107,8 +107,8 @@ inline std::string line(const std::string &mesh) {
   return std::string(LINE_PROGRAM) + mesh;
 }
 
-/// Writes `count` examples for it. Returns options that name them, and one
-/// thread per rank, as threads that wait for each other are slow on busy
+/// Writes `count` examples for it. Returns options that name them and request
+/// one thread per rank, as threads that wait for each other are slow on busy
 /// machines.
 inline std::string writeLineData(const Folder &folder, int count = 37) {
   std::vector<float> x, target;

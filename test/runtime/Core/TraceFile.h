@@ -45,7 +45,7 @@ struct TraceFile {
     }
   }
 
-  /// The first event of that name.
+  /// The first event with that name.
   nlohmann::json find(const std::string &name) const {
     for (const nlohmann::json &event : all["traceEvents"])
       if (event["ph"] == "X" && event["name"] == name)

@@ -19,7 +19,7 @@
 
 namespace meshc::test {
 
-/// A folder that is removed with what it holds.
+/// A folder that is removed with its contents.
 class Folder {
 public:
   Folder() {
