@@ -12,28 +12,27 @@ include "mlir/Pass/PassBase.td"
 def FoldReshards : Pass<"meshc-fold-reshards", "::mlir::ModuleOp"> {
   let summary = "goes straight where a value is resharded twice in a row";
   let description = [{
-    A reshard whose result is only resharded on, always to one sharding, is left
-    out where the direct way moves no more bytes: an all-reduce of which each
-    rank keeps its block becomes a reduce-scatter.
+    If all users of a reshard are reshards to one other sharding, the first reshard
+    is removed, provided that the direct path moves no more bytes. For example, an
+    all-reduce of which each rank keeps only its block becomes a reduce-scatter.
   }];
 }
 
 def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
   let summary = "replaces each reshard by the cheapest collectives and slices";
   let description = [{
-    By the search of dialects/Spmd/ReshardPlan.h. Location and `nd.name` of the
-    reshard go to what replaces it.
+    Uses the search of dialects/Spmd/ReshardPlan.h. The new ops inherit the location
+    and `nd.name` of the reshard.
   }];
 }
 
 def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
   let summary = "makes one collective of several independent ones";
   let description = [{
-    Collectives of one kind, over the same axes, with one reduction and element
-    type, none of which needs another's result, become one with many operands,
-    as long as it moves no more than `max-bytes` per rank in one call: fewer
-    starts, the same bytes. It takes the place of the last of them; what needs its
-    results moves behind it.
+    Combines independent collectives of the same kind, axes, reduction and element
+    type into one with many operands, as long as one call moves no more than
+    `max-bytes` per rank. This moves the same bytes with fewer calls. The combined
+    op replaces the last of them; users of its results move behind it.
   }];
   let options = [
     Option<"maxBytes", "max-bytes", "int64_t", "33554432",

@@ -30,8 +30,8 @@ def PairContractions : Pass<"meshc-pair-contractions", "::mlir::func::FuncOp"> {
 def FormFusions : Pass<"meshc-form-fusions", "::mlir::func::FuncOp"> {
   let summary = "groups element ops and reductions into kernels";
   let description = [{
-    After the pass a function holds `exec.fusion` ops, matrix products and
-    collectives only, in an order of their dependences.
+    After the pass a function holds only `exec.fusion` ops, matrix products and
+    collectives, in an order that respects their dependences.
 
     Users come before producers: an op joins the kernels of its users where its
     elements are cheap to compute again or it has one user; a reduction stays
@@ -58,7 +58,7 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
 def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "makes a product and what follows it one call";
   let description = [{
-    For targets whose products take epilogues: does nothing unless the module has
+    For targets that support epilogues of products: does nothing unless the module has
     `exec.epilogues`. A fusion that the table of exec.product lists, of the result of
     a product of one batch, becomes an exec.product with it. Where others read the
     result of the product too,
@@ -67,9 +67,10 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
     - those of a gelu without a bias read the result, which the call keeps;
     - else nothing changes.
 
-    A relu whose gradient is a product's epilogue too keeps a mask for it, where
-    that is small beside the result. A sum that is a kernel of its own joins the
-    product that contracts the same tensor over the same dims (a bias' gradient).
+    If the gradient of a relu is also an epilogue, the relu stores a mask for it,
+    provided that the mask is small compared with the result. A sum with a kernel
+    of its own joins the product that contracts the same tensor over the same dims
+    (a bias gradient).
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -78,7 +79,7 @@ def PlanLoops : Pass<"meshc-plan-loops", "::mlir::func::FuncOp"> {
   let summary = "orders the loops of each fusion";
   let description = [{
     Lanes run along the dim in which most bytes of inputs and outputs are
-    contiguous; the others follow the memory order of the largest tensor.
+    contiguous; the other loops follow the memory order of the largest tensor.
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }

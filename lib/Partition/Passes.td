@@ -21,8 +21,8 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
     them while that moves no more bytes, and are resharded at their first other
     use. Values then lie as `nd.sharding` wants.
 
-    Constants, indices and random numbers are made anew wherever another sharding
-    of them is needed. `nd.sharding` is gone afterwards.
+    Constants, indices and random numbers are recomputed in every sharding that is
+    needed. The pass removes `nd.sharding`.
   }];
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
@@ -30,10 +30,10 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
 def VerifyPartition : Pass<"meshc-verify-partition", "::mlir::ModuleOp"> {
   let summary = "checks that every op can be computed on each rank's blocks alone";
   let description = [{
-    Against the ops' partition rules, whatever chose the shardings: all operands
-    and results that have a factor are cut alike along it; whole factors are not
-    cut; each axis is used once; results are partial exactly over the axes of
-    Reduce factors and of partial operands, which the op must be linear in.
+    Checks the ops' partition rules, independently of how the shardings were
+    chosen: all operands and results are cut alike along a factor; whole factors
+    are not cut; each axis is used once; results are partial exactly over the axes
+    of Reduce factors and of partial operands, in which the op must be linear.
     Function arguments and results are not partial.
   }];
 }

@@ -10,12 +10,12 @@
 include "mlir/Pass/PassBase.td"
 
 def PlaceResults : Pass<"meshc-place-results", "::mlir::func::FuncOp"> {
-  let summary = "makes every result of a step function writable where it stays";
+  let summary = "ensures that every result of a step function can be written in place";
   let description = [{
-    A new parameter is written over the old one, so whatever reads the old one
-    comes before. Where that is impossible (a cycle, an op that reads it at other
-    points than it writes, one value for two results, an argument returned under
-    another name), a fusion copies the value at the end.
+    A new parameter overwrites the old one, so all readers of the old one must run
+    earlier. If that is impossible (a cycle, an op that reads other points than it
+    writes, one value for two results, an argument returned under another name), a
+    fusion copies the value at the end.
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -23,9 +23,10 @@ def PlaceResults : Pass<"meshc-place-results", "::mlir::func::FuncOp"> {
 def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
   let summary = "orders the ops of a step function";
   let description = [{
-    Collectives as soon as their operands are there; then the first op in program
-    order that frees as many bytes as it takes; else the first that is ready.
-    Readers of a parameter come before what overwrites it.
+    Collectives start as soon as their operands are available. Otherwise the next op
+    is the first one in program order that frees at least as many bytes as it
+    allocates, or else the first one that is ready. Readers of a parameter run
+    before the op that overwrites it.
   }];
 }
 
@@ -33,11 +34,11 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
   let summary = "gives every tensor an offset in one arena";
   let description = [{
     Parameters, optimizer state, inputs and metrics (`exec.tensor`) have the same
-    place in all step functions. Behind them, temporaries of each function by the
-    time they live, the largest first, each at the lowest offset that is free
-    (Pisarchyk and Lee, arXiv 2001.03288, "greedy by size"). Results of fusions
-    and all_reduces take the place of an operand that dies there, where each
-    element is read only where it is written. Offsets are multiples of 64 bytes.
+    offsets in all step functions. The temporaries of each function follow: the
+    largest first, each at the lowest offset that is free during its live range
+    (Pisarchyk and Lee, arXiv 2001.03288, "greedy by size"). The result of a fusion
+    or all_reduce reuses the memory of an operand that dies there, if each element
+    is read only at the point that writes it. Offsets are multiples of 64 bytes.
 
     After the pass the module has `exec.arena_bytes`, each op `exec.offsets` (one
     number per result) and each function argument `exec.offset`.
@@ -57,9 +58,9 @@ def BuildSchedule : Pass<"meshc-build-schedule", "::mlir::ModuleOp"> {
 def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
   let summary = "waits for each collective as late as the arena allows";
   let description = [{
-    Right before the first op that reads or writes what the collective receives,
-    or writes what it sends, or the function's end; what lies between may run at
-    the same time.
+    A wait is placed right before the first op that accesses the receive buffers or
+    writes the send buffers of the collective, or at the function's end. The ops in
+    between may run concurrently with the collective.
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -67,12 +68,12 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
 def VerifySchedule : Pass<"meshc-verify-schedule", "::mlir::ModuleOp"> {
   let summary = "checks what the schedule phase promises";
   let description = [{
-    Walks each exec.func with a picture of the arena: every read is of a buffer
-    that one op wrote whole and nothing overwrote; buffers are aligned and inside
-    the arena; what is written overlaps nothing that the same op reads, except in
-    place where that is allowed; nothing touches the buffers of a collective that
-    runs; new parameters and metrics are there at the end.
-    Knows nothing of how the plan was made.
+    Walks each exec.func with a model of the arena. Every read is of a buffer that
+    one op wrote completely and no op overwrote. Buffers are aligned and inside the
+    arena. An op's outputs do not overlap its inputs, except where in-place updates
+    are allowed. No op touches the buffers of a running collective. New parameters
+    and metrics exist at the end.
+    The check does not depend on how the plan was computed.
   }];
 }
 
