@@ -12,7 +12,7 @@
 
 namespace meshc::layout {
 
-/// What the rules' scopes may name of a tensor.
+/// The properties of a tensor to which the scopes of rules refer.
 struct TensorIdentity {
   llvm::StringRef name; ///< empty: without a name
   llvm::StringRef tensorClass = "activation";
@@ -31,7 +31,7 @@ TensorIdentity getIdentity(mlir::Operation *op);
 TensorIdentity getArgumentIdentity(mlir::func::FuncOp function, unsigned index);
 TensorIdentity getResultIdentity(mlir::func::FuncOp function, unsigned index);
 
-/// Whether `scope` is a class of tensors and not a name.
+/// Whether `scope` is a class of tensors rather than a name.
 bool isClass(llvm::StringRef scope);
 
 /// The rules of a module (its nd.rule ops).

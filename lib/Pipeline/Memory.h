@@ -11,15 +11,16 @@
 
 namespace meshc {
 
-/// From here on a process whose memory ends says so on standard error and exits
-/// with ExitCode::Memory, at once: nothing is unwound.
+/// Installs a handler: when the process runs out of memory, it reports this on
+/// standard error and exits immediately with ExitCode::Memory, without
+/// unwinding.
 void exitWhereMemoryEnds();
 
-/// Bytes that this process can still take, about; infinite where the system
-/// does not say.
+/// Approximate number of bytes that this process can still allocate; infinite
+/// if unknown.
 double getAvailableMemory();
 
-/// "1.5 GB": of bytes, in powers of 1000.
+/// Formats bytes in powers of 1000: "1.5 GB".
 std::string formatMemory(double bytes);
 
 } // namespace meshc

@@ -20,8 +20,8 @@ namespace meshc {
 /// Wall-clock time of the phases, for --time-phases.
 class PhaseTimes {
 public:
-  /// Ends the running phase, if any, and begins another, or goes on with the
-  /// last one.
+  /// Ends the running phase, if any, and begins another or resumes the last
+  /// one.
   void begin(llvm::StringRef phase);
   void end();
   /// One line for each phase that began: its name, seconds, and share.

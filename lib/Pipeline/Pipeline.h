@@ -17,20 +17,20 @@ class OpPassManager;
 
 namespace meshc {
 
-/// One step of the road, in lib/<Folder>.
+/// One phase of the compiler, implemented in lib/<Folder>.
 struct Phase {
   llvm::StringLiteral name;    ///< as in --stop-after
-  llvm::StringLiteral promise; ///< what holds after it
+  llvm::StringLiteral promise; ///< the phase's postcondition
   void (*addPasses)(mlir::OpPassManager &passes);
-  /// Passes that may refuse the model, by argument. Where another one fails, or
-  /// a verifier, meshc is wrong.
+  /// Passes that may reject the model, by argument. A failure of any other pass
+  /// or of a verifier is a defect of meshc.
   llvm::ArrayRef<llvm::StringLiteral> judges = {};
 };
 
 /// The phases between the front end and code generation, in order.
 llvm::ArrayRef<Phase> getPhases();
 
-/// Registers the dialects that a program goes through.
+/// Registers the dialects of all phases.
 void registerDialects(mlir::DialectRegistry &registry);
 
 /// Registers the passes of all phases, for mesh-opt.

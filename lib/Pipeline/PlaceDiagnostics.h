@@ -11,12 +11,12 @@
 
 namespace meshc {
 
-/// Gives messages that have no place in a file, as .mlir text may say
-/// `loc(unknown)`, that of the file's beginning.
+/// Gives diagnostics without a source location (.mlir text may contain
+/// `loc(unknown)`) the location of the file's beginning.
 class PlaceDiagnostics : public mlir::ScopedDiagnosticHandler {
 public:
-  /// `printer` gets them then; all others it must get by itself, registered
-  /// before.
+  /// Passes these diagnostics on to `printer`, which must be registered before
+  /// and handles all others itself.
   PlaceDiagnostics(mlir::MLIRContext *context, llvm::StringRef file,
                    mlir::SourceMgrDiagnosticHandler &printer);
 

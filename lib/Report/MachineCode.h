@@ -16,7 +16,7 @@
 
 namespace meshc::report {
 
-/// What a kernel's machine code for one kind of GPU takes.
+/// Resource usage of a kernel's machine code on one kind of GPU.
 struct ChipUsage {
   std::string chip;         ///< sm_90
   unsigned registers = 0;   ///< of each thread

@@ -13,8 +13,8 @@
 
 namespace meshc::report {
 
-/// "gpt.mesh:14:13": the first place in a file that the location has; "" where
-/// it has none.
+/// "gpt.mesh:14:13": the first file position within the location; "" if there
+/// is none.
 std::string getPlace(mlir::Location location);
 
 /// "f32"

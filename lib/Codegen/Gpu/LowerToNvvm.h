@@ -14,8 +14,9 @@ namespace meshc::codegen {
 
 /// Lowers emitted kernels (emitGpuKernel) to the LLVM and NVVM dialects, in
 /// place, and translates them. Functions of the math dialect become arithmetic
-/// (VectorMath) or instructions where they can, and else calls of the CUDA
-/// toolkit's libdevice. Null, reported, where an op has no lowering.
+/// (VectorMath) or instructions if possible, otherwise calls of the CUDA
+/// toolkit's libdevice. Reports an error and returns null if an op has no
+/// lowering.
 std::unique_ptr<llvm::Module> lowerToNvvm(mlir::ModuleOp kernels,
                                           llvm::LLVMContext &context);
 

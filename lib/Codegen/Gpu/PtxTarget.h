@@ -36,7 +36,7 @@ private:
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 
-/// A call of something that is not there.
+/// A call of a function that does not exist.
 struct UnresolvedCall {
   std::string kernel, function; ///< both empty: there is none
 };
@@ -45,7 +45,7 @@ struct UnresolvedCall {
 /// body, or of an intrinsic for which NVPTX has no code.
 UnresolvedCall findUnresolved(llvm::Module &module);
 
-/// 90 of sm_90; 0 where it is not of that form.
+/// 90 for sm_90; 0 if the name has another form.
 unsigned getChipNumber(llvm::StringRef chip);
 
 } // namespace meshc::codegen

@@ -29,8 +29,8 @@ struct Assembled {
 };
 
 /// Assembles PTX for the chip by the program `ptxas` at `path`, of the CUDA
-/// toolkit; a name without a folder is looked for where the shell would. Errors
-/// are those of the program, and its absence.
+/// toolkit; a name without a folder is searched in PATH. Returns an error if
+/// the program is missing or fails.
 llvm::Expected<Assembled> runPtxas(llvm::StringRef path, llvm::StringRef ptx,
                                    llvm::StringRef chip);
 
