@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The codegen phase: an exec module becomes an object for the host that
-/// defines `meshc_program`, to be linked with the runtime. Step functions are
-/// the host's on every target; the code of kernels is the target's.
+/// The codegen phase: an exec module becomes a host object that defines
+/// `meshc_program` and is linked with the runtime. Step functions run on the
+/// host on every target; kernels run on the target.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_PROGRAM_H
@@ -23,14 +23,13 @@ struct ProgramOptions {
   std::string march = "native"; ///< see HostTarget::get
   std::string name;             ///< the model's
   std::string manifest;         ///< JSON, kept in the program
-  /// The kernels, where they run on GPUs; else they run on the host.
+  /// The kernels' code for GPUs; null if the kernels run on the host.
   const GpuCode *gpu = nullptr;
-  /// For tests, where they run on the host: they are those of GPUs, so mapped,
-  /// run by the functions of runtime/Device/Emulation.h; the unit of a launch
-  /// is a block.
+  /// For tests: emulate GPU kernels with this mapping on the host, with the
+  /// functions of runtime/Device/Emulation.h. The unit of a launch is a block.
   std::optional<GpuOptions> emulated = std::nullopt;
-  /// The emulated kernels are the code of an image of a program for GPUs, which
-  /// fake libraries of CUDA run (EmulatedImage).
+  /// Put the emulated kernels into an image of a GPU program, which fake CUDA
+  /// libraries run (EmulatedImage).
   bool emulatesDevice = false;
 };
 
@@ -46,14 +45,14 @@ public:
   static llvm::FailureOr<std::unique_ptr<Program>>
   generate(mlir::ModuleOp module, const ProgramOptions &options);
 
-  /// Reads what printIr wrote; it is not optimized again. The error says what
-  /// is wrong with the text.
+  /// Reads the output of printIr without optimizing it again. The error says
+  /// what is wrong with the text.
   static llvm::Expected<std::unique_ptr<Program>>
   read(std::unique_ptr<llvm::MemoryBuffer> text, llvm::StringRef march);
 
-  /// LLVM IR as text; of kernels the host's only. It can be read back.
+  /// Prints LLVM IR, which contains only host kernels. `read` reads it back.
   void printIr(llvm::raw_ostream &stream) const;
-  /// Assembly, or an object file's bytes. Once: it uses the program up.
+  /// Writes assembly or an object file. Call it once: it consumes the program.
   llvm::Error emit(llvm::CodeGenFileType type,
                    llvm::SmallVectorImpl<char> &output);
 

@@ -57,9 +57,8 @@ Json findTargets(mlir::ModuleOp module);
 /// of the one arena that each rank allocates.
 void setArenaBytes(Json &report, int64_t bytes);
 
-/// Adds what the schedule phase made of the functions. Of the module, its
-/// kernels; of each function, its launches and its matrix products in the order
-/// in which they are called:
+/// Adds the results of the schedule phase: the kernels of the module, and for
+/// each function its launches and matrix products in the order of their calls:
 ///
 ///     "kernels": [{"name": "k0", "location": "mlp.mesh:12:7", "lines":
 ///     "12-14",
@@ -73,15 +72,15 @@ void setArenaBytes(Json &report, int64_t bytes);
 ///                   "flops": 65536, "read": 10240, "written": 4096}, …]
 ///
 /// Launches of one kernel may come from several lines: `ops` are those of this
-/// one. `inputs` are bytes; a name is that of the model, or empty. A product
-/// with an "epilogue" (exec.product) is of the call that does both, and has the
-/// kernel's `inputs` and `results`; its kernel is among the kernels, too, for
-/// where there is no such call.
+/// one. `inputs` are bytes; names come from the model or are empty. A product
+/// with an "epilogue" (exec.product) stands for the call that computes both and
+/// has the kernel's `inputs` and `results`. Its kernel is also listed, because
+/// it runs if the library has no such call.
 ///
 /// `read` and `written` are bytes on one rank if every element is moved once:
-/// the least that a cold cache allows. Of a table that is looked up in, only
-/// what is looked up counts. `location` is that of the first result; `tensor`,
-/// where the kernel has one, the parameter or optimizer state that it writes.
+/// the minimum with a cold cache. For a lookup table, only the entries looked
+/// up count. `location` is that of the first result; `tensor`, if present, is
+/// the parameter or optimizer state that the kernel writes.
 void addCalls(Json &report, mlir::ModuleOp module);
 
 /// Adds how tensors are cut and where they lie, of a module after the schedule

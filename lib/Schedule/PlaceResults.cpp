@@ -41,7 +41,7 @@ private:
 };
 } // namespace
 
-/// A fusion that stores the value once more; it is the last reader.
+/// Creates a fusion that copies the value as its last reader.
 Value ResultPlacer::copy(Value value) {
   OpBuilder builder(terminator);
   nd::MeshAttr mesh = nd::MeshAttr::of(function);
@@ -64,7 +64,7 @@ Value ResultPlacer::copy(Value value) {
   return fusion.getResult(0);
 }
 
-/// Whether one of `targets` comes after `from`, by values or by waiting.
+/// Whether one of `targets` depends on `from`, through values or waits.
 bool ResultPlacer::reaches(Operation *from, ArrayRef<Operation *> targets) {
   SmallVector<Operation *> stack = {from};
   DenseSet<Operation *> seen;
@@ -80,7 +80,7 @@ bool ResultPlacer::reaches(Operation *from, ArrayRef<Operation *> targets) {
   return false;
 }
 
-/// Whether the op that makes the result also reads what the result replaces, at
+/// Whether the op that computes the result also reads the replaced argument at
 /// other points.
 bool ResultPlacer::overwritesItsOperand(unsigned index) {
   BlockArgument argument = getReplacedArgument(function, index);

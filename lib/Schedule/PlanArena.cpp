@@ -20,7 +20,7 @@ namespace meshc::schedule {
 static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 //===----------------------------------------------------------------------===//
-// Tensors that stay
+// Persistent tensors
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -122,8 +122,8 @@ int64_t ResidentTable::place(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Values that follow one another in one place, and the time they live: the
-/// numbers of the first op that writes and the last that reads, both included.
+/// Values that share one place in turn, and their live range: the numbers of
+/// the first op that writes and the last that reads, both included.
 struct Storage {
   int64_t bytes = 0;
   size_t begin = 0, end = 0;
@@ -173,7 +173,7 @@ void FunctionPlanner::placeResidents() {
       fixed[value] = residents.getOffset(function.getResultAttrDict(index));
 }
 
-/// A temporary operand of the op that dies there and may be written over.
+/// A temporary operand that dies at the op and may be overwritten.
 std::optional<size_t> FunctionPlanner::findDying(Operation *op, unsigned result,
                                                  ArrayRef<size_t> taken) {
   for (OpOperand &operand : op->getOpOperands()) {
@@ -217,8 +217,8 @@ void FunctionPlanner::collect() {
   }
 }
 
-/// The largest first, each at the lowest offset where nothing that lives at the
-/// same time lies.
+/// Places the largest first, each at the lowest offset without overlap with
+/// values that live at the same time.
 int64_t FunctionPlanner::pack(int64_t base) {
   SmallVector<Storage *> bySize;
   for (Storage &storage : storages)

@@ -66,8 +66,8 @@ void OpScheduler::connect() {
       addEdge(reader, terminator->getOperand(index).getDefiningOp());
 }
 
-/// Bytes that running the op now takes, less those that it frees. Results that
-/// stay and arguments have their own places.
+/// Bytes that the op would allocate now, minus those that it frees. Persistent
+/// results and arguments have their own memory and do not count.
 int64_t OpScheduler::getGrowth(Operation *op) const {
   int64_t growth = 0;
   auto bytesOf = [&](Value value) {
