@@ -61,7 +61,7 @@ protected:
     evaluation.seed = 7;
   }
 
-  /// The module after the phase; null, with `error` set, where it fails.
+  /// The module after the phase; null, with `error` set, if it fails.
   OwningOpRef<ModuleOp> build(StringRef text) {
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)

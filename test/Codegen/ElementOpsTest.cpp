@@ -109,7 +109,7 @@ TEST(ElementOps, Binary) {
   expectBinary("nd.or", "i1", "i1");
 }
 
-/// What is undefined in C or in LLVM is not in these ops.
+/// These ops have no undefined behaviour where C or LLVM has it.
 TEST(ElementOps, SpecialIntegers) {
   KernelCase extremes;
   extremes.specials = {-2147483648.0, 2147483647, -1, 0, -7, 65537};
@@ -252,8 +252,9 @@ TEST(ElementOps, Shapes) {
   }
 }
 
-/// Three parts and more: neighbouring loops over two of them are one loop only
-/// where the other side's place follows from it. Parts of size 1 count too.
+/// Three parts and more: neighbouring loops over two of them become one loop
+/// only if the other side's position follows from it. Parts of size 1 count
+/// too.
 TEST(ElementOps, ManyParts) {
   auto quote = [](const std::vector<std::string> &names) {
     std::string text;
@@ -336,8 +337,8 @@ TEST(ElementOps, Windows) {
   }
 }
 
-/// A window that is all of its operand takes the result of a reduction where
-/// the reduction has it; so does a block over an axis of one rank.
+/// A window that covers its whole operand takes over the result of a reduction
+/// if the reduction has it; so does a block over an axis of one rank.
 TEST(ElementOps, WholeWindowsOfReductions) {
   KernelCase oneRank;
   oneRank.mesh = "#nd.mesh<p = 1>";
@@ -368,7 +369,7 @@ TEST(ElementOps, WholeWindowsOfReductions) {
     }
 }
 
-/// A rank's block of a block: where the larger one begins counts too.
+/// A rank's block of a block: the start of the larger one counts too.
 TEST(ElementOps, BlockOfABlock) {
   KernelCase cut;
   cut.mesh = "#nd.mesh<p = 2, q = 3>";

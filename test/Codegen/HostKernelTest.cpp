@@ -204,9 +204,9 @@ TEST(HostKernel, InPlaceWaitsForTheLastUse) {
                options);
 }
 
-/// An output that waits for the last use of one input reads another one then,
-/// and whatever replaces that one waits as well. On a GPU, rows are longer than
-/// what threads keep in registers.
+/// If an output waits for the last use of one input, it reads another input at
+/// that time, and the output that replaces the latter waits as well. On a GPU,
+/// rows are longer than what threads keep in registers.
 TEST(HostKernel, InPlaceWaitsForOutputsThatWait) {
   KernelCase options;
   options.inPlace = {{0, 0}, {1, 1}};
@@ -425,8 +425,8 @@ TEST(HostKernel, OtherProcessors) {
                options);
 }
 
-/// The exponentials wait in the output's buffer, which is the input's; where
-/// the last walk reads the input again they cannot.
+/// The exponentials are stored in the output's buffer, which is the input's; if
+/// the last walk reads the input again they cannot be.
 TEST(HostKernel, CostlyValuesWaitInTheOutput) {
   KernelCase options;
   options.inPlace = {{0, 0}};

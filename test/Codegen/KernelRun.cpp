@@ -189,7 +189,7 @@ forEachPlace(const nd::HostTensor &tensor, exec::BufferType buffer,
 }
 
 namespace {
-/// A kernel, its buffers in an arena, and what it should compute.
+/// A kernel, its buffers in an arena, and its expected results.
 struct Comparison {
   exec::KernelOp kernel;
   const KernelCase &options;

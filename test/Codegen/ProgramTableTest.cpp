@@ -192,7 +192,7 @@ TEST(ProgramTable, StructsAreLaidOutAsInC) {
   EXPECT_EQ(getSize(types.program), sizeof(MeshcProgram));
 }
 
-/// What cannot be compiled is an error at its place.
+/// A construct that cannot be compiled is an error at its location.
 TEST(ProgramTable, Errors) {
   auto getError = [](const std::string &text, const std::string &march) {
     mlir::MLIRContext context;

@@ -7,7 +7,7 @@
 ///
 /// \file
 /// Kernels with random dims, memory orders, ops, stages, lanes and outputs in
-/// place of inputs. What they compute is the reference semantics of their ops.
+/// place of inputs. They must compute the reference semantics of their ops.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -169,7 +169,7 @@ std::string RandomKernel::write(KernelCase &options) {
   TensorValue second = first;
   if (!reduce.empty())
     second = addBinary("nd.sub", addReduction(first), point);
-  // Any order in memory, where it is not that of the input.
+  // Any order in memory that differs from the input's.
   Dims firstOrder = shuffled(all);
   if (draw(2)) {
     options.inPlace.push_back({0, 0});
@@ -197,7 +197,7 @@ std::string RandomKernel::write(KernelCase &options) {
 }
 
 TEST(RandomKernels, ComputeWhatTheirOpsSay) {
-  // RANDOM_KERNELS_SEED=N begins with another one.
+  // RANDOM_KERNELS_SEED=N starts with seed N.
   const char *given = std::getenv("RANDOM_KERNELS_SEED");
   unsigned first = given ? unsigned(std::atoll(given)) : 0;
   for (unsigned seed = first; seed != first + 150; ++seed) {

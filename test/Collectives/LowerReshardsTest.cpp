@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Random pairs of shardings on meshes of one to four axes: what the
-/// collectives of a lowered reshard compute on virtual ranks, block by block,
-/// equals the reshard's own semantics, which go by global indices; and they
-/// move no more than gathering everything would.
+/// Random pairs of shardings on meshes of one to four axes: the collectives of
+/// a lowered reshard, run on virtual ranks block by block, compute the
+/// reshard's own semantics, which use global indices; and they move no more
+/// than gathering everything would.
 ///
 //===----------------------------------------------------------------------===//
 

@@ -7,8 +7,8 @@
 ///
 /// \file
 /// y = relu(x·w)·v forward and backward (dw, dv, dx from dy) under the layouts
-/// of Mesh-TensorFlow (arXiv 1811.02084, section 5): what is all-reduced, over
-/// which axes, and how many elements, must be exactly the table's.
+/// of Mesh-TensorFlow (arXiv 1811.02084, section 5): the all-reduced values,
+/// their axes and their element counts must match the table exactly.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -94,7 +94,7 @@ struct Case {
   std::vector<const char *> rules; ///< as nd.rule prints them
   /// All-reduced elements per rank and training step, by axes.
   std::map<std::string, int64_t> elements;
-  /// What is all-reduced.
+  /// The values that are all-reduced.
   std::set<std::string> tensors;
   /// The same of the whole train step, which has no dx and a scalar loss.
   std::map<std::string, int64_t> trainElements;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// compareProgram on a script in the place of a compiled program, which writes
-/// what the test gives it.
+/// compareProgram on a script that replaces a compiled program and writes what
+/// the test supplies.
 ///
 //===----------------------------------------------------------------------===//
 

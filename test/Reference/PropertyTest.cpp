@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Random programs under random layouts: what the ranks compute together is
-/// what one device computes. MESHC_PROPERTY_SEED and MESHC_PROPERTY_PAIRS
-/// choose other programs and more of them.
+/// Random programs under random layouts: the ranks together compute what one
+/// device computes. MESHC_PROPERTY_SEED and MESHC_PROPERTY_PAIRS choose other
+/// programs and more of them.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -78,7 +78,7 @@ protected:
     return module;
   }
 
-  /// Empty where both programs agree; else what is wrong.
+  /// Empty if both programs agree; otherwise what is wrong.
   std::string compare(ModuleOp sequential, ModuleOp partitioned,
                       uint64_t seed) {
     CompareOptions options;

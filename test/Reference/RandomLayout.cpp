@@ -19,7 +19,7 @@ using nd::TensorType;
 
 namespace {
 
-/// What rules may name of a tensor, and its type.
+/// The parts of a tensor that rules may name, and its type.
 struct Tensor {
   StringRef name, tensorClass;
   TensorType type;
@@ -148,7 +148,7 @@ bool LayoutDraw::isAllowed() const {
   return true;
 }
 
-/// Adds a rule where it is a new one that all tensors allow.
+/// Adds a rule if it is new and all tensors allow it.
 void LayoutDraw::add(const Rule &rule) {
   bool isTwice = llvm::any_of(rules, [&](const Rule &other) {
     return other.scope == rule.scope && other.dim == rule.dim;

@@ -93,8 +93,8 @@ private:
   bool flip() { return draw(2) == 0; }
   /// A number of few digits.
   std::string drawNumber(double low, double high);
-  /// A value that passes, later ones more often; null where none does. Counts
-  /// as a use.
+  /// A value that passes, later ones more often; null if none does. Counts as a
+  /// use.
   Known *pick(Filter filter);
   /// Assigns an expression to a new name.
   bool add(std::string expression, Type type, std::vector<Dim> dims,
@@ -104,7 +104,7 @@ private:
                like.isExact);
   }
   std::vector<Dim> drawDims(size_t most);
-  /// Some dims of the value, at least one where it has any.
+  /// Some dims of the value, at least one if it has any.
   std::vector<Dim> drawDimsOf(const Known &value);
   const Dim &drawDimOf(const Known &value) {
     return value.dims[draw(value.dims.size())];
@@ -128,7 +128,8 @@ private:
   int numbered = 0;
 };
 
-/// A mesh and rules as the command line has them (docs/language.md, section 8).
+/// A mesh and rules as written on the command line (docs/language.md, section
+/// 8).
 struct RandomLayout {
   std::string mesh, layout;
 };

@@ -18,7 +18,8 @@ bool RandomProgram::addRename() {
   Dim &first = dims[draw(dims.size())];
   Dim fresh = drawDim(first.size, in.dims);
   std::string text = first.name + " -> " + fresh.name;
-  // Two dims of one size change places, unless a name is declared with another.
+  // Two dims of equal size change places, unless a name is declared with
+  // another size.
   for (Dim &other : dims)
     if (other.name != first.name && other.size == first.size &&
         isDeclared(first) && isDeclared(other) && flip()) {

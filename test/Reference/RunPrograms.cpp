@@ -9,9 +9,9 @@
 ///     random_programs [--seed N] [--count N] [--meshc PATH]
 ///
 /// Runs `meshc --verify` on random models: on one rank and on several, with
-/// kernels of the host and with emulated kernels of GPUs. Without --seed, the
-/// seeds differ from run to run. A program that fails is reduced, and printed
-/// with its command. Exits with 1 where one failed.
+/// host kernels and with emulated GPU kernels. Without --seed, the seeds differ
+/// from run to run. A program that fails is reduced, and printed with its
+/// command. Exits with 1 if one failed.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +76,7 @@ public:
 private:
   Verdict verify(const Lines &lines, const std::vector<std::string> &options);
   OwningOpRef<ModuleOp> parse(const Lines &lines);
-  /// Leaves lines out as long as the program fails in the same way.
+  /// Removes lines as long as the program fails in the same way.
   Lines reduce(Lines lines, const std::vector<std::string> &options, int code);
   void report(uint64_t seed, Lines lines,
               const std::vector<std::string> &options, Verdict verdict);
@@ -160,7 +160,7 @@ void ProgramRunner::report(uint64_t seed, Lines lines,
   for (const std::string &option : options)
     llvm::outs() << ' ' << (option.empty() ? "''" : option);
   llvm::outs() << '\n';
-  // What agrees is of no interest.
+  // Agreement is of no interest.
   SmallVector<StringRef> said;
   StringRef(verdict.output).split(said, '\n');
   for (StringRef line : said)

@@ -25,7 +25,7 @@ struct NamedSize {
 };
 } // namespace
 
-/// Names of one size can be exchanged; "ab" is "a" and "b" merged.
+/// Names of equal size can be exchanged; "ab" is "a" and "b" merged.
 static constexpr NamedSize dimPool[] = {{"a", 4},  {"a2", 4}, {"b", 3},
                                         {"b2", 3}, {"c", 5},  {"ab", 12}};
 static constexpr const char *indexDim = "b";
@@ -180,7 +180,7 @@ Value RandomStep::addMergeOrSplit() {
   return x;
 }
 
-/// Cut and padded to its old size: a dim of one name has two sizes within.
+/// Cut and padded to its old size: one dim name has two sizes within.
 Value RandomStep::addWindow() {
   Value x = pick();
   nd::TensorType type = nd::getTensorType(x);

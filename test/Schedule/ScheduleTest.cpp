@@ -105,7 +105,7 @@ struct ScheduleTest : ::testing::Test {
                      const std::vector<RankTensors> &wanted,
                      const reference::RunOptions &options) {
     // Collectives may run at any time until they are waited for, and a library
-    // may do what follows a product.
+    // may compute what follows a product.
     using Collectives = reference::ArenaMachine::Collectives;
     using Epilogues = reference::ArenaMachine::Epilogues;
     for (auto [when, how] :

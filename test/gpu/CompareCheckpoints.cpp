@@ -38,8 +38,8 @@ static double readElement(const char *place, const std::string &dtype) {
                                              : floatFromF16(bits));
 }
 
-/// How far two tensors are apart, as parts of the values' root mean square;
-/// infinite where a value is not finite.
+/// The distance of two tensors, relative to the values' root mean square;
+/// infinite if a value is not finite.
 struct Distance {
   double rms, largest;
 };
@@ -69,7 +69,7 @@ static bool isFloat(const FileTensor &tensor) {
          tensor.dtype == "F16";
 }
 
-/// Prints what is beyond the tolerance.
+/// Prints differences beyond the tolerance.
 static bool isNear(const std::string &name, const Distance &distance,
                    double tolerance) {
   bool near = distance.rms <= tolerance && distance.largest <= 10 * tolerance;

@@ -23,7 +23,7 @@ static ExitCode failUsage(std::string message) {
   return ExitCode::Usage;
 }
 
-/// What --help and --version say.
+/// The texts of --help and --version.
 static ExitCode print(const std::string &text) {
   if (std::cout << text << std::flush)
     return ExitCode::Success;
@@ -44,7 +44,7 @@ static uint64_t parseSeed(const std::string &text) {
   return value;
 }
 
-/// Fails where a value is none of these.
+/// Fails if a value is none of these.
 static CLI::Validator isOneOf(std::vector<std::string> values) {
   std::string list, description;
   for (const std::string &value : values) {
@@ -60,8 +60,7 @@ static CLI::Validator isOneOf(std::vector<std::string> values) {
       description + "}");
 }
 
-/// What is wrong with arguments that no option took; empty where all were
-/// taken.
+/// What is wrong with arguments that no option took; empty if all were taken.
 static std::string describeExtras(const CLI::App &app) {
   std::vector<std::string> extras = app.remaining();
   if (extras.empty())
@@ -81,7 +80,7 @@ static std::string describeExtras(const CLI::App &app) {
          syntax::didYouMean(name, {names.begin(), names.end()});
 }
 
-/// What is read and written.
+/// Options for input and output files.
 static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_option("input", options.input,
                  "the model: a .mesh file, a .mlir file, or - for .mesh text "
@@ -111,7 +110,7 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
       ->capture_default_str();
 }
 
-/// What kernels run on.
+/// Options for the target.
 static void addTargets(CLI::App &app, CompileOptions &options) {
   app.add_option("--target", options.target,
                  "what the program computes on: host, or cuda for NVIDIA GPUs")

@@ -11,7 +11,7 @@
 
 namespace meshc {
 
-/// Fills in the options. Gives an exit code where nothing is to be compiled:
+/// Fills in the options. Returns an exit code if there is nothing to compile:
 /// after --help and --version, and after an error, which is printed as one line
 /// on standard error.
 std::optional<ExitCode> parseCommandLine(int argc, char **argv,

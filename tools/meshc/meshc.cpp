@@ -14,9 +14,9 @@
 
 using namespace meshc;
 
-/// Opens /dev/null where stdin, stdout or stderr is closed, so that no output
-/// file gets its number. Writing into a pipe that nobody reads is an error and
-/// not a signal.
+/// Opens /dev/null in place of a closed stdin, stdout or stderr, so that no
+/// output file gets its number. Turns writes into a pipe without a reader into
+/// errors instead of signals.
 static void openStandardStreams() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)

@@ -7,7 +7,8 @@
 ///
 /// \file
 /// Another expectKernel, for the same test cases: instead of running a kernel,
-/// it has the CUDA toolkit's assembler accept it for all chips of interest.
+/// it expects the CUDA toolkit's assembler to accept it for all chips of
+/// interest.
 ///
 //===----------------------------------------------------------------------===//
 

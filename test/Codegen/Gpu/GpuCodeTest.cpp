@@ -20,7 +20,7 @@ using namespace meshc::codegen;
 using namespace meshc;
 
 namespace {
-/// The code of a module of kernels, or what was reported.
+/// The code of a module of kernels, or the reported errors.
 struct Generated {
   std::string ptx, errors;
   std::vector<GpuImage> images;
@@ -150,7 +150,7 @@ TEST(GpuCode, PolynomialsAreFused) {
     Generated code(pointwise(op, "f32"));
     EXPECT_EQ(code.errors, "");
     EXPECT_GE(count(code.ptx, "fma.rn.f32"), 4 * 6) << code.ptx;
-    // What ptxas could fuse on its own.
+    // What ptxas could fuse by itself.
     EXPECT_EQ(count(code.ptx, "mul.f32"), 0) << code.ptx;
     EXPECT_EQ(count(code.ptx, "add.f32"), 0) << code.ptx;
     EXPECT_EQ(count(code.ptx, "sub.f32"), 0) << code.ptx;
@@ -165,7 +165,7 @@ TEST(GpuCode, RowsAreCombinedByShuffles) {
   EXPECT_EQ(count(code.ptx, ".local"), 0) << code.ptx;
 }
 
-/// The values of one stage wait for each other once.
+/// The values of one stage share one barrier.
 TEST(GpuCode, OneBarrierForAStage) {
   std::string x = "!nd.tensor<f32, [b = 256, h = 4096]>",
               r = "!nd.tensor<f32, [b = 256]>";
@@ -193,8 +193,8 @@ TEST(GpuCode, ColumnsAreReadAlongRows) {
   EXPECT_EQ(count(code.ptx, ".local"), 0) << code.ptx;
 }
 
-/// A reduction to few values: many blocks share them, and the last to be done
-/// combines what all left.
+/// A reduction to few values: many blocks share them, and the last one to
+/// finish combines all partial results.
 TEST(GpuCode, ManyBlocksShareFewPoints) {
   for (auto [rows, columns] :
        {std::pair{65536, 8}, {8192, 128}, {2, 1 << 20}}) {

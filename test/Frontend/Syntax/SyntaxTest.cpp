@@ -62,7 +62,7 @@ std::string print(const Expr &expr) {
   return text + ")";
 }
 
-/// One text, parsed, with what was said of it.
+/// One parsed text, with its diagnostics.
 struct Parsed {
   explicit Parsed(std::string text) {
     sources.add("test.mesh", std::move(text));

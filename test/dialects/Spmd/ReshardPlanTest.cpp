@@ -8,7 +8,7 @@
 /// \file
 /// On small meshes, plans are compared with an exhaustive search that takes
 /// axes one by one and in all combinations. On meshes of a dozen axes, where
-/// that search has no end, there is a plan.
+/// that search does not finish, a plan must exist.
 ///
 //===----------------------------------------------------------------------===//
 

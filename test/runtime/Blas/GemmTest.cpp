@@ -18,8 +18,8 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// A product on random matrices, with room between rows and batch entries that
-/// nobody may touch.
+/// A product on random matrices, with gaps between rows and batch entries that
+/// must not be touched.
 struct Case {
   MeshcGemm gemm;
   std::vector<char> a, b, c;

@@ -118,7 +118,7 @@ TEST(AtomicFile, writesThroughLinks) {
   EXPECT_GT(readlink(link.c_str(), target, sizeof(target)), 0);
 }
 
-/// Runs `action` in a process of its own; returns its status.
+/// Runs `action` in a separate process; returns its status.
 template <typename Action> static int inProcess(Action action) {
   pid_t child = fork();
   if (child == 0) {

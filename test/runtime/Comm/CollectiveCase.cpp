@@ -20,7 +20,7 @@ namespace {
 constexpr char guardByte = 0x5a;
 constexpr size_t guardBytes = 256;
 
-/// The value of an element of what a rank sends.
+/// The value of an element that a rank sends.
 double sentValue(const CollectiveCase &c, int rank, size_t item,
                  int64_t index) {
   int64_t mixed = rank * 31 + static_cast<int64_t>(item) * 17 + index * 7 +
@@ -49,7 +49,7 @@ double combine(const CollectiveCase &c, double a, double b) {
   return 0;
 }
 
-/// What a group's ranks send at one place, reduced.
+/// The reduction of the values that a group's ranks send at one place.
 double reduced(const CollectiveCase &c, const Group &group, size_t item,
                int64_t index) {
   double value = sentValue(c, group.ranks[0], item, index);

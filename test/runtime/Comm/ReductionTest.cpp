@@ -23,7 +23,8 @@ namespace {
 
 struct Baseline {};
 
-/// Runs the loops for every processor and for AVX2, and expects the same bits.
+/// Runs the loops for any processor and those for AVX2, and expects the same
+/// bits.
 template <class From, class To>
 std::vector<To> reduced(const ReductionKind &kind,
                         const std::vector<std::vector<From>> &arrays) {

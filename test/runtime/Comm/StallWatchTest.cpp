@@ -48,7 +48,7 @@ TEST_F(Watched, slowWorkIsProgress) {
       ++ranks[1].progress;
   });
   EXPECT_LT(stall.seconds, 10);
-  // One long kernel: only the processor's time tells.
+  // One long kernel: only the processor time shows progress.
   stall = wait(1, 1000, [&] {
     if (++turn % 90 == 0)
       ++ranks[1].processorTime;
@@ -103,7 +103,7 @@ TEST_F(Watched, ranksThatWaitForOneAnotherAreACircle) {
   EXPECT_LT(stall.seconds, 1);
 }
 
-/// The whole job was stopped for an hour, and goes on.
+/// The whole job was stopped for an hour, and continues.
 TEST_F(Watched, timeInWhichTheWatcherSleptCountsForNobody) {
   wait(1, 5);
   now += std::chrono::hours(1);

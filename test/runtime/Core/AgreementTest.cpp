@@ -16,7 +16,8 @@ namespace {
 
 using List = std::vector<Agreed>;
 
-/// What the ranks find, each of which holds lists[rank]; the same on all.
+/// The disagreement that the ranks find if rank r holds lists[r]; the same on
+/// all.
 std::string find(const std::vector<List> &lists) {
   std::vector<std::string> found(lists.size());
   openThreadWorld(static_cast<int>(lists.size()), 1, 60)

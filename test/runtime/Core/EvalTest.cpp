@@ -88,7 +88,7 @@ TEST(Eval, refusesWhatItCannotRead) {
   EXPECT_EQ(run(line("1x1") + " eval --checkpoint /no/file" + data).code, 4);
 }
 
-/// The metrics are printed all the same, and the code tells.
+/// The metrics are printed nevertheless, and the exit code reports it.
 TEST(Eval, aMetricThatIsNotFiniteIsAnError) {
   Folder folder;
   std::string data = writeLineData(folder), file = folder.file("c");

@@ -50,7 +50,7 @@ bool isOurs(int descriptor) {
   return descriptor >= 0 && descriptor < 1024 && isWatched[descriptor];
 }
 
-/// Makes the call between its two events where it is about one of our files.
+/// Makes the call, between its two events if it concerns one of our files.
 template <typename Place, typename Call>
 auto between(Place place, const Call &call) {
   if (!isOurs(place))

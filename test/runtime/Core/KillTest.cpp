@@ -90,7 +90,7 @@ public:
       before = its;
       if (generation != generations.front())
         continue;
-      EXPECT_EQ(generation, 0); // FILE is there at any time
+      EXPECT_EQ(generation, 0); // FILE exists at any time
       EXPECT_GE(its, step);
       step = its;
     }
@@ -135,7 +135,7 @@ TEST(Kill, atEveryCall) {
     for (long at = kills % stride; at < count; at += stride) {
       chain.begin();
       Outcome outcome = run(chain.train("KILL_AT=" + std::to_string(at)));
-      // Threads may come to a call in another order, and to fewer.
+      // Threads may reach a call in another order, and reach fewer.
       EXPECT_TRUE(outcome.code == 128 + SIGKILL || outcome.code == 0)
           << outcome.err;
       kills += outcome.code != 0;

@@ -58,7 +58,7 @@ TEST(Log, aResumedRunHasEachStepOnce) {
     EXPECT_EQ(stepsWith(lines, "loss"), range(1, 20));
     std::vector<int> evaluated = {2, 4, 6, 8, 10, 12, 14, 16, 18, 20};
     EXPECT_EQ(stepsWith(lines, "eval_loss"), evaluated);
-    // Nothing to do: the evaluation at the end is of a step that is there.
+    // Nothing to do: the log already has the final evaluation's step.
     EXPECT_EQ(run(train + " --steps 20 --resume").code, 0);
     EXPECT_EQ(readLines(log), lines);
     // From the start, which empties it.
@@ -120,7 +120,7 @@ TEST(DistinctFiles, noFileIsWrittenTwiceOrRead) {
     EXPECT_EQ(readFile(file("c")), saved);
   }
   EXPECT_EQ(readFile(x), before);
-  // What is only read may be one file, and devices are shared.
+  // Files that are only read may be the same, and devices are shared.
   EXPECT_EQ(run(line("1x1") + " train --quiet --steps 3 --checkpoint " +
                 file("c") + " --resume " + file("c") + " --eval-data x=" + x +
                 " --eval-data target=" + file("y.npy") +

@@ -8,7 +8,7 @@
 
 using namespace meshc::test;
 
-/// One line each, which names the option, what it got and what it wants.
+/// One line each, which names the option, the value found and the expected one.
 TEST(Options, wrongValuesAreToldInOneLine) {
   const char *const steps = "a whole number from 0 to 1000000000000000";
   const std::string cases[][2] = {

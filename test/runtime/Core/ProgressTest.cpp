@@ -71,7 +71,7 @@ TEST(Progress, leavesOutTheLeastImportantFirst) {
 }
 
 namespace {
-/// A program on a terminal of its own.
+/// A program on its own terminal.
 class Terminal {
 public:
   Terminal(const std::string &command, unsigned short columns) {
@@ -88,7 +88,8 @@ public:
     struct winsize size = {24, columns, 0, 0};
     ioctl(master, TIOCSWINSZ, &size);
   }
-  /// What comes until `part` is there `count` times; all, if the program ends.
+  /// The output until `part` has appeared `count` times; all of it if the
+  /// program ends.
   std::string readUntil(const std::string &part, size_t count) const {
     std::string text;
     char buffer[4096];
@@ -142,7 +143,7 @@ TEST(Progress, followsTheSizeOfTheTerminal) {
   EXPECT_LE(longestDrawn(narrow), 59u) << narrow;
   EXPECT_GT(longestDrawn(narrow), 20u) << narrow;
   terminal.resize(130);
-  // One line may have been under way.
+  // One line may have been in progress.
   std::string wide = terminal.readUntil("\033[K", 4);
   EXPECT_GT(longestDrawn(wide), 80u) << wide;
   EXPECT_LE(longestDrawn(wide), 129u) << wide;

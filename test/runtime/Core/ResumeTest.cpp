@@ -65,8 +65,8 @@ TEST(Resume, savesWhileItRuns) {
               128 + SIGKILL);
     return readFile(folder.file("c"));
   };
-  // The file of step 8, whole; in the background, that of step 4 where the step
-  // after it was faster.
+  // The complete file of step 8; in the background, that of step 4 if the
+  // following step was faster.
   EXPECT_EQ(killed("--save sync"), readFile(folder.file("8")));
   std::string content = killed("");
   EXPECT_TRUE(content == readFile(folder.file("8")) ||

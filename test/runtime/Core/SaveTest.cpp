@@ -64,8 +64,8 @@ int64_t stepOf(const std::string &path) {
   return readRunState(file).step;
 }
 
-/// Whether reading the file finds what is wrong with it, or nothing is: all
-/// that it holds is as in `whole`.
+/// Whether reading the file detects the damage, or nothing is damaged: all
+/// contents equal those of `whole`.
 bool isRefusedOrEqual(const std::string &path, const SafetensorsFile &whole) {
   try {
     SafetensorsFile file(path);
@@ -310,7 +310,7 @@ TEST(Weights, ofOtherToolsBeginARun) {
     EXPECT_EQ(content("w"), bytesOf(w));
     EXPECT_EQ(content("b"), bytesOf(b));
     EXPECT_EQ(content("w.momentum"), std::string(24, '\0'));
-    // A checkpoint is a file of parameters, too, and a run may go on.
+    // A checkpoint is also a file of parameters, and a run may resume from it.
     bench.mustTrain("--steps 4 --weights " + c +
                     " --resume=auto --checkpoint " + c + "d");
     bench.mustTrain("--steps 8 --weights " + c +
@@ -346,7 +346,7 @@ TEST(Weights, misfitsAreNamed) {
               "has no 'meshc.step' in its metadata");
 }
 
-/// What is written in the background is what is written at once.
+/// Saving in the background writes the same bytes as saving in the foreground.
 TEST(Save, backgroundWritesTheSame) {
   Bench bench;
   for (const char *mesh : {"1x1", "2x2"}) {
@@ -386,7 +386,7 @@ TEST(Save, aFailedWriteEndsTheRunAtALaterStep) {
     ASSERT_TRUE(process.waitUntilHandles(SIGINT));
     for (int i = 0; i < 1000 && !fs::exists(folder + "/c"); ++i)
       usleep(10000);
-    std::error_code ignored; // a save may be under way
+    std::error_code ignored; // a save may be in progress
     while (fs::exists(folder))
       fs::remove_all(folder, ignored);
     Outcome outcome = process.wait();

@@ -15,7 +15,7 @@
 using namespace meshc::runtime;
 using namespace meshc::test;
 
-/// A datagram is what one write wrote.
+/// Each write becomes one datagram.
 TEST(StandardStreams, anErrorIsOneWrite) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);

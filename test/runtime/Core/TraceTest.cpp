@@ -206,8 +206,8 @@ TEST(Trace, isOfAllRanks) {
   }
 }
 
-/// What is computed is the same, and metrics over other data, in between, are
-/// none of the steps'.
+/// The computed results are the same, and evaluations over other data in
+/// between do not count for the steps.
 TEST(Trace, changesNothing) {
   Folder folder;
   std::string data = writeLineData(folder);

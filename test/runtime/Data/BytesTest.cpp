@@ -99,7 +99,7 @@ TEST(Bytes, aFileThatBecomesShorterIsAnError) {
                            std::to_string(left) + " bytes, and had 100000"),
               std::string::npos)
         << message;
-    // Longer again, but what was read was not there.
+    // Extended again, but the bytes were missing when they were read.
     ASSERT_EQ(truncate(path.c_str(), 100000), 0);
     if (left < 90000)
       EXPECT_NE(failureOf(ExitCode::Data, [&] { bytes->checkIntact(); })

@@ -138,7 +138,7 @@ TEST(Dataset, refusesCorporaThatDoNotFit) {
   expectRefused(reals, ExitCode::Usage, {corpus}, "inputs hold no i32");
 }
 
-/// What makes a loss that is not a number is found by the compiler's report.
+/// The compiler's report helps to find the value that makes a loss NaN.
 TEST(Dataset, findsTargetsThatAreNoClass) {
   Folder folder;
   std::string images =

@@ -47,7 +47,7 @@ const MeshcKernel kernels[] = {{"square", nullptr, 0, 0, 2, 8, 128, 0},
 const MeshcImage image = {MESHC_CUBIN, 90, sizeof(fakeImage), &fakeImage};
 
 const MeshcDim dim = {"i", size, size, 1, 0, nullptr};
-// Rows of 3 in steps of 5: two elements between them are nobody's.
+// Rows of 3 in steps of 5: the two elements between them are unused.
 const MeshcDim gaps[] = {{"a", 4, 4, 5, 0, nullptr},
                          {"b", 3, 3, 1, 0, nullptr}};
 const MeshcTensor tensors[] = {
@@ -127,7 +127,7 @@ float numberAt(const char *block, int64_t index) {
 
 } // namespace
 
-/// The host fills a batch while a step is under way, and every step gets its
+/// The host fills a batch while a step is in progress, and every step gets its
 /// own; the function is called for its first run and for two captures.
 TEST(CudaDevice, isAStepAheadAndReplaysAGraph) {
   onDevice(squares(0), [](Device &device) {
@@ -151,7 +151,7 @@ TEST(CudaDevice, isAStepAheadAndReplaysAGraph) {
   });
 }
 
-/// A run for which nothing is staged has the inputs of its slot's last run.
+/// A run without staged inputs uses those of its slot's last run.
 TEST(CudaDevice, keepsInputsThatAreNotStagedAnew) {
   onDevice(squares(0), [](Device &device) {
     std::vector<float> metrics;
@@ -350,8 +350,9 @@ TEST(CudaDevice, leavesEpiloguesToKernelsOnDemand) {
       options);
 }
 
-/// Two collectives are begun; what lies behind the wait for the first sees its
-/// result, the second is done at the function's end, waited for or not.
+/// Two collectives are started; work after the wait for the first sees its
+/// result, and the second is done at the function's end, whether or not it was
+/// waited for.
 TEST(CudaDevice, waitsForTheCollectivesThatWereBegun) {
   onDevice(squares(1), [](Device &device) {
     device.write(tensors[0], [](char *block) { fill(block, 3); });

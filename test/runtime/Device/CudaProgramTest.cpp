@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The program that test/runtime/Core runs on the host, by the CUDA plugin on
-/// fake libraries, whose GPUs act as late and in as odd an order as real ones
-/// may: it must give the same bytes. And what a program says where there is no
-/// GPU.
+/// The program that test/runtime/Core runs on the host, run by the CUDA plugin
+/// on fake libraries, whose GPUs are as late and as disordered as real ones may
+/// be: it must produce the same bytes. Also the program's messages if there is
+/// no GPU.
 ///
 //===----------------------------------------------------------------------===//
 #include "test/runtime/Core/TraceFile.h"
@@ -35,7 +35,7 @@ void expectIn(const std::string &text, const std::string &part) {
       << "no '" << part << "' in: " << text;
 }
 
-/// The values of a log, without what the clock says.
+/// The values of a log, without times.
 std::string withoutTimes(const std::string &log) {
   std::istringstream lines(log);
   std::string kept;
@@ -105,7 +105,7 @@ TEST(CudaProgram, resumesToTheBit) {
   }
 }
 
-/// The device is a step ahead; what is told, and what is saved, is not.
+/// The device is a step ahead; reports and checkpoints are not.
 TEST(CudaProgram, stopsAtABadLoss) {
   Folder folder;
   std::string data = writeLineData(folder);
@@ -164,7 +164,7 @@ TEST(CudaProgram, endsWhereARankFails) {
   }
 }
 
-/// What NCCL tells late, and what it never tells.
+/// Errors that NCCL reports late, and operations that it never finishes.
 TEST(CudaProgram, namesTheCollectiveThatFails) {
   Folder folder;
   std::string train =
@@ -416,8 +416,8 @@ TEST(CudaProgram, namesThePluginThatIsMissing) {
   expectIn(outcome.err, "cannot open the CUDA plugin: ");
 }
 
-/// With the plugin that is linked to CUDA, where the toolkit is: here there is
-/// no driver.
+/// With the plugin that is linked to CUDA, if there is a toolkit: there is no
+/// driver here.
 TEST(CudaProgram, saysThatThereIsNoDriver) {
   if (access("/dev/nvidiactl", F_OK) == 0)
     GTEST_SKIP() << "there is a driver";

@@ -93,7 +93,8 @@ TEST(Emulation, MemoryOfAKernel) {
   EXPECT_EQ(result, 192u);
 }
 
-/// What would hang a GPU ends the process, with the threads' places.
+/// A kernel that would hang a GPU ends the process, with the threads'
+/// locations.
 TEST(EmulationDeathTest, WaitsThatDoNotMeet) {
   uint32_t result = 0;
   EXPECT_EXIT(run(
@@ -153,7 +154,7 @@ void access(MeshcEmulatedThread *thread, uint32_t *place, Kind kind,
 }
 
 /// Block 0 writes a number, and the last block to count itself reads it.
-/// `steps` says what is left out.
+/// `steps` selects the omitted steps.
 void handOver(MeshcEmulatedThread *thread, bool barriers, bool releases,
               bool acquires) {
   uint32_t *results = getResults(thread);

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the plugin's functions do, and that the fake libraries end the process
-/// where CUDA's rules are broken: a test on them means something only then.
+/// Tests the plugin's functions, and that the fake libraries end the process if
+/// CUDA's rules are broken: only then does a test on them mean something.
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/CudaPlugin.h"
@@ -38,7 +38,7 @@ std::string text(const char *error) { return error ? error : ""; }
 
 #define EXPECT_OK(call) EXPECT_EQ(text(call), "")
 
-/// A rank, and what tests do with it.
+/// A rank, and the operations that tests perform with it.
 class Gpu {
 public:
   explicit Gpu(int number = 0) {
@@ -472,9 +472,9 @@ TEST(PluginDeathTest, capturesOnlyOrderWork) {
       "begins within another");
 }
 
-/// Ranks that do not come to a group's end are waited for once, and no call is
-/// made that may wait for them again. The last test: nothing is waited for
-/// afterwards.
+/// Ranks that do not arrive at a group's end are waited for once, and no
+/// further call may wait for them again. This is the last test: nothing is
+/// waited for afterwards.
 TEST(Plugin, leavesGroupsThatDoNotEnd) {
   EXPECT_EXIT(
       {

@@ -15,7 +15,7 @@ namespace {
 
 using Buffers = CollectiveCase::Buffers;
 
-/// Copies the buffers to the arena, runs the collective there, and brings them
+/// Copies the buffers to the arena, runs the collective there, and copies them
 /// back.
 std::string check(Subject &subject, const CollectiveCase &c) {
   return c.check(subject.rank.mesh, [&](const MeshcCollective &collective,

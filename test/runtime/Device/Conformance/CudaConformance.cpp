@@ -13,13 +13,13 @@
 ///
 ///     N passed, N failed, N skipped
 ///
-/// Exit code: 0, 1 where something failed, 77 where there is no GPU. A GPU or a
+/// Exit code: 0, 1 if something failed, 77 if there is no GPU. A GPU or a
 /// plugin that cannot be used is a failure.
 ///
-/// Each section of the table is a process of its own, as one that has used CUDA
-/// keeps its choice of GPUs. `cuda_conformance --section N`, from 0 on, runs
-/// one without further processes, for compute-sanitizer; it ends alike, and
-/// with 2 where there is no such section.
+/// Each section of the table runs in a separate process, because a process that
+/// has used CUDA keeps its choice of GPUs. `cuda_conformance --section N`, from
+/// 0 on, runs one without further processes, for compute-sanitizer; its exit
+/// codes are the same, and 2 if there is no such section.
 ///
 //===----------------------------------------------------------------------===//
 #include "Suite.h"
@@ -45,7 +45,7 @@ struct Counts {
   int passed = 0, failed = 0;
 };
 
-/// What the ranks found, by topic in the order of the cases.
+/// The ranks' findings, by topic in the order of the cases.
 struct Findings {
   std::mutex mutex;
   std::set<size_t> failed;
@@ -54,7 +54,7 @@ struct Findings {
 };
 
 /// Runs this program again with the arguments and the number of a pipe, to
-/// which it writes what it found. Not `ok` where it crashed.
+/// which it writes its findings. Not `ok` if it crashed.
 Counts inProcess(std::vector<std::string> arguments, bool &ok) {
   int channel[2];
   Counts counts;
@@ -82,15 +82,15 @@ Counts inProcess(std::vector<std::string> arguments, bool &ok) {
   return counts;
 }
 
-/// What a process of inProcess ends with.
+/// The exit code of a process of inProcess.
 int answer(const char *channel, const Counts &counts) {
   std::fflush(stdout);
   ssize_t written = write(std::atoi(channel), &counts, sizeof(counts));
   return written == sizeof(counts) ? 0 : 1;
 }
 
-/// GPUs of the machine as `passed`; `failed` where there should be some that
-/// cannot be used.
+/// Counts the machine's GPUs as `passed`, or `failed` if GPUs exist that cannot
+/// be used.
 Counts countDevices() {
   Counts found;
   try {
@@ -198,7 +198,7 @@ Counts runMesh(const std::vector<int64_t> &mesh, const std::string &way,
   return all;
 }
 
-/// Lets what runs next see one GPU.
+/// Makes a single GPU visible to the following runs.
 void seeOneGpu() {
   const char *visible = std::getenv("CUDA_VISIBLE_DEVICES");
   std::string first = visible && *visible ? visible : "0";
@@ -240,7 +240,7 @@ void printSkipped(const Section &section) {
            "skipped: needs " + std::to_string(section.ranks()) + " GPUs");
 }
 
-/// Returns -1, or what the program ends with where there is no GPU to use.
+/// Returns -1, or the program's exit code if there is no GPU to use.
 int refuse(const Counts &devices) {
   if (devices.failed) {
     std::printf("FAILED: the GPUs cannot be used\n"

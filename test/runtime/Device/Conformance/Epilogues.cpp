@@ -39,7 +39,7 @@ double geluSlope(double x) {
   return s + x * s * (1 - s) * scale * (1 + 3 * cubic * x * x);
 }
 
-/// One product with an epilogue, and where its arrays are in the arena.
+/// One product with an epilogue, and the places of its arrays in the arena.
 class Trial {
 public:
   Trial(Subject &subject, uint8_t type, int64_t m, int64_t n, int64_t k,
@@ -57,7 +57,7 @@ public:
     mask = place(m * ((n + 127) / 128 * 16), 9);
   }
 
-  /// What is wrong, or nothing; nothing too where cuBLAS has no such call.
+  /// What is wrong, or nothing; also nothing if cuBLAS has no such call.
   std::string check(uint32_t kind, bool keeps);
 
 private:
@@ -128,8 +128,8 @@ double Trial::product(int64_t i, int64_t j, double &sizes) const {
   return sum;
 }
 
-/// Against what is exact: products may be summed in any order in f32, results
-/// are rounded, functions may be of ten times the rounding.
+/// Compares with exact results: products may be summed in any order in f32,
+/// results are rounded, functions may deviate by ten times the rounding.
 std::string Trial::compare(
     const std::string &what, const Array &array,
     const std::function<double(int64_t, int64_t, double &)> &wanted) {
@@ -183,8 +183,8 @@ std::string Trial::checkBiasGradient(uint32_t kind) {
   return wrong;
 }
 
-/// Where relu's argument is exactly 0, its gradient is 0 (language.md L5.5):
-/// some rows of A and all of the bias are.
+/// If relu's argument is exactly 0, its gradient is 0 (language.md L5.5): this
+/// holds for some rows of A and all of the bias.
 std::string Trial::checkZeros() {
   const int64_t rows = std::min<int64_t>(gemm.m, 3);
   for (int64_t i = 0; i < rows; ++i)
@@ -218,8 +218,8 @@ std::string Trial::checkZeros() {
   return "";
 }
 
-/// The mask of one call says which elements the next call lets through: those
-/// that the first left positive.
+/// The mask of one call says which elements the next call passes on: those that
+/// the first left positive.
 std::string Trial::checkReluGradient() {
   if (!run(MESHC_RELU_BIAS, {&result, &bias, &result}, result, true))
     return "";
@@ -272,9 +272,9 @@ std::string Trial::check(uint32_t kind, bool keeps) {
   return wrong;
 }
 
-/// Which of them the library has: no case fails for one that it has not, as the
-/// kernel does it then; but one that it has neither of f32 nor of bf16 is told
-/// to it in a wrong way.
+/// Which of them the library supports: a case that it does not support does not
+/// fail, because the kernel computes it then. But a case supported neither in
+/// f32 nor in bf16 means that the call is wrong.
 std::string printTallies(Subject &) {
   std::string never;
   for (const char *kind : kindNames) {

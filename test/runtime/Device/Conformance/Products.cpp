@@ -172,8 +172,8 @@ void test::addProducts(std::vector<Case> &cases, MatmulPrecision precision) {
                            return check(subject, gemm, precision);
                          }});
       }
-  // Right numbers are not enough: what cuBLAS does not do is some 100 times
-  // slower.
+  // Correct numbers are not enough: products that cuBLAS does not support are
+  // some 100 times slower.
   cases.push_back(
       {topic, [](Subject &subject) {
          const auto &counts =

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The descriptors of cublasLt, and what its manual wants of them
-/// (https://docs.nvidia.com/cuda/cublas/, "Using the cublasLt API"). A call is
-/// compared with what its algorithm was chosen for.
+/// The descriptors of cublasLt, and what its manual requires of them
+/// (https://docs.nvidia.com/cuda/cublas/, "Using the cublasLt API"). Each call
+/// is compared with the problem for which its algorithm was chosen.
 ///
 //===----------------------------------------------------------------------===//
 #include "FakeCuda.h"
@@ -73,7 +73,8 @@ cublasStatus_t set(Value &value, const void *from, size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// What an algorithm was chosen for; cublasLtMatmulAlgo_t has room for it.
+/// The problem for which an algorithm was chosen; it fits into
+/// cublasLtMatmulAlgo_t.
 struct Choice {
   static constexpr uint64_t expectedMagic = 0x616c676f;
   uint64_t magic, problem, workspaceBytes;
@@ -81,7 +82,7 @@ struct Choice {
 };
 static_assert(sizeof(Choice) <= sizeof(cublasLtMatmulAlgo_t));
 
-/// A number that differs where two problems differ in more than addresses.
+/// A number that differs if two problems differ in more than addresses.
 uint64_t identify(const Product &product) {
   uint64_t hash = 1469598103934665603u;
   auto add = [&hash](auto value) {

@@ -14,7 +14,7 @@
 
 namespace {
 
-/// A product of 4 x 4 in f32 that is right but for what a test changes.
+/// A 4 x 4 product in f32 that is correct except for a test's changes.
 class Product {
 public:
   Product() {
@@ -66,7 +66,7 @@ public:
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
   cublasLtMatmulPreference_t preference = nullptr;
   cublasLtMatmulAlgo_t algorithm = {};
-  float *memory = nullptr; ///< 2048 numbers, of which the last are workspace
+  float *memory = nullptr; ///< 2048 numbers, the last of which are workspace
 };
 
 #define EXPECT_VIOLATION(action, rule)                                         \

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Records and callbacks of CUPTI for what the fake GPUs do. Times are made up
-/// from the order of work alone, so that they are the same in every run: each
-/// activity takes what its operation says, and begins `gap` after what it waits
-/// for. Records come in any order, in buffers that the plugin gives.
+/// Records and callbacks of CUPTI for the fake GPUs' activities. Times are
+/// derived from the order of work alone, so that they are the same in every
+/// run: each activity takes as long as its operation says, and begins `gap`
+/// after what it waits for. Records arrive in any order, in buffers that the
+/// plugin provides.
 ///
-/// FAKE_CUDA_NO_CALLS=1: there are no callbacks, so that nothing tells which
-/// call an activity belongs to.
+/// FAKE_CUDA_NO_CALLS=1: no callbacks, so the call of an activity is unknown.
 ///
 //===----------------------------------------------------------------------===//
 #include "FakeCuda.h"
@@ -28,7 +28,7 @@ using namespace meshc::fake;
 
 namespace {
 
-/// ns between two activities of which one waits for the other.
+/// ns between an activity and one that waits for it.
 constexpr uint64_t gap = 2000;
 
 struct Record {
@@ -130,7 +130,7 @@ uint64_t Listener::takeTime() {
   return earliest = latest;
 }
 
-/// What all kinds of records have.
+/// The fields common to all kinds of records.
 template <class Activity>
 size_t write(uint8_t *place, const Record &from, CUpti_ActivityKind kind) {
   Activity record = {};

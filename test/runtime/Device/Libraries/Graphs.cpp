@@ -11,7 +11,7 @@
 using namespace meshc;
 using namespace meshc::fake;
 
-/// A graph that can run, and what of its last run is under way.
+/// A graph that can run, and the part of its last run that is in progress.
 struct CUgraphExec_st {
   CUgraph_st graph;
   std::shared_ptr<Node> last;

@@ -15,13 +15,13 @@
 using namespace meshc;
 using namespace meshc::fake;
 
-/// Code of a rank: a program's, or the plugin's own kernels where the image is
+/// Code of a rank: a program's, or the plugin's own kernels if the image is
 /// null.
 struct CUlib_st {
   const Image *image;
   std::map<std::string, std::unique_ptr<CUkern_st>> kernels;
-  /// A rank's context as kernels of the host get it, always at one place: the
-  /// emulation tells ranks apart by it.
+  /// A rank's context as host kernels receive it, always at one address, by
+  /// which the emulation identifies ranks.
   MeshcContext context;
 };
 
@@ -35,7 +35,7 @@ struct CUkern_st {
 
 namespace {
 
-/// What nvcc makes begins so.
+/// Images from nvcc begin like this.
 constexpr uint32_t fatbinMagic = 0xba55ed50;
 constexpr unsigned mostThreads = 1024;
 constexpr int plainSharedBytes = 48 << 10, mostSharedBytes = 227 << 10;

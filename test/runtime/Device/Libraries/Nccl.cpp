@@ -98,7 +98,7 @@ bool stalls() {
          setting("FAKE_CUDA_NCCL_FAILS", 0);
 }
 
-/// The operation waits until all members have come to it.
+/// The operation waits until all members have reached it.
 Work arrive(ncclComm_t comm, const std::vector<Call> &brought, int gpu) {
   auto members = comm->members;
   int index = comm->index;

@@ -135,7 +135,7 @@ bool overlap(const Range &a, const Range &b) {
          b.begin < a.begin + a.bytes;
 }
 
-/// What a call reads and what it writes.
+/// The memory that a call reads and writes.
 std::pair<Range, Range> rangesOf(const Call &call, int size) {
   const int64_t all = call.bytes * size;
   int64_t sends = call.kind == Kind::ReduceScatter ? all : call.bytes;

@@ -27,7 +27,7 @@ void *resolveDevice(const void *address, uint64_t bytes, int gpu);
 
 namespace {
 
-/// All arguments of one launch, with addresses as the host has them.
+/// All arguments of one launch, with host addresses.
 template <class Kernel, class... Values>
 void runGrid(Kernel kernel, unsigned blocks, unsigned threads,
              Values... values) {
@@ -142,7 +142,7 @@ Bound bindMultiply(void **parameters, unsigned blocks, unsigned threads) {
 
 std::map<std::string, Launch> makeAll() {
   std::map<std::string, Launch> all;
-  // By the macros' names, as the plugin looks for them.
+  // By the macros' names, which the plugin looks up.
 #define ADD_COMBINE(type, op)                                                  \
   all["combine_" #type "_" #op] = combineBy(combine_##type##_##op);            \
   all["combine_" #type "_" #op "_vector"] =                                    \

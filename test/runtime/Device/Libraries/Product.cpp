@@ -95,7 +95,7 @@ MeshcGemm asGemm(const Product &product, bool accumulate) {
   return gemm;
 }
 
-/// Of one product, with addresses as the host has them.
+/// One product, with host addresses.
 struct Epilogue {
   const Product &product;
   char *d, *bias, *auxiliary;
@@ -184,8 +184,8 @@ void fake::checkShapes(const Product &product) {
     violate("an auxiliary array without its mode, or the other way round");
 }
 
-/// What the manual says of epilogues, and what the fake does not have so that
-/// refusals are tested: those in f16.
+/// The manual's rules for epilogues, and those in f16, which the fake does not
+/// support so that refusals are tested.
 cublasStatus_t fake::refuse(const Product &product) {
   const Operation &operation = product.operation;
   if (operation.epilogue == CUBLASLT_EPILOGUE_DEFAULT)

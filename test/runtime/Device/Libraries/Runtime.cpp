@@ -35,7 +35,7 @@ struct OpenThreads {
 
 int countGpus() {
   int gpus = static_cast<int>(setting("FAKE_CUDA_GPUS", 1));
-  // "0", "0,3": as CUDA, which numbers those that are named anew.
+  // "0", "0,3": like CUDA, which renumbers the visible GPUs.
   if (const char *visible = std::getenv("CUDA_VISIBLE_DEVICES"))
     gpus =
         std::min(gpus, 1 + static_cast<int>(std::count(
