@@ -9,9 +9,9 @@
 /// Products on CPUs with AVX2 and without AVX-512, where oneDNN's choice of
 /// kernel leaves up to a third of the peak on some shapes. The loops are those
 /// of Goto and van de Geijn ("Anatomy of high-performance matrix
-/// multiplication", 2008): a panel of B, packed for the third-level cache, is
-/// shared by all threads; each packs its own blocks of A for the second level,
-/// and a kernel keeps 6 × 16 sums in registers.
+/// multiplication", 2008): a panel of B, packed for the L3 cache, is shared by
+/// all threads; each packs its own blocks of A for the L2 cache, and a kernel
+/// keeps 6 × 16 sums in registers.
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Blas/Gemm.h"

@@ -92,7 +92,7 @@ struct CollectiveStreams {
 
 /// Reads `collective`'s items at `send` and `recv` for a group of `groupSize`.
 /// ALL_REDUCE gives one stream for each direction, REDUCE_SCATTER one for recv,
-/// ALL_GATHER one for send. Throws Failure (Internal) where the items' sizes
+/// ALL_GATHER one for send. Throws Failure (Internal) if the items' sizes
 /// contradict each other.
 CollectiveStreams makeStreams(const MeshcCollective &collective, int groupSize,
                               void *const *send, void *const *recv);

@@ -160,7 +160,7 @@ static const char *const dataHelp =
     "alone: its bytes as a corpus of tokens for all i32 inputs, example i a "
     "window from byte i on. Files may be gzipped. Repeatable";
 
-/// Where a training run begins.
+/// Parses the starting point of a training run.
 static void addBeginning(CLI::App &app, Options &options,
                          MayDiffer &mayDiffer) {
   CLI::Option *resume =

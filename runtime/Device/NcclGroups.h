@@ -51,7 +51,7 @@ public:
   void mark();
   void leave() { current = UINT32_MAX; }
 
-  /// Throws where a call returned an error.
+  /// Throws if a call returned an error.
   void expect(const char *error) const;
   /// Waits until a call for a group is done on the host.
   void settle(void *group, const std::string &what);

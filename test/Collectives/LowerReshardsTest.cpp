@@ -79,8 +79,8 @@ protected:
                                partial);
   }
 
-  /// Blocks whose values are a function of the global index and, where the type
-  /// is partial, of the rank's coordinates on those axes.
+  /// Blocks whose values are a function of the global index and, if the type is
+  /// partial, of the rank's coordinates on those axes.
   Ranks makeOperands(nd::TensorType type, nd::EvaluationContext &evaluation) {
     MeshAttr mesh = evaluation.mesh;
     Ranks operands(mesh.getRankCount());

@@ -53,7 +53,7 @@ func.func @eval_step(
 }
 )";
 
-/// Copies files of its folder to where its options say.
+/// Copies files of its folder to the paths that its options name.
 const char *const kScript = R"sh(#!/bin/sh
 cd "$(dirname "$0")"
 command=$1

@@ -12,12 +12,11 @@
 
 namespace meshc::reference {
 
-/// Draws the text of a model with about a dozen ops of all families on tensors
-/// of few entries, with dims of size 1 and of prime sizes, all element types,
-/// and a training statement. What the model computes is well conditioned:
-/// values stay of the order of one to a thousand, and nothing that jumps
-/// (floor, comparisons …) is asked of sums, whose last bits depend on their
-/// order.
+/// Draws the text of a model with about a dozen ops of all families on small
+/// tensors, with dims of size 1 and of prime sizes, all element types, and a
+/// training statement. The model is well conditioned: values stay between about
+/// one and a thousand, and discontinuous ops (floor, comparisons …) are not
+/// applied to sums, whose last bits depend on their order.
 ///
 /// Every value that nothing else uses enters a metric, weighted by its indices,
 /// so that a permuted block changes it.

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // compare_checkpoints A B [TOLERANCE]: whether two runs of one model ended in
-// the same place. Of each tensor of floats, over the root mean square of A's
-// values: that of the differences, which may be TOLERANCE (by default 1e-2 for
-// f32, 5e-2 for bf16 and f16), and the largest difference, which may be ten
-// times that, so that one row that went wrong shows in a large tensor. Other
-// tensors are the same to the bit. The exit code is 1 where one is beyond the
-// tolerance, or where tensors are missing.
+// the same place. For each tensor of floats, relative to the root mean square
+// of A's values: the root mean square of the differences may be TOLERANCE (by
+// default 1e-2 for f32, 5e-2 for bf16 and f16), and the largest difference ten
+// times that, so that one wrong row shows in a large tensor. Other tensors must
+// be equal to the bit. The exit code is 1 if a tensor exceeds the tolerance or
+// is missing.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Safetensors.h"

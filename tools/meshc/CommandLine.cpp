@@ -132,7 +132,7 @@ static void addTargets(CLI::App &app, CompileOptions &options) {
       ->group("");
 }
 
-/// What is said of the program.
+/// Options for reports about the program.
 static void addReports(CLI::App &app, CompileOptions &options) {
   // A flag, so that it does not take the model's name for its value.
   app.add_flag("--report", options.report,

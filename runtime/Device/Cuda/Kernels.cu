@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Kernels that are no program's: reductions of collectives, the order of
-/// blocks, and a matrix product for what cuBLAS does not do. nvcc makes machine
-/// code of this file, which the plugin holds as data.
+/// The plugin's own kernels: reductions of collectives, the order of blocks,
+/// and matrix products that cuBLAS does not support. nvcc compiles this file to
+/// machine code, which the plugin holds as data.
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/CudaPlugin.h"
@@ -70,7 +70,7 @@ struct Prod {
   }
   static __device__ uint8_t apply(uint8_t a, uint8_t b) { return a & b; }
 };
-/// A NaN is the result where there is one.
+/// The result is NaN if any operand is.
 struct Max {
   template <class T> static __device__ T apply(T a, T b) {
     return a > b || a != a ? a : b;

@@ -143,7 +143,7 @@ TEST(GpuCode, OpsAreNotFused) {
     }
 }
 
-/// Within an op's own code a·b + c is one instruction where it is written so.
+/// Within an op's own code a·b + c is one instruction if it is written as one.
 TEST(GpuCode, PolynomialsAreFused) {
   for (std::string op : {"exp", "tanh", "gelu"}) {
     SCOPED_TRACE(op);

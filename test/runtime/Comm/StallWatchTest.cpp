@@ -93,7 +93,7 @@ TEST_F(Watched, ranksThatWaitForOneAnotherAreACircle) {
   EXPECT_TRUE(stall.isCircle);
   EXPECT_EQ(stall.culprit(), 1);
   EXPECT_NEAR(stall.seconds, 20, 0.3);
-  // One that turns while collectives end is none.
+  // A rank that takes turns while collectives end is not stalled.
   stall = wait(1, 20, [&] {
     for (int rank : {1, 2}) {
       ++ranks[rank].turns;

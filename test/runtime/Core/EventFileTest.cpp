@@ -24,7 +24,7 @@ static std::string hex(const std::string &bytes) {
   return text;
 }
 
-/// The bytes that TensorBoard's own RecordWriter makes of this event.
+/// The bytes that TensorBoard's own RecordWriter produces for this event.
 TEST(EventFile, writesTheBytesOfTensorBoard) {
   EXPECT_EQ(
       hex(makeRecord(

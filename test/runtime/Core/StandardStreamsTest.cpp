@@ -78,7 +78,7 @@ TEST(StandardStreams, aFullOneIsAnErrorAfterTheRun) {
     for (const char *command :
          {"info", "info --json", "--help", "--version", "train --help"})
       expectFull(line(mesh) + " " + command);
-    // Where nothing is printed, nothing is lost.
+    // If nothing is printed, nothing is lost.
     EXPECT_EQ(run("sh -c 'exec " + line(mesh) + " train --quiet --steps 3" +
                   data + " >/dev/full'")
                   .code,

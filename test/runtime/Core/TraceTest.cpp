@@ -42,7 +42,7 @@ TracedCall call(CallKind kind, const char *name, uint32_t number = 0) {
 
 /// Two steps of 100 us: k0 twice, 10 us each, a product of two parts, 20 and 5
 /// us, beside which a collective of 30 us runs for 15, and a copy of the next
-/// inputs, which is none of the step's.
+/// inputs, which does not belong to the step.
 Recording twoSteps() {
   Recording made;
   made.streams = {"compute", "communication", "copies"};

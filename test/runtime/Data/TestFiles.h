@@ -86,7 +86,7 @@ template <typename T> std::string bytesOf(const std::vector<T> &values) {
                      values.size() * sizeof(T));
 }
 
-/// What `action` fails with: its message; checks the exit code.
+/// The message with which `action` fails; checks the exit code.
 template <typename Action>
 std::string failureOf(runtime::ExitCode code, Action &&action) {
   try {

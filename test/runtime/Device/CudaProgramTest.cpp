@@ -208,8 +208,8 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
   Outcome train = run(fake(4, 1) + line("cuda_2x2") +
                       " train --quiet --steps 3 --memory" + data);
   EXPECT_EQ(train.code, 0) << train.err;
-  // What the fake takes when six kernels and groups along two axes are first
-  // used, and the arguments that all kernels share.
+  // What the fake allocates when six kernels and groups along two axes are
+  // first used, and the arguments that all kernels share.
   expectIn(train.out, "device memory of rank 0: ");
   expectIn(train.out, " + code, graphs and NCCL " +
                           std::to_string(6 * meshc::fake::kernelBytes +

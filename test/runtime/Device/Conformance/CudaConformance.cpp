@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Runs every kind of copy, matrix product, collective and step on GPUs against
-/// what the host computes: ranks that share one GPU, and, where there are
-/// enough, a GPU for each by NCCL. Needs the CUDA plugin and a driver, nothing
-/// else; prints a table and
+/// Runs every kind of copy, matrix product, collective and step on GPUs and
+/// compares with the host's results: ranks that share one GPU, and, if there
+/// are enough, a GPU for each rank with NCCL. Needs the CUDA plugin and a
+/// driver, nothing else; prints a table and
 ///
 ///     N passed, N failed, N skipped
 ///

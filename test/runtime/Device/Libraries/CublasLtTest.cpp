@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Calls that the plugin never makes, as long as it is right.
+/// Calls that a correct plugin never makes.
 ///
 //===----------------------------------------------------------------------===//
 #include <cublasLt.h>

@@ -7,9 +7,9 @@
 ///
 /// \file
 /// libcudart.so.13, libcublasLt.so.13, libnccl.so.2 and libcupti.so.13 as far
-/// as the CUDA plugin calls them, so that the plugin itself runs where there is
-/// no GPU: the loader finds these by LD_LIBRARY_PATH. They are as strict, and
-/// as slow to act, as the real ones may be:
+/// as the CUDA plugin calls them, so that the plugin itself runs without a GPU:
+/// the loader finds these by LD_LIBRARY_PATH. They are as strict, and as slow
+/// to act, as the real ones may be:
 ///
 /// - Addresses of a GPU cannot be followed by the host: they have a bit set
 /// that
@@ -30,7 +30,7 @@
 /// - A thread that destroys its last stream holds nothing else any more. The
 ///   process does not end by exit while a thread has streams.
 ///
-/// What breaks the rules ends the process with "fake CUDA: …" and SIGABRT.
+/// A violation of the rules ends the process with "fake CUDA: …" and SIGABRT.
 ///
 /// | variable of the environment | meaning |
 /// |---|---|
@@ -78,7 +78,7 @@ __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 void *resolve(const void *address, uint64_t bytes, int gpu);
 /// The same for memory of a GPU.
 void *resolveDevice(const void *address, uint64_t bytes, int gpu);
-/// Null where the GPU has less left.
+/// Null if the GPU has less memory left.
 void *allocateOn(int gpu, uint64_t bytes);
 void *allocatePinned(uint64_t bytes);
 void releaseMemory(void *address, bool pinned);
@@ -97,7 +97,7 @@ using Maker = std::function<Work()>;
 
 enum class Activity { Kernel, Copy, Set };
 
-/// What a trace tells of an operation: activities, one after the other.
+/// What a trace records for an operation: activities, one after the other.
 struct Part {
   Activity activity;
   const char *name;  ///< lives on
@@ -148,7 +148,8 @@ void expectAlive(const void *handle, const char *what);
 void noteBorn(const void *handle);
 void noteDead(const void *handle, const char *what);
 
-/// What libcupti.so.13 is told; null while nobody listens.
+/// The receiver of notifications from libcupti.so.13; null while nobody
+/// listens.
 struct Observer {
   virtual ~Observer() = default;
   /// A call begins; its correlation id. `asks`: it only queries an event.
@@ -159,8 +160,8 @@ struct Observer {
   virtual void onDone(int gpu, Node &node) = 0;
 };
 extern std::atomic<Observer *> observer;
-/// Calls the observer where there is one; on another thread while
-/// `isOtherThread`, as NCCL does some time after a call.
+/// Calls the observer if there is one; on another thread if `isOtherThread`, as
+/// NCCL does some time after a call.
 void tellObserver(const std::function<void(Observer &)> &call);
 extern thread_local bool isOtherThread;
 /// Begins a call that orders work, or (asks) one that does not.

@@ -26,8 +26,8 @@ struct Kernel {
 /// a group of ranks is first used, as CUDA and NCCL do.
 constexpr uint64_t kernelBytes = 3 << 12, groupBytes = 5 << 16;
 
-/// What MeshcImage::data points to in a program for the fake GPU, whose chip is
-/// sm_90.
+/// The data that MeshcImage::data points to in a program for the fake GPU,
+/// whose chip is sm_90.
 struct Image {
   static constexpr uint64_t expectedMagic = 0x6d657368632d6675;
   uint64_t magic;

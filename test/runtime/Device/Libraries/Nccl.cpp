@@ -44,7 +44,7 @@ struct Members {
   std::map<int64_t, std::shared_ptr<GroupOperation>> operations;
 };
 
-/// What the members bring to a split: their color and key.
+/// Each member's part of a split: its color and key.
 struct Split {
   std::map<int, std::pair<int, int>> wishes;     ///< by member
   std::map<int, std::shared_ptr<Members>> parts; ///< by color

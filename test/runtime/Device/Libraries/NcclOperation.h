@@ -26,15 +26,15 @@ struct Call {
   MeshcReduction reduction;
 };
 
-/// What the members of a group bring to one operation.
+/// Each member's contribution to one operation of a group.
 struct GroupOperation {
   std::map<int, std::vector<Call>> calls; ///< by member
   std::map<int, int> gpus;
   bool done = false;
 };
 
-/// The calls that member `index` of `size` brings: their buffers are of its GPU
-/// and do not overlap, but in place.
+/// The calls of member `index` of `size`: their buffers belong to its GPU and
+/// do not overlap, except in place.
 void checkBuffers(const std::vector<Call> &brought, int size, int index);
 
 /// Once all members have come.

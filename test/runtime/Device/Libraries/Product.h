@@ -43,7 +43,7 @@ struct Addresses {
 
 /// Ends the process where shapes or types do not fit each other.
 void checkShapes(const Product &product);
-/// What cublasLt says of what it does not have, or 0.
+/// cublasLt's error for what it does not support, or 0.
 cublasStatus_t refuse(const Product &product);
 
 uint64_t biasBytes(const Product &product);

@@ -23,8 +23,8 @@ namespace {
 std::mutex mutex;
 std::set<const void *> alive; ///< handles
 
-/// Streams that exist when the process takes the library down: what they have
-/// under way would go on beside that.
+/// Streams that still exist when the process unloads the library: their work
+/// would continue during that.
 struct OpenThreads {
   std::atomic<int> count{0};
   ~OpenThreads() {

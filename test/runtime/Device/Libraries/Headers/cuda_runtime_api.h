@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Where there is no CUDA toolkit, the plugin and the fake libraries are
-/// compiled with this in place of NVIDIA's header: the names that they use,
-/// with numbers of our own. Only the two of them agree on these.
+/// Without a CUDA toolkit, the plugin and the fake libraries are compiled with
+/// this in place of NVIDIA's header: the names that they use, with numbers of
+/// our own. Only the two of them agree on these.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_HEADERS_CUDA_RUNTIME_API_H
