@@ -172,8 +172,8 @@ Value KernelEmitter::getGlobalOffset(nd::TensorType type, StringRef dim) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// Bytes of which an access is at most said to be aligned: those of the widest
-/// accesses of any target. Buffers are aligned better.
+/// Largest alignment in bytes that accesses state: the widest access of any
+/// target. Buffers have a larger alignment.
 static constexpr int64_t kAlignment = 16;
 
 static int64_t getBytes(Type storage) {

@@ -58,8 +58,8 @@ static bool isBlindTo(nd::ElementOpInterface op, DimPair pair,
   return true;
 }
 
-/// Whether nothing in the kernel tells (i, j) of the two dims from (0, i·size
-/// of the second + j).
+/// Whether the kernel treats (i, j) of the two dims like (0, i·size of the
+/// second + j).
 static bool canCollapse(exec::KernelOp kernel, DimPair pair) {
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
   if (!areNeighbours(kernel.getInputOrders(), pair) ||

@@ -37,7 +37,7 @@ private:
   struct Group {
     llvm::SmallVector<unsigned> members;
     int64_t bytes = 0;
-    /// Groups of which a member needs a result, directly or not.
+    /// Groups whose results a member needs, directly or indirectly.
     llvm::BitVector needed;
   };
 

@@ -399,9 +399,9 @@ void FusionGroups::mergeSiblings(Block &block) {
   mergeAll(scalars);
 }
 
-/// Groups over the same few points, of which each takes less time than its
-/// launch. Only near ones are tried. What may be an epilogue of a product takes
-/// no launch at all.
+/// Merges groups over the same few points if each takes less time than its
+/// launch. Only nearby groups are tried. A group that may become an epilogue of
+/// a product needs no launch at all.
 void FusionGroups::mergeSmall(Block &block) {
   llvm::SmallDenseSet<GroupId> epilogues;
   if (function->getParentOp()->hasAttr("exec.epilogues"))

@@ -152,8 +152,8 @@ Value FunctionPartitioner::reshard(Value value, Value from, TensorType type) {
   return op;
 }
 
-/// The value of the new body that holds `value` in the sharding; made where
-/// there is none yet.
+/// The value of the new body that holds `value` in the sharding; created on
+/// first use.
 Value FunctionPartitioner::getForm(Value value, TensorType type) {
   llvm::SmallVector<Value> &known = forms[value];
   for (Value form : known)
@@ -249,8 +249,8 @@ LogicalResult FunctionPartitioner::partitionReturn(Operation &op) {
   return success();
 }
 
-/// Of arguments and results: types say it now. All at once, as each change of
-/// one makes a list of all anew.
+/// Removes the attributes of arguments and results; types carry the shardings
+/// now. Set them together: each individual update rebuilds the whole list.
 void FunctionPartitioner::dropShardings() {
   llvm::SmallVector<DictionaryAttr> attributes;
   auto drop = [&] {

@@ -241,8 +241,8 @@ struct Blocks {
 };
 } // namespace
 
-/// Blocks of `whole` along the dim of which `part` has fewer entries; one block
-/// where there is none.
+/// Blocks of `whole` along the dim that is shorter in `part`; one block if
+/// there is no such dim.
 static Blocks getBlocks(Value whole, Value part, nd::MeshAttr mesh) {
   nd::TensorType type = nd::getTensorType(whole);
   nd::TensorType partType = nd::getTensorType(part);

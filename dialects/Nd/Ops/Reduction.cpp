@@ -33,7 +33,7 @@ void NdDialect::registerReduction() {
 // Types and verifier
 //===----------------------------------------------------------------------===//
 
-/// The operand's dims less `names`, each of which it must have once.
+/// The operand's dims without `names`, which must be distinct dims of it.
 static FailureOr<SmallVector<DimAttr>>
 removeDims(std::optional<Location> location, StringRef op, Value input,
            ArrayRef<StringAttr> names) {

@@ -220,7 +220,7 @@ static KernelLoops::Values forEachBit(
   return KernelLoops::Values(loop.getResults().drop_front());
 }
 
-/// Takes the lowest bit off; gives its number, 32 where there is none.
+/// Clears the lowest set bit and returns its number; 32 if no bit is set.
 static Value takeLowest(OpBuilder &builder, Location loc, Value &bits) {
   Value lowest = math::CountTrailingZerosOp::create(builder, loc, bits);
   Value one =

@@ -96,8 +96,8 @@ Error PtxTarget::linkLibdevice(Module &module, StringRef path) const {
   return Error::success();
 }
 
-/// Whether NVPTX turns the intrinsic into a call of libm, of which there is
-/// none.
+/// Whether NVPTX lowers the intrinsic to a call of libm, which GPUs do not
+/// have.
 static bool isLibraryCall(Intrinsic::ID intrinsic) {
   switch (intrinsic) {
   case Intrinsic::acos:
