@@ -60,6 +60,14 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult ScratchType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t bytes) {
+  if (bytes < 1)
+    return emitError() << "scratch memory must have at least 1 byte, got "
+                       << bytes;
+  return success();
+}
+
 SmallVector<int64_t> BufferType::getShape(nd::MeshAttr mesh) const {
   SmallVector<int64_t> shape;
   for (StringAttr name : getOrder())
@@ -150,6 +158,10 @@ static LogicalResult verifyKernelUse(Operation *op, FlatSymbolRefAttr name,
 
 LogicalResult LaunchOp::verify() {
   return verifyKernelUse(*this, getKernelAttr(), getInputs(), getOutputs());
+}
+
+ScratchOp GemmOp::getScratchOp() {
+  return getScratch() ? getScratch().getDefiningOp<ScratchOp>() : ScratchOp();
 }
 
 LogicalResult GemmOp::verify() {

@@ -34,6 +34,8 @@ def Exec_Dialect : Dialect {
     Discardable attributes:
     - `exec.epilogues` (module, unit): the target supports epilogues of products
     - `exec.arena_bytes` (module, i64): size of a rank's arena
+    - `exec.library_workspace` (module, unit): the target's library has scratch
+      memory of its own for products; none is planned in the arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result
   }];
   let useDefaultTypePrinterParser = 1;
@@ -90,6 +92,15 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
     /// Elements between neighbours along the dim.
     int64_t getStride(::llvm::StringRef dim, ::meshc::nd::MeshAttr mesh) const;
   }];
+}
+
+def Exec_ScratchType : TypeDef<Exec_Dialect, "Scratch"> {
+  let mnemonic = "scratch";
+  let summary = "bytes of the arena that one call may use while it runs";
+  let description = "What they hold before and after the call has no meaning.";
+  let parameters = (ins "int64_t":$bytes);
+  let assemblyFormat = "`<` $bytes `>`";
+  let genVerifyDecl = 1;
 }
 
 def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
@@ -206,6 +217,13 @@ def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {
   let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
 }
 
+def Exec_ScratchOp : Exec_Op<"scratch", [Pure]> {
+  let summary = "scratch memory at a byte offset of the arena that is a multiple of 64";
+  let arguments = (ins I64Attr:$offset);
+  let results = (outs Exec_ScratchType:$result);
+  let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
+}
+
 def Exec_LaunchOp : Exec_Op<"launch", [AttrSizedOperandSegments]> {
   let summary = "runs a kernel on buffers: inputs, then outputs";
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$inputs,
@@ -219,6 +237,7 @@ def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
   let summary = "c[m,n] = a[m,k]·b[k,n] (+ c), as MeshcGemm of RuntimeAbi.h";
   let description = [{
     `sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.
+    `scratch`: memory for the runtime's implementation of the product.
 
     With an epilogue (see exec.product), the call has the effect of the product
     followed by a launch of `kernel` on these inputs and outputs. `c` is one of the
@@ -229,16 +248,21 @@ def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
                        DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a, UnitAttr:$trans_b,
                        UnitAttr:$accumulate, OptionalAttr<Exec_EpilogueAttr>:$epilogue,
                        OptionalAttr<FlatSymbolRefAttr>:$kernel, Variadic<Exec_BufferType>:$inputs,
-                       Variadic<Exec_BufferType>:$outputs, Optional<Exec_BufferType>:$mask);
+                       Variadic<Exec_BufferType>:$outputs, Optional<Exec_BufferType>:$mask,
+                       Optional<Exec_ScratchType>:$scratch);
   let assemblyFormat = [{ $a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `->` $c
-      (`accumulate` $accumulate^)? $sizes (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
+      (`accumulate` $accumulate^)? $sizes (`scratch` $scratch^ `:` type($scratch))? (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
       (`mask` $mask^ `:` type($mask))? `:` functional-type($inputs, $outputs))?
       attr-dict `:` type($a) `,` type($b) `->` type($c) }];
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
       "::mlir::DenseI64ArrayAttr":$sizes, "bool":$transA, "bool":$transB), [{
     build($_builder, $_state, a, b, c, sizes, transA, transB, /*accumulate=*/false,
-          EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value());
+          EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value(), ::mlir::Value());
   }]>];
+  let extraClassDeclaration = [{
+    /// The op that makes `scratch`; null without one.
+    ::meshc::exec::ScratchOp getScratchOp();
+  }];
   let hasVerifier = 1;
 }
 

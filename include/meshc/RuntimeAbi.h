@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 3u
+#define MESHC_ABI_VERSION 4u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -98,7 +98,10 @@ void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
 
 /// C[m,n] = A[m,k] · B[k,n] (row-major; `transA`: A is stored [k,m], `transB`:
 /// B is stored [n,k]), repeated `batch` times at the given strides. The
-/// products are summed in f32 or better. `accumulate` adds the result to C.
+/// products are summed in f32 or better. `accumulate` adds the result to C. On
+/// the host the call may overwrite the `scratchBytes` bytes of the arena at
+/// `scratchOffset`, which contain nothing else while it runs; GemmScratch.h
+/// says how many suffice. With fewer, or none, the call is slower.
 typedef struct MeshcGemm {
   int64_t m, n, k;
   int64_t lda, ldb, ldc;             ///< elements between rows as stored
@@ -108,6 +111,7 @@ typedef struct MeshcGemm {
   uint8_t typeC;                     ///< MeshcType of C
   uint8_t transA, transB;
   uint8_t accumulate;
+  int64_t scratchOffset, scratchBytes; ///< in the arena; multiples of 64
 } MeshcGemm;
 
 /// The runtime chooses the implementation by shape from an ordered list
@@ -295,6 +299,9 @@ typedef struct MeshcProgram {
   /// Computes the metrics of the inputs; changes nothing else.
   void (*evalStep)(MeshcContext *ctx);
   const char *manifest; ///< JSON: what `meshc --report=json` printed
+  /// Processor features that the host's code may use, by LLVM's names, with
+  /// commas between: "avx2,fma". Null or empty: none beyond the architecture's.
+  const char *features;
 } MeshcProgram;
 
 /// Defined by generated code.

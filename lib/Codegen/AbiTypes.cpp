@@ -24,7 +24,10 @@ static_assert(offsetof(MeshcGemm, n) == 8 && offsetof(MeshcGemm, lda) == 24 &&
               offsetof(MeshcGemm, strideC) == 72 &&
               offsetof(MeshcGemm, type) == 80 &&
               offsetof(MeshcGemm, transA) == 82 &&
-              offsetof(MeshcGemm, accumulate) == 84 && sizeof(MeshcGemm) == 88);
+              offsetof(MeshcGemm, accumulate) == 84 &&
+              offsetof(MeshcGemm, scratchOffset) == 88 &&
+              offsetof(MeshcGemm, scratchBytes) == 96 &&
+              sizeof(MeshcGemm) == 104);
 static_assert(offsetof(MeshcCollectiveItem, sendInner) == 8 &&
               offsetof(MeshcCollectiveItem, recvOuter) == 16 &&
               sizeof(MeshcCollectiveItem) == 32);
@@ -76,7 +79,8 @@ static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, trainStep) == 96 &&
               offsetof(MeshcProgram, evalStep) == 104 &&
               offsetof(MeshcProgram, manifest) == 112 &&
-              sizeof(MeshcProgram) == 120);
+              offsetof(MeshcProgram, features) == 120 &&
+              sizeof(MeshcProgram) == 128);
 
 AbiTypes::AbiTypes(LLVMContext &llvmContext)
     : pointer(PointerType::get(llvmContext, 0)),
@@ -86,8 +90,8 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
     return StructType::get(llvmContext, ArrayRef<Type *>(fields));
   };
   context = make({pointer, pointer, i64, i64, pointer});
-  gemm = make(
-      {i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8, i8});
+  gemm = make({i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8,
+               i8, i64, i64});
   epilogue = make({i32, i32, pointer});
   collectiveItem = make({i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
@@ -97,9 +101,9 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   dim = make({pointer, i64, i64, i64, i32, pointer});
   tensor = make({pointer, i8, i8, i16, i32, pointer, i64});
   site = make({pointer, pointer});
-  program = make({i32, i32, pointer, pointer, i32, i32, pointer, pointer, i32,
-                  i32, pointer, i32, i32, pointer, i64, pointer, pointer,
-                  pointer, pointer});
+  program = make({i32,     i32,     pointer, pointer, i32,     i32,    pointer,
+                  pointer, i32,     i32,     pointer, i32,     i32,    pointer,
+                  i64,     pointer, pointer, pointer, pointer, pointer});
 }
 
 MeshcType getAbiType(mlir::Type elementType) {

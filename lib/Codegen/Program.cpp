@@ -89,6 +89,7 @@ static llvm::Constant *makeEmulatedImage(const KernelLaunches &launches,
 /// Step functions and the program's table.
 static LogicalResult generateTable(ModuleOp module,
                                    const ProgramOptions &options,
+                                   const HostTarget &target,
                                    const KernelLaunches &launches,
                                    llvm::Module &code) {
   AbiTypes types(code.getContext());
@@ -111,6 +112,8 @@ static LogicalResult generateTable(ModuleOp module,
   parts.kernelCount = launches.size();
   parts.name = options.name;
   parts.manifest = options.manifest;
+  std::string features = target.getFeatures();
+  parts.features = features;
   for (exec::FuncOp function : module.getOps<exec::FuncOp>()) {
     llvm::Function *emitted = steps.emit(function);
     if (function.getSymName() == "initialize")
@@ -145,7 +148,8 @@ Program::generate(ModuleOp module, const ProgramOptions &options) {
   if (!program->code)
     return failure();
   program->target.prepare(*program->code);
-  if (failed(generateTable(module, options, launches, *program->code)))
+  if (failed(generateTable(module, options, program->target, launches,
+                           *program->code)))
     return failure();
   std::string message;
   llvm::raw_string_ostream stream(message);

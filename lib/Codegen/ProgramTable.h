@@ -14,6 +14,7 @@ namespace meshc::codegen {
 /// Contents of the program's table besides tensors, mesh and arena.
 struct ProgramParts {
   llvm::StringRef name, manifest;
+  llvm::StringRef features; ///< of the host's code, as MeshcProgram::features
   llvm::ArrayRef<llvm::Constant *> sites;
   MeshcTarget target = MESHC_HOST;
   llvm::Constant *kernels = nullptr; ///< address of the array of MeshcKernel

@@ -105,6 +105,10 @@ void StepFunctions::emitGemm(exec::GemmOp gemm) {
                        int64_t(gemm.getTransA()), int64_t(gemm.getTransB()),
                        int64_t(gemm.getAccumulate())})
     fields.push_back(constants.getInteger(types.i8, byte));
+  exec::ScratchOp scratch = gemm.getScratchOp();
+  for (int64_t number : {scratch ? int64_t(scratch.getOffset()) : 0,
+                         scratch ? scratch.getType().getBytes() : 0})
+    fields.push_back(constants.getInteger(types.i64, number));
   llvm::Constant *descriptor =
       constants.makeGlobal(constants.makeStruct(types.gemm, fields));
   llvm::Value *a = getBuffer(gemm.getA()), *b = getBuffer(gemm.getB()),

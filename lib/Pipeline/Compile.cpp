@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/Scratch.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Link/Link.h"
 #include "lib/Pipeline/Compilation.h"
@@ -123,6 +124,9 @@ ExitCode Compilation::runPhases() {
     // done in its call.
     if (phase.name == "kernels" && isForGpus(options))
       (*module)->setAttr("exec.epilogues", UnitAttr::get(&context));
+    if (phase.name == "schedule" && options.target == "cuda")
+      (*module)->setAttr(exec::libraryWorkspaceAttrName,
+                         UnitAttr::get(&context));
     times.begin(phase.name);
     code = runPhase(phase, *module);
     if (code != ExitCode::Success)

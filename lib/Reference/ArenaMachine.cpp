@@ -114,6 +114,18 @@ void ArenaMachine::runKernel(StringRef name, ValueRange inputBuffers,
   }
 }
 
+/// Any implementation may leave anything in the scratch memory.
+void ArenaMachine::spoilScratch(exec::GemmOp gemm) {
+  exec::ScratchOp scratch = gemm.getScratchOp();
+  if (!scratch)
+    return;
+  for (Memory &memory : arenas) {
+    auto begin = memory.begin() + scratch.getOffset();
+    std::fill(begin, begin + scratch.getType().getBytes(),
+              std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
 void ArenaMachine::runGemm(exec::GemmOp gemm) {
   ArrayRef<int64_t> sizes = gemm.getSizes();
   int64_t m = sizes[0], n = sizes[1], k = sizes[2];
@@ -242,13 +254,15 @@ LogicalResult ArenaMachine::runCollective(exec::CollectiveOp op) {
 
 LogicalResult ArenaMachine::run(exec::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
-    if (isa<exec::BufferOp>(op))
+    if (isa<exec::BufferOp, exec::ScratchOp>(op))
       continue;
     if (auto launch = dyn_cast<exec::LaunchOp>(op))
       runKernel(launch.getKernel(), launch.getInputs(), launch.getOutputs());
-    else if (auto gemm = dyn_cast<exec::GemmOp>(op))
+    else if (auto gemm = dyn_cast<exec::GemmOp>(op)) {
+      spoilScratch(gemm);
       runGemm(gemm);
-    else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {
+      spoilScratch(gemm);
+    } else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {
       if (!lateCollectives && failed(runCollective(collective)))
         return failure();
     } else if (auto wait = dyn_cast<exec::WaitOp>(op)) {

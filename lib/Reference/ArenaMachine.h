@@ -9,7 +9,8 @@
 /// The oracle for the output of the schedule phase: runs the exec.func ops of a
 /// program on virtual ranks, each with its own arena. Kernels use the reference
 /// semantics of their ops; products and collectives follow RuntimeAbi.h. Bytes
-/// that were never written are NaN.
+/// that were never written are NaN, and so is scratch memory before and after
+/// its product.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_REFERENCE_ARENAMACHINE_H
@@ -52,6 +53,7 @@ private:
   void write(int64_t rank, mlir::Value buffer, const nd::HostTensor &tensor);
   void runKernel(llvm::StringRef name, mlir::ValueRange inputBuffers,
                  mlir::ValueRange outputBuffers);
+  void spoilScratch(exec::GemmOp gemm);
   void runGemm(exec::GemmOp gemm);
   void runEpilogue(exec::GemmOp gemm);
   void finish(exec::GemmOp gemm, Memory &memory);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Order.h"
+#include "dialects/Exec/Scratch.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Schedule/Passes.h"
@@ -48,6 +49,7 @@ private:
   void buildGemm(nd::EinsumOp product);
   void buildGemm(exec::ProductOp product);
   exec::GemmOp buildGemm(nd::EinsumOp product, Value a, Value b, Value c);
+  void addScratch(exec::GemmOp gemm, Operation *product);
   void buildCollective(spmd::CollectiveOpInterface collective);
 
   func::FuncOp function;
@@ -185,9 +187,25 @@ exec::GemmOp FunctionBuilder::buildGemm(nd::EinsumOp product, Value a, Value b,
                               shape->transA, shape->transB);
 }
 
+/// The scratch memory that PlanArena gave to the product.
+void FunctionBuilder::addScratch(exec::GemmOp gemm, Operation *product) {
+  auto place = product->getAttrOfType<DenseI64ArrayAttr>(exec::scratchAttrName);
+  if (!place)
+    return;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(gemm);
+  auto scratch = exec::ScratchOp::create(
+      builder, gemm.getLoc(),
+      exec::ScratchType::get(builder.getContext(), place[1]),
+      builder.getI64IntegerAttr(place[0]));
+  gemm.getScratchMutable().assign(scratch);
+}
+
 void FunctionBuilder::buildGemm(nd::EinsumOp product) {
-  buildGemm(product, getBuffer(product.getInputs()[0]),
-            getBuffer(product.getInputs()[1]), getBuffer(product.getResult()));
+  exec::GemmOp gemm = buildGemm(product, getBuffer(product.getInputs()[0]),
+                                getBuffer(product.getInputs()[1]),
+                                getBuffer(product.getResult()));
+  addScratch(gemm, product);
 }
 
 void FunctionBuilder::buildGemm(exec::ProductOp product) {
@@ -228,6 +246,7 @@ void FunctionBuilder::buildGemm(exec::ProductOp product) {
   gemm.getOutputsMutable().assign(outputs);
   if (mask)
     gemm.getMaskMutable().assign(mask);
+  addScratch(gemm, product);
 }
 
 //===----------------------------------------------------------------------===//

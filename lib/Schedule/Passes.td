@@ -39,9 +39,11 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
     (Pisarchyk and Lee, arXiv 2001.03288, "greedy by size"). The result of a fusion
     or all_reduce reuses the memory of an operand that dies there, if each element
     is read only at the point that writes it. Offsets are multiples of 64 bytes.
+    Scratch memory of a product is a temporary that lives during the product alone.
 
     After the pass the module has `exec.arena_bytes`, each op `exec.offsets` (one
-    number per result) and each function argument `exec.offset`.
+    number per result), each product `exec.scratch` (its offset and bytes), and
+    each function argument `exec.offset`.
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -71,7 +73,8 @@ def VerifySchedule : Pass<"meshc-verify-schedule", "::mlir::ModuleOp"> {
     Walks each exec.func with a model of the arena. Every read is of a buffer that
     one op wrote completely and no op overwrote. Buffers are aligned and inside the
     arena. An op's outputs do not overlap its inputs, except where in-place updates
-    are allowed. No op touches the buffers of a running collective. New parameters
+    are allowed. Scratch memory overlaps nothing that its op reads or
+    writes. No op touches the buffers of a running collective. New parameters
     and metrics exist at the end.
     The check does not depend on how the plan was computed.
   }];

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Order.h"
+#include "dialects/Exec/Scratch.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Schedule/Residence.h"
 #include "llvm/ADT/MapVector.h"
@@ -160,6 +161,7 @@ private:
   DenseMap<Value, int64_t> fixed; ///< offsets of values that stay
   std::vector<Storage> storages;
   DenseMap<Value, size_t> storageOf;
+  DenseMap<Operation *, size_t> scratchOf; ///< memory of one op alone
 };
 } // namespace
 
@@ -194,6 +196,10 @@ void FunctionPlanner::collect() {
   for (Operation &op : block)
     times[&op] = times.size();
   for (Operation &op : block.without_terminator()) {
+    if (int64_t bytes = exec::getScratchBytes(&op)) {
+      scratchOf[&op] = storages.size();
+      storages.push_back({bytes, times[&op], times[&op]});
+    }
     SmallVector<size_t> taken;
     for (OpResult result : op.getResults()) {
       if (fixed.contains(result))
@@ -268,6 +274,11 @@ void FunctionPlanner::annotate() {
       else
         offsets.push_back(storages[storageOf.lookup(result)].offset);
     op.setAttr("exec.offsets", builder.getDenseI64ArrayAttr(offsets));
+    if (auto scratch = scratchOf.find(&op); scratch != scratchOf.end()) {
+      const Storage &storage = storages[scratch->second];
+      op.setAttr(exec::scratchAttrName,
+                 builder.getDenseI64ArrayAttr({storage.offset, storage.bytes}));
+    }
   }
 }
 

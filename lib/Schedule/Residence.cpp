@@ -99,6 +99,8 @@ BufferAccess BufferAccess::of(Operation *op) {
   } else if (auto gemm = dyn_cast<exec::GemmOp>(op)) {
     access.reads = {gemm.getA(), gemm.getB()};
     access.writes = {gemm.getC()};
+    if (Value scratch = gemm.getScratch())
+      access.scratch.push_back(scratch);
     // What the call does beside the product reads c only after it is there.
     for (Value input : gemm.getInputs())
       if (input != gemm.getC())
@@ -118,6 +120,10 @@ BufferAccess BufferAccess::of(Operation *op) {
 }
 
 ArenaPiece ArenaPiece::of(Value buffer, nd::MeshAttr mesh) {
+  if (auto scratch = buffer.getDefiningOp<exec::ScratchOp>()) {
+    int64_t offset = scratch.getOffset();
+    return {offset, offset + scratch.getType().getBytes()};
+  }
   int64_t offset = buffer.getDefiningOp<exec::BufferOp>().getOffset();
   auto type = cast<exec::BufferType>(buffer.getType());
   return {offset, offset + type.getTensor().getLocalBytes(mesh)};
@@ -132,7 +138,9 @@ bool disturbs(Operation *op, exec::CollectiveOp running, nd::MeshAttr mesh) {
     });
   };
   BufferAccess access = BufferAccess::of(op);
-  return meet(access.reads, running.getRecv()) ||
+  return meet(access.scratch, running.getRecv()) ||
+         meet(access.scratch, running.getSend()) ||
+         meet(access.reads, running.getRecv()) ||
          meet(access.writes, running.getRecv()) ||
          meet(access.writes, running.getSend());
 }

@@ -32,9 +32,10 @@ bool canWriteOver(mlir::Block &kernel, unsigned input, unsigned output,
 llvm::SmallVector<mlir::Operation *>
 getReadersBefore(mlir::func::FuncOp function, unsigned index);
 
-/// Buffers that an op of an exec.func reads and writes.
+/// Buffers that an op of an exec.func reads and writes, and scratch memory in
+/// which it leaves anything.
 struct BufferAccess {
-  llvm::SmallVector<mlir::Value> reads, writes;
+  llvm::SmallVector<mlir::Value> reads, writes, scratch;
   static BufferAccess of(mlir::Operation *op);
 };
 
@@ -42,7 +43,8 @@ struct BufferAccess {
 struct ArenaPiece {
   int64_t begin = 0, end = 0;
 
-  /// The piece of the buffer (a result of exec.buffer).
+  /// The piece of the buffer or scratch memory (a result of exec.buffer or
+  /// exec.scratch).
   static ArenaPiece of(mlir::Value buffer, nd::MeshAttr mesh);
   bool overlaps(const ArenaPiece &other) const {
     return begin < other.end && other.begin < end;

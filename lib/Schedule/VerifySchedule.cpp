@@ -23,7 +23,12 @@ using Piece = ArenaPiece;
 class ArenaPicture {
 public:
   /// The piece holds a tensor of the type; what overlapped it is lost.
-  void write(Piece piece, Type type);
+  void write(Piece piece, Type type) {
+    erase(piece);
+    tensors[piece.begin] = {piece.end, type};
+  }
+  /// Whatever overlaps the piece is lost.
+  void erase(Piece piece);
   bool holds(Piece piece, Type type) const {
     auto entry = tensors.find(piece.begin);
     return entry != tensors.end() && entry->second.first == piece.end &&
@@ -44,7 +49,9 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult visit(Operation *op, ValueRange reads, ValueRange writes);
+  LogicalResult visit(Operation *op, const BufferAccess &access);
+  LogicalResult checkPlace(Operation *op, StringRef what, Piece piece);
+  LogicalResult checkScratch(Operation *op, const BufferAccess &access);
   LogicalResult checkRunning(Operation *op);
   LogicalResult checkOverlap(Operation *op, exec::KernelOp kernel,
                              unsigned read, unsigned written, ValueRange reads,
@@ -63,7 +70,7 @@ private:
 };
 } // namespace
 
-void ArenaPicture::write(Piece piece, Type type) {
+void ArenaPicture::erase(Piece piece) {
   auto entry = tensors.upper_bound(piece.begin);
   if (entry != tensors.begin())
     --entry;
@@ -72,7 +79,6 @@ void ArenaPicture::write(Piece piece, Type type) {
       entry = tensors.erase(entry);
     else
       ++entry;
-  tensors[piece.begin] = {piece.end, type};
 }
 
 Piece FunctionChecker::getPiece(Value buffer) const {
@@ -127,8 +133,40 @@ LogicalResult FunctionChecker::checkEpilogue(exec::GemmOp gemm) {
   return success();
 }
 
-LogicalResult FunctionChecker::visit(Operation *op, ValueRange reads,
-                                     ValueRange writes) {
+/// Whether a piece that the op writes is aligned and in the arena.
+LogicalResult FunctionChecker::checkPlace(Operation *op, StringRef what,
+                                          Piece piece) {
+  if (piece.begin % 64 == 0 && piece.begin >= 0 && piece.end <= arenaBytes)
+    return success();
+  return op->emitOpError() << what << " bytes " << piece.begin << " to "
+                           << piece.end
+                           << "; offsets must be multiples of 64 within the "
+                              "arena's "
+                           << arenaBytes << " bytes";
+}
+
+LogicalResult FunctionChecker::checkScratch(Operation *op,
+                                            const BufferAccess &access) {
+  for (Value scratch : access.scratch) {
+    Piece piece = getPiece(scratch);
+    if (failed(checkPlace(op, "has scratch memory at", piece)))
+      return failure();
+    for (ValueRange buffers :
+         {ValueRange(access.reads), ValueRange(access.writes)})
+      for (Value buffer : buffers)
+        if (Piece other = getPiece(buffer); piece.overlaps(other))
+          return op->emitOpError()
+                 << "has scratch memory at bytes " << piece.begin << " to "
+                 << piece.end << ", where it reads or writes a "
+                 << buffer.getType() << " (bytes " << other.begin << " to "
+                 << other.end << ")";
+  }
+  return success();
+}
+
+LogicalResult FunctionChecker::visit(Operation *op,
+                                     const BufferAccess &access) {
+  ValueRange reads = access.reads, writes = access.writes;
   exec::KernelOp kernel;
   if (auto launch = dyn_cast<exec::LaunchOp>(op))
     kernel = module.lookupSymbol<exec::KernelOp>(launch.getKernel());
@@ -142,11 +180,8 @@ LogicalResult FunctionChecker::visit(Operation *op, ValueRange reads,
                                << buffer.getType() << " that is still there";
   for (unsigned written = 0; written < writes.size(); ++written) {
     Piece piece = getPiece(writes[written]);
-    if (piece.begin % 64 != 0 || piece.begin < 0 || piece.end > arenaBytes)
-      return op->emitOpError()
-             << "writes bytes " << piece.begin << " to " << piece.end
-             << "; offsets must be multiples of 64 within the arena's "
-             << arenaBytes << " bytes";
+    if (failed(checkPlace(op, "writes", piece)))
+      return failure();
     for (unsigned read = 0; read < reads.size(); ++read)
       if (failed(checkOverlap(op, kernel, read, written, reads, writes)))
         return failure();
@@ -155,6 +190,10 @@ LogicalResult FunctionChecker::visit(Operation *op, ValueRange reads,
         return op->emitOpError() << "writes results " << other << " and "
                                  << written << " to the same bytes";
   }
+  if (failed(checkScratch(op, access)))
+    return failure();
+  for (Value scratch : access.scratch)
+    arena.erase(getPiece(scratch));
   for (Value buffer : writes)
     arena.write(getPiece(buffer), buffer.getType());
   return success();
@@ -192,8 +231,7 @@ LogicalResult FunctionChecker::run() {
       arena.write(getPiece(tensor), getType(tensor));
   for (Operation &op : function.getBody().front()) {
     BufferAccess access = BufferAccess::of(&op);
-    if (failed(checkRunning(&op)) ||
-        failed(visit(&op, access.reads, access.writes)))
+    if (failed(checkRunning(&op)) || failed(visit(&op, access)))
       return failure();
   }
   if (!running.empty())

@@ -13,8 +13,10 @@
 using namespace meshc::runtime;
 
 static const GemmImplementation *const implementations[] = {
-    &packedImplementation, &matmulImplementation, &sgemmImplementation,
-    &widenedImplementation, &referenceImplementation};
+    &packedImplementation,     &packed512Implementation,
+    &packedBf16Implementation, &matmulImplementation,
+    &sgemmImplementation,      &widenedImplementation,
+    &referenceImplementation};
 
 static const GemmImplementation &findImplementation(const std::string &name) {
   std::string names;
@@ -28,23 +30,26 @@ static const GemmImplementation &findImplementation(const std::string &name) {
 }
 
 static void run(const GemmImplementation *only, const MeshcGemm &gemm,
-                const void *a, const void *b, void *c) {
+                const void *a, const void *b, void *c,
+                const GemmScratch &scratch) {
   if (gemm.m <= 0 || gemm.n <= 0 || gemm.batch <= 0)
     return;
   if (gemm.k > 0) {
-    if (only && only->run(gemm, a, b, c))
+    if (only && only->run(gemm, a, b, c, scratch))
       return;
     if (!only)
       for (const GemmImplementation *entry : implementations)
-        if (entry->suits(gemm) && entry->run(gemm, a, b, c))
+        if (entry->suits(gemm) && entry->run(gemm, a, b, c, scratch))
           return;
   }
-  referenceImplementation.run(gemm, a, b, c);
+  referenceImplementation.run(gemm, a, b, c, scratch);
 }
 
 void meshc::runtime::gemmBy(const std::string &only, const MeshcGemm &gemm,
-                            const void *a, const void *b, void *c) {
-  run(only.empty() ? nullptr : &findImplementation(only), gemm, a, b, c);
+                            const void *a, const void *b, void *c,
+                            const GemmScratch &scratch) {
+  run(only.empty() ? nullptr : &findImplementation(only), gemm, a, b, c,
+      scratch);
 }
 
 const GemmImplementation *meshc::runtime::forcedImplementation() {
@@ -56,6 +61,7 @@ const GemmImplementation *meshc::runtime::forcedImplementation() {
 }
 
 void meshc::runtime::runGemm(const MeshcGemm &gemm, const void *a,
-                             const void *b, void *c) {
-  run(forcedImplementation(), gemm, a, b, c);
+                             const void *b, void *c,
+                             const GemmScratch &scratch) {
+  run(forcedImplementation(), gemm, a, b, c, scratch);
 }

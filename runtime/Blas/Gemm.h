@@ -21,6 +21,25 @@
 
 namespace meshc::runtime {
 
+/// Memory that a product may use while it runs: `bytes` bytes, 64-byte aligned.
+/// The compiler plans it in the arena (meshc/GemmScratch.h).
+struct GemmScratch {
+  char *data = nullptr;
+  int64_t bytes = 0;
+
+  /// One of `count` equal parts, 64-byte aligned.
+  GemmScratch part(int64_t index, int64_t count) const {
+    int64_t size = bytes / count / 64 * 64;
+    return {data + index * size, size};
+  }
+  /// What remains behind the first `used` bytes, rounded up to 64.
+  GemmScratch after(int64_t used) const {
+    int64_t begin = (used + 63) / 64 * 64;
+    return begin < bytes ? GemmScratch{data + begin, bytes - begin}
+                         : GemmScratch{};
+  }
+};
+
 /// One way to compute a product. Every product given to `suits` and `run` has
 /// m, n, k, batch ≥ 1.
 struct GemmImplementation {
@@ -28,16 +47,23 @@ struct GemmImplementation {
   /// Whether this is the best choice for the product among itself and the
   /// entries that follow it.
   bool (*suits)(const MeshcGemm &gemm);
-  /// Computes the product if it can. Returns false otherwise, and leaves C
-  /// untouched.
-  bool (*run)(const MeshcGemm &gemm, const void *a, const void *b, void *c);
+  /// Computes the product if it can. Returns false otherwise, for example if
+  /// the scratch memory is too small, and leaves C untouched.
+  bool (*run)(const MeshcGemm &gemm, const void *a, const void *b, void *c,
+              const GemmScratch &scratch);
 };
 
-extern const GemmImplementation packedImplementation;  ///< blocks for AVX2
-extern const GemmImplementation sgemmImplementation;   ///< oneDNN's sgemm
-extern const GemmImplementation matmulImplementation;  ///< oneDNN's primitive
-extern const GemmImplementation widenedImplementation; ///< 16 bits through f32
+extern const GemmImplementation packedImplementation;     ///< AVX2, f32
+extern const GemmImplementation packed512Implementation;  ///< AVX-512, f32
+extern const GemmImplementation packedBf16Implementation; ///< AVX-512, bf16
+extern const GemmImplementation sgemmImplementation;      ///< oneDNN's sgemm
+extern const GemmImplementation matmulImplementation;    ///< oneDNN's primitive
+extern const GemmImplementation widenedImplementation;   ///< 16 bits as f32
 extern const GemmImplementation referenceImplementation; ///< three loops; all
+
+/// Whether products use AVX-512: the processor has it, and DNNL_MAX_CPU_ISA
+/// does not forbid it.
+bool usesAvx512();
 
 /// The implementation that the environment variable MESHC_GEMM forces, for
 /// tests and measurements, or null. Throws Failure(Usage) for an unknown name;
@@ -45,13 +71,14 @@ extern const GemmImplementation referenceImplementation; ///< three loops; all
 const GemmImplementation *forcedImplementation();
 
 /// Runs the first implementation that suits, or the forced one.
-void runGemm(const MeshcGemm &gemm, const void *a, const void *b, void *c);
+void runGemm(const MeshcGemm &gemm, const void *a, const void *b, void *c,
+             const GemmScratch &scratch = {});
 
 /// Runs the first implementation that suits. If `only` is not empty, runs just
 /// the one of that name, or the reference if that one cannot. An unknown name
 /// throws Failure(Usage).
 void gemmBy(const std::string &only, const MeshcGemm &gemm, const void *a,
-            const void *b, void *c);
+            const void *b, void *c, const GemmScratch &scratch = {});
 
 } // namespace meshc::runtime
 

@@ -44,8 +44,9 @@ struct ShapeEqual {
 /// A primitive created for one shape, and its arguments.
 struct Compiled {
   bool usable = false;
+  int64_t scratchBytes = 0;
   dnnl::matmul primitive;
-  dnnl::memory a, b, c;
+  dnnl::memory a, b, c, scratch;
   std::unordered_map<int, dnnl::memory> arguments;
 };
 
@@ -89,6 +90,7 @@ void compile(const MeshcGemm &gemm, Cache &cache, Compiled &result) try {
   auto c = describe(gemm.batch, gemm.strideC, gemm.m, gemm.n, gemm.ldc, false,
                     gemm.typeC);
   dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (gemm.accumulate) {
     dnnl::post_ops operations;
     operations.append_sum(1.0f);
@@ -104,9 +106,13 @@ void compile(const MeshcGemm &gemm, Cache &cache, Compiled &result) try {
   result.a = dnnl::memory(a, cache.engine, nullptr);
   result.b = dnnl::memory(b, cache.engine, nullptr);
   result.c = dnnl::memory(c, cache.engine, nullptr);
+  dnnl::memory::desc scratch = chosen.scratchpad_desc();
+  result.scratchBytes = static_cast<int64_t>(scratch.get_size());
+  result.scratch = dnnl::memory(scratch, cache.engine, nullptr);
   result.arguments = {{DNNL_ARG_SRC, result.a},
                       {DNNL_ARG_WEIGHTS, result.b},
-                      {DNNL_ARG_DST, result.c}};
+                      {DNNL_ARG_DST, result.c},
+                      {DNNL_ARG_SCRATCHPAD, result.scratch}};
   result.usable = true;
 } catch (const dnnl::error &) {
   // The CPU lacks the type, or oneDNN does not support the shape.
@@ -122,11 +128,12 @@ Compiled &Cache::find(const MeshcGemm &gemm) {
 } // namespace
 
 static bool runMatmul(const MeshcGemm &gemm, const void *a, const void *b,
-                      void *c) {
+                      void *c, const GemmScratch &scratch) {
   thread_local Cache cache;
   Compiled &compiled = cache.find(gemm);
-  if (!compiled.usable)
+  if (!compiled.usable || compiled.scratchBytes > scratch.bytes)
     return false;
+  compiled.scratch.set_data_handle(scratch.data);
   compiled.a.set_data_handle(const_cast<void *>(a));
   compiled.b.set_data_handle(const_cast<void *>(b));
   compiled.c.set_data_handle(c);

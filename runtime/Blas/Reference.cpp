@@ -17,7 +17,7 @@
 using namespace meshc::runtime;
 
 static bool runReference(const MeshcGemm &gemm, const void *a, const void *b,
-                         void *c) {
+                         void *c, const GemmScratch &) {
   int64_t strideAM = gemm.transA ? 1 : gemm.lda;
   int64_t strideAK = gemm.transA ? gemm.lda : 1;
   int64_t strideBK = gemm.transB ? 1 : gemm.ldb;

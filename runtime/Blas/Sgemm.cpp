@@ -26,7 +26,7 @@ static bool runEntry(const MeshcGemm &gemm, int64_t entry, const float *a,
 }
 
 static bool runSgemm(const MeshcGemm &gemm, const void *a, const void *b,
-                     void *c) {
+                     void *c, const GemmScratch &) {
   if (!isF32(gemm))
     return false;
   const auto *fa = static_cast<const float *>(a);

@@ -6,28 +6,38 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Products with bf16 or f16 operands or results on CPUs without such
-/// instructions: block by block in f32. The blocks have a fixed size, so a
-/// rank's memory does not grow with its matrices.
+/// Products of bf16 or f16 matrices, or into them, on CPUs without such
+/// instructions: block by block in f32. The blocks lie in the scratch memory
+/// that the compiler planned.
 ///
 //===----------------------------------------------------------------------===//
+#include "meshc/GemmScratch.h"
 #include "runtime/Blas/Element.h"
 #include "runtime/Blas/Gemm.h"
 
 #include <algorithm>
-#include <vector>
 
 using namespace meshc::runtime;
 
 namespace {
 
-constexpr int64_t blockSize = 512;
+constexpr int64_t blockSize = MESHC_WIDENED_BLOCK;
 
-/// Three blocks of f32: of A, of B and of C.
+/// Three blocks of f32, of A, of B and of C, and what remains of the scratch
+/// memory for their product.
 struct Blocks {
-  std::vector<float> a = std::vector<float>(blockSize * blockSize);
-  std::vector<float> b = std::vector<float>(blockSize * blockSize);
-  std::vector<float> c = std::vector<float>(blockSize * blockSize);
+  float *a, *b, *c;
+  GemmScratch rest;
+
+  Blocks(const MeshcGemm &gemm, const GemmScratch &scratch) {
+    int64_t m = std::min(gemm.m, blockSize), n = std::min(gemm.n, blockSize),
+            k = std::min(gemm.k, blockSize);
+    auto roundUp = [](int64_t floats) { return (floats + 15) / 16 * 16; };
+    a = reinterpret_cast<float *>(scratch.data);
+    b = a + roundUp(m * k);
+    c = b + roundUp(k * n);
+    rest = scratch.after(meshcWidenedBytes(gemm.m, gemm.n, gemm.k));
+  }
 };
 
 /// Copies `rows` × `columns` elements, as stored, to f32.
@@ -43,15 +53,15 @@ void runBlock(const MeshcGemm &gemm, const void *a, const void *b, void *c,
               int64_t i, int64_t j, int64_t m, int64_t n, Blocks &blocks) {
   bool adds = gemm.accumulate;
   if (adds)
-    widen(gemm.typeC, c, i * gemm.ldc + j, gemm.ldc, m, n, blocks.c.data());
+    widen(gemm.typeC, c, i * gemm.ldc + j, gemm.ldc, m, n, blocks.c);
   for (int64_t p = 0; p < gemm.k; p += blockSize) {
     int64_t k = std::min(blockSize, gemm.k - p);
     int64_t rowsA = gemm.transA ? k : m, columnsA = gemm.transA ? m : k;
     int64_t rowsB = gemm.transB ? n : k, columnsB = gemm.transB ? k : n;
     widen(gemm.type, a, gemm.transA ? p * gemm.lda + i : i * gemm.lda + p,
-          gemm.lda, rowsA, columnsA, blocks.a.data());
+          gemm.lda, rowsA, columnsA, blocks.a);
     widen(gemm.type, b, gemm.transB ? j * gemm.ldb + p : p * gemm.ldb + j,
-          gemm.ldb, rowsB, columnsB, blocks.b.data());
+          gemm.ldb, rowsB, columnsB, blocks.b);
     MeshcGemm wide = {};
     wide.m = m, wide.n = n, wide.k = k;
     wide.lda = columnsA, wide.ldb = columnsB, wide.ldc = n;
@@ -59,20 +69,22 @@ void runBlock(const MeshcGemm &gemm, const void *a, const void *b, void *c,
     wide.type = wide.typeC = MESHC_F32;
     wide.transA = gemm.transA, wide.transB = gemm.transB;
     wide.accumulate = adds;
-    gemmBy("", wide, blocks.a.data(), blocks.b.data(), blocks.c.data());
+    gemmBy("", wide, blocks.a, blocks.b, blocks.c, blocks.rest);
     adds = true;
   }
   for (int64_t row = 0; row < m; ++row)
     for (int64_t column = 0; column < n; ++column)
       storeElement(gemm.typeC, c, (i + row) * gemm.ldc + j + column,
-                   blocks.c[static_cast<size_t>(row * n + column)]);
+                   blocks.c[row * n + column]);
 }
 
 } // namespace
 
 static bool runWidened(const MeshcGemm &gemm, const void *a, const void *b,
-                       void *c) {
-  thread_local Blocks blocks;
+                       void *c, const GemmScratch &scratch) {
+  if (scratch.bytes < meshcWidenedBytes(gemm.m, gemm.n, gemm.k))
+    return false;
+  Blocks blocks(gemm, scratch);
   for (int64_t entry = 0; entry < gemm.batch; ++entry) {
     const void *entryA = elementAt(gemm.type, a, entry * gemm.strideA);
     const void *entryB = elementAt(gemm.type, b, entry * gemm.strideB);

@@ -11,6 +11,7 @@
 #include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Device/Arena.h"
+#include "runtime/Device/AvailableMemory.h"
 
 #include <chrono>
 #include <utility>
@@ -43,13 +44,15 @@ int64_t meshc::runtime::copyBytes(const MeshcProgram &program) {
 }
 
 static std::unique_ptr<CopyBuffer> makeCopy(const MeshcProgram &program) {
-  const int64_t bytes = copyBytes(program), available = availableMemory();
-  if (available && bytes > available)
+  const int64_t bytes = copyBytes(program);
+  AvailableMemory available = availableMemory();
+  if (bytes > available.bytes)
     throw Failure(ExitCode::Internal,
                   "saving in the background takes a copy of the state of " +
                       std::to_string(bytes) + " bytes on rank 0, and " +
-                      std::to_string(available) +
-                      " bytes are left; '--save sync' does without the copy");
+                      std::to_string(available.bytes) +
+                      " bytes are left within " + available.limit +
+                      "; '--save sync' does without the copy");
   return std::make_unique<CopyBuffer>(bytes);
 }
 

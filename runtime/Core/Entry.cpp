@@ -15,6 +15,7 @@
 #include "runtime/Core/Failure.h"
 #include "runtime/Core/Info.h"
 #include "runtime/Core/Options.h"
+#include "runtime/Core/ProcessorFeatures.h"
 #include "runtime/Core/Report.h"
 #include "runtime/Core/Session.h"
 #include "runtime/Core/StandardStreams.h"
@@ -22,6 +23,7 @@
 #include "runtime/Core/UpdateGuard.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Device/Arena.h"
+#include "runtime/Device/AvailableMemory.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Device/Parallel.h"
 
@@ -41,9 +43,9 @@ namespace {
 struct Files {
   std::optional<Dataset> data, evalData;
 
-  int64_t totalBytes() const {
-    return (data ? data->totalBytes() : 0) +
-           (evalData ? evalData->totalBytes() : 0);
+  int64_t residentBytes() const {
+    return (data ? data->residentBytes() : 0) +
+           (evalData ? evalData->residentBytes() : 0);
   }
 };
 
@@ -78,6 +80,8 @@ static void checkProgram(const MeshcProgram &program, const Options &options) {
                       std::to_string(program.abiVersion) +
                       " and linked with a runtime of ABI " +
                       std::to_string(MESHC_ABI_VERSION) + "; compile it again");
+  if (options.command != Command::Info)
+    checkProcessor(program.features);
   if (options.command == Command::Train && !program.trainStep)
     throw Failure(ExitCode::Usage, std::string("model '") + program.name +
                                        "' has no 'train' statement");
@@ -130,12 +134,17 @@ static void printStart(const MeshcProgram &program, const World &world,
 static void printMemory(const MeshcProgram &program, const Options &options,
                         const Files &files, int ranksHere,
                         const std::vector<MemoryUse> &deviceUse) {
-  int64_t peak = peakMemory(), data = files.totalBytes();
+  int64_t peak = peakMemory();
   int64_t arenas =
       program.target == MESHC_HOST ? program.arenaBytes * ranksHere : 0;
+  // The system may have moved a part to swap before the peak, so that the parts
+  // as they are now exceed it.
+  arenas = std::min(arenas, peak);
   int64_t copy = savesInBackground(options) ? copyBytes(program) : 0;
   if (options.skipNonFinite)
     copy += UpdateGuard::bytes(program) * ranksHere;
+  copy = std::min(copy, peak - arenas);
+  int64_t data = std::min(files.residentBytes(), peak - arenas - copy);
   std::ostringstream out;
   out << "memory: peak " << peak << " bytes = arena " << arenas << " + data "
       << data << (copy ? " + copy of the state " + std::to_string(copy) : "")
@@ -176,15 +185,28 @@ static void checkFiles(const Options &options, const Files &files) {
   checkDistinct(named);
 }
 
-/// Checks for the device and opens the files of this process. Returns what was
-/// wrong with them, or null.
+/// The arenas of this process and of its host. All processes look before the
+/// ranks agree to begin, so none sees the arenas of others.
+static MemoryNeed plannedNeed(const MeshcProgram &program, const World &world) {
+  std::string kind = world.kind();
+  int64_t ranks = world.size();
+  int64_t ranksOnHost =
+      kind == "mpi" ? std::max(1, readNumber("OMPI_COMM_WORLD_LOCAL_SIZE"))
+                    : ranks;
+  return {program.arenaBytes, kind == "threads" ? ranks : 1, ranksOnHost};
+}
+
+/// Looks for the device and memory, and opens the files of this process.
+/// Returns what was wrong with them, or null.
 static std::exception_ptr prepare(const MeshcProgram &program,
                                   const Options &options,
                                   const DeviceOptions &deviceOptions,
-                                  Files &files) {
+                                  const World &world, Files &files) {
   try {
     checkDevice(program, deviceOptions);
-    forcedImplementation(); // refuses an invalid name now
+    if (program.target == MESHC_HOST)
+      checkMemory(plannedNeed(program, world));
+    forcedImplementation(); // rejects an invalid name now
     files.data.emplace(program, options.data);
     if (!options.evalData.empty())
       files.evalData.emplace(program, options.evalData);
@@ -283,7 +305,7 @@ static int runRanks(const MeshcProgram &program, const Options &options,
                     int threads) {
   std::shared_ptr<Run> run(new Run{program, options, device, threads, speaks,
                                    listAgreed(program, options, threads)});
-  run->problem = prepare(program, options, device, run->files);
+  run->problem = prepare(program, options, device, world, run->files);
   if (!run->problem && speaks && !options.quiet)
     printStart(program, world, run->files, threads);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });

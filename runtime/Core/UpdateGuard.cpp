@@ -9,7 +9,7 @@
 #include "runtime/Core/FaultSearch.h"
 #include "runtime/Core/Finiteness.h"
 #include "runtime/Core/TensorBlock.h"
-#include "runtime/Device/Arena.h"
+#include "runtime/Device/AvailableMemory.h"
 
 #include <cstring>
 #include <new>
@@ -33,15 +33,16 @@ int64_t UpdateGuard::bytes(const MeshcProgram &program) {
 }
 
 UpdateGuard::UpdateGuard(Session &session) : session(session) {
-  int64_t size = bytes(session.program()), available = availableMemory();
-  if (available == 0 || size <= available)
+  int64_t size = bytes(session.program());
+  AvailableMemory available = availableMemory();
+  if (size <= available.bytes)
     kept.reset(new (std::nothrow) char[static_cast<size_t>(size)]);
   if (!kept)
     throw Failure(ExitCode::Internal,
                   "'--on-nonfinite skip' keeps a copy of the parameters and "
                   "optimizer state, " +
                       std::to_string(size) + " bytes per rank, and " +
-                      std::to_string(available) +
+                      std::to_string(available.bytes) +
                       " bytes of memory are left; train without it, or compile "
                       "for a larger mesh");
   keep();

@@ -9,6 +9,7 @@
 #include "runtime/Comm/Pulse.h"
 #include "runtime/Core/Failure.h"
 #include "runtime/Device/Arena.h"
+#include "runtime/Device/AvailableMemory.h"
 
 #include <algorithm>
 #include <new>
@@ -41,8 +42,7 @@ void Bytes::unpack() {
   std::vector<uint8_t> out;
   // A system that is out of memory would kill the process without a message.
   auto hasRoom = [](uint64_t size) {
-    int64_t available = availableMemory(); // 0: not known
-    return available == 0 || size <= static_cast<uint64_t>(available);
+    return size <= static_cast<uint64_t>(availableMemory().bytes);
   };
   auto grow = [&](uint64_t size) {
     try {
@@ -111,4 +111,9 @@ void Bytes::unpack() {
   unpacked = std::move(out);
   begin = unpacked.data();
   length = written;
+}
+
+int64_t Bytes::residentBytes() const {
+  auto bytes = static_cast<int64_t>(length);
+  return file ? residentMemory(begin, bytes) : bytes;
 }

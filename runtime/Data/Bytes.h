@@ -37,6 +37,8 @@ public:
   const uint8_t *data() const { return begin; }
   size_t size() const { return length; }
   const std::string &path() const { return name; }
+  /// The memory that the contents take now: of a plain file what was read.
+  int64_t residentBytes() const;
 
   /// Like MappedFile::checkIntact; decompressed contents always are.
   void checkIntact() const {

@@ -285,11 +285,11 @@ void Dataset::bindCorpus(const std::vector<const MeshcTensor *> &inputs,
   }
 }
 
-int64_t Dataset::totalBytes() const {
+int64_t Dataset::residentBytes() const {
   std::set<const Bytes *> files;
   int64_t total = 0;
   for (const Source &source : inputSources)
     if (files.insert(source.bytes.get()).second)
-      total += static_cast<int64_t>(source.bytes->size());
+      total += source.bytes->residentBytes();
   return total;
 }

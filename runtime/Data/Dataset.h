@@ -70,8 +70,8 @@ public:
   /// example; empty if there is none.
   std::string findNotFinite(const Selection &selection, int64_t rows,
                             const std::string &name, uint8_t kinds) const;
-  /// Bytes of the files' contents, held or mapped.
-  int64_t totalBytes() const;
+  /// The memory that the files' contents take now, in bytes.
+  int64_t residentBytes() const;
 
 private:
   void bindArray(const MeshcTensor &input, std::shared_ptr<const Bytes> bytes);

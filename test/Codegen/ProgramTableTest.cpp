@@ -32,7 +32,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 
     %w = exec.buffer at 64 : !w
     %m = exec.buffer at 128 : !w
     %s = exec.buffer at 256 : !s
-    exec.gemm %w transposed, %m -> %m accumulate [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] : !w, !w -> !w
+    %scratch = exec.scratch at 512 : !exec.scratch<192>
+    exec.gemm %w transposed, %m -> %m accumulate [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] scratch %scratch : !exec.scratch<192> : !w, !w -> !w
     %t = exec.collective "all_reduce" max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
       (%w, %s) -> (%m, %s) : (!w, !s) -> (!w, !s) loc("models/gpt.mesh":14:13)
     exec.wait %t
@@ -52,6 +53,7 @@ TEST(ProgramTable, SaysWhatTheModuleSays) {
   EXPECT_EQ(program.abiVersion, MESHC_ABI_VERSION);
   EXPECT_STREQ(program.name, "test");
   EXPECT_STREQ(program.manifest, "{}");
+  EXPECT_NE(program.features, nullptr);
   EXPECT_EQ(program.arenaBytes, 4096);
   ASSERT_EQ(program.axisCount, 2u);
   EXPECT_STREQ(program.axes[1].name, "tensor");
@@ -137,6 +139,16 @@ TEST(ProgramTable, ImagesOfKernels) {
             std::string::npos);
 }
 
+TEST(ProgramTable, ListsTheFeaturesOfTheProcessor) {
+  std::string v1 = llvm::cantFail(HostTarget::get("x86-64")).getFeatures();
+  std::string v3 = llvm::cantFail(HostTarget::get("x86-64-v3")).getFeatures();
+  std::string v4 = llvm::cantFail(HostTarget::get("x86-64-v4")).getFeatures();
+  EXPECT_EQ(v1, "");
+  EXPECT_NE(v3.find("avx2"), std::string::npos) << v3;
+  EXPECT_EQ(v3.find("avx512f"), std::string::npos) << v3;
+  EXPECT_NE(v4.find("avx512f"), std::string::npos) << v4;
+}
+
 TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   mlir::MLIRContext context;
   context.loadDialect<nd::NdDialect, exec::ExecDialect>();
@@ -157,6 +169,8 @@ TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   EXPECT_EQ(calls.gemm.transA, 1);
   EXPECT_EQ(calls.gemm.transB, 0);
   EXPECT_EQ(calls.gemm.accumulate, 1);
+  EXPECT_EQ(calls.gemm.scratchOffset, 512);
+  EXPECT_EQ(calls.gemm.scratchBytes, 192);
   EXPECT_EQ(calls.waited.items, calls.collective.items);
   EXPECT_EQ(calls.collective.kind, MESHC_ALL_REDUCE);
   EXPECT_EQ(calls.collective.reduction, MESHC_MAX);

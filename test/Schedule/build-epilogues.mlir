@@ -8,7 +8,7 @@
 // One call: the product and its kernel, which finds c where it leaves its argument.
 // CHECK: exec.kernel @kernel_0
 // CHECK: exec.func @eval_step
-// CHECK: exec.gemm %{{.*}}, %{{.*}} -> %[[C:[0-9]+]] [4, 16, 8, 8, 16, 16, 1, 0, 0, 0] then gelu_bias @kernel_0(%[[C]], %{{.*}}) -> (%{{.*}}, %[[C]])
+// CHECK: exec.gemm %{{.*}}, %{{.*}} -> %[[C:[0-9]+]] [4, 16, 8, 8, 16, 16, 1, 0, 0, 0] scratch %{{.*}} : !exec.scratch<{{[0-9]+}}> then gelu_bias @kernel_0(%[[C]], %{{.*}}) -> (%{{.*}}, %[[C]])
 // CHECK-NOT: exec.launch
 func.func @eval_step(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "parameter", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "parameter", nd.order = ["j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "z", nd.role = "metric", nd.order = ["b", "j"]}) {

@@ -9,7 +9,9 @@
 // CHECK-NOT: exec.kernel @kernel_1
 // CHECK: exec.func @eval_step
 // CHECK: exec.launch @kernel_0
-// CHECK: exec.gemm %{{.*}} transposed, %{{.*}} -> %{{.*}} [2048, 16, 8, 2048, 16, 16, 1, 0, 0, 0]
+// Each product has scratch memory, which is no tensor.
+// CHECK: %[[SCRATCH:.*]] = exec.scratch at {{[0-9]+}} : <[[BYTES:[0-9]+]]>
+// CHECK: exec.gemm %{{.*}} transposed, %{{.*}} -> %{{.*}} [2048, 16, 8, 2048, 16, 16, 1, 0, 0, 0] scratch %[[SCRATCH]] : !exec.scratch<[[BYTES]]>
 // CHECK: exec.launch @kernel_0
 func.func @eval_step(%p: !p {nd.name = "p", nd.role = "parameter", nd.order = ["i", "j"]}, %x: !x {nd.name = "x", nd.role = "input", nd.order = ["i", "k"]}, %q: !h {nd.name = "q", nd.role = "input", nd.order = ["k", "j"]})
     -> (!h {nd.name = "y", nd.role = "metric", nd.order = ["k", "j"]}, !h {nd.name = "z", nd.role = "metric", nd.order = ["k", "j"]}) {

@@ -161,3 +161,101 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
     exec.wait %t
   }
 }
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+// Scratch memory is lost where it lies, and nowhere else.
+module attributes {exec.arena_bytes = 512 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    %2 = exec.buffer at 128 : !t
+    %s = exec.scratch at 192 : !exec.scratch<320>
+    exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<320> : !t, !t -> !t
+    exec.gemm %1, %2 -> %0 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<320> : !t, !t -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 512 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    %2 = exec.buffer at 128 : !t
+    %s = exec.scratch at 64 : !exec.scratch<64>
+    // expected-error @below {{has scratch memory at bytes 64 to 128, where it reads or writes a '!exec.buffer}}
+    exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<64> : !t, !t -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 512 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    %2 = exec.buffer at 128 : !t
+    %3 = exec.buffer at 192 : !t
+    %s = exec.scratch at 128 : !exec.scratch<64>
+    exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+    exec.gemm %0, %1 -> %3 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<64> : !t, !t -> !t
+    // expected-error @below {{reads bytes 128 to 192, where no op wrote a}}
+    exec.gemm %2, %3 -> %0 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 512 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    %2 = exec.buffer at 128 : !t
+    %s = exec.scratch at 256 : !exec.scratch<320>
+    // expected-error @below {{has scratch memory at bytes 256 to 576; offsets must be multiples of 64 within the arena's 512 bytes}}
+    exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<320> : !t, !t -> !t
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    %2 = exec.buffer at 128 : !t
+    %3 = exec.buffer at 192 : !t
+    %s = exec.scratch at 192 : !exec.scratch<64>
+    // expected-note @below {{begun here}}
+    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%3) : (!t) -> !t
+    // expected-error @below {{touches buffers of a collective that runs}}
+    exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<64> : !t, !t -> !t
+    exec.wait %t
+  }
+}

@@ -74,6 +74,53 @@ Expected<HostTarget> HostTarget::get(StringRef march) {
   return host;
 }
 
+std::string HostTarget::getFeatures() const {
+  // Those of x86 for which LLVM generates code on its own. Compiled programs
+  // look for each before they run generated code (ProcessorFeatures.cpp).
+  static constexpr StringRef known[] = {"sse3",
+                                        "ssse3",
+                                        "sse4.1",
+                                        "sse4.2",
+                                        "popcnt",
+                                        "avx",
+                                        "avx2",
+                                        "fma",
+                                        "f16c",
+                                        "bmi",
+                                        "bmi2",
+                                        "lzcnt",
+                                        "movbe",
+                                        "gfni",
+                                        "vaes",
+                                        "vpclmulqdq",
+                                        "avx512f",
+                                        "avx512cd",
+                                        "avx512dq",
+                                        "avx512bw",
+                                        "avx512vl",
+                                        "avx512ifma",
+                                        "avx512vbmi",
+                                        "avx512vbmi2",
+                                        "avx512vnni",
+                                        "avx512bf16",
+                                        "avx512fp16",
+                                        "avx512bitalg",
+                                        "avx512vpopcntdq",
+                                        "avxvnni",
+                                        "sse4a",
+                                        "fma4",
+                                        "xop",
+                                        "tbm"};
+  std::string text;
+  if (!machine->getTargetTriple().isX86())
+    return text;
+  const MCSubtargetInfo &processor = *machine->getMCSubtargetInfo();
+  for (StringRef feature : known)
+    if (processor.checkFeatures(("+" + feature).str()))
+      text += (text.empty() ? "" : ",") + feature.str();
+  return text;
+}
+
 void HostTarget::prepare(Module &module) const {
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());

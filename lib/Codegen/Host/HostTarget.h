@@ -24,6 +24,10 @@ public:
   /// 32-bit elements in one vector register.
   int64_t getLanes() const { return lanes; }
 
+  /// The features of the processor that generated code may use and that not
+  /// every processor of the architecture has (MeshcProgram::features).
+  std::string getFeatures() const;
+
   /// Sets triple and data layout.
   void prepare(llvm::Module &module) const;
   /// Sets the processor on each function that has a body. LLVM's passes read it

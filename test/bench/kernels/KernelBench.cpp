@@ -53,9 +53,13 @@ static void launch(MeshcContext *context, const MeshcKernel *kernel,
   times.time([&] { kernel->function(context, buffers, 0, kernel->extent); });
 }
 
-static void multiply(MeshcContext *, const MeshcGemm *gemm, const void *a,
-                     const void *b, void *c) {
-  times.time([&] { meshc::runtime::runGemm(*gemm, a, b, c); });
+static void multiply(MeshcContext *context, const MeshcGemm *gemm,
+                     const void *a, const void *b, void *c) {
+  times.time([&] {
+    meshc::runtime::runGemm(
+        *gemm, a, b, c,
+        {context->arena + gemm->scratchOffset, gemm->scratchBytes});
+  });
 }
 
 static void communicate(MeshcContext *, const MeshcCollective *, void *const *,

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Blas/Gemm.h"
 
+#include "meshc/GemmScratch.h"
 #include "runtime/Blas/Element.h"
+#include "runtime/Blas/PackedProduct.h"
 #include "runtime/Device/Parallel.h"
 
 #include <cmath>
@@ -18,8 +20,28 @@ using namespace meshc::runtime;
 
 namespace {
 
-/// A product on random matrices, with gaps between rows and batch entries that
-/// must not be touched.
+/// Scratch memory as the compiler plans it, full of NaN, with bytes behind it
+/// that nobody may touch.
+struct ScratchMemory {
+  static constexpr int64_t guard = 4096;
+  std::vector<char> bytes;
+  GemmScratch scratch;
+
+  explicit ScratchMemory(int64_t size)
+      : bytes(static_cast<size_t>(size + guard + 64), char(0xff)) {
+    auto address = reinterpret_cast<uintptr_t>(bytes.data());
+    scratch = {bytes.data() + (64 - address % 64) % 64, size};
+  }
+  bool isIntact() const {
+    for (int64_t i = 0; i < guard; ++i)
+      if (scratch.data[scratch.bytes + i] != char(0xff))
+        return false;
+    return true;
+  }
+};
+
+/// A product on random matrices, with room between rows and batch entries that
+/// nobody may touch.
 struct Case {
   MeshcGemm gemm;
   std::vector<char> a, b, c;
@@ -42,8 +64,14 @@ struct Case {
   }
 
   std::vector<char> run(const std::string &name) const {
+    return run(name, meshcGemmScratchBytes(&gemm));
+  }
+  std::vector<char> run(const std::string &name, int64_t scratchBytes) const {
     std::vector<char> result = c;
-    gemmBy(name, gemm, a.data(), b.data(), result.data());
+    ScratchMemory memory(scratchBytes);
+    gemmBy(name, gemm, a.data(), b.data(), result.data(), memory.scratch);
+    EXPECT_TRUE(memory.isIntact())
+        << name << " wrote behind its scratch memory";
     return result;
   }
 };
@@ -80,7 +108,18 @@ void expectClose(const Case &test, const std::vector<char> &got,
   }
 }
 
-const char *const names[] = {"", "packed", "matmul", "sgemm", "widened"};
+/// Kernels for f32 that this machine can run.
+std::vector<const PackedKernel *> packedKernels() {
+  std::vector<const PackedKernel *> kernels;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    kernels.push_back(&avx2Kernel());
+  if (usesAvx512())
+    kernels.push_back(&avx512Kernel());
+  return kernels;
+}
+
+const char *const names[] = {"",       "packed", "packed512", "packedbf16",
+                             "matmul", "sgemm",  "widened"};
 
 void checkAll(const MeshcGemm &base, std::mt19937 &random) {
   for (bool accumulate : {false, true}) {
@@ -99,7 +138,9 @@ TEST(Gemm, allImplementationsAgreeInF32) {
   std::mt19937 random(1);
   const int64_t shapes[][3] = {
       {1, 1, 1},    {5, 3, 7},    {16, 10, 33}, {64, 64, 64},  {33, 65, 130},
-      {130, 1, 40}, {1, 130, 40}, {7, 200, 1},  {96, 48, 300}, {150, 160, 10}};
+      {130, 1, 40}, {1, 130, 40}, {7, 200, 1},  {96, 48, 300}, {150, 160, 10},
+      {14, 33, 17}, {29, 16, 31}, {200, 9, 65}, {13, 250, 47}, {1, 1, 300},
+      {40, 17, 1},  {2, 2, 1000}};
   for (const auto &size : shapes)
     for (bool transA : {false, true})
       for (bool transB : {false, true})
@@ -112,6 +153,50 @@ TEST(Gemm, allImplementationsAgreeOnBlockEdges) {
   std::mt19937 random(2);
   checkAll(shape(149, 259, 600, false, false, 1, 0), random);
   checkAll(shape(259, 133, 513, true, true, 1, 0), random);
+  checkAll(shape(170, 1090, 260, false, true, 1, 1), random);
+}
+
+/// With less scratch memory, products use smaller blocks or another
+/// implementation; the values are the same.
+TEST(Gemm, anySizeOfScratchMemory) {
+  std::mt19937 random(6);
+  for (int count : {1, 3}) {
+    setThreads(count);
+    for (const auto &size : {shape(100, 300, 280, false, true, 1, 0),
+                             shape(30, 40, 20, true, false, 7, 0)}) {
+      Case test(size, random);
+      std::vector<char> wanted = test.run("reference");
+      for (int64_t bytes : {int64_t(0), int64_t(64), int64_t(20000),
+                            int64_t(60000), int64_t(300000)})
+        for (const char *name : names)
+          expectClose(test, test.run(name, bytes), wanted, name);
+    }
+  }
+  setThreads(1);
+}
+
+/// The bound that the compiler plans is enough for any number of threads: no
+/// packed kernel refuses.
+TEST(Gemm, plannedScratchSuffices) {
+  std::mt19937 random(7);
+  for (int count : {1, 2, 5, 40}) {
+    setThreads(count);
+    for (const auto &size : {shape(1, 1, 1, false, false, 1, 0),
+                             shape(13, 1000, 7, true, true, 1, 0),
+                             shape(169, 33, 513, false, false, 1, 0),
+                             shape(15, 17, 400, false, true, 90, 0)}) {
+      Case test(size, random);
+      ScratchMemory memory(meshcGemmScratchBytes(&test.gemm));
+      for (const PackedKernel *kernel : packedKernels()) {
+        std::vector<char> c = test.c;
+        EXPECT_TRUE(runPackedProduct(
+            *kernel, test.gemm, test.a.data(), test.b.data(),
+            reinterpret_cast<float *>(c.data()), memory.scratch))
+            << count << " threads, m " << test.gemm.m;
+      }
+    }
+  }
+  setThreads(1);
 }
 
 TEST(Gemm, batchesAndThreads) {

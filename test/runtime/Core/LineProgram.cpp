@@ -305,4 +305,5 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                initialize,
                                                trainStep,
                                                evalStep,
-                                               manifest.c_str()};
+                                               manifest.c_str(),
+                                               nullptr};

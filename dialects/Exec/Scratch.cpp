@@ -1,0 +1,46 @@
+//===- Scratch.cpp - memory that a library call uses while it runs --------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Scratch.h"
+#include "dialects/Exec/Order.h"
+#include "meshc/GemmScratch.h"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+static MeshcType getType(Value value) {
+  Type element = nd::getTensorType(value).getElementType();
+  return element.isF32()    ? MESHC_F32
+         : element.isBF16() ? MESHC_BF16
+                            : MESHC_F16;
+}
+
+int64_t getScratchBytes(Operation *op) {
+  auto holder = dyn_cast<ProductOp>(op);
+  nd::EinsumOp product =
+      holder ? holder.getEinsum() : dyn_cast<nd::EinsumOp>(op);
+  if (!product ||
+      op->getParentOfType<ModuleOp>()->hasAttr(libraryWorkspaceAttrName))
+    return 0;
+  auto orderOf = [](Value value) { return getOrder(value).value_or(Order()); };
+  auto shape = ProductShape::of(product, orderOf(product.getInputs()[0]),
+                                orderOf(product.getInputs()[1]),
+                                orderOf(product.getResult()));
+  if (!shape)
+    return 0;
+  MeshcGemm gemm = {};
+  gemm.m = shape->sizes[0];
+  gemm.n = shape->sizes[1];
+  gemm.k = shape->sizes[2];
+  gemm.batch = shape->sizes[6];
+  gemm.type = getType(product.getInputs()[0]);
+  gemm.typeC = getType(product.getResult());
+  return meshcGemmScratchBytes(&gemm);
+}
+
+} // namespace meshc::exec

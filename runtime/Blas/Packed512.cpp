@@ -1,0 +1,45 @@
+//===- Packed512.cpp - f32 matrix products by packed AVX-512 blocks -------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// All f32 products on CPUs with AVX-512. oneDNN is about as fast there, but
+/// its packing buffers are its own and grow with the product. The kernel is in
+/// Packed512Kernel.cpp, which alone is compiled for AVX-512.
+///
+//===----------------------------------------------------------------------===//
+#include "runtime/Blas/PackedProduct.h"
+
+#include <dnnl.h>
+
+using namespace meshc::runtime;
+
+bool meshc::runtime::usesAvx512() {
+  static const bool uses = [] {
+    if (!__builtin_cpu_supports("avx512f") ||
+        !__builtin_cpu_supports("avx512dq"))
+      return false;
+    // As an instruction set includes those before it, its bits do.
+    auto allowed = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
+    constexpr auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core);
+    return (allowed & needed) == needed;
+  }();
+  return uses;
+}
+
+static bool suitsPacked512(const MeshcGemm &gemm) {
+  return gemm.type == MESHC_F32 && gemm.typeC == MESHC_F32 && usesAvx512();
+}
+
+static bool runPacked512(const MeshcGemm &gemm, const void *a, const void *b,
+                         void *c, const GemmScratch &scratch) {
+  return suitsPacked512(gemm) &&
+         runPackedProduct(avx512Kernel(), gemm, a, b, static_cast<float *>(c),
+                          scratch);
+}
+
+const GemmImplementation meshc::runtime::packed512Implementation = {
+    "packed512", suitsPacked512, runPacked512};

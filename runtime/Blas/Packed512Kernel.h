@@ -1,0 +1,322 @@
+//===- Packed512Kernel.h - tiles of sums in AVX-512 registers --*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Packing and the innermost loop of products on CPUs with AVX-512: up to
+/// 14 × 32 sums in registers, which leaves room for two vectors of B and one
+/// element of A. Included only by files that are compiled for such CPUs, so
+/// everything has internal linkage: no function may replace one that the rest
+/// of the program uses.
+///
+/// `Arithmetic` says what a unit of k (4 bytes) is: how units are loaded, and
+/// how two are multiplied and added to a sum.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_BLAS_PACKED512KERNEL_H
+#define MESHC_RUNTIME_BLAS_PACKED512KERNEL_H
+
+#include "runtime/Blas/PackedProduct.h"
+
+#include <immintrin.h>
+#include <utility>
+
+namespace meshc::runtime {
+namespace {
+
+constexpr int64_t maxTileRows = 14, tileColumns = 32, lanes = 16;
+
+/// The first `count` lanes; none below 1, all from 16 on.
+inline __mmask16 firstLanes(int64_t count) {
+  return count >= lanes ? 0xffff : count <= 0 ? 0 : (1u << count) - 1;
+}
+
+/// Transposes a 16 × 16 block of units in place.
+inline void transpose(__m512 rows[16]) {
+  __m512 s[16];
+  for (int i = 0; i < 16; i += 2) {
+    s[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+    s[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  // Lane group L of rows[4g + q] becomes column 4L + q of rows 4g to 4g + 3.
+  for (int i = 0; i < 16; i += 4) {
+    rows[i] = _mm512_shuffle_ps(s[i], s[i + 2], 0x44);
+    rows[i + 1] = _mm512_shuffle_ps(s[i], s[i + 2], 0xee);
+    rows[i + 2] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0x44);
+    rows[i + 3] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0xee);
+  }
+  for (int q = 0; q < 4; ++q) {
+    s[q] = _mm512_shuffle_f32x4(rows[q], rows[4 + q], 0x88);
+    s[4 + q] = _mm512_shuffle_f32x4(rows[q], rows[4 + q], 0xdd);
+    s[8 + q] = _mm512_shuffle_f32x4(rows[8 + q], rows[12 + q], 0x88);
+    s[12 + q] = _mm512_shuffle_f32x4(rows[8 + q], rows[12 + q], 0xdd);
+  }
+  for (int q = 0; q < 4; ++q) {
+    rows[q] = _mm512_shuffle_f32x4(s[q], s[8 + q], 0x88);
+    rows[4 + q] = _mm512_shuffle_f32x4(s[4 + q], s[12 + q], 0x88);
+    rows[8 + q] = _mm512_shuffle_f32x4(s[q], s[8 + q], 0xdd);
+    rows[12 + q] = _mm512_shuffle_f32x4(s[4 + q], s[12 + q], 0xdd);
+  }
+}
+
+/// Packs slivers of `rows` rows of an operand that is contiguous along k, in
+/// `tile` units for each of k, a multiple of 16.
+template <typename Arithmetic>
+void packAlong(const PackedOperand &from, int64_t width, int64_t count,
+               int64_t rows, int64_t tile, float *target, int64_t stride) {
+  constexpr int64_t group = lanes * Arithmetic::elements;
+  for (int64_t first = 0; first < width; first += rows, target += stride)
+    for (int64_t chunk = 0; chunk < tile; chunk += lanes)
+      for (int64_t p = 0; p < count; p += group) {
+        __m512 units[16];
+        for (int64_t i = 0; i < lanes; ++i) {
+          int64_t row = first + chunk + i;
+          units[i] = chunk + i < rows && row < width
+                         ? Arithmetic::loadAlong(from, row, p, count)
+                         : _mm512_setzero_ps();
+        }
+        transpose(units);
+        float *to = target + p / Arithmetic::elements * tile + chunk;
+        int64_t rest =
+            (count - p + Arithmetic::elements - 1) / Arithmetic::elements;
+        for (int64_t i = 0; i < lanes && i < rest; ++i)
+          _mm512_storeu_ps(to + i * tile, units[i]);
+      }
+}
+
+/// Packs slivers of an operand that is contiguous across, one unit of k after
+/// the other.
+template <typename Arithmetic>
+void packAcross(const PackedOperand &from, int64_t width, int64_t count,
+                int64_t rows, int64_t tile, float *target, int64_t stride) {
+  for (int64_t p = 0; p < count; p += Arithmetic::elements, target += tile) {
+    float *to = target;
+    for (int64_t first = 0; first < width; first += rows, to += stride)
+      for (int64_t chunk = 0; chunk < tile; chunk += lanes) {
+        int64_t rest = width - first < rows ? width - first : rows;
+        _mm512_storeu_ps(to + chunk,
+                         Arithmetic::loadAcross(from, first + chunk,
+                                                rest - chunk, p, count));
+      }
+  }
+}
+
+template <typename Arithmetic>
+void packSlivers(const PackedOperand &from, int64_t width, int64_t count,
+                 int64_t rows, int64_t tile, float *target, int64_t stride) {
+  if (from.across == 1)
+    packAcross<Arithmetic>(from, width, count, rows, tile, target, stride);
+  else
+    packAlong<Arithmetic>(from, width, count, rows, tile, target, stride);
+}
+
+template <typename Arithmetic>
+void packRows(const PackedOperand &from, int64_t width, int64_t count,
+              int64_t rows, float *target, int64_t stride) {
+  packSlivers<Arithmetic>(from, width, count, rows, lanes, target, stride);
+}
+
+template <typename Arithmetic>
+void packColumns(const PackedOperand &from, int64_t width, int64_t count,
+                 float *target, int64_t stride) {
+  packSlivers<Arithmetic>(from, width, count, tileColumns, tileColumns, target,
+                          stride);
+}
+
+/// Writes a tile whose columns are not contiguous in C, from rows of `width`
+/// sums.
+__attribute__((noinline)) void
+storeScattered(const TileProduct &tile, const float *sums, int64_t width) {
+#pragma clang loop vectorize(disable) unroll(disable)
+  for (int64_t j = 0; j < tile.columns; ++j)
+#pragma clang loop vectorize(disable) unroll(disable)
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      float &c = tile.c[i * tile.rowStride + j * tile.columnStride];
+      c = sums[i * width + j] + (tile.adds ? c : 0.0f);
+    }
+}
+
+/// How a tile's operands are read.
+enum class Form {
+  Units,     ///< all rows of A of one unit of k lie together; so in slivers
+  Rows,      ///< each row of A lies along k
+  UnitsEdge, ///< as Units, and fewer columns of B than its vectors have
+  RowsEdge   ///< as Rows, and fewer columns of B than its vectors have
+};
+
+template <int rows, int vectors> using Sums = __m512[rows][vectors];
+
+/// Adds one unit of k. `a(i)` is row i's element.
+template <typename Arithmetic, bool isMasked, int rows, int vectors,
+          typename Row>
+inline __attribute__((always_inline)) void
+addUnit(Sums<rows, vectors> &sums, const float *b,
+        const __mmask16 (&masks)[vectors], const Row &a) {
+  __m512 columns[vectors];
+  for (int v = 0; v < vectors; ++v)
+    columns[v] = isMasked ? _mm512_maskz_loadu_ps(masks[v], b + v * lanes)
+                          : _mm512_loadu_ps(b + v * lanes);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < rows; ++i) {
+    __m512 value = _mm512_set1_ps(a(i));
+    for (int v = 0; v < vectors; ++v)
+      sums[i][v] = Arithmetic::multiplyAdd(sums[i][v], value, columns[v]);
+  }
+}
+
+/// The sums of a tile whose rows of A lie together for each unit of k.
+template <typename Arithmetic, bool isMasked, int rows, int vectors>
+inline __attribute__((always_inline)) void
+addUnits(Sums<rows, vectors> &sums, const TileProduct &tile,
+         const __mmask16 (&masks)[vectors]) {
+  const float *a = tile.a, *b = tile.b;
+#pragma clang loop unroll_count(2)
+  for (int64_t p = 0; p < tile.depth; ++p, a += tile.alongA, b += tile.alongB)
+    addUnit<Arithmetic, isMasked, rows, vectors>(sums, b, masks,
+                                                 [&](int i) { return a[i]; });
+}
+
+/// The sums of a tile whose rows of A lie along k. One pointer for three rows:
+/// the processor computes the other two addresses.
+template <typename Arithmetic, bool isMasked, int rows, int vectors>
+inline __attribute__((always_inline)) void
+addRows(Sums<rows, vectors> &sums, const TileProduct &tile,
+        const __mmask16 (&masks)[vectors]) {
+  constexpr int groups = (rows + 2) / 3, atOnce = 4;
+  const float *a[groups], *b = tile.b;
+  const int64_t across = tile.acrossA;
+  for (int g = 0; g < groups; ++g)
+    a[g] = tile.a + 3 * g * across;
+  int64_t p = 0;
+  for (; p + atOnce <= tile.depth; p += atOnce) {
+    // Hides from the compiler that the pointers depend on each other: it would
+    // compute each from the one before.
+#pragma clang loop unroll(full)
+    for (int g = 0; g < groups; ++g)
+      asm("" : "+r"(a[g]));
+#pragma clang loop unroll(full)
+    for (int q = 0; q < atOnce; ++q, b += tile.alongB)
+      addUnit<Arithmetic, isMasked, rows, vectors>(
+          sums, b, masks, [&](int i) { return a[i / 3][i % 3 * across + q]; });
+#pragma clang loop unroll(full)
+    for (int g = 0; g < groups; ++g)
+      a[g] += atOnce;
+  }
+  for (; p < tile.depth; ++p, b += tile.alongB) {
+    addUnit<Arithmetic, isMasked, rows, vectors>(
+        sums, b, masks, [&](int i) { return a[i / 3][i % 3 * across]; });
+    for (int g = 0; g < groups; ++g)
+      ++a[g];
+  }
+}
+
+/// Writes a tile, all of it or a part, to C.
+template <int rows, int vectors>
+inline __attribute__((always_inline)) void
+store(const TileProduct &tile, Sums<rows, vectors> &sums,
+      const __mmask16 (&masks)[vectors]) {
+  if (tile.columnStride != 1) {
+    alignas(64) float buffer[rows][vectors * lanes];
+    for (int i = 0; i < rows; ++i)
+      for (int v = 0; v < vectors; ++v)
+        _mm512_store_ps(buffer[i] + v * lanes, sums[i][v]);
+    return storeScattered(tile, buffer[0], vectors * lanes);
+  }
+  float *c = tile.c;
+  if (tile.columns == vectors * lanes) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < rows; ++i, c += tile.rowStride)
+      for (int v = 0; v < vectors; ++v) {
+        if (tile.adds)
+          sums[i][v] =
+              _mm512_add_ps(sums[i][v], _mm512_loadu_ps(c + v * lanes));
+        _mm512_storeu_ps(c + v * lanes, sums[i][v]);
+      }
+    return;
+  }
+#pragma clang loop unroll(full)
+  for (int i = 0; i < rows; ++i, c += tile.rowStride) {
+    for (int v = 0; v < vectors; ++v) {
+      if (tile.adds)
+        sums[i][v] = _mm512_add_ps(
+            sums[i][v], _mm512_maskz_loadu_ps(masks[v], c + v * lanes));
+      _mm512_mask_storeu_ps(c + v * lanes, masks[v], sums[i][v]);
+    }
+  }
+}
+
+/// Fetches the tile of C, where the sums go in the end. Addresses behind C do
+/// no harm.
+template <int rows, int vectors>
+inline __attribute__((always_inline)) void prefetch(const TileProduct &tile) {
+  auto c = reinterpret_cast<uintptr_t>(tile.c);
+#pragma clang loop unroll(full)
+  for (int i = 0; i < rows; ++i)
+    for (int v = 0; v < vectors; ++v)
+      _mm_prefetch(
+          reinterpret_cast<const char *>(
+              c + static_cast<uintptr_t>(i * tile.rowStride * 4) + v * 64u),
+          _MM_HINT_T0);
+}
+
+/// A tile of `rows` × 16·`vectors` sums.
+template <typename Arithmetic, Form form, int vectors, int rows>
+void multiplyTile(const TileProduct &tile) {
+  Sums<rows, vectors> sums;
+  for (auto &row : sums)
+    for (__m512 &sum : row)
+      sum = _mm512_setzero_ps();
+  __mmask16 masks[vectors];
+  for (int v = 0; v < vectors; ++v)
+    masks[v] = firstLanes(tile.columns - v * lanes);
+  if (tile.columnStride == 1)
+    prefetch<rows, vectors>(tile);
+  constexpr bool isMasked = form == Form::UnitsEdge || form == Form::RowsEdge;
+  if (form == Form::Rows || form == Form::RowsEdge)
+    addRows<Arithmetic, isMasked, rows, vectors>(sums, tile, masks);
+  else
+    addUnits<Arithmetic, isMasked, rows, vectors>(sums, tile, masks);
+  store<rows, vectors>(tile, sums, masks);
+}
+
+template <typename Arithmetic, Form form, int vectors, int... numbers>
+void multiplyRows(const TileProduct &tile,
+                  std::integer_sequence<int, numbers...>) {
+  static constexpr void (*functions[])(const TileProduct &) = {
+      multiplyTile<Arithmetic, form, vectors, numbers + 1>...};
+  functions[tile.rows - 1](tile);
+}
+
+template <typename Arithmetic, Form form>
+void multiplyForm(const TileProduct &tile) {
+  std::make_integer_sequence<int, maxTileRows> all;
+  if (tile.columns <= lanes)
+    multiplyRows<Arithmetic, form, 1>(tile, all);
+  else
+    multiplyRows<Arithmetic, form, 2>(tile, all);
+}
+
+template <typename Arithmetic> void multiply(const TileProduct &tile) {
+  bool isEdge = !tile.packedB && tile.columns % lanes != 0;
+  if (tile.acrossA == 1 && isEdge)
+    multiplyForm<Arithmetic, Form::UnitsEdge>(tile);
+  else if (tile.acrossA == 1)
+    multiplyForm<Arithmetic, Form::Units>(tile);
+  else if (isEdge)
+    multiplyForm<Arithmetic, Form::RowsEdge>(tile);
+  else
+    multiplyForm<Arithmetic, Form::Rows>(tile);
+}
+
+/// Of a kernel that reads slivers only.
+template <typename Arithmetic> void multiplySlivers(const TileProduct &tile) {
+  multiplyForm<Arithmetic, Form::Units>(tile);
+}
+
+} // namespace
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_BLAS_PACKED512KERNEL_H

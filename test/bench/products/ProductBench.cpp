@@ -1,0 +1,137 @@
+//===- ProductBench.cpp - implementations of products, side by side -------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Prints GFLOP/s of implementations of matrix products, the best of many runs
+/// that take turns, as the table of docs/rationale/matrix-products.md.
+///
+//===----------------------------------------------------------------------===//
+#include "meshc/GemmScratch.h"
+#include "runtime/Blas/Gemm.h"
+#include "runtime/Device/Float16.h"
+#include "runtime/Device/Parallel.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace meshc::runtime;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+struct Shape {
+  int64_t m, n, k;
+  bool transA, transB;
+  int64_t batch = 1;
+};
+
+constexpr Shape shapes[] = {
+    {512, 512, 784, false, false},   {512, 512, 512, false, false},
+    {784, 512, 512, true, false},    {512, 512, 512, true, false},
+    {512, 512, 512, false, true},    {256, 512, 784, false, false},
+    {256, 512, 512, false, false},   {784, 512, 256, true, false},
+    {512, 512, 256, true, false},    {512, 256, 784, false, false},
+    {512, 256, 512, true, false},    {784, 256, 512, true, false},
+    {256, 256, 512, true, false},    {1024, 3072, 768, false, false},
+    {512, 10, 512, false, false},    {512, 10, 512, true, false},
+    {512, 512, 10, false, true},     {128, 128, 784, false, false},
+    {64, 64, 64, false, false},      {8, 512, 512, false, false},
+    {8, 512, 512, false, true},      {1, 768, 768, false, false},
+    {100, 10, 64, true, false},      {500, 16384, 784, false, false},
+    {512, 512, 64, false, true, 24}, {64, 64, 32, false, true, 96}};
+
+/// Memory on cache lines, in huge pages where the system has them.
+struct Memory {
+  explicit Memory(int64_t bytes)
+      : data(static_cast<char *>(std::aligned_alloc(
+                 4096, static_cast<size_t>(bytes + 8191) / 4096 * 4096)),
+             std::free) {
+    std::memset(data.get(), 0, static_cast<size_t>(bytes));
+  }
+  std::unique_ptr<char, void (*)(void *)> data;
+};
+
+void fill(Memory &memory, uint8_t type, int64_t count) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> values(-1, 1);
+  for (int64_t i = 0; i < count; ++i)
+    if (type == MESHC_F32)
+      reinterpret_cast<float *>(memory.data.get())[i] = values(random);
+    else
+      reinterpret_cast<uint16_t *>(memory.data.get())[i] =
+          bf16FromFloat(values(random));
+}
+
+void measure(const Shape &shape, uint8_t type,
+             const std::vector<std::string> &names, double seconds) {
+  MeshcGemm gemm = {};
+  gemm.m = shape.m, gemm.n = shape.n, gemm.k = shape.k;
+  gemm.lda = shape.transA ? shape.m : shape.k;
+  gemm.ldb = shape.transB ? shape.k : shape.n;
+  gemm.ldc = shape.n;
+  gemm.batch = shape.batch;
+  gemm.strideA = shape.m * shape.k, gemm.strideB = shape.k * shape.n;
+  gemm.strideC = shape.m * shape.n;
+  gemm.type = type, gemm.typeC = MESHC_F32;
+  gemm.transA = shape.transA, gemm.transB = shape.transB;
+  Memory a(4 * gemm.strideA * gemm.batch), b(4 * gemm.strideB * gemm.batch),
+      c(4 * gemm.strideC * gemm.batch);
+  fill(a, type, gemm.strideA * gemm.batch);
+  fill(b, type, gemm.strideB * gemm.batch);
+  int64_t bytes = meshcGemmScratchBytes(&gemm);
+  Memory scratch(bytes);
+  double flops = 2.0 * static_cast<double>(shape.m * shape.n) *
+                 static_cast<double>(shape.k * shape.batch);
+  std::vector<double> best(names.size(), 1e9);
+  auto end = Clock::now() + std::chrono::duration<double>(
+                                seconds * static_cast<double>(names.size()));
+  do
+    for (size_t i = 0; i < names.size(); ++i) {
+      auto start = Clock::now();
+      gemmBy(names[i] == "chosen" ? "" : names[i], gemm, a.data.get(),
+             b.data.get(), c.data.get(), {scratch.data.get(), bytes});
+      best[i] = std::min(
+          best[i], std::chrono::duration<double>(Clock::now() - start).count());
+    }
+  while (Clock::now() < end);
+  std::printf("| %lld x %lld x %lld %c%c", static_cast<long long>(shape.m),
+              static_cast<long long>(shape.n), static_cast<long long>(shape.k),
+              shape.transA ? 't' : 'n', shape.transB ? 't' : 'n');
+  if (shape.batch > 1)
+    std::printf(" * %lld", static_cast<long long>(shape.batch));
+  for (double time : best)
+    std::printf(" | %.0f", flops / time / 1e9);
+  std::printf(" |\n");
+  std::fflush(stdout);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 5) {
+    std::fprintf(stderr, "usage: product_bench f32|bf16 THREADS SECONDS "
+                         "IMPLEMENTATION... ('chosen': as a program does)\n");
+    return 2;
+  }
+  uint8_t type = std::string(argv[1]) == "bf16" ? MESHC_BF16 : MESHC_F32;
+  setThreads(std::atoi(argv[2]));
+  double seconds = std::atof(argv[3]);
+  std::vector<std::string> names(argv + 4, argv + argc);
+  std::printf("| m x n x k, A B");
+  for (const std::string &name : names)
+    std::printf(" | %s", name.c_str());
+  std::printf(" |\n");
+  for (const Shape &shape : shapes)
+    measure(shape, type, names, seconds);
+  return 0;
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# A program says before its first step that memory is too little, with true
+# figures, or that the processor lacks what it was compiled for.
+. "$(dirname "$0")/lib.sh"
+cat >model.mesh <<'MESH'
+dim batch = 10, wide = 2000, class = 10
+model m(x[batch, wide], labels[batch]: i32) {
+  param w[wide, class] ~ zeros
+  param v[wide] ~ zeros
+  loss = mean(cross_entropy(dot(x * v, w, wide), labels, class))
+}
+train m minimize loss with adamw(lr = 1e-3)
+MESH
+# 1,000 examples as NPY, of which few steps read a few.
+write_npy() { # FILE TYPE SHAPE BYTES
+  local header="{'descr': '$2', 'fortran_order': False, 'shape': ($3), }"
+  printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$header" >"$1"
+  head -c "$4" /dev/zero >>"$1"
+}
+write_npy x.npy '<f4' '1000, 2000' 8000000
+write_npy labels.npy '<i4' '1000,' 4000
+data="--data x=x.npy --data labels=labels.npy"
+
+# Of a data file counts what was read, so that no part is below zero.
+"$meshc" model.mesh -o model
+./model train $data --steps 2 --threads 1 --quiet --memory >memory.txt
+grep -Eq '^memory: peak [0-9]+ bytes = arena [0-9]+ \+ data [0-9]+ \+ fixed [0-9]+$' memory.txt ||
+  fail "a part of the memory is missing or negative: $(cat memory.txt)"
+awk '{ exit $3 != $7 + $10 + $13 }' memory.txt || fail "the parts do not add up: $(cat memory.txt)"
+
+# A limit of the process: two ranks of 80 MB do not fit into it, and the error
+# has the need and the limit.
+"$meshc" model.mesh --set wide=1000000 --mesh d=2 --layout batch:d -o large
+write_npy x1.npy '<f4' '10, 1000000' 40000000
+write_npy labels1.npy '<i4' '10,' 40
+expect 1 'the 2 ranks of this process need [0-9]+ bytes \([0-9.]+ MiB\) each, and [0-9]+ bytes .* within RLIMIT_AS .*307200000 bytes' \
+  bash -c 'ulimit -v 300000; exec "$@"' limited ./large train --data x=x1.npy --data labels=labels1.npy --steps 1 --threads 1
+
+# No processor of today has all of bdver4: the error names the first that is
+# missing, and 'info' needs none.
+"$meshc" model.mesh -o alien --march=bdver4
+expect 8 "compiled for processors with '(xop|fma4|tbm|sse4a)', which this machine's processor does not have" \
+  ./alien train $data --steps 1
+expect 0 "model m" ./alien info
