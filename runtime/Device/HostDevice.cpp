@@ -28,8 +28,7 @@ void HostDevice::launch(const MeshcKernel &kernel, void *const *buffers) {
 
 void HostDevice::multiply(const MeshcGemm &gemm, const void *a, const void *b,
                           void *c) {
-  runGemm(gemm, a, b, c,
-          {ctx.arena + gemm.scratchOffset, gemm.scratchBytes});
+  runGemm(gemm, a, b, c, {ctx.arena + gemm.scratchOffset, gemm.scratchBytes});
 }
 
 /// A failure leaves generated code by a C++ exception (CommunicationError);
