@@ -87,10 +87,13 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
              return isComputedExactly(value, type);
            });
   });
-  if (sums && isExact)
+  // The compiled program rounds between the terms of a sum and the parts of a
+  // composite, also where the result needs no rounding.
+  bool hasParts = sums || isa<nd::CompositeOpInterface>(*op);
+  if (hasParts && isExact)
     isExact = llvm::all_of(
         operands, [](const HostTensor *operand) { return isWhole(*operand); });
-  bool approximates = sums || op.getCost().transcendentals > 0;
+  bool approximates = hasParts || op.getCost().transcendentals > 0;
   if (isExact || (operands.empty() && !approximates)) {
     exact.roundToType = true;
     return op.evaluate(operands, exact);
@@ -121,7 +124,7 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
       for (double value : result.data)
         scale = std::max({scale, 1.0, std::abs(value)});
     for (auto [j, value] : llvm::enumerate(result.data)) {
-      if (sums || !isComputedExactly(value, type))
+      if (hasParts || !isComputedExactly(value, type))
         value = disturb(approximates ? disturbed[i].data[j] : value, type) +
                 scale * getRelativeError(type) * draw();
       value = context.round(value, type);

@@ -225,6 +225,20 @@ TEST_F(Noise, SumsThatCancelHaveErrorsOfTheirTerms) {
   EXPECT_GT(std::abs(sum - 0.75), 1000 * 0x1p-26);
 }
 
+/// 0.9 · 1000 + x, where the product is rounded.
+TEST_F(Noise, CompositesThatCancelHaveErrorsOfTheirParts) {
+  std::vector<double> velocity =
+      run(R"(!nd.tensor<f32, [a = 4]> {
+  %v = nd.constant 1000.0 : f32 -> !nd.tensor<f32, [a = 4]>
+  %r = nd.constant 0.5 : f32 -> !nd.tensor<f32, []>
+  %s = nd.step : () -> !nd.tensor<i32, []>
+  %u:2 = nd.momentum_update %v, %x, %r, %s, %v : (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4]>, !nd.tensor<f32, []>, !nd.tensor<i32, []>, !nd.tensor<f32, [a = 4]>) -> (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4]>)
+  return %u#1 : !nd.tensor<f32, [a = 4]>
+})",
+          {-899.9f, -900.1f, -900.3f, -899.7f}, false);
+  EXPECT_GT(std::abs(velocity[0] - (900 - double(899.9f))), 1000 * 0x1p-28);
+}
+
 TEST_F(Noise, RoundsToTheTypeOfTheResult) {
   std::vector<double> values = run(R"(!nd.tensor<bf16, [a = 4]> {
   %e = nd.exp %x : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]>
