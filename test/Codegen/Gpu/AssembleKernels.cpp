@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Codegen/Gpu/GpuCode.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "mlir/Parser/Parser.h"
@@ -43,7 +44,7 @@ static auto *needsToolkit =
 
 void expectKernel(StringRef text, const KernelCase &options) {
   MLIRContext context;
-  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  context.loadDialect<nd::NdDialect, spmd::SpmdDialect, exec::ExecDialect>();
   std::string source = "module attributes {nd.mesh = " + options.mesh +
                        "} {\n" + text.str() + "\n}";
   auto module = parseSourceString<ModuleOp>(source, &context);
