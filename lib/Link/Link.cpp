@@ -55,7 +55,9 @@ static Expected<std::string> findDriver(const LinkOptions &options) {
     return makeError("there is no linker driver '" + options.driver + "'");
   }
   for (StringRef name : {MESHC_CXX_COMPILER, "clang++-22", "clang++", "c++"})
-    if (auto path = sys::findProgramByName(name))
+    // A name with a folder is found without a look whether it exists.
+    if (auto path = sys::findProgramByName(name);
+        path && sys::fs::can_execute(*path))
       return *path;
   return makeError("there is no C++ compiler to link with: '" MESHC_CXX_COMPILER
                    "', 'clang++' and 'c++' are missing; install clang or g++");
