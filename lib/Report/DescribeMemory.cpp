@@ -73,7 +73,8 @@ getClass(exec::BufferOp buffer,
 }
 
 /// The calls of a function in order, and its buffers with the first and the
-/// last call that uses each.
+/// last call that uses each. The scratch memory of a product is a buffer without
+/// dims that only the product's call uses.
 static void
 describeFunction(Json &report, exec::FuncOp function,
                  const llvm::DenseMap<int64_t, exec::TensorOp> &tensors) {
@@ -82,7 +83,7 @@ describeFunction(Json &report, exec::FuncOp function,
   report["buffers"] = Json::array();
   llvm::DenseMap<Operation *, size_t> numbers;
   for (Operation &op : function.getBody().front()) {
-    if (isa<exec::BufferOp>(op))
+    if (isa<exec::BufferOp, exec::ScratchOp>(op))
       continue;
     numbers[&op] = report["calls"].size();
     report["calls"].push_back(describeCall(op));
@@ -107,6 +108,19 @@ describeFunction(Json &report, exec::FuncOp function,
          {"class", getClass(buffer, tensors).str()},
          {"dims", describeDims(type.getTensor(), type.getOrder())},
          {"location", getPlace(buffer.getLoc())}});
+  }
+  for (auto product : function.getBody().front().getOps<exec::GemmOp>()) {
+    exec::ScratchOp scratch = product.getScratchOp();
+    if (!scratch)
+      continue;
+    size_t call = numbers.lookup(product);
+    report["buffers"].push_back({{"offset", scratch.getOffset()},
+                                 {"bytes", scratch.getType().getBytes()},
+                                 {"first", call},
+                                 {"last", call},
+                                 {"class", "scratch"},
+                                 {"dims", Json::array()},
+                                 {"location", getPlace(product.getLoc())}});
   }
 }
 

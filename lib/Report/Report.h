@@ -97,7 +97,8 @@ void addCalls(Json &report, mlir::ModuleOp module);
 ///                  "class": "temporary", "dims": […], "location": "…"}, …]
 ///
 /// Offsets and bytes are those of one rank's arena; sizes of dims are of the
-/// whole tensor. Dims are in memory order, axes outermost first.
+/// whole tensor. Dims are in memory order, axes outermost first. The scratch
+/// memory of a product has the class "scratch" and no dims.
 void addMemory(Json &report, mlir::ModuleOp module);
 
 /// Prints a report of buildReport as lines of text.
