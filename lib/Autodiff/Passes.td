@@ -30,6 +30,58 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
 
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is
     for training only: in `@eval_step` every element of its result is that value.
+
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [batch = 4]>
+    func.func @line(%x: !x {nd.name = "x", nd.order = ["batch"]}) -> (!s {nd.name = "loss"}) {
+      %w = nd.parameter "w" [] : !s {
+        %one = nd.constant 1.0 : f32 -> !s
+        nd.yield %one : !s
+      }
+      %y = nd.mul %x, %w : (!x, !s) -> !x
+      %loss = nd.reduce_sum %y {dims = ["batch"]} : (!x) -> !s
+      return %loss : !s
+    }
+    nd.train @line "loss" "sgd" 0.1 {}
+    ```
+    becomes
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [batch = 4]>
+    module attributes {nd.model = "line"} {
+      func.func @initialize()
+          -> (!s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"}) {
+        %one = nd.constant 1.0 : f32 -> !s
+        return %one : !s
+      }
+      func.func @train_step(%w: !s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"},
+                            %x: !x {nd.name = "x", nd.order = ["batch"], nd.role = "input"})
+          -> (!s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"},
+              !s {nd.name = "loss", nd.order = [], nd.role = "metric"}) {
+        %y = nd.mul %x, %w : (!x, !s) -> !x
+        %loss = nd.reduce_sum %y {dims = ["batch"]} : (!x) -> !s
+        // The gradients of the sum, of both factors of the product, and of w.
+        %one = nd.constant 1.0 : f32 -> !s
+        %dy = nd.broadcast %one : (!s) -> !x
+        %dx = nd.mul %dy, %w : (!x, !s) -> !x
+        %each = nd.mul %dy, %x : (!x, !x) -> !x
+        %dw = nd.reduce_sum %each {dims = ["batch"], nd.class = "gradient", nd.name = "gradient of w"} : (!x) -> !s
+        %rate = nd.constant 0.1 : f32 -> !s
+        %step = nd.step : () -> !nd.tensor<i32, []>
+        %new = nd.sgd_update %w, %dw, %rate, %step {nd.class = "optimizer", nd.name = "w"}
+            : (!s, !s, !s, !nd.tensor<i32, []>) -> !s
+        return %new, %loss : !s, !s
+      }
+      func.func @eval_step(%w: !s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"},
+                           %x: !x {nd.name = "x", nd.order = ["batch"], nd.role = "input"})
+          -> (!s {nd.name = "loss", nd.order = [], nd.role = "metric"}) {
+        %y = nd.mul %x, %w : (!x, !s) -> !x
+        %loss = nd.reduce_sum %y {dims = ["batch"]} : (!x) -> !s
+        return %loss : !s
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::nd::NdDialect", "::mlir::func::FuncDialect"];
 }
@@ -39,6 +91,14 @@ def VerifySteps : Pass<"meshc-verify-steps", "::mlir::ModuleOp"> {
   let description = [{
     No `nd.parameter` and no `nd.train` remains; the step functions are there with
     matching state types, names and roles; all other ops are of the nd dialect.
+
+    For example, the pass rejects
+    ```mlir
+    // expected-error @below {{autodiff made no 'initialize' or no 'eval_step'}}
+    module {
+      func.func @eval_step() { return }
+    }
+    ```
   }];
 }
 

@@ -15,6 +15,30 @@ def FoldReshards : Pass<"meshc-fold-reshards", "::mlir::ModuleOp"> {
     If all users of a reshard are reshards to one other sharding, the first reshard
     is removed, provided that the direct path moves no more bytes. For example, an
     all-reduce of which each rank keeps only its block becomes a reduce-scatter.
+
+    ```mlir
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    !whole = !nd.tensor<f32, [i = 8]>
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !sum) -> !block {
+        %y = spmd.reshard %x : !sum -> !whole
+        %z = spmd.reshard %y : !whole -> !block
+        return %z : !block
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !sum) -> !block {
+        %z = spmd.reshard %x : !sum -> !block
+        return %z : !block
+      }
+    }
+    ```
   }];
 }
 
@@ -23,6 +47,28 @@ def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
   let description = [{
     Uses the search of dialects/Spmd/ReshardPlan.h. The new ops inherit the location
     and `nd.name` of the reshard.
+
+    ```mlir
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !sum) -> !block {
+        %y = spmd.reshard %x {nd.name = "y"} : !sum -> !block
+        return %y : !block
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !sum) -> !block {
+        %y = spmd.reduce_scatter sum ["a"] to ["i"] %x {nd.name = "y"} : (!sum) -> !block
+        return %y : !block
+      }
+    }
+    ```
   }];
 }
 
@@ -33,6 +79,33 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
     type into one with many operands, as long as one call moves no more than
     `max-bytes` per rank. This moves the same bytes with fewer calls. The combined
     op replaces the last of them; users of its results move behind it.
+
+    ```mlir
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    !x = !nd.tensor<f32, [i = 8]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !sum, %y: !sum) -> (!x, !x) {
+        %0 = spmd.all_reduce sum ["a"] %x {nd.name = "u"} : (!sum) -> !x loc("line.mesh":3:1)
+        %1 = nd.exp %0 : (!x) -> !x
+        %2 = spmd.all_reduce sum ["a"] %y {nd.name = "v"} : (!sum) -> !x loc("line.mesh":4:1)
+        return %1, %2 : !x, !x
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    !x = !nd.tensor<f32, [i = 8]>
+    #u = loc("u"("line.mesh":3:1))
+    #v = loc("v"("line.mesh":4:1))
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !sum, %y: !sum) -> (!x, !x) {
+        %0:2 = spmd.all_reduce sum ["a"] %x, %y {spmd.causes = [#u, #v]} : (!sum, !sum) -> (!x, !x)
+        %1 = nd.exp %0#0 : (!x) -> !x
+        return %1, %0#1 : !x, !x
+      }
+    }
+    ```
   }];
   let options = [
     Option<"maxBytes", "max-bytes", "int64_t", "33554432",
@@ -42,7 +115,22 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
 
 def VerifyCollectives : Pass<"meshc-verify-collectives", "::mlir::ModuleOp"> {
   let summary = "checks what the collectives phase promises";
-  let description = [{ No reshard remains. }];
+  let description = [{
+    No reshard remains.
+
+    For example, the pass rejects
+    ```mlir
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    !x = !nd.tensor<f32, [i = 8]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !sum) -> !x {
+        // expected-error @below {{a reshard remains after the collectives phase}}
+        %y = spmd.reshard %x : !sum -> !x
+        return %y : !x
+      }
+    }
+    ```
+  }];
 }
 
 #endif // MESHC_LIB_COLLECTIVES_PASSES_TD

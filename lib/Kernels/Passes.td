@@ -18,11 +18,29 @@ def PairContractions : Pass<"meshc-pair-contractions", "::mlir::func::FuncOp"> {
     Dims that one operand alone has are summed before. All else becomes
     `nd.mul` and `nd.reduce_sum`, which fuse; 16-bit floats are summed in f32.
 
-        %0 = nd.einsum %a, %b, %c {reduced = ["j", "k"]}
-          : (a[i, j], b[j, k], c[k, l]) -> [i, l]
-    becomes, where i is the smallest,
-        %0 = nd.einsum %a, %b {reduced = ["j"]}
-        %1 = nd.einsum %0, %c {reduced = ["k"]}
+    ```mlir
+    !ij = !nd.tensor<f32, [i = 2, j = 30]>
+    !jk = !nd.tensor<f32, [j = 30, k = 40]>
+    !kl = !nd.tensor<f32, [k = 40, l = 50]>
+    !il = !nd.tensor<f32, [i = 2, l = 50]>
+    func.func @f(%a: !ij, %b: !jk, %c: !kl) -> !il {
+      %0 = nd.einsum %a, %b, %c {reduced = ["j", "k"]} : (!ij, !jk, !kl) -> !il
+      return %0 : !il
+    }
+    ```
+    becomes, since i is the smallest dim,
+    ```mlir
+    !ij = !nd.tensor<f32, [i = 2, j = 30]>
+    !jk = !nd.tensor<f32, [j = 30, k = 40]>
+    !kl = !nd.tensor<f32, [k = 40, l = 50]>
+    !ik = !nd.tensor<f32, [i = 2, k = 40]>
+    !il = !nd.tensor<f32, [i = 2, l = 50]>
+    func.func @f(%a: !ij, %b: !jk, %c: !kl) -> !il {
+      %0 = nd.einsum %a, %b {reduced = ["j"]} : (!ij, !jk) -> !ik
+      %1 = nd.einsum %c, %0 {reduced = ["k"]} : (!kl, !ik) -> !il
+      return %1 : !il
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
@@ -39,6 +57,30 @@ def FormFusions : Pass<"meshc-form-fusions", "::mlir::func::FuncOp"> {
     kernel of a user where loops fit and no cycle arises. What products,
     collectives and results of the function need is stored. Kernels over the same
     dims that read a large tensor alike become one.
+
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4, b = 8]>
+    !y = !nd.tensor<f32, [a = 4]>
+    func.func @f(%x: !x) -> !y {
+      %0 = nd.exp %x : (!x) -> !x
+      %1 = nd.reduce_sum %0 {dims = ["b"]} : (!x) -> !y
+      return %1 : !y
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4, b = 8]>
+    !y = !nd.tensor<f32, [a = 4]>
+    func.func @f(%x: !x) -> !y {
+      %0 = exec.fusion <parallel = ["a"], reduce = ["b"], lanes = "", sizes = [4, 8]>(%x) : (!x) -> !y {
+      ^bb0(%in: !x):
+        %1 = nd.exp %in : (!x) -> !x
+        %2 = nd.reduce_sum %1 {dims = ["b"]} : (!x) -> !y
+        exec.yield %2 : !y
+      }
+      return %0 : !y
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -51,6 +93,32 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
     product is one call; where a tensor that cannot have such an order is needed,
     a fusion copies it. Results of fusions follow their largest input of the same
     dims, all else the order in which the function's tensors declare dims.
+
+    In this example, dims i and j must be adjacent to be the rows of a matrix.
+    ```mlir
+    !a = !nd.tensor<f32, [i = 2, j = 3, k = 4]>
+    !b = !nd.tensor<f32, [k = 4, l = 5]>
+    !c = !nd.tensor<f32, [i = 2, j = 3, l = 5]>
+    func.func @f(%a: !a {nd.order = ["i", "k", "j"]}, %b: !b {nd.order = ["k", "l"]}) -> !c {
+      %0 = nd.einsum %a, %b {reduced = ["k"]} : (!a, !b) -> !c
+      return %0 : !c
+    }
+    ```
+    becomes
+    ```mlir
+    !a = !nd.tensor<f32, [i = 2, j = 3, k = 4]>
+    !b = !nd.tensor<f32, [k = 4, l = 5]>
+    !c = !nd.tensor<f32, [i = 2, j = 3, l = 5]>
+    func.func @f(%a: !a {nd.order = ["i", "k", "j"]}, %b: !b {nd.order = ["k", "l"]}) -> !c {
+      %0 = exec.fusion <parallel = ["i", "j", "k"], reduce = [], lanes = "", sizes = [2, 3, 4]>(%a) : (!a) -> !a
+          attributes {exec.orders = [["i", "j", "k"]]} {
+      ^bb0(%in: !a):
+        exec.yield %in : !a
+      }
+      %1 = nd.einsum %0, %b {exec.orders = [["i", "j", "l"]], reduced = ["k"]} : (!a, !b) -> !c
+      return %1 : !c
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -71,6 +139,46 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
     provided that the mask is small compared with the result. A sum with a kernel
     of its own joins the product that contracts the same tensor over the same dims
     (a bias gradient).
+
+    ```mlir
+    !x = !nd.tensor<f32, [b = 12, i = 8]>
+    !w = !nd.tensor<f32, [i = 8, j = 96]>
+    !y = !nd.tensor<f32, [b = 12, j = 96]>
+    module attributes {exec.epilogues} {
+      func.func @f(%x: !x, %w: !w) -> !y {
+        %0 = nd.einsum %x, %w {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
+        %1 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "", sizes = [12, 96]>(%0) : (!y) -> !y
+            attributes {exec.orders = [["b", "j"]]} {
+        ^bb0(%in: !y):
+          %2 = nd.relu %in : (!y) -> !y
+          exec.yield %2 : !y
+        }
+        return %1 : !y
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [b = 12, i = 8]>
+    !w = !nd.tensor<f32, [i = 8, j = 96]>
+    !y = !nd.tensor<f32, [b = 12, j = 96]>
+    module attributes {exec.epilogues} {
+      func.func @f(%x: !x, %w: !w) -> !y {
+        %0 = exec.product relu(%x, %w) : (!x, !w) -> !y attributes {exec.orders = [["b", "j"]]} {
+        ^bb0(%a: !x, %b: !w):
+          %1 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
+          %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "", sizes = [12, 96]>(%1) : (!y) -> !y
+              attributes {exec.orders = [["b", "j"]]} {
+          ^bb0(%in: !y):
+            %3 = nd.relu %in : (!y) -> !y
+            exec.yield %3 : !y
+          }
+          exec.yield %2 : !y
+        }
+        return %0 : !y
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -80,6 +188,32 @@ def PlanLoops : Pass<"meshc-plan-loops", "::mlir::func::FuncOp"> {
   let description = [{
     Lanes run along the dim in which most bytes of inputs and outputs are
     contiguous; the other loops follow the memory order of the largest tensor.
+
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4, b = 8]>
+    func.func @f(%x: !x {nd.order = ["b", "a"]}) -> !x {
+      %0 = exec.fusion <parallel = ["a", "b"], reduce = [], lanes = "", sizes = [4, 8]>(%x) : (!x) -> !x
+          attributes {exec.orders = [["b", "a"]]} {
+      ^bb0(%in: !x):
+        %1 = nd.exp %in : (!x) -> !x
+        exec.yield %1 : !x
+      }
+      return %0 : !x
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4, b = 8]>
+    func.func @f(%x: !x {nd.order = ["b", "a"]}) -> !x {
+      %0 = exec.fusion <parallel = ["b", "a"], reduce = [], lanes = "a", sizes = [8, 4]>(%x) : (!x) -> !x
+          attributes {exec.orders = [["b", "a"]]} {
+      ^bb0(%in: !x):
+        %1 = nd.exp %in : (!x) -> !x
+        exec.yield %1 : !x
+      }
+      return %0 : !x
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -91,6 +225,16 @@ def VerifyKernels : Pass<"meshc-verify-kernels", "::mlir::func::FuncOp"> {
     orders of its tensors, with or without an epilogue, or a collective that keeps
     the order; orders name each dim once; results of the function have their
     declared order. What follows a product in its call is what its epilogue says.
+
+    For example, the pass rejects
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4]>
+    func.func @f(%x: !x) -> !x {
+      // expected-error @below {{remains after the kernels phase, which leaves fusions, products and collectives only}}
+      %0 = nd.exp %x {exec.orders = [["a"]]} : (!x) -> !x
+      return %0 : !x
+    }
+    ```
   }];
 }
 

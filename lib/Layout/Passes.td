@@ -17,6 +17,28 @@ def DecomposeComposites : Pass<"meshc-decompose-composites", "::mlir::ModuleOp">
     `nd.class`; the op that computes the result gets its `nd.name`. In an optimizer
     update, the op that computes the new parameter gets class "parameter", all
     others "optimizer".
+
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4]>
+    func.func @f(%x: !x) -> !x {
+      %y = nd.softmax %x {dim = "a", nd.name = "y"} : (!x) -> !x
+      return %y : !x
+    }
+    ```
+    becomes
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [a = 4]>
+    func.func @f(%x: !x) -> !x {
+      %max = nd.reduce_max %x {dims = ["a"]} : (!x) -> !s
+      %less = nd.sub %x, %max : (!x, !s) -> !x
+      %exp = nd.exp %less : (!x) -> !x
+      %sum = nd.reduce_sum %exp {dims = ["a"]} : (!x) -> !s
+      %factor = nd.reciprocal %sum : (!s) -> !s
+      %y = nd.mul %exp, %factor {nd.name = "y"} : (!x, !s) -> !x
+      return %y : !x
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
@@ -27,6 +49,15 @@ def VerifyRules : Pass<"meshc-verify-rules", "::mlir::ModuleOp"> {
     Every rule must be used: its scope is a class of tensors or a tensor's name,
     a tensor in scope has its dim, its axes are the mesh's, each once; unless the
     rule is optional. Two rules of one scope for one dim must agree.
+
+    For example, the pass rejects
+    ```mlir
+    module attributes {nd.mesh = #nd.mesh<data = 2>} {
+      // expected-error @below {{names dim 'btch', which the model does not have; did you mean 'batch'?}}
+      nd.rule "btch" -> ["data"]
+      func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
+    }
+    ```
   }];
 }
 
@@ -41,6 +72,32 @@ def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
 
     Refused, at the tensor's line with notes at the rules: two dims of one tensor
     on one axis; a size that the axes of its dim do not divide.
+
+    ```mlir
+    !x = !nd.tensor<f32, [batch = 8, model = 4]>
+    module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+      nd.rule "batch" -> ["data"]
+      nd.rule "model" -> ["tensor"] in "y"
+      func.func @f(%x: !x) -> !x {
+        %y = nd.exp %x {nd.name = "y"} : (!x) -> !x
+        return %y : !x
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [batch = 8, model = 4]>
+    !rows = !nd.tensor<f32, [batch = 8 on {data}, model = 4]>
+    !blocks = !nd.tensor<f32, [batch = 8 on {data}, model = 4 on {tensor} ]>
+    module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+      nd.rule "batch" -> ["data"]
+      nd.rule "model" -> ["tensor"] in "y"
+      func.func @f(%x: !x {nd.sharding = !rows}) -> (!x {nd.sharding = !rows}) {
+        %y = nd.exp %x {nd.name = "y", nd.sharding = [!blocks]} : (!x) -> !x
+        return %y : !x
+      }
+    }
+    ```
   }];
 }
 
@@ -50,6 +107,15 @@ def VerifyLayout : Pass<"meshc-verify-layout", "::mlir::ModuleOp"> {
     No composite op remains; every result of an op, argument and result of a
     function has a wanted sharding of its own global type, whose axes divide the
     dims; state has the same sharding in all functions.
+
+    For example, the pass rejects
+    ```mlir
+    !x = !nd.tensor<f32, [batch = 8]>
+    module attributes {nd.mesh = #nd.mesh<data = 2>} {
+      // expected-error @below {{layout: a tensor has no sharding}}
+      func.func @f(%x: !x) { return }
+    }
+    ```
   }];
 }
 

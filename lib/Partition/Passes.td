@@ -23,6 +23,31 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
 
     Constants, indices and random numbers are recomputed in every sharding that is
     needed. The pass removes `nd.sharding`.
+
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [batch = 8]>
+    !block = !nd.tensor<f32, [batch = 8 on {data} ]>
+    module attributes {nd.mesh = #nd.mesh<data = 2>} {
+      func.func @f(%x: !x {nd.sharding = !block}) -> (!s {nd.sharding = !s}) {
+        %y = nd.reduce_sum %x {dims = ["batch"], nd.sharding = [!s]} : (!x) -> !s
+        return %y : !s
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !partial = !nd.tensor<f32, [], sum {data}>
+    !block = !nd.tensor<f32, [batch = 8 on {data} ]>
+    module attributes {nd.mesh = #nd.mesh<data = 2>} {
+      func.func @f(%x: !block) -> !s {
+        %y = nd.reduce_sum %x {dims = ["batch"]} : (!block) -> !partial
+        %z = spmd.reshard %y : !partial -> !s
+        return %z : !s
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
@@ -35,6 +60,19 @@ def VerifyPartition : Pass<"meshc-verify-partition", "::mlir::ModuleOp"> {
     are not cut; each axis is used once; results are partial exactly over the axes
     of Reduce factors and of partial operands, in which the op must be linear.
     Function arguments and results are not partial.
+
+    For example, the pass rejects
+    ```mlir
+    !x = !nd.tensor<f32, [batch = 8]>
+    !block = !nd.tensor<f32, [batch = 8 on {data} ]>
+    module attributes {nd.mesh = #nd.mesh<data = 2>} {
+      func.func @f(%x: !block, %y: !x) {
+        // expected-error @below {{is not local: dim 'batch' is cut differently on two of its values}}
+        %z = nd.add %x, %y : (!block, !x) -> !block
+        return
+      }
+    }
+    ```
   }];
 }
 

@@ -16,6 +16,38 @@ def PlaceResults : Pass<"meshc-place-results", "::mlir::func::FuncOp"> {
     earlier. If that is impossible (a cycle, an op that reads other points than it
     writes, one value for two results, an argument returned under another name), a
     fusion copies the value at the end.
+
+    One value cannot be in the memory of two parameters:
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    func.func @initialize() -> (!v {nd.name = "p", nd.role = "parameter", nd.order = ["i"]},
+                                !v {nd.name = "q", nd.role = "parameter", nd.order = ["i"]}) {
+      %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>() : () -> !v
+          attributes {exec.orders = [["i"]]} {
+        %1 = nd.constant 1.0 : f32 -> !v
+        exec.yield %1 : !v
+      }
+      return %0, %0 : !v, !v
+    }
+    ```
+    becomes
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    func.func @initialize() -> (!v {nd.name = "p", nd.role = "parameter", nd.order = ["i"]},
+                                !v {nd.name = "q", nd.role = "parameter", nd.order = ["i"]}) {
+      %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>() : () -> !v
+          attributes {exec.orders = [["i"]]} {
+        %1 = nd.constant 1.0 : f32 -> !v
+        exec.yield %1 : !v
+      }
+      %2 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v
+          attributes {exec.orders = [["i"]]} {
+      ^bb0(%in: !v):
+        exec.yield %in : !v
+      }
+      return %0, %2 : !v, !v
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -27,6 +59,38 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
     is the first one in program order that frees at least as many bytes as it
     allocates, or else the first one that is ready. Readers of a parameter run
     before the op that overwrites it.
+
+    ```mlir
+    !x = !nd.tensor<f32, [i = 8]>
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !x, %y: !sum) -> (!x, !x) {
+        %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!x) -> !x {
+        ^bb0(%in: !x):
+          %1 = nd.exp %in : (!x) -> !x
+          exec.yield %1 : !x
+        }
+        %2 = spmd.all_reduce sum ["a"] %y : (!sum) -> !x
+        return %0, %2 : !x, !x
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [i = 8]>
+    !sum = !nd.tensor<f32, [i = 8], sum {a}>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !x, %y: !sum) -> (!x, !x) {
+        %2 = spmd.all_reduce sum ["a"] %y : (!sum) -> !x
+        %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!x) -> !x {
+        ^bb0(%in: !x):
+          %1 = nd.exp %in : (!x) -> !x
+          exec.yield %1 : !x
+        }
+        return %0, %2 : !x, !x
+      }
+    }
+    ```
   }];
 }
 
@@ -44,6 +108,39 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
     After the pass the module has `exec.arena_bytes`, each op `exec.offsets` (one
     number per result), each product `exec.scratch` (its offset and bytes), and
     each function argument `exec.offset`.
+
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    func.func @eval_step(%p: !v {nd.name = "p", nd.role = "parameter", nd.order = ["i"]})
+        -> (!v {nd.name = "y", nd.role = "metric", nd.order = ["i"]}) {
+      %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%p) : (!v) -> !v
+          attributes {exec.orders = [["i"]]} {
+      ^bb0(%in: !v):
+        %1 = nd.exp %in : (!v) -> !v
+        exec.yield %1 : !v
+      }
+      return %0 : !v
+    }
+    ```
+    becomes
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    !buffer = !exec.buffer<!v, ["i"]>
+    module attributes {exec.arena_bytes = 128 : i64} {
+      exec.tensor "p" "parameter" ["i"] at 0 : !buffer
+      exec.tensor "y" "metric" ["i"] at 64 : !buffer
+      func.func @eval_step(%p: !v {exec.offset = 0 : i64, nd.name = "p", nd.role = "parameter", nd.order = ["i"]})
+          -> (!v {nd.name = "y", nd.role = "metric", nd.order = ["i"]}) {
+        %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%p) : (!v) -> !v
+            attributes {exec.offsets = array<i64: 64>, exec.orders = [["i"]]} {
+        ^bb0(%in: !v):
+          %1 = nd.exp %in : (!v) -> !v
+          exec.yield %1 : !v
+        }
+        return %0 : !v
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -53,6 +150,34 @@ def BuildSchedule : Pass<"meshc-build-schedule", "::mlir::ModuleOp"> {
   let description = [{
     Each fusion becomes a launch of a kernel (equal ones share it), each product
     an `exec.gemm`, each collective an `exec.collective`. No func.func remains.
+
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    func.func @eval_step(%p: !v {exec.offset = 0 : i64, nd.order = ["i"]}) -> !v {
+      %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%p) : (!v) -> !v
+          attributes {exec.offsets = array<i64: 64>, exec.orders = [["i"]]} {
+      ^bb0(%in: !v):
+        %1 = nd.exp %in : (!v) -> !v
+        exec.yield %1 : !v
+      }
+      return %0 : !v
+    }
+    ```
+    becomes
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    !buffer = !exec.buffer<!v, ["i"]>
+    exec.func @eval_step {
+      %0 = exec.buffer at 0 : !buffer
+      %1 = exec.buffer at 64 : !buffer
+      exec.launch @kernel_0(%0) -> (%1) : (!buffer) -> !buffer
+    }
+    exec.kernel @kernel_0 <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
+    ^bb0(%in: !v):
+      %0 = nd.exp %in : (!v) -> !v
+      exec.yield %0 : !v
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -63,6 +188,47 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
     A wait is placed right before the first op that accesses the receive buffers or
     writes the send buffers of the collective, or at the function's end. The ops in
     between may run concurrently with the collective.
+
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    !buffer = !exec.buffer<!v, ["i"]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      exec.kernel @exp <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
+      ^bb0(%in: !v):
+        %0 = nd.exp %in : (!v) -> !v
+        exec.yield %0 : !v
+      }
+      exec.func @f {
+        %0 = exec.buffer at 0 : !buffer
+        %1 = exec.buffer at 64 : !buffer
+        %2 = exec.buffer at 128 : !buffer
+        %3 = exec.collective "all_reduce" sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
+        exec.launch @exp(%0) -> (%2) : (!buffer) -> !buffer
+        exec.launch @exp(%1) -> (%2) : (!buffer) -> !buffer
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    !buffer = !exec.buffer<!v, ["i"]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      exec.kernel @exp <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
+      ^bb0(%in: !v):
+        %0 = nd.exp %in : (!v) -> !v
+        exec.yield %0 : !v
+      }
+      exec.func @f {
+        %0 = exec.buffer at 0 : !buffer
+        %1 = exec.buffer at 64 : !buffer
+        %2 = exec.buffer at 128 : !buffer
+        %3 = exec.collective "all_reduce" sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
+        exec.launch @exp(%0) -> (%2) : (!buffer) -> !buffer
+        exec.wait %3
+        exec.launch @exp(%1) -> (%2) : (!buffer) -> !buffer
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
@@ -77,6 +243,26 @@ def VerifySchedule : Pass<"meshc-verify-schedule", "::mlir::ModuleOp"> {
     writes. No op touches the buffers of a running collective. New parameters
     and metrics exist at the end.
     The check does not depend on how the plan was computed.
+
+    For example, the pass rejects
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    !buffer = !exec.buffer<!v, ["i"]>
+    module attributes {exec.arena_bytes = 128 : i64} {
+      exec.tensor "p" "parameter" ["i"] at 0 : !buffer
+      exec.kernel @exp <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
+      ^bb0(%in: !v):
+        %0 = nd.exp %in : (!v) -> !v
+        exec.yield %0 : !v
+      }
+      exec.func @train_step {
+        %0 = exec.buffer at 0 : !buffer
+        %1 = exec.buffer at 64 : !buffer
+        // expected-error @below {{reads bytes 64 to 96, where no op wrote a}}
+        exec.launch @exp(%1) -> (%0) : (!buffer) -> !buffer
+      }
+    }
+    ```
   }];
 }
 
