@@ -89,8 +89,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
 def VerifySteps : Pass<"meshc-verify-steps", "::mlir::ModuleOp"> {
   let summary = "checks what the autodiff phase promises";
   let description = [{
-    No `nd.parameter` and no `nd.train` remains; the step functions are there with
-    matching state types, names and roles; all other ops are of the nd dialect.
+    No `nd.parameter` and no `nd.train` remains. `@initialize` and `@eval_step` are there. `@train_step` takes and
+    returns the state that `@initialize` makes, and `@eval_step` takes its parameters, in the same order and with the
+    same types, names, roles and memory orders.
 
     For example, the pass rejects
     ```mlir

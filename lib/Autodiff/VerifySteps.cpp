@@ -33,29 +33,47 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
       module.emitError("autodiff made no 'initialize' or no 'eval_step'");
       return signalPassFailure();
     }
-    auto train = module.lookupSymbol<func::FuncOp>("train_step");
-    if (train)
-      ok &= checkState(initialize, train);
+    unsigned state = initialize.getNumResults(), parameters = 0;
+    while (parameters < state &&
+           getStateAttr(initialize, Side::Result, parameters, "nd.role") ==
+               StringAttr::get(&getContext(), "parameter"))
+      ++parameters;
+    ok &= checkState(initialize, evaluate, Side::Argument, parameters);
+    if (auto train = module.lookupSymbol<func::FuncOp>("train_step"))
+      ok &= checkState(initialize, train, Side::Argument, state) &&
+            checkState(initialize, train, Side::Result, state);
     if (!ok)
       signalPassFailure();
   }
 
-  /// train_step must take and give back what initialize makes, in that order.
-  bool checkState(func::FuncOp initialize, func::FuncOp train) {
-    unsigned state = initialize.getNumResults();
-    if (train.getNumArguments() < state || train.getNumResults() < state) {
-      train.emitError("does not carry the state that 'initialize' makes");
+  enum class Side { Argument, Result };
+
+  static Attribute getStateAttr(func::FuncOp function, Side side,
+                                unsigned index, StringRef name) {
+    return side == Side::Argument ? function.getArgAttr(index, name)
+                                  : function.getResultAttr(index, name);
+  }
+
+  /// The first `count` arguments or results of `step` must be those that
+  /// `initialize` makes, in that order.
+  bool checkState(func::FuncOp initialize, func::FuncOp step, Side side,
+                  unsigned count) {
+    auto types = side == Side::Argument ? step.getArgumentTypes()
+                                        : step.getResultTypes();
+    for (unsigned i = 0; i < count; ++i) {
+      bool isSame =
+          i < types.size() && types[i] == initialize.getResultTypes()[i];
+      for (StringRef name : {"nd.name", "nd.role", "nd.order"})
+        isSame = isSame && getStateAttr(step, side, i, name) ==
+                               getStateAttr(initialize, Side::Result, i, name);
+      if (isSame)
+        continue;
+      InFlightDiagnostic error = step.emitError();
+      error << (side == Side::Argument ? "argument " : "result ") << i
+            << " of '" << step.getName() << "' must be result " << i
+            << " of 'initialize', with its type, name, role and order";
+      error.attachNote(initialize.getLoc()) << "'initialize' is here";
       return false;
-    }
-    for (unsigned i = 0; i < state; ++i) {
-      Attribute name = initialize.getResultAttr(i, "nd.name");
-      if (initialize.getResultTypes()[i] != train.getArgumentTypes()[i] ||
-          initialize.getResultTypes()[i] != train.getResultTypes()[i] ||
-          name != train.getArgAttr(i, "nd.name") ||
-          name != train.getResultAttr(i, "nd.name")) {
-        train.emitError() << "state " << i << " differs from 'initialize'";
-        return false;
-      }
     }
     return true;
   }
