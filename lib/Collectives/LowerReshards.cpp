@@ -8,6 +8,9 @@
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-lower-reshards"
 
 using namespace mlir;
 
@@ -56,6 +59,8 @@ static LogicalResult lower(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
   nd::TensorType from = nd::getTensorType(value);
   for (const spmd::ReshardStep &step : planner.plan(from, op.getType()).steps) {
     Operation *built = buildStep(builder, op.getLoc(), step, value);
+    LDBG() << op.getLoc() << ": " << built->getName() << " from "
+           << value.getType() << " to " << step.result;
     if (Attribute name = op->getAttr("nd.name"))
       built->setAttr("nd.name", name);
     value = built->getResult(0);

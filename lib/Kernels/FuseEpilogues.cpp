@@ -12,6 +12,9 @@
 #include "lib/Kernels/Passes.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-fuse-epilogues"
 
 using namespace mlir;
 
@@ -130,6 +133,8 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
       FusedLoc::get(builder.getContext(), {einsum.getLoc(), fusion.getLoc()}),
       types, operands, parts.epilogue, /*mask=*/false);
   setOrders(product, orders);
+  LDBG() << "product with the epilogue " << stringifyEpilogue(parts.epilogue)
+         << " at " << product.getLoc();
   Block &body = product.getBody().emplaceBlock();
   for (Value operand : operands)
     body.addArgument(operand.getType(), operand.getLoc());

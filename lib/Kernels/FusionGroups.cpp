@@ -8,6 +8,9 @@
 #include "lib/Kernels/FusionGroups.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-form-fusions"
 
 using namespace mlir;
 
@@ -74,6 +77,8 @@ void FusionGroups::settle(Operation *op, Value value) {
   if (users.empty() && !inMemory)
     return;
   if (!inMemory && canStayInside(op, value, users)) {
+    LDBG() << op->getName() << " at " << op->getLoc() << ": inside the "
+           << users.size() << " kernels that use it";
     for (GroupId group : users)
       ask(group, op, value);
     return;
@@ -155,6 +160,8 @@ void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
   } else if (isa<nd::ReduceOpInterface>(op)) {
     groups[id].loops = getLoops(op);
   }
+  LDBG() << op->getName() << " at " << op->getLoc() << ": stored by group "
+         << id << (needsMemory(value) ? " (needs memory)" : "");
   setSpan(groups[id], std::min(groups[id].first, places.lookup(op)),
           std::max(groups[id].last, places.lookup(op)));
   if (isa<nd::ReduceOpInterface>(op))

@@ -8,6 +8,9 @@
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Layout/LayoutMistakes.h"
 #include "lib/Layout/Passes.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-assign-shardings"
 
 using namespace mlir;
 
@@ -127,8 +130,11 @@ void Assigner::assignFunction(func::FuncOp function) {
     if (auto it = inherited.find(op); it != inherited.end())
       tensor = {it->second, op->getLoc(), /*isElsewhere=*/true};
     llvm::SmallVector<Attribute> shardings;
-    for (Type type : op->getResultTypes())
+    for (Type type : op->getResultTypes()) {
       shardings.push_back(assign(tensor, type));
+      LDBG() << op->getName() << " of '" << tensor.identity.name << "' at "
+             << op->getLoc() << ": " << shardings.back();
+    }
     op->setAttr("nd.sharding", ArrayAttr::get(op->getContext(), shardings));
   });
   attributes.clear();

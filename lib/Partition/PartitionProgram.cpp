@@ -10,6 +10,10 @@
 #include "lib/Partition/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/Support/DebugLog.h"
+#include "llvm/Support/InterleavedRange.h"
+
+#define DEBUG_TYPE "meshc-partition-program"
 
 using namespace mlir;
 
@@ -212,6 +216,10 @@ LogicalResult FunctionPartitioner::partition(Operation &op) {
   for (Value operand : op.getOperands())
     operands.push_back(describe(operand));
   FactorChoice choice = chooseFactors(&op, operands, want, planner, mesh);
+  LDBG() << op.getName() << " at " << op.getLoc() << ": operands "
+         << llvm::interleaved(choice.operandTypes) << ", results "
+         << llvm::interleaved(choice.resultTypes) << ", reshards send "
+         << choice.bytes << " bytes";
 
   IRMapping mapping;
   llvm::SmallVector<Value> blocks;

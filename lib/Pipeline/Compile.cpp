@@ -9,6 +9,7 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Link/Link.h"
 #include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/DebugOutput.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -299,6 +300,10 @@ ExitCode compile(const CompileOptions &options) {
       !llvm::is_contained(names, options.stopAfter))
     return fail(ExitCode::Usage, "there is no phase '" + options.stopAfter +
                                      "'; phases are " + getPhaseNames());
+  if (!options.debugOnly.empty())
+    if (std::string error = enableDebugOutput(options.debugOnly);
+        !error.empty())
+      return fail(ExitCode::Usage, "--debug-only: " + error);
   if (options.verify == "compiled" && options.emit != "exe")
     return fail(ExitCode::Usage,
                 "--verify runs the program; leave --emit=" + options.emit +

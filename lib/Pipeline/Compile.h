@@ -22,18 +22,19 @@ namespace meshc {
 struct CompileOptions {
   /// .mesh, "-" (.mesh text), .mlir (a model or a dump), or .ll (a dump)
   std::string input;
-  std::optional<std::string> mesh;   ///< --mesh, replaces the text's
-  std::optional<std::string> layout; ///< --layout, replaces the text's
-  std::vector<std::string> set;      ///< --set NAME=VALUE, each
-  std::string stopAfter;             ///< a phase's name; empty: go to the end
-  std::string dumpDirectory;         ///< empty: write no phases
-  bool timePhases = false;           ///< print the time of each phase
-  std::string emit = "exe";          ///< mlir, llvm, asm, ptx, obj or exe
-  std::string output;                ///< empty: named after the input
-  std::string march = "native";      ///< an LLVM CPU name
-  std::string target = "host";       ///< host, or cuda: where kernels run
-  std::vector<std::string> chips;    ///< of target cuda; empty: sm_90
-  std::string cudaPath;              ///< CUDA toolkit; empty: look for it
+  std::optional<std::string> mesh;    ///< --mesh, replaces the text's
+  std::optional<std::string> layout;  ///< --layout, replaces the text's
+  std::vector<std::string> set;       ///< --set NAME=VALUE, each
+  std::string stopAfter;              ///< a phase's name; empty: go to the end
+  std::string dumpDirectory;          ///< empty: write no phases
+  bool timePhases = false;            ///< print the time of each phase
+  std::vector<std::string> debugOnly; ///< passes that print their decisions
+  std::string emit = "exe";           ///< mlir, llvm, asm, ptx, obj or exe
+  std::string output;                 ///< empty: named after the input
+  std::string march = "native";       ///< an LLVM CPU name
+  std::string target = "host";        ///< host, or cuda: where kernels run
+  std::vector<std::string> chips;     ///< of target cuda; empty: sm_90
+  std::string cudaPath;               ///< CUDA toolkit; empty: look for it
   /// For tests: kernels are those of GPUs, emulated. The program of target host
   /// runs them itself, that of target cuda on fake libraries of CUDA.
   bool emulateGpu = false;

@@ -73,8 +73,8 @@ getClass(exec::BufferOp buffer,
 }
 
 /// The calls of a function in order, and its buffers with the first and the
-/// last call that uses each. The scratch memory of a product is a buffer without
-/// dims that only the product's call uses.
+/// last call that uses each. The scratch memory of a product is a buffer
+/// without dims that only the product's call uses.
 static void
 describeFunction(Json &report, exec::FuncOp function,
                  const llvm::DenseMap<int64_t, exec::TensorOp> &tensors) {

@@ -10,6 +10,9 @@
 #include "lib/Schedule/Passes.h"
 #include "lib/Schedule/Residence.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-plan-arena"
 
 using namespace mlir;
 
@@ -251,6 +254,9 @@ int64_t FunctionPlanner::pack(int64_t base) {
                                     });
     placed.insert(place, storage);
     end = std::max(end, align(offset + storage->bytes));
+    LDBG() << storage->bytes << " bytes at " << offset << " for ops "
+           << storage->begin << " to " << storage->end << " of '"
+           << function.getName() << "'";
   }
   return end;
 }

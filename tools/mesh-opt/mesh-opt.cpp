@@ -11,9 +11,22 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "lib/Pipeline/DebugOutput.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+static llvm::cl::list<std::string> debugOnly(
+    "debug-only", llvm::cl::CommaSeparated, llvm::cl::value_desc("passes"),
+    llvm::cl::desc("Print the decisions of these passes on standard error "
+                   "(debug builds only)"),
+    llvm::cl::callback([](const std::string &) {
+      if (std::string error = meshc::enableDebugOutput(debugOnly);
+          !error.empty()) {
+        llvm::errs() << "mesh-opt: error: --debug-only: " << error << "\n";
+        std::exit(1);
+      }
+    }));
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry dialects;

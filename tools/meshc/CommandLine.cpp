@@ -147,6 +147,11 @@ static void addReports(CLI::App &app, CompileOptions &options) {
                  "--report=html the input's name with .html)");
   app.add_flag("--time-phases", options.timePhases,
                "print how long each phase took, on standard error");
+  app.add_option("--debug-only", options.debugOnly,
+                 "print the decisions of these passes, as in "
+                 "meshc-plan-arena, on standard error (debug builds only)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_flag("--verify{compiled}", options.verify,
                "run the partitioned program on virtual ranks, and the compiled "
                "one, on random inputs, and compare both with one device; "
