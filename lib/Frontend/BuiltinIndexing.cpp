@@ -38,7 +38,8 @@ static Operand emitIndexed(Call &call, Value table, Value indices,
     return {};
   nd::TensorType type = nd::getTensorType(table);
   nd::TensorType all =
-      call.emitter.unite({table, indices}, type.getElementType(), call.span);
+      call.emitter.unite({table, indices}, {call.place(0), call.place(1)},
+                         type.getElementType(), call.span);
   if (!all)
     return {};
   return Operand::of(call.create(call.builtin.op, {table, indices},
@@ -59,10 +60,16 @@ static Operand emitGather(Call &call) {
     StringAttr dim = call.dim(2, table.value);
     return dim ? emitIndexed(call, table.value, indices, dim) : Operand();
   }
-  if (table.order.empty())
-    return call.fail("say which dim is indexed: gather(table, indices, dim); "
-                     "only for a parameter, an input or an argument declared "
-                     "with dims it is the first one declared");
+  if (table.order.empty()) {
+    call.emitter.noteOrigin(
+        call.emitter.error(
+            call.ast.callee.span,
+            "say which dim is indexed: gather(table, indices, dim); only for a "
+            "parameter, an input or an argument declared with dims it is the "
+            "first one declared"),
+        call.place(0));
+    return {};
+  }
   return emitIndexed(call, table.value, indices,
                      call.emitter.builder.getStringAttr(table.order.front()));
 }

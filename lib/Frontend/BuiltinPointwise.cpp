@@ -17,15 +17,21 @@ static Operand emitUnary(Call &call) {
   Operand operand = call.operand(0);
   if (operand.constant)
     if (std::optional<syntax::Folded> folded = syntax::fold(
-            std::string_view(call.builtin.name), *operand.constant))
-      return folded->ok() ? Operand::of(folded->value)
-                          : call.fail(folded->problem);
+            std::string_view(call.builtin.name), *operand.constant)) {
+      if (folded->ok())
+        return Operand::of(folded->value);
+      call.emitter.noteOrigin(
+          call.emitter.error(call.ast.callee.span, folded->problem),
+          call.place(0));
+      return {};
+    }
   if (operand.constant)
     operand = Operand::of(call.emitter.materialize(
         *operand.constant, call.emitter.builder.getF32Type(), call.place(0)));
   Value value = operand.value;
-  if (!value || !call.emitter.checkKinds(value, call.builtin.kinds,
-                                         call.builtin.name, call.place(0)))
+  if (!value ||
+      !call.emitter.checkKinds(value, call.builtin.kinds, call.builtin.name,
+                               call.place(0), call.place(0)))
     return {};
   return Operand::of(
       call.create(call.builtin.op, value, nd::getTensorType(value)));
@@ -38,7 +44,7 @@ static Operand emitBinary(Call &call) {
   for (auto [operand, place] : llvm::zip(operands, places))
     if (operand.value &&
         !call.emitter.checkKinds(operand.value, call.builtin.kinds,
-                                 call.builtin.name, place))
+                                 call.builtin.name, place, place))
       return {};
   if (!call.emitter.unifyTypes(operands, places, call.builtin.name, call.span))
     return {};
@@ -46,22 +52,23 @@ static Operand emitBinary(Call &call) {
   Type elementType = nd::getTensorType(values[0]).getElementType();
   return Operand::of(
       call.create(call.builtin.op, values,
-                  call.emitter.unite(values, elementType, call.span)));
+                  call.emitter.unite(values, places, elementType, call.span)));
 }
 
 /// where(condition, a, b)
 static Operand emitWhere(Call &call) {
   Value condition = call.tensorOf(0, Booleans);
   Operand operands[] = {call.operand(1), call.operand(2)};
-  syntax::Span places[] = {call.place(1), call.place(2)};
+  syntax::Span places[] = {call.place(0), call.place(1), call.place(2)};
   if (!condition ||
-      !call.emitter.unifyTypes(operands, places, call.builtin.name, call.span))
+      !call.emitter.unifyTypes(operands, ArrayRef(places).drop_front(),
+                               call.builtin.name, call.span))
     return {};
   Value values[] = {condition, operands[0].value, operands[1].value};
   Type elementType = nd::getTensorType(values[1]).getElementType();
   return Operand::of(
       call.create(nd::SelectOp::getOperationName(), values,
-                  call.emitter.unite(values, elementType, call.span)));
+                  call.emitter.unite(values, places, elementType, call.span)));
 }
 
 /// cast(x, type)

@@ -108,7 +108,7 @@ emitProduct(Call &call, MutableArrayRef<Operand> operands,
   for (auto [operand, place] : llvm::zip(operands, places))
     if (operand.value &&
         !call.emitter.checkKinds(operand.value, Floats | Integers,
-                                 call.builtin.name, place))
+                                 call.builtin.name, place, place))
       return {};
   if (!call.emitter.unifyTypes(operands, places, call.builtin.name, call.span))
     return {};
@@ -116,7 +116,7 @@ emitProduct(Call &call, MutableArrayRef<Operand> operands,
   for (const Operand &operand : operands)
     values.push_back(operand.value);
   nd::TensorType all = call.emitter.unite(
-      values, nd::getTensorType(values[0]).getElementType(), call.span);
+      values, places, nd::getTensorType(values[0]).getElementType(), call.span);
   std::optional<SmallVector<StringAttr>> reduced;
   if (all)
     reduced = getReduced(values, all);
@@ -150,23 +150,28 @@ static Operand emitDot(Call &call) {
       });
 }
 
-/// The dims of `all` that `-> [dims]` leaves out.
+/// The dims of `all` that `-> [dims]` leaves out. `operands` are the places of
+/// the operands.
 static std::optional<SmallVector<StringAttr>>
-omittedDims(Call &call, const Argument &result, nd::TensorType all) {
+omittedDims(Call &call, const Argument &result, ArrayRef<syntax::Span> operands,
+            nd::TensorType all) {
   SmallVector<StringAttr> kept, reduced;
   for (const syntax::Name &name : result.to) {
     StringAttr dim = call.emitter.resolveDim(name);
     if (!dim)
       return std::nullopt;
     if (!all.hasDim(dim.getValue())) {
-      call.emitter.error(name.span, "no operand has dim " +
-                                        quote(dim.getValue()) +
-                                        "; broadcast(x, dim) adds one");
+      call.emitter.noteOrigins(
+          call.emitter.error(name.span, "no operand has dim " +
+                                            quote(dim.getValue()) +
+                                            "; broadcast(x, dim) adds one"),
+          operands);
       return std::nullopt;
     }
-    if (llvm::is_contained(kept, dim)) {
-      call.emitter.error(name.span,
-                         "dim " + quote(dim.getValue()) + " is given twice");
+    if (auto *first = llvm::find(kept, dim); first != kept.end()) {
+      call.emitter
+          .error(name.span, "dim " + quote(dim.getValue()) + " is given twice")
+          .note(result.to[first - kept.begin()].span, "first given here");
       return std::nullopt;
     }
     kept.push_back(dim);
@@ -191,7 +196,7 @@ static Operand emitEinsum(Call &call) {
   }
   return emitProduct(call, operands, places,
                      [&](ArrayRef<Value>, nd::TensorType all) {
-                       return omittedDims(call, result, all);
+                       return omittedDims(call, result, places, all);
                      });
 }
 

@@ -57,8 +57,10 @@ static StringAttr addDim(Call &call, DimList &list, const syntax::Name &name,
                          ? call.emitter.resolveDim(name)
                          : StringAttr();
   if (known && list.has(known.getValue())) {
-    call.emitter.error(name.span, "the result would have dim " +
-                                      quote(known.getValue()) + " twice");
+    call.emitter.noteOrigin(
+        call.emitter.error(name.span, "the result would have dim " +
+                                          quote(known.getValue()) + " twice"),
+        call.place(0));
     return {};
   }
   StringAttr dim = call.emitter.introduceDim(name, size);
@@ -85,8 +87,13 @@ static Operand emitRename(Call &call) {
     StringAttr dim = sourceDim(call, rename->from[0], value);
     if (!dim)
       return {};
-    if (llvm::is_contained(from, dim))
-      return call.fail(i, "dim " + quote(dim.getValue()) + " is renamed twice");
+    if (auto *first = llvm::find(from, dim); first != from.end()) {
+      call.emitter
+          .error(call.place(i),
+                 "dim " + quote(dim.getValue()) + " is renamed twice")
+          .note(call.place(1 + (first - from.begin())), "first renamed here");
+      return {};
+    }
     from.push_back(dim);
     list.remove(dim.getValue());
   }
@@ -120,10 +127,11 @@ static SmallVector<int64_t> splitSizes(Call &call, const Argument &split,
       continue;
     }
     if (open != split.to.size()) {
-      call.emitter.error(name.span,
-                         "sizes of " + quote(split.to[open].text) + " and " +
-                             quote(name.text) +
-                             " are both unknown; declare one of them");
+      call.emitter
+          .error(name.span, "sizes of " + quote(split.to[open].text) + " and " +
+                                quote(name.text) +
+                                " are both unknown; declare one of them")
+          .note(split.to[open].span, "the other unknown size");
       return {};
     }
     open = i;
@@ -133,13 +141,16 @@ static SmallVector<int64_t> splitSizes(Call &call, const Argument &split,
   if (hasOpen && size % known == 0)
     sizes[open] = size / known;
   else if (hasOpen || known != size) {
-    call.emitter.error(split.span, "dim " + quote(split.from[0].text) +
-                                       " has size " + std::to_string(size) +
-                                       ", which is not " +
-                                       (hasOpen ? "a multiple of " : "") +
-                                       std::to_string(known) +
-                                       ", the product of the "
-                                       "known parts' sizes");
+    syntax::Diagnostic &misfit = call.emitter.error(
+        split.span, "dim " + quote(split.from[0].text) + " has size " +
+                        std::to_string(size) + ", which is not " +
+                        (hasOpen ? "a multiple of " : "") +
+                        std::to_string(known) +
+                        ", the product of the known parts' sizes");
+    for (const syntax::Name &name : split.to)
+      if (call.emitter.isKnownDim(name))
+        call.emitter.noteDim(misfit, call.emitter.resolveDim(name).getValue());
+    call.emitter.noteOrigin(misfit, call.place(0));
     return {};
   }
   return sizes;
@@ -195,8 +206,12 @@ static Operand emitMerge(Call &call) {
     StringAttr dim = sourceDim(call, name, value);
     if (!dim)
       return {};
-    if (llvm::is_contained(dims, dim))
-      return call.fail(1, "dim " + quote(dim.getValue()) + " is given twice");
+    if (auto *first = llvm::find(dims, dim); first != dims.end()) {
+      call.emitter
+          .error(name.span, "dim " + quote(dim.getValue()) + " is given twice")
+          .note(merge->from[first - dims.begin()].span, "first given here");
+      return {};
+    }
     dims.push_back(dim);
     list.remove(dim.getValue());
     size *= type.getSize(dim.getValue());
@@ -220,9 +235,14 @@ static Operand emitBroadcast(Call &call) {
     return {};
   DimList list(value);
   for (auto [i, dim] : llvm::enumerate(*dims)) {
-    if (list.has(dim.getValue()))
-      return call.fail(1 + i, "the tensor has dim " + quote(dim.getValue()) +
-                                  " already");
+    if (list.has(dim.getValue())) {
+      call.emitter.noteOrigin(
+          call.emitter.error(call.place(1 + i), "the tensor has dim " +
+                                                    quote(dim.getValue()) +
+                                                    " already"),
+          call.place(0));
+      return {};
+    }
     list.add(dim.getContext(), dim.getValue(), call.emitter.dimSize(dim));
   }
   return Operand::of(call.create(
@@ -254,12 +274,19 @@ static Operand emitSlice(Call &call) {
     return {};
   nd::TensorType type = nd::getTensorType(value);
   int64_t whole = type.getSize(dim.getValue());
-  if (*start + *size > whole)
-    return call.fail(3, "entries " + std::to_string(*start) + " to " +
-                            std::to_string(*start + *size - 1) + " of dim " +
-                            quote(dim.getValue()) +
-                            " do not exist; its size is " +
-                            std::to_string(whole));
+  if (*start + *size > whole) {
+    syntax::Diagnostic &outside = call.emitter.error(
+        call.place(3), "entries " + std::to_string(*start) + " to " +
+                           std::to_string(*start + *size - 1) + " of dim " +
+                           quote(dim.getValue()) +
+                           " do not exist; its size is " +
+                           std::to_string(whole));
+    if (whole == call.emitter.dimSize(dim))
+      call.emitter.noteDim(outside, dim.getValue());
+    call.emitter.noteOrigins(outside,
+                             {call.place(0), call.place(2), call.place(3)});
+    return {};
+  }
   Builder &builder = call.emitter.builder;
   return Operand::of(call.create(
       nd::SliceOp::getOperationName(), value, resize(call, type, dim, *size),
@@ -288,10 +315,15 @@ static Operand emitConcat(Call &call) {
                        call.place(i));
       return {};
     }
-    if (type.withoutDims(dim) != first.withoutDims(dim))
-      return call.fail(i, "operands of 'concat' may differ along " +
-                              quote(dim.getValue()) + " only, got " +
-                              describe(first) + " and " + describe(type));
+    if (type.withoutDims(dim) != first.withoutDims(dim)) {
+      call.emitter.noteOrigins(
+          call.emitter.error(call.place(i),
+                             "operands of 'concat' may differ along " +
+                                 quote(dim.getValue()) + " only, got " +
+                                 describe(first) + " and " + describe(type)),
+          {call.place(0), call.place(i)});
+      return {};
+    }
     size += type.getSize(dim.getValue());
   }
   return Operand::of(call.create(nd::ConcatOp::getOperationName(), values,

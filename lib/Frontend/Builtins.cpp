@@ -80,7 +80,7 @@ Operand Call::fail(std::string message) {
 }
 
 Operand Call::fail(unsigned i, std::string message) {
-  emitter.error(place(i), std::move(message));
+  emitter.noteOrigin(emitter.error(place(i), std::move(message)), place(i));
   return {};
 }
 
@@ -103,7 +103,8 @@ Value Call::tensor(unsigned i, Type elementType) {
 
 Value Call::tensorOf(unsigned i, ElementKinds kinds) {
   Value value = tensor(i);
-  return value && emitter.checkKinds(value, kinds, builtin.name, place(i))
+  return value && emitter.checkKinds(value, kinds, builtin.name, place(i),
+                                     place(i))
              ? value
              : Value();
 }
@@ -151,9 +152,12 @@ bool Call::checkIndexable(StringAttr dim, syntax::Span at) {
   int64_t size = emitter.dimSize(dim);
   if (size < most)
     return true;
-  emitter.error(at, "dim " + quote(dim.getValue()) + " has " +
-                        std::to_string(size) + " entries, and i32 numbers " +
-                        std::to_string(most - 1) + "; split it");
+  emitter.noteDim(emitter.error(at, "dim " + quote(dim.getValue()) + " has " +
+                                        std::to_string(size) +
+                                        " entries, and i32 numbers " +
+                                        std::to_string(most - 1) +
+                                        "; split it"),
+                  dim.getValue());
   return false;
 }
 

@@ -84,8 +84,10 @@ public:
   /// The argument as a rename; null where it is not one.
   const syntax::Argument *rename(unsigned i);
 
-  /// Reports at the place of the call or of an argument.
+  /// Reports at the place of the call.
   Operand fail(std::string message);
+  /// Reports at the place of an argument, with a note where the value that it
+  /// names is defined.
   Operand fail(unsigned i, std::string message);
 
   mlir::Value create(llvm::StringRef op, mlir::ValueRange operands,

@@ -85,7 +85,9 @@ Value Emitter::emitTensor(const syntax::Expr &expr, Type elementType) {
 
 /// [L5.2]
 TypedAttr Emitter::makeNumber(const syntax::Constant &number, Type elementType,
-                              syntax::Span at) {
+                              syntax::Span at,
+                              std::optional<syntax::Span> tensor) {
+  syntax::Span origins[] = {at, tensor.value_or(at)};
   std::string shown = syntax::toString(number);
   if (auto floating = dyn_cast<FloatType>(elementType)) {
     llvm::APFloat rounded(number.real);
@@ -94,24 +96,27 @@ TypedAttr Emitter::makeNumber(const syntax::Constant &number, Type elementType,
                     llvm::APFloat::rmNearestTiesToEven, &losesInfo);
     if (!rounded.isInfinity() || std::isinf(number.real))
       return FloatAttr::get(floating, rounded);
-    error(at, "number " + shown + " is beyond the range of " +
-                  describe(elementType));
+    noteOrigins(error(at, "number " + shown + " is beyond the range of " +
+                              describe(elementType)),
+                origins);
     return {};
   }
   if (elementType.isInteger(32) && number.isInteger &&
       number.integer == static_cast<int32_t>(number.integer))
     return IntegerAttr::get(elementType, number.integer);
-  error(at, "number " + shown + " cannot be a value of type " +
-                describe(elementType) +
-                (elementType.isInteger(32)
-                     ? "; cast the tensor it meets: cast(…, f32)"
-                     : "; a comparison makes a truth value"));
+  noteOrigins(error(at, "number " + shown + " cannot be a value of type " +
+                            describe(elementType) +
+                            (elementType.isInteger(32)
+                                 ? "; cast the tensor it meets: cast(…, f32)"
+                                 : "; a comparison makes a truth value")),
+              origins);
   return {};
 }
 
 Value Emitter::materialize(const syntax::Constant &number, Type elementType,
-                           syntax::Span at) {
-  TypedAttr value = makeNumber(number, elementType, at);
+                           syntax::Span at,
+                           std::optional<syntax::Span> tensor) {
+  TypedAttr value = makeNumber(number, elementType, at, tensor);
   if (!value)
     return {};
   return create(nd::ConstantOp::getOperationName(), at, {},
@@ -123,7 +128,8 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
                          ArrayRef<syntax::Span> places, StringRef what,
                          syntax::Span at) {
   Type elementType;
-  for (const Operand &operand : operands) {
+  std::optional<syntax::Span> tensor; // the first one
+  for (auto [operand, place] : llvm::zip(operands, places)) {
     if (!operand.ok())
       return false;
     if (!operand.value)
@@ -131,6 +137,8 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
     Type type = nd::getTensorType(operand.value).getElementType();
     if (!elementType)
       elementType = type;
+    if (!tensor)
+      tensor = place;
     if (type == elementType)
       continue;
     syntax::Diagnostic &mismatch = error(
@@ -139,8 +147,7 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
                 "; cast one of them: cast(…, " +
                 describe(isa<FloatType>(elementType) ? elementType : type) +
                 ")");
-    for (syntax::Span place : places)
-      noteOrigin(mismatch, place);
+    noteOrigins(mismatch, places);
     return false;
   }
   if (!elementType)
@@ -148,7 +155,8 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
   for (auto [operand, place] : llvm::zip(operands, places)) {
     if (operand.value)
       continue;
-    operand = Operand::of(materialize(*operand.constant, elementType, place));
+    operand =
+        Operand::of(materialize(*operand.constant, elementType, place, tensor));
     if (!operand.value)
       return false;
   }
@@ -164,8 +172,13 @@ Operand Emitter::emitName(const syntax::Name &name) {
     return Operand::of(found->second.value);
   std::string text(name.text);
   if (isKnownDim(name)) {
-    error(name.span, quote(text) + " is a dim, not a value; its size is size(" +
-                         text + "), its indices are iota(" + text + ")");
+    syntax::Diagnostic &isDim = error(
+        name.span, quote(text) + " is a dim, not a value; its size is size(" +
+                       text + "), its indices are iota(" + text + ")");
+    if (auto alias = scope->dims.find(name.text); alias != scope->dims.end())
+      noteDim(isDim, alias->second);
+    else
+      noteDim(isDim, text);
     return {};
   }
   auto function = declarations.functions.find(name.text);
@@ -193,6 +206,8 @@ Operand Emitter::emitName(const syntax::Name &name) {
       error(name.span, "unknown name " + quote(text) + hint);
   if (isOutside)
     unknown.note(outside->second, "the model's is declared here");
+  else
+    noteName(unknown, syntax::nearestName(name.text, names));
   return {};
 }
 
@@ -210,16 +225,17 @@ Operand Emitter::emitUnary(const syntax::Expr &expr,
         syntax::fold(BinaryKind::Subtract, syntax::Constant::whole(0), number);
     if (folded.ok())
       return Operand::of(folded.value);
-    error(expr.span, folded.problem);
+    noteOrigin(error(expr.span, folded.problem), unary.operand->span);
     return {};
   }
   if (operand.constant) {
-    error(expr.span, "'not' takes i1, got the number " +
-                         syntax::toString(*operand.constant));
+    noteOrigin(error(expr.span, "'not' takes i1, got the number " +
+                                    syntax::toString(*operand.constant)),
+               unary.operand->span);
     return {};
   }
   if (!checkKinds(operand.value, isNot ? Booleans : Floats | Integers,
-                  isNot ? "not" : "-", expr.span))
+                  isNot ? "not" : "-", expr.span, unary.operand->span))
     return {};
   return Operand::of(create(
       isNot ? nd::NotOp::getOperationName() : nd::NegOp::getOperationName(),
@@ -236,7 +252,8 @@ Operand Emitter::emitBinary(const syntax::Expr &expr,
         syntax::fold(binary.kind, *operands[0].constant, *operands[1].constant);
     if (folded.ok())
       return Operand::of(folded.value);
-    error(binary.operatorSpan, folded.problem);
+    noteOrigins(error(binary.operatorSpan, folded.problem),
+                {binary.left->span, binary.right->span});
     return {};
   }
   if (binary.kind == BinaryKind::Power && operands[1].constant)
@@ -260,7 +277,8 @@ Operand Emitter::emitPower(Value base, const Operand &exponent,
   };
   for (const Entry &entry : entries)
     if (entry.exponent == exponent.constant->real) {
-      if (!checkKinds(base, entry.kinds, "**", binary.operatorSpan))
+      if (!checkKinds(base, entry.kinds, "**", binary.operatorSpan,
+                      binary.left->span))
         return {};
       return Operand::of(
           create(entry.op, binary.operatorSpan, base, nd::getTensorType(base)));
@@ -273,11 +291,11 @@ Operand Emitter::emitPower(Value base, const Operand &exponent,
 Operand Emitter::emitArithmetic(const syntax::BinaryExpr &binary,
                                 MutableArrayRef<Operand> operands) {
   Operator op = describeOperator(binary.kind);
-  for (const Operand &operand : operands)
-    if (operand.value &&
-        !checkKinds(operand.value, op.kinds, op.text, binary.operatorSpan))
-      return {};
   syntax::Span places[] = {binary.left->span, binary.right->span};
+  for (auto [operand, place] : llvm::zip(operands, places))
+    if (operand.value && !checkKinds(operand.value, op.kinds, op.text,
+                                     binary.operatorSpan, place))
+      return {};
   if (!unifyTypes(operands, places, op.text, binary.operatorSpan))
     return {};
   Value values[] = {operands[0].value, operands[1].value};
@@ -289,9 +307,9 @@ Operand Emitter::emitArithmetic(const syntax::BinaryExpr &binary,
         "predicate",
         nd::PredicateAttr::get(builder.getContext(), *op.predicate)));
   }
-  return Operand::of(create(op.op, binary.operatorSpan, values,
-                            unite(values, elementType, binary.operatorSpan),
-                            attributes));
+  return Operand::of(create(
+      op.op, binary.operatorSpan, values,
+      unite(values, places, elementType, binary.operatorSpan), attributes));
 }
 
 Operand Emitter::emitCall(const syntax::Expr &expr,
@@ -307,8 +325,15 @@ Operand Emitter::emitCall(const syntax::Expr &expr,
   std::vector<std::string_view> names = builtinNames();
   for (const auto &entry : declarations.functions)
     names.push_back(entry.first);
-  if (!declarations.incomplete.functions)
-    error(call.callee.span,
-          "unknown function " + quote(name) + syntax::didYouMean(name, names));
+  if (declarations.incomplete.functions)
+    return {};
+  syntax::Diagnostic &unknown =
+      error(call.callee.span, "unknown function " + quote(name) +
+                                  syntax::didYouMean(name, names));
+  if (auto near = declarations.functions.find(syntax::nearestName(name, names));
+      near != declarations.functions.end())
+    unknown.note(near->second->name.span,
+                 quote(near->first) + " is declared here");
+  noteOrigin(unknown, call.callee.span);
   return {};
 }

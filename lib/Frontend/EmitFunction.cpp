@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Frontend/Builtins.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace meshc;
@@ -20,7 +21,8 @@ bool Emitter::mayInline(const syntax::FunctionDeclaration &function,
     if (frame.function == &function) {
       error(call.callee.span, "function " + name +
                                   " calls itself; functions are expanded at "
-                                  "each call and cannot recur");
+                                  "each call and cannot recur")
+          .note(function.name.span, "declared here");
       return false;
     }
   if (frames.size() >= maxCallDepth || ++opCount > maxOps) {
@@ -43,7 +45,7 @@ bool Emitter::mayInline(const syntax::FunctionDeclaration &function,
 
 /// [L4.3]
 bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
-                            Operand &operand, syntax::Span at) {
+                            Operand &operand, syntax::Span at, Scope &caller) {
   std::string name = quote(declared.name.text);
   nd::TensorType wanted;
   if (declared.dims || declared.type) {
@@ -81,9 +83,13 @@ bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
         sizes = "; dim " + quote(dim.getName().getValue()) + " has size " +
                 std::to_string(dim.getSize()) + ", not " +
                 std::to_string(other.getSize());
-    error(at, "argument " + name + " is declared " + describe(wanted) +
-                  ", got " + describe(got) + sizes)
-        .note(declared.name.span, "declared here");
+    syntax::Diagnostic &mismatch =
+        error(at, "argument " + name + " is declared " + describe(wanted) +
+                      ", got " + describe(got) + sizes);
+    mismatch.note(declared.name.span, "declared here");
+    // The argument's text is the caller's.
+    llvm::SaveAndRestore inCaller(scope, &caller);
+    noteOrigin(mismatch, at);
     return false;
   }
   return operand.ok();
@@ -94,14 +100,16 @@ bool Emitter::bindArgument(const syntax::TensorDeclaration &declared,
                            const syntax::Argument &argument, Scope &callee) {
   if (argument.kind != syntax::Argument::Kind::Value) {
     error(argument.span,
-          "argument " + quote(declared.name.text) + " must be an expression");
+          "argument " + quote(declared.name.text) + " must be an expression")
+        .note(declared.name.span, "declared here");
     return false;
   }
   if (declared.isDim) {
     const syntax::Name *name = argument.value->asName();
     if (!name) {
       error(argument.span,
-            "argument " + quote(declared.name.text) + " is a dim; name one");
+            "argument " + quote(declared.name.text) + " is a dim; name one")
+          .note(declared.name.span, "declared here");
       return false;
     }
     StringAttr dim = resolveDim(*name);
@@ -137,7 +145,7 @@ Operand Emitter::emitFunction(const syntax::FunctionDeclaration &function,
        llvm::zip(function.arguments, call.arguments))
     if (!declared.isDim)
       ok &= checkArgument(declared, callee.values[declared.name.text],
-                          argument.span);
+                          argument.span, *caller);
   frames.push_back({&function, call.callee.span, location});
   Operand result = ok ? emitBody(function) : Operand();
   frames.pop_back();
@@ -193,7 +201,7 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
     return;
   }
   result.order.clear();
-  tensorNames.push_back(name);
+  tensorNames.push_back(statement.name);
   if (result.value)
     if (Operation *op = result.value.getDefiningOp();
         op && !isa<nd::ParameterOp>(op) && !op->hasAttr("nd.name"))

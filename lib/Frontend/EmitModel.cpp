@@ -149,7 +149,7 @@ void Emitter::emitInputs(const syntax::ModelDeclaration &model,
     bool isNew = !input.isDim && declare(input.name);
     nd::TensorType type =
         input.isDim ? nd::TensorType() : declaredType(input, "input");
-    tensorNames.push_back(input.name.text);
+    tensorNames.push_back(input.name);
     scope->places[input.name.text] = input.name.span;
     if (!isNew || !type) {
       scope->values.insert({input.name.text, Operand()});
@@ -192,7 +192,7 @@ void Emitter::emitStatement(const syntax::Statement &statement) {
 void Emitter::emitParameter(const syntax::ParamStatement &param) {
   const syntax::TensorDeclaration &tensor = param.tensor;
   std::string_view name = tensor.name.text;
-  tensorNames.push_back(name);
+  tensorNames.push_back(tensor.name);
   nd::TensorType type;
   if (tensor.isDim)
     error(tensor.name.span, "'dim' is not a parameter's name");

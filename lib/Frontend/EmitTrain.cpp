@@ -39,10 +39,12 @@ Value Emitter::findLoss() {
     std::vector<std::string_view> names;
     for (const auto &entry : scope->values)
       names.push_back(entry.first);
-    error(name.span, "model " + quote(declarations.model->name.text) +
-                         " has no value " + quote(name.text) +
-                         syntax::didYouMean(name.text, names))
-        .note(declarations.model->name.span, "the model is declared here");
+    syntax::Diagnostic &unknown =
+        error(name.span, "model " + quote(declarations.model->name.text) +
+                             " has no value " + quote(name.text) +
+                             syntax::didYouMean(name.text, names))
+            .note(declarations.model->name.span, "the model is declared here");
+    noteName(unknown, syntax::nearestName(name.text, names));
     return {};
   }
   if (!found->second.value) {
@@ -179,17 +181,23 @@ bool OptimizerReader::readSetting(const Argument &argument, bool isFirst) {
   if (!value)
     return false;
   if (!std::isfinite(value->real) || value->real < 0) {
-    emitter.error(argument.value->span,
-                  quote(name) + " must be a finite number of at least 0, got " +
-                      syntax::toString(*value));
+    emitter.noteOrigin(
+        emitter.error(argument.value->span,
+                      quote(name) +
+                          " must be a finite number of at least 0, got " +
+                          syntax::toString(*value)),
+        argument.value->span);
     return false;
   }
   auto used = static_cast<float>(value->real);
   if (!std::isfinite(used) || (used == 0 && value->real != 0)) {
-    emitter.error(
-        argument.value->span,
-        quote(name) + " is used in f32, which has no such number: got " +
-            syntax::toString(*value) + ", wanted 0 or 1.2e-38 to 3.4e+38");
+    emitter.noteOrigin(
+        emitter.error(argument.value->span,
+                      quote(name) +
+                          " is used in f32, which has no such number: got " +
+                          syntax::toString(*value) +
+                          ", expected 0 or 1.2e-38 to 3.4e+38"),
+        argument.value->span);
     return false;
   }
   if (name == "lr")

@@ -65,7 +65,12 @@ StringAttr Emitter::resolveDim(const syntax::Name &name) {
   std::string hint = syntax::didYouMean(text, declarations.dimNames());
   if (scope && scope->values.count(name.text))
     hint = "; " + quote(name.text) + " is a value here, not a dim";
-  error(name.span, "unknown dim " + quote(text) + hint);
+  syntax::Diagnostic &unknown =
+      error(name.span, "unknown dim " + quote(text) + hint);
+  if (scope && scope->values.count(name.text))
+    noteOrigin(unknown, name.span);
+  else
+    noteDim(unknown, syntax::nearestName(text, declarations.dimNames()));
   return {};
 }
 
@@ -123,11 +128,38 @@ syntax::Diagnostic &Emitter::error(syntax::Span at, std::string message) {
 
 void Emitter::noteOrigin(syntax::Diagnostic &diagnostic,
                          syntax::Span at) const {
-  std::string_view name = sources.text(at);
-  if (!scope)
+  noteName(diagnostic, sources.text(at));
+}
+
+void Emitter::noteName(syntax::Diagnostic &diagnostic,
+                       std::string_view name) const {
+  if (scope)
+    if (auto place = scope->places.find(name); place != scope->places.end()) {
+      diagnostic.note(place->second, quote(name) + " is defined here");
+      return;
+    }
+  if (auto constant = declarations.constants.find(name);
+      constant != declarations.constants.end())
+    diagnostic.note(constant->second.span, quote(name) + " is declared here");
+}
+
+void Emitter::noteOrigins(syntax::Diagnostic &diagnostic,
+                          ArrayRef<syntax::Span> operands) const {
+  std::set<std::string_view> seen;
+  for (syntax::Span operand : operands)
+    if (seen.insert(sources.text(operand)).second)
+      noteOrigin(diagnostic, operand);
+}
+
+void Emitter::noteDim(syntax::Diagnostic &diagnostic, StringRef dim) const {
+  auto known = declarations.dims.find(std::string_view(dim));
+  if (known == declarations.dims.end())
     return;
-  if (auto place = scope->places.find(name); place != scope->places.end())
-    diagnostic.note(place->second, quote(name) + " is defined here");
+  const syntax::DimInfo &info = known->second;
+  diagnostic.note(info.span,
+                  "dim " + quote(dim) +
+                      (info.isDeclared ? " is declared" : " is introduced") +
+                      " here with size " + std::to_string(info.size));
 }
 
 Location Emitter::locate(syntax::Span span) const {
@@ -167,13 +199,18 @@ nd::TensorType Emitter::makeType(Type elementType, ArrayRef<nd::DimAttr> dims,
   int64_t count = 1;
   for (nd::DimAttr dim : dims)
     if (llvm::MulOverflow(count, dim.getSize(), count) || count > maxElements) {
-      error(at, "tensor has more than 2**48 elements");
+      syntax::Diagnostic &tooLarge =
+          error(at, "tensor has more than 2**48 elements");
+      for (nd::DimAttr each : dims)
+        if (each.getSize() > 1)
+          noteDim(tooLarge, each.getName().getValue());
       return {};
     }
   return nd::TensorType::get(elementType, dims);
 }
 
-nd::TensorType Emitter::unite(ValueRange operands, Type elementType,
+nd::TensorType Emitter::unite(ValueRange operands,
+                              ArrayRef<syntax::Span> places, Type elementType,
                               syntax::Span at) {
   SmallVector<nd::DimAttr> dims;
   for (Value operand : operands)
@@ -189,12 +226,8 @@ nd::TensorType Emitter::unite(ValueRange operands, Type elementType,
                     std::to_string(same->getSize()) + " in one operand and " +
                     std::to_string(dim.getSize()) +
                     " in another; rename one of them");
-        if (auto known = declarations.dims.find(
-                std::string_view(dim.getName().getValue()));
-            known != declarations.dims.end())
-          conflict.note(known->second.span,
-                        "its size is " + std::to_string(known->second.size) +
-                            " where it is declared");
+        noteDim(conflict, dim.getName().getValue());
+        noteOrigins(conflict, places);
         return {};
       }
     }
@@ -202,7 +235,7 @@ nd::TensorType Emitter::unite(ValueRange operands, Type elementType,
 }
 
 bool Emitter::checkKinds(Value value, ElementKinds kinds, StringRef what,
-                         syntax::Span at) {
+                         syntax::Span at, syntax::Span origin) {
   Type type = nd::getTensorType(value).getElementType();
   if (isOf(type, kinds))
     return true;
@@ -213,6 +246,6 @@ bool Emitter::checkKinds(Value value, ElementKinds kinds, StringRef what,
     hint = "; a comparison makes one";
   noteOrigin(error(at, quote(what) + " takes " + describe(kinds) + ", got " +
                            describe(type) + hint),
-             at);
+             origin);
   return false;
 }

@@ -77,25 +77,32 @@ public:
   mlir::Value emitTensor(const syntax::Expr &expr,
                          mlir::Type elementType = nullptr);
   /// A number of the element type; null after an error where it cannot hold it.
+  /// `tensor` is the place of the tensor whose type the number takes, if any.
   mlir::TypedAttr makeNumber(const syntax::Constant &number,
-                             mlir::Type elementType, syntax::Span at);
+                             mlir::Type elementType, syntax::Span at,
+                             std::optional<syntax::Span> tensor = std::nullopt);
   /// The same as a scalar tensor.
   mlir::Value materialize(const syntax::Constant &number,
-                          mlir::Type elementType, syntax::Span at);
+                          mlir::Type elementType, syntax::Span at,
+                          std::optional<syntax::Span> tensor = std::nullopt);
   /// Both operands as tensors of one element type: numbers take the other's
   /// type, f32 where both are numbers. False after an error. [L5.2]
   bool unifyTypes(llvm::MutableArrayRef<Operand> operands,
                   llvm::ArrayRef<syntax::Span> places, llvm::StringRef what,
                   syntax::Span at);
   /// The type of all dims of the operands, aligned by name; null after an error
-  /// where two sizes of a dim differ. [L5.4]
-  nd::TensorType unite(mlir::ValueRange operands, mlir::Type elementType,
-                       syntax::Span at);
+  /// if two sizes of a dim differ. `places` are the operands' places in the
+  /// text. [L5.4]
+  nd::TensorType unite(mlir::ValueRange operands,
+                       llvm::ArrayRef<syntax::Span> places,
+                       mlir::Type elementType, syntax::Span at);
   /// A tensor type, or null after an error where it would be too large.
   nd::TensorType makeType(mlir::Type elementType,
                           llvm::ArrayRef<nd::DimAttr> dims, syntax::Span at);
+  /// Whether the value, which the text at `origin` gives, is one of `kinds`;
+  /// reports at `at` if not.
   bool checkKinds(mlir::Value value, ElementKinds kinds, llvm::StringRef what,
-                  syntax::Span at);
+                  syntax::Span at, syntax::Span origin);
 
   // Names and places (Emitter.cpp).
 
@@ -113,9 +120,16 @@ public:
   mlir::Type resolveType(const syntax::Name &name);
   /// An error at a place; inlined, it gets a note at each call around it.
   syntax::Diagnostic &error(syntax::Span at, std::string message);
-  /// A note where the value is defined that the text at a place names; none
-  /// where it is no name of a value.
+  /// If the text at `at` is the name of a value or a constant, notes where it
+  /// is defined.
   void noteOrigin(syntax::Diagnostic &diagnostic, syntax::Span at) const;
+  /// Notes where a value or constant of that name is defined, if there is one.
+  void noteName(syntax::Diagnostic &diagnostic, std::string_view name) const;
+  /// noteOrigin for each operand of an operation.
+  void noteOrigins(syntax::Diagnostic &diagnostic,
+                   llvm::ArrayRef<syntax::Span> operands) const;
+  /// Notes where a dim got its size.
+  void noteDim(syntax::Diagnostic &diagnostic, llvm::StringRef dim) const;
   mlir::Location locate(syntax::Span span) const;
   /// One op with one result.
   mlir::Value create(llvm::StringRef op, syntax::Span at,
@@ -159,7 +173,7 @@ private:
   bool bindArgument(const syntax::TensorDeclaration &declared,
                     const syntax::Argument &argument, Scope &scope);
   bool checkArgument(const syntax::TensorDeclaration &declared,
-                     Operand &operand, syntax::Span at);
+                     Operand &operand, syntax::Span at, Scope &caller);
   Operand emitBody(const syntax::FunctionDeclaration &function);
   void assign(const syntax::AssignStatement &statement);
   void warnUncalled();
@@ -195,7 +209,7 @@ private:
   Scope *scope = nullptr;
   llvm::SmallVector<Frame> frames;
   std::map<std::string_view, syntax::Span> declared;
-  std::vector<std::string_view> tensorNames;
+  std::vector<syntax::Name> tensorNames; ///< that a rule's scope may name
   std::set<std::string_view> calledFunctions;
   llvm::SmallVector<std::pair<syntax::Name, mlir::Value>> results;
   unsigned opCount = 0;

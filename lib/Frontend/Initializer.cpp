@@ -44,7 +44,7 @@ private:
   std::optional<double> number(unsigned i);
   std::optional<double> fan(const std::vector<syntax::Name> &names);
   std::optional<Start> fail(syntax::Span at, std::string message) {
-    emitter.error(at, std::move(message));
+    emitter.noteOrigin(emitter.error(at, std::move(message)), at);
     return std::nullopt;
   }
   bool expectCount(unsigned least, unsigned most);
@@ -82,11 +82,13 @@ std::string_view usageOf(std::string_view name) {
 } // namespace
 
 std::optional<Start> StartReader::read() {
-  if (!param.initializer)
-    return fail(param.tensor.name.span,
-                "parameter " + quote(param.tensor.name.text) +
-                    " has no initializer; say what it starts as, as in ~ "
-                    "normal(0.02) or ~ zeros");
+  if (!param.initializer) {
+    emitter.error(param.tensor.name.span,
+                  "parameter " + quote(param.tensor.name.text) +
+                      " has no initializer; give one, as in ~ normal(0.02) "
+                      "or ~ zeros");
+    return std::nullopt;
+  }
   const syntax::Expr &expr = *param.initializer;
   span = expr.span;
   if (const syntax::Name *bare = expr.asName()) {
@@ -162,8 +164,12 @@ std::optional<Start> StartReader::readNumbers() {
   if (isNormal)
     return Start{nd::Distribution::Normal, numbers.back(),
                  numbers.size() == 2 ? numbers[0] : 0};
-  if (isUniform && numbers[0] > numbers[1])
-    return fail(span, "the low end of 'uniform' is above the high end");
+  if (isUniform && numbers[0] > numbers[1]) {
+    emitter.noteOrigins(
+        emitter.error(span, "the low end of 'uniform' is above the high end"),
+        {arguments[0].span, arguments[1].span});
+    return std::nullopt;
+  }
   if (isUniform)
     return Start{nd::Distribution::Uniform, numbers[1] - numbers[0],
                  numbers[0]};
@@ -181,8 +187,10 @@ std::optional<double> StartReader::fan(const std::vector<syntax::Name> &names) {
     if (!dim)
       return std::nullopt;
     if (!type.hasDim(dim.getValue())) {
-      fail(each.span, "parameter " + quote(param.tensor.name.text) +
-                          " has no dim " + quote(dim.getValue()));
+      emitter
+          .error(each.span, "parameter " + quote(param.tensor.name.text) +
+                                " has no dim " + quote(dim.getValue()))
+          .note(param.tensor.name.span, "declared here");
       return std::nullopt;
     }
     product *= static_cast<double>(type.getSize(dim.getValue()));

@@ -150,8 +150,14 @@ void Assigner::assignFunction(func::FuncOp function) {
 LogicalResult Assigner::run() {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.getBody().hasOneBlock()) {
-      function.emitError("a function must have one block");
-      return failure();
+      InFlightDiagnostic error = function.emitError()
+                                 << "function '" << function.getName()
+                                 << "' must have one block, got "
+                                 << function.getBody().getBlocks().size();
+      if (!function.getBody().empty())
+        error.attachNote(function.getBody().back().front().getLoc())
+            << "the last block begins here";
+      return error;
     }
     assignFunction(function);
   }

@@ -19,31 +19,45 @@ namespace meshc::layout {
 #define GEN_PASS_DEF_VERIFYRULES
 #include "lib/Layout/Passes.h.inc"
 
-/// Names that a message may propose, in a fixed order.
-using Names = llvm::SetVector<StringRef>;
+/// Names that a message may propose, in a fixed order, each with the location
+/// of its first use.
+using Names = llvm::MapVector<StringRef, Location>;
 
-/// "; did you mean 'data'?" for the name that is nearest, or the list of names
-/// where none is near.
-static std::string propose(StringRef wrong, const Names &names,
-                           StringRef owner) {
+/// The name nearest to `wrong`; empty if none is near.
+static StringRef findNearest(StringRef wrong, const Names &names) {
   StringRef best;
   unsigned distance = std::max<size_t>(wrong.size() / 3, 1) + 1;
-  for (StringRef name : names)
+  for (const auto &[name, loc] : names)
     if (unsigned d = wrong.edit_distance(name); d < distance) {
       distance = d;
       best = name;
     }
-  if (!best.empty())
+  return best;
+}
+
+/// "; did you mean 'data'?" for the nearest name, or the list of names if none
+/// is near.
+static std::string propose(StringRef wrong, const Names &names,
+                           StringRef owner) {
+  if (StringRef best = findNearest(wrong, names); !best.empty())
     return ("; did you mean '" + best + "'?").str();
   if (names.empty())
     return ("; " + owner + " has none").str();
   std::string list = ("; " + owner + " has ").str();
-  for (auto [index, name] : llvm::enumerate(names)) {
+  for (auto [index, entry] : llvm::enumerate(names)) {
     if (index == 8)
       return list + ", …";
-    list += (index ? ", '" : "'") + name.str() + "'";
+    list += (index ? ", '" : "'") + entry.first.str() + "'";
   }
   return list;
+}
+
+/// Notes where the nearest name is used, if one is near.
+static void notePlace(InFlightDiagnostic &error, StringRef wrong,
+                      const Names &names) {
+  const auto *near = names.find(findNearest(wrong, names));
+  if (near != names.end())
+    error.attachNote(near->second) << "'" << near->first << "' is here";
 }
 
 namespace {
@@ -71,18 +85,19 @@ private:
   void collectTensors(ModuleOp module) {
     for (auto function : module.getOps<func::FuncOp>()) {
       for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-        collect(getArgumentIdentity(function, index), type);
+        collect(getArgumentIdentity(function, index), type,
+                function.getArgument(index).getLoc());
       for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
-        collect(getResultIdentity(function, index), type);
+        collect(getResultIdentity(function, index), type, function.getLoc());
       function.walk([&](Operation *op) {
         for (Type type : op->getResultTypes())
-          collect(getIdentity(op), type);
+          collect(getIdentity(op), type, op->getLoc());
       });
     }
   }
 
   /// Enters the tensor's dims under all scopes that reach it.
-  void collect(const TensorIdentity &tensor, Type type) {
+  void collect(const TensorIdentity &tensor, Type type, Location loc) {
     auto tensorType = dyn_cast<nd::TensorType>(type);
     if (!tensorType)
       return;
@@ -90,24 +105,27 @@ private:
                             tensor.getParameter(), StringRef()}) {
       Names &dims = dimsOfScope[scope];
       for (nd::DimAttr dim : tensorType.getDims())
-        dims.insert(dim.getName().getValue());
+        dims.insert({dim.getName().getValue(), loc});
     }
     if (!tensor.name.empty() && tensor.tensorClass != "gradient")
-      tensorNames.insert(tensor.name);
+      tensorNames.insert({tensor.name, loc});
   }
 
   bool checkAxes(nd::RuleOp rule, nd::MeshAttr mesh) {
+    Location module = getOperation().getLoc(); // which has the mesh
     Names axes;
     for (nd::AxisAttr axis : mesh.getAxes())
-      axes.insert(axis.getName().getValue());
+      axes.insert({axis.getName().getValue(), module});
     llvm::DenseSet<StringAttr> seen;
     for (auto axis : rule.getAxes().getAsRange<StringAttr>()) {
       if (!axes.contains(axis.getValue()) && !rule.getOptional()) {
-        emitError(rule.getLoc())
-            << "layout rule '" << getText(rule) << "' names mesh axis '"
-            << axis.getValue() << "', which is not there"
-            << propose(axis.getValue(), axes, "the mesh")
-            << " (a rule with '->?' may name absent axes)";
+        (emitError(rule.getLoc())
+         << "layout rule '" << getText(rule) << "' names mesh axis '"
+         << axis.getValue() << "', which is not there"
+         << propose(axis.getValue(), axes, "the mesh")
+         << " (a rule with '->?' may name absent axes)")
+                .attachNote(module)
+            << "the mesh is declared here";
         return false;
       }
       if (!seen.insert(axis).second) {
@@ -127,12 +145,15 @@ private:
       return true;
     Names known = tensorNames;
     for (StringRef name : {"parameter", "gradient", "optimizer", "activation"})
-      known.insert(name);
-    emitError(rule.getLoc())
+      known.insert({name, rule.getLoc()});
+    InFlightDiagnostic error =
+        emitError(rule.getLoc())
         << "layout rule '" << getText(rule) << "' is for '" << scope
         << "', which is neither a tensor of the model nor a class "
            "(parameter, gradient, optimizer, activation)"
         << propose(scope, known, "the model");
+    if (!isClass(findNearest(scope, known)))
+      notePlace(error, scope, known);
     return false;
   }
 
@@ -144,11 +165,17 @@ private:
     std::string owner = scope.empty()    ? "the model"
                         : isClass(scope) ? "class '" + scope.str() + "'"
                                          : "tensor '" + scope.str() + "'";
-    emitError(rule.getLoc())
-        << "layout rule '" << getText(rule) << "' names dim '" << rule.getDim()
-        << "', which " << owner << " does not have"
-        << propose(rule.getDim(), dims, owner)
-        << " (a rule with '->?' may name absent dims)";
+    InFlightDiagnostic error = emitError(rule.getLoc())
+                               << "layout rule '" << getText(rule)
+                               << "' names dim '" << rule.getDim()
+                               << "', which " << owner << " does not have"
+                               << propose(rule.getDim(), dims, owner)
+                               << " (a rule with '->?' may name absent dims)";
+    const auto *tensor = tensorNames.find(scope);
+    if (tensor != tensorNames.end())
+      error.attachNote(tensor->second) << "tensor '" << scope << "' is here";
+    else
+      notePlace(error, rule.getDim(), dims);
     return false;
   }
 
@@ -159,7 +186,7 @@ private:
     emitError(second.getLoc())
             .append("layout rules '", getText(first), "' and '",
                     getText(second), "' disagree on dim '", second.getDim(),
-                    "'; keep one, or write 'dim -> (axis, axis)' to cut it "
+                    "'; keep one, or write 'dim -> (axis, axis)' to shard it "
                     "over both")
             .attachNote(first.getLoc())
         << "'" << getText(first) << "' from this rule";

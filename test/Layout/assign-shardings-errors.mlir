@@ -36,3 +36,15 @@ module attributes {nd.mesh = #nd.mesh<pod = 2, data = 4>} {
     return
   }
 }
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{function 'step' must have one block, got 2}}
+  func.func @step() {
+    return
+  ^next:
+    // expected-note @+1 {{the last block begins here}}
+    return
+  }
+}

@@ -15,6 +15,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
 
 // -----
 
+// expected-note @+1 {{the mesh is declared here}}
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
   // expected-error @+1 {{layout rule 'batch -> dta' names mesh axis 'dta', which is not there; did you mean 'data'? (a rule with '->?' may name absent axes)}}
   nd.rule "batch" -> ["dta"]
@@ -26,6 +27,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @+1 {{layout rule 'btch -> data' names dim 'btch', which the model does not have; did you mean 'batch'? (a rule with '->?' may name absent dims)}}
   nd.rule "btch" -> ["data"]
+  // expected-note @+1 {{'batch' is here}}
   func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
 }
 
@@ -42,6 +44,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @+1 {{layout rule 'wq.batch -> data' is for 'wq', which is neither a tensor of the model nor a class (parameter, gradient, optimizer, activation); did you mean 'wk'?}}
   nd.rule "batch" -> ["data"] in "wq"
+  // expected-note @+1 {{'wk' is here}}
   func.func @step(%x: !nd.tensor<f32, [batch = 8]> {nd.name = "wk"}) { return }
 }
 
@@ -61,4 +64,13 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
   // expected-error @+1 {{layout rules 'batch -> data' and 'batch -> (data, tensor)' disagree on dim 'batch'}}
   nd.rule "batch" -> ["data", "tensor"]
   func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{layout rule 'w.batch -> data' names dim 'batch', which tensor 'w' does not have; tensor 'w' has 'model'}}
+  nd.rule "batch" -> ["data"] in "w"
+  // expected-note @+1 {{tensor 'w' is here}}
+  func.func @step(%w: !nd.tensor<f32, [model = 8]> {nd.name = "w"}) { return }
 }

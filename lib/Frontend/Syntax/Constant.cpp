@@ -168,7 +168,8 @@ public:
 
 private:
   std::optional<Constant> visitCall(const Expr &expr, const CallExpr &call);
-  std::optional<Constant> settle(Folded folded, Span at);
+  std::optional<Constant> settle(Folded folded, Span at,
+                                 std::initializer_list<const Expr *> operands);
 
   ConstantScope &scope;
   Diagnostics &diagnostics;
@@ -176,10 +177,16 @@ private:
 
 } // namespace
 
-std::optional<Constant> Evaluator::settle(Folded folded, Span at) {
+/// Reports a failed operation, with notes at the constants that it names.
+std::optional<Constant>
+Evaluator::settle(Folded folded, Span at,
+                  std::initializer_list<const Expr *> operands) {
   if (folded.ok())
     return folded.value;
-  diagnostics.error(at, std::move(folded.problem));
+  Diagnostic &error = diagnostics.error(at, std::move(folded.problem));
+  for (const Expr *operand : operands)
+    if (const Name *name = operand->asName())
+      scope.noteDeclaration(error, name->text);
   return std::nullopt;
 }
 
@@ -197,7 +204,7 @@ std::optional<Constant> Evaluator::visit(const Expr &expr) {
           operand->isInteger
               ? fold(BinaryKind::Subtract, Constant::whole(0), *operand)
               : Folded{Constant::number(-operand->real), {}},
-          expr.span);
+          expr.span, {unary->operand.get()});
     diagnostics.error(expr.span, "'not' has no constant value");
     return std::nullopt;
   }
@@ -206,7 +213,8 @@ std::optional<Constant> Evaluator::visit(const Expr &expr) {
     std::optional<Constant> right = visit(*binary->right);
     if (!left || !right)
       return std::nullopt;
-    return settle(fold(binary->kind, *left, *right), binary->operatorSpan);
+    return settle(fold(binary->kind, *left, *right), binary->operatorSpan,
+                  {binary->left.get(), binary->right.get()});
   }
   return visitCall(expr, std::get<CallExpr>(expr.node));
 }
@@ -230,7 +238,8 @@ std::optional<Constant> Evaluator::visitCall(const Expr &expr,
   std::optional<Constant> argument = visit(*only->value);
   if (!argument)
     return std::nullopt;
-  return settle(*fold(call.callee.text, *argument), expr.span);
+  return settle(*fold(call.callee.text, *argument), expr.span,
+                {only->value.get()});
 }
 
 std::optional<Constant> meshc::syntax::evaluate(const Expr &expr,

@@ -33,29 +33,33 @@ std::string toString(const Constant &constant);
 /// such as 1e3, is shown with a point and with what to write.
 std::string describeNotWhole(const Constant &constant);
 
-/// A value, or the words that say what is wrong with it.
+/// A value, or a message that says why there is none.
 struct Folded {
   Constant value;
   std::string problem;
   bool ok() const { return problem.empty(); }
 };
 
-/// The result of an arithmetic operator on two constants; `problem` where it
-/// overflows, divides by zero, is not a number or is no arithmetic. [L2.3]
+/// The result of an arithmetic operator on two constants; `problem` if it
+/// overflows, divides by zero, is not a number, or if the operator is not
+/// arithmetic. [L2.3]
 Folded fold(BinaryKind kind, const Constant &left, const Constant &right);
 
 /// The result of a pointwise function of one constant (exp, sqrt, …), or
-/// nothing where `function` is none of them. [L2.3]
+/// nothing if `function` is not one of them. [L2.3]
 std::optional<Folded> fold(std::string_view function, const Constant &argument);
 
-/// What names in a constant expression mean.
+/// Resolves the names in a constant expression.
 class ConstantScope {
 public:
   virtual ~ConstantScope() = default;
-  /// The value of a constant; where there is none, reports and is empty.
+  /// The value of a constant; empty after an error if there is none.
   virtual std::optional<Constant> constant(const Name &name) = 0;
-  /// The size of a dim, for size(d); where there is none, reports.
+  /// The size of a dim, for size(d); empty after an error if there is none.
   virtual std::optional<Constant> dimSize(const Name &name) = 0;
+  /// Notes where a dim or constant of that name is declared, if there is one.
+  virtual void noteDeclaration(Diagnostic &diagnostic,
+                               std::string_view name) const = 0;
 };
 
 /// The value of a constant expression: numbers, names of `scope`, arithmetic,

@@ -150,10 +150,15 @@ void Declarations::collectAxes(const std::vector<Definition> &list) {
       if (__builtin_mul_overflow(ranks, axis.size, &ranks))
         ranks = INT64_MAX;
     if (ranks > maxRanks) {
-      diagnostics.error(definition.value->span,
-                        "mesh has more than 2**24 ranks; axis " +
-                            quote(definition.name.text) + " of size " +
-                            std::to_string(size) + " makes it too large");
+      Diagnostic &tooMany =
+          diagnostics.error(definition.value->span,
+                            "mesh has more than 2**24 ranks; axis " +
+                                quote(definition.name.text) + " of size " +
+                                std::to_string(size) + " makes it too large");
+      for (const AxisInfo &axis : axes)
+        if (axis.size > 1)
+          tooMany.note(axis.span, "axis " + quote(axis.name) + " has size " +
+                                      std::to_string(axis.size));
       size = 1;
     }
     axes.push_back({definition.name.text, size, definition.name.span});
@@ -199,9 +204,36 @@ void Declarations::checkValuesUsed() {
   appendKeys(constants, names);
   for (const auto &[name, definition] : values)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      diagnostics.error(definition->name.span,
-                        "the text declares no dim or constant " + quote(name) +
-                            didYouMean(name, names));
+      noteDeclaration(
+          diagnostics.error(definition->name.span,
+                            "the text declares no dim or constant " +
+                                quote(name) + didYouMean(name, names)),
+          nearestName(name, names));
+}
+
+void Declarations::noteDeclaration(Diagnostic &diagnostic,
+                                   std::string_view name) const {
+  std::string message = quote(name) + " is declared here";
+  if (auto dim = dims.find(name); dim != dims.end())
+    diagnostic.note(dim->second.span, std::move(message));
+  else if (auto found = constants.find(name); found != constants.end())
+    diagnostic.note(found->second.span, std::move(message));
+}
+
+const Name *Declarations::findLater(std::string_view name) const {
+  for (const Declaration &declaration : program->declarations) {
+    const std::vector<Definition> *list = nullptr;
+    if (const auto *dims = std::get_if<DimDeclaration>(&declaration))
+      list = &dims->dims;
+    else if (const auto *lets = std::get_if<ConstantDeclaration>(&declaration))
+      list = &lets->constants;
+    else
+      continue;
+    for (const Definition &definition : *list)
+      if (definition.name.text == name)
+        return &definition.name;
+  }
+  return nullptr;
 }
 
 std::vector<std::string_view> Declarations::dimNames() const {
@@ -215,8 +247,10 @@ const DimInfo *Declarations::dim(const Name &name) {
   if (found != dims.end())
     return &found->second;
   if (!incomplete.dims)
-    diagnostics.error(name.span, "unknown dim " + quote(name.text) +
-                                     didYouMean(name.text, dimNames()));
+    noteDeclaration(
+        diagnostics.error(name.span, "unknown dim " + quote(name.text) +
+                                         didYouMean(name.text, dimNames())),
+        nearestName(name.text, dimNames()));
   return nullptr;
 }
 
@@ -242,9 +276,15 @@ std::optional<Constant> Declarations::constant(const Name &name) {
     return std::nullopt;
   std::vector<std::string_view> names = dimNames();
   appendKeys(constants, names);
-  diagnostics.error(name.span, "no constant or dim " + quote(name.text) +
-                                   " is declared before this" +
-                                   didYouMean(name.text, names));
+  const Name *later = findLater(name.text);
+  Diagnostic &unknown = diagnostics.error(
+      name.span, "no constant or dim " + quote(name.text) +
+                     " is declared before this" +
+                     (later ? "" : didYouMean(name.text, names)));
+  if (later)
+    unknown.note(later->span, "it is declared here; move it up");
+  else
+    noteDeclaration(unknown, nearestName(name.text, names));
   return std::nullopt;
 }
 

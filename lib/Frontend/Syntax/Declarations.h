@@ -56,8 +56,7 @@ public:
   /// The layout's rules that apply, each dim and axis known; to be called when
   /// the bodies have been read, as they may introduce dims. `tensors` are the
   /// names that may be a rule's scope. Reports the rest. [L3.2]-[L3.6]
-  std::vector<const LayoutRule *>
-  checkLayout(const std::vector<std::string_view> &tensors);
+  std::vector<const LayoutRule *> checkLayout(const std::vector<Name> &tensors);
 
   /// The size of a dim, or null after an error with a hint.
   const DimInfo *dim(const Name &name);
@@ -68,6 +67,8 @@ public:
 
   std::optional<Constant> constant(const Name &name) override;
   std::optional<Constant> dimSize(const Name &name) override;
+  void noteDeclaration(Diagnostic &diagnostic,
+                       std::string_view name) const override;
 
   std::map<std::string_view, DimInfo> dims;
   std::map<std::string_view, ConstantInfo> constants;
@@ -87,10 +88,11 @@ private:
   void collectModel(const ModelDeclaration &declared);
   void collectTrain(const TrainDeclaration &declared);
   void checkValuesUsed();
-  bool checkRule(const LayoutRule &rule,
-                 const std::vector<std::string_view> &tensors);
-  bool checkScope(const LayoutRule &rule,
-                  const std::vector<std::string_view> &tensors);
+  /// Where the whole program declares a dim or constant, read so far or not;
+  /// null if it does not.
+  const Name *findLater(std::string_view name) const;
+  bool checkRule(const LayoutRule &rule, const std::vector<Name> &tensors);
+  bool checkScope(const LayoutRule &rule, const std::vector<Name> &tensors);
   bool checkAxes(const LayoutRule &rule);
 
   Diagnostics &diagnostics;

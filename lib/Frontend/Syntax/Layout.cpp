@@ -17,7 +17,7 @@ static constexpr std::string_view classScopes[] = {"parameter", "gradient",
                                                    "optimizer", "activation"};
 
 std::vector<const LayoutRule *>
-Declarations::checkLayout(const std::vector<std::string_view> &tensors) {
+Declarations::checkLayout(const std::vector<Name> &tensors) {
   std::vector<const LayoutRule *> applying;
   std::map<std::pair<std::string_view, std::string_view>, Span> seen;
   for (const LayoutRule *rule : rules) {
@@ -42,37 +42,49 @@ Declarations::checkLayout(const std::vector<std::string_view> &tensors) {
 
 /// True where the rule applies; reports unless it is an optional one.
 bool Declarations::checkRule(const LayoutRule &rule,
-                             const std::vector<std::string_view> &tensors) {
+                             const std::vector<Name> &tensors) {
   // [L3.4]
   bool hasDim = dims.count(rule.dim.text) != 0;
   if (!hasDim && !rule.isOptional && !incomplete.dims)
-    diagnostics.error(rule.dim.span,
-                      "layout names dim " + quote(rule.dim.text) +
-                          ", which the program does not have" +
-                          didYouMean(rule.dim.text, dimNames()) +
-                          " (a rule that may not apply is written with ->?)");
+    noteDeclaration(
+        diagnostics.error(rule.dim.span,
+                          "layout names dim " + quote(rule.dim.text) +
+                              ", which the program does not have" +
+                              didYouMean(rule.dim.text, dimNames()) +
+                              " (a rule that may not apply is written with "
+                              "'->?')"),
+        nearestName(rule.dim.text, dimNames()));
   bool hasScope = checkScope(rule, tensors);
   return checkAxes(rule) && hasDim && hasScope;
 }
 
 /// [L3.3]
 bool Declarations::checkScope(const LayoutRule &rule,
-                              const std::vector<std::string_view> &tensors) {
+                              const std::vector<Name> &tensors) {
   if (!rule.scope)
     return true;
   std::string_view scope = rule.scope->text;
   std::vector<std::string_view> known(std::begin(classScopes),
                                       std::end(classScopes));
-  known.insert(known.end(), tensors.begin(), tensors.end());
+  for (const Name &tensor : tensors)
+    known.push_back(tensor.text);
   if (std::find(known.begin(), known.end(), scope) != known.end())
     return true;
-  if (!rule.isOptional)
-    diagnostics.error(rule.scope->span,
-                      "scope " + quote(scope) +
-                          " is neither a class of tensors (parameter, "
-                          "gradient, optimizer, activation) nor a tensor of "
-                          "the model" +
-                          didYouMean(scope, known));
+  if (rule.isOptional)
+    return false;
+  Diagnostic &unknown = diagnostics.error(
+      rule.scope->span, "scope " + quote(scope) +
+                            " is neither a class of tensors (parameter, "
+                            "gradient, optimizer, activation) nor a tensor of "
+                            "the model" +
+                            didYouMean(scope, known));
+  auto near =
+      std::find_if(tensors.begin(), tensors.end(),
+                   [text = nearestName(scope, known)](const Name &tensor) {
+                     return tensor.text == text;
+                   });
+  if (near != tensors.end())
+    unknown.note(near->span, quote(near->text) + " is defined here");
   return false;
 }
 
@@ -96,12 +108,15 @@ bool Declarations::checkAxes(const LayoutRule &rule) {
     if (std::find(known.begin(), known.end(), axis.text) != known.end())
       continue;
     ok = false;
-    if (!rule.isOptional && !incomplete.axes)
-      diagnostics.error(axis.span,
-                        "layout names mesh axis " + quote(axis.text) +
-                            ", which the mesh does not have" +
-                            didYouMean(axis.text, known) +
-                            " (a rule that may not apply is written with ->?)");
+    if (rule.isOptional || incomplete.axes)
+      continue;
+    Diagnostic &unknown = diagnostics.error(
+        axis.span, "layout names mesh axis " + quote(axis.text) +
+                       ", which the mesh does not have" +
+                       didYouMean(axis.text, known) +
+                       " (a rule that may not apply is written with '->?')");
+    if (!axes.empty())
+      unknown.note(axes.front().span, "the mesh is declared here");
   }
   return ok;
 }

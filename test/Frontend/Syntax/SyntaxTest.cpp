@@ -280,13 +280,13 @@ TEST(Declarations, CheckLayouts) {
                 "  model -> data, model -> data");
   Declarations declarations(parsed.diagnostics);
   declarations.collect(parsed.program, {});
-  EXPECT_EQ(declarations.checkLayout({"w"}).size(), 1u);
+  EXPECT_EQ(declarations.checkLayout({Name{"w", {}}}).size(), 1u);
   EXPECT_EQ(
       parsed.messages(),
       "3:17: layout names mesh axis 'dat', which the mesh does not have; did "
-      "you mean 'data'? (a rule that may not apply is written with ->?)\n"
+      "you mean 'data'? (a rule that may not apply is written with '->?')\n"
       "3:22: layout names dim 'bach', which the program does not have; did "
-      "you mean 'batch'? (a rule that may not apply is written with ->?)\n"
+      "you mean 'batch'? (a rule that may not apply is written with '->?')\n"
       "4:19: mesh axis 'data' stands twice in the rule of dim 'model'\n"
       "4:26: scope 'optimzer' is neither a class of tensors (parameter, "
       "gradient, optimizer, activation) nor a tensor of the model; did you "
