@@ -112,7 +112,7 @@ def VerifyLayout : Pass<"meshc-verify-layout", "::mlir::ModuleOp"> {
     ```mlir
     !x = !nd.tensor<f32, [batch = 8]>
     module attributes {nd.mesh = #nd.mesh<data = 2>} {
-      // expected-error @below {{layout: a tensor has no sharding}}
+      // expected-error @below {{argument 0 has no nd.sharding}}
       func.func @f(%x: !x) { return }
     }
     ```

@@ -26,13 +26,13 @@ struct VerifyLayout : impl::VerifyLayoutBase<VerifyLayout> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
         Attribute sharding = function.getArgAttr(index, "nd.sharding");
-        check(function, type, sharding);
+        check(function, {"argument", index}, type, sharding);
         checkState(function, function.getArgAttr(index, "nd.role"),
                    function.getArgAttr(index, "nd.name"), sharding);
       }
       for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
         Attribute sharding = function.getResultAttr(index, "nd.sharding");
-        check(function, type, sharding);
+        check(function, {"result", index}, type, sharding);
         checkState(function, function.getResultAttr(index, "nd.role"),
                    function.getResultAttr(index, "nd.name"), sharding);
       }
@@ -43,40 +43,58 @@ struct VerifyLayout : impl::VerifyLayoutBase<VerifyLayout> {
   }
 
 private:
-  void fail(Operation *op, const Twine &message) {
-    op->emitError() << "layout: " << message;
+  using Place = std::pair<StringRef, size_t>; ///< as in "argument", 2
+
+  InFlightDiagnostic fail(Operation *op) {
     ok = false;
+    return op->emitOpError();
   }
 
   void checkOp(Operation *op) {
     if (isa<nd::CompositeOpInterface>(op))
-      fail(op, "a composite op remains");
+      fail(op) << "remains after the layout phase, which leaves primitive ops "
+                  "only";
     if (op->getNumResults() == 0)
       return;
     auto shardings = op->getAttrOfType<ArrayAttr>("nd.sharding");
-    if (!shardings || shardings.size() != op->getNumResults())
-      return fail(op, "an op has not one sharding per result");
-    for (auto [type, sharding] : llvm::zip(op->getResultTypes(), shardings))
-      check(op, type, sharding);
+    if (!shardings || shardings.size() != op->getNumResults()) {
+      fail(op) << "needs one sharding for each result in nd.sharding";
+      return;
+    }
+    for (auto [index, type, sharding] :
+         llvm::enumerate(op->getResultTypes(), shardings))
+      check(op, {"result", index}, type, sharding);
   }
 
-  void check(Operation *op, Type type, Attribute sharding) {
+  void check(Operation *op, Place place, Type type, Attribute sharding) {
     auto wanted = dyn_cast_or_null<TypeAttr>(sharding);
-    if (!wanted)
-      return fail(op, "a tensor has no sharding");
-    if (!nd::haveSameGlobalType(type, wanted.getValue()))
-      return fail(op, "the sharding of a tensor is of another tensor");
+    auto refuse = [&]() -> InFlightDiagnostic {
+      return fail(op) << place.first << " " << place.second << " ";
+    };
+    if (!wanted) {
+      refuse() << "has no nd.sharding";
+      return;
+    }
+    if (!nd::haveSameGlobalType(type, wanted.getValue())) {
+      refuse() << "is " << type
+               << ", but its sharding is of another tensor: " << wanted;
+      return;
+    }
     auto tensor = dyn_cast<nd::TensorType>(wanted.getValue());
     if (!tensor)
       return;
     if (tensor.isPartial())
-      return fail(op, "a partial result is wanted");
+      refuse() << "has a partial result as its sharding: " << wanted;
     for (nd::DimAttr dim : tensor.getDims()) {
-      if (dim.getSize() % mesh.getProduct(dim.getAxes()) != 0)
-        return fail(op, "axes do not divide a dim");
       for (StringAttr axis : dim.getAxes())
         if (mesh.getAxisIndex(axis.getValue()) < 0)
-          return fail(op, "a sharding names an axis that the mesh has not");
+          refuse() << "is sharded over mesh axis '" << axis.getValue()
+                   << "', which the mesh does not have";
+      if (dim.getSize() % mesh.getProduct(dim.getAxes()) != 0)
+        refuse() << "has dim '" << dim.getName().getValue() << "' of size "
+                 << dim.getSize()
+                 << ", which is not divisible by the axes of its sharding: "
+                 << wanted;
     }
   }
 
@@ -87,13 +105,19 @@ private:
     if (!name || !text ||
         (text.getValue() != "parameter" && text.getValue() != "optimizer"))
       return;
-    auto [it, isFirst] = states.try_emplace(name, sharding);
-    if (!isFirst && it->second != sharding)
-      fail(op, "a state tensor has two shardings");
+    auto [it, isFirst] =
+        states.try_emplace(name, std::pair(sharding, op->getLoc()));
+    if (isFirst || it->second.first == sharding)
+      return;
+    fail(op).append("has another sharding of ", text.getValue(), " ", name,
+                    " than an earlier function: ", sharding)
+            .attachNote(it->second.second)
+        << "here it is " << it->second.first;
   }
 
   nd::MeshAttr mesh;
-  llvm::DenseMap<Attribute, Attribute> states;
+  /// By name: the first sharding of a state tensor, and its function's place.
+  llvm::DenseMap<Attribute, std::pair<Attribute, Location>> states;
   bool ok = true;
 };
 

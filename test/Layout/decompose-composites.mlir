@@ -19,3 +19,27 @@ func.func @step(%x: !x, %p: !w, %g: !w, %v: !w, %rate: !s) -> (!x, !w, !w) {
   // CHECK: return %[[P]], %[[W]], %[[V]]
   return %a, %u#0, %u#1 : !x, !w, !w
 }
+
+// Primitive ops stay as they are, with their names and classes.
+// CHECK-LABEL: func.func @primitive
+// CHECK-NEXT: nd.reduce_max %arg0 {dims = ["model"], nd.name = "largest"}
+// CHECK-NEXT: nd.sub %arg0, %0 {nd.class = "gradient"}
+// CHECK-NEXT: nd.einsum %1, %arg0 {reduced = ["model"]}
+// CHECK-NEXT: return %2
+func.func @primitive(%x: !w) -> !s {
+  %0 = nd.reduce_max %x {dims = ["model"], nd.name = "largest"} : (!w) -> !s
+  %1 = nd.sub %x, %0 {nd.class = "gradient"} : (!w, !s) -> !w
+  %2 = nd.einsum %1, %x {reduced = ["model"]} : (!w, !w) -> !s
+  return %2 : !s
+}
+
+// Without a name and a class, the new ops have none.
+// CHECK-LABEL: func.func @nameless
+// CHECK-NOT: nd.name
+// CHECK-NOT: nd.class
+// CHECK-NOT: nd.softmax
+// CHECK: return
+func.func @nameless(%x: !w) -> !w {
+  %0 = nd.softmax %x {dim = "model"} : (!w) -> !w
+  return %0 : !w
+}
