@@ -118,7 +118,7 @@ MESHC_AVX2 inline void storeRow(float *c, __m256 low, __m256 high, bool adds) {
 
 /// The sums of one tile, from packed slivers.
 MESHC_AVX2 void multiply(const TileProduct &tile) {
-  const float *a = tile.a, *b = tile.b;
+  const float *a = tile.a, *b = reinterpret_cast<const float *>(tile.b);
   __m256 sums[tileM][2];
   for (auto &row : sums)
     row[0] = row[1] = _mm256_setzero_ps();
@@ -167,12 +167,15 @@ const PackedKernel &meshc::runtime::avx2Kernel() {
                                           MESHC_AVX2_COLUMNS,
                                           blockK,
                                           /*unitElements=*/1,
+                                          /*elementBytes=*/4,
                                           /*anyRows=*/false,
-                                          /*readsUnpacked=*/false,
-                                          /*rowsOutside=*/false,
+                                          /*readsA=*/false,
+                                          /*readsB=*/false,
+                                          /*takesStrips=*/false,
                                           packRows,
                                           pack<tileN>,
-                                          multiply};
+                                          multiply,
+                                          /*multiplyDots=*/nullptr};
   return kernel;
 }
 

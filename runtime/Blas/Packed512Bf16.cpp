@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Products of bf16 matrices on CPUs that multiply pairs of bf16 (AVX512_BF16).
-/// Sums are f32; a result of 16 bits is computed in f32 blocks first, and
-/// rounded once.
+/// Products of bf16 matrices on CPUs with AVX-512: as pairs of bf16, where the
+/// CPU multiplies them fast (AVX512_BF16), or converted to f32 while they are
+/// packed. Sums are f32; a result of 16 bits is computed in f32 blocks first,
+/// and rounded once.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
@@ -22,20 +23,25 @@
 
 using namespace meshc::runtime;
 
-static bool usesBf16() {
-  static const bool uses = [] {
-    constexpr auto needed =
-        static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
+/// The kernel for bf16, or null. Intel's processors start one multiplication of
+/// pairs where they start four multiplications of f32: conversion is faster.
+static const PackedKernel *findKernel() {
+  static const PackedKernel *const kernel = []() -> const PackedKernel * {
+    if (!usesAvx512() || !hasProcessorFeature("avx512bw") ||
+        !hasProcessorFeature("avx512vl"))
+      return nullptr;
+    constexpr auto pairs = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
     auto allowed = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
-    return usesAvx512() && (allowed & needed) == needed &&
-           hasProcessorFeature("avx512bw") && hasProcessorFeature("avx512vl") &&
-           hasProcessorFeature("avx512bf16");
+    bool usesPairs = (allowed & pairs) == pairs &&
+                     hasProcessorFeature("avx512bf16") &&
+                     !__builtin_cpu_is("intel");
+    return usesPairs ? &avx512Bf16Kernel() : &avx512WidenedKernel();
   }();
-  return uses;
+  return kernel;
 }
 
 static bool suitsBf16(const MeshcGemm &gemm) {
-  return gemm.type == MESHC_BF16 && usesBf16();
+  return gemm.type == MESHC_BF16 && findKernel();
 }
 
 /// One block of C: `m` × `n` from row `i` and column `j` on, through `sums`.
@@ -56,7 +62,7 @@ static bool runBlock(const MeshcGemm &gemm, const void *a, const void *b,
   MeshcGemm block = gemm;
   block.m = m, block.n = n, block.ldc = n, block.batch = 1;
   block.typeC = MESHC_F32;
-  if (!runPackedProduct(avx512Bf16Kernel(), block,
+  if (!runPackedProduct(*findKernel(), block,
                         elementAt(gemm.type, a, gemm.transA ? i : i * gemm.lda),
                         elementAt(gemm.type, b, gemm.transB ? j * gemm.ldb : j),
                         sums, scratch.after(m * n * int64_t(sizeof(float)))))
@@ -71,8 +77,8 @@ static bool runBf16(const MeshcGemm &gemm, const void *a, const void *b,
   if (!suitsBf16(gemm))
     return false;
   if (gemm.typeC == MESHC_F32)
-    return runPackedProduct(avx512Bf16Kernel(), gemm, a, b,
-                            static_cast<float *>(c), scratch);
+    return runPackedProduct(*findKernel(), gemm, a, b, static_cast<float *>(c),
+                            scratch);
   constexpr int64_t side = MESHC_WIDENED_BLOCK;
   if (scratch.bytes < meshcGemmScratchBytes(&gemm))
     return false; // rather than fail after some blocks

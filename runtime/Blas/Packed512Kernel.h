@@ -12,8 +12,9 @@
 /// everything has internal linkage: no function may replace one that the rest
 /// of the program uses.
 ///
-/// `Arithmetic` says what a unit of k (4 bytes) is: how units are loaded, and
-/// how two are multiplied and added to a sum.
+/// `Arithmetic` says what a unit of k (4 bytes) is: how units are loaded for
+/// packing, how columns of B are loaded as they lie, and how two units are
+/// multiplied and added to a sum.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_BLAS_PACKED512KERNEL_H
@@ -87,21 +88,36 @@ void packAlong(const PackedOperand &from, int64_t width, int64_t count,
       }
 }
 
-/// Packs slivers of an operand that is contiguous across, one unit of k after
-/// the other.
+/// Packs slivers of an operand that is contiguous across, `atOnce` units of k
+/// after the other: loads of one and stores of the other lie together.
+template <typename Arithmetic, int64_t atOnce>
+inline __attribute__((always_inline)) void
+packUnits(const PackedOperand &from, int64_t width, int64_t p, int64_t count,
+          int64_t rows, int64_t tile, float *target, int64_t stride) {
+  for (int64_t first = 0; first < width; first += rows, target += stride)
+    for (int64_t chunk = 0; chunk < tile; chunk += lanes) {
+      int64_t rest = (width - first < rows ? width - first : rows) - chunk;
+      __m512 units[atOnce];
+#pragma clang loop unroll(full)
+      for (int64_t q = 0; q < atOnce; ++q)
+        units[q] = Arithmetic::loadAcross(from, first + chunk, rest,
+                                          p + q * Arithmetic::elements, count);
+#pragma clang loop unroll(full)
+      for (int64_t q = 0; q < atOnce; ++q)
+        _mm512_storeu_ps(target + q * tile + chunk, units[q]);
+    }
+}
+
 template <typename Arithmetic>
 void packAcross(const PackedOperand &from, int64_t width, int64_t count,
                 int64_t rows, int64_t tile, float *target, int64_t stride) {
-  for (int64_t p = 0; p < count; p += Arithmetic::elements, target += tile) {
-    float *to = target;
-    for (int64_t first = 0; first < width; first += rows, to += stride)
-      for (int64_t chunk = 0; chunk < tile; chunk += lanes) {
-        int64_t rest = width - first < rows ? width - first : rows;
-        _mm512_storeu_ps(to + chunk,
-                         Arithmetic::loadAcross(from, first + chunk,
-                                                rest - chunk, p, count));
-      }
-  }
+  constexpr int64_t atOnce = 8, step = atOnce * Arithmetic::elements;
+  int64_t p = 0;
+  for (; p + step <= count; p += step, target += atOnce * tile)
+    packUnits<Arithmetic, atOnce>(from, width, p, count, rows, tile, target,
+                                  stride);
+  for (; p < count; p += Arithmetic::elements, target += tile)
+    packUnits<Arithmetic, 1>(from, width, p, count, rows, tile, target, stride);
 }
 
 template <typename Arithmetic>
@@ -130,8 +146,9 @@ void packColumns(const PackedOperand &from, int64_t width, int64_t count,
 /// sums.
 __attribute__((noinline)) void
 storeScattered(const TileProduct &tile, const float *sums, int64_t width) {
+  int64_t columns = tile.columns < width ? tile.columns : width;
 #pragma clang loop vectorize(disable) unroll(disable)
-  for (int64_t j = 0; j < tile.columns; ++j)
+  for (int64_t j = 0; j < columns; ++j)
 #pragma clang loop vectorize(disable) unroll(disable)
     for (int64_t i = 0; i < tile.rows; ++i) {
       float &c = tile.c[i * tile.rowStride + j * tile.columnStride];
@@ -139,12 +156,10 @@ storeScattered(const TileProduct &tile, const float *sums, int64_t width) {
     }
 }
 
-/// How a tile's operands are read.
+/// How the rows of A are read.
 enum class Form {
-  Units,     ///< all rows of A of one unit of k lie together; so in slivers
-  Rows,      ///< each row of A lies along k
-  UnitsEdge, ///< as Units, and fewer columns of B than its vectors have
-  RowsEdge   ///< as Rows, and fewer columns of B than its vectors have
+  Units, ///< all rows of one unit of k lie together; so in slivers
+  Rows   ///< each row lies along k
 };
 
 template <int rows, int vectors> using Sums = __m512[rows][vectors];
@@ -153,12 +168,11 @@ template <int rows, int vectors> using Sums = __m512[rows][vectors];
 template <typename Arithmetic, bool isMasked, int rows, int vectors,
           typename Row>
 inline __attribute__((always_inline)) void
-addUnit(Sums<rows, vectors> &sums, const float *b,
+addUnit(Sums<rows, vectors> &sums, const char *b,
         const __mmask16 (&masks)[vectors], const Row &a) {
   __m512 columns[vectors];
   for (int v = 0; v < vectors; ++v)
-    columns[v] = isMasked ? _mm512_maskz_loadu_ps(masks[v], b + v * lanes)
-                          : _mm512_loadu_ps(b + v * lanes);
+    columns[v] = Arithmetic::template loadColumns<isMasked>(b, v, masks[v]);
 #pragma clang loop unroll(full)
   for (int i = 0; i < rows; ++i) {
     __m512 value = _mm512_set1_ps(a(i));
@@ -172,7 +186,8 @@ template <typename Arithmetic, bool isMasked, int rows, int vectors>
 inline __attribute__((always_inline)) void
 addUnits(Sums<rows, vectors> &sums, const TileProduct &tile,
          const __mmask16 (&masks)[vectors]) {
-  const float *a = tile.a, *b = tile.b;
+  const float *a = tile.a;
+  const char *b = tile.b;
 #pragma clang loop unroll_count(2)
   for (int64_t p = 0; p < tile.depth; ++p, a += tile.alongA, b += tile.alongB)
     addUnit<Arithmetic, isMasked, rows, vectors>(sums, b, masks,
@@ -186,7 +201,8 @@ inline __attribute__((always_inline)) void
 addRows(Sums<rows, vectors> &sums, const TileProduct &tile,
         const __mmask16 (&masks)[vectors]) {
   constexpr int groups = (rows + 2) / 3, atOnce = 4;
-  const float *a[groups], *b = tile.b;
+  const float *a[groups];
+  const char *b = tile.b;
   const int64_t across = tile.acrossA;
   for (int g = 0; g < groups; ++g)
     a[g] = tile.a + 3 * g * across;
@@ -214,7 +230,7 @@ addRows(Sums<rows, vectors> &sums, const TileProduct &tile,
 }
 
 /// Writes a tile, all of it or a part, to C.
-template <int rows, int vectors>
+template <bool isEdge, int rows, int vectors>
 inline __attribute__((always_inline)) void
 store(const TileProduct &tile, Sums<rows, vectors> &sums,
       const __mmask16 (&masks)[vectors]) {
@@ -226,7 +242,7 @@ store(const TileProduct &tile, Sums<rows, vectors> &sums,
     return storeScattered(tile, buffer[0], vectors * lanes);
   }
   float *c = tile.c;
-  if (tile.columns == vectors * lanes) {
+  if (!isEdge) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; ++i, c += tile.rowStride)
       for (int v = 0; v < vectors; ++v) {
@@ -262,9 +278,10 @@ inline __attribute__((always_inline)) void prefetch(const TileProduct &tile) {
           _MM_HINT_T0);
 }
 
-/// A tile of `rows` × 16·`vectors` sums.
-template <typename Arithmetic, Form form, int vectors, int rows>
-void multiplyTile(const TileProduct &tile) {
+/// A tile of `rows` × 16·`vectors` sums; `isEdge`: with fewer columns.
+template <typename Arithmetic, Form form, bool isEdge, int vectors, int rows>
+inline __attribute__((always_inline)) void
+multiplyTile(const TileProduct &tile) {
   Sums<rows, vectors> sums;
   for (auto &row : sums)
     for (__m512 &sum : row)
@@ -274,46 +291,48 @@ void multiplyTile(const TileProduct &tile) {
     masks[v] = firstLanes(tile.columns - v * lanes);
   if (tile.columnStride == 1)
     prefetch<rows, vectors>(tile);
-  constexpr bool isMasked = form == Form::UnitsEdge || form == Form::RowsEdge;
-  if (form == Form::Rows || form == Form::RowsEdge)
-    addRows<Arithmetic, isMasked, rows, vectors>(sums, tile, masks);
+  if (form == Form::Rows)
+    addRows<Arithmetic, isEdge, rows, vectors>(sums, tile, masks);
   else
-    addUnits<Arithmetic, isMasked, rows, vectors>(sums, tile, masks);
-  store<rows, vectors>(tile, sums, masks);
+    addUnits<Arithmetic, isEdge, rows, vectors>(sums, tile, masks);
+  store<isEdge, rows, vectors>(tile, sums, masks);
 }
 
-template <typename Arithmetic, Form form, int vectors, int... numbers>
-void multiplyRows(const TileProduct &tile,
+/// `rows` rows of C: one tile after the other.
+template <typename Arithmetic, Form form, int rows>
+void multiplyStrip(const TileProduct &strip) {
+  TileProduct tile = strip;
+  for (; tile.columns >= tileColumns; tile.columns -= tileColumns) {
+    multiplyTile<Arithmetic, form, false, 2, rows>(tile);
+    tile.b += tile.stepB;
+    tile.c += tileColumns * tile.columnStride;
+  }
+  if (tile.columns > lanes)
+    multiplyTile<Arithmetic, form, true, 2, rows>(tile);
+  else if (tile.columns > 0)
+    multiplyTile<Arithmetic, form, true, 1, rows>(tile);
+}
+
+template <typename Arithmetic, Form form, int... numbers>
+void multiplyForm(const TileProduct &strip,
                   std::integer_sequence<int, numbers...>) {
   static constexpr void (*functions[])(const TileProduct &) = {
-      multiplyTile<Arithmetic, form, vectors, numbers + 1>...};
-  functions[tile.rows - 1](tile);
+      multiplyStrip<Arithmetic, form, numbers + 1>...};
+  functions[strip.rows - 1](strip);
 }
 
-template <typename Arithmetic, Form form>
-void multiplyForm(const TileProduct &tile) {
+template <typename Arithmetic> void multiply(const TileProduct &strip) {
   std::make_integer_sequence<int, maxTileRows> all;
-  if (tile.columns <= lanes)
-    multiplyRows<Arithmetic, form, 1>(tile, all);
+  if (strip.acrossA == 1)
+    multiplyForm<Arithmetic, Form::Units>(strip, all);
   else
-    multiplyRows<Arithmetic, form, 2>(tile, all);
+    multiplyForm<Arithmetic, Form::Rows>(strip, all);
 }
 
-template <typename Arithmetic> void multiply(const TileProduct &tile) {
-  bool isEdge = !tile.packedB && tile.columns % lanes != 0;
-  if (tile.acrossA == 1 && isEdge)
-    multiplyForm<Arithmetic, Form::UnitsEdge>(tile);
-  else if (tile.acrossA == 1)
-    multiplyForm<Arithmetic, Form::Units>(tile);
-  else if (isEdge)
-    multiplyForm<Arithmetic, Form::RowsEdge>(tile);
-  else
-    multiplyForm<Arithmetic, Form::Rows>(tile);
-}
-
-/// Of a kernel that reads slivers only.
-template <typename Arithmetic> void multiplySlivers(const TileProduct &tile) {
-  multiplyForm<Arithmetic, Form::Units>(tile);
+/// Of a kernel that reads A from slivers only.
+template <typename Arithmetic> void multiplySlivers(const TileProduct &strip) {
+  multiplyForm<Arithmetic, Form::Units>(
+      strip, std::make_integer_sequence<int, maxTileRows>());
 }
 
 } // namespace

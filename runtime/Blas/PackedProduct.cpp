@@ -35,7 +35,7 @@ struct Matrices {
   }
   /// Chooses which matrices are read as they lie. For thin products this is the
   /// larger one, as packing it would take as long as the product.
-  void chooseForms(int64_t maxRows);
+  void chooseForms(const PackedKernel &kernel);
 };
 
 /// How a product is cut into blocks that fit the scratch memory.
@@ -84,7 +84,7 @@ private:
   void runTask(const Block &block, int64_t task, float *packedA) const;
   void multiply(const Block &block, const PackedOperand &rows,
                 const float *packedA, int64_t firstM, int64_t row,
-                int64_t sliver) const;
+                int64_t sliver, int64_t slivers) const;
 
   const PackedKernel &kernel;
   Matrices matrices;
@@ -98,7 +98,8 @@ private:
 
 } // namespace
 
-void Matrices::chooseForms(int64_t maxRows) {
+void Matrices::chooseForms(const PackedKernel &kernel) {
+  const int64_t maxRows = kernel.maxRows, bytes = kernel.elementBytes;
   bool fewColumns = n <= 16 && m > n, fewRows = m <= maxRows && n > m;
   if ((fewColumns && a.along != 1) || (fewRows && b.across != 1)) {
     swap();
@@ -107,15 +108,18 @@ void Matrices::chooseForms(int64_t maxRows) {
   // A walk along k whose steps are pages meets the same few places of the first
   // cache; one with steps beyond that meets a new page each time.
   constexpr int64_t page = 4096;
-  auto meets = [](int64_t stride) { return stride * 4 % page == 0; };
+  auto meets = [&](int64_t stride) { return stride * bytes % page == 0; };
   auto isDense = [&](int64_t stride) {
-    return !meets(stride) && stride * 4 <= 2 * page;
+    return !meets(stride) && stride * bytes <= 2 * page;
   };
   // Each tile of columns reads all of A again, each tile of rows all of B.
-  readsA = a.along == 1 ? fewColumns || !meets(a.across)
-                        : n <= 32 || (n <= 320 && isDense(a.along));
-  readsB =
-      b.across == 1 && (m <= 10 * maxRows || (m <= 1024 && isDense(b.along)));
+  readsA = kernel.readsA &&
+           (a.along == 1 ? fewColumns || !meets(a.across)
+                         : n <= 32 || (n <= 320 && isDense(a.along)));
+  // A kernel that converts B would do so again for each tile of rows.
+  int64_t rowsPerB = kernel.readsA ? 10 * maxRows : 2 * maxRows;
+  readsB = b.across == 1 &&
+           (m <= rowsPerB || (kernel.readsA && m <= 1024 && isDense(b.along)));
 }
 
 Blocks Blocks::choose(const PackedKernel &kernel, const Matrices &matrices,
@@ -205,10 +209,11 @@ void Product::packB(const Block &block, int64_t begin, int64_t end) const {
                block.packed + begin * blocks.sizeB, blocks.sizeB);
 }
 
-/// One tile: rows from `firstM + row` on, and the columns of a sliver.
+/// A strip of tiles: rows from `firstM + row` on, and the columns of `slivers`
+/// slivers.
 void Product::multiply(const Block &block, const PackedOperand &rows,
                        const float *packed, int64_t firstM, int64_t row,
-                       int64_t sliver) const {
+                       int64_t sliver, int64_t slivers) const {
   int64_t i = firstM + row, j = block.firstN + sliver * kernel.columns;
   TileProduct tile;
   tile.packedB = !matrices.readsB;
@@ -221,18 +226,20 @@ void Product::multiply(const Block &block, const PackedOperand &rows,
   }
   if (matrices.readsB) {
     PackedOperand columns = matrices.b.from(j, block.firstK);
-    tile.b = reinterpret_cast<const float *>(columns.data);
-    tile.alongB = columns.along;
+    tile.b = columns.data;
+    tile.alongB = columns.along * kernel.elementBytes;
+    tile.stepB = kernel.columns * kernel.elementBytes;
   } else {
-    tile.b = block.packed + sliver * blocks.sizeB;
-    tile.alongB = kernel.columns;
+    tile.b =
+        reinterpret_cast<const char *>(block.packed + sliver * blocks.sizeB);
+    tile.alongB = 4 * kernel.columns, tile.stepB = 4 * blocks.sizeB;
   }
   tile.depth = divideUp(block.countK, kernel.unitElements);
   tile.c = matrices.c + i * matrices.rowStride + j * matrices.columnStride;
   tile.rowStride = matrices.rowStride;
   tile.columnStride = matrices.columnStride;
   tile.rows = std::min(blocks.rows, matrices.m - i);
-  tile.columns = std::min(kernel.columns, matrices.n - j);
+  tile.columns = std::min(slivers * kernel.columns, matrices.n - j);
   tile.adds = matrices.accumulate || block.firstK > 0;
   kernel.multiply(tile);
 }
@@ -250,15 +257,10 @@ void Product::runTask(const Block &block, int64_t task, float *packed) const {
   int64_t part = task / rowTasks;
   int64_t begin = block.slivers * part / columnTasks;
   int64_t end = block.slivers * (part + 1) / columnTasks;
-  if (kernel.rowsOutside) {
+  int64_t step = kernel.takesStrips ? end - begin : 1;
+  for (int64_t sliver = begin; sliver < end; sliver += step)
     for (int64_t i = 0; i < rows; i += blocks.rows)
-      for (int64_t sliver = begin; sliver < end; ++sliver)
-        multiply(block, from, packed, firstM, i, sliver);
-    return;
-  }
-  for (int64_t sliver = begin; sliver < end; ++sliver)
-    for (int64_t i = 0; i < rows; i += blocks.rows)
-      multiply(block, from, packed, firstM, i, sliver);
+      multiply(block, from, packed, firstM, i, sliver, step);
 }
 
 void Product::run(int64_t thread, int64_t count) {
@@ -281,7 +283,7 @@ void Product::run(int64_t thread, int64_t count) {
 static Matrices describe(const PackedKernel &kernel, const MeshcGemm &gemm,
                          const void *a, const void *b, float *c,
                          int64_t entry) {
-  int64_t bytes = 4 / kernel.unitElements;
+  int64_t bytes = kernel.elementBytes;
   Matrices matrices{
       {static_cast<const char *>(a) + entry * gemm.strideA * bytes,
        gemm.transA ? 1 : gemm.lda, gemm.transA ? gemm.lda : 1, bytes},
@@ -294,8 +296,8 @@ static Matrices describe(const PackedKernel &kernel, const MeshcGemm &gemm,
       gemm.n,
       gemm.k,
       gemm.accumulate != 0};
-  if (kernel.readsUnpacked)
-    matrices.chooseForms(kernel.maxRows);
+  if (kernel.readsB)
+    matrices.chooseForms(kernel);
   return matrices;
 }
 
@@ -306,6 +308,8 @@ bool meshc::runtime::runPackedProduct(const PackedKernel &kernel,
                                       const MeshcGemm &gemm, const void *a,
                                       const void *b, float *c,
                                       const GemmScratch &scratch) {
+  if (runDotProducts(kernel, gemm, a, b, c, scratch))
+    return true;
   int64_t sums = gemm.m * gemm.n * gemm.k, team = threads();
   auto fits = [&](int64_t threads, int64_t parts) {
     return Product(kernel, describe(kernel, gemm, a, b, c, 0), threads,

@@ -38,15 +38,15 @@ struct PackedOperand {
 };
 
 /// The product of some rows of A with some columns of B over `depth` of k, into
-/// a tile of C.
+/// a tile of C, or into a strip of tiles beside each other.
 struct TileProduct {
   /// Row i of A at unit p of k: a[i * acrossA + p * alongA]. One stride is 1.
   const float *a;
   int64_t acrossA, alongA;
-  /// Column j of B at unit p of k: b[j + p * alongB]. `packedB`: from a sliver,
-  /// whose columns beyond those of C are zeros.
-  const float *b;
-  int64_t alongB;
+  /// Columns of a tile of B at unit p of k: from b + p * alongB bytes on. The
+  /// next tile's columns begin `stepB` bytes further.
+  const char *b;
+  int64_t alongB, stepB;
   bool packedB;
   int64_t depth; ///< units of k
   float *c;
@@ -55,8 +55,22 @@ struct TileProduct {
   bool adds;                       ///< to what C holds
 };
 
-/// What a kernel works on, and its functions. A unit of k is 4 bytes: one f32,
-/// or two elements of 16 bits.
+/// Dot products of all rows of a thin matrix with some rows of a large one,
+/// both contiguous along k.
+struct DotProducts {
+  const float *thin; ///< `thinRows` rows, `thinStride` apart
+  int64_t thinRows, thinStride;
+  const char *large; ///< `largeRows` rows, `largeStride` bytes apart
+  int64_t largeRows, largeStride;
+  int64_t depth; ///< of k
+  /// The product of rows t and l is c[t * thinStep + l * largeStep].
+  float *c;
+  int64_t thinStep, largeStep;
+  bool adds; ///< to what C holds
+};
+
+/// What a kernel works on, and its functions. A unit of k is 4 bytes once it is
+/// packed: one element in f32, or two elements of 16 bits.
 struct PackedKernel {
   int64_t maxRows, columns; ///< of a tile
   int64_t sliverRows;       ///< units from one k to the next in a sliver of A
@@ -64,9 +78,10 @@ struct PackedKernel {
   int64_t panelColumns;     ///< of B for all threads, at most
   int64_t depth;            ///< units of k in a block, at most; a multiple of 8
   int64_t unitElements;     ///< elements of k in a unit
+  int64_t elementBytes;     ///< of A and B
   bool anyRows;             ///< slivers of 1 to maxRows rows, else of maxRows
-  bool readsUnpacked;       ///< `multiply` takes operands as they lie
-  bool rowsOutside;         ///< loop over the rows of A around columns of B
+  bool readsA, readsB;      ///< `multiply` takes the operand as it lies
+  bool takesStrips;         ///< `multiply` takes all columns of a block of B
 
   /// Packs `width` rows over `count` elements of k into slivers of `rows`
   /// rows, `stride` units apart: sliver[unit * sliverRows + i]; absent rows
@@ -78,18 +93,29 @@ struct PackedKernel {
   void (*packB)(const PackedOperand &from, int64_t width, int64_t count,
                 float *target, int64_t stride);
   void (*multiply)(const TileProduct &tile);
+  /// Computes dot products with vectors along k. Null: not provided.
+  void (*multiplyDots)(const DotProducts &dots);
 };
 
 /// Sums of f32 or 16-bit elements in registers of 256 or 512 bits.
 const PackedKernel &avx2Kernel();
 const PackedKernel &avx512Kernel();
-const PackedKernel &avx512Bf16Kernel();
+const PackedKernel &avx512Bf16Kernel();    ///< multiplies pairs of bf16
+const PackedKernel &avx512WidenedKernel(); ///< converts bf16 to f32
 
 /// Runs a product whose C is f32 on the rank's threads. False, with C
 /// untouched, if the scratch memory is too small.
 bool runPackedProduct(const PackedKernel &kernel, const MeshcGemm &gemm,
                       const void *a, const void *b, float *c,
                       const GemmScratch &scratch);
+
+/// Runs a product of a thin matrix and one that is contiguous along k as dot
+/// products, as packing the latter would take as long as the product. False,
+/// with C untouched, if the product is another one, or if the scratch memory is
+/// too small.
+bool runDotProducts(const PackedKernel &kernel, const MeshcGemm &gemm,
+                    const void *a, const void *b, float *c,
+                    const GemmScratch &scratch);
 
 } // namespace meshc::runtime
 

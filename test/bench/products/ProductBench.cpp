@@ -7,7 +7,10 @@
 ///
 /// \file
 /// Prints GFLOP/s of implementations of matrix products, the best of many runs
-/// that take turns, as the table of docs/rationale/matrix-products.md.
+/// that take turns, as the table of docs/rationale/matrix-products.md. The
+/// figure in parentheses is the median over the rounds of (time of the last
+/// implementation / time of this one): it stays right while other programs
+/// use the machine.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
@@ -15,6 +18,7 @@
 #include "runtime/Device/Float16.h"
 #include "runtime/Device/Parallel.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -72,6 +76,35 @@ void fill(Memory &memory, uint8_t type, int64_t count) {
           bf16FromFloat(values(random));
 }
 
+/// Seconds of each run of each implementation, in rounds.
+using Rounds = std::vector<std::vector<double>>;
+
+std::string nameOf(const Shape &shape) {
+  std::string name = std::to_string(shape.m) + " x " + std::to_string(shape.n) +
+                     " x " + std::to_string(shape.k) + " " +
+                     (shape.transA ? 't' : 'n') + (shape.transB ? 't' : 'n');
+  return shape.batch > 1 ? name + " * " + std::to_string(shape.batch) : name;
+}
+
+void print(const Shape &shape, const Rounds &rounds) {
+  double flops = 2.0 * static_cast<double>(shape.m * shape.n) *
+                 static_cast<double>(shape.k * shape.batch);
+  std::printf("| %s", nameOf(shape).c_str());
+  for (size_t i = 0; i < rounds[0].size(); ++i) {
+    double best = rounds[0][i];
+    std::vector<double> ratios;
+    for (const std::vector<double> &times : rounds) {
+      best = std::min(best, times[i]);
+      ratios.push_back(times.back() / times[i]);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    std::printf(" | %.0f (%.2f)", flops / best / 1e9,
+                ratios[ratios.size() / 2]);
+  }
+  std::printf(" |\n");
+  std::fflush(stdout);
+}
+
 void measure(const Shape &shape, uint8_t type,
              const std::vector<std::string> &names, double seconds) {
   MeshcGemm gemm = {};
@@ -90,29 +123,20 @@ void measure(const Shape &shape, uint8_t type,
   fill(b, type, gemm.strideB * gemm.batch);
   int64_t bytes = meshcGemmScratchBytes(&gemm);
   Memory scratch(bytes);
-  double flops = 2.0 * static_cast<double>(shape.m * shape.n) *
-                 static_cast<double>(shape.k * shape.batch);
-  std::vector<double> best(names.size(), 1e9);
+  Rounds rounds;
   auto end = Clock::now() + std::chrono::duration<double>(
                                 seconds * static_cast<double>(names.size()));
-  do
-    for (size_t i = 0; i < names.size(); ++i) {
+  do {
+    rounds.emplace_back();
+    for (const std::string &name : names) {
       auto start = Clock::now();
-      gemmBy(names[i] == "chosen" ? "" : names[i], gemm, a.data.get(),
-             b.data.get(), c.data.get(), {scratch.data.get(), bytes});
-      best[i] = std::min(
-          best[i], std::chrono::duration<double>(Clock::now() - start).count());
+      gemmBy(name == "chosen" ? "" : name, gemm, a.data.get(), b.data.get(),
+             c.data.get(), {scratch.data.get(), bytes});
+      rounds.back().push_back(
+          std::chrono::duration<double>(Clock::now() - start).count());
     }
-  while (Clock::now() < end);
-  std::printf("| %lld x %lld x %lld %c%c", static_cast<long long>(shape.m),
-              static_cast<long long>(shape.n), static_cast<long long>(shape.k),
-              shape.transA ? 't' : 'n', shape.transB ? 't' : 'n');
-  if (shape.batch > 1)
-    std::printf(" * %lld", static_cast<long long>(shape.batch));
-  for (double time : best)
-    std::printf(" | %.0f", flops / time / 1e9);
-  std::printf(" |\n");
-  std::fflush(stdout);
+  } while (Clock::now() < end);
+  print(shape, rounds);
 }
 
 } // namespace
@@ -120,7 +144,9 @@ void measure(const Shape &shape, uint8_t type,
 int main(int argc, char **argv) {
   if (argc < 5) {
     std::fprintf(stderr, "usage: product_bench f32|bf16 THREADS SECONDS "
-                         "IMPLEMENTATION... ('chosen': as a program does)\n");
+                         "IMPLEMENTATION... ('chosen': as a program does)\n"
+                         "MESHC_BENCH_SHAPES=TEXT: only shapes with that "
+                         "text, for example '512 x 10 '\n");
     return 2;
   }
   uint8_t type = std::string(argv[1]) == "bf16" ? MESHC_BF16 : MESHC_F32;
@@ -131,7 +157,9 @@ int main(int argc, char **argv) {
   for (const std::string &name : names)
     std::printf(" | %s", name.c_str());
   std::printf(" |\n");
+  const char *only = std::getenv("MESHC_BENCH_SHAPES");
   for (const Shape &shape : shapes)
-    measure(shape, type, names, seconds);
+    if (!only || nameOf(shape).find(only) != std::string::npos)
+      measure(shape, type, names, seconds);
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "meshc/GemmScratch.h"
 #include "runtime/Blas/Element.h"
 #include "runtime/Blas/PackedProduct.h"
+#include "runtime/Core/ProcessorFeatures.h"
 #include "runtime/Device/Parallel.h"
 
 #include <cmath>
@@ -156,6 +157,27 @@ TEST(Gemm, allImplementationsAgreeOnBlockEdges) {
   checkAll(shape(170, 1090, 260, false, true, 1, 1), random);
 }
 
+/// Thin products whose other matrix is contiguous along k are dot products.
+TEST(Gemm, thinProducts) {
+  if (!usesAvx512())
+    GTEST_SKIP() << "needs AVX-512";
+  std::mt19937 random(8);
+  for (uint8_t type : {MESHC_F32, MESHC_BF16})
+    for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14})
+      for (bool isWide : {false, true})
+        for (bool trans : {false, true}) {
+          // With k = 1100, sums are added to C in two parts.
+          int64_t k = rows == 14 ? 1100 : 61 * rows;
+          MeshcGemm gemm = isWide ? shape(rows, 35, k, trans, true, 1, 1)
+                                  : shape(35, rows, k, false, trans, 1, 1);
+          gemm.type = type;
+          gemm.accumulate = trans != isWide;
+          Case test(gemm, random);
+          const char *name = type == MESHC_F32 ? "packed512" : "packedbf16";
+          expectClose(test, test.run(name), test.run("reference"), name);
+        }
+}
+
 /// With less scratch memory, products use smaller blocks or another
 /// implementation; the values are the same.
 TEST(Gemm, anySizeOfScratchMemory) {
@@ -224,6 +246,55 @@ TEST(Gemm, sixteenBits) {
           gemm.typeC = typeC;
           checkAll(gemm, random);
         }
+}
+
+/// Whichever of them this CPU prefers for bf16.
+TEST(Gemm, kernelsForBf16) {
+  if (!usesAvx512())
+    GTEST_SKIP() << "needs AVX-512";
+  std::vector<const PackedKernel *> kernels{&avx512WidenedKernel()};
+  if (hasProcessorFeature("avx512bf16"))
+    kernels.push_back(&avx512Bf16Kernel());
+  std::mt19937 random(9);
+  const int64_t sizes[][3] = {
+      {50, 70, 401}, {10, 200, 33}, {200, 10, 33}, {3, 40, 300}, {30, 48, 1}};
+  for (const auto &size : sizes)
+    for (int trans : {0, 1, 2, 3}) {
+      MeshcGemm gemm =
+          shape(size[0], size[1], size[2], trans & 1, trans & 2, 1, 1);
+      gemm.type = MESHC_BF16;
+      Case test(gemm, random);
+      std::vector<char> wanted = test.run("reference");
+      ScratchMemory memory(meshcGemmScratchBytes(&gemm));
+      for (const PackedKernel *kernel : kernels) {
+        std::vector<char> c = test.c;
+        ASSERT_TRUE(runPackedProduct(
+            *kernel, gemm, test.a.data(), test.b.data(),
+            reinterpret_cast<float *>(c.data()), memory.scratch));
+        expectClose(test, c, wanted, "kernel for bf16");
+      }
+    }
+}
+
+/// A sum is computed by one thread in one order.
+TEST(Gemm, bitsDoNotDependOnThreads) {
+  std::mt19937 random(10);
+  for (uint8_t type : {MESHC_F32, MESHC_BF16})
+    for (const char *name : {"packed", "packed512", "packedbf16"})
+      for (MeshcGemm gemm : {shape(300, 200, 700, true, false, 1, 0),
+                             shape(8, 190, 1100, false, true, 1, 0),
+                             shape(190, 10, 300, false, false, 1, 0),
+                             shape(100, 120, 10, false, true, 1, 0),
+                             shape(60, 50, 70, false, true, 9, 0)}) {
+        gemm.type = type;
+        Case test(gemm, random);
+        std::vector<char> first = test.run(name);
+        for (int count : {2, 3, 5}) {
+          setThreads(count);
+          EXPECT_EQ(test.run(name), first) << name << ", " << count;
+        }
+        setThreads(1);
+      }
 }
 
 TEST(Gemm, emptySumsAreZero) {
