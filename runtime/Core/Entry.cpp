@@ -7,6 +7,7 @@
 #include "runtime/Core/Entry.h"
 
 #include "runtime/Blas/Gemm.h"
+#include "runtime/Blas/OneDnn.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Core/Agreement.h"
@@ -80,8 +81,12 @@ static void checkProgram(const MeshcProgram &program, const Options &options) {
                       std::to_string(program.abiVersion) +
                       " and linked with a runtime of ABI " +
                       std::to_string(MESHC_ABI_VERSION) + "; compile it again");
-  if (options.command != Command::Info)
+  if (options.command != Command::Info) {
     checkProcessor(program.features);
+    openThreads();
+    if (program.target == MESHC_HOST)
+      openOneDnn();
+  }
   if (options.command == Command::Train && !program.trainStep)
     throw Failure(ExitCode::Usage, std::string("model '") + program.name +
                                        "' has no 'train' statement");

@@ -28,7 +28,7 @@ enum class ExitCode : int {
   Mesh = 5,          ///< the number of ranks does not match the mesh
   Communication = 6, ///< a rank, or the connection to it, failed
   Numeric = 7,       ///< the loss is not a number
-  Device = 8,        ///< no device or processor that the program can use
+  Device = 8,        ///< no device, processor or library that is needed
   Output = 9,        ///< stdout could not be written; all else is done
   Disagreement = 10, ///< ranks have different programs, options or files
   Interrupted = 130, ///< SIGINT; the last checkpoint is written

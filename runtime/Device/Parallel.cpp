@@ -7,6 +7,7 @@
 #include "runtime/Device/Parallel.h"
 
 #include "runtime/Core/Failure.h"
+#include "runtime/Core/SystemLibrary.h"
 
 #include <algorithm>
 #include <mutex>
@@ -18,18 +19,33 @@
 #include <unistd.h>
 #include <vector>
 
-// libgomp's entry points, as GCC calls them. clang compiles OpenMP to those of
-// another runtime, and a program can have only one.
-extern "C" {
-void GOMP_parallel(void (*body)(void *), void *data, unsigned threads,
-                   unsigned flags);
-void omp_set_num_threads(int count);
-int omp_get_max_threads(void);
-int omp_get_num_threads(void);
-int omp_get_thread_num(void);
+using namespace meshc::runtime;
+
+namespace {
+
+/// libgomp's entry points, as GCC calls them. clang compiles OpenMP to those of
+/// another runtime, and a program can have only one.
+struct OpenMp {
+  SystemLibrary library{"libgomp.so.1", "libgomp1", "threads"};
+  void (*parallel)(void (*body)(void *), void *data, unsigned threads,
+                   unsigned flags) =
+      library.find<void(void (*)(void *), void *, unsigned, unsigned)>(
+          "GOMP_parallel");
+  void (*setThreads)(int count) =
+      library.find<void(int)>("omp_set_num_threads");
+  int (*maxThreads)() = library.find<int()>("omp_get_max_threads");
+  int (*teamSize)() = library.find<int()>("omp_get_num_threads");
+  int (*threadNumber)() = library.find<int()>("omp_get_thread_num");
+};
+
+} // namespace
+
+static const OpenMp &openMp() {
+  static const OpenMp opened;
+  return opened;
 }
 
-using namespace meshc::runtime;
+void meshc::runtime::openThreads() { openMp(); }
 
 /// Tells the core that the thread waits.
 static inline void pauseCore() {
@@ -80,7 +96,7 @@ void meshc::runtime::setThreads(int count) {
   static std::mutex oneAfterTheOther;
   static thread_local int started = 1;
   count = std::max(count, 1);
-  omp_set_num_threads(count);
+  openMp().setThreads(count);
   if (count > started) {
     std::lock_guard<std::mutex> lock(oneAfterTheOther);
     std::string problem = tryThreads(count - 1);
@@ -90,12 +106,12 @@ void meshc::runtime::setThreads(int count) {
                         " threads of a rank: " + problem +
                         "; give fewer by --threads, or raise the limits of "
                         "processes and memory (ulimit -u, ulimit -v)");
-    GOMP_parallel(doNothing, nullptr, static_cast<unsigned>(count), 0);
+    openMp().parallel(doNothing, nullptr, static_cast<unsigned>(count), 0);
   }
   started = count;
 }
 
-int meshc::runtime::threads() { return omp_get_max_threads(); }
+int meshc::runtime::threads() { return openMp().maxThreads(); }
 
 int meshc::runtime::availableCores() {
   cpu_set_t set;
@@ -116,7 +132,7 @@ struct Loop {
 /// fewer pieces, because libgomp ends threads that a smaller team leaves out.
 static void runPieces(void *data) {
   const Loop &loop = *static_cast<Loop *>(data);
-  int64_t thread = omp_get_thread_num(), count = omp_get_num_threads();
+  int64_t thread = openMp().threadNumber(), count = openMp().teamSize();
   int64_t firstPiece = loop.pieces * thread / count;
   int64_t lastPiece = loop.pieces * (thread + 1) / count;
   if (firstPiece == lastPiece)
@@ -136,7 +152,7 @@ void meshc::runtime::parallelFor(int64_t extent, int64_t grain, LoopBody body,
   if (pieces <= 1)
     return body(state, 0, extent);
   Loop loop{body, state, extent, pieces};
-  GOMP_parallel(runPieces, &loop, static_cast<unsigned>(count), 0);
+  openMp().parallel(runPieces, &loop, static_cast<unsigned>(count), 0);
 }
 
 namespace {
@@ -148,14 +164,14 @@ struct Team {
 
 static void runMember(void *data) {
   const Team &team = *static_cast<Team *>(data);
-  team.body(team.state, omp_get_thread_num(), omp_get_num_threads());
+  team.body(team.state, openMp().threadNumber(), openMp().teamSize());
 }
 
 void meshc::runtime::parallelTeam(TeamBody body, void *state) {
   if (threads() == 1)
     return body(state, 0, 1);
   Team team{body, state};
-  GOMP_parallel(runMember, &team, 0, 0);
+  openMp().parallel(runMember, &team, 0, 0);
 }
 
 void TeamBarrier::wait(int64_t count) {

@@ -19,6 +19,10 @@
 
 namespace meshc::runtime {
 
+/// Opens libgomp, whose threads run the loops, if it is not open yet. Throws
+/// Failure (Device) if it cannot be opened; so do the functions below.
+void openThreads();
+
 /// Sets how many threads (≥ 1) the loops of the calling rank, and oneDNN, use,
 /// and starts them. Throws Failure (Internal) if the system cannot create that
 /// many.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A program says before its first step that memory is too little, with true
-# figures, or that the processor lacks what it was compiled for.
+# figures, that the processor lacks a feature that it was compiled for, or that a
+# library is missing.
 . "$(dirname "$0")/lib.sh"
 cat >model.mesh <<'MESH'
 dim batch = 10, wide = 2000, class = 10
@@ -42,3 +43,15 @@ expect 1 'the 2 ranks of this process need [0-9]+ bytes \([0-9.]+ MiB\) each, an
 expect 8 "compiled for processors with '(xop|fma4|tbm|sse4a)', which this machine's processor does not have" \
   ./alien train $data --steps 1
 expect 0 "model m" ./alien info
+
+# A library that cannot be opened: the error names it and its package, and 'info'
+# needs none. An empty file takes the place of the library.
+for library in libdnnl.so.2:libdnnl2 libgomp.so.1:libgomp1; do
+  file=${library%:*} package=${library#*:}
+  mkdir "without-$package"
+  : >"without-$package/$file"
+  broken="LD_LIBRARY_PATH=$PWD/without-$package"
+  expect 8 "^m: error: the library 'lib[a-z]*\.so\.[0-9]*', needed for [a-z ]*, cannot be opened: .*/$file: file too short; install it \(Debian's package '$package'\)" \
+    env "$broken" ./model train $data --steps 1
+  expect 0 "model m" env "$broken" ./model info
+done
