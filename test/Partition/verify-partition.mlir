@@ -67,3 +67,62 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     return
   }
 }
+
+// -----
+
+// A partial maximum: no op is linear in it.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}]>) {
+    %c = nd.reduce_max %a {dims = ["x"]} : (!nd.tensor<f32, [x = 8 on {data}]>) -> !nd.tensor<f32, [], max {data}>
+    // expected-error @+1 {{takes a partial value that is not a sum}}
+    %d = nd.neg %c : (!nd.tensor<f32, [], max {data}>) -> !nd.tensor<f32, [], max {data}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}]>, %b: !nd.tensor<f32, [x = 8 on {tensor}]>) {
+    %c = nd.reduce_sum %a {dims = ["x"]} : (!nd.tensor<f32, [x = 8 on {data}]>) -> !nd.tensor<f32, [], sum {data}>
+    %d = nd.reduce_sum %b {dims = ["x"]} : (!nd.tensor<f32, [x = 8 on {tensor}]>) -> !nd.tensor<f32, [], sum {tensor}>
+    // expected-error @+1 {{takes partial sums over different axes}}
+    %e = nd.add %c, %d : (!nd.tensor<f32, [], sum {data}>, !nd.tensor<f32, [], sum {tensor}>) -> !nd.tensor<f32, [], sum {data}>
+    return
+  }
+}
+
+// -----
+
+// One of the two terms is partial: the other would be added on every rank.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}]>, %b: !nd.tensor<f32, []>) {
+    %c = nd.reduce_sum %a {dims = ["x"]} : (!nd.tensor<f32, [x = 8 on {data}]>) -> !nd.tensor<f32, [], sum {data}>
+    // expected-error @+1 {{takes a partial sum, but is not linear in it}}
+    %d = nd.add %c, %b : (!nd.tensor<f32, [], sum {data}>, !nd.tensor<f32, []>) -> !nd.tensor<f32, [], sum {data}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}]>, %b: !nd.tensor<f32, [y = 8 on {data}]>) {
+    %c = nd.reduce_sum %a {dims = ["x"]} : (!nd.tensor<f32, [x = 8 on {data}]>) -> !nd.tensor<f32, [], sum {data}>
+    // expected-error @+1 {{takes a partial sum over 'data', which cuts it too}}
+    %d = nd.einsum %c, %b {reduced = ["y"]} : (!nd.tensor<f32, [], sum {data}>, !nd.tensor<f32, [y = 8 on {data}]>) -> !nd.tensor<f32, [], sum {data}>
+    return
+  }
+}
+
+// -----
+
+// The largest of partial sums is not a partial value.
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [x = 8 on {data}, y = 8 on {tensor}]>) {
+    %c = nd.reduce_sum %a {dims = ["x"]} : (!nd.tensor<f32, [x = 8 on {data}, y = 8 on {tensor}]>) -> !nd.tensor<f32, [y = 8 on {tensor}], sum {data}>
+    // expected-error @+1 {{takes a partial sum, but is not linear in it}}
+    %d = nd.reduce_max %c {dims = ["y"]} : (!nd.tensor<f32, [y = 8 on {tensor}], sum {data}>) -> !nd.tensor<f32, [], max {tensor}>
+    return
+  }
+}

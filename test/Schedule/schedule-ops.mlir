@@ -1,0 +1,133 @@
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics -meshc-schedule-ops | FileCheck %s
+
+!v = !nd.tensor<f32, [i = 8]>
+!sum = !nd.tensor<f32, [i = 8], sum {a}>
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+// A collective starts as soon as its operand is there.
+// CHECK-LABEL: @collective_first
+// CHECK: %[[P:.*]] = exec.fusion {{.*}}(%arg0) : {{.*}}sum {a}>
+// CHECK: spmd.all_reduce sum ["a"] %[[P]]
+// CHECK: %[[T:.*]] = exec.fusion {{.*}}(%arg1)
+// CHECK: exec.fusion {{.*}}(%[[T]])
+func.func @collective_first(%x: !v, %y: !v) -> (!v, !v) {
+  %p = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !sum {
+  ^bb0(%in: !v):
+    %1 = nd.exp %in : (!v) -> !sum
+    exec.yield %1 : !sum
+  }
+  %t = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%y) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %1 = nd.exp %in : (!v) -> !v
+    exec.yield %1 : !v
+  }
+  %u = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%t) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %1 = nd.exp %in : (!v) -> !v
+    exec.yield %1 : !v
+  }
+  %r = spmd.all_reduce sum ["a"] %p : (!sum) -> !v
+  return %u, %r : !v, !v
+}
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 8]>
+
+// Of two that are ready, the one that frees memory comes first: the sum of %0 before the next large value.
+// CHECK-LABEL: @frees_memory
+// CHECK: %[[A:.*]] = exec.fusion {{.*}}(%arg0)
+// CHECK: exec.fusion {{.*}}(%[[A]])
+// CHECK: %[[B:.*]] = exec.fusion {{.*}}(%arg1)
+// CHECK: exec.fusion {{.*}}(%[[B]])
+func.func @frees_memory(%x: !w, %y: !w) -> (!v, !v) {
+  %0 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%x) : (!w) -> !w {
+  ^bb0(%in: !w):
+    %4 = nd.exp %in : (!w) -> !w
+    exec.yield %4 : !w
+  }
+  %1 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%y) : (!w) -> !w {
+  ^bb0(%in: !w):
+    %4 = nd.exp %in : (!w) -> !w
+    exec.yield %4 : !w
+  }
+  %2 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%0) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %4 = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %4 : !v
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%1) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %4 = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %4 : !v
+  }
+  return %2, %3 : !v, !v
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+
+// The reader of a parameter runs before the op that overwrites it, although it comes later in the program.
+// CHECK-LABEL: @readers_first
+// CHECK: %[[Y:.*]] = exec.fusion
+// CHECK: nd.exp
+// CHECK: %[[NEW:.*]] = exec.fusion
+// CHECK: nd.neg
+// CHECK: return %[[NEW]], %[[Y]]
+func.func @readers_first(%p: !v {nd.name = "p", nd.role = "parameter"})
+    -> (!v {nd.name = "p", nd.role = "parameter"}, !v {nd.name = "y", nd.role = "metric"}) {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%p) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %2 = nd.neg %in : (!v) -> !v
+    exec.yield %2 : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%p) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %2 = nd.exp %in : (!v) -> !v
+    exec.yield %2 : !v
+  }
+  return %0, %1 : !v, !v
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+
+// With nothing to gain, the order of the program stays.
+// CHECK-LABEL: @unchanged
+// CHECK: nd.neg
+// CHECK: nd.exp
+func.func @unchanged(%x: !v) -> (!v, !v) {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %2 = nd.neg %in : (!v) -> !v
+    exec.yield %2 : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %2 = nd.exp %in : (!v) -> !v
+    exec.yield %2 : !v
+  }
+  return %0, %1 : !v, !v
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+
+// Each new parameter is the old value of the other: each op must run before the other. meshc-place-results copies.
+// expected-error @below {{'swap' cannot be scheduled: results replace arguments in a cycle}}
+func.func @swap(%a: !v {nd.name = "a", nd.role = "parameter"}, %b: !v {nd.name = "b", nd.role = "parameter"})
+    -> (!v {nd.name = "a", nd.role = "parameter"}, !v {nd.name = "b", nd.role = "parameter"}) {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%b) : (!v) -> !v {
+  ^bb0(%in: !v):
+    exec.yield %in : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%a) : (!v) -> !v {
+  ^bb0(%in: !v):
+    exec.yield %in : !v
+  }
+  return %0, %1 : !v, !v
+}
