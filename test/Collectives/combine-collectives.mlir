@@ -50,4 +50,18 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
     %v = spmd.all_reduce sum ["a"] %r : (!p) -> !w
     return %g, %v : !w, !w
   }
+
+  // Other axes, another reduction, another element type, another kind: none can join.
+  // CHECK-LABEL: @different
+  // CHECK-COUNT-5: spmd.all_
+  // CHECK: return
+  func.func @different(%u: !p, %v: !nd.tensor<f32, [i = 8], sum {b}>, %w: !nd.tensor<f32, [i = 8], max {a}>,
+                       %x: !nd.tensor<bf16, [i = 8], sum {a}>, %y: !nd.tensor<f32, [i = 8 on {a}]>) -> (!w, !w, !w, !nd.tensor<bf16, [i = 8]>, !w) {
+    %0 = spmd.all_reduce sum ["a"] %u : (!p) -> !w
+    %1 = spmd.all_reduce sum ["b"] %v : (!nd.tensor<f32, [i = 8], sum {b}>) -> !w
+    %2 = spmd.all_reduce max ["a"] %w : (!nd.tensor<f32, [i = 8], max {a}>) -> !w
+    %3 = spmd.all_reduce sum ["a"] %x : (!nd.tensor<bf16, [i = 8], sum {a}>) -> !nd.tensor<bf16, [i = 8]>
+    %4 = spmd.all_gather ["a"] from ["i"] %y : (!nd.tensor<f32, [i = 8 on {a}]>) -> !w
+    return %0, %1, %2, %3, %4 : !w, !w, !w, !nd.tensor<bf16, [i = 8]>, !w
+  }
 }

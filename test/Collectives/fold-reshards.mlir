@@ -27,4 +27,24 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     %z = spmd.reshard %y : <f32, [i = 8]> -> <f32, [i = 8 on {a}]>
     return %z : !nd.tensor<f32, [i = 8 on {a}]>
   }
+  // Two shardings are wanted: the whole is computed once.
+  // CHECK-LABEL: @two_targets
+  // CHECK-NEXT: spmd.all_reduce
+  // CHECK-NEXT: spmd.slice "i" ["a"]
+  // CHECK-NEXT: spmd.slice "j" ["a"]
+  func.func @two_targets(%x: !nd.tensor<f32, [i = 8, j = 8], sum {a}>) -> (!nd.tensor<f32, [i = 8 on {a}, j = 8]>, !nd.tensor<f32, [i = 8, j = 8 on {a}]>) {
+    %y = spmd.reshard %x : <f32, [i = 8, j = 8], sum {a}> -> <f32, [i = 8, j = 8]>
+    %u = spmd.reshard %y : <f32, [i = 8, j = 8]> -> <f32, [i = 8 on {a}, j = 8]>
+    %v = spmd.reshard %y : <f32, [i = 8, j = 8]> -> <f32, [i = 8, j = 8 on {a}]>
+    return %u, %v : !nd.tensor<f32, [i = 8 on {a}, j = 8]>, !nd.tensor<f32, [i = 8, j = 8 on {a}]>
+  }
+  // A reshard alone has nothing to be folded into.
+  // CHECK-LABEL: @alone
+  // CHECK-NEXT: spmd.all_reduce
+  // CHECK-NEXT: nd.exp
+  func.func @alone(%x: !nd.tensor<f32, [i = 8], sum {a}>) -> !nd.tensor<f32, [i = 8]> {
+    %y = spmd.reshard %x : <f32, [i = 8], sum {a}> -> <f32, [i = 8]>
+    %z = nd.exp %y : (!nd.tensor<f32, [i = 8]>) -> !nd.tensor<f32, [i = 8]>
+    return %z : !nd.tensor<f32, [i = 8]>
+  }
 }

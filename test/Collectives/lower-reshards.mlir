@@ -64,4 +64,16 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 4, c = 2>} {
     %y = spmd.reshard %x {nd.name = "h"} : <f32, [i = 64], sum {a, b}> -> <f32, [i = 64], sum {b}>
     return %y : !nd.tensor<f32, [i = 64], sum {b}>
   }
+  // What is a collective or local already stays.
+  // CHECK-LABEL: @lowered
+  // CHECK-NEXT: %[[S:.*]] = spmd.all_reduce sum ["a"] %arg0
+  // CHECK-NEXT: %[[B:.*]] = spmd.slice "i" ["a"] %[[S]]
+  // CHECK-NEXT: nd.exp %[[B]]
+  // CHECK-NEXT: return
+  func.func @lowered(%x: !nd.tensor<f32, [i = 64], sum {a}>) -> !nd.tensor<f32, [i = 64 on {a}]> {
+    %0 = spmd.all_reduce sum ["a"] %x : (!nd.tensor<f32, [i = 64], sum {a}>) -> !nd.tensor<f32, [i = 64]>
+    %1 = spmd.slice "i" ["a"] %0 : !nd.tensor<f32, [i = 64]> -> !nd.tensor<f32, [i = 64 on {a}]>
+    %2 = nd.exp %1 : (!nd.tensor<f32, [i = 64 on {a}]>) -> !nd.tensor<f32, [i = 64 on {a}]>
+    return %2 : !nd.tensor<f32, [i = 64 on {a}]>
+  }
 }

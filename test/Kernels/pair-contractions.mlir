@@ -97,3 +97,25 @@ func.func @partial(%a: !nd.tensor<f32, [i = 2, j = 4, x = 4 on {data}]>, %b: !nd
   return %0 : !nd.tensor<f32, [i = 2, k = 6], sum {data, tensor}>
 }
 }
+
+// -----
+
+// A matrix product of two floats, batched or not, is left alone; it keeps its name.
+// CHECK-LABEL: @matrix_product
+// CHECK-NEXT: %[[C:.*]] = nd.einsum %arg0, %arg1 {nd.name = "c", reduced = ["k"]}
+// CHECK-NEXT: return %[[C]]
+func.func @matrix_product(%a: !nd.tensor<f32, [n = 7, i = 2, k = 3]>, %b: !nd.tensor<f32, [n = 7, k = 3, j = 5]>) -> !nd.tensor<f32, [n = 7, i = 2, j = 5]> {
+  %0 = nd.einsum %a, %b {reduced = ["k"], nd.name = "c"} : (!nd.tensor<f32, [n = 7, i = 2, k = 3]>, !nd.tensor<f32, [n = 7, k = 3, j = 5]>) -> !nd.tensor<f32, [n = 7, i = 2, j = 5]>
+  return %0 : !nd.tensor<f32, [n = 7, i = 2, j = 5]>
+}
+
+// -----
+
+// A product without a sum is no matrix product.
+// CHECK-LABEL: @outer
+// CHECK-NEXT: nd.mul %arg0, %arg1
+// CHECK-NEXT: return
+func.func @outer(%a: !nd.tensor<f32, [i = 2]>, %b: !nd.tensor<f32, [j = 3]>) -> !nd.tensor<f32, [i = 2, j = 3]> {
+  %0 = nd.einsum %a, %b {reduced = []} : (!nd.tensor<f32, [i = 2]>, !nd.tensor<f32, [j = 3]>) -> !nd.tensor<f32, [i = 2, j = 3]>
+  return %0 : !nd.tensor<f32, [i = 2, j = 3]>
+}

@@ -42,3 +42,20 @@ func.func @scalar(%x: !nd.tensor<f32, []> {nd.order = []}) -> !nd.tensor<f32, []
   %0 = nd.neg %x : (!nd.tensor<f32, []>) -> !nd.tensor<f32, []>
   return %0 : !nd.tensor<f32, []>
 }
+
+// A loop of one entry gets no lanes, though it is contiguous.
+// CHECK-LABEL: @one_entry
+// CHECK: <parallel = ["one", "batch"], reduce = [], lanes = "batch", sizes = [1, 64]>
+func.func @one_entry(%x: !nd.tensor<f32, [batch = 64, one = 1]> {nd.order = ["batch", "one"]}) -> !nd.tensor<f32, [batch = 64, one = 1]> {
+  %0 = nd.neg %x : (!nd.tensor<f32, [batch = 64, one = 1]>) -> !nd.tensor<f32, [batch = 64, one = 1]>
+  return %0 : !nd.tensor<f32, [batch = 64, one = 1]>
+}
+
+// A product has no loops to plan.
+// CHECK-LABEL: @product
+// CHECK-NEXT: nd.einsum %arg0, %arg1
+// CHECK-NEXT: return
+func.func @product(%x: !x {nd.order = ["batch", "model"]}, %w: !nd.tensor<f32, [model = 32, out = 8]> {nd.order = ["model", "out"]}) -> !nd.tensor<f32, [batch = 64, out = 8]> {
+  %0 = nd.einsum %x, %w {reduced = ["model"]} : (!x, !nd.tensor<f32, [model = 32, out = 8]>) -> !nd.tensor<f32, [batch = 64, out = 8]>
+  return %0 : !nd.tensor<f32, [batch = 64, out = 8]>
+}

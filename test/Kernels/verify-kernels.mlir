@@ -144,3 +144,58 @@ func.func @other_factor(%x: !x {nd.order = ["b", "i"]}, %y: !y {nd.order = ["b",
   }
   return %0#0, %0#1 : !w, !v
 }
+
+// -----
+
+// What it accepts: a product, a fusion and a collective.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+func.func @accepted(%x: !nd.tensor<f32, [a = 4, b = 2]> {nd.order = ["a", "b"]}, %y: !nd.tensor<f32, [b = 2, c = 8]> {nd.order = ["b", "c"]})
+    -> (!nd.tensor<f32, [a = 4, c = 8]> {nd.order = ["a", "c"]}) {
+  %0 = nd.einsum %x, %y {reduced = ["b"], exec.orders = [["a", "c"]]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8]>
+  %1 = exec.fusion <parallel = ["a", "c"], reduce = [], lanes = "c", sizes = [4, 8]>(%0) : (!nd.tensor<f32, [a = 4, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8], sum {data}> attributes {exec.orders = [["a", "c"]]} {
+  ^bb0(%in: !nd.tensor<f32, [a = 4, c = 8]>):
+    %3 = nd.exp %in : (!nd.tensor<f32, [a = 4, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8], sum {data}>
+    exec.yield %3 : !nd.tensor<f32, [a = 4, c = 8], sum {data}>
+  }
+  %2 = spmd.all_reduce sum ["data"] %1 {exec.orders = [["a", "c"]]} : (!nd.tensor<f32, [a = 4, c = 8], sum {data}>) -> !nd.tensor<f32, [a = 4, c = 8]>
+  return %2 : !nd.tensor<f32, [a = 4, c = 8]>
+}
+}
+
+// -----
+
+func.func @order_of_other_dims(%x: !nd.tensor<f32, [a = 4, b = 2]>, %y: !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]> {
+  // expected-error @below {{memory order of result 0 must name each dim of '!nd.tensor<f32, [a = 4, c = 2]>' once}}
+  %0 = nd.einsum %x, %y {reduced = ["b"], exec.orders = [["a", "b"]]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]>
+  return %0 : !nd.tensor<f32, [a = 4, c = 2]>
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+func.func @three(%x: !m, %y: !m, %z: !m) -> !nd.tensor<f32, [a = 4]> {
+  // expected-error @below {{must have two operands, got 3}}
+  %0 = nd.einsum %x, %y, %z {reduced = ["b"], exec.orders = [["a"]]} : (!m, !m, !m) -> !nd.tensor<f32, [a = 4]>
+  return %0 : !nd.tensor<f32, [a = 4]>
+}
+
+// -----
+
+func.func @some_dims(%x: !nd.tensor<f32, [a = 4]>, %y: !nd.tensor<f32, [a = 4, b = 4]>) -> !nd.tensor<f32, [a = 4]> {
+  // expected-error @below {{output of type '!nd.tensor<f32, [a = 4]>' must have all parallel dims, and all reduce dims or none}}
+  %0:2 = exec.fusion <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]>(%x, %y) : (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4, b = 4]>) -> (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4, b = 4]>) attributes {exec.orders = [["a"], ["a", "b"]]} {
+  ^bb0(%in: !nd.tensor<f32, [a = 4]>, %other: !nd.tensor<f32, [a = 4, b = 4]>):
+    exec.yield %in, %other : !nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4, b = 4]>
+  }
+  return %0#0 : !nd.tensor<f32, [a = 4]>
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+func.func @reordered(%x: !nd.tensor<f32, [a = 4, b = 2], sum {data}> {nd.order = ["a", "b"]}) {
+  // expected-error @below {{must keep the memory order of its operands}}
+  %0 = spmd.all_reduce sum ["data"] %x {exec.orders = [["b", "a"]]} : (!nd.tensor<f32, [a = 4, b = 2], sum {data}>) -> !nd.tensor<f32, [a = 4, b = 2]>
+  return
+}
+}

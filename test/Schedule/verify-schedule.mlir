@@ -259,3 +259,29 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
     exec.wait %t
   }
 }
+
+// -----
+
+// expected-error @below {{has no exec.arena_bytes}}
+module {
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+module attributes {exec.arena_bytes = 192 : i64} {
+  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.kernel @both <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"], ["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0, %x : !m, !m
+  }
+  exec.func @train_step {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 128 : !t
+    // expected-error @below {{writes results 0 and 1 to the same bytes}}
+    exec.launch @both(%0) -> (%1, %1) : (!t) -> (!t, !t)
+  }
+}
