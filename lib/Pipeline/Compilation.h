@@ -38,29 +38,64 @@ public:
   ExitCode run();
 
 private:
+  // The table of phases names the steps below.
+  friend llvm::ArrayRef<Phase> getPhases();
+
   static mlir::DialectRegistry makeRegistry() {
     mlir::DialectRegistry registry;
     registerDialects(registry);
     return registry;
   }
 
+  // ReadInput.cpp
+
   ExitCode chooseTarget();
-  ExitCode parse();
+  /// The phase `parse`. Sets `lastPhase` to a later one if the input is a dump.
+  ExitCode parse(const Phase &phase);
+  ExitCode parseModelText();
   ExitCode parseProgram(std::unique_ptr<llvm::MemoryBuffer> text);
   ExitCode parseMlir();
+
+  // Compile.cpp
+
   ExitCode runPhases();
-  ExitCode afterPhase(llvm::StringRef phase,
-                      llvm::function_ref<std::string()> print);
-  std::string getDumpPath(llvm::StringRef phase) const;
+  ExitCode runOne(const Phase &phase);
+  /// A phase of passes on the module.
+  ExitCode runPasses(const Phase &phase);
+  /// The same; then the report of the collectives is made.
+  ExitCode runCollectives(const Phase &phase);
+  ExitCode afterPhase(const Phase &phase);
+  std::string getDumpPath(const Phase &phase) const;
+  /// The program after the last phase, as a dump.
+  std::string print();
+
+  // Steps of --verify, after the phases parse, layout, collectives, codegen.
+
+  ExitCode keepModel() { return verification.keepModel(*module); }
+  ExitCode keepWhole();
+  ExitCode comparePartitioned();
+  ExitCode compareCompiled();
+
+  // GenerateCode.cpp
+
+  /// The phase `codegen`. The report says what kernels take, so it is printed
+  /// here.
+  ExitCode generateCode(const Phase &phase);
+  ExitCode generateKernels();
+  ExitCode generateProgram();
+  void reportKernels();
+  /// Machine code of the host, as --emit wants it; made once.
+  ExitCode emitCode();
+
+  // WriteOutput.cpp
+
   ExitCode printReport();
   llvm::StringRef getModelText() const;
-  ExitCode finish();
-  ExitCode writeProgram();
+  /// The phase `link`.
+  ExitCode writeProgram(const Phase &phase);
+  std::string getOutputPath() const;
   ExitCode checkOutput(llvm::StringRef path);
   ExitCode write(llvm::StringRef path, llvm::StringRef text);
-  ExitCode generate();
-  ExitCode generateKernels(codegen::GpuCode &code);
-  void reportKernels(const codegen::GpuCode &code);
 
   CompileOptions options;
   mlir::MLIRContext context;
@@ -72,18 +107,20 @@ private:
   DumpState state;           ///< what is known beside the module
   PhaseTimes times;
   std::unique_ptr<codegen::Program> code; ///< after code generation
+  llvm::SmallVector<char> bytes;          ///< of emitCode
   codegen::GpuCodeOptions gpu;            ///< of target cuda
   std::string ptxas;                      ///< empty: PTX alone
   codegen::GpuCode kernels;               ///< of target cuda
-  std::optional<ExitCode> ended;          ///< set by --stop-after
+  bool hasEnded = false; ///< the options want nothing of later phases
 };
 
 /// Prints an error that has no place in the model.
 ExitCode fail(ExitCode code, const llvm::Twine &message);
 
-/// Whether kernels are those of GPUs.
-inline bool isForGpus(const CompileOptions &options) {
-  return options.target == "cuda" || options.emulateGpu;
+/// Whether a program is to be written. --verify alone builds none.
+inline bool isToWrite(const CompileOptions &options) {
+  return options.verify == Verify::None || !options.output.empty() ||
+         options.emit != Emit::Executable;
 }
 
 } // namespace meshc

@@ -19,6 +19,19 @@
 
 namespace meshc {
 
+/// --target: where kernels run.
+enum class Target { Host, Cuda };
+
+/// --emit: what to write.
+enum class Emit { Mlir, Llvm, Asm, Ptx, Object, Executable };
+
+/// --report: how to print collectives, bytes and memory.
+enum class ReportFormat { None, Text, Json, Html };
+
+/// --verify: what to compare with the program on one device. Compiled compares
+/// both the partitioned program and the compiled one.
+enum class Verify { None, Program, Compiled };
+
 struct CompileOptions {
   /// .mesh, "-" (.mesh text), .mlir (a model or a dump), or .ll (a dump)
   std::string input;
@@ -29,25 +42,28 @@ struct CompileOptions {
   std::string dumpDirectory;          ///< empty: write no phases
   bool timePhases = false;            ///< print the time of each phase
   std::vector<std::string> debugOnly; ///< passes that print their decisions
-  std::string emit = "exe";           ///< mlir, llvm, asm, ptx, obj or exe
-  std::string output;                 ///< empty: named after the input
-  std::string march = "native";       ///< an LLVM CPU name
-  std::string target = "host";        ///< host, or cuda: where kernels run
-  std::vector<std::string> chips;     ///< of target cuda; empty: sm_90
-  std::string cudaPath;               ///< CUDA toolkit; empty: look for it
+  Emit emit = Emit::Executable;
+  std::string output;           ///< empty: named after the input
+  std::string march = "native"; ///< an LLVM CPU name
+  Target target = Target::Host;
+  std::vector<std::string> chips; ///< of target cuda; empty: sm_90
+  std::string cudaPath;           ///< CUDA toolkit; empty: look for it
   /// For tests: kernels are those of GPUs, emulated. The program of target host
   /// runs them itself, that of target cuda on fake libraries of CUDA.
   bool emulateGpu = false;
-  std::string report;     ///< empty, "text", "json" or "html"
-  std::string reportFile; ///< empty: standard output, or for "html" a file
+  ReportFormat report = ReportFormat::None;
+  std::string reportFile; ///< empty: standard output, or for Html a file
                           ///< named after the input
-  /// Empty, or what to compare with one device: "program" (the partitioned one)
-  /// or "compiled" (that, and the compiled one). Writes a program only if an
-  /// output is named.
-  std::string verify;
+  /// Writes a program only if an output is named.
+  Verify verify = Verify::None;
   uint64_t verifySeed = 0;
   std::string tool; ///< path of the running compiler, to find the runtime by
 };
+
+/// Whether kernels are those of GPUs.
+inline bool isForGpus(const CompileOptions &options) {
+  return options.target == Target::Cuda || options.emulateGpu;
+}
 
 /// Exit codes of meshc (docs/exit-codes.md).
 enum class ExitCode {

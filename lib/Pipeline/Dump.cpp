@@ -56,9 +56,8 @@ FailureOr<DumpState> takeDumpState(ModuleOp program) {
   DumpState state;
   if (Attribute attribute = program->removeAttr(kPhase)) {
     auto name = dyn_cast<StringAttr>(attribute);
-    if (!name || llvm::none_of(getPhases(), [&](const Phase &phase) {
-          return phase.name == name.getValue();
-        }))
+    size_t number = name ? getPhaseNumber(name.getValue()) : 0;
+    if (number == 0 || number >= getPhaseNumber("codegen"))
       return program.emitError()
              << "'" << kPhase << "' is " << attribute
              << ", which is no phase that a program can go on from";

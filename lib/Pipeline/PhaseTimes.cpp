@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/PhaseTimes.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -13,7 +14,10 @@ namespace meshc {
 
 void PhaseTimes::begin(llvm::StringRef phase) {
   end();
-  if (seconds.empty() || seconds.back().first != phase)
+  auto known = llvm::find_if(
+      seconds, [&](const auto &entry) { return entry.first == phase; });
+  current = known - seconds.begin();
+  if (known == seconds.end())
     seconds.emplace_back(phase.str(), 0);
   started = Clock::now();
   isRunning = true;
@@ -21,7 +25,7 @@ void PhaseTimes::begin(llvm::StringRef phase) {
 
 void PhaseTimes::end() {
   if (isRunning)
-    seconds.back().second +=
+    seconds[current].second +=
         std::chrono::duration<double>(Clock::now() - started).count();
   isRunning = false;
 }

@@ -20,8 +20,8 @@ namespace meshc {
 /// Wall-clock time of the phases, for --time-phases.
 class PhaseTimes {
 public:
-  /// Ends the running phase, if any, and begins another or resumes the last
-  /// one.
+  /// Ends the running phase, if any, and begins another or resumes one that
+  /// began before.
   void begin(llvm::StringRef phase);
   void end();
   /// One line for each phase that began: its name, seconds, and share.
@@ -31,6 +31,7 @@ private:
   using Clock = std::chrono::steady_clock;
 
   llvm::SmallVector<std::pair<std::string, double>> seconds;
+  size_t current = 0; ///< the running phase, in `seconds`
   Clock::time_point started;
   bool isRunning = false;
 };

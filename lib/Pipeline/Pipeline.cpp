@@ -7,6 +7,7 @@
 
 #include "lib/Pipeline/Pipeline.h"
 #include "dialects/Exec/Exec.h"
+#include "dialects/Exec/Scratch.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
@@ -14,44 +15,109 @@
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Partition/Passes.h"
+#include "lib/Pipeline/Compilation.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace meshc {
 
-static constexpr llvm::StringLiteral kModelJudges[] = {"meshc-build-steps"};
-static constexpr llvm::StringLiteral kLayoutJudges[] = {
+//===----------------------------------------------------------------------===//
+// What depends on the target
+//===----------------------------------------------------------------------===//
+
+/// On GPUs, the library's call computes what follows a product.
+static void setEpilogues(mlir::ModuleOp program,
+                         const CompileOptions &options) {
+  if (isForGpus(options))
+    program->setAttr("exec.epilogues",
+                     mlir::UnitAttr::get(program.getContext()));
+}
+
+/// cublasLt has a workspace of its own; on the host, scratch memory of products
+/// lies in the arena.
+static void setLibraryWorkspace(mlir::ModuleOp program,
+                                const CompileOptions &options) {
+  if (options.target == Target::Cuda)
+    program->setAttr(exec::libraryWorkspaceAttrName,
+                     mlir::UnitAttr::get(program.getContext()));
+}
+
+//===----------------------------------------------------------------------===//
+// The phases
+//===----------------------------------------------------------------------===//
+
+static constexpr llvm::StringLiteral modelJudges[] = {"meshc-build-steps"};
+static constexpr llvm::StringLiteral layoutJudges[] = {
     "meshc-verify-rules", "meshc-assign-shardings"};
 // Text in MLIR may have ops that cannot be cut.
-static constexpr llvm::StringLiteral kPartitionJudges[] = {
+static constexpr llvm::StringLiteral partitionJudges[] = {
     "meshc-partition-program"};
 
-static constexpr Phase kPhases[] = {
-    // Text has become nd ops on whole tensors (lib/Frontend). From one model,
-    // the functions that a run consists of.
-    {"autodiff", "one step function: (state, batch) -> (state', loss, metrics)",
-     autodiff::addAutodiffPasses, kModelJudges},
-    // Where everything shall be, by name; nothing is cut yet.
-    {"layout", "every tensor has a sharding; every rule was used",
-     layout::addLayoutPasses, kLayoutJudges},
-    // What one rank computes.
-    {"partition",
-     "every op is local; every disagreement is an explicit reshard",
-     partition::addPartitionPasses, kPartitionJudges},
-    // How ranks exchange what they need.
-    {"collectives", "reshards are the cheapest collectives; these are combined",
-     collectives::addCollectivesPasses},
-    // What runs as one loop nest, what as a library call.
-    {"kernels", "fusions are formed; every op has an implementation",
-     kernels::addKernelsPasses},
-    // When and in which memory. Code generation (lib/Codegen) and linking
-    // (lib/Link) follow; see Compile.cpp.
-    {"schedule", "every buffer has an offset in one arena of known size",
-     schedule::addSchedulePasses},
-};
+llvm::ArrayRef<Phase> getPhases() {
+  static constexpr Phase phases[] = {
+      {.name = "parse",
+       .promise = "nd ops on whole tensors; every name has a meaning",
+       .run = &Compilation::parse,
+       .verify = &Compilation::keepModel},
+      // From one model, the functions that a run consists of.
+      {.name = "autodiff",
+       .promise = "one step function: (state, batch) -> (state', loss, "
+                  "metrics)",
+       .run = &Compilation::runPasses,
+       .addPasses = autodiff::addAutodiffPasses,
+       .judges = modelJudges},
+      // How everything shall be cut, by name; nothing is cut yet.
+      {.name = "layout",
+       .promise = "every tensor has a sharding; every rule was used",
+       .run = &Compilation::runPasses,
+       .addPasses = layout::addLayoutPasses,
+       .judges = layoutJudges,
+       .verify = &Compilation::keepWhole},
+      // What one rank computes.
+      {.name = "partition",
+       .promise = "every op is local; every disagreement is an explicit "
+                  "reshard",
+       .run = &Compilation::runPasses,
+       .addPasses = partition::addPartitionPasses,
+       .judges = partitionJudges},
+      // How ranks exchange what they need. The report of them is made here.
+      {.name = "collectives",
+       .promise = "reshards are the cheapest collectives; these are combined",
+       .run = &Compilation::runCollectives,
+       .addPasses = collectives::addCollectivesPasses,
+       .verify = &Compilation::comparePartitioned},
+      // What runs as one loop nest, what as a library call.
+      {.name = "kernels",
+       .promise = "fusions are formed; every op has an implementation",
+       .run = &Compilation::runPasses,
+       .addPasses = kernels::addKernelsPasses,
+       .describeTarget = setEpilogues},
+      // When, and in which memory.
+      {.name = "schedule",
+       .promise = "every buffer has an offset in one arena of known size",
+       .run = &Compilation::runPasses,
+       .addPasses = schedule::addSchedulePasses,
+       .describeTarget = setLibraryWorkspace},
+      // Machine code of kernels for GPUs, and LLVM IR of everything else.
+      {.name = "codegen",
+       .promise = "LLVM IR that defines meshc_program",
+       .run = &Compilation::generateCode,
+       .verify = &Compilation::compareCompiled},
+      // The object and the runtime.
+      {.name = "link",
+       .promise = "a file as --emit wants it, complete or absent",
+       .run = &Compilation::writeProgram},
+  };
+  return phases;
+}
 
-llvm::ArrayRef<Phase> getPhases() { return kPhases; }
+size_t getPhaseNumber(llvm::StringRef name) {
+  llvm::ArrayRef<Phase> phases = getPhases();
+  return llvm::find_if(phases,
+                       [&](const Phase &phase) { return phase.name == name; }) -
+         phases.begin();
+}
 
 void registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<nd::NdDialect, spmd::SpmdDialect, exec::ExecDialect,

@@ -12,23 +12,41 @@
 
 namespace mlir {
 class DialectRegistry;
+class ModuleOp;
 class OpPassManager;
 } // namespace mlir
 
 namespace meshc {
 
+class Compilation;
+struct CompileOptions;
+enum class ExitCode;
+
 /// One phase of the compiler, implemented in lib/<Folder>.
 struct Phase {
   llvm::StringLiteral name;    ///< as in --stop-after
   llvm::StringLiteral promise; ///< the phase's postcondition
-  void (*addPasses)(mlir::OpPassManager &passes);
+  /// Runs the phase.
+  ExitCode (Compilation::*run)(const Phase &phase);
+  /// The passes of a phase that runs passes on the module; otherwise null.
+  void (*addPasses)(mlir::OpPassManager &passes) = nullptr;
   /// Passes that may reject the model, by argument. A failure of any other pass
   /// or of a verifier is a defect of meshc.
   llvm::ArrayRef<llvm::StringLiteral> judges = {};
+  /// Tells the passes, by attributes of the module, what depends on the target;
+  /// null for a phase that is the same for all targets.
+  void (*describeTarget)(mlir::ModuleOp program,
+                         const CompileOptions &options) = nullptr;
+  /// What --verify does after the phase; null: nothing.
+  ExitCode (Compilation::*verify)() = nullptr;
 };
 
-/// The phases between the front end and code generation, in order.
+/// All phases in order, from the model's text to the executable.
 llvm::ArrayRef<Phase> getPhases();
+
+/// The number of a phase in getPhases(); the number of phases if there is none
+/// of that name.
+size_t getPhaseNumber(llvm::StringRef name);
 
 /// Registers the dialects of all phases.
 void registerDialects(mlir::DialectRegistry &registry);

@@ -21,17 +21,17 @@ namespace meshc {
 
 /// Checks what kernels are to run on, before the model is looked at.
 ExitCode Compilation::chooseTarget() {
-  if (options.target != "cuda") {
+  if (options.target != Target::Cuda) {
     const char *option = !options.chips.empty()      ? "--chip"
-                         : options.emit == "ptx"     ? "--emit=ptx"
+                         : options.emit == Emit::Ptx ? "--emit=ptx"
                          : !options.cudaPath.empty() ? "--cuda-path"
                                                      : nullptr;
     if (option)
       return fail(ExitCode::Usage, option + Twine(" requires --target=cuda"));
     return ExitCode::Success;
   }
-  if (options.emulateGpu && options.verify != "compiled") {
-    if (options.chips.empty() && options.emit != "ptx")
+  if (options.emulateGpu && options.verify != Verify::Compiled) {
+    if (options.chips.empty() && options.emit != Emit::Ptx)
       return ExitCode::Success;
     return fail(ExitCode::Usage, "emulated kernels are code of the host; leave "
                                  "'--chip' and '--emit=ptx' out");
@@ -40,17 +40,17 @@ ExitCode Compilation::chooseTarget() {
     gpu.chips = options.chips;
   if (auto error = codegen::checkChips(gpu.chips))
     return fail(ExitCode::Usage, llvm::toString(std::move(error)));
-  if (options.verify == "compiled") {
+  if (options.verify == Verify::Compiled) {
     if (!options.output.empty())
       return fail(ExitCode::Usage,
                   "--verify emulates the kernels of a GPU on the host and "
                   "writes no program for it; leave -o out");
-    options.target = "host";
+    options.target = Target::Host;
     options.emulateGpu = true;
     return ExitCode::Success;
   }
-  if (options.emit == "mlir" || !options.stopAfter.empty() ||
-      !options.verify.empty())
+  if (options.emit == Emit::Mlir || !options.stopAfter.empty() ||
+      options.verify != Verify::None)
     return ExitCode::Success;
   auto toolkit = codegen::findCudaToolkit(options.cudaPath);
   if (toolkit) {
@@ -60,12 +60,11 @@ ExitCode Compilation::chooseTarget() {
   }
   std::string message = llvm::toString(toolkit.takeError());
   // PTX needs no more than LLVM, unless a kernel calls libdevice.
-  return options.emit == "ptx" ? ExitCode::Success
-                               : fail(ExitCode::Input, message);
+  return options.emit == Emit::Ptx ? ExitCode::Success
+                                   : fail(ExitCode::Input, message);
 }
 
-ExitCode Compilation::parse() {
-  times.begin("parse");
+ExitCode Compilation::parse(const Phase &) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input, true);
   if (std::error_code error = buffer.getError())
     return fail(ExitCode::Input,
@@ -74,8 +73,15 @@ ExitCode Compilation::parse() {
   if (ending == ".ll")
     return parseProgram(std::move(*buffer));
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
-  if (ending == ".mlir")
-    return parseMlir();
+  ExitCode code = ending == ".mlir" ? parseMlir() : parseModelText();
+  if (code == ExitCode::Success && options.emit == Emit::Mlir) {
+    hasEnded = true;
+    return write(options.output.empty() ? "-" : options.output, print());
+  }
+  return code;
+}
+
+ExitCode Compilation::parseModelText() {
   module =
       parseModel(sources, context, {options.mesh, options.layout, options.set});
   if (!module)
@@ -89,8 +95,8 @@ ExitCode Compilation::parse() {
 /// A dump of the codegen phase.
 ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
   if (options.mesh || options.layout || !options.set.empty() ||
-      !options.report.empty() || !options.verify.empty() ||
-      options.emit == "mlir" || options.emit == "ptx")
+      options.report != ReportFormat::None || options.verify != Verify::None ||
+      options.emit == Emit::Mlir || options.emit == Emit::Ptx)
     return fail(ExitCode::Usage,
                 "'" + options.input +
                     "' is generated code, of which only --emit=llvm, asm, obj "
@@ -99,6 +105,7 @@ ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
   if (!read)
     return fail(ExitCode::Input, llvm::toString(read.takeError()));
   code = std::move(*read);
+  state.phase = "codegen";
   return ExitCode::Success;
 }
 
@@ -119,7 +126,7 @@ ExitCode Compilation::parseMlir() {
     state.targets = report::findTargets(*module);
     return ExitCode::Success;
   }
-  if (!options.verify.empty())
+  if (options.verify != Verify::None)
     return fail(ExitCode::Usage, "--verify needs the model; '" + options.input +
                                      "' is a dump after phase '" + state.phase +
                                      "'");

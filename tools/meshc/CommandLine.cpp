@@ -60,6 +60,30 @@ static CLI::Validator isOneOf(std::vector<std::string> values) {
       description + "}");
 }
 
+/// The names of an option's values.
+template <typename Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
+
+template <typename Value>
+static std::vector<std::string> getNames(const Choices<Value> &choices) {
+  std::vector<std::string> names;
+  for (const auto &choice : choices)
+    names.push_back(choice.first);
+  return names;
+}
+
+/// A callback that sets `target` to the value of a name, which isOneOf has
+/// checked.
+template <typename Value>
+static std::function<void(const std::string &)> choose(Choices<Value> choices,
+                                                       Value &target) {
+  return [choices = std::move(choices), &target](const std::string &name) {
+    for (const auto &choice : choices)
+      if (choice.first == name)
+        target = choice.second;
+  };
+}
+
 /// What is wrong with arguments that no option took; empty if all were taken.
 static std::string describeExtras(const CLI::App &app) {
   std::vector<std::string> extras = app.remaining();
@@ -97,9 +121,13 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_option("--set", options.set,
                  "size of a dim or value of a constant, as in batch=64")
       ->allow_extra_args(false);
-  app.add_option("--emit", options.emit, "what to write")
-      ->check(isOneOf({"mlir", "llvm", "asm", "ptx", "obj", "exe"}))
-      ->capture_default_str();
+  Choices<Emit> emits = {{"mlir", Emit::Mlir},  {"llvm", Emit::Llvm},
+                         {"asm", Emit::Asm},    {"ptx", Emit::Ptx},
+                         {"obj", Emit::Object}, {"exe", Emit::Executable}};
+  app.add_option_function<std::string>("--emit", choose(emits, options.emit),
+                                       "what to write")
+      ->check(isOneOf(getNames(emits)))
+      ->default_str("exe");
   app.add_option("--stop-after", options.stopAfter,
                  "print the program after this phase");
   app.add_option("--dump-dir", options.dumpDirectory,
@@ -112,10 +140,12 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
 
 /// Options for the target.
 static void addTargets(CLI::App &app, CompileOptions &options) {
-  app.add_option("--target", options.target,
-                 "what the program computes on: host, or cuda for NVIDIA GPUs")
-      ->check(isOneOf({"host", "cuda"}))
-      ->capture_default_str();
+  Choices<Target> targets = {{"host", Target::Host}, {"cuda", Target::Cuda}};
+  app.add_option_function<std::string>(
+         "--target", choose(targets, options.target),
+         "what the program computes on: host, or cuda for NVIDIA GPUs")
+      ->check(isOneOf(getNames(targets)))
+      ->default_str("host");
   app.add_option(
          "--chip", options.chips,
          "GPUs to make machine code for, as in sm_90,sm_100; newer ones "
@@ -135,13 +165,19 @@ static void addTargets(CLI::App &app, CompileOptions &options) {
 /// Options for reports about the program.
 static void addReports(CLI::App &app, CompileOptions &options) {
   // A flag, so that it does not take the model's name for its value.
-  app.add_flag("--report", options.report,
-               "print collectives, bytes and memory; --report=json: for "
-               "programs; --report=html: as a page for browsers")
+  Choices<ReportFormat> formats = {{"text", ReportFormat::Text},
+                                   {"json", ReportFormat::Json},
+                                   {"html", ReportFormat::Html}};
+  const std::string report =
+      "print collectives, bytes and memory; --report=json: for programs; "
+      "--report=html: as a page for browsers";
+  app.add_flag("--report", report)
       ->transform([](std::string value) {
         return value == "true" ? std::string("text") : value;
       })
-      ->check(isOneOf({"text", "json", "html"}));
+      ->check(isOneOf(getNames(formats)))
+      ->each(choose(formats, options.report))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--report-file", options.reportFile,
                  "file for the report (default: standard output; for "
                  "--report=html the input's name with .html)");
@@ -152,11 +188,16 @@ static void addReports(CLI::App &app, CompileOptions &options) {
                  "meshc-plan-arena, on standard error (debug builds only)")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_flag("--verify{compiled}", options.verify,
-               "run the partitioned program on virtual ranks, and the compiled "
-               "one, on random inputs, and compare both with one device; "
-               "--verify=program: the partitioned one only")
-      ->check(isOneOf({"program", "compiled"}));
+  Choices<Verify> modes = {{"program", Verify::Program},
+                           {"compiled", Verify::Compiled}};
+  const std::string verify =
+      "run the partitioned program on virtual ranks, and the compiled one, on "
+      "random inputs, and compare both with one device; --verify=program: the "
+      "partitioned one only";
+  app.add_flag("--verify{compiled}", verify)
+      ->check(isOneOf(getNames(modes)))
+      ->each(choose(modes, options.verify))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option_function<std::string>(
          "--seed",
          [&](const std::string &text) { options.verifySeed = parseSeed(text); },

@@ -1,0 +1,103 @@
+//===- WriteOutput.cpp - the report and the program, as files -------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Link/Link.h"
+#include "lib/Pipeline/Compilation.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace meshc {
+
+/// Fails if the file to write is the model.
+ExitCode Compilation::checkOutput(StringRef path) {
+  if (path == "-" || options.input == "-" ||
+      !llvm::sys::fs::equivalent(path, options.input))
+    return ExitCode::Success;
+  return fail(ExitCode::Usage,
+              "'" + path +
+                  "' is the model, which would be lost; name another output "
+                  "with -o");
+}
+
+/// Writes text to a file or, for "-", to standard output.
+ExitCode Compilation::write(StringRef path, StringRef text) {
+  ExitCode code = checkOutput(path);
+  if (code != ExitCode::Success)
+    return code;
+  if (auto error =
+          link::writeFile(path, llvm::ArrayRef(text.data(), text.size())))
+    return fail(ExitCode::Input, llvm::toString(std::move(error)));
+  return code;
+}
+
+/// --report
+ExitCode Compilation::printReport() {
+  if (auto bytes = (*module)->getAttrOfType<IntegerAttr>("exec.arena_bytes"))
+    report::setArenaBytes(state.manifest, bytes.getInt());
+  report::addCalls(state.manifest, *module);
+  if (options.report == ReportFormat::None)
+    return ExitCode::Success;
+  std::string text, path = options.reportFile;
+  llvm::raw_string_ostream stream(text);
+  if (options.report == ReportFormat::Text) {
+    report::printReport(state.manifest, stream);
+  } else { // with what programs have no use for
+    report::Json full = state.manifest;
+    report::addMemory(full, *module);
+    if (options.report == ReportFormat::Json)
+      stream << full.dump(1) << '\n';
+    else
+      stream << report::makePage(full, getModelText(), options.input);
+  }
+  if (path.empty())
+    path = options.report == ReportFormat::Html
+               ? (llvm::sys::path::stem(options.input) + ".html").str()
+               : "-";
+  return write(path, text);
+}
+
+/// The text of a .mesh model; empty if the input was MLIR, where the lines of
+/// locations are those of another file.
+StringRef Compilation::getModelText() const {
+  StringRef ending = llvm::sys::path::extension(options.input);
+  return ending == ".mlir"
+             ? StringRef()
+             : sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+}
+
+/// -o, or a file named after the input.
+std::string Compilation::getOutputPath() const {
+  StringRef stem = llvm::sys::path::stem(options.input);
+  if (!options.output.empty())
+    return options.output;
+  if (options.emit == Emit::Object)
+    return (stem + ".o").str();
+  if (options.emit != Emit::Executable)
+    return "-";
+  return llvm::sys::path::has_extension(options.input) ? stem.str() : "a.out";
+}
+
+ExitCode Compilation::writeProgram(const Phase &phase) {
+  times.begin("codegen"); // machine code is a part of it
+  if (ExitCode code = emitCode(); code != ExitCode::Success)
+    return code;
+  std::string output = getOutputPath();
+  if (ExitCode code = checkOutput(output); code != ExitCode::Success)
+    return code;
+  times.begin(phase.name);
+  llvm::Error error =
+      options.emit == Emit::Executable
+          ? link::linkProgram(bytes, output, {"", "", options.tool})
+          : link::writeFile(output, bytes);
+  if (error)
+    return fail(ExitCode::Input, llvm::toString(std::move(error)));
+  return ExitCode::Success;
+}
+
+} // namespace meshc
