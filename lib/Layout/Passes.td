@@ -55,6 +55,7 @@ def VerifyRules : Pass<"meshc-verify-rules", "::mlir::ModuleOp"> {
     module attributes {nd.mesh = #nd.mesh<data = 2>} {
       // expected-error @below {{names dim 'btch', which the model does not have; did you mean 'batch'?}}
       nd.rule "btch" -> ["data"]
+      // expected-note @below {{'batch' is here}}
       func.func @step(%x: !nd.tensor<f32, [batch = 8]>) { return }
     }
     ```
