@@ -45,10 +45,10 @@ func.func @scalar(%x: !nd.tensor<f32, []> {nd.order = []}) -> !nd.tensor<f32, []
 
 // A loop of one entry gets no lanes, though it is contiguous.
 // CHECK-LABEL: @one_entry
-// CHECK: <parallel = ["one", "batch"], reduce = [], lanes = "batch", sizes = [1, 64]>
-func.func @one_entry(%x: !nd.tensor<f32, [batch = 64, one = 1]> {nd.order = ["batch", "one"]}) -> !nd.tensor<f32, [batch = 64, one = 1]> {
-  %0 = nd.neg %x : (!nd.tensor<f32, [batch = 64, one = 1]>) -> !nd.tensor<f32, [batch = 64, one = 1]>
-  return %0 : !nd.tensor<f32, [batch = 64, one = 1]>
+// CHECK: <parallel = ["a", "batch"], reduce = [], lanes = "batch", sizes = [1, 64]>
+func.func @one_entry(%x: !nd.tensor<f32, [a = 1, batch = 64]> {nd.order = ["batch", "a"]}) -> !nd.tensor<f32, [a = 1, batch = 64]> {
+  %0 = nd.neg %x : (!nd.tensor<f32, [a = 1, batch = 64]>) -> !nd.tensor<f32, [a = 1, batch = 64]>
+  return %0 : !nd.tensor<f32, [a = 1, batch = 64]>
 }
 
 // A product has no loops to plan.
