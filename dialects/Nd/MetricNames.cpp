@@ -12,7 +12,7 @@ namespace meshc::nd {
 
 std::string findLogClash(llvm::StringRef name,
                          llvm::ArrayRef<llvm::StringRef> all) {
-  // Those of runtime/Core/Train.cpp and Evaluate.cpp.
+  // Those of runtime/Commands/Train.cpp and Evaluate.cpp.
   static constexpr llvm::StringLiteral keys[] = {
       "step",          "time",   "examples", "examples_per_second",
       "communication", "skipped"};

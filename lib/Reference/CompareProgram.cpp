@@ -30,7 +30,7 @@ static constexpr double spreadFactor = 4;
 static constexpr double leastTolerance = 4 * RoundingNoise::unitF32;
 static constexpr double smallestNormal = 0x1p-126;
 static constexpr unsigned timeoutSeconds = 1200;
-/// ExitCode::Numeric of runtime/Core/Failure.h: a loss or a parameter is not
+/// ExitCode::Numeric of runtime/Base/Failure.h: a loss or a parameter is not
 /// finite.
 static constexpr int notFiniteCode = 7;
 

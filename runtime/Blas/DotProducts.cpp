@@ -12,9 +12,9 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
+#include "runtime/Base/Parallel.h"
 #include "runtime/Blas/Element.h"
 #include "runtime/Blas/PackedProduct.h"
-#include "runtime/Device/Parallel.h"
 
 #include <algorithm>
 

@@ -13,7 +13,7 @@
 #define MESHC_RUNTIME_BLAS_ELEMENT_H
 
 #include "meshc/RuntimeAbi.h"
-#include "runtime/Device/Float16.h"
+#include "runtime/Base/Float16.h"
 
 namespace meshc::runtime {
 

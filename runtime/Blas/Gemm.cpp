@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Blas/Gemm.h"
 
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 
 #include <cstdlib>
 

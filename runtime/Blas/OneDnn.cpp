@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Blas/OneDnn.h"
 
-#include "runtime/Core/SystemLibrary.h"
+#include "runtime/Base/SystemLibrary.h"
 
 #include <dnnl.h>
 

@@ -7,7 +7,7 @@
 #include "runtime/Blas/PackedProduct.h"
 
 #include "meshc/GemmScratch.h"
-#include "runtime/Device/Parallel.h"
+#include "runtime/Base/Parallel.h"
 
 #include <algorithm>
 #include <atomic>

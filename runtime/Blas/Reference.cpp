@@ -10,9 +10,9 @@
 /// of the others.
 ///
 //===----------------------------------------------------------------------===//
+#include "runtime/Base/Parallel.h"
 #include "runtime/Blas/Element.h"
 #include "runtime/Blas/Gemm.h"
-#include "runtime/Device/Parallel.h"
 
 using namespace meshc::runtime;
 

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/Base/Parallel.h"
 #include "runtime/Blas/Gemm.h"
-#include "runtime/Device/Parallel.h"
 
 #include <atomic>
 #include <dnnl.h>

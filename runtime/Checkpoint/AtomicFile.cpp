@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/AtomicFile.h"
 
+#include "runtime/Base/Failure.h"
 #include "runtime/Checkpoint/Generations.h"
 #include "runtime/Comm/Pulse.h"
-#include "runtime/Core/Failure.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Checkpoint.h"
 
+#include "runtime/Base/Crc32c.h"
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/TensorBlock.h"
+#include "runtime/Base/Version.h"
 #include "runtime/Checkpoint/Checksums.h"
-#include "runtime/Checkpoint/Crc32c.h"
-#include "runtime/Core/Failure.h"
-#include "runtime/Core/TensorBlock.h"
-#include "runtime/Core/Version.h"
 
 #include <algorithm>
 #include <cerrno>

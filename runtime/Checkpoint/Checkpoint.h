@@ -17,7 +17,7 @@
 #include "runtime/Checkpoint/AtomicFile.h"
 #include "runtime/Checkpoint/GatherState.h"
 #include "runtime/Checkpoint/Safetensors.h"
-#include "runtime/Core/Rank.h"
+#include "runtime/Device/Rank.h"
 
 #include <cstdint>
 #include <string>

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Checksums.h"
 
-#include "runtime/Checkpoint/Crc32c.h"
+#include "runtime/Base/Crc32c.h"
+#include "runtime/Base/Failure.h"
 #include "runtime/Comm/Pulse.h"
-#include "runtime/Core/Failure.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/Base/Finiteness.h"
 #include "runtime/Checkpoint/Checkpoint.h"
-#include "runtime/Core/Finiteness.h"
 #include "runtime/Device/Device.h"
 
 using namespace meshc::runtime;

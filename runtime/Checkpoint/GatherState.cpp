@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/GatherState.h"
 
+#include "runtime/Base/Parallel.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/StridedCopy.h"
-#include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/Device.h"
-#include "runtime/Device/Parallel.h"
 
 #include <algorithm>
 #include <vector>

@@ -12,7 +12,7 @@
 #ifndef MESHC_RUNTIME_CHECKPOINT_GATHERSTATE_H
 #define MESHC_RUNTIME_CHECKPOINT_GATHERSTATE_H
 
-#include "runtime/Core/Rank.h"
+#include "runtime/Device/Rank.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/LoadTensors.h"
 
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/Float16.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Checkpoint.h"
 #include "runtime/Checkpoint/Checksums.h"
 #include "runtime/Checkpoint/StridedCopy.h"
-#include "runtime/Core/Failure.h"
-#include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/Device.h"
-#include "runtime/Device/Float16.h"
 
 #include <cmath>
 #include <cstring>

@@ -14,7 +14,7 @@
 #define MESHC_RUNTIME_CHECKPOINT_LOADTENSORS_H
 
 #include "runtime/Checkpoint/Safetensors.h"
-#include "runtime/Core/Rank.h"
+#include "runtime/Device/Rank.h"
 
 namespace meshc::runtime {
 

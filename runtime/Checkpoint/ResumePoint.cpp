@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/ResumePoint.h"
 
+#include "runtime/Base/Failure.h"
 #include "runtime/Checkpoint/Checksums.h"
 #include "runtime/Checkpoint/Generations.h"
-#include "runtime/Core/Failure.h"
 
 using namespace meshc::runtime;
 

@@ -13,7 +13,7 @@
 #define MESHC_RUNTIME_CHECKPOINT_RESUMEPOINT_H
 
 #include "runtime/Checkpoint/Checkpoint.h"
-#include "runtime/Core/Rank.h"
+#include "runtime/Device/Rank.h"
 
 #include <optional>
 #include <string>

@@ -6,12 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Saver.h"
 
+#include "runtime/Base/AvailableMemory.h"
+#include "runtime/Base/Failure.h"
 #include "runtime/Checkpoint/AtomicFile.h"
 #include "runtime/Checkpoint/Generations.h"
 #include "runtime/Comm/Pulse.h"
-#include "runtime/Core/Failure.h"
 #include "runtime/Device/Arena.h"
-#include "runtime/Device/AvailableMemory.h"
 
 #include <chrono>
 #include <utility>

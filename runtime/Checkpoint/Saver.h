@@ -19,7 +19,7 @@
 #define MESHC_RUNTIME_CHECKPOINT_SAVER_H
 
 #include "runtime/Checkpoint/Checkpoint.h"
-#include "runtime/Core/Rank.h"
+#include "runtime/Device/Rank.h"
 
 #include <cstdint>
 #include <future>

@@ -19,8 +19,8 @@
 #define MESHC_RUNTIME_COMM_COMMUNICATOR_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Base/Failure.h"
 #include "runtime/Comm/MeshView.h"
-#include "runtime/Core/Failure.h"
 
 #include <cstddef>
 #include <functional>

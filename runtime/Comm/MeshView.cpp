@@ -7,7 +7,7 @@
 #include "runtime/Comm/MeshView.h"
 
 #include "meshc/RuntimeAbi.h"
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 
 #include <limits>
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/MpiLibrary.h"
 
+#include "runtime/Base/Plugin.h"
 #include "runtime/Comm/Communicator.h"
-#include "runtime/Core/Plugin.h"
 
 #include <dlfcn.h>
 

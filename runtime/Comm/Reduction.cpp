@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/Reduction.h"
 
+#include "runtime/Base/Failure.h"
 #include "runtime/Comm/ReductionLoops.h"
-#include "runtime/Core/Failure.h"
 
 #include <cstring>
 #include <string>

@@ -8,7 +8,7 @@
 #define MESHC_RUNTIME_COMM_REDUCTION_H
 
 #include "meshc/RuntimeAbi.h"
-#include "runtime/Core/TensorBlock.h"
+#include "runtime/Base/TensorBlock.h"
 
 #include <cstddef>
 #include <cstdint>

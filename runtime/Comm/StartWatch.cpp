@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/StartWatch.h"
 
+#include "runtime/Base/StandardStreams.h"
 #include "runtime/Comm/LauncherEnd.h"
 #include "runtime/Comm/SharedSegment.h"
-#include "runtime/Core/StandardStreams.h"
 
 #include <algorithm>
 #include <atomic>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/Stream.h"
 
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/TransportCommunicator.h"
 
+#include "runtime/Base/StandardStreams.h"
 #include "runtime/Comm/StagedCollectives.h"
-#include "runtime/Core/StandardStreams.h"
 
 #include <algorithm>
 #include <cstring>

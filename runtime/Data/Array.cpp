@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Array.h"
 
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 
 #include <cstdio>
 #include <cstring>

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Bytes.h"
 
+#include "runtime/Base/AvailableMemory.h"
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/ProcessMemory.h"
 #include "runtime/Comm/Pulse.h"
-#include "runtime/Core/Failure.h"
-#include "runtime/Device/Arena.h"
-#include "runtime/Device/AvailableMemory.h"
 
 #include <algorithm>
 #include <new>

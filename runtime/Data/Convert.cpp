@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Convert.h"
 
-#include "runtime/Device/Float16.h"
+#include "runtime/Base/Float16.h"
 
 #include <cstring>
 #include <limits>

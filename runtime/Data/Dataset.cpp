@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Dataset.h"
 
-#include "runtime/Core/Failure.h"
-#include "runtime/Core/Finiteness.h"
-#include "runtime/Core/TensorBlock.h"
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/Finiteness.h"
+#include "runtime/Base/TensorBlock.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Feeder.h"
 
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/Parallel.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Comm/Pulse.h"
-#include "runtime/Core/Failure.h"
-#include "runtime/Core/TensorBlock.h"
-#include "runtime/Device/Parallel.h"
 
 #include <algorithm>
 #include <atomic>

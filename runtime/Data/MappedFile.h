@@ -14,7 +14,7 @@
 #ifndef MESHC_RUNTIME_DATA_MAPPEDFILE_H
 #define MESHC_RUNTIME_DATA_MAPPEDFILE_H
 
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/CollectiveRooms.h"
 
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Comm/World.h"
-#include "runtime/Core/Rank.h"
-#include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/Device.h"
+#include "runtime/Device/Rank.h"
 
 using namespace meshc::runtime;
 

@@ -14,8 +14,8 @@
 #ifndef MESHC_RUNTIME_DEVICE_CUDACOLLECTIVES_H
 #define MESHC_RUNTIME_DEVICE_CUDACOLLECTIVES_H
 
-#include "runtime/Core/Rank.h"
 #include "runtime/Device/CudaPlugin.h"
+#include "runtime/Device/Rank.h"
 
 #include <memory>
 

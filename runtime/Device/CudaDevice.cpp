@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/CudaDevice.h"
 
-#include "runtime/Core/TensorBlock.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/CudaLibrary.h"
 
 #include <algorithm>

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/CudaLibrary.h"
 
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/Plugin.h"
 #include "runtime/Comm/Bootstrap.h"
-#include "runtime/Core/Failure.h"
-#include "runtime/Core/Plugin.h"
 
 #include <dlfcn.h>
 #include <functional>

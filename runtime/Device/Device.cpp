@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Device.h"
 
+#include "runtime/Base/Failure.h"
 #include "runtime/Comm/Pulse.h"
-#include "runtime/Core/Failure.h"
-#include "runtime/Core/Rank.h"
 #include "runtime/Device/CallObserver.h"
 #include "runtime/Device/CollectiveRooms.h"
 #include "runtime/Device/CudaDevice.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/HostDevice.h"
+#include "runtime/Device/Rank.h"
 #include "runtime/Device/TracedCudaDevice.h"
 #include "runtime/Device/TracedHostDevice.h"
 

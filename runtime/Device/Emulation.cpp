@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Device/Emulation.h"
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 #include "runtime/Device/RaceCheck.h"
 
 #include <algorithm>

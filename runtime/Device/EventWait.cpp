@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/EventWait.h"
 
+#include "runtime/Base/Failure.h"
 #include "runtime/Comm/Pulse.h"
-#include "runtime/Core/Failure.h"
 #include "runtime/Device/CudaLibrary.h"
 
 #include <chrono>

@@ -7,8 +7,8 @@
 #ifndef MESHC_RUNTIME_DEVICE_NCCLGROUPS_H
 #define MESHC_RUNTIME_DEVICE_NCCLGROUPS_H
 
-#include "runtime/Core/Rank.h"
 #include "runtime/Device/CudaPlugin.h"
+#include "runtime/Device/Rank.h"
 
 #include <chrono>
 #include <functional>

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Recorder.h"
 
-#include "runtime/Core/Rank.h"
-#include "runtime/Core/TensorBlock.h"
+#include "runtime/Base/TensorBlock.h"
+#include "runtime/Device/Rank.h"
 
 #include <chrono>
 #include <iterator>

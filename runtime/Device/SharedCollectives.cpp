@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Core/TensorBlock.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/CudaCollectives.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/EventWait.h"

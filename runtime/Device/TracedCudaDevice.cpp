@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/TracedCudaDevice.h"
 
-#include "runtime/Core/Rank.h"
 #include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/Rank.h"
 
 #include <algorithm>
 #include <exception>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/TracedHostDevice.h"
 
-#include "runtime/Core/Rank.h"
+#include "runtime/Device/Rank.h"
 
 using namespace meshc::runtime;
 

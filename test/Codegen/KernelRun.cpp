@@ -10,8 +10,8 @@
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/Base/Float16.h"
 #include "runtime/Device/Emulation.h"
-#include "runtime/Device/Float16.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
 #include <gtest/gtest.h>

@@ -14,9 +14,9 @@
 // is missing.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/Float16.h"
 #include "runtime/Checkpoint/Safetensors.h"
-#include "runtime/Core/Failure.h"
-#include "runtime/Device/Float16.h"
 
 #include <algorithm>
 #include <cmath>

@@ -14,9 +14,9 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
+#include "runtime/Base/Float16.h"
+#include "runtime/Base/Parallel.h"
 #include "runtime/Blas/Gemm.h"
-#include "runtime/Device/Float16.h"
-#include "runtime/Device/Parallel.h"
 
 #include <algorithm>
 #include <chrono>

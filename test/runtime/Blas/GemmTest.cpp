@@ -7,10 +7,10 @@
 #include "runtime/Blas/Gemm.h"
 
 #include "meshc/GemmScratch.h"
+#include "runtime/Base/Parallel.h"
+#include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Blas/Element.h"
 #include "runtime/Blas/PackedProduct.h"
-#include "runtime/Core/ProcessorFeatures.h"
-#include "runtime/Device/Parallel.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Checkpoint/Checkpoint.h"
 
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Comm/World.h"
-#include "runtime/Core/TensorBlock.h"
 #include "runtime/Device/HostDevice.h"
 #include "test/runtime/Data/TestFiles.h"
 

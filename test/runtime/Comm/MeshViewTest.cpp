@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/MeshView.h"
 
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include "runtime/Data/Feeder.h"
 
 #include "TestFiles.h"
-#include "runtime/Device/Parallel.h"
+#include "runtime/Base/Parallel.h"
 
 using namespace meshc::runtime;
 using namespace meshc::test;

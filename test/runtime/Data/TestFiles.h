@@ -7,7 +7,7 @@
 #ifndef MESHC_TEST_RUNTIME_DATA_TESTFILES_H
 #define MESHC_TEST_RUNTIME_DATA_TESTFILES_H
 
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Arena.h"
 
-#include "runtime/Core/Failure.h"
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/ProcessMemory.h"
 
 #include <gtest/gtest.h>
 

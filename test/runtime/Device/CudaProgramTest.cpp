@@ -12,7 +12,7 @@
 /// no GPU.
 ///
 //===----------------------------------------------------------------------===//
-#include "test/runtime/Core/TraceFile.h"
+#include "test/runtime/Commands/TraceFile.h"
 #include "test/runtime/Device/Libraries/FakeImage.h"
 
 using namespace meshc::test;

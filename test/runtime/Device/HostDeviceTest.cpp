@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/HostDevice.h"
 
+#include "runtime/Base/Parallel.h"
 #include "runtime/Comm/World.h"
-#include "runtime/Core/Rank.h"
-#include "runtime/Device/Parallel.h"
+#include "runtime/Device/Rank.h"
 #include "test/runtime/Data/TestFiles.h"
 
 #include <cstring>

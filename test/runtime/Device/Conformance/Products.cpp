@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Suite.h"
+#include "runtime/Base/Float16.h"
 #include "runtime/Device/CudaDevice.h"
-#include "runtime/Device/Float16.h"
 
 #include <algorithm>
 #include <cmath>

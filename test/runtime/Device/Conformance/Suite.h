@@ -7,8 +7,8 @@
 #ifndef MESHC_TEST_RUNTIME_DEVICE_CONFORMANCE_SUITE_H
 #define MESHC_TEST_RUNTIME_DEVICE_CONFORMANCE_SUITE_H
 
-#include "runtime/Core/Rank.h"
 #include "runtime/Device/Device.h"
+#include "runtime/Device/Rank.h"
 
 #include <functional>
 #include <string>

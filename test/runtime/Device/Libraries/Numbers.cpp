@@ -8,7 +8,7 @@
 
 #include "meshc/RuntimeAbi.h"
 
-#include "runtime/Device/Float16.h"
+#include "runtime/Base/Float16.h"
 
 #include <cstring>
 

@@ -13,7 +13,7 @@
 #ifndef MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_HOST_CUDA_BF16_H
 #define MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_HOST_CUDA_BF16_H
 
-#include "runtime/Device/Float16.h"
+#include "runtime/Base/Float16.h"
 
 #include <cstdint>
 

@@ -7,7 +7,7 @@
 #ifndef MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_HOST_CUDA_FP16_H
 #define MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_HOST_CUDA_FP16_H
 
-#include "runtime/Device/Float16.h"
+#include "runtime/Base/Float16.h"
 
 struct __half {
   uint16_t bits;

@@ -1,0 +1,171 @@
+//===- AvailableMemory.cpp - how much memory a run may take ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Base/AvailableMemory.h"
+
+#include "runtime/Base/Failure.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sys/resource.h>
+
+using namespace meshc::runtime;
+
+void AvailableMemory::restrict(int64_t other, const std::string &otherLimit) {
+  other = std::max<int64_t>(other, 0);
+  if (other < bytes) {
+    bytes = other;
+    limit = otherLimit;
+  }
+}
+
+/// The number behind `key` and one of ":" and " " at the beginning of a line.
+static std::optional<int64_t> readKey(const std::string &path,
+                                      const std::string &key) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line))
+    if (line.compare(0, key.size(), key) == 0 && line.size() > key.size() &&
+        (line[key.size()] == ':' || line[key.size()] == ' '))
+      return std::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
+  return std::nullopt;
+}
+
+/// The number in a file; nothing for "max", or where there is no such file.
+static std::optional<int64_t> readNumber(const std::string &path) {
+  std::ifstream file(path);
+  int64_t number = 0;
+  if (file >> number)
+    return number;
+  return std::nullopt;
+}
+
+namespace {
+/// The files of one version of control groups.
+struct CgroupVersion {
+  const char *limit, *usage;
+  const char *reclaimable; ///< of memory.stat: caches that make room
+};
+constexpr CgroupVersion version1 = {"/memory.limit_in_bytes",
+                                    "/memory.usage_in_bytes",
+                                    "total_inactive_file"},
+                        version2 = {"/memory.max", "/memory.current",
+                                    "inactive_file"};
+} // namespace
+
+/// The limits of the group `path` below `mount` and of those around it. In a
+/// container the path may be that of the host, and `mount` the group itself.
+static void restrictByGroups(const std::string &mount, std::string path,
+                             const CgroupVersion &version,
+                             AvailableMemory &available) {
+  while (true) {
+    while (!path.empty() && path.back() == '/')
+      path.pop_back();
+    std::string folder = mount + path;
+    auto limit = readNumber(folder + version.limit);
+    auto usage = readNumber(folder + version.usage);
+    if (limit && usage)
+      available.restrict(
+          *limit - *usage +
+              readKey(folder + "/memory.stat", version.reclaimable).value_or(0),
+          "the limit of control group '" + folder + "', " +
+              describeBytes(*limit));
+    if (path.empty())
+      return;
+    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  }
+}
+
+/// /proc/self/cgroup has lines NUMBER:CONTROLLERS:PATH; those of version 2 are
+/// without controllers.
+static void restrictByCgroups(const MemoryFiles &files,
+                              AvailableMemory &available) {
+  std::ifstream file(files.proc + "/self/cgroup");
+  std::string line;
+  while (std::getline(file, line)) {
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos)
+      continue;
+    std::string path = line.substr(second + 1);
+    std::string controllers =
+        "," + line.substr(first + 1, second - first - 1) + ",";
+    if (controllers == ",,") {
+      restrictByGroups(files.cgroups, path, version2, available);
+      restrictByGroups(files.cgroups + "/unified", path, version2, available);
+    } else if (controllers.find(",memory,") != std::string::npos) {
+      restrictByGroups(files.cgroups + "/memory", path, version1, available);
+    }
+  }
+}
+
+AvailableMemory meshc::runtime::availableOnHost(const MemoryFiles &files) {
+  AvailableMemory available;
+  if (auto kilobytes = readKey(files.proc + "/meminfo", "MemAvailable"))
+    available.restrict(*kilobytes * 1024, "the machine's free memory");
+  restrictByCgroups(files, available);
+  return available;
+}
+
+AvailableMemory meshc::runtime::availableToProcess(const MemoryFiles &files) {
+  AvailableMemory available;
+  auto restrict = [&](auto resource, const char *key, const char *name) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+      return;
+    auto bytes = static_cast<int64_t>(
+        std::min<rlim_t>(limit.rlim_cur, static_cast<rlim_t>(INT64_MAX)));
+    int64_t used = readKey(files.proc + "/self/status", key).value_or(0) * 1024;
+    available.restrict(bytes - used, std::string(name) + " of the process, " +
+                                         describeBytes(bytes));
+  };
+  restrict(RLIMIT_AS, "VmSize", "RLIMIT_AS (ulimit -v)");
+  restrict(RLIMIT_DATA, "VmData", "RLIMIT_DATA (ulimit -d)");
+  return available;
+}
+
+AvailableMemory meshc::runtime::availableMemory() {
+  AvailableMemory available = availableOnHost(), own = availableToProcess();
+  available.restrict(own.bytes, own.limit);
+  return available;
+}
+
+std::string meshc::runtime::describeBytes(int64_t bytes) {
+  std::string text = std::to_string(bytes) + " bytes";
+  if (bytes < 1024 * 1024)
+    return text;
+  char number[32];
+  std::snprintf(number, sizeof(number), " (%.1f MiB)",
+                static_cast<double>(bytes) / (1024 * 1024));
+  return text + number;
+}
+
+static void check(int64_t bytesPerRank, int64_t ranks, const char *where,
+                  const AvailableMemory &available) {
+  // Without overflow: the product may exceed 2^63.
+  if (bytesPerRank == 0 || ranks <= available.bytes / bytesPerRank)
+    return;
+  std::string number = std::to_string(ranks);
+  std::string need = ranks == 1
+                         ? "a rank needs " + describeBytes(bytesPerRank)
+                         : "the " + number + " ranks of this " + where +
+                               " need " + describeBytes(bytesPerRank) + " each";
+  throw Failure(ExitCode::Internal,
+                "too little memory: " + need + ", and " +
+                    describeBytes(available.bytes) + " are left within " +
+                    available.limit +
+                    "; compile for a larger mesh or a smaller batch, or raise "
+                    "the limit");
+}
+
+void meshc::runtime::checkMemory(const MemoryNeed &need,
+                                 const MemoryFiles &files) {
+  check(need.bytesPerRank, need.ranksHere, "process",
+        availableToProcess(files));
+  check(need.bytesPerRank, need.ranksOnHost, "host", availableOnHost(files));
+}

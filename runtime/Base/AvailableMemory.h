@@ -1,0 +1,62 @@
+//===- AvailableMemory.h - how much memory a run may take ------*- C++ -*--===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What the machine, its control groups (cgroups) and the limits of the process
+/// leave for a run, and the check before it begins.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_BASE_AVAILABLEMEMORY_H
+#define MESHC_RUNTIME_BASE_AVAILABLEMEMORY_H
+
+#include <cstdint>
+#include <string>
+
+namespace meshc::runtime {
+
+/// Bytes that can still be had, and what limits them.
+struct AvailableMemory {
+  int64_t bytes = INT64_MAX; ///< ≥ 0; INT64_MAX: nothing is known
+  std::string limit;         ///< as in "the machine's memory"
+
+  /// The smaller of the two.
+  void restrict(int64_t other, const std::string &otherLimit);
+};
+
+/// Where the system's files lie; another place in tests.
+struct MemoryFiles {
+  std::string proc = "/proc", cgroups = "/sys/fs/cgroup";
+};
+
+/// What all processes of this host together can still get: the memory that is
+/// free or can be reclaimed, within the control groups of this process and
+/// those around them (versions 1 and 2, cgroups(7)).
+AvailableMemory availableOnHost(const MemoryFiles &files = {});
+
+/// What this process can still get: RLIMIT_AS and RLIMIT_DATA less what it has.
+AvailableMemory availableToProcess(const MemoryFiles &files = {});
+
+/// The smaller of the two: what one allocation may take.
+AvailableMemory availableMemory();
+
+/// Memory that a run is about to take.
+struct MemoryNeed {
+  int64_t bytesPerRank; ///< as planned by the compiler
+  int64_t ranksHere;    ///< of this process
+  int64_t ranksOnHost;  ///< of all processes of this host
+};
+
+/// Throws Failure(Internal) if there is too little; the message has all
+/// figures, what limits them, and how to get more.
+void checkMemory(const MemoryNeed &need, const MemoryFiles &files = {});
+
+/// "215323648 bytes (205.3 MiB)"
+std::string describeBytes(int64_t bytes);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_BASE_AVAILABLEMEMORY_H

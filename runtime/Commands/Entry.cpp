@@ -1,0 +1,412 @@
+//===- Entry.cpp - what main does -----------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Commands/Entry.h"
+
+#include "runtime/Base/AvailableMemory.h"
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/Parallel.h"
+#include "runtime/Base/ProcessMemory.h"
+#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Base/StandardStreams.h"
+#include "runtime/Blas/Gemm.h"
+#include "runtime/Blas/OneDnn.h"
+#include "runtime/Checkpoint/Saver.h"
+#include "runtime/Comm/World.h"
+#include "runtime/Commands/Agreement.h"
+#include "runtime/Commands/DistinctFiles.h"
+#include "runtime/Commands/Evaluate.h"
+#include "runtime/Commands/Info.h"
+#include "runtime/Commands/Options.h"
+#include "runtime/Commands/Report.h"
+#include "runtime/Commands/Train.h"
+#include "runtime/Commands/UpdateGuard.h"
+#include "runtime/Data/Dataset.h"
+#include "runtime/Device/Device.h"
+#include "runtime/Device/Session.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <sstream>
+#include <unistd.h>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// The files of a run, shared by the ranks of this process.
+struct Files {
+  std::optional<Dataset> data, evalData;
+
+  int64_t residentBytes() const {
+    return (data ? data->residentBytes() : 0) +
+           (evalData ? evalData->residentBytes() : 0);
+  }
+};
+
+} // namespace
+
+/// A number that mpirun put into the environment; 0 if it did not.
+static int readNumber(const char *variable) {
+  const char *text = std::getenv(variable);
+  return text ? std::atoi(text) : 0;
+}
+
+static int64_t meshSize(const MeshcProgram &program) {
+  int64_t size = 1;
+  for (uint32_t i = 0; i < program.axisCount; ++i)
+    size *= program.axes[i].size;
+  return size;
+}
+
+/// "data=2 x tensor=2"
+static std::string describeMesh(const MeshcProgram &program) {
+  std::string text;
+  for (uint32_t i = 0; i < program.axisCount; ++i)
+    text += std::string(i ? " x " : "") + program.axes[i].name + "=" +
+            std::to_string(program.axes[i].size);
+  return text.empty() ? "one rank" : text;
+}
+
+static void checkProgram(const MeshcProgram &program, const Options &options) {
+  if (program.abiVersion != MESHC_ABI_VERSION)
+    throw Failure(ExitCode::Internal,
+                  "the program was compiled for runtime ABI " +
+                      std::to_string(program.abiVersion) +
+                      " and linked with a runtime of ABI " +
+                      std::to_string(MESHC_ABI_VERSION) + "; compile it again");
+  if (options.command != Command::Info) {
+    checkProcessor(program.features);
+    openThreads();
+    if (program.target == MESHC_HOST)
+      openOneDnn();
+  }
+  if (options.command == Command::Train && !program.trainStep)
+    throw Failure(ExitCode::Usage, std::string("model '") + program.name +
+                                       "' has no 'train' statement");
+}
+
+static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
+  int64_t wanted = meshSize(program);
+  if (got == wanted)
+    return;
+  std::string number = std::to_string(wanted);
+  throw Failure(
+      ExitCode::Mesh,
+      "got " + std::to_string(got) + (got == 1 ? " rank" : " ranks") +
+          "; the mesh " + describeMesh(program) + " wants " + number + ": " +
+          (underMpi
+               ? "mpirun -n " + number + " " + program_invocation_name + " ..."
+               : std::string(program_invocation_name) + " ... --ranks " +
+                     number) +
+          ", or compile for another --mesh");
+}
+
+/// Threads of each rank if the command line does not say: the cores divided by
+/// the ranks on this host. If mpirun bound each process to cores, those.
+static int defaultThreads(bool asThreads, int ranks) {
+  int cores = availableCores(), local = ranks;
+  if (!asThreads && readNumber("OMPI_COMM_WORLD_LOCAL_SIZE") > 0)
+    local = readNumber("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (!asThreads && readNumber("OMPI_MCA_orte_bound_at_launch")) {
+    int all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    return std::max(1, std::min(cores, all / local));
+  }
+  return std::max(1, cores / local);
+}
+
+static void printStart(const MeshcProgram &program, const World &world,
+                       const Files &files, int threads) {
+  std::ostringstream out;
+  out << program.name << ": mesh " << describeMesh(program);
+  if (world.size() > 1)
+    out << ", " << world.size() << " ranks ("
+        << (std::string(world.kind()) == "threads" ? "threads of this process"
+                                                   : world.kind())
+        << ")";
+  out << ", " << threads << (threads == 1 ? " thread" : " threads")
+      << (world.size() > 1 ? " each" : "") << "; " << files.data->examples()
+      << " examples, batch " << files.data->batch() << '\n';
+  printOut(out.str());
+}
+
+static void printMemory(const MeshcProgram &program, const Options &options,
+                        const Files &files, int ranksHere,
+                        const std::vector<MemoryUse> &deviceUse) {
+  int64_t peak = peakMemory();
+  int64_t arenas =
+      program.target == MESHC_HOST ? program.arenaBytes * ranksHere : 0;
+  // The system may have moved a part to swap before the peak, so that the parts
+  // as they are now exceed it.
+  arenas = std::min(arenas, peak);
+  int64_t copy = savesInBackground(options) ? copyBytes(program) : 0;
+  if (options.skipNonFinite)
+    copy += UpdateGuard::bytes(program) * ranksHere;
+  copy = std::min(copy, peak - arenas);
+  int64_t data = std::min(files.residentBytes(), peak - arenas - copy);
+  std::ostringstream out;
+  out << "memory: peak " << peak << " bytes = arena " << arenas << " + data "
+      << data << (copy ? " + copy of the state " + std::to_string(copy) : "")
+      << " + fixed " << peak - arenas - data - copy << '\n';
+  int64_t total = 0;
+  for (const MemoryUse &use : deviceUse)
+    total += use.bytes;
+  if (!deviceUse.empty())
+    out << "device memory of rank 0: " << total << " bytes";
+  for (size_t i = 0; i < deviceUse.size(); ++i)
+    out << (i ? " + " : " = ") << deviceUse[i].name << ' ' << deviceUse[i].bytes
+        << (i + 1 == deviceUse.size() ? "\n" : "");
+  printOut(out.str());
+}
+
+/// Refuses to write a file that the run also reads, or writes twice.
+static void checkFiles(const Options &options, const Files &files) {
+  std::vector<NamedFile> named;
+  auto add = [&](const char *option, const std::string &path, bool isWritten) {
+    if (!path.empty())
+      named.push_back({option, path, isWritten});
+  };
+  for (const Source &source : files.data->sources())
+    add("--data", source.bytes->path(), false);
+  if (files.evalData)
+    for (const Source &source : files.evalData->sources())
+      add("--eval-data", source.bytes->path(), false);
+  add("--weights", options.weights, false);
+  add("--log", options.log, true);
+  add("--tensorboard", options.tensorboard, true);
+  add("--trace", options.trace, true);
+  // The checkpoint that a run resumes from may be the one that it writes.
+  std::vector<NamedFile> others = named;
+  add("--resume", options.resumeFrom, false);
+  checkDistinct(named);
+  named = std::move(others);
+  add("--checkpoint", options.checkpoint, options.command == Command::Train);
+  checkDistinct(named);
+}
+
+/// The arenas of this process and of its host. All processes look before the
+/// ranks agree to begin, so none sees the arenas of others.
+static MemoryNeed plannedNeed(const MeshcProgram &program, const World &world) {
+  std::string kind = world.kind();
+  int64_t ranks = world.size();
+  int64_t ranksOnHost =
+      kind == "mpi" ? std::max(1, readNumber("OMPI_COMM_WORLD_LOCAL_SIZE"))
+                    : ranks;
+  return {program.arenaBytes, kind == "threads" ? ranks : 1, ranksOnHost};
+}
+
+/// Looks for the device and memory, and opens the files of this process.
+/// Returns what was wrong with them, or null.
+static std::exception_ptr prepare(const MeshcProgram &program,
+                                  const Options &options,
+                                  const DeviceOptions &deviceOptions,
+                                  const World &world, Files &files) {
+  try {
+    checkDevice(program, deviceOptions);
+    if (program.target == MESHC_HOST)
+      checkMemory(plannedNeed(program, world));
+    forcedImplementation(); // rejects an invalid name now
+    files.data.emplace(program, options.data);
+    if (!options.evalData.empty())
+      files.evalData.emplace(program, options.evalData);
+    checkFiles(options, files);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+/// What the ranks compare before they open their files.
+static std::vector<Agreed> listAgreed(const MeshcProgram &program,
+                                      const Options &options, int threads) {
+  std::vector<Agreed> agreed = options.agreed;
+  agreed.insert(agreed.begin(), agreedProgram(program.name));
+  agreed.push_back({"'--threads'", std::to_string(threads), {}});
+  if (const char *gemm = std::getenv("MESHC_GEMM"))
+    agreed.push_back({"MESHC_GEMM", std::string("'") + gemm + "'", {}});
+  return agreed;
+}
+
+/// Returns 0 if rank 0 continues, otherwise the code with which all end in an
+/// orderly way, since they usually have the same problem; a rank with its own
+/// problem fails.
+static int agreeToStart(Communicator &communicator,
+                        const std::exception_ptr &problem) {
+  int code = problem ? reportError("", problem, "", /*silent=*/true) : 0;
+  communicator.broadcast(&code, sizeof(code), 0);
+  if (!code && problem)
+    std::rethrow_exception(problem);
+  return code;
+}
+
+namespace {
+
+/// The shared state of this process's ranks. Each holds a reference, so that a
+/// rank abandoned by a failed run does not lose what it uses.
+struct Run {
+  const MeshcProgram &program;
+  Options options;
+  DeviceOptions device;
+  int threads;
+  bool speaks;
+  std::vector<Agreed> agreed; ///< among all ranks, except for files
+  Files files{};
+  std::exception_ptr problem{}; ///< with the device or the files
+  std::atomic<int> code{0}, ranksHere{0};
+  std::atomic<bool> started{false};
+  std::vector<MemoryUse> deviceUse{}; ///< of rank 0
+};
+
+} // namespace
+
+/// Whether the ranks start: with the same program and options, no problem, and
+/// the same data.
+static bool agreeToBegin(Run &run, Communicator &communicator) {
+  auto agree = [&](const std::vector<Agreed> &own) {
+    bool agreed = agreeOn(communicator, run.program.name, own);
+    if (!agreed)
+      run.code = static_cast<int>(ExitCode::Disagreement);
+    return agreed;
+  };
+  if (!agree(run.agreed))
+    return false;
+  if (int refused = agreeToStart(communicator, run.problem)) {
+    run.code = refused;
+    return false;
+  }
+  std::vector<Agreed> data = agreedData("--data", *run.files.data);
+  if (run.files.evalData)
+    for (Agreed &entry : agreedData("--eval-data", *run.files.evalData))
+      data.push_back(std::move(entry));
+  return agree(data);
+}
+
+static void runRank(Run &run, Communicator &communicator) {
+  if (!agreeToBegin(run, communicator))
+    return;
+  run.started = true;
+  ++run.ranksHere;
+  Session session(run.program, communicator, run.threads, run.device);
+  ExitCode result = ExitCode::Success;
+  if (run.options.command == Command::Train)
+    result = train(session, run.options, *run.files.data,
+                   run.files.evalData ? &*run.files.evalData : nullptr);
+  else
+    result = evaluate(session, run.options, *run.files.data);
+  session.device().synchronize();
+  if (run.speaks && communicator.rank() == 0)
+    run.deviceUse = session.device().memoryUse();
+  run.code = static_cast<int>(result);
+}
+
+static int runRanks(const MeshcProgram &program, const Options &options,
+                    const DeviceOptions &device, World &world, bool speaks,
+                    int threads) {
+  std::shared_ptr<Run> run(new Run{program, options, device, threads, speaks,
+                                   listAgreed(program, options, threads)});
+  run->problem = prepare(program, options, device, world, run->files);
+  if (!run->problem && speaks && !options.quiet)
+    printStart(program, world, run->files, threads);
+  world.run([run](Communicator &communicator) { runRank(*run, communicator); });
+  if (!run->started) { // rank 0 reports why
+    bool told = run->code == static_cast<int>(ExitCode::Disagreement);
+    if (run->problem && !told)
+      reportError(program.name, run->problem, "", !speaks);
+    return run->code;
+  }
+  if (speaks && options.memory)
+    printMemory(program, options, run->files, run->ranksHere, run->deviceUse);
+  return run->code;
+}
+
+static int runWorld(const MeshcProgram &program, const Options &options,
+                    const MpiLaunch &launch) {
+  std::unique_ptr<World> world;
+  int code = 0;
+  bool orderly = true, speaks = launch.rank == 0;
+  try {
+    WorldOptions wanted;
+    wanted.kind = parseCommunicatorKind(options.communicator);
+    wanted.ranks = options.ranks;
+    bool asThreads = wanted.kind == CommunicatorKind::Threads;
+    if (wanted.kind == CommunicatorKind::Auto)
+      asThreads = !launch.launched || (launch.size == 1 && options.ranks > 0);
+    if (asThreads && options.ranks == 0)
+      wanted.ranks = static_cast<int>(meshSize(program));
+    int got = asThreads ? wanted.ranks : launch.size;
+    // Some launchers do not say; the world then knows. It also refuses --ranks
+    // together with a different number of processes.
+    if (got && (asThreads || !options.ranks || options.ranks == got))
+      checkRanks(program, got, !asThreads);
+    int threads =
+        options.threads
+            ? options.threads
+            : defaultThreads(asThreads, static_cast<int>(meshSize(program)));
+    wanted.threadsPerRank = threads;
+    wanted = withEnvironment(wanted);
+    DeviceOptions device;
+    device.matmul = parseMatmulPrecision(options.matmul);
+    device.epilogues = !options.noEpilogues;
+    device.holdsInputs = options.holdBatch;
+    if (std::getenv("MESHC_TIMEOUT"))
+      device.timeoutSeconds = wanted.timeoutSeconds;
+    device.trace = !options.trace.empty();
+    world = openWorld(wanted);
+    checkRanks(program, world->size(), !asThreads);
+    code = static_cast<int>(
+        runRanks(program, options, device, *world, speaks, threads));
+  } catch (const RankFailure &failure) {
+    orderly = false;
+    std::string rank = "rank " + std::to_string(failure.rank()) + " failed: ";
+    code = reportError(program.name,
+                       failure.cause() ? failure.cause()
+                                       : std::current_exception(),
+                       meshSize(program) > 1 ? rank : "", failure.isSecond());
+  } catch (...) {
+    orderly = false;
+    code = reportError(program.name, std::current_exception(), "", !speaks);
+  }
+  // A run that all ranks ended with the same code shuts down in an orderly way,
+  // whatever the code.
+  if (world)
+    world->finish(orderly ? 0 : code);
+  return code;
+}
+
+static int runCommand(const MeshcProgram &program, int argc, char **argv) {
+  MpiLaunch launch = findMpiLaunch();
+  bool speaks = launch.rank == 0;
+  Options options;
+  if (std::optional<int> code =
+          parseOptions(program, argc, argv, speaks, options))
+    return *code;
+  try {
+    checkProgram(program, options);
+  } catch (...) {
+    return reportError(program.name, std::current_exception(), "", !speaks);
+  }
+  if (options.command != Command::Info)
+    return runWorld(program, options, launch);
+  std::ostringstream out;
+  printInfo(program, options.json, out);
+  if (speaks)
+    printOut(out.str());
+  return static_cast<int>(ExitCode::Success);
+}
+
+int meshc::runtime::runProgram(const MeshcProgram &program, int argc,
+                               char **argv) {
+  openStandardStreams();
+  int code = codeAfterOutput(program.name, runCommand(program, argc, argv));
+  if (workIsLeft()) {
+    std::fflush(nullptr);
+    std::_Exit(code);
+  }
+  return code;
+}

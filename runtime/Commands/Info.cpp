@@ -1,0 +1,101 @@
+//===- Info.cpp - the command info ----------------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Commands/Info.h"
+
+#include "runtime/Base/TensorBlock.h"
+#include "runtime/Checkpoint/Saver.h"
+#include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/Device.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+using namespace meshc::runtime;
+
+/// "[batch = 64 {data}, model = 32]"
+static std::string describeSharding(const MeshcProgram &program,
+                                    const MeshcTensor &tensor) {
+  std::string text = "[";
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    const MeshcDim &dim = tensor.dims[i];
+    text += std::string(i ? ", " : "") + dim.name + " = " +
+            std::to_string(dim.size);
+    for (uint32_t j = 0; j < dim.axisCount; ++j)
+      text += std::string(j ? ", " : " {") + program.axes[dim.axes[j]].name;
+    text += dim.axisCount ? "}" : "";
+  }
+  return text + "]";
+}
+
+static std::string formatBytes(int64_t bytes) {
+  std::ostringstream text;
+  text << bytes << " bytes";
+  if (bytes >= 1024 * 1024)
+    text << " (" << std::fixed << std::setprecision(1)
+         << static_cast<double>(bytes) / (1024 * 1024) << " MiB)";
+  return text.str();
+}
+
+static void printTensors(const MeshcProgram &program, MeshcRole role,
+                         const char *title, std::ostream &out) {
+  bool first = true;
+  for (uint32_t i = 0; i < program.tensorCount; ++i) {
+    const MeshcTensor &tensor = program.tensors[i];
+    if (tensor.role != role)
+      continue;
+    if (first)
+      out << title << '\n';
+    first = false;
+    out << "  " << std::left << std::setw(20) << tensor.name << ' '
+        << std::setw(5) << nameOf(typeOf(tensor))
+        << describeSharding(program, tensor) << ", "
+        << formatBytes(localElements(tensor) * sizeOf(typeOf(tensor)))
+        << " per rank\n";
+  }
+}
+
+/// For GPU programs: the code, and the memory beside the arena.
+static void printDevice(const MeshcProgram &program, std::ostream &out) {
+  if (program.target != MESHC_CUDA)
+    return;
+  out << "GPU code for " << describeImages(program)
+      << "\nGPU memory per rank\n";
+  for (const MemoryUse &use : plannedMemory(program))
+    out << "  " << use.name << ' ' << formatBytes(use.bytes) << '\n';
+  out << "  and code, handles and NCCL's buffers, which --memory prints\n";
+}
+
+void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
+                               std::ostream &out) {
+  if (json) {
+    out << (program.manifest ? program.manifest : "{}") << '\n';
+    return;
+  }
+  int64_t ranks = 1;
+  out << "model " << program.name << "\nmesh ";
+  for (uint32_t i = 0; i < program.axisCount; ++i) {
+    ranks *= program.axes[i].size;
+    out << (i ? ", " : "") << program.axes[i].name << " = "
+        << program.axes[i].size;
+  }
+  out << (program.axisCount ? ": " : "of ") << ranks
+      << (ranks == 1 ? " rank\n" : " ranks\n");
+  out << "arena " << formatBytes(program.arenaBytes) << " per rank\n";
+  if (program.trainStep)
+    out << "copy of the state " << formatBytes(copyBytes(program))
+        << " on rank 0, for train --save-every without --save sync\n";
+  printDevice(program, out);
+  printTensors(program, MESHC_INPUT, "inputs", out);
+  printTensors(program, MESHC_PARAMETER, "parameters", out);
+  printTensors(program, MESHC_OPTIMIZER, "optimizer state", out);
+  printTensors(program, MESHC_METRIC, "metrics", out);
+  out << (program.siteCount ? "collectives\n" : "no collectives\n");
+  for (uint32_t i = 0; i < program.siteCount; ++i)
+    out << "  " << program.sites[i].location << ": "
+        << program.sites[i].description << '\n';
+}

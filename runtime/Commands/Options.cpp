@@ -1,0 +1,375 @@
+//===- Options.cpp - the command line of a compiled program ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Commands/Options.h"
+
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/StandardStreams.h"
+#include "runtime/Base/Version.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <set>
+#include <sstream>
+
+using namespace meshc::runtime;
+
+static const char *const exitCodes =
+    "Exit codes: 0 done, 1 internal error or too little memory, 2 command "
+    "line,\n"
+    "3 data file, 4 checkpoint, 5 number of ranks, 6 a rank or its "
+    "communication\n"
+    "failed, 7 the loss is not a number, 8 no usable GPU, 9 standard output "
+    "could\n"
+    "not be written, 10 ranks were started with different programs, options "
+    "or\n"
+    "files, 130 and 143 ended by SIGINT and SIGTERM (train: after the running\n"
+    "step and a last checkpoint).";
+
+namespace {
+
+/// Options that may differ between ranks. All others must be the same on all
+/// ranks, which is checked before the first step.
+class MayDiffer {
+public:
+  /// Nothing that ranks compute together depends on `option`.
+  CLI::Option *freely(CLI::Option *option) {
+    free.insert(option);
+    return option;
+  }
+  /// The ranks must agree on whether `option` is given; its value may differ,
+  /// because only rank 0 uses it or because the contents of the file are
+  /// compared.
+  CLI::Option *inValue(CLI::Option *option) {
+    inValueOnly.insert(option);
+    return option;
+  }
+
+  /// The values of the options of `command`, for the ranks to compare.
+  std::vector<Agreed> list(const CLI::App &command) const {
+    std::vector<Agreed> entries{
+        {"the command", "'" + command.get_name() + "'", {}}};
+    for (const CLI::Option *option : command.get_options()) {
+      if (option->count() == 0 || free.count(option))
+        continue;
+      std::string value;
+      if (!inValueOnly.count(option) && option->get_expected_max() != 0)
+        for (const std::string &text : option->results())
+          value += (value.empty() ? "'" : ", '") + text + "'";
+      entries.push_back({"'" + option->get_name() + "'",
+                         value.empty() ? "given" : value,
+                         {}});
+    }
+    return entries;
+  }
+
+private:
+  std::set<const CLI::Option *> free, inValueOnly;
+};
+
+} // namespace
+
+/// Limit on the steps of a run, so that example counts still fit 64 bits.
+static constexpr uint64_t mostSteps = 1'000'000'000'000'000;
+static constexpr double mostEpochs = 1e9;
+
+static Failure valueFailure(const std::string &option, const std::string &text,
+                            const std::string &wanted) {
+  return Failure(ExitCode::Usage,
+                 "'" + option + "' is '" + text + "'; wanted " + wanted);
+}
+
+static uint64_t parseWhole(const std::string &option, const std::string &text,
+                           uint64_t least, uint64_t most) {
+  bool isWhole = !text.empty() &&
+                 text.find_first_not_of("0123456789") == std::string::npos;
+  errno = 0;
+  uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+  if (!isWhole || errno == ERANGE || value < least || value > most)
+    throw valueFailure(option, text,
+                       "a whole number from " + std::to_string(least) + " to " +
+                           std::to_string(most));
+  return value;
+}
+
+/// An option that takes a whole number, in decimal digits.
+template <typename T>
+static CLI::Option *addWhole(CLI::App &app, const std::string &name, T &value,
+                             uint64_t least, uint64_t most,
+                             const std::string &description) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [name, least, most, &value](const std::string &text) {
+            value = static_cast<T>(parseWhole(name, text, least, most));
+          },
+          description)
+      ->type_name("N");
+}
+
+/// A number of epochs: above 0, and not "inf", "nan" or "0x1p3", which strtod
+/// would accept.
+static double parseEpochs(const std::string &text) {
+  bool isNumber = !text.empty() && text.find_first_not_of("0123456789.eE+-") ==
+                                       std::string::npos;
+  char *end = nullptr;
+  double value = isNumber ? std::strtod(text.c_str(), &end) : 0;
+  if (!isNumber || *end || !(value > 0) || value > mostEpochs)
+    throw valueFailure("--epochs", text, "a number above 0, at most 1e9");
+  return value;
+}
+
+static void addRunOptions(CLI::App &app, Options &options,
+                          MayDiffer &mayDiffer) {
+  // The resulting number is compared.
+  mayDiffer.freely(addWhole(
+      app, "--threads", options.threads, 1, 4096,
+      "Threads of each rank (default: cores over the ranks of this host)"));
+  mayDiffer.freely(addWhole(
+      app, "--ranks", options.ranks, 1, 1 << 20,
+      "Run this many ranks as threads of this process (default without "
+      "mpirun: all of the mesh)"));
+  app.add_option("--comm", options.communicator,
+                 "How ranks communicate: auto, threads, shm, mpi")
+      ->capture_default_str();
+  app.add_option("--matmul", options.matmul,
+                 "On a GPU, precision of f32 matrix products: f32 (exact), "
+                 "tf32 (factors of 10 bits, faster), bf16 (of 7 bits)")
+      ->capture_default_str();
+  app.add_flag("--no-epilogues", options.noEpilogues,
+               "On a GPU, leave what follows matrix products to kernels of "
+               "their own");
+  mayDiffer.freely(
+      app.add_option("--log", options.log,
+                     "Write metrics to this file, a JSON object per line"));
+  mayDiffer.freely(
+      app.add_flag("--quiet", options.quiet, "Print results and errors only"));
+  mayDiffer.freely(
+      app.add_flag("--memory", options.memory,
+                   "Print at the end the most memory that was held"));
+}
+
+static const char *const dataHelp =
+    "NAME=FILE: examples for the input NAME from an IDX or NPY file. FILE "
+    "alone: its bytes as a corpus of tokens for all i32 inputs, example i a "
+    "window from byte i on. Files may be gzipped. Repeatable";
+
+/// Parses the starting point of a training run.
+static void addBeginning(CLI::App &app, Options &options,
+                         MayDiffer &mayDiffer) {
+  CLI::Option *resume =
+      app.add_option_function<std::vector<std::string>>(
+             "--resume",
+             [&options](const std::vector<std::string> &values) {
+               options.resume = true;
+               options.resumeAuto = values == std::vector<std::string>{"auto"};
+               if (!values.empty() && !options.resumeAuto)
+                 options.resumeFrom = values.front();
+             },
+             "Go on from this checkpoint (default: that of --checkpoint), or "
+             "from "
+             "its newest generation that is intact; 'auto': from that of "
+             "--checkpoint, and from the beginning where there is none")
+          ->type_name("[FILE]")
+          ->expected(0, 1);
+  mayDiffer.inValue(resume);
+  mayDiffer.inValue(
+      app.add_option("--weights", options.weights,
+                     "Begin from the parameters of this safetensors file, "
+                     "which may be another tool's"));
+}
+
+/// Parses what a training run writes. Returns the option of the file.
+static CLI::Option *addCheckpoint(CLI::App &app, Options &options,
+                                  MayDiffer &mayDiffer) {
+  CLI::Option *checkpoint = mayDiffer.inValue(app.add_option(
+      "--checkpoint", options.checkpoint,
+      "Write a checkpoint (safetensors) to this file at the end"));
+  addWhole(app, "--save-every", options.saveEvery, 1, mostSteps,
+           "Write it also every so many steps")
+      ->needs(checkpoint);
+  addWhole(app, "--keep", options.keep, 1, 1000,
+           "Keep so many checkpoints: FILE, FILE.1 (the one before), FILE.2 … "
+           "(default: 1)")
+      ->needs(checkpoint);
+  app.add_option_function<std::string>(
+         "--save",
+         [&options](const std::string &text) {
+           if (text != "sync" && text != "background")
+             throw valueFailure("--save", text, "'background' or 'sync'");
+           options.saveSync = text == "sync";
+         },
+         "How --save-every writes: 'background' (default): steps go on, with a "
+         "copy of the state in memory; 'sync': steps wait")
+      ->type_name("WAY")
+      ->needs(checkpoint);
+  app.add_flag("--overwrite", options.overwrite,
+               "Replace a checkpoint of more steps that another run wrote")
+      ->needs(checkpoint);
+  return checkpoint;
+}
+
+static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option("--data", options.data, dataHelp)->required());
+  auto *steps = addWhole(app, "--steps", options.steps, 0, mostSteps,
+                         "Train until this many steps are done, in all");
+  app.add_option_function<std::string>(
+         "--epochs",
+         [&options](const std::string &text) {
+           options.epochs = parseEpochs(text);
+         },
+         "Train until every example was seen this many times (default: 1)")
+      ->type_name("NUMBER")
+      ->excludes(steps);
+  addWhole(app, "--seed", options.seed, 0, UINT64_MAX,
+           "Seed of the initial values, of the order of examples and of all "
+           "random numbers (default: 0)");
+  app.add_flag("--no-shuffle", options.noShuffle,
+               "Take the examples in the order of the files in every epoch");
+  CLI::Option *checkpoint = addCheckpoint(app, options, mayDiffer);
+  auto *holdBatch = app.add_flag(
+      "--hold-batch", options.holdBatch,
+      "On a GPU: read no batches but the first two, which stay there; times "
+      "steps without their input");
+  auto *evalData = mayDiffer.inValue(app.add_option(
+      "--eval-data", options.evalData,
+      "As --data: evaluate on these examples, at the end and as --eval-every "
+      "says"));
+  holdBatch->excludes(evalData)->excludes(checkpoint);
+  addBeginning(app, options, mayDiffer);
+  addWhole(app, "--eval-every", options.evalEvery, 1, mostSteps,
+           "Evaluate also every so many steps")
+      ->needs(evalData);
+  mayDiffer.freely(
+      addWhole(app, "--log-every", options.logEvery, 1, mostSteps,
+               "Log every so many steps (default: each in the --log and "
+               "--tensorboard files)"));
+  app.add_option_function<std::string>(
+         "--on-nonfinite",
+         [&options](const std::string &text) {
+           if (text != "stop" && text != "skip")
+             throw valueFailure("--on-nonfinite", text, "'stop' or 'skip'");
+           options.skipNonFinite = text == "skip";
+         },
+         "Where the loss or a parameter is not finite: stop (default), or skip "
+         "the update of that step, for which a copy of parameters and "
+         "optimizer state is kept")
+      ->type_name("WHAT");
+  mayDiffer.inValue(
+      app.add_option(
+             "--tensorboard", options.tensorboard,
+             "Write metrics as event files for TensorBoard to this folder")
+          ->type_name("DIR"));
+  auto *trace = mayDiffer.inValue(app.add_option(
+      "--trace", options.trace,
+      "Write to this file what some steps after the first ten spend their time "
+      "on (Trace Event JSON, for Perfetto), and print a table of it at the "
+      "end"));
+  addWhole(app, "--trace-steps", options.traceSteps, 1, 1000,
+           "Trace so many steps (default: 5)")
+      ->needs(trace);
+  addRunOptions(app, options, mayDiffer);
+}
+
+static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option("--data", options.data, dataHelp)->required());
+  mayDiffer.inValue(
+      app.add_option("--checkpoint,--weights", options.checkpoint,
+                     "The parameters, as train or another tool wrote them "
+                     "(safetensors)")
+          ->required());
+  addRunOptions(app, options, mayDiffer);
+}
+
+/// A resume without a file needs to know the checkpoint, and does not start
+/// from other weights.
+static void checkTogether(const Options &options) {
+  if (options.resume && !options.resumeAuto && !options.weights.empty())
+    throw Failure(ExitCode::Usage,
+                  "'--weights' begins a run and '--resume' goes on with one; "
+                  "give one of them, or '--resume=auto'");
+  if (options.resume && options.resumeFrom.empty() &&
+      options.checkpoint.empty())
+    throw Failure(
+        ExitCode::Usage,
+        "'--resume' names no file, and there is no '--checkpoint' either");
+}
+
+/// The parser's message as one line in our format: "--data is required".
+static std::string describe(const CLI::ParseError &error) {
+  std::string text = error.what();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > 1 && (std::islower(text[1]) || text[1] == ' '))
+    text[0] = static_cast<char>(std::tolower(text[0]));
+  return text;
+}
+
+std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
+                                                int argc,
+                                                const char *const *argv,
+                                                bool speaks, Options &options) {
+  CLI::App app(std::string("The model '") + program.name +
+               "', compiled by meshc for its mesh of ranks.");
+  app.footer(exitCodes);
+  app.set_version_flag("--version", std::string(program.name) +
+                                        ", meshc runtime " + meshcVersion);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(26);
+  CLI::App *train = app.add_subcommand("train", "Train the model");
+  CLI::App *eval = app.add_subcommand(
+      "eval", "Print the metrics over all examples of data files");
+  CLI::App *info =
+      app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
+  MayDiffer mayDiffer;
+  addTrain(*train, options, mayDiffer);
+  addEval(*eval, options, mayDiffer);
+  info->add_flag("--json", options.json, "Print the compiler's report");
+  for (CLI::App *command : {train, eval, info})
+    command->footer(exitCodes);
+
+  std::string message;
+  try {
+    app.parse(argc, argv);
+    checkTogether(options);
+    options.command = train->parsed()  ? Command::Train
+                      : eval->parsed() ? Command::Eval
+                                       : Command::Info;
+    for (const CLI::App *command : {train, eval, info})
+      if (command->parsed())
+        options.agreed = mayDiffer.list(*command);
+    return std::nullopt;
+  } catch (const CLI::ParseError &error) {
+    std::ostringstream out, err;
+    if (app.exit(error, out, err) == 0) {
+      if (speaks)
+        printOut(out.str());
+      return static_cast<int>(ExitCode::Success);
+    }
+    message = describe(error);
+  } catch (const Failure &failure) {
+    message = failure.what();
+  }
+  std::string command = argc > 0 ? argv[0] : program.name;
+  bool chosen = false;
+  for (CLI::App *one : {train, eval, info})
+    if (one->parsed()) {
+      chosen = true;
+      command += ' ' + one->get_name();
+    }
+  if (!chosen && (argc < 2 || argv[1][0] != '-'))
+    message = (argc < 2 ? "there is no command"
+                        : "'" + std::string(argv[1]) + "' is no command") +
+              "; wanted 'train', 'eval' or 'info'";
+  if (speaks)
+    printError(program.name + std::string(": error: ") + message + "; see '" +
+               command + " --help'\n");
+  return static_cast<int>(ExitCode::Usage);
+}

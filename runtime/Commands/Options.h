@@ -1,0 +1,88 @@
+//===- Options.h - the command line of a compiled program -------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The command line of a compiled program: `train`, `eval` and `info`.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMMANDS_OPTIONS_H
+#define MESHC_RUNTIME_COMMANDS_OPTIONS_H
+
+#include "meshc/RuntimeAbi.h"
+#include "runtime/Commands/Agreement.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace meshc::runtime {
+
+enum class Command { Train, Eval, Info };
+
+/// The parsed command line. Zero or empty means not given unless said
+/// otherwise.
+struct Options {
+  Command command = Command::Info;
+
+  std::vector<std::string> data;     ///< "NAME=FILE" or "FILE"
+  std::vector<std::string> evalData; ///< the same, of `train --eval-data`
+  std::optional<int64_t> steps;      ///< in total, with those before a resume
+  double epochs = 0;
+  std::optional<uint64_t> seed;
+  bool noShuffle = false;     ///< examples in the order of the files
+  bool skipNonFinite = false; ///< `--on-nonfinite skip`
+  int64_t evalEvery = 0;      ///< steps; 0: only at the end
+
+  std::string checkpoint; ///< to write (train) or to read (eval)
+  int64_t saveEvery = 0;  ///< steps; 0: only at the end
+  int keep = 1;           ///< generations of checkpoints
+  bool overwrite = false;
+  bool saveSync = false;
+  std::string weights; ///< of another tool, to start from (train)
+  bool resume = false;
+  bool resumeAuto = false; ///< starts afresh if there is no checkpoint
+  std::string resumeFrom;  ///< empty: `checkpoint`
+
+  int threads = 0; ///< per rank
+  int ranks = 0;
+  std::string communicator = "auto";
+  std::string matmul = "f32";
+  bool noEpilogues = false;
+  bool holdBatch = false; ///< of `train`
+
+  std::string log;
+  int64_t logEvery = 0;    ///< steps; 0: each in the log, few on the screen
+  std::string tensorboard; ///< folder of `train --tensorboard`
+  std::string trace;       ///< file of `train --trace`
+  int64_t traceSteps = 5;  ///< to trace
+  bool quiet = false;
+  bool memory = false;
+  bool json = false; ///< of `info`
+
+  /// The command and the values of all options that must agree between ranks.
+  /// That is every option unless its declaration says otherwise.
+  std::vector<Agreed> agreed;
+};
+
+/// Whether the run writes its checkpoints from a copy of the state, while it
+/// continues. A run that saves only at its end does not.
+inline bool savesInBackground(const Options &options) {
+  return options.command == Command::Train && !options.checkpoint.empty() &&
+         options.saveEvery > 0 && !options.saveSync;
+}
+
+/// Parses the command line. Returns the exit code if nothing else is to be done
+/// (`--help`, `--version`, or an error, which is printed on stderr if
+/// `speaks`).
+std::optional<int> parseOptions(const MeshcProgram &program, int argc,
+                                const char *const *argv, bool speaks,
+                                Options &options);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMMANDS_OPTIONS_H

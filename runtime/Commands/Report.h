@@ -1,0 +1,23 @@
+//===- Report.h - how errors are told ---------------------------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_COMMANDS_REPORT_H
+#define MESHC_RUNTIME_COMMANDS_REPORT_H
+
+#include <exception>
+#include <string>
+
+namespace meshc::runtime {
+
+/// Prints an error in one line on stderr, unless `silent`, and returns its exit
+/// code. `program` begins the line; `rank` ("rank 2 failed: ", may be empty)
+/// precedes errors that are one rank's and not the input's.
+int reportError(const std::string &program, const std::exception_ptr &error,
+                const std::string &rank, bool silent);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_COMMANDS_REPORT_H

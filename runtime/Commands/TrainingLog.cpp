@@ -1,0 +1,96 @@
+//===- TrainingLog.cpp - what a training run tells ------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Commands/TrainingLog.h"
+
+#include "runtime/Base/StandardStreams.h"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace meshc::runtime;
+
+static std::optional<int64_t> resumePoint(int64_t first, bool resumed) {
+  if (resumed)
+    return first;
+  return std::nullopt;
+}
+
+TrainingLog::TrainingLog(Session &session, const Options &options,
+                         int64_t first, bool resumed)
+    : session(session), options(options), names(session.metricNames()),
+      first(first),
+      log(session.speaks() ? options.log : "", resumePoint(first, resumed)),
+      events(session.speaks() ? options.tensorboard : "",
+             resumePoint(first, resumed)),
+      loggedAt(first) {}
+
+void TrainingLog::begin(int64_t total, int64_t examples) {
+  batch = examples;
+  std::optional<double> communication = session.device().communicationTime();
+  loggedCommunication = communication.value_or(0);
+  progress.emplace(first, total, batch, options.logEvery, communication,
+                   options.quiet || !session.speaks());
+}
+
+/// Enters values into the log and the event file; `time`, in seconds since the
+/// first step began, into the log alone.
+void TrainingLog::write(int64_t step, const Values &values,
+                        std::optional<double> time) {
+  log.begin(step);
+  for (const auto &[name, value] : values)
+    log.add(name, value);
+  if (time)
+    log.add("time", *time);
+  log.end();
+  events.write(step, values);
+}
+
+void TrainingLog::afterStep(int64_t step, const std::vector<float> &values,
+                            std::optional<int64_t> skipped) {
+  std::optional<double> communication = session.device().communicationTime();
+  progress->afterStep(step, names, values, communication, skipped.value_or(0));
+  if (!session.speaks() || (options.logEvery && step % options.logEvery != 0))
+    return;
+  double time = progress->elapsed(), passed = std::max(time - loggedTime, 1e-9);
+  Values logged;
+  for (size_t i = 0; i < names.size(); ++i)
+    logged.emplace_back(names[i], values[i]);
+  if (skipped)
+    logged.emplace_back("skipped", static_cast<double>(*skipped));
+  logged.emplace_back("examples_per_second",
+                      static_cast<double>((step - loggedAt) * batch) / passed);
+  if (communication)
+    logged.emplace_back(
+        "communication",
+        std::clamp((*communication - loggedCommunication) / passed, 0.0, 1.0));
+  write(step, logged, time);
+  loggedAt = step;
+  loggedTime = time;
+  loggedCommunication = communication.value_or(0);
+}
+
+void TrainingLog::afterEvaluation(int64_t step,
+                                  const std::vector<double> &means) {
+  if (!session.speaks())
+    return;
+  endLine();
+  std::string text;
+  Values logged;
+  for (size_t i = 0; i < names.size(); ++i) {
+    char number[400];
+    std::snprintf(number, sizeof(number), " %.4f after step %lld\n", means[i],
+                  static_cast<long long>(step));
+    text += "eval " + names[i] + number;
+    logged.emplace_back("eval_" + names[i], means[i]);
+  }
+  // A resumed run with nothing left to do repeats an evaluation.
+  if (step != first || !log.hasAtResume(logged.front().first))
+    write(step, logged);
+  printOut(text);
+}
+
+void TrainingLog::endLine() { progress->endLine(); }

@@ -1,0 +1,53 @@
+//===- CallManifest.h - what the compiler says of calls ---------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The manifest's "launches" and "products" of a function
+/// (lib/Report/Report.h): what a call reads and writes, and where in the model
+/// it comes from.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_MONITOR_CALLMANIFEST_H
+#define MESHC_RUNTIME_MONITOR_CALLMANIFEST_H
+
+#include "meshc/RuntimeAbi.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace meshc::runtime {
+
+struct CallResult {
+  std::string name;     ///< in the model; may be empty
+  std::string location; ///< "gpt.mesh:14:13"; may be empty
+  MeshcType type = MESHC_F32;
+  int64_t elements = 0;
+};
+
+struct CallEntry {
+  std::string kernel;           ///< of a launch
+  std::string name, location;   ///< of a product's C
+  std::vector<std::string> ops; ///< of a launch: "exp gpt.mesh:14:13"
+  /// For a launch, and for a product with an epilogue: bytes of the kernel's
+  /// inputs and of its results.
+  std::vector<int64_t> inputBytes;
+  std::vector<CallResult> results;
+};
+
+/// The calls of one function, in their order. Both are empty if the manifest
+/// does not have them.
+struct CallManifest {
+  /// `function`: "train_step"
+  CallManifest(const MeshcProgram &program, const std::string &function);
+
+  std::vector<CallEntry> launches, products;
+};
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_MONITOR_CALLMANIFEST_H

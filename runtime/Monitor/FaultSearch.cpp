@@ -1,0 +1,176 @@
+//===- FaultSearch.cpp - where values stop being finite -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Monitor/FaultSearch.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace meshc::runtime;
+
+int64_t meshc::runtime::largestOfRanks(Communicator &communicator,
+                                       int64_t value) {
+  int64_t largest = value;
+  communicator.gather(&value, sizeof(value), 0,
+                      [&](int, const void *data, size_t) {
+                        int64_t other = 0;
+                        std::memcpy(&other, data, sizeof(other));
+                        largest = std::max(largest, other);
+                      });
+  communicator.broadcast(&largest, sizeof(largest), 0);
+  return largest;
+}
+
+FaultSearch::FaultSearch(Session &session, StepFunction function)
+    : session(session), check(session, function) {}
+
+bool FaultSearch::run(const std::function<void()> &runStep) {
+  check.run(runStep);
+  const std::vector<CheckedValue> &values = check.values();
+  bool isFinite = !check.loss() || values[*check.loss()].found == 0;
+  for (size_t value : check.newState())
+    isFinite &= values[value].found == 0;
+  if (largestOfRanks(session.communicator(), !isFinite))
+    return true;
+  before.clear();
+  for (const CheckedValue &value : values)
+    before.push_back(value.found);
+  return false;
+}
+
+/// The findings of all ranks; on rank 0 only.
+std::vector<FaultSearch::Merged> FaultSearch::merge() {
+  constexpr uint8_t wasInfinite = 128;
+  std::vector<uint8_t> own;
+  for (size_t i = 0; i < check.values().size(); ++i)
+    own.push_back(
+        check.values()[i].found |
+        (i < before.size() && before[i] & HasInfinity ? wasInfinite : 0));
+  std::vector<Merged> merged(own.size());
+  session.communicator().gather(
+      own.data(), own.size(), 0, [&](int rank, const void *data, size_t size) {
+        const auto *found = static_cast<const uint8_t *>(data);
+        for (size_t i = 0; i < std::min(size, merged.size()); ++i) {
+          Merged &value = merged[i];
+          value.found |= found[i] & (HasNan | HasInfinity);
+          value.wasInfinite |= (found[i] & wasInfinite) != 0;
+          if (found[i] & HasNan && value.nanRank < 0)
+            value.nanRank = rank;
+          if (found[i] & HasInfinity && value.infiniteRank < 0)
+            value.infiniteRank = rank;
+        }
+      });
+  return merged;
+}
+
+/// The oldest operand of the call that computed `value` which contains `kind`.
+/// Skips infinite values that were present while all was well.
+std::optional<size_t>
+FaultSearch::findOperand(const std::vector<Merged> &merged, size_t value,
+                         Finiteness kind) const {
+  int call = check.values()[value].call;
+  std::optional<size_t> oldest;
+  if (call < 0)
+    return oldest;
+  for (size_t operand : check.calls()[static_cast<size_t>(call)].operands) {
+    bool counts = merged[operand].found & kind &&
+                  !(kind == HasInfinity && merged[operand].wasInfinite);
+    if (counts && (!oldest || operand < *oldest))
+      oldest = operand;
+  }
+  return oldest;
+}
+
+/// The first value from which `value` gets `kind`.
+size_t FaultSearch::followBack(const std::vector<Merged> &merged, size_t value,
+                               Finiteness kind) const {
+  while (std::optional<size_t> operand = findOperand(merged, value, kind))
+    value = *operand;
+  return value;
+}
+
+/// "sub, exp gpt.mesh:7:9, log gpt.mesh:8:5", from "sub gpt.mesh:7:9", …
+static std::string listOps(const std::vector<std::string> &ops) {
+  constexpr size_t most = 8;
+  auto placeOf = [&](size_t i) {
+    return i < ops.size() ? ops[i].substr(ops[i].find(' ') + 1) : "";
+  };
+  std::string text;
+  for (size_t i = 0; i < std::min(ops.size(), most); ++i) {
+    bool sharesPlace = i + 1 < most && placeOf(i) == placeOf(i + 1);
+    text += (i ? ", " : "") +
+            (sharesPlace ? ops[i].substr(0, ops[i].find(' ')) : ops[i]);
+  }
+  return text + (ops.size() > most ? ", ..." : "");
+}
+
+std::string FaultSearch::describe(const std::vector<Merged> &merged,
+                                  size_t value, Finiteness kind) const {
+  const CheckedValue &known = check.values()[value];
+  std::string name = "'" + known.name + "'";
+  if (known.tensor)
+    return (known.tensor->role == MESHC_INPUT ? "input " : "") + name +
+           (known.tensor->role == MESHC_INPUT ? "" : " before the step");
+  const CheckedCall &call = check.calls()[static_cast<size_t>(known.call)];
+  std::string text = (known.name.empty() ? "what " : name + ", which ") +
+                     call.what + " computes";
+  if (!known.location.empty())
+    text += " at " + known.location;
+  if (!call.ops.empty())
+    text += " (" + listOps(call.ops) + ")";
+  int rank =
+      kind == HasNan ? merged[value].nanRank : merged[value].infiniteRank;
+  if (session.rank().mesh.size() > 1)
+    text += " on rank " + std::to_string(rank);
+  return text;
+}
+
+/// On rank 0.
+Fault FaultSearch::find(const std::vector<Merged> &merged) const {
+  std::optional<size_t> target = check.loss();
+  std::string text;
+  if (!target || merged[*target].found == 0) {
+    target.reset();
+    for (size_t value : check.newState())
+      if (merged[value].found && (!target || value < *target))
+        target = value;
+    if (!target)
+      return {};
+  }
+  Finiteness kind = merged[*target].found & HasNan ? HasNan : HasInfinity;
+  size_t origin = followBack(merged, *target, kind);
+  text += (kind == HasNan ? "the first NaN is in "
+                          : "the first infinite value is in ") +
+          describe(merged, origin, kind);
+  if (kind == HasNan)
+    if (std::optional<size_t> operand =
+            findOperand(merged, origin, HasInfinity)) {
+      origin = followBack(merged, *operand, HasInfinity);
+      text += ", of infinite values that are first in " +
+              describe(merged, origin, HasInfinity);
+    }
+  const MeshcTensor *tensor = check.values()[origin].tensor;
+  return {text, tensor && tensor->role == MESHC_INPUT ? tensor->name : ""};
+}
+
+/// Every rank gets rank 0's text.
+static void broadcastText(Communicator &communicator, std::string &text) {
+  uint64_t size = text.size();
+  communicator.broadcast(&size, sizeof(size), 0);
+  text.resize(size);
+  if (size > 0)
+    communicator.broadcast(text.data(), size, 0);
+}
+
+Fault FaultSearch::explain() {
+  std::vector<Merged> merged = merge();
+  Fault fault;
+  if (session.communicator().rank() == 0)
+    fault = find(merged);
+  broadcastText(session.communicator(), fault.text);
+  broadcastText(session.communicator(), fault.input);
+  return fault;
+}

@@ -1,0 +1,208 @@
+//===- TraceTable.cpp - recordings as a table -----------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Monitor/TraceTable.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+using namespace meshc::runtime;
+
+//===----------------------------------------------------------------------===//
+// What the compiler knows
+//===----------------------------------------------------------------------===//
+
+/// "gpt.mesh:14:13" of "models/gpt.mesh:14:13", as sites have it.
+static std::string withoutFolder(const std::string &location) {
+  size_t slash = location.rfind('/');
+  return slash == std::string::npos ? location : location.substr(slash + 1);
+}
+
+/// An entry of the manifest's "kernels" or "products".
+static CallCost readCost(const nlohmann::json &entry) {
+  CallCost cost;
+  cost.location = withoutFolder(entry.value("location", ""));
+  cost.lines = entry.value("lines", "");
+  cost.tensor = entry.value("tensor", "");
+  cost.bytes = entry.value("read", 0.0) + entry.value("written", 0.0);
+  cost.flops = entry.value("flops", 0.0);
+  cost.hasEpilogue = entry.contains("epilogue");
+  return cost;
+}
+
+CallCosts::CallCosts(const MeshcProgram &program, const std::string &function) {
+  for (uint32_t i = 0; i < program.siteCount; ++i)
+    sites.emplace_back(program.sites[i].location);
+  if (!program.manifest)
+    return;
+  try {
+    const nlohmann::json manifest = nlohmann::json::parse(program.manifest);
+    for (const nlohmann::json &kernel :
+         manifest.value("kernels", nlohmann::json::array()))
+      kernels[kernel.value("name", "")] = readCost(kernel);
+    for (const nlohmann::json &known :
+         manifest.value("functions", nlohmann::json::array()))
+      if (known.value("name", "") == function)
+        for (const nlohmann::json &product :
+             known.value("products", nlohmann::json::array()))
+          products.push_back(readCost(product));
+  } catch (const nlohmann::json::exception &) {
+    // A program of another compiler: it is traced without costs.
+  }
+}
+
+CallCost CallCosts::of(const TracedCall &call) const {
+  CallCost cost;
+  cost.bytes = call.bytes;
+  cost.flops = call.flops;
+  if (call.kind == CallKind::Kernel) {
+    auto known = kernels.find(call.name);
+    return known == kernels.end() ? cost : known->second;
+  }
+  if (call.kind == CallKind::Product && call.number < products.size()) {
+    const CallCost &known = products[call.number];
+    // Without its fused epilogue, it moves different data.
+    if (known.hasEpilogue == (call.epilogue != 0))
+      return known;
+    cost.location = known.location;
+  }
+  if (call.kind == CallKind::Collective && call.number < sites.size())
+    cost.location = sites[call.number];
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Calls that share a line.
+struct Row {
+  std::string what;
+  double calls = 0, microseconds = 0, bytes = 0, flops = 0; ///< of a step
+};
+} // namespace
+
+static std::string describe(const TracedCall &call, const CallCost &cost) {
+  static const char *const kinds[] = {"kernel ", "product ", "", ""};
+  std::string text = kinds[static_cast<size_t>(call.kind)] + call.name;
+  if (!cost.location.empty())
+    text += ", " + cost.location;
+  // The lines if they say more than the location.
+  if (cost.lines.find_first_of(",-") != std::string::npos)
+    text += " (lines " + cost.lines + ")";
+  if (!cost.tensor.empty())
+    text += ", writes '" + cost.tensor + "'";
+  return text;
+}
+
+static std::vector<Row> makeRows(const Recording &recording,
+                                 const CallCosts &costs) {
+  std::vector<Row> rows;
+  std::vector<size_t> rowOf; // by call
+  std::map<std::pair<CallKind, std::string>, size_t> known;
+  for (const TracedCall &call : recording.calls) {
+    CallCost cost = costs.of(call);
+    std::string what = describe(call, cost);
+    auto [found, isNew] = known.try_emplace({call.kind, what}, rows.size());
+    if (isNew)
+      rows.push_back({what});
+    Row &row = rows[found->second];
+    row.calls += call.kind != CallKind::Other;
+    row.bytes += cost.bytes;
+    row.flops += cost.flops;
+    rowOf.push_back(found->second);
+  }
+  auto steps = static_cast<double>(recording.stepCount);
+  for (const TracedActivity &activity : recording.activities) {
+    Row &row = rows[rowOf[activity.call]];
+    row.microseconds +=
+        static_cast<double>(activity.span.end - activity.span.begin) / 1000 /
+        steps;
+    if (recording.calls[activity.call].kind == CallKind::Other)
+      row.calls += 1 / steps;
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
+    return a.microseconds > b.microseconds;
+  });
+  return rows;
+}
+
+/// Time within the step's own activities, in ns; overlaps count once.
+static int64_t timeInside(const Recording &recording) {
+  std::vector<TracedSpan> spans;
+  for (const TracedActivity &activity : recording.activities)
+    if (static_cast<int>(activity.stream) != recording.asideStream)
+      spans.push_back(activity.span);
+  std::sort(spans.begin(), spans.end(),
+            [](const TracedSpan &a, const TracedSpan &b) {
+              return a.begin < b.begin;
+            });
+  int64_t inside = 0, reached = INT64_MIN;
+  for (const TracedSpan &span : spans) {
+    inside += std::max<int64_t>(0, span.end - std::max(span.begin, reached));
+    reached = std::max(reached, span.end);
+  }
+  return inside;
+}
+
+/// A number in a column, or a dash if there is none.
+static std::string column(double value, int width, int digits) {
+  char text[64];
+  if (value > 0)
+    std::snprintf(text, sizeof(text), " %*.*f", width, digits, value);
+  else
+    std::snprintf(text, sizeof(text), " %*s", width, "-");
+  return text;
+}
+
+/// A line with a time and its share of the step.
+static std::string timeLine(const char *name, double microseconds,
+                            double step) {
+  char text[200];
+  std::snprintf(text, sizeof(text), "%-17s %12.1f us %6.2f %%\n", name,
+                microseconds, step > 0 ? 100 * microseconds / step : 0);
+  return text;
+}
+
+std::string meshc::runtime::describeTable(const Recording &recording,
+                                          const CallCosts &costs, int64_t done,
+                                          const std::string &path) {
+  if (recording.stepCount == 0 || recording.windows.empty())
+    return "trace: no step was traced\n";
+  int64_t time = 0;
+  for (const TracedSpan &window : recording.windows)
+    time += window.end - window.begin;
+  auto steps = static_cast<double>(recording.stepCount);
+  double step = static_cast<double>(time) / 1000 / steps;
+  std::string text =
+      "trace: " + std::to_string(recording.stepCount) +
+      (recording.stepCount == 1 ? " step" : " steps") +
+      " of rank 0 after step " + std::to_string(done) +
+      ", one step on average; all events in '" + path +
+      "'\n  calls           us       %           MB        GFLOP       GB/s    "
+      "GFLOP/s\n";
+  for (const Row &row : makeRows(recording, costs)) {
+    text += column(row.calls, 6, row.calls < 1 ? 1 : 0) +
+            column(row.microseconds, 12, 1) +
+            column(step > 0 ? 100 * row.microseconds / step : 0, 7, 2) +
+            column(row.bytes / 1e6, 12, 4) + column(row.flops / 1e9, 12, 4);
+    bool took = row.microseconds > 0;
+    text += column(took ? row.bytes / row.microseconds / 1e3 : 0, 10, 1) +
+            column(took ? row.flops / row.microseconds / 1e3 : 0, 10, 1) +
+            "  " + row.what + '\n';
+  }
+  double inside = static_cast<double>(timeInside(recording)) / 1000 / steps;
+  text += timeLine("step", step, step) +
+          timeLine("inside kernels", inside, step) +
+          timeLine("outside kernels", std::max(0.0, step - inside), step);
+  if (recording.lost > 0)
+    text += "lost: " + std::to_string(recording.lost) +
+            " activities of the GPU that CUPTI gave no times of\n";
+  return text;
+}

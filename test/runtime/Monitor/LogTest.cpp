@@ -1,0 +1,130 @@
+//===- LogTest.cpp - tests of logs and of which files a run writes --------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "test/runtime/Commands/Subprocess.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace meshc::test;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> readLines(const std::string &path) {
+  std::istringstream lines(readFile(path));
+  std::vector<json> values;
+  for (std::string text; std::getline(lines, text);)
+    values.push_back(json::parse(text));
+  return values;
+}
+
+std::vector<int> stepsWith(const std::vector<json> &lines,
+                           const std::string &key) {
+  std::vector<int> steps;
+  for (const json &line : lines)
+    if (line.contains(key))
+      steps.push_back(line["step"]);
+  return steps;
+}
+
+std::vector<int> range(int first, int last) {
+  std::vector<int> numbers;
+  for (int i = first; i <= last; ++i)
+    numbers.push_back(i);
+  return numbers;
+}
+
+} // namespace
+
+TEST(Log, aResumedRunHasEachStepOnce) {
+  Folder folder;
+  std::string data = writeLineData(folder), log = folder.file("log");
+  for (const char *mesh : {"1x1", "2x2"}) {
+    std::string train = line(mesh) + " train --quiet --save-every 4 " +
+                        "--eval-every 2 --eval-data x=" + folder.file("x.npy") +
+                        " --eval-data target=" + folder.file("y.npy") +
+                        " --checkpoint " + folder.file(mesh) + " --log " + log +
+                        data;
+    // The checkpoint is of step 8, the log of step 10, and its last line is not
+    // whole, as after a full disk.
+    EXPECT_NE(run("env LINE_NAN=10 " + train + " --steps 20").code, 0);
+    ASSERT_EQ(stepsWith(readLines(log), "loss"), range(1, 10));
+    std::ofstream(log, std::ios::app) << "{\"step\":11,\"lo";
+    EXPECT_EQ(run(train + " --steps 20 --resume").code, 0);
+    std::vector<json> lines = readLines(log);
+    EXPECT_EQ(stepsWith(lines, "loss"), range(1, 20));
+    std::vector<int> evaluated = {2, 4, 6, 8, 10, 12, 14, 16, 18, 20};
+    EXPECT_EQ(stepsWith(lines, "eval_loss"), evaluated);
+    // Nothing to do: the log already has the final evaluation's step.
+    EXPECT_EQ(run(train + " --steps 20 --resume").code, 0);
+    EXPECT_EQ(readLines(log), lines);
+    // From the start, which empties it.
+    EXPECT_EQ(run(train + " --steps 5 --overwrite").code, 0);
+    EXPECT_EQ(stepsWith(readLines(log), "loss"), range(1, 5));
+  }
+}
+
+TEST(Log, whatIsNoLogStays) {
+  Folder folder;
+  std::string data = writeLineData(folder), log = folder.write("log", "mine\n");
+  std::string train = line("1x1") + " train --quiet --checkpoint " +
+                      folder.file("c") + " --log " + log + data;
+  ASSERT_EQ(run(line("1x1") + " train --quiet --steps 3 --checkpoint " +
+                folder.file("c") + data)
+                .code,
+            0);
+  ASSERT_EQ(run(train + " --steps 4 --resume").code, 0);
+  EXPECT_EQ(readFile(log).rfind("mine\n{\"step\":4,", 0), 0u) << readFile(log);
+}
+
+TEST(DistinctFiles, noFileIsWrittenTwiceOrRead) {
+  Folder folder;
+  std::string data = writeLineData(folder), x = folder.file("x.npy");
+  std::string before = readFile(x);
+  std::string links = "cd " + folder.file("") + " && ln x.npy hard && " +
+                      "ln -s x.npy soft && mkdir sub && ln -s ../new sub/new";
+  ASSERT_EQ(run("sh -c '" + links + "'").code, 0);
+  auto file = [&](const char *name) { return folder.file(name); };
+  const std::string cases[][2] = {
+      {"--log " + x, "'--data' and '--log' are the same file: '" + x + "'"},
+      {"--checkpoint " + file("hard"),
+       "'--data' and '--checkpoint' are the same file: '" + x + "' and '" +
+           file("hard") + "'"},
+      {"--trace " + file("soft"), "'--data' and '--trace'"},
+      {"--eval-data x=" + x + " --eval-data target=" + file("y.npy") +
+           " --log " + file("y.npy"),
+       "'--data' and '--log'"},
+      {"--log " + file("new") + " --trace " + file("sub/new"),
+       "'--log' and '--trace'"},
+      {"--log " + file("new") + " --checkpoint " + file("sub/../new"),
+       "'--log' and '--checkpoint'"},
+      {"--log " + file("new") + " --tensorboard " + file("new"),
+       "'--log' and '--tensorboard'"},
+      {"--resume " + file("c") + " --log " + file("c"),
+       "'--log' and '--resume'"},
+      {"--resume " + file("c") + " --checkpoint " + x,
+       "'--data' and '--checkpoint'"},
+  };
+  for (const char *mesh : {"1x1", "2x2"}) {
+    std::string train = line(mesh) + " train --quiet --steps 2 ";
+    ASSERT_EQ(run(train + "--checkpoint " + file("c") + data).code, 0);
+    std::string saved = readFile(file("c"));
+    for (const auto &[options, message] : cases)
+      expectError(run(train + options + data), 2, message);
+    expectError(run(line(mesh) + " eval --checkpoint " + file("c") + " --log " +
+                    file("c") + data),
+                2, "'--log' and '--checkpoint'");
+    EXPECT_EQ(readFile(file("c")), saved);
+  }
+  EXPECT_EQ(readFile(x), before);
+  // Files that are only read may be the same, and devices are shared.
+  EXPECT_EQ(run(line("1x1") + " train --quiet --steps 3 --checkpoint " +
+                file("c") + " --resume " + file("c") + " --eval-data x=" + x +
+                " --eval-data target=" + file("y.npy") +
+                " --log /dev/null --trace /dev/null" + data)
+                .code,
+            0);
+}
