@@ -12,7 +12,8 @@ using namespace meshc;
 using namespace meshc::frontend;
 using syntax::quote;
 
-/// f(x): one op, one operand. Numbers stay numbers where they can. [L5.5]
+/// f(x): one op, one operand. A function of a number is a number if it can be
+/// computed here. [L5.5]
 static Operand emitUnary(Call &call) {
   Operand operand = call.operand(0);
   if (operand.constant)

@@ -16,7 +16,7 @@ using namespace meshc::frontend;
 using syntax::Argument;
 using syntax::quote;
 
-/// Truth values count as f32 0 and 1 where they are added up. [L5.10]
+/// Sums and means convert i1 to f32 0 and 1. [L5.10]
 static Value countTruths(Call &call, Value value) {
   nd::TensorType type = nd::getTensorType(value);
   if (!type.getElementType().isInteger(1))
@@ -25,7 +25,7 @@ static Value countTruths(Call &call, Value value) {
                      type.withElementType(call.emitter.builder.getF32Type()));
 }
 
-/// The dims that a reduction names: all of the tensor's where it names none.
+/// The dims that a reduction names; if it names none, all dims of the tensor.
 static std::optional<SmallVector<StringAttr>> reducedDims(Call &call,
                                                           Value value) {
   if (call.size() > 1)
@@ -36,7 +36,8 @@ static std::optional<SmallVector<StringAttr>> reducedDims(Call &call,
   return all;
 }
 
-/// Where sum(a, b) names a value instead of a dim, says what was meant.
+/// Reports max(a, b) or min(a, b) whose second argument is not a dim: the
+/// functions of two tensors are maximum and minimum.
 static bool looksElementwise(Call &call) {
   StringRef name = call.builtin.name;
   if (call.size() != 2 || (name != "max" && name != "min"))

@@ -14,7 +14,7 @@ using namespace meshc::frontend;
 using syntax::Argument;
 using syntax::quote;
 
-/// The dims of a tensor under change. [L5.12]
+/// The dims of a tensor while an operation changes them. [L5.12]
 namespace {
 struct DimList {
   SmallVector<nd::DimAttr> dims;
@@ -37,7 +37,7 @@ struct DimList {
 };
 } // namespace
 
-/// A dim of `tensor` that a rename, split or merge takes away.
+/// A dim of `tensor` that a rename, split or merge removes.
 static StringAttr sourceDim(Call &call, const syntax::Name &name,
                             Value tensor) {
   StringAttr dim = call.emitter.resolveDim(name);
@@ -49,8 +49,8 @@ static StringAttr sourceDim(Call &call, const syntax::Name &name,
   return {};
 }
 
-/// Adds a dim that a rename, split or merge makes, a new one to the tensor;
-/// null after an error.
+/// Adds a dim that a rename, split or merge creates and that the tensor does
+/// not have; null after an error.
 static StringAttr addDim(Call &call, DimList &list, const syntax::Name &name,
                          int64_t size) {
   StringAttr known = call.emitter.isKnownDim(name)
@@ -69,7 +69,7 @@ static StringAttr addDim(Call &call, DimList &list, const syntax::Name &name,
   return dim;
 }
 
-/// rename(x, a -> b, …): all at once. [L5.12]
+/// rename(x, a -> b, …): all renames apply at the same time. [L5.12]
 static Operand emitRename(Call &call) {
   Value value = call.tensor(0);
   if (!value)
@@ -111,8 +111,8 @@ static Operand emitRename(Call &call) {
        call.attribute("to", call.names(to))}));
 }
 
-/// The sizes of the parts of a split: all known but at most one, which is what
-/// the others leave of `size`. Empty after an error. [L5.12]
+/// The sizes of the parts of a split. At most one is unknown; it is `size`
+/// divided by the others. Empty after an error. [L5.12]
 static SmallVector<int64_t> splitSizes(Call &call, const Argument &split,
                                        int64_t size) {
   SmallVector<int64_t> sizes;

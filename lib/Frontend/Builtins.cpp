@@ -16,7 +16,7 @@ using syntax::quote;
 
 namespace {
 
-/// All families in one table, made once.
+/// All families in one table, built once.
 const std::map<std::string_view, const Builtin *> &allBuiltins() {
   static const auto table = [] {
     std::map<std::string_view, const Builtin *> made;

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Private to this folder. Each family of functions is one table in one file;
-/// a function says how many arguments it takes, how it is written, and builds
-/// its op from a Call.
+/// Private to this folder. Each family of functions is one table in one file.
+/// An entry holds the number of arguments, the usage, and the function that
+/// builds the op from a Call.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_FRONTEND_BUILTINS_H
@@ -47,33 +47,31 @@ const Builtin *findBuiltin(llvm::StringRef name);
 /// All names, for hints.
 std::vector<std::string_view> builtinNames();
 
-/// A call of a function of the language, and access to its arguments. What
-/// cannot be had is reported, and null or empty then.
+/// A call of a function of the language, and access to its arguments. A method
+/// that fails reports an error and returns null or an empty value.
 class Call {
 public:
   Call(Emitter &emitter, const Builtin &builtin, const syntax::Expr &expr,
        const syntax::CallExpr &ast)
       : emitter(emitter), builtin(builtin), ast(ast), span(expr.span) {}
 
-  /// Checks the number of arguments and that each is of a form that the
-  /// function can take at all.
+  /// Checks the number of arguments, and that none is named.
   bool checkArguments();
 
   unsigned size() const { return ast.arguments.size(); }
   syntax::Span place(unsigned i) const { return ast.arguments[i].span; }
   /// The argument as an expression's value.
   Operand operand(unsigned i);
-  /// The argument as a tensor, a number becoming a scalar of `elementType`.
+  /// The argument as a tensor; a number becomes a scalar of `elementType`.
   mlir::Value tensor(unsigned i, mlir::Type elementType = nullptr);
   /// The same, of one of the element types.
   mlir::Value tensorOf(unsigned i, ElementKinds kinds);
-  /// The argument as the name of a dim; of a dim of `tensor` where given.
+  /// The argument as the name of a dim, which `tensor`, if given, must have.
   mlir::StringAttr dim(unsigned i, mlir::Value tensor = nullptr);
-  /// Arguments first, first + 1, … as dims of `tensor`, none twice.
+  /// Arguments first, first + 1, … as dims of `tensor`; duplicates are errors.
   std::optional<llvm::SmallVector<mlir::StringAttr>> dims(unsigned first,
                                                           mlir::Value tensor);
-  /// Whether i32 numbers the entries along the dim; reports where it does not.
-  /// [L2.7]
+  /// Whether i32 can index the dim; reports an error if not. [L2.7]
   bool checkIndexable(mlir::StringAttr dim, syntax::Span at);
   /// The argument as a number known at compile time.
   std::optional<syntax::Constant> number(unsigned i);
@@ -81,7 +79,7 @@ public:
   std::optional<int64_t> whole(unsigned i, int64_t least);
   /// The argument as the name of an element type.
   mlir::Type type(unsigned i);
-  /// The argument as a rename; null where it is not one.
+  /// The argument as a rename; null after an error if it is not one.
   const syntax::Argument *rename(unsigned i);
 
   /// Reports at the place of the call.

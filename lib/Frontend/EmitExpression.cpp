@@ -163,7 +163,7 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
   return true;
 }
 
-/// [L5.6] Values first, then constants; a dim is no value.
+/// [L5.6] Looks up values first, then constants; a dim is not a value.
 Operand Emitter::emitName(const syntax::Name &name) {
   if (auto found = scope->values.find(name.text); found != scope->values.end())
     return found->second;
@@ -261,7 +261,7 @@ Operand Emitter::emitBinary(const syntax::Expr &expr,
   return emitArithmetic(binary, operands);
 }
 
-/// [L5.1] Powers that have an op of their own are that op.
+/// [L5.1] Some powers have an op of their own.
 Operand Emitter::emitPower(Value base, const Operand &exponent,
                            const syntax::BinaryExpr &binary) {
   struct Entry {

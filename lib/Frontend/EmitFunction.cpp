@@ -211,7 +211,7 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
 }
 
 void Emitter::warnUncalled() {
-  // After an error a call may not have been read.
+  // After an error, calls may be missing.
   if (diagnostics.hasErrors())
     return;
   for (const auto &[name, function] : declarations.functions)

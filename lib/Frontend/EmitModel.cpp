@@ -21,7 +21,7 @@ OwningOpRef<ModuleOp> Emitter::emitProgram() {
   OwningOpRef<ModuleOp> owner = module;
   builder.setInsertionPointToEnd(module.getBody());
   if (!declarations.model) {
-    // What could not be read is not missing.
+    // A model that could not be parsed is not missing.
     if (!diagnostics.hasErrors())
       error(start, "the program has no model; declare one: model name(inputs) "
                    "{ … }");
@@ -204,7 +204,7 @@ void Emitter::emitParameter(const syntax::ParamStatement &param) {
                                  describe(type.getElementType()));
     type = {};
   }
-  // A name that was assigned before would have two meanings in one body.
+  // A name that was assigned before would be ambiguous.
   if (type && scope->values.count(name)) {
     noteOrigin(
         error(tensor.name.span,

@@ -19,7 +19,8 @@ using namespace meshc::frontend;
 using syntax::Argument;
 using syntax::quote;
 
-/// The value that `train` names as the loss, checked; null where there is none.
+/// The value that `train` names as the loss, checked; null without `train` and
+/// after an error.
 /// [L7.2]
 Value Emitter::findLoss() {
   const syntax::TrainDeclaration *train = declarations.train;

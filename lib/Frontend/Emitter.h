@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Private to this folder. The emitter checks what an expression means and
-/// builds its op in one walk: whatever a verifier would refuse is refused here
-/// first, at the place in the text and in the text's own terms. A failed
-/// expression yields an Operand that is not ok(); what uses it says nothing.
+/// Private to this folder. The emitter checks an expression and builds its op
+/// in one walk. It rejects everything that a verifier would reject, with the
+/// place and the terms of the text. A failed expression yields an Operand that
+/// is not ok(); its users report no further error.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_FRONTEND_EMITTER_H
@@ -20,12 +20,12 @@
 
 namespace meshc::frontend {
 
-/// What an expression yields: a tensor, or a number that has no type yet and
-/// takes that of the tensor it meets. [L5.2]
+/// The value of an expression: a tensor, or a number, which takes the type of
+/// the tensor that it is combined with. [L5.2]
 struct Operand {
   mlir::Value value;
   std::optional<syntax::Constant> constant;
-  /// The dims in the order of the declaration, where the value is an input, a
+  /// The dims in the order of the declaration, if the value is an input, a
   /// parameter or an argument declared with dims. [L5.7]
   llvm::SmallVector<llvm::StringRef> order;
 
@@ -36,7 +36,7 @@ struct Operand {
   }
 };
 
-/// Element types, as sets: what an operation takes.
+/// Sets of element types that an operation accepts.
 enum ElementKinds : unsigned { Floats = 1, Integers = 2, Booleans = 4 };
 
 inline ElementKinds operator|(ElementKinds a, ElementKinds b) {
@@ -55,28 +55,28 @@ std::string describe(mlir::Type elementType);
 /// The ops of one program.
 class Emitter {
 public:
-  /// Bounds, so that small texts cannot ask for unbounded work. [L4.5]
+  /// Bounds that keep small texts from causing unbounded work. [L4.5]
   static constexpr unsigned maxOps = 100000;
   static constexpr unsigned maxCallDepth = 64;
   static constexpr unsigned maxExpressionDepth = 1024;
-  /// Elements of one tensor, as the tensor type has it. [L2.6]
+  /// Elements of one tensor: the limit of the tensor type. [L2.6]
   static constexpr int64_t maxElements = int64_t(1) << 48;
 
   Emitter(const syntax::SourceSet &sources, syntax::Diagnostics &diagnostics,
           syntax::Declarations &declarations, mlir::MLIRContext &context);
 
-  /// The whole program; null where it has no model.
+  /// The whole program; null if it has no model.
   mlir::OwningOpRef<mlir::ModuleOp> emitProgram();
 
   // Expressions (EmitExpression.cpp).
 
   /// The value of an expression in the current scope.
   Operand emit(const syntax::Expr &expr);
-  /// The same as a tensor; a number becomes a scalar of `elementType` (f32
-  /// where null). Null after an error.
+  /// The same as a tensor; a number becomes a scalar of `elementType`
+  /// (default: f32). Null after an error.
   mlir::Value emitTensor(const syntax::Expr &expr,
                          mlir::Type elementType = nullptr);
-  /// A number of the element type; null after an error where it cannot hold it.
+  /// The number in the element type; null after an error if it does not fit.
   /// `tensor` is the place of the tensor whose type the number takes, if any.
   mlir::TypedAttr makeNumber(const syntax::Constant &number,
                              mlir::Type elementType, syntax::Span at,
@@ -86,7 +86,7 @@ public:
                           mlir::Type elementType, syntax::Span at,
                           std::optional<syntax::Span> tensor = std::nullopt);
   /// Both operands as tensors of one element type: numbers take the other's
-  /// type, f32 where both are numbers. False after an error. [L5.2]
+  /// type, or f32 if both are numbers. False after an error. [L5.2]
   bool unifyTypes(llvm::MutableArrayRef<Operand> operands,
                   llvm::ArrayRef<syntax::Span> places, llvm::StringRef what,
                   syntax::Span at);
@@ -96,7 +96,7 @@ public:
   nd::TensorType unite(mlir::ValueRange operands,
                        llvm::ArrayRef<syntax::Span> places,
                        mlir::Type elementType, syntax::Span at);
-  /// A tensor type, or null after an error where it would be too large.
+  /// A tensor type; null after an error if it would be too large.
   nd::TensorType makeType(mlir::Type elementType,
                           llvm::ArrayRef<nd::DimAttr> dims, syntax::Span at);
   /// Whether the value, which the text at `origin` gives, is one of `kinds`;
@@ -106,17 +106,17 @@ public:
 
   // Names and places (Emitter.cpp).
 
-  /// The dim that a name means here: an argument `dim d` stands for another.
-  /// Null after an error where there is none.
+  /// The dim with this name; the name of an argument `dim d` is resolved to the
+  /// caller's dim. Null after an error if there is no such dim.
   mlir::StringAttr resolveDim(const syntax::Name &name);
   /// The same for a dim that the operation introduces with `size`. [L2.5]
   mlir::StringAttr introduceDim(const syntax::Name &name, int64_t size);
-  /// Whether the name means a dim that is known already.
+  /// Whether the name is that of a known dim.
   bool isKnownDim(const syntax::Name &name) const;
   int64_t dimSize(mlir::StringAttr dim) const;
   /// The dim of a declaration or list, with the size that it was declared with.
   nd::DimAttr declaredDim(const syntax::Name &name);
-  /// The element type that a name means, or null after an error. [L2.7]
+  /// The element type of that name; null after an error. [L2.7]
   mlir::Type resolveType(const syntax::Name &name);
   /// An error at a place; inlined, it gets a note at each call around it.
   syntax::Diagnostic &error(syntax::Span at, std::string message);
@@ -135,7 +135,7 @@ public:
   mlir::Value create(llvm::StringRef op, syntax::Span at,
                      mlir::ValueRange operands, nd::TensorType result,
                      llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
-  /// A stream of random numbers that no other op has. [L5.8]
+  /// The name of a new stream of random numbers. [L5.8]
   std::string nextStream(llvm::StringRef what);
 
   mlir::OpBuilder builder;

@@ -26,14 +26,14 @@ Location toLocation(const syntax::SourceSet &sources, syntax::Span span,
   return FileLineColLoc::get(&context, StringRef(name), at.line, at.column);
 }
 
-/// Hands what was collected to MLIR's engine, in the order of the text. What
-/// says that there were too many is the last.
+/// Passes the collected diagnostics to MLIR's engine, in the order of the text.
+/// The one that reports too many errors comes last.
 void report(const syntax::Diagnostics &diagnostics,
             const syntax::SourceSet &sources, MLIRContext &context) {
   std::vector<const syntax::Diagnostic *> sorted;
   for (const syntax::Diagnostic &diagnostic : diagnostics.all())
     sorted.push_back(&diagnostic);
-  // Of one place, in the order in which they were found.
+  // Diagnostics at one place keep the order in which they were found.
   auto key = [](const syntax::Diagnostic *diagnostic) {
     return std::tuple(diagnostic->span.source, diagnostic->span.begin,
                       diagnostic);
@@ -61,7 +61,7 @@ public:
     sources.add(file->getBufferIdentifier().str(), file->getBuffer().str());
   }
 
-  /// Adds a list of the command line to both sets of texts; returns its number.
+  /// Adds a list of the command line to both sets of texts; returns its index.
   uint32_t add(const std::string &option, const std::string &text) {
     manager.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(text, option), llvm::SMLoc());
@@ -81,7 +81,8 @@ public:
       parsed.layout = syntax::parseLayoutList(
           sources, add("<--layout>", *overrides.layout), diagnostics);
     for (const auto &[index, values] : llvm::enumerate(overrides.values)) {
-      // Lines are found by the name of their text.
+      // Source lines are looked up by the name of their text, so names are
+      // unique.
       std::string number =
           overrides.values.size() > 1 ? " " + std::to_string(index + 1) : "";
       for (syntax::Definition &value : syntax::parseDefinitionList(

@@ -20,7 +20,7 @@ class SourceMgr;
 
 namespace meshc {
 
-/// What the command line says in the place of the text (docs/language.md,
+/// Command-line options that replace parts of the text (docs/language.md,
 /// section 8). Errors in these lists have `<--mesh>` and so on as their file.
 struct ModelOverrides {
   std::optional<std::string> mesh;   ///< --mesh data=2,tensor=2
@@ -31,12 +31,12 @@ struct ModelOverrides {
 /// The nd program of the main buffer of `sources` (docs/language.md): a module
 /// with attribute `nd.mesh`, `nd.rule` ops, the model as a func.func whose
 /// arguments are the inputs and whose results are the loss and the metrics by
-/// name (`nd.name`), and `nd.train` where the text trains. Every op has the
-/// place of its expression as location, within call sites where functions are
+/// name (`nd.name`), and `nd.train` if the text has a `train`. The location of
+/// every op is the place of its expression, within call sites if functions are
 /// inlined; values that the text names carry `nd.name`.
 ///
-/// The program is not verified yet: where it does not pass MLIR's verifier, the
-/// front end is wrong and not the text. Null after errors; those, and warnings,
+/// The program is not verified yet: if MLIR's verifier rejects it, that is a
+/// defect of the front end. Null after errors; those, and warnings,
 /// go to the context's diagnostic engine. The overrides' texts are added to
 /// `sources`, so that a SourceMgrDiagnosticHandler over it can show their
 /// lines.

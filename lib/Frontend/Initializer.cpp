@@ -21,7 +21,7 @@ using syntax::quote;
 
 namespace {
 
-/// What an initializer comes to: offset + scale · random, or offset alone.
+/// The value of an initializer: offset + scale · random, or offset alone.
 /// [L6.6]
 struct Start {
   std::optional<nd::Distribution> distribution;
@@ -29,7 +29,7 @@ struct Start {
   double offset = 0;
 };
 
-/// Reads `normal(0.02)` and its like for one parameter.
+/// Reads the initializer of one parameter, such as `normal(0.02)`.
 class StartReader {
 public:
   StartReader(Emitter &emitter, const syntax::ParamStatement &param,
@@ -132,7 +132,7 @@ std::optional<double> StartReader::number(unsigned i) {
   if (argument.kind == Argument::Kind::Value)
     value = emitter.emit(*argument.value);
   if (value.constant && std::isfinite(value.constant->real)) {
-    // Also where it is whole: what starts parameters is computed in floats.
+    // Whole numbers too: initial values are computed in floats.
     syntax::Constant given = syntax::Constant::number(value.constant->real);
     if (!emitter.makeNumber(given, type.getElementType(), argument.span))
       return std::nullopt;

@@ -74,8 +74,8 @@ TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
   return TypeAttr::get(tensorType.withDims(dims));
 }
 
-/// Ops without a name or class that only make state (initializers) lie as that
-/// state does, so that each rank makes its own part of it.
+/// Ops without a name or class whose results only become state (initializers)
+/// get the sharding of that state, so that each rank computes only its part.
 void Assigner::inheritFromState(func::FuncOp function) {
   llvm::DenseMap<Value, std::optional<TensorIdentity>> wanted;
   auto want = [&](Value value, std::optional<TensorIdentity> identity) {

@@ -71,9 +71,9 @@ struct DecomposeComposites
     return success();
   }
 
-  /// The ops of an update lie as the optimizer's slots do; the one that makes
-  /// the parameter's new value is of class "parameter". Scalars have nothing to
-  /// lay out and stay without a name, so that several updates share them.
+  /// The ops of an update have the sharding of the optimizer's slots; the op
+  /// that computes the parameter's new value has class "parameter". Scalars
+  /// cannot be sharded and get no name, so that several updates share them.
   void nameUpdate(Operation *op, ArrayRef<Value> values,
                   ArrayRef<Operation *> created) {
     auto name = op->getAttrOfType<StringAttr>("nd.name");

@@ -12,8 +12,8 @@
 namespace meshc::layout {
 
 void addLayoutPasses(mlir::OpPassManager &passes) {
-  // The rules are checked on the program as written, before composites bring
-  // tensors that the source does not have.
+  // The rules are checked on the program as written, before composites are
+  // replaced by tensors that the source does not have.
   passes.addPass(createVerifyRules());
   passes.addPass(createDecomposeComposites());
   // Several updates share the rate and the step's number.

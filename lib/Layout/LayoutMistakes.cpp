@@ -38,7 +38,7 @@ static std::string describe(const TensorIdentity &tensor) {
          " of " + parameter;
 }
 
-/// How little the text says of the tensor.
+/// How far the tensor is from the names in the text.
 static unsigned getDistance(const PlacedTensor &tensor) {
   const TensorIdentity &identity = tensor.identity;
   unsigned distance = identity.name.empty()                 ? 3

@@ -12,31 +12,30 @@
 
 namespace meshc::layout {
 
-/// A tensor as a rule is applied to it.
+/// A tensor that a rule is applied to.
 struct PlacedTensor {
   TensorIdentity identity;
   mlir::Location loc;
-  /// The place is another's: the model's for a result, an initializer's for
-  /// what initial values are made of.
+  /// Whether `loc` is another value's: the model's for a result, the
+  /// initializer's for an op of initial values.
   bool isElsewhere = false;
 };
 
-/// Collects what is wrong with a layout. A mistake shows on every tensor that
-/// has the dims; it is reported once, at the tensor that the text says most
-/// of: a named one before a gradient, that before an optimizer's slot, and
-/// these before what has no name.
+/// Collects the mistakes in a layout. Every tensor with the dims shows a
+/// mistake; it is reported once, at the tensor nearest to the text: named
+/// tensors come first, then gradients, optimizer slots, and unnamed values.
 class LayoutMistakes {
 public:
   LayoutMistakes(mlir::ModuleOp module, const LayoutRules &rules);
 
-  /// Two dims of the tensor are to be cut over one axis.
+  /// Rules cut two dims of the tensor over one axis.
   void addConflict(const PlacedTensor &tensor, nd::DimAttr a, nd::DimAttr b,
                    mlir::StringAttr axis);
   /// The dim is not divisible by the product of the rule's axes.
   void addIndivisible(const PlacedTensor &tensor, nd::DimAttr dim,
                       nd::RuleOp rule);
-  /// Reports all, in the order in which they were found; success where there
-  /// are none.
+  /// Reports all, in the order in which they were found; success if there are
+  /// none.
   mlir::LogicalResult report() const;
 
 private:
@@ -52,7 +51,7 @@ private:
   mlir::InFlightDiagnostic reportIndivisible(const Mistake &mistake) const;
 
   const LayoutRules &rules;
-  llvm::StringMap<mlir::Location> parameters; ///< where each is declared
+  llvm::StringMap<mlir::Location> parameters; ///< their declarations
   llvm::MapVector<mlir::StringAttr, Mistake> mistakes;
 };
 

@@ -1,4 +1,4 @@
-//===- VerifyLayout.cpp - what the layout phase promises ------------------===//
+//===- VerifyLayout.cpp - the guarantees of the layout phase --------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

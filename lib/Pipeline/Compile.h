@@ -76,7 +76,7 @@ enum class ExitCode {
 };
 
 /// Compiles by the options. Errors are printed to standard error with file,
-/// line and column; no output is written where there is one.
+/// line and column; after an error no output is written.
 ExitCode compile(const CompileOptions &options);
 
 /// The names of all phases in order, for --help and messages.

@@ -37,7 +37,7 @@ std::string printDump(ModuleOp program, const DumpState &state) {
   return text + "\n";
 }
 
-/// Takes an attribute with JSON text; null where there is none.
+/// Removes and returns an attribute with JSON text; null if it is absent.
 static FailureOr<report::Json> takeJson(ModuleOp program, StringRef name) {
   Attribute attribute = program->removeAttr(name);
   if (!attribute)

@@ -26,8 +26,9 @@ struct DumpState {
 std::string printDump(mlir::ModuleOp program, const DumpState &state);
 
 /// Takes the state from the attributes of a program that was read; they are
-/// removed. A program without them is one after the parse phase. Fails, with an
-/// error at the module, where they are not what printDump writes.
+/// removed. A program without them is in the state after the parse phase.
+/// Fails, with an error at the module, if printDump does not write such
+/// attributes.
 mlir::FailureOr<DumpState> takeDumpState(mlir::ModuleOp program);
 
 } // namespace meshc

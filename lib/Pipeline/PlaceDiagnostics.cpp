@@ -32,7 +32,7 @@ PlaceDiagnostics::PlaceDiagnostics(MLIRContext *context, StringRef file,
 LogicalResult PlaceDiagnostics::place(Diagnostic &diagnostic) {
   if (hasPlace(diagnostic.getLocation()))
     return failure(); // for the printer
-  // The line there is not what is spoken of.
+  // The source line there is unrelated.
   printer.emitDiagnostic(beginning, diagnostic.str(), diagnostic.getSeverity(),
                          /*displaySourceLine=*/false);
   for (Diagnostic &note : diagnostic.getNotes())

@@ -33,8 +33,8 @@ public:
 
   /// Runs every function once on virtual ranks and on one device and prints
   /// the largest difference of each result. To be called after the phase
-  /// `collectives`. Mismatch where they differ, Memory where the values do not
-  /// fit into memory.
+  /// `collectives`. Mismatch if they differ, Memory if the values do not fit
+  /// into memory.
   ExitCode comparePartitioned(mlir::ModuleOp program);
 
   /// Links the object file's bytes into a temporary program, runs it, and

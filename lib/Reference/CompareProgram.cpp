@@ -65,7 +65,7 @@ private:
   LogicalResult train(RoundingNoise *noise, Outputs &outputs);
   LogicalResult evaluate(RoundingNoise *noise, Outputs &outputs);
 
-  /// Compares what the program wrote with what `compute` gives.
+  /// Compares the program's output with the results of `compute`.
   LogicalResult compare(const Outputs &got, Compute compute);
   ProgramDifference judge(const OutputKey &key, const HostTensor &got,
                           const HostTensor &expected, ArrayRef<double> spread);
@@ -76,7 +76,7 @@ private:
   std::string getPath(StringRef file) {
     return program.folder + "/" + file.str();
   }
-  /// Runs the program; its exit code, where it is 0 or one of `allowed`.
+  /// Runs the program. Returns its exit code if it is 0 or one of `allowed`.
   FailureOr<int> execute(std::vector<std::string> arguments, int allowed = 0);
   LogicalResult report(llvm::Error error) {
     return steps.emitError() << llvm::toString(std::move(error));

@@ -36,7 +36,7 @@ static int64_t getIntegerLimit(BlockArgument argument) {
 }
 
 /// Random values: i32 below `limit`, i1 either, floats normal, but positive
-/// where they are an optimizer's state, of which square roots are taken.
+/// for optimizer state, since optimizers take its square root.
 static HostTensor drawTensor(nd::TensorType type, int64_t limit, bool positive,
                              std::mt19937_64 &random) {
   HostTensor tensor(type,

@@ -117,8 +117,8 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
     if (!result.type.isFloat())
       continue;
     Type type = result.type.getElementType();
-    // A function of an index, as a normal number is, has errors of the size of
-    // its largest values, also where it is close to 0.
+    // The errors of a function of an index, such as a normal random number, are
+    // relative to its largest values, also for results close to 0.
     double scale = 0;
     if (operands.empty())
       for (double value : result.data)

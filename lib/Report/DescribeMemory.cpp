@@ -1,4 +1,4 @@
-//===- DescribeMemory.cpp - how tensors are cut and where they lie --------===//
+//===- DescribeMemory.cpp - shardings and places of tensors ---------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -221,7 +221,7 @@ void FunctionBuilder::buildGemm(exec::ProductOp product) {
     mask = epilogue == Epilogue::ReluGradient
                ? getBuffer(product.getInputs().back())
                : results.pop_back_val();
-  // c lies where it leaves, or where the fusion writes over it.
+  // c is in its final buffer, or in the one that the fusion overwrites.
   Value c = isBiasGradient ? results.front() : results.back();
   ArrayRef<Value> outputs = ArrayRef(results).drop_front(isBiasGradient);
   SmallVector<Value> inputs;
@@ -352,7 +352,7 @@ void FunctionBuilder::run() {
 
 namespace {
 struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
-  /// Whether everything that the earlier passes say is there.
+  /// Checks that the attributes of the earlier passes exist.
   LogicalResult check(func::FuncOp function) {
     for (BlockArgument argument : function.getArguments())
       if (!function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),

@@ -1,4 +1,4 @@
-//===- PlaceResults.cpp - results written where they stay -----------------===//
+//===- PlaceResults.cpp - results written to their final buffers ----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -101,7 +101,7 @@ BufferAccess BufferAccess::of(Operation *op) {
     access.writes = {gemm.getC()};
     if (Value scratch = gemm.getScratch())
       access.scratch.push_back(scratch);
-    // What the call does beside the product reads c only after it is there.
+    // The epilogue of the call reads c only after the product has written it.
     for (Value input : gemm.getInputs())
       if (input != gemm.getC())
         access.reads.push_back(input);

@@ -1,4 +1,4 @@
-//===- VerifySchedule.cpp - what the schedule phase promises --------------===//
+//===- VerifySchedule.cpp - the guarantees of the schedule phase ----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

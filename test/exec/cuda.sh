@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Programs for GPUs, as far as they can be tested without one: up to kernel
-# selection the program equals the host's except for products' epilogues, and
-# the CUDA toolkit's assembler accepts the kernels for Hopper and Blackwell.
+# Programs for GPUs, tested without a GPU: up to kernel selection the program equals
+# the host's, except for the epilogues of products, and the CUDA toolkit's assembler
+# accepts the kernels for Hopper and Blackwell.
 . "$(dirname "$0")/lib.sh"
 models=$(ls "$root"/python-free-examples/*/*.mesh "$root"/test/exec/models/*.mesh)
 for model in $models; do

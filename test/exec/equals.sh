@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Models written in two ways: both train alike, with host kernels and with
-# emulated GPU kernels.
+# Models written in two equivalent ways have the same losses, with host kernels and
+# with emulated GPU kernels.
 . "$(dirname "$0")/lib.sh"
 
 # Four examples of 64 bytes.

@@ -14,18 +14,18 @@ fail() {
   echo "FAILED: $*" >&2
   exit 1
 }
-# CTest's SKIP_RETURN_CODE.
+# Exits with CTest's SKIP_RETURN_CODE.
 skip() {
   echo "SKIPPED: $*"
   exit 77
 }
 # Whether ranks can be processes: mpirun exists, and meshc was built with MPI.
-# Without them a test runs as far as it can, and ends with skip_without_mpi.
+# Otherwise a test runs its other parts and ends with skip_without_mpi.
 has_mpi() {
   [ -n "$(command -v mpirun)" ] && [ -e "$build/lib/libmeshc_mpi.so" ]
 }
 skip_without_mpi() {
-  has_mpi || skip "no mpirun, or no libmeshc_mpi.so (MPI was not there at the build); ranks as threads passed"
+  has_mpi || skip "no mpirun, or no libmeshc_mpi.so (meshc was built without MPI); ranks as threads passed"
 }
 # expect CODE PATTERN COMMAND...: the command exits with CODE and prints a line
 # that matches PATTERN (an extended regular expression).

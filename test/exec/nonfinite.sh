@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Values that are not finite, in compiled models: the error names the op and the
 # line of the first one, on one rank and on several, with host kernels and GPU
-# kernels; a mask of -inf is not blamed.
+# kernels; a mask of -inf is not reported.
 . "$(dirname "$0")/lib.sh"
 text=/usr/share/common-licenses/GPL-3
 [ -f $text ] || skip "no $text"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # No kernel of the examples and of the GPU models needs many more registers than
-# its threads have. ptxas itself spills a few to run two blocks at once.
+# its threads have. ptxas spills a few registers itself to run two blocks at once.
 . "$(dirname "$0")/lib.sh"
 ptxas=${CUDA_HOME:-/usr/local/cuda}/bin/ptxas
 [ -x $ptxas ] || skip "no $ptxas"

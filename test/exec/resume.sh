@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A run that was stopped and resumed ends with the same checkpoint as an
-# uninterrupted run, to the bit, on 1, 2 and 4 ranks; and other meshes resume
-# from what one mesh wrote.
+# uninterrupted run, to the bit, on 1, 2 and 4 ranks; and a mesh can resume
+# from the checkpoint of another one.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 data="--data images=$fashion/t10k-images-idx3-ubyte.gz --data labels=$fashion/t10k-labels-idx1-ubyte.gz"

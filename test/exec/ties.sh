@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A maximum equals one of its operands, to the bit, wherever the two are computed: x·s + c in one kernel, in two, beside
-# the product or after it was in memory. Otherwise the gradient of max loses rows and argmax finds none.
+# A maximum equals one of its operands to the bit wherever the two are computed: x·s + c in one kernel, in two kernels,
+# in the kernel of the product, or from its stored value. Otherwise the gradient of max loses rows and argmax finds no index.
 . "$(dirname "$0")/lib.sh"
 license=/usr/share/common-licenses/GPL-3
 [ -f $license ] || skip "no $license"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Where a step's time goes, in a compiled model: the manifest says what kernels
-# move and products compute; --trace writes one file for all ranks and a table,
-# as threads and under mpirun.
+# Traces of a compiled model: the manifest has the bytes of kernels and the operations
+# of products; --trace writes one file for all ranks and a table, with ranks as threads
+# and under mpirun.
 . "$(dirname "$0")/lib.sh"
 [ -d $fashion ] || skip "no $fashion"
 cat >model.mesh <<'MESH'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Metrics whose values are known, on one device and under several layouts.
+# Metrics with known values, on one device and under several layouts.
 . "$(dirname "$0")/lib.sh"
 # Four 32-bit integers, each 4.
 printf '\0\0\x0c\x01\0\0\0\x04\0\0\0\x04\0\0\0\x04\0\0\0\x04\0\0\0\x04' >t.idx

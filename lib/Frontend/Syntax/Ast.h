@@ -7,8 +7,8 @@
 ///
 /// \file
 /// The syntax tree. Names are views of the text, which the SourceSet keeps.
-/// Nothing is resolved here: whether `model` is a dim, a value or a mistake is
-/// said by what reads the tree.
+/// Nothing is resolved here: the emitter decides whether `model` is a dim, a
+/// value or a mistake.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_FRONTEND_SYNTAX_AST_H
@@ -24,7 +24,7 @@
 
 namespace meshc::syntax {
 
-/// A name where it is written.
+/// A name and its place in the text.
 struct Name {
   std::string_view text;
   Span span;
@@ -33,8 +33,8 @@ struct Name {
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
 
-/// A number; `isInteger` says that it was written without point and exponent,
-/// and then `integer` is its value too.
+/// A number. If it was written without point and exponent, `isInteger` is true
+/// and `integer` is its value too.
 struct NumberExpr {
   double value = 0;
   int64_t integer = 0;
@@ -104,15 +104,15 @@ struct Expr {
   unsigned depth = 1;
   std::variant<NumberExpr, NameExpr, UnaryExpr, BinaryExpr, CallExpr> node;
 
-  /// The name, where the expression is one; null otherwise.
+  /// The name, if the expression is one; null otherwise.
   const Name *asName() const {
     const auto *name = std::get_if<NameExpr>(&node);
     return name ? &name->name : nullptr;
   }
 };
 
-/// name = expression, of `dim`, `let` and `mesh`; the value is null where it
-/// could not be read. [L2]
+/// name = expression, of `dim`, `let` and `mesh`; the value is null after a
+/// parse error. [L2]
 struct Definition {
   Name name;
   ExprPtr value;
@@ -127,7 +127,7 @@ struct LayoutRule {
   Span span;
 };
 
-/// What stands in the list of a function or model: x, gain[model]: f32,
+/// An argument of a function or an input of a model: x, gain[model]: f32,
 /// dim d. [L4.1], [L6.1]
 struct TensorDeclaration {
   Name name;
@@ -136,8 +136,8 @@ struct TensorDeclaration {
   std::optional<Name> type;
 };
 
-/// The value of a statement is null where it could not be read: its name is
-/// known then, and nothing more is to be said of it.
+/// name = expression. The value is null after a parse error; the name is known,
+/// and its uses report no further error.
 struct AssignStatement {
   Name name;
   ExprPtr value;
@@ -146,7 +146,7 @@ struct AssignStatement {
 /// param w[a, b]: f32 ~ normal(0.02). [L6.2]
 struct ParamStatement {
   TensorDeclaration tensor;
-  ExprPtr initializer; ///< null where none is written
+  ExprPtr initializer; ///< null if missing
 };
 
 /// metric accuracy = expression. [L6.4]
@@ -161,8 +161,8 @@ struct ReturnStatement {
 
 struct Statement;
 
-/// for layers { … }: parsed, so that its text is checked, and refused by what
-/// reads the tree. [L4.6]
+/// for layers { … }: parsed, so that its text is checked, and rejected by the
+/// emitter. [L4.6]
 struct ForStatement {
   Name dim;
   std::vector<Statement> body;
@@ -220,8 +220,8 @@ using Declaration =
                  LayoutDeclaration, FunctionDeclaration, ModelDeclaration,
                  TrainDeclaration>;
 
-/// Kinds of names of which some may be missing, since their declaration could
-/// not be read: an unknown one is no further error.
+/// Kinds of names with a declaration that could not be parsed: unknown names of
+/// these kinds are not reported.
 struct Incomplete {
   bool dims = false; ///< and constants
   bool axes = false;

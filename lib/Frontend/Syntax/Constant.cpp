@@ -145,7 +145,7 @@ std::optional<Folded> meshc::syntax::fold(std::string_view function,
       return Folded{{},
                     "'" + std::string(function) + "' of " + toString(argument) +
                         " is not a finite number"};
-    // Beyond 2^53 a double need not be the whole number that it stands for.
+    // Beyond 2^53 a double may differ from the whole number that was meant.
     constexpr double exact = 9007199254740992.0;
     bool staysWhole = argument.isInteger || function == "floor";
     if (staysWhole && std::fabs(result) <= exact &&

@@ -1,4 +1,4 @@
-//===- Declarations.cpp - what the names of a program mean ----------------===//
+//===- Declarations.cpp - the declarations of a program -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,7 +63,7 @@ void Declarations::collect(const Program &whole, const Overrides &overrides) {
   checkValuesUsed();
 }
 
-/// [L2.4] Dims and constants share one space of names.
+/// [L2.4] Dims and constants share one namespace.
 bool Declarations::isNewName(const Name &name) {
   Span earlier;
   if (auto dim = dims.find(name.text); dim != dims.end())
@@ -77,7 +77,7 @@ bool Declarations::isNewName(const Name &name) {
   return false;
 }
 
-/// The value of a definition, or what --set says in its place. [L8.3]
+/// The value of a definition, or the value that --set gives instead. [L8.3]
 std::optional<Constant> Declarations::valueOf(const Definition &definition) {
   auto set = values.find(definition.name.text);
   const ExprPtr &value =
@@ -104,8 +104,7 @@ void Declarations::collectDims(const std::vector<Definition> &list) {
         error.note(definition.name.span, "the dim is declared here");
       value.reset();
     }
-    // After an error the dim is there all the same, of size 1, so that each
-    // use of it is not an error too.
+    // After an error the dim gets size 1, so that its uses are not errors too.
     dims[definition.name.text] = {value ? value->integer : 1,
                                   definition.name.span, true};
   }
@@ -196,7 +195,7 @@ void Declarations::collectTrain(const TrainDeclaration &declared) {
     train = &declared;
 }
 
-/// [L8.3] --set names what the text declares.
+/// [L8.3] --set may name only what the text declares.
 void Declarations::checkValuesUsed() {
   if (incomplete.dims)
     return;

@@ -1,4 +1,4 @@
-//===- Declarations.h - what the names of a program mean ------------------===//
+//===- Declarations.h - the declarations of a program ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,16 +13,16 @@
 
 namespace meshc::syntax {
 
-/// What the command line says in the place of the text. [L8]
+/// Command-line options that replace parts of the text. [L8]
 struct Overrides {
   std::optional<std::vector<Definition>> mesh;   ///< --mesh: all axes
   std::optional<std::vector<LayoutRule>> layout; ///< --layout: all rules
   std::vector<Definition> values; ///< --set: sizes of dims, constants
-  bool isMeshIncomplete = false;  ///< --mesh could not be read
+  bool isMeshIncomplete = false;  ///< --mesh has a parse error
 };
 
-/// A dim's size, where it is said, and whether a `dim` declaration says it or
-/// an operation such as rename. [L2.5]
+/// The size of a dim, the place that sets it, and whether that is a `dim`
+/// declaration or an operation such as rename. [L2.5]
 struct DimInfo {
   int64_t size = 0;
   Span span;
@@ -41,7 +41,7 @@ struct AxisInfo {
 };
 
 /// The declarations of a program, checked and evaluated. Maps are ordered by
-/// name, so that everything made from them is the same in every run.
+/// name, so that everything built from them is deterministic.
 class Declarations : public ConstantScope {
 public:
   explicit Declarations(Diagnostics &diagnostics) : diagnostics(diagnostics) {}
@@ -50,18 +50,18 @@ public:
   static constexpr int64_t maxDimSize = int64_t(1) << 40;
   static constexpr int64_t maxRanks = int64_t(1) << 24;
 
-  /// Takes in a whole program; reports what is wrong and goes on.
+  /// Collects the declarations of a program; continues after errors.
   void collect(const Program &program, const Overrides &overrides);
 
-  /// The layout's rules that apply, each dim and axis known; to be called when
-  /// the bodies have been read, as they may introduce dims. `tensors` are the
-  /// names that may be a rule's scope. Reports the rest. [L3.2]-[L3.6]
+  /// The layout's rules that apply, with known dims and axes; reports the
+  /// others. To be called after the bodies are read, since they may introduce
+  /// dims. `tensors` are the names that may be a rule's scope. [L3.2]-[L3.6]
   std::vector<const LayoutRule *> checkLayout(const std::vector<Name> &tensors);
 
   /// The size of a dim, or null after an error with a hint.
   const DimInfo *dim(const Name &name);
-  /// Introduces a dim by an operation, or compares its size with what is known
-  /// already; false after an error. `name` must outlive this. [L2.5]
+  /// Introduces a dim by an operation, or compares its size if the dim is
+  /// known; false after an error. `name` must outlive this. [L2.5]
   bool introduceDim(const Name &name, int64_t size);
   std::vector<std::string_view> dimNames() const;
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What the front end says of a text. Diagnostics are collected, not printed:
-/// lib/Frontend hands them to MLIR's engine, whose handler shows file, line,
+/// The front end's diagnostics. They are collected, not printed:
+/// lib/Frontend passes them to MLIR's engine, whose handler shows file, line,
 /// column, the source line and a caret. [L9.1]
 ///
 //===----------------------------------------------------------------------===//
@@ -22,7 +22,7 @@
 
 namespace meshc::syntax {
 
-/// A further place that a diagnostic speaks of, or a hint.
+/// Another place that a diagnostic refers to, or a hint.
 struct Note {
   Span span;
   std::string message;
@@ -30,7 +30,7 @@ struct Note {
 
 enum class Severity { Error, Warning };
 
-/// One message: lower case, names in quotes, what was got, what was wanted.
+/// One message: lower case, names in quotes, what was found and expected.
 struct Diagnostic {
   Severity severity = Severity::Error;
   Span span;
@@ -43,8 +43,8 @@ struct Diagnostic {
   }
 };
 
-/// Collects the diagnostics of one run. After `maxErrors` errors it takes no
-/// more and says so once, so that rubbish yields a bounded answer. [L9.2]
+/// Collects the diagnostics of one run. After `maxErrors` errors it drops
+/// further ones and says so once, so that the output is bounded. [L9.2]
 class Diagnostics {
 public:
   static constexpr unsigned maxErrors = 40;
@@ -55,7 +55,7 @@ public:
   Diagnostic &warning(Span at, std::string message);
 
   bool hasErrors() const { return errorCount != 0; }
-  /// True once no further error is taken; phases stop then.
+  /// True once errors are dropped; phases stop then.
   bool isFull() const { return errorCount > maxErrors; }
   const std::vector<Diagnostic> &all() const { return diagnostics; }
 

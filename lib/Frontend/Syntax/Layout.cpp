@@ -40,7 +40,7 @@ Declarations::checkLayout(const std::vector<Name> &tensors) {
   return applying;
 }
 
-/// True where the rule applies; reports unless it is an optional one.
+/// Whether the rule applies; if not, reports it unless it is optional.
 bool Declarations::checkRule(const LayoutRule &rule,
                              const std::vector<Name> &tensors) {
   // [L3.4]

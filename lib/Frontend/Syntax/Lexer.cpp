@@ -16,8 +16,8 @@ bool isLetter(char c) {
 }
 bool isNameByte(char c) { return isLetter(c) || isDigit(c); }
 
-/// Characters that people type or paste in the place of one of ours, and the
-/// token that is read in their place (End: none).
+/// Characters that are often typed or pasted instead of one of the language's,
+/// and the token that replaces them (End: none).
 struct Lookalike {
   std::string_view bytes;
   std::string_view hint;
@@ -81,7 +81,7 @@ void Lexer::push(TokenKind kind, size_t length) {
   startsLine = false;
 }
 
-/// Skips one blank byte or one comment; false where neither stands here.
+/// Skips one blank byte or one comment; false if there is neither.
 bool Lexer::skipBlank() {
   char c = at(position);
   if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
@@ -206,8 +206,8 @@ bool Lexer::lexPunctuation() {
   return false;
 }
 
-/// Reports one character that is no token, as one error for a whole UTF-8
-/// sequence or for a run of bytes that are none.
+/// Reports one character that is not a token: a whole UTF-8 sequence, or a run
+/// of bytes that are not UTF-8, is one error.
 void Lexer::rejectBytes() {
   for (const Lookalike &lookalike : lookalikes)
     if (text.substr(position, lookalike.bytes.size()) == lookalike.bytes) {

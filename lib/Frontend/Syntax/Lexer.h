@@ -13,7 +13,8 @@
 namespace meshc::syntax {
 
 /// The tokens of text number `source`, the last one being TokenKind::End
-/// [L1]. Any bytes are accepted: what is no token is reported and skipped.
+/// [L1]. Any bytes are accepted: those that are not a token are reported and
+/// skipped.
 std::vector<Token> lex(const SourceSet &sources, uint32_t source,
                        Diagnostics &diagnostics);
 

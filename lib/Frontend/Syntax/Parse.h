@@ -13,8 +13,8 @@
 namespace meshc::syntax {
 
 /// The tree of text number `source` (docs/language.md). After an error the
-/// parser goes on at the next statement or declaration, so a run reports
-/// several; what could not be read is absent from the tree.
+/// parser continues at the next statement or declaration, so a run reports
+/// several errors; unreadable parts are absent from the tree.
 Program parseProgram(const SourceSet &sources, uint32_t source,
                      Diagnostics &diagnostics);
 

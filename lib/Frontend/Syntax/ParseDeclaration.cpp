@@ -1,4 +1,4 @@
-//===- ParseDeclaration.cpp - what stands at top level --------------------===//
+//===- ParseDeclaration.cpp - top-level declarations ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -175,8 +175,8 @@ bool Parser::parseRuleAxes(LayoutRule &rule, bool onCommandLine) {
   return true;
 }
 
-/// After an error in a header: goes on behind the `{` of its body, so that
-/// the body's errors are found too; false where there is none.
+/// After an error in a header: skips to the body, past its `{`, so that errors
+/// in the body are found too; false if there is no body.
 bool Parser::skipToBody() {
   while (!at(TokenKind::End) && !at(TokenKind::LeftBrace) && !atDeclaration())
     next();

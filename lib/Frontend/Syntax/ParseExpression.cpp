@@ -91,8 +91,8 @@ ExprPtr Parser::makeExpr(Span span, decltype(Expr::node) node) {
   return nullptr;
 }
 
-/// Counts one more level of nesting, to be taken back by the caller; false,
-/// and not counted, where it is too much.
+/// Enters one more level of nesting, which the caller leaves again. At the
+/// limit, reports an error and returns false.
 bool Parser::enter() {
   if (nesting < maxDepth) {
     ++nesting;

@@ -1,4 +1,4 @@
-//===- ParseStatement.cpp - what stands in a body -------------------------===//
+//===- ParseStatement.cpp - statements of a body --------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,8 +18,8 @@ Body Parser::parseBody(std::string_view owner) {
   return body;
 }
 
-/// Statements up to the closing brace, which stays. Where a declaration stands
-/// instead, the brace is missing and the body ends. [L4.2]
+/// Statements up to the closing brace, which is not consumed. At a declaration
+/// the brace is missing, and the body ends. [L4.2]
 void Parser::parseStatements(std::vector<Statement> &list, Span open,
                              std::string_view owner) {
   while (!at(TokenKind::RightBrace) && !diagnostics.isFull()) {
@@ -105,7 +105,7 @@ bool Parser::rejectControl() {
   return true;
 }
 
-/// Reports what is no statement, and skips a token of it.
+/// Reports a token that begins no statement, and skips it.
 bool Parser::rejectStatement() {
   if (rejectControl())
     return true;

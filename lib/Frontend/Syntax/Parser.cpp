@@ -58,8 +58,8 @@ std::string Parser::describe(const Token &token) const {
   return quote(textOf(token));
 }
 
-/// Where to complain of a token: what is missing at the end of a line is
-/// missing behind the last token, not before the next line's first one.
+/// Where to report an unexpected token. Something that is missing at the end of
+/// a line is reported after the last token, not at the next line's first one.
 Span Parser::placeOf(const Token &token) const {
   bool missing = token.kind == TokenKind::End ||
                  (token.startsLine && token.kind != TokenKind::Unknown);

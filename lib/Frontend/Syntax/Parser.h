@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Private to this folder. Functions of the parser report what they find
-/// wrong themselves and return nothing (null, nullopt, false) then; the caller
-/// goes on at the next place that can begin something.
+/// Private to this folder. A function of the parser reports its errors and then
+/// returns nothing (null, nullopt, false); the caller continues at the next
+/// token that can begin a statement or declaration.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_FRONTEND_SYNTAX_PARSER_H

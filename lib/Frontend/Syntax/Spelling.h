@@ -15,12 +15,12 @@ namespace meshc::syntax {
 
 /// The candidate nearest to `name` by edit distance (insert, delete, replace,
 /// swap of neighbours), where the distance is at most a third of the longer
-/// name's length, rounded up; empty where there is none. Ties go to the
+/// name's length, rounded up; empty if there is none. Ties go to the
 /// first candidate.
 std::string_view nearestName(std::string_view name,
                              const std::vector<std::string_view> &candidates);
 
-/// "; did you mean 'hidden'?", or empty where no candidate is near.
+/// "; did you mean 'hidden'?", or empty if no candidate is near.
 std::string didYouMean(std::string_view name,
                        const std::vector<std::string_view> &candidates);
 

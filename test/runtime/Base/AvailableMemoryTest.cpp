@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The system's files as a test wants them: a machine with 8,000,000 kB.
+/// Fake system files of a machine with 8,000,000 kB.
 struct AvailableMemoryTest : ::testing::Test {
   AvailableMemoryTest() {
     char pattern[] = "/tmp/meshc-memory-XXXXXX";

@@ -8,8 +8,8 @@
 #
 # mpi_failures.sh COMM-FAILING [LAUNCHER...]
 #
-# Each failure ends the job soon, with exactly one message of ours, which names
-# the rank and the cause. LAUNCHER is 'mpirun -n 4' unless given.
+# Each failure ends the job soon, with exactly one message of the runtime, which
+# names the rank and the cause. LAUNCHER is 'mpirun -n 4' unless given.
 #
 set -u
 program=$1

@@ -1,4 +1,4 @@
-//===- HostDeviceTest.cpp - what a device does, on the host ---------------===//
+//===- HostDeviceTest.cpp - the device of the host ------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

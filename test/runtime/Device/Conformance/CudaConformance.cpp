@@ -1,4 +1,4 @@
-//===- CudaConformance.cpp - GPUs against the host, where there are any ---===//
+//===- CudaConformance.cpp - compares GPUs with the host ------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

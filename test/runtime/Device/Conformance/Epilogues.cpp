@@ -1,4 +1,4 @@
-//===- Epilogues.cpp - what a product's call does beside it ---------------===//
+//===- Epilogues.cpp - checks of products with epilogues ------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CublasLtTest.cpp - what the fake cublasLt finds --------------------===//
+//===- CublasLtTest.cpp - errors that the fake cublasLt finds -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -6,41 +6,44 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// libcudart.so.13, libcublasLt.so.13, libnccl.so.2 and libcupti.so.13 as far
-/// as the CUDA plugin calls them, so that the plugin itself runs without a GPU:
-/// the loader finds these by LD_LIBRARY_PATH. They are as strict, and as slow
-/// to act, as the real ones may be:
+/// Fakes of libcudart.so.13, libcublasLt.so.13, libnccl.so.2 and
+/// libcupti.so.13, with the functions that the CUDA plugin calls, so that the
+/// plugin itself runs without a GPU. The loader finds them by LD_LIBRARY_PATH.
+/// They are as strict as the real libraries may be, and delay work as long:
 ///
-/// - Addresses of a GPU cannot be followed by the host: they have a bit set
-/// that
-///   no address has. Kernels and copies take them, and pinned memory, alone.
-/// - Work is put off until an event is asked for, and then done in an order
-///   that chance chooses among those that streams and events leave
-///   (FAKE_CUDA_SEED). A use that no event covers sees wrong data.
-/// - While a thread captures, it may only order work: no memory, event, stream,
-///   graph, library or descriptor is made or released, no event is queried, and
-///   no kernel, algorithm or NCCL group is used for the first time, which loads
-///   code (CUDA C++ Programming Guide, "Prohibited and Unhandled Operations",
-///   and stricter where it says nothing).
-/// - Handles that were destroyed, or belong to another thread, are not used.
-/// - Kernels, those of the plugin too (Kernels.cu, compiled for the host), get
-///   the values of their parameters at the launch.
-/// - Memory of a GPU is not allocated, nor a group of ranks made, while a rank
-///   of the process has an NCCL operation under way.
-/// - A thread that destroys its last stream holds nothing else any more. The
-///   process does not end by exit while a thread has streams.
+/// - The host cannot follow addresses of a GPU: they have a bit set that no
+///   address of the host has. Only kernels and copies accept them and pinned
+///   memory.
+/// - Work waits until an event is queried. It then runs in a random order
+///   (FAKE_CUDA_SEED) among those that streams and events allow, so a use that
+///   no event protects sees wrong data.
+/// - A thread that captures may only order work. It may not create or release
+///   memory, events, streams, graphs, libraries or descriptors, query an event,
+///   or use a kernel, an algorithm or an NCCL group for the first time, which
+///   loads code (CUDA C++ Programming Guide, "Prohibited and Unhandled
+///   Operations"; the fakes are stricter where it leaves a case open).
+/// - Handles that were destroyed or belong to another thread may not be used.
+/// - Kernels, including the plugin's own (Kernels.cu, compiled for the host),
+///   get the values that their parameters have at the launch.
+/// - While a rank of the process has an NCCL operation in flight, no GPU memory
+///   may be allocated and no group of ranks created.
+/// - A thread that destroys its last stream may hold no other handle. The
+///   process may not exit while a thread has streams.
 ///
 /// A violation of the rules ends the process with "fake CUDA: …" and SIGABRT.
 ///
-/// | variable of the environment | meaning |
-/// |---|---|
-/// | FAKE_CUDA_GPUS, FAKE_CUDA_MEMORY, FAKE_CUDA_CHIP | how many (1), their
-/// bytes (1 GiB), their chip (90) | | FAKE_CUDA_REFUSES=1 | the driver is too
-/// old | | FAKE_CUDA_ENDLESS=KERNEL | that kernel never ends | |
-/// FAKE_CUDA_LOG=FILE | every call with its arguments, a line each | |
-/// FAKE_CUBLAS_REFUSES=heuristic, call | plain products: by which call | |
-/// FAKE_CUDA_NCCL_FAILS=1, FAKE_CUDA_NCCL_HANGS=1 | after some operations | |
-/// FAKE_NCCL_NO_END=1 | no group is ever finalized |
+/// Environment variables:
+///
+/// - FAKE_CUDA_GPUS, FAKE_CUDA_MEMORY, FAKE_CUDA_CHIP: the number of GPUs (1),
+///   their bytes (1 GiB), their chip (90).
+/// - FAKE_CUDA_REFUSES=1: the driver is too old.
+/// - FAKE_CUDA_ENDLESS=KERNEL: that kernel never ends.
+/// - FAKE_CUDA_LOG=FILE: logs every call with its arguments, one per line.
+/// - FAKE_CUBLAS_REFUSES=heuristic, value or call: what rejects products
+///   without an epilogue.
+/// - FAKE_CUDA_NCCL_FAILS=1, FAKE_CUDA_NCCL_HANGS=1: NCCL fails or hangs after
+///   some operations.
+/// - FAKE_NCCL_NO_END=1: no group is ever finalized.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_FAKECUDA_H
@@ -129,18 +132,18 @@ struct Thread {
 };
 Thread &self();
 
-/// A call that a thread may not make while it captures.
+/// Ends the process if the calling thread captures; `call` is forbidden then.
 void forbidInCapture(const char *call);
-/// The first use of a kernel, an algorithm or a group takes memory of the GPU,
-/// and is not in a capture.
+/// Accounts for the GPU memory that the first use of a kernel, an algorithm or
+/// a group allocates. The first use may not be in a capture.
 void useFirst(const void *what, int64_t bytes, const std::string &name);
 /// Adds an operation to a stream, or to the graph that is being captured.
 void enqueue(cudaStream_t stream, Maker make, Parts parts);
-/// The same for what is done at once.
+/// The same for an operation that runs at once.
 void enqueueCall(cudaStream_t stream, std::function<void()> call, Parts parts);
-/// Does some of what may be done now.
+/// Runs some of the operations that can run now.
 void progress();
-/// NCCL's operations that are ordered and not done.
+/// The number of NCCL operations that are enqueued and not finished.
 extern std::atomic<int> operationsUnderWay;
 
 /// A handle that lives, or the end of the process. `what` as in "an event".

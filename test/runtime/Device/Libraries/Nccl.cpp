@@ -6,19 +6,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Groups of ranks that are threads of one process, as late as NCCL 2.28 does
-/// what a group of `blocking = 0` is told: only a later ncclCommGetAsyncError
-/// finds it done. So the handle of a split group is null until then, and an
-/// operation is not in its stream before. A call for a group that is at work,
-/// or for none, ends the process, and so do
+/// Groups of ranks that are threads of one process. Like NCCL 2.28 with
+/// `blocking = 0`, a group finishes a call late: only a later
+/// ncclCommGetAsyncError reports success. Until then, the handle of a split
+/// group is null and an operation is not in its stream. These end the process:
 ///
-/// - operations whose members call for different things;
-/// - buffers that overlap otherwise than NCCL's manual allows ("In-place
+/// - a call for a group that still works on another call, or for no group;
+/// - operations whose members make different calls;
+/// - overlapping buffers, except those that NCCL's manual allows ("In-place
 ///   Operations": an all-reduce over its own buffer, a block at its place in
 ///   the whole for a gather and a reduce-scatter; sends and receives never);
-/// - reductions that NCCL does otherwise than RuntimeAbi.h wants: sums in 16
-///   bits, which it rounds at every rank, and extrema of floats, which drop
-///   NaN.
+/// - reductions that NCCL computes differently than RuntimeAbi.h requires: sums
+///   in 16 bits, which it rounds at every rank, and extrema of floats, which
+///   drop NaN.
 ///
 //===----------------------------------------------------------------------===//
 #include "FakeCuda.h"

@@ -1,4 +1,4 @@
-//===- Product.cpp - what a call of cublasLt computes ---------------------===//
+//===- Product.cpp - the computation of a cublasLt call -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

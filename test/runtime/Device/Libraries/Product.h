@@ -1,4 +1,4 @@
-//===- Product.h - what a call of cublasLt computes -------------*- C++ -*-===//
+//===- Product.h - the computation of a cublasLt call -----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
