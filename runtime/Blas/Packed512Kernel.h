@@ -30,6 +30,9 @@ namespace {
 
 constexpr int64_t maxTileRows = 14, tileColumns = 32, lanes = 16;
 
+/// Units of k from which on C is fetched ahead.
+constexpr int64_t longSum = 32;
+
 /// The first `count` lanes; none below 1, all from 16 on.
 inline __mmask16 firstLanes(int64_t count) {
   return count >= lanes ? 0xffff : count <= 0 ? 0 : (1u << count) - 1;
@@ -162,6 +165,20 @@ enum class Form {
   Rows   ///< each row lies along k
 };
 
+/// Fetches columns of B some units of k before they are used: the processor
+/// does not foresee a walk along k with long steps. Addresses behind B do no
+/// harm.
+template <int vectors>
+inline __attribute__((always_inline)) void prefetchUnit(const TileProduct &tile,
+                                                        const char *b) {
+  constexpr int64_t ahead = 8;
+  auto address = reinterpret_cast<uintptr_t>(b) +
+                 static_cast<uintptr_t>(ahead * tile.alongB);
+  for (int v = 0; v < vectors; ++v)
+    _mm_prefetch(reinterpret_cast<const char *>(address + v * 64u),
+                 _MM_HINT_T0);
+}
+
 template <int rows, int vectors> using Sums = __m512[rows][vectors];
 
 /// Adds one unit of k. `a(i)` is row i's element.
@@ -189,9 +206,11 @@ addUnits(Sums<rows, vectors> &sums, const TileProduct &tile,
   const float *a = tile.a;
   const char *b = tile.b;
 #pragma clang loop unroll_count(2)
-  for (int64_t p = 0; p < tile.depth; ++p, a += tile.alongA, b += tile.alongB)
+  for (int64_t p = 0; p < tile.depth; ++p, a += tile.alongA, b += tile.alongB) {
+    prefetchUnit<vectors>(tile, b);
     addUnit<Arithmetic, isMasked, rows, vectors>(sums, b, masks,
                                                  [&](int i) { return a[i]; });
+  }
 }
 
 /// The sums of a tile whose rows of A lie along k. One pointer for three rows:
@@ -265,7 +284,7 @@ store(const TileProduct &tile, Sums<rows, vectors> &sums,
 }
 
 /// Fetches the tile of C, where the sums go in the end. Addresses behind C do
-/// no harm.
+/// no harm. A short sum ends before its tile arrives.
 template <int rows, int vectors>
 inline __attribute__((always_inline)) void prefetch(const TileProduct &tile) {
   auto c = reinterpret_cast<uintptr_t>(tile.c);
@@ -289,7 +308,7 @@ multiplyTile(const TileProduct &tile) {
   __mmask16 masks[vectors];
   for (int v = 0; v < vectors; ++v)
     masks[v] = firstLanes(tile.columns - v * lanes);
-  if (tile.columnStride == 1)
+  if (tile.columnStride == 1 && tile.depth >= longSum)
     prefetch<rows, vectors>(tile);
   if (form == Form::Rows)
     addRows<Arithmetic, isEdge, rows, vectors>(sums, tile, masks);
