@@ -36,7 +36,7 @@ LogicalResult emitKernelFunction(
   Operation *op =
       emitter.withoutLanes ? emitter.withoutLanes : emitter.withoutElement;
   return op->emitOpError() << "has no element at the place where kernel '"
-                           << kernel.getSymName() << "' wants one";
+                           << kernel.getSymName() << "' needs one";
 }
 
 int64_t chooseLanes(exec::KernelOp kernel, int64_t lanes) {

@@ -57,7 +57,7 @@ static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
   for (StringAttr name : op.getOrder().getAsRange<StringAttr>()) {
     if (!buffer.getTensor().hasDim(name.getValue())) {
       op.emitOpError() << "declares dim '" << name.getValue()
-                       << "', which its type has not";
+                       << "', which its type does not have";
       return nullptr;
     }
     dims.push_back(makeDim(buffer, name.getValue(), mesh, types, constants));

@@ -207,7 +207,7 @@ LogicalResult FunctionPartitioner::partition(Operation &op) {
                               ? getSharding(shardings[i])
                               : TensorType();
     if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
-      return op.emitError("lacks a wanted sharding for each result; run the "
+      return op.emitError("lacks a required sharding for each result; run the "
                           "layout phase first");
     want.push_back(sharding);
     wanted[op.getResult(i)] = sharding;
@@ -246,7 +246,7 @@ LogicalResult FunctionPartitioner::partitionReturn(Operation &op) {
     TensorType type = getSharding(function.getResultAttr(index, "nd.sharding"));
     if (!type)
       return function.emitError()
-             << "result " << index << " lacks a wanted sharding; run the "
+             << "result " << index << " lacks a required sharding; run the "
              << "layout phase first";
     values.push_back(getForm(operand, type));
     types.push_back(type);
@@ -288,9 +288,10 @@ LogicalResult FunctionPartitioner::run() {
     unsigned index = argument.getArgNumber();
     TensorType type = getSharding(function.getArgAttr(index, "nd.sharding"));
     if (!type)
-      return function.emitError() << "argument " << index
-                                  << " lacks a wanted sharding; run the layout "
-                                     "phase first";
+      return function.emitError()
+             << "argument " << index
+             << " lacks a required sharding; run the layout "
+                "phase first";
     forms[argument] = {block->addArgument(type, argument.getLoc())};
     wanted[argument] = type;
   }

@@ -159,8 +159,8 @@ ExitCode compile(const CompileOptions &options) {
         !error.empty())
       return fail(ExitCode::Usage, "--debug-only: " + error);
   if (options.verify == Verify::Compiled && options.emit != Emit::Executable)
-    return fail(ExitCode::Usage, "--verify runs the program; leave --emit out, "
-                                 "or use --verify=program");
+    return fail(ExitCode::Usage, "'--verify' runs the program; leave '--emit' "
+                                 "out, or use '--verify=program'");
   if (auto error = codegen::checkProcessor(options.march))
     return fail(ExitCode::Usage, llvm::toString(std::move(error)));
   return Compilation(options).run();

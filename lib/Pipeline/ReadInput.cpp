@@ -27,7 +27,8 @@ ExitCode Compilation::chooseTarget() {
                          : !options.cudaPath.empty() ? "--cuda-path"
                                                      : nullptr;
     if (option)
-      return fail(ExitCode::Usage, option + Twine(" requires --target=cuda"));
+      return fail(ExitCode::Usage,
+                  "'" + Twine(option) + "' requires '--target=cuda'");
     return ExitCode::Success;
   }
   if (options.emulateGpu && options.verify != Verify::Compiled) {
@@ -112,9 +113,10 @@ ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
 /// A model in MLIR, or a dump of another phase.
 ExitCode Compilation::parseMlir() {
   if (options.mesh || options.layout || !options.set.empty())
-    return fail(ExitCode::Usage, "--mesh, --layout and --set need a .mesh "
-                                 "model; edit nd.mesh and nd.rule in '" +
-                                     options.input + "'");
+    return fail(ExitCode::Usage,
+                "'--mesh', '--layout' and '--set' need a .mesh "
+                "model; edit nd.mesh and nd.rule in '" +
+                    options.input + "'");
   module = parseSourceFile<ModuleOp>(sources, &context);
   if (!module)
     return ExitCode::Input;
@@ -136,8 +138,8 @@ ExitCode Compilation::parseMlir() {
   if (hasKernels && forGpus != isForGpus(options))
     return fail(ExitCode::Usage,
                 "'" + options.input + "' is a dump of a program for " +
-                    (forGpus ? "GPUs; add --target=cuda"
-                             : "the host; leave --target=cuda out"));
+                    (forGpus ? "GPUs; add '--target=cuda'"
+                             : "the host; leave '--target=cuda' out"));
   return ExitCode::Success;
 }
 

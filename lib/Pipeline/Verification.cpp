@@ -46,11 +46,11 @@ ExitCode Verification::checkMemory(ModuleOp program) {
   if (need.bytes <= available)
     return ExitCode::Success;
   emitError(need.at->getLoc())
-      << "--verify holds about " << formatMemory(need.bytes)
+      << "'--verify' holds about " << formatMemory(need.bytes)
       << " here, the values of one device and of " << mesh.getRankCount()
       << " virtual ranks in f64, and " << formatMemory(available)
       << " of memory are available; verify with smaller dims "
-         "(--set), which are cut in the same way";
+         "('--set'), which are sharded in the same way";
   return ExitCode::Memory;
 }
 

@@ -169,11 +169,11 @@ interpret(FunctionOpInterface function, nd::MeshAttr mesh,
           std::vector<RankTensors> arguments, const RunOptions &options) {
   if (!llvm::hasSingleElement(function.getFunctionBody()))
     return function.emitError()
-           << "the interpreter wants a function of one block";
+           << "the interpreter expects a function of one block";
   Block &block = function.getFunctionBody().front();
   if (block.getNumArguments() != arguments.size())
     return function.emitError()
-           << "got " << arguments.size() << " arguments, wanted "
+           << "got " << arguments.size() << " arguments, expected "
            << block.getNumArguments();
   return Interpreter(mesh, options).run(block, std::move(arguments));
 }

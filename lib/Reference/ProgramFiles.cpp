@@ -150,7 +150,7 @@ readCheckpoint(StringRef path, const llvm::StringMap<StoredTensor> &tensors) {
   uint64_t length =
       bytes.size() < 8 ? 0 : llvm::support::endian::read64le(bytes.data());
   if (length == 0 || length > bytes.size() - 8)
-    return makeError(path, "is no safetensors file");
+    return makeError(path, "is not a safetensors file");
   auto header = llvm::json::parse(bytes.substr(8, length));
   if (!header)
     return header.takeError();

@@ -104,7 +104,7 @@ void meshc::runtime::setThreads(int count) {
       throw Failure(ExitCode::Internal,
                     "cannot start the " + std::to_string(count) +
                         " threads of a rank: " + problem +
-                        "; give fewer by --threads, or raise the limits of "
+                        "; give fewer by '--threads', or raise the limits of "
                         "processes and memory (ulimit -u, ulimit -v)");
     openMp().parallel(doNothing, nullptr, static_cast<unsigned>(count), 0);
   }

@@ -131,9 +131,10 @@ meshc::runtime::findMissingFeature(const char *features,
 void meshc::runtime::checkProcessor(const char *features) {
   std::string missing = findMissingFeature(features);
   if (!missing.empty())
-    throw Failure(ExitCode::Device,
-                  "the program was compiled for processors with '" + missing +
-                      "', which this machine's processor does not have; "
-                      "compile it with --march=native on this machine, or with "
-                      "a lower --march, as in --march=x86-64-v3");
+    throw Failure(
+        ExitCode::Device,
+        "the program was compiled for processors with '" + missing +
+            "', which this machine's processor does not have; "
+            "compile it with '--march=native' on this machine, or with "
+            "a lower one, as in '--march=x86-64-v3'");
 }

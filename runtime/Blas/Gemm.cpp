@@ -26,7 +26,7 @@ static const GemmImplementation &findImplementation(const std::string &name) {
     names += (names.empty() ? "'" : ", '") + std::string(entry->name) + "'";
   }
   throw Failure(ExitCode::Usage,
-                "MESHC_GEMM is '" + name + "'; wanted one of " + names);
+                "MESHC_GEMM is '" + name + "'; expected one of " + names);
 }
 
 static void run(const GemmImplementation *only, const MeshcGemm &gemm,

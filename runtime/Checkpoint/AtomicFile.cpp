@@ -64,7 +64,7 @@ void AtomicFile::open() {
   } while (!isOurs());
   if (!isUnfinished())
     refuse("'" + temporary +
-           "' is there, and is no unfinished checkpoint; "
+           "' exists and is not an unfinished checkpoint; "
            "move it away");
 }
 

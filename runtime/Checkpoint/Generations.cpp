@@ -71,7 +71,7 @@ void meshc::runtime::checkGenerations(const std::string &path, int count) {
       throw Failure(ExitCode::Checkpoint,
                     "checkpoint '" + path + "' cannot be kept: '" +
                         numbered(path, i) +
-                        "' is there, and is no checkpoint; move it away");
+                        "' exists and is not a checkpoint; move it away");
 }
 
 static void move(const std::string &path, int number) {

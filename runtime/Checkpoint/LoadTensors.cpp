@@ -91,7 +91,7 @@ static void listExtra(const SafetensorsFile &file, const MeshcProgram &program,
   for (const auto &[name, tensor] : file.tensors())
     if (!parameters.count(name) && !(ofTrain && isSlot(name, parameters)))
       problems.push_back("tensor '" + name + "', " + tensor.describe() +
-                         ", is no parameter");
+                         ", is not a parameter");
 }
 
 //===----------------------------------------------------------------------===//

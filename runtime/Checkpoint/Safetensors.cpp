@@ -47,7 +47,7 @@ SafetensorsFile::SafetensorsFile(const std::string &path)
   if (length > file.size() - 8)
     throw fileFailure(
         path, "ends within its header: " + std::to_string(file.size()) +
-                  " bytes, wanted more than " + std::to_string(length + 8));
+                  " bytes, expected more than " + std::to_string(length + 8));
   content = bytes + 8 + length;
   std::string text(bytes + 8, length);
   file.checkIntact();

@@ -42,7 +42,7 @@ const MeshcMpi &meshc::runtime::openMpi() {
     throw CommunicationError(
         -1, std::string("the MPI plugin '") + pluginName + "' has version " +
                 (mpi ? std::to_string(mpi->version) : "none") +
-                ", and this program wants version " +
+                ", and this program needs version " +
                 std::to_string(MESHC_MPI_PLUGIN_VERSION) +
                 "; build both from one meshc");
   if (int error = mpi->start())

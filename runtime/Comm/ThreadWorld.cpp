@@ -130,7 +130,7 @@ private:
   /// The threads from `rank` on could not be started.
   void recordNotStarted(int rank, const std::system_error &error) {
     std::string message = "a run of " + std::to_string(ranks) +
-                          " ranks as threads wants " + std::to_string(ranks) +
+                          " ranks as threads needs " + std::to_string(ranks) +
                           " threads, and the system gave " +
                           std::to_string(rank) + " (" + error.code().message() +
                           "); raise the limit (ulimit -u) or run it under "

@@ -46,7 +46,7 @@ meshc::runtime::parseCommunicatorKind(const std::string &name) {
   if (name == "mpi")
     return CommunicatorKind::Mpi;
   throw usage("'--comm' is '" + name +
-              "', and is to be 'auto', 'threads', 'shm' or 'mpi'");
+              "'; expected 'auto', 'threads', 'shm' or 'mpi'");
 }
 
 MpiLaunch meshc::runtime::findMpiLaunch() {
@@ -78,7 +78,7 @@ WorldOptions meshc::runtime::withEnvironment(WorldOptions options) {
   double seconds = std::strtod(text, &end);
   if (end == text || *end || !std::isfinite(seconds) || seconds < 0)
     throw usage(std::string("MESHC_TIMEOUT is '") + text +
-                "', and is to be a number of seconds, 0 for no limit");
+                "'; expected a number of seconds, 0 for no limit");
   options.timeoutSeconds = seconds;
   return options;
 }
@@ -87,7 +87,7 @@ std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
   MpiLaunch launch = findMpiLaunch();
   if (options.ranks < 0)
     throw usage("'--ranks' is " + std::to_string(options.ranks) +
-                ", and is to be 1 or more");
+                "; expected 1 or more");
   bool several = launch.launched && launch.size != 1;
   CommunicatorKind kind = options.kind;
   if (kind == CommunicatorKind::Auto)
@@ -104,7 +104,7 @@ std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
                 "' starts threads, and '--comm " +
                 (kind == CommunicatorKind::Shm ? "shm" : "mpi") +
                 "' takes the processes of mpirun, of which there are " +
-                std::to_string(launch.size) + "; say 'mpirun -n " +
+                std::to_string(launch.size) + "; start 'mpirun -n " +
                 std::to_string(options.ranks) + "' instead");
   return openMpiWorld(launch, kind == CommunicatorKind::Shm,
                       options.threadsPerRank, options.timeoutSeconds);

@@ -55,9 +55,9 @@ Beginning meshc::runtime::beginRun(Session &session, const Options &options) {
   if (options.seed && *options.seed != beginning.state.seed)
     throw Failure(ExitCode::Usage,
                   "checkpoint '" + point->path + "' was begun with seed " +
-                      std::to_string(beginning.state.seed) + " and --seed is " +
-                      std::to_string(*options.seed) +
-                      "; leave --seed out to go on with it");
+                      std::to_string(beginning.state.seed) +
+                      " and '--seed' is " + std::to_string(*options.seed) +
+                      "; leave '--seed' out to continue it");
   session.context().seed = beginning.state.seed;
   if (!point->damage.empty())
     printError(std::string(session.program().name) + ": warning: " +

@@ -100,12 +100,12 @@ static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
   throw Failure(
       ExitCode::Mesh,
       "got " + std::to_string(got) + (got == 1 ? " rank" : " ranks") +
-          "; the mesh " + describeMesh(program) + " wants " + number + ": " +
+          "; the mesh " + describeMesh(program) + " needs " + number + ": " +
           (underMpi
                ? "mpirun -n " + number + " " + program_invocation_name + " ..."
                : std::string(program_invocation_name) + " ... --ranks " +
                      number) +
-          ", or compile for another --mesh");
+          ", or compile for another '--mesh'");
 }
 
 /// Threads of each rank if the command line does not say: the cores divided by
@@ -370,7 +370,10 @@ static int runWorld(const MeshcProgram &program, const Options &options,
                        meshSize(program) > 1 ? rank : "", failure.isSecond());
   } catch (...) {
     orderly = false;
-    code = reportError(program.name, std::current_exception(), "", !speaks);
+    code =
+        world ? reportError(program.name, std::current_exception(), "", !speaks)
+              : reportEarlyError(program.name, std::current_exception(),
+                                 launch.rank);
   }
   // A run that all ranks ended with the same code shuts down in an orderly way,
   // whatever the code.
@@ -381,21 +384,21 @@ static int runWorld(const MeshcProgram &program, const Options &options,
 
 static int runCommand(const MeshcProgram &program, int argc, char **argv) {
   MpiLaunch launch = findMpiLaunch();
-  bool speaks = launch.rank == 0;
   Options options;
   if (std::optional<int> code =
-          parseOptions(program, argc, argv, speaks, options))
+          parseOptions(program, argc, argv, launch.rank, options))
     return *code;
   try {
     checkProgram(program, options);
   } catch (...) {
-    return reportError(program.name, std::current_exception(), "", !speaks);
+    return reportEarlyError(program.name, std::current_exception(),
+                            launch.rank);
   }
   if (options.command != Command::Info)
     return runWorld(program, options, launch);
   std::ostringstream out;
   printInfo(program, options.json, out);
-  if (speaks)
+  if (launch.rank == 0)
     printOut(out.str());
   return static_cast<int>(ExitCode::Success);
 }

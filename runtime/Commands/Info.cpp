@@ -67,7 +67,7 @@ static void printDevice(const MeshcProgram &program, std::ostream &out) {
       << "\nGPU memory per rank\n";
   for (const MemoryUse &use : plannedMemory(program))
     out << "  " << use.name << ' ' << formatBytes(use.bytes) << '\n';
-  out << "  and code, handles and NCCL's buffers, which --memory prints\n";
+  out << "  and code, handles and NCCL's buffers, which '--memory' prints\n";
 }
 
 void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
@@ -88,7 +88,7 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   out << "arena " << formatBytes(program.arenaBytes) << " per rank\n";
   if (program.trainStep)
     out << "copy of the state " << formatBytes(copyBytes(program))
-        << " on rank 0, for train --save-every without --save sync\n";
+        << " on rank 0, for 'train --save-every' without '--save sync'\n";
   printDevice(program, out);
   printTensors(program, MESHC_INPUT, "inputs", out);
   printTensors(program, MESHC_PARAMETER, "parameters", out);

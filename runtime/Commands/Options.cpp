@@ -9,12 +9,14 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
+#include "runtime/Commands/Report.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cmath>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -25,12 +27,13 @@ static const char *const exitCodes =
     "line,\n"
     "3 data file, 4 checkpoint, 5 number of ranks, 6 a rank or its "
     "communication\n"
-    "failed, 7 the loss is not a number, 8 no usable GPU, 9 standard output "
-    "could\n"
-    "not be written, 10 ranks were started with different programs, options "
-    "or\n"
-    "files, 130 and 143 ended by SIGINT and SIGTERM (train: after the running\n"
-    "step and a last checkpoint).";
+    "failed, 7 the loss is not a number, 8 no usable GPU, processor or "
+    "library,\n"
+    "9 standard output could not be written, 10 ranks were started with "
+    "different\n"
+    "programs, options or files, 130 and 143 ended by SIGINT and SIGTERM "
+    "(train:\n"
+    "after the running step and a last checkpoint).";
 
 namespace {
 
@@ -82,7 +85,7 @@ static constexpr double mostEpochs = 1e9;
 static Failure valueFailure(const std::string &option, const std::string &text,
                             const std::string &wanted) {
   return Failure(ExitCode::Usage,
-                 "'" + option + "' is '" + text + "'; wanted " + wanted);
+                 "'" + option + "' is '" + text + "'; expected " + wanted);
 }
 
 static uint64_t parseWhole(const std::string &option, const std::string &text,
@@ -303,19 +306,20 @@ static void checkTogether(const Options &options) {
         "'--resume' names no file, and there is no '--checkpoint' either");
 }
 
-/// The parser's message as one line in our format: "--data is required".
+/// The parser's message as one line in our format: "'--data' is required".
 static std::string describe(const CLI::ParseError &error) {
   std::string text = error.what();
   std::replace(text.begin(), text.end(), '\n', ' ');
   if (text.size() > 1 && (std::islower(text[1]) || text[1] == ' '))
     text[0] = static_cast<char>(std::tolower(text[0]));
-  return text;
+  static const std::regex option("(^|[ ,])(--?[a-z][a-z-]*)");
+  return std::regex_replace(text, option, "$1'$2'");
 }
 
 std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
                                                 int argc,
                                                 const char *const *argv,
-                                                bool speaks, Options &options) {
+                                                int rank, Options &options) {
   CLI::App app(std::string("The model '") + program.name +
                "', compiled by meshc for its mesh of ranks.");
   app.footer(exitCodes);
@@ -349,7 +353,7 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
   } catch (const CLI::ParseError &error) {
     std::ostringstream out, err;
     if (app.exit(error, out, err) == 0) {
-      if (speaks)
+      if (rank == 0)
         printOut(out.str());
       return static_cast<int>(ExitCode::Success);
     }
@@ -366,10 +370,10 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
     }
   if (!chosen && (argc < 2 || argv[1][0] != '-'))
     message = (argc < 2 ? "there is no command"
-                        : "'" + std::string(argv[1]) + "' is no command") +
-              "; wanted 'train', 'eval' or 'info'";
-  if (speaks)
-    printError(program.name + std::string(": error: ") + message + "; see '" +
-               command + " --help'\n");
-  return static_cast<int>(ExitCode::Usage);
+                        : "'" + std::string(argv[1]) + "' is not a command") +
+              "; expected 'train', 'eval' or 'info'";
+  message += "; see '" + command + " --help'";
+  return reportEarlyError(
+      program.name, std::make_exception_ptr(Failure(ExitCode::Usage, message)),
+      rank);
 }

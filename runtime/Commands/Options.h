@@ -76,11 +76,11 @@ inline bool savesInBackground(const Options &options) {
          options.saveEvery > 0 && !options.saveSync;
 }
 
-/// Parses the command line. Returns the exit code if nothing else is to be done
-/// (`--help`, `--version`, or an error, which is printed on stderr if
-/// `speaks`).
+/// Parses the command line. Returns the exit code if there is nothing else to
+/// do: `--help` and `--version`, which rank 0 prints, or an error, which
+/// reportEarlyError prints.
 std::optional<int> parseOptions(const MeshcProgram &program, int argc,
-                                const char *const *argv, bool speaks,
+                                const char *const *argv, int rank,
                                 Options &options);
 
 } // namespace meshc::runtime

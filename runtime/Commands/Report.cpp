@@ -1,4 +1,4 @@
-//===- Report.cpp - how errors are told -----------------------------------===//
+//===- Report.cpp - reporting errors --------------------------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,9 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 
+#include <chrono>
 #include <new>
+#include <thread>
 
 using namespace meshc::runtime;
 
@@ -35,4 +37,21 @@ int meshc::runtime::reportError(const std::string &program,
     printError(program + ": error: " + (ofOneRank ? rank : "") + message +
                '\n');
   return static_cast<int>(code);
+}
+
+int meshc::runtime::reportEarlyError(const std::string &program,
+                                     const std::exception_ptr &error,
+                                     int rank) {
+  if (rank == 0)
+    return reportError(program, error, "", /*silent=*/false);
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  std::string prefix = "rank " + std::to_string(rank) + " failed: ";
+  try {
+    std::rethrow_exception(error);
+  } catch (const Failure &failure) {
+    printError(program + ": error: " + prefix + failure.what() + '\n');
+    return static_cast<int>(failure.code());
+  } catch (...) {
+    return reportError(program, error, prefix, /*silent=*/false);
+  }
 }

@@ -18,6 +18,13 @@ namespace meshc::runtime {
 int reportError(const std::string &program, const std::exception_ptr &error,
                 const std::string &rank, bool silent);
 
+/// The same for an error before the ranks have met. All ranks usually have the
+/// same problem: rank 0 prints it, and mpirun ends the others when rank 0 ends.
+/// Another rank waits for that; if it is still there after 2 s, the problem is
+/// its own, and it prints it after "rank 2 failed: ".
+int reportEarlyError(const std::string &program,
+                     const std::exception_ptr &error, int rank);
+
 } // namespace meshc::runtime
 
 #endif // MESHC_RUNTIME_COMMANDS_REPORT_H

@@ -234,7 +234,7 @@ void Run::guardUpdates() {
   if (session.speaks() && !options.quiet)
     printOut("a copy of " +
              std::to_string(UpdateGuard::bytes(session.program())) +
-             " bytes per rank is kept for --on-nonfinite skip\n");
+             " bytes per rank is kept for '--on-nonfinite skip'\n");
 }
 
 /// Counts a step whose update was dropped, and reports why for the first one.
@@ -337,12 +337,12 @@ ExitCode Run::end(int signal) {
     code = codeOfSignal(signal);
     message = program + ": stopped by " + nameOfSignal(signal) +
               " after step " + std::to_string(state.step) + "; " +
-              (options.checkpoint.empty() ? "no --checkpoint was asked for"
+              (options.checkpoint.empty() ? "no '--checkpoint' was given"
                : state.step < replaced
                    ? "not saved, as checkpoint '" + options.checkpoint +
                          "' holds step " + std::to_string(replaced) +
                          " of an earlier run"
-                   : "go on with --resume '" + options.checkpoint + "'") +
+                   : "continue with '--resume " + options.checkpoint + "'") +
               '\n';
   } else if (badEvaluation) {
     code = badEvaluation->code();

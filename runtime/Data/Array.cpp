@@ -137,10 +137,10 @@ static void readDescription(Array &array, const std::string &text) {
         array.bigEndian = text[1] == '>';
         return;
       }
-  throw arrayFailure(*array.bytes,
-                     "is an NPY file of type " +
-                         text.substr(0, text.find_first_of(",}")) +
-                         "; wanted one of b1, u1, i1, i2, i4, i8, f2, f4, f8");
+  throw arrayFailure(
+      *array.bytes, "is an NPY file of type " +
+                        text.substr(0, text.find_first_of(",}")) +
+                        "; expected one of b1, u1, i1, i2, i4, i8, f2, f4, f8");
 }
 
 static void readShape(Array &array, const std::string &text) {
@@ -162,7 +162,7 @@ static void readShape(Array &array, const std::string &text) {
   }
   if (array.dims.empty())
     throw arrayFailure(*array.bytes,
-                       "holds a single number; wanted an array of examples");
+                       "holds a single number; expected an array of examples");
 }
 
 static Array readNpy(std::shared_ptr<const Bytes> bytes) {

@@ -138,7 +138,7 @@ std::string Dataset::findBadTarget(const Selection &selection,
           return "data file '" + source.bytes->path() + "': example " +
                  std::to_string(example) + " has " + std::to_string(value) +
                  " for input '" + source.input->name +
-                 "', a target of 'cross_entropy'; wanted 0 to " +
+                 "', a target of 'cross_entropy'; expected 0 to " +
                  std::to_string(source.classes - 1);
     }
   return "";
@@ -185,9 +185,10 @@ Dataset::Dataset(const MeshcProgram &program,
     bindCorpus(tokens, Bytes::open(files.corpus));
   }
   if (!files.unnamed.empty())
-    throw Failure(ExitCode::Usage,
-                  "no data for input " + listNames(files.unnamed) +
-                      "; give --data " + files.unnamed.front()->name + "=FILE");
+    throw Failure(ExitCode::Usage, "no data for input " +
+                                       listNames(files.unnamed) +
+                                       "; give '--data " +
+                                       files.unnamed.front()->name + "=FILE'");
   for (const auto &[input, path] : files.named)
     bindArray(*input, Bytes::open(path));
 
@@ -226,13 +227,13 @@ void Dataset::bindArray(const MeshcTensor &input,
                                       std::to_string(source.rowElements) +
                                       " elements per example; input '" +
                                       input.name + "' " + describeDims(input) +
-                                      " wants " +
+                                      " needs " +
                                       std::to_string(rowElementsOf(input)));
   source.convert = findConvert(array.type, array.bigEndian, typeOf(input));
   if (!source.convert)
     throw Failure(ExitCode::Data, where + "holds " + nameOf(array.type) +
                                       "; input '" + input.name +
-                                      "' wants integers (" +
+                                      "' needs integers (" +
                                       nameOf(typeOf(input)) + ")");
   inputSources.push_back(std::move(source));
 }
@@ -242,8 +243,8 @@ void Dataset::bindCorpus(const std::vector<const MeshcTensor *> &inputs,
   if (looksLikeArray(*bytes))
     throw Failure(ExitCode::Usage,
                   "'" + bytes->path() +
-                      "' is an array file; say for which input: --data NAME=" +
-                      bytes->path());
+                      "' is an array file; name its input: '--data NAME=" +
+                      bytes->path() + "'");
   if (inputs.empty() || inputs.front()->rank != 2)
     throw Failure(ExitCode::Usage,
                   "'" + bytes->path() +
@@ -253,14 +254,14 @@ void Dataset::bindCorpus(const std::vector<const MeshcTensor *> &inputs,
                                             inputs.front()->name + "' is " +
                                             describeDims(*inputs.front()) +
                                             ", not [batch, window]") +
-                      "; give --data NAME=FILE for each input");
+                      "; give '--data NAME=FILE' for each input");
   int64_t window = inputs.front()->dims[1].size;
   int64_t length = static_cast<int64_t>(bytes->size());
   if (length <= window)
     throw Failure(ExitCode::Data,
                   "data file '" + bytes->path() + "' has " +
                       std::to_string(length) + " bytes; a window of " +
-                      std::to_string(window) + " and the byte after it want " +
+                      std::to_string(window) + " and the byte after it need " +
                       std::to_string(window + 1) + " at least");
   for (const MeshcTensor *input : inputs) {
     bool whole = input->rank == 2 && input->dims[1].size == window;
@@ -269,9 +270,9 @@ void Dataset::bindCorpus(const std::vector<const MeshcTensor *> &inputs,
           ExitCode::Usage,
           std::string("input '") + input->name + "' " + describeDims(*input) +
               " fits no window of '" + bytes->path() +
-              "': wanted the dims of '" + inputs.front()->name + "' " +
+              "': expected the dims of '" + inputs.front()->name + "' " +
               describeDims(*inputs.front()) +
-              " or its first alone; give --data " + input->name + "=FILE");
+              " or its first alone; give '--data " + input->name + "=FILE'");
     Source source;
     source.input = input;
     source.bytes = bytes;

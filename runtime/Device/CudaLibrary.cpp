@@ -42,7 +42,7 @@ static const MeshcCuda &loadPlugin() {
     throw noDevice(std::string("the CUDA plugin '") + pluginName +
                    "' has version " +
                    (cuda ? std::to_string(cuda->version) : "none") +
-                   ", and this program wants version " +
+                   ", and this program needs version " +
                    std::to_string(MESHC_CUDA_PLUGIN_VERSION) +
                    "; build both from one meshc");
   return *cuda;
@@ -75,7 +75,7 @@ int meshc::runtime::countGpus() {
                  " (driver for CUDA: " + versionText(system.driver) +
                  ", CUDA runtime: " + versionText(system.runtime) +
                  "); run where there is an NVIDIA GPU with its driver, or "
-                 "compile with --target=host");
+                 "compile with '--target=host'");
 }
 
 void meshc::runtime::checkCudaTrace() {
@@ -83,7 +83,7 @@ void meshc::runtime::checkCudaTrace() {
     throw noDevice(std::string("'--trace' on a GPU needs NVIDIA's CUPTI: ") +
                    error +
                    "; install it (package cuda-cupti of the CUDA toolkit) and "
-                   "add its directory to LD_LIBRARY_PATH, or leave --trace "
+                   "add its directory to LD_LIBRARY_PATH, or leave '--trace' "
                    "out");
 }
 
@@ -118,7 +118,7 @@ const MeshcImage &meshc::runtime::chooseImage(const MeshcProgram &program,
     throw noDevice("the GPU is of chip " + chipName(chip) +
                    ", and the program holds code for " +
                    describeImages(program) +
-                   "; compile it with --chip=" + chipName(chip));
+                   "; compile it with '--chip=" + chipName(chip) + "'");
   return *best;
 }
 

@@ -151,7 +151,7 @@ char *CudaDevice::stage(const MeshcTensor &input) {
     if (staged.tensor == &input)
       return slot.host + staged.offset;
   throw Failure(ExitCode::Internal,
-                std::string("'") + input.name + "' is no input");
+                std::string("'") + input.name + "' is not an input");
 }
 
 /// Copies a run's new data to the GPU, on the copy stream during the previous

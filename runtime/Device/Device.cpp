@@ -52,7 +52,7 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
     throw Failure(ExitCode::Usage,
                   std::string("'") + forGpus +
                       "' is for GPUs, and the program was compiled for the "
-                      "host; leave it out, or compile with --target=cuda");
+                      "host; leave it out, or compile with '--target=cuda'");
 }
 
 std::unique_ptr<Device>
@@ -92,7 +92,7 @@ MatmulPrecision meshc::runtime::parseMatmulPrecision(const std::string &name) {
   if (name == "bf16")
     return MatmulPrecision::BF16;
   throw Failure(ExitCode::Usage, "'--matmul' is '" + name +
-                                     "', and is to be 'f32', 'tf32' or 'bf16'");
+                                     "'; expected 'f32', 'tf32' or 'bf16'");
 }
 
 int64_t meshc::runtime::blockSpan(const MeshcTensor &tensor) {

@@ -2,7 +2,7 @@
 
 !x = !nd.tensor<f32, [a = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
-  // expected-error @below {{argument 0 lacks a wanted sharding; run the layout phase first}}
+  // expected-error @below {{argument 0 lacks a required sharding; run the layout phase first}}
   func.func @argument(%x: !x) { return }
 }
 
@@ -10,7 +10,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 
 !x = !nd.tensor<f32, [a = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
-  // expected-error @below {{result 0 lacks a wanted sharding; run the layout phase first}}
+  // expected-error @below {{result 0 lacks a required sharding; run the layout phase first}}
   func.func @result(%x: !x {nd.sharding = !x}) -> !x { return %x : !x }
 }
 
@@ -19,7 +19,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 !x = !nd.tensor<f32, [a = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   func.func @op(%x: !x {nd.sharding = !x}) {
-    // expected-error @below {{lacks a wanted sharding for each result; run the layout phase first}}
+    // expected-error @below {{lacks a required sharding for each result; run the layout phase first}}
     %0 = nd.exp %x : (!x) -> !x
     return
   }
@@ -31,7 +31,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 !x = !nd.tensor<f32, [a = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   func.func @other(%x: !x {nd.sharding = !x}) {
-    // expected-error @below {{lacks a wanted sharding for each result; run the layout phase first}}
+    // expected-error @below {{lacks a required sharding for each result; run the layout phase first}}
     %0 = nd.exp %x {nd.sharding = [!nd.tensor<f32, [a = 8 on {data}]>]} : (!x) -> !x
     return
   }

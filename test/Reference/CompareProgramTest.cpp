@@ -179,7 +179,8 @@ TEST_F(CompareProgram, ReportsFilesThatAreNotAsTheyShouldBe) {
   writeState("state0", {2, 2, 2, 2});
   write("state2", "no checkpoint");
   EXPECT_EQ(compare(), "failed");
-  EXPECT_NE(errors.find("is no safetensors file"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("is not a safetensors file"), std::string::npos)
+      << errors;
 }
 
 /// A function's results with noise, for one argument.

@@ -11,14 +11,14 @@ data="--data images=$images --data labels=$labels"
 # The command line and the mesh.
 expect 2 "no data for input 'labels'" ./model train --data images=$images
 expect 2 "'image'" ./model train --data image=$images --data labels=$labels
-expect 5 "got 3 ranks.*wants 4" ./model train $data --ranks 3
-! has_mpi || expect 5 "got 2 ranks.*wants 4" mpirun -n 2 ./model train $data
+expect 5 "got 3 ranks.*needs 4" ./model train $data --ranks 3
+! has_mpi || expect 5 "got 2 ranks.*needs 4" mpirun -n 2 ./model train $data
 
 # Data: missing, truncated, with other dims, not what its name says.
 expect 3 "missing.gz" ./model train --data images=missing.gz --data labels=$labels
 head -c 100000 $images >cut.gz
 expect 3 "cut.gz.*(truncated|ends)" ./model train --data images=cut.gz --data labels=$labels
-expect 3 "1 elements per example; .* wants 784" ./model train --data images=$labels --data labels=$labels
+expect 3 "1 elements per example; .* needs 784" ./model train --data images=$labels --data labels=$labels
 head -c 5000 /dev/urandom >random.gz
 expect 3 "random.gz" ./model train --data images=random.gz --data labels=$labels
 ! has_mpi || expect 3 "missing.gz" mpirun -n 4 ./model train --data images=missing.gz --data labels=$labels
@@ -87,7 +87,7 @@ done
 # Labels that are not a class; an evaluation of a model that diverged.
 "$meshc" "$models/mlp.mesh" --set class=8 -o eight
 "$meshc" "$models/mlp.mesh" --set class=8 --mesh d=2,t=2 --layout batch:d,class:t -o eight4
-bad="labels.*: example [0-9]+ has [89] for input 'labels', a target of 'cross_entropy'; wanted 0 to 7"
+bad="labels.*: example [0-9]+ has [89] for input 'labels', a target of 'cross_entropy'; expected 0 to 7"
 programs=(./eight ./eight4)
 ! has_mpi || programs+=("mpirun -n 4 ./eight4")
 for program in "${programs[@]}"; do

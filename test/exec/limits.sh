@@ -55,3 +55,16 @@ for library in libdnnl.so.2:libdnnl2 libgomp.so.1:libgomp1; do
     env "$broken" ./model train $data --steps 1
   expect 0 "model m" env "$broken" ./model info
 done
+
+# Under mpirun, rank 0 prints the error that all ranks have. A rank with a problem
+# of its own prints it itself, although no rank has met another yet.
+if has_mpi; then
+  "$meshc" model.mesh --mesh d=2 --layout batch:d -o two
+  broken="LD_LIBRARY_PATH=$PWD/without-libdnnl2:${LD_LIBRARY_PATH:-}"
+  expect 8 "^m: error: the library 'libdnnl" mpirun -n 2 env "$broken" ./two train $data --steps 1
+  expect 8 "^m: error: rank 1 failed: the library 'libdnnl" \
+    mpirun -n 1 ./two train $data --steps 1 : -n 1 env "$broken" ./two train $data --steps 1
+  expect 2 "^m: error: rank 1 failed: .*'--stops'" \
+    mpirun -n 1 ./two train $data --steps 1 : -n 1 ./two train $data --stops 1
+fi
+skip_without_mpi

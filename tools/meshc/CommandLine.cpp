@@ -39,7 +39,7 @@ static uint64_t parseSeed(const std::string &text) {
   uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
   if (!isWhole || errno == ERANGE)
     throw CLI::ValidationError("'--seed' is '" + text +
-                               "'; wanted a whole number from 0 to " +
+                               "'; expected a whole number from 0 to " +
                                std::to_string(UINT64_MAX));
   return value;
 }

@@ -41,7 +41,7 @@ EinsumOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
   EinsumOp::Adaptor adaptor(operands, attributes, properties, regions);
   if (operands.empty())
     return emitOptionalError(location,
-                             "einsum: wants one operand or more, got none");
+                             "einsum: expected at least one operand, got none");
   SmallVector<Type> product;
   if (failed(inferPointwise(location, "einsum", operands, Domain::Number,
                             product)))

@@ -173,14 +173,14 @@ LogicalResult ScatterAddOp::verify() {
            << updates.getElementType() << ", the result has "
            << result.getElementType();
   if (!result.hasDim(getDim()))
-    return emitOpError("the result has no dim ")
-           << getDimAttr() << "; its dims are " << listDims(result);
+    return emitOpError("the result has no dim '")
+           << getDim() << "'; its dims are " << listDims(result);
   if (failed(verifyIndices(getLoc(), "scatter_add", indices,
                            result.getDim(getDim()))))
     return failure();
   if (updates.hasDim(getDim()))
-    return emitOpError("the updates have dim ")
-           << getDimAttr() << ", along which they are scattered; rename it";
+    return emitOpError("the updates have dim '")
+           << getDim() << "', along which they are scattered; rename it";
   // Every dim of the result but `dim` is one of the updates', every dim of the
   // indices is too, and what else the updates have, the indices have.
   auto verifyIn = [&](TensorType of, StringRef what) -> LogicalResult {
@@ -189,9 +189,10 @@ LogicalResult ScatterAddOp::verify() {
         continue;
       DimAttr found = updates.getDim(dim.getName().getValue());
       if (!found || found.getSize() != dim.getSize())
-        return emitOpError("dim ")
-               << dim.getName() << " of size " << dim.getSize() << " of the "
-               << what << " is not a dim of the updates " << updates;
+        return emitOpError("dim '")
+               << dim.getName().getValue() << "' of size " << dim.getSize()
+               << " of the " << what << " is not a dim of the updates "
+               << updates;
     }
     return success();
   };
@@ -201,9 +202,9 @@ LogicalResult ScatterAddOp::verify() {
   for (DimAttr dim : updates.getDims()) {
     StringRef name = dim.getName().getValue();
     if (!result.hasDim(name) && !indices.hasDim(name))
-      return emitOpError("dim ")
-             << dim.getName()
-             << " of the updates is neither the result's nor the indices'";
+      return emitOpError("dim '")
+             << dim.getName().getValue()
+             << "' of the updates is neither the result's nor the indices'";
   }
   return success();
 }
@@ -261,8 +262,8 @@ OpCost ScatterAddOp::getCost() {
 LogicalResult OneHotOp::verify() {
   TensorType indices = getIndices().getType(), result = getType();
   if (!result.hasDim(getDim()))
-    return emitOpError("the result has no dim ")
-           << getDimAttr() << "; its dims are " << listDims(result);
+    return emitOpError("the result has no dim '")
+           << getDim() << "'; its dims are " << listDims(result);
   if (failed(
           verifyIndices(getLoc(), "one_hot", indices, result.getDim(getDim()))))
     return failure();
@@ -270,8 +271,8 @@ LogicalResult OneHotOp::verify() {
   TensorType wanted =
       indices.getGlobal().withElementType(result.getElementType());
   if (rest != wanted)
-    return emitOpError("the result without dim ")
-           << getDimAttr() << " must be " << wanted << " as the indices, got "
+    return emitOpError("the result without dim '")
+           << getDim() << "' must be " << wanted << " like the indices, got "
            << rest;
   return success();
 }

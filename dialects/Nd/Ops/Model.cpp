@@ -29,8 +29,9 @@ LogicalResult ParameterOp::verify() {
   TensorType type = getType();
   for (StringAttr name : order)
     if (!type.hasDim(name.getValue()))
-      return emitOpError("order names dim ")
-             << name << ", which the parameter has not; its dims are "
+      return emitOpError("order names dim '")
+             << name.getValue()
+             << "', which the parameter does not have; its dims are "
              << listDims(type);
   if (static_cast<int64_t>(order.size()) != type.getRank())
     return emitOpError("order names ")

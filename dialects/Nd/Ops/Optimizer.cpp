@@ -43,8 +43,9 @@ static LogicalResult verifyUpdate(Operation *op) {
            << parameter;
   for (Value value : {op->getOperand(1), Value(op->getResult(0))})
     if (!haveSameGlobalType(value.getType(), parameter))
-      return op->emitOpError("wants the gradient and the new parameter of the "
-                             "parameter's type ")
+      return op->emitOpError(
+                 "expects the gradient and the new parameter of the "
+                 "parameter's type ")
              << parameter << ", got " << value.getType();
   TensorType slot =
       parameter.withElementType(Float32Type::get(op->getContext()));
@@ -52,7 +53,7 @@ static LogicalResult verifyUpdate(Operation *op) {
   llvm::append_range(slots, op->getResults().drop_front(1));
   for (Value value : slots)
     if (!haveSameGlobalType(value.getType(), slot))
-      return op->emitOpError("wants its slots of type ")
+      return op->emitOpError("expects slots of type ")
              << slot << ", got " << value.getType();
   auto isScalarOf = [](Value value, Type elementType) {
     TensorType type = getTensorType(value);
@@ -60,10 +61,10 @@ static LogicalResult verifyUpdate(Operation *op) {
   };
   Builder builder(op->getContext());
   if (!isScalarOf(op->getOperand(2), builder.getF32Type()))
-    return op->emitOpError("wants a scalar f32 as the learning rate, got ")
+    return op->emitOpError("expects a scalar f32 as the learning rate, got ")
            << op->getOperand(2).getType();
   if (!isScalarOf(op->getOperand(3), builder.getI32Type()))
-    return op->emitOpError("wants a scalar i32 as the step, got ")
+    return op->emitOpError("expects a scalar i32 as the step, got ")
            << op->getOperand(3).getType();
   return success();
 }
@@ -80,7 +81,7 @@ static LogicalResult verifyRange(Operation *op, StringRef name, double value,
                                  double low, double high) {
   if (value >= low && value < high)
     return success();
-  return op->emitOpError("wants '")
+  return op->emitOpError("expects '")
          << name << "' in [" << formatNumber(low) << ", " << formatNumber(high)
          << "), got " << formatNumber(value);
 }
@@ -206,7 +207,7 @@ LogicalResult MomentumUpdateOp::verify() {
     return failure();
   double nesterov = getNesterov().convertToDouble();
   if (nesterov != 0 && nesterov != 1)
-    return emitOpError("wants 'nesterov' to be 0 or 1, got ")
+    return emitOpError("expects 'nesterov' to be 0 or 1, got ")
            << formatNumber(nesterov);
   return success();
 }

@@ -47,7 +47,7 @@ LogicalResult checkDomain(std::optional<Location> location, StringRef op,
     wanted = "i1 (a comparison gives it)";
   if (wanted.empty())
     return success();
-  return emitOptionalError(location, op, ": wants ", wanted, ", got ",
+  return emitOptionalError(location, op, ": expected ", wanted, ", got ",
                            elementType);
 }
 

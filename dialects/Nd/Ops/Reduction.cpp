@@ -55,7 +55,7 @@ static LogicalResult inferReduction(std::optional<Location> location,
                                     SmallVectorImpl<Type> &types) {
   if (!names || names.empty())
     return emitOptionalError(
-        location, op, ": wants one dim or more to reduce over, got none");
+        location, op, ": expected at least one dim to reduce over, got none");
   FailureOr<SmallVector<DimAttr>> dims =
       removeDims(location, op, operands[0], getNames(names));
   if (failed(dims))

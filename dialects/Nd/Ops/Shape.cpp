@@ -38,11 +38,11 @@ LogicalResult BroadcastOp::verify() {
   for (DimAttr dim : from.getDims()) {
     DimAttr other = to.getDim(dim.getName().getValue());
     if (!other)
-      return emitOpError("the result lacks dim ")
-             << dim.getName() << " of the operand; reduce it first";
+      return emitOpError("the result lacks dim '")
+             << dim.getName().getValue() << "' of the operand; reduce it first";
     if (other.getSize() != dim.getSize())
-      return emitOpError("dim ")
-             << dim.getName() << " has size " << dim.getSize()
+      return emitOpError("dim '")
+             << dim.getName().getValue() << "' has size " << dim.getSize()
              << " in the operand and " << other.getSize() << " in the result";
   }
   return success();

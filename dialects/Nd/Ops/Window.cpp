@@ -322,7 +322,7 @@ PadOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
                 value == std::trunc(value);
   if (!isHeld)
     return emitOptionalError(location, "pad: value ", adaptor.getValueAttr(),
-                             " is no number of element type ",
+                             " is not a number of element type ",
                              input.getElementType());
   return appendResized(location, input, dim,
                        input.getSize(dim.getValue()) + low + high, types);

@@ -48,7 +48,7 @@ static LogicalResult verifyAxes(Operation *op, ArrayAttr axes,
   for (StringAttr axis : names)
     if (mesh.getAxisIndex(axis.getValue()) < 0)
       return op->emitOpError() << "runs over '" << axis.getValue()
-                               << "', which is no axis of the mesh";
+                               << "', which is not an axis of the mesh";
   if (inMeshOrder && !areInMeshOrder(names, mesh))
     return op->emitOpError()
            << "runs over axes " << axes << " in another order than the mesh's";

@@ -18,7 +18,7 @@ namespace meshc::codegen {
 llvm::Error checkChips(ArrayRef<std::string> chips) {
   if (chips.empty())
     return llvm::createStringError(
-        "no chip to make code for; give one as in --chip=sm_90");
+        "no chip to generate code for; give one, as in '--chip=sm_90'");
   for (const std::string &chip : chips)
     if (auto target = PtxTarget::get(chip); !target)
       return target.takeError();

@@ -43,7 +43,7 @@ Expected<PtxTarget> PtxTarget::get(StringRef chip) {
       target->createMCSubtargetInfo(triple, "", ""));
   if (getChipNumber(chip) == 0 || !known->isCPUStringValid(chip))
     return createStringError("unknown chip '" + chip +
-                             "'; give a name as in --chip=sm_90");
+                             "'; give a name as in '--chip=sm_90'");
   if (getChipNumber(chip) < 80)
     return createStringError("chip '" + chip +
                              "' is too old: bf16 and reductions over a warp "

@@ -46,7 +46,7 @@ Expected<CudaToolkit> findCudaToolkit(StringRef folder) {
     places += (places.empty() ? "'" : ", '") + (place + "'" + from).str();
   };
   if (!folder.empty()) {
-    add(folder, " of --cuda-path");
+    add(folder, " of '--cuda-path'");
   } else {
     if (const char *home = std::getenv("CUDA_HOME"); home && *home)
       add(home, " of CUDA_HOME");
@@ -63,11 +63,11 @@ Expected<CudaToolkit> findCudaToolkit(StringRef folder) {
     if (CudaToolkit toolkit = lookIn(place); !toolkit.ptxas.empty())
       return toolkit;
   return createStringError(
-      "there is no CUDA toolkit to compile for GPUs with: looked for 'bin/"
-      "ptxas' in " +
+      "found no CUDA toolkit to compile for GPUs with: looked for 'bin/ptxas' "
+      "in " +
       places +
-      "; install CUDA 13 (developer.nvidia.com/cuda-downloads, of which "
-      "'cuda-nvcc' suffices here), and say where it is with --cuda-path or "
+      "; install CUDA 13 (developer.nvidia.com/cuda-downloads; its package "
+      "'cuda-nvcc' suffices), or give its folder by '--cuda-path' or "
       "CUDA_HOME");
 }
 

@@ -48,16 +48,17 @@ Expected<HostTarget> HostTarget::get(StringRef march) {
   std::unique_ptr<MCSubtargetInfo> known(
       target->createMCSubtargetInfo(triple, "", ""));
   if (march != "native" && !known->isCPUStringValid(march))
-    return createStringError(
-        "unknown processor '" + march + "' for '" + triple.str() +
-        "'; give 'native', or a name that LLVM knows, as in --march=x86-64-v3");
+    return createStringError("unknown processor '" + march + "' for '" +
+                             triple.str() +
+                             "'; give 'native', or a name that LLVM knows, as "
+                             "in '--march=x86-64-v3'");
   if (march != "native" && triple.isX86() && triple.isArch64Bit()) {
     std::unique_ptr<MCSubtargetInfo> processor(
         target->createMCSubtargetInfo(triple, march, ""));
     if (!processor->checkFeatures("+64bit"))
       return createStringError("processor '" + march +
                                "' has no 64-bit mode, which '" + triple.str() +
-                               "' needs; give another --march");
+                               "' needs; give another '--march'");
   }
   auto [name, features] = getProcessor(march);
   TargetOptions options;

@@ -57,7 +57,7 @@ private:
           reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
       if (!symbol)
         problem = std::string("libnccl.so.2 lacks '") + name +
-                  "'; NCCL 2.18 or newer is wanted";
+                  "'; expected NCCL 2.18 or newer";
     };
     find(getVersion, "ncclGetVersion");
     find(getUniqueId, "ncclGetUniqueId");

@@ -71,7 +71,7 @@ TEST_F(Toolkit, ThatIsMissing) {
   auto found = findCudaToolkit(folder);
   ASSERT_FALSE(bool(found));
   std::string message = llvm::toString(found.takeError());
-  EXPECT_NE(message.find("'" + folder.str().str() + "' of --cuda-path"),
+  EXPECT_NE(message.find("'" + folder.str().str() + "' of '--cuda-path'"),
             std::string::npos)
       << message;
   EXPECT_NE(message.find("install CUDA"), std::string::npos) << message;

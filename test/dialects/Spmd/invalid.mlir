@@ -72,7 +72,7 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
 
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8 on {b}]>) {
-    // expected-error @+1 {{runs over 'c', which is no axis of the mesh}}
+    // expected-error @+1 {{runs over 'c', which is not an axis of the mesh}}
     %y = spmd.all_gather ["c"] from ["i"] %x : (!nd.tensor<f32, [i = 8 on {b}]>) -> !nd.tensor<f32, [i = 8]>
     return
   }

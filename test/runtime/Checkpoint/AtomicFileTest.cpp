@@ -160,7 +160,7 @@ TEST(AtomicFile, destroysNothingOfOthers) {
         std::string(8, '\1') + R"({"w":{}})"}) {
     folder.write("f.meshc-tmp", content);
     EXPECT_NE(failureOf(ExitCode::Checkpoint, [&] { AtomicFile file(path); })
-                  .find("'" + other + "' is there, and is no unfinished "),
+                  .find("'" + other + "' exists and is not an unfinished "),
               std::string::npos);
     EXPECT_EQ(contentOf(other), content);
   }

@@ -69,7 +69,7 @@ TEST_F(WorldChoice, ThreadsAndMpirunContradict) {
       "ranks; leave one of the two away");
   options.kind = CommunicatorKind::Auto;
   options.ranks = 2;
-  EXPECT_NE(messageOf(options).find("say 'mpirun -n 2' instead"),
+  EXPECT_NE(messageOf(options).find("start 'mpirun -n 2' instead"),
             std::string::npos);
 }
 

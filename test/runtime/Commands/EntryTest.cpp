@@ -107,13 +107,13 @@ TEST(Entry, refusesAnotherNumberOfRanks) {
   Folder folder;
   std::string data = writeLineData(folder);
   expectError(run(line("2x2") + " train --ranks 3" + data), 5,
-              "got 3 ranks; the mesh data=2 x tensor=2 wants 4");
+              "got 3 ranks; the mesh data=2 x tensor=2 needs 4");
   expectError(run(line("1x1") + " train --ranks 2" + data), 5,
-              "got 2 ranks; the mesh data=1 x tensor=1 wants 1");
+              "got 2 ranks; the mesh data=1 x tensor=1 needs 1");
   // Nobody said --ranks.
   for (const char *kind : {"mpi", "shm"})
     expectError(run(line("2x2") + " train --comm " + kind + data), 5,
-                "got 1 rank; the mesh data=2 x tensor=2 wants 4: mpirun -n 4 ");
+                "got 1 rank; the mesh data=2 x tensor=2 needs 4: mpirun -n 4 ");
   expectError(run(line("2x2") + " train --comm mpi --ranks 4" + data), 2,
               "'--ranks 4' starts threads");
 }
@@ -129,7 +129,7 @@ TEST(Entry, refusesBadData) {
     expectError(run(train + cut + target), 3, "gzip stream that ends early");
     expectError(run(train + "/no/file" + target), 3, "cannot be opened");
     expectError(run(train + folder.file("y.npy") + target), 3,
-                "input 'x' [batch = 8, feature = 6] wants 6");
+                "input 'x' [batch = 8, feature = 6] needs 6");
   }
 }
 

@@ -64,7 +64,7 @@ TEST_F(Mpirun, refusesAnotherNumberOfRanks) {
   Outcome outcome = run(mpirun + "-n 3 " + line("2x2") + " train --steps 2" +
                         writeLineData(folder));
   EXPECT_EQ(outcome.code, 5);
-  std::string wanted = "got 3 ranks; the mesh data=2 x tensor=2 wants 4: "
+  std::string wanted = "got 3 ranks; the mesh data=2 x tensor=2 needs 4: "
                        "mpirun -n 4 ";
   size_t at = outcome.err.find(wanted);
   ASSERT_NE(at, std::string::npos) << outcome.err;

@@ -12,32 +12,33 @@ using namespace meshc::test;
 TEST(Options, wrongValuesAreToldInOneLine) {
   const char *const steps = "a whole number from 0 to 1000000000000000";
   const std::string cases[][2] = {
-      {"--seed -1", "'--seed' is '-1'; wanted a whole number from 0 to "
+      {"--seed -1", "'--seed' is '-1'; expected a whole number from 0 to "
                     "18446744073709551615"},
       {"--seed 18446744073709551616", "'--seed' is '18446744073709551616'"},
       {"--seed 1.5", "'--seed' is '1.5'"},
       {"--seed 0x10", "'--seed' is '0x10'"},
       {"--seed=", "--seed"},
       {"--steps 99999999999999999999",
-       std::string("'--steps' is '99999999999999999999'; wanted ") + steps},
+       std::string("'--steps' is '99999999999999999999'; expected ") + steps},
       {"--steps -3", "'--steps' is '-3'"},
       {"--steps 3x", "'--steps' is '3x'"},
       {"--steps 1e3", "'--steps' is '1e3'"},
-      {"--epochs nan", "'--epochs' is 'nan'; wanted a number above 0, at most "
-                       "1e9"},
+      {"--epochs nan",
+       "'--epochs' is 'nan'; expected a number above 0, at most "
+       "1e9"},
       {"--epochs inf", "'--epochs' is 'inf'"},
       {"--epochs 0", "'--epochs' is '0'"},
       {"--epochs -0.5", "'--epochs' is '-0.5'"},
       {"--epochs 1e400", "'--epochs' is '1e400'"},
       {"--epochs 0x1p3", "'--epochs' is '0x1p3'"},
       {"--epochs 1e", "'--epochs' is '1e'"},
-      {"--threads 0", "'--threads' is '0'; wanted a whole number from 1 to "
+      {"--threads 0", "'--threads' is '0'; expected a whole number from 1 to "
                       "4096"},
       {"--threads 4294967297", "'--threads' is '4294967297'"},
       {"--ranks 0", "'--ranks' is '0'"},
       {"--log-every 0", "'--log-every' is '0'"},
       {"--checkpoint c --save-every 0", "'--save-every' is '0'"},
-      {"--trace t --trace-steps 0", "'--trace-steps' is '0'; wanted a whole "
+      {"--trace t --trace-steps 0", "'--trace-steps' is '0'; expected a whole "
                                     "number from 1 to 1000"},
       {"--comm pigeon", "'--comm' is 'pigeon'"},
   };
@@ -62,11 +63,12 @@ TEST(Options, wrongUseIsToldInOneLine) {
   std::string help = "; see '" + name + " --help'\n",
               trainHelp = "; see '" + train + " --help'\n";
   expectError(run(name), 2,
-              "line: error: there is no command; wanted 'train', 'eval' or "
+              "line: error: there is no command; expected 'train', 'eval' or "
               "'info'" +
                   help);
-  expectError(run(name + " fly"), 2, "'fly' is no command; wanted 'train'");
-  expectError(run(train), 2, "line: error: --data is required" + trainHelp);
+  expectError(run(name + " fly"), 2,
+              "'fly' is not a command; expected 'train'");
+  expectError(run(train), 2, "line: error: '--data' is required" + trainHelp);
   expectError(run(train + " --data a --flag"), 2, "--flag" + trainHelp);
   expectError(run(train + " --data a --steps 1 --epochs 1"), 2, trainHelp);
   expectError(run(train + " --data a --save-every 1"), 2, "--checkpoint");

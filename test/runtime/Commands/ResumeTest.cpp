@@ -79,7 +79,7 @@ TEST(Resume, refusesOtherSeedsAndBadFiles) {
   ASSERT_EQ(run(train("1x1", "--steps 5 --checkpoint " + file + data)).code, 0);
   Outcome outcome = run(train("1x1", "--seed 3 --resume " + file + data));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.err.find("was begun with seed 0 and --seed is 3"),
+  EXPECT_NE(outcome.err.find("was begun with seed 0 and '--seed' is 3"),
             std::string::npos)
       << outcome.err;
   std::string content = readFile(file);

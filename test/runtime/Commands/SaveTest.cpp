@@ -184,7 +184,7 @@ TEST(Keep, replacesNoFilesOfOthers) {
   bench.folder.write("c.1", "my notes");
   expectError(bench.train("--steps 9 --save-every 2 --keep 3 --checkpoint " +
                           bench.file),
-              4, "'" + bench.file + ".1' is there, and is no checkpoint");
+              4, "'" + bench.file + ".1' exists and is not a checkpoint");
   EXPECT_EQ(readFile(bench.file + ".1"), "my notes");
 }
 
@@ -333,8 +333,8 @@ TEST(Weights, misfitsAreNamed) {
                   "checkpoint '" + path +
                       "' does not fit model 'line': tensor 'w' is F32 [2, 3]; "
                       "expected F32 [6] [feature = 6], or F32, F16 or BF16; "
-                      "tensor 'b' is missing; tensor 'bias', F32 [1], is no "
-                      "parameter");
+                      "tensor 'b' is missing; tensor 'bias', F32 [1], is not "
+                      "a parameter");
   std::string types =
       bench.foreign("t", {{"w", "I32", {6}, 0, 0}, {"b", "F64", {}, 0, 0}},
                     std::string(32, '\0'));
@@ -360,7 +360,7 @@ TEST(Save, backgroundWritesTheSame) {
           << suffix;
   }
   expectError(bench.train("--steps 2 --save later --checkpoint " + bench.file),
-              2, "'--save' is 'later'; wanted 'background' or 'sync'");
+              2, "'--save' is 'later'; expected 'background' or 'sync'");
 }
 
 TEST(Save, printsTheCopy) {

@@ -83,13 +83,13 @@ TEST(Dataset, refusesArraysThatDoNotFit) {
   expectRefused(inputs, ExitCode::Data,
                 {"images=" + labels, "labels=" + labels},
                 "5 u8, 1 elements per example; input 'images' [d = 4, d = 6] "
-                "wants 6");
+                "needs 6");
   expectRefused(inputs, ExitCode::Data, {"images=" + images, "labels=" + four},
                 "has 5 examples for 'images'");
   expectRefused(inputs, ExitCode::Data, {"images=" + images, "labels=" + reals},
-                "holds f32; input 'labels' wants integers (i32)");
+                "holds f32; input 'labels' needs integers (i32)");
   expectRefused(inputs, ExitCode::Usage, {"images=" + images},
-                "no data for input 'labels'; give --data labels=FILE");
+                "no data for input 'labels'; give '--data labels=FILE'");
   expectRefused(inputs, ExitCode::Usage, {"imgs=" + images},
                 "no input is named 'imgs'; the inputs of 'model' are "
                 "'images', 'labels'");
@@ -156,7 +156,7 @@ TEST(Dataset, findsTargetsThatAreNoClass) {
   EXPECT_EQ(find({0, 9, 1, 10, 3}, ten),
             "data file '" + folder.file("l") +
                 "': example 3 has 10 for input 'labels', a target of "
-                "'cross_entropy'; wanted 0 to 9");
+                "'cross_entropy'; expected 0 to 9");
   EXPECT_NE(find({0, 9, 1, 2, -1}, ten).find("example 4 has -1 "),
             std::string::npos);
   for (const char *manifest :

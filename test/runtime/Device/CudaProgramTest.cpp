@@ -372,7 +372,7 @@ TEST(CudaProgram, saysWhatIsMissing) {
           "13.0, CUDA runtime: 13.0)");
   refuses("env FAKE_CUDA_CHIP=75 " + fake(1, 1), "cuda_1x1",
           "the GPU is of chip sm_75, and the program holds code for sm_90; "
-          "compile it with --chip=sm_75");
+          "compile it with '--chip=sm_75'");
   refuses("env FAKE_CUDA_CHIP=100 " + fake(1, 1), "cuda_1x1", "chip sm_100");
   refuses(fake(4, 1) + broken, "cuda_2x2",
           "a program of several ranks on GPUs needs NCCL: ");

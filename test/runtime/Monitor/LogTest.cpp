@@ -105,6 +105,10 @@ TEST(DistinctFiles, noFileIsWrittenTwiceOrRead) {
        "'--log' and '--tensorboard'"},
       {"--resume " + file("c") + " --log " + file("c"),
        "'--log' and '--resume'"},
+      {"--weights " + file("c") + " --log " + file("c"),
+       "'--weights' and '--log'"},
+      {"--weights " + file("c") + " --checkpoint " + file("sub/../c"),
+       "'--weights' and '--checkpoint'"},
       {"--resume " + file("c") + " --checkpoint " + x,
        "'--data' and '--checkpoint'"},
   };

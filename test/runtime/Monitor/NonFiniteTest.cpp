@@ -107,7 +107,8 @@ TEST(NonFinite, skippedUpdatesAreDroppedAndCounted) {
       expectHas(outcome.out, "  skipped 1  took ");
       expectHas(outcome.out,
                 "skipped the updates of 1 of 12 steps, which were not finite");
-      expectHas(outcome.out, " bytes per rank is kept for --on-nonfinite skip");
+      expectHas(outcome.out,
+                " bytes per rank is kept for '--on-nonfinite skip'");
       std::istringstream lines(readFile(log));
       int step = 0;
       for (std::string text; std::getline(lines, text);)

@@ -101,14 +101,14 @@ TEST_F(Contraction, Errors) {
   };
   TensorType x = tensor(f32(), {{"a", 2}, {"k", 3}});
   EXPECT_EQ(getInferenceError<EinsumOp>({}, {reduced({})}),
-            "einsum: wants one operand or more, got none");
+            "einsum: expected at least one operand, got none");
   EXPECT_EQ(getInferenceError<EinsumOp>({x, tensor(f32(), {{"k", 4}})},
                                         {reduced({"k"})}),
             "einsum: dim 'k' has size 3 in one operand and 4 in another; "
             "sizes must be equal (rename one of the dims if they are not the "
             "same)");
   EXPECT_EQ(getInferenceError<EinsumOp>({tensor(i1())}, {reduced({})}),
-            "einsum: wants floats or i32 ('cast' converts), got 'i1'");
+            "einsum: expected floats or i32 ('cast' converts), got 'i1'");
   EXPECT_EQ(getVerifierError<EinsumOp>({x}, {x}, {reduced({"z"})}),
             "'nd.einsum' op reduces over dim 'z', which no operand has");
   EXPECT_EQ(getVerifierError<EinsumOp>({x}, {tensor(f32(), {{"a", 2}})},

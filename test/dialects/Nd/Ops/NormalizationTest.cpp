@@ -122,7 +122,7 @@ TEST_F(Normalization, Errors) {
             "softmax: the operand has no dim 'c'; its dims are 'n'");
   EXPECT_EQ(
       getInferenceError<LogSoftmaxOp>({tensor(i32(), {{"c", 3}})}, {alongC}),
-      "log_softmax: wants floats (f32, bf16 or f16; 'cast' converts), "
+      "log_softmax: expected floats (f32, bf16 or f16; 'cast' converts), "
       "got 'i32'");
   EXPECT_EQ(getInferenceError<CrossEntropyOp>({x, tensor(f32(), {{"n", 3}})},
                                               {alongC}),

@@ -131,33 +131,33 @@ TEST_F(Optimizer, Errors) {
   TensorType t = tensor(f32(), {{"n", 1}}), rate = tensor(f32());
   TensorType step = tensor(i32());
   EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, rate, rate, step}, {t}),
-            "'nd.sgd_update' op wants the gradient and the new parameter of "
+            "'nd.sgd_update' op expects the gradient and the new parameter of "
             "the parameter's type '!nd.tensor<f32, [n = 1]>', got "
             "'!nd.tensor<f32, []>'");
   TensorType half = tensor(bf16(), {{"n", 1}});
   EXPECT_EQ(getVerifierError<MomentumUpdateOp>({half, half, rate, step, half},
                                                {half, half}),
-            "'nd.momentum_update' op wants its slots of type "
+            "'nd.momentum_update' op expects slots of type "
             "'!nd.tensor<f32, [n = 1]>', got '!nd.tensor<bf16, [n = 1]>'");
   EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, t, t, step}, {t}),
-            "'nd.sgd_update' op wants a scalar f32 as the learning rate, got "
+            "'nd.sgd_update' op expects a scalar f32 as the learning rate, got "
             "'!nd.tensor<f32, [n = 1]>'");
   EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, t, rate, rate}, {t}),
-            "'nd.sgd_update' op wants a scalar i32 as the step, got "
+            "'nd.sgd_update' op expects a scalar i32 as the step, got "
             "'!nd.tensor<f32, []>'");
   EXPECT_EQ(getVerifierError<SgdUpdateOp>({step, step, rate, step}, {step}),
             "'nd.sgd_update' op updates floats, got a parameter of type "
             "'!nd.tensor<i32, []>'");
   EXPECT_EQ(getVerifierError<MomentumUpdateOp>({t, t, rate, step, t}, {t, t},
                                                {set("momentum", 1)}),
-            "'nd.momentum_update' op wants 'momentum' in [0, 1), got 1");
+            "'nd.momentum_update' op expects 'momentum' in [0, 1), got 1");
   EXPECT_EQ(getVerifierError<MomentumUpdateOp>({t, t, rate, step, t}, {t, t},
                                                {set("nesterov", 0.5)}),
-            "'nd.momentum_update' op wants 'nesterov' to be 0 or 1, got "
+            "'nd.momentum_update' op expects 'nesterov' to be 0 or 1, got "
             "0.5");
   EXPECT_EQ(getVerifierError<AdamwUpdateOp>({t, t, rate, step, t, t}, {t, t, t},
                                             {set("beta2", -1)}),
-            "'nd.adamw_update' op wants 'beta2' in [0, 1), got -1");
+            "'nd.adamw_update' op expects 'beta2' in [0, 1), got -1");
 }
 
 TEST_F(Optimizer, HasNoGradient) {

@@ -269,12 +269,13 @@ TEST_F(PointwiseTest, InferenceErrors) {
   EXPECT_EQ(getInferenceError<MulOp>({x, tensor(i32())}),
             "mul: operands must have one element type, got 'f32' and 'i32'; "
             "'cast' converts");
-  EXPECT_EQ(getInferenceError<ExpOp>({tensor(i32())}),
-            "exp: wants floats (f32, bf16 or f16; 'cast' converts), got 'i32'");
+  EXPECT_EQ(
+      getInferenceError<ExpOp>({tensor(i32())}),
+      "exp: expected floats (f32, bf16 or f16; 'cast' converts), got 'i32'");
   EXPECT_EQ(getInferenceError<NegOp>({tensor(i1())}),
-            "neg: wants floats or i32 ('cast' converts), got 'i1'");
+            "neg: expected floats or i32 ('cast' converts), got 'i1'");
   EXPECT_EQ(getInferenceError<AndOp>({x, x}),
-            "and: wants i1 (a comparison gives it), got 'f32'");
+            "and: expected i1 (a comparison gives it), got 'f32'");
   EXPECT_EQ(getInferenceError<CompareOp>({x, tensor(i1())}),
             "compare: operands must have one element type, got 'f32' and "
             "'i1'; 'cast' converts");

@@ -133,13 +133,13 @@ TEST_F(Reduction, Errors) {
   EXPECT_EQ(getInferenceError<ReduceMaxOp>({x}, {dims({"a", "a"})}),
             "reduce_max: dim 'a' is named twice; name it once");
   EXPECT_EQ(getInferenceError<ReduceMinOp>({x}, {dims({})}),
-            "reduce_min: wants one dim or more to reduce over, got none");
+            "reduce_min: expected at least one dim to reduce over, got none");
   EXPECT_EQ(getInferenceError<ReduceProdOp>({tensor(i1(), {{"a", 2}})},
                                             {dims({"a"})}),
-            "reduce_prod: wants floats or i32 ('cast' converts), got 'i1'");
+            "reduce_prod: expected floats or i32 ('cast' converts), got 'i1'");
   EXPECT_EQ(getInferenceError<ReduceMeanOp>({tensor(i32(), {{"a", 2}})},
                                             {dims({"a"})}),
-            "reduce_mean: wants floats (f32, bf16 or f16; 'cast' converts), "
+            "reduce_mean: expected floats (f32, bf16 or f16; 'cast' converts), "
             "got 'i32'");
   NamedAttribute along(builder.getStringAttr("dim"),
                        builder.getStringAttr("z"));

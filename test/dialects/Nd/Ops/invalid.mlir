@@ -26,7 +26,7 @@ module attributes {nd.mesh = #nd.mesh<a = 2, a = 3>} {}
 // -----
 
 func.func @f(%a: !nd.tensor<f32, [x = 2]>) {
-  // expected-error @+1 {{the result lacks dim "x" of the operand; reduce it first}}
+  // expected-error @+1 {{the result lacks dim 'x' of the operand; reduce it first}}
   %b = nd.broadcast %a : (!nd.tensor<f32, [x = 2]>) -> !nd.tensor<f32, [y = 2]>
   return
 }
@@ -34,7 +34,7 @@ func.func @f(%a: !nd.tensor<f32, [x = 2]>) {
 // -----
 
 func.func @f(%a: !nd.tensor<f32, [x = 2]>) {
-  // expected-error @+1 {{dim "x" has size 2 in the operand and 3 in the result}}
+  // expected-error @+1 {{dim 'x' has size 2 in the operand and 3 in the result}}
   %b = nd.broadcast %a : (!nd.tensor<f32, [x = 2]>) -> !nd.tensor<f32, [x = 3]>
   return
 }
@@ -190,7 +190,7 @@ func.func @f(%t: !nd.tensor<f32, [v = 6, b = 3]>, %i: !nd.tensor<i32, [b = 2]>) 
 // -----
 
 func.func @f(%u: !nd.tensor<f32, [b = 2, e = 3]>, %i: !nd.tensor<i32, [b = 2]>) {
-  // expected-error @+1 {{dim "e" of the updates is neither the result's nor the indices'}}
+  // expected-error @+1 {{dim 'e' of the updates is neither the result's nor the indices'}}
   %a = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [b = 2, e = 3]>, !nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [v = 6]>
   return
 }
@@ -198,7 +198,7 @@ func.func @f(%u: !nd.tensor<f32, [b = 2, e = 3]>, %i: !nd.tensor<i32, [b = 2]>) 
 // -----
 
 func.func @f(%u: !nd.tensor<f32, [b = 2]>, %i: !nd.tensor<i32, [b = 2]>) {
-  // expected-error @+1 {{dim "e" of size 3 of the result is not a dim of the updates}}
+  // expected-error @+1 {{dim 'e' of size 3 of the result is not a dim of the updates}}
   %a = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [b = 2]>, !nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [v = 6, e = 3]>
   return
 }
@@ -206,7 +206,7 @@ func.func @f(%u: !nd.tensor<f32, [b = 2]>, %i: !nd.tensor<i32, [b = 2]>) {
 // -----
 
 func.func @f(%i: !nd.tensor<i32, [b = 2]>) {
-  // expected-error @+1 {{the result without dim "v" must be '!nd.tensor<f32, [b = 2]>' as the indices, got '!nd.tensor<f32, []>'}}
+  // expected-error @+1 {{the result without dim 'v' must be '!nd.tensor<f32, [b = 2]>' like the indices, got '!nd.tensor<f32, []>'}}
   %a = nd.one_hot %i {dim = "v"} : (!nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [v = 6]>
   return
 }
