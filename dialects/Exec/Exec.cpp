@@ -193,6 +193,12 @@ LogicalResult CollectiveOp::verify() {
       getItems().size() != 4 * getSend().size())
     return emitOpError("needs one receive buffer and four item sizes for each "
                        "send buffer");
+  constexpr StringLiteral kinds[] = {"all_reduce", "reduce_scatter",
+                                     "all_gather", "all_to_all"};
+  if (!llvm::is_contained(kinds, getKind()))
+    return emitOpError() << "there is no collective '" << getKind()
+                         << "'; expected one of "
+                         << llvm::join(ArrayRef(kinds), ", ");
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
   for (StringAttr axis : getAxes().getAsRange<StringAttr>())
     if (mesh.getAxisIndex(axis.getValue()) < 0)

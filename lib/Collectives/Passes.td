@@ -40,6 +40,7 @@ def FoldReshards : Pass<"meshc-fold-reshards", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
 def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
@@ -70,6 +71,7 @@ def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
 def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {

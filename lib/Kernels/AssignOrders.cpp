@@ -265,7 +265,10 @@ void OrderAssigner::assignProduct(nd::EinsumOp product) {
 
 namespace {
 struct AssignOrders : impl::AssignOrdersBase<AssignOrders> {
-  void runOnOperation() override { OrderAssigner(getOperation()).run(); }
+  void runOnOperation() override {
+    if (!getOperation().isDeclaration())
+      OrderAssigner(getOperation()).run();
+  }
 };
 } // namespace
 

@@ -203,6 +203,8 @@ void FusionBuilder::run() {
 namespace {
 struct FormFusions : impl::FormFusionsBase<FormFusions> {
   void runOnOperation() override {
+    if (getOperation().isDeclaration())
+      return;
     bool isFailed = false;
     for (Operation &op : getOperation().getBody().front().without_terminator())
       if (isa<nd::CompositeOpInterface>(op)) {

@@ -60,6 +60,7 @@ def VerifyRules : Pass<"meshc-verify-rules", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
 def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
@@ -100,6 +101,7 @@ def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
 def VerifyLayout : Pass<"meshc-verify-layout", "::mlir::ModuleOp"> {
@@ -118,6 +120,7 @@ def VerifyLayout : Pass<"meshc-verify-layout", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
 #endif // MESHC_LIB_LAYOUT_PASSES_TD

@@ -84,6 +84,8 @@ struct VerifyRules : impl::VerifyRulesBase<VerifyRules> {
 private:
   void collectTensors(ModuleOp module) {
     for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isDeclaration())
+        continue;
       for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
         collect(getArgumentIdentity(function, index), type,
                 function.getArgument(index).getLoc());

@@ -354,6 +354,9 @@ namespace {
 struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
   /// Checks that the attributes of the earlier passes exist.
   LogicalResult check(func::FuncOp function) {
+    if (function.isDeclaration())
+      return function.emitError()
+             << "'" << function.getName() << "' has no body to be scheduled";
     for (BlockArgument argument : function.getArguments())
       if (!function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
                                                   "exec.offset"))

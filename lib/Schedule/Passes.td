@@ -92,6 +92,7 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
     }
     ```
   }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
 def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {

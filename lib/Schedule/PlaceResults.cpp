@@ -127,7 +127,10 @@ void ResultPlacer::run() {
 
 namespace {
 struct PlaceResults : impl::PlaceResultsBase<PlaceResults> {
-  void runOnOperation() override { ResultPlacer(getOperation()).run(); }
+  void runOnOperation() override {
+    if (!getOperation().isDeclaration())
+      ResultPlacer(getOperation()).run();
+  }
 };
 } // namespace
 

@@ -89,6 +89,9 @@ LogicalResult ResidentTable::add(func::FuncOp function,
 }
 
 LogicalResult ResidentTable::add(func::FuncOp function) {
+  if (function.isDeclaration())
+    return function.emitError()
+           << "'" << function.getName() << "' has no body to be scheduled";
   for (BlockArgument argument : function.getArguments())
     if (failed(add(function, function.getArgAttrDict(argument.getArgNumber()),
                    argument.getType(), argument.getLoc())))

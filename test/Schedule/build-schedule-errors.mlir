@@ -36,3 +36,8 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
   }
   return
 }
+
+// -----
+
+// expected-error @below {{'eval_step' has no body to be scheduled}}
+func.func private @eval_step(!nd.tensor<f32, [i = 8]>)

@@ -25,3 +25,8 @@ func.func @eval_step(%x: !v {nd.name = "x", nd.role = "input", nd.order = ["i"]}
 func.func @train_step(%p: !v {nd.name = "p", nd.role = "parameter", nd.order = ["i"]}) { return }
 // expected-error @below {{parameter 'p' is '!nd.tensor<f32, [i = 4]>' in 'eval_step' but '!nd.tensor<f32, [i = 8]>' elsewhere}}
 func.func @eval_step(%p: !w {nd.name = "p", nd.role = "parameter", nd.order = ["i"]}) { return }
+
+// -----
+
+// expected-error @below {{'eval_step' has no body to be scheduled}}
+func.func private @eval_step(!nd.tensor<f32, [i = 8]>)

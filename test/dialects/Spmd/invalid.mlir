@@ -97,3 +97,43 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
     return
   }
 }
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8], sum {a, b}>) {
+    // expected-error @+1 {{changes the kind of partial result}}
+    %y = spmd.reshard %x : <f32, [i = 8], sum {a, b}> -> <f32, [i = 8], max {a}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8], sum {a}>) {
+    // expected-error @+1 {{needs at least one mesh axis}}
+    %y = spmd.all_reduce sum [] %x : (!nd.tensor<f32, [i = 8], sum {a}>) -> !nd.tensor<f32, [i = 8], sum {a}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8], sum {a}>) {
+    // expected-error @+1 {{needs one result per operand, got 2 operands and 1 results}}
+    %y = spmd.all_reduce sum ["a"] %x, %x : (!nd.tensor<f32, [i = 8], sum {a}>, !nd.tensor<f32, [i = 8], sum {a}>) -> !nd.tensor<f32, [i = 8]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{moves the axes of dim 'i' to the same dim}}
+    %y = spmd.all_to_all ["a"] from ["i"] to ["i"] %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}

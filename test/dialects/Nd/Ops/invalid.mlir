@@ -232,3 +232,158 @@ func.func @f() {
   }
   return
 }
+
+// -----
+
+// expected-error @+1 {{expected mesh axes after 'on'}}
+func.func @f(%a: !nd.tensor<f32, [x = 2 on {}]>) { return }
+
+// -----
+
+// expected-error @+1 {{expected sum, max, min or prod, got 'mean'}}
+func.func @f(%a: !nd.tensor<f32, [x = 2], mean {a}>) { return }
+
+// -----
+
+// expected-error @+1 {{tensor has more than 2^48 elements}}
+func.func @f(%a: !nd.tensor<f32, [x = 16777216, y = 16777217]>) { return }
+
+// -----
+
+// expected-error @+1 {{the mesh has more than 2^30 ranks}}
+module attributes {nd.mesh = #nd.mesh<a = 65536, b = 65536>} {}
+
+// -----
+
+func.func @f(%u: !nd.tensor<f32, [i = 2]>, %i: !nd.tensor<i32, [i = 2]>) {
+  // expected-error @+1 {{element types differ: updates have 'f32', the result has 'bf16'}}
+  %b = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [i = 2]>, !nd.tensor<i32, [i = 2]>) -> !nd.tensor<bf16, [v = 8]>
+  return
+}
+
+// -----
+
+func.func @f(%u: !nd.tensor<f32, [i = 2]>, %i: !nd.tensor<i32, [i = 2]>) {
+  // expected-error @+1 {{the result has no dim "v"; its dims are 'w'}}
+  %b = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [i = 2]>, !nd.tensor<i32, [i = 2]>) -> !nd.tensor<f32, [w = 8]>
+  return
+}
+
+// -----
+
+func.func @f(%u: !nd.tensor<f32, [v = 8]>, %i: !nd.tensor<i32, [i = 2]>) {
+  // expected-error @+1 {{the updates have dim "v", along which they are scattered; rename it}}
+  %b = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [v = 8]>, !nd.tensor<i32, [i = 2]>) -> !nd.tensor<f32, [v = 8]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{order names dim "j", which the parameter has not; its dims are 'i'}}
+  %w = nd.parameter "w" ["j"] : !nd.tensor<f32, [i = 2]> {
+    %0 = nd.constant 1.0 : f32 -> !nd.tensor<f32, [i = 2]>
+    nd.yield %0 : !nd.tensor<f32, [i = 2]>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: !nd.tensor<f32, [x = 2]>) {
+  // expected-error @+1 {{changes the element type only, got dims of}}
+  %b = nd.cast %a : (!nd.tensor<f32, [x = 2]>) -> !nd.tensor<i32, [x = 3]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{elements must be i32 or floats, got i1}}
+  %b = nd.iota : () -> !nd.tensor<i1, [x = 2]>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{the result cannot be partial: got '!nd.tensor<f32, [x = 2], sum {a}>'}}
+  %b = nd.constant 1.0 : f32 -> !nd.tensor<f32, [x = 2], sum {a}>
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!s = !nd.tensor<f32, []>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %g: !nd.tensor<f32, [x = 3]>, %s: !s, %n: !n) {
+  // expected-error @+1 {{wants the gradient and the new parameter of the parameter's type}}
+  %b = nd.sgd_update %w, %g, %s, %n : (!w, !nd.tensor<f32, [x = 3]>, !s, !n) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<i32, [x = 2]>
+!s = !nd.tensor<f32, []>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %s: !s, %n: !n) {
+  // expected-error @+1 {{updates floats, got a parameter of type '!nd.tensor<i32, [x = 2]>'}}
+  %b = nd.sgd_update %w, %w, %s, %n : (!w, !w, !s, !n) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{wants a scalar f32 as the learning rate, got '!nd.tensor<f32, [x = 2]>'}}
+  %b = nd.sgd_update %w, %w, %w, %n : (!w, !w, !w, !n) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!s = !nd.tensor<f32, []>
+func.func @f(%w: !w, %s: !s) {
+  // expected-error @+1 {{wants a scalar i32 as the step, got '!nd.tensor<f32, []>'}}
+  %b = nd.sgd_update %w, %w, %s, %s : (!w, !w, !s, !s) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!v = !nd.tensor<bf16, [x = 2]>
+!s = !nd.tensor<f32, []>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %v: !v, %s: !s, %n: !n) {
+  // expected-error @+1 {{wants its slots of type '!nd.tensor<f32, [x = 2]>', got '!nd.tensor<bf16, [x = 2]>'}}
+  %b:2 = nd.momentum_update %w, %w, %s, %n, %v : (!w, !w, !s, !n, !v) -> (!w, !v)
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!s = !nd.tensor<f32, []>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %s: !s, %n: !n) {
+  // expected-error @+1 {{wants 'momentum' in [0, 1), got 2}}
+  %b:2 = nd.momentum_update %w, %w, %s, %n, %w {momentum = 2.0} : (!w, !w, !s, !n, !w) -> (!w, !w)
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!s = !nd.tensor<f32, []>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %s: !s, %n: !n) {
+  // expected-error @+1 {{wants 'nesterov' to be 0 or 1, got 0.5}}
+  %b:2 = nd.momentum_update %w, %w, %s, %n, %w {nesterov = 0.5} : (!w, !w, !s, !n, !w) -> (!w, !w)
+  return
+}

@@ -1,0 +1,346 @@
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @below {{the memory order must name each dim of '!nd.tensor<f32, [a = 4, b = 4]>' once}}
+func.func private @f(!exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "a"]>)
+
+// -----
+
+// expected-error @below {{scratch memory must have at least 1 byte, got 0}}
+func.func private @f(!exec.scratch<0>)
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+func.func @f(%x: !v) {
+  // expected-error @below {{a plan must have a size for each of its 1 dims, got 2}}
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8, 8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    exec.yield %in : !v
+  }
+  return
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+func.func @f(%x: !v) {
+  // expected-error @below {{must end with exec.yield}}
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    nd.yield %in : !v
+  }
+  return
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+!w = !nd.tensor<f32, [i = 4]>
+func.func @f(%x: !v) {
+  // expected-error @below {{takes '!nd.tensor<f32, [i = 8]>' but its block has arguments '!nd.tensor<f32, [i = 4]>'}}
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !w {
+  ^bb0(%in: !w):
+    exec.yield %in : !w
+  }
+  return
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+!w = !nd.tensor<f32, [i = 4]>
+func.func @f(%x: !v) {
+  // expected-error @below {{gives '!nd.tensor<f32, [i = 4]>' but its block yields '!nd.tensor<f32, [i = 8]>'}}
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !w {
+  ^bb0(%in: !v):
+    exec.yield %in : !v
+  }
+  return
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+func.func @f(%x: !v) {
+  // expected-error @below {{cannot hold 'nd.parameter'}}
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %w = nd.parameter "w" [] : !nd.tensor<f32, []> {
+      %one = nd.constant 1.0 : f32 -> !nd.tensor<f32, []>
+      nd.yield %one : !nd.tensor<f32, []>
+    }
+    exec.yield %in : !v
+  }
+  return
+}
+
+// -----
+
+// expected-error @below {{must end with exec.yield}}
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
+^bb0(%in: !nd.tensor<f32, [i = 8]>):
+  nd.yield %in : !nd.tensor<f32, [i = 8]>
+}
+
+// -----
+
+// expected-error @below {{has 1 inputs but memory orders for 0}}
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [] out [["i"]] {
+^bb0(%in: !nd.tensor<f32, [i = 8]>):
+  exec.yield %in : !nd.tensor<f32, [i = 8]>
+}
+
+// -----
+
+// expected-error @below {{memory order of output 0 must name each dim of '!nd.tensor<f32, [i = 8]>' once}}
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["j"]] {
+^bb0(%in: !nd.tensor<f32, [i = 8]>):
+  exec.yield %in : !nd.tensor<f32, [i = 8]>
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  // expected-error @below {{there is no kernel 'exp'}}
+  exec.launch @exp(%0) -> (%0) : (!t) -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
+^bb0(%in: !nd.tensor<f32, [i = 8]>):
+  exec.yield %in : !nd.tensor<f32, [i = 8]>
+}
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  // expected-error @below {{buffers do not match inputs and outputs of kernel 'k'}}
+  exec.launch @k(%0, %0) -> (%0) : (!t, !t) -> !t
+}
+
+// -----
+
+// A kernel that is wrong itself, behind the function that launches it.
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  exec.launch @k(%0) -> (%0) : (!t) -> !t
+}
+// expected-error @below {{must end with exec.yield}}
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
+^bb0(%in: !nd.tensor<f32, [i = 8]>):
+  nd.yield %in : !nd.tensor<f32, [i = 8]>
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+exec.kernel @relu <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+^bb0(%x: !m):
+  %0 = nd.relu %x : (!m) -> !m
+  exec.yield %0 : !m
+}
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{takes 10 sizes, got 3}}
+  exec.gemm %0, %1 -> %2 [4, 4, 4] : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "b"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{sizes and leading dimensions must be positive}}
+  exec.gemm %0, %1 -> %2 [4, 4, 0, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+exec.kernel @relu <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+^bb0(%x: !m):
+  %0 = nd.relu %x : (!m) -> !m
+  exec.yield %0 : !m
+}
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{with an epilogue is of one batch and adds to nothing}}
+  exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 2, 0, 0, 0] then relu @relu(%2) -> (%2) : (!t) -> !t : !t, !t -> !t
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+exec.kernel @relu <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+^bb0(%x: !m):
+  %0 = nd.relu %x : (!m) -> !m
+  exec.yield %0 : !m
+}
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{leaves c to its epilogue: c must be the first input and a result of 'relu'}}
+  exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] then relu @relu(%0) -> (%2) : (!t) -> !t : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    // expected-error @below {{needs one receive buffer and four item sizes for each send buffer}}
+    %1 = exec.collective "all_reduce" sum over ["data"] [1, 8] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    // expected-error @below {{the mesh has no axis 'tensor'}}
+    %1 = exec.collective "all_reduce" sum over ["tensor"] [1, 8, 1, 8] "all_reduce over tensor" (%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{must hold an 'nd.einsum', an 'exec.fusion' and an 'exec.yield'}}
+  %0 = exec.product relu(%x, %w) : (!x, !w) -> !y {
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
+    %2 = nd.relu %1 : (!y) -> !y
+    exec.yield %2 : !y
+  }
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{but its block has arguments '!nd.tensor<f32, [i = 8, j = 16]>', '!nd.tensor<f32, [b = 4, i = 8]>'}}
+  %0 = exec.product relu(%x, %w) : (!x, !w) -> !y {
+  ^bb0(%b: !w, %a: !x):
+    %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
+    ^bb0(%c: !y):
+      %3 = nd.relu %c : (!y) -> !y
+      exec.yield %3 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{must multiply two of its inputs}}
+  %0 = exec.product relu(%x, %w) : (!x, !w) -> !y {
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a {reduced = ["i"]} : (!x) -> !nd.tensor<f32, [b = 4]>
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!nd.tensor<f32, [b = 4]>) -> !y {
+    ^bb0(%c: !nd.tensor<f32, [b = 4]>):
+      %3 = nd.broadcast %c : (!nd.tensor<f32, [b = 4]>) -> !y
+      exec.yield %3 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{with epilogue 'bias' needs a fusion of 2 inputs and 1 results, got 1 and 1}}
+  %0 = exec.product bias(%x, %w) : (!x, !w) -> !y {
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
+    ^bb0(%c: !y):
+      %3 = nd.relu %c : (!y) -> !y
+      exec.yield %3 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{has a mask, which relu and its gradient alone have}}
+  %0:2 = exec.product gelu mask(%x, %w) : (!x, !w) -> (!y, !nd.tensor<i1, [mask = 64]>) {
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
+    ^bb0(%c: !y):
+      %3 = nd.gelu %c : (!y) -> !y
+      exec.yield %3 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{gives '!nd.tensor<f32, [b = 4, j = 16]>', '!nd.tensor<f32, [b = 4, j = 16]>' but its block yields '!nd.tensor<f32, [b = 4, j = 16]>'}}
+  %0:2 = exec.product relu(%x, %w) : (!x, !w) -> (!y, !y) {
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
+    ^bb0(%c: !y):
+      %3 = nd.relu %c : (!y) -> !y
+      exec.yield %3 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    // expected-error @below {{there is no collective 'shuffle'; expected one of all_reduce, reduce_scatter, all_gather, all_to_all}}
+    %1 = exec.collective "shuffle" sum over ["data"] [1, 8, 1, 8] "shuffle over data" (%0) -> (%0) : (!t) -> !t
+  }
+}
