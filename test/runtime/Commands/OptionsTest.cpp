@@ -69,7 +69,7 @@ TEST(Options, wrongUseIsToldInOneLine) {
   expectError(run(name + " fly"), 2,
               "'fly' is not a command; expected 'train'");
   expectError(run(train), 2, "line: error: '--data' is required" + trainHelp);
-  expectError(run(train + " --data a --flag"), 2, "--flag" + trainHelp);
+  expectError(run(train + " --data a --flag"), 2, "'--flag'" + trainHelp);
   expectError(run(train + " --data a --steps 1 --epochs 1"), 2, trainHelp);
   expectError(run(train + " --data a --save-every 1"), 2, "--checkpoint");
   expectError(run(train + " --data a --trace-steps 1"), 2, "--trace");
