@@ -264,7 +264,7 @@ func.func @f(%u: !nd.tensor<f32, [i = 2]>, %i: !nd.tensor<i32, [i = 2]>) {
 // -----
 
 func.func @f(%u: !nd.tensor<f32, [i = 2]>, %i: !nd.tensor<i32, [i = 2]>) {
-  // expected-error @+1 {{the result has no dim "v"; its dims are 'w'}}
+  // expected-error @+1 {{the result has no dim 'v'; its dims are 'w'}}
   %b = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [i = 2]>, !nd.tensor<i32, [i = 2]>) -> !nd.tensor<f32, [w = 8]>
   return
 }
@@ -272,7 +272,7 @@ func.func @f(%u: !nd.tensor<f32, [i = 2]>, %i: !nd.tensor<i32, [i = 2]>) {
 // -----
 
 func.func @f(%u: !nd.tensor<f32, [v = 8]>, %i: !nd.tensor<i32, [i = 2]>) {
-  // expected-error @+1 {{the updates have dim "v", along which they are scattered; rename it}}
+  // expected-error @+1 {{the updates have dim 'v', along which they are scattered; rename it}}
   %b = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [v = 8]>, !nd.tensor<i32, [i = 2]>) -> !nd.tensor<f32, [v = 8]>
   return
 }
@@ -280,7 +280,7 @@ func.func @f(%u: !nd.tensor<f32, [v = 8]>, %i: !nd.tensor<i32, [i = 2]>) {
 // -----
 
 func.func @f() {
-  // expected-error @+1 {{order names dim "j", which the parameter has not; its dims are 'i'}}
+  // expected-error @+1 {{order names dim 'j', which the parameter does not have; its dims are 'i'}}
   %w = nd.parameter "w" ["j"] : !nd.tensor<f32, [i = 2]> {
     %0 = nd.constant 1.0 : f32 -> !nd.tensor<f32, [i = 2]>
     nd.yield %0 : !nd.tensor<f32, [i = 2]>
@@ -318,7 +318,7 @@ func.func @f() {
 !s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %g: !nd.tensor<f32, [x = 3]>, %s: !s, %n: !n) {
-  // expected-error @+1 {{wants the gradient and the new parameter of the parameter's type}}
+  // expected-error @+1 {{expects the gradient and the new parameter of the parameter's type}}
   %b = nd.sgd_update %w, %g, %s, %n : (!w, !nd.tensor<f32, [x = 3]>, !s, !n) -> !w
   return
 }
@@ -339,7 +339,7 @@ func.func @f(%w: !w, %s: !s, %n: !n) {
 !w = !nd.tensor<f32, [x = 2]>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %n: !n) {
-  // expected-error @+1 {{wants a scalar f32 as the learning rate, got '!nd.tensor<f32, [x = 2]>'}}
+  // expected-error @+1 {{expects a scalar f32 as the learning rate, got '!nd.tensor<f32, [x = 2]>'}}
   %b = nd.sgd_update %w, %w, %w, %n : (!w, !w, !w, !n) -> !w
   return
 }
@@ -349,7 +349,7 @@ func.func @f(%w: !w, %n: !n) {
 !w = !nd.tensor<f32, [x = 2]>
 !s = !nd.tensor<f32, []>
 func.func @f(%w: !w, %s: !s) {
-  // expected-error @+1 {{wants a scalar i32 as the step, got '!nd.tensor<f32, []>'}}
+  // expected-error @+1 {{expects a scalar i32 as the step, got '!nd.tensor<f32, []>'}}
   %b = nd.sgd_update %w, %w, %s, %s : (!w, !w, !s, !s) -> !w
   return
 }
@@ -361,7 +361,7 @@ func.func @f(%w: !w, %s: !s) {
 !s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %v: !v, %s: !s, %n: !n) {
-  // expected-error @+1 {{wants its slots of type '!nd.tensor<f32, [x = 2]>', got '!nd.tensor<bf16, [x = 2]>'}}
+  // expected-error @+1 {{expects slots of type '!nd.tensor<f32, [x = 2]>', got '!nd.tensor<bf16, [x = 2]>'}}
   %b:2 = nd.momentum_update %w, %w, %s, %n, %v : (!w, !w, !s, !n, !v) -> (!w, !v)
   return
 }
@@ -372,7 +372,7 @@ func.func @f(%w: !w, %v: !v, %s: !s, %n: !n) {
 !s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %s: !s, %n: !n) {
-  // expected-error @+1 {{wants 'momentum' in [0, 1), got 2}}
+  // expected-error @+1 {{expects 'momentum' in [0, 1), got 2}}
   %b:2 = nd.momentum_update %w, %w, %s, %n, %w {momentum = 2.0} : (!w, !w, !s, !n, !w) -> (!w, !w)
   return
 }
@@ -383,7 +383,7 @@ func.func @f(%w: !w, %s: !s, %n: !n) {
 !s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %s: !s, %n: !n) {
-  // expected-error @+1 {{wants 'nesterov' to be 0 or 1, got 0.5}}
+  // expected-error @+1 {{expects 'nesterov' to be 0 or 1, got 0.5}}
   %b:2 = nd.momentum_update %w, %w, %s, %n, %w {nesterov = 0.5} : (!w, !w, !s, !n, !w) -> (!w, !w)
   return
 }
