@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The program that test/runtime/Commands runs on the host, run by the CUDA plugin
-/// on fake libraries, whose GPUs are as late and as disordered as real ones may
-/// be: it must produce the same bytes. Also the program's messages if there is
-/// no GPU.
+/// The program that test/runtime/Commands runs on the host, run by the CUDA
+/// plugin on fake libraries, whose GPUs are as late and as disordered as real
+/// ones may be: it must produce the same bytes. Also the program's messages if
+/// there is no GPU.
 ///
 //===----------------------------------------------------------------------===//
 #include "test/runtime/Commands/TraceFile.h"
