@@ -11,10 +11,12 @@ include "dialects/Nd/NdOp.td"
 
 // Floats. The largest entry is subtracted first.
 def Nd_SoftmaxOp : Nd_InferredOp<"softmax", [Nd_CompositeOp]> {
+  let summary = "exp(input) divided by its sum over `dim`";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
 }
 def Nd_LogSoftmaxOp : Nd_InferredOp<"log_softmax", [Nd_CompositeOp]> {
+  let summary = "the logarithm of softmax over `dim`";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
 }

@@ -10,55 +10,57 @@
 include "dialects/Nd/NdOp.td"
 
 // The result has the operand's type.
-class Nd_Unary<string mnemonic> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+class Nd_Unary<string mnemonic, string meaning> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+  let summary = meaning;
   let arguments = (ins Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
 }
 // Floats only.
-def Nd_ExpOp : Nd_Unary<"exp">;
-def Nd_LogOp : Nd_Unary<"log">;
-def Nd_SqrtOp : Nd_Unary<"sqrt">;
-def Nd_RsqrtOp : Nd_Unary<"rsqrt">;
-def Nd_ReciprocalOp : Nd_Unary<"reciprocal">;
-def Nd_TanhOp : Nd_Unary<"tanh">;
-def Nd_ErfOp : Nd_Unary<"erf"> { let summary = "the error function"; }
-def Nd_SigmoidOp : Nd_Unary<"sigmoid">;
-def Nd_GeluOp : Nd_Unary<"gelu"> { let summary = "tanh form (arXiv 1606.08415)"; }
-def Nd_SiluOp : Nd_Unary<"silu">;
-def Nd_SoftplusOp : Nd_Unary<"softplus">;
-def Nd_SinOp : Nd_Unary<"sin">;
-def Nd_CosOp : Nd_Unary<"cos">;
-def Nd_FloorOp : Nd_Unary<"floor">;
+def Nd_ExpOp : Nd_Unary<"exp", "e to the power of x">;
+def Nd_LogOp : Nd_Unary<"log", "natural logarithm; NaN below 0">;
+def Nd_SqrtOp : Nd_Unary<"sqrt", "square root; NaN below 0">;
+def Nd_RsqrtOp : Nd_Unary<"rsqrt", "1 / sqrt(x)">;
+def Nd_ReciprocalOp : Nd_Unary<"reciprocal", "1 / x">;
+def Nd_TanhOp : Nd_Unary<"tanh", "hyperbolic tangent">;
+def Nd_ErfOp : Nd_Unary<"erf", "the error function">;
+def Nd_SigmoidOp : Nd_Unary<"sigmoid", "1 / (1 + exp(-x))">;
+def Nd_GeluOp : Nd_Unary<"gelu", "Gaussian error linear unit, tanh form (arXiv 1606.08415)">;
+def Nd_SiluOp : Nd_Unary<"silu", "x * sigmoid(x)">;
+def Nd_SoftplusOp : Nd_Unary<"softplus", "log(1 + exp(x))">;
+def Nd_SinOp : Nd_Unary<"sin", "sine; radians">;
+def Nd_CosOp : Nd_Unary<"cos", "cosine; radians">;
+def Nd_FloorOp : Nd_Unary<"floor", "the largest whole number not above x">;
 // Floats and i32.
-def Nd_NegOp : Nd_Unary<"neg">;
-def Nd_AbsOp : Nd_Unary<"abs">;
-def Nd_SignOp : Nd_Unary<"sign"> { let summary = "-1, 0 or 1"; }
-def Nd_SquareOp : Nd_Unary<"square">;
-def Nd_ReluOp : Nd_Unary<"relu"> { let summary = "max(x, 0); gradient 0 at 0"; }
+def Nd_NegOp : Nd_Unary<"neg", "-x">;
+def Nd_AbsOp : Nd_Unary<"abs", "absolute value">;
+def Nd_SignOp : Nd_Unary<"sign", "-1, 0 or 1">;
+def Nd_SquareOp : Nd_Unary<"square", "x * x">;
+def Nd_ReluOp : Nd_Unary<"relu", "max(x, 0); gradient 0 at 0">;
 // i1.
-def Nd_NotOp : Nd_Unary<"not">;
+def Nd_NotOp : Nd_Unary<"not", "logical negation">;
 // Any.
-def Nd_StopGradientOp : Nd_Unary<"stop_gradient"> { let summary = "the operand, without a gradient"; }
+def Nd_StopGradientOp : Nd_Unary<"stop_gradient", "the operand, without a gradient">;
 
 // Result dims: the union of the operands', which align and broadcast by name.
 // Equal names must have equal sizes; element types must be equal.
-class Nd_Binary<string mnemonic> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+class Nd_Binary<string mnemonic, string meaning> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+  let summary = meaning;
   let arguments = (ins Nd_TensorType:$lhs, Nd_TensorType:$rhs);
   let results = (outs Nd_TensorType:$result);
 }
 // Floats and i32.
-def Nd_AddOp : Nd_Binary<"add"> { let hasFolder = 1; }
-def Nd_SubOp : Nd_Binary<"sub"> { let hasFolder = 1; }
-def Nd_MulOp : Nd_Binary<"mul"> { let hasFolder = 1; }
-def Nd_DivOp : Nd_Binary<"div"> { let summary = "integers: rounds toward minus infinity; x / 0 = 0"; let hasFolder = 1; }
-def Nd_ModOp : Nd_Binary<"mod"> { let summary = "x - y * floor(x / y); sign of the divisor; integers: x mod 0 = 0"; }
-def Nd_MaximumOp : Nd_Binary<"maximum"> { let summary = "NaN if an operand is NaN; on ties the gradient goes to lhs"; }
-def Nd_MinimumOp : Nd_Binary<"minimum"> { let summary = "NaN if an operand is NaN; on ties the gradient goes to lhs"; }
+def Nd_AddOp : Nd_Binary<"add", "lhs + rhs"> { let hasFolder = 1; }
+def Nd_SubOp : Nd_Binary<"sub", "lhs - rhs"> { let hasFolder = 1; }
+def Nd_MulOp : Nd_Binary<"mul", "lhs * rhs"> { let hasFolder = 1; }
+def Nd_DivOp : Nd_Binary<"div", "lhs / rhs; integers round toward minus infinity, and x / 0 = 0"> { let hasFolder = 1; }
+def Nd_ModOp : Nd_Binary<"mod", "x - y * floor(x / y); sign of the divisor; integers: x mod 0 = 0">;
+def Nd_MaximumOp : Nd_Binary<"maximum", "the larger; NaN if an operand is NaN; on ties the gradient goes to lhs">;
+def Nd_MinimumOp : Nd_Binary<"minimum", "the smaller; NaN if an operand is NaN; on ties the gradient goes to lhs">;
 // Floats.
-def Nd_PowOp : Nd_Binary<"pow"> { let hasCanonicalizer = 1; }
+def Nd_PowOp : Nd_Binary<"pow", "lhs to the power of rhs"> { let hasCanonicalizer = 1; }
 // i1.
-def Nd_AndOp : Nd_Binary<"and">;
-def Nd_OrOp : Nd_Binary<"or">;
+def Nd_AndOp : Nd_Binary<"and", "logical conjunction">;
+def Nd_OrOp : Nd_Binary<"or", "logical disjunction">;
 
 def Nd_CompareOp : Nd_InferredOp<"compare", [Nd_ElementOp]> {
   let summary = "i1: lhs PREDICATE rhs, false where unordered (ne: true)";
