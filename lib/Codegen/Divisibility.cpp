@@ -15,7 +15,7 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Deeper expressions are not followed: a value may be used many times over.
-static constexpr int kDepth = 12;
+static constexpr int maxDepth = 12;
 
 static int64_t getDivisor(Value index, int depth) {
   if (depth == 0)
@@ -31,11 +31,11 @@ static int64_t getDivisor(Value index, int depth) {
   // Among powers of two, the smaller divides the larger.
   return llvm::TypeSwitch<Operation *, int64_t>(index.getDefiningOp())
       .Case([](arith::ConstantIndexOp op) {
-        uint64_t value = static_cast<uint64_t>(op.value()) | kDivisorLimit;
+        uint64_t value = static_cast<uint64_t>(op.value()) | divisorLimit;
         return static_cast<int64_t>(value & -value);
       })
       .Case([&](arith::MulIOp op) {
-        return std::min(of(op.getLhs()) * of(op.getRhs()), kDivisorLimit);
+        return std::min(of(op.getLhs()) * of(op.getRhs()), divisorLimit);
       })
       .Case<arith::AddIOp, arith::SubIOp, arith::RemUIOp, arith::MinSIOp,
             arith::MaxSIOp, arith::MinUIOp>(
@@ -46,6 +46,6 @@ static int64_t getDivisor(Value index, int depth) {
       .Default([](Operation *) { return int64_t(1); });
 }
 
-int64_t getKnownDivisor(Value index) { return getDivisor(index, kDepth); }
+int64_t getKnownDivisor(Value index) { return getDivisor(index, maxDepth); }
 
 } // namespace meshc::codegen

@@ -11,11 +11,11 @@
 
 namespace meshc::codegen {
 
-/// The largest power of two up to `kDivisorLimit` that is known to divide the
+/// The largest power of two up to `divisorLimit` that is known to divide the
 /// index, from the ops that compute it; 1 if nothing is known.
 int64_t getKnownDivisor(mlir::Value index);
 
-inline constexpr int64_t kDivisorLimit = 64;
+inline constexpr int64_t divisorLimit = 64;
 
 } // namespace meshc::codegen
 

@@ -174,7 +174,7 @@ Value KernelEmitter::getGlobalOffset(nd::TensorType type, StringRef dim) {
 
 /// Largest alignment in bytes that accesses state: the widest access of any
 /// target. Buffers have a larger alignment.
-static constexpr int64_t kAlignment = 16;
+static constexpr int64_t widestAlignment = 16;
 
 static int64_t getBytes(Type storage) {
   return storage.getIntOrFloatBitWidth() / 8;
@@ -198,15 +198,15 @@ KernelEmitter::Place KernelEmitter::getPlace(const BufferView &view,
                                             getIndexConstant(stride)));
   }
   if (!offset)
-    return {view.pointer, kAlignment};
+    return {view.pointer, widestAlignment};
   Value number =
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), offset);
   Type storage = getStorageType(view.type.getElementType());
   Value address = LLVM::GEPOp::create(
       builder, loc, view.pointer.getType(), storage, view.pointer,
       ArrayRef<LLVM::GEPArg>{number}, LLVM::GEPNoWrapFlags::inbounds);
-  return {address,
-          std::min(kAlignment, getKnownDivisor(offset) * getBytes(storage))};
+  return {address, std::min(widestAlignment,
+                            getKnownDivisor(offset) * getBytes(storage))};
 }
 
 /// Stride along which the index's lanes run in the buffer; 0: no lanes.

@@ -79,11 +79,11 @@ static llvm::Constant *makeEmulatedImage(const KernelLaunches &launches,
          number(types.i32, launch.threads)}));
   }
   llvm::Constant *data = constants.makeGlobal(llvm::ConstantStruct::getAnon(
-      {number(types.i64, kEmulatedImageMagic),
-       number(types.i64, kernels.size()), constants.makeArray(kernels)}));
+      {number(types.i64, emulatedImageMagic), number(types.i64, kernels.size()),
+       constants.makeArray(kernels)}));
   return constants.makeStruct(
       types.image, {number(types.i32, MESHC_CUBIN), number(types.i32, 90),
-                    number(types.i64, kEmulatedImageBytes), data});
+                    number(types.i64, emulatedImageBytes), data});
 }
 
 /// Step functions and the program's table.

@@ -114,11 +114,11 @@ struct FmaAsMulAdd : OpRewritePattern<math::FmaOp> {
 };
 } // namespace
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infiniteValue = std::numeric_limits<double>::infinity();
+constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 // ln 2 in two parts: products of the first with small integers are exact.
-constexpr double kLn2High = 0.693359375;
-constexpr double kLn2Low = -2.12194440e-4;
+constexpr double ln2High = 0.693359375;
+constexpr double ln2Low = -2.12194440e-4;
 
 /// 2^n for integers n between -126 and 127.
 static Value emitPowerOfTwo(const Arithmetic &code, Value n) {
@@ -140,8 +140,8 @@ static Value emitExp(const Arithmetic &code, Value x) {
   Value magic = code.constant(12582912.0);
   Value shifted = code.fma(x, code.constant(1.44269504088896341), magic);
   Value n = code.sub(shifted, magic);
-  Value r = code.fma(n, code.constant(-kLn2High), x);
-  r = code.fma(n, code.constant(-kLn2Low), r);
+  Value r = code.fma(n, code.constant(-ln2High), x);
+  r = code.fma(n, code.constant(-ln2Low), r);
   Value p =
       code.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
                           4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
@@ -175,17 +175,17 @@ static Value emitLog(const Arithmetic &code, Value x) {
                           -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
                           2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
   y = code.mul(code.mul(y, f), square);
-  y = code.fma(e, code.constant(kLn2Low), y);
+  y = code.fma(e, code.constant(ln2Low), y);
   y = code.fma(square, code.constant(-0.5), y);
-  Value result = code.fma(e, code.constant(kLn2High), code.add(f, y));
-  Value zero = code.constant(0.0), infinity = code.constant(kInfinity);
+  Value result = code.fma(e, code.constant(ln2High), code.add(f, y));
+  Value zero = code.constant(0.0), infinity = code.constant(infiniteValue);
   auto equals = [&](Value a) {
     return code.compare(arith::CmpFPredicate::OEQ, x, a);
   };
   result = code.select(equals(infinity), infinity, result);
-  result = code.select(equals(zero), code.constant(-kInfinity), result);
+  result = code.select(equals(zero), code.constant(-infiniteValue), result);
   Value isNan = code.compare(arith::CmpFPredicate::ULT, x, zero);
-  return code.select(isNan, code.constant(kNan), result);
+  return code.select(isNan, code.constant(notANumber), result);
 }
 
 /// ln(1 + x), corrected by what rounding 1 + x has lost. 3 ulp.

@@ -99,7 +99,7 @@ void Search::collectCandidates(unsigned index) {
       if (dim && type)
         addCandidate(index, spmd::getAxesOf(type, dim.getValue()));
     for (auto [forms, dim] : llvm::zip(operands, factor.operandDims))
-      if (dim && !forms.isMadeAnew) {
+      if (dim && !forms.isRecomputed) {
         for (TensorType type : forms.types)
           addCandidate(index, spmd::getAxesOf(type, dim.getValue()));
         if (forms.wanted)
@@ -200,7 +200,7 @@ bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice) {
     choice.operandTypes.push_back(type);
     // An operand that is there twice moves once.
     std::pair<Value, TensorType> move(op->getOperand(i), type);
-    if (operands[i].isMadeAnew || llvm::is_contained(moved, move))
+    if (operands[i].isRecomputed || llvm::is_contained(moved, move))
       continue;
     moved.push_back(move);
     std::optional<double> least;

@@ -26,7 +26,7 @@ struct OperandForms {
   llvm::SmallVector<nd::TensorType> types;
   /// Any sharding is free, because the value is recomputed (constants and the
   /// like).
-  bool isMadeAnew = false;
+  bool isRecomputed = false;
   /// The sharding that the layout assigns to it.
   nd::TensorType wanted;
   /// It is still partial and has other users: it will be reduced to its desired

@@ -57,7 +57,7 @@ private:
 
 /// Whether the op needs no operand, and any rank can make any block of its
 /// result.
-static bool isMadeFromNothing(Operation *op) {
+static bool isRecomputable(Operation *op) {
   auto named = dyn_cast_or_null<nd::NamedOpInterface>(op);
   return named && op->getNumOperands() == 0 && op->getNumResults() == 1 &&
          llvm::all_of(named.getPartitionRule().factors,
@@ -83,7 +83,7 @@ static bool hasOneUser(Value value) {
 
 OperandForms FunctionPartitioner::describe(Value value) {
   OperandForms described;
-  described.isMadeAnew = isMadeFromNothing(value.getDefiningOp());
+  described.isRecomputed = isRecomputable(value.getDefiningOp());
   bool isReduced = false;
   for (Value form : forms.lookup(value)) {
     described.types.push_back(nd::getTensorType(form));
@@ -163,7 +163,7 @@ Value FunctionPartitioner::getForm(Value value, TensorType type) {
   for (Value form : known)
     if (form.getType() == type)
       return form;
-  if (Operation *op = value.getDefiningOp(); isMadeFromNothing(op)) {
+  if (Operation *op = value.getDefiningOp(); isRecomputable(op)) {
     Operation *made = builder.clone(*op);
     made->removeAttr("nd.sharding");
     made->getResult(0).setType(type);
@@ -233,7 +233,7 @@ LogicalResult FunctionPartitioner::partition(Operation &op) {
     result.setType(type);
     forms[old].push_back(result);
     // A partial value waits for its first use; any other lies as wanted.
-    if (!type.isPartial() && type != asWanted && !isMadeFromNothing(&op))
+    if (!type.isPartial() && type != asWanted && !isRecomputable(&op))
       reshard(old, result, asWanted);
   }
   return success();

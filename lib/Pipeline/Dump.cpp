@@ -12,9 +12,9 @@ using namespace mlir;
 
 namespace meshc {
 
-static constexpr llvm::StringLiteral kPhase = "nd.phase",
-                                     kTargets = "nd.targets",
-                                     kManifest = "nd.manifest";
+static constexpr llvm::StringLiteral phaseAttribute = "nd.phase",
+                                     targetsAttribute = "nd.targets",
+                                     manifestAttribute = "nd.manifest";
 
 std::string printDump(ModuleOp program, const DumpState &state) {
   Builder builder(program.getContext());
@@ -22,17 +22,17 @@ std::string printDump(ModuleOp program, const DumpState &state) {
     program->setAttr(name, builder.getStringAttr(text));
   };
   if (state.phase != "parse") {
-    set(kPhase, state.phase);
-    set(kTargets, state.targets.dump());
+    set(phaseAttribute, state.phase);
+    set(targetsAttribute, state.targets.dump());
     if (!state.manifest.is_null())
-      set(kManifest, state.manifest.dump());
+      set(manifestAttribute, state.manifest.dump());
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
   OpPrintingFlags flags;
   flags.enableDebugInfo();
   program->print(stream, flags);
-  for (StringRef name : {kPhase, kTargets, kManifest})
+  for (StringRef name : {phaseAttribute, targetsAttribute, manifestAttribute})
     program->removeAttr(name);
   return text + "\n";
 }
@@ -54,17 +54,17 @@ static FailureOr<report::Json> takeJson(ModuleOp program, StringRef name) {
 
 FailureOr<DumpState> takeDumpState(ModuleOp program) {
   DumpState state;
-  if (Attribute attribute = program->removeAttr(kPhase)) {
+  if (Attribute attribute = program->removeAttr(phaseAttribute)) {
     auto name = dyn_cast<StringAttr>(attribute);
     size_t number = name ? getPhaseNumber(name.getValue()) : 0;
     if (number == 0 || number >= getPhaseNumber("codegen"))
       return program.emitError()
-             << "'" << kPhase << "' is " << attribute
+             << "'" << phaseAttribute << "' is " << attribute
              << ", which is no phase that a program can go on from";
     state.phase = name.str();
   }
-  for (auto [name, json] : {std::pair(kTargets, &state.targets),
-                            std::pair(kManifest, &state.manifest)}) {
+  for (auto [name, json] : {std::pair(targetsAttribute, &state.targets),
+                            std::pair(manifestAttribute, &state.manifest)}) {
     FailureOr<report::Json> taken = takeJson(program, name);
     if (failed(taken))
       return failure();

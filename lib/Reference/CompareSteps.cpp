@@ -17,8 +17,8 @@ using meshc::nd::MeshAttr;
 
 namespace meshc::reference {
 
-static constexpr double kRelativeTolerance = 1e-9;
-static constexpr double kAbsoluteTolerance = 1e-12;
+static constexpr double relativeTolerance = 1e-9;
+static constexpr double absoluteTolerance = 1e-12;
 
 namespace {
 
@@ -90,7 +90,7 @@ OutputDifference Comparison::compare(unsigned index, const HostTensor &wanted,
           std::isnan(difference.largest) ? difference.largest : distance;
   }
   difference.tolerance =
-      kRelativeTolerance * difference.scale + kAbsoluteTolerance;
+      relativeTolerance * difference.scale + absoluteTolerance;
   difference.agrees = difference.largest <= difference.tolerance;
   return difference;
 }

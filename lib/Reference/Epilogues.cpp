@@ -42,16 +42,16 @@ static Elements getElements(Value buffer, std::vector<double> &memory) {
 
 // arXiv 1606.08415, in the form with tanh, and its derivative.
 
-static constexpr double kRoot = 0.7978845608028654, kCubic = 0.044715;
+static constexpr double geluRoot = 0.7978845608028654, geluCubic = 0.044715;
 
 static double gelu(double x) {
-  return 0.5 * x * (1 + std::tanh(kRoot * (x + kCubic * x * x * x)));
+  return 0.5 * x * (1 + std::tanh(geluRoot * (x + geluCubic * x * x * x)));
 }
 
 static double geluSlope(double x) {
-  double t = std::tanh(kRoot * (x + kCubic * x * x * x));
+  double t = std::tanh(geluRoot * (x + geluCubic * x * x * x));
   return 0.5 * (1 + t) +
-         0.5 * x * (1 - t * t) * kRoot * (1 + 3 * kCubic * x * x);
+         0.5 * x * (1 - t * t) * geluRoot * (1 + 3 * geluCubic * x * x);
 }
 
 /// Of m × n elements of c, which is overwritten or kept as the kernel would.

@@ -14,7 +14,7 @@ using meshc::nd::MeshAttr;
 
 namespace meshc::reference {
 
-static constexpr int64_t kDefaultIntegerLimit = 8;
+static constexpr int64_t defaultIntegerLimit = 8;
 
 /// The number of entries that integers of `argument` choose from: the size of
 /// the dim `dim` of an op that uses it, where the argument has no such dim
@@ -32,7 +32,7 @@ static int64_t getIntegerLimit(BlockArgument argument) {
         if (indexed.hasDim(dim.getValue()))
           return indexed.getSize(dim.getValue());
   }
-  return kDefaultIntegerLimit;
+  return defaultIntegerLimit;
 }
 
 /// Random values: i32 below `limit`, i1 either, floats normal, but positive

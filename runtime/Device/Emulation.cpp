@@ -26,9 +26,9 @@
 namespace meshc::runtime {
 namespace {
 
-constexpr int64_t kWarp = 32;
+constexpr int64_t warpSize = 32;
 /// Kernels have shallow call stacks; untouched pages take no memory.
-constexpr size_t kStackBytes = 128 * 1024;
+constexpr size_t stackBytes = 128 * 1024;
 
 /// What a fiber is about to do, or waits for.
 enum class Place { Running, Barrier, Shuffle, Or, End };
@@ -189,7 +189,7 @@ void Block::enter(unsigned high, unsigned low) {
 void Block::start(int64_t thread) {
   if (size_t(thread) == fibers.size()) {
     fibers.push_back(std::make_unique<Fiber>());
-    fibers.back()->stack.reset(new char[kStackBytes]);
+    fibers.back()->stack.reset(new char[stackBytes]);
   }
   Fiber &fiber = *fibers[thread];
   fiber.state = first;
@@ -197,7 +197,7 @@ void Block::start(int64_t thread) {
   fiber.place = Place::Running;
   getcontext(&fiber.context);
   fiber.context.uc_stack.ss_sp = fiber.stack.get();
-  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_stack.ss_size = stackBytes;
   fiber.context.uc_link = nullptr;
   auto address = reinterpret_cast<uintptr_t>(&fiber);
   makecontext(&fiber.context, reinterpret_cast<void (*)()>(&Block::enter), 2,
@@ -250,26 +250,26 @@ void Block::releaseBarrier() {
 /// Whether all threads of a warp are at such a place, the same one.
 bool Block::isWarpMet(int64_t begin) const {
   Place place = fibers[begin]->place;
-  return begin + kWarp <= threads &&
+  return begin + warpSize <= threads &&
          (place == Place::Shuffle || place == Place::Or) &&
          std::all_of(
-             fibers.begin() + begin, fibers.begin() + begin + kWarp,
+             fibers.begin() + begin, fibers.begin() + begin + warpSize,
              [place](const auto &fiber) { return fiber->place == place; });
 }
 
 /// Exchanges the values of a warp.
 void Block::releaseWarp(int64_t begin) {
   Place place = fibers[begin]->place;
-  uint32_t values[kWarp], all = 0;
-  for (int64_t lane = 0; lane < kWarp; ++lane) {
+  uint32_t values[warpSize], all = 0;
+  for (int64_t lane = 0; lane < warpSize; ++lane) {
     values[lane] = fibers[begin + lane]->value;
     all |= values[lane];
   }
-  for (int64_t lane = 0; lane < kWarp; ++lane) {
+  for (int64_t lane = 0; lane < warpSize; ++lane) {
     Fiber &fiber = *fibers[begin + lane];
     uint32_t source =
         fiber.isXor ? uint32_t(lane) ^ fiber.operand : fiber.operand;
-    fiber.value = place == Place::Or ? all : values[source % kWarp];
+    fiber.value = place == Place::Or ? all : values[source % warpSize];
     fiber.place = Place::Running;
   }
 }
@@ -282,7 +282,7 @@ bool Block::release() {
   // Releases only some warps, so that others fall behind.
   bool isMet = false, isReleased = false;
   while (!isReleased) {
-    for (int64_t begin = 0; begin < threads; begin += kWarp)
+    for (int64_t begin = 0; begin < threads; begin += warpSize)
       if (isWarpMet(begin)) {
         isMet = true;
         if (launch->random() % 2) {

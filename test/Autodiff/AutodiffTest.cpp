@@ -20,7 +20,7 @@ namespace {
 
 /// A layer of two products with a shared weight, a tanh, a row-wise
 /// cross-entropy and a parameter that the loss does not see.
-const char *const kModel = R"(
+const char *const modelText = R"(
 module {
   func.func @m(%x: !nd.tensor<f32, [batch = 3, in = 4]> {nd.name = "x", nd.order = ["batch", "in"]},
                %y: !nd.tensor<i32, [batch = 3]> {nd.name = "y", nd.order = ["batch"]})
@@ -120,7 +120,7 @@ protected:
 };
 
 TEST_F(AutodiffTest, UpdateIsTheGradientByFiniteDifferences) {
-  OwningOpRef<ModuleOp> module = build(kModel);
+  OwningOpRef<ModuleOp> module = build(modelText);
   ASSERT_TRUE(module) << error;
   Tensors parameters = run(*module, "initialize", {});
   ASSERT_EQ(parameters.size(), 3u);
@@ -149,7 +149,7 @@ TEST_F(AutodiffTest, UpdateIsTheGradientByFiniteDifferences) {
 }
 
 TEST_F(AutodiffTest, UnusedParameterStaysAndIsReported) {
-  OwningOpRef<ModuleOp> module = build(kModel);
+  OwningOpRef<ModuleOp> module = build(modelText);
   ASSERT_TRUE(module) << error;
   EXPECT_NE(warning.find("'unused'"), std::string::npos) << warning;
   Tensors arguments = run(*module, "initialize", {});
@@ -160,7 +160,7 @@ TEST_F(AutodiffTest, UnusedParameterStaysAndIsReported) {
 }
 
 TEST_F(AutodiffTest, OptimizerSlotsAreNamedAndStartAtZero) {
-  std::string text = kModel;
+  std::string text = modelText;
   text.replace(text.find("\"sgd\""), 5, "\"adamw\"");
   OwningOpRef<ModuleOp> module = build(text);
   ASSERT_TRUE(module) << error;
@@ -183,7 +183,7 @@ class AutodiffErrors : public AutodiffTest,
                        public testing::WithParamInterface<Refusal> {};
 
 TEST_P(AutodiffErrors, Refuses) {
-  std::string text = kModel;
+  std::string text = modelText;
   size_t at = text.find(GetParam().from);
   ASSERT_NE(at, std::string::npos);
   text.replace(at, strlen(GetParam().from), GetParam().to);

@@ -17,7 +17,7 @@
 using namespace meshc;
 using namespace meshc::codegen;
 
-static constexpr const char *kProgram = R"(
+static constexpr const char *programText = R"(
 !w = !exec.buffer<!nd.tensor<f32, [h = 8 on {data, tensor}, i = 6]>, ["h", "i"]>
 !x = !exec.buffer<!nd.tensor<bf16, [b = 4 on {data}]>, ["b"]>
 !s = !exec.buffer<!nd.tensor<f32, []>, []>
@@ -45,7 +45,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 
 TEST(ProgramTable, SaysWhatTheModuleSays) {
   mlir::MLIRContext context;
   context.loadDialect<nd::NdDialect, exec::ExecDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(programText, &context);
   ASSERT_TRUE(module);
   auto loaded = LoadedProgram::load(*module);
   ASSERT_TRUE(loaded);
@@ -152,7 +152,7 @@ TEST(ProgramTable, ListsTheFeaturesOfTheProcessor) {
 TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   mlir::MLIRContext context;
   context.loadDialect<nd::NdDialect, exec::ExecDialect>();
-  auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(programText, &context);
   ASSERT_TRUE(module);
   auto loaded = LoadedProgram::load(*module);
   ASSERT_TRUE(loaded);

@@ -15,7 +15,7 @@ using namespace meshc;
 using namespace meshc::codegen;
 
 /// Numbers in one run of a kernel; not a multiple of the vectors.
-static constexpr int64_t kCount = 8191;
+static constexpr int64_t valueCount = 8191;
 
 namespace {
 /// One op of the nd dialect as a function of many floats.
@@ -23,7 +23,7 @@ class Function {
 public:
   explicit Function(const std::string &op) {
     context.loadDialect<nd::NdDialect, exec::ExecDialect>();
-    std::string n = std::to_string(kCount),
+    std::string n = std::to_string(valueCount),
                 type = "!nd.tensor<f32, [n = " + n + "]>",
                 buffer = "!exec.buffer<" + type + ", [\"n\"]>";
     std::string text =
@@ -43,12 +43,12 @@ public:
     program = LoadedProgram::load(*module);
   }
 
-  /// y[i] = f(x[i]) for kCount numbers.
+  /// y[i] = f(x[i]) for valueCount numbers.
   void run(const std::vector<float> &x, std::vector<float> &y) {
-    std::memcpy(arena.data(), x.data(), 4 * kCount);
+    std::memcpy(arena.data(), x.data(), 4 * valueCount);
     MeshcContext run{arena.data(), nullptr, 0, 0, nullptr};
     (*program)->evalStep(&run);
-    std::memcpy(y.data(), arena.data() + 65536, 4 * kCount);
+    std::memcpy(y.data(), arena.data() + 65536, 4 * valueCount);
   }
 
 private:
@@ -82,7 +82,7 @@ static double getUlps(float got, double want) {
 static Error measure(const std::string &op, double (*reference)(double),
                      double bound = HUGE_VAL) {
   Function function(op);
-  std::vector<float> x(kCount), y(kCount);
+  std::vector<float> x(valueCount), y(valueCount);
   Error worst;
   uint32_t bits = 0;
   // 4,099 is prime to 2^32: samples spread over all mantissas.
@@ -101,7 +101,7 @@ static Error measure(const std::string &op, double (*reference)(double),
       x[6] = NAN;
     }
     function.run(x, y);
-    for (int64_t i = 0; i < kCount; ++i) {
+    for (int64_t i = 0; i < valueCount; ++i) {
       double ulps = getUlps(y[i], reference(x[i]));
       if (ulps > worst.ulps)
         worst = {ulps, x[i]};

@@ -35,7 +35,7 @@ namespace {
 constexpr int64_t b = 64, d = 32, h = 128;
 
 /// Types: x[b, d], hidden[b, h], w[d, h]; aliases keep the text short.
-const char *const kTypes = R"(
+const char *const types = R"(
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
 !h = !nd.tensor<f32, [batch = 64, hidden = 128]>
 !m = !nd.tensor<i1, [batch = 64, hidden = 128]>
@@ -43,7 +43,7 @@ const char *const kTypes = R"(
 !s = !nd.tensor<f32, []>
 )";
 
-const char *const kForwardBackward = R"(
+const char *const forwardBackward = R"(
   func.func @step(
       %w: !w {nd.name = "w", nd.role = "parameter"},
       %v: !w {nd.name = "v", nd.role = "parameter"},
@@ -66,7 +66,7 @@ const char *const kForwardBackward = R"(
   }
 )";
 
-const char *const kModel = R"(
+const char *const modelText = R"(
   func.func @mlp(%x: !x {nd.name = "x", nd.order = ["batch", "io"]},
                  %t: !x {nd.name = "t", nd.order = ["batch", "io"]})
       -> (!s {nd.name = "loss"}) {
@@ -113,7 +113,7 @@ protected:
                          StringRef function) {
     std::string text =
         llvm::formatv("{0}\nmodule attributes {{nd.mesh = #nd.mesh<{1}>} {{\n",
-                      kTypes, GetParam().mesh);
+                      types, GetParam().mesh);
     for (const char *rule : GetParam().rules)
       text += std::string("nd.rule ") + rule + "\n";
     text += std::string(program) + "}";
@@ -145,7 +145,7 @@ protected:
 };
 
 TEST_P(PerceptronTest, MovesWhatTheTableSays) {
-  report::Json report = getReport(kForwardBackward, false, "step");
+  report::Json report = getReport(forwardBackward, false, "step");
   EXPECT_EQ((report["elements"].get<std::map<std::string, int64_t>>()),
             GetParam().elements)
       << report.dump(2);
@@ -160,7 +160,7 @@ TEST_P(PerceptronTest, MovesWhatTheTableSays) {
 }
 
 TEST_P(PerceptronTest, TrainStepMovesNoMore) {
-  report::Json report = getReport(kModel, true, "train_step");
+  report::Json report = getReport(modelText, true, "train_step");
   EXPECT_EQ((report["elements"].get<std::map<std::string, int64_t>>()),
             GetParam().trainElements)
       << report.dump(2);
@@ -169,7 +169,7 @@ TEST_P(PerceptronTest, TrainStepMovesNoMore) {
 }
 
 TEST_P(PerceptronTest, BytesAreTheRings) {
-  report::Json report = getReport(kForwardBackward, false, "step");
+  report::Json report = getReport(forwardBackward, false, "step");
   for (const report::Json &collective : report["collectives"]) {
     double bytes = 0, ranks = 1;
     for (const auto &[axis, moved] : collective["bytes"].items())

@@ -23,7 +23,7 @@ using llvm::StringRef;
 
 /// y = relu(x·w + c), its column sums, and the gradient step w -= g: a product,
 /// row kernels and a column reduction on one arena.
-static constexpr const char *kProgram = R"(
+static constexpr const char *programText = R"(
 module attributes {nd.mesh = #nd.mesh<data = 1>, exec.arena_bytes = 1024 : i64} {
   exec.tensor "w" "parameter" ["i", "h"] at 0 : !exec.buffer<!nd.tensor<f32, [h = 8, i = 4]>, ["i", "h"]>
   exec.tensor "c" "parameter" ["h"] at 128 : !exec.buffer<!nd.tensor<f32, [h = 8]>, ["h"]>
@@ -87,7 +87,8 @@ protected:
   static SmallVector<char> makeObject() {
     mlir::MLIRContext context;
     context.loadDialect<nd::NdDialect, exec::ExecDialect>();
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context);
+    auto module =
+        mlir::parseSourceString<mlir::ModuleOp>(programText, &context);
     EXPECT_TRUE(module);
     codegen::ProgramOptions options;
     options.name = "tiny";

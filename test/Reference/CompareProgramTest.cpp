@@ -28,7 +28,7 @@ using namespace meshc::reference;
 namespace {
 
 /// w begins as 2 and doubles in each step; the loss is its sum.
-const char *const kSteps = R"(
+const char *const stepsText = R"(
 !w = !nd.tensor<f32, [a = 4]>
 !x = !nd.tensor<f32, [a = 4, o = 2]>
 !s = !nd.tensor<f32, []>
@@ -54,7 +54,7 @@ func.func @eval_step(
 )";
 
 /// Copies files of its folder to the paths that its options name.
-const char *const kScript = R"sh(#!/bin/sh
+const char *const scriptText = R"sh(#!/bin/sh
 cd "$(dirname "$0")"
 command=$1
 while [ $# -gt 0 ]; do
@@ -81,7 +81,7 @@ protected:
       return success();
     });
     EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("compare", folder));
-    write("program", kScript);
+    write("program", scriptText);
     llvm::sys::fs::setPermissions(path("program"), llvm::sys::fs::all_all);
     writeState("state0", {2, 2, 2, 2});
     writeState("state2", {8, 8, 8, 8});
@@ -113,7 +113,7 @@ protected:
 
   /// The differences, as "moment name element rank", a line each.
   std::string compare() {
-    auto steps = parseSourceString<ModuleOp>(kSteps, &context);
+    auto steps = parseSourceString<ModuleOp>(stepsText, &context);
     EXPECT_TRUE(steps) << errors;
     CompiledProgram program;
     program.path = path("program");
@@ -204,13 +204,13 @@ protected:
   }
 };
 
-const char *const kSum = R"(!nd.tensor<f32, []> {
+const char *const sumText = R"(!nd.tensor<f32, []> {
   %y = nd.reduce_sum %x {dims = ["a"]} : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, []>
   return %y : !nd.tensor<f32, []>
 })";
 
 TEST_F(Noise, ExactResultsStayExact) {
-  EXPECT_EQ(run(kSum, {1, 2, 3, -5}, false), std::vector<double>{1});
+  EXPECT_EQ(run(sumText, {1, 2, 3, -5}, false), std::vector<double>{1});
   EXPECT_EQ(run(R"(!nd.tensor<f32, []> {
   %y = nd.reduce_max %x {dims = ["a"]} : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, []>
   return %y : !nd.tensor<f32, []>
@@ -220,7 +220,7 @@ TEST_F(Noise, ExactResultsStayExact) {
 }
 
 TEST_F(Noise, SumsThatCancelHaveErrorsOfTheirTerms) {
-  double sum = run(kSum, {1000.1f, -1000.1f, 0.5, 0.25}, false)[0];
+  double sum = run(sumText, {1000.1f, -1000.1f, 0.5, 0.25}, false)[0];
   EXPECT_NE(sum, 0.75);
   EXPECT_LT(std::abs(sum - 0.75), 4 * 16 * 1000 * 0x1p-24);
   EXPECT_GT(std::abs(sum - 0.75), 1000 * 0x1p-26);

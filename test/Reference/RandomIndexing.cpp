@@ -59,7 +59,7 @@ bool RandomProgram::addOneHot() {
     return false;
   Known indices = *i;
   Dim dim = pool[draw(pool.size())];
-  if (indices.has(dim.name) || indices.count() * dim.size > kMaxElements)
+  if (indices.has(dim.name) || indices.count() * dim.size > maxElements)
     return false;
   static constexpr Type types[] = {Type::F32, Type::BF16, Type::F16};
   Type type = types[draw(3)];

@@ -85,8 +85,7 @@ std::vector<RandomProgram::Dim> RandomProgram::drawDims(size_t most) {
   for (size_t wanted = draw(most + 1), tries = 0;
        dims.size() < wanted && tries < 12; ++tries) {
     const Dim &dim = pool[draw(pool.size())];
-    if (!llvm::is_contained(dims, dim) &&
-        count(dims) * dim.size <= kMaxElements)
+    if (!llvm::is_contained(dims, dim) && count(dims) * dim.size <= maxElements)
       dims.push_back(dim);
   }
   return dims;
@@ -131,7 +130,7 @@ bool RandomProgram::mayJoin(const Known &a, const Known &b) {
     if (!other)
       product *= dim.size;
   }
-  return product <= kMaxElements;
+  return product <= maxElements;
 }
 
 std::vector<RandomProgram::Dim> RandomProgram::join(const std::vector<Dim> &a,
@@ -166,7 +165,7 @@ void RandomProgram::addInputs() {
     std::vector<Dim> dims = drawDims(type == Type::I32 ? 1 : 3);
     llvm::erase(dims, batch);
     dims.insert(dims.begin(), batch);
-    while (count(dims) > kMaxElements)
+    while (count(dims) > maxElements)
       dims.pop_back();
     std::string name = "x" + std::to_string(i);
     inputs.push_back(name + "[" + list(dims) + "]: " + spell(type));

@@ -51,7 +51,7 @@ private:
   };
   using Step = bool (RandomProgram::*)();
   using Filter = llvm::function_ref<bool(const Known &)>;
-  static constexpr int64_t kMaxElements = 2048;
+  static constexpr int64_t maxElements = 2048;
 
   // One op each, or none if no operands fit.
   bool addUnary();

@@ -23,7 +23,7 @@ bool RandomProgram::addEinsum() {
     });
     if (!x)
       return false;
-    if (count(join(dims, x->dims)) > 4 * kMaxElements)
+    if (count(join(dims, x->dims)) > 4 * maxElements)
       continue;
     operands.push_back(*x);
     dims = join(dims, x->dims);
@@ -35,7 +35,7 @@ bool RandomProgram::addEinsum() {
   for (const Dim &dim : dims)
     if (flip())
       kept.push_back(dim);
-  if (count(kept) > kMaxElements)
+  if (count(kept) > maxElements)
     return false;
   std::string text;
   for (const Known &operand : operands)

@@ -81,7 +81,7 @@ bool RandomProgram::addBroadcast() {
     return false;
   Known in = *x;
   Dim added = pool[draw(pool.size())];
-  if (in.has(added.name) || in.count() * added.size > kMaxElements)
+  if (in.has(added.name) || in.count() * added.size > maxElements)
     return false;
   return add("broadcast(" + in.name + ", " + added.name + ")", in.type,
              join(in.dims, {added}), in.size, in.isExact);
@@ -133,7 +133,7 @@ bool RandomProgram::addConcat() {
     magnitude = std::max(magnitude, b.size);
     isExact = isExact && b.isExact;
   }
-  if (a.count() / dim.size * size > kMaxElements)
+  if (a.count() / dim.size * size > maxElements)
     return false;
   return add("concat(" + text + ", " + dim.name + ")", a.type,
              resized(a.dims, dim, size), magnitude, isExact);
@@ -147,7 +147,7 @@ bool RandomProgram::addPad() {
   Known in = *x;
   Dim dim = drawDimOf(in);
   int64_t before = draw(3), after = draw(3);
-  if (in.count() / dim.size * (dim.size + before + after) > kMaxElements)
+  if (in.count() / dim.size * (dim.size + before + after) > maxElements)
     return false;
   return add("pad(" + in.name + ", " + dim.name + ", " +
                  std::to_string(before) + ", " + std::to_string(after) +

@@ -51,7 +51,7 @@ protected:
 };
 
 /// One product on one device, and cut over two axes by hand.
-const char *const kSequential = R"(
+const char *const sequentialText = R"(
 func.func @step(%x: !nd.tensor<f32, [b = 4, k = 6]>, %w: !nd.tensor<f32, [k = 6, n = 2]>)
     -> (!nd.tensor<f32, [b = 4, n = 2]> {nd.name = "y"}) {
   %y = nd.einsum %x, %w {reduced = ["k"]} : (!nd.tensor<f32, [b = 4, k = 6]>, !nd.tensor<f32, [k = 6, n = 2]>) -> !nd.tensor<f32, [b = 4, n = 2]>
@@ -75,7 +75,7 @@ func.func @step(%x: !nd.tensor<f32, [b = 4 on {p}, k = 6 on {q}]>, %w: !nd.tenso
 }
 
 TEST_F(ReferenceTest, ComparesProgramsOfAllRanksWithOneDevice) {
-  auto sequential = parse(kSequential);
+  auto sequential = parse(sequentialText);
   auto partitioned = parse(getPartitioned(
       "!nd.tensor<f32, [b = 4 on {p}, n = 2]>",
       R"(%z = spmd.all_reduce sum ["q"] %y : (!nd.tensor<f32, [b = 4 on {p}, n = 2], sum {q}>) -> !nd.tensor<f32, [b = 4 on {p}, n = 2]>
@@ -89,7 +89,7 @@ TEST_F(ReferenceTest, ComparesProgramsOfAllRanksWithOneDevice) {
 }
 
 TEST_F(ReferenceTest, CombinesPartialResults) {
-  auto sequential = parse(kSequential);
+  auto sequential = parse(sequentialText);
   auto partitioned = parse(getPartitioned(
       "!nd.tensor<f32, [b = 4 on {p}, n = 2], sum {q}>",
       "return %y : !nd.tensor<f32, [b = 4 on {p}, n = 2], sum {q}>"));
@@ -99,7 +99,7 @@ TEST_F(ReferenceTest, CombinesPartialResults) {
 }
 
 TEST_F(ReferenceTest, FindsTermsThatAreAddedTwice) {
-  auto sequential = parse(kSequential);
+  auto sequential = parse(sequentialText);
   std::string text = getPartitioned(
       "!nd.tensor<f32, [b = 4 on {p}, n = 2], sum {q}>",
       "return %y : !nd.tensor<f32, [b = 4 on {p}, n = 2], sum {q}>");

@@ -179,7 +179,7 @@ static SmallVector<int64_t> getGlobalStrides(TensorType type) {
   return strides;
 }
 
-static constexpr double kUnit = 1.0 / (1 << 24);
+static constexpr double uniformSpacing = 1.0 / (1 << 24);
 
 SmallVector<HostTensor> RandomOp::evaluate(ArrayRef<const HostTensor *>,
                                            const EvaluationContext &context) {
@@ -199,10 +199,11 @@ SmallVector<HostTensor> RandomOp::evaluate(ArrayRef<const HostTensor *>,
     std::array<uint32_t, 4> words = runPhilox(
         NumberWords(), {uint32_t(linear), uint32_t(linear >> 32), step, stream},
         key);
-    double value = (words[0] >> 8) * kUnit;
+    double value = (words[0] >> 8) * uniformSpacing;
     if (getDistribution() == Distribution::Normal)
-      value = std::sqrt(-2.0 * std::log(value + kUnit)) *
-              std::cos(2.0 * std::numbers::pi * (words[1] >> 8) * kUnit);
+      value =
+          std::sqrt(-2.0 * std::log(value + uniformSpacing)) *
+          std::cos(2.0 * std::numbers::pi * (words[1] >> 8) * uniformSpacing);
     result.data[offsets[0]] = context.round(value, type.getElementType());
   });
   return {std::move(result)};
@@ -267,7 +268,7 @@ struct EmittedWords {
     Value number = arith::SIToFPOp::create(builder, emitter.loc, type, bits);
     return arith::MulFOp::create(
         builder, emitter.loc, number,
-        emitter.constant(builder.getF32Type(), kUnit, word));
+        emitter.constant(builder.getF32Type(), uniformSpacing, word));
   }
 };
 } // namespace
@@ -325,7 +326,7 @@ Value RandomOp::emitElement(ElementEmitter &emitter,
   };
   // Box-Muller, with the first number moved to (0, 1].
   Value positive =
-      arith::AddFOp::create(builder, loc, first, makeNumber(kUnit));
+      arith::AddFOp::create(builder, loc, first, makeNumber(uniformSpacing));
   Value logarithm = math::LogOp::create(builder, loc, positive);
   Value radius = math::SqrtOp::create(
       builder, loc,

@@ -19,7 +19,7 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Fields of MeshcEmulatedThread, each of 8 bytes.
-enum ThreadField { kThreadNumber, kBlockNumber, kMemory, kContext, kBuffers };
+enum ThreadField { ThreadNumber, BlockNumber, Memory, Context, Buffers };
 
 namespace {
 /// Rewrites one kernel.
@@ -94,11 +94,11 @@ LLVM::LLVMFuncOp KernelEmulator::makeThreadFunction() {
   unsigned count = entry.getNumArguments();
   Value state = entry.insertArgument(0u, pointer, loc);
   builder.setInsertionPointToStart(&entry);
-  Value buffers = loadField(state, kBuffers, pointer);
+  Value buffers = loadField(state, Buffers, pointer);
   for (unsigned parameter = 0; parameter < count; ++parameter) {
     Value value;
     if (parameter == 0) {
-      value = loadField(state, kContext, pointer);
+      value = loadField(state, Context, pointer);
     } else {
       Value slot = LLVM::GEPOp::create(
           builder, loc, pointer, pointer, buffers,
@@ -140,7 +140,7 @@ LogicalResult KernelEmulator::rewriteShuffle(gpu::ShuffleOp op, Value state) {
   Type type = op.getValue().getType();
   auto width = op.getWidth().getDefiningOp<arith::ConstantIntOp>();
   if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() != 32 || !width ||
-      width.value() != kWarp ||
+      width.value() != warpSize ||
       (op.getMode() != gpu::ShuffleMode::XOR &&
        op.getMode() != gpu::ShuffleMode::IDX))
     return op.emitOpError("cannot be emulated: only 'xor' and 'idx' of 32 bits "
@@ -169,7 +169,7 @@ void KernelEmulator::replaceMemory(Operation *cast, LLVM::AddressOfOp address,
   Value replacement;
   if (global.getAddrSpace() == unsigned(NVVM::NVVMMemorySpace::Shared)) {
     memoryBytes = bytes;
-    replacement = loadField(state, kMemory, pointer);
+    replacement = loadField(state, Memory, pointer);
   } else {
     std::string name = (global.getSymName() + ".name").str();
     Value key = LLVM::createGlobalString(
@@ -251,9 +251,9 @@ LogicalResult KernelEmulator::rewrite(Operation *op, Value state) {
     return success();
   };
   if (auto thread = dyn_cast<gpu::ThreadIdOp>(op))
-    return replaceByNumber(thread.getDimension(), kThreadNumber);
+    return replaceByNumber(thread.getDimension(), ThreadNumber);
   if (auto block = dyn_cast<gpu::BlockIdOp>(op))
-    return replaceByNumber(block.getDimension(), kBlockNumber);
+    return replaceByNumber(block.getDimension(), BlockNumber);
   if (auto generic = dyn_cast<LLVM::AddrSpaceCastOp>(op)) {
     auto address = generic.getArg().getDefiningOp<LLVM::AddressOfOp>();
     if (!address)

@@ -25,8 +25,8 @@ llvm::LogicalResult emulateGpu(mlir::ModuleOp kernels);
 /// Each entry holds the name, a MeshcHostKernel that runs the blocks [begin,
 /// end), the number of blocks (8 bytes), the number of buffers and the threads
 /// per block (4 bytes each).
-constexpr uint64_t kEmulatedImageMagic = 0x6d657368632d6675;
-constexpr uint64_t kEmulatedImageBytes = 24;
+constexpr uint64_t emulatedImageMagic = 0x6d657368632d6675;
+constexpr uint64_t emulatedImageBytes = 24;
 
 } // namespace meshc::codegen
 

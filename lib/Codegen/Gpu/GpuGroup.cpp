@@ -18,9 +18,9 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Workgroup memory that a block may declare without asking the driver.
-static constexpr int64_t kMemoryLimit = 48 * 1024;
+static constexpr int64_t memoryLimit = 48 * 1024;
 /// Pieces begin at multiples of the widest access.
-static constexpr int64_t kPiece = 16;
+static constexpr int64_t pieceAlignment = 16;
 
 GpuGroup::GpuGroup(KernelEmitter &emitter, LLVM::LLVMFuncOp function,
                    const GpuMapping &map)
@@ -85,7 +85,7 @@ Value GpuGroup::allocate(int64_t bytes) {
     memory = LLVM::GlobalOp::create(
         builder, loc, LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
         /*isConstant=*/false, LLVM::Linkage::Internal,
-        (function.getName() + "_memory").str(), Attribute(), kPiece,
+        (function.getName() + "_memory").str(), Attribute(), pieceAlignment,
         shared.getAddressSpace());
     builder.setInsertionPointToStart(&function.getBody().front());
     Value address = LLVM::AddressOfOp::create(builder, loc, memory);
@@ -93,14 +93,14 @@ Value GpuGroup::allocate(int64_t bytes) {
         builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
         address);
   }
-  if (used + bytes > kMemoryLimit) {
+  if (used + bytes > memoryLimit) {
     emitBarrier(); // until the pieces so far have been read
     used = 0;
   }
   Value piece = LLVM::GEPOp::create(
       builder, loc, memoryBase.getType(), builder.getI8Type(), memoryBase,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(used)});
-  used += llvm::alignTo(bytes, kPiece);
+  used += llvm::alignTo(bytes, pieceAlignment);
   auto size = cast<LLVM::LLVMArrayType>(memory.getGlobalType());
   memory.setGlobalType(LLVM::LLVMArrayType::get(
       builder.getI8Type(), std::max<uint64_t>(size.getNumElements(), used)));
@@ -113,7 +113,7 @@ Value GpuGroup::allocateGlobal(StringRef name, int64_t bytes) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
   auto global = LLVM::GlobalOp::create(
       builder, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
-      (function.getName() + "_" + name).str(), Attribute(), kPiece,
+      (function.getName() + "_" + name).str(), Attribute(), pieceAlignment,
       unsigned(NVVM::NVVMMemorySpace::Global));
   builder.createBlock(&global.getInitializerRegion());
   LLVM::ReturnOp::create(builder, loc,
@@ -144,7 +144,7 @@ Value GpuGroup::getSlot(Value base, Type type, Value number) {
 
 static int64_t getSlotAlignment(Type type) {
   int64_t bytes = getSlotBytes(type);
-  return std::min(kPiece, bytes & -bytes);
+  return std::min(pieceAlignment, bytes & -bytes);
 }
 
 void GpuGroup::store(Value base, Value value, Value number) {
@@ -177,9 +177,9 @@ static Value getNumber(KernelEmitter &emitter, const GpuMapping &map,
   return arith::AddIOp::create(emitter.builder, emitter.loc, before, point);
 }
 
-Value GpuGroup::leave(Value value) {
+Value GpuGroup::storePartial(Value value) {
   int64_t count = map.getTeams() * map.pointsPerBlock * map.sharers;
-  Value base = allocateGlobal("left_" + std::to_string(left++),
+  Value base = allocateGlobal("partials_" + std::to_string(partials++),
                               count * getSlotBytes(value.getType()));
   storeIf(emitLess(member, 1),
           [&] { store(base, value, getNumber(emitter, map, sharer, point)); });
@@ -205,14 +205,14 @@ Value GpuGroup::emitIsLastBlock() {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
     Value count = getSlot(counts, word, team);
-    // Who sees the block counted sees what it left: fences, as NVPTX leaves
+    // Who sees the block counted sees what it stored: fences, as NVPTX leaves
     // the order of an atomic operation out.
-    constexpr auto kOrder = LLVM::AtomicOrdering::acq_rel;
-    LLVM::FenceOp::create(builder, loc, kOrder, "device");
+    constexpr auto acquireRelease = LLVM::AtomicOrdering::acq_rel;
+    LLVM::FenceOp::create(builder, loc, acquireRelease, "device");
     Value before = LLVM::AtomicRMWOp::create(
         builder, loc, LLVM::AtomicBinOp::add, count, constant(1),
         LLVM::AtomicOrdering::monotonic, "device", /*alignment=*/4);
-    LLVM::FenceOp::create(builder, loc, kOrder, "device");
+    LLVM::FenceOp::create(builder, loc, acquireRelease, "device");
     Value isLast = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                          before, constant(map.sharers - 1));
     store(flag, arith::ExtUIOp::create(builder, loc, word, isLast), zero);
@@ -225,7 +225,7 @@ Value GpuGroup::emitIsLastBlock() {
                                load(flag, word, zero), constant(0));
 }
 
-Value GpuGroup::takeLeft(Operation *reduction, Type type, Value place) {
+Value GpuGroup::combinePartials(Operation *reduction, Type type, Value place) {
   Value sum = getIdentity(emitter, reduction, isa<VectorType>(type));
   for (int64_t done = 0; done < map.sharers; done += map.members) {
     Value number = arith::AddIOp::create(builder, loc, member,
@@ -258,7 +258,7 @@ Value GpuGroup::takeLeft(Operation *reduction, Type type, Value place) {
 void GpuGroup::combineMembers(ArrayRef<Operation *> reductions,
                               MutableArrayRef<Value> values) {
   int64_t width = map.membersAreNeighbours ? 1 : map.pointsPerBlock;
-  int64_t inWarp = std::clamp<int64_t>(kWarp / width, 1, map.members);
+  int64_t inWarp = std::clamp<int64_t>(warpSize / width, 1, map.members);
   for (auto [reduction, value] : llvm::zip(reductions, values))
     value = combineAcross(reduction, value, inWarp * width, width);
   if (map.members == inWarp)
@@ -268,7 +268,7 @@ void GpuGroup::combineMembers(ArrayRef<Operation *> reductions,
     int64_t bytes = 0;
     for (; count < values.size(); ++count) {
       bytes += getMemoryBytes(values[count].getType(), inWarp);
-      if (count > 0 && bytes > kMemoryLimit)
+      if (count > 0 && bytes > memoryLimit)
         break;
     }
     auto first = reductions.take_front(count);
@@ -284,7 +284,8 @@ void GpuGroup::combineMembers(ArrayRef<Operation *> reductions,
 /// Workgroup memory for the values that are left once each `inWarp` members
 /// have one.
 int64_t GpuGroup::getMemoryBytes(Type type, int64_t inWarp) {
-  return llvm::alignTo(map.getThreads() / inWarp * getSlotBytes(type), kPiece);
+  return llvm::alignTo(map.getThreads() / inWarp * getSlotBytes(type),
+                       pieceAlignment);
 }
 
 /// Pieces of workgroup memory, for a value each, that are there at once.
@@ -318,7 +319,7 @@ Value GpuGroup::shuffle(Value value, int64_t distance) {
   if (type.isInteger(1))
     value = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), value);
   value = gpu::ShuffleOp::create(builder, loc, value,
-                                 static_cast<int32_t>(distance), kWarp,
+                                 static_cast<int32_t>(distance), warpSize,
                                  gpu::ShuffleMode::XOR)
               .getShuffleResult();
   if (type.isInteger(1))
@@ -340,10 +341,10 @@ Value GpuGroup::combineAcross(Operation *reduction, Value value, int64_t width,
 /// combines what it finds there.
 void GpuGroup::exchangeNeighbours(ArrayRef<Operation *> reductions,
                                   MutableArrayRef<Value> values) {
-  int64_t warps = map.members / kWarp;
-  auto pieces = allocatePieces(values, kWarp);
-  Value warp = divide(thread, kWarp, false);
-  Value lane = divide(thread, kWarp, true);
+  int64_t warps = map.members / warpSize;
+  auto pieces = allocatePieces(values, warpSize);
+  Value warp = divide(thread, warpSize, false);
+  Value lane = divide(thread, warpSize, true);
   storeIf(emitLess(lane, 1), [&] {
     for (auto [piece, value] : llvm::zip(pieces, values))
       store(piece, value, warp);
@@ -363,7 +364,7 @@ void GpuGroup::exchangeNeighbours(ArrayRef<Operation *> reductions,
 /// then each thread combines what it finds there.
 void GpuGroup::exchangeRows(ArrayRef<Operation *> reductions,
                             MutableArrayRef<Value> values, int64_t rows) {
-  constexpr int64_t kFewRows = 8;
+  constexpr int64_t fewRows = 8;
   int64_t width = map.pointsPerBlock;
   Value row = divide(thread, map.getThreads() / rows, false);
   Value before =
@@ -382,7 +383,7 @@ void GpuGroup::exchangeRows(ArrayRef<Operation *> reductions,
       store(piece, value, number);
   });
   emitBarrier();
-  while (rows > kFewRows) {
+  while (rows > fewRows) {
     rows /= 2;
     Value isUpper =
         arith::AndIOp::create(builder, loc, emitLess(row, rows), isFirst);

@@ -36,15 +36,15 @@ public:
   /// Stores this block's value of the point for the last of the blocks that
   /// share the point. Returns the address of these values. `value` is a result
   /// of combineMembers.
-  mlir::Value leave(mlir::Value value);
+  mlir::Value storePartial(mlir::Value value);
   /// Whether this block is the last one, for all its threads. Call it once,
-  /// after leave.
+  /// after storePartial.
   mlir::Value emitIsLastBlock();
   /// In the last block: combines this member's share of the values that the
   /// blocks stored at `place`, in block order. combineMembers then yields the
   /// point's value.
-  mlir::Value takeLeft(mlir::Operation *reduction, mlir::Type type,
-                       mlir::Value place);
+  mlir::Value combinePartials(mlir::Operation *reduction, mlir::Type type,
+                              mlir::Value place);
 
 private:
   void exchangeNeighbours(llvm::ArrayRef<mlir::Operation *> reductions,
@@ -80,7 +80,7 @@ private:
   mlir::LLVM::GlobalOp memory; ///< null until first use
   mlir::Value memoryBase;
   int64_t used = 0;
-  unsigned left = 0; ///< values
+  unsigned partials = 0; ///< calls of storePartial
 };
 
 } // namespace meshc::codegen

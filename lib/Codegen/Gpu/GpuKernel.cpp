@@ -17,7 +17,7 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Blocks of a grid along x, at most.
-static constexpr int64_t kMaxBlocks = 2147483647;
+static constexpr int64_t maxBlocks = 2147483647;
 
 /// The attribute that says how many threads a block has, along x, y and z.
 static StringRef getThreadsAttrName() {
@@ -70,7 +70,7 @@ static FailureOr<KernelLaunch> emitFunction(
     exec::KernelOp kernel, ModuleOp module, int64_t lanes, GpuFault *fault,
     llvm::function_ref<GpuMapping(KernelEmitter &, LLVM::LLVMFuncOp)> code) {
   GpuMapping map;
-  auto fill = [&](KernelEmitter &emitter, KernelEntry entry) {
+  auto fill = [&](KernelEmitter &emitter, const KernelEntry &entry) {
     map = code(emitter, entry.function);
     entry.function->setAttr(
         getThreadsAttrName(),
@@ -82,12 +82,12 @@ static FailureOr<KernelLaunch> emitFunction(
           [&](OpBuilder &builder) { return openFunction(kernel, builder); },
           fill)))
     return failure();
-  if (map.getBlocks() > kMaxBlocks) {
+  if (map.getBlocks() > maxBlocks) {
     if (fault)
       *fault = GpuFault::Input;
     return kernel.emitOpError()
            << "needs " << map.getBlocks() << " blocks of " << map.getThreads()
-           << " threads; a GPU takes up to " << kMaxBlocks
+           << " threads; a GPU takes up to " << maxBlocks
            << ": cut one of its dims over more ranks";
   }
   KernelLaunch launch;

@@ -15,11 +15,11 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Threads of an ordinary block.
-static constexpr int64_t kThreads = 256;
+static constexpr int64_t usualThreads = 256;
 /// The least that a warp should find side by side in memory, in bytes.
-static constexpr int64_t kSector = 32;
+static constexpr int64_t sectorBytes = 32;
 /// What it had best find.
-static constexpr int64_t kLine = 128;
+static constexpr int64_t cacheLineBytes = 128;
 
 int64_t getWidestLanes(exec::KernelOp kernel) {
   int64_t ofShort = 0, ofOthers = 0;
@@ -103,7 +103,7 @@ struct Registers {
 /// for the others.
 static Registers countRegisters(exec::KernelOp kernel, const KernelShape &shape,
                                 int64_t lanes) {
-  constexpr int64_t kOpsPerOperand = 8;
+  constexpr int64_t opsPerOperand = 8;
   auto parallel = kernel.getPlan().getParallel();
   int64_t inputs =
       llvm::count_if(kernel.getBody().getArguments(), [&](Value input) {
@@ -120,14 +120,13 @@ static Registers countRegisters(exec::KernelOp kernel, const KernelShape &shape,
   for (const auto &stage : shape.stages)
     reductions = std::max<int64_t>(reductions, stage.size());
   return {lanes * reductions,
-          lanes *
-              std::max<int64_t>(inputs + outputs + ops / kOpsPerOperand, 1)};
+          lanes * std::max<int64_t>(inputs + outputs + ops / opsPerOperand, 1)};
 }
 
 /// Steps that a thread takes at once: as many as fit in registers.
 static int64_t chooseUnroll(const Registers &registers) {
-  constexpr int64_t kRegisters = 80;
-  int64_t steps = (kRegisters - registers.sums) / registers.steps;
+  constexpr int64_t registersPerThread = 80;
+  int64_t steps = (registersPerThread - registers.sums) / registers.steps;
   return std::clamp<int64_t>(
       llvm::bit_floor<uint64_t>(std::max<int64_t>(steps, 1)), 1, 4);
 }
@@ -136,15 +135,16 @@ static int64_t chooseUnroll(const Registers &registers) {
 /// needs of those that the block shares.
 static int64_t getLargestBlock(exec::KernelOp kernel, const KernelShape &shape,
                                const Registers &registers, int64_t unroll) {
-  constexpr int64_t kOfBlock = 40960, kPlaces = 24;
+  constexpr int64_t registersPerBlock = 40960, registersForAddresses = 24;
   unsigned ops = 0;
   for (unsigned walk = 0; walk < shape.walkOutputs.size(); ++walk)
     ops = std::max(ops, shape.countOps(kernel, walk));
-  int64_t threads = ops <= 8    ? kMaxThreads
-                    : ops <= 24 ? kMaxThreads / 2
-                                : kThreads;
-  int64_t each = kPlaces + registers.sums + unroll * registers.steps;
-  while (threads > kThreads && threads * each > kOfBlock)
+  int64_t threads = ops <= 8    ? maxThreads
+                    : ops <= 24 ? maxThreads / 2
+                                : usualThreads;
+  int64_t each =
+      registersForAddresses + registers.sums + unroll * registers.steps;
+  while (threads > usualThreads && threads * each > registersPerBlock)
     threads /= 2;
   return threads;
 }
@@ -153,18 +153,18 @@ static int64_t getLargestBlock(exec::KernelOp kernel, const KernelShape &shape,
 static void mapRows(GpuMapping &map, int64_t largestBlock,
                     const GpuOptions &options) {
   map.membersAreNeighbours = true;
-  map.members = std::min(ceilTo2n(map.steps), kWarp);
+  map.members = std::min(ceilTo2n(map.steps), warpSize);
   // A row of up to `unroll` steps for each thread stays in registers. Of one
   // that does not, a small block is as good, and others hide its barriers.
   int64_t wanted = map.steps <= largestBlock * map.unroll
                        ? llvm::divideCeil(map.steps, map.unroll)
-                       : kThreads;
+                       : usualThreads;
   while (map.members < largestBlock &&
          (map.members < wanted ||
           (map.points * map.members < options.threadsToFill &&
            map.steps > map.members)))
     map.members *= 2;
-  map.pointsPerBlock = std::max<int64_t>(kThreads / 2 / map.members, 1);
+  map.pointsPerBlock = std::max<int64_t>(usualThreads / 2 / map.members, 1);
 }
 
 /// Whether blocks may share points: there is one walk, and what the last block
@@ -183,15 +183,16 @@ static bool canShare(exec::KernelOp kernel, const KernelShape &shape) {
 /// help with that, a row of threads is wider and blocks are smaller.
 static void mapColumns(GpuMapping &map, int64_t bytes, int64_t largestBlock,
                        bool isShared, const GpuOptions &options) {
-  constexpr int64_t kLeastSteps = 4;
-  int64_t width = std::max<int64_t>((isShared ? kLine : kSector) / bytes, 1);
+  constexpr int64_t minSteps = 4;
+  int64_t width =
+      std::max<int64_t>((isShared ? cacheLineBytes : sectorBytes) / bytes, 1);
   if (isShared)
-    largestBlock = std::min(largestBlock, 2 * kThreads);
+    largestBlock = std::min(largestBlock, 2 * usualThreads);
   while (map.members < largestBlock / width &&
          map.points * map.members < options.threadsToFill &&
-         map.steps >= 2 * kLeastSteps * map.members)
+         map.steps >= 2 * minSteps * map.members)
     map.members *= 2;
-  map.pointsPerBlock = std::max(kThreads / map.members, width);
+  map.pointsPerBlock = std::max(usualThreads / map.members, width);
 }
 
 GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
@@ -207,7 +208,7 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
   map.unroll = chooseUnroll(registers);
   int64_t largestBlock = getLargestBlock(kernel, shape, registers, map.unroll);
   if (map.steps == 1)
-    map.pointsPerBlock = kThreads;
+    map.pointsPerBlock = usualThreads;
   else if (areStepsContiguous(kernel, shape))
     mapRows(map, largestBlock, options);
   else
@@ -215,17 +216,17 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
                canShare(kernel, shape), options);
   // Many small blocks rather than few large ones, whole warps, and not many
   // more than there are points.
-  while (map.getThreads() > 2 * kWarp && map.pointsPerBlock > 1 &&
+  while (map.getThreads() > 2 * warpSize && map.pointsPerBlock > 1 &&
          map.points * map.members < options.threadsToFill &&
-         map.getTeams() < options.threadsToFill / kMaxThreads &&
+         map.getTeams() < options.threadsToFill / maxThreads &&
          (map.membersAreNeighbours || map.members == 1))
     map.pointsPerBlock /= 2;
   while (map.pointsPerBlock > 1 && map.pointsPerBlock / 2 >= map.points)
     map.pointsPerBlock /= 2;
-  while (map.getThreads() < kWarp)
+  while (map.getThreads() < warpSize)
     map.pointsPerBlock *= 2;
-  constexpr int64_t kMaxSharers = 128;
-  while (map.steps > 1 && map.sharers < kMaxSharers &&
+  constexpr int64_t maxSharers = 128;
+  while (map.steps > 1 && map.sharers < maxSharers &&
          map.getBlocks() * map.getThreads() < options.threadsToFill &&
          map.steps >= 2 * options.leastSteps * map.getWorkers() &&
          canShare(kernel, shape))

@@ -22,9 +22,9 @@
 namespace meshc::codegen {
 
 /// Threads per warp.
-inline constexpr int64_t kWarp = 32;
+inline constexpr int64_t warpSize = 32;
 /// Maximum number of threads in a block.
-inline constexpr int64_t kMaxThreads = 1024;
+inline constexpr int64_t maxThreads = 1024;
 
 /// Parameters of the choice of a mapping.
 struct GpuOptions {

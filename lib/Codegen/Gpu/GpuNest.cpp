@@ -69,7 +69,7 @@ void GpuNest::emit() {
 }
 
 void GpuNest::finish() {
-  if (left.empty())
+  if (partials.empty())
     return storePoint();
   auto branch = scf::IfOp::create(builder, loc, group.emitIsLastBlock(),
                                   /*withElse=*/false);
@@ -78,9 +78,10 @@ void GpuNest::finish() {
   KernelEmitter::Scope scope(emitter);
   Values sums;
   SmallVector<Operation *> reductions;
-  for (const Left &value : left) {
+  for (const Partial &value : partials) {
     reductions.push_back(value.reduction);
-    sums.push_back(group.takeLeft(value.reduction, value.type, value.place));
+    sums.push_back(
+        group.combinePartials(value.reduction, value.type, value.place));
   }
   group.combineMembers(reductions, sums);
   for (auto [reduction, sum] : llvm::zip(reductions, sums))
@@ -150,7 +151,7 @@ void GpuNest::emitWalk(unsigned walk) {
   group.combineMembers(reductions, sums);
   for (auto [reduction, sum] : llvm::zip(reductions, sums)) {
     if (map.sharers > 1)
-      left.push_back({reduction, sum.getType(), group.leave(sum)});
+      partials.push_back({reduction, sum.getType(), group.storePartial(sum)});
     else
       emitter.setElement(reduction->getResult(0), point, sum);
   }

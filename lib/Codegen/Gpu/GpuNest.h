@@ -65,12 +65,12 @@ private:
   Steps rest;          ///< of each walk without a loop
   /// A value that this block stored for the last of those that share its
   /// points.
-  struct Left {
+  struct Partial {
     mlir::Operation *reduction;
     mlir::Type type;
     mlir::Value place;
   };
-  llvm::SmallVector<Left, 2> left;
+  llvm::SmallVector<Partial, 2> partials;
 };
 
 } // namespace meshc::codegen

@@ -19,13 +19,13 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Elements of an update that one thread has, at most.
-static constexpr int64_t kChunks = 4;
+static constexpr int64_t maxChunks = 4;
 /// Numbers that a thread has in registers as sums, at most.
-static constexpr int64_t kSums = 32;
-static constexpr int64_t kSpan = 16;
-static constexpr int64_t kWarpsPerBlock = 8;
+static constexpr int64_t maxSums = 32;
+static constexpr int64_t maxSpan = 16;
+static constexpr int64_t warpsPerBlock = 8;
 /// Rows of 32 indices that a warp looks at at once, at most.
-static constexpr int64_t kRows = 8;
+static constexpr int64_t maxRows = 8;
 
 //===----------------------------------------------------------------------===//
 // Which thread does what
@@ -44,11 +44,12 @@ GpuScatter::GpuScatter(const ScatterShape &shape, KernelEmitter &emitter,
   for (const Loop &loop : shape.inner)
     innerCount *= loop.size;
   innerCount /= emitter.getLanes();
-  columns = std::min<int64_t>(llvm::bit_ceil<uint64_t>(innerCount), kWarp);
+  columns = std::min<int64_t>(llvm::bit_ceil<uint64_t>(innerCount), warpSize);
   int64_t all = llvm::divideCeil(innerCount, columns);
-  parts = llvm::divideCeil(all, kChunks);
+  parts = llvm::divideCeil(all, maxChunks);
   chunks = llvm::divideCeil(all, parts);
-  span = std::clamp<int64_t>(kSums / (chunks * emitter.getLanes()), 1, kSpan);
+  span =
+      std::clamp<int64_t>(maxSums / (chunks * emitter.getLanes()), 1, maxSpan);
   span = std::min(span, shape.entries);
   units *= llvm::divideCeil(shape.entries, span) * parts;
   map.points = units * columns;
@@ -59,23 +60,23 @@ GpuScatter::GpuScatter(const ScatterShape &shape, KernelEmitter &emitter,
 /// of a block, then more blocks, share the indices of a unit where that fills
 /// the GPU.
 void GpuScatter::shareIndices(const GpuOptions &options) {
-  int64_t inWarp = kWarp / columns;
+  int64_t inWarp = warpSize / columns;
   map.members = inWarp;
-  while (getWarps() < kWarpsPerBlock && map.steps > kWarp * getWarps() &&
+  while (getWarps() < warpsPerBlock && map.steps > warpSize * getWarps() &&
          (inWarp > 1 || map.points * map.members < options.threadsToFill))
     map.members *= 2;
   map.pointsPerBlock =
-      inWarp > 1 ? columns : kWarp * kWarpsPerBlock / map.members;
-  while (map.pointsPerBlock > kWarp && map.pointsPerBlock / 2 >= map.points)
+      inWarp > 1 ? columns : warpSize * warpsPerBlock / map.members;
+  while (map.pointsPerBlock > warpSize && map.pointsPerBlock / 2 >= map.points)
     map.pointsPerBlock /= 2;
-  constexpr int64_t kMaxSharers = 128;
-  while (map.sharers < kMaxSharers &&
+  constexpr int64_t maxSharers = 128;
+  while (map.sharers < maxSharers &&
          map.getBlocks() * map.getThreads() < options.threadsToFill &&
-         map.steps >= 2 * options.leastSteps * kWarp * getWarps())
+         map.steps >= 2 * options.leastSteps * warpSize * getWarps())
     map.sharers *= 2;
   auto rows =
-      static_cast<uint64_t>(llvm::divideCeil(map.steps, kWarp * getWarps()));
-  map.unroll = std::min<int64_t>(llvm::bit_floor(rows), kRows);
+      static_cast<uint64_t>(llvm::divideCeil(map.steps, warpSize * getWarps()));
+  map.unroll = std::min<int64_t>(llvm::bit_floor(rows), maxRows);
 }
 
 Value GpuScatter::constant(int64_t value) {
@@ -88,7 +89,7 @@ void GpuScatter::takeUnit(GpuGroup &group) {
   Value point = group.getPoint();
   warp = group.getWorker();
   Value before =
-      arith::MulIOp::create(builder, loc, takeOff(warp, kWarp / columns),
+      arith::MulIOp::create(builder, loc, takeOff(warp, warpSize / columns),
                             emitter.getIndexConstant(columns));
   firstLane =
       arith::IndexCastOp::create(builder, loc, builder.getI32Type(), before);
@@ -146,15 +147,15 @@ void GpuScatter::emit(GpuGroup &group) {
                               group.getMember(), emitter.getIndexConstant(0));
   if (map.sharers == 1)
     return storeSums(sums, isFirst);
-  Values left;
+  Values stored;
   for (Value sum : sums)
-    left.push_back(group.leave(sum));
+    stored.push_back(group.storePartial(sum));
   auto branch = scf::IfOp::create(builder, loc, group.emitIsLastBlock(),
                                   /*withElse=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  for (auto [sum, place] : llvm::zip(sums, left))
-    sum = group.takeLeft(shape.op, sum.getType(), place);
+  for (auto [sum, place] : llvm::zip(sums, stored))
+    sum = group.combinePartials(shape.op, sum.getType(), place);
   group.combineMembers(ops, sums);
   storeSums(sums, isFirst);
 }
@@ -245,7 +246,7 @@ GpuScatter::Values GpuScatter::scanIndices() {
   Values zeros(span * chunks, arith::ConstantOp::create(
                                   builder, loc, builder.getZeroAttr(type)));
   Value before = arith::MulIOp::create(
-      builder, loc, warp, emitter.getIndexConstant(kWarp * map.unroll));
+      builder, loc, warp, emitter.getIndexConstant(warpSize * map.unroll));
   return emitFor(
       emitter.getIndexConstant(0), emitter.getIndexConstant(map.steps),
       getRound(), zeros, [&](Value base, ArrayRef<Value> sums) {
@@ -258,7 +259,7 @@ GpuScatter::Values GpuScatter::scanIndices() {
                   builder, loc, builder.getIndexType(),
                   takeLowest(builder, loc, rows));
               row = arith::MulIOp::create(builder, loc, row,
-                                          emitter.getIndexConstant(kWarp));
+                                          emitter.getIndexConstant(warpSize));
               return addRow(arith::AddIOp::create(builder, loc, first, row),
                             carried);
             });
@@ -299,8 +300,8 @@ Value GpuScatter::findRows(Value first) {
   first = arith::AddIOp::create(builder, loc, first, lane);
   Value found = constant(0);
   for (int64_t row = 0; row < map.unroll; ++row) {
-    Value number = arith::AddIOp::create(builder, loc, first,
-                                         emitter.getIndexConstant(row * kWarp));
+    Value number = arith::AddIOp::create(
+        builder, loc, first, emitter.getIndexConstant(row * warpSize));
     Value isHere =
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                               getDistance(number), constant(span));
@@ -326,7 +327,7 @@ GpuScatter::Values GpuScatter::addRow(Value first, ArrayRef<Value> sums) {
   Value bit = arith::ShLIOp::create(builder, loc, constant(1), own);
   bit = arith::SelectOp::create(builder, loc, isHere, bit, constant(0));
   Value bits = emitOrOfWarp(builder, loc, bit);
-  if (columns < kWarp) {
+  if (columns < warpSize) {
     Value mine = arith::ShLIOp::create(
         builder, loc, constant((int64_t(1) << columns) - 1), firstLane);
     bits = arith::AndIOp::create(builder, loc, bits, mine);
@@ -343,7 +344,7 @@ GpuScatter::Values GpuScatter::addRow(Value first, ArrayRef<Value> sums) {
 GpuScatter::Values GpuScatter::addBatch(Value first, Value &bits,
                                         ArrayRef<Value> sums) {
   int64_t batch = std::max<int64_t>(8 / chunks, 1);
-  batch = std::min(batch, kSums / 2 / (chunks * emitter.getLanes()));
+  batch = std::min(batch, maxSums / 2 / (chunks * emitter.getLanes()));
   batch = std::clamp<int64_t>(batch, 1, 4);
   Values distances, updates;
   Value lowest;

@@ -57,9 +57,9 @@ private:
 
   void shareIndices(const GpuOptions &options);
   /// Warps that share the indices of a unit.
-  int64_t getWarps() const { return map.getWorkers() * columns / kWarp; }
+  int64_t getWarps() const { return map.getWorkers() * columns / warpSize; }
   /// Indices that they scan at once.
-  int64_t getRound() const { return getWarps() * kWarp * map.unroll; }
+  int64_t getRound() const { return getWarps() * warpSize * map.unroll; }
   void takeUnit(GpuGroup &group);
   void placeElements(mlir::Value part, mlir::Value column);
   Values scanIndices();

@@ -25,7 +25,7 @@ struct Files {
   ~Files() {
     for (const auto &file : {ptx, cubin, messages})
       if (!file.empty())
-        sys::fs::remove(file);
+        (void)sys::fs::remove(file);
   }
 };
 } // namespace

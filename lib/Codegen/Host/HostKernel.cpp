@@ -18,7 +18,7 @@ namespace meshc::codegen {
 
 /// Work below which a piece of a kernel is not worth another thread, in the
 /// unit of `getWork`: a few microseconds.
-static constexpr double kWorkPerPiece = 48 * 1024;
+static constexpr double workPerPiece = 48 * 1024;
 
 /// A rough measure of the kernel's time: an addition, a quarter of a division
 /// or so of an exponential, four bytes moved count one each.
@@ -166,7 +166,7 @@ FailureOr<KernelLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
                                   : emitNest(kernel, module, lanes, head);
   if (failed(extent))
     return failure();
-  double pieces = std::max(1.0, getWork(kernel) / kWorkPerPiece);
+  double pieces = std::max(1.0, getWork(kernel) / workPerPiece);
   auto grain = static_cast<int64_t>(std::ceil(*extent / pieces));
   return KernelLaunch{*extent, std::clamp<int64_t>(grain, 1, *extent)};
 }

@@ -16,24 +16,24 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Units beyond which more of them do not help to fill the threads evenly.
-static constexpr int64_t kEnoughUnits = 64;
+static constexpr int64_t enoughUnits = 64;
 /// Entries along the lanes in a unit that also has an outer index to compute.
-static constexpr int64_t kLaneBlock = 1024;
+static constexpr int64_t laneBlockSize = 1024;
 
 /// Points whose sum one accumulator takes before it is taken in by another. In
 /// f32 a sum of ones stands still at 2^24; sums of sums go as far as it
 /// matters (N. Higham, The accuracy of floating point summation, 1993).
-static constexpr int64_t kStripPoints = 16384;
+static constexpr int64_t stripPoints = 16384;
 
 HostGrid chooseGrid(const KernelShape &shape, int64_t block) {
   HostGrid grid;
   bool lanesAreParallel = shape.lanes == LanesIn::Parallel;
   unsigned outer = shape.parallel.size() - (lanesAreParallel ? 1 : 0);
-  while (grid.loopCount < outer && grid.extent < kEnoughUnits)
+  while (grid.loopCount < outer && grid.extent < enoughUnits)
     grid.extent *= shape.parallel[grid.loopCount++].size;
   if (lanesAreParallel && grid.loopCount == outer &&
-      grid.extent < kEnoughUnits) {
-    grid.laneBlock = outer == 0 ? block : llvm::alignTo(kLaneBlock, block);
+      grid.extent < enoughUnits) {
+    grid.laneBlock = outer == 0 ? block : llvm::alignTo(laneBlockSize, block);
     grid.extent *= llvm::divideCeil(shape.parallel.back().size, grid.laneBlock);
   }
   return grid;
@@ -181,8 +181,8 @@ HostNest::Values HostNest::emitReduceLoops(unsigned walk, unsigned loop,
   const Loop &walked = shape.reduce[loop];
   int64_t inner = 1;
   for (const Loop &other : ArrayRef(shape.reduce).drop_front(loop + 1))
-    inner = std::min(inner * other.size, kStripPoints);
-  int64_t strip = kStripPoints / inner;
+    inner = std::min(inner * other.size, stripPoints);
+  int64_t strip = stripPoints / inner;
   Value low = emitter.getIndexConstant(0);
   Value high = emitter.getIndexConstant(walked.size);
   if (carried.empty() || walked.size <= strip)

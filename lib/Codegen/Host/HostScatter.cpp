@@ -16,7 +16,7 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Sums that the stack has room for.
-static constexpr int64_t kStrip = 65536;
+static constexpr int64_t stripSize = 65536;
 
 HostScatter::HostScatter(const ScatterShape &shape, KernelEmitter &emitter)
     : KernelLoops(emitter), shape(shape), sums(emitter.getOutput(0)),
@@ -35,11 +35,11 @@ void HostScatter::makeStrip() {
   }
   unsigned first = shape.inner.size();
   int64_t size = 1;
-  while (first > 0 && size * shape.inner[first - 1].size <= kStrip)
+  while (first > 0 && size * shape.inner[first - 1].size <= stripSize)
     size *= shape.inner[--first].size;
   around.append(shape.inner.begin(), shape.inner.begin() + first);
   within.assign(shape.inner.begin() + first, shape.inner.end());
-  stripEntries = std::min(kStrip / size, shape.entries);
+  stripEntries = std::min(stripSize / size, shape.entries);
 
   Type type = emitter.getComputeType(sums.type.getElementType());
   sums.type = nd::TensorType::get(type, ArrayRef<nd::DimAttr>());
