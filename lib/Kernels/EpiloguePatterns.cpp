@@ -98,7 +98,7 @@ std::optional<EpiloguePattern> Recognizer::recognizeActivation() const {
   Epilogue epilogue = isRelu   ? Epilogue::ReluBias
                       : isGelu ? Epilogue::GeluBias
                                : Epilogue::Bias;
-  return EpiloguePattern{epilogue, *product, *other,
+  return EpiloguePattern{epilogue, *product, other,
                          isActivation ? argument : Value()};
 }
 
@@ -115,7 +115,7 @@ std::optional<EpiloguePattern> Recognizer::recognizeReluGradient() const {
   auto other = getWhole(compare->getOperand(0));
   if (!product || !other || *product == *other)
     return std::nullopt;
-  return EpiloguePattern{Epilogue::ReluGradient, *product, *other, {}};
+  return EpiloguePattern{Epilogue::ReluGradient, *product, other, {}};
 }
 
 namespace {

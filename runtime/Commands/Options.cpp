@@ -218,9 +218,7 @@ static CLI::Option *addCheckpoint(CLI::App &app, Options &options,
   return checkpoint;
 }
 
-static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
-  mayDiffer.inValue(
-      app.add_option("--data", options.data, dataHelp)->required());
+static void addLength(CLI::App &app, Options &options) {
   auto *steps = addWhole(app, "--steps", options.steps, 0, mostSteps,
                          "Train until this many steps are done, in all");
   app.add_option_function<std::string>(
@@ -231,6 +229,29 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
          "Train until every example was seen this many times (default: 1)")
       ->type_name("NUMBER")
       ->excludes(steps);
+}
+
+/// Files that people look at: metrics and a trace.
+static void addRecords(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option(
+             "--tensorboard", options.tensorboard,
+             "Write metrics as event files for TensorBoard to this folder")
+          ->type_name("DIR"));
+  auto *trace = mayDiffer.inValue(app.add_option(
+      "--trace", options.trace,
+      "Write to this file what some steps after the first ten spend their time "
+      "on (Trace Event JSON, for Perfetto), and print a table of it at the "
+      "end"));
+  addWhole(app, "--trace-steps", options.traceSteps, 1, 1000,
+           "Trace so many steps (default: 5)")
+      ->needs(trace);
+}
+
+static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option("--data", options.data, dataHelp)->required());
+  addLength(app, options);
   addWhole(app, "--seed", options.seed, 0, UINT64_MAX,
            "Seed of the initial values, of the order of examples and of all "
            "random numbers (default: 0)");
@@ -265,19 +286,7 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
          "the update of that step, for which a copy of parameters and "
          "optimizer state is kept")
       ->type_name("WHAT");
-  mayDiffer.inValue(
-      app.add_option(
-             "--tensorboard", options.tensorboard,
-             "Write metrics as event files for TensorBoard to this folder")
-          ->type_name("DIR"));
-  auto *trace = mayDiffer.inValue(app.add_option(
-      "--trace", options.trace,
-      "Write to this file what some steps after the first ten spend their time "
-      "on (Trace Event JSON, for Perfetto), and print a table of it at the "
-      "end"));
-  addWhole(app, "--trace-steps", options.traceSteps, 1, 1000,
-           "Trace so many steps (default: 5)")
-      ->needs(trace);
+  addRecords(app, options, mayDiffer);
   addRunOptions(app, options, mayDiffer);
 }
 

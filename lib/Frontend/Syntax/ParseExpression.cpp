@@ -269,7 +269,8 @@ ExprPtr Parser::parseCall(Name callee) {
   --nesting;
   if (!ok)
     return nullptr;
-  return makeExpr(Span::join(callee.span, call.close), std::move(call));
+  Span span = Span::join(callee.span, call.close);
+  return makeExpr(span, std::move(call));
 }
 
 bool Parser::parseArguments(CallExpr &call, Span open) {
