@@ -91,12 +91,12 @@ assembleTensor(const RankTensors &blocks, nd::TensorType type,
     nd::forEachIndex(block.sizes, {block.getStrides(), strides},
                      [&](auto, ArrayRef<int64_t> offsets) {
                        double value = block.data[offsets[0]];
-                       double &known_value = whole.data[start + offsets[1]];
+                       double &knownValue = whole.data[start + offsets[1]];
                        if (known[start + offsets[1]])
                          agrees &=
-                             known_value == value ||
-                             (std::isnan(known_value) && std::isnan(value));
-                       known_value = value;
+                             knownValue == value ||
+                             (std::isnan(knownValue) && std::isnan(value));
+                       knownValue = value;
                        known[start + offsets[1]] = true;
                      });
     if (!agrees)

@@ -31,43 +31,58 @@ std::shared_ptr<const Bytes> Bytes::open(const std::string &path) {
   return bytes;
 }
 
-void Bytes::unpack() {
-  // The last four bytes of a gzip file hold the size of its last member; here
-  // it is only a hint, bounded by deflate's largest ratio.
+/// Bytes of content of a gzip file. Its last four bytes hold the size of its
+/// last member: only a hint, bounded by deflate's largest ratio.
+static uint64_t estimateContent(const uint8_t *begin, size_t length) {
   uint64_t hint = 0;
   if (length >= 18)
     for (int i = 0; i < 4; ++i)
       hint |= uint64_t(begin[length - 4 + i]) << (8 * i);
-  hint = std::min<uint64_t>(hint, uint64_t(length) * 1032);
+  return std::min<uint64_t>(hint, uint64_t(length) * 1032);
+}
+
+/// A system that is out of memory would kill the process without a message.
+static bool hasRoom(uint64_t size) {
+  return size <= static_cast<uint64_t>(availableMemory().bytes);
+}
+
+/// There is no memory for the content, which has more than `size` bytes.
+static Failure contentFailure(const std::string &name, size_t length,
+                              size_t size) {
+  return Failure(ExitCode::Internal,
+                 "data file '" + name + "': its gzip stream of " +
+                     std::to_string(length) + " bytes unpacks to more than " +
+                     std::to_string(size) +
+                     " bytes, and there is no memory for them; unpack it on "
+                     "disk (gunzip): a plain file is not held in memory");
+}
+
+namespace {
+/// zlib's state for reading a gzip file.
+struct Inflation : z_stream {
+  Inflation() : z_stream() {
+    if (inflateInit2(this, 15 + 16) != Z_OK)
+      throw Failure(ExitCode::Internal, "zlib cannot be initialized");
+  }
+  ~Inflation() { inflateEnd(this); }
+};
+} // namespace
+
+void Bytes::unpack() {
+  uint64_t hint = estimateContent(begin, length);
   std::vector<uint8_t> out;
-  // A system that is out of memory would kill the process without a message.
-  auto hasRoom = [](uint64_t size) {
-    return size <= static_cast<uint64_t>(availableMemory().bytes);
-  };
   auto grow = [&](uint64_t size) {
     try {
       if (!hasRoom(size))
         throw std::bad_alloc();
       out.resize(size);
     } catch (const std::bad_alloc &) {
-      throw Failure(ExitCode::Internal,
-                    "data file '" + name + "': its gzip stream of " +
-                        std::to_string(length) +
-                        " bytes unpacks to more than " +
-                        std::to_string(out.size()) +
-                        " bytes, and there is no memory for them; unpack it "
-                        "on disk (gunzip): a plain file is not held in memory");
+      throw contentFailure(name, length, out.size());
     }
   };
   grow(hint >= 4096 && hasRoom(hint) ? hint : 4096);
 
-  z_stream stream = {};
-  if (inflateInit2(&stream, 15 + 16) != Z_OK)
-    throw Failure(ExitCode::Internal, "zlib cannot be initialized");
-  struct End {
-    z_stream *stream;
-    ~End() { inflateEnd(stream); }
-  } end{&stream};
+  Inflation stream;
   auto fail = [&](const std::string &what) {
     file->checkIntact(); // rather than what its missing end looks like
     throw Failure(ExitCode::Data,
