@@ -7,7 +7,7 @@
 
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "dialects/Nd/TensorAttributes.h"
 
 using namespace mlir;
 
@@ -36,8 +36,9 @@ std::optional<Order> getOrder(Value value) {
   auto function = dyn_cast<FunctionOpInterface>(parent);
   if (!function)
     return std::nullopt;
-  auto order =
-      function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "nd.order");
+  ArrayAttr order =
+      nd::TensorAttributes::ofArgument(function, argument.getArgNumber())
+          .getOrder();
   if (!order)
     return std::nullopt;
   return getOrder(order);

@@ -26,18 +26,27 @@ def Nd_Dialect : Dialect {
     - `nd.model` (module): after the autodiff phase, the model's name
     - `nd.name` (op, function argument or result): the name in the source
     - `nd.role` (function argument or result): "parameter", "optimizer",
-      "input" or "metric"
+      "input" or "metric" (TensorRole)
     - `nd.order` (function argument or result): dim names as declared
     - `nd.class` (op, function argument or result): "parameter", "gradient" or
-      "optimizer"; absent means "activation"
+      "optimizer" (TensorClass); absent means "activation"
+    - `nd.of` (op, function argument or result): the name of the parameter that
+      a gradient or an optimizer's value belongs to
     - `nd.eval_value` (op): a float that replaces every element of the op's
       result in `eval_step` (the factor of a dropout)
     - `nd.sharding` (op): after the layout phase, the desired type of each result
+    - `nd.phase`, `nd.targets`, `nd.manifest` (module): in a dump, where meshc
+      goes on from it
+
+    The dialect verifies them (TensorAttributes.cpp) and rejects any other
+    attribute with its prefix. TensorAttributes.h has their accessors.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
-  let hasOperationAttrVerify = 0;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerTypes();
     void registerAttributes();

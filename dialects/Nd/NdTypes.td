@@ -34,6 +34,24 @@ def Nd_Distribution : I32EnumAttr<"Distribution", "uniform on [0, 1), or normal 
 }
 def Nd_DistributionAttr : EnumAttr<Nd_Dialect, Nd_Distribution, "distribution">;
 
+def Nd_TensorRole : I32EnumAttr<"TensorRole", "what an argument or result of a step function is to the program", [
+    I32EnumAttrCase<"Parameter", 0, "parameter">,
+    I32EnumAttrCase<"Optimizer", 1, "optimizer">,
+    I32EnumAttrCase<"Input", 2, "input">,
+    I32EnumAttrCase<"Metric", 3, "metric">]> {
+  let cppNamespace = "::meshc::nd";
+  let genSpecializedAttr = 0;
+}
+
+def Nd_TensorClass : I32EnumAttr<"TensorClass", "the classes of tensors that layout rules can name", [
+    I32EnumAttrCase<"Activation", 0, "activation">,
+    I32EnumAttrCase<"Parameter", 1, "parameter">,
+    I32EnumAttrCase<"Gradient", 2, "gradient">,
+    I32EnumAttrCase<"Optimizer", 3, "optimizer">]> {
+  let cppNamespace = "::meshc::nd";
+  let genSpecializedAttr = 0;
+}
+
 def Nd_DimAttr : AttrDef<Nd_Dialect, "Dim"> {
   let mnemonic = "dim";
   let summary = "a tensor's dim: name, global size, mesh axes that cut it";

@@ -100,8 +100,12 @@ StepTensor StepBuilder::getSlot(const StepTensor &parameter,
   auto name = StringAttr::get(parameter.name.getContext(),
                               parameter.name.getValue() + "." + slot);
   auto type = cast<nd::TensorType>(parameter.type);
-  return {name, type.withElementType(Float32Type::get(name.getContext())),
-          parameter.order, "optimizer", "optimizer"};
+  return {name,
+          type.withElementType(Float32Type::get(name.getContext())),
+          parameter.order,
+          nd::TensorRole::Optimizer,
+          nd::TensorClass::Optimizer,
+          parameter.name};
 }
 
 void StepBuilder::buildInitialize() {
@@ -147,13 +151,12 @@ void StepBuilder::addMetrics(StepFunction &step, const IRMapping &mapping) {
 static void fixEvalValues(func::FuncOp function) {
   SmallVector<Operation *> trained;
   function.walk([&](Operation *op) {
-    if (op->hasAttr("nd.eval_value"))
+    if (nd::getEvalValue(op))
       trained.push_back(op);
   });
   for (Operation *op : trained) {
     OpBuilder builder(op);
-    double value =
-        op->getAttrOfType<FloatAttr>("nd.eval_value").getValueAsDouble();
+    double value = nd::getEvalValue(op).getValueAsDouble();
     op->replaceAllUsesWith(nd::ConstantOp::create(
         builder, op->getLoc(), cast<nd::TensorType>(op->getResult(0).getType()),
         value));
@@ -175,12 +178,15 @@ void StepBuilder::buildEvalStep() {
 /// value of the model too.
 static void markGradient(Value gradient, const StepTensor &parameter) {
   Operation *op = gradient.getDefiningOp();
-  if (!op || op->hasAttr("nd.name") || op->hasAttr("nd.class"))
+  if (!op)
     return;
-  Builder builder(op->getContext());
-  op->setAttr("nd.class", builder.getStringAttr("gradient"));
-  op->setAttr("nd.name", builder.getStringAttr("gradient of " +
-                                               parameter.name.getValue()));
+  auto known = nd::TensorAttributes::of(op);
+  if (known.getName() || known.getClass())
+    return;
+  nd::setClass(op, nd::TensorClass::Gradient);
+  nd::setParameter(op, parameter.name);
+  nd::setName(op, StringAttr::get(op->getContext(),
+                                  "gradient of " + parameter.name.getValue()));
 }
 
 void StepBuilder::addUpdate(StepFunction &step, unsigned index, Value value,
@@ -192,8 +198,10 @@ void StepBuilder::addUpdate(StepFunction &step, unsigned index, Value value,
   state.addTypes(value.getType());
   state.addTypes(slots.getTypes());
   state.addAttributes(train.getHyper().getValue());
-  state.addAttribute("nd.class", step.builder.getStringAttr("optimizer"));
-  state.addAttribute("nd.name", parameters[index].name);
+  nd::setClass(state.attributes, state.getContext(),
+               nd::TensorClass::Optimizer);
+  nd::setName(state.attributes, parameters[index].name);
+  nd::setParameter(state.attributes, parameters[index].name);
   Operation *update = step.builder.create(state);
   step.addResult(parameters[index], update->getResult(0));
 }

@@ -15,18 +15,19 @@ using namespace mlir;
 namespace meshc::autodiff {
 
 DictionaryAttr StepTensor::getAttributes(MLIRContext *context) const {
-  Builder builder(context);
   NamedAttrList attributes;
-  attributes.append("nd.name", name);
-  attributes.append("nd.role", builder.getStringAttr(role));
-  attributes.append("nd.order", order);
-  if (!tensorClass.empty())
-    attributes.append("nd.class", builder.getStringAttr(tensorClass));
+  nd::setName(attributes, name);
+  nd::setRole(attributes, context, role);
+  nd::setOrder(attributes, order);
+  if (tensorClass != nd::TensorClass::Activation)
+    nd::setClass(attributes, context, tensorClass);
+  if (parameter)
+    nd::setParameter(attributes, parameter);
   return attributes.getDictionary(context);
 }
 
 static StringAttr getResultName(func::FuncOp model, unsigned index) {
-  return model.getResultAttrOfType<StringAttr>(index, "nd.name");
+  return nd::TensorAttributes::ofResult(model, index).getName();
 }
 
 /// Whether `order` names each dim of the type once.
@@ -41,35 +42,14 @@ static bool isOrderOf(ArrayAttr order, Type type) {
   });
 }
 
-/// An attribute that the steps are built from, on any op of the model.
-static LogicalResult checkEvalValue(Operation *op) {
-  Attribute value = op->getAttr("nd.eval_value");
-  if (!value)
-    return success();
-  auto tensor = op->getNumResults() == 1
-                    ? dyn_cast<nd::TensorType>(op->getResult(0).getType())
-                    : nd::TensorType();
-  if (!isa<FloatAttr>(value) || !tensor || !tensor.isFloat())
-    return op->emitError() << "'nd.eval_value' must be a float, on an op whose "
-                              "result is a tensor of floats; got "
-                           << value;
-  return success();
-}
-
 LogicalResult ModelParts::collectParameters() {
   if (model.isDeclaration())
     return model.emitError() << "model '" << model.getName() << "' has no body";
-  if (model
-          .walk([](Operation *op) {
-            return failed(checkEvalValue(op)) ? WalkResult::interrupt()
-                                              : WalkResult::advance();
-          })
-          .wasInterrupted())
-    return failure();
   for (auto parameter : model.getOps<nd::ParameterOp>()) {
     parameterOps.push_back(parameter);
     parameters.push_back({parameter.getNameAttr(), parameter.getType(),
-                          parameter.getOrder(), "parameter", "parameter"});
+                          parameter.getOrder(), nd::TensorRole::Parameter,
+                          nd::TensorClass::Parameter});
   }
   return success();
 }
@@ -77,8 +57,9 @@ LogicalResult ModelParts::collectParameters() {
 LogicalResult ModelParts::collectInputs() {
   for (BlockArgument argument : model.getArguments()) {
     unsigned index = argument.getArgNumber();
-    auto name = model.getArgAttrOfType<StringAttr>(index, "nd.name");
-    auto order = model.getArgAttrOfType<ArrayAttr>(index, "nd.order");
+    auto tensor = nd::TensorAttributes::ofArgument(model, index);
+    StringAttr name = tensor.getName();
+    ArrayAttr order = tensor.getOrder();
     if (!name || !order)
       return model.emitError() << "argument " << index
                                << " of the model needs nd.name and nd.order";
@@ -88,7 +69,7 @@ LogicalResult ModelParts::collectInputs() {
              << "' of the model is a tensor whose nd.order names each dim "
                 "once; got "
              << argument.getType() << " and " << order;
-    inputs.push_back({name, argument.getType(), order, "input", ""});
+    inputs.push_back({name, argument.getType(), order, nd::TensorRole::Input});
   }
   return success();
 }
@@ -139,8 +120,8 @@ LogicalResult ModelParts::collectMetrics() {
              << "result '" << name.getValue()
              << "' of the model must be a scalar f32, got " << type
              << "; reduce it, for example by mean(…)";
-    metrics.push_back(
-        {name, type, ArrayAttr::get(model.getContext(), {}), "metric", ""});
+    metrics.push_back({name, type, ArrayAttr::get(model.getContext(), {}),
+                       nd::TensorRole::Metric});
     metricValues.push_back(value);
   }
   SmallVector<StringRef> names;

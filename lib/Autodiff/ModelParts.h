@@ -8,6 +8,7 @@
 #define MESHC_LIB_AUTODIFF_MODELPARTS_H
 
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::autodiff {
@@ -17,8 +18,9 @@ struct StepTensor {
   mlir::StringAttr name;
   mlir::Type type;
   mlir::ArrayAttr order;
-  llvm::StringRef role;
-  llvm::StringRef tensorClass; ///< empty: activation
+  nd::TensorRole role;
+  nd::TensorClass tensorClass = nd::TensorClass::Activation;
+  mlir::StringAttr parameter = {}; ///< that an optimizer's value belongs to
 
   mlir::DictionaryAttr getAttributes(mlir::MLIRContext *context) const;
 };

@@ -25,8 +25,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
 
     Arguments and results carry `nd.name`, `nd.role`, `nd.order` and `nd.class`;
     the loss is the first metric. Ops that make the gradient of a parameter have
-    `nd.class = "gradient"`, updates "optimizer". A parameter that the loss does
-    not depend on is passed through unchanged, with a warning.
+    `nd.class = "gradient"`, updates "optimizer"; both name the parameter in
+    `nd.of`. A parameter that the loss does not depend on is passed through
+    unchanged, with a warning.
 
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is
     for training only: in `@eval_step` every element of its result is that value.
@@ -66,10 +67,10 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
         %dy = nd.broadcast %one : (!s) -> !x
         %dx = nd.mul %dy, %w : (!x, !s) -> !x
         %each = nd.mul %dy, %x : (!x, !x) -> !x
-        %dw = nd.reduce_sum %each {dims = ["batch"], nd.class = "gradient", nd.name = "gradient of w"} : (!x) -> !s
+        %dw = nd.reduce_sum %each {dims = ["batch"], nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"} : (!x) -> !s
         %rate = nd.constant 0.1 : f32 -> !s
         %step = nd.step : () -> !nd.tensor<i32, []>
-        %new = nd.sgd_update %w, %dw, %rate, %step {nd.class = "optimizer", nd.name = "w"}
+        %new = nd.sgd_update %w, %dw, %rate, %step {nd.class = "optimizer", nd.name = "w", nd.of = "w"}
             : (!s, !s, !s, !nd.tensor<i32, []>) -> !s
         return %new, %loss : !s, !s
       }

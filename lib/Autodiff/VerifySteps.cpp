@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -35,8 +36,8 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
     }
     unsigned state = initialize.getNumResults(), parameters = 0;
     while (parameters < state &&
-           getStateAttr(initialize, Side::Result, parameters, "nd.role") ==
-               StringAttr::get(&getContext(), "parameter"))
+           nd::TensorAttributes::ofResult(initialize, parameters)
+               .hasRole(nd::TensorRole::Parameter))
       ++parameters;
     ok &= checkState(initialize, evaluate, Side::Argument, parameters);
     if (auto train = module.lookupSymbol<func::FuncOp>("train_step"))
@@ -48,10 +49,10 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
 
   enum class Side { Argument, Result };
 
-  static Attribute getStateAttr(func::FuncOp function, Side side,
-                                unsigned index, StringRef name) {
-    return side == Side::Argument ? function.getArgAttr(index, name)
-                                  : function.getResultAttr(index, name);
+  static bool isSameTensor(const nd::TensorAttributes &a,
+                           const nd::TensorAttributes &b) {
+    return a.getName() == b.getName() && a.getRole() == b.getRole() &&
+           a.getOrder() == b.getOrder();
   }
 
   /// The first `count` arguments or results of `step` must be those that
@@ -61,12 +62,12 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
     auto types = side == Side::Argument ? step.getArgumentTypes()
                                         : step.getResultTypes();
     for (unsigned i = 0; i < count; ++i) {
-      bool isSame =
-          i < types.size() && types[i] == initialize.getResultTypes()[i];
-      for (StringRef name : {"nd.name", "nd.role", "nd.order"})
-        isSame = isSame && getStateAttr(step, side, i, name) ==
-                               getStateAttr(initialize, Side::Result, i, name);
-      if (isSame)
+      auto wanted = nd::TensorAttributes::ofResult(initialize, i);
+      if (i < types.size() && types[i] == initialize.getResultTypes()[i] &&
+          isSameTensor(side == Side::Argument
+                           ? nd::TensorAttributes::ofArgument(step, i)
+                           : nd::TensorAttributes::ofResult(step, i),
+                       wanted))
         continue;
       InFlightDiagnostic error = step.emitError();
       error << (side == Side::Argument ? "argument " : "result ") << i

@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/KernelKey.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Codegen/KernelShape.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 
@@ -68,7 +69,7 @@ void KeyWriter::renameDims() {
 
 void KeyWriter::writeAttribute(Operation &op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
-  if (name == "nd.name" || name == "nd.class")
+  if (nd::isIdentity(name))
     return;
   stream << ' ' << name << '=';
   auto random = dyn_cast<nd::RandomOp>(op);

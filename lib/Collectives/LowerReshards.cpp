@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
@@ -61,8 +62,7 @@ static LogicalResult lower(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
     Operation *built = buildStep(builder, op.getLoc(), step, value);
     LDBG() << op.getLoc() << ": " << built->getName() << " from "
            << value.getType() << " to " << step.result;
-    if (Attribute name = op->getAttr("nd.name"))
-      built->setAttr("nd.name", name);
+    nd::copyName(op, built);
     value = built->getResult(0);
   }
   if (value.getType() != op.getType())

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
 
 using namespace mlir;
@@ -107,7 +108,8 @@ static Operand emitDropout(Call &call) {
     return {};
   Value factor = call.create(
       nd::SelectOp::getOperationName(), {keeps, kept, dropped}, type,
-      call.attribute("nd.eval_value", emitter.builder.getF64FloatAttr(1.0)));
+      call.attribute(nd::evalValueAttrName,
+                     emitter.builder.getF64FloatAttr(1.0)));
   if (!factor)
     return {};
   return Operand::of(

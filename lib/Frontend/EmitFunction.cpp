@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -204,8 +205,9 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
   tensorNames.push_back(statement.name);
   if (result.value)
     if (Operation *op = result.value.getDefiningOp();
-        op && !isa<nd::ParameterOp>(op) && !op->hasAttr("nd.name"))
-      op->setAttr("nd.name", builder.getStringAttr(StringRef(name)));
+        op && !isa<nd::ParameterOp>(op) &&
+        !nd::TensorAttributes::of(op).getName())
+      nd::setName(op, builder.getStringAttr(StringRef(name)));
   scope->values[name] = std::move(result);
   scope->places[name] = statement.name.span;
 }

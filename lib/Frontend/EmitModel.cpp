@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/MetricNames.h"
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -159,9 +160,9 @@ void Emitter::emitInputs(const syntax::ModelDeclaration &model,
     scope->values[input.name.text] = {
         block.addArgument(type, locate(input.name.span)), std::nullopt, order};
     NamedAttrList list;
-    list.append("nd.name", builder.getStringAttr(StringRef(input.name.text)));
-    list.append("nd.role", builder.getStringAttr("input"));
-    list.append("nd.order", builder.getStrArrayAttr(order));
+    nd::setName(list, builder.getStringAttr(StringRef(input.name.text)));
+    nd::setRole(list, builder.getContext(), nd::TensorRole::Input);
+    nd::setOrder(list, builder.getStrArrayAttr(order));
     attributes.push_back(list.getDictionary(builder.getContext()));
   }
   function.setFunctionType(
@@ -262,8 +263,8 @@ void Emitter::finishModel(const syntax::ModelDeclaration &model,
     if (std::string clash = nd::findLogClash(name.text, names); !clash.empty())
       error(name.span, clash);
     NamedAttrList list;
-    list.append("nd.name", builder.getStringAttr(StringRef(name.text)));
-    list.append("nd.role", builder.getStringAttr("metric"));
+    nd::setName(list, builder.getStringAttr(StringRef(name.text)));
+    nd::setRole(list, builder.getContext(), nd::TensorRole::Metric);
     attributes.push_back(list.getDictionary(builder.getContext()));
     values.push_back(value);
   }

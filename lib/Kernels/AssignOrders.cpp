@@ -8,6 +8,7 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/DimOrder.h"
 #include "lib/Kernels/Passes.h"
@@ -97,8 +98,9 @@ std::optional<Order> OrderAssigner::getWantedOrder(Value value,
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     if (isa<func::ReturnOp>(user))
-      if (auto order = function.getResultAttrOfType<ArrayAttr>(
-              use.getOperandNumber(), "nd.order"))
+      if (ArrayAttr order =
+              nd::TensorAttributes::ofResult(function, use.getOperandNumber())
+                  .getOrder())
         return exec::getOrder(order);
     if (isa<spmd::CollectiveOpInterface>(user) && depth < maxDepth)
       if (auto order = getWantedOrder(user->getResult(use.getOperandNumber()),
@@ -173,8 +175,9 @@ Value OrderAssigner::copy(Value value, ArrayRef<StringAttr> order,
 /// Results of the function have their declared order.
 void OrderAssigner::assignReturn(func::ReturnOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
-    auto declared = function.getResultAttrOfType<ArrayAttr>(
-        operand.getOperandNumber(), "nd.order");
+    ArrayAttr declared =
+        nd::TensorAttributes::ofResult(function, operand.getOperandNumber())
+            .getOrder();
     if (!declared)
       continue;
     Order order = exec::getOrder(declared);

@@ -7,21 +7,19 @@
 
 #include "lib/Kernels/DimOrder.h"
 #include "dialects/Exec/Alignment.h"
+#include "dialects/Nd/TensorAttributes.h"
 
 using namespace mlir;
 
 namespace meshc::kernels {
 
 static exec::Order getDeclaredOrder(DictionaryAttr attributes) {
-  auto order =
-      attributes ? attributes.getAs<ArrayAttr>("nd.order") : ArrayAttr();
+  ArrayAttr order = nd::TensorAttributes(attributes).getOrder();
   return order ? exec::getOrder(order) : exec::Order();
 }
 
 static bool isInput(DictionaryAttr attributes) {
-  auto role =
-      attributes ? attributes.getAs<StringAttr>("nd.role") : StringAttr();
-  return role && role.getValue() == "input";
+  return nd::TensorAttributes(attributes).hasRole(nd::TensorRole::Input);
 }
 
 DimOrder::DimOrder(func::FuncOp function) {

@@ -10,6 +10,7 @@
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Kernels/Passes.h"
 
 using namespace mlir;
@@ -207,8 +208,7 @@ void ContractionBuilder::run() {
   // The same type but for the order of partial axes.
   if (!llvm::is_contained(op.getInputs(), result)) {
     result.setType(op.getType());
-    if (Attribute name = op->getAttr("nd.name"))
-      result.getDefiningOp()->setAttr("nd.name", name);
+    nd::copyName(op, result.getDefiningOp());
   }
   op.replaceAllUsesWith(result);
   op.erase();

@@ -8,6 +8,7 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/EpiloguePatterns.h"
 #include "lib/Kernels/Passes.h"
@@ -190,7 +191,8 @@ static LogicalResult verifyCollective(Operation *op) {
 
 static LogicalResult verifyReturn(func::FuncOp function, func::ReturnOp op) {
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
-    auto declared = function.getResultAttrOfType<ArrayAttr>(index, "nd.order");
+    ArrayAttr declared =
+        nd::TensorAttributes::ofResult(function, index).getOrder();
     if (declared && exec::getOrder(value) != exec::getOrder(declared))
       return op.emitOpError()
              << "result " << index << " must have its declared memory order";

@@ -88,15 +88,14 @@ void Assigner::inheritFromState(func::FuncOp function) {
     if (op.hasTrait<OpTrait::IsTerminator>()) {
       for (auto [index, value] : llvm::enumerate(op.getOperands())) {
         TensorIdentity identity = getResultIdentity(function, index);
-        bool isState = identity.tensorClass == "parameter" ||
-                       identity.tensorClass == "optimizer";
-        want(value, isState ? std::optional(identity) : std::nullopt);
+        want(value,
+             identity.isState() ? std::optional(identity) : std::nullopt);
       }
       continue;
     }
     std::optional<TensorIdentity> identity;
-    if (!op.hasAttr("nd.name") && !op.hasAttr("nd.class") &&
-        op.getNumResults() == 1)
+    auto known = nd::TensorAttributes::of(&op);
+    if (!known.getName() && !known.getClass() && op.getNumResults() == 1)
       identity = wanted.lookup(op.getResult(0));
     if (identity)
       inherited[&op] = *identity;

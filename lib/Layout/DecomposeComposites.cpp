@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Layout/Passes.h"
 
 using namespace mlir;
@@ -55,17 +56,19 @@ struct DecomposeComposites
       if (inner->getNumResults() == 0)
         return op->emitOpError("decomposes into an op without results "
                                "(a defect of the op)");
-      if (Attribute tensorClass = op->getAttr("nd.class"))
-        inner->setAttr("nd.class", tensorClass);
+      nd::copyClass(op, inner);
       if (isa<nd::CompositeOpInterface>(inner))
         worklist.push_back(inner);
     }
     if (isa<nd::OptimizerOpInterface>(op))
       nameUpdate(op, values, created.ops);
-    else if (Attribute name = op->getAttr("nd.name"))
+    else
       for (Value value : values)
-        if (llvm::is_contained(created.ops, value.getDefiningOp()))
-          value.getDefiningOp()->setAttr("nd.name", name);
+        if (Operation *inner = value.getDefiningOp();
+            llvm::is_contained(created.ops, inner)) {
+          nd::copyName(op, inner);
+          nd::copyParameter(op, inner);
+        }
     op->replaceAllUsesWith(values);
     op->erase();
     return success();
@@ -76,17 +79,19 @@ struct DecomposeComposites
   /// cannot be sharded and get no name, so that several updates share them.
   void nameUpdate(Operation *op, ArrayRef<Value> values,
                   ArrayRef<Operation *> created) {
-    auto name = op->getAttrOfType<StringAttr>("nd.name");
-    Builder builder(op->getContext());
+    StringAttr name = nd::TensorAttributes::of(op).getName();
+    auto makeName = [&](StringRef part) {
+      return StringAttr::get(op->getContext(), name.getValue() + "." + part);
+    };
     for (Operation *inner : created) {
       auto type = nd::getTensorType(inner->getResult(0));
-      inner->removeAttr("nd.class");
+      nd::removeClass(inner);
       if (!type || type.getRank() == 0)
         continue;
-      inner->setAttr("nd.class", builder.getStringAttr("optimizer"));
+      nd::setClass(inner, nd::TensorClass::Optimizer);
+      nd::copyParameter(op, inner);
       if (name)
-        inner->setAttr("nd.name",
-                       builder.getStringAttr(name.getValue() + ".update"));
+        nd::setName(inner, makeName("update"));
     }
     auto slots = cast<nd::OptimizerOpInterface>(op).getSlotNames();
     for (auto [index, value] : llvm::enumerate(values)) {
@@ -94,12 +99,11 @@ struct DecomposeComposites
       if (!llvm::is_contained(created, inner))
         continue;
       if (index == 0) {
-        inner->setAttr("nd.class", builder.getStringAttr("parameter"));
-        if (name)
-          inner->setAttr("nd.name", name);
+        nd::setClass(inner, nd::TensorClass::Parameter);
+        nd::removeParameter(inner);
+        nd::copyName(op, inner);
       } else if (name && index <= slots.size())
-        inner->setAttr("nd.name", builder.getStringAttr(name.getValue() + "." +
-                                                        slots[index - 1]));
+        nd::setName(inner, makeName(slots[index - 1]));
     }
   }
 };

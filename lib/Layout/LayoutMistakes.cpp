@@ -18,7 +18,7 @@ LayoutMistakes::LayoutMistakes(ModuleOp module, const LayoutRules &rules)
     for (BlockArgument argument : function.getArguments()) {
       TensorIdentity identity =
           getArgumentIdentity(function, argument.getArgNumber());
-      if (identity.tensorClass == "parameter")
+      if (identity.tensorClass == nd::TensorClass::Parameter)
         parameters.try_emplace(identity.name, argument.getLoc());
     }
 }
@@ -27,12 +27,14 @@ LayoutMistakes::LayoutMistakes(ModuleOp module, const LayoutRules &rules)
 static std::string describe(const TensorIdentity &tensor) {
   if (tensor.name.empty())
     return "the value of this expression";
-  std::string parameter = "parameter '" + tensor.getParameter().str() + "'";
-  if (tensor.tensorClass == "gradient" && !tensor.getParameter().empty())
-    return "the gradient of " + parameter;
-  if (tensor.tensorClass != "optimizer")
+  if (tensor.parameter.empty())
     return "tensor '" + tensor.name.str() + "'";
-  StringRef slot = tensor.name.rsplit('.').second;
+  std::string parameter = "parameter '" + tensor.parameter.str() + "'";
+  if (tensor.tensorClass == nd::TensorClass::Gradient)
+    return "the gradient of " + parameter;
+  StringRef slot = tensor.name;
+  slot.consume_front(tensor.parameter);
+  slot.consume_front(".");
   return (slot == "update" || slot.empty() ? "the update"
                                            : "slot '" + slot.str() + "'") +
          " of " + parameter;
@@ -41,10 +43,10 @@ static std::string describe(const TensorIdentity &tensor) {
 /// How far the tensor is from the names in the text.
 static unsigned getDistance(const PlacedTensor &tensor) {
   const TensorIdentity &identity = tensor.identity;
-  unsigned distance = identity.name.empty()                 ? 3
-                      : identity.tensorClass == "optimizer" ? 2
-                      : identity.tensorClass == "gradient"  ? 1
-                                                            : 0;
+  unsigned distance = identity.name.empty()                                ? 3
+                      : identity.tensorClass == nd::TensorClass::Optimizer ? 2
+                      : identity.tensorClass == nd::TensorClass::Gradient  ? 1
+                                                                           : 0;
   return 2 * distance + tensor.isElsewhere;
 }
 
@@ -115,7 +117,7 @@ LogicalResult LayoutMistakes::report() const {
   for (const auto &[key, mistake] : mistakes) {
     InFlightDiagnostic error =
         mistake.axis ? reportConflict(mistake) : reportIndivisible(mistake);
-    StringRef parameter = mistake.tensor.identity.getParameter();
+    StringRef parameter = mistake.tensor.identity.parameter;
     if (auto declared = parameters.find(parameter);
         declared != parameters.end() && declared->second != mistake.tensor.loc)
       error.attachNote(declared->second)

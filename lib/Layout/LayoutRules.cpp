@@ -13,53 +13,38 @@ using namespace mlir;
 
 namespace meshc::layout {
 
-llvm::StringRef TensorIdentity::getParameter() const {
-  if (tensorClass == "gradient") {
-    llvm::StringRef parameter = name;
-    return parameter.consume_front("gradient of ") ? parameter
-                                                   : llvm::StringRef();
-  }
-  if (tensorClass == "optimizer")
-    return name.contains('.') ? name.rsplit('.').first : name;
-  return {};
+static llvm::StringRef getText(StringAttr text) {
+  return text ? text.getValue() : llvm::StringRef();
 }
 
-/// Reads the identity from attributes, by a function that looks one up.
-static TensorIdentity
-readIdentity(llvm::function_ref<Attribute(llvm::StringRef)> get) {
-  auto text = [&](llvm::StringRef attribute) {
-    auto value = dyn_cast_or_null<StringAttr>(get(attribute));
-    return value ? value.getValue() : llvm::StringRef();
-  };
+static TensorIdentity makeIdentity(const nd::TensorAttributes &tensor) {
   TensorIdentity identity;
-  identity.name = text("nd.name");
-  if (llvm::StringRef tensorClass = text("nd.class"); !tensorClass.empty())
-    identity.tensorClass = tensorClass;
-  llvm::StringRef role = text("nd.role");
-  if (role == "parameter" || role == "optimizer")
-    identity.tensorClass = role;
-  identity.isMetric = role == "metric";
+  identity.name = getText(tensor.getName());
+  identity.parameter = getText(tensor.getParameter());
+  identity.tensorClass =
+      tensor.getClass().value_or(nd::TensorClass::Activation);
+  if (tensor.hasRole(nd::TensorRole::Parameter))
+    identity.tensorClass = nd::TensorClass::Parameter;
+  if (tensor.hasRole(nd::TensorRole::Optimizer))
+    identity.tensorClass = nd::TensorClass::Optimizer;
+  identity.isMetric = tensor.hasRole(nd::TensorRole::Metric);
   return identity;
 }
 
 TensorIdentity getIdentity(Operation *op) {
-  return readIdentity([&](llvm::StringRef name) { return op->getAttr(name); });
+  return makeIdentity(nd::TensorAttributes::of(op));
 }
 
 TensorIdentity getArgumentIdentity(func::FuncOp function, unsigned index) {
-  return readIdentity(
-      [&](llvm::StringRef name) { return function.getArgAttr(index, name); });
+  return makeIdentity(nd::TensorAttributes::ofArgument(function, index));
 }
 
 TensorIdentity getResultIdentity(func::FuncOp function, unsigned index) {
-  return readIdentity([&](llvm::StringRef name) {
-    return function.getResultAttr(index, name);
-  });
+  return makeIdentity(nd::TensorAttributes::ofResult(function, index));
 }
 
 bool isClass(llvm::StringRef scope) {
-  return scope == "parameter" || scope == "gradient" || scope == "optimizer" ||
-         scope == "activation";
+  return nd::symbolizeTensorClass(scope).has_value();
 }
 
 LayoutRules::LayoutRules(ModuleOp module) : mesh(nd::MeshAttr::of(module)) {
@@ -76,7 +61,8 @@ nd::RuleOp LayoutRules::find(llvm::StringRef scope, llvm::StringRef dim) const {
 nd::RuleOp LayoutRules::lookup(const TensorIdentity &tensor,
                                llvm::StringRef dim) const {
   for (llvm::StringRef scope :
-       {tensor.name, tensor.tensorClass, tensor.getParameter()})
+       {tensor.name, nd::stringifyTensorClass(tensor.tensorClass),
+        tensor.parameter})
     if (!scope.empty())
       if (nd::RuleOp rule = find(scope, dim))
         return rule;

@@ -8,6 +8,7 @@
 #define MESHC_LIB_LAYOUT_LAYOUTRULES_H
 
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::layout {
@@ -15,15 +16,20 @@ namespace meshc::layout {
 /// The properties of a tensor to which the scopes of rules refer.
 struct TensorIdentity {
   llvm::StringRef name; ///< empty: without a name
-  llvm::StringRef tensorClass = "activation";
+  nd::TensorClass tensorClass = nd::TensorClass::Activation;
+  /// The parameter that a gradient or an optimizer's value belongs to; empty
+  /// for others.
+  llvm::StringRef parameter;
   bool isMetric = false; ///< whole on every rank
 
-  /// The parameter that a gradient ("gradient of w") or an optimizer's value
-  /// ("w.velocity") belongs to; empty for others.
-  llvm::StringRef getParameter() const;
+  /// A parameter or an optimizer's value.
+  bool isState() const {
+    return tensorClass == nd::TensorClass::Parameter ||
+           tensorClass == nd::TensorClass::Optimizer;
+  }
   bool operator==(const TensorIdentity &other) const {
     return name == other.name && tensorClass == other.tensorClass &&
-           isMetric == other.isMetric;
+           parameter == other.parameter && isMetric == other.isMetric;
   }
 };
 

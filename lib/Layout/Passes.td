@@ -14,9 +14,9 @@ def DecomposeComposites : Pass<"meshc-decompose-composites", "::mlir::ModuleOp">
   let description = [{
     Softmax, cross-entropy, optimizer updates and other ops with
     CompositeOpInterface become primitive ops, which keep the location and
-    `nd.class`; the op that computes the result gets its `nd.name`. In an optimizer
-    update, the op that computes the new parameter gets class "parameter", all
-    others "optimizer".
+    `nd.class`; the op that computes the result gets its `nd.name` and `nd.of`. In an
+    optimizer update, the op that computes the new parameter gets class
+    "parameter", all others "optimizer".
 
     ```mlir
     !x = !nd.tensor<f32, [a = 4]>

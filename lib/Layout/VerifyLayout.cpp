@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Layout/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -27,14 +28,14 @@ struct VerifyLayout : impl::VerifyLayoutBase<VerifyLayout> {
       for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
         Attribute sharding = function.getArgAttr(index, "nd.sharding");
         check(function, {"argument", index}, type, sharding);
-        checkState(function, function.getArgAttr(index, "nd.role"),
-                   function.getArgAttr(index, "nd.name"), sharding);
+        checkState(function, nd::TensorAttributes::ofArgument(function, index),
+                   sharding);
       }
       for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
         Attribute sharding = function.getResultAttr(index, "nd.sharding");
         check(function, {"result", index}, type, sharding);
-        checkState(function, function.getResultAttr(index, "nd.role"),
-                   function.getResultAttr(index, "nd.name"), sharding);
+        checkState(function, nd::TensorAttributes::ofResult(function, index),
+                   sharding);
       }
       function.walk([&](Operation *op) { checkOp(op); });
     }
@@ -99,17 +100,18 @@ private:
   }
 
   /// A parameter or slot has the same sharding wherever it goes in or out.
-  void checkState(Operation *op, Attribute role, Attribute name,
+  void checkState(Operation *op, const nd::TensorAttributes &tensor,
                   Attribute sharding) {
-    auto text = dyn_cast_or_null<StringAttr>(role);
-    if (!name || !text ||
-        (text.getValue() != "parameter" && text.getValue() != "optimizer"))
+    StringAttr name = tensor.getName();
+    std::optional<nd::TensorRole> role = tensor.getRole();
+    if (!name || !nd::isState(role))
       return;
     auto [it, isFirst] =
         states.try_emplace(name, std::pair(sharding, op->getLoc()));
     if (isFirst || it->second.first == sharding)
       return;
-    fail(op).append("has another sharding of ", text.getValue(), " ", name,
+    fail(op).append("has another sharding of ", nd::stringifyTensorRole(*role),
+                    " ", Attribute(name),
                     " than an earlier function: ", sharding)
             .attachNote(it->second.second)
         << "here it is " << it->second.first;

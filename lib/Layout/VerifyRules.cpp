@@ -103,13 +103,14 @@ private:
     auto tensorType = dyn_cast<nd::TensorType>(type);
     if (!tensorType)
       return;
-    for (StringRef scope : {tensor.name, tensor.tensorClass,
-                            tensor.getParameter(), StringRef()}) {
+    for (StringRef scope :
+         {tensor.name, nd::stringifyTensorClass(tensor.tensorClass),
+          tensor.parameter, StringRef()}) {
       Names &dims = dimsOfScope[scope];
       for (nd::DimAttr dim : tensorType.getDims())
         dims.insert({dim.getName().getValue(), loc});
     }
-    if (!tensor.name.empty() && tensor.tensorClass != "gradient")
+    if (!tensor.name.empty() && tensor.tensorClass != nd::TensorClass::Gradient)
       tensorNames.insert({tensor.name, loc});
   }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/FactorChoice.h"
 #include "lib/Partition/Passes.h"
@@ -93,11 +94,9 @@ OperandForms FunctionPartitioner::describe(Value value) {
   // Gradients of parameters lie as their class wants before the update uses
   // them: the layout may have a rule for them.
   Operation *op = value.getDefiningOp();
-  auto tensorClass =
-      op ? op->getAttrOfType<StringAttr>("nd.class") : StringAttr();
-  described.mayStayPartial =
-      hasOneUser(value) &&
-      !(tensorClass && tensorClass.getValue() == "gradient");
+  bool isGradient =
+      op && nd::TensorAttributes::of(op).hasClass(nd::TensorClass::Gradient);
+  described.mayStayPartial = hasOneUser(value) && !isGradient;
   described.willBeReduced = !isReduced && !hasOneUser(value);
   return described;
 }
@@ -118,9 +117,9 @@ static Operation *getFirstUser(Value value) {
 static StringAttr findNameAhead(Value value, bool alone) {
   Operation *op = value.getDefiningOp();
   for (int hops = 0; op && op->getNumResults() == 1 && hops < 8; ++hops) {
-    if (auto name = op->getAttrOfType<StringAttr>("nd.name");
-        name && (alone || !op->hasAttr("nd.class")))
-      return name;
+    auto tensor = nd::TensorAttributes::of(op);
+    if (tensor.getName() && (alone || !tensor.getClass()))
+      return tensor.getName();
     if (alone && !hasOneUser(op->getResult(0)))
       return {};
     op = getFirstUser(op->getResult(0));
@@ -132,16 +131,17 @@ static StringAttr findNameAhead(Value value, bool alone) {
 /// which it goes into, or that of the partial value which it comes from.
 StringAttr FunctionPartitioner::getCauseName(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                 "nd.name");
+    return nd::TensorAttributes::ofArgument(function, argument.getArgNumber())
+        .getName();
   if (StringAttr name = findNameAhead(value, /*alone=*/true))
     return name;
   for (Operation *user : value.getUsers())
     if (isa<func::ReturnOp>(user))
       for (OpOperand &use : user->getOpOperands())
         if (use.get() == value)
-          return function.getResultAttrOfType<StringAttr>(
-              use.getOperandNumber(), "nd.name");
+          return nd::TensorAttributes::ofResult(function,
+                                                use.getOperandNumber())
+              .getName();
   for (Value operand : value.getDefiningOp()->getOperands())
     if (nd::getTensorType(forms.lookup(operand).front()).isPartial())
       return getCauseName(operand);
@@ -151,7 +151,7 @@ StringAttr FunctionPartitioner::getCauseName(Value value) {
 Value FunctionPartitioner::reshard(Value value, Value from, TensorType type) {
   auto op = spmd::ReshardOp::create(builder, value.getLoc(), type, from);
   if (StringAttr name = getCauseName(value))
-    op->setAttr("nd.name", name);
+    nd::setName(op, name);
   forms[value].push_back(op);
   return op;
 }

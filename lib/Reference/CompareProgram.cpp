@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/CompareProgram.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Reference/ProgramFiles.h"
 #include "lib/Reference/RandomInputs.h"
 #include "lib/Reference/RoundingNoise.h"
@@ -97,15 +98,15 @@ private:
 
 } // namespace
 
-static StringRef getText(Attribute attribute) {
-  auto text = dyn_cast_or_null<StringAttr>(attribute);
-  return text ? text.getValue() : StringRef();
+static StringRef getName(const nd::TensorAttributes &tensor) {
+  StringAttr name = tensor.getName();
+  return name ? name.getValue() : StringRef();
 }
 
 ShardedTypes getResultTypes(func::FuncOp partitioned) {
   ShardedTypes types;
   for (auto [i, type] : llvm::enumerate(partitioned.getResultTypes()))
-    types[getText(partitioned.getResultAttr(i, "nd.name"))] =
+    types[getName(nd::TensorAttributes::ofResult(partitioned, i))] =
         cast<nd::TensorType>(type);
   return types;
 }
@@ -120,9 +121,10 @@ LogicalResult ProgramComparison::prepare() {
   batches.resize(stepCount);
   for (BlockArgument argument : trainStep.getArguments()) {
     unsigned i = argument.getArgNumber();
-    auto order = trainStep.getArgAttrOfType<ArrayAttr>(i, "nd.order");
-    StringRef name = getText(trainStep.getArgAttr(i, "nd.name"));
-    if (getText(trainStep.getArgAttr(i, "nd.role")) != "input") {
+    auto attributes = nd::TensorAttributes::ofArgument(trainStep, i);
+    ArrayAttr order = attributes.getOrder();
+    StringRef name = getName(attributes);
+    if (!attributes.hasRole(nd::TensorRole::Input)) {
       stored[name] = {nd::getTensorType(argument), order};
       continue;
     }
@@ -141,8 +143,9 @@ LogicalResult ProgramComparison::prepare() {
                          {"--data", name.str() + "=" + file});
   }
   for (unsigned i = 0; i < trainStep.getNumResults(); ++i)
-    if (getText(trainStep.getResultAttr(i, "nd.role")) == "metric")
-      metrics.push_back(getText(trainStep.getResultAttr(i, "nd.name")).str());
+    if (auto result = nd::TensorAttributes::ofResult(trainStep, i);
+        result.hasRole(nd::TensorRole::Metric))
+      metrics.push_back(getName(result).str());
   return success();
 }
 
@@ -277,10 +280,10 @@ LogicalResult ProgramComparison::call(StringRef name, const Tensors &state,
   auto function = steps.lookupSymbol<func::FuncOp>(name);
   std::vector<RankTensors> arguments;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    StringRef argument = getText(function.getArgAttr(i, "nd.name"));
-    bool isInput = getText(function.getArgAttr(i, "nd.role")) == "input";
-    arguments.push_back(
-        {(isInput ? batches[batch] : state).find(argument)->second});
+    auto argument = nd::TensorAttributes::ofArgument(function, i);
+    bool isInput = argument.hasRole(nd::TensorRole::Input);
+    const Tensors &values = isInput ? batches[batch] : state;
+    arguments.push_back({values.find(getName(argument))->second});
   }
   RunOptions run;
   run.seed = options.seed;
@@ -290,7 +293,7 @@ LogicalResult ProgramComparison::call(StringRef name, const Tensors &state,
   if (failed(values))
     return failure();
   for (auto [i, value] : llvm::enumerate(*values))
-    results[getText(function.getResultAttr(i, "nd.name"))] =
+    results[getName(nd::TensorAttributes::ofResult(function, i))] =
         std::move(value.front());
   return success();
 }
@@ -401,11 +404,11 @@ ProgramDifference ProgramComparison::judge(const OutputKey &key,
 /// Where the parameter or input is declared, or the metric computed.
 Location ProgramComparison::getLocation(StringRef name) {
   for (unsigned i = 0; i < trainStep.getNumArguments(); ++i)
-    if (getText(trainStep.getArgAttr(i, "nd.name")) == name)
+    if (getName(nd::TensorAttributes::ofArgument(trainStep, i)) == name)
       return trainStep.getArgument(i).getLoc();
   Operation *end = trainStep.getBody().front().getTerminator();
   for (unsigned i = 0; i < trainStep.getNumResults(); ++i)
-    if (getText(trainStep.getResultAttr(i, "nd.name")) == name)
+    if (getName(nd::TensorAttributes::ofResult(trainStep, i)) == name)
       return end->getOperand(i).getLoc();
   return steps.getLoc();
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/CompareSteps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Reference/Blocks.h"
 #include "lib/Reference/RandomInputs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -76,7 +77,7 @@ OutputDifference Comparison::compare(unsigned index, const HostTensor &wanted,
                                      const HostTensor &got) {
   OutputDifference difference;
   difference.function = sequential.getName().str();
-  auto name = sequential.getResultAttrOfType<StringAttr>(index, "nd.name");
+  StringAttr name = nd::TensorAttributes::ofResult(sequential, index).getName();
   difference.name = name ? name.str() : "result " + std::to_string(index);
   for (auto [a, b] : llvm::zip(wanted.data, got.data)) {
     if (std::isfinite(a))

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/RandomInputs.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include <cmath>
 
 using namespace mlir;
@@ -59,15 +60,14 @@ HostTensor drawArgument(func::FuncOp function, unsigned index,
                         const CompareOptions &options,
                         std::mt19937_64 &random) {
   BlockArgument argument = function.getArgument(index);
-  auto role = function.getArgAttrOfType<StringAttr>(index, "nd.role");
-  auto name = function.getArgAttrOfType<StringAttr>(index, "nd.name");
+  auto tensor = nd::TensorAttributes::ofArgument(function, index);
   int64_t limit = getIntegerLimit(argument);
-  if (name)
+  if (StringAttr name = tensor.getName())
     if (auto given = options.integerLimits.find(name.getValue());
         given != options.integerLimits.end())
       limit = given->second;
   return drawTensor(nd::getTensorType(argument), std::max<int64_t>(limit, 1),
-                    role && role.getValue() == "optimizer", random);
+                    tensor.hasRole(nd::TensorRole::Optimizer), random);
 }
 
 } // namespace meshc::reference

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/NormalizationOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Report/Report.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -22,10 +23,10 @@ Json findTargets(ModuleOp module) {
                  : func::FuncOp();
     if (!function)
       return;
-    unsigned number = argument.getArgNumber();
-    auto role = function.getArgAttrOfType<StringAttr>(number, "nd.role");
-    auto name = function.getArgAttrOfType<StringAttr>(number, "nd.name");
-    if (!name || !role || role.getValue() != "input")
+    auto tensor =
+        nd::TensorAttributes::ofArgument(function, argument.getArgNumber());
+    StringAttr name = tensor.getName();
+    if (!name || !tensor.hasRole(nd::TensorRole::Input))
       return;
     int64_t size = op.getLogits().getType().getDim(op.getDim()).getSize();
     Json &least = targets[name.str()];

@@ -8,7 +8,7 @@
 // The slots of the optimizer follow the parameters; each begins as zeros.
 // CHECK: module attributes {nd.model = "linear"}
 // CHECK-LABEL: func.func @initialize
-// CHECK-SAME: () -> ({{[^{]*}}{nd.class = "parameter", nd.name = "w", nd.order = ["i"], nd.role = "parameter"}, {{[^{]*}}{nd.class = "optimizer", nd.name = "w.velocity", nd.order = ["i"], nd.role = "optimizer"})
+// CHECK-SAME: () -> ({{[^{]*}}{nd.class = "parameter", nd.name = "w", nd.order = ["i"], nd.role = "parameter"}, {{[^{]*}}{nd.class = "optimizer", nd.name = "w.velocity", nd.of = "w", nd.order = ["i"], nd.role = "optimizer"})
 // CHECK: %[[W:.*]] = nd.random normal "w"
 // CHECK: %[[ZEROS:.*]] = nd.constant 0.000000e+00
 // CHECK: return %[[W]], %[[ZEROS]]
@@ -20,9 +20,9 @@
 // CHECK: %[[Y:.*]] = nd.einsum %arg2, %arg0
 // CHECK: %[[LARGEST:.*]] = nd.reduce_max %[[Y]]
 // CHECK: %[[LOSS:.*]] = nd.reduce_sum
-// CHECK: %[[G:.*]] = nd.{{.*}}nd.class = "gradient", nd.name = "gradient of w"
+// CHECK: %[[G:.*]] = nd.{{.*}}nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"
 // CHECK: %[[RATE:.*]] = nd.constant 1.000000e-01
-// CHECK: %[[NEW:.*]], %[[VELOCITY:.*]] = nd.momentum_update %arg0, %[[G]], %[[RATE]], %{{.*}}, %arg1 {momentum = 5.000000e-01 : f64, nd.class = "optimizer", nd.name = "w"}
+// CHECK: %[[NEW:.*]], %[[VELOCITY:.*]] = nd.momentum_update %arg0, %[[G]], %[[RATE]], %{{.*}}, %arg1 {momentum = 5.000000e-01 : f64, nd.class = "optimizer", nd.name = "w", nd.of = "w"}
 // CHECK: return %[[NEW]], %[[VELOCITY]], %[[LOSS]], %[[LARGEST]]
 
 // Evaluation takes no slots. What is for training only is a constant.

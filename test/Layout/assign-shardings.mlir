@@ -16,12 +16,12 @@ module attributes {nd.mesh = #nd.mesh<pod = 2, data = 2, one = 1, tensor = 2>} {
   // CHECK-LABEL: func.func @step
   // CHECK-SAME: %arg0: {{[^{]*}}{nd.name = "x", nd.role = "input", nd.sharding = !nd.tensor<f32, [batch = 8 on {pod, data}, model = 4]>}
   // CHECK-SAME: %arg1: {{[^{]*}}{nd.name = "w", nd.role = "parameter", nd.sharding = !nd.tensor<f32, [model = 4, out = 16 on {tensor}]>}
-  // CHECK-SAME: %arg2: {{[^{]*}}{nd.name = "w.m", nd.role = "optimizer", nd.sharding = !nd.tensor<f32, [model = 4, out = 16 on {data}]>}
-  // CHECK-SAME: %arg3: {{[^{]*}}{nd.class = "gradient", nd.name = "gradient of v", nd.sharding = !nd.tensor<f32, [model = 4, out = 16 on {pod}]>}
+  // CHECK-SAME: %arg2: {{[^{]*}}{nd.name = "w.m", nd.of = "w", nd.role = "optimizer", nd.sharding = !nd.tensor<f32, [model = 4, out = 16 on {data}]>}
+  // CHECK-SAME: %arg3: {{[^{]*}}{nd.class = "gradient", nd.name = "gradient of v", nd.of = "v", nd.sharding = !nd.tensor<f32, [model = 4, out = 16 on {pod}]>}
   // CHECK-SAME: -> (!nd.tensor<f32, [batch = 8]> {nd.name = "loss", nd.role = "metric", nd.sharding = !nd.tensor<f32, [batch = 8]>})
   func.func @step(%x: !x {nd.name = "x", nd.role = "input"}, %w: !w {nd.name = "w", nd.role = "parameter"},
-                  %m: !w {nd.name = "w.m", nd.role = "optimizer"},
-                  %g: !w {nd.name = "gradient of v", nd.class = "gradient"})
+                  %m: !w {nd.name = "w.m", nd.role = "optimizer", nd.of = "w"},
+                  %g: !w {nd.name = "gradient of v", nd.class = "gradient", nd.of = "v"})
       -> (!s {nd.name = "loss", nd.role = "metric"}) {
     // CHECK: nd.exp %arg0 {nd.sharding = [!nd.tensor<f32, [batch = 8 on {pod, data}, model = 4]>]}
     %e = nd.exp %x : (!x) -> !x

@@ -7,9 +7,9 @@ func.func @eval_step(%x: !v {nd.name = "x", nd.role = "input"}) { return }
 // -----
 
 !v = !nd.tensor<f32, [i = 8]>
-// A role that the program's table does not have.
+// The argument has no role.
 // expected-error @below {{arguments and results of 'eval_step' need nd.name, nd.role and nd.order}}
-func.func @eval_step(%x: !v {nd.name = "x", nd.role = "constant", nd.order = ["i"]}) { return }
+func.func @eval_step(%x: !v {nd.name = "x", nd.order = ["i"]}) { return }
 
 // -----
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "dialects/Spmd/VirtualRanks.h"
@@ -390,7 +391,7 @@ Cause getCause(Operation *op, unsigned index) {
     if (index < causes.size())
       if (auto named = dyn_cast<NameLoc>(causes[index]))
         return {named.getName().getValue(), named.getChildLoc()};
-  auto name = op->getAttrOfType<StringAttr>("nd.name");
+  StringAttr name = nd::TensorAttributes::of(op).getName();
   return {name ? name.getValue() : StringRef(), op->getLoc()};
 }
 
@@ -420,7 +421,7 @@ static Operation *combineMembers(OpBuilder &builder,
       llvm::append_range(joined, member->getAttrOfType<ArrayAttr>(name));
     attributes.set(name, builder.getArrayAttr(joined));
   }
-  attributes.erase("nd.name");
+  nd::removeName(attributes);
   attributes.set("spmd.causes", builder.getArrayAttr(causes));
   OperationState state(builder.getFusedLoc(locations),
                        members.front()->getName(), operands, types, attributes);

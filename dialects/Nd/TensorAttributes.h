@@ -1,0 +1,101 @@
+//===- TensorAttributes.h - what passes tell each other of a tensor -------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Accessors of the nd dialect's discardable attributes (NdDialect.td). Passes
+/// read and write them here only. The dialect verifies them, so that an
+/// accessor never meets an attribute of another type or an unknown word.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_TENSORATTRIBUTES_H
+#define MESHC_DIALECTS_ND_TENSORATTRIBUTES_H
+
+#include "dialects/Nd/NdTypes.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace meshc::nd {
+
+/// What is known of a tensor beside its type: the attributes of an op (for its
+/// results), or of an argument or result of a function.
+class TensorAttributes {
+public:
+  /// Null is a dictionary without attributes.
+  explicit TensorAttributes(mlir::DictionaryAttr attributes)
+      : attributes(attributes) {}
+
+  static TensorAttributes of(mlir::Operation *op);
+  static TensorAttributes ofArgument(mlir::FunctionOpInterface function,
+                                     unsigned index);
+  static TensorAttributes ofResult(mlir::FunctionOpInterface function,
+                                   unsigned index);
+
+  /// The name in the source; null if the tensor has none.
+  mlir::StringAttr getName() const;
+  /// Nothing for ops.
+  std::optional<TensorRole> getRole() const;
+  bool hasRole(TensorRole role) const { return getRole() == role; }
+  /// Nothing if no class is given, which means an activation.
+  std::optional<TensorClass> getClass() const;
+  bool hasClass(TensorClass tensorClass) const {
+    return getClass() == tensorClass;
+  }
+  /// The parameter that a gradient or an optimizer's value belongs to; null
+  /// for other tensors.
+  mlir::StringAttr getParameter() const;
+  /// The dims as declared, an array of strings; null if absent.
+  mlir::ArrayAttr getOrder() const;
+
+private:
+  template <typename T> T get(llvm::StringRef name) const {
+    return attributes ? attributes.getAs<T>(name) : T();
+  }
+  mlir::DictionaryAttr attributes;
+};
+
+/// Whether the role is part of the state that a step function updates.
+inline bool isState(std::optional<TensorRole> role) {
+  return role == TensorRole::Parameter || role == TensorRole::Optimizer;
+}
+
+/// Set one attribute in a list of them. The list is that of an op, or of an
+/// argument or result of a function.
+void setName(mlir::NamedAttrList &attributes, mlir::StringAttr name);
+void setRole(mlir::NamedAttrList &attributes, mlir::MLIRContext *context,
+             TensorRole role);
+void setClass(mlir::NamedAttrList &attributes, mlir::MLIRContext *context,
+              TensorClass tensorClass);
+void setParameter(mlir::NamedAttrList &attributes, mlir::StringAttr parameter);
+void setOrder(mlir::NamedAttrList &attributes, mlir::ArrayAttr order);
+
+/// Set one attribute of an op.
+void setName(mlir::Operation *op, mlir::StringAttr name);
+void setClass(mlir::Operation *op, TensorClass tensorClass);
+void setParameter(mlir::Operation *op, mlir::StringAttr parameter);
+
+/// Give `to` the name, class or parameter of `from`, if it has one.
+void copyName(mlir::Operation *from, mlir::Operation *to);
+void copyClass(mlir::Operation *from, mlir::Operation *to);
+void copyParameter(mlir::Operation *from, mlir::Operation *to);
+
+/// The value of an op's result in `eval_step`; null if it is the usual one.
+mlir::FloatAttr getEvalValue(mlir::Operation *op);
+inline constexpr llvm::StringLiteral evalValueAttrName = "nd.eval_value";
+
+void removeName(mlir::NamedAttrList &attributes);
+void removeClass(mlir::Operation *op);
+void removeParameter(mlir::Operation *op);
+
+/// Whether the attribute tells who a tensor is and leaves its values alone:
+/// name, class, parameter or sharding. Ops that differ in these alone compute
+/// the same.
+bool isIdentity(llvm::StringRef attributeName);
+/// Removes all attributes of the op for which isIdentity holds.
+void removeIdentity(mlir::Operation *op);
+
+} // namespace meshc::nd
+
+#endif // MESHC_DIALECTS_ND_TENSORATTRIBUTES_H
