@@ -117,4 +117,45 @@ DenseMap<Value, LoopDims> getLoopDims(Block &block) {
   return loops;
 }
 
+bool canWriteOver(Block &kernel, unsigned input, unsigned output, PlanAttr plan,
+                  nd::MeshAttr mesh) {
+  Value read = kernel.getArgument(input);
+  Value written = kernel.getTerminator()->getOperand(output);
+  nd::TensorType readType = nd::getTensorType(read);
+  nd::TensorType writtenType = nd::getTensorType(written);
+  DimSet dims = getDims(read);
+  if (dims != getDims(written) ||
+      readType.getLocalBytes(mesh) != writtenType.getLocalBytes(mesh) ||
+      readType.getLocalElementCount(mesh) !=
+          writtenType.getLocalElementCount(mesh))
+    return false;
+  // An op with loops of its own reads and writes as it likes.
+  for (Operation &op : kernel.without_terminator())
+    if (!isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op))
+      return false;
+  // A result of the parallel dims alone may be written before the walk that
+  // stores those with reduce dims.
+  bool isPoint = dims.size() == plan.getParallel().size();
+  if (isPoint && !plan.getReduce().empty() &&
+      llvm::any_of(kernel.getTerminator()->getOperands(), [&](Value other) {
+        return getDims(other).size() > plan.getParallel().size();
+      }))
+    return false;
+  for (auto [index, dim] : llvm::enumerate(readType.getDims()))
+    if (readType.getLocalSize(index, mesh) !=
+        writtenType.getLocalSize(index, mesh))
+      return false;
+  return getAlignment(kernel, mesh).lookup(read) == dims;
+}
+
+bool canWriteOver(Operation *op, const KernelUse &use, unsigned input,
+                  unsigned output) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, use.kernel);
+  auto read = cast<BufferType>(use.inputs[input].getType());
+  auto written = cast<BufferType>(use.outputs[output].getType());
+  return kernel && read.getOrder() == written.getOrder() &&
+         canWriteOver(kernel.getBody().front(), input, output, kernel.getPlan(),
+                      nd::MeshAttr::of(op));
+}
+
 } // namespace meshc::exec

@@ -48,6 +48,16 @@ DimSet getAlignedDims(mlir::Operation *op, unsigned operand,
 llvm::DenseMap<mlir::Value, DimSet> getAlignment(mlir::Block &block,
                                                  nd::MeshAttr mesh);
 
+/// Whether output `output` of a kernel's block may have the memory of input
+/// `input`. Both need the same size, in the same memory order, and every
+/// element must be read only at the point that writes it.
+bool canWriteOver(mlir::Block &kernel, unsigned input, unsigned output,
+                  PlanAttr plan, nd::MeshAttr mesh);
+/// The same for the buffers of a kernel that an op runs; false if they have
+/// different memory orders.
+bool canWriteOver(mlir::Operation *op, const KernelUse &use, unsigned input,
+                  unsigned output);
+
 /// Maps each value of the block to pairs (loop dim, dim of the value that runs
 /// along it, perhaps shifted). The pairs come from one path from a result or
 /// reduction that has all these loops. Values without any such loop are absent.

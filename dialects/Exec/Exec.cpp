@@ -8,6 +8,7 @@
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include "dialects/Exec/ExecDialect.cpp.inc"
 
@@ -21,6 +22,8 @@
 
 #define GET_OP_CLASSES
 #include "dialects/Exec/ExecOps.cpp.inc"
+
+#include "dialects/Exec/Interfaces/ExecInterfaces.cpp.inc"
 
 using namespace mlir;
 
@@ -128,83 +131,52 @@ LogicalResult KernelOp::verify() {
                       yield.getValues().getTypes());
 }
 
-/// Whether the kernel is there and takes these buffers.
-static LogicalResult verifyKernelUse(Operation *op, FlatSymbolRefAttr name,
-                                     ValueRange inputs, ValueRange outputs) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, name);
-  if (!kernel)
-    return op->emitOpError()
-           << "there is no kernel '" << name.getValue() << "'";
-  auto matches = [](TypeRange buffers, TypeRange tensors, ArrayAttr orders) {
-    if (buffers.size() != tensors.size() || buffers.size() != orders.size())
-      return false;
-    for (auto [buffer, tensor, order] : llvm::zip(buffers, tensors, orders))
-      if (cast<BufferType>(buffer).getTensor() != tensor ||
-          !llvm::equal(cast<BufferType>(buffer).getOrder(),
-                       cast<ArrayAttr>(order).getAsRange<StringAttr>()))
-        return false;
-    return true;
-  };
-  auto yield = cast<YieldOp>(kernel.getBody().front().getTerminator());
-  if (!matches(inputs.getTypes(), kernel.getBody().getArgumentTypes(),
-               kernel.getInputOrders()) ||
-      !matches(outputs.getTypes(), yield.getValues().getTypes(),
-               kernel.getOutputOrders()))
-    return op->emitOpError()
-           << "buffers do not match inputs and outputs of kernel '"
-           << name.getValue() << "'";
+LogicalResult FuncOp::verify() {
+  for (Operation &op : getBody().front())
+    if (!isa<StepOpInterface, PieceOpInterface>(op))
+      return op.emitOpError("has no meaning in a step function: it has neither "
+                            "StepOpInterface nor PieceOpInterface")
+                 .attachNote(getLoc())
+             << "in this function";
   return success();
 }
 
-LogicalResult LaunchOp::verify() {
-  return verifyKernelUse(*this, getKernelAttr(), getInputs(), getOutputs());
+SmallVector<StepOpInterface> FuncOp::getSteps() {
+  SmallVector<StepOpInterface> steps;
+  for (Operation &op : getBody().front()) {
+    auto step = dyn_cast<StepOpInterface>(op);
+    if (step)
+      steps.push_back(step);
+    else if (!isa<PieceOpInterface>(op))
+      llvm::reportFatalInternalError("'" + op.getName().getStringRef() +
+                                     "' lacks StepOpInterface");
+  }
+  return steps;
 }
 
-ScratchOp GemmOp::getScratchOp() {
-  return getScratch() ? getScratch().getDefiningOp<ScratchOp>() : ScratchOp();
+ArenaPiece BufferOp::getPiece(nd::MeshAttr mesh) {
+  int64_t offset = getOffset();
+  return {offset, offset + getType().getTensor().getLocalBytes(mesh)};
 }
 
-LogicalResult GemmOp::verify() {
-  if (getSizes().size() != 10)
-    return emitOpError() << "takes 10 sizes, got " << getSizes().size();
-  if (llvm::any_of(getSizes().take_front(7),
-                   [](int64_t size) { return size < 1; }))
-    return emitOpError("sizes and leading dimensions must be positive");
-  if (getEpilogue().has_value() != getKernel().has_value())
-    return emitOpError("needs a kernel with its epilogue");
-  if (!getEpilogue())
-    return getMask() ? emitOpError("has a mask without an epilogue")
-                     : success();
-  if (getSizes()[6] != 1 || getAccumulate())
-    return emitOpError("with an epilogue is of one batch and adds to nothing");
-  bool isBiasGradient = *getEpilogue() == Epilogue::BiasGradientA ||
-                        *getEpilogue() == Epilogue::BiasGradientB;
-  if (!isBiasGradient && (getInputs().empty() || getInputs()[0] != getC() ||
-                          !llvm::is_contained(getOutputs(), getC())))
-    return emitOpError(
-               "leaves c to its epilogue: c must be the first input and "
-               "a result of '")
-           << *getKernel() << "'";
-  return verifyKernelUse(*this, getKernelAttr(), getInputs(), getOutputs());
+ArenaPiece ScratchOp::getPiece(nd::MeshAttr) {
+  int64_t offset = getOffset();
+  return {offset, offset + getType().getBytes()};
 }
 
-LogicalResult CollectiveOp::verify() {
-  if (getSend().size() != getRecv().size() ||
-      getItems().size() != 4 * getSend().size())
-    return emitOpError("needs one receive buffer and four item sizes for each "
-                       "send buffer");
-  constexpr StringLiteral kinds[] = {"all_reduce", "reduce_scatter",
-                                     "all_gather", "all_to_all"};
-  if (!llvm::is_contained(kinds, getKind()))
-    return emitOpError() << "there is no collective '" << getKind()
-                         << "'; expected one of "
-                         << llvm::join(ArrayRef(kinds), ", ");
-  nd::MeshAttr mesh = nd::MeshAttr::of(*this);
-  for (StringAttr axis : getAxes().getAsRange<StringAttr>())
-    if (mesh.getAxisIndex(axis.getValue()) < 0)
-      return emitOpError() << "the mesh has no axis '" << axis.getValue()
-                           << "'";
-  return success();
+MeshcType getAbiType(Type elementType) {
+  if (elementType.isF32())
+    return MESHC_F32;
+  if (elementType.isBF16())
+    return MESHC_BF16;
+  if (elementType.isF16())
+    return MESHC_F16;
+  return elementType.isInteger(1) ? MESHC_I1 : MESHC_I32;
+}
+
+MeshcType getAbiType(Value buffer) {
+  return getAbiType(
+      cast<BufferType>(buffer.getType()).getTensor().getElementType());
 }
 
 } // namespace meshc::exec

@@ -7,6 +7,10 @@
 #ifndef MESHC_DIALECTS_EXEC_EXEC_H
 #define MESHC_DIALECTS_EXEC_EXEC_H
 
+#include "dialects/Exec/Interfaces/Accesses.h"
+#include "dialects/Exec/Interfaces/Arenas.h"
+#include "dialects/Exec/Interfaces/CallDescription.h"
+#include "dialects/Exec/Interfaces/CallEmitter.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
@@ -25,6 +29,8 @@
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Exec/ExecTypes.h.inc"
+
+#include "dialects/Exec/Interfaces/ExecInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/Exec/ExecOps.h.inc"

@@ -8,6 +8,7 @@
 #define MESHC_DIALECTS_EXEC_EXEC_TD
 
 include "dialects/Exec/Epilogue.td"
+include "dialects/Exec/Interfaces/ExecInterfaces.td"
 include "dialects/Nd/NdOp.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -37,9 +38,17 @@ def Exec_Dialect : Dialect {
     - `exec.library_workspace` (module, unit): the target's library has scratch
       memory of its own for products; none is planned in the arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result
+    - `exec.offsets` (op, after the arena is planned): the offset of each result
+    - `exec.offset` (function argument, likewise): its offset
+    - `exec.scratch` (product, likewise): offset and bytes of its scratch memory
+
+    The dialect verifies them (ArenaAttributes.cpp) and rejects any other
+    attribute with its prefix. ArenaAttributes.h has their accessors.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
 }
 
 def Exec_EpilogueAttr : EnumAttr<Exec_Dialect, Exec_Epilogue, "epilogue">;
@@ -109,6 +118,14 @@ def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
 }
 
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+
+/// An op of a step function.
+class Exec_StepOp<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<StepOpInterface>], traits)>;
+
+/// A piece of the arena.
+class Exec_PieceOp<string mnemonic>
+    : Exec_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<PieceOpInterface>]>;
 
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
   let summary = "a fused loop nest";
@@ -193,9 +210,15 @@ def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<[
 
 def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
   let summary = "a function of the program: initialize, train_step or eval_step";
+  let description = "Its ops have StepOpInterface or PieceOpInterface.";
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// The ops that do something, in order.
+    ::llvm::SmallVector<::meshc::exec::StepOpInterface> getSteps();
+  }];
+  let hasVerifier = 1;
 }
 
 def Exec_TensorOp : Exec_Op<"tensor"> {
@@ -210,21 +233,21 @@ def Exec_TensorOp : Exec_Op<"tensor"> {
   let assemblyFormat = "$tensor_name $role $order `at` $offset `:` $type attr-dict";
 }
 
-def Exec_BufferOp : Exec_Op<"buffer", [Pure]> {
+def Exec_BufferOp : Exec_PieceOp<"buffer"> {
   let summary = "a piece of the arena, at a byte offset that is a multiple of 64";
   let arguments = (ins I64Attr:$offset);
   let results = (outs Exec_BufferType:$result);
   let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
 }
 
-def Exec_ScratchOp : Exec_Op<"scratch", [Pure]> {
+def Exec_ScratchOp : Exec_PieceOp<"scratch"> {
   let summary = "scratch memory at a byte offset of the arena that is a multiple of 64";
   let arguments = (ins I64Attr:$offset);
   let results = (outs Exec_ScratchType:$result);
   let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
 }
 
-def Exec_LaunchOp : Exec_Op<"launch", [AttrSizedOperandSegments]> {
+def Exec_LaunchOp : Exec_StepOp<"launch", [AttrSizedOperandSegments]> {
   let summary = "runs a kernel on buffers: inputs, then outputs";
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$inputs,
                        Variadic<Exec_BufferType>:$outputs);
@@ -233,7 +256,7 @@ def Exec_LaunchOp : Exec_Op<"launch", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
+def Exec_GemmOp : Exec_StepOp<"gemm", [AttrSizedOperandSegments]> {
   let summary = "c[m,n] = a[m,k]·b[k,n] (+ c), as MeshcGemm of RuntimeAbi.h";
   let description = [{
     `sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.
@@ -259,14 +282,10 @@ def Exec_GemmOp : Exec_Op<"gemm", [AttrSizedOperandSegments]> {
     build($_builder, $_state, a, b, c, sizes, transA, transB, /*accumulate=*/false,
           EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value(), ::mlir::Value());
   }]>];
-  let extraClassDeclaration = [{
-    /// The op that makes `scratch`; null without one.
-    ::meshc::exec::ScratchOp getScratchOp();
-  }];
   let hasVerifier = 1;
 }
 
-def Exec_CollectiveOp : Exec_Op<"collective", [AttrSizedOperandSegments]> {
+def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
   let summary = "begins a collective on one or more tensors, as MeshcCollective of RuntimeAbi.h";
   let description = [{
     The collective may run until the `exec.wait` of its token. Until then, `send`
@@ -287,7 +306,7 @@ def Exec_CollectiveOp : Exec_Op<"collective", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Exec_WaitOp : Exec_Op<"wait"> {
+def Exec_WaitOp : Exec_StepOp<"wait"> {
   let summary = "waits for the collective of the token";
   let description = "Exactly one wait per collective, in the function that began it.";
   let arguments = (ins Exec_TokenType:$token);

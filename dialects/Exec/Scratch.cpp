@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Scratch.h"
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Order.h"
 #include "meshc/GemmScratch.h"
 
@@ -13,19 +14,11 @@ using namespace mlir;
 
 namespace meshc::exec {
 
-static MeshcType getType(Value value) {
-  Type element = nd::getTensorType(value).getElementType();
-  return element.isF32()    ? MESHC_F32
-         : element.isBF16() ? MESHC_BF16
-                            : MESHC_F16;
-}
-
 int64_t getScratchBytes(Operation *op) {
   auto holder = dyn_cast<ProductOp>(op);
   nd::EinsumOp product =
       holder ? holder.getEinsum() : dyn_cast<nd::EinsumOp>(op);
-  if (!product ||
-      op->getParentOfType<ModuleOp>()->hasAttr(libraryWorkspaceAttrName))
+  if (!product || hasLibraryWorkspace(op->getParentOfType<ModuleOp>()))
     return 0;
   auto orderOf = [](Value value) { return getOrder(value).value_or(Order()); };
   auto shape = ProductShape::of(product, orderOf(product.getInputs()[0]),
@@ -38,8 +31,10 @@ int64_t getScratchBytes(Operation *op) {
   gemm.n = shape->sizes[1];
   gemm.k = shape->sizes[2];
   gemm.batch = shape->sizes[6];
-  gemm.type = getType(product.getInputs()[0]);
-  gemm.typeC = getType(product.getResult());
+  gemm.type =
+      getAbiType(nd::getTensorType(product.getInputs()[0]).getElementType());
+  gemm.typeC =
+      getAbiType(nd::getTensorType(product.getResult()).getElementType());
   return meshcGemmScratchBytes(&gemm);
 }
 

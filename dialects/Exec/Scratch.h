@@ -17,15 +17,6 @@
 
 namespace meshc::exec {
 
-/// Discardable attribute of a product after the arena is planned: the offset
-/// and the bytes of its scratch memory.
-inline constexpr llvm::StringLiteral scratchAttrName = "exec.scratch";
-
-/// Module attribute (unit): products have their scratch memory from the
-/// target's library.
-inline constexpr llvm::StringLiteral libraryWorkspaceAttrName =
-    "exec.library_workspace";
-
 /// Bytes of scratch memory that the op's call needs, whichever implementation
 /// the runtime chooses: those of meshc/GemmScratch.h for a product (nd.einsum
 /// of two operands, exec.product) after the kernels phase, otherwise 0.

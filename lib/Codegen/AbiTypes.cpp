@@ -106,16 +106,6 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
                   i64,     pointer, pointer, pointer, pointer, pointer});
 }
 
-MeshcType getAbiType(mlir::Type elementType) {
-  if (elementType.isF32())
-    return MESHC_F32;
-  if (elementType.isBF16())
-    return MESHC_BF16;
-  if (elementType.isF16())
-    return MESHC_F16;
-  return elementType.isInteger(1) ? MESHC_I1 : MESHC_I32;
-}
-
 Constant *ConstantTable::getInteger(Type *type, int64_t value) {
   return ConstantInt::get(type, APInt(type->getIntegerBitWidth(), value,
                                       /*isSigned=*/true,

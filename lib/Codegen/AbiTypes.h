@@ -23,9 +23,6 @@ struct AbiTypes {
       *kernel, *image, *axis, *dim, *tensor, *site, *program;
 };
 
-/// The MeshcType of the element type.
-MeshcType getAbiType(mlir::Type elementType);
-
 /// Private constants of one module.
 class ConstantTable {
 public:

@@ -343,26 +343,22 @@ KernelShape::of(exec::KernelOp kernel,
 SmallVector<std::pair<unsigned, unsigned>>
 getInPlacePairs(exec::KernelOp kernel) {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
-  auto offsetOf = [](Value buffer) {
-    return buffer.getDefiningOp<exec::BufferOp>().getOffset();
+  nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
+  auto offsetOf = [&](Value buffer) {
+    return exec::ArenaPiece::of(buffer, mesh).begin;
   };
-  auto add = [&](ValueRange inputs, ValueRange outputs) {
-    for (auto [input, in] : llvm::enumerate(inputs))
-      for (auto [output, out] : llvm::enumerate(outputs))
+  auto add = [&](const exec::KernelUse &use) {
+    for (auto [input, in] : llvm::enumerate(use.inputs))
+      for (auto [output, out] : llvm::enumerate(use.outputs))
         if (offsetOf(in) == offsetOf(out))
           pairs.push_back({input, output});
   };
   auto module = kernel->getParentOfType<ModuleOp>();
   for (auto function : module.getOps<exec::FuncOp>())
-    for (Operation &op : function.getBody().front()) {
-      if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
-        if (launch.getKernel() == kernel.getSymName())
-          add(launch.getInputs(), launch.getOutputs());
-      } else if (auto gemm = dyn_cast<exec::GemmOp>(op)) {
-        if (gemm.getKernel() == kernel.getSymName())
-          add(gemm.getInputs(), gemm.getOutputs());
-      }
-    }
+    for (exec::StepOpInterface step : function.getSteps())
+      if (exec::KernelUse use = step.getKernelUse();
+          use.kernel && use.kernel.getAttr() == kernel.getSymNameAttr())
+        add(use);
   llvm::sort(pairs);
   pairs.erase(llvm::unique(pairs), pairs.end());
   return pairs;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/ProgramTable.h"
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -62,7 +63,7 @@ static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
     }
     dims.push_back(makeDim(buffer, name.getValue(), mesh, types, constants));
   }
-  MeshcType type = getAbiType(buffer.getTensor().getElementType());
+  MeshcType type = exec::getAbiType(buffer.getTensor().getElementType());
   return constants.makeStruct(
       types.tensor,
       {constants.getString(op.getTensorName()),
@@ -83,7 +84,7 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                             llvm::Module &target, const AbiTypes &types,
                             ConstantTable &constants) {
   nd::MeshAttr mesh = nd::MeshAttr::of(module);
-  auto arenaBytes = module->getAttrOfType<IntegerAttr>("exec.arena_bytes");
+  std::optional<int64_t> arenaBytes = exec::getArenaBytes(module);
   if (!arenaBytes)
     return module.emitError(
         "the module has no 'exec.arena_bytes'; run the schedule phase first");
@@ -118,7 +119,7 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                       count(parts.images.size()),
                       count(0),
                       constants.makeArray(parts.images),
-                      constants.getInteger(types.i64, arenaBytes.getInt()),
+                      constants.getInteger(types.i64, *arenaBytes),
                       orNull(parts.initialize, types),
                       orNull(parts.trainStep, types),
                       orNull(parts.evalStep, types),

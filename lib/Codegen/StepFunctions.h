@@ -29,7 +29,7 @@ using KernelLaunches =
 
 /// Writes step functions into a module. Kernels whose functions are in the
 /// module, by name, run on the host.
-class StepFunctions {
+class StepFunctions : exec::CallEmitter {
 public:
   /// Writes the table of kernels. `kernels` holds each kernel with its launch,
   /// in program order.
@@ -37,8 +37,8 @@ public:
       llvm::Module &module, const AbiTypes &types, ConstantTable &constants,
       llvm::ArrayRef<std::pair<exec::KernelOp, KernelLaunch>> kernels);
 
-  /// Emits an internal function of that name, void (MeshcContext *), which
-  /// calls the runtime once for each op, in order.
+  /// Emits an internal function of that name, void (MeshcContext *), with the
+  /// calls of its ops, in order.
   llvm::Function *emit(exec::FuncOp function);
   /// Sites of the collectives so far.
   llvm::ArrayRef<llvm::Constant *> getSites() const { return sites; }
@@ -46,15 +46,25 @@ public:
   llvm::Constant *getKernels() const { return kernelTable; }
 
 private:
-  void emitLaunch(exec::LaunchOp launch);
-  void emitGemm(exec::GemmOp gemm);
-  llvm::Constant *getKernel(llvm::StringRef name);
-  void emitCollective(exec::CollectiveOp collective);
-  void emitWait(exec::WaitOp wait);
-  llvm::Value *getBuffer(mlir::Value buffer);
-  /// Fills the function's array number `which` with the buffers' addresses.
-  llvm::Value *fillArray(unsigned which, mlir::ValueRange buffers);
-  void call(llvm::StringRef name, llvm::ArrayRef<llvm::Value *> arguments);
+  void call(llvm::StringRef function,
+            llvm::ArrayRef<llvm::Value *> arguments) override;
+  llvm::Value *getAddress(mlir::Value buffer) override;
+  llvm::Value *getNull() override;
+  llvm::Value *fillArray(unsigned number, mlir::ValueRange buffers) override;
+  llvm::Value *getKernel(llvm::StringRef symbol) override;
+  llvm::Value *addDescriptor(const MeshcGemm &gemm) override;
+  llvm::Value *addDescriptor(MeshcEpilogueKind kind,
+                             llvm::StringRef kernel) override;
+  llvm::Value *addDescriptor(const MeshcCollective &collective,
+                             mlir::Location location,
+                             llvm::StringRef description) override;
+  void setBegun(mlir::Value token, llvm::Value *descriptor) override {
+    begun[token] = descriptor;
+  }
+  llvm::Value *getBegun(mlir::Value token) override {
+    return begun.lookup(token);
+  }
+  llvm::Constant *getKernelAddress(llvm::StringRef symbol);
 
   llvm::Module &module;
   const AbiTypes &types;
@@ -65,7 +75,8 @@ private:
   llvm::SmallVector<llvm::Constant *> sites;
   // State of the current function.
   llvm::Value *context = nullptr, *arena = nullptr;
-  llvm::DenseMap<mlir::Value, llvm::Constant *> begun; ///< by token
+  nd::MeshAttr mesh;
+  llvm::DenseMap<mlir::Value, llvm::Value *> begun; ///< by token
   std::array<llvm::AllocaInst *, 2> arrays = {};
   std::array<unsigned, 2> arraySizes = {};
 };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Alignment.h"
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "lib/Kernels/EpiloguePatterns.h"
@@ -427,7 +428,7 @@ namespace {
 struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (function->getParentOp()->hasAttr("exec.epilogues"))
+    if (exec::supportsEpilogues(function->getParentOfType<ModuleOp>()))
       EpilogueFuser(function).run();
   }
 };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Kernels/FusionGroups.h"
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "llvm/Support/DebugLog.h"
@@ -411,7 +412,7 @@ void FusionGroups::mergeSiblings(Block &block) {
 /// a product needs no launch at all.
 void FusionGroups::mergeSmall(Block &block) {
   llvm::SmallDenseSet<GroupId> epilogues;
-  if (function->getParentOp()->hasAttr("exec.epilogues"))
+  if (exec::supportsEpilogues(function->getParentOfType<ModuleOp>()))
     for (auto product : block.getOps<nd::EinsumOp>())
       for (GroupId id : getUsers(product.getResult()))
         epilogues.insert(id);

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/Pipeline.h"
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Exec.h"
-#include "dialects/Exec/Scratch.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
@@ -30,8 +30,7 @@ namespace meshc {
 static void setEpilogues(mlir::ModuleOp program,
                          const CompileOptions &options) {
   if (isForGpus(options))
-    program->setAttr("exec.epilogues",
-                     mlir::UnitAttr::get(program.getContext()));
+    exec::setSupportsEpilogues(program);
 }
 
 /// cublasLt has a workspace of its own; on the host, scratch memory of products
@@ -39,8 +38,7 @@ static void setEpilogues(mlir::ModuleOp program,
 static void setLibraryWorkspace(mlir::ModuleOp program,
                                 const CompileOptions &options) {
   if (options.target == Target::Cuda)
-    program->setAttr(exec::libraryWorkspaceAttrName,
-                     mlir::UnitAttr::get(program.getContext()));
+    exec::setLibraryWorkspace(program);
 }
 
 //===----------------------------------------------------------------------===//

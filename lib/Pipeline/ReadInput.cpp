@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "lib/Frontend/Frontend.h"
@@ -134,7 +135,7 @@ ExitCode Compilation::parseMlir() {
                                      "'");
   // Kernels were chosen for a target.
   bool hasKernels = state.phase == "kernels" || state.phase == "schedule";
-  bool forGpus = (*module)->hasAttr("exec.epilogues");
+  bool forGpus = exec::supportsEpilogues(*module);
   if (hasKernels && forGpus != isForGpus(options))
     return fail(ExitCode::Usage,
                 "'" + options.input + "' is a dump of a program for " +

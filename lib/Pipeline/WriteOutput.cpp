@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/ArenaAttributes.h"
 #include "lib/Link/Link.h"
 #include "lib/Pipeline/Compilation.h"
 #include "llvm/Support/FileSystem.h"
@@ -38,8 +39,8 @@ ExitCode Compilation::write(StringRef path, StringRef text) {
 
 /// --report
 ExitCode Compilation::printReport() {
-  if (auto bytes = (*module)->getAttrOfType<IntegerAttr>("exec.arena_bytes"))
-    report::setArenaBytes(state.manifest, bytes.getInt());
+  if (std::optional<int64_t> bytes = exec::getArenaBytes(*module))
+    report::setArenaBytes(state.manifest, *bytes);
   report::addCalls(state.manifest, *module);
   if (options.report == ReportFormat::None)
     return ExitCode::Success;

@@ -84,47 +84,14 @@ static double getBytes(Value buffer, nd::MeshAttr mesh) {
       .getLocalBytes(mesh);
 }
 
-namespace {
-/// Bytes of different buffers.
-class Buffers {
-public:
-  void add(Value buffer) {
-    if (seen.insert(getOffset(buffer)).second)
-      bytes += getBytes(buffer, nd::MeshAttr::of(buffer.getDefiningOp()));
-  }
-  static int64_t getOffset(Value buffer) {
-    return buffer.getDefiningOp<exec::BufferOp>().getOffset();
-  }
-  int64_t getTotal() const { return static_cast<int64_t>(bytes); }
-
-private:
+/// Bytes of all different buffers among these.
+static int64_t getTotalBytes(ArrayRef<Value> buffers, nd::MeshAttr mesh) {
   llvm::DenseSet<int64_t> seen;
   double bytes = 0;
-};
-} // namespace
-
-/// What a product reads and writes if its epilogue is done in its call, in
-/// which the product itself needs no memory, unless it is a result.
-static void findBuffers(exec::GemmOp gemm, Buffers &read, Buffers &written) {
-  using exec::Epilogue;
-  std::optional<Epilogue> epilogue = gemm.getEpilogue();
-  read.add(gemm.getA());
-  read.add(gemm.getB());
-  if (gemm.getAccumulate())
-    read.add(gemm.getC());
-  if (!epilogue || *epilogue == Epilogue::BiasGradientA ||
-      *epilogue == Epilogue::BiasGradientB)
-    written.add(gemm.getC());
-  bool isReluGradient = epilogue && *epilogue == Epilogue::ReluGradient;
-  if (Value mask = gemm.getMask())
-    (isReluGradient ? read : written).add(mask);
-  // The mask is read instead of relu's result.
-  if (!isReluGradient || !gemm.getMask())
-    for (Value input : gemm.getInputs())
-      if (Buffers::getOffset(input) != Buffers::getOffset(gemm.getC()))
-        read.add(input);
-  for (Value output : gemm.getOutputs())
-    written.add(output);
+  for (Value buffer : buffers)
+    if (seen.insert(exec::ArenaPiece::of(buffer, mesh).begin).second)
+      bytes += getBytes(buffer, mesh);
+  return static_cast<int64_t>(bytes);
 }
 
 /// Of a buffer that a call writes: its name in the model, if it has one, its
@@ -140,19 +107,20 @@ static Json describeResult(Value buffer) {
 }
 
 /// What a kernel is launched on: bytes of its inputs, and its results.
-static void addBuffers(Json &call, ValueRange inputs, ValueRange outputs) {
+static void addBuffers(Json &call, const exec::KernelUse &use) {
   call["inputs"] = Json::array();
   call["results"] = Json::array();
-  for (Value input : inputs)
+  for (Value input : use.inputs)
     call["inputs"].push_back(static_cast<int64_t>(
         getBytes(input, nd::MeshAttr::of(input.getDefiningOp()))));
-  for (Value output : outputs)
+  for (Value output : use.outputs)
     call["results"].push_back(describeResult(output));
 }
 
-static Json describeLaunch(exec::LaunchOp launch) {
-  Json call = {{"kernel", launch.getKernel().str()}, {"ops", Json::array()}};
-  if (auto fused = dyn_cast<FusedLoc>(launch.getLoc()))
+static Json describeLaunch(exec::StepOpInterface step) {
+  exec::KernelUse use = step.getKernelUse();
+  Json call = {{"kernel", use.kernel.getValue().str()}, {"ops", Json::array()}};
+  if (auto fused = dyn_cast<FusedLoc>(step->getLoc()))
     for (Location part : fused.getLocations())
       if (auto op = dyn_cast<NameLoc>(part)) {
         std::string place = getPlace(op);
@@ -160,37 +128,34 @@ static Json describeLaunch(exec::LaunchOp launch) {
             (op.getName().getValue() + " " + llvm::sys::path::filename(place))
                 .str());
       }
-  addBuffers(call, launch.getInputs(), launch.getOutputs());
+  addBuffers(call, use);
   return call;
 }
 
-static Json describeProduct(exec::GemmOp gemm) {
-  ArrayRef<int64_t> sizes = gemm.getSizes();
-  Buffers read, written;
-  findBuffers(gemm, read, written);
-  auto getType = [](Value buffer) {
-    return getTypeName(
-        cast<exec::BufferType>(buffer.getType()).getTensor().getElementType());
-  };
-  double flops = 2.0 * static_cast<double>(sizes[0]) *
-                 static_cast<double>(sizes[1]) * static_cast<double>(sizes[2]) *
-                 static_cast<double>(sizes[6]);
-  auto name = dyn_cast<NameLoc>(gemm.getC().getLoc());
-  Json product = {{"location", getPlace(gemm.getLoc())},
-                  {"name", name ? name.getName().str() : ""},
-                  {"m", sizes[0]},
-                  {"n", sizes[1]},
-                  {"k", sizes[2]},
-                  {"batch", sizes[6]},
-                  {"type", getType(gemm.getA())},
-                  {"flops", flops},
-                  {"read", read.getTotal()},
-                  {"written", written.getTotal()}};
-  if (gemm.getEpilogue()) {
-    addBuffers(product, gemm.getInputs(), gemm.getOutputs());
-    product["epilogue"] = exec::stringifyEpilogue(*gemm.getEpilogue()).str();
+static Json describeProduct(exec::StepOpInterface step,
+                            const exec::ProductDescription &product) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(step);
+  double flops =
+      2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) *
+      static_cast<double>(product.k) * static_cast<double>(product.batch);
+  auto name = dyn_cast<NameLoc>(product.c.getLoc());
+  Type type =
+      cast<exec::BufferType>(product.a.getType()).getTensor().getElementType();
+  Json call = {{"location", getPlace(step->getLoc())},
+               {"name", name ? name.getName().str() : ""},
+               {"m", product.m},
+               {"n", product.n},
+               {"k", product.k},
+               {"batch", product.batch},
+               {"type", getTypeName(type)},
+               {"flops", flops},
+               {"read", getTotalBytes(product.reads, mesh)},
+               {"written", getTotalBytes(product.writes, mesh)}};
+  if (!product.epilogue.empty()) {
+    addBuffers(call, step.getKernelUse());
+    call["epilogue"] = product.epilogue.str();
   }
-  return product;
+  return call;
 }
 
 /// By the symbol of each kernel, the tensor of the program that it writes: the
@@ -200,12 +165,16 @@ static llvm::StringMap<StringRef> findWrittenTensors(ModuleOp module) {
   for (auto tensor : module.getOps<exec::TensorOp>())
     tensors[tensor.getOffset()] = tensor;
   llvm::StringMap<StringRef> names;
-  module.walk([&](exec::LaunchOp launch) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(module);
+  module.walk([&](exec::StepOpInterface step) {
+    exec::KernelUse use = step.getKernelUse();
+    // In the call of a product, what is written is the product's.
+    if (!use.kernel || step.describe().product)
+      return;
     exec::TensorOp best;
-    for (Value output : launch.getOutputs()) {
-      auto buffer = output.getDefiningOp<exec::BufferOp>();
+    for (Value output : use.outputs) {
       exec::TensorOp tensor =
-          buffer ? tensors.lookup(buffer.getOffset()) : exec::TensorOp();
+          tensors.lookup(exec::ArenaPiece::of(output, mesh).begin);
       // Room of an input or a metric may be used for other things, too.
       bool counts = tensor && (tensor.getRole() == "parameter" ||
                                tensor.getRole() == "optimizer");
@@ -214,7 +183,7 @@ static llvm::StringMap<StringRef> findWrittenTensors(ModuleOp module) {
         best = tensor;
     }
     if (best)
-      names.try_emplace(launch.getKernel(), best.getTensorName());
+      names.try_emplace(use.kernel.getValue(), best.getTensorName());
   });
   return names;
 }
@@ -234,11 +203,11 @@ void addCalls(Json &report, ModuleOp module) {
       if (known["name"] != function.getSymName().str())
         continue;
       known["launches"] = known["products"] = Json::array();
-      for (Operation &op : function.getBody().front())
-        if (auto launch = dyn_cast<exec::LaunchOp>(op))
-          known["launches"].push_back(describeLaunch(launch));
-        else if (auto gemm = dyn_cast<exec::GemmOp>(op))
-          known["products"].push_back(describeProduct(gemm));
+      for (exec::StepOpInterface step : function.getSteps())
+        if (auto product = step.describe().product)
+          known["products"].push_back(describeProduct(step, *product));
+        else if (step.getKernelUse().kernel)
+          known["launches"].push_back(describeLaunch(step));
     }
 }
 

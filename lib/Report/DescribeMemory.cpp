@@ -36,29 +36,16 @@ static int64_t getBytes(exec::BufferType type, nd::MeshAttr mesh) {
   return static_cast<int64_t>(type.getTensor().getLocalBytes(mesh));
 }
 
-static Json describeCall(Operation &op) {
-  Json call = {{"location", getPlace(op.getLoc())}};
-  if (auto launch = dyn_cast<exec::LaunchOp>(op)) {
-    call["kind"] = "kernel";
-    call["name"] = launch.getKernel().str();
-    // The place of a kernel's first result.
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<exec::KernelOp>(
-        launch, launch.getKernelAttr());
-    if (kernel)
-      for (Value value :
-           kernel.getBody().front().getTerminator()->getOperands())
-        if (std::string place = getPlace(value.getLoc()); !place.empty()) {
-          call["location"] = place;
-          break;
-        }
-  } else if (isa<exec::GemmOp>(op)) {
-    call["kind"] = "product";
-  } else if (auto collective = dyn_cast<exec::CollectiveOp>(op)) {
-    call["kind"] = "collective";
-    call["name"] = collective.getDescription().str();
-  } else {
-    call["kind"] = "wait";
-  }
+static Json describeCall(exec::StepOpInterface step) {
+  exec::CallDescription description = step.describe();
+  Json call = {{"location", ""}, {"kind", description.kind.str()}};
+  if (!description.name.empty())
+    call["name"] = description.name;
+  for (Location location : description.locations)
+    if (std::string place = getPlace(location); !place.empty()) {
+      call["location"] = place;
+      break;
+    }
   return call;
 }
 
@@ -73,8 +60,8 @@ getClass(exec::BufferOp buffer,
 }
 
 /// The calls of a function in order, and its buffers with the first and the
-/// last call that uses each. The scratch memory of a product is a buffer
-/// without dims that only the product's call uses.
+/// last call that uses each. Scratch memory is a buffer without dims that
+/// only its call uses.
 static void
 describeFunction(Json &report, exec::FuncOp function,
                  const llvm::DenseMap<int64_t, exec::TensorOp> &tensors) {
@@ -82,11 +69,10 @@ describeFunction(Json &report, exec::FuncOp function,
   report["calls"] = Json::array();
   report["buffers"] = Json::array();
   llvm::DenseMap<Operation *, size_t> numbers;
-  for (Operation &op : function.getBody().front()) {
-    if (isa<exec::BufferOp, exec::ScratchOp>(op))
-      continue;
-    numbers[&op] = report["calls"].size();
-    report["calls"].push_back(describeCall(op));
+  SmallVector<exec::StepOpInterface> steps = function.getSteps();
+  for (exec::StepOpInterface step : steps) {
+    numbers[step] = report["calls"].size();
+    report["calls"].push_back(describeCall(step));
   }
   for (auto buffer : function.getBody().front().getOps<exec::BufferOp>()) {
     auto type = cast<exec::BufferType>(buffer.getType());
@@ -109,19 +95,17 @@ describeFunction(Json &report, exec::FuncOp function,
          {"dims", describeDims(type.getTensor(), type.getOrder())},
          {"location", getPlace(buffer.getLoc())}});
   }
-  for (auto product : function.getBody().front().getOps<exec::GemmOp>()) {
-    exec::ScratchOp scratch = product.getScratchOp();
-    if (!scratch)
-      continue;
-    size_t call = numbers.lookup(product);
-    report["buffers"].push_back({{"offset", scratch.getOffset()},
-                                 {"bytes", scratch.getType().getBytes()},
-                                 {"first", call},
-                                 {"last", call},
-                                 {"class", "scratch"},
-                                 {"dims", Json::array()},
-                                 {"location", getPlace(product.getLoc())}});
-  }
+  for (auto [call, step] : llvm::enumerate(steps))
+    for (Value scratch : step.getAccesses().scratch) {
+      auto piece = exec::ArenaPiece::of(scratch, mesh);
+      report["buffers"].push_back({{"offset", piece.begin},
+                                   {"bytes", piece.end - piece.begin},
+                                   {"first", call},
+                                   {"last", call},
+                                   {"class", "scratch"},
+                                   {"dims", Json::array()},
+                                   {"location", getPlace(step->getLoc())}});
+    }
 }
 
 void addMemory(Json &report, ModuleOp module) {

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Order.h"
-#include "dialects/Exec/Scratch.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Schedule/Passes.h"
 #include "llvm/ADT/StringMap.h"
@@ -71,10 +72,7 @@ static ArrayAttr getOrders(MLIRContext *context, ValueRange values) {
 FlatSymbolRefAttr KernelTable::get(exec::FusionOp fusion) {
   MLIRContext *context = builder.getContext();
   // Names of source values do not make kernels different.
-  fusion.getBody().walk([](Operation *op) {
-    for (StringRef name : {"nd.name", "nd.class", "nd.sharding"})
-      op->removeAttr(name);
-  });
+  fusion.getBody().walk([](Operation *op) { nd::removeIdentity(op); });
   auto kernel =
       exec::KernelOp::create(builder, fusion.getLoc(), "", fusion.getPlan(),
                              getOrders(context, fusion.getInputs()),
@@ -108,7 +106,7 @@ static Location getSource(Value value, func::FuncOp function) {
     }
     if (!isa<exec::FusionOp, exec::ProductOp>(op)) {
       location = op->getLoc();
-      name = op->getAttrOfType<StringAttr>("nd.name");
+      name = nd::TensorAttributes::of(op).getName();
       break;
     }
     // What it holds computes the value; a mask is the call's own.
@@ -119,8 +117,8 @@ static Location getSource(Value value, func::FuncOp function) {
   }
   auto argument = dyn_cast_or_null<BlockArgument>(value);
   if (argument && argument.getOwner() == &function.getBody().front())
-    name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                 "nd.name");
+    name = nd::TensorAttributes::ofArgument(function, argument.getArgNumber())
+               .getName();
   return name ? Location(NameLoc::get(name, location)) : location;
 }
 
@@ -141,13 +139,10 @@ Value FunctionBuilder::getBuffer(Value value) {
     return buffer;
   int64_t offset;
   if (auto argument = dyn_cast<BlockArgument>(value))
-    offset = function
-                 .getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
-                                                "exec.offset")
-                 .getInt();
+    offset = *exec::getOffset(function, argument.getArgNumber());
   else
-    offset = value.getDefiningOp()->getAttrOfType<DenseI64ArrayAttr>(
-        "exec.offsets")[cast<OpResult>(value).getResultNumber()];
+    offset = (*exec::getOffsets(
+        value.getDefiningOp()))[cast<OpResult>(value).getResultNumber()];
   auto type =
       exec::BufferType::get(builder.getContext(), nd::getTensorType(value),
                             exec::getOrder(value).value_or(exec::Order()));
@@ -189,15 +184,15 @@ exec::GemmOp FunctionBuilder::buildGemm(nd::EinsumOp product, Value a, Value b,
 
 /// The scratch memory that PlanArena gave to the product.
 void FunctionBuilder::addScratch(exec::GemmOp gemm, Operation *product) {
-  auto place = product->getAttrOfType<DenseI64ArrayAttr>(exec::scratchAttrName);
+  std::optional<exec::ScratchPlace> place = exec::getScratchPlace(product);
   if (!place)
     return;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(gemm);
   auto scratch = exec::ScratchOp::create(
       builder, gemm.getLoc(),
-      exec::ScratchType::get(builder.getContext(), place[1]),
-      builder.getI64IntegerAttr(place[0]));
+      exec::ScratchType::get(builder.getContext(), place->bytes),
+      builder.getI64IntegerAttr(place->offset));
   gemm.getScratchMutable().assign(scratch);
 }
 
@@ -300,7 +295,7 @@ static SmallVector<int64_t, 4> getItem(spmd::CollectiveKind kind, Value send,
 static std::string describe(spmd::CollectiveOpInterface collective) {
   std::string text =
       spmd::stringifyCollectiveKind(collective.getCollectiveKind()).str();
-  if (auto name = collective->getAttrOfType<StringAttr>("nd.name"))
+  if (StringAttr name = nd::TensorAttributes::of(collective).getName())
     text += " of '" + name.getValue().str() + "'";
   else if (collective->getNumOperands() > 1)
     text += " of " + std::to_string(collective->getNumOperands()) + " tensors";
@@ -358,14 +353,13 @@ struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
       return function.emitError()
              << "'" << function.getName() << "' has no body to be scheduled";
     for (BlockArgument argument : function.getArguments())
-      if (!function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(),
-                                                  "exec.offset"))
+      if (!exec::getOffset(function, argument.getArgNumber()))
         return function.emitError("has an argument without an offset; plan the "
                                   "arena before");
     for (Operation &op : function.getBody().front().without_terminator())
       if (!isa<exec::FusionOp, nd::EinsumOp, exec::ProductOp,
                spmd::CollectiveOpInterface>(op) ||
-          !op.hasAttr("exec.offsets") || !op.hasAttr(exec::ordersAttrName))
+          !exec::getOffsets(&op) || !op.hasAttr(exec::ordersAttrName))
         return op.emitOpError("cannot be scheduled: it must be a fusion, a "
                               "product or a collective with memory orders and "
                               "offsets");

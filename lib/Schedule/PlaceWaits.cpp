@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/Exec.h"
 #include "lib/Schedule/Passes.h"
-#include "lib/Schedule/Residence.h"
 
 using namespace mlir;
 
@@ -21,28 +21,35 @@ struct PlaceWaits : impl::PlaceWaitsBase<PlaceWaits> {
     exec::FuncOp function = getOperation();
     nd::MeshAttr mesh = nd::MeshAttr::of(function);
     Block &block = function.getBody().front();
-    SmallVector<exec::CollectiveOp> running;
-    for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (isa<exec::WaitOp>(op)) {
-        op.emitOpError("is there before waits are placed");
+    /// Begun and not awaited.
+    SmallVector<std::pair<exec::StepOpInterface, exec::Accesses>> running;
+    for (exec::StepOpInterface step : function.getSteps()) {
+      exec::Accesses accesses = step.getAccesses();
+      if (accesses.awaited) {
+        step->emitOpError("is there before waits are placed");
         return signalPassFailure();
       }
       // Collectives run in order: who waits for one has waited for those
       // before.
-      auto last = llvm::find_if(llvm::reverse(running), [&](auto collective) {
-        return disturbs(&op, collective, mesh);
+      auto last = llvm::find_if(llvm::reverse(running), [&](const auto &begun) {
+        return begun.second.conflictsWith(accesses, mesh);
       });
       auto end = last.base();
-      OpBuilder builder(&op);
+      OpBuilder builder(step);
       for (auto begun = running.begin(); begun != end; ++begun)
-        exec::WaitOp::create(builder, begun->getLoc(), begun->getToken());
+        placeWait(builder, begun->first, begun->second);
       running.erase(running.begin(), end);
-      if (auto collective = dyn_cast<exec::CollectiveOp>(op))
-        running.push_back(collective);
+      if (accesses.begun)
+        running.push_back({step, std::move(accesses)});
     }
     auto builder = OpBuilder::atBlockEnd(&block);
-    for (exec::CollectiveOp collective : running)
-      exec::WaitOp::create(builder, collective.getLoc(), collective.getToken());
+    for (const auto &[step, accesses] : running)
+      placeWait(builder, step, accesses);
+  }
+
+  static void placeWait(OpBuilder &builder, exec::StepOpInterface begun,
+                        const exec::Accesses &accesses) {
+    exec::WaitOp::create(builder, begun->getLoc(), accesses.begun);
   }
 };
 } // namespace

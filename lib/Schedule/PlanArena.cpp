@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Exec/Scratch.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Schedule/Residence.h"
 #include "llvm/ADT/MapVector.h"
@@ -30,7 +32,8 @@ static int64_t align(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 namespace {
 /// A tensor of the program's table.
 struct Resident {
-  StringAttr name, role;
+  StringAttr name;
+  nd::TensorRole role;
   ArrayAttr order;
   nd::TensorType type;
   Location loc;
@@ -45,46 +48,45 @@ public:
   LogicalResult add(func::FuncOp function);
   /// Places all, by role, and makes their ops; bytes of all together.
   int64_t place(ModuleOp module);
-  int64_t getOffset(DictionaryAttr attributes) const {
-    return residents.find(getKey(attributes))->second.offset;
+  int64_t getOffset(const nd::TensorAttributes &tensor) const {
+    return residents.find(getKey(tensor))->second.offset;
   }
 
 private:
-  using Key = std::pair<Attribute, Attribute>; ///< role, name
-  static Key getKey(DictionaryAttr attributes) {
-    return {attributes.get("nd.role"), attributes.get("nd.name")};
+  using Key = std::pair<uint32_t, StringAttr>; ///< role, name
+  static Key getKey(const nd::TensorAttributes &tensor) {
+    return {uint32_t(*tensor.getRole()), tensor.getName()};
   }
-  LogicalResult add(func::FuncOp function, DictionaryAttr attributes, Type type,
-                    Location loc);
+  LogicalResult add(func::FuncOp function, const nd::TensorAttributes &tensor,
+                    Type type, Location loc);
 
   nd::MeshAttr mesh;
   llvm::MapVector<Key, Resident> residents;
 };
 } // namespace
 
-/// Roles in the order of the table.
-static const StringRef roles[] = {"parameter", "optimizer", "input", "metric"};
+/// In the order of the table.
+static constexpr nd::TensorRole roles[] = {
+    nd::TensorRole::Parameter, nd::TensorRole::Optimizer, nd::TensorRole::Input,
+    nd::TensorRole::Metric};
 
 LogicalResult ResidentTable::add(func::FuncOp function,
-                                 DictionaryAttr attributes, Type type,
-                                 Location loc) {
-  auto get = [&](StringRef name) {
-    return attributes ? attributes.get(name) : Attribute();
-  };
-  auto name = dyn_cast_or_null<StringAttr>(get("nd.name"));
-  auto role = dyn_cast_or_null<StringAttr>(get("nd.role"));
-  auto order = dyn_cast_or_null<ArrayAttr>(get("nd.order"));
+                                 const nd::TensorAttributes &attributes,
+                                 Type type, Location loc) {
+  StringAttr name = attributes.getName();
+  std::optional<nd::TensorRole> role = attributes.getRole();
+  ArrayAttr order = attributes.getOrder();
   auto tensor = dyn_cast<nd::TensorType>(type);
-  if (!name || !role || !order || !tensor ||
-      !llvm::is_contained(roles, role.getValue()))
+  if (!name || !role || !order || !tensor)
     return emitError(loc) << "arguments and results of '" << function.getName()
                           << "' need nd.name, nd.role and nd.order";
   auto [entry, isNew] = residents.insert(
-      {Key(role, name), Resident{name, role, order, tensor, loc, 0}});
+      {getKey(attributes), Resident{name, *role, order, tensor, loc, 0}});
   if (!isNew && (entry->second.type != tensor || entry->second.order != order))
-    return emitError(loc) << role.getValue() << " '" << name.getValue()
-                          << "' is " << tensor << " in '" << function.getName()
-                          << "' but " << entry->second.type << " elsewhere";
+    return emitError(loc) << nd::stringifyTensorRole(*role) << " '"
+                          << name.getValue() << "' is " << tensor << " in '"
+                          << function.getName() << "' but "
+                          << entry->second.type << " elsewhere";
   return success();
 }
 
@@ -93,13 +95,15 @@ LogicalResult ResidentTable::add(func::FuncOp function) {
     return function.emitError()
            << "'" << function.getName() << "' has no body to be scheduled";
   for (BlockArgument argument : function.getArguments())
-    if (failed(add(function, function.getArgAttrDict(argument.getArgNumber()),
-                   argument.getType(), argument.getLoc())))
+    if (failed(add(
+            function,
+            nd::TensorAttributes::ofArgument(function, argument.getArgNumber()),
+            argument.getType(), argument.getLoc())))
       return failure();
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(terminator->getOperands()))
-    if (failed(add(function, function.getResultAttrDict(index), value.getType(),
-                   value.getLoc())))
+    if (failed(add(function, nd::TensorAttributes::ofResult(function, index),
+                   value.getType(), value.getLoc())))
       return failure();
   return success();
 }
@@ -107,19 +111,20 @@ LogicalResult ResidentTable::add(func::FuncOp function) {
 int64_t ResidentTable::place(ModuleOp module) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   int64_t offset = 0;
-  for (StringRef role : roles)
+  for (nd::TensorRole role : roles)
     for (auto &[key, resident] : residents) {
-      if (resident.role.getValue() != role)
+      if (resident.role != role)
         continue;
       resident.offset = offset;
       offset = align(offset + resident.type.getLocalBytes(mesh));
       // In memory as declared.
       SmallVector<StringAttr> order(resident.order.getAsRange<StringAttr>());
-      exec::TensorOp::create(builder, resident.loc, resident.name,
-                             resident.role, resident.order,
-                             TypeAttr::get(exec::BufferType::get(
-                                 module.getContext(), resident.type, order)),
-                             builder.getI64IntegerAttr(resident.offset));
+      exec::TensorOp::create(
+          builder, resident.loc, resident.name,
+          builder.getStringAttr(nd::stringifyTensorRole(role)), resident.order,
+          TypeAttr::get(
+              exec::BufferType::get(module.getContext(), resident.type, order)),
+          builder.getI64IntegerAttr(resident.offset));
     }
   return offset;
 }
@@ -173,12 +178,13 @@ private:
 
 void FunctionPlanner::placeResidents() {
   for (BlockArgument argument : block.getArguments())
-    fixed[argument] =
-        residents.getOffset(function.getArgAttrDict(argument.getArgNumber()));
+    fixed[argument] = residents.getOffset(
+        nd::TensorAttributes::ofArgument(function, argument.getArgNumber()));
   for (auto [index, value] :
        llvm::enumerate(block.getTerminator()->getOperands()))
     if (!isa<BlockArgument>(value))
-      fixed[value] = residents.getOffset(function.getResultAttrDict(index));
+      fixed[value] =
+          residents.getOffset(nd::TensorAttributes::ofResult(function, index));
 }
 
 /// A temporary operand that dies at the op and may be overwritten.
@@ -265,13 +271,12 @@ int64_t FunctionPlanner::pack(int64_t base) {
 }
 
 void FunctionPlanner::annotate() {
-  Builder builder(function.getContext());
   SmallVector<DictionaryAttr> attributes;
   function.getAllArgAttrs(attributes);
   for (BlockArgument argument : block.getArguments()) {
     DictionaryAttr &each = attributes[argument.getArgNumber()];
     NamedAttrList list(each);
-    list.set("exec.offset", builder.getI64IntegerAttr(fixed.lookup(argument)));
+    exec::setOffset(list, function.getContext(), fixed.lookup(argument));
     each = list.getDictionary(function.getContext());
   }
   function.setAllArgAttrs(attributes);
@@ -282,11 +287,10 @@ void FunctionPlanner::annotate() {
         offsets.push_back(place->second);
       else
         offsets.push_back(storages[storageOf.lookup(result)].offset);
-    op.setAttr("exec.offsets", builder.getDenseI64ArrayAttr(offsets));
+    exec::setOffsets(&op, offsets);
     if (auto scratch = scratchOf.find(&op); scratch != scratchOf.end()) {
       const Storage &storage = storages[scratch->second];
-      op.setAttr(exec::scratchAttrName,
-                 builder.getDenseI64ArrayAttr({storage.offset, storage.bytes}));
+      exec::setScratchPlace(&op, {storage.offset, storage.bytes});
     }
   }
 }
@@ -317,8 +321,7 @@ struct PlanArena : impl::PlanArenaBase<PlanArena> {
     int64_t base = residents.place(module), end = base;
     for (func::FuncOp function : functions)
       end = std::max(end, FunctionPlanner(function, residents).run(base));
-    module->setAttr("exec.arena_bytes",
-                    Builder(&getContext()).getI64IntegerAttr(end));
+    exec::setArenaBytes(module, end);
   }
 };
 } // namespace

@@ -22,42 +22,11 @@ mlir::BlockArgument getReplacedArgument(mlir::func::FuncOp function,
 /// that writes it, and the op must use the operand once.
 bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
 
-/// The same for outputs and inputs of a kernel's block with equal orders.
-bool canWriteOver(mlir::Block &kernel, unsigned input, unsigned output,
-                  exec::PlanAttr plan, nd::MeshAttr mesh);
-
 /// Execution order of a step function beyond its data dependences: the op that
 /// computes result `index` must wait for all other readers of the argument that
 /// the result replaces. Empty if it replaces no argument or is the argument.
 llvm::SmallVector<mlir::Operation *>
 getReadersBefore(mlir::func::FuncOp function, unsigned index);
-
-/// Buffers that an op of an exec.func reads and writes, and scratch memory in
-/// which it leaves anything.
-struct BufferAccess {
-  llvm::SmallVector<mlir::Value> reads, writes, scratch;
-  static BufferAccess of(mlir::Operation *op);
-};
-
-/// A piece of the arena: [begin, end) in bytes.
-struct ArenaPiece {
-  int64_t begin = 0, end = 0;
-
-  /// The piece of the buffer or scratch memory (a result of exec.buffer or
-  /// exec.scratch).
-  static ArenaPiece of(mlir::Value buffer, nd::MeshAttr mesh);
-  bool overlaps(const ArenaPiece &other) const {
-    return begin < other.end && other.begin < end;
-  }
-  bool operator==(const ArenaPiece &other) const {
-    return begin == other.begin && end == other.end;
-  }
-};
-
-/// Whether the op conflicts with a running collective: it accesses a receive
-/// buffer or writes a send buffer.
-bool disturbs(mlir::Operation *op, exec::CollectiveOp running,
-              nd::MeshAttr mesh);
 
 } // namespace meshc::schedule
 

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/Alignment.h"
+#include "dialects/Exec/ArenaAttributes.h"
 #include "lib/Schedule/Passes.h"
-#include "lib/Schedule/Residence.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <map>
 
 using namespace mlir;
@@ -17,7 +19,8 @@ namespace meshc::schedule {
 #include "lib/Schedule/Passes.h.inc"
 
 namespace {
-using Piece = ArenaPiece;
+using exec::Accesses;
+using Piece = exec::ArenaPiece;
 
 /// What lies in the arena while a function runs.
 class ArenaPicture {
@@ -49,14 +52,13 @@ public:
   LogicalResult run();
 
 private:
-  LogicalResult visit(Operation *op, const BufferAccess &access);
+  LogicalResult visit(exec::StepOpInterface op, const Accesses &access);
   LogicalResult checkPlace(Operation *op, StringRef what, Piece piece);
-  LogicalResult checkScratch(Operation *op, const BufferAccess &access);
-  LogicalResult checkRunning(Operation *op);
-  LogicalResult checkOverlap(Operation *op, exec::KernelOp kernel,
-                             unsigned read, unsigned written, ValueRange reads,
-                             ValueRange writes);
-  LogicalResult checkEpilogue(exec::GemmOp gemm);
+  LogicalResult checkScratch(Operation *op, const Accesses &access);
+  LogicalResult checkRunning(Operation *op, const Accesses &access);
+  LogicalResult
+  checkOverlap(Operation *op, ValueRange reads, ValueRange writes,
+               llvm::function_ref<bool(unsigned, unsigned)> mayWriteOver);
   Piece getPiece(Value buffer) const;
   Piece getPiece(exec::TensorOp tensor) const;
   exec::BufferType getType(exec::TensorOp tensor) const;
@@ -66,7 +68,8 @@ private:
   nd::MeshAttr mesh;
   int64_t arenaBytes;
   ArenaPicture arena;
-  SmallVector<exec::CollectiveOp> running; ///< begun and not waited for
+  /// Begun and not waited for.
+  SmallVector<std::pair<Operation *, Accesses>> running;
 };
 } // namespace
 
@@ -94,42 +97,21 @@ exec::BufferType FunctionChecker::getType(exec::TensorOp tensor) const {
   return cast<exec::BufferType>(tensor.getType());
 }
 
-/// `kernel`: reads and writes exactly what is given; null for other ops.
-LogicalResult FunctionChecker::checkOverlap(Operation *op,
-                                            exec::KernelOp kernel,
-                                            unsigned read, unsigned written,
-                                            ValueRange reads,
-                                            ValueRange writes) {
-  Piece from = getPiece(reads[read]), to = getPiece(writes[written]);
-  if (!from.overlaps(to))
-    return success();
-  auto collective = dyn_cast<exec::CollectiveOp>(op);
-  bool isAllowed = collective && collective.getKind() == "all_reduce" &&
-                   read == written && from == to;
-  auto fromType = cast<exec::BufferType>(reads[read].getType());
-  auto toType = cast<exec::BufferType>(writes[written].getType());
-  if (kernel)
-    isAllowed = from == to && fromType.getOrder() == toType.getOrder() &&
-                canWriteOver(kernel.getBody().front(), read, written,
-                             kernel.getPlan(), mesh);
-  if (isAllowed)
-    return success();
-  return op->emitOpError() << "writes bytes " << to.begin << " to " << to.end
-                           << " over operand " << read
-                           << ", which it reads at other points (bytes "
-                           << from.begin << " to " << from.end << ")";
-}
-
-/// Its kernel may run over c alone.
-LogicalResult FunctionChecker::checkEpilogue(exec::GemmOp gemm) {
-  if (!gemm.getKernel())
-    return success();
-  auto kernel = module.lookupSymbol<exec::KernelOp>(*gemm.getKernel());
-  for (unsigned read = 0; read < gemm.getInputs().size(); ++read)
-    for (unsigned written = 0; written < gemm.getOutputs().size(); ++written)
-      if (failed(checkOverlap(gemm, kernel, read, written, gemm.getInputs(),
-                              gemm.getOutputs())))
-        return failure();
+/// `mayWriteOver`: whether the op may write a result over an operand of the
+/// same piece, by their numbers.
+LogicalResult FunctionChecker::checkOverlap(
+    Operation *op, ValueRange reads, ValueRange writes,
+    llvm::function_ref<bool(unsigned, unsigned)> mayWriteOver) {
+  for (auto [written, output] : llvm::enumerate(writes))
+    for (auto [read, input] : llvm::enumerate(reads)) {
+      Piece from = getPiece(input), to = getPiece(output);
+      if (!from.overlaps(to) || (from == to && mayWriteOver(read, written)))
+        continue;
+      return op->emitOpError() << "writes bytes " << to.begin << " to "
+                               << to.end << " over operand " << read
+                               << ", which it reads at other points (bytes "
+                               << from.begin << " to " << from.end << ")";
+    }
   return success();
 }
 
@@ -146,7 +128,7 @@ LogicalResult FunctionChecker::checkPlace(Operation *op, StringRef what,
 }
 
 LogicalResult FunctionChecker::checkScratch(Operation *op,
-                                            const BufferAccess &access) {
+                                            const Accesses &access) {
   for (Value scratch : access.scratch) {
     Piece piece = getPiece(scratch);
     if (failed(checkPlace(op, "has scratch memory at", piece)))
@@ -164,32 +146,34 @@ LogicalResult FunctionChecker::checkScratch(Operation *op,
   return success();
 }
 
-LogicalResult FunctionChecker::visit(Operation *op,
-                                     const BufferAccess &access) {
+LogicalResult FunctionChecker::visit(exec::StepOpInterface op,
+                                     const Accesses &access) {
   ValueRange reads = access.reads, writes = access.writes;
-  exec::KernelOp kernel;
-  if (auto launch = dyn_cast<exec::LaunchOp>(op))
-    kernel = module.lookupSymbol<exec::KernelOp>(launch.getKernel());
-  if (auto gemm = dyn_cast<exec::GemmOp>(op);
-      gemm && failed(checkEpilogue(gemm)))
-    return failure();
   for (Value buffer : reads)
     if (Piece piece = getPiece(buffer); !arena.holds(piece, buffer.getType()))
       return op->emitOpError() << "reads bytes " << piece.begin << " to "
                                << piece.end << ", where no op wrote a "
                                << buffer.getType() << " that is still there";
-  for (unsigned written = 0; written < writes.size(); ++written) {
-    Piece piece = getPiece(writes[written]);
-    if (failed(checkPlace(op, "writes", piece)))
+  for (Value buffer : writes)
+    if (failed(checkPlace(op, "writes", getPiece(buffer))))
       return failure();
-    for (unsigned read = 0; read < reads.size(); ++read)
-      if (failed(checkOverlap(op, kernel, read, written, reads, writes)))
-        return failure();
+  if (failed(
+          checkOverlap(op, reads, writes, [&](unsigned read, unsigned written) {
+            return op.mayWriteOver(read, written);
+          })))
+    return failure();
+  exec::KernelUse use = op.getKernelUse();
+  if (use.kernel &&
+      failed(checkOverlap(op, use.inputs, use.outputs,
+                          [&](unsigned read, unsigned written) {
+                            return exec::canWriteOver(op, use, read, written);
+                          })))
+    return failure();
+  for (unsigned written = 0; written < writes.size(); ++written)
     for (unsigned other = 0; other < written; ++other)
-      if (piece.overlaps(getPiece(writes[other])))
+      if (getPiece(writes[written]).overlaps(getPiece(writes[other])))
         return op->emitOpError() << "writes results " << other << " and "
                                  << written << " to the same bytes";
-  }
   if (failed(checkScratch(op, access)))
     return failure();
   for (Value scratch : access.scratch)
@@ -201,24 +185,26 @@ LogicalResult FunctionChecker::visit(Operation *op,
 
 /// Whether the op leaves alone what collectives use; follows their beginnings
 /// and ends.
-LogicalResult FunctionChecker::checkRunning(Operation *op) {
-  if (auto wait = dyn_cast<exec::WaitOp>(op)) {
-    auto begun = wait.getToken().getDefiningOp<exec::CollectiveOp>();
-    auto *place = llvm::find(running, begun);
+LogicalResult FunctionChecker::checkRunning(Operation *op,
+                                            const Accesses &access) {
+  if (access.awaited) {
+    auto *place = llvm::find_if(running, [&](const auto &begun) {
+      return begun.second.begun == access.awaited;
+    });
     if (place == running.end())
       return op->emitOpError("waits for a collective a second time");
     running.erase(place);
     return success();
   }
-  for (exec::CollectiveOp collective : running)
-    if (disturbs(op, collective, mesh)) {
+  for (const auto &[begun, accesses] : running)
+    if (accesses.conflictsWith(access, mesh)) {
       auto diagnostic = op->emitOpError()
                         << "touches buffers of a collective that runs";
-      diagnostic.attachNote(collective.getLoc()) << "begun here";
+      diagnostic.attachNote(begun->getLoc()) << "begun here";
       return diagnostic;
     }
-  if (auto collective = dyn_cast<exec::CollectiveOp>(op))
-    running.push_back(collective);
+  if (access.begun)
+    running.push_back({op, access});
   return success();
 }
 
@@ -229,13 +215,13 @@ LogicalResult FunctionChecker::run() {
   for (exec::TensorOp tensor : tensors)
     if (!isInitialize && tensor.getRole() != "metric")
       arena.write(getPiece(tensor), getType(tensor));
-  for (Operation &op : function.getBody().front()) {
-    BufferAccess access = BufferAccess::of(&op);
-    if (failed(checkRunning(&op)) || failed(visit(&op, access)))
+  for (exec::StepOpInterface step : function.getSteps()) {
+    Accesses access = step.getAccesses();
+    if (failed(checkRunning(step, access)) || failed(visit(step, access)))
       return failure();
   }
   if (!running.empty())
-    return running.front().emitOpError("is not waited for");
+    return running.front().first->emitOpError("is not waited for");
   for (exec::TensorOp tensor : tensors) {
     bool isState =
         tensor.getRole() == "parameter" || tensor.getRole() == "optimizer";
@@ -254,7 +240,7 @@ namespace {
 struct VerifySchedule : impl::VerifyScheduleBase<VerifySchedule> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto bytes = module->getAttrOfType<IntegerAttr>("exec.arena_bytes");
+    std::optional<int64_t> bytes = exec::getArenaBytes(module);
     if (!bytes) {
       module.emitError("has no exec.arena_bytes");
       return signalPassFailure();
@@ -265,8 +251,7 @@ struct VerifySchedule : impl::VerifyScheduleBase<VerifySchedule> {
         return signalPassFailure();
       }
       auto function = dyn_cast<exec::FuncOp>(op);
-      if (function &&
-          failed(FunctionChecker(function, module, bytes.getInt()).run()))
+      if (function && failed(FunctionChecker(function, module, *bytes).run()))
         return signalPassFailure();
     }
   }

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
@@ -139,7 +140,7 @@ TEST_F(Property, PartitionedComputesWhatOneDeviceDoes) {
       // Fused and paired, the values are the same still.
       if (compared % 4 == 1) {
         if (compared % 8 == 1)
-          (*module)->setAttr("exec.epilogues", UnitAttr::get(&context));
+          exec::setSupportsEpilogues(*module);
         ASSERT_TRUE(runPasses(*module, {kernels::addKernelsPasses}))
             << describe();
         ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();

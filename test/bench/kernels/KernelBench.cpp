@@ -121,29 +121,30 @@ static int64_t getBytes(mlir::ValueRange buffers) {
 static void printTable(exec::FuncOp step) {
   size_t call = 0;
   double kernels = 0, floors = 0, products = 0;
-  for (mlir::Operation &op : step.getBody().front()) {
-    if (mlir::isa<exec::BufferOp>(op) || call == times.best.size())
-      continue;
+  for (exec::StepOpInterface op : step.getSteps()) {
+    if (call == times.best.size())
+      break;
     double seconds = times.best[call++];
-    if (auto launch = mlir::dyn_cast<exec::LaunchOp>(op)) {
-      int64_t bytes = getBytes(launch->getOperands());
+    exec::CallDescription description = op.describe();
+    if (const auto &product = description.product) {
+      double flops =
+          2.0 * product->m * product->n * product->k * product->batch;
+      products += seconds;
+      llvm::outs() << llvm::format("product %lldx%lldx%lld",
+                                   (long long)product->m, (long long)product->n,
+                                   (long long)product->k)
+                   << llvm::format(" %10.1f us %7.1f GFLOP/s\n", seconds * 1e6,
+                                   flops / seconds / 1e9);
+    } else if (op.getKernelUse().kernel) {
+      int64_t bytes = getBytes(op->getOperands());
       double floor = getCopyTime(bytes);
       kernels += seconds;
       floors += floor;
       llvm::outs() << llvm::format(
           "%-14s %10.1f us %10.1f kB %7.1f GB/s   floor %8.1f us, %5.2f of "
           "it\n",
-          launch.getKernel().str().c_str(), seconds * 1e6, bytes / 1e3,
+          description.name.c_str(), seconds * 1e6, bytes / 1e3,
           bytes / seconds / 1e9, floor * 1e6, seconds / floor);
-    } else if (auto gemm = mlir::dyn_cast<exec::GemmOp>(op)) {
-      auto sizes = gemm.getSizes();
-      double flops = 2.0 * sizes[0] * sizes[1] * sizes[2] * sizes[6];
-      products += seconds;
-      llvm::outs() << llvm::format("product %lldx%lldx%lld",
-                                   (long long)sizes[0], (long long)sizes[1],
-                                   (long long)sizes[2])
-                   << llvm::format(" %10.1f us %7.1f GFLOP/s\n", seconds * 1e6,
-                                   flops / seconds / 1e9);
     }
   }
   llvm::outs() << llvm::format("kernels %.1f us (floor %.1f us), products "

@@ -344,3 +344,21 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.collective "shuffle" sum over ["data"] [1, 8, 1, 8] "shuffle over data" (%0) -> (%0) : (!t) -> !t
   }
 }
+
+// -----
+
+// A step function holds ops that say what they access, how they are called and
+// what they compute; no other op is ignored.
+// expected-note @below {{in this function}}
+exec.func @train_step {
+  // expected-error @below {{'nd.step' op has no meaning in a step function: it has neither StepOpInterface nor PieceOpInterface}}
+  %0 = nd.step : () -> !nd.tensor<i32, []>
+}
+
+// -----
+
+// expected-note @below {{in this function}}
+exec.func @train_step {
+  // expected-error @below {{'exec.tensor' op has no meaning in a step function}}
+  exec.tensor "p" "parameter" ["a"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4]>, ["a"]>
+}

@@ -1,0 +1,207 @@
+//===- Collective.cpp - the beginning and end of a collective -------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+// The numbers are the same on both sides.
+static_assert(int(nd::ReductionKind::Sum) == MESHC_SUM &&
+              int(nd::ReductionKind::Max) == MESHC_MAX &&
+              int(nd::ReductionKind::Min) == MESHC_MIN &&
+              int(nd::ReductionKind::Prod) == MESHC_PROD);
+
+static std::optional<MeshcCollectiveKind> getAbiKind(StringRef kind) {
+  return llvm::StringSwitch<std::optional<MeshcCollectiveKind>>(kind)
+      .Case("all_reduce", MESHC_ALL_REDUCE)
+      .Case("reduce_scatter", MESHC_REDUCE_SCATTER)
+      .Case("all_gather", MESHC_ALL_GATHER)
+      .Case("all_to_all", MESHC_ALL_TO_ALL)
+      .Default(std::nullopt);
+}
+
+LogicalResult CollectiveOp::verify() {
+  if (getSend().size() != getRecv().size() ||
+      getItems().size() != 4 * getSend().size())
+    return emitOpError("needs one receive buffer and four item sizes for each "
+                       "send buffer");
+  if (!getAbiKind(getKind()))
+    return emitOpError() << "there is no collective '" << getKind()
+                         << "'; expected one of all_reduce, reduce_scatter, "
+                            "all_gather, all_to_all";
+  nd::MeshAttr mesh = nd::MeshAttr::of(*this);
+  for (StringAttr axis : getAxes().getAsRange<StringAttr>())
+    if (mesh.getAxisIndex(axis.getValue()) < 0)
+      return emitOpError() << "the mesh has no axis '" << axis.getValue()
+                           << "'";
+  return success();
+}
+
+KernelUse CollectiveOp::getKernelUse() { return {}; }
+
+Accesses CollectiveOp::getAccesses() {
+  Accesses accesses;
+  llvm::append_range(accesses.reads, getSend());
+  llvm::append_range(accesses.writes, getRecv());
+  accesses.begun = getToken();
+  return accesses;
+}
+
+bool CollectiveOp::mayWriteOver(unsigned read, unsigned write) {
+  return getAbiKind(getKind()) == MESHC_ALL_REDUCE && read == write;
+}
+
+void CollectiveOp::emitCall(CallEmitter &emitter) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(*this);
+  SmallVector<MeshcCollectiveItem> items;
+  for (ArrayRef<int64_t> sizes = getItems(); !sizes.empty();
+       sizes = sizes.drop_front(4))
+    items.push_back({sizes[0], sizes[1], sizes[2], sizes[3]});
+  MeshcCollective collective = {};
+  collective.kind = *getAbiKind(getKind());
+  collective.reduction = uint8_t(getReduction());
+  collective.type = getAbiType(getSend().front());
+  for (StringAttr axis : getAxes().getAsRange<StringAttr>())
+    collective.axes |= 1u << mesh.getAxisIndex(axis.getValue());
+  collective.itemCount = items.size();
+  collective.items = items.data();
+  llvm::Value *descriptor =
+      emitter.addDescriptor(collective, getLoc(), getDescription());
+  emitter.setBegun(getToken(), descriptor);
+  emitter.call("meshc_collective", {descriptor, emitter.fillArray(0, getSend()),
+                                    emitter.fillArray(1, getRecv())});
+}
+
+CallDescription CollectiveOp::describe() {
+  return {"collective", getDescription().str(), {getLoc()}};
+}
+
+//===----------------------------------------------------------------------===//
+// Reference semantics
+//===----------------------------------------------------------------------===//
+
+/// Ranks of the group of `rank`: those that differ on `axes` only, row-major.
+static SmallVector<int64_t> getGroup(int64_t rank, ArrayAttr axes,
+                                     nd::MeshAttr mesh) {
+  SmallVector<int64_t> own = mesh.getCoordinates(rank), group;
+  for (int64_t other = 0; other < mesh.getRankCount(); ++other) {
+    SmallVector<int64_t> coordinates = mesh.getCoordinates(other);
+    bool isMember = true;
+    for (auto [index, axis] : llvm::enumerate(mesh.getAxes()))
+      isMember &= coordinates[index] == own[index] ||
+                  llvm::is_contained(axes, axis.getName());
+    if (isMember)
+      group.push_back(other);
+  }
+  return group;
+}
+
+static double combine(nd::ReductionKind kind, double a, double b) {
+  switch (kind) {
+  case nd::ReductionKind::Sum:
+    return a + b;
+  case nd::ReductionKind::Max:
+    return std::max(a, b);
+  case nd::ReductionKind::Min:
+    return std::min(a, b);
+  case nd::ReductionKind::Prod:
+    return a * b;
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+namespace {
+/// outer × group × inner elements: where element `e` of block `p` lies.
+struct Blocked {
+  int64_t outer, inner, group;
+  int64_t at(int64_t p, int64_t e) const {
+    return (e / inner * group + p) * inner + e % inner;
+  }
+  int64_t getBlockSize() const { return outer * inner; }
+};
+} // namespace
+
+static void exchange(CollectiveOp op, Arenas &arenas) {
+  MeshcCollectiveKind kind = *getAbiKind(op.getKind());
+  // Nothing is written before all is read.
+  std::vector<Arenas::Memory> before = arenas.getMemories();
+  const nd::EvaluationContext &context = arenas.getContext();
+  for (int64_t rank = 0; rank < arenas.getRankCount(); ++rank) {
+    SmallVector<int64_t> group = getGroup(rank, op.getAxes(), context.mesh);
+    int64_t count = group.size();
+    int64_t own = llvm::find(group, rank) - group.begin();
+    for (unsigned i = 0; i < op.getSend().size(); ++i) {
+      nd::TensorType type =
+          cast<BufferType>(op.getRecv()[i].getType()).getTensor();
+      int64_t bytes = getElementBytes(type);
+      int64_t send = arenas.getOffset(op.getSend()[i]);
+      int64_t recv = arenas.getOffset(op.getRecv()[i]);
+      ArrayRef<int64_t> item = op.getItems().slice(4 * i, 4);
+      Blocked out{item[0], item[1], count}, in{item[2], item[3], count};
+      auto sent = [&](int64_t member, int64_t at) {
+        return before[group[member]][send + at * bytes];
+      };
+      auto combined = [&](int64_t at) {
+        double value = sent(0, at);
+        for (int64_t member = 1; member < count; ++member)
+          value = combine(op.getReduction(), value, sent(member, at));
+        return context.round(value, type.getElementType());
+      };
+      auto receive = [&](int64_t at, double value) {
+        arenas.getMemory(rank)[recv + at * bytes] = value;
+      };
+      switch (kind) {
+      case MESHC_ALL_REDUCE:
+        for (int64_t e = 0; e < out.getBlockSize(); ++e)
+          receive(e, combined(e));
+        break;
+      case MESHC_REDUCE_SCATTER:
+        for (int64_t e = 0; e < out.getBlockSize(); ++e)
+          receive(e, combined(out.at(own, e)));
+        break;
+      case MESHC_ALL_GATHER:
+      case MESHC_ALL_TO_ALL:
+        for (int64_t p = 0; p < count; ++p)
+          for (int64_t e = 0; e < in.getBlockSize(); ++e)
+            receive(in.at(p, e),
+                    sent(p, kind == MESHC_ALL_GATHER ? e : out.at(own, e)));
+        break;
+      }
+    }
+  }
+}
+
+void CollectiveOp::run(Arenas &arenas) {
+  arenas.begin(getToken(), [op = *this, &arenas] { exchange(op, arenas); });
+}
+
+//===----------------------------------------------------------------------===//
+// The wait
+//===----------------------------------------------------------------------===//
+
+KernelUse WaitOp::getKernelUse() { return {}; }
+
+Accesses WaitOp::getAccesses() {
+  Accesses accesses;
+  accesses.awaited = getToken();
+  return accesses;
+}
+
+bool WaitOp::mayWriteOver(unsigned, unsigned) { return false; }
+
+void WaitOp::emitCall(CallEmitter &emitter) {
+  emitter.call("meshc_wait", {emitter.getBegun(getToken())});
+}
+
+void WaitOp::run(Arenas &arenas) { arenas.await(getToken()); }
+
+CallDescription WaitOp::describe() { return {"wait", "", {getLoc()}}; }
+
+} // namespace meshc::exec

@@ -1,0 +1,151 @@
+//===- Gemm.cpp - the call of a matrix product ----------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+// The numbers are the same on both sides.
+static_assert(int(Epilogue::Bias) == MESHC_BIAS &&
+              int(Epilogue::Relu) == MESHC_RELU &&
+              int(Epilogue::ReluBias) == MESHC_RELU_BIAS &&
+              int(Epilogue::Gelu) == MESHC_GELU &&
+              int(Epilogue::GeluBias) == MESHC_GELU_BIAS &&
+              int(Epilogue::ReluGradient) == MESHC_RELU_GRADIENT &&
+              int(Epilogue::GeluGradient) == MESHC_GELU_GRADIENT &&
+              int(Epilogue::BiasGradientA) == MESHC_BIAS_GRADIENT_A &&
+              int(Epilogue::BiasGradientB) == MESHC_BIAS_GRADIENT_B);
+
+LogicalResult GemmOp::verify() {
+  if (getSizes().size() != 10)
+    return emitOpError() << "takes 10 sizes, got " << getSizes().size();
+  if (llvm::any_of(getSizes().take_front(7),
+                   [](int64_t size) { return size < 1; }))
+    return emitOpError("sizes and leading dimensions must be positive");
+  if (getEpilogue().has_value() != getKernel().has_value())
+    return emitOpError("needs a kernel with its epilogue");
+  if (!getEpilogue())
+    return getMask() ? emitOpError("has a mask without an epilogue")
+                     : success();
+  if (getSizes()[6] != 1 || getAccumulate())
+    return emitOpError("with an epilogue is of one batch and adds to nothing");
+  bool isBiasGradient = *getEpilogue() == Epilogue::BiasGradientA ||
+                        *getEpilogue() == Epilogue::BiasGradientB;
+  if (!isBiasGradient && (getInputs().empty() || getInputs()[0] != getC() ||
+                          !llvm::is_contained(getOutputs(), getC())))
+    return emitOpError(
+               "leaves c to its epilogue: c must be the first input and "
+               "a result of '")
+           << *getKernel() << "'";
+  return verifyKernelUse(*this, getKernelUse());
+}
+
+KernelUse GemmOp::getKernelUse() {
+  return {getKernelAttr(), getInputs(), getOutputs()};
+}
+
+Accesses GemmOp::getAccesses() {
+  Accesses accesses;
+  accesses.reads = {getA(), getB()};
+  accesses.writes = {getC()};
+  if (Value scratch = getScratch())
+    accesses.scratch.push_back(scratch);
+  // The epilogue of the call reads c only after the product has written it.
+  for (Value input : getInputs())
+    if (input != getC())
+      accesses.reads.push_back(input);
+  for (Value output : getOutputs())
+    if (output != getC())
+      accesses.writes.push_back(output);
+  if (Value mask = getMask())
+    (*getEpilogue() == Epilogue::ReluGradient ? accesses.reads
+                                              : accesses.writes)
+        .push_back(mask);
+  return accesses;
+}
+
+bool GemmOp::mayWriteOver(unsigned, unsigned) { return false; }
+
+static MeshcGemm makeDescriptor(GemmOp op) {
+  ArrayRef<int64_t> sizes = op.getSizes();
+  MeshcGemm gemm = {};
+  gemm.m = sizes[0];
+  gemm.n = sizes[1];
+  gemm.k = sizes[2];
+  gemm.lda = sizes[3];
+  gemm.ldb = sizes[4];
+  gemm.ldc = sizes[5];
+  gemm.batch = sizes[6];
+  gemm.strideA = sizes[7];
+  gemm.strideB = sizes[8];
+  gemm.strideC = sizes[9];
+  gemm.type = getAbiType(op.getA());
+  gemm.typeC = getAbiType(op.getC());
+  gemm.transA = op.getTransA();
+  gemm.transB = op.getTransB();
+  gemm.accumulate = op.getAccumulate();
+  if (Value scratch = op.getScratch()) {
+    ArenaPiece piece = ArenaPiece::of(scratch, nd::MeshAttr::of(op));
+    gemm.scratchOffset = piece.begin;
+    gemm.scratchBytes = piece.end - piece.begin;
+  }
+  return gemm;
+}
+
+void GemmOp::emitCall(CallEmitter &emitter) {
+  llvm::Value *descriptor = emitter.addDescriptor(makeDescriptor(*this));
+  llvm::Value *a = emitter.getAddress(getA()), *b = emitter.getAddress(getB()),
+              *c = emitter.getAddress(getC());
+  if (!getEpilogue()) {
+    emitter.call("meshc_gemm", {descriptor, a, b, c});
+    return;
+  }
+  SmallVector<Value> buffers(getInputs());
+  llvm::append_range(buffers, getOutputs());
+  llvm::Value *epilogue =
+      emitter.addDescriptor(MeshcEpilogueKind(*getEpilogue()), *getKernel());
+  llvm::Value *mask =
+      getMask() ? emitter.getAddress(getMask()) : emitter.getNull();
+  emitter.call("meshc_gemm_epilogue", {descriptor, epilogue, a, b, c,
+                                       emitter.fillArray(0, buffers), mask});
+}
+
+CallDescription GemmOp::describe() {
+  ProductDescription product;
+  product.m = getSizes()[0];
+  product.n = getSizes()[1];
+  product.k = getSizes()[2];
+  product.batch = getSizes()[6];
+  product.a = getA();
+  product.c = getC();
+  product.reads = {getA(), getB()};
+  if (getAccumulate())
+    product.reads.push_back(getC());
+  std::optional<Epilogue> epilogue = getEpilogue();
+  if (!epilogue || *epilogue == Epilogue::BiasGradientA ||
+      *epilogue == Epilogue::BiasGradientB)
+    product.writes.push_back(getC());
+  bool isReluGradient = epilogue && *epilogue == Epilogue::ReluGradient;
+  if (Value mask = getMask())
+    (isReluGradient ? product.reads : product.writes).push_back(mask);
+  // The mask is read instead of relu's result.
+  nd::MeshAttr mesh = nd::MeshAttr::of(*this);
+  int64_t offsetC = ArenaPiece::of(getC(), mesh).begin;
+  if (!isReluGradient || !getMask())
+    for (Value input : getInputs())
+      if (ArenaPiece::of(input, mesh).begin != offsetC)
+        product.reads.push_back(input);
+  llvm::append_range(product.writes, getOutputs());
+  if (epilogue)
+    product.epilogue = stringifyEpilogue(*epilogue);
+  return {"product", "", {getLoc()}, std::move(product)};
+}
+
+} // namespace meshc::exec

@@ -1,0 +1,163 @@
+//===- GemmReference.cpp - reference semantics of exec.gemm ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+//===----------------------------------------------------------------------===//
+// The product
+//===----------------------------------------------------------------------===//
+
+static void multiply(GemmOp gemm, const Arenas &arenas,
+                     Arenas::Memory &memory) {
+  ArrayRef<int64_t> sizes = gemm.getSizes();
+  int64_t m = sizes[0], n = sizes[1], k = sizes[2];
+  auto typeOf = [](Value buffer) {
+    return cast<BufferType>(buffer.getType()).getTensor();
+  };
+  int64_t bytes = getElementBytes(typeOf(gemm.getA()));
+  int64_t bytesC = getElementBytes(typeOf(gemm.getC()));
+  int64_t a = arenas.getOffset(gemm.getA()), b = arenas.getOffset(gemm.getB()),
+          c = arenas.getOffset(gemm.getC());
+  for (int64_t batch = 0; batch < sizes[6]; ++batch)
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l) {
+          int64_t atA =
+              batch * sizes[7] +
+              (gemm.getTransA() ? l * sizes[3] + i : i * sizes[3] + l);
+          int64_t atB =
+              batch * sizes[8] +
+              (gemm.getTransB() ? j * sizes[4] + l : l * sizes[4] + j);
+          sum += memory[a + atA * bytes] * memory[b + atB * bytes];
+        }
+        double &result =
+            memory[c + (batch * sizes[9] + i * sizes[5] + j) * bytesC];
+        result =
+            arenas.getContext().round((gemm.getAccumulate() ? result : 0) + sum,
+                                      typeOf(gemm.getC()).getElementType());
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Epilogues by the ABI's table: what a library that is told an epilogue does,
+// on the arrays that RuntimeAbi.h names by MeshcEpilogueKind. It does not use
+// the kernel, whose place it takes.
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A buffer as elements one after another.
+struct Elements {
+  Arenas::Memory *memory;
+  int64_t offset, bytes;
+
+  double &operator[](int64_t index) const {
+    return (*memory)[offset + index * bytes];
+  }
+};
+
+/// Buffers in the memory of one rank.
+struct Locator {
+  const Arenas &arenas;
+  Arenas::Memory &memory;
+
+  Elements operator()(Value buffer) const {
+    auto type = cast<BufferType>(buffer.getType()).getTensor();
+    return {&memory, arenas.getOffset(buffer), getElementBytes(type)};
+  }
+};
+} // namespace
+
+// arXiv 1606.08415, in the form with tanh, and its derivative.
+
+static constexpr double geluRoot = 0.7978845608028654, geluCubic = 0.044715;
+
+static double gelu(double x) {
+  return 0.5 * x * (1 + std::tanh(geluRoot * (x + geluCubic * x * x * x)));
+}
+
+static double geluSlope(double x) {
+  double t = std::tanh(geluRoot * (x + geluCubic * x * x * x));
+  return 0.5 * (1 + t) +
+         0.5 * x * (1 - t * t) * geluRoot * (1 + 3 * geluCubic * x * x);
+}
+
+/// Of m × n elements of c, which is overwritten or kept as the kernel would.
+static void finish(GemmOp gemm, const Locator &locate) {
+  Epilogue kind = *gemm.getEpilogue();
+  int64_t m = gemm.getSizes()[0], n = gemm.getSizes()[1];
+  bool hasBias = kind == Epilogue::Bias || kind == Epilogue::ReluBias ||
+                 kind == Epilogue::GeluBias;
+  bool isRelu = kind == Epilogue::Relu || kind == Epilogue::ReluBias;
+  bool isGelu = kind == Epilogue::Gelu || kind == Epilogue::GeluBias;
+  Elements c = locate(gemm.getC());
+  Elements result = locate(gemm.getOutputs()[0]);
+  Elements other =
+      gemm.getInputs().size() > 1 ? locate(gemm.getInputs()[1]) : Elements();
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      int64_t at = i * n + j;
+      double value = c[at] + (hasBias ? other[j] : 0.0);
+      double kept = value;
+      if (isRelu)
+        value = value < 0 ? 0 : value;
+      else if (isGelu)
+        value = gelu(value);
+      else if (kind == Epilogue::ReluGradient)
+        value = other[at] > 0 ? value : 0;
+      else if (kind == Epilogue::GeluGradient)
+        value *= geluSlope(other[at]);
+      result[at] = value;
+      if (gemm.getOutputs().size() > 1)
+        locate(gemm.getOutputs()[1])[at] = kept;
+    }
+}
+
+/// A factor's sums over k.
+static void sumFactor(GemmOp gemm, const Locator &locate) {
+  bool isA = *gemm.getEpilogue() == Epilogue::BiasGradientA;
+  ArrayRef<int64_t> sizes = gemm.getSizes();
+  Elements factor = locate(isA ? gemm.getA() : gemm.getB());
+  Elements sums = locate(gemm.getOutputs()[0]);
+  int64_t stride = isA ? sizes[3] : sizes[4];
+  // Whether k runs along the rows as stored.
+  bool isAlong = isA ? !gemm.getTransA() : gemm.getTransB();
+  for (int64_t i = 0; i < (isA ? sizes[0] : sizes[1]); ++i) {
+    double sum = 0;
+    for (int64_t k = 0; k < sizes[2]; ++k)
+      sum += factor[isAlong ? i * stride + k : k * stride + i];
+    sums[i] = sum;
+  }
+}
+
+void GemmOp::run(Arenas &arenas) {
+  auto spoilScratch = [&] {
+    if (getScratch())
+      arenas.spoil(ArenaPiece::of(getScratch(), arenas.getContext().mesh));
+  };
+  bool byTable = arenas.getEpilogues() == Arenas::Epilogues::ByTable;
+  bool isSum = getEpilogue() == Epilogue::BiasGradientA ||
+               getEpilogue() == Epilogue::BiasGradientB;
+  spoilScratch();
+  for (int64_t rank = 0; rank < arenas.getRankCount(); ++rank) {
+    Arenas::Memory &memory = arenas.getMemory(rank);
+    multiply(*this, arenas, memory);
+    if (getKernel() && byTable)
+      isSum ? sumFactor(*this, {arenas, memory})
+            : finish(*this, {arenas, memory});
+  }
+  if (getKernel() && !byTable)
+    arenas.runKernel(getKernelUse());
+  spoilScratch();
+}
+
+} // namespace meshc::exec

@@ -1,0 +1,60 @@
+//===- Accesses.h - what an op of a step function accesses ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_EXEC_INTERFACES_ACCESSES_H
+#define MESHC_DIALECTS_EXEC_INTERFACES_ACCESSES_H
+
+#include "dialects/Nd/NdTypes.h"
+#include "mlir/IR/ValueRange.h"
+
+namespace meshc::exec {
+
+/// A piece of the arena: [begin, end) in bytes.
+struct ArenaPiece {
+  int64_t begin = 0, end = 0;
+
+  /// The piece that a value names (the result of an op with PieceOpInterface).
+  static ArenaPiece of(mlir::Value value, nd::MeshAttr mesh);
+  bool overlaps(const ArenaPiece &other) const {
+    return begin < other.end && other.begin < end;
+  }
+  bool operator==(const ArenaPiece &other) const {
+    return begin == other.begin && end == other.end;
+  }
+};
+
+/// The pieces of the arena that an op accesses, as values.
+struct Accesses {
+  /// Buffers.
+  llvm::SmallVector<mlir::Value> reads, writes;
+  /// Memory in which the op may leave anything.
+  llvm::SmallVector<mlir::Value> scratch;
+  /// The token of what the op begins: the accesses last until an op awaits it.
+  /// Null: they end with the op.
+  mlir::Value begun;
+  /// The token that the op awaits, or null.
+  mlir::Value awaited;
+
+  /// Whether an op with these accesses must not run at the same time as one
+  /// with the others: one of the two writes, or has as scratch memory, what the
+  /// other accesses.
+  bool conflictsWith(const Accesses &other, nd::MeshAttr mesh) const;
+};
+
+/// The kernel (exec.kernel) that an op runs; null if it runs none. It is
+/// launched on the inputs and outputs, in the order of the kernel's own.
+struct KernelUse {
+  mlir::FlatSymbolRefAttr kernel;
+  mlir::ValueRange inputs, outputs;
+};
+
+/// Whether the kernel is there and takes these buffers; an error on the op if
+/// not.
+llvm::LogicalResult verifyKernelUse(mlir::Operation *op, const KernelUse &use);
+
+} // namespace meshc::exec
+
+#endif // MESHC_DIALECTS_EXEC_INTERFACES_ACCESSES_H
