@@ -6,17 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
 namespace meshc::exec {
-
-// The numbers are the same on both sides.
-static_assert(int(nd::ReductionKind::Sum) == MESHC_SUM &&
-              int(nd::ReductionKind::Max) == MESHC_MAX &&
-              int(nd::ReductionKind::Min) == MESHC_MIN &&
-              int(nd::ReductionKind::Prod) == MESHC_PROD);
 
 static std::optional<MeshcCollectiveKind> getAbiKind(StringRef kind) {
   return llvm::StringSwitch<std::optional<MeshcCollectiveKind>>(kind)
@@ -103,20 +98,6 @@ static SmallVector<int64_t> getGroup(int64_t rank, ArrayAttr axes,
   return group;
 }
 
-static double combine(nd::ReductionKind kind, double a, double b) {
-  switch (kind) {
-  case nd::ReductionKind::Sum:
-    return a + b;
-  case nd::ReductionKind::Max:
-    return std::max(a, b);
-  case nd::ReductionKind::Min:
-    return std::min(a, b);
-  case nd::ReductionKind::Prod:
-    return a * b;
-  }
-  llvm_unreachable("all kinds are listed");
-}
-
 namespace {
 /// outer × group × inner elements: where element `e` of block `p` lies.
 struct Blocked {
@@ -148,10 +129,12 @@ static void exchange(CollectiveOp op, Arenas &arenas) {
       auto sent = [&](int64_t member, int64_t at) {
         return before[group[member]][send + at * bytes];
       };
+      nd::Combination combine =
+          nd::getCombination(op.getReduction(), type.getElementType());
       auto combined = [&](int64_t at) {
         double value = sent(0, at);
         for (int64_t member = 1; member < count; ++member)
-          value = combine(op.getReduction(), value, sent(member, at));
+          value = combine(value, sent(member, at));
         return context.round(value, type.getElementType());
       };
       auto receive = [&](int64_t at, double value) {

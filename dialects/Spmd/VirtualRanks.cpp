@@ -6,8 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/VirtualRanks.h"
-#include <algorithm>
-#include <cmath>
 
 using namespace mlir;
 
@@ -15,7 +13,6 @@ namespace meshc::spmd {
 
 using nd::HostTensor;
 using nd::MeshAttr;
-using nd::ReductionKind;
 
 int64_t getRankAt(ArrayRef<int64_t> coordinates, MeshAttr mesh) {
   int64_t rank = 0;
@@ -65,22 +62,6 @@ void copyBox(const HostTensor &source, ArrayRef<int64_t> from,
                      target.data[toStart + offsets[1]] =
                          source.data[fromStart + offsets[0]];
                    });
-}
-
-double combine(ReductionKind kind, double a, double b) {
-  // A maximum or minimum with NaN is NaN, as one device's would be.
-  bool hasNaN = std::isnan(a) || std::isnan(b);
-  switch (kind) {
-  case ReductionKind::Sum:
-    return a + b;
-  case ReductionKind::Max:
-    return hasNaN ? a + b : std::max(a, b);
-  case ReductionKind::Min:
-    return hasNaN ? a + b : std::min(a, b);
-  case ReductionKind::Prod:
-    return a * b;
-  }
-  return a;
 }
 
 } // namespace meshc::spmd

@@ -36,9 +36,6 @@ void copyBox(const nd::HostTensor &source, llvm::ArrayRef<int64_t> from,
              nd::HostTensor &target, llvm::ArrayRef<int64_t> to,
              llvm::ArrayRef<int64_t> sizes);
 
-/// Combines `a` and `b`.
-double combine(nd::ReductionKind kind, double a, double b);
-
 } // namespace meshc::spmd
 
 #endif // MESHC_DIALECTS_SPMD_VIRTUALRANKS_H

@@ -43,12 +43,12 @@ typedef enum MeshcType {
   MESHC_I1 = 4
 } MeshcType;
 
-/// How the values of several ranks are combined.
+/// How the values of several ranks are combined: MESHC_SUM, MESHC_MAX,
+/// MESHC_MIN, MESHC_PROD (Reductions.def).
 typedef enum MeshcReduction {
-  MESHC_SUM = 0,
-  MESHC_MAX = 1,
-  MESHC_MIN = 2,
-  MESHC_PROD = 3
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
+  MESHC_##CONSTANT = number,
+#include "meshc/Reductions.def"
 } MeshcReduction;
 
 //===----------------------------------------------------------------------===//

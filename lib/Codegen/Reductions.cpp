@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Reductions.h"
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -28,34 +29,13 @@ static nd::ReductionKind getKind(Operation *reduction) {
 }
 
 static TypedAttr getIdentityAttr(nd::ReductionKind kind, Type type) {
-  if (auto floatType = dyn_cast<FloatType>(type)) {
-    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
-    switch (kind) {
-    case nd::ReductionKind::Sum:
-      return FloatAttr::get(type, 0.0);
-    case nd::ReductionKind::Prod:
-      return FloatAttr::get(type, 1.0);
-    case nd::ReductionKind::Max:
-    case nd::ReductionKind::Min:
-      return FloatAttr::get(
-          type, APFloat::getInf(semantics, kind == nd::ReductionKind::Max));
-    }
-  }
-  unsigned width = type.getIntOrFloatBitWidth();
-  bool isBool = width == 1; // ordered false < true
-  switch (kind) {
-  case nd::ReductionKind::Sum:
-    return IntegerAttr::get(type, 0);
-  case nd::ReductionKind::Prod:
-    return IntegerAttr::get(type, APInt(width, 1));
-  case nd::ReductionKind::Max:
-    return IntegerAttr::get(type, isBool ? APInt(1, 0)
-                                         : APInt::getSignedMinValue(width));
-  case nd::ReductionKind::Min:
-    return IntegerAttr::get(type, isBool ? APInt(1, 1)
-                                         : APInt::getSignedMaxValue(width));
-  }
-  llvm_unreachable("all kinds are above");
+  double identity = nd::getIdentity(kind, type);
+  if (isa<FloatType>(type))
+    return FloatAttr::get(type, identity);
+  return IntegerAttr::get(type, APInt(type.getIntOrFloatBitWidth(),
+                                      static_cast<int64_t>(identity),
+                                      /*isSigned=*/false,
+                                      /*implicitTrunc=*/true));
 }
 
 Value getIdentity(KernelEmitter &emitter, Operation *reduction, bool isVector) {

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/Blocks.h"
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "dialects/Spmd/VirtualRanks.h"
 #include <cmath>
 
 using namespace mlir;
 using meshc::nd::EvaluationContext;
 using meshc::nd::HostTensor;
-using meshc::nd::ReductionKind;
 
 namespace meshc::reference {
 
@@ -22,21 +22,6 @@ static SmallVector<int64_t> getBlockStart(const EvaluationContext &context,
   return llvm::map_to_vector(type.getDims(), [&](nd::DimAttr dim) {
     return context.getOffset(type, dim.getName().getValue());
   });
-}
-
-/// What leaves any value as it is.
-static double getNeutral(ReductionKind kind) {
-  switch (kind) {
-  case ReductionKind::Sum:
-    return 0;
-  case ReductionKind::Max:
-    return -INFINITY;
-  case ReductionKind::Min:
-    return INFINITY;
-  case ReductionKind::Prod:
-    return 1;
-  }
-  return 0;
 }
 
 RankTensors cutTensor(const HostTensor &whole, nd::TensorType type,
@@ -53,7 +38,7 @@ RankTensors cutTensor(const HostTensor &whole, nd::TensorType type,
                     block.sizes);
     else
       std::fill(block.data.begin(), block.data.end(),
-                getNeutral(type.getPartialKind()));
+                nd::getIdentity(type.getPartialKind(), type.getElementType()));
     blocks.push_back(std::move(block));
   }
   return blocks;
@@ -65,9 +50,11 @@ static HostTensor combineBlock(const RankTensors &blocks, nd::TensorType type,
   SmallVector<int64_t> group =
       spmd::getGroup(rank, type.getPartialAxes(), mesh);
   HostTensor combined = blocks[group.front()];
+  nd::Combination combine =
+      nd::getCombination(type.getPartialKind(), type.getElementType());
   for (int64_t other : llvm::drop_begin(group))
     for (auto [value, added] : llvm::zip(combined.data, blocks[other].data))
-      value = spmd::combine(type.getPartialKind(), value, added);
+      value = combine(value, added);
   return combined;
 }
 

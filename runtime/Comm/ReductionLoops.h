@@ -96,30 +96,24 @@ template <class Isa> struct ReductionLoops {
     static uint8_t store(uint8_t x) { return x; }
   };
 
-  struct Sum {
-    static float apply(float a, float b) { return a + b; }
-    static int32_t apply(int32_t a, int32_t b) {
-      return static_cast<int32_t>(uint32_t(a) + uint32_t(b));
-    }
-    static uint8_t apply(uint8_t a, uint8_t b) { return a | b; }
+  // Sum, Max, Min and Prod, of two numbers in T.
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
+  struct Kind {                                                                \
+    template <class T> static T of(T a, T b) { return combined; }              \
   };
-  struct Prod {
-    static float apply(float a, float b) { return a * b; }
-    static int32_t apply(int32_t a, int32_t b) {
-      return static_cast<int32_t>(uint32_t(a) * uint32_t(b));
-    }
-    static uint8_t apply(uint8_t a, uint8_t b) { return a & b; }
-  };
-  struct Max {
-    template <class T> static T apply(T a, T b) {
-      return a > b || a != a ? a : b;
-    }
-  };
-  struct Min {
-    template <class T> static T apply(T a, T b) {
-      return a < b || a != a ? a : b;
-    }
-  };
+#include "meshc/Reductions.def"
+
+  /// As Reductions.def says.
+  template <class Op> static float combine(float a, float b) {
+    return Op::of(a, b);
+  }
+  template <class Op> static int32_t combine(int32_t a, int32_t b) {
+    return static_cast<int32_t>(
+        static_cast<uint32_t>(Op::of(int64_t(a), int64_t(b))));
+  }
+  template <class Op> static uint8_t combine(uint8_t a, uint8_t b) {
+    return Op::of(int(a), int(b)) != 0;
+  }
 
   /// A block of sums stays in the L1 cache while the sources pass.
   template <class Op, class From, class To>
@@ -137,12 +131,12 @@ template <class Isa> struct ReductionLoops {
       } else {
         const typename From::Stored *second = source<From>(sources[1], begin);
         for (int64_t i = 0; i < n; ++i)
-          sums[i] = Op::apply(From::load(first[i]), From::load(second[i]));
+          sums[i] = combine<Op>(From::load(first[i]), From::load(second[i]));
       }
       for (int s = 2; s < sourceCount; ++s) {
         const typename From::Stored *next = source<From>(sources[s], begin);
         for (int64_t i = 0; i < n; ++i)
-          sums[i] = Op::apply(sums[i], From::load(next[i]));
+          sums[i] = combine<Op>(sums[i], From::load(next[i]));
       }
       for (int d = 0; d < destinationCount; ++d) {
         typename To::Stored *out =
@@ -180,14 +174,10 @@ template <class Isa> struct ReductionLoops {
   template <class From, class To>
   static ReductionLoop findOperation(MeshcReduction reduction) {
     switch (reduction) {
-    case MESHC_SUM:
-      return run<Sum, From, To>;
-    case MESHC_MAX:
-      return run<Max, From, To>;
-    case MESHC_MIN:
-      return run<Min, From, To>;
-    case MESHC_PROD:
-      return run<Prod, From, To>;
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
+  case MESHC_##CONSTANT:                                                       \
+    return run<Kind, From, To>;
+#include "meshc/Reductions.def"
     }
     return nullptr;
   }

@@ -48,31 +48,66 @@ TEST(HostKernel, Softmax) {
     })");
 }
 
+/// One kernel reduces [b = 37, h = 41], whose memory order is `order`, over b.
+static void expectReduction(const std::string &op, const std::string &type,
+                            const std::string &order, const std::string &lanes,
+                            const KernelCase &options) {
+  SCOPED_TRACE("nd.reduce_" + op + " on " + type + ", lanes '" + lanes + "'");
+  std::string x = "!nd.tensor<" + type + ", [b = 37, h = 41]>";
+  std::string r = "!nd.tensor<" + type + ", [h = 41]>";
+  expectKernel("exec.kernel @k #exec.plan<parallel = [\"h\"], reduce = "
+               "[\"b\"], lanes = \"" +
+                   lanes + "\", sizes = [41, 37]> in [" + order +
+                   "] out [[\"h\"]] {\n^bb0(%x: " + x + "):\n%r = nd.reduce_" +
+                   op + " %x {dims = [\"b\"]} : (" + x + ") -> " + r +
+                   "\nexec.yield %r : " + r + "\n}",
+               options);
+}
+
 /// Every kind of reduction, on every type, lanes along the rows, along the
 /// columns, and none.
 TEST(HostKernel, Reductions) {
   for (std::string type : {"f32", "bf16", "i32"})
     for (std::string op : {"sum", "max", "min", "prod"})
       for (std::string lanes : {"b", "h", ""}) {
-        SCOPED_TRACE("nd.reduce_" + op + " on " + type + ", lanes '" + lanes +
-                     "'");
-        std::string x = "!nd.tensor<" + type + ", [b = 37, h = 41]>";
-        std::string r = "!nd.tensor<" + type + ", [h = 41]>";
         KernelCase options;
         options.low = 0.5;
         options.high = 1.5;
         options.integers = 3;
         options.tolerance = type == "bf16" ? 1e-2 : 1e-5;
         for (std::string order : {R"(["b", "h"])", R"(["h", "b"])"})
-          expectKernel("exec.kernel @k #exec.plan<parallel = [\"h\"], reduce = "
-                       "[\"b\"], lanes = \"" +
-                           lanes + "\", sizes = [41, 37]> in [" + order +
-                           "] out [[\"h\"]] {\n^bb0(%x: " + x +
-                           "):\n%r = nd.reduce_" + op +
-                           " %x {dims = [\"b\"]} : (" + x + ") -> " + r +
-                           "\nexec.yield %r : " + r + "\n}",
-                       options);
+          expectReduction(op, type, order, lanes, options);
       }
+}
+
+/// A maximum or minimum with NaN is NaN, whether lanes, threads or blocks share
+/// the elements.
+TEST(HostKernel, ExtremaWithNaN) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  KernelCase options;
+  for (std::string op : {"max", "min"}) {
+    // About half of the columns have a NaN.
+    options.specials.assign(32, INFINITY);
+    options.specials[0] = nan;
+    options.specials[1] = -INFINITY;
+    for (std::string lanes : {"b", "h", ""})
+      expectReduction(op, "f32", R"(["b", "h"])", lanes, options);
+    expectReduction(op, "bf16", R"(["b", "h"])", "h", options);
+    // The work of many blocks on a GPU.
+    options.specials.assign(1000, 0);
+    options.specials[0] = nan;
+    expectKernel(
+        R"(
+      exec.kernel @k #exec.plan<parallel = [], reduce = ["b", "h"], lanes = "h", sizes = [64, 257]>
+          in [["b", "h"]] out [[]] {
+      ^bb0(%x: !nd.tensor<f32, [b = 64, h = 257]>):
+        %r = nd.reduce_)" +
+            op +
+            R"( %x {dims = ["b", "h"]} : (!nd.tensor<f32, [b = 64, h = 257]>) -> !nd.tensor<f32, []>
+        exec.yield %r : !nd.tensor<f32, []>
+      })",
+        options);
+  }
 }
 
 /// Three parallel loops and two reduced ones, collapsed where memory allows.

@@ -40,13 +40,18 @@ struct ScheduleTest : ::testing::Test {
     return succeeded(passes.run(module));
   }
 
-  /// Random blocks of an argument; equal on ranks that hold the same.
+  /// Random blocks of an argument; equal on ranks that hold the same. One of
+  /// `nanEvery` floats is NaN, if it is not 0.
   RankTensors makeArgument(Type type, nd::MeshAttr mesh, std::mt19937 &random) {
     auto tensor = cast<nd::TensorType>(type);
     nd::HostTensor whole(tensor.getGlobal(), mesh);
     for (double &value : whole.data)
-      value = tensor.isFloat() ? std::normal_distribution<>()(random)
-                               : double(random() % 6) - 0.0;
+      if (!tensor.isFloat())
+        value = double(random() % 6);
+      else if (nanEvery && random() % nanEvery == 0)
+        value = NAN;
+      else
+        value = std::normal_distribution<>()(random);
     return reference::cutTensor(whole, tensor, mesh);
   }
 
@@ -60,7 +65,8 @@ struct ScheduleTest : ::testing::Test {
         scale = std::max(scale, std::abs(value));
       for (size_t i = 0; i < got[rank].data.size(); ++i) {
         double a = got[rank].data[i], b = wanted[rank].data[i];
-        ASSERT_TRUE(a == b || std::abs(a - b) <= relative * scale + 1e-12)
+        ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b)) ||
+                    std::abs(a - b) <= relative * scale + 1e-12)
             << what << ", rank " << rank << ", element " << i << ": got " << a
             << ", wanted " << b;
       }
@@ -128,6 +134,7 @@ struct ScheduleTest : ::testing::Test {
   }
 
   MLIRContext context;
+  unsigned nanEvery = 0;
 };
 
 /// The functions of a test of the pass, for which it finds all epilogues.
@@ -162,6 +169,37 @@ TEST_F(ScheduleTest, RandomSteps) {
       module->dump();
       FAIL() << "seed " << seed << " (MESHC_TEST_SEED)";
     }
+  }
+}
+
+/// Collectives that take maxima and minima, of values with NaN among them.
+TEST_F(ScheduleTest, ExtremaWithNaN) {
+  nanEvery = 20;
+  for (std::string kind : {"max", "min"}) {
+    std::string reduction = " " + kind + R"( ["data"] )";
+    std::string text = R"(
+!x = !nd.tensor<f32, [i = 8 on {data}, j = 12]>
+!p = !nd.tensor<f32, [j = 12], )" +
+                       kind + R"( {data}>
+!whole = !nd.tensor<f32, [j = 12]>
+!cut = !nd.tensor<f32, [j = 12 on {data}]>
+module attributes {nd.mesh = #nd.mesh<data = 4>} {
+  func.func @eval_step(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["i", "j"]})
+      -> (!whole {nd.name = "a", nd.role = "metric", nd.order = ["j"]},
+          !cut {nd.name = "b", nd.role = "metric", nd.order = ["j"]}) {
+    %0 = nd.reduce_)" + kind +
+                       R"( %x {dims = ["i"]} : (!x) -> !p
+    %1 = spmd.all_reduce )" +
+                       reduction + R"(%0 : (!p) -> !whole
+    %2 = spmd.reduce_scatter )" +
+                       reduction + R"(to ["j"] %0 : (!p) -> !cut
+    return %1, %2 : !whole, !cut
+  }
+}
+)";
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module);
+    check(*module);
   }
 }
 

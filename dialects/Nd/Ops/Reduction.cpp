@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/Pointwise.h"
@@ -85,13 +86,8 @@ static void accumulate(const HostTensor &input, HostTensor &result,
 }
 
 namespace {
-/// What is particular to a reduction: its kind, the value that changes nothing,
-/// how two values become one (T: double or int64_t), and the gradient.
+/// What is particular to a reduction: its kind and the gradient.
 template <typename Op> struct Reducer;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double leastI32 = std::numeric_limits<int32_t>::min();
-constexpr double largestI32 = std::numeric_limits<int32_t>::max();
 
 /// The gradient shared equally by all entries that equal the result.
 Value shareByTies(ValueBuilder &b, Value x, Value y, Value g) {
@@ -103,8 +99,6 @@ Value shareByTies(ValueBuilder &b, Value x, Value y, Value g) {
 
 template <> struct Reducer<ReduceSumOp> {
   static constexpr ReductionKind kind = ReductionKind::Sum;
-  static double getIdentity(bool isFloat) { return 0; }
-  template <typename T> static T combine(T a, T b) { return a + b; }
   static Value differentiate(ValueBuilder &b, ReduceSumOp op, Value g) {
     return b.broadcastTo(g, op.getInput().getType());
   }
@@ -112,12 +106,6 @@ template <> struct Reducer<ReduceSumOp> {
 
 template <> struct Reducer<ReduceMaxOp> {
   static constexpr ReductionKind kind = ReductionKind::Max;
-  static double getIdentity(bool isFloat) {
-    return isFloat ? -infinity : leastI32;
-  }
-  template <typename T> static T combine(T a, T b) {
-    return a != a || a >= b ? a : b;
-  }
   static Value differentiate(ValueBuilder &b, ReduceMaxOp op, Value g) {
     return shareByTies(b, op.getInput(), op.getResult(), g);
   }
@@ -125,12 +113,6 @@ template <> struct Reducer<ReduceMaxOp> {
 
 template <> struct Reducer<ReduceMinOp> {
   static constexpr ReductionKind kind = ReductionKind::Min;
-  static double getIdentity(bool isFloat) {
-    return isFloat ? infinity : largestI32;
-  }
-  template <typename T> static T combine(T a, T b) {
-    return a != a || a <= b ? a : b;
-  }
   static Value differentiate(ValueBuilder &b, ReduceMinOp op, Value g) {
     return shareByTies(b, op.getInput(), op.getResult(), g);
   }
@@ -138,8 +120,6 @@ template <> struct Reducer<ReduceMinOp> {
 
 template <> struct Reducer<ReduceProdOp> {
   static constexpr ReductionKind kind = ReductionKind::Prod;
-  static double getIdentity(bool isFloat) { return 1; }
-  template <typename T> static T combine(T a, T b) { return a * b; }
   // The product of all other entries. With p the product of those that are not
   // zero: p / x where no entry is zero; p at the only zero; else 0.
   static Value differentiate(ValueBuilder &b, ReduceProdOp op, Value g) {
@@ -159,21 +139,14 @@ template <> struct Reducer<ReduceProdOp> {
 };
 } // namespace
 
-template <typename Op>
 static SmallVector<HostTensor>
-evaluateReduction(Op op, const HostTensor &input,
+evaluateReduction(ReductionKind kind, TensorType type, const HostTensor &input,
                   const EvaluationContext &context) {
   SmallVector<HostTensor> results;
-  HostTensor &result = results.emplace_back(context.makeTensor(op.getType()));
-  Type elementType = op.getType().getElementType();
-  bool isFloat = isa<FloatType>(elementType);
-  llvm::fill(result.data, Reducer<Op>::getIdentity(isFloat));
-  accumulate(input, result, [&](double a, double b) {
-    if (isFloat)
-      return Reducer<Op>::combine(a, b);
-    return wrapToI32(
-        Reducer<Op>::combine(static_cast<int64_t>(a), static_cast<int64_t>(b)));
-  });
+  HostTensor &result = results.emplace_back(context.makeTensor(type));
+  Type elementType = type.getElementType();
+  llvm::fill(result.data, getIdentity(kind, elementType));
+  accumulate(input, result, getCombination(kind, elementType));
   for (double &value : result.data)
     value = context.round(value, elementType);
   return results;
@@ -200,7 +173,8 @@ static OpCost getReductionCost(Operation *op) {
   }                                                                            \
   SmallVector<HostTensor> OP::evaluate(ArrayRef<const HostTensor *> operands,  \
                                        const EvaluationContext &context) {     \
-    return evaluateReduction(*this, *operands[0], context);                    \
+    return evaluateReduction(Reducer<OP>::kind, getType(), *operands[0],       \
+                             context);                                         \
   }                                                                            \
   LogicalResult OP::buildGradient(OpBuilder &builder,                          \
                                   ArrayRef<Value> resultGrads,                 \
@@ -299,7 +273,8 @@ ReduceMeanOp::evaluate(ArrayRef<const HostTensor *> operands,
                        const EvaluationContext &context) {
   SmallVector<HostTensor> results;
   HostTensor &result = results.emplace_back(context.makeTensor(getType()));
-  accumulate(*operands[0], result, [](double a, double b) { return a + b; });
+  accumulate(*operands[0], result,
+             getCombination(ReductionKind::Sum, getType().getElementType()));
   double factor = getMeanFactor(*this);
   for (double &value : result.data)
     value = context.round(value * factor, getType().getElementType());
@@ -404,6 +379,7 @@ SmallVector<Value> ArgmaxOp::decompose(OpBuilder &builder) {
   ArrayAttr dims = builder.getArrayAttr({getDimAttr()});
   Value largest = build.make<ReduceMaxOp>(getInput(), dims);
   Value isLess = build.compare(Predicate::Lt, getInput(), largest);
+  constexpr double largestI32 = std::numeric_limits<int32_t>::max();
   Value index = build.make<IotaOp>(TensorType::get(i32, {dim}));
   Value candidates =
       build.make<SelectOp>(isLess, build.scalar(i32, largestI32), index);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/SpmdOps.h"
@@ -224,9 +225,10 @@ static HostTensor combineGroup(RankOperands operands, unsigned index,
                                ArrayRef<int64_t> group, ReductionKind kind,
                                const EvaluationContext &context) {
   HostTensor sum = *operands[group.front()][index];
+  nd::Combination combine = nd::getCombination(kind, sum.type.getElementType());
   for (int64_t rank : group.drop_front())
     for (auto [a, b] : llvm::zip(sum.data, operands[rank][index]->data))
-      a = combine(kind, a, b);
+      a = combine(a, b);
   for (double &value : sum.data)
     value = context.round(value, sum.type.getElementType());
   return sum;
@@ -270,6 +272,8 @@ RankResults ReshardOp::evaluateAll(RankOperands operands,
   for (StringAttr axis : from.getPartialAxes())
     if (!llvm::is_contained(to.getPartialAxes(), axis))
       combined.push_back(axis);
+  nd::Combination combine =
+      nd::getCombination(from.getPartialKind(), from.getElementType());
   RankResults results = makeResults(*this, operands.size(), context);
   for (size_t rank = 0; rank < results.size(); ++rank) {
     HostTensor &target = results[rank][0];
@@ -288,7 +292,7 @@ RankResults ReshardOp::evaluateAll(RankOperands operands,
         for (auto [i, stride] : llvm::zip(local, source.getStrides()))
           offset += i * stride;
         double part = source.data[offset];
-        value = value ? combine(from.getPartialKind(), *value, part) : part;
+        value = value ? combine(*value, part) : part;
       }
       target.data[offsets[0]] = context.round(*value, to.getElementType());
     };

@@ -55,32 +55,23 @@ struct I1 {
   static __device__ uint8_t store(uint8_t x) { return x; }
 };
 
-struct Sum {
-  // Rounded by itself, so that a product before it is not drawn in.
-  static __device__ float apply(float a, float b) { return __fadd_rn(a, b); }
-  static __device__ int32_t apply(int32_t a, int32_t b) {
-    return int32_t(uint32_t(a) + uint32_t(b));
-  }
-  static __device__ uint8_t apply(uint8_t a, uint8_t b) { return a | b; }
-};
-struct Prod {
-  static __device__ float apply(float a, float b) { return __fmul_rn(a, b); }
-  static __device__ int32_t apply(int32_t a, int32_t b) {
-    return int32_t(uint32_t(a) * uint32_t(b));
-  }
-  static __device__ uint8_t apply(uint8_t a, uint8_t b) { return a & b; }
-};
-/// The result is NaN if any operand is.
-struct Max {
-  template <class T> static __device__ T apply(T a, T b) {
-    return a > b || a != a ? a : b;
-  }
-};
-struct Min {
-  template <class T> static __device__ T apply(T a, T b) {
-    return a < b || a != a ? a : b;
-  }
-};
+// Sum, Max, Min and Prod, of two numbers in T.
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
+  struct Kind {                                                                \
+    template <class T> static __device__ T of(T a, T b) { return combined; }   \
+  };
+#include "meshc/Reductions.def"
+
+// As Reductions.def says.
+template <class Op> __device__ float combineTwo(float a, float b) {
+  return Op::of(a, b);
+}
+template <class Op> __device__ int32_t combineTwo(int32_t a, int32_t b) {
+  return int32_t(uint32_t(Op::of(int64_t(a), int64_t(b))));
+}
+template <class Op> __device__ uint8_t combineTwo(uint8_t a, uint8_t b) {
+  return Op::of(int(a), int(b)) != 0;
+}
 
 template <class Stored>
 __device__ Stored *find(const MeshcCudaRuns &runs, int64_t element) {
@@ -110,7 +101,7 @@ __device__ void combineAt(const MeshcCudaCombine &order, int64_t element) {
     vector = *at(order.sources[s]);
 #pragma unroll
     for (int i = 0; i < count; ++i)
-      values[i] = Op::apply(values[i], Type::load(vector.values[i]));
+      values[i] = combineTwo<Op>(values[i], Type::load(vector.values[i]));
   }
   if (order.sourceCount > 1) {
 #pragma unroll
@@ -181,16 +172,13 @@ __device__ void storeAny(uint8_t type, void *base, int64_t i, float value) {
       const __grid_constant__ MeshcCudaCombine order) {                        \
     combineAll<Type, Op, count>(order);                                        \
   }
-#define COMBINE_ALL(typeName, Type, count)                                     \
-  COMBINE(typeName, Type, sum, Sum, count)                                     \
-  COMBINE(typeName, Type, max, Max, count)                                     \
-  COMBINE(typeName, Type, min, Min, count)                                     \
-  COMBINE(typeName, Type, prod, Prod, count)
-COMBINE_ALL(f32, F32, 4)
-COMBINE_ALL(bf16, BF16, 8)
-COMBINE_ALL(f16, F16, 8)
-COMBINE_ALL(i32, I32, 4)
-COMBINE_ALL(i1, I1, 16)
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
+  COMBINE(f32, F32, name, Kind, 4)                                             \
+  COMBINE(bf16, BF16, name, Kind, 8)                                           \
+  COMBINE(f16, F16, name, Kind, 8)                                             \
+  COMBINE(i32, I32, name, Kind, 4)                                             \
+  COMBINE(i1, I1, name, Kind, 16)
+#include "meshc/Reductions.def"
 
 #define TRANSPOSE(bytes, Unit)                                                 \
   extern "C" __global__ void transpose_##bytes(Unit *to, const Unit *from,     \

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 using namespace meshc::cuda;
 
@@ -35,8 +36,11 @@ static bool isVector(const MeshcCudaRuns &runs, int64_t vector) {
 const char *meshc::cuda::combine(MeshcCudaRank *rank, MeshcCudaStream stream,
                                  const MeshcCudaCombine *order) {
   static const char *const types[] = {"f32", "bf16", "f16", "i32", "i1"};
-  static const char *const reductions[] = {"sum", "max", "min", "prod"};
-  if (order->type > MESHC_I1 || order->reduction > MESHC_PROD)
+  static const char *const reductions[] = {
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined) #name,
+#include "meshc/Reductions.def"
+  };
+  if (order->type > MESHC_I1 || order->reduction >= std::size(reductions))
     return say("a reduction or type that the plugin does not know");
   int64_t vector = 16 / bytesOf(order->type);
   bool vectors =

@@ -20,6 +20,10 @@ namespace {
 constexpr char guardByte = 0x5a;
 constexpr size_t guardBytes = 256;
 
+bool isFloat(MeshcType type) {
+  return type == MESHC_F32 || type == MESHC_BF16 || type == MESHC_F16;
+}
+
 /// The value of an element that a rank sends.
 double sentValue(const CollectiveCase &c, int rank, size_t item,
                  int64_t index) {
@@ -31,10 +35,15 @@ double sentValue(const CollectiveCase &c, int rank, size_t item,
     return 1 + mixed % 2;
   if (c.reduction == MESHC_SUM)
     return mixed % 7 - 3;
+  // A maximum or minimum with NaN is NaN, whichever rank has it.
+  if (isFloat(c.type) && mixed % 23 == 0)
+    return NAN;
   return mixed % 201 - 100;
 }
 
 double combine(const CollectiveCase &c, double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return NAN;
   bool logical = c.type == MESHC_I1;
   switch (c.reduction) {
   case MESHC_SUM:
@@ -102,19 +111,20 @@ size_t test::bytesOf(MeshcType type) {
   return type == MESHC_I1 ? 1 : type == MESHC_F32 || type == MESHC_I32 ? 4 : 2;
 }
 
-/// Values here are integers of few bits, so that halves need no rounding.
+/// Values here are NaN or integers of few bits: halves need no rounding.
 void test::setValue(MeshcType type, void *data, int64_t index, double value) {
   char *place = static_cast<char *>(data) + index * bytesOf(type);
   float f = static_cast<float>(value);
   uint32_t bits;
   std::memcpy(&bits, &f, 4);
-  int32_t whole = static_cast<int32_t>(value);
+  int32_t whole = std::isnan(value) ? 0 : static_cast<int32_t>(value);
   uint16_t half = static_cast<uint16_t>(bits >> 16);
   if (type == MESHC_F16)
-    half = value == 0 ? 0
-                      : static_cast<uint16_t>(
-                            (bits >> 16 & 0x8000) |
-                            (((bits & 0x7fffffff) >> 13) - (112 << 10)));
+    half = std::isnan(value) ? 0x7e00
+           : value == 0      ? 0
+                             : static_cast<uint16_t>(
+                                   (bits >> 16 & 0x8000) |
+                                   (((bits & 0x7fffffff) >> 13) - (112 << 10)));
   uint8_t truth = value != 0;
   const void *source = type == MESHC_F32   ? static_cast<void *>(&f)
                        : type == MESHC_I32 ? static_cast<void *>(&whole)
@@ -205,7 +215,7 @@ std::string CollectiveCase::check(const runtime::MeshView &mesh,
     for (int64_t e = 0; e < count; ++e) {
       double got = valueAt(type, received[i].memory.data(), e);
       double wanted = expectedValue(*this, group, i, e);
-      if (got != wanted)
+      if (got != wanted && !(std::isnan(got) && std::isnan(wanted)))
         return text() + ": rank " + std::to_string(mesh.rank()) + " item " +
                std::to_string(i) + " element " + std::to_string(e) + " is " +
                std::to_string(got) + ", wanted " + std::to_string(wanted);

@@ -24,7 +24,8 @@ inline constexpr MeshcType allTypes[] = {MESHC_F32, MESHC_BF16, MESHC_F16,
                                          MESHC_I32, MESHC_I1};
 
 /// A collective over one set of axes. Its values are integers, chosen so that
-/// every partial result is exact in its type, whatever the order of reduction.
+/// every partial result is exact in its type, whatever the order of reduction;
+/// maxima and minima have some NaN among them.
 struct CollectiveCase {
   MeshcCollectiveKind kind = MESHC_ALL_REDUCE;
   MeshcReduction reduction = MESHC_SUM;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientCheck.h"
+#include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
 
 using namespace mlir;
@@ -59,6 +60,32 @@ TEST_F(Reduction, NaNIsNeverLost) {
     expectNear(reduce<ReduceMaxOp>(t, x, names({"a"})), {NAN}, 0);
     expectNear(reduce<ReduceMinOp>(t, x, names({"a"})), {NAN}, 0);
   }
+}
+
+/// The names of NdTypes.td, and how kinds combine two elements of each type.
+TEST_F(Reduction, Kinds) {
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
+  EXPECT_EQ(stringifyReductionKind(ReductionKind::Kind), #name);
+#include "meshc/Reductions.def"
+  using Kind = ReductionKind;
+  Type i1 = IntegerType::get(&context, 1), i32 = IntegerType::get(&context, 32);
+  for (Kind kind : {Kind::Sum, Kind::Max, Kind::Min, Kind::Prod}) {
+    SCOPED_TRACE(stringifyReductionKind(kind).str());
+    Combination combine = getCombination(kind, f32());
+    EXPECT_TRUE(std::isnan(combine(NAN, 1)) && std::isnan(combine(1, NAN)));
+    for (Type type : {Type(f32()), i32, i1})
+      for (double x : {0, 1})
+        EXPECT_EQ(getCombination(kind, type)(getIdentity(kind, type), x), x);
+    bool isOr = kind == Kind::Sum || kind == Kind::Max;
+    Combination truth = getCombination(kind, i1);
+    EXPECT_EQ(truth(1, 0), isOr);
+    EXPECT_EQ(truth(1, 1), 1);
+    EXPECT_EQ(truth(0, 0), 0);
+  }
+  EXPECT_EQ(getCombination(Kind::Sum, i32)(INT32_MAX, 1), INT32_MIN);
+  EXPECT_EQ(getCombination(Kind::Prod, i32)(INT32_MAX, INT32_MAX), 1);
+  EXPECT_EQ(getCombination(Kind::Max, i32)(INT32_MIN, -1), -1);
+  EXPECT_EQ(getCombination(Kind::Min, i32)(INT32_MIN, -1), INT32_MIN);
 }
 
 TEST_F(Reduction, Gradients) {

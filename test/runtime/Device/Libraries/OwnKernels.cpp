@@ -147,16 +147,13 @@ std::map<std::string, Launch> makeAll() {
   all["combine_" #type "_" #op] = combineBy(combine_##type##_##op);            \
   all["combine_" #type "_" #op "_vector"] =                                    \
       combineBy(combine_##type##_##op##_vector);
-#define ADD_COMBINES(type)                                                     \
-  ADD_COMBINE(type, sum)                                                       \
-  ADD_COMBINE(type, max)                                                       \
-  ADD_COMBINE(type, min)                                                       \
-  ADD_COMBINE(type, prod)
-  ADD_COMBINES(f32)
-  ADD_COMBINES(bf16)
-  ADD_COMBINES(f16)
-  ADD_COMBINES(i32)
-  ADD_COMBINES(i1)
+#define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
+  ADD_COMBINE(f32, name)                                                       \
+  ADD_COMBINE(bf16, name)                                                      \
+  ADD_COMBINE(f16, name)                                                       \
+  ADD_COMBINE(i32, name)                                                       \
+  ADD_COMBINE(i1, name)
+#include "meshc/Reductions.def"
   all["transpose_1"] = transposeBy(transpose_1);
   all["transpose_2"] = transposeBy(transpose_2);
   all["transpose_4"] = transposeBy(transpose_4);

@@ -43,8 +43,6 @@ inline float __bfloat162float(__nv_bfloat16 x) {
 inline __nv_bfloat16 __float2bfloat16_rn(float x) {
   return {meshc::runtime::bf16FromFloat(x)};
 }
-inline float __fadd_rn(float a, float b) { return a + b; }
-inline float __fmul_rn(float a, float b) { return a * b; }
 inline void __threadfence_system() {}
 
 #endif // MESHC_TEST_RUNTIME_DEVICE_LIBRARIES_HOST_CUDA_BF16_H
