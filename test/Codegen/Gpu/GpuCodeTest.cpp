@@ -297,7 +297,8 @@ TEST(GpuCode, Chips) {
     return llvm::toString(checkChips(chips));
   };
   EXPECT_EQ(check({"sm_90", "sm_100", "sm_120"}), "");
-  EXPECT_EQ(check({}), "no chip to make code for; give one as in --chip=sm_90");
+  EXPECT_EQ(check({}), "no chip to generate code for; give one, as in "
+                       "'--chip=sm_90'");
   for (std::string name :
        {"", "sm_", "sm_9x", "sm_12345", "h100", "90", "sm_90a"})
     EXPECT_NE(check({"sm_90", name}).find("unknown chip '" + name + "'"),
