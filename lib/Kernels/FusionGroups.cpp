@@ -95,8 +95,9 @@ bool FusionGroups::canStayInside(Operation *op, Value value,
     return false;
   if (work.lookup(value) < expensiveWork)
     return true;
-  if (users.size() > 1)
-    mergeAll(users);
+  // Groups that read one expensive value are better merged, wherever it is.
+  mergePairs(users);
+  users = getUsers(value);
   return users.size() == 1 && canComputeInPlace(value, users.front());
 }
 
@@ -112,37 +113,24 @@ bool FusionGroups::canComputeInPlace(Value value, GroupId id) const {
          isWhollyAligned(value, id);
 }
 
-/// A reduction stays inside where all users are, or become, one group with its
+/// A reduction stays inside if all users are, or become, one group with its
 /// loops.
 bool FusionGroups::canReduceInside(Operation *op, Value value,
                                    SmallVectorImpl<GroupId> &users) {
   for (GroupId id : users)
     if (!isWhollyAligned(value, id) || !canHold(groups[id], op))
       return false;
-  size_t roots = 0;
-  for (GroupId id : users)
-    roots += groups[id].roots.size();
-  if (roots > mostRoots)
+  LoopDims loops = getLoops(op);
+  if (users.size() > 1 && !canMergeAll(users, &loops))
     return false;
-  SmallVector<std::pair<LoopDims, bool>> before;
   for (GroupId id : users) {
-    before.push_back({groups[id].loops, groups[id].isRowLike});
-    groups[id].loops = getLoops(op);
+    groups[id].loops = loops;
     groups[id].isRowLike = isRowLike(op);
   }
-  SmallVector<GroupId> all(users.begin(), users.end());
-  mergeAll(users);
-  if (users.size() == 1) {
-    Group &group = groups[users.front()];
-    group.points = std::max(group.points, getPoints(op));
-    return true;
-  }
-  for (auto [id, old] : llvm::zip(all, before))
-    if (find(id) == id && llvm::count_if(all, [&](GroupId other) {
-                            return find(other) == id;
-                          }) == 1)
-      std::tie(groups[id].loops, groups[id].isRowLike) = old;
-  return false;
+  users.assign({mergeAll(users)});
+  Group &group = groups[users.front()];
+  group.points = std::max(group.points, getPoints(op));
+  return true;
 }
 
 void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
@@ -190,7 +178,7 @@ bool FusionGroups::canStoreIn(const Group &group, GroupId id, Operation *op,
     if (dims != group.loops.parallel && !isFull)
       return false;
   }
-  return !isReachable(value, id, id);
+  return !isReachable(value, id);
 }
 
 /// The group computes the op's result: it asks for the op's operands.
@@ -270,26 +258,29 @@ void FusionGroups::setSpan(Group &group, unsigned first, unsigned last) {
     ++spanning[place];
 }
 
-/// The first place at which all of `target` is computed and which no group but
-/// `source` spans. What is made behind it does not reach `target`: ops use
-/// what comes before them, and only groups that span a place lead back over it.
-unsigned FusionGroups::findBorder(GroupId source, GroupId target) const {
-  unsigned place = groups[target].last;
+/// The first place at which all of `members` is computed and which no other
+/// group spans. What is made behind it does not reach them: ops use what comes
+/// before them, and only groups that span a place lead back over it.
+unsigned FusionGroups::findBorder(ArrayRef<GroupId> members) const {
+  unsigned place = 0;
+  for (GroupId id : members)
+    place = std::max(place, groups[id].last);
   auto isSpanned = [&] {
-    bool bySource =
-        groups[source].first <= place && place < groups[source].last;
-    return spanning[place] > unsigned(bySource);
+    unsigned byMembers = llvm::count_if(members, [&](GroupId id) {
+      return groups[id].first <= place && place < groups[id].last;
+    });
+    return spanning[place] > byMembers;
   };
   while (place < spanning.size() && isSpanned())
     ++place;
   return place;
 }
 
-/// Whether `target` depends on the values by way of anything but `source` and
-/// `target` themselves.
-bool FusionGroups::isReachable(ArrayRef<Value> from, GroupId source,
-                               GroupId target) const {
-  unsigned border = findBorder(source, target);
+/// Whether one of `members` depends on the values `from`, which are their
+/// roots, by way of anything but `members` themselves.
+bool FusionGroups::isReachable(ArrayRef<Value> from,
+                               ArrayRef<GroupId> members) const {
+  unsigned border = findBorder(members);
   SmallVector<Value> stack(from);
   llvm::DenseSet<Value> seen;
   while (!stack.empty()) {
@@ -298,11 +289,11 @@ bool FusionGroups::isReachable(ArrayRef<Value> from, GroupId source,
       continue;
     bool isFrom = llvm::is_contained(from, value);
     for (GroupId id : getUsers(value)) {
-      if (id == target && !isFrom)
+      bool isMember = llvm::is_contained(members, id);
+      if (isMember && !isFrom)
         return true;
-      if (id == target || id == source)
-        continue;
-      llvm::append_range(stack, groups[id].roots);
+      if (!isMember)
+        llvm::append_range(stack, groups[id].roots);
     }
     for (Operation *user : value.getUsers())
       if (!isKernelOp(user))
@@ -335,24 +326,38 @@ std::optional<LoopDims> FusionGroups::getMergedLoops(const Group &a,
   return std::nullopt;
 }
 
-bool FusionGroups::canMerge(GroupId a, GroupId b) const {
-  const Group &first = groups[a], &second = groups[b];
-  if (a == b || first.isAlone || second.isAlone ||
-      first.roots.size() + second.roots.size() > mostRoots ||
-      !getMergedLoops(first, second))
+/// Whether the groups, two or more different ones, may become one: over `loops`
+/// if these are given, which each of them can hold, and otherwise over their
+/// own.
+bool FusionGroups::canMergeAll(ArrayRef<GroupId> members,
+                               const LoopDims *loops) const {
+  SmallVector<Value> roots;
+  Group merged = groups[members.front()];
+  for (GroupId id : members) {
+    const Group &group = groups[id];
+    std::optional<LoopDims> joined =
+        loops ? *loops : getMergedLoops(merged, group);
+    if (group.isAlone || !joined)
+      return false;
+    merged.loops = *joined;
+    merged.isRowLike |= group.isRowLike;
+    llvm::append_range(roots, group.roots);
+  }
+  if (roots.size() > mostRoots)
     return false;
-  auto usesAligned = [&](const Group &maker, GroupId user) {
-    return llvm::all_of(
-        maker.roots, [&](Value root) { return isWhollyAligned(root, user); });
-  };
-  auto readsCut = [&](const Group &maker, GroupId user) {
-    return llvm::any_of(maker.roots, [&](Value root) {
-      return cuts.contains(root) && llvm::is_contained(getUsers(root), user);
-    });
-  };
-  return usesAligned(first, b) && usesAligned(second, a) &&
-         !readsCut(first, b) && !readsCut(second, a) &&
-         !isReachable(first.roots, a, b) && !isReachable(second.roots, b, a);
+  // Each value that one of them stores is at hand where another reads it.
+  for (GroupId maker : members)
+    for (Value root : groups[maker].roots)
+      for (GroupId user : members)
+        if (user != maker &&
+            (!isWhollyAligned(root, user) ||
+             (cuts.contains(root) && llvm::is_contained(getUsers(root), user))))
+          return false;
+  return !isReachable(roots, members);
+}
+
+bool FusionGroups::canMerge(GroupId a, GroupId b) const {
+  return a != b && canMergeAll({a, b});
 }
 
 void FusionGroups::merge(GroupId into, GroupId from) {
@@ -369,8 +374,15 @@ void FusionGroups::merge(GroupId into, GroupId from) {
   parents[from] = into;
 }
 
-/// Merges what can be merged; `members` are those that are left.
-void FusionGroups::mergeAll(SmallVectorImpl<GroupId> &members) {
+/// Merges groups for which canMergeAll holds; gives the group that remains.
+FusionGroups::GroupId FusionGroups::mergeAll(ArrayRef<GroupId> members) {
+  for (GroupId id : members.drop_front())
+    merge(members.front(), id);
+  return members.front();
+}
+
+/// Merges each group with the first one before it that it may be merged with.
+void FusionGroups::mergePairs(ArrayRef<GroupId> members) {
   SmallVector<GroupId> left;
   for (GroupId id : members) {
     auto *other =
@@ -380,7 +392,6 @@ void FusionGroups::mergeAll(SmallVectorImpl<GroupId> &members) {
     else
       merge(*other, id);
   }
-  members.assign(left);
 }
 
 /// Groups over the same loops that read one large tensor, and all that compute
@@ -395,7 +406,7 @@ void FusionGroups::mergeSiblings(Block &block) {
     if (auto entry = rootGroups.find(value); entry != rootGroups.end())
       if (GroupId id = find(entry->second); !llvm::is_contained(users, id))
         users.push_back(id);
-    mergeAll(users);
+    mergePairs(users);
   };
   llvm::for_each(block.getArguments(), mergeReaders);
   for (Operation &op : block)
@@ -404,7 +415,7 @@ void FusionGroups::mergeSiblings(Block &block) {
   for (GroupId id = 0; id < groups.size(); ++id)
     if (find(id) == id && groups[id].loops == LoopDims())
       scalars.push_back(id);
-  mergeAll(scalars);
+  mergePairs(scalars);
 }
 
 /// Merges groups over the same few points if each takes less time than its

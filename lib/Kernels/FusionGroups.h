@@ -108,17 +108,20 @@ private:
   exec::DimSet getAligned(mlir::Value value, GroupId group) const;
   bool isWhollyAligned(mlir::Value value, GroupId group) const;
   bool canHold(const Group &group, mlir::Operation *reduction) const;
-  bool isReachable(llvm::ArrayRef<mlir::Value> from, GroupId source,
-                   GroupId target) const;
+  bool isReachable(llvm::ArrayRef<mlir::Value> from,
+                   llvm::ArrayRef<GroupId> members) const;
   unsigned getPlace(mlir::Value value) const;
-  unsigned findBorder(GroupId source, GroupId target) const;
+  unsigned findBorder(llvm::ArrayRef<GroupId> members) const;
   void setSpan(Group &group, unsigned first, unsigned last);
 
-  // Merging groups.
+  // Merging groups: canMergeAll proposes and changes nothing, mergeAll commits.
   std::optional<LoopDims> getMergedLoops(const Group &a, const Group &b) const;
+  bool canMergeAll(llvm::ArrayRef<GroupId> members,
+                   const LoopDims *loops = nullptr) const;
   bool canMerge(GroupId a, GroupId b) const;
   void merge(GroupId into, GroupId from);
-  void mergeAll(llvm::SmallVectorImpl<GroupId> &members);
+  GroupId mergeAll(llvm::ArrayRef<GroupId> members);
+  void mergePairs(llvm::ArrayRef<GroupId> members);
   void mergeSiblings(mlir::Block &block);
   void mergeSmall(mlir::Block &block);
   void dropInnerRoots();
