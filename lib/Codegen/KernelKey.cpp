@@ -8,7 +8,7 @@
 #include "lib/Codegen/KernelKey.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/LoopNest.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;

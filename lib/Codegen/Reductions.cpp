@@ -38,7 +38,8 @@ static TypedAttr getIdentityAttr(nd::ReductionKind kind, Type type) {
                                       /*implicitTrunc=*/true));
 }
 
-Value getIdentity(KernelEmitter &emitter, Operation *reduction, bool isVector) {
+Value getIdentity(KernelElements &emitter, Operation *reduction,
+                  bool isVector) {
   Type type = emitter.getComputeType(
       nd::getTensorType(reduction->getResult(0)).getElementType());
   TypedAttr attr = getIdentityAttr(getKind(reduction), type);
@@ -59,7 +60,7 @@ static Value build(OpBuilder &builder, Location loc, Value a, Value b) {
   return IntOp::create(builder, loc, a, b);
 }
 
-Value combine(KernelEmitter &emitter, Operation *reduction, Value a, Value b) {
+Value combine(KernelElements &emitter, Operation *reduction, Value a, Value b) {
   emitter.unify(a, b);
   bool isBool = getElementTypeOrSelf(a.getType()).isInteger(1);
   switch (getKind(reduction)) {
@@ -84,7 +85,8 @@ Value combine(KernelEmitter &emitter, Operation *reduction, Value a, Value b) {
 }
 
 /// Halves the vector until one element is left.
-Value combineLanes(KernelEmitter &emitter, Operation *reduction, Value vector) {
+Value combineLanes(KernelElements &emitter, Operation *reduction,
+                   Value vector) {
   int64_t lanes = cast<VectorType>(vector.getType()).getNumElements();
   for (int64_t half = lanes / 2; half >= 1; half /= 2) {
     SmallVector<int64_t> low, high;

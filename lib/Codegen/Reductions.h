@@ -7,21 +7,21 @@
 #ifndef MESHC_LIB_CODEGEN_REDUCTIONS_H
 #define MESHC_LIB_CODEGEN_REDUCTIONS_H
 
-#include "lib/Codegen/KernelEmitter.h"
+#include "lib/Codegen/KernelElements.h"
 
 namespace meshc::codegen {
 
 /// The identity element of the reduction in the type in which it computes: a
 /// scalar, or a vector of the emitter's lanes.
-mlir::Value getIdentity(KernelEmitter &emitter, mlir::Operation *reduction,
+mlir::Value getIdentity(KernelElements &emitter, mlir::Operation *reduction,
                         bool isVector);
 
 /// Combines two values (scalars or vectors) with the reduction.
-mlir::Value combine(KernelEmitter &emitter, mlir::Operation *reduction,
+mlir::Value combine(KernelElements &emitter, mlir::Operation *reduction,
                     mlir::Value a, mlir::Value b);
 
 /// Combines the elements of a vector of 2^n lanes by repeated halving.
-mlir::Value combineLanes(KernelEmitter &emitter, mlir::Operation *reduction,
+mlir::Value combineLanes(KernelElements &emitter, mlir::Operation *reduction,
                          mlir::Value vector);
 
 /// Whether the element(s) of the tensor at the index are a vector.

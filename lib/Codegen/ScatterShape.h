@@ -8,7 +8,7 @@
 #define MESHC_LIB_CODEGEN_SCATTERSHAPE_H
 
 #include "dialects/Nd/NdInterfaces.h"
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/LoopNest.h"
 
 namespace meshc::codegen {
 

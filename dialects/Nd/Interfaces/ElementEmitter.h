@@ -18,6 +18,7 @@
 
 #include "dialects/Nd/NdTypes.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/Support/ErrorHandling.h"
 #include <map>
 
 namespace meshc::nd {
@@ -33,8 +34,16 @@ struct DimIndex {
 /// most one dim has lanes.
 struct ElementIndex {
   std::map<std::string, DimIndex, std::less<>> dims;
+  /// The entry of a dim. A missing one is a defect of the op that asks, and
+  /// ends the process.
   const DimIndex &at(llvm::StringRef dim) const {
-    return dims.find(std::string_view(dim.data(), dim.size()))->second;
+    auto entry = dims.find(std::string_view(dim.data(), dim.size()));
+    if (entry == dims.end())
+      llvm::report_fatal_error("an element is requested without an index "
+                               "along dim '" +
+                                   dim + "' of its tensor",
+                               /*gen_crash_diag=*/false);
+    return entry->second;
   }
 };
 

@@ -22,7 +22,7 @@ static constexpr int64_t memoryLimit = 48 * 1024;
 /// Pieces begin at multiples of the widest access.
 static constexpr int64_t pieceAlignment = 16;
 
-GpuGroup::GpuGroup(KernelEmitter &emitter, LLVM::LLVMFuncOp function,
+GpuGroup::GpuGroup(KernelElements &emitter, LLVM::LLVMFuncOp function,
                    const GpuMapping &map)
     : emitter(emitter), builder(emitter.builder), loc(emitter.loc),
       function(function), map(map) {
@@ -169,7 +169,7 @@ Value GpuGroup::load(Value base, Type type, Value number, bool isVolatile) {
 //===----------------------------------------------------------------------===//
 
 /// Values of one sharer come one after the other.
-static Value getNumber(KernelEmitter &emitter, const GpuMapping &map,
+static Value getNumber(KernelElements &emitter, const GpuMapping &map,
                        Value sharer, Value point) {
   Value before = arith::MulIOp::create(
       emitter.builder, emitter.loc, sharer,

@@ -8,7 +8,7 @@
 #define MESHC_LIB_CODEGEN_GPU_GPUGROUP_H
 
 #include "lib/Codegen/Gpu/GpuMapping.h"
-#include "lib/Codegen/KernelEmitter.h"
+#include "lib/Codegen/KernelElements.h"
 
 namespace meshc::codegen {
 
@@ -17,7 +17,7 @@ namespace meshc::codegen {
 class GpuGroup {
 public:
   /// Emits at the emitter's insertion point, at the top of `function`.
-  GpuGroup(KernelEmitter &emitter, mlir::LLVM::LLVMFuncOp function,
+  GpuGroup(KernelElements &emitter, mlir::LLVM::LLVMFuncOp function,
            const GpuMapping &map);
 
   mlir::Value getPoint() const { return point; }   ///< may be beyond the last
@@ -71,7 +71,7 @@ private:
   mlir::Value divide(mlir::Value value, int64_t by, bool wantsRest);
   mlir::Value emitLess(mlir::Value value, int64_t bound);
 
-  KernelEmitter &emitter;
+  KernelElements &emitter;
   mlir::OpBuilder &builder;
   mlir::Location loc;
   mlir::LLVM::LLVMFuncOp function;

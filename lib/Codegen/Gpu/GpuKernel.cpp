@@ -7,9 +7,9 @@
 
 #include "lib/Codegen/Gpu/GpuKernel.h"
 #include "dialects/Nd/NdInterfaces.h"
-#include "lib/Codegen/Gpu/GpuNest.h"
-#include "lib/Codegen/Gpu/GpuScatter.h"
-#include "lib/Codegen/KernelFunction.h"
+#include "lib/Codegen/Gpu/GpuNestEmitter.h"
+#include "lib/Codegen/Gpu/GpuScatterEmitter.h"
+#include "lib/Codegen/KernelEntry.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -68,9 +68,9 @@ static KernelEntry openFunction(exec::KernelOp kernel, OpBuilder &builder) {
 /// Emits the function around code that gives the mapping it is made for.
 static FailureOr<KernelLaunch> emitFunction(
     exec::KernelOp kernel, ModuleOp module, int64_t lanes, GpuFault *fault,
-    llvm::function_ref<GpuMapping(KernelEmitter &, LLVM::LLVMFuncOp)> code) {
+    llvm::function_ref<GpuMapping(KernelElements &, LLVM::LLVMFuncOp)> code) {
   GpuMapping map;
-  auto fill = [&](KernelEmitter &emitter, const KernelEntry &entry) {
+  auto fill = [&](KernelElements &emitter, const KernelEntry &entry) {
     map = code(emitter, entry.function);
     entry.function->setAttr(
         getThreadsAttrName(),
@@ -106,19 +106,18 @@ static int64_t chooseGpuLanes(exec::KernelOp kernel, int64_t extent) {
 static FailureOr<KernelLaunch> emitNest(exec::KernelOp kernel, ModuleOp module,
                                         const GpuOptions &options,
                                         GpuFault *fault) {
-  FailureOr<KernelShape> planned =
-      KernelShape::of(kernel, getInPlacePairs(kernel));
+  FailureOr<LoopNest> planned = LoopNest::of(kernel, getInPlacePairs(kernel));
   if (failed(planned))
     return failure();
-  KernelShape shape = makeGpuShape(*planned);
-  auto code = [&](KernelEmitter &emitter, LLVM::LLVMFuncOp function) {
-    GpuMapping map = chooseMapping(kernel, shape, emitter.getLanes(), options);
+  LoopNest nest = makeGpuNest(*planned);
+  auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
+    GpuMapping map = chooseMapping(kernel, nest, emitter.getLanes(), options);
     GpuGroup group(emitter, function, map);
-    GpuNest(kernel, shape, map, emitter, group).emit();
+    GpuNestEmitter(kernel, nest, map, emitter, group).emit();
     return map;
   };
   return emitFunction(kernel, module,
-                      chooseGpuLanes(kernel, shape.getLaneExtent()), fault,
+                      chooseGpuLanes(kernel, nest.getLaneExtent()), fault,
                       code);
 }
 
@@ -129,8 +128,8 @@ static FailureOr<KernelLaunch> emitScatter(exec::KernelOp kernel,
   FailureOr<ScatterShape> shape = ScatterShape::of(kernel);
   if (failed(shape))
     return failure();
-  auto code = [&](KernelEmitter &emitter, LLVM::LLVMFuncOp function) {
-    GpuScatter scatter(*shape, emitter, options);
+  auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
+    GpuScatterEmitter scatter(*shape, emitter, options);
     GpuGroup group(emitter, function, scatter.getMapping());
     scatter.emit(group);
     return scatter.getMapping();

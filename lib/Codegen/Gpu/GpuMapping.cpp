@@ -35,21 +35,20 @@ int64_t getWidestLanes(exec::KernelOp kernel) {
   return ofShort > ofOthers ? 8 : 4;
 }
 
-KernelShape makeGpuShape(const KernelShape &shape) {
-  KernelShape result = shape;
+LoopNest makeGpuNest(const LoopNest &nest) {
+  LoopNest result = nest;
   // Threads keep the elements of a short row, and compute those of a long one
   // again: that costs less than a way through memory.
   result.kept.clear();
-  if (shape.stages.empty() && shape.pointOutputs.empty()) {
-    result.parallel.append(shape.reduce);
+  if (nest.stages.empty() && nest.pointOutputs.empty()) {
+    result.parallel.append(nest.reduce);
     result.reduce.clear();
-    if (shape.lanes == LanesIn::Reduce)
+    if (nest.lanes == LanesIn::Reduce)
       result.lanes = LanesIn::Parallel;
-    else if (shape.lanes == LanesIn::Parallel && !shape.reduce.empty()) {
+    else if (nest.lanes == LanesIn::Parallel && !nest.reduce.empty()) {
       // The lanes' loop stays the innermost.
-      Loop last = shape.parallel.back();
-      result.parallel.erase(result.parallel.begin() + shape.parallel.size() -
-                            1);
+      Loop last = nest.parallel.back();
+      result.parallel.erase(result.parallel.begin() + nest.parallel.size() - 1);
       result.parallel.push_back(last);
     }
   }
@@ -69,10 +68,9 @@ static int64_t ceilTo2n(int64_t value) {
 
 /// Whether the members of a group read neighbours in memory: along the lanes,
 /// or along the innermost dim of the largest input.
-static bool areStepsContiguous(exec::KernelOp kernel,
-                               const KernelShape &shape) {
-  if (shape.lanes != LanesIn::Nothing)
-    return shape.lanes == LanesIn::Reduce;
+static bool areStepsContiguous(exec::KernelOp kernel, const LoopNest &nest) {
+  if (nest.lanes != LanesIn::Nothing)
+    return nest.lanes == LanesIn::Reduce;
   exec::PlanAttr plan = kernel.getPlan();
   int64_t largest = 0;
   bool result = true;
@@ -101,7 +99,7 @@ struct Registers {
 /// A step's loads are all in flight before the first is used, and its outputs
 /// computed before the first is stored; of long expressions, some operands wait
 /// for the others.
-static Registers countRegisters(exec::KernelOp kernel, const KernelShape &shape,
+static Registers countRegisters(exec::KernelOp kernel, const LoopNest &nest,
                                 int64_t lanes) {
   constexpr int64_t opsPerOperand = 8;
   auto parallel = kernel.getPlan().getParallel();
@@ -113,11 +111,11 @@ static Registers countRegisters(exec::KernelOp kernel, const KernelShape &shape,
             });
       });
   int64_t outputs = 0, ops = 0, reductions = 0;
-  for (unsigned walk = 0; walk < shape.walkOutputs.size(); ++walk) {
-    outputs = std::max<int64_t>(outputs, shape.walkOutputs[walk].size());
-    ops = std::max<int64_t>(ops, shape.countOps(kernel, walk));
+  for (unsigned walk = 0; walk < nest.walkOutputs.size(); ++walk) {
+    outputs = std::max<int64_t>(outputs, nest.walkOutputs[walk].size());
+    ops = std::max<int64_t>(ops, nest.countOps(kernel, walk));
   }
-  for (const auto &stage : shape.stages)
+  for (const auto &stage : nest.stages)
     reductions = std::max<int64_t>(reductions, stage.size());
   return {lanes * reductions,
           lanes * std::max<int64_t>(inputs + outputs + ops / opsPerOperand, 1)};
@@ -133,12 +131,12 @@ static int64_t chooseUnroll(const Registers &registers) {
 
 /// The largest block: the more an element takes, the more registers a thread
 /// needs of those that the block shares.
-static int64_t getLargestBlock(exec::KernelOp kernel, const KernelShape &shape,
+static int64_t getLargestBlock(exec::KernelOp kernel, const LoopNest &nest,
                                const Registers &registers, int64_t unroll) {
   constexpr int64_t registersPerBlock = 40960, registersForAddresses = 24;
   unsigned ops = 0;
-  for (unsigned walk = 0; walk < shape.walkOutputs.size(); ++walk)
-    ops = std::max(ops, shape.countOps(kernel, walk));
+  for (unsigned walk = 0; walk < nest.walkOutputs.size(); ++walk)
+    ops = std::max(ops, nest.countOps(kernel, walk));
   int64_t threads = ops <= 8    ? maxThreads
                     : ops <= 24 ? maxThreads / 2
                                 : usualThreads;
@@ -169,12 +167,12 @@ static void mapRows(GpuMapping &map, int64_t largestBlock,
 
 /// Whether blocks may share points: there is one walk, and what the last block
 /// writes at the end is nothing that others read in it.
-static bool canShare(exec::KernelOp kernel, const KernelShape &shape) {
-  return shape.stages.size() == 1 && !shape.needsLastWalk() &&
+static bool canShare(exec::KernelOp kernel, const LoopNest &nest) {
+  return nest.stages.size() == 1 && !nest.needsLastWalk() &&
          llvm::none_of(getInPlacePairs(kernel), [&](auto pair) {
            Value input = kernel.getBody().getArgument(pair.first);
-           return llvm::is_contained(shape.pointOutputs, pair.second) &&
-                  shape.usesInWalk(kernel, 0, input);
+           return llvm::is_contained(nest.pointOutputs, pair.second) &&
+                  nest.usesInWalk(kernel, 0, input);
          });
 }
 
@@ -195,25 +193,25 @@ static void mapColumns(GpuMapping &map, int64_t bytes, int64_t largestBlock,
   map.pointsPerBlock = std::max(usualThreads / map.members, width);
 }
 
-GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
+GpuMapping chooseMapping(exec::KernelOp kernel, const LoopNest &nest,
                          int64_t lanes, const GpuOptions &options) {
   GpuMapping map;
-  map.points = countEntries(shape.parallel);
-  map.steps = countEntries(shape.reduce);
-  if (shape.lanes == LanesIn::Parallel)
+  map.points = countEntries(nest.parallel);
+  map.steps = countEntries(nest.reduce);
+  if (nest.lanes == LanesIn::Parallel)
     map.points /= lanes;
-  else if (shape.lanes == LanesIn::Reduce)
+  else if (nest.lanes == LanesIn::Reduce)
     map.steps /= lanes;
-  Registers registers = countRegisters(kernel, shape, lanes);
+  Registers registers = countRegisters(kernel, nest, lanes);
   map.unroll = chooseUnroll(registers);
-  int64_t largestBlock = getLargestBlock(kernel, shape, registers, map.unroll);
+  int64_t largestBlock = getLargestBlock(kernel, nest, registers, map.unroll);
   if (map.steps == 1)
     map.pointsPerBlock = usualThreads;
-  else if (areStepsContiguous(kernel, shape))
+  else if (areStepsContiguous(kernel, nest))
     mapRows(map, largestBlock, options);
   else
     mapColumns(map, lanes * 16 / getWidestLanes(kernel), largestBlock,
-               canShare(kernel, shape), options);
+               canShare(kernel, nest), options);
   // Many small blocks rather than few large ones, whole warps, and not many
   // more than there are points.
   while (map.getThreads() > 2 * warpSize && map.pointsPerBlock > 1 &&
@@ -229,7 +227,7 @@ GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
   while (map.steps > 1 && map.sharers < maxSharers &&
          map.getBlocks() * map.getThreads() < options.threadsToFill &&
          map.steps >= 2 * options.leastSteps * map.getWorkers() &&
-         canShare(kernel, shape))
+         canShare(kernel, nest))
     map.sharers *= 2;
   return map;
 }

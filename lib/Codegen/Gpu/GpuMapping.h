@@ -17,7 +17,7 @@
 #ifndef MESHC_LIB_CODEGEN_GPU_GPUMAPPING_H
 #define MESHC_LIB_CODEGEN_GPU_GPUMAPPING_H
 
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/LoopNest.h"
 
 namespace meshc::codegen {
 
@@ -60,15 +60,15 @@ struct GpuMapping {
 };
 
 /// Chooses the mapping of a kernel whose vectors have `lanes` elements.
-GpuMapping chooseMapping(exec::KernelOp kernel, const KernelShape &shape,
+GpuMapping chooseMapping(exec::KernelOp kernel, const LoopNest &nest,
                          int64_t lanes, const GpuOptions &options);
 
 /// Elements in 16 bytes of the 16- or 32-bit type with the most bytes in the
 /// kernel's buffers.
 int64_t getWidestLanes(exec::KernelOp kernel);
 
-/// The kernel's shape on GPUs: without reductions, all loops are parallel.
-KernelShape makeGpuShape(const KernelShape &shape);
+/// The kernel's loop nest on GPUs: without reductions, all loops are parallel.
+LoopNest makeGpuNest(const LoopNest &nest);
 
 } // namespace meshc::codegen
 

@@ -7,8 +7,8 @@
 
 #include "lib/Codegen/Host/HostKernel.h"
 #include "dialects/Nd/NdInterfaces.h"
-#include "lib/Codegen/Host/HostNest.h"
-#include "lib/Codegen/Host/HostScatter.h"
+#include "lib/Codegen/Host/HostNestEmitter.h"
+#include "lib/Codegen/Host/HostScatterEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
@@ -41,15 +41,15 @@ static double getWork(exec::KernelOp kernel) {
 
 /// Vectors handled at once where lanes run along a loop of a kernel with
 /// reductions: enough to hide the latency of adding where bodies are short.
-static int64_t chooseUnroll(exec::KernelOp kernel, const KernelShape &shape) {
-  if (shape.stages.empty())
+static int64_t chooseUnroll(exec::KernelOp kernel, const LoopNest &nest) {
+  if (nest.stages.empty())
     return 1;
   unsigned ops = 0;
-  for (unsigned walk = 0; walk <= shape.stages.size(); ++walk)
-    ops = std::max(ops, shape.countOps(kernel, walk));
+  for (unsigned walk = 0; walk <= nest.stages.size(); ++walk)
+    ops = std::max(ops, nest.countOps(kernel, walk));
   int64_t unroll = ops <= 6 ? 4 : ops <= 12 ? 2 : 1;
   // Columns: the more of a row is read at once, the better for the caches.
-  return shape.lanes == LanesIn::Parallel ? 2 * unroll : unroll;
+  return nest.lanes == LanesIn::Parallel ? 2 * unroll : unroll;
 }
 
 KernelEntry openHostKernel(exec::KernelOp kernel, OpBuilder &builder,
@@ -98,7 +98,7 @@ struct FunctionHead {
 /// Emits the function around code for units [begin, end).
 static LogicalResult emitFunction(
     exec::KernelOp kernel, ModuleOp module, int64_t lanes, FunctionHead head,
-    llvm::function_ref<void(KernelEmitter &, Value begin, Value end)> code) {
+    llvm::function_ref<void(KernelElements &, Value begin, Value end)> code) {
   return emitKernelFunction(
       kernel, module, lanes,
       [&](OpBuilder &builder) {
@@ -107,7 +107,7 @@ static LogicalResult emitFunction(
         loadBuffers(kernel, entry, builder);
         return entry;
       },
-      [&](KernelEmitter &emitter, KernelEntry entry) {
+      [&](KernelElements &emitter, KernelEntry entry) {
         auto toIndex = [&](unsigned argument) -> Value {
           return arith::IndexCastOp::create(
               emitter.builder, emitter.loc, emitter.builder.getIndexType(),
@@ -121,21 +121,20 @@ static LogicalResult emitFunction(
 /// Emits a kernel of element ops and reductions; gives the number of units.
 static FailureOr<int64_t> emitNest(exec::KernelOp kernel, ModuleOp module,
                                    int64_t lanes, FunctionHead head) {
-  FailureOr<KernelShape> planned =
-      KernelShape::of(kernel, getInPlacePairs(kernel));
+  FailureOr<LoopNest> planned = LoopNest::of(kernel, getInPlacePairs(kernel));
   if (failed(planned))
     return failure();
   lanes = chooseLanes(kernel, std::min(lanes, planned->getLaneExtent()));
   int64_t extent = 0;
-  auto code = [&](KernelEmitter &emitter, Value begin, Value end) {
-    KernelShape shape = *planned;
+  auto code = [&](KernelElements &emitter, Value begin, Value end) {
+    LoopNest nest = *planned;
     int64_t unroll = 1;
     if (emitter.getLanes() > 1)
-      unroll = chooseUnroll(kernel, shape);
+      unroll = chooseUnroll(kernel, nest);
     else
-      shape.lanes = LanesIn::Nothing;
-    HostGrid grid = chooseGrid(shape, emitter.getLanes() * unroll);
-    HostNest(kernel, shape, grid, emitter, unroll).emit(begin, end);
+      nest.lanes = LanesIn::Nothing;
+    HostGrid grid = chooseGrid(nest, emitter.getLanes() * unroll);
+    HostNestEmitter(kernel, nest, grid, emitter, unroll).emit(begin, end);
     extent = grid.extent;
   };
   if (failed(emitFunction(kernel, module, lanes, head, code)))
@@ -149,8 +148,8 @@ static FailureOr<int64_t> emitScatter(exec::KernelOp kernel, ModuleOp module,
   if (failed(shape))
     return failure();
   lanes = chooseLanes(kernel, std::min(lanes, shape->laneExtent));
-  auto code = [&](KernelEmitter &emitter, Value begin, Value end) {
-    HostScatter(*shape, emitter).emit(begin, end);
+  auto code = [&](KernelElements &emitter, Value begin, Value end) {
+    HostScatterEmitter(*shape, emitter).emit(begin, end);
   };
   if (failed(emitFunction(kernel, module, lanes, head, code)))
     return failure();

@@ -7,8 +7,8 @@
 #ifndef MESHC_LIB_CODEGEN_HOST_HOSTKERNEL_H
 #define MESHC_LIB_CODEGEN_HOST_HOSTKERNEL_H
 
-#include "lib/Codegen/KernelFunction.h"
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/KernelEntry.h"
+#include "lib/Codegen/LoopNest.h"
 #include "lib/Codegen/StepFunctions.h"
 
 namespace meshc::codegen {

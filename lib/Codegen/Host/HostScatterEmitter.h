@@ -1,13 +1,14 @@
-//===- HostScatter.h - adding at computed places, on a CPU ----------------===//
+//===- HostScatterEmitter.h - adding at computed places, on a CPU
+//----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_HOST_HOSTSCATTER_H
-#define MESHC_LIB_CODEGEN_HOST_HOSTSCATTER_H
+#ifndef MESHC_LIB_CODEGEN_HOST_HOSTSCATTEREMITTER_H
+#define MESHC_LIB_CODEGEN_HOST_HOSTSCATTEREMITTER_H
 
-#include "lib/Codegen/KernelLoops.h"
+#include "lib/Codegen/LoopEmitter.h"
 #include "lib/Codegen/ScatterShape.h"
 
 namespace meshc::codegen {
@@ -18,10 +19,10 @@ namespace meshc::codegen {
 /// sums does not depend on the threads. Sums have the type in which elements
 /// are computed. They are kept in the result's memory if it has that type,
 /// otherwise on the stack, for as many entries at a time as fit.
-class HostScatter : KernelLoops {
+class HostScatterEmitter : LoopEmitter {
 public:
   /// Emits shared values at the top of the function.
-  HostScatter(const ScatterShape &shape, KernelEmitter &emitter);
+  HostScatterEmitter(const ScatterShape &shape, KernelElements &emitter);
 
   /// Code for entries [begin, end) (`index` values).
   void emit(mlir::Value begin, mlir::Value end);
@@ -50,4 +51,4 @@ private:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_HOST_HOSTSCATTER_H
+#endif // MESHC_LIB_CODEGEN_HOST_HOSTSCATTEREMITTER_H

@@ -1,11 +1,11 @@
-//===- KernelShape.cpp - the loops and stages of a kernel -----------------===//
+//===- LoopNest.cpp - the loops and stages of a kernel -----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/LoopNest.h"
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -107,7 +107,7 @@ static InFlightDiagnostic reportPlan(exec::KernelOp kernel) {
 
 /// Finds the stage of each reduction, and for each value the first walk in
 /// which it can be computed.
-static LogicalResult findStages(exec::KernelOp kernel, KernelShape &shape,
+static LogicalResult findStages(exec::KernelOp kernel, LoopNest &nest,
                                 DenseMap<Value, unsigned> &walks) {
   exec::PlanAttr plan = kernel.getPlan();
   for (Operation &op : kernel.getBody().front().without_terminator()) {
@@ -122,8 +122,8 @@ static LogicalResult findStages(exec::KernelOp kernel, KernelShape &shape,
           }))
         return reportPlan(kernel)
                << '\'' << op.getName() << "' must reduce over all reduce dims";
-      shape.stages.resize(std::max<size_t>(shape.stages.size(), walk + 1));
-      shape.stages[walk].push_back(&op);
+      nest.stages.resize(std::max<size_t>(nest.stages.size(), walk + 1));
+      nest.stages[walk].push_back(&op);
       ++walk;
     } else if (!isa<nd::ElementOpInterface>(op)) {
       return reportPlan(kernel) << '\'' << op.getName()
@@ -138,7 +138,7 @@ static LogicalResult findStages(exec::KernelOp kernel, KernelShape &shape,
 
 /// The last walk that reads each input; `stages.size()` is the last of all.
 static DenseMap<Value, unsigned> findLastUses(exec::KernelOp kernel,
-                                              const KernelShape &shape,
+                                              const LoopNest &nest,
                                               ArrayRef<unsigned> storeWalks) {
   DenseMap<Value, unsigned> last;
   auto use = [&](Value value, unsigned walk) {
@@ -148,7 +148,7 @@ static DenseMap<Value, unsigned> findLastUses(exec::KernelOp kernel,
   auto yield = cast<exec::YieldOp>(kernel.getBody().front().getTerminator());
   for (auto [value, walk] : llvm::zip(yield.getValues(), storeWalks))
     use(value, walk);
-  for (auto [stage, reductions] : llvm::enumerate(shape.stages))
+  for (auto [stage, reductions] : llvm::enumerate(nest.stages))
     for (Operation *reduction : reductions)
       use(reduction->getOperand(0), stage);
   for (Operation &op :
@@ -165,13 +165,13 @@ static DenseMap<Value, unsigned> findLastUses(exec::KernelOp kernel,
 
 /// Moves stores over inputs to the inputs' last uses. An output that is stored
 /// later also reads its own inputs later, so this goes on until nothing moves.
-static void deferStores(exec::KernelOp kernel, const KernelShape &shape,
+static void deferStores(exec::KernelOp kernel, const LoopNest &nest,
                         ArrayRef<std::pair<unsigned, unsigned>> inPlace,
                         ArrayRef<bool> isPoint,
                         MutableArrayRef<unsigned> storeWalks) {
   for (bool hasMoved = true; hasMoved;) {
     hasMoved = false;
-    DenseMap<Value, unsigned> last = findLastUses(kernel, shape, storeWalks);
+    DenseMap<Value, unsigned> last = findLastUses(kernel, nest, storeWalks);
     for (auto [input, output] : inPlace) {
       unsigned walk = last.lookup(kernel.getBody().getArgument(input));
       if (isPoint[output] || storeWalks[output] >= walk)
@@ -184,12 +184,12 @@ static void deferStores(exec::KernelOp kernel, const KernelShape &shape,
 
 /// Decides when each output is stored.
 static LogicalResult
-placeOutputs(exec::KernelOp kernel, KernelShape &shape,
+placeOutputs(exec::KernelOp kernel, LoopNest &nest,
              DenseMap<Value, unsigned> &walks,
              ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
   exec::PlanAttr plan = kernel.getPlan();
   auto yield = cast<exec::YieldOp>(kernel.getBody().front().getTerminator());
-  unsigned lastWalk = shape.stages.size();
+  unsigned lastWalk = nest.stages.size();
   SmallVector<unsigned> storeWalks;
   SmallVector<bool> isPoint;
   for (Value output : yield.getValues()) {
@@ -204,13 +204,13 @@ placeOutputs(exec::KernelOp kernel, KernelShape &shape,
     isPoint.push_back(reduceDims == 0);
     storeWalks.push_back(reduceDims == 0 ? lastWalk : walks.lookup(output));
   }
-  deferStores(kernel, shape, inPlace, isPoint, storeWalks);
-  shape.walkOutputs.resize(lastWalk + 1);
+  deferStores(kernel, nest, inPlace, isPoint, storeWalks);
+  nest.walkOutputs.resize(lastWalk + 1);
   for (unsigned output = 0; output < storeWalks.size(); ++output)
     if (isPoint[output])
-      shape.pointOutputs.push_back(output);
+      nest.pointOutputs.push_back(output);
     else
-      shape.walkOutputs[storeWalks[output]].push_back(output);
+      nest.walkOutputs[storeWalks[output]].push_back(output);
   return success();
 }
 
@@ -227,15 +227,15 @@ static void addSlice(Value value, Value leaf, llvm::SetVector<Value> &slice) {
 
 /// What the walks from `first` to before `end` compute.
 static llvm::SetVector<Value> getSlice(exec::KernelOp kernel,
-                                       const KernelShape &shape, unsigned first,
+                                       const LoopNest &nest, unsigned first,
                                        unsigned end, Value leaf = {}) {
   Operation *yield = kernel.getBody().front().getTerminator();
   llvm::SetVector<Value> slice;
   for (unsigned walk = first; walk < end; ++walk) {
-    if (walk < shape.stages.size())
-      for (Operation *reduction : shape.stages[walk])
+    if (walk < nest.stages.size())
+      for (Operation *reduction : nest.stages[walk])
         addSlice(reduction->getOperand(0), leaf, slice);
-    for (unsigned output : shape.walkOutputs[walk])
+    for (unsigned output : nest.walkOutputs[walk])
       addSlice(yield->getOperand(output), leaf, slice);
   }
   return slice;
@@ -248,44 +248,48 @@ static bool isCostly(Value value) {
 }
 
 /// Finds, for each output of the last walk, a costly value of an earlier walk
-/// that it needs, and whose place no one else wants to read meanwhile.
-static void keepValues(exec::KernelOp kernel, KernelShape &shape,
+/// that it needs, and whose place no one else wants to read meanwhile. The
+/// value lies in the output's buffer: it has the kernel's loops as dims, and
+/// all its uses are at their indices.
+static void keepValues(exec::KernelOp kernel, LoopNest &nest,
                        ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
   Block &body = kernel.getBody().front();
   exec::PlanAttr plan = kernel.getPlan();
-  unsigned lastWalk = shape.stages.size();
+  unsigned lastWalk = nest.stages.size();
+  auto alignment = exec::getAlignment(body, nd::MeshAttr::of(kernel));
+  exec::DimSet loops = exec::unite(plan.getParallel(), plan.getReduce());
   auto canKeep = [&](Value value, unsigned output, unsigned walk) {
     nd::TensorType type = nd::getTensorType(value);
     if (!isCostly(value) || !type.getElementType().isF32() ||
-        type.getRank() != static_cast<int64_t>(plan.getSizes().size()))
+        exec::getDims(value) != loops || alignment.lookup(value) != loops)
       return false;
-    auto later = getSlice(kernel, shape, walk + 1, lastWalk + 1, value);
+    auto later = getSlice(kernel, nest, walk + 1, lastWalk + 1, value);
     return llvm::none_of(inPlace, [&](auto pair) {
       return pair.second == output &&
              later.contains(body.getArgument(pair.first));
     });
   };
-  for (unsigned output : shape.walkOutputs[lastWalk]) {
+  for (unsigned output : nest.walkOutputs[lastWalk]) {
     Value result = body.getTerminator()->getOperand(output);
     if (!nd::getTensorType(result).getElementType().isF32())
       continue;
     llvm::SetVector<Value> needed;
     addSlice(result, {}, needed);
     for (unsigned walk = 0; walk < lastWalk; ++walk) {
-      auto computed = getSlice(kernel, shape, walk, walk + 1);
+      auto computed = getSlice(kernel, nest, walk, walk + 1);
       const auto *value = llvm::find_if(needed, [&](Value candidate) {
         return candidate != result && computed.contains(candidate) &&
                canKeep(candidate, output, walk);
       });
       if (value == needed.end())
         continue;
-      shape.kept.push_back({*value, walk, output});
+      nest.kept.push_back({*value, walk, output});
       break;
     }
   }
 }
 
-int64_t KernelShape::getLaneExtent() const {
+int64_t LoopNest::getLaneExtent() const {
   switch (lanes) {
   case LanesIn::Nothing:
     return 1;
@@ -297,7 +301,7 @@ int64_t KernelShape::getLaneExtent() const {
   llvm_unreachable("all groups are above");
 }
 
-unsigned KernelShape::countOps(exec::KernelOp kernel, unsigned walk) const {
+unsigned LoopNest::countOps(exec::KernelOp kernel, unsigned walk) const {
   return llvm::count_if(getSlice(kernel, *this, walk, walk + 1),
                         [](Value value) {
                           Operation *op = value.getDefiningOp();
@@ -306,38 +310,38 @@ unsigned KernelShape::countOps(exec::KernelOp kernel, unsigned walk) const {
                         });
 }
 
-bool KernelShape::usesInWalk(exec::KernelOp kernel, unsigned walk,
-                             Value value) const {
+bool LoopNest::usesInWalk(exec::KernelOp kernel, unsigned walk,
+                          Value value) const {
   return getSlice(kernel, *this, walk, walk + 1).contains(value);
 }
 
-FailureOr<KernelShape>
-KernelShape::of(exec::KernelOp kernel,
-                ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+FailureOr<LoopNest>
+LoopNest::of(exec::KernelOp kernel,
+             ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
   exec::PlanAttr plan = kernel.getPlan();
-  KernelShape shape;
+  LoopNest nest;
   size_t parallelCount = plan.getParallel().size();
-  shape.parallel = makeLoops(kernel, plan.getParallel(),
-                             plan.getSizes().take_front(parallelCount));
-  shape.reduce = makeLoops(kernel, plan.getReduce(),
-                           plan.getSizes().drop_front(parallelCount));
+  nest.parallel = makeLoops(kernel, plan.getParallel(),
+                            plan.getSizes().take_front(parallelCount));
+  nest.reduce = makeLoops(kernel, plan.getReduce(),
+                          plan.getSizes().drop_front(parallelCount));
   StringAttr lanes = plan.getLanes();
   if (!lanes.empty()) {
     if (!plan.getReduce().empty() && plan.getReduce().back() == lanes)
-      shape.lanes = LanesIn::Reduce;
+      nest.lanes = LanesIn::Reduce;
     else if (parallelCount > 0 && plan.getParallel().back() == lanes)
-      shape.lanes = LanesIn::Parallel;
+      nest.lanes = LanesIn::Parallel;
     else
       return reportPlan(kernel) << "lanes run along '" << lanes.getValue()
                                 << "', which is not the innermost dim of "
                                    "the parallel or the reduce dims";
   }
   DenseMap<Value, unsigned> walks;
-  if (failed(findStages(kernel, shape, walks)) ||
-      failed(placeOutputs(kernel, shape, walks, inPlace)))
+  if (failed(findStages(kernel, nest, walks)) ||
+      failed(placeOutputs(kernel, nest, walks, inPlace)))
     return failure();
-  keepValues(kernel, shape, inPlace);
-  return shape;
+  keepValues(kernel, nest, inPlace);
+  return nest;
 }
 
 SmallVector<std::pair<unsigned, unsigned>>

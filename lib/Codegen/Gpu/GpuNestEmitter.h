@@ -1,4 +1,5 @@
-//===- GpuNest.h - the loop nest of one kernel on a GPU -------------------===//
+//===- GpuNestEmitter.h - the loop nest of one kernel on a GPU
+//-------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,19 +13,20 @@
 /// walk, so no other thread reads an input that it overwrites.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_GPU_GPUNEST_H
-#define MESHC_LIB_CODEGEN_GPU_GPUNEST_H
+#ifndef MESHC_LIB_CODEGEN_GPU_GPUNESTEMITTER_H
+#define MESHC_LIB_CODEGEN_GPU_GPUNESTEMITTER_H
 
 #include "lib/Codegen/Gpu/GpuGroup.h"
-#include "lib/Codegen/KernelLoops.h"
+#include "lib/Codegen/LoopEmitter.h"
 
 namespace meshc::codegen {
 
 /// Emits the nest at the emitter's insertion point.
-class GpuNest : KernelLoops {
+class GpuNestEmitter : LoopEmitter {
 public:
-  GpuNest(exec::KernelOp kernel, const KernelShape &shape,
-          const GpuMapping &map, KernelEmitter &emitter, GpuGroup &group);
+  GpuNestEmitter(exec::KernelOp kernel, const LoopNest &nest,
+                 const GpuMapping &map, KernelElements &emitter,
+                 GpuGroup &group);
 
   void emit();
 
@@ -52,7 +54,7 @@ private:
 
   exec::KernelOp kernel;
   exec::YieldOp yield;
-  const KernelShape &shape;
+  const LoopNest &nest;
   const GpuMapping &map;
   GpuGroup &group;
   /// Sets the conditions under which this thread needs elements of its point
@@ -75,4 +77,4 @@ private:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_GPU_GPUNEST_H
+#endif // MESHC_LIB_CODEGEN_GPU_GPUNESTEMITTER_H

@@ -1,13 +1,13 @@
-//===- KernelFunction.h - a kernel's function around its code -------------===//
+//===- KernelEntry.h - a kernel's function around its code -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_KERNELFUNCTION_H
-#define MESHC_LIB_CODEGEN_KERNELFUNCTION_H
+#ifndef MESHC_LIB_CODEGEN_KERNELENTRY_H
+#define MESHC_LIB_CODEGEN_KERNELENTRY_H
 
-#include "lib/Codegen/KernelEmitter.h"
+#include "lib/Codegen/KernelElements.h"
 
 namespace meshc::codegen {
 
@@ -25,10 +25,10 @@ struct KernelEntry {
 /// an emitter of up to `lanes` lanes. Falls back to one lane if an op cannot
 /// produce vectors, so that both may be called twice. Reports an error if code
 /// generation fails.
-llvm::LogicalResult
-emitKernelFunction(exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes,
-                   llvm::function_ref<KernelEntry(mlir::OpBuilder &)> open,
-                   llvm::function_ref<void(KernelEmitter &, KernelEntry)> code);
+llvm::LogicalResult emitKernelFunction(
+    exec::KernelOp kernel, mlir::ModuleOp module, int64_t lanes,
+    llvm::function_ref<KernelEntry(mlir::OpBuilder &)> open,
+    llvm::function_ref<void(KernelElements &, KernelEntry)> code);
 
 /// Elements in a vector of this kernel: the largest power of two up to `lanes`
 /// that its ops support; 1 for scalar code.
@@ -36,4 +36,4 @@ int64_t chooseLanes(exec::KernelOp kernel, int64_t lanes);
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_KERNELFUNCTION_H
+#endif // MESHC_LIB_CODEGEN_KERNELENTRY_H

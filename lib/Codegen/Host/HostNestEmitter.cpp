@@ -1,11 +1,12 @@
-//===- HostNest.cpp - the loop nest of one kernel on a CPU ----------------===//
+//===- HostNestEmitter.cpp - the loop nest of one kernel on a CPU
+//----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Host/HostNest.h"
+#include "lib/Codegen/Host/HostNestEmitter.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,39 +26,40 @@ static constexpr int64_t laneBlockSize = 1024;
 /// matters (N. Higham, The accuracy of floating point summation, 1993).
 static constexpr int64_t stripPoints = 16384;
 
-HostGrid chooseGrid(const KernelShape &shape, int64_t block) {
+HostGrid chooseGrid(const LoopNest &nest, int64_t block) {
   HostGrid grid;
-  bool lanesAreParallel = shape.lanes == LanesIn::Parallel;
-  unsigned outer = shape.parallel.size() - (lanesAreParallel ? 1 : 0);
+  bool lanesAreParallel = nest.lanes == LanesIn::Parallel;
+  unsigned outer = nest.parallel.size() - (lanesAreParallel ? 1 : 0);
   while (grid.loopCount < outer && grid.extent < enoughUnits)
-    grid.extent *= shape.parallel[grid.loopCount++].size;
+    grid.extent *= nest.parallel[grid.loopCount++].size;
   if (lanesAreParallel && grid.loopCount == outer &&
       grid.extent < enoughUnits) {
     grid.laneBlock = outer == 0 ? block : llvm::alignTo(laneBlockSize, block);
-    grid.extent *= llvm::divideCeil(shape.parallel.back().size, grid.laneBlock);
+    grid.extent *= llvm::divideCeil(nest.parallel.back().size, grid.laneBlock);
   }
   return grid;
 }
 
-HostNest::HostNest(exec::KernelOp kernel, const KernelShape &shape,
-                   const HostGrid &grid, KernelEmitter &emitter, int64_t unroll)
-    : KernelLoops(emitter),
+HostNestEmitter::HostNestEmitter(exec::KernelOp kernel, const LoopNest &nest,
+                                 const HostGrid &grid, KernelElements &emitter,
+                                 int64_t unroll)
+    : LoopEmitter(emitter),
       yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
-      shape(shape), grid(grid), unroll(unroll) {}
+      nest(nest), grid(grid), unroll(unroll) {}
 
 //===----------------------------------------------------------------------===//
 // Parallel loops
 //===----------------------------------------------------------------------===//
 
-void HostNest::emit(Value begin, Value end) {
-  if (shape.parallel.empty())
+void HostNestEmitter::emit(Value begin, Value end) {
+  if (nest.parallel.empty())
     return emitParallel(0, {});
   if (grid.loopCount == 0 && grid.laneBlock != 0) {
     Value block = emitter.getIndexConstant(grid.laneBlock);
-    Value size = emitter.getIndexConstant(shape.parallel.back().size);
+    Value size = emitter.getIndexConstant(nest.parallel.back().size);
     Value low = arith::MulIOp::create(builder, loc, begin, block);
     Value high = arith::MulIOp::create(builder, loc, end, block);
-    if (shape.parallel.back().size % grid.laneBlock != 0)
+    if (nest.parallel.back().size % grid.laneBlock != 0)
       high = arith::MinUIOp::create(builder, loc, high, size);
     return emitLaneRange(low, high, {});
   }
@@ -68,34 +70,33 @@ void HostNest::emit(Value begin, Value end) {
 }
 
 /// Takes the unit's number apart, the last loop fastest.
-void HostNest::emitUnit(Value unit, nd::ElementIndex index) {
+void HostNestEmitter::emitUnit(Value unit, nd::ElementIndex index) {
   Value block;
   if (grid.laneBlock != 0)
     block = takeOff(
-        unit, llvm::divideCeil(shape.parallel.back().size, grid.laneBlock));
+        unit, llvm::divideCeil(nest.parallel.back().size, grid.laneBlock));
   for (unsigned loop = grid.loopCount; loop-- > 0;)
-    setIndex(index, shape.parallel[loop],
-             loop == 0 ? unit : takeOff(unit, shape.parallel[loop].size),
-             false);
+    setIndex(index, nest.parallel[loop],
+             loop == 0 ? unit : takeOff(unit, nest.parallel[loop].size), false);
   if (!block)
     return emitParallel(grid.loopCount, index);
   Value width = emitter.getIndexConstant(grid.laneBlock);
   Value low = arith::MulIOp::create(builder, loc, block, width);
   Value high = arith::AddIOp::create(builder, loc, low, width);
-  if (shape.parallel.back().size % grid.laneBlock != 0)
+  if (nest.parallel.back().size % grid.laneBlock != 0)
     high = arith::MinUIOp::create(
         builder, loc, high,
-        emitter.getIndexConstant(shape.parallel.back().size));
+        emitter.getIndexConstant(nest.parallel.back().size));
   emitLaneRange(low, high, index);
 }
 
-void HostNest::emitParallel(unsigned loop, nd::ElementIndex index) {
-  if (loop == shape.parallel.size())
+void HostNestEmitter::emitParallel(unsigned loop, nd::ElementIndex index) {
+  if (loop == nest.parallel.size())
     return emitPoints(index);
-  const Loop &walked = shape.parallel[loop];
+  const Loop &walked = nest.parallel[loop];
   Value low = emitter.getIndexConstant(0);
   Value high = emitter.getIndexConstant(walked.size);
-  if (shape.lanes == LanesIn::Parallel && loop + 1 == shape.parallel.size())
+  if (nest.lanes == LanesIn::Parallel && loop + 1 == nest.parallel.size())
     return emitLaneRange(low, high, index);
   emitFor(low, high, 1, {}, [&](Value base, ArrayRef<Value>) {
     setIndex(index, walked, base, false);
@@ -104,9 +105,9 @@ void HostNest::emitParallel(unsigned loop, nd::ElementIndex index) {
   });
 }
 
-void HostNest::emitLaneRange(Value low, Value high,
-                             const nd::ElementIndex &index) {
-  const Loop &walked = shape.parallel.back();
+void HostNestEmitter::emitLaneRange(Value low, Value high,
+                                    const nd::ElementIndex &index) {
+  const Loop &walked = nest.parallel.back();
   emitLanes(low, high, walked.size, unroll, {},
             [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value>) {
               Indices points(bases.size(), index);
@@ -121,18 +122,18 @@ void HostNest::emitLaneRange(Value low, Value high,
 // Stages
 //===----------------------------------------------------------------------===//
 
-void HostNest::emitPoints(ArrayRef<nd::ElementIndex> points) {
-  for (unsigned walk = 0; walk < shape.stages.size(); ++walk)
+void HostNestEmitter::emitPoints(ArrayRef<nd::ElementIndex> points) {
+  for (unsigned walk = 0; walk < nest.stages.size(); ++walk)
     emitWalk(walk, points);
-  if (shape.needsLastWalk())
-    emitWalk(shape.stages.size(), points);
-  storeOutputs(shape.pointOutputs, points);
+  if (nest.needsLastWalk())
+    emitWalk(nest.stages.size(), points);
+  storeOutputs(nest.pointOutputs, points);
 }
 
 /// All elements are computed before the first is stored: an output may be the
 /// buffer of an input.
-void HostNest::storeOutputs(ArrayRef<unsigned> outputs,
-                            ArrayRef<nd::ElementIndex> indices) {
+void HostNestEmitter::storeOutputs(ArrayRef<unsigned> outputs,
+                                   ArrayRef<nd::ElementIndex> indices) {
   Values elements;
   for (const nd::ElementIndex &index : indices)
     for (unsigned output : outputs)
@@ -142,11 +143,12 @@ void HostNest::storeOutputs(ArrayRef<unsigned> outputs,
       emitter.store(output, elements[copy * outputs.size() + number], index);
 }
 
-void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
-  bool lanesAreReduced = shape.lanes == LanesIn::Reduce;
+void HostNestEmitter::emitWalk(unsigned walk,
+                               ArrayRef<nd::ElementIndex> points) {
+  bool lanesAreReduced = nest.lanes == LanesIn::Reduce;
   ArrayRef<Operation *> reductions;
-  if (walk < shape.stages.size())
-    reductions = shape.stages[walk];
+  if (walk < nest.stages.size())
+    reductions = nest.stages[walk];
   // Accumulators: one for each point, or one for each vector along the lanes
   // and a scalar one for what is left of them.
   slotCount = lanesAreReduced ? unroll + 1 : points.size();
@@ -172,15 +174,14 @@ void HostNest::emitWalk(unsigned walk, ArrayRef<nd::ElementIndex> points) {
 /// The loops from `loop` on, in strips of so few points that a sum in f32 keeps
 /// its digits: each strip has accumulators of its own, which `carried` takes in
 /// at its end.
-HostNest::Values HostNest::emitReduceLoops(unsigned walk, unsigned loop,
-                                           ArrayRef<nd::ElementIndex> indices,
-                                           ArrayRef<Value> carried,
-                                           ArrayRef<Value> identities) {
-  if (loop == shape.reduce.size())
+HostNestEmitter::Values HostNestEmitter::emitReduceLoops(
+    unsigned walk, unsigned loop, ArrayRef<nd::ElementIndex> indices,
+    ArrayRef<Value> carried, ArrayRef<Value> identities) {
+  if (loop == nest.reduce.size())
     return emitWalkBody(walk, indices, carried, 0);
-  const Loop &walked = shape.reduce[loop];
+  const Loop &walked = nest.reduce[loop];
   int64_t inner = 1;
-  for (const Loop &other : ArrayRef(shape.reduce).drop_front(loop + 1))
+  for (const Loop &other : ArrayRef(nest.reduce).drop_front(loop + 1))
     inner = std::min(inner * other.size, stripPoints);
   int64_t strip = stripPoints / inner;
   Value low = emitter.getIndexConstant(0);
@@ -197,19 +198,19 @@ HostNest::Values HostNest::emitReduceLoops(unsigned walk, unsigned loop,
                                      identities, identities);
         unsigned number = 0;
         for (auto [sum, argument] : llvm::zip(sums, arguments))
-          sum = combine(emitter, shape.stages[walk][number++ / slotCount],
+          sum = combine(emitter, nest.stages[walk][number++ / slotCount],
                         argument, sum);
         return sums;
       });
 }
 
-HostNest::Values HostNest::emitReduceLoop(unsigned walk, unsigned loop,
-                                          Value low, Value high,
-                                          ArrayRef<nd::ElementIndex> indices,
-                                          ArrayRef<Value> carried,
-                                          ArrayRef<Value> identities) {
-  const Loop &walked = shape.reduce[loop];
-  if (shape.lanes == LanesIn::Reduce && loop + 1 == shape.reduce.size())
+HostNestEmitter::Values
+HostNestEmitter::emitReduceLoop(unsigned walk, unsigned loop, Value low,
+                                Value high, ArrayRef<nd::ElementIndex> indices,
+                                ArrayRef<Value> carried,
+                                ArrayRef<Value> identities) {
+  const Loop &walked = nest.reduce[loop];
+  if (nest.lanes == LanesIn::Reduce && loop + 1 == nest.reduce.size())
     return emitLanes(
         low, high, walked.size, unroll, carried,
         [&](ArrayRef<Value> bases, bool isVector, ArrayRef<Value> arguments) {
@@ -229,34 +230,35 @@ HostNest::Values HostNest::emitReduceLoop(unsigned walk, unsigned loop,
 
 /// Combines the elements at the indices into the accumulators from `firstSlot`
 /// on, and stores the outputs of this walk.
-HostNest::Values HostNest::emitWalkBody(unsigned walk,
-                                        ArrayRef<nd::ElementIndex> indices,
-                                        ArrayRef<Value> carried,
-                                        unsigned firstSlot) {
+HostNestEmitter::Values
+HostNestEmitter::emitWalkBody(unsigned walk, ArrayRef<nd::ElementIndex> indices,
+                              ArrayRef<Value> carried, unsigned firstSlot) {
   Values next(carried);
   loadKept(walk, indices);
-  if (walk < shape.stages.size())
-    for (auto [number, reduction] : llvm::enumerate(shape.stages[walk]))
+  if (walk < nest.stages.size())
+    for (auto [number, reduction] : llvm::enumerate(nest.stages[walk]))
       for (auto [copy, index] : llvm::enumerate(indices)) {
         Value &slot = next[number * slotCount + firstSlot + copy];
         Value element = emitter.getElement(reduction->getOperand(0), index);
         slot = combine(emitter, reduction, slot, element);
       }
-  storeOutputs(shape.walkOutputs[walk], indices);
+  storeOutputs(nest.walkOutputs[walk], indices);
   storeKept(walk, indices);
   return next;
 }
 
-void HostNest::loadKept(unsigned walk, ArrayRef<nd::ElementIndex> indices) {
-  for (const KeptValue &kept : shape.kept)
+void HostNestEmitter::loadKept(unsigned walk,
+                               ArrayRef<nd::ElementIndex> indices) {
+  for (const KeptValue &kept : nest.kept)
     if (walk > kept.walk)
       for (const nd::ElementIndex &index : indices)
         emitter.setElement(kept.value, index,
                            emitter.load(emitter.getOutput(kept.output), index));
 }
 
-void HostNest::storeKept(unsigned walk, ArrayRef<nd::ElementIndex> indices) {
-  for (const KeptValue &kept : shape.kept)
+void HostNestEmitter::storeKept(unsigned walk,
+                                ArrayRef<nd::ElementIndex> indices) {
+  for (const KeptValue &kept : nest.kept)
     if (walk == kept.walk)
       for (const nd::ElementIndex &index : indices)
         emitter.store(kept.output, emitter.getElement(kept.value, index),
@@ -264,14 +266,15 @@ void HostNest::storeKept(unsigned walk, ArrayRef<nd::ElementIndex> indices) {
 }
 
 /// The vectors' accumulators pairwise, then their lanes, then the scalar one.
-Value HostNest::combineSlots(Operation *reduction, ArrayRef<Value> slots) {
+Value HostNestEmitter::combineSlots(Operation *reduction,
+                                    ArrayRef<Value> slots) {
   SmallVector<Value> vectors(slots.drop_back());
   for (size_t count = vectors.size(); count > 1; count = (count + 1) / 2)
     for (size_t pair = 0; pair < count / 2; ++pair)
       vectors[pair] = combine(emitter, reduction, vectors[pair],
                               vectors[pair + (count + 1) / 2]);
   Value result = combineLanes(emitter, reduction, vectors[0]);
-  if (shape.reduce.back().size % emitter.getLanes() != 0)
+  if (nest.reduce.back().size % emitter.getLanes() != 0)
     result = combine(emitter, reduction, result, slots.back());
   return result;
 }

@@ -1,11 +1,12 @@
-//===- GpuNest.cpp - the loop nest of one kernel on a GPU -----------------===//
+//===- GpuNestEmitter.cpp - the loop nest of one kernel on a GPU
+//-----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Gpu/GpuNest.h"
+#include "lib/Codegen/Gpu/GpuNestEmitter.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,11 +17,12 @@ using namespace mlir;
 
 namespace meshc::codegen {
 
-GpuNest::GpuNest(exec::KernelOp kernel, const KernelShape &shape,
-                 const GpuMapping &map, KernelEmitter &emitter, GpuGroup &group)
-    : KernelLoops(emitter), kernel(kernel),
+GpuNestEmitter::GpuNestEmitter(exec::KernelOp kernel, const LoopNest &nest,
+                               const GpuMapping &map, KernelElements &emitter,
+                               GpuGroup &group)
+    : LoopEmitter(emitter), kernel(kernel),
       yield(cast<exec::YieldOp>(kernel.getBody().front().getTerminator())),
-      shape(shape), map(map), group(group) {
+      nest(nest), map(map), group(group) {
   int64_t round = map.getWorkers() * map.unroll;
   loopSteps = map.steps <= round ? 0 : map.steps / round * round;
 }
@@ -40,7 +42,7 @@ static Value emitAnd(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::AndIOp::create(builder, loc, a, b);
 }
 
-void GpuNest::emit() {
+void GpuNestEmitter::emit() {
   Value number = group.getPoint();
   OpBuilder::InsertionGuard guard(builder);
   if (map.points % map.pointsPerBlock != 0) {
@@ -58,24 +60,24 @@ void GpuNest::emit() {
       isPoint = {};
     }
   }
-  setIndices(point, shape.parallel, number, shape.lanes == LanesIn::Parallel);
+  setIndices(point, nest.parallel, number, nest.lanes == LanesIn::Parallel);
   if (loopSteps == 0)
     rest = makeSteps(group.getWorker(), 0, map.steps);
-  for (unsigned walk = 0; walk < shape.stages.size(); ++walk)
+  for (unsigned walk = 0; walk < nest.stages.size(); ++walk)
     emitWalk(walk);
-  if (shape.needsLastWalk())
-    emitWalk(shape.stages.size());
+  if (nest.needsLastWalk())
+    emitWalk(nest.stages.size());
   finish();
 }
 
-void GpuNest::finish() {
+void GpuNestEmitter::finish() {
   if (partials.empty())
     return storePoint();
   auto branch = scf::IfOp::create(builder, loc, group.emitIsLastBlock(),
                                   /*withElse=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  KernelEmitter::Scope scope(emitter);
+  KernelElements::Scope scope(emitter);
   Values sums;
   SmallVector<Operation *> reductions;
   for (const Partial &value : partials) {
@@ -91,7 +93,8 @@ void GpuNest::finish() {
 
 /// This thread's steps of [begin, begin + count); `first` is its number among
 /// the point's workers, `begin` added.
-GpuNest::Steps GpuNest::makeSteps(Value first, int64_t begin, int64_t count) {
+GpuNestEmitter::Steps GpuNestEmitter::makeSteps(Value first, int64_t begin,
+                                                int64_t count) {
   Steps steps;
   for (int64_t done = 0; done < count; done += map.getWorkers()) {
     Value number = first;
@@ -106,8 +109,7 @@ GpuNest::Steps GpuNest::makeSteps(Value first, int64_t begin, int64_t count) {
       step.isValid = emitLess(builder, loc, number, end);
       number = arith::MinUIOp::create(builder, loc, number, last);
     }
-    setIndices(step.index, shape.reduce, number,
-               shape.lanes == LanesIn::Reduce);
+    setIndices(step.index, nest.reduce, number, nest.lanes == LanesIn::Reduce);
     steps.push_back(step);
   }
   return steps;
@@ -117,12 +119,12 @@ GpuNest::Steps GpuNest::makeSteps(Value first, int64_t begin, int64_t count) {
 // Walks
 //===----------------------------------------------------------------------===//
 
-void GpuNest::emitWalk(unsigned walk) {
+void GpuNestEmitter::emitWalk(unsigned walk) {
   ArrayRef<Operation *> reductions;
-  if (walk < shape.stages.size())
-    reductions = shape.stages[walk];
+  if (walk < nest.stages.size())
+    reductions = nest.stages[walk];
   bool lanesAreReduced =
-      shape.lanes == LanesIn::Reduce && emitter.getLanes() > 1;
+      nest.lanes == LanesIn::Reduce && emitter.getLanes() > 1;
   Values sums;
   for (Operation *reduction : reductions)
     sums.push_back(getIdentity(emitter, reduction,
@@ -139,7 +141,7 @@ void GpuNest::emitWalk(unsigned walk) {
               arith::AddIOp::create(builder, loc, base, group.getWorker());
           return emitSteps(walk, makeSteps(first, 0, round), carried);
         });
-    KernelEmitter::Scope scope(emitter);
+    KernelElements::Scope scope(emitter);
     Value first = arith::AddIOp::create(builder, loc, group.getWorker(),
                                         emitter.getIndexConstant(loopSteps));
     sums = emitSteps(walk, makeSteps(first, loopSteps, map.steps - loopSteps),
@@ -159,20 +161,21 @@ void GpuNest::emitWalk(unsigned walk) {
 
 /// Combines the elements at the steps into the carried values, and stores the
 /// outputs of this walk.
-GpuNest::Values GpuNest::emitSteps(unsigned walk, ArrayRef<Step> steps,
-                                   ArrayRef<Value> carried) {
+GpuNestEmitter::Values GpuNestEmitter::emitSteps(unsigned walk,
+                                                 ArrayRef<Step> steps,
+                                                 ArrayRef<Value> carried) {
   Values next(carried);
-  if (walk < shape.stages.size())
-    for (auto [reduction, sum] : llvm::zip(shape.stages[walk], next))
+  if (walk < nest.stages.size())
+    for (auto [reduction, sum] : llvm::zip(nest.stages[walk], next))
       for (const Step &step : steps)
         sum = combineStep(reduction, sum, step);
-  storeOutputs(shape.walkOutputs[walk], steps, isPoint);
+  storeOutputs(nest.walkOutputs[walk], steps, isPoint);
   return next;
 }
 
-void GpuNest::setNeeds(Value isNeededPoint, Value isValid) {
+void GpuNestEmitter::setNeeds(Value isNeededPoint, Value isValid) {
   emitter.needsElements = [=, this](nd::TensorType type) {
-    bool hasSteps = llvm::any_of(shape.reduce, [&](const Loop &loop) {
+    bool hasSteps = llvm::any_of(nest.reduce, [&](const Loop &loop) {
       return llvm::any_of(loop.dims, [&](StringAttr dim) {
         return type.hasDim(dim.getValue());
       });
@@ -182,7 +185,8 @@ void GpuNest::setNeeds(Value isNeededPoint, Value isValid) {
   };
 }
 
-Value GpuNest::combineStep(Operation *reduction, Value sum, const Step &step) {
+Value GpuNestEmitter::combineStep(Operation *reduction, Value sum,
+                                  const Step &step) {
   setNeeds(isPoint, step.isValid);
   Value element = emitter.getElement(reduction->getOperand(0), step.index);
   if (step.isValid) {
@@ -196,8 +200,8 @@ Value GpuNest::combineStep(Operation *reduction, Value sum, const Step &step) {
 
 /// All elements are computed before the first is stored: an output may be the
 /// buffer of an input.
-void GpuNest::storeOutputs(ArrayRef<unsigned> outputs, ArrayRef<Step> steps,
-                           Value isNeededPoint) {
+void GpuNestEmitter::storeOutputs(ArrayRef<unsigned> outputs,
+                                  ArrayRef<Step> steps, Value isNeededPoint) {
   Values elements;
   for (const Step &step : steps) {
     setNeeds(isNeededPoint, step.isValid);
@@ -222,11 +226,11 @@ void GpuNest::storeOutputs(ArrayRef<unsigned> outputs, ArrayRef<Step> steps,
 }
 
 /// The first member stores what has no reduce dims.
-void GpuNest::storePoint() {
-  if (shape.pointOutputs.empty())
+void GpuNestEmitter::storePoint() {
+  if (nest.pointOutputs.empty())
     return;
   bool isInPlace = llvm::any_of(getInPlacePairs(kernel), [&](auto pair) {
-    return llvm::is_contained(shape.pointOutputs, pair.second);
+    return llvm::is_contained(nest.pointOutputs, pair.second);
   });
   Step step{point, {}};
   if (map.members > 1) {
@@ -237,7 +241,7 @@ void GpuNest::storePoint() {
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                               group.getMember(), emitter.getIndexConstant(0));
   }
-  storeOutputs(shape.pointOutputs, step,
+  storeOutputs(nest.pointOutputs, step,
                emitAnd(builder, loc, isPoint, step.isValid));
 }
 

@@ -1,4 +1,5 @@
-//===- GpuScatter.h - adding at computed places, on a GPU -----------------===//
+//===- GpuScatterEmitter.h - adding at computed places, on a GPU
+//-----------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,21 +30,21 @@
 /// the warps of the most frequent entry. The columns run concurrently.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_GPU_GPUSCATTER_H
-#define MESHC_LIB_CODEGEN_GPU_GPUSCATTER_H
+#ifndef MESHC_LIB_CODEGEN_GPU_GPUSCATTEREMITTER_H
+#define MESHC_LIB_CODEGEN_GPU_GPUSCATTEREMITTER_H
 
 #include "lib/Codegen/Gpu/GpuGroup.h"
-#include "lib/Codegen/KernelLoops.h"
+#include "lib/Codegen/LoopEmitter.h"
 #include "lib/Codegen/ScatterShape.h"
 
 namespace meshc::codegen {
 
 /// Emits such a kernel. A point of the mapping is one thread's place in a unit;
 /// a step is an index.
-class GpuScatter : KernelLoops {
+class GpuScatterEmitter : LoopEmitter {
 public:
-  GpuScatter(const ScatterShape &shape, KernelEmitter &emitter,
-             const GpuOptions &options);
+  GpuScatterEmitter(const ScatterShape &shape, KernelElements &emitter,
+                    const GpuOptions &options);
 
   const GpuMapping &getMapping() const { return map; }
   void emit(GpuGroup &group);
@@ -93,4 +94,4 @@ private:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_GPU_GPUSCATTER_H
+#endif // MESHC_LIB_CODEGEN_GPU_GPUSCATTEREMITTER_H

@@ -1,11 +1,11 @@
-//===- KernelLoops.cpp - loops over scalars and vectors -------------------===//
+//===- LoopEmitter.cpp - loops over scalars and vectors -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/KernelLoops.h"
+#include "lib/Codegen/LoopEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -13,13 +13,13 @@ using namespace mlir;
 
 namespace meshc::codegen {
 
-KernelLoops::Values KernelLoops::emitFor(Value low, Value high, int64_t step,
+LoopEmitter::Values LoopEmitter::emitFor(Value low, Value high, int64_t step,
                                          ArrayRef<Value> carried, Body body) {
   auto loop = scf::ForOp::create(builder, loc, low, high,
                                  emitter.getIndexConstant(step), carried);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
-  KernelEmitter::Scope scope(emitter);
+  KernelElements::Scope scope(emitter);
   Values arguments(loop.getRegionIterArgs());
   Values next = body(loop.getInductionVar(), arguments);
   if (!carried.empty())
@@ -34,7 +34,7 @@ static std::optional<int64_t> getConstant(Value value) {
   return std::nullopt;
 }
 
-KernelLoops::Values KernelLoops::emitLanes(Value low, Value high, int64_t size,
+LoopEmitter::Values LoopEmitter::emitLanes(Value low, Value high, int64_t size,
                                            int64_t unroll,
                                            ArrayRef<Value> carried,
                                            LaneBody body) {
@@ -77,21 +77,21 @@ KernelLoops::Values KernelLoops::emitLanes(Value low, Value high, int64_t size,
   return values;
 }
 
-void KernelLoops::setIndex(nd::ElementIndex &index, const Loop &loop,
+void LoopEmitter::setIndex(nd::ElementIndex &index, const Loop &loop,
                            Value base, bool hasLanes) {
   for (StringAttr dim : loop.dims)
     index.dims[dim.str()] = {emitter.getIndexConstant(0), false};
   index.dims[loop.dims.back().str()] = {base, hasLanes};
 }
 
-Value KernelLoops::takeOff(Value &number, int64_t size) {
+Value LoopEmitter::takeOff(Value &number, int64_t size) {
   Value count = emitter.getIndexConstant(size);
   Value rest = arith::RemUIOp::create(builder, loc, number, count);
   number = arith::DivUIOp::create(builder, loc, number, count);
   return rest;
 }
 
-void KernelLoops::setIndices(nd::ElementIndex &index, ArrayRef<Loop> loops,
+void LoopEmitter::setIndices(nd::ElementIndex &index, ArrayRef<Loop> loops,
                              Value number, bool hasLanes) {
   for (size_t loop = loops.size(); loop-- > 0;) {
     bool isLast = loop + 1 == loops.size();

@@ -1,4 +1,4 @@
-//===- KernelShape.h - the loops and stages of a kernel -------------------===//
+//===- LoopNest.h - the loops and stages of a kernel -------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +11,8 @@
 /// stage, and the walk that stores each output.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_KERNELSHAPE_H
-#define MESHC_LIB_CODEGEN_KERNELSHAPE_H
+#ifndef MESHC_LIB_CODEGEN_LOOPNEST_H
+#define MESHC_LIB_CODEGEN_LOOPNEST_H
 
 #include "dialects/Exec/Exec.h"
 
@@ -41,7 +41,7 @@ struct KeptValue {
 
 /// The nest of a kernel: for each point of the `parallel` loops, one walk over
 /// the `reduce` loops per stage.
-struct KernelShape {
+struct LoopNest {
   llvm::SmallVector<Loop, 4> parallel, reduce;
   /// The lanes run along the last loop of this group.
   LanesIn lanes = LanesIn::Nothing;
@@ -67,7 +67,7 @@ struct KernelShape {
   /// Reads the plan and reports invalid plans at the kernel. `inPlace` holds
   /// (input, output) pairs that share a buffer in some launch: such an output
   /// is not stored before the input's last use.
-  static llvm::FailureOr<KernelShape>
+  static llvm::FailureOr<LoopNest>
   of(exec::KernelOp kernel,
      llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
 };
@@ -79,4 +79,4 @@ getInPlacePairs(exec::KernelOp kernel);
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_KERNELSHAPE_H
+#endif // MESHC_LIB_CODEGEN_LOOPNEST_H

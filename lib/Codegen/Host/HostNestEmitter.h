@@ -1,4 +1,5 @@
-//===- HostNest.h - the loop nest of one kernel on a CPU ------------------===//
+//===- HostNestEmitter.h - the loop nest of one kernel on a CPU
+//------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,10 +13,10 @@
 /// fixed order.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
-#define MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
+#ifndef MESHC_LIB_CODEGEN_HOST_HOSTNESTEMITTER_H
+#define MESHC_LIB_CODEGEN_HOST_HOSTNESTEMITTER_H
 
-#include "lib/Codegen/KernelLoops.h"
+#include "lib/Codegen/LoopEmitter.h"
 
 namespace meshc::codegen {
 
@@ -32,15 +33,16 @@ struct HostGrid {
 /// Chooses the units: enough of them for the threads of any host, but as large
 /// as possible. `block` is the number of entries that the code handles at once
 /// along the lanes.
-HostGrid chooseGrid(const KernelShape &shape, int64_t block);
+HostGrid chooseGrid(const LoopNest &nest, int64_t block);
 
 /// Emits the nest at the emitter's insertion point.
-class HostNest : KernelLoops {
+class HostNestEmitter : LoopEmitter {
 public:
   /// `unroll`: vectors handled at once along the lanes if a reduction benefits
   /// from it, ≥ 1.
-  HostNest(exec::KernelOp kernel, const KernelShape &shape,
-           const HostGrid &grid, KernelEmitter &emitter, int64_t unroll);
+  HostNestEmitter(exec::KernelOp kernel, const LoopNest &nest,
+                  const HostGrid &grid, KernelElements &emitter,
+                  int64_t unroll);
 
   /// Code for units [begin, end) (`index` values).
   void emit(mlir::Value begin, mlir::Value end);
@@ -69,7 +71,7 @@ private:
   void storeOutputs(llvm::ArrayRef<unsigned> outputs,
                     llvm::ArrayRef<nd::ElementIndex> indices);
 
-  /// Load and store KernelShape::kept values for later walks.
+  /// Load and store LoopNest::kept values for later walks.
   void loadKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
   void storeKept(unsigned walk, llvm::ArrayRef<nd::ElementIndex> indices);
 
@@ -77,7 +79,7 @@ private:
                            llvm::ArrayRef<mlir::Value> slots);
 
   exec::YieldOp yield;
-  const KernelShape &shape;
+  const LoopNest &nest;
   const HostGrid &grid;
   int64_t unroll;
   /// Accumulators of each reduction in the current walk.
@@ -86,4 +88,4 @@ private:
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_HOST_HOSTNEST_H
+#endif // MESHC_LIB_CODEGEN_HOST_HOSTNESTEMITTER_H

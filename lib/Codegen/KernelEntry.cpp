@@ -1,12 +1,12 @@
-//===- KernelFunction.cpp - a kernel's function around its code -----------===//
+//===- KernelEntry.cpp - a kernel's function around its code -----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/KernelFunction.h"
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/KernelEntry.h"
+#include "lib/Codegen/LoopNest.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -16,12 +16,12 @@ namespace meshc::codegen {
 LogicalResult emitKernelFunction(
     exec::KernelOp kernel, ModuleOp module, int64_t lanes,
     llvm::function_ref<KernelEntry(OpBuilder &)> open,
-    llvm::function_ref<void(KernelEmitter &, KernelEntry)> code) {
+    llvm::function_ref<void(KernelElements &, KernelEntry)> code) {
   size_t before = module.getBody()->getOperations().size();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   KernelEntry entry = open(builder);
-  KernelEmitter emitter(builder, kernel, entry.context, entry.buffers, lanes,
-                        getInPlacePairs(kernel));
+  KernelElements emitter(builder, kernel, entry.context, entry.buffers, lanes,
+                         getInPlacePairs(kernel));
   emitter.setStreams(entry.streams);
   code(emitter, entry);
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());

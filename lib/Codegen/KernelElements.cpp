@@ -1,11 +1,12 @@
-//===- KernelEmitter.cpp - elements of a kernel's values ------------------===//
+//===- KernelElements.cpp - elements of a kernel's values
+//------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/KernelEmitter.h"
+#include "lib/Codegen/KernelElements.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/Philox.h"
 #include "lib/Codegen/Divisibility.h"
@@ -37,9 +38,9 @@ static Type shapeLike(Type type, Value value) {
 // Context and buffers
 //===----------------------------------------------------------------------===//
 
-KernelEmitter::KernelEmitter(OpBuilder &builder, exec::KernelOp kernel,
-                             Value context, ValueRange buffers, int64_t lanes,
-                             ArrayRef<std::pair<unsigned, unsigned>> inPlace)
+KernelElements::KernelElements(OpBuilder &builder, exec::KernelOp kernel,
+                               Value context, ValueRange buffers, int64_t lanes,
+                               ArrayRef<std::pair<unsigned, unsigned>> inPlace)
     : ElementEmitter(builder, kernel.getLoc()), mesh(nd::MeshAttr::of(kernel)),
       lanes(lanes), inputCount(kernel.getBody().getNumArguments()),
       top(builder.getInsertionBlock()), context(context) {
@@ -52,7 +53,7 @@ KernelEmitter::KernelEmitter(OpBuilder &builder, exec::KernelOp kernel,
 }
 
 /// Field of MeshcContext, each of 8 bytes (AbiTypes.cpp checks it).
-Value KernelEmitter::loadContext(int field, Type type) {
+Value KernelElements::loadContext(int field, Type type) {
   Value address =
       LLVM::GEPOp::create(builder, loc, context.getType(), builder.getI64Type(),
                           context, ArrayRef<LLVM::GEPArg>{field});
@@ -93,8 +94,9 @@ makeScopes(exec::KernelOp kernel, unsigned inputCount, unsigned count,
   return scopes;
 }
 
-void KernelEmitter::makeViews(exec::KernelOp kernel, ValueRange buffers,
-                              ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
+void KernelElements::makeViews(
+    exec::KernelOp kernel, ValueRange buffers,
+    ArrayRef<std::pair<unsigned, unsigned>> inPlace) {
   Block &body = kernel.getBody().front();
   auto addView = [&](Value tensor, Attribute order) {
     BufferView view;
@@ -128,14 +130,14 @@ void KernelEmitter::makeViews(exec::KernelOp kernel, ValueRange buffers,
   }
 }
 
-Value KernelEmitter::getStream(StringAttr name) {
+Value KernelElements::getStream(StringAttr name) {
   if (Value number = streams.lookup(name))
     return number;
   return constant(builder.getI32Type(),
                   static_cast<int32_t>(nd::hashStream(name.getValue())));
 }
 
-Value KernelEmitter::getIndexConstant(int64_t value) {
+Value KernelElements::getIndexConstant(int64_t value) {
   Value &constant = constants[value];
   if (!constant) {
     OpBuilder::InsertionGuard guard(builder);
@@ -145,7 +147,7 @@ Value KernelEmitter::getIndexConstant(int64_t value) {
   return constant;
 }
 
-Value KernelEmitter::getGlobalOffset(nd::TensorType type, StringRef dim) {
+Value KernelElements::getGlobalOffset(nd::TensorType type, StringRef dim) {
   nd::DimAttr attr = type.getDim(dim);
   if (!attr || attr.getAxes().empty())
     return getIndexConstant(0);
@@ -181,9 +183,9 @@ static int64_t getBytes(Type storage) {
 }
 
 /// Place of the element at the index's bases, `lane` further along its lanes.
-KernelEmitter::Place KernelEmitter::getPlace(const BufferView &view,
-                                             const nd::ElementIndex &index,
-                                             int64_t lane) {
+KernelElements::Place KernelElements::getPlace(const BufferView &view,
+                                               const nd::ElementIndex &index,
+                                               int64_t lane) {
   Value offset;
   auto add = [&](Value term) {
     offset = offset ? arith::AddIOp::create(builder, loc, offset, term) : term;
@@ -259,8 +261,8 @@ Value toStorage(nd::ElementEmitter &emitter, Value value, Type elementType) {
 }
 
 /// Element(s) as they lie in memory.
-Value KernelEmitter::loadStored(const BufferView &view,
-                                const nd::ElementIndex &index) {
+Value KernelElements::loadStored(const BufferView &view,
+                                 const nd::ElementIndex &index) {
   Type storage = getStorageType(view.type.getElementType());
   int64_t laneStride = getLaneStride(view, index);
   auto loadAs = [&](Type type, int64_t lane) -> Value {
@@ -281,8 +283,8 @@ Value KernelEmitter::loadStored(const BufferView &view,
   return vector::FromElementsOp::create(builder, loc, vector, elements);
 }
 
-Value KernelEmitter::load(const BufferView &view,
-                          const nd::ElementIndex &index) {
+Value KernelElements::load(const BufferView &view,
+                           const nd::ElementIndex &index) {
   Type elementType = view.type.getElementType();
   Value isNeeded =
       view.isReplaced && needsElements ? needsElements(view.type) : Value();
@@ -306,8 +308,8 @@ Value KernelEmitter::load(const BufferView &view,
   return fromStorage(*this, branch.getResult(0), elementType);
 }
 
-void KernelEmitter::store(const BufferView &view, Value element,
-                          const nd::ElementIndex &index) {
+void KernelElements::store(const BufferView &view, Value element,
+                           const nd::ElementIndex &index) {
   int64_t laneStride = getLaneStride(view, index);
   if (laneStride != 0 && !isa<VectorType>(element.getType()))
     element = vector::BroadcastOp::create(
@@ -325,8 +327,8 @@ void KernelEmitter::store(const BufferView &view, Value element,
     storeOne(vector::ExtractOp::create(builder, loc, element, lane), lane);
 }
 
-void KernelEmitter::store(unsigned output, Value element,
-                          const nd::ElementIndex &index) {
+void KernelElements::store(unsigned output, Value element,
+                           const nd::ElementIndex &index) {
   store(getOutput(output), element, index);
 }
 
@@ -334,8 +336,8 @@ void KernelEmitter::store(unsigned output, Value element,
 // Elements
 //===----------------------------------------------------------------------===//
 
-KernelEmitter::Key KernelEmitter::makeKey(Value tensor,
-                                          const nd::ElementIndex &index) const {
+KernelElements::Key
+KernelElements::makeKey(Value tensor, const nd::ElementIndex &index) const {
   Key key{tensor.getAsOpaquePointer()};
   for (nd::DimAttr dim : cast<nd::TensorType>(tensor.getType()).getDims()) {
     const nd::DimIndex &at = index.at(dim.getName().getValue());
@@ -346,7 +348,7 @@ KernelEmitter::Key KernelEmitter::makeKey(Value tensor,
 }
 
 /// An element of the right shape for code that will be thrown away.
-Value KernelEmitter::makeDefault(Value tensor, const nd::ElementIndex &index) {
+Value KernelElements::makeDefault(Value tensor, const nd::ElementIndex &index) {
   auto type = cast<nd::TensorType>(tensor.getType());
   Type shape = getComputeType(type.getElementType());
   for (nd::DimAttr dim : type.getDims())
@@ -358,14 +360,14 @@ Value KernelEmitter::makeDefault(Value tensor, const nd::ElementIndex &index) {
 /// The element as its tensor holds it. Short floats are computed in f32;
 /// rounded where they are made, they have one value whether they go through
 /// memory or not, and a maximum equals the element that it is.
-Value KernelEmitter::round(Value tensor, Value element) {
+Value KernelElements::round(Value tensor, Value element) {
   Type type = cast<nd::TensorType>(tensor.getType()).getElementType();
   if (!isa<FloatType>(type) || type.getIntOrFloatBitWidth() >= 32)
     return element;
   return fromStorage(*this, toStorage(*this, element, type), type);
 }
 
-Value KernelEmitter::compute(Value tensor, const nd::ElementIndex &index) {
+Value KernelElements::compute(Value tensor, const nd::ElementIndex &index) {
   if (auto argument = dyn_cast<BlockArgument>(tensor))
     return load(views[argument.getArgNumber()], index);
   auto op = dyn_cast<nd::ElementOpInterface>(tensor.getDefiningOp());
@@ -381,7 +383,7 @@ Value KernelEmitter::compute(Value tensor, const nd::ElementIndex &index) {
   return round(tensor, element);
 }
 
-Value KernelEmitter::getElement(Value tensor, const nd::ElementIndex &index) {
+Value KernelElements::getElement(Value tensor, const nd::ElementIndex &index) {
   Key key = makeKey(tensor, index);
   for (auto &scope : llvm::reverse(known))
     if (auto entry = scope.find(key); entry != scope.end())
@@ -391,8 +393,8 @@ Value KernelEmitter::getElement(Value tensor, const nd::ElementIndex &index) {
   return element;
 }
 
-void KernelEmitter::setElement(Value tensor, const nd::ElementIndex &index,
-                               Value element) {
+void KernelElements::setElement(Value tensor, const nd::ElementIndex &index,
+                                Value element) {
   known.back()[makeKey(tensor, index)] = round(tensor, element);
 }
 

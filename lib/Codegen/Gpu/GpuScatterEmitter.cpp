@@ -1,11 +1,12 @@
-//===- GpuScatter.cpp - adding at computed places, on a GPU ---------------===//
+//===- GpuScatterEmitter.cpp - adding at computed places, on a GPU
+//---------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Gpu/GpuScatter.h"
+#include "lib/Codegen/Gpu/GpuScatterEmitter.h"
 #include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -31,9 +32,10 @@ static constexpr int64_t maxRows = 8;
 // Which thread does what
 //===----------------------------------------------------------------------===//
 
-GpuScatter::GpuScatter(const ScatterShape &shape, KernelEmitter &emitter,
-                       const GpuOptions &options)
-    : KernelLoops(emitter), shape(shape) {
+GpuScatterEmitter::GpuScatterEmitter(const ScatterShape &shape,
+                                     KernelElements &emitter,
+                                     const GpuOptions &options)
+    : LoopEmitter(emitter), shape(shape) {
   nd::TensorType result = nd::getTensorType(shape.op->getResult(0));
   int64_t units = 1;
   for (const Loop &loop : shape.outer) {
@@ -59,7 +61,7 @@ GpuScatter::GpuScatter(const ScatterShape &shape, KernelEmitter &emitter,
 /// A warp looks at 32 indices at once and has members of one unit. More warps
 /// of a block, then more blocks, share the indices of a unit where that fills
 /// the GPU.
-void GpuScatter::shareIndices(const GpuOptions &options) {
+void GpuScatterEmitter::shareIndices(const GpuOptions &options) {
   int64_t inWarp = warpSize / columns;
   map.members = inWarp;
   while (getWarps() < warpsPerBlock && map.steps > warpSize * getWarps() &&
@@ -79,13 +81,13 @@ void GpuScatter::shareIndices(const GpuOptions &options) {
   map.unroll = std::min<int64_t>(llvm::bit_floor(rows), maxRows);
 }
 
-Value GpuScatter::constant(int64_t value) {
+Value GpuScatterEmitter::constant(int64_t value) {
   return arith::ConstantOp::create(
       builder, loc, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
 /// Threads beyond the last unit do as those of the last one, and store nothing.
-void GpuScatter::takeUnit(GpuGroup &group) {
+void GpuScatterEmitter::takeUnit(GpuGroup &group) {
   Value point = group.getPoint();
   warp = group.getWorker();
   Value before =
@@ -115,7 +117,7 @@ void GpuScatter::takeUnit(GpuGroup &group) {
   placeElements(part, column);
 }
 
-void GpuScatter::placeElements(Value part, Value column) {
+void GpuScatterEmitter::placeElements(Value part, Value column) {
   Value first = arith::MulIOp::create(
       builder, loc, part, emitter.getIndexConstant(columns * chunks));
   first = arith::AddIOp::create(builder, loc, first, column);
@@ -135,7 +137,7 @@ void GpuScatter::placeElements(Value part, Value column) {
   }
 }
 
-void GpuScatter::emit(GpuGroup &group) {
+void GpuScatterEmitter::emit(GpuGroup &group) {
   takeUnit(group);
   Values sums = scanIndices();
   SmallVector<Operation *> ops(sums.size(), shape.op);
@@ -161,7 +163,7 @@ void GpuScatter::emit(GpuGroup &group) {
 }
 
 /// Sums come entry by entry, those of an entry by places.
-void GpuScatter::storeSums(ArrayRef<Value> sums, Value isFirst) {
+void GpuScatterEmitter::storeSums(ArrayRef<Value> sums, Value isFirst) {
   for (auto [number, sum] : llvm::enumerate(sums)) {
     const Place &place = places[number % chunks];
     Value isWanted = isFirst;
@@ -197,9 +199,9 @@ void GpuScatter::storeSums(ArrayRef<Value> sums, Value isFirst) {
 
 /// Runs `body` on the number of each bit that is set in `bits` (i32), the
 /// lowest first.
-static KernelLoops::Values forEachBit(
+static LoopEmitter::Values forEachBit(
     OpBuilder &builder, Location loc, Value bits, ArrayRef<Value> carried,
-    llvm::function_ref<KernelLoops::Values(Value &, ArrayRef<Value>)> body) {
+    llvm::function_ref<LoopEmitter::Values(Value &, ArrayRef<Value>)> body) {
   SmallVector<Value> operands{bits};
   llvm::append_range(operands, carried);
   auto loop = scf::WhileOp::create(
@@ -213,12 +215,12 @@ static KernelLoops::Values forEachBit(
       },
       [&](OpBuilder &, Location, ValueRange arguments) {
         Value rest = arguments[0];
-        KernelLoops::Values next =
+        LoopEmitter::Values next =
             body(rest, SmallVector<Value>(arguments.drop_front()));
         next.insert(next.begin(), rest);
         scf::YieldOp::create(builder, loc, next);
       });
-  return KernelLoops::Values(loop.getResults().drop_front());
+  return LoopEmitter::Values(loop.getResults().drop_front());
 }
 
 /// Clears the lowest set bit and returns its number; 32 if no bit is set.
@@ -238,7 +240,7 @@ static Value emitOrOfWarp(OpBuilder &builder, Location loc, Value bits) {
 
 /// Each warp takes some rows of 32 indices at a time, and then those rows that
 /// hold what the unit looks for.
-GpuScatter::Values GpuScatter::scanIndices() {
+GpuScatterEmitter::Values GpuScatterEmitter::scanIndices() {
   Type type = emitter.getComputeType(
       nd::getTensorType(shape.op->getResult(0)).getElementType());
   if (emitter.getLanes() > 1)
@@ -254,7 +256,7 @@ GpuScatter::Values GpuScatter::scanIndices() {
         return forEachBit(
             builder, loc, findRows(first), sums,
             [&](Value &rows, ArrayRef<Value> carried) {
-              KernelEmitter::Scope scope(emitter);
+              KernelElements::Scope scope(emitter);
               Value row = arith::IndexCastUIOp::create(
                   builder, loc, builder.getIndexType(),
                   takeLowest(builder, loc, rows));
@@ -269,8 +271,8 @@ GpuScatter::Values GpuScatter::scanIndices() {
 /// How far behind the unit's first entry the index of that number is, as an
 /// unsigned i32; `isThere` (null: it is): else it is none. `index` is set to
 /// it.
-Value GpuScatter::readDistance(nd::ElementIndex &index, Value number,
-                               Value isThere) {
+Value GpuScatterEmitter::readDistance(nd::ElementIndex &index, Value number,
+                                      Value isThere) {
   setIndices(index, scanned, number, false);
   Value wanted = emitter.getElement(shape.op.getIndices(), index);
   Value distance = arith::SubIOp::create(builder, loc, wanted, firstIndex);
@@ -281,7 +283,7 @@ Value GpuScatter::readDistance(nd::ElementIndex &index, Value number,
 }
 
 /// The same; there is none beyond the last.
-Value GpuScatter::getDistance(Value number) {
+Value GpuScatterEmitter::getDistance(Value number) {
   Value isIndex;
   if (map.steps % getRound() != 0) {
     isIndex =
@@ -296,7 +298,7 @@ Value GpuScatter::getDistance(Value number) {
 
 /// Bit n of the result, the same for the warp: row n of 32 indices holds one
 /// that names an entry of the unit.
-Value GpuScatter::findRows(Value first) {
+Value GpuScatterEmitter::findRows(Value first) {
   first = arith::AddIOp::create(builder, loc, first, lane);
   Value found = constant(0);
   for (int64_t row = 0; row < map.unroll; ++row) {
@@ -318,7 +320,8 @@ Value GpuScatter::findRows(Value first) {
 
 /// Adds the updates of the row's indices; `first` is the number of its first.
 /// Threads that are side by side have as many of the row's indices.
-GpuScatter::Values GpuScatter::addRow(Value first, ArrayRef<Value> sums) {
+GpuScatterEmitter::Values GpuScatterEmitter::addRow(Value first,
+                                                    ArrayRef<Value> sums) {
   Value number = arith::AddIOp::create(builder, loc, first, lane);
   Value isHere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                                        getDistance(number), constant(span));
@@ -334,15 +337,15 @@ GpuScatter::Values GpuScatter::addRow(Value first, ArrayRef<Value> sums) {
   }
   return forEachBit(builder, loc, bits, sums,
                     [&](Value &rest, ArrayRef<Value> carried) {
-                      KernelEmitter::Scope scope(emitter);
+                      KernelElements::Scope scope(emitter);
                       return addBatch(first, rest, carried);
                     });
 }
 
 /// Adds the updates of the indices of the lowest bits of `bits`, read all at
 /// once, to the sums of the entries that they name.
-GpuScatter::Values GpuScatter::addBatch(Value first, Value &bits,
-                                        ArrayRef<Value> sums) {
+GpuScatterEmitter::Values GpuScatterEmitter::addBatch(Value first, Value &bits,
+                                                      ArrayRef<Value> sums) {
   int64_t batch = std::max<int64_t>(8 / chunks, 1);
   batch = std::min(batch, maxSums / 2 / (chunks * emitter.getLanes()));
   batch = std::clamp<int64_t>(batch, 1, 4);

@@ -1,11 +1,12 @@
-//===- HostScatter.cpp - adding at computed places, on a CPU --------------===//
+//===- HostScatterEmitter.cpp - adding at computed places, on a CPU
+//--------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Host/HostScatter.h"
+#include "lib/Codegen/Host/HostScatterEmitter.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,8 +19,9 @@ namespace meshc::codegen {
 /// Sums that the stack has room for.
 static constexpr int64_t stripSize = 65536;
 
-HostScatter::HostScatter(const ScatterShape &shape, KernelEmitter &emitter)
-    : KernelLoops(emitter), shape(shape), sums(emitter.getOutput(0)),
+HostScatterEmitter::HostScatterEmitter(const ScatterShape &shape,
+                                       KernelElements &emitter)
+    : LoopEmitter(emitter), shape(shape), sums(emitter.getOutput(0)),
       scanned(shape.outer), within(shape.inner) {
   Type type = sums.type.getElementType();
   if (emitter.getComputeType(type) != type)
@@ -27,7 +29,7 @@ HostScatter::HostScatter(const ScatterShape &shape, KernelEmitter &emitter)
 }
 
 /// Entries with as much of the updates as there is room for, one after another.
-void HostScatter::makeStrip() {
+void HostScatterEmitter::makeStrip() {
   scanned.clear();
   for (const Loop &loop : shape.outer) {
     bool isKept = sums.type.hasDim(loop.dims.back().getValue());
@@ -58,7 +60,7 @@ void HostScatter::makeStrip() {
       count, /*alignment=*/64);
 }
 
-void HostScatter::emit(Value begin, Value end) {
+void HostScatterEmitter::emit(Value begin, Value end) {
   if (stripEntries != 0)
     return emitLoops(around, {}, false, [&](const nd::ElementIndex &index) {
       emitStrips(begin, end, index);
@@ -69,8 +71,8 @@ void HostScatter::emit(Value begin, Value end) {
   });
 }
 
-void HostScatter::emitStrips(Value begin, Value end,
-                             const nd::ElementIndex &index) {
+void HostScatterEmitter::emitStrips(Value begin, Value end,
+                                    const nd::ElementIndex &index) {
   emitFor(begin, end, stripEntries, {}, [&](Value low, ArrayRef<Value>) {
     Value width = emitter.getIndexConstant(stripEntries);
     Value high = arith::AddIOp::create(builder, loc, low, width);
@@ -99,7 +101,7 @@ static Value toI64(OpBuilder &builder, Location loc, Value value) {
 }
 
 /// Fills `count` times `bytes` bytes with zeros.
-void HostScatter::clear(Value address, Value count, int64_t bytes) {
+void HostScatterEmitter::clear(Value address, Value count, int64_t bytes) {
   Value length = arith::MulIOp::create(builder, loc, count,
                                        emitter.getIndexConstant(bytes));
   Value zero =
@@ -110,7 +112,7 @@ void HostScatter::clear(Value address, Value count, int64_t bytes) {
 
 /// In memory, the entries of the piece are one run of bytes for each index of
 /// the dims outside the scattered one.
-void HostScatter::emitZeros(Value begin, Value end) {
+void HostScatterEmitter::emitZeros(Value begin, Value end) {
   int64_t outside = 1;
   int64_t stride = 1;
   for (auto [name, dimStride] : llvm::zip(sums.order, sums.strides)) {
@@ -140,8 +142,9 @@ void HostScatter::emitZeros(Value begin, Value end) {
           });
 }
 
-void HostScatter::emitLoops(ArrayRef<Loop> loops, const nd::ElementIndex &index,
-                            bool hasLanes, IndexBody body) {
+void HostScatterEmitter::emitLoops(ArrayRef<Loop> loops,
+                                   const nd::ElementIndex &index, bool hasLanes,
+                                   IndexBody body) {
   if (loops.empty())
     return body(index);
   const Loop &loop = loops.front();
@@ -165,8 +168,8 @@ void HostScatter::emitLoops(ArrayRef<Loop> loops, const nd::ElementIndex &index,
 }
 
 /// All updates of one index, if it names one of these entries.
-void HostScatter::emitSums(const nd::ElementIndex &index, Value begin,
-                           Value end) {
+void HostScatterEmitter::emitSums(const nd::ElementIndex &index, Value begin,
+                                  Value end) {
   Value wanted = emitter.getElement(shape.op.getIndices(), index);
   wanted =
       arith::IndexCastOp::create(builder, loc, builder.getIndexType(), wanted);
@@ -180,14 +183,14 @@ void HostScatter::emitSums(const nd::ElementIndex &index, Value begin,
   auto branch = scf::IfOp::create(builder, loc, isHere, /*withElse=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  KernelEmitter::Scope scope(emitter);
+  KernelElements::Scope scope(emitter);
   nd::ElementIndex inner = index;
   inner.dims[shape.dim.str()] = {stripEntries != 0 ? fromBegin : entry, false};
   emitLoops(within, inner, true,
             [&](const nd::ElementIndex &at) { emitAdd(at); });
 }
 
-void HostScatter::emitAdd(const nd::ElementIndex &index) {
+void HostScatterEmitter::emitAdd(const nd::ElementIndex &index) {
   Value update = emitter.getElement(shape.op.getUpdates(), index);
   Value sum = combine(emitter, shape.op, emitter.load(sums, index), update);
   emitter.store(sums, sum, index);

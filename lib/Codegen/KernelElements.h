@@ -1,4 +1,5 @@
-//===- KernelEmitter.h - elements of a kernel's values --------------------===//
+//===- KernelElements.h - elements of a kernel's values
+//--------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,8 +12,8 @@
 /// kernel, once per index at which they are requested.
 ///
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_KERNELEMITTER_H
-#define MESHC_LIB_CODEGEN_KERNELEMITTER_H
+#ifndef MESHC_LIB_CODEGEN_KERNELELEMENTS_H
+#define MESHC_LIB_CODEGEN_KERNELELEMENTS_H
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/Interfaces/ElementEmitter.h"
@@ -34,15 +35,15 @@ struct BufferView {
 
 /// Emits elements of one kernel's values at the builder's insertion point.
 /// Floats are computed in f32.
-class KernelEmitter final : public nd::ElementEmitter {
+class KernelElements final : public nd::ElementEmitter {
 public:
   /// Emits at `builder`'s insertion point, within a function. `context` points
   /// to the MeshcContext of RuntimeAbi.h; `buffers` are the addresses of inputs
   /// and outputs, all aligned to 64 bytes. Vectors have `lanes` elements.
   /// `inPlace` is the result of getInPlacePairs.
-  KernelEmitter(mlir::OpBuilder &builder, exec::KernelOp kernel,
-                mlir::Value context, mlir::ValueRange buffers, int64_t lanes,
-                llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
+  KernelElements(mlir::OpBuilder &builder, exec::KernelOp kernel,
+                 mlir::Value context, mlir::ValueRange buffers, int64_t lanes,
+                 llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
 
   mlir::Value getElement(mlir::Value tensor,
                          const nd::ElementIndex &index) override;
@@ -89,13 +90,13 @@ public:
   /// after a loop cannot use values of the loop's body.
   class Scope {
   public:
-    explicit Scope(KernelEmitter &emitter) : emitter(emitter) {
+    explicit Scope(KernelElements &emitter) : emitter(emitter) {
       emitter.known.emplace_back();
     }
     ~Scope() { emitter.known.pop_back(); }
 
   private:
-    KernelEmitter &emitter;
+    KernelElements &emitter;
   };
 
   /// The op that makes the code unusable, or null: an op without lanes (try
@@ -149,4 +150,4 @@ bool supportsLanes(exec::KernelOp kernel, int64_t lanes);
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_KERNELEMITTER_H
+#endif // MESHC_LIB_CODEGEN_KERNELELEMENTS_H

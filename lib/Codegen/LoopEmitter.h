@@ -1,20 +1,20 @@
-//===- KernelLoops.h - loops over scalars and vectors ---------------------===//
+//===- LoopEmitter.h - loops over scalars and vectors ---------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_CODEGEN_KERNELLOOPS_H
-#define MESHC_LIB_CODEGEN_KERNELLOOPS_H
+#ifndef MESHC_LIB_CODEGEN_LOOPEMITTER_H
+#define MESHC_LIB_CODEGEN_LOOPEMITTER_H
 
-#include "lib/Codegen/KernelEmitter.h"
-#include "lib/Codegen/KernelShape.h"
+#include "lib/Codegen/KernelElements.h"
+#include "lib/Codegen/LoopNest.h"
 
 namespace meshc::codegen {
 
 /// Emits single loops at an emitter's insertion point. Elements that a loop's
 /// body computes are forgotten after the loop.
-class KernelLoops {
+class LoopEmitter {
 public:
   using Values = llvm::SmallVector<mlir::Value, 8>;
   /// The body of a loop: takes the induction variable and the carried values
@@ -26,7 +26,7 @@ public:
       llvm::ArrayRef<mlir::Value> bases, bool isVector,
       llvm::ArrayRef<mlir::Value> carried)>;
 
-  explicit KernelLoops(KernelEmitter &emitter)
+  explicit LoopEmitter(KernelElements &emitter)
       : emitter(emitter), builder(emitter.builder), loc(emitter.loc) {}
 
   /// A loop over [low, high); returns the values carried out of it.
@@ -49,11 +49,11 @@ public:
   mlir::Value takeOff(mlir::Value &number, int64_t size);
 
 protected:
-  KernelEmitter &emitter;
+  KernelElements &emitter;
   mlir::OpBuilder &builder;
   mlir::Location loc;
 };
 
 } // namespace meshc::codegen
 
-#endif // MESHC_LIB_CODEGEN_KERNELLOOPS_H
+#endif // MESHC_LIB_CODEGEN_LOOPEMITTER_H
