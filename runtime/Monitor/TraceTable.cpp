@@ -127,8 +127,8 @@ static std::vector<Row> makeRows(const Recording &recording,
     if (recording.calls[activity.call].kind == CallKind::Other)
       row.calls += 1 / steps;
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
-    return a.microseconds > b.microseconds;
+  std::sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
+    return std::tie(b.microseconds, a.what) < std::tie(a.microseconds, b.what);
   });
   return rows;
 }
