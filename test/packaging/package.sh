@@ -51,7 +51,9 @@ reply=$(bash -c "source '$moved/share/bash-completion/completions/meshc'
 [ "$reply" = llvm ] || fail "bash completes '--emit l' to '$reply'"
 
 # The Debian package.
-command -v dpkg-shlibdeps >/dev/null || skip "no dpkg-shlibdeps (package dpkg-dev); the installed tree passed"
+for tool in dpkg-shlibdeps:dpkg-dev file:file; do
+  command -v ${tool%:*} >/dev/null || skip "no ${tool%:*} (package ${tool#*:}); the installed tree passed"
+done
 (cd "$build" && "${cmake%cmake}cpack" -G DEB -B "$work/deb" >"$work/cpack.log" 2>&1) || { cat cpack.log; fail "cpack"; }
 deb=$(echo deb/meshc_*.deb)
 dpkg-deb -c "$deb" | awk '{print $6}' >contents
