@@ -14,9 +14,8 @@
 namespace meshc::reference {
 
 /// Random values for an argument of a step function, whole: i1 either, i32
-/// below their limit (CompareOptions::integerLimits), floats normal, but
-/// positive where they are an optimizer's state, of which square roots are
-/// taken.
+/// below their limit (CompareOptions::integerLimits), floats normal. The state
+/// of an optimizer is positive, because updates take its square root.
 nd::HostTensor drawArgument(mlir::func::FuncOp function, unsigned index,
                             const CompareOptions &options,
                             std::mt19937_64 &random);

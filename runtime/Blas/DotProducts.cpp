@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Products C = A B of which one matrix has few rows or columns and the other
-/// one is contiguous along k. The large one is read once, as it lies; the thin
-/// one is copied, if its rows do not lie along k or are not f32.
+/// Products C = A B of a thin matrix (few rows or columns) and a large one that
+/// is contiguous along k. The large matrix is read once, without packing. The
+/// thin one is copied if it is not contiguous along k or not f32.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"

@@ -23,9 +23,9 @@ namespace meshc::runtime {
 
 class TrainingLog {
 public:
-  /// Opens the files of a run of which `first` steps are done; `resumed`: by an
-  /// earlier one. All ranks construct one; rank 0 writes. Throws Failure(Usage)
-  /// if a file cannot be opened.
+  /// Opens the files of a run that begins after `first` steps; `resumed`: an
+  /// earlier run did these. All ranks construct one; rank 0 writes. Throws
+  /// Failure(Usage) if a file cannot be opened.
   TrainingLog(Session &session, const Options &options, int64_t first,
               bool resumed);
 

@@ -23,9 +23,9 @@ namespace meshc::runtime {
 
 class StepTrace {
 public:
-  /// For a run of `total` steps of which `done` are done: traces `steps` steps
-  /// into the file at `path`. All ranks construct one; rank 0 opens the file
-  /// and empties it. Throws Failure (Usage) if it cannot.
+  /// Traces `steps` steps into the file at `path`. The run has `total` steps;
+  /// the first `done` were run before. All ranks construct one; rank 0 opens
+  /// the file and empties it. Throws Failure (Usage) if it cannot.
   StepTrace(Session &session, const std::string &path, int64_t steps,
             int64_t done, int64_t total);
   /// If a failure ends the run, rank 0 writes its own records.

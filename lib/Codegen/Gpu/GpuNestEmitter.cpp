@@ -35,7 +35,7 @@ static Value emitLess(OpBuilder &builder, Location loc, Value a, Value b) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, b);
 }
 
-/// `a` and `b`, of which null is true.
+/// `a` and `b`; null stands for true.
 static Value emitAnd(OpBuilder &builder, Location loc, Value a, Value b) {
   if (!a || !b)
     return a ? a : b;

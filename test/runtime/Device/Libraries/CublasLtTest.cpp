@@ -66,7 +66,7 @@ public:
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
   cublasLtMatmulPreference_t preference = nullptr;
   cublasLtMatmulAlgo_t algorithm = {};
-  float *memory = nullptr; ///< 2048 numbers, the last of which are workspace
+  float *memory = nullptr; ///< 2048 numbers; the last ones are workspace
 };
 
 #define EXPECT_VIOLATION(action, rule)                                         \
