@@ -71,6 +71,7 @@ function(meshc_library name)
     target_compile_options(${name} PRIVATE -fpch-instantiate-templates)
   endif()
   target_link_libraries(${name} PUBLIC meshc_compiler_options ${ARG_LINK})
+  meshc_unity_groups(${name} ${name} ${ARG_SOURCES})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -98,6 +99,8 @@ endfunction()
 # meshc_tool(NAME SOURCES files… [LINK targets…]): a main of the compiler.
 function(meshc_tool name)
   meshc_executable(${name} ${ARGN})
+  get_target_property(sources ${name} SOURCES)
+  meshc_unity_groups(${name} ${name} ${sources})
 endfunction()
 
 # meshc_tablegen(file.td target out flags…): runs mlir-tblgen once per

@@ -63,6 +63,9 @@ MESHC_FORWARD(dnnl_status_t, dnnl_memory_set_data_handle_v2,
               (memory, handle, stream))
 MESHC_FORWARD(dnnl_status_t, dnnl_post_ops_append_sum,
               (dnnl_post_ops_t postOps, float scale), (postOps, scale))
+MESHC_FORWARD(dnnl_status_t, dnnl_post_ops_append_sum_v2,
+              (dnnl_post_ops_t postOps, float scale, dnnl_data_type_t dataType),
+              (postOps, scale, dataType))
 MESHC_FORWARD(dnnl_status_t, dnnl_post_ops_create, (dnnl_post_ops_t * postOps),
               (postOps))
 MESHC_FORWARD(dnnl_status_t, dnnl_post_ops_destroy, (dnnl_post_ops_t postOps),

@@ -25,11 +25,11 @@ constexpr int64_t blockSize = MESHC_WIDENED_BLOCK;
 
 /// Three blocks of f32, of A, of B and of C, and what remains of the scratch
 /// memory for their product.
-struct Blocks {
+struct WidenedBlocks {
   float *a, *b, *c;
   GemmScratch rest;
 
-  Blocks(const MeshcGemm &gemm, const GemmScratch &scratch) {
+  WidenedBlocks(const MeshcGemm &gemm, const GemmScratch &scratch) {
     int64_t m = std::min(gemm.m, blockSize), n = std::min(gemm.n, blockSize),
             k = std::min(gemm.k, blockSize);
     auto roundUp = [](int64_t floats) { return (floats + 15) / 16 * 16; };
@@ -50,7 +50,8 @@ void widen(uint8_t type, const void *from, int64_t offset, int64_t leading,
 
 /// One block of C: `m` × `n` starting at row `i`, column `j`.
 void runBlock(const MeshcGemm &gemm, const void *a, const void *b, void *c,
-              int64_t i, int64_t j, int64_t m, int64_t n, Blocks &blocks) {
+              int64_t i, int64_t j, int64_t m, int64_t n,
+              WidenedBlocks &blocks) {
   bool adds = gemm.accumulate;
   if (adds)
     widen(gemm.typeC, c, i * gemm.ldc + j, gemm.ldc, m, n, blocks.c);
@@ -84,7 +85,7 @@ static bool runWidened(const MeshcGemm &gemm, const void *a, const void *b,
                        void *c, const GemmScratch &scratch) {
   if (scratch.bytes < meshcWidenedBytes(gemm.m, gemm.n, gemm.k))
     return false;
-  Blocks blocks(gemm, scratch);
+  WidenedBlocks blocks(gemm, scratch);
   for (int64_t entry = 0; entry < gemm.batch; ++entry) {
     const void *entryA = elementAt(gemm.type, a, entry * gemm.strideA);
     const void *entryB = elementAt(gemm.type, b, entry * gemm.strideB);

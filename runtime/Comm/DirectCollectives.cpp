@@ -20,11 +20,6 @@ struct Buffers {
   void *const *recv;
 };
 
-template <class Visit> void forOthers(const Group &group, Visit visit) {
-  for (int d = 1; d < group.size(); ++d)
-    visit((group.index + d) % group.size());
-}
-
 /// Gives every rank every rank's `own`; returns when all have arrived.
 std::vector<Buffers> meet(Exchange &exchange, const Group &group,
                           const Buffers &own) {

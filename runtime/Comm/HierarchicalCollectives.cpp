@@ -35,17 +35,6 @@ private:
   std::vector<char> memory;
 };
 
-/// Pieces of at most `limit` elements; one empty piece for none.
-template <class Visit>
-void forPieces(int64_t size, int64_t limit, Visit visit) {
-  int64_t begin = 0;
-  do {
-    int64_t n = std::min(limit, size - begin);
-    visit(begin, n);
-    begin += n;
-  } while (begin < size);
-}
-
 /// Slices are reduced within the host, then between hosts, then gathered within
 /// the host.
 void allReduceByHost(Exchange &exchange, const Hierarchy &hierarchy,

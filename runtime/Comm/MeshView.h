@@ -28,6 +28,13 @@ struct Group {
   int size() const { return static_cast<int>(ranks.size()); }
 };
 
+/// Calls `visit` with the place of each other member, starting after this
+/// rank's: all ranks begin with different ones.
+template <class Visit> void forOthers(const Group &group, Visit visit) {
+  for (int d = 1; d < group.size(); ++d)
+    visit((group.index + d) % group.size());
+}
+
 /// Ranks are numbered row-major over the axes, the last axis fastest.
 class MeshView {
 public:

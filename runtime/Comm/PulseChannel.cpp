@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/PulseChannel.h"
 
+#include "runtime/Comm/WatchTimes.h"
+
 #include <vector>
 
 using namespace meshc::runtime;
@@ -13,7 +15,6 @@ using namespace meshc::runtime;
 namespace {
 
 constexpr int channel = 1;
-constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
 /// A rank that asked once asks again this often, for this long.
 constexpr auto timeBetweenQuestions = std::chrono::milliseconds(300);
 constexpr auto interest = std::chrono::seconds(2);

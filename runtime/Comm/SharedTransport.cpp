@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/SharedTransport.h"
 
+#include "runtime/Comm/WatchTimes.h"
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -27,8 +29,6 @@ constexpr auto shortestSleep = std::chrono::microseconds(50);
 /// would get it for a whole time slice each time, and a sleeper is woken
 /// sooner.
 constexpr auto longestYielding = std::chrono::microseconds(200);
-/// In a long wait, this is how often other ranks' lives and pulses are checked.
-constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
 
 void pauseProcessor() { __builtin_ia32_pause(); }
 

@@ -16,25 +16,6 @@ namespace {
 /// each rank reads.
 constexpr int64_t oneStepBytes = 65536;
 
-/// The other members, starting with the next place: all ranks begin with
-/// different ones.
-template <class Visit> void forOthers(const Group &among, Visit visit) {
-  for (int d = 1; d < among.size(); ++d)
-    visit((among.index + d) % among.size());
-}
-
-/// Pieces of at most `limit` of `size` elements. An empty stream is one empty
-/// piece, so that ranks still meet.
-template <class Visit>
-void forPieces(int64_t size, int64_t limit, Visit visit) {
-  int64_t begin = 0;
-  do {
-    int64_t n = std::min(limit, size - begin);
-    visit(begin, n);
-    begin += n;
-  } while (begin < size);
-}
-
 /// The size of the longest stream.
 int64_t longest(const std::vector<Stream> &streams) {
   int64_t size = 0;

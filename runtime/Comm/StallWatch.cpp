@@ -6,23 +6,17 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/StallWatch.h"
 
+#include "runtime/Comm/WatchTimes.h"
+
 #include <algorithm>
 
 using namespace meshc::runtime;
 
 namespace {
 
-/// Polls are some tens of milliseconds apart. After a longer pause this rank
-/// was not waiting, or was stopped itself, perhaps with all others.
-constexpr auto longestPause = std::chrono::seconds(3);
 /// A waiting rank takes a turn every 20 ms, on a busy machine perhaps ten times
 /// less often. A rank that takes none for this long is not followed further.
 constexpr auto longestTurn = std::chrono::seconds(2);
-
-double secondsSince(StallWatch::Clock::time_point then,
-                    StallWatch::Clock::time_point now) {
-  return std::chrono::duration<double>(now - then).count();
-}
 
 } // namespace
 

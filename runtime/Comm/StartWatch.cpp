@@ -9,6 +9,7 @@
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Comm/LauncherEnd.h"
 #include "runtime/Comm/SharedSegment.h"
+#include "runtime/Comm/WatchTimes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -32,10 +33,6 @@ struct alignas(64) StartWatch::Entry {
 
 namespace {
 
-constexpr auto timeBetweenLooks = std::chrono::milliseconds(100);
-/// After a longer pause this process was stopped itself.
-constexpr auto longestPause = std::chrono::seconds(3);
-
 /// The number in an environment variable; -1 if it is not set.
 int numberIn(const char *variable) {
   const char *text = std::getenv(variable);
@@ -56,11 +53,6 @@ std::string jobName() {
   for (const std::string &part : parts)
     all += part + '\n';
   return std::to_string(std::hash<std::string>()(all));
-}
-
-double secondsSince(std::chrono::steady_clock::time_point then,
-                    std::chrono::steady_clock::time_point now) {
-  return std::chrono::duration<double>(now - then).count();
 }
 
 } // namespace

@@ -17,6 +17,7 @@
 #include "runtime/Comm/MeshView.h"
 #include "runtime/Comm/Reduction.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -74,6 +75,18 @@ private:
   std::vector<Segment> segments;
   int64_t count = 0;
 };
+
+/// Calls `visit(begin, n)` for pieces of at most `limit` of `size` elements, in
+/// their order. No elements are one empty piece, so that ranks still meet.
+template <class Visit>
+void forPieces(int64_t size, int64_t limit, Visit visit) {
+  int64_t begin = 0;
+  do {
+    int64_t n = std::min(limit, size - begin);
+    visit(begin, n);
+    begin += n;
+  } while (begin < size);
+}
 
 /// Copies `from` to `to`, which have the same type and size; does nothing if
 /// they are the same memory.

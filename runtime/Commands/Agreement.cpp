@@ -97,7 +97,7 @@ private:
   uint64_t state = 0;
 };
 
-constexpr uint64_t blockBytes = 4096, blockCount = 64;
+constexpr uint64_t sampleBytes = 4096, sampleCount = 64;
 
 /// "4096 bytes, hash 0123456789abcdef" for contents that `read` reads in parts:
 /// the hash covers all bytes up to 256 KiB, and otherwise 64 blocks of 4 KiB at
@@ -107,12 +107,12 @@ std::string describeSamples(
     const std::function<void(uint64_t offset, size_t bytes, Hash &hash)>
         &read) {
   Hash hash;
-  if (size <= blockBytes * blockCount) {
+  if (size <= sampleBytes * sampleCount) {
     read(0, size, hash);
   } else {
-    for (uint64_t i = 0; i < blockCount; ++i)
-      read((size - blockBytes) / (blockCount - 1) * i, blockBytes, hash);
-    read(size - blockBytes, blockBytes, hash);
+    for (uint64_t i = 0; i < sampleCount; ++i)
+      read((size - sampleBytes) / (sampleCount - 1) * i, sampleBytes, hash);
+    read(size - sampleBytes, sampleBytes, hash);
   }
   return std::to_string(size) + " bytes, hash " + hash.text();
 }

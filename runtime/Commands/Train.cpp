@@ -28,10 +28,10 @@ using namespace meshc::runtime;
 namespace {
 
 /// One rank's training run.
-class Run {
+class Training {
 public:
-  Run(Session &session, const Options &options, const Dataset &data,
-      const Dataset *evalData);
+  Training(Session &session, const Options &options, const Dataset &data,
+           const Dataset *evalData);
 
   ExitCode run();
 
@@ -79,8 +79,8 @@ private:
 
 } // namespace
 
-Run::Run(Session &session, const Options &options, const Dataset &data,
-         const Dataset *evalData)
+Training::Training(Session &session, const Options &options,
+                   const Dataset &data, const Dataset *evalData)
     : session(session), options(options), data(data), evalData(evalData),
       feeder(session.program(), data, session.coords()),
       names(session.metricNames()) {
@@ -88,7 +88,7 @@ Run::Run(Session &session, const Options &options, const Dataset &data,
     evaluator.emplace(session, *evalData);
 }
 
-int64_t Run::plannedSteps() const {
+int64_t Training::plannedSteps() const {
   if (options.steps)
     return *options.steps;
   double epochs = options.epochs > 0 ? options.epochs : 1;
@@ -99,7 +99,7 @@ int64_t Run::plannedSteps() const {
 }
 
 /// The order of the examples.
-Shuffle Run::makeOrder() const {
+Shuffle Training::makeOrder() const {
   return options.noShuffle ? Shuffle::inFileOrder(data.examples())
                            : Shuffle(state.seed, data.examples());
 }
@@ -107,7 +107,7 @@ Shuffle Run::makeOrder() const {
 /// Reads a batch, while the device may still run the previous step, and starts
 /// the step. A batch that is held is available to every run that may be in
 /// progress.
-void Run::beginStep(const Shuffle &shuffle) {
+void Training::beginStep(const Shuffle &shuffle) {
   Device &device = session.device();
   if (!options.holdBatch || batches <= device.runsAhead()) {
     feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
@@ -122,7 +122,7 @@ void Run::beginStep(const Shuffle &shuffle) {
 }
 
 /// Waits for the first open step.
-void Run::endStep() {
+void Training::endStep() {
   session.device().readMetrics(values);
   int64_t step = state.step - --openSteps;
   std::optional<int64_t> count;
@@ -136,22 +136,22 @@ void Run::endStep() {
 }
 
 /// Waits until no more than `stillOpen` steps are open.
-void Run::endSteps(int stillOpen) {
+void Training::endSteps(int stillOpen) {
   while (openSteps > stillOpen)
     endStep();
 }
 
-bool Run::isSaveStep() const {
+bool Training::isSaveStep() const {
   return options.saveEvery && state.step % options.saveEvery == 0;
 }
 
-bool Run::isEvalStep(int64_t total) const {
+bool Training::isEvalStep(int64_t total) const {
   return evaluator && options.evalEvery && state.step < total &&
          state.step % options.evalEvery == 0;
 }
 
 /// Runs the next step, with no other step open, to completion.
-void Run::runToEnd() {
+void Training::runToEnd() {
   beginStep(makeOrder());
   session.device().readMetrics(values);
   --openSteps;
@@ -159,7 +159,7 @@ void Run::runToEnd() {
 
 /// Sets the state to that of the last checkpoint, or of the start. Returns how
 /// many steps had been done by then.
-int64_t Run::restore() {
+int64_t Training::restore() {
   while (openSteps > 0) {
     session.device().readMetrics(values);
     --openSteps;
@@ -176,14 +176,14 @@ int64_t Run::restore() {
 }
 
 /// The examples of a step.
-Selection Run::selectionOf(const Shuffle &shuffle, int64_t step) const {
+Selection Training::selectionOf(const Shuffle &shuffle, int64_t step) const {
   return {&shuffle, state.position - (state.step - step + 1) * data.batch(),
           data.batch(), 0};
 }
 
 /// Ends the run because of `what` in step number `step`, and reports the first
 /// value that was not finite. All ranks call it.
-void Run::stopAt(int64_t step, const std::string &what) {
+void Training::stopAt(int64_t step, const std::string &what) {
   Shuffle shuffle = makeOrder();
   std::string bad =
       data.findBadTarget(selectionOf(shuffle, step), data.batch());
@@ -220,7 +220,7 @@ void Run::stopAt(int64_t step, const std::string &what) {
                                      : ""));
 }
 
-void Run::checkLoss(int64_t step) {
+void Training::checkLoss(int64_t step) {
   if (values.empty() || std::isfinite(values.front()))
     return;
   stopAt(step, "the " + names.front() + " of step " + std::to_string(step) +
@@ -229,7 +229,7 @@ void Run::checkLoss(int64_t step) {
 }
 
 /// Starts to keep the state before each step.
-void Run::guardUpdates() {
+void Training::guardUpdates() {
   guard.emplace(session);
   if (session.speaks() && !options.quiet)
     printOut("a copy of " +
@@ -238,7 +238,7 @@ void Run::guardUpdates() {
 }
 
 /// Counts a step whose update was dropped, and reports why for the first one.
-void Run::skip(int64_t step) {
+void Training::skip(int64_t step) {
   if (skipped++ > 0)
     return;
   std::string why = explainSkip(step);
@@ -253,7 +253,7 @@ void Run::skip(int64_t step) {
 
 /// Finds the first value of a step that was not finite; the state before the
 /// step is available. All ranks call it.
-std::string Run::explainSkip(int64_t step) {
+std::string Training::explainSkip(int64_t step) {
   Shuffle shuffle = makeOrder();
   Selection selection = selectionOf(shuffle, step);
   std::string bad = data.findBadTarget(selection, data.batch());
@@ -278,7 +278,7 @@ std::string Run::explainSkip(int64_t step) {
 
 /// Checks what the checkpoints of this run will replace, and allocates memory
 /// for them.
-void Run::prepareSaves(const Beginning &beginning, int64_t total) {
+void Training::prepareSaves(const Beginning &beginning, int64_t total) {
   if (options.checkpoint.empty())
     return;
   int64_t firstSave = total;
@@ -296,7 +296,7 @@ void Run::prepareSaves(const Beginning &beginning, int64_t total) {
     saver->setSavedStep(savedAt = state.step);
 }
 
-void Run::save() {
+void Training::save() {
   if (!saver || savedAt == state.step || state.step < replaced)
     return;
   const MeshcTensor *bad = findNotFinite(session.rank()),
@@ -312,7 +312,7 @@ void Run::save() {
 
 /// Returns the signal that ended it early, or 0. Metrics that are not finite do
 /// not end the training; the exit code reports them.
-int Run::evaluate() {
+int Training::evaluate() {
   std::optional<std::vector<double>> means = evaluator->run();
   if (!means)
     return evaluator->signal();
@@ -323,7 +323,7 @@ int Run::evaluate() {
 }
 
 /// The run's exit code after its last step, and its last message.
-ExitCode Run::end(int signal) {
+ExitCode Training::end(int signal) {
   if (trace && session.speaks())
     printOut(trace->table());
   if (skipped && session.speaks())
@@ -353,7 +353,7 @@ ExitCode Run::end(int signal) {
   return code;
 }
 
-ExitCode Run::run() {
+ExitCode Training::run() {
   const Beginning beginning = beginRun(session, options);
   if (!agreeOn(session.communicator(), session.program().name,
                beginning.agreed))
@@ -413,5 +413,5 @@ ExitCode Run::run() {
 
 ExitCode meshc::runtime::train(Session &session, const Options &options,
                                const Dataset &data, const Dataset *evalData) {
-  return Run(session, options, data, evalData).run();
+  return Training(session, options, data, evalData).run();
 }

@@ -37,7 +37,7 @@ struct AsInstruction : OpRewritePattern<Op> {
 };
 } // namespace
 
-static LogicalResult expand(ModuleOp kernels) {
+static LogicalResult expandForGpu(ModuleOp kernels) {
   RewritePatternSet patterns(kernels.getContext());
   populateVectorMathPatterns(patterns);
   patterns.add<AsInstruction<math::SqrtOp, LLVM::SqrtOp>,
@@ -47,7 +47,7 @@ static LogicalResult expand(ModuleOp kernels) {
   return applyPatternsGreedily(kernels, std::move(patterns));
 }
 
-static LogicalResult lowerOps(ModuleOp kernels) {
+static LogicalResult lowerOpsForGpu(ModuleOp kernels) {
   MLIRContext *context = kernels.getContext();
   LLVMTypeConverter converter(context);
   configureGpuToNVVMTypeConverter(converter);
@@ -65,8 +65,8 @@ static LogicalResult lowerOps(ModuleOp kernels) {
 
 std::unique_ptr<llvm::Module> lowerToNvvm(ModuleOp kernels,
                                           llvm::LLVMContext &context) {
-  if (failed(expand(kernels)) || failed(lowerLoops(kernels)) ||
-      failed(lowerOps(kernels)))
+  if (failed(expandForGpu(kernels)) || failed(lowerLoops(kernels)) ||
+      failed(lowerOpsForGpu(kernels)))
     return nullptr;
   return translateModuleToLLVMIR(kernels, context, "meshc");
 }

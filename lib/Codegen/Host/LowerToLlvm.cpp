@@ -20,7 +20,7 @@ using namespace mlir;
 namespace meshc::codegen {
 
 /// Functions without an instruction become polynomials, bf16 becomes bits.
-static LogicalResult expand(ModuleOp kernels) {
+static LogicalResult expandForHost(ModuleOp kernels) {
   RewritePatternSet patterns(kernels.getContext());
   populateVectorMathPatterns(patterns);
   arith::populateExpandBFloat16Patterns(patterns);
@@ -28,7 +28,7 @@ static LogicalResult expand(ModuleOp kernels) {
   return applyPatternsGreedily(kernels, std::move(patterns));
 }
 
-static LogicalResult lowerOps(ModuleOp kernels) {
+static LogicalResult lowerOpsForHost(ModuleOp kernels) {
   MLIRContext *context = kernels.getContext();
   LLVMTypeConverter converter(context);
   RewritePatternSet patterns(context);
@@ -40,8 +40,8 @@ static LogicalResult lowerOps(ModuleOp kernels) {
 
 std::unique_ptr<llvm::Module> lowerToLlvm(ModuleOp kernels,
                                           llvm::LLVMContext &context) {
-  if (failed(expand(kernels)) || failed(lowerLoops(kernels)) ||
-      failed(lowerOps(kernels)))
+  if (failed(expandForHost(kernels)) || failed(lowerLoops(kernels)) ||
+      failed(lowerOpsForHost(kernels)))
     return nullptr;
   return translateModuleToLLVMIR(kernels, context, "meshc");
 }
