@@ -37,8 +37,8 @@ class AxisRuns {
 public:
   AxisRuns(TensorType from, TensorType to, MeshAttr mesh);
 
-  /// The axes, of which each run is there whole or not at all, as runs in the
-  /// mesh's order.
+  /// The runs of `axes`, in the mesh's order. `axes` contains every run whole
+  /// or not at all.
   llvm::SmallVector<AxisList> group(ArrayRef<StringAttr> axes) const;
   /// Whether a run begins at `axes[index]`.
   bool begins(ArrayRef<StringAttr> axes, size_t index) const {

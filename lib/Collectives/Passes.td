@@ -14,7 +14,7 @@ def FoldReshards : Pass<"meshc-fold-reshards", "::mlir::ModuleOp"> {
   let description = [{
     If all users of a reshard are reshards to one other sharding, the first reshard
     is removed, provided that the direct path moves no more bytes. For example, an
-    all-reduce of which each rank keeps only its block becomes a reduce-scatter.
+    all-reduce becomes a reduce-scatter if each rank keeps only its block.
 
     ```mlir
     !sum = !nd.tensor<f32, [i = 8], sum {a}>

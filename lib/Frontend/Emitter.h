@@ -18,6 +18,8 @@
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "lib/Frontend/Syntax/Declarations.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 namespace meshc::frontend {
 
 /// The value of an expression: a tensor, or a number, which takes the type of

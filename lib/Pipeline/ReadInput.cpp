@@ -101,8 +101,8 @@ ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
       options.emit == Emit::Mlir || options.emit == Emit::Ptx)
     return fail(ExitCode::Usage,
                 "'" + options.input +
-                    "' is generated code, of which only --emit=llvm, asm, obj "
-                    "and exe can be made; other options need the model");
+                    "' is generated code; only --emit=llvm, asm, obj and exe "
+                    "apply to it, and other options need the model");
   auto read = codegen::Program::read(std::move(text), options.march);
   if (!read)
     return fail(ExitCode::Input, llvm::toString(read.takeError()));

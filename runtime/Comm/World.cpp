@@ -103,7 +103,7 @@ std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
     throw usage("'--ranks " + std::to_string(options.ranks) +
                 "' starts threads, and '--comm " +
                 (kind == CommunicatorKind::Shm ? "shm" : "mpi") +
-                "' takes the processes of mpirun, of which there are " +
+                "' uses the processes that mpirun started, which are " +
                 std::to_string(launch.size) + "; start 'mpirun -n " +
                 std::to_string(options.ranks) + "' instead");
   return openMpiWorld(launch, kind == CommunicatorKind::Shm,

@@ -189,8 +189,8 @@ TEST(HostKernel, SumAndTermsInPlace) {
                  options);
 }
 
-/// A sum of which one operand is a product is one number in both walks, though
-/// the product is also stored: each row has the ties that its elements have.
+/// A sum with a product as an operand is one number in both walks, though the
+/// product is also stored: each row has the ties that its elements have.
 TEST(HostKernel, AMaximumEqualsAnElement) {
   for (std::string type : {"f32", "bf16", "f16"})
     for (std::string lanes : {"h", ""}) {

@@ -25,6 +25,8 @@
 
 #include "dialects/Nd/Ops/ValueBuilder.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 namespace meshc::nd {
 
 template <typename Op> struct Pointwise;

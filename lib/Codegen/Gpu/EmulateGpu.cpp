@@ -159,8 +159,8 @@ LogicalResult KernelEmulator::rewriteShuffle(gpu::ShuffleOp op, Value state) {
   return success();
 }
 
-/// Workgroup memory is the state's; memory of the kernel is the runtime's, one
-/// for each rank, of which a process may have several.
+/// Workgroup memory is the state's. Memory of the kernel is the runtime's, one
+/// for each rank: a process may run several ranks.
 void KernelEmulator::replaceMemory(Operation *cast, LLVM::AddressOfOp address,
                                    Value state) {
   auto global = module.lookupSymbol<LLVM::GlobalOp>(address.getGlobalName());

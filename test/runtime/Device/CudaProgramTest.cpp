@@ -227,7 +227,7 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
 //===----------------------------------------------------------------------===//
 
 /// Copies of the context, two inputs and two metrics, five kernels and a
-/// product: 165 us and twelve gaps, of which the first step's first is before
+/// product: 165 us and twelve gaps. The first gap of the first step is before
 /// it.
 TEST(CudaProgram, tracesSteps) {
   NEEDS_CUPTI;
