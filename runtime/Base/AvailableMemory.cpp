@@ -7,10 +7,10 @@
 #include "runtime/Base/AvailableMemory.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/KeyedNumber.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <sys/resource.h>
@@ -23,18 +23,6 @@ void AvailableMemory::restrict(int64_t other, const std::string &otherLimit) {
     bytes = other;
     limit = otherLimit;
   }
-}
-
-/// The number behind `key` and one of ":" and " " at the beginning of a line.
-static std::optional<int64_t> readKey(const std::string &path,
-                                      const std::string &key) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line))
-    if (line.compare(0, key.size(), key) == 0 && line.size() > key.size() &&
-        (line[key.size()] == ':' || line[key.size()] == ' '))
-      return std::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
-  return std::nullopt;
 }
 
 /// The number in a file; nothing for "max", or where there is no such file.
@@ -50,14 +38,30 @@ namespace {
 /// The files of one version of control groups.
 struct CgroupVersion {
   const char *limit, *usage;
-  const char *reclaimable; ///< of memory.stat: caches that make room
+  /// Keys of memory.stat: parts of the usage that the kernel takes back before
+  /// it refuses memory. The cache of a file that was read more than once is on
+  /// the active list. Null: no further one.
+  const char *reclaimable[3];
 };
 constexpr CgroupVersion version1 = {"/memory.limit_in_bytes",
                                     "/memory.usage_in_bytes",
-                                    "total_inactive_file"},
-                        version2 = {"/memory.max", "/memory.current",
-                                    "inactive_file"};
+                                    {"total_inactive_file", "total_active_file",
+                                     nullptr}},
+                        version2 = {"/memory.max",
+                                    "/memory.current",
+                                    {"inactive_file", "active_file",
+                                     "slab_reclaimable"}};
 } // namespace
+
+/// Bytes of the group that are used and cannot be reclaimed.
+static int64_t heldBytes(int64_t usage, const std::string &folder,
+                         const CgroupVersion &version) {
+  for (const char *key : version.reclaimable)
+    if (key)
+      usage -= readKeyedNumber(folder + "/memory.stat", key).value_or(0);
+  // The two files were not read at the same instant.
+  return std::max<int64_t>(usage, 0);
+}
 
 /// The limits of the group `path` below `mount` and of those around it. In a
 /// container the path may be that of the host, and `mount` the group itself.
@@ -71,11 +75,9 @@ static void restrictByGroups(const std::string &mount, std::string path,
     auto limit = readNumber(folder + version.limit);
     auto usage = readNumber(folder + version.usage);
     if (limit && usage)
-      available.restrict(
-          *limit - *usage +
-              readKey(folder + "/memory.stat", version.reclaimable).value_or(0),
-          "the limit of control group '" + folder + "', " +
-              describeBytes(*limit));
+      available.restrict(*limit - heldBytes(*usage, folder, version),
+                         "the limit of control group '" + folder + "', " +
+                             describeBytes(*limit));
     if (path.empty())
       return;
     path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
@@ -106,7 +108,7 @@ static void restrictByCgroups(const MemoryFiles &files,
 
 AvailableMemory meshc::runtime::availableOnHost(const MemoryFiles &files) {
   AvailableMemory available;
-  if (auto kilobytes = readKey(files.proc + "/meminfo", "MemAvailable"))
+  if (auto kilobytes = readKeyedNumber(files.proc + "/meminfo", "MemAvailable"))
     available.restrict(*kilobytes * 1024, "the machine's free memory");
   restrictByCgroups(files, available);
   return available;
@@ -120,7 +122,8 @@ AvailableMemory meshc::runtime::availableToProcess(const MemoryFiles &files) {
       return;
     auto bytes = static_cast<int64_t>(
         std::min<rlim_t>(limit.rlim_cur, static_cast<rlim_t>(INT64_MAX)));
-    int64_t used = readKey(files.proc + "/self/status", key).value_or(0) * 1024;
+    int64_t used =
+        readKeyedNumber(files.proc + "/self/status", key).value_or(0) * 1024;
     available.restrict(bytes - used, std::string(name) + " of the process, " +
                                          describeBytes(bytes));
   };

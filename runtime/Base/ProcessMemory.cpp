@@ -6,29 +6,22 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/ProcessMemory.h"
 
+#include "runtime/Base/KeyedNumber.h"
+
 #include <cstdlib>
 #include <fstream>
 #include <string>
 
 using namespace meshc::runtime;
 
-/// The value of `key` in a file of lines "key:  value kB", in bytes; else 0.
-static int64_t readKilobytes(const char *path, const std::string &key) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line))
-    if (line.compare(0, key.size(), key) == 0 && line[key.size()] == ':')
-      return std::strtoll(line.c_str() + key.size() + 1, nullptr, 10) * 1024;
-  return 0;
+/// A line "KEY: N kB" of the state of this process, in bytes.
+static int64_t readStatus(const char *key) {
+  return readKeyedNumber("/proc/self/status", key).value_or(0) * 1024;
 }
 
-int64_t meshc::runtime::peakMemory() {
-  return readKilobytes("/proc/self/status", "VmHWM");
-}
+int64_t meshc::runtime::peakMemory() { return readStatus("VmHWM"); }
 
-int64_t meshc::runtime::residentMemory() {
-  return readKilobytes("/proc/self/status", "VmRSS");
-}
+int64_t meshc::runtime::residentMemory() { return readStatus("VmRSS"); }
 
 int64_t meshc::runtime::residentMemory(const void *begin, int64_t bytes) {
   const auto first = reinterpret_cast<uintptr_t>(begin);

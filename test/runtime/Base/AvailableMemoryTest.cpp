@@ -56,13 +56,18 @@ TEST_F(AvailableMemoryTest, version2) {
   // The group around it has a limit; caches of files make room.
   write("cgroups/jobs/memory.max", "1000000\n");
   write("cgroups/jobs/memory.current", "700000\n");
-  write("cgroups/jobs/memory.stat", "anon 600000\ninactive_file 100000\n");
+  write("cgroups/jobs/memory.stat", "anon 600000\ninactive_anon 7\ninactive_file 100000\n"
+        "active_file 30000\nslab_reclaimable 4000\nslab 5000\n");
   AvailableMemory available = availableOnHost(files);
-  EXPECT_EQ(available.bytes, 400000);
+  EXPECT_EQ(available.bytes, 434000);
   EXPECT_EQ(available.limit, "the limit of control group '" + files.cgroups +
                                  "/jobs', 1000000 bytes");
   write("cgroups/jobs/mine/memory.max", "400\n");
   EXPECT_EQ(availableOnHost(files).bytes, 0);
+  // The two files are not of the same instant.
+  write("cgroups/jobs/mine/memory.max", "900\n");
+  write("cgroups/jobs/mine/memory.stat", "active_file 600\n");
+  EXPECT_EQ(availableOnHost(files).bytes, 900);
 }
 
 /// In a container the path may be one of the host, which is not there.
@@ -78,10 +83,12 @@ TEST_F(AvailableMemoryTest, version1) {
         "11:cpu,cpuacct:/other\n5:memory:/batch\n1:name=systemd:/\n0::/x\n");
   write("cgroups/memory/batch/memory.limit_in_bytes", "3000000\n");
   write("cgroups/memory/batch/memory.usage_in_bytes", "1000000\n");
-  write("cgroups/memory/batch/memory.stat", "total_inactive_file 5000\n");
+  write("cgroups/memory/batch/memory.stat",
+        "inactive_file 1\nactive_file 2\ntotal_inactive_file 5000\n"
+        "total_active_file 600\n");
   write("cgroups/memory/memory.limit_in_bytes", "9223372036854771712\n");
   write("cgroups/memory/memory.usage_in_bytes", "4000000\n");
-  EXPECT_EQ(availableOnHost(files).bytes, 2005000);
+  EXPECT_EQ(availableOnHost(files).bytes, 2005600);
 }
 
 TEST_F(AvailableMemoryTest, ranksOfTheHostAreSummed) {
