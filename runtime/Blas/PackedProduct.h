@@ -31,7 +31,10 @@ struct PackedOperand {
   int64_t across, along;
   int64_t elementBytes;
 
-  PackedOperand from(int64_t i, int64_t p) const {
+  /// The operand from an element on. Always inline, so that no file holds a
+  /// copy that the linker could choose for all processors.
+  __attribute__((always_inline)) PackedOperand from(int64_t i,
+                                                    int64_t p) const {
     return {data + (i * across + p * along) * elementBytes, across, along,
             elementBytes};
   }
@@ -84,9 +87,9 @@ struct PackedKernel {
   bool takesStrips;         ///< `multiply` takes all columns of a block of B
 
   /// Packs `width` rows over `count` elements of k into slivers of `rows`
-  /// rows, `stride` units apart: sliver[unit * sliverRows + i]; absent rows
-  /// and elements are zeros. May write up to 16 units beyond a sliver's
-  /// content.
+  /// rows, `stride` units apart: sliver[unit * sliverRows + i]. Zeros take
+  /// the place of absent rows, and of the second element of a last unit that
+  /// has only one. May write up to 16 units beyond a sliver's content.
   void (*packA)(const PackedOperand &from, int64_t width, int64_t count,
                 int64_t rows, float *target, int64_t stride);
   /// The same for columns of B, in slivers of `columns` columns.
@@ -112,7 +115,7 @@ bool runPackedProduct(const PackedKernel &kernel, const MeshcGemm &gemm,
 /// Runs a product of a thin matrix and one that is contiguous along k as dot
 /// products, as packing the latter would take as long as the product. False,
 /// with C untouched, if the product is another one, or if the scratch memory is
-/// too small.
+/// too small. runPackedProduct() tries it first; others call that.
 bool runDotProducts(const PackedKernel &kernel, const MeshcGemm &gemm,
                     const void *a, const void *b, float *c,
                     const GemmScratch &scratch);
