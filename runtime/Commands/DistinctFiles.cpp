@@ -52,7 +52,8 @@ void meshc::runtime::checkDistinct(const std::vector<NamedFile> &files) {
     identities.push_back(identify(file.path));
   for (size_t i = 0; i < files.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (identities[i] && identities[i] == identities[j] &&
+      if (files[i].option != files[j].option && identities[i] &&
+          identities[i] == identities[j] &&
           (files[i].isWritten || files[j].isWritten))
         throw Failure(ExitCode::Usage,
                       "'" + files[j].option + "' and '" + files[i].option +

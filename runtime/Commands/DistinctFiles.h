@@ -18,17 +18,17 @@
 
 namespace meshc::runtime {
 
-/// A file on the command line.
+/// A file that an option names or adds to those that it names.
 struct NamedFile {
   std::string option; ///< "--log"
   std::string path;
   bool isWritten;
 };
 
-/// Throws Failure(Usage) if a file that is written is also another one of
-/// `files`, by device and inode, so links count. Files that do not exist yet
-/// are compared by folder and name. Pipes and devices such as /dev/null may be
-/// shared.
+/// Throws Failure(Usage) if a file that is written is also that of another
+/// option in `files`, by device and inode, so links count. Files that do not
+/// exist yet are compared by folder and name. Pipes and devices such as
+/// /dev/null may be shared.
 void checkDistinct(const std::vector<NamedFile> &files);
 
 } // namespace meshc::runtime

@@ -14,6 +14,8 @@
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Blas/Gemm.h"
 #include "runtime/Blas/OneDnn.h"
+#include "runtime/Checkpoint/AtomicFile.h"
+#include "runtime/Checkpoint/Generations.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Commands/Agreement.h"
@@ -165,6 +167,16 @@ static void printMemory(const MeshcProgram &program, const Options &options,
   printOut(out.str());
 }
 
+/// The checkpoint of a training run and the earlier ones that `--keep` keeps.
+static std::vector<std::string> writtenCheckpoints(const Options &options) {
+  std::vector<std::string> paths;
+  if (!options.checkpoint.empty())
+    paths.push_back(options.checkpoint);
+  for (int i = 1; i < options.keep; ++i)
+    paths.push_back(generationPath(findTarget(options.checkpoint), i));
+  return paths;
+}
+
 /// Refuses to write a file that the run also reads, or writes twice.
 static void checkFiles(const Options &options, const Files &files) {
   std::vector<NamedFile> named;
@@ -186,7 +198,11 @@ static void checkFiles(const Options &options, const Files &files) {
   add("--resume", options.resumeFrom, false);
   checkDistinct(named);
   named = std::move(others);
-  add("--checkpoint", options.checkpoint, options.command == Command::Train);
+  if (options.command == Command::Eval)
+    add("--checkpoint,--weights", options.checkpoint, false);
+  else
+    for (const std::string &path : writtenCheckpoints(options))
+      add("--checkpoint", path, true);
   checkDistinct(named);
 }
 

@@ -85,7 +85,8 @@ TEST(DistinctFiles, noFileIsWrittenTwiceOrRead) {
   std::string data = writeLineData(folder), x = folder.file("x.npy");
   std::string before = readFile(x);
   std::string links = "cd " + folder.file("") + " && ln x.npy hard && " +
-                      "ln -s x.npy soft && mkdir sub && ln -s ../new sub/new";
+                      "ln -s x.npy soft && mkdir sub && ln -s ../new sub/new "
+                      "&& ln -s ../c sub/c";
   ASSERT_EQ(run("sh -c '" + links + "'").code, 0);
   auto file = [&](const char *name) { return folder.file(name); };
   const std::string cases[][2] = {
@@ -111,6 +112,13 @@ TEST(DistinctFiles, noFileIsWrittenTwiceOrRead) {
        "'--weights' and '--checkpoint'"},
       {"--resume " + file("c") + " --checkpoint " + x,
        "'--data' and '--checkpoint'"},
+      // Earlier generations: '--keep 3' writes two of them.
+      {"--checkpoint " + file("d") + " --keep 3 --log " + file("d.2"),
+       "'--log' and '--checkpoint' are the same file: '" + file("d.2") + "'"},
+      {"--checkpoint " + file("sub/c") + " --keep 2 --log " + file("c.1"),
+       "'--log' and '--checkpoint'"},
+      {"--checkpoint " + file("d") + " --keep 2 --weights " + file("d.1"),
+       "'--weights' and '--checkpoint'"},
   };
   for (const char *mesh : {"1x1", "2x2"}) {
     std::string train = line(mesh) + " train --quiet --steps 2 ";
@@ -120,7 +128,16 @@ TEST(DistinctFiles, noFileIsWrittenTwiceOrRead) {
       expectError(run(train + options + data), 2, message);
     expectError(run(line(mesh) + " eval --checkpoint " + file("c") + " --log " +
                     file("c") + data),
-                2, "'--log' and '--checkpoint'");
+                2, "'--log' and '--checkpoint,--weights' are the same file");
+    // Two generations are one file after a kill while they were shifted.
+    // '--keep 2' does not write the third.
+    std::string kept = file(mesh);
+    std::filesystem::copy_file(file("c"), kept);
+    std::filesystem::create_hard_link(kept, kept + ".1");
+    EXPECT_EQ(run(line(mesh) + " train --quiet --steps 3 --resume --keep 2 " +
+                  "--checkpoint " + kept + " --log " + kept + ".2" + data)
+                  .code,
+              0);
     EXPECT_EQ(readFile(file("c")), saved);
   }
   EXPECT_EQ(readFile(x), before);
