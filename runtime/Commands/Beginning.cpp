@@ -66,6 +66,14 @@ Beginning meshc::runtime::beginRun(Session &session, const Options &options) {
   return beginning;
 }
 
+void meshc::runtime::adoptPlaceOfRankZero(Session &session,
+                                          Beginning &beginning) {
+  uint8_t place[] = {beginning.continuesCheckpoint, beginning.fellBack};
+  session.communicator().broadcast(place, sizeof(place), 0);
+  beginning.continuesCheckpoint = place[0];
+  beginning.fellBack = place[1];
+}
+
 /// Steps of the checkpoint at `path`; -1 if nothing would be lost. A path that
 /// is not a file is refused when it is opened for writing.
 static int64_t stepsHeld(const std::string &path) {
@@ -86,10 +94,9 @@ int64_t meshc::runtime::findReplaced(Session &session, const Options &options,
                                      const Beginning &beginning,
                                      int64_t firstSave) {
   int64_t held = -1;
-  if (options.checkpoint.empty() || options.overwrite ||
-      beginning.continuesCheckpoint)
+  if (options.checkpoint.empty() || options.overwrite)
     return held;
-  if (session.speaks()) {
+  if (session.speaks() && !beginning.continuesCheckpoint) {
     held = stepsHeld(options.checkpoint);
     if (held > firstSave)
       throw Failure(ExitCode::Usage,

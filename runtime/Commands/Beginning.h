@@ -26,7 +26,8 @@ namespace meshc::runtime {
 struct Beginning {
   RunState state;
   bool resumed = false;
-  /// Whether the run resumes from the file that `--checkpoint` names.
+  /// Whether the run resumes from the file that `--checkpoint` names. This and
+  /// the next are of this rank's files until adoptPlaceOfRankZero().
   bool continuesCheckpoint = false;
   /// Whether it resumes from an earlier generation, because the newest is
   /// damaged.
@@ -39,6 +40,11 @@ struct Beginning {
 /// call it. Throws Failure: Checkpoint, or Usage for a seed that differs from
 /// the checkpoint's.
 Beginning beginRun(Session &session, const Options &options);
+
+/// Sets `continuesCheckpoint` and `fellBack` to those of rank 0, which writes
+/// the checkpoints: the ranks may read copies at different places. All ranks
+/// call it once they agree on where they begin.
+void adoptPlaceOfRankZero(Session &session, Beginning &beginning);
 
 /// The steps of the checkpoint that a run would replace without resuming from
 /// it; -1: none, or `--overwrite` permits it. All ranks call it. Throws Failure

@@ -354,10 +354,11 @@ ExitCode Training::end(int signal) {
 }
 
 ExitCode Training::run() {
-  const Beginning beginning = beginRun(session, options);
+  Beginning beginning = beginRun(session, options);
   if (!agreeOn(session.communicator(), session.program().name,
                beginning.agreed))
     return ExitCode::Disagreement;
+  adoptPlaceOfRankZero(session, beginning);
   state = beginning.state;
   const bool speaks = session.speaks();
   const int64_t total = plannedSteps();

@@ -74,4 +74,13 @@ cp one.txt elsewhere.txt
 cp four.safetensors elsewhere.safetensors
 expect 0 "^m: mesh d=2, 2 ranks" mpirun -n 1 ./a train --threads 1 --data one.txt --steps 9 --resume four.safetensors \
   --log log.txt --memory : -n 1 ./copy $train elsewhere.txt --steps 9 --resume elsewhere.safetensors
+# Rank 0 alone writes the checkpoint, so it decides whether a run goes on with it.
+for given in "four.safetensors elsewhere.safetensors" "elsewhere.safetensors four.safetensors"; do
+  set -- $given
+  cp elsewhere.safetensors four.safetensors
+  for steps in 4 9; do
+    expect 0 "^m: mesh d=2, 2 ranks" mpirun -n 1 ./a train --threads 1 --data one.txt --steps $steps --resume $1 \
+      --checkpoint four.safetensors : -n 1 ./a $one --steps $steps --resume $2 --checkpoint four.safetensors
+  done
+done
 echo "$kinds kinds of disagreement, each found before the first step"
