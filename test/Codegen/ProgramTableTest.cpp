@@ -8,11 +8,16 @@
 #include "lib/Codegen/AbiTypes.h"
 #include "lib/Codegen/Program.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/Base/ProcessorFeatures.h"
 #include "test/Codegen/KernelRun.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DataLayout.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
 #include <cstddef>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <set>
 
 using namespace meshc;
 using namespace meshc::codegen;
@@ -147,6 +152,71 @@ TEST(ProgramTable, ListsTheFeaturesOfTheProcessor) {
   EXPECT_NE(v3.find("avx2"), std::string::npos) << v3;
   EXPECT_EQ(v3.find("avx512f"), std::string::npos) << v3;
   EXPECT_NE(v4.find("avx512f"), std::string::npos) << v4;
+}
+
+static std::set<std::string> getEnabled(llvm::MCSubtargetInfo &processor,
+                                        llvm::StringRef name,
+                                        llvm::StringRef features) {
+  processor.setDefaultFeatures(name, /*TuneCPU=*/"", features);
+  std::set<std::string> names;
+  for (const llvm::SubtargetFeatureKV &feature :
+       processor.getEnabledProcessorFeatures())
+    names.insert(feature.Key);
+  return names;
+}
+
+/// Not AVX10 and avx512vp2intersect, for which programs have no check.
+static bool isVectorFeature(llvm::StringRef feature) {
+  return feature.starts_with("avx") && !feature.starts_with("avx10") &&
+         feature != "avx512vp2intersect";
+}
+
+/// Else a program ends with SIGILL on another processor: code uses no feature
+/// that its start does not check, for no processor that LLVM knows.
+TEST(ProgramTable, CodeUsesOnlyFeaturesThatProgramsCheck) {
+  auto host = llvm::cantFail(HostTarget::get("native"));
+  const llvm::Triple &triple = host.getMachine().getTargetTriple();
+  if (!triple.isX86())
+    GTEST_SKIP() << "programs check features of x86 only";
+  std::unique_ptr<llvm::MCSubtargetInfo> known(
+      host.getMachine().getTarget().createMCSubtargetInfo(triple, "", ""));
+  std::set<std::string> baseline = getEnabled(*known, "x86-64", "");
+  // They say what is fast, and enable no instruction.
+  baseline.insert({"ermsb", "fsrm"});
+  std::vector<std::string> processors = {"native"};
+  for (const auto &description : known->getAllProcessorDescriptions())
+    if (getEnabled(*known, description.Key, "").count("64bit"))
+      processors.push_back(description.Key);
+  ASSERT_GT(processors.size(), 50u);
+  for (const std::string &name : processors) {
+    auto target = llvm::cantFail(HostTarget::get(name));
+    llvm::StringRef processor = target.getMachine().getTargetCPU();
+    std::set<std::string> checked = baseline;
+    std::string list = target.getFeatures();
+    for (llvm::StringRef feature : llvm::split(list, ','))
+      checked.insert(feature.str());
+    std::set<std::string> used = getEnabled(
+        *known, processor, target.getMachine().getTargetFeatureString());
+    std::string unchecked, lost;
+    for (const std::string &feature : used)
+      if (!checked.count(feature))
+        unchecked += " " + feature;
+    EXPECT_EQ(unchecked, "") << name;
+    if (name == "native")
+      continue;
+    // It is tuned for that processor, and keeps what programs can check.
+    EXPECT_EQ(processor, name);
+    for (const std::string &feature : getEnabled(*known, name, ""))
+      if (isVectorFeature(feature) && !used.count(feature))
+        lost += " " + feature;
+    EXPECT_EQ(lost, "") << name;
+  }
+}
+
+/// Programs and the compiler mean the same feature by a name.
+TEST(ProgramTable, ProgramsFindTheFeaturesOfThisProcessor) {
+  std::string text = llvm::cantFail(HostTarget::get("native")).getFeatures();
+  EXPECT_EQ(runtime::findMissingFeature(text.c_str()), "");
 }
 
 TEST(ProgramTable, PassesDescriptorsToTheRuntime) {

@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/Host/HostTarget.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
@@ -17,14 +18,87 @@ using namespace llvm;
 
 namespace meshc::codegen {
 
-/// The processor's name and features; empty features: those of the name.
-static std::pair<std::string, std::string> getProcessor(StringRef march) {
-  if (march != "native")
-    return {march.str(), ""};
+/// What generated code may use beyond the x86-64 baseline: features for which
+/// LLVM generates code on its own, and those that they imply. Compiled programs
+/// look for each before they run generated code (ProcessorFeatures.cpp).
+static constexpr StringRef checkedFeatures[] = {"sse3",
+                                                "ssse3",
+                                                "sse4.1",
+                                                "sse4.2",
+                                                "popcnt",
+                                                "aes",
+                                                "pclmul",
+                                                "avx",
+                                                "avx2",
+                                                "fma",
+                                                "f16c",
+                                                "bmi",
+                                                "bmi2",
+                                                "lzcnt",
+                                                "movbe",
+                                                "gfni",
+                                                "vaes",
+                                                "vpclmulqdq",
+                                                "avx512f",
+                                                "avx512cd",
+                                                "avx512dq",
+                                                "avx512bw",
+                                                "avx512vl",
+                                                "avx512ifma",
+                                                "avx512vbmi",
+                                                "avx512vbmi2",
+                                                "avx512vnni",
+                                                "avx512bf16",
+                                                "avx512fp16",
+                                                "avx512bitalg",
+                                                "avx512vpopcntdq",
+                                                "avxvnni",
+                                                "avxifma",
+                                                "avxneconvert",
+                                                "avxvnniint8",
+                                                "avxvnniint16",
+                                                "sse4a",
+                                                "fma4",
+                                                "xop",
+                                                "tbm"};
+
+/// These only say that REP MOVSB, which every x86 has, is fast.
+static constexpr StringRef hints[] = {"ermsb", "fsrm"};
+
+/// The names of a processor's features, without what it is tuned for.
+static StringSet<> getEnabled(MCSubtargetInfo &processor, StringRef name,
+                              StringRef features) {
+  processor.setDefaultFeatures(name, /*TuneCPU=*/"", features);
+  StringSet<> names;
+  for (const SubtargetFeatureKV &feature :
+       processor.getEnabledProcessorFeatures())
+    names.insert(feature.Key);
+  return names;
+}
+
+/// The processor's name, and the features in which it differs from that name.
+/// Features that programs do not check are off: their instructions would end a
+/// program with SIGILL on another processor.
+static std::pair<std::string, std::string>
+getProcessor(StringRef march, MCSubtargetInfo &known) {
   SubtargetFeatures features;
-  for (const auto &feature : sys::getHostCPUFeatures())
-    features.AddFeature(feature.getKey(), feature.getValue());
-  return {sys::getHostCPUName().str(), features.getString()};
+  std::string name = march.str();
+  if (march == "native") {
+    name = sys::getHostCPUName().str();
+    for (const auto &feature : sys::getHostCPUFeatures())
+      features.AddFeature(feature.getKey(), feature.getValue());
+  }
+  if (!known.getTargetTriple().isX86())
+    return {name, features.getString()};
+  StringSet<> allowed = getEnabled(known, "x86-64", "");
+  allowed.insert_range(checkedFeatures);
+  allowed.insert_range(hints);
+  StringSet<> enabled = getEnabled(known, name, features.getString());
+  // In the order of LLVM's table, so that the same code comes out each time.
+  for (const SubtargetFeatureKV &feature : known.getAllProcessorFeatures())
+    if (enabled.contains(feature.Key) && !allowed.contains(feature.Key))
+      features.AddFeature(feature.Key, /*Enable=*/false);
+  return {name, features.getString()};
 }
 
 static int64_t countLanes(const TargetMachine &machine) {
@@ -60,7 +134,7 @@ Expected<HostTarget> HostTarget::get(StringRef march) {
                                "' has no 64-bit mode, which '" + triple.str() +
                                "' needs; give another '--march'");
   }
-  auto [name, features] = getProcessor(march);
+  auto [name, features] = getProcessor(march, *known);
   TargetOptions options;
   // Only fmuladd is fused: an op has one value, whether a product that it adds
   // is computed beside it or comes through memory.
@@ -76,47 +150,11 @@ Expected<HostTarget> HostTarget::get(StringRef march) {
 }
 
 std::string HostTarget::getFeatures() const {
-  // Those of x86 for which LLVM generates code on its own. Compiled programs
-  // look for each before they run generated code (ProcessorFeatures.cpp).
-  static constexpr StringRef known[] = {"sse3",
-                                        "ssse3",
-                                        "sse4.1",
-                                        "sse4.2",
-                                        "popcnt",
-                                        "avx",
-                                        "avx2",
-                                        "fma",
-                                        "f16c",
-                                        "bmi",
-                                        "bmi2",
-                                        "lzcnt",
-                                        "movbe",
-                                        "gfni",
-                                        "vaes",
-                                        "vpclmulqdq",
-                                        "avx512f",
-                                        "avx512cd",
-                                        "avx512dq",
-                                        "avx512bw",
-                                        "avx512vl",
-                                        "avx512ifma",
-                                        "avx512vbmi",
-                                        "avx512vbmi2",
-                                        "avx512vnni",
-                                        "avx512bf16",
-                                        "avx512fp16",
-                                        "avx512bitalg",
-                                        "avx512vpopcntdq",
-                                        "avxvnni",
-                                        "sse4a",
-                                        "fma4",
-                                        "xop",
-                                        "tbm"};
   std::string text;
   if (!machine->getTargetTriple().isX86())
     return text;
   const MCSubtargetInfo &processor = *machine->getMCSubtargetInfo();
-  for (StringRef feature : known)
+  for (StringRef feature : checkedFeatures)
     if (processor.checkFeatures(("+" + feature).str()))
       text += (text.empty() ? "" : ",") + feature.str();
   return text;
