@@ -148,27 +148,39 @@ std::string meshc::runtime::describeBytes(int64_t bytes) {
   return text + number;
 }
 
-static void check(int64_t bytesPerRank, int64_t ranks, const char *where,
+/// "the 4 ranks of this host need 8 bytes each and rank 0 another 2 bytes"
+static std::string describeNeed(const MemoryNeed &need, int64_t ranks,
+                                const char *where) {
+  if (ranks == 1)
+    return "a rank needs " +
+           describeBytes(need.bytesPerRank + need.bytesOfRankZero);
+  std::string text = "the " + std::to_string(ranks) + " ranks of this " +
+                     where + " need " + describeBytes(need.bytesPerRank) +
+                     " each";
+  if (need.bytesOfRankZero)
+    text += " and rank 0 another " + describeBytes(need.bytesOfRankZero);
+  return text;
+}
+
+static void check(const MemoryNeed &need, int64_t ranks, const char *where,
                   const AvailableMemory &available) {
   // Without overflow: the product may exceed 2^63.
-  if (bytesPerRank == 0 || ranks <= available.bytes / bytesPerRank)
+  const int64_t forAll = available.bytes - need.bytesOfRankZero;
+  if (forAll >= 0 &&
+      (need.bytesPerRank == 0 || ranks <= forAll / need.bytesPerRank))
     return;
-  std::string number = std::to_string(ranks);
-  std::string need = ranks == 1
-                         ? "a rank needs " + describeBytes(bytesPerRank)
-                         : "the " + number + " ranks of this " + where +
-                               " need " + describeBytes(bytesPerRank) + " each";
+  std::string ways = "compile for a larger mesh or a smaller batch";
+  for (const std::string &saving : need.savings)
+    ways += ", " + saving;
   throw Failure(ExitCode::Internal,
-                "too little memory: " + need + ", and " +
-                    describeBytes(available.bytes) + " are left within " +
-                    available.limit +
-                    "; compile for a larger mesh or a smaller batch, or raise "
-                    "the limit");
+                "too little memory: " + describeNeed(need, ranks, where) +
+                    ", and " + describeBytes(available.bytes) +
+                    " are left within " + available.limit + "; " + ways +
+                    ", or raise the limit");
 }
 
 void meshc::runtime::checkMemory(const MemoryNeed &need,
                                  const MemoryFiles &files) {
-  check(need.bytesPerRank, need.ranksHere, "process",
-        availableToProcess(files));
-  check(need.bytesPerRank, need.ranksOnHost, "host", availableOnHost(files));
+  check(need, need.ranksHere, "process", availableToProcess(files));
+  check(need, need.ranksOnHost, "host", availableOnHost(files));
 }

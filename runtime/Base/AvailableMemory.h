@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -45,9 +46,13 @@ AvailableMemory availableMemory();
 
 /// Memory that a run is about to take.
 struct MemoryNeed {
-  int64_t bytesPerRank; ///< as planned by the compiler
-  int64_t ranksHere;    ///< of this process
-  int64_t ranksOnHost;  ///< of all processes of this host
+  int64_t bytesPerRank;
+  int64_t ranksHere;   ///< of this process
+  int64_t ranksOnHost; ///< of all processes of this host
+  /// Beside that of every rank, if this process runs rank 0.
+  int64_t bytesOfRankZero = 0;
+  /// Further ways to need less, each as in "leave out '--log'".
+  std::vector<std::string> savings{};
 };
 
 /// Throws Failure(Internal) if there is too little; the message has all

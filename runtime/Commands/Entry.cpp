@@ -34,6 +34,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <unistd.h>
@@ -206,27 +207,39 @@ static void checkFiles(const Options &options, const Files &files) {
   checkDistinct(named);
 }
 
-/// The arenas of this process and of its host. All processes look before the
-/// ranks agree to begin, so none sees the arenas of others.
-static MemoryNeed plannedNeed(const MeshcProgram &program, const World &world) {
+/// What the ranks of this process and of its host will take beside their data:
+/// arenas, and copies of the state.
+static MemoryNeed plannedNeed(const MeshcProgram &program,
+                              const Options &options, const World &world,
+                              bool hasRankZero) {
   std::string kind = world.kind();
   int64_t ranks = world.size();
   int64_t ranksOnHost =
       kind == "mpi" ? std::max(1, readNumber("OMPI_COMM_WORLD_LOCAL_SIZE"))
                     : ranks;
-  return {program.arenaBytes, kind == "threads" ? ranks : 1, ranksOnHost};
+  MemoryNeed need = {program.target == MESHC_HOST ? program.arenaBytes : 0,
+                     kind == "threads" ? ranks : 1, ranksOnHost};
+  if (options.skipNonFinite) {
+    int64_t bytes = UpdateGuard::bytes(program);
+    need.bytesPerRank += bytes;
+    need.savings.push_back("leave out '--on-nonfinite skip', which takes " +
+                           describeBytes(bytes) + " per rank");
+  }
+  if (hasRankZero && savesInBackground(options)) {
+    need.bytesOfRankZero = copyBytes(program);
+    need.savings.push_back("give '--save sync'");
+  }
+  return need;
 }
 
-/// Looks for the device and memory, and opens the files of this process.
-/// Returns what was wrong with them, or null.
+/// Looks for the device, and opens the files of this process. Returns what was
+/// wrong with them, or null.
 static std::exception_ptr prepare(const MeshcProgram &program,
                                   const Options &options,
                                   const DeviceOptions &deviceOptions,
-                                  const World &world, Files &files) {
+                                  Files &files) {
   try {
     checkDevice(program, deviceOptions);
-    if (program.target == MESHC_HOST)
-      checkMemory(plannedNeed(program, world));
     forcedImplementation(); // rejects an invalid name now
     files.data.emplace(program, options.data);
     if (!options.evalData.empty())
@@ -272,8 +285,10 @@ struct Run {
   int threads;
   bool speaks;
   std::vector<Agreed> agreed; ///< among all ranks, except for files
+  MemoryNeed need;
   Files files{};
-  std::exception_ptr problem{}; ///< with the device or the files
+  std::exception_ptr problem{}; ///< with the device, the files or memory
+  std::once_flag memoryLook{};
   std::atomic<int> code{0}, ranksHere{0};
   std::atomic<bool> started{false};
   std::vector<MemoryUse> deviceUse{}; ///< of rank 0
@@ -292,6 +307,16 @@ static bool agreeToBegin(Run &run, Communicator &communicator) {
   };
   if (!agree(run.agreed))
     return false;
+  // Now all processes have unpacked their data, and none has an arena until the
+  // ranks agree on the data.
+  std::call_once(run.memoryLook, [&] {
+    try {
+      if (!run.problem)
+        checkMemory(run.need);
+    } catch (...) {
+      run.problem = std::current_exception();
+    }
+  });
   if (int refused = agreeToStart(communicator, run.problem)) {
     run.code = refused;
     return false;
@@ -324,9 +349,11 @@ static void runRank(Run &run, Communicator &communicator) {
 static int runRanks(const MeshcProgram &program, const Options &options,
                     const DeviceOptions &device, World &world, bool speaks,
                     int threads) {
-  std::shared_ptr<Run> run(new Run{program, options, device, threads, speaks,
-                                   listAgreed(program, options, threads)});
-  run->problem = prepare(program, options, device, world, run->files);
+  std::shared_ptr<Run> run(
+      new Run{program, options, device, threads, speaks,
+              listAgreed(program, options, threads),
+              plannedNeed(program, options, world, speaks)});
+  run->problem = prepare(program, options, device, run->files);
   if (!run->problem && speaks && !options.quiet)
     printStart(program, world, run->files, threads);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });

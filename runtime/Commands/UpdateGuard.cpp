@@ -33,18 +33,19 @@ int64_t UpdateGuard::bytes(const MeshcProgram &program) {
 }
 
 UpdateGuard::UpdateGuard(Session &session) : session(session) {
+  // The copies of all ranks fit together: checkMemory() before the run began.
   int64_t size = bytes(session.program());
-  AvailableMemory available = availableMemory();
-  if (size <= available.bytes)
-    kept.reset(new (std::nothrow) char[static_cast<size_t>(size)]);
-  if (!kept)
+  kept.reset(new (std::nothrow) char[static_cast<size_t>(size)]);
+  if (!kept) {
+    AvailableMemory available = availableMemory();
     throw Failure(ExitCode::Internal,
                   "'--on-nonfinite skip' keeps a copy of the parameters and "
                   "optimizer state, " +
-                      std::to_string(size) + " bytes per rank, and " +
-                      std::to_string(available.bytes) +
-                      " bytes of memory are left; train without it, or compile "
-                      "for a larger mesh");
+                      describeBytes(size) + " per rank, and " +
+                      describeBytes(available.bytes) + " are left within " +
+                      available.limit +
+                      "; train without it, or compile for a larger mesh");
+  }
   keep();
 }
 

@@ -37,6 +37,21 @@ write_npy labels1.npy '<i4' '10,' 40
 expect 1 'the 2 ranks of this process need [0-9]+ bytes \([0-9.]+ MiB\) each, and [0-9]+ bytes .* within RLIMIT_AS .*307200000 bytes' \
   bash -c 'ulimit -v 300000; exec "$@"' limited ./large train --data x=x1.npy --data labels=labels1.npy --steps 1 --threads 1
 
+# Data is in memory before the arenas: with 400 MB of it two arenas of 216 MB no
+# longer fit. A mapped file counts towards the limit, as unpacked data does.
+write_npy x2.npy '<f4' '100, 1000000' 0
+truncate -s 400000128 x2.npy
+write_npy labels2.npy '<i4' '100,' 400
+expect 1 '^m: error: too little memory: the 2 ranks of this process need' \
+  bash -c 'ulimit -v 700000; exec "$@"' limited ./large train --data x=x2.npy --data labels=labels2.npy --steps 1 --threads 1
+# So are the copies of the state: of 132 MB for each rank, or once.
+expect 1 "^m: error: too little memory: the 2 ranks .* each, .*leave out '--on-nonfinite skip', which takes 132000000 bytes" \
+  bash -c 'ulimit -v 720000; exec "$@"' limited ./large train --data x=x1.npy --data labels=labels1.npy --steps 1 --threads 1 \
+  --on-nonfinite skip
+expect 1 "^m: error: too little memory: the 2 ranks .* each and rank 0 another 132000000 bytes .*give '--save sync'" \
+  bash -c 'ulimit -v 600000; exec "$@"' limited ./large train --data x=x1.npy --data labels=labels1.npy --steps 1 --threads 1 \
+  --save-every 1 --checkpoint c
+
 # No processor of today has all of bdver4: the error names the first that is
 # missing, and 'info' needs none.
 "$meshc" model.mesh -o alien --march=bdver4

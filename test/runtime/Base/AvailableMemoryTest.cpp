@@ -56,7 +56,8 @@ TEST_F(AvailableMemoryTest, version2) {
   // The group around it has a limit; caches of files make room.
   write("cgroups/jobs/memory.max", "1000000\n");
   write("cgroups/jobs/memory.current", "700000\n");
-  write("cgroups/jobs/memory.stat", "anon 600000\ninactive_anon 7\ninactive_file 100000\n"
+  write("cgroups/jobs/memory.stat",
+        "anon 600000\ninactive_anon 7\ninactive_file 100000\n"
         "active_file 30000\nslab_reclaimable 4000\nslab 5000\n");
   AvailableMemory available = availableOnHost(files);
   EXPECT_EQ(available.bytes, 434000);
@@ -109,6 +110,23 @@ TEST_F(AvailableMemoryTest, ranksOfTheHostAreSummed) {
                   "', 1000000 bytes; compile for a larger mesh or a smaller "
                   "batch, or raise the limit");
   }
+  // The copies of the state.
+  MemoryNeed need = {200000, 1, 4, 200000, {"leave out the copy"}};
+  checkMemory(need, files);
+  need.bytesOfRankZero = 200001;
+  try {
+    checkMemory(need, files);
+    FAIL();
+  } catch (const Failure &failure) {
+    EXPECT_EQ(std::string(failure.what()),
+              "too little memory: the 4 ranks of this host need 200000 bytes "
+              "each and rank 0 another 200001 bytes, and 1000000 bytes are "
+              "left within the limit of control group '" +
+                  files.cgroups +
+                  "', 1000000 bytes; compile for a larger mesh or a smaller "
+                  "batch, leave out the copy, or raise the limit");
+  }
+  EXPECT_THROW(checkMemory({0, 1, 1, 1000001}, files), Failure);
   // More than 2^63 bytes in all.
   EXPECT_THROW(checkMemory({int64_t(1) << 60, 1, 64}, files), Failure);
 }
