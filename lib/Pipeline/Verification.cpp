@@ -24,6 +24,14 @@ static ExitCode fail(llvm::Error error) {
   return ExitCode::Input;
 }
 
+/// How many values of a result are not finite, to end its line with.
+static std::string describeNonFinite(int64_t values) {
+  if (values == 0)
+    return "";
+  return ", " + std::to_string(values) + (values == 1 ? " value" : " values") +
+         " not finite";
+}
+
 ExitCode Verification::keepModel(ModuleOp model) {
   steps = model.clone();
   // The phase itself reports errors and warnings.
@@ -70,9 +78,11 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
                << " virtual ranks from one device:\n";
   for (const reference::OutputDifference &output : *differences) {
     llvm::outs() << llvm::format(
-        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s\n",
+        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s%s\n",
         output.function.c_str(), output.name.c_str(), output.largest,
-        output.scale, output.tolerance, output.agrees ? "" : "  DIFFERS");
+        output.scale, output.tolerance,
+        describeNonFinite(output.nonFinite).c_str(),
+        output.agrees ? "" : "  DIFFERS");
     if (!output.agrees)
       code = ExitCode::Mismatch;
   }
@@ -90,9 +100,10 @@ Verification::print(llvm::ArrayRef<reference::ProgramDifference> differences) {
                << " from the interpreter on one device:\n";
   for (const reference::ProgramDifference &output : differences) {
     llvm::outs() << llvm::format(
-        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s\n",
+        "  %-12s %-24s %10.3e of %10.3e, allowed %10.3e%s%s\n",
         output.moment.c_str(), output.name.c_str(),
         std::abs(output.got - output.expected), output.scale, output.allowed,
+        describeNonFinite(output.nonFinite).c_str(),
         output.agrees ? "" : "  DIFFERS");
     if (output.agrees)
       continue;

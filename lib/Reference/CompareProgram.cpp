@@ -59,6 +59,7 @@ private:
   LogicalResult prepare();
   LogicalResult compareInitialState();
   LogicalResult compareTraining();
+  LogicalResult explainEarlyEnd();
   LogicalResult compareEvaluation();
 
   LogicalResult call(StringRef function, const Tensors &state, int batch,
@@ -77,7 +78,7 @@ private:
   std::string getPath(StringRef file) {
     return program.folder + "/" + file.str();
   }
-  /// Runs the program. Returns its exit code if it is 0 or one of `allowed`.
+  /// Runs the program. Returns its exit code if it is 0 or `allowed`.
   FailureOr<int> execute(std::vector<std::string> arguments, int allowed = 0);
   LogicalResult report(llvm::Error error) {
     return steps.emitError() << llvm::toString(std::move(error));
@@ -93,6 +94,7 @@ private:
   std::vector<Tensors> batches;
   Tensors initialState, finalState; ///< as the program wrote them
   bool endedEarly = false;          ///< a loss is not finite
+  std::string said;                 ///< by the last run of the program
   std::vector<ProgramDifference> differences;
 };
 
@@ -162,14 +164,15 @@ FailureOr<int> ProgramComparison::execute(std::vector<std::string> arguments,
                                           StringRef(output)};
   int code = llvm::sys::ExecuteAndWait(program.path, references, std::nullopt,
                                        redirects, timeoutSeconds, 0, &message);
+  said.clear();
+  if (auto text = llvm::MemoryBuffer::getFile(output))
+    said = (*text)->getBuffer().trim();
   if (code == 0 || (code > 0 && code == allowed))
     return code;
   InFlightDiagnostic error = steps.emitError()
                              << "the compiled program failed with code " << code
                              << ": '" << llvm::join(references, " ") << "'";
-  if (auto text = llvm::MemoryBuffer::getFile(output))
-    message += (*text)->getBuffer();
-  error << "; it said: " << StringRef(message).trim();
+  error << "; it said: " << message << said;
   return error;
 }
 
@@ -197,6 +200,35 @@ LogicalResult ProgramComparison::compareInitialState() {
 
 static const std::string stateMoment = "after " + std::to_string(stepCount);
 
+static bool isFinite(const HostTensor &tensor) {
+  return llvm::all_of(tensor.data, [](double x) { return std::isfinite(x); });
+}
+
+/// Warns that the steps are not compared. Fails if the interpreter's values are
+/// finite.
+LogicalResult ProgramComparison::explainEarlyEnd() {
+  Outputs outputs;
+  if (failed(train(nullptr, outputs)))
+    return failure();
+  const OutputKey *first = nullptr;
+  for (const auto &[key, tensor] : outputs)
+    // Steps come before the state after them.
+    if (!isFinite(tensor) && (!first || first->first == stateMoment))
+      first = &key;
+  if (!first)
+    return steps.emitError() << "the compiled program found a value that is "
+                                "not finite; the interpreter found none";
+  InFlightDiagnostic warning = emitWarning(getLocation(first->second));
+  warning << "'" << first->second << "' (" << first->first
+          << ") is not finite, in the interpreter too: only the initial state "
+             "was compared, but not the "
+          << stepCount
+          << " training steps, the state after them and the evaluation; "
+             "'--seed' draws other inputs";
+  warning.attachNote() << "the compiled program said: " << said;
+  return success();
+}
+
 LogicalResult ProgramComparison::compareTraining() {
   std::string file = getPath("final.safetensors"), log = getPath("train.log");
   FailureOr<int> code =
@@ -207,20 +239,8 @@ LogicalResult ProgramComparison::compareTraining() {
   if (failed(code))
     return failure();
   endedEarly = *code != 0;
-  auto compute = [&](RoundingNoise *noise, Outputs &outputs) {
-    return train(noise, outputs);
-  };
-  if (endedEarly) {
-    // Right, where the interpreter's values are not finite either.
-    Outputs outputs;
-    if (failed(train(nullptr, outputs)))
-      return failure();
-    for (const auto &[key, tensor] : outputs)
-      if (!llvm::all_of(tensor.data, [](double x) { return std::isfinite(x); }))
-        return success();
-    return steps.emitError() << "the compiled program found a value that is "
-                                "not finite; the interpreter found none";
-  }
+  if (endedEarly)
+    return explainEarlyEnd();
   Outputs got;
   auto lines = readLog(log);
   if (!lines)
@@ -242,7 +262,9 @@ LogicalResult ProgramComparison::compareTraining() {
   finalState = std::move(*state);
   for (const auto &[name, tensor] : finalState)
     got[{stateMoment, name.str()}] = tensor;
-  return compare(got, compute);
+  return compare(got, [&](RoundingNoise *noise, Outputs &outputs) {
+    return train(noise, outputs);
+  });
 }
 
 LogicalResult ProgramComparison::compareEvaluation() {
@@ -380,8 +402,10 @@ ProgramDifference ProgramComparison::judge(const OutputKey &key,
   int64_t element = 0;
   for (size_t i = 0; i < expected.data.size(); ++i) {
     double wanted = expected.data[i];
-    if (!std::isfinite(wanted) || !std::isfinite(spread[i]))
+    if (!std::isfinite(wanted) || !std::isfinite(spread[i])) {
+      ++difference.nonFinite;
       continue;
+    }
     difference.scale = std::max(difference.scale, std::abs(wanted));
     double allowed = spreadFactor * spread[i] +
                      leastTolerance * std::abs(wanted) + smallestNormal;

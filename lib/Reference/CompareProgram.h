@@ -40,8 +40,9 @@ struct ProgramDifference {
   std::string moment; ///< "initial", "step 1", "after 2", "eval"
   std::string name;
   double got = 0, expected = 0;
-  double allowed = 0; ///< |got - expected| that rounding explains
-  double scale = 0;   ///< largest finite magnitude that is expected
+  double allowed = 0;    ///< |got - expected| that rounding explains
+  double scale = 0;      ///< largest finite magnitude that is expected
+  int64_t nonFinite = 0; ///< elements that are not compared
   bool agrees = true;
   std::string element = {}; ///< "[b = 3, c = 1]"; empty for scalars
   int64_t rank = 0;         ///< the first rank that holds the element
@@ -60,7 +61,9 @@ struct ProgramDifference {
 /// (RoundingNoise.h) made in several runs of the interpreter, plus four units
 /// of f32. Where they explain no difference, more runs are made, as an error
 /// close to a jump (a tie of argmax, a rounding to bf16) shows only in some.
-/// Elements that are not finite in some run are not compared.
+/// Elements that are not finite in some run are not compared. If the loss is
+/// not finite in the program and the interpreter, only the initial state is
+/// compared; a warning says so, with the first value that is not finite.
 ///
 /// Empty where the model has no `train`: nothing can be started then. Fails,
 /// with an error, where the program ends with a code that the interpreter does

@@ -82,6 +82,8 @@ OutputDifference Comparison::compare(unsigned index, const HostTensor &wanted,
   for (auto [a, b] : llvm::zip(wanted.data, got.data)) {
     if (std::isfinite(a))
       difference.scale = std::max(difference.scale, std::abs(a));
+    else
+      ++difference.nonFinite;
     if (a == b || (std::isnan(a) && std::isnan(b)))
       continue;
     double distance = std::abs(a - b);

@@ -23,10 +23,11 @@ struct CompareOptions {
 /// How one result of one function differs.
 struct OutputDifference {
   std::string function, name;
-  double largest = 0;   ///< largest |partitioned - one device|; NaN where only
-                        ///< one of them is finite
-  double scale = 0;     ///< largest magnitude on one device
-  double tolerance = 0; ///< what rounding explains
+  double largest = 0;    ///< largest |partitioned - one device|; NaN where only
+                         ///< one of them is finite
+  double scale = 0;      ///< largest magnitude on one device
+  double tolerance = 0;  ///< what rounding explains
+  int64_t nonFinite = 0; ///< elements that are not finite on one device
   bool agrees = true;
 };
 
