@@ -158,6 +158,10 @@ ExitCode compile(const CompileOptions &options) {
     if (std::string error = enableDebugOutput(options.debugOnly);
         !error.empty())
       return fail(ExitCode::Usage, "--debug-only: " + error);
+  if (options.verifySeed && options.verify == Verify::None)
+    return fail(ExitCode::Usage, "'--seed' requires '--verify'");
+  if (!options.reportFile.empty() && options.report == ReportFormat::None)
+    return fail(ExitCode::Usage, "'--report-file' requires '--report'");
   if (options.verify == Verify::Compiled && options.emit != Emit::Executable)
     return fail(ExitCode::Usage, "'--verify' runs the program; leave '--emit' "
                                  "out, or use '--verify=program'");

@@ -56,7 +56,7 @@ struct CompileOptions {
                           ///< named after the input
   /// Writes a program only if an output is named.
   Verify verify = Verify::None;
-  uint64_t verifySeed = 0;
+  std::optional<uint64_t> verifySeed; ///< none: 0
   std::string tool; ///< path of the running compiler, to find the runtime by
 };
 

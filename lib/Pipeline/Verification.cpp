@@ -69,7 +69,7 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
   if (ExitCode code = checkMemory(program); code != ExitCode::Success)
     return code;
   reference::CompareOptions compare;
-  compare.seed = options.verifySeed;
+  compare.seed = options.verifySeed.value_or(0);
   auto differences = reference::compareSteps(*whole, program, compare);
   if (failed(differences))
     return ExitCode::Internal;
@@ -149,7 +149,7 @@ ExitCode Verification::compareCompiled(llvm::ArrayRef<char> object) {
           link::linkProgram(object, program.path, {"", "", options.tool}))
     return fail(std::move(error));
   reference::CompareOptions compare;
-  compare.seed = options.verifySeed;
+  compare.seed = options.verifySeed.value_or(0);
   auto differences = reference::compareProgram(*steps, program, compare);
   return failed(differences) ? ExitCode::Mismatch : print(*differences);
 }

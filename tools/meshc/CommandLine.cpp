@@ -179,7 +179,7 @@ static void addReports(CLI::App &app, CompileOptions &options) {
       ->each(choose(formats, options.report))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.add_option("--report-file", options.reportFile,
-                 "file for the report (default: standard output; for "
+                 "file for --report (default: standard output; for "
                  "--report=html the input's name with .html)");
   app.add_flag("--time-phases", options.timePhases,
                "print how long each phase took, on standard error");
