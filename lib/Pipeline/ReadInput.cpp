@@ -13,6 +13,7 @@
 #include "lib/Pipeline/RunPhase.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -66,6 +67,27 @@ ExitCode Compilation::chooseTarget() {
                                    : fail(ExitCode::Input, message);
 }
 
+/// Whether MLIR text begins here: an alias, as in "#loc = ", or a module.
+static bool beginsMlir(StringRef text) {
+  if (text.consume_front("#") || text.consume_front("!"))
+    return text.drop_while([](char c) { return llvm::isAlnum(c) || c == '_'; })
+        .ltrim(' ')
+        .starts_with("=");
+  return (text.consume_front("module") ||
+          text.consume_front("builtin.module") ||
+          text.consume_front("\"builtin.module\"")) &&
+         !text.empty() && !llvm::isAlnum(text.front()) && text.front() != '_';
+}
+
+/// The ending of its name by which meshc would know a dump of a phase; empty if
+/// the text is none.
+static StringRef getDumpEnding(StringRef text) {
+  text = text.ltrim();
+  if (text.starts_with("; ModuleID"))
+    return ".ll";
+  return beginsMlir(text) ? ".mlir" : "";
+}
+
 ExitCode Compilation::parse(const Phase &) {
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input, true);
   if (std::error_code error = buffer.getError())
@@ -74,6 +96,13 @@ ExitCode Compilation::parse(const Phase &) {
   StringRef ending = llvm::sys::path::extension(options.input);
   if (ending == ".ll")
     return parseProgram(std::move(*buffer));
+  if (StringRef dump = getDumpEnding((*buffer)->getBuffer());
+      ending != ".mlir" && !dump.empty())
+    return fail(ExitCode::Input,
+                "'" + options.input +
+                    "' is read as a .mesh model, but looks like the dump of a "
+                    "phase; give it a name that ends in '" +
+                    dump + "'");
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
   ExitCode code = ending == ".mlir" ? parseMlir() : parseModelText();
   if (code == ExitCode::Success && options.emit == Emit::Mlir) {
