@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/Crc32c.h"
 
+#include "runtime/Base/ProcessorFeatures.h"
+
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -79,7 +81,7 @@ crc32cBySse(const void *data, size_t bytes, uint32_t before) {
 
 uint32_t meshc::runtime::crc32c(const void *data, size_t bytes,
                                 uint32_t before) {
-  static const bool hasInstruction = __builtin_cpu_supports("sse4.2");
+  static const bool hasInstruction = hasProcessorFeature("sse4.2");
   return hasInstruction ? crc32cBySse(data, bytes, before)
                         : crc32cByTable(data, bytes, before);
 }

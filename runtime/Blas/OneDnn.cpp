@@ -8,8 +8,6 @@
 
 #include "runtime/Base/SystemLibrary.h"
 
-#include <dnnl.h>
-
 using namespace meshc::runtime;
 
 #define MESHC_TEXT_OF(VALUE) #VALUE
@@ -24,6 +22,13 @@ static const SystemLibrary &library() {
 }
 
 void meshc::runtime::openOneDnn() { library(); }
+
+bool meshc::runtime::oneDnnUses(dnnl_cpu_isa_t instructions) {
+  // The bits of an instruction set include those of the sets before it.
+  auto used = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
+  auto wanted = static_cast<unsigned>(instructions);
+  return (used & wanted) == wanted;
+}
 
 /// Defines a function of <dnnl.h> as a call of the library's.
 #define MESHC_FORWARD(RESULT, NAME, PARAMETERS, ARGUMENTS)                     \

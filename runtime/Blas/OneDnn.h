@@ -14,11 +14,17 @@
 #ifndef MESHC_RUNTIME_BLAS_ONEDNN_H
 #define MESHC_RUNTIME_BLAS_ONEDNN_H
 
+#include <dnnl.h>
+
 namespace meshc::runtime {
 
 /// Opens oneDNN if it is not open yet. Throws Failure(Device) if it cannot be
 /// opened; so do the functions of <dnnl.h>.
 void openOneDnn();
+
+/// Whether oneDNN uses an instruction set on this processor. The environment
+/// variable ONEDNN_MAX_CPU_ISA can forbid it.
+bool oneDnnUses(dnnl_cpu_isa_t instructions);
 
 } // namespace meshc::runtime
 

@@ -12,9 +12,9 @@
 /// of A for the second level, and a kernel keeps 6 × 16 sums in registers.
 ///
 //===----------------------------------------------------------------------===//
-#include "runtime/Blas/PackedProduct.h"
-
 #include "meshc/GemmScratch.h"
+#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Blas/PackedProduct.h"
 
 #include <algorithm>
 #include <cstring>
@@ -180,8 +180,9 @@ const PackedKernel &meshc::runtime::avx2Kernel() {
 }
 
 static bool canRun(const MeshcGemm &gemm) {
-  return gemm.type == MESHC_F32 && gemm.typeC == MESHC_F32 &&
-         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  static const bool hasInstructions =
+      hasProcessorFeature("avx2") && hasProcessorFeature("fma");
+  return gemm.type == MESHC_F32 && gemm.typeC == MESHC_F32 && hasInstructions;
 }
 
 static bool runPacked(const MeshcGemm &gemm, const void *a, const void *b,

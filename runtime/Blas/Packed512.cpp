@@ -11,22 +11,16 @@
 /// Packed512Kernel.cpp, which alone is compiled for AVX-512.
 ///
 //===----------------------------------------------------------------------===//
+#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Blas/OneDnn.h"
 #include "runtime/Blas/PackedProduct.h"
-
-#include <dnnl.h>
 
 using namespace meshc::runtime;
 
 bool meshc::runtime::usesAvx512() {
-  static const bool uses = [] {
-    if (!__builtin_cpu_supports("avx512f") ||
-        !__builtin_cpu_supports("avx512dq"))
-      return false;
-    // As an instruction set includes those before it, its bits do.
-    auto allowed = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
-    constexpr auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core);
-    return (allowed & needed) == needed;
-  }();
+  static const bool uses = hasProcessorFeature("avx512f") &&
+                           hasProcessorFeature("avx512dq") &&
+                           oneDnnUses(dnnl_cpu_isa_avx512_core);
   return uses;
 }
 

@@ -16,10 +16,10 @@
 #include "runtime/Base/Parallel.h"
 #include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Blas/Element.h"
+#include "runtime/Blas/OneDnn.h"
 #include "runtime/Blas/PackedProduct.h"
 
 #include <algorithm>
-#include <dnnl.h>
 
 using namespace meshc::runtime;
 
@@ -30,9 +30,7 @@ static const PackedKernel *findKernel() {
     if (!usesAvx512() || !hasProcessorFeature("avx512bw") ||
         !hasProcessorFeature("avx512vl"))
       return nullptr;
-    constexpr auto pairs = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
-    auto allowed = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
-    bool usesPairs = (allowed & pairs) == pairs &&
+    bool usesPairs = oneDnnUses(dnnl_cpu_isa_avx512_core_bf16) &&
                      hasProcessorFeature("avx512bf16") &&
                      !__builtin_cpu_is("intel");
     return usesPairs ? &avx512Bf16Kernel() : &avx512WidenedKernel();

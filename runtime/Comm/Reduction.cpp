@@ -7,6 +7,7 @@
 #include "runtime/Comm/Reduction.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Comm/ReductionLoops.h"
 
 #include <cstring>
@@ -17,10 +18,10 @@ using namespace meshc::runtime;
 namespace {
 struct AnyProcessor {};
 
+/// Whether what ReductionAvx2.cpp is compiled for, x86-64-v3, is here.
 bool hasAvx2() {
   static const bool has =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+      findMissingFeature("avx2,bmi,bmi2,f16c,fma,lzcnt,movbe").empty();
   return has;
 }
 } // namespace

@@ -7,6 +7,7 @@
 #include "runtime/Data/Convert.h"
 
 #include "runtime/Base/Float16.h"
+#include "runtime/Base/ProcessorFeatures.h"
 
 #include <cstring>
 #include <limits>
@@ -144,7 +145,7 @@ Convert meshc::runtime::findConvert(FileType from, bool bigEndian,
   switch (from) {
   case FileType::Bool:
   case FileType::U8:
-    if (to == MESHC_F32 && __builtin_cpu_supports("avx2"))
+    if (to == MESHC_F32 && hasProcessorFeature("avx2"))
       return convertBytesAvx2;
     return convertTo<uint8_t, false>(to);
   case FileType::I8:
