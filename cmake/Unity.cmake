@@ -18,5 +18,7 @@ function(meshc_unity_groups target name)
     set_source_files_properties(${source} TARGET_DIRECTORY ${target}
       PROPERTIES UNITY_GROUP ${group}${part})
   endforeach()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # Each source with debug output defines DEBUG_TYPE.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP
+    UNITY_BUILD_CODE_AFTER_INCLUDE "#undef DEBUG_TYPE")
 endfunction()

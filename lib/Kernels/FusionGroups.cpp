@@ -46,6 +46,7 @@ FusionGroups::FusionGroups(func::FuncOp function)
   spanning.resize(places.size());
   measureWork(block);
   chooseCuts(block);
+  limitStages(block);
   for (Operation &op : llvm::reverse(block.without_terminator()))
     if (isKernelOp(&op))
       for (Value result : op.getResults())

@@ -94,6 +94,7 @@ private:
   // Properties of values (FusionValues.cpp).
   void measureWork(mlir::Block &block);
   void chooseCuts(mlir::Block &block);
+  void limitStages(mlir::Block &block);
   bool needsMemory(mlir::Value value) const;
   LoopDims getLoops(mlir::Operation *op) const;
   bool isRowLike(mlir::Operation *reduction) const;
@@ -142,7 +143,7 @@ private:
   /// Length of the chain of ops from memory to an element.
   llvm::DenseMap<mlir::Value, unsigned> depths;
   /// Operands of reductions that are better stored than computed in place, and
-  /// ends of long chains.
+  /// ends of long chains of ops or of reductions.
   llvm::DenseSet<mlir::Value> cuts;
 };
 

@@ -22,6 +22,10 @@ static constexpr unsigned deepest = 500;
 /// that reduces and one that runs over all entries in parallel.
 static constexpr double fewRows = 8;
 static constexpr double longRow = 16384;
+/// Reductions of one another that a kernel computes at most, one after the
+/// other. Each goes over its row again and computes what it needs from memory,
+/// the reductions before it excepted, so that work grows with their square.
+static constexpr unsigned mostStages = 4;
 
 void FusionGroups::measureWork(Block &block) {
   for (Operation &op : block) {
@@ -75,6 +79,49 @@ void FusionGroups::chooseCuts(Block &block) {
     if (isCut && operand.getDefiningOp<nd::ElementOpInterface>() &&
         nd::getTensorType(operand).getLocalBytes(mesh) <= innerBytes)
       cuts.insert(operand);
+  }
+}
+
+/// Stores values between reductions of one another where there are too many of
+/// these for one kernel, as in a network of normalizations.
+void FusionGroups::limitStages(Block &block) {
+  // Reductions, one after the other, from memory to the value.
+  llvm::DenseMap<Value, unsigned> stages;
+  auto count = [&](Operation *op) {
+    unsigned most = 0;
+    for (Value operand : op->getOperands())
+      most = std::max(most, stages.lookup(operand));
+    return most + (isa<nd::ReduceOpInterface>(op) ? 1 : 0);
+  };
+  // The operand alone that brings an element to the limit, if it is as large.
+  auto findFull = [&](Value value) {
+    Value found;
+    auto *producer =
+        value.getDefiningOp<nd::ElementOpInterface>().getOperation();
+    for (Value operand : producer ? producer->getOperands() : ValueRange()) {
+      if (stages.lookup(operand) < mostStages)
+        continue;
+      if (found || getElements(operand) < getElements(value))
+        return Value();
+      found = operand;
+    }
+    return found;
+  };
+  for (Operation &op : block) {
+    if (!isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op))
+      continue;
+    if (count(&op) > mostStages) {
+      // Of `square(t)`, t is stored: others are likely to read it too.
+      SmallVector<Value> path = {op.getOperand(0)};
+      while (Value next = findFull(path.back()))
+        path.push_back(next);
+      cuts.insert(path.back());
+      stages.erase(path.pop_back_val());
+      for (Value value : llvm::reverse(path))
+        stages[value] = count(value.getDefiningOp());
+    }
+    if (!cuts.contains(op.getResult(0)))
+      stages[op.getResult(0)] = count(&op);
   }
 }
 

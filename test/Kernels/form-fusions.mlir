@@ -243,3 +243,34 @@ func.func @large(%x: !nd.tensor<f32, [a = 65536]>, %y: !nd.tensor<f32, [a = 6553
   %1 = nd.reduce_max %y {dims = ["a"]} : (!nd.tensor<f32, [a = 65536]>) -> !nd.tensor<f32, []>
   return %0, %1 : !nd.tensor<f32, []>, !nd.tensor<f32, []>
 }
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+!rows = !nd.tensor<f32, [batch = 64]>
+
+// Four reductions of one another are one kernel. The fifth begins another one.
+// What lies between them in memory is %3, which the fifth's kernel uses twice,
+// not its square.
+// CHECK-LABEL: @stages
+// CHECK: %[[F:.*]] = exec.fusion <parallel = ["batch"], reduce = ["model"], lanes = "", sizes = [64, 32]>(%arg0)
+// CHECK-COUNT-4: nd.reduce_max
+// CHECK: exec.yield
+// CHECK: %[[S:.*]] = exec.fusion <parallel = ["batch"], reduce = ["model"], lanes = "", sizes = [64, 32]>(%[[F]])
+// CHECK-COUNT-1: nd.reduce_max
+// CHECK: exec.yield
+// CHECK: return %[[S]]
+func.func @stages(%x: !x) -> !x {
+  %m0 = nd.reduce_max %x {dims = ["model"]} : (!x) -> !rows
+  %0 = nd.sub %x, %m0 : (!x, !rows) -> !x
+  %m1 = nd.reduce_max %0 {dims = ["model"]} : (!x) -> !rows
+  %1 = nd.sub %0, %m1 : (!x, !rows) -> !x
+  %m2 = nd.reduce_max %1 {dims = ["model"]} : (!x) -> !rows
+  %2 = nd.sub %1, %m2 : (!x, !rows) -> !x
+  %m3 = nd.reduce_max %2 {dims = ["model"]} : (!x) -> !rows
+  %3 = nd.sub %2, %m3 : (!x, !rows) -> !x
+  %sq = nd.square %3 : (!x) -> !x
+  %m4 = nd.reduce_max %sq {dims = ["model"]} : (!x) -> !rows
+  %4 = nd.sub %3, %m4 : (!x, !rows) -> !x
+  return %4 : !x
+}
