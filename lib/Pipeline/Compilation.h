@@ -30,6 +30,7 @@ public:
         places(&context, options.input == "-" ? "<stdin>" : options.input,
                handler),
         verification(this->options) {
+    sources.setDiagHandler(printDiagnostic);
     context.loadAllAvailableDialects();
     // Messages are about the model's text, not about ops made from it.
     context.printOpOnDiagnostic(false);

@@ -6,10 +6,34 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/PlaceDiagnostics.h"
+#include <algorithm>
 
 using namespace mlir;
 
 namespace meshc {
+
+void printDiagnostic(const llvm::SMDiagnostic &diagnostic, void *) {
+  constexpr size_t shownBytes = 80; // on each side of the column
+  StringRef line = diagnostic.getLineContents();
+  if (line.size() <= 2 * shownBytes) {
+    diagnostic.print(/*ProgName=*/nullptr, llvm::errs());
+    return;
+  }
+  size_t column = std::max(diagnostic.getColumnNo(), 0);
+  size_t begin = column - std::min(column, shownBytes);
+  std::string start = begin == 0 ? "" : "...";
+  StringRef end = column + shownBytes < line.size() ? "..." : "";
+  std::string place = (diagnostic.getFilename() + ":" +
+                       Twine(diagnostic.getLineNo()) + ":" + Twine(column + 1))
+                          .str();
+  llvm::SMDiagnostic(place, diagnostic.getKind(), diagnostic.getMessage())
+      .print(/*ProgName=*/nullptr, llvm::errs());
+  std::string shown = start + line.slice(begin, column + shownBytes).str();
+  // A tab takes several columns, and the mark below must stay in its own.
+  std::replace(shown.begin(), shown.end(), '\t', ' ');
+  llvm::errs() << shown << end << '\n';
+  llvm::errs().indent(start.size() + column - begin) << "^\n";
+}
 
 /// Whether a line of a file is somewhere in the location.
 static bool hasPlace(Location location) {

@@ -8,8 +8,13 @@
 #define MESHC_LIB_PIPELINE_PLACEDIAGNOSTICS_H
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/SourceMgr.h"
 
 namespace meshc {
+
+/// A handler of llvm::SourceMgr: prints a diagnostic on standard error. Of a
+/// long source line it shows only what surrounds the column.
+void printDiagnostic(const llvm::SMDiagnostic &diagnostic, void *context);
 
 /// Gives diagnostics without a source location (.mlir text may contain
 /// `loc(unknown)`) the location of the file's beginning.
