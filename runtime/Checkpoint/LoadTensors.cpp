@@ -51,8 +51,9 @@ static std::string describeMisfit(const SafetensorsFile &file,
   if (fits && found->shape == expected.shape)
     return "";
   return name + "is " + found->describe() + "; expected " +
-         expected.describe() + " " + describeDims(tensor) +
-         (converts && isFloat(expected.dtype) ? ", or F32, F16 or BF16" : "");
+         (converts && isFloat(expected.dtype) ? "F32, F16 or BF16"
+                                              : expected.dtype) +
+         " " + describeDims(tensor);
 }
 
 /// Throws if there are `problems`, and names the first ones.

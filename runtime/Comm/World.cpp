@@ -95,7 +95,7 @@ std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
   if (kind == CommunicatorKind::Threads) {
     if (several)
       throw usage("'--comm threads' under mpirun: each of its processes would "
-                  "run all ranks; leave one of the two away");
+                  "run all ranks; leave out one of the two");
     return openThreadWorld(std::max(1, options.ranks), options.threadsPerRank,
                            options.timeoutSeconds);
   }

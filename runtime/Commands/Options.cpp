@@ -9,6 +9,7 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
+#include "runtime/Commands/NearestName.h"
 #include "runtime/Commands/Report.h"
 
 #include <CLI/CLI.hpp>
@@ -325,6 +326,34 @@ static std::string describe(const CLI::ParseError &error) {
   return std::regex_replace(text, option, "$1'$2'");
 }
 
+/// The arguments that neither the subcommand nor `command` itself takes, each
+/// in their order; empty if there are none. What follows an unknown option may
+/// be its value.
+static std::string describeUnknown(const CLI::App &command) {
+  std::vector<std::string> known;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      known.push_back(name);
+  std::string text;
+  for (const CLI::App *subcommand : command.get_subcommands())
+    text += describeUnknown(*subcommand);
+  bool isValue = false;
+  for (const std::string &argument : command.remaining()) {
+    bool isOption = argument.size() > 1 && argument[0] == '-';
+    if (isOption || !isValue)
+      text += std::string(text.empty() ? "" : ", ") +
+              (isOption ? "unknown option" : "unexpected argument") + " '" +
+              argument + "'";
+    isValue = isOption;
+    if (!isOption)
+      continue;
+    std::string name = argument.substr(argument.find_first_not_of('-'));
+    std::string nearest = nearestName(name.substr(0, name.find('=')), known);
+    text += nearest.empty() ? "" : " (did you mean '--" + nearest + "'?)";
+  }
+  return text;
+}
+
 std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
                                                 int argc,
                                                 const char *const *argv,
@@ -366,7 +395,9 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
         printOut(out.str());
       return static_cast<int>(ExitCode::Success);
     }
-    message = describe(error);
+    message = describeUnknown(app);
+    if (message.empty())
+      message = describe(error);
   } catch (const Failure &failure) {
     message = failure.what();
   }

@@ -20,7 +20,9 @@ meshc::runtime::replaySteps(Session &session, const RepeatableRun &run,
                             int64_t last, bool quiet) {
   int64_t done = run.restore();
   if (session.speaks() && !quiet)
-    printOut("replaying steps " + std::to_string(done + 1) + " to " +
+    printOut((done + 1 == last
+                  ? "replaying step "
+                  : "replaying steps " + std::to_string(done + 1) + " to ") +
              std::to_string(last) +
              " to find the op whose result is not finite\n");
   FaultSearch search(session, StepFunction::Train);

@@ -10,6 +10,7 @@
 #include "runtime/Comm/World.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -117,10 +118,10 @@ static std::vector<Field> makeFields(const ProgressStatus &status,
                         '/' + std::to_string(status.total),
                     0});
   for (size_t i = 0; i < status.values.size(); ++i) {
-    std::snprintf(text, sizeof(text), " %.4f",
-                  static_cast<double>(status.values[i]));
-    fields.push_back(
-        {status.names[i] + text, i == 0 ? 1 : 10 + static_cast<int>(i)});
+    double value = status.values[i];
+    std::snprintf(text, sizeof(text), " %.4f", value);
+    fields.push_back({status.names[i] + (std::isnan(value) ? " nan" : text),
+                      i == 0 ? 1 : 10 + static_cast<int>(i)});
   }
   fields.push_back(
       {formatMilliseconds(status.stepSeconds) + (isShort ? " ms" : " ms/step"),

@@ -197,7 +197,7 @@ TEST(Checkpoint, refusesWhatDoesNotFit) {
     EXPECT_NE(message.find(why), std::string::npos) << message;
   };
   Model(1, 1, {}, {}, 12, 25).save(path);
-  expectRefused("tensor 'w' is F32 [12, 25]; expected F32 [12, 24] [row = "
+  expectRefused("tensor 'w' is F32 [12, 25]; expected F32 [row = "
                 "12, column = 24]");
   model.save(path);
   model.tensors[2].name = "steps";

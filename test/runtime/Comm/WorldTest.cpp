@@ -66,7 +66,7 @@ TEST_F(WorldChoice, ThreadsAndMpirunContradict) {
   EXPECT_EQ(
       messageOf(options),
       "'--comm threads' under mpirun: each of its processes would run all "
-      "ranks; leave one of the two away");
+      "ranks; leave out one of the two");
   options.kind = CommunicatorKind::Auto;
   options.ranks = 2;
   EXPECT_NE(messageOf(options).find("start 'mpirun -n 2' instead"),

@@ -70,6 +70,17 @@ TEST(Options, wrongUseIsToldInOneLine) {
               "'fly' is not a command; expected 'train'");
   expectError(run(train), 2, "line: error: '--data' is required" + trainHelp);
   expectError(run(train + " --data a --flag"), 2, "'--flag'" + trainHelp);
+  expectError(
+      run(train + " --stepz 4"), 2,
+      "line: error: unknown option '--stepz' (did you mean '--steps'?)" +
+          trainHelp);
+  expectError(run(train + " a --data b --stps=1 --xyz 1 2 -- c"), 2,
+              "unexpected argument 'a', unknown option '--stps=1' (did you "
+              "mean '--steps'?), unknown option '--xyz', "
+              "unexpected argument '2', unexpected argument 'c'" +
+                  trainHelp);
+  expectError(run(name + " --versoin"), 2,
+              "unknown option '--versoin' (did you mean '--version'?)" + help);
   expectError(run(train + " --data a --steps 1 --epochs 1"), 2, trainHelp);
   expectError(run(train + " --data a --save-every 1"), 2, "--checkpoint");
   expectError(run(train + " --data a --trace-steps 1"), 2, "--trace");

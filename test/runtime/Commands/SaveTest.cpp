@@ -332,14 +332,15 @@ TEST(Weights, misfitsAreNamed) {
       expectError(run(line(mesh) + command + path + bench.data), 4,
                   "checkpoint '" + path +
                       "' does not fit model 'line': tensor 'w' is F32 [2, 3]; "
-                      "expected F32 [6] [feature = 6], or F32, F16 or BF16; "
+                      "expected F32, F16 or BF16 [feature = 6]; "
                       "tensor 'b' is missing; tensor 'bias', F32 [1], is not "
                       "a parameter");
   std::string types =
       bench.foreign("t", {{"w", "I32", {6}, 0, 0}, {"b", "F64", {}, 0, 0}},
                     std::string(32, '\0'));
   expectError(run(line("1x1") + " eval --weights " + types + bench.data), 4,
-              "tensor 'w' is I32 [6]; expected F32 [6]");
+              "tensor 'w' is I32 [6]; expected F32, F16 or BF16 [feature = 6]; "
+              "tensor 'b' is F64 []; expected F32, F16 or BF16 []");
   expectError(bench.train("--weights " + path + " --resume " + path), 2,
               "'--weights' begins a run and '--resume' goes on with one");
   expectError(bench.train("--resume " + path), 4,

@@ -69,6 +69,15 @@ TEST(NonFinite, theStepThatSpoilsAParameterIsNamed) {
   }
 }
 
+TEST(NonFinite, aSingleStepIsReplayed) {
+  Folder folder;
+  Outcome outcome = run("env LINE_NAN=8 " + line("1x1") +
+                        " train --steps 20 --save-every 8 --checkpoint " +
+                        folder.file("c") + writeLineData(folder));
+  expectError(outcome, 7, "the loss of step 9 is not a number");
+  expectHas(outcome.out, "replaying step 9 to find the op");
+}
+
 TEST(NonFinite, anInputIsNamedByFileAndExample) {
   Folder folder;
   std::string data = writeLineData(folder);

@@ -7,6 +7,7 @@
 #include "runtime/Monitor/Progress.h"
 #include "test/runtime/Commands/Subprocess.h"
 
+#include <cmath>
 #include <pty.h>
 #include <regex>
 #include <sys/ioctl.h>
@@ -38,6 +39,16 @@ TEST(Progress, plainLinesSayEverything) {
   EXPECT_EQ(formatProgress(status),
             "step 1200/1200  loss 0.3846  accuracy 0.8440  4.78 ms/step  "
             "104648 examples/s  skipped 3  took 0:04");
+}
+
+/// Whatever the sign bit of a NaN, which is set on x86.
+TEST(Progress, nanHasNoSign) {
+  ProgressStatus status = makeStatus();
+  status.values = {-std::nanf(""), std::nanf("")};
+  EXPECT_EQ(formatProgress(status).rfind(
+                "step 420/1200  loss nan  accuracy nan  4.78 ms/step", 0),
+            0u)
+      << formatProgress(status);
 }
 
 TEST(Progress, fitsEveryWidth) {
