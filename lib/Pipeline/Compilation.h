@@ -94,6 +94,7 @@ private:
   llvm::StringRef getModelText() const;
   /// The phase `link`.
   ExitCode writeProgram(const Phase &phase);
+  std::string getStem() const;
   std::string getOutputPath() const;
   ExitCode checkOutput(llvm::StringRef path);
   ExitCode write(llvm::StringRef path, llvm::StringRef text);

@@ -60,9 +60,10 @@ ExitCode Compilation::afterPhase(const Phase &phase) {
       return fail(ExitCode::Input, "cannot make folder '" +
                                        options.dumpDirectory +
                                        "': " + error.message());
-    if (ExitCode code = write(getDumpPath(phase), print());
-        code != ExitCode::Success)
-      return code;
+    std::string path = getDumpPath(phase);
+    if (!llvm::sys::fs::equivalent(path, options.input)) // else it is there
+      if (ExitCode code = write(path, print()); code != ExitCode::Success)
+        return code;
   }
   if (options.stopAfter != phase.name)
     return ExitCode::Success;
@@ -162,6 +163,12 @@ ExitCode compile(const CompileOptions &options) {
     return fail(ExitCode::Usage, "'--seed' requires '--verify'");
   if (!options.reportFile.empty() && options.report == ReportFormat::None)
     return fail(ExitCode::Usage, "'--report-file' requires '--report'");
+  if (options.emit == Emit::Mlir &&
+      (options.verify != Verify::None || !options.stopAfter.empty() ||
+       options.report != ReportFormat::None))
+    return fail(ExitCode::Usage,
+                "'--emit=mlir' ends after the phase 'parse'; leave '--verify', "
+                "'--report' and '--stop-after' out");
   if (options.verify == Verify::Compiled && options.emit != Emit::Executable)
     return fail(ExitCode::Usage, "'--verify' runs the program; leave '--emit' "
                                  "out, or use '--verify=program'");

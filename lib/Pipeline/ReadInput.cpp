@@ -52,8 +52,12 @@ ExitCode Compilation::chooseTarget() {
     options.emulateGpu = true;
     return ExitCode::Success;
   }
-  if (options.emit == Emit::Mlir || !options.stopAfter.empty() ||
-      options.verify != Verify::None)
+  bool stopsBefore =
+      !options.stopAfter.empty() &&
+      getPhaseNumber(options.stopAfter) < getPhaseNumber("codegen");
+  bool onlyVerifies = options.verify != Verify::None && !isToWrite(options) &&
+                      options.report == ReportFormat::None;
+  if (options.emit == Emit::Mlir || stopsBefore || onlyVerifies)
     return ExitCode::Success;
   auto toolkit = codegen::findCudaToolkit(options.cudaPath);
   if (toolkit) {

@@ -57,9 +57,7 @@ ExitCode Compilation::printReport() {
       stream << report::makePage(full, getModelText(), options.input);
   }
   if (path.empty())
-    path = options.report == ReportFormat::Html
-               ? (llvm::sys::path::stem(options.input) + ".html").str()
-               : "-";
+    path = options.report == ReportFormat::Html ? getStem() + ".html" : "-";
   return write(path, text);
 }
 
@@ -72,16 +70,22 @@ StringRef Compilation::getModelText() const {
              : sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
 }
 
+/// What files without a name of their own are named after: the input's name
+/// without its ending, or "a" if the input is stdin.
+std::string Compilation::getStem() const {
+  return options.input == "-" ? "a"
+                              : llvm::sys::path::stem(options.input).str();
+}
+
 /// -o, or a file named after the input.
 std::string Compilation::getOutputPath() const {
-  StringRef stem = llvm::sys::path::stem(options.input);
   if (!options.output.empty())
     return options.output;
   if (options.emit == Emit::Object)
-    return (stem + ".o").str();
+    return getStem() + ".o";
   if (options.emit != Emit::Executable)
     return "-";
-  return llvm::sys::path::has_extension(options.input) ? stem.str() : "a.out";
+  return llvm::sys::path::has_extension(options.input) ? getStem() : "a.out";
 }
 
 ExitCode Compilation::writeProgram(const Phase &phase) {
