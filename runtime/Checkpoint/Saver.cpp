@@ -39,12 +39,12 @@ private:
   size_t used = 0;
 };
 
-int64_t meshc::runtime::copyBytes(const MeshcProgram &program) {
+int64_t meshc::runtime::stateCopyBytes(const MeshcProgram &program) {
   return stateBytes(program);
 }
 
 static std::unique_ptr<CopyBuffer> makeCopy(const MeshcProgram &program) {
-  const int64_t bytes = copyBytes(program);
+  const int64_t bytes = stateCopyBytes(program);
   AvailableMemory available = availableMemory();
   if (bytes > available.bytes)
     throw Failure(ExitCode::Internal,

@@ -38,7 +38,7 @@ struct SaveOptions {
 };
 
 /// Bytes that rank 0 allocates for the copy of the state.
-int64_t copyBytes(const MeshcProgram &program);
+int64_t stateCopyBytes(const MeshcProgram &program);
 
 class Saver {
 public:

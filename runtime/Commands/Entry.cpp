@@ -148,7 +148,7 @@ static void printMemory(const MeshcProgram &program, const Options &options,
   // The system may have moved a part to swap before the peak, so that the parts
   // as they are now exceed it.
   arenas = std::min(arenas, peak);
-  int64_t copy = savesInBackground(options) ? copyBytes(program) : 0;
+  int64_t copy = savesInBackground(options) ? stateCopyBytes(program) : 0;
   if (options.skipNonFinite)
     copy += UpdateGuard::bytes(program) * ranksHere;
   copy = std::min(copy, peak - arenas);
@@ -226,7 +226,7 @@ static MemoryNeed plannedNeed(const MeshcProgram &program,
                            describeBytes(bytes) + " per rank");
   }
   if (hasRankZero && savesInBackground(options)) {
-    need.bytesOfRankZero = copyBytes(program);
+    need.bytesOfRankZero = stateCopyBytes(program);
     need.savings.push_back("give '--save sync'");
   }
   return need;

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Info.h"
 
+#include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/Device.h"
 
 #include <algorithm>
-#include <iomanip>
 #include <sstream>
 
 using namespace meshc::runtime;
@@ -32,15 +32,6 @@ static std::string describeSharding(const MeshcProgram &program,
   return text + "]";
 }
 
-static std::string formatBytes(int64_t bytes) {
-  std::ostringstream text;
-  text << bytes << " bytes";
-  if (bytes >= 1024 * 1024)
-    text << " (" << std::fixed << std::setprecision(1)
-         << static_cast<double>(bytes) / (1024 * 1024) << " MiB)";
-  return text.str();
-}
-
 static void printTensors(const MeshcProgram &program, MeshcRole role,
                          const char *title, std::ostream &out) {
   bool first = true;
@@ -54,7 +45,7 @@ static void printTensors(const MeshcProgram &program, MeshcRole role,
     out << "  " << std::left << std::setw(20) << tensor.name << ' '
         << std::setw(5) << nameOf(typeOf(tensor))
         << describeSharding(program, tensor) << ", "
-        << formatBytes(localElements(tensor) * sizeOf(typeOf(tensor)))
+        << describeBytes(localElements(tensor) * sizeOf(typeOf(tensor)))
         << " per rank\n";
   }
 }
@@ -66,7 +57,7 @@ static void printDevice(const MeshcProgram &program, std::ostream &out) {
   out << "GPU code for " << describeImages(program)
       << "\nGPU memory per rank\n";
   for (const MemoryUse &use : plannedMemory(program))
-    out << "  " << use.name << ' ' << formatBytes(use.bytes) << '\n';
+    out << "  " << use.name << ' ' << describeBytes(use.bytes) << '\n';
   out << "  and code, handles and NCCL's buffers, which '--memory' prints\n";
 }
 
@@ -85,9 +76,9 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   }
   out << (program.axisCount ? ": " : "of ") << ranks
       << (ranks == 1 ? " rank\n" : " ranks\n");
-  out << "arena " << formatBytes(program.arenaBytes) << " per rank\n";
+  out << "arena " << describeBytes(program.arenaBytes) << " per rank\n";
   if (program.trainStep)
-    out << "copy of the state " << formatBytes(copyBytes(program))
+    out << "copy of the state " << describeBytes(stateCopyBytes(program))
         << " on rank 0, for 'train --save-every' without '--save sync'\n";
   printDevice(program, out);
   printTensors(program, MESHC_INPUT, "inputs", out);
