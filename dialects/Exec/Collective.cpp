@@ -8,6 +8,7 @@
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/Interfaces/ReductionKinds.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -22,7 +23,47 @@ static std::optional<MeshcCollectiveKind> getAbiKind(StringRef kind) {
       .Default(std::nullopt);
 }
 
+/// Whether outer × blocks × inner elements are all of the buffer.
+static bool isWhole(int64_t outer, int64_t inner, int64_t blocks,
+                    nd::TensorType tensor, nd::MeshAttr mesh) {
+  int64_t count;
+  return outer > 0 && inner > 0 && !llvm::MulOverflow(outer, inner, count) &&
+         !llvm::MulOverflow(count, blocks, count) &&
+         count == tensor.getLocalElementCount(mesh);
+}
+
+/// Whether the item of tensor `i` divides its buffers, as RuntimeAbi.h says at
+/// MeshcCollectiveItem.
+static LogicalResult verifyItem(CollectiveOp op, unsigned i) {
+  MeshcCollectiveKind kind = *getAbiKind(op.getKind());
+  nd::MeshAttr mesh = nd::MeshAttr::of(op);
+  auto tensorOf = [](Value buffer) {
+    return cast<BufferType>(buffer.getType()).getTensor();
+  };
+  nd::TensorType send = tensorOf(op.getSend()[i]);
+  nd::TensorType recv = tensorOf(op.getRecv()[i]);
+  Type type = tensorOf(op.getSend()[0]).getElementType();
+  if (send.getElementType() != type || recv.getElementType() != type)
+    return op.emitOpError()
+           << "all tensors must have elements of type " << type << ", got "
+           << send << " to send and " << recv << " to receive";
+  ArrayRef<int64_t> item = op.getItems().slice(4 * i, 4);
+  int64_t group = 1;
+  for (StringAttr axis : op.getAxes().getAsRange<StringAttr>())
+    group *= mesh.getAxisSize(axis.getValue());
+  bool cutsSend = kind == MESHC_REDUCE_SCATTER || kind == MESHC_ALL_TO_ALL;
+  bool cutsRecv = kind == MESHC_ALL_GATHER || kind == MESHC_ALL_TO_ALL;
+  if (isWhole(item[0], item[1], cutsSend ? group : 1, send, mesh) &&
+      isWhole(item[2], item[3], cutsRecv ? group : 1, recv, mesh))
+    return success();
+  return op.emitOpError() << "items [" << item << "] of tensor " << i
+                          << " do not match " << send << " to send and " << recv
+                          << " to receive, on " << group << " ranks";
+}
+
 LogicalResult CollectiveOp::verify() {
+  if (getSend().empty())
+    return emitOpError("needs at least one tensor");
   if (getSend().size() != getRecv().size() ||
       getItems().size() != 4 * getSend().size())
     return emitOpError("needs one receive buffer and four item sizes for each "
@@ -32,10 +73,16 @@ LogicalResult CollectiveOp::verify() {
                          << "'; expected one of all_reduce, reduce_scatter, "
                             "all_gather, all_to_all";
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
-  for (StringAttr axis : getAxes().getAsRange<StringAttr>())
+  for (StringAttr axis : getAxes().getAsRange<StringAttr>()) {
     if (mesh.getAxisIndex(axis.getValue()) < 0)
       return emitOpError() << "the mesh has no axis '" << axis.getValue()
                            << "'";
+    if (llvm::count(getAxes(), axis) > 1)
+      return emitOpError() << "names axis '" << axis.getValue() << "' twice";
+  }
+  for (unsigned i = 0; i < getSend().size(); ++i)
+    if (failed(verifyItem(*this, i)))
+      return failure();
   return success();
 }
 

@@ -90,9 +90,8 @@ int64_t BufferType::getStride(StringRef dim, nd::MeshAttr mesh) const {
   return 0;
 }
 
-/// Checks one list of memory orders against the types it belongs to.
-static LogicalResult verifyOrders(Operation *op, StringRef what,
-                                  ArrayAttr orders, TypeRange types) {
+LogicalResult verifyOrders(Operation *op, StringRef what, ArrayAttr orders,
+                           TypeRange types) {
   if (orders.size() != types.size())
     return op->emitOpError() << "has " << types.size() << ' ' << what
                              << "s but memory orders for " << orders.size();
@@ -132,12 +131,18 @@ LogicalResult KernelOp::verify() {
 }
 
 LogicalResult FuncOp::verify() {
-  for (Operation &op : getBody().front())
+  Block &body = getBody().front();
+  // So every buffer is of an op with PieceOpInterface: the others give tokens.
+  if (body.getNumArguments() > 0)
+    return emitOpError() << "must have no arguments, got "
+                         << body.getArgumentTypes();
+  for (Operation &op : body) {
     if (!isa<StepOpInterface, PieceOpInterface>(op))
       return op.emitOpError("has no meaning in a step function: it has neither "
                             "StepOpInterface nor PieceOpInterface")
                  .attachNote(getLoc())
              << "in this function";
+  }
   return success();
 }
 

@@ -210,7 +210,10 @@ def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<[
 
 def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
   let summary = "a function of the program: initialize, train_step or eval_step";
-  let description = "Its ops have StepOpInterface or PieceOpInterface.";
+  let description = [{
+    Its ops have StepOpInterface or PieceOpInterface. It has no arguments: buffers and
+    scratch memory are results of ops with PieceOpInterface.
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
@@ -257,9 +260,10 @@ def Exec_LaunchOp : Exec_StepOp<"launch", [AttrSizedOperandSegments]> {
 }
 
 def Exec_GemmOp : Exec_StepOp<"gemm", [AttrSizedOperandSegments]> {
-  let summary = "c[m,n] = a[m,k]·b[k,n] (+ c), as MeshcGemm of RuntimeAbi.h";
+  let summary = "c[m,n] = a[m,k]·b[k,n], as MeshcGemm of RuntimeAbi.h";
   let description = [{
-    `sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.
+    `sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC. All elements
+    that they address lie in the buffers.
     `scratch`: memory for the runtime's implementation of the product.
 
     With an epilogue (see exec.product), the call has the effect of the product
@@ -269,18 +273,17 @@ def Exec_GemmOp : Exec_StepOp<"gemm", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Exec_BufferType:$a, Exec_BufferType:$b, Exec_BufferType:$c,
                        DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a, UnitAttr:$trans_b,
-                       UnitAttr:$accumulate, OptionalAttr<Exec_EpilogueAttr>:$epilogue,
+                       OptionalAttr<Exec_EpilogueAttr>:$epilogue,
                        OptionalAttr<FlatSymbolRefAttr>:$kernel, Variadic<Exec_BufferType>:$inputs,
                        Variadic<Exec_BufferType>:$outputs, Optional<Exec_BufferType>:$mask,
                        Optional<Exec_ScratchType>:$scratch);
   let assemblyFormat = [{ $a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `->` $c
-      (`accumulate` $accumulate^)? $sizes (`scratch` $scratch^ `:` type($scratch))? (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
+      $sizes (`scratch` $scratch^ `:` type($scratch))? (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
       (`mask` $mask^ `:` type($mask))? `:` functional-type($inputs, $outputs))?
       attr-dict `:` type($a) `,` type($b) `->` type($c) }];
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
       "::mlir::DenseI64ArrayAttr":$sizes, "bool":$transA, "bool":$transB), [{
-    build($_builder, $_state, a, b, c, sizes, transA, transB, /*accumulate=*/false,
-          EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value(), ::mlir::Value());
+    build($_builder, $_state, a, b, c, sizes, transA, transB, EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value(), ::mlir::Value());
   }]>];
   let hasVerifier = 1;
 }
@@ -293,7 +296,9 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     the order in which they begin.
 
     `kind`: all_reduce, reduce_scatter, all_gather or all_to_all. `items`: four
-    numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner.
+    numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner, which must
+    divide its buffers as MeshcCollectiveItem says. There is at least one tensor, and
+    all have one element type.
     `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
   let arguments = (ins StrAttr:$kind, Nd_ReductionKindAttr:$reduction,

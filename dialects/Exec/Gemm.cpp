@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -23,19 +24,81 @@ static_assert(int(Epilogue::Bias) == MESHC_BIAS &&
               int(Epilogue::BiasGradientA) == MESHC_BIAS_GRADIENT_A &&
               int(Epilogue::BiasGradientB) == MESHC_BIAS_GRADIENT_B);
 
+namespace {
+/// Where the elements of a batch of matrices lie: `rows` stored rows of
+/// `columns` elements, `leading` apart; `stride` from matrix to matrix.
+struct Stored {
+  int64_t rows, columns, leading, batch, stride;
+
+  /// The number of the last element plus one; nothing beyond int64.
+  std::optional<int64_t> getEnd() const {
+    int64_t row, matrix, end;
+    if (llvm::MulOverflow(rows - 1, leading, row) ||
+        llvm::MulOverflow(batch - 1, stride, matrix) ||
+        llvm::AddOverflow(row, matrix, end) ||
+        llvm::AddOverflow(end, columns, end))
+      return std::nullopt;
+    return end;
+  }
+};
+} // namespace
+
+/// Whether the elements of one tensor of the product lie in its buffer.
+static LogicalResult verifyStored(GemmOp op, StringRef name, Value buffer,
+                                  Stored stored) {
+  int64_t count =
+      cast<BufferType>(buffer.getType())
+          .getTensor()
+          .getLocalElementCount(nd::MeshAttr::of(op.getOperation()));
+  if (stored.stride < 0)
+    return op.emitOpError() << "strides must not be negative, got "
+                            << stored.stride << " for " << name;
+  if (stored.leading < stored.columns)
+    return op.emitOpError()
+           << "the leading dimension of " << name << " must be at least "
+           << stored.columns << ", the elements of a stored row, got "
+           << stored.leading;
+  std::optional<int64_t> end = stored.getEnd();
+  if (end && *end <= count)
+    return success();
+  InFlightDiagnostic error = op.emitOpError() << "takes more of " << name;
+  if (end)
+    error << " (" << *end << " elements)";
+  return error << " than its buffer has (" << count << ")";
+}
+
+/// Whether a, b and c have the elements that the sizes address.
+static LogicalResult verifyRoom(GemmOp op) {
+  ArrayRef<int64_t> sizes = op.getSizes();
+  int64_t m = sizes[0], n = sizes[1], k = sizes[2], batch = sizes[6];
+  Stored a = {m, k, sizes[3], batch, sizes[7]};
+  Stored b = {k, n, sizes[4], batch, sizes[8]};
+  if (op.getTransA())
+    std::swap(a.rows, a.columns);
+  if (op.getTransB())
+    std::swap(b.rows, b.columns);
+  return success(succeeded(verifyStored(op, "a", op.getA(), a)) &&
+                 succeeded(verifyStored(op, "b", op.getB(), b)) &&
+                 succeeded(verifyStored(op, "c", op.getC(),
+                                        {m, n, sizes[5], batch, sizes[9]})));
+}
+
 LogicalResult GemmOp::verify() {
   if (getSizes().size() != 10)
     return emitOpError() << "takes 10 sizes, got " << getSizes().size();
   if (llvm::any_of(getSizes().take_front(7),
                    [](int64_t size) { return size < 1; }))
     return emitOpError("sizes and leading dimensions must be positive");
+  if (failed(verifyRoom(*this)))
+    return failure();
   if (getEpilogue().has_value() != getKernel().has_value())
     return emitOpError("needs a kernel with its epilogue");
   if (!getEpilogue())
     return getMask() ? emitOpError("has a mask without an epilogue")
                      : success();
-  if (getSizes()[6] != 1 || getAccumulate())
-    return emitOpError("with an epilogue is of one batch and adds to nothing");
+  if (getSizes()[6] != 1)
+    return emitOpError() << "with an epilogue must be of one batch, got "
+                         << getSizes()[6];
   bool isBiasGradient = *getEpilogue() == Epilogue::BiasGradientA ||
                         *getEpilogue() == Epilogue::BiasGradientB;
   if (!isBiasGradient && (getInputs().empty() || getInputs()[0] != getC() ||
@@ -90,7 +153,6 @@ static MeshcGemm makeDescriptor(GemmOp op) {
   gemm.typeC = getAbiType(op.getC());
   gemm.transA = op.getTransA();
   gemm.transB = op.getTransB();
-  gemm.accumulate = op.getAccumulate();
   if (Value scratch = op.getScratch()) {
     ArenaPiece piece = ArenaPiece::of(scratch, nd::MeshAttr::of(op));
     gemm.scratchOffset = piece.begin;
@@ -126,8 +188,6 @@ CallDescription GemmOp::describe() {
   product.a = getA();
   product.c = getC();
   product.reads = {getA(), getB()};
-  if (getAccumulate())
-    product.reads.push_back(getC());
   std::optional<Epilogue> epilogue = getEpilogue();
   if (!epilogue || *epilogue == Epilogue::BiasGradientA ||
       *epilogue == Epilogue::BiasGradientB)

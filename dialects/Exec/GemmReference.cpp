@@ -42,9 +42,8 @@ static void multiply(GemmOp gemm, const Arenas &arenas,
         }
         double &result =
             memory[c + (batch * sizes[9] + i * sizes[5] + j) * bytesC];
-        result =
-            arenas.getContext().round((gemm.getAccumulate() ? result : 0) + sum,
-                                      typeOf(gemm.getC()).getElementType());
+        result = arenas.getContext().round(
+            sum, typeOf(gemm.getC()).getElementType());
       }
 }
 

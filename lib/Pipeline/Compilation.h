@@ -51,7 +51,8 @@ private:
   // ReadInput.cpp
 
   ExitCode chooseTarget();
-  /// The phase `parse`. Sets `lastPhase` to a later one if the input is a dump.
+  /// The phase `parse`. Sets `state.phase` to a later one if the input is a
+  /// dump.
   ExitCode parse(const Phase &phase);
   ExitCode parseModelText();
   ExitCode parseProgram(std::unique_ptr<llvm::MemoryBuffer> text);

@@ -26,6 +26,7 @@ static constexpr const char *programText = R"(
 !w = !exec.buffer<!nd.tensor<f32, [h = 8 on {data, tensor}, i = 6]>, ["h", "i"]>
 !x = !exec.buffer<!nd.tensor<bf16, [b = 4 on {data}]>, ["b"]>
 !s = !exec.buffer<!nd.tensor<f32, []>, []>
+!c = !exec.buffer<!nd.tensor<f32, [m = 6, n = 6]>, ["m", "n"]>
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 4096 : i64} {
   exec.tensor "w" "parameter" ["i", "h"] at 64 : !w
   exec.tensor "w.m" "optimizer" ["i", "h"] at 128 : !w
@@ -38,7 +39,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 
     %m = exec.buffer at 128 : !w
     %s = exec.buffer at 256 : !s
     %scratch = exec.scratch at 512 : !exec.scratch<192>
-    exec.gemm %w transposed, %m -> %m accumulate [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] scratch %scratch : !exec.scratch<192> : !w, !w -> !w
+    %c = exec.buffer at 1024 : !c
+    exec.gemm %w transposed, %m -> %c [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] scratch %scratch : !exec.scratch<192> : !w, !w -> !c
     %t = exec.collective "all_reduce" max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
       (%w, %s) -> (%m, %s) : (!w, !s) -> (!w, !s) loc("models/gpt.mesh":14:13)
     exec.wait %t
@@ -238,7 +240,7 @@ TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   EXPECT_EQ(calls.gemm.type, MESHC_F32);
   EXPECT_EQ(calls.gemm.transA, 1);
   EXPECT_EQ(calls.gemm.transB, 0);
-  EXPECT_EQ(calls.gemm.accumulate, 1);
+  EXPECT_EQ(calls.gemm.accumulate, 0);
   EXPECT_EQ(calls.gemm.scratchOffset, 512);
   EXPECT_EQ(calls.gemm.scratchBytes, 192);
   EXPECT_EQ(calls.waited.items, calls.collective.items);

@@ -1,5 +1,4 @@
-//===- GpuNestEmitter.cpp - the loop nest of one kernel on a GPU
-//-----------------===//
+//===- GpuNestEmitter.cpp - the loop nest of one kernel on a GPU ----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- GpuScatterEmitter.cpp - adding at computed places, on a GPU
-//---------------===//
+//===- GpuScatterEmitter.cpp - adding at computed places, on a GPU --------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- HostNestEmitter.cpp - the loop nest of one kernel on a CPU
-//----------------===//
+//===- HostNestEmitter.cpp - the loop nest of one kernel on a CPU ---------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- HostScatterEmitter.cpp - adding at computed places, on a CPU
-//--------------===//
+//===- HostScatterEmitter.cpp - adding at computed places, on a CPU -------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

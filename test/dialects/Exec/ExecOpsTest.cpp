@@ -47,6 +47,7 @@ struct Program {
 !v = !nd.tensor<f32, [b = 4]>
 !t = !exec.buffer<!m, ["a", "b"]>
 !b = !exec.buffer<!v, ["b"]>
+!h = !exec.buffer<!nd.tensor<f32, [a = 4 on {data}, b = 4]>, ["a", "b"]>
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
   exec.kernel @add <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]>
       in [["a", "b"], ["b"]] out [["a", "b"]] {
@@ -122,8 +123,9 @@ TEST(ExecOps, ProductWithEpilogue) {
 
 TEST(ExecOps, CollectiveHoldsItsBuffers) {
   Program program(R"(
-    %0 = exec.collective "all_gather" sum over ["data"] [1, 4, 1, 4]
-        "all_gather of 'v'" (%v) -> (%q) : (!b) -> !t
+    %h = exec.buffer at 192 : !h
+    %0 = exec.collective "all_gather" sum over ["data"] [1, 8, 1, 8]
+        "all_gather of 'h'" (%h) -> (%q) : (!h) -> !t
     exec.launch @add(%p, %v) -> (%c) : (!t, !b) -> !t
     exec.launch @add(%q, %v) -> (%c) : (!t, !b) -> !t
     exec.launch @add(%p, %v) -> (%q) : (!t, !b) -> !t

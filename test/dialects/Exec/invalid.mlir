@@ -175,7 +175,7 @@ exec.func @f {
   %0 = exec.buffer at 0 : !t
   %1 = exec.buffer at 64 : !t
   %2 = exec.buffer at 128 : !t
-  // expected-error @below {{with an epilogue is of one batch and adds to nothing}}
+  // expected-error @below {{with an epilogue must be of one batch, got 2}}
   exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 2, 0, 0, 0] then relu @relu(%2) -> (%2) : (!t) -> !t : !t, !t -> !t
 }
 
@@ -361,4 +361,221 @@ exec.func @train_step {
 exec.func @train_step {
   // expected-error @below {{'exec.tensor' op has no meaning in a step function}}
   exec.tensor "p" "parameter" ["a"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4]>, ["a"]>
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "b"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{takes more of a (20 elements) than its buffer has (16)}}
+  exec.gemm %0, %1 -> %2 [5, 4, 4, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "b"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{takes more of b (20 elements) than its buffer has (16)}}
+  exec.gemm %0, %1 -> %2 [2, 4, 5, 5, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "b"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{takes more of c (20 elements) than its buffer has (16)}}
+  exec.gemm %0, %1 -> %2 [4, 4, 1, 1, 4, 4, 2, 0, 0, 4] : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "b"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{takes more of a than its buffer has (16)}}
+  exec.gemm %0, %1 -> %2 [4, 4, 4, 9223372036854775807, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "b"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{the leading dimension of a must be at least 4, the elements of a stored row, got 2}}
+  exec.gemm %0 transposed, %1 -> %2 [4, 4, 2, 2, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4]>, ["a", "b"]>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  %1 = exec.buffer at 64 : !t
+  %2 = exec.buffer at 128 : !t
+  // expected-error @below {{strides must not be negative, got -8 for b}}
+  exec.gemm %0, %1 -> %2 [2, 4, 4, 4, 4, 4, 1, 0, -8, 0] : !t, !t -> !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{needs at least one tensor}}
+    %3 = exec.collective "all_reduce" sum over ["data"] [] "x" () -> () : () -> ()
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{names axis 'data' twice}}
+    %3 = exec.collective "all_reduce" sum over ["data", "data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{all tensors must have elements of type 'f32', got '!nd.tensor<bf16, [i = 8]>' to send}}
+    %3 = exec.collective "all_reduce" sum over ["data"] [1, 8, 1, 8, 1, 8, 1, 8] "x" (%0, %2) -> (%0, %2) : (!t, !w) -> (!t, !w)
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{items [1, 100000, 1, 8] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8]>' to receive, on 2 ranks}}
+    %3 = exec.collective "all_reduce" sum over ["data"] [1, 100000, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{items [-1, -8, 1, 8] of tensor 0 do not match}}
+    %3 = exec.collective "all_reduce" sum over ["data"] [-1, -8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{items [1, 8, 1, 4] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8 on {data}]>' to receive, on 2 ranks}}
+    %3 = exec.collective "reduce_scatter" sum over ["data"] [1, 8, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{items [1, 4, 1, 8] of tensor 0 do not match}}
+    %3 = exec.collective "all_gather" sum over ["data"] [1, 4, 1, 8] "x" (%1) -> (%0) : (!h) -> !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !w
+    // expected-error @below {{items [1, 8, 1, 8] of tensor 0 do not match}}
+    %3 = exec.collective "all_to_all" sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+  }
+}
+
+// -----
+
+// Sizes that fit the buffers, for each kind.
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+!ab = !exec.buffer<!nd.tensor<f32, [a = 4 on {data}, b = 4]>, ["a", "b"]>
+!ba = !exec.buffer<!nd.tensor<f32, [a = 4, b = 4 on {data}]>, ["a", "b"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !ab
+    %3 = exec.buffer at 192 : !ba
+    %4 = exec.collective "reduce_scatter" sum over ["data"] [1, 4, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
+    %5 = exec.collective "all_gather" sum over ["data"] [1, 4, 1, 4] "x" (%1) -> (%0) : (!h) -> !t
+    %6 = exec.collective "all_to_all" sum over ["data"] [2, 2, 1, 4] "x" (%2) -> (%3) : (!ab) -> !ba
+    exec.gemm %2 transposed, %1 -> %0 [2, 2, 2, 4, 2, 2, 2, 2, 0, 4] : !ab, !h -> !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @below {{'exec.func' op must have no arguments, got '!exec.buffer<<f32, [i = 8]>, ["i"]>'}}
+  exec.func @f {
+  ^bb0(%0: !t):
+    %1 = exec.collective "all_reduce" sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+  }
 }
