@@ -52,6 +52,16 @@ static constexpr llvm::StringLiteral layoutJudges[] = {
 static constexpr llvm::StringLiteral partitionJudges[] = {
     "meshc-partition-program"};
 
+template <auto create> static void addPass(mlir::OpPassManager &passes) {
+  passes.addPass(create());
+}
+
+/// A pass on each function.
+template <auto create>
+static void addFunctionPass(mlir::OpPassManager &passes) {
+  passes.addNestedPass<mlir::func::FuncOp>(create());
+}
+
 llvm::ArrayRef<Phase> getPhases() {
   static constexpr Phase phases[] = {
       {.name = "parse",
@@ -60,42 +70,46 @@ llvm::ArrayRef<Phase> getPhases() {
        .verify = &Compilation::keepModel},
       // From one model, the functions that a run consists of.
       {.name = "autodiff",
-       .promise = "one step function: (state, batch) -> (state', loss, "
-                  "metrics)",
+       .promise = "one step function: (state, batch) -> (state', metrics)",
        .run = &Compilation::runPasses,
        .addPasses = autodiff::addAutodiffPasses,
-       .judges = modelJudges},
+       .judges = modelJudges,
+       .addVerifier = addPass<autodiff::createVerifySteps>},
       // How everything shall be cut, by name; nothing is cut yet.
       {.name = "layout",
        .promise = "every tensor has a sharding; every rule was used",
        .run = &Compilation::runPasses,
        .addPasses = layout::addLayoutPasses,
        .judges = layoutJudges,
+       .addVerifier = addPass<layout::createVerifyLayout>,
        .verify = &Compilation::keepWhole},
       // What one rank computes.
       {.name = "partition",
-       .promise = "every op is local; every disagreement is an explicit "
-                  "reshard",
+       .promise = "every op is local; disagreements are explicit reshards",
        .run = &Compilation::runPasses,
        .addPasses = partition::addPartitionPasses,
-       .judges = partitionJudges},
+       .judges = partitionJudges,
+       .addVerifier = addPass<partition::createVerifyPartition>},
       // How ranks exchange what they need. The report of them is made here.
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",
        .run = &Compilation::runCollectives,
        .addPasses = collectives::addCollectivesPasses,
+       .addVerifier = addPass<collectives::createVerifyCollectives>,
        .verify = &Compilation::comparePartitioned},
       // What runs as one loop nest, what as a library call.
       {.name = "kernels",
        .promise = "fusions are formed; every op has an implementation",
        .run = &Compilation::runPasses,
        .addPasses = kernels::addKernelsPasses,
+       .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
        .describeTarget = setEpilogues},
       // When, and in which memory.
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runPasses,
        .addPasses = schedule::addSchedulePasses,
+       .addVerifier = addPass<schedule::createVerifySchedule>,
        .describeTarget = setLibraryWorkspace},
       // Machine code of kernels for GPUs, and LLVM IR of everything else.
       {.name = "codegen",

@@ -174,6 +174,13 @@ ExitCode Compilation::parseMlir() {
                 "'" + options.input + "' is a dump of a program for " +
                     (forGpus ? "GPUs; add '--target=cuda'"
                              : "the host; leave '--target=cuda' out"));
+  const Phase &phase = getPhases()[getPhaseNumber(state.phase)];
+  if (failed(verifyPromise(phase, *module)))
+    return fail(ExitCode::Input,
+                "'" + options.input + "' is a dump after phase '" +
+                    state.phase +
+                    "', whose guarantees it does not keep; see "
+                    "the error above");
   return ExitCode::Success;
 }
 

@@ -75,4 +75,11 @@ ExitCode runPhase(const Phase &phase, ModuleOp program) {
   return reportDefect(("phase '" + phase.name + "'").str());
 }
 
+LogicalResult verifyPromise(const Phase &phase, ModuleOp program) {
+  PassManager passes(program.getContext());
+  if (phase.addVerifier)
+    phase.addVerifier(passes);
+  return passes.run(program);
+}
+
 } // namespace meshc

@@ -19,6 +19,11 @@ namespace meshc {
 /// diagnostic engine.
 ExitCode runPhase(const Phase &phase, mlir::ModuleOp program);
 
+/// Whether a program that was read keeps the promise of the phase, after which
+/// it is: runs the phase's verifier. Errors go to the context's diagnostic
+/// engine.
+llvm::LogicalResult verifyPromise(const Phase &phase, mlir::ModuleOp program);
+
 /// Says on standard error that `what` failed, which is a defect of meshc, and
 /// what to do.
 ExitCode reportDefect(llvm::StringRef what);
