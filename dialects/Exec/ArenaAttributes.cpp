@@ -117,6 +117,11 @@ static LogicalResult verifyScratch(Operation *op, NamedAttribute attribute) {
 
 static LogicalResult verifyOrders(Operation *op, NamedAttribute attribute) {
   auto orders = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (orders && orders.size() != op->getNumResults())
+    return op->emitError() << "'" << ordersAttrName
+                           << "' must have one order for each of "
+                           << op->getNumResults() << " results, got "
+                           << orders.size();
   if (orders && llvm::all_of(orders, [](Attribute order) {
         auto names = dyn_cast<ArrayAttr>(order);
         return names && llvm::all_of(names, llvm::IsaPred<StringAttr>);

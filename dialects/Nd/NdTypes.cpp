@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/NdOps.h"
+#include "meshc/RuntimeAbi.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallSet.h"
@@ -63,8 +64,9 @@ Operation *NdDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<AxisAttr> axes) {
-  if (axes.size() > 32)
-    return emitError() << "a mesh has at most 32 axes, got " << axes.size();
+  if (axes.size() > MESHC_MAX_AXES)
+    return emitError() << "a mesh has at most " << MESHC_MAX_AXES
+                       << " axes, got " << axes.size();
   int64_t ranks = 1;
   llvm::SmallSet<StringRef, 4> names;
   for (AxisAttr axis : axes) {

@@ -166,15 +166,20 @@ void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
                          outputs);
 }
 
-/// The call of a product on buffers of its tensors.
-exec::GemmOp FunctionBuilder::buildGemm(nd::EinsumOp product, Value a, Value b,
-                                        Value c) {
+/// As one call; nothing if the memory orders of its tensors do not allow that.
+static std::optional<exec::ProductShape> getShape(nd::EinsumOp product) {
   auto orderOf = [](Value value) {
     return exec::getOrder(value).value_or(exec::Order());
   };
-  auto shape = exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
-                                      orderOf(product.getInputs()[1]),
-                                      orderOf(product.getResult()));
+  return exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
+                                orderOf(product.getInputs()[1]),
+                                orderOf(product.getResult()));
+}
+
+/// The call of a product on buffers of its tensors.
+exec::GemmOp FunctionBuilder::buildGemm(nd::EinsumOp product, Value a, Value b,
+                                        Value c) {
+  std::optional<exec::ProductShape> shape = getShape(product);
   if (shape->isSwapped)
     std::swap(a, b);
   return exec::GemmOp::create(builder, product.getLoc(), a, b, c,
@@ -356,13 +361,20 @@ struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
       if (!exec::getOffset(function, argument.getArgNumber()))
         return function.emitError("has an argument without an offset; plan the "
                                   "arena before");
-    for (Operation &op : function.getBody().front().without_terminator())
+    for (Operation &op : function.getBody().front().without_terminator()) {
       if (!isa<exec::FusionOp, nd::EinsumOp, exec::ProductOp,
                spmd::CollectiveOpInterface>(op) ||
           !exec::getOffsets(&op) || !op.hasAttr(exec::ordersAttrName))
         return op.emitOpError("cannot be scheduled: it must be a fusion, a "
                               "product or a collective with memory orders and "
                               "offsets");
+      auto holder = dyn_cast<exec::ProductOp>(op);
+      auto product = holder ? holder.getEinsum() : dyn_cast<nd::EinsumOp>(op);
+      if (product && (product.getInputs().size() != 2 || !getShape(product)))
+        return product.emitOpError("cannot be scheduled: it is not one matrix "
+                                   "product in the memory orders of its "
+                                   "tensors");
+    }
     return success();
   }
 

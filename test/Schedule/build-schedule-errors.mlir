@@ -39,5 +39,14 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
 
 // -----
 
+func.func @eval_step(%x: !nd.tensor<f32, [a = 4, b = 2, c = 2]> {exec.offset = 0 : i64, nd.order = ["a", "b", "c"]},
+                     %y: !nd.tensor<f32, [b = 2, d = 2]> {exec.offset = 64 : i64, nd.order = ["b", "d"]}) {
+  // expected-error @below {{cannot be scheduled: it is not one matrix product in the memory orders of its tensors}}
+  %0 = nd.einsum %x, %y {reduced = ["b"], exec.orders = [["a", "c", "d"]], exec.offsets = array<i64: 128>} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+  return
+}
+
+// -----
+
 // expected-error @below {{'eval_step' has no body to be scheduled}}
 func.func private @eval_step(!nd.tensor<f32, [i = 8]>)

@@ -7,6 +7,7 @@
 #include "lib/Frontend/Syntax/Declarations.h"
 
 #include "lib/Frontend/Syntax/Spelling.h"
+#include "meshc/RuntimeAbi.h"
 
 #include <algorithm>
 
@@ -160,6 +161,10 @@ void Declarations::collectAxes(const std::vector<Definition> &list) {
                                       std::to_string(axis.size));
       size = 1;
     }
+    if (axes.size() == MESHC_MAX_AXES)
+      diagnostics.error(definition.name.span,
+                        "mesh has more than " + std::to_string(MESHC_MAX_AXES) +
+                            " axes; leave out axes of size 1");
     axes.push_back({definition.name.text, size, definition.name.span});
   }
 }

@@ -271,6 +271,11 @@ TEST(Declarations, AreChecked) {
   EXPECT_EQ(evaluateText("mesh a = 4096, b = 4097"),
             "1:20: mesh has more than 2**24 ranks; axis 'b' of size 4097 makes "
             "it too large\n");
+  std::string axes = "mesh a10 = 2";
+  for (int number = 11; number < 42; ++number)
+    axes += ", a" + std::to_string(number) + " = 1";
+  EXPECT_EQ(evaluateText(axes + ", b = 1, c = 1"),
+            "1:294: mesh has more than 32 axes; leave out axes of size 1\n");
 }
 
 TEST(Declarations, CheckLayouts) {

@@ -61,6 +61,15 @@ func.func @f(%x: !x) {
 
 // -----
 
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
+  // expected-error @below {{'exec.orders' must have one order for each of 1 results, got 0}}
+  %0 = nd.exp %x {exec.orders = []} : (!x) -> !x
+  return
+}
+
+// -----
+
 // expected-error @below {{'exec.arena_bytes' must be an i64 that is not negative, got "all"}}
 module attributes {exec.arena_bytes = "all"} {}
 
