@@ -84,8 +84,7 @@ ExitCode Compilation::runCollectives(const Phase &phase) {
   ExitCode code = runPasses(phase);
   if (code != ExitCode::Success)
     return code;
-  state.manifest = report::buildReport(*module);
-  state.manifest["targets"] = state.targets;
+  state.buildManifest(*module);
   return code;
 }
 

@@ -52,6 +52,33 @@ static FailureOr<report::Json> takeJson(ModuleOp program, StringRef name) {
   return json;
 }
 
+void DumpState::buildManifest(ModuleOp program) {
+  manifest = report::buildReport(program);
+  manifest["targets"] = targets;
+}
+
+/// Whether the state has the manifest that its phase wants; makes one that is
+/// absent.
+static LogicalResult checkManifest(ModuleOp program, DumpState &state) {
+  size_t number = getPhaseNumber(state.phase);
+  if (number < getPhaseNumber("collectives"))
+    return success();
+  if (!state.manifest.is_null())
+    return report::isReport(state.manifest)
+               ? success()
+               : program.emitError()
+                     << "'" << manifestAttribute
+                     << "' must have the form that meshc writes; copy it from "
+                        "the dump as meshc wrote it";
+  if (number > getPhaseNumber("kernels"))
+    return program.emitError()
+           << "there is no '" << manifestAttribute
+           << "', which a dump after phase '" << state.phase
+           << "' needs; copy it from the dump as meshc wrote it";
+  state.buildManifest(program);
+  return success();
+}
+
 FailureOr<DumpState> takeDumpState(ModuleOp program) {
   DumpState state;
   if (Attribute attribute = program->removeAttr(phaseAttribute)) {
@@ -70,6 +97,11 @@ FailureOr<DumpState> takeDumpState(ModuleOp program) {
       return failure();
     *json = std::move(*taken);
   }
+  if (!report::isTargets(state.targets))
+    return program.emitError() << "'" << targetsAttribute
+                               << "' must be a JSON object of whole numbers";
+  if (failed(checkManifest(program, state)))
+    return failure();
   return state;
 }
 

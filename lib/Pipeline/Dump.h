@@ -19,6 +19,9 @@ struct DumpState {
   std::string phase = "parse"; ///< the last one that the program went through
   report::Json targets = {};  ///< report::findTargets of the model; may be null
   report::Json manifest = {}; ///< null before the collectives phase
+
+  /// Makes the manifest, of a program after the collectives or kernels phase.
+  void buildManifest(mlir::ModuleOp program);
 };
 
 /// The program as text with the places of the model's text. What is read back
@@ -28,7 +31,8 @@ std::string printDump(mlir::ModuleOp program, const DumpState &state);
 /// Takes the state from the attributes of a program that was read; they are
 /// removed. A program without them is in the state after the parse phase.
 /// Fails, with an error at the module, if printDump does not write such
-/// attributes.
+/// attributes. A manifest that is absent is made again; after the schedule
+/// phase that fails too.
 mlir::FailureOr<DumpState> takeDumpState(mlir::ModuleOp program);
 
 } // namespace meshc

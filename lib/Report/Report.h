@@ -47,6 +47,12 @@ using Json = nlohmann::ordered_json;
 /// "".
 Json buildReport(mlir::ModuleOp module);
 
+/// Whether JSON text that was read has the shape of buildReport, with the
+/// targets of findTargets.
+bool isReport(const Json &json);
+/// Whether it has that of findTargets, or is null.
+bool isTargets(const Json &json);
+
 /// Of a module after the parse phase, the inputs that are targets of a
 /// `cross_entropy` themselves, and the size of its dim: `{"labels": 10}`. Other
 /// numbers than 0 to 9 in `labels` make a loss that is not a number. The report
