@@ -13,6 +13,7 @@
 #include "runtime/Device/Device.h"
 
 #include <algorithm>
+#include <iomanip>
 #include <sstream>
 
 using namespace meshc::runtime;
