@@ -22,9 +22,10 @@ static constexpr unsigned deepest = 500;
 /// that reduces and one that runs over all entries in parallel.
 static constexpr double fewRows = 8;
 static constexpr double longRow = 16384;
-/// Reductions of one another that a kernel computes at most, one after the
-/// other. Each goes over its row again and computes what it needs from memory,
-/// the reductions before it excepted, so that work grows with their square.
+/// The longest chain of reductions, each of which depends on the one before it,
+/// in one kernel. Each reduction reads its row again and recomputes the
+/// elements that it needs, so the work grows with the square of the chain's
+/// length.
 static constexpr unsigned mostStages = 4;
 
 void FusionGroups::measureWork(Block &block) {
@@ -82,10 +83,10 @@ void FusionGroups::chooseCuts(Block &block) {
   }
 }
 
-/// Stores values between reductions of one another where there are too many of
-/// these for one kernel, as in a network of normalizations.
+/// Cuts chains of dependent reductions that are too long for one kernel, as in
+/// a network of normalizations: a value between two of them is stored.
 void FusionGroups::limitStages(Block &block) {
-  // Reductions, one after the other, from memory to the value.
+  // The length of the chain of reductions from memory to each value.
   llvm::DenseMap<Value, unsigned> stages;
   auto count = [&](Operation *op) {
     unsigned most = 0;
@@ -93,7 +94,8 @@ void FusionGroups::limitStages(Block &block) {
       most = std::max(most, stages.lookup(operand));
     return most + (isa<nd::ReduceOpInterface>(op) ? 1 : 0);
   };
-  // The operand alone that brings an element to the limit, if it is as large.
+  // The only operand of an element that is at the limit, if it is as large as
+  // the element's tensor; null otherwise.
   auto findFull = [&](Value value) {
     Value found;
     auto *producer =

@@ -249,9 +249,9 @@ func.func @large(%x: !nd.tensor<f32, [a = 65536]>, %y: !nd.tensor<f32, [a = 6553
 !x = !nd.tensor<f32, [batch = 64, model = 32]>
 !rows = !nd.tensor<f32, [batch = 64]>
 
-// Four reductions of one another are one kernel. The fifth begins another one.
-// What lies between them in memory is %3, which the fifth's kernel uses twice,
-// not its square.
+// A chain of four dependent reductions is one kernel. The fifth reduction begins
+// another one. %3 is stored between them, not its square: the second kernel uses
+// %3 twice.
 // CHECK-LABEL: @stages
 // CHECK: %[[F:.*]] = exec.fusion <parallel = ["batch"], reduce = ["model"], lanes = "", sizes = [64, 32]>(%arg0)
 // CHECK-COUNT-4: nd.reduce_max
