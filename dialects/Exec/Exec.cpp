@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Exec/Order.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -80,14 +81,7 @@ SmallVector<int64_t> BufferType::getShape(nd::MeshAttr mesh) const {
 }
 
 int64_t BufferType::getStride(StringRef dim, nd::MeshAttr mesh) const {
-  int64_t stride = 1;
-  for (StringAttr name : llvm::reverse(getOrder())) {
-    if (name.getValue() == dim)
-      return stride;
-    stride *= getTensor().getLocalSize(getTensor().getDimIndex(name.getValue()),
-                                       mesh);
-  }
-  return 0;
+  return exec::getStride(getTensor(), getOrder(), dim, mesh);
 }
 
 LogicalResult verifyOrders(Operation *op, StringRef what, ArrayAttr orders,

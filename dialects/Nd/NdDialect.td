@@ -34,7 +34,9 @@ def Nd_Dialect : Dialect {
       a gradient or an optimizer's value belongs to
     - `nd.eval_value` (op): a float that replaces every element of the op's
       result in `eval_step` (the factor of a dropout)
-    - `nd.sharding` (op): after the layout phase, the desired type of each result
+    - `nd.sharding` (op, function argument or result): between the phases layout
+      and partition, the type that a tensor is to have; of an op, an array with
+      one type for each result
     - `nd.phase`, `nd.targets`, `nd.manifest` (module): in a dump, where meshc
       goes on from it
 
@@ -61,6 +63,8 @@ def Nd_Dialect : Dialect {
     void registerNormalization();
     void registerOptimizer();
     void registerModel();
+    void registerLoop();
+    void registerStack();
   }];
 }
 

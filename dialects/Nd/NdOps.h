@@ -15,6 +15,7 @@
 
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/NormalizationOps.h"
 #include "dialects/Nd/Ops/OptimizerOps.h"
@@ -22,6 +23,7 @@
 #include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/Ops/StackOps.h"
 #include "dialects/Nd/Ops/WindowOps.h"
 
 #endif // MESHC_DIALECTS_ND_NDOPS_H

@@ -47,6 +47,8 @@ void NdDialect::initialize() {
   registerNormalization();
   registerOptimizer();
   registerModel();
+  registerLoop();
+  registerStack();
 }
 
 Operation *NdDialect::materializeConstant(OpBuilder &builder, Attribute value,
@@ -148,13 +150,6 @@ SmallVector<int64_t> MeshAttr::getCoordinates(int64_t rank) const {
     rank /= getAxes()[i].getSize();
   }
   return coordinates;
-}
-
-MeshAttr MeshAttr::of(Operation *op) {
-  for (Operation *parent = op; parent; parent = parent->getParentOp())
-    if (auto mesh = parent->getAttrOfType<MeshAttr>("nd.mesh"))
-      return mesh;
-  return MeshAttr::get(op->getContext(), ArrayRef<AxisAttr>());
 }
 
 //===----------------------------------------------------------------------===//

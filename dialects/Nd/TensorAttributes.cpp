@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -44,6 +45,24 @@ TensorAttributes TensorAttributes::ofResult(FunctionOpInterface function,
   return TensorAttributes(function.getResultAttrDict(index));
 }
 
+TensorAttributes TensorAttributes::of(Value value) {
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto scan = dyn_cast<ScanOp>(result.getOwner());
+    return scan ? TensorAttributes(
+                      scan.getResultAttributes(result.getResultNumber()))
+                : of(result.getOwner());
+  }
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto scan = dyn_cast<ScanOp>(parent)) {
+    Tie tie = scan.getTie(argument);
+    return of(tie.result ? Value(tie.result) : tie.operand);
+  }
+  auto function = dyn_cast<FunctionOpInterface>(parent);
+  return function ? ofArgument(function, argument.getArgNumber())
+                  : TensorAttributes(DictionaryAttr());
+}
+
 StringAttr TensorAttributes::getName() const {
   return get<StringAttr>(nameAttrName);
 }
@@ -64,6 +83,10 @@ StringAttr TensorAttributes::getParameter() const {
 
 ArrayAttr TensorAttributes::getOrder() const {
   return get<ArrayAttr>(orderAttrName);
+}
+
+TypeAttr TensorAttributes::getSharding() const {
+  return get<TypeAttr>(shardingAttrName);
 }
 
 void setName(NamedAttrList &attributes, StringAttr name) {
@@ -87,6 +110,38 @@ void setParameter(NamedAttrList &attributes, StringAttr parameter) {
 
 void setOrder(NamedAttrList &attributes, ArrayAttr order) {
   attributes.set(orderAttrName, order);
+}
+
+void setSharding(NamedAttrList &attributes, TypeAttr sharding) {
+  attributes.set(shardingAttrName, sharding);
+}
+
+ArrayAttr getShardings(Operation *op) {
+  return dyn_cast_or_null<ArrayAttr>(op->getDiscardableAttr(shardingAttrName));
+}
+
+void setShardings(Operation *op, ArrayRef<Attribute> shardings) {
+  op->setDiscardableAttr(shardingAttrName,
+                         ArrayAttr::get(op->getContext(), shardings));
+}
+
+StringAttr getModelName(ModuleOp module) {
+  return module->getAttrOfType<StringAttr>(modelAttrName);
+}
+
+void setModelName(ModuleOp module, StringAttr name) {
+  module->setAttr(modelAttrName, name);
+}
+
+void setMesh(ModuleOp module, MeshAttr mesh) {
+  module->setAttr(meshAttrName, mesh);
+}
+
+MeshAttr MeshAttr::of(Operation *op) {
+  for (Operation *parent = op; parent; parent = parent->getParentOp())
+    if (auto mesh = parent->getAttrOfType<MeshAttr>(meshAttrName))
+      return mesh;
+  return MeshAttr::get(op->getContext(), ArrayRef<AxisAttr>());
 }
 
 void setName(Operation *op, StringAttr name) {
@@ -123,6 +178,14 @@ FloatAttr getEvalValue(Operation *op) {
 }
 
 void removeName(NamedAttrList &attributes) { attributes.erase(nameAttrName); }
+
+void removeSharding(NamedAttrList &attributes) {
+  attributes.erase(shardingAttrName);
+}
+
+void removeShardings(Operation *op) {
+  op->removeDiscardableAttr(shardingAttrName);
+}
 
 void removeClass(Operation *op) { op->removeDiscardableAttr(classAttrName); }
 
@@ -218,6 +281,24 @@ static LogicalResult verifyOrder(const Placed &placed) {
                          << placed.attribute.getValue();
 }
 
+/// VerifyLayout compares the types with the mesh and the layout.
+static LogicalResult verifySharding(const Placed &placed) {
+  Attribute value = placed.attribute.getValue();
+  if (!placed.isOnOp()) {
+    if (isa<TypeAttr>(value))
+      return success();
+    return placed.refuse() << "must be the type of a tensor, got " << value;
+  }
+  auto types = dyn_cast<ArrayAttr>(value);
+  size_t results = placed.op->getNumResults();
+  if (types && types.size() == results &&
+      llvm::all_of(types, llvm::IsaPred<TypeAttr>))
+    return success();
+  return placed.refuse() << "must be an array of " << results
+                         << (results == 1 ? " type" : " types")
+                         << ", one for each result; got " << value;
+}
+
 /// An attribute that the step functions are built from.
 static LogicalResult verifyEvalValue(const Placed &placed) {
   Operation *op = placed.op;
@@ -245,7 +326,7 @@ static LogicalResult verifyOfTensor(const Placed &placed) {
   if (name == orderAttrName)
     return verifyOrder(placed);
   if (name == shardingAttrName)
-    return success(); // VerifyLayout checks it
+    return verifySharding(placed);
   return placed.refuse() << "is no attribute of the nd dialect"
                          << (placed.isOnOp() ? "" : " for tensors");
 }
@@ -287,6 +368,15 @@ LogicalResult NdDialect::verifyRegionResultAttribute(Operation *op, unsigned,
       {op, attribute, TensorAttributes::ofResult(function, index),
        ("result " + Twine(index) + " of '" + function.getName() + "': ")
            .str()});
+}
+
+LogicalResult verifyTensorAttributes(Operation *op, DictionaryAttr attributes,
+                                     const Twine &place) {
+  for (NamedAttribute attribute : attributes)
+    if (failed(verifyOfTensor({op, attribute, TensorAttributes(attributes),
+                               (place + ": ").str()})))
+      return failure();
+  return success();
 }
 
 } // namespace meshc::nd

@@ -15,6 +15,7 @@
 #define MESHC_DIALECTS_ND_TENSORATTRIBUTES_H
 
 #include "dialects/Nd/NdTypes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace meshc::nd {
@@ -28,6 +29,9 @@ public:
       : attributes(attributes) {}
 
   static TensorAttributes of(mlir::Operation *op);
+  /// Of any value. The value may be an argument of a loop's body: a carried one
+  /// has the attributes of the loop's result, another one those of its operand.
+  static TensorAttributes of(mlir::Value value);
   static TensorAttributes ofArgument(mlir::FunctionOpInterface function,
                                      unsigned index);
   static TensorAttributes ofResult(mlir::FunctionOpInterface function,
@@ -48,6 +52,9 @@ public:
   mlir::StringAttr getParameter() const;
   /// The dims as declared, an array of strings; null if absent.
   mlir::ArrayAttr getOrder() const;
+  /// Of an argument or result of a function between the phases layout and
+  /// partition: the type that it is to have; null if absent, and for ops.
+  mlir::TypeAttr getSharding() const;
 
 private:
   template <typename T> T get(llvm::StringRef name) const {
@@ -70,11 +77,24 @@ void setClass(mlir::NamedAttrList &attributes, mlir::MLIRContext *context,
               TensorClass tensorClass);
 void setParameter(mlir::NamedAttrList &attributes, mlir::StringAttr parameter);
 void setOrder(mlir::NamedAttrList &attributes, mlir::ArrayAttr order);
+void setSharding(mlir::NamedAttrList &attributes, mlir::TypeAttr sharding);
 
 /// Set one attribute of an op.
 void setName(mlir::Operation *op, mlir::StringAttr name);
 void setClass(mlir::Operation *op, TensorClass tensorClass);
 void setParameter(mlir::Operation *op, mlir::StringAttr parameter);
+
+/// Of an op between the phases layout and partition: the type that each result
+/// is to have, an array of one TypeAttr per result; null if absent.
+mlir::ArrayAttr getShardings(mlir::Operation *op);
+void setShardings(mlir::Operation *op,
+                  llvm::ArrayRef<mlir::Attribute> shardings);
+
+/// The model's name, an attribute of its module; null if absent.
+mlir::StringAttr getModelName(mlir::ModuleOp module);
+void setModelName(mlir::ModuleOp module, mlir::StringAttr name);
+/// The mesh of a module. MeshAttr::of finds it from any op within.
+void setMesh(mlir::ModuleOp module, MeshAttr mesh);
 
 /// Give `to` the name, class or parameter of `from`, if it has one.
 void copyName(mlir::Operation *from, mlir::Operation *to);
@@ -86,6 +106,8 @@ mlir::FloatAttr getEvalValue(mlir::Operation *op);
 inline constexpr llvm::StringLiteral evalValueAttrName = "nd.eval_value";
 
 void removeName(mlir::NamedAttrList &attributes);
+void removeSharding(mlir::NamedAttrList &attributes);
+void removeShardings(mlir::Operation *op);
 void removeClass(mlir::Operation *op);
 void removeParameter(mlir::Operation *op);
 
@@ -95,6 +117,12 @@ void removeParameter(mlir::Operation *op);
 bool isIdentity(llvm::StringRef attributeName);
 /// Removes all attributes of the op for which isIdentity holds.
 void removeIdentity(mlir::Operation *op);
+
+/// Fails with an error on `op` unless `attributes` may belong to a tensor.
+/// `place` says in the message which one, such as "result 2".
+llvm::LogicalResult verifyTensorAttributes(mlir::Operation *op,
+                                           mlir::DictionaryAttr attributes,
+                                           const llvm::Twine &place);
 
 } // namespace meshc::nd
 

@@ -269,7 +269,7 @@ LogicalResult StepBuilder::run() {
   if (train && failed(buildTrainStep()))
     return failure();
   buildEvalStep();
-  module->setAttr("nd.model", model.getSymNameAttr());
+  nd::setModelName(module, model.getSymNameAttr());
   if (train)
     train.erase();
   model.erase();

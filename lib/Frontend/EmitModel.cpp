@@ -48,7 +48,7 @@ void Emitter::emitMesh() {
   for (const syntax::AxisInfo &axis : declarations.axes)
     axes.push_back(nd::AxisAttr::get(
         context, builder.getStringAttr(StringRef(axis.name)), axis.size));
-  module->setAttr("nd.mesh", nd::MeshAttr::get(context, axes));
+  nd::setMesh(module, nd::MeshAttr::get(context, axes));
 }
 
 /// [L3.2] Before the model in the module, though checked after it.

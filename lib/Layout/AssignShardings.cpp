@@ -106,7 +106,7 @@ void Assigner::inheritFromState(func::FuncOp function) {
 
 void Assigner::addSharding(DictionaryAttr &attributes, TypeAttr sharding) {
   NamedAttrList list(attributes);
-  list.set("nd.sharding", sharding);
+  nd::setSharding(list, sharding);
   attributes = list.getDictionary(module.getContext());
 }
 
@@ -134,7 +134,7 @@ void Assigner::assignFunction(func::FuncOp function) {
       LDBG() << op->getName() << " of '" << tensor.identity.name << "' at "
              << op->getLoc() << ": " << shardings.back();
     }
-    op->setAttr("nd.sharding", ArrayAttr::get(op->getContext(), shardings));
+    nd::setShardings(op, shardings);
   });
   attributes.clear();
   function.getAllResultAttrs(attributes);

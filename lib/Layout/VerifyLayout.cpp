@@ -26,16 +26,14 @@ struct VerifyLayout : impl::VerifyLayoutBase<VerifyLayout> {
     mesh = nd::MeshAttr::of(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
-        Attribute sharding = function.getArgAttr(index, "nd.sharding");
-        check(function, {"argument", index}, type, sharding);
-        checkState(function, nd::TensorAttributes::ofArgument(function, index),
-                   sharding);
+        auto tensor = nd::TensorAttributes::ofArgument(function, index);
+        check(function, {"argument", index}, type, tensor.getSharding());
+        checkState(function, tensor);
       }
       for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
-        Attribute sharding = function.getResultAttr(index, "nd.sharding");
-        check(function, {"result", index}, type, sharding);
-        checkState(function, nd::TensorAttributes::ofResult(function, index),
-                   sharding);
+        auto tensor = nd::TensorAttributes::ofResult(function, index);
+        check(function, {"result", index}, type, tensor.getSharding());
+        checkState(function, tensor);
       }
       function.walk([&](Operation *op) { checkOp(op); });
     }
@@ -57,8 +55,8 @@ private:
                   "only";
     if (op->getNumResults() == 0)
       return;
-    auto shardings = op->getAttrOfType<ArrayAttr>("nd.sharding");
-    if (!shardings || shardings.size() != op->getNumResults()) {
+    ArrayAttr shardings = nd::getShardings(op);
+    if (!shardings) {
       fail(op) << "needs one sharding for each result in nd.sharding";
       return;
     }
@@ -100,26 +98,25 @@ private:
   }
 
   /// A parameter or slot has the same sharding wherever it goes in or out.
-  void checkState(Operation *op, const nd::TensorAttributes &tensor,
-                  Attribute sharding) {
+  void checkState(Operation *op, const nd::TensorAttributes &tensor) {
     StringAttr name = tensor.getName();
+    TypeAttr sharding = tensor.getSharding();
     std::optional<nd::TensorRole> role = tensor.getRole();
     if (!name || !nd::isState(role))
       return;
-    auto [it, isFirst] =
-        states.try_emplace(name, std::pair(sharding, op->getLoc()));
+    auto [it, isFirst] = states.try_emplace(name, sharding, op->getLoc());
     if (isFirst || it->second.first == sharding)
       return;
     fail(op).append("has another sharding of ", nd::stringifyTensorRole(*role),
                     " ", Attribute(name),
-                    " than an earlier function: ", sharding)
+                    " than an earlier function: ", Attribute(sharding))
             .attachNote(it->second.second)
         << "here it is " << it->second.first;
   }
 
   nd::MeshAttr mesh;
   /// By name: the first sharding of a state tensor, and its function's place.
-  llvm::DenseMap<Attribute, std::pair<Attribute, Location>> states;
+  llvm::DenseMap<Attribute, std::pair<TypeAttr, Location>> states;
   bool ok = true;
 };
 

@@ -165,7 +165,7 @@ Value FunctionPartitioner::getForm(Value value, TensorType type) {
       return form;
   if (Operation *op = value.getDefiningOp(); isRecomputable(op)) {
     Operation *made = builder.clone(*op);
-    made->removeAttr("nd.sharding");
+    nd::removeShardings(made);
     made->getResult(0).setType(type);
     known.push_back(made->getResult(0));
     return known.back();
@@ -199,13 +199,11 @@ LogicalResult FunctionPartitioner::partition(Operation &op) {
     return op.emitError() << "'" << op.getName()
                           << "' has no partition rule and cannot be cut over "
                              "the mesh";
-  auto shardings = op.getAttrOfType<ArrayAttr>("nd.sharding");
+  ArrayAttr shardings = nd::getShardings(&op);
   llvm::SmallVector<TensorType> want;
   for (unsigned i = 0; i < op.getNumResults(); ++i) {
     TensorType type = nd::getTensorType(op.getResult(i));
-    TensorType sharding = shardings && i < shardings.size()
-                              ? getSharding(shardings[i])
-                              : TensorType();
+    TensorType sharding = shardings ? getSharding(shardings[i]) : TensorType();
     if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
       return op.emitError("lacks a required sharding for each result; run the "
                           "layout phase first");
@@ -227,7 +225,7 @@ LogicalResult FunctionPartitioner::partition(Operation &op) {
     blocks.push_back(getForm(operand, type));
   Operation *local = builder.clone(op, mapping);
   local->setOperands(blocks);
-  local->removeAttr("nd.sharding");
+  nd::removeShardings(local);
   for (auto [old, result, type, asWanted] : llvm::zip(
            op.getResults(), local->getResults(), choice.resultTypes, want)) {
     result.setType(type);
@@ -243,7 +241,8 @@ LogicalResult FunctionPartitioner::partitionReturn(Operation &op) {
   llvm::SmallVector<Value> values;
   llvm::SmallVector<Type> types;
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-    TensorType type = getSharding(function.getResultAttr(index, "nd.sharding"));
+    TensorType type = getSharding(
+        nd::TensorAttributes::ofResult(function, index).getSharding());
     if (!type)
       return function.emitError()
              << "result " << index << " lacks a required sharding; run the "
@@ -264,7 +263,7 @@ void FunctionPartitioner::dropShardings() {
   auto drop = [&] {
     for (DictionaryAttr &each : attributes) {
       NamedAttrList list(each);
-      list.erase("nd.sharding");
+      nd::removeSharding(list);
       each = list.getDictionary(function.getContext());
     }
   };
@@ -286,7 +285,8 @@ LogicalResult FunctionPartitioner::run() {
   builder.setInsertionPointToStart(block);
   for (BlockArgument argument : old->getArguments()) {
     unsigned index = argument.getArgNumber();
-    TensorType type = getSharding(function.getArgAttr(index, "nd.sharding"));
+    TensorType type = getSharding(
+        nd::TensorAttributes::ofArgument(function, index).getSharding());
     if (!type)
       return function.emitError()
              << "argument " << index

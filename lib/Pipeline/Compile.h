@@ -40,6 +40,7 @@ struct CompileOptions {
   std::vector<std::string> set;       ///< --set NAME=VALUE, each
   std::string stopAfter;              ///< a phase's name; empty: go to the end
   std::string dumpDirectory;          ///< empty: write no phases
+  bool unrollLoops = false;           ///< --unroll: replace loops by iterations
   bool timePhases = false;            ///< print the time of each phase
   std::vector<std::string> debugOnly; ///< passes that print their decisions
   Emit emit = Emit::Executable;

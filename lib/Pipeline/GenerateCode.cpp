@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "lib/Report/MachineCode.h"
@@ -78,7 +79,7 @@ ExitCode Compilation::generateProgram() {
   if (options.target == Target::Cuda && !options.emulateGpu)
     program.gpu = &kernels;
   program.march = options.march;
-  if (auto name = (*module)->getAttrOfType<StringAttr>("nd.model"))
+  if (auto name = nd::getModelName(*module))
     program.name = name.str();
   program.manifest = state.manifest.dump();
   if (options.emulateGpu)

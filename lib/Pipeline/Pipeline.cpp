@@ -14,6 +14,7 @@
 #include "lib/Collectives/Passes.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
+#include "lib/Loops/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Schedule/Passes.h"
@@ -142,6 +143,7 @@ void registerPasses() {
   partition::registerPartitionPasses();
   collectives::registerCollectivesPasses();
   kernels::registerKernelsPasses();
+  loops::registerLoopsPasses();
   schedule::registerSchedulePasses();
   mlir::registerTransformsPasses();
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/RunPhase.h"
+#include "lib/Loops/Passes.h"
 #include "mlir/IR/Action.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
@@ -52,7 +53,9 @@ public:
 
 private:
   bool isJudge(const Pass &pass) const {
-    return llvm::is_contained(phase.judges, pass.getArgument());
+    return llvm::is_contained(phase.judges, pass.getArgument()) ||
+           // A loop may have too many iterations to be unrolled.
+           pass.getArgument() == "meshc-unroll-loops";
   }
 
   const Phase &phase;
@@ -63,10 +66,12 @@ private:
 
 } // namespace
 
-ExitCode runPhase(const Phase &phase, ModuleOp program) {
+ExitCode runPhase(const Phase &phase, ModuleOp program, bool unrollsLoops) {
   FailureWatch watch(phase, program.getContext());
   PassManager passes(program.getContext());
   // Each phase ends in a verifier of its own; MLIR's runs after each pass too.
+  if (unrollsLoops || !phase.handlesLoops)
+    passes.addPass(loops::createUnrollLoops());
   phase.addPasses(passes);
   if (succeeded(passes.run(program)))
     return ExitCode::Success;

@@ -16,8 +16,10 @@ namespace meshc {
 /// Runs a phase over the program. Input where one of its judges
 /// (Phase::judges) refuses the model; Internal where any other pass fails, or a
 /// verifier: then reportDefect has been called. Errors go to the context's
-/// diagnostic engine.
-ExitCode runPhase(const Phase &phase, mlir::ModuleOp program);
+/// diagnostic engine. Loops are unrolled before a phase that does not handle
+/// them; with `unrollsLoops`, before any.
+ExitCode runPhase(const Phase &phase, mlir::ModuleOp program,
+                  bool unrollsLoops);
 
 /// Whether a program that was read keeps the promise of the phase, after which
 /// it is: runs the phase's verifier. Errors go to the context's diagnostic

@@ -7,6 +7,7 @@
 
 #include "lib/Reference/Interpreter.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Reference/RoundingNoise.h"
 
@@ -37,6 +38,8 @@ private:
   LogicalResult executeLocal(nd::NamedOpInterface op);
   LogicalResult executeOnAll(spmd::SpmdOpInterface op);
   LogicalResult executeRegion(Operation *op);
+  LogicalResult executeScan(nd::ScanOp scan);
+  std::vector<RankTensors> takeArguments(nd::ScanOp scan, int64_t iteration);
   LogicalResult setResults(Operation *op, int64_t rank,
                            SmallVector<HostTensor> tensors);
   /// The operands of `op` on one rank.
@@ -91,6 +94,8 @@ LogicalResult Interpreter::execute(Operation *op) {
     return executeOnAll(spmdOp);
   if (auto ndOp = dyn_cast<nd::NamedOpInterface>(op))
     return executeLocal(ndOp);
+  if (auto scan = dyn_cast<nd::ScanOp>(op))
+    return executeScan(scan);
   if (op->getNumRegions() == 1 && op->getNumOperands() == 0 &&
       op->getRegion(0).hasOneBlock())
     return executeRegion(op);
@@ -160,6 +165,57 @@ LogicalResult Interpreter::executeRegion(Operation *op) {
   if (failed(results))
     return failure();
   for (auto [result, tensors] : llvm::zip(op->getResults(), *results))
+    values[result] = std::move(tensors);
+  return success();
+}
+
+/// The arguments of the body in an iteration, except the carried ones.
+std::vector<RankTensors> Interpreter::takeArguments(nd::ScanOp scan,
+                                                    int64_t iteration) {
+  std::vector<RankTensors> arguments;
+  for (BlockArgument argument :
+       scan.getBlock().getArguments().drop_front(scan.getCarriedCount())) {
+    nd::Tie tie = scan.getTie(argument);
+    const RankTensors &operand = values.find(tie.operand)->second;
+    if (tie.kind == nd::TieKind::Whole) {
+      arguments.push_back(operand);
+      continue;
+    }
+    arguments.emplace_back();
+    for (const HostTensor &block : operand)
+      arguments.back().push_back(nd::takeEntry(block, scan.getDim(), iteration,
+                                               nd::getTensorType(argument)));
+  }
+  return arguments;
+}
+
+LogicalResult Interpreter::executeScan(nd::ScanOp scan) {
+  std::vector<RankTensors> carried;
+  for (Value initial : scan.getCarried())
+    carried.push_back(values.find(initial)->second);
+  std::vector<RankTensors> stacked(scan.getStackedResults().size(),
+                                   RankTensors(rankCount));
+  for (int64_t rank = 0; rank < rankCount; ++rank) {
+    context.coordinates = context.mesh.getCoordinates(rank);
+    for (auto [result, blocks] : llvm::zip(scan.getStackedResults(), stacked))
+      blocks[rank] = context.makeTensor(result.getType());
+  }
+  for (int64_t iteration : scan.getIterations()) {
+    std::vector<RankTensors> arguments = std::move(carried);
+    llvm::move(takeArguments(scan, iteration), std::back_inserter(arguments));
+    FailureOr<std::vector<RankTensors>> yielded =
+        run(scan.getBlock(), std::move(arguments));
+    if (failed(yielded))
+      return failure();
+    auto firstEntry = yielded->begin() + scan.getCarriedCount();
+    for (auto [entry, blocks] :
+         llvm::zip(llvm::make_range(firstEntry, yielded->end()), stacked))
+      for (auto [from, to] : llvm::zip(entry, blocks))
+        nd::putEntry(from, scan.getDim(), iteration, to);
+    carried.assign(yielded->begin(), firstEntry);
+  }
+  llvm::move(stacked, std::back_inserter(carried));
+  for (auto [result, tensors] : llvm::zip(scan.getResults(), carried))
     values[result] = std::move(tensors);
   return success();
 }

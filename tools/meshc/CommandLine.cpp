@@ -121,6 +121,9 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_option("--set", options.set,
                  "size of a dim or value of a constant, as in batch=64")
       ->allow_extra_args(false);
+  app.add_flag("--unroll", options.unrollLoops,
+               "replace each loop by its iterations before anything else; the "
+               "results are the same");
   Choices<Emit> emits = {{"mlir", Emit::Mlir},  {"llvm", Emit::Llvm},
                          {"asm", Emit::Asm},    {"ptx", Emit::Ptx},
                          {"obj", Emit::Object}, {"exe", Emit::Executable}};

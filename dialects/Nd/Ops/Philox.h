@@ -51,11 +51,33 @@ runPhilox(Words words, std::array<typename Words::Word, 4> counter,
   return counter;
 }
 
+/// The prime of 32-bit FNV-1a.
+inline constexpr uint32_t hashPrime = 16777619u;
+
 /// 32-bit FNV-1a.
 inline uint32_t hashStream(llvm::StringRef stream) {
   uint32_t hash = 2166136261u;
   for (unsigned char c : stream)
-    hash = (hash ^ c) * 16777619u;
+    hash = (hash ^ c) * hashPrime;
+  return hash;
+}
+
+/// One step of FNV-1a on words of this process.
+struct HashNumber {
+  using Word = uint32_t;
+  uint32_t addByte(uint32_t hash, uint32_t number, unsigned index,
+                   uint32_t prime) const {
+    return (hash ^ (number >> (8 * index) & 255)) * prime;
+  }
+};
+
+/// FNV-1a over the four bytes of `number`, the lowest first, from `hash` on.
+/// `steps` computes on its words: numbers or emitted values.
+template <typename Steps>
+typename Steps::Word continueHash(const Steps &steps, typename Steps::Word hash,
+                                  typename Steps::Word number) {
+  for (unsigned index = 0; index < 4; ++index)
+    hash = steps.addByte(hash, number, index, hashPrime);
   return hash;
 }
 

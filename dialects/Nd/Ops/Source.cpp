@@ -168,6 +168,11 @@ LogicalResult RandomOp::verify() {
            << getType().getElementType();
   if (getType().isPartial())
     return emitOpError("the result cannot be partial: got ") << getType();
+  TensorType number = TensorType::get(IntegerType::get(getContext(), 32), {});
+  for (Value iteration : getIterations())
+    if (iteration.getType() != number)
+      return emitOpError("the number of an iteration must be ")
+             << number << ", got " << iteration.getType();
   return success();
 }
 
@@ -181,8 +186,9 @@ static SmallVector<int64_t> getGlobalStrides(TensorType type) {
 
 static constexpr double uniformSpacing = 1.0 / (1 << 24);
 
-SmallVector<HostTensor> RandomOp::evaluate(ArrayRef<const HostTensor *>,
-                                           const EvaluationContext &context) {
+SmallVector<HostTensor>
+RandomOp::evaluate(ArrayRef<const HostTensor *> operands,
+                   const EvaluationContext &context) {
   TensorType type = getType();
   HostTensor result = context.makeTensor(type);
   SmallVector<SmallVector<int64_t>> strides = {result.getStrides(),
@@ -191,6 +197,9 @@ SmallVector<HostTensor> RandomOp::evaluate(ArrayRef<const HostTensor *>,
   for (auto [dim, stride] : llvm::zip(type.getDims(), strides[1]))
     first += context.getOffset(type, dim.getName().getValue()) * stride;
   uint32_t stream = hashStream(getStream());
+  for (const HostTensor *iteration : operands)
+    stream = continueHash(HashNumber(), stream,
+                          static_cast<uint32_t>(iteration->data[0]));
   auto step = static_cast<uint32_t>(context.step);
   std::array<uint32_t, 2> key = {uint32_t(context.seed),
                                  uint32_t(context.seed >> 32)};
@@ -273,6 +282,39 @@ struct EmittedWords {
 };
 } // namespace
 
+namespace {
+/// Steps of the hash on emitted i32 scalars.
+struct EmittedHash {
+  using Word = Value;
+  ElementEmitter &emitter;
+
+  Value constant(uint32_t value) const {
+    return emitter.constant(emitter.builder.getI32Type(),
+                            static_cast<int32_t>(value));
+  }
+  /// (hash ^ byte) · prime, with byte `index` of `number`.
+  Value addByte(Value hash, Value number, unsigned index,
+                uint32_t prime) const {
+    OpBuilder &builder = emitter.builder;
+    Location loc = emitter.loc;
+    Value shifted =
+        arith::ShRUIOp::create(builder, loc, number, constant(8 * index));
+    Value byte = arith::AndIOp::create(builder, loc, shifted, constant(255));
+    Value mixed = arith::XOrIOp::create(builder, loc, hash, byte);
+    return arith::MulIOp::create(builder, loc, mixed, constant(prime));
+  }
+};
+} // namespace
+
+/// The number of the stream, in this iteration of the loops around the op.
+static Value emitStream(ElementEmitter &emitter, RandomOp op) {
+  Value stream = emitter.getStream(op.getStreamAttr());
+  for (Value iteration : op.getIterations())
+    stream = continueHash(EmittedHash{emitter}, stream,
+                          emitter.getElement(iteration, ElementIndex()));
+  return stream;
+}
+
 /// The linear global index of the element(s), i64.
 static Value emitLinearIndex(ElementEmitter &emitter, TensorType type,
                              const ElementIndex &index) {
@@ -313,11 +355,11 @@ Value RandomOp::emitElement(ElementEmitter &emitter,
   EmittedWords words{emitter};
   Value linear = emitLinearIndex(emitter, getType(), index);
   Value step = emitter.getStep(), seed = emitter.getSeed();
-  std::array<Value, 4> random = runPhilox(
-      words,
-      {words.getWord(linear, false), words.getWord(linear, true),
-       words.getWord(step, false), emitter.getStream(getStreamAttr())},
-      {words.getWord(seed, false), words.getWord(seed, true)});
+  std::array<Value, 4> random =
+      runPhilox(words,
+                {words.getWord(linear, false), words.getWord(linear, true),
+                 words.getWord(step, false), emitStream(emitter, *this)},
+                {words.getWord(seed, false), words.getWord(seed, true)});
   Value first = words.getFraction(random[0]);
   if (getDistribution() == Distribution::Uniform)
     return first;

@@ -32,10 +32,22 @@ def Nd_RandomOp : Nd_Op<"random", [Nd_ElementOp]> {
     (linear global index over the dims sorted by name, step, 32-bit FNV-1a hash
     of `stream`). Uniform: the upper 24 bits of the first word times 2^-24. Normal:
     Box-Muller of the first two words. The values do not depend on the layout.
+
+    `iterations`, scalars of i32, are the numbers of the iterations of the loops
+    around the op, outermost first. The hash goes on over their bytes, the lowest
+    first, so that each iteration has its own numbers.
   }];
-  let arguments = (ins Nd_DistributionAttr:$distribution, StrAttr:$stream);
+  let arguments = (ins Nd_DistributionAttr:$distribution, StrAttr:$stream, Variadic<Nd_TensorType>:$iterations);
   let results = (outs Nd_TensorType:$result);
-  let assemblyFormat = "$distribution $stream attr-dict `:` qualified(type($result))";
+  let assemblyFormat = [{
+    $distribution $stream (`(` $iterations^ `:` qualified(type($iterations)) `)`)? attr-dict `:`
+    qualified(type($result))
+  }];
+  let builders = [
+    // Outside of loops.
+    OpBuilder<(ins "::meshc::nd::TensorType":$type, "::meshc::nd::Distribution":$distribution,
+                   "::llvm::StringRef":$stream),
+              [{ build($_builder, $_state, type, distribution, stream, ::mlir::ValueRange()); }]>];
   let hasVerifier = 1;
 }
 def Nd_StepOp : Nd_Op<"step", [Nd_ElementOp]> {

@@ -110,3 +110,27 @@ module attributes {nd.mesh = #nd.mesh<d = 2>, nd.model = "m"} {
     return %0 : !x
   }
 }
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+// expected-error @below {{argument 0 of 'f': 'nd.sharding' must be the type of a tensor, got "a"}}
+func.func @f(%x: !x {nd.sharding = "a"}) { return }
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
+  // expected-error @below {{'nd.sharding' must be an array of 1 type, one for each result; got [!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4]>]}}
+  %0 = nd.exp %x {nd.sharding = [!x, !x]} : (!x) -> !x
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
+  // expected-error @below {{'nd.sharding' must be an array of 1 type, one for each result; got [4]}}
+  %0 = nd.exp %x {nd.sharding = [4]} : (!x) -> !x
+  return
+}

@@ -16,5 +16,7 @@ func.func @sources() {
   %f = nd.random uniform "u" : !nd.tensor<f16, []>
   // CHECK: nd.step : () -> !nd.tensor<i32, []>
   %g = nd.step : () -> !nd.tensor<i32, []>
+  // CHECK: nd.random uniform "v"(%{{.*}} : !nd.tensor<i32, []>) : !nd.tensor<f32, [x = 2]>
+  %h = nd.random uniform "v" (%g : !nd.tensor<i32, []>) : !nd.tensor<f32, [x = 2]>
   return
 }

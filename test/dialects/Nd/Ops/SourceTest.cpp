@@ -89,6 +89,21 @@ TEST_F(Source, RandomNumbersAreTheDocumentedFunction) {
   }
 }
 
+TEST_F(Source, IterationsContinueTheHash) {
+  // FNV-1a of the name and the number's bytes is that of a longer name.
+  EvaluationContext evaluation = getEvaluation(true);
+  TensorType type = tensor(f32(), {{"x", 8}});
+  auto function = makeFunction({}, [&](ValueBuilder &b, ValueRange) {
+    SmallVector<Value> numbers = {
+        b.make<ConstantOp>(tensor(i32()), double(0x64636261)),
+        b.make<ConstantOp>(tensor(i32()), double(0x68676665))};
+    return SmallVector<Value>{b.make<RandomOp>(Type(type), Distribution::Normal,
+                                               "w", ValueRange(numbers))};
+  });
+  EXPECT_EQ(evaluate(function, {}, evaluation).front(),
+            drawNumbers(type, Distribution::Normal, "wabcdefgh", evaluation));
+}
+
 TEST_F(Source, RandomNumbersHaveTheirMoments) {
   TensorType type = tensor(f32(), {{"x", 40000}});
   EvaluationContext evaluation = getEvaluation(true);
