@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 
 using namespace mlir;
@@ -33,6 +34,13 @@ std::optional<Order> getOrder(Value value) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (auto product = dyn_cast<ProductOp>(parent))
     return getOrder(product.getInputs()[argument.getArgNumber()]);
+  if (auto scan = dyn_cast<nd::ScanOp>(parent)) {
+    nd::Tie tie = scan.getTie(argument);
+    auto order = getOrder(tie.result ? Value(tie.result) : tie.operand);
+    if (order && tie.kind == nd::TieKind::StackedOperand)
+      llvm::erase(*order, scan.getDimAttr());
+    return order;
+  }
   auto function = dyn_cast<FunctionOpInterface>(parent);
   if (!function)
     return std::nullopt;

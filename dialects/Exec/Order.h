@@ -25,8 +25,10 @@ using Order = llvm::SmallVector<mlir::StringAttr, 4>;
 inline constexpr llvm::StringLiteral ordersAttrName = "exec.orders";
 
 /// The memory order of a value after the kernels phase: `exec.orders` of its
-/// defining op or `nd.order` of a function argument. Nothing if the attribute
-/// is absent.
+/// defining op or `nd.order` of a function argument. The argument of a loop's
+/// body follows its tie: a carried one has the order of the result, a whole one
+/// that of the operand, and a stacked one that of the operand without the
+/// loop's dim. Nothing if the attribute is absent.
 std::optional<Order> getOrder(mlir::Value value);
 
 /// Order as attribute and back.

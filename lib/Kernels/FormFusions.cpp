@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Kernels/FusionGroups.h"
 #include "lib/Kernels/Passes.h"
 #include "mlir/IR/IRMapping.h"
@@ -30,12 +31,11 @@ struct Node {
   size_t waitsFor = 0;
 };
 
-/// Rewrites a function's block by its groups.
+/// Rewrites a block by its groups.
 class FusionBuilder {
 public:
-  FusionBuilder(func::FuncOp function)
-      : block(function.getBody().front()), groups(function),
-        mesh(nd::MeshAttr::of(function)) {}
+  FusionBuilder(Block &block, const DimOrder &dimOrder)
+      : block(block), groups(block, dimOrder) {}
 
   void run();
 
@@ -48,7 +48,6 @@ private:
 
   Block &block;
   FusionGroups groups;
-  nd::MeshAttr mesh;
   DenseMap<Operation *, size_t> places;
   std::vector<Node> nodes;
   DenseMap<Value, size_t> makers; ///< node that makes a stored value
@@ -202,19 +201,25 @@ void FusionBuilder::run() {
 
 namespace {
 struct FormFusions : impl::FormFusionsBase<FormFusions> {
-  void runOnOperation() override {
-    if (getOperation().isDeclaration())
-      return;
+  static LogicalResult verifyDecomposed(ArrayRef<Block *> blocks) {
     bool isFailed = false;
-    for (Operation &op : getOperation().getBody().front().without_terminator())
-      if (isa<nd::CompositeOpInterface>(op)) {
-        op.emitError() << "'" << op.getName()
-                       << "' must be decomposed before kernels are formed";
-        isFailed = true;
-      }
-    if (isFailed)
+    for (Block *block : blocks)
+      for (Operation &op : *block)
+        if (isa<nd::CompositeOpInterface>(op)) {
+          op.emitError() << "'" << op.getName()
+                         << "' must be decomposed before kernels are formed";
+          isFailed = true;
+        }
+    return failure(isFailed);
+  }
+
+  void runOnOperation() override {
+    SmallVector<Block *> blocks = nd::getBlocks(getOperation());
+    if (failed(verifyDecomposed(blocks)))
       return signalPassFailure();
-    FusionBuilder(getOperation()).run();
+    DimOrder dimOrder(getOperation());
+    for (Block *block : blocks)
+      FusionBuilder(*block, dimOrder).run();
   }
 };
 } // namespace

@@ -8,6 +8,7 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "lib/Kernels/EpiloguePatterns.h"
 #include "lib/Kernels/Passes.h"
@@ -27,12 +28,12 @@ namespace meshc::kernels {
 using exec::Epilogue;
 
 namespace {
-/// Rewrites one step function.
+/// Rewrites the block of a function or of a loop.
 class EpilogueFuser {
 public:
-  explicit EpilogueFuser(func::FuncOp function)
-      : block(function.getBody().front()), mesh(nd::MeshAttr::of(function)),
-        builder(function) {}
+  explicit EpilogueFuser(Block &block)
+      : block(block), mesh(nd::MeshAttr::of(block.getParentOp())),
+        builder(block.getParentOp()) {}
 
   void run();
 
@@ -124,7 +125,8 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   else
     for (unsigned input : ArrayRef(parts.inputs).drop_front())
       operands.push_back(fusion.getInputs()[input]);
-  addResult(fusion.getResult(0).getType(), fusion.getResult(0));
+  for (Value result : fusion.getResults())
+    addResult(result.getType(), result);
   if (parts.keepsArgument) {
     argument = EpiloguePattern::of(fusion)->argument;
     addResult(argument.getType(), einsum);
@@ -219,12 +221,25 @@ void EpilogueFuser::readArgument(OpOperand &use, Value bias, Value argument) {
     }
 }
 
+/// Whether the fusion also stores what its activation is applied to, as in the
+/// body of a loop that stacks it for the gradient.
+static bool storesArgument(exec::FusionOp fusion,
+                           const EpiloguePattern &pattern) {
+  Operation *yield = fusion.getBody().front().getTerminator();
+  return fusion.getNumResults() == 2 && pattern.argument &&
+         yield->getOperand(1) == pattern.argument &&
+         orderOf(fusion.getResult(1)) == orderOf(fusion.getResult(0));
+}
+
 void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
   auto pattern = EpiloguePattern::of(fusion);
-  if (!pattern || fusion.getNumResults() != 1)
+  if (!pattern)
     return;
   bool isGelu = pattern->epilogue == Epilogue::Gelu ||
                 pattern->epilogue == Epilogue::GeluBias;
+  if (fusion.getNumResults() != 1 &&
+      (!isGelu || !storesArgument(fusion, *pattern)))
+    return;
   if (!isGelu && pattern->epilogue != Epilogue::Bias &&
       pattern->epilogue != Epilogue::Relu &&
       pattern->epilogue != Epilogue::ReluBias)
@@ -241,15 +256,17 @@ void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
     return;
   SmallVector<OpOperand *> readers;
   bool isShared = !c.hasOneUse();
-  if (isShared &&
-      (!isGelu || (bias && !passArgumentOn(fusion, *pattern, readers))))
+  if (isShared && (!isGelu || fusion.getNumResults() != 1 ||
+                   (bias && !passArgumentOn(fusion, *pattern, readers))))
     return;
   SmallVector<unsigned> inputs = {pattern->product};
   if (bias)
     inputs.push_back(*pattern->other);
   exec::ProductOp product =
       build({einsum, fusion, pattern->epilogue, inputs, isShared, false});
-  fusion.getResult(0).replaceAllUsesWith(product.getResult(0));
+  for (auto [old, result] :
+       llvm::zip(fusion.getResults(), product.getResults()))
+    old.replaceAllUsesWith(result);
   fusion.erase();
   for (OpOperand *use : readers)
     readArgument(*use, bias, product.getResult(1));
@@ -428,8 +445,10 @@ namespace {
 struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (exec::supportsEpilogues(function->getParentOfType<ModuleOp>()))
-      EpilogueFuser(function).run();
+    if (!exec::supportsEpilogues(function->getParentOfType<ModuleOp>()))
+      return;
+    for (Block *block : nd::getBlocks(function))
+      EpilogueFuser(*block).run();
   }
 };
 } // namespace

@@ -38,21 +38,21 @@ bool FusionGroups::isAlone(Operation *op) {
   return !isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op);
 }
 
-FusionGroups::FusionGroups(func::FuncOp function)
-    : function(function), mesh(nd::MeshAttr::of(function)), dimOrder(function) {
-  Block &block = function.getBody().front();
+FusionGroups::FusionGroups(Block &block, const DimOrder &dimOrder)
+    : block(block), mesh(nd::MeshAttr::of(block.getParentOp())),
+      dimOrder(dimOrder) {
   for (Operation &op : block)
     places[&op] = places.size();
   spanning.resize(places.size());
-  measureWork(block);
-  chooseCuts(block);
-  limitStages(block);
+  measureWork();
+  chooseCuts();
+  limitStages();
   for (Operation &op : llvm::reverse(block.without_terminator()))
     if (isKernelOp(&op))
       for (Value result : op.getResults())
         settle(&op, result);
-  mergeSiblings(block);
-  mergeSmall(block);
+  mergeSiblings();
+  mergeSmall();
   dropInnerRoots();
 }
 
@@ -397,7 +397,7 @@ void FusionGroups::mergePairs(ArrayRef<GroupId> members) {
 
 /// Groups over the same loops that read one large tensor, and all that compute
 /// scalars.
-void FusionGroups::mergeSiblings(Block &block) {
+void FusionGroups::mergeSiblings() {
   auto mergeReaders = [&](Value value) {
     if (nd::getTensorType(value).getLocalBytes(mesh) < sharedBytes ||
         (value.getDefiningOp() && isKernelOp(value.getDefiningOp()) &&
@@ -422,9 +422,9 @@ void FusionGroups::mergeSiblings(Block &block) {
 /// Merges groups over the same few points if each takes less time than its
 /// launch. Only nearby groups are tried. A group that may become an epilogue of
 /// a product needs no launch at all.
-void FusionGroups::mergeSmall(Block &block) {
+void FusionGroups::mergeSmall() {
   llvm::SmallDenseSet<GroupId> epilogues;
-  if (exec::supportsEpilogues(function->getParentOfType<ModuleOp>()))
+  if (exec::supportsEpilogues(block.getParentOp()->getParentOfType<ModuleOp>()))
     for (auto product : block.getOps<nd::EinsumOp>())
       for (GroupId id : getUsers(product.getResult()))
         epilogues.insert(id);

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The choice of kernels for a function. A *group* is a future kernel: it
+/// The choice of kernels for a block. A *group* is a future kernel: it
 /// stores its *roots* and computes everything else that it needs in place, down
 /// to values in memory. Values are settled from last to first, so that all uses
 /// of a value are known when it is settled.
@@ -59,13 +59,15 @@ struct Group {
 
 class FusionGroups {
 public:
-  explicit FusionGroups(mlir::func::FuncOp function);
+  /// `block` is that of a function or of a loop; `dimOrder` is its function's.
+  FusionGroups(mlir::Block &block, const DimOrder &dimOrder);
 
   /// The groups that remain after merging.
   llvm::SmallVector<const Group *> getGroups() const;
   /// The group that stores the value; null for any other value.
   const Group *getGroupOf(mlir::Value root) const;
-  /// Whether the op belongs into a kernel (it is no product or collective).
+  /// Whether the op belongs into a kernel (it is no product, collective or
+  /// loop).
   static bool isKernelOp(mlir::Operation *op);
 
 private:
@@ -92,9 +94,9 @@ private:
   void ask(GroupId group, mlir::Operation *op, mlir::Value result);
 
   // Properties of values (FusionValues.cpp).
-  void measureWork(mlir::Block &block);
-  void chooseCuts(mlir::Block &block);
-  void limitStages(mlir::Block &block);
+  void measureWork();
+  void chooseCuts();
+  void limitStages();
   bool needsMemory(mlir::Value value) const;
   LoopDims getLoops(mlir::Operation *op) const;
   bool isRowLike(mlir::Operation *reduction) const;
@@ -123,13 +125,13 @@ private:
   void merge(GroupId into, GroupId from);
   GroupId mergeAll(llvm::ArrayRef<GroupId> members);
   void mergePairs(llvm::ArrayRef<GroupId> members);
-  void mergeSiblings(mlir::Block &block);
-  void mergeSmall(mlir::Block &block);
+  void mergeSiblings();
+  void mergeSmall();
   void dropInnerRoots();
 
-  mlir::func::FuncOp function;
+  mlir::Block &block;
   nd::MeshAttr mesh;
-  DimOrder dimOrder;
+  const DimOrder &dimOrder;
   std::vector<Group> groups;
   std::vector<GroupId> parents;
   llvm::DenseMap<mlir::Operation *, unsigned> places; ///< in the block

@@ -28,7 +28,7 @@ static constexpr double longRow = 16384;
 /// length.
 static constexpr unsigned mostStages = 4;
 
-void FusionGroups::measureWork(Block &block) {
+void FusionGroups::measureWork() {
   for (Operation &op : block) {
     auto element = dyn_cast<nd::ElementOpInterface>(op);
     if (!element)
@@ -51,7 +51,7 @@ void FusionGroups::measureWork(Block &block) {
 
 /// A reduction of what depends on other reductions, over other loops, needs
 /// these or its operand stored; the operand where that is no more.
-void FusionGroups::chooseCuts(Block &block) {
+void FusionGroups::chooseCuts() {
   // Ends of long chains are in memory; what is behind them is not looked at.
   const llvm::DenseSet<Value> ends = cuts;
   for (Operation &op : block) {
@@ -85,7 +85,7 @@ void FusionGroups::chooseCuts(Block &block) {
 
 /// Cuts chains of dependent reductions that are too long for one kernel, as in
 /// a network of normalizations: a value between two of them is stored.
-void FusionGroups::limitStages(Block &block) {
+void FusionGroups::limitStages() {
   // The length of the chain of reductions from memory to each value.
   llvm::DenseMap<Value, unsigned> stages;
   auto count = [&](Operation *op) {

@@ -48,15 +48,17 @@ def PairContractions : Pass<"meshc-pair-contractions", "::mlir::func::FuncOp"> {
 def FormFusions : Pass<"meshc-form-fusions", "::mlir::func::FuncOp"> {
   let summary = "groups element ops and reductions into kernels";
   let description = [{
-    After the pass a function holds only `exec.fusion` ops, matrix products and
-    collectives, in an order that respects their dependences.
+    After the pass the blocks of a function and of its loops hold only `exec.fusion`
+    ops, matrix products, collectives and loops, in an order that respects their
+    dependences.
 
     Users come before producers: an op joins the kernels of its users where its
     elements are cheap to compute again or it has one user; a reduction stays
     inside a kernel that runs over the same dims; all else is stored, by the
     kernel of a user where loops fit and no cycle arises. What products,
-    collectives and results of the function need is stored. Kernels over the same
-    dims that read a large tensor alike become one.
+    collectives and loops read is stored, and so are the results of the function
+    and the values that a loop's body yields. Kernels over the same dims that read a
+    large tensor alike become one. No kernel extends over the border of a loop.
 
     ```mlir
     !x = !nd.tensor<f32, [a = 4, b = 8]>
@@ -94,6 +96,11 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
     a fusion copies it. Results of fusions follow their largest input of the same
     dims, all else the order in which the function's tensors declare dims.
 
+    The members of a loop's tie agree. A carried value has one order as operand,
+    argument, yielded value and result; a whole tensor has that of its operand; a
+    stacked tensor has the loop's dim first, then the order of its entries. Copies
+    that this needs are made outside the loop where possible.
+
     In this example, dims i and j must be adjacent to be the rows of a matrix.
     ```mlir
     !a = !nd.tensor<f32, [i = 2, j = 3, k = 4]>
@@ -127,7 +134,7 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "makes a product and what follows it one call";
   let description = [{
     For targets that support epilogues of products: does nothing unless the module has
-    `exec.epilogues`. A fusion that the table of exec.product lists, of the result of
+    `exec.epilogues`. In each block, a fusion that the table of exec.product lists, of the result of
     a product of one batch, becomes an exec.product with it. Where others read the
     result of the product too,
 
@@ -222,15 +229,16 @@ def VerifyKernels : Pass<"meshc-verify-kernels", "::mlir::func::FuncOp"> {
   let summary = "checks what the kernels phase promises";
   let description = [{
     Each op is a fusion with a plan that fits it, a product that is one call in the
-    orders of its tensors, with or without an epilogue, or a collective that keeps
-    the order; orders name each dim once; results of the function have their
-    declared order. What follows a product in its call is what its epilogue says.
+    orders of its tensors, with or without an epilogue, a collective that keeps
+    the order, or a loop whose ties keep it and whose body is such a block; orders
+    name each dim once; results of the function have their declared order. What
+    follows a product in its call is what its epilogue says.
 
     For example, the pass rejects
     ```mlir
     !x = !nd.tensor<f32, [a = 4]>
     func.func @f(%x: !x) -> !x {
-      // expected-error @below {{remains after the kernels phase, which leaves fusions, products and collectives only}}
+      // expected-error @below {{remains after the kernels phase, which leaves fusions, products, collectives and loops only}}
       %0 = nd.exp %x {exec.orders = [["a"]]} : (!x) -> !x
       return %0 : !x
     }

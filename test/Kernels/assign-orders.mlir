@@ -51,3 +51,179 @@ func.func @producer_follows(%x: !x {nd.order = ["a", "c", "b"]}, %w: !nd.tensor<
 func.func @reordered(%x: !nd.tensor<f32, [a = 4, b = 8]> {nd.order = ["a", "b"]}) -> (!nd.tensor<f32, [a = 4, b = 8]> {nd.order = ["b", "a"]}) {
   return %x : !nd.tensor<f32, [a = 4, b = 8]>
 }
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 8, model = 4]>
+!w = !nd.tensor<f32, [layers = 3, model = 4, out = 4]>
+!wi = !nd.tensor<f32, [model = 4, out = 4]>
+!y = !nd.tensor<f32, [batch = 8, out = 4]>
+!ys = !nd.tensor<f32, [batch = 8, layers = 3, out = 4]>
+
+// A stack of layers: parameters have the loop's dim first as declared. Nothing is
+// copied. Stacked results have it first, too.
+// CHECK-LABEL: @layers
+// CHECK-NOT: exec.fusion
+// CHECK: nd.scan {{.*}} attributes {exec.orders = {{\[\[}}"batch", "model"], ["layers", "batch", "out"]]}
+// CHECK: nd.einsum {{.*}}exec.orders = {{\[\[}}"batch", "out"]]
+// CHECK: exec.fusion {{.*}}exec.orders = {{\[\[}}"batch", "model"]]
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @layers(%x: !x {nd.order = ["batch", "model"]}, %w: !w {nd.order = ["layers", "model", "out"]}) -> !ys {
+  %0:2 = nd.scan "layers" 3 carried(%x : !x) stacked(%w : !w) -> !x, !ys {
+  ^bb0(%h: !x, %wi: !wi):
+    %y = nd.einsum %h, %wi {reduced = ["model"]} : (!x, !wi) -> !y
+    %r = nd.rename %y {from = ["out"], to = ["model"]} : (!y) -> !x
+    nd.yield %r, %y : !x, !y
+  }
+  return %0#1 : !ys
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 8, seq = 3, model = 4]>
+!xt = !nd.tensor<f32, [batch = 8, model = 4]>
+!ys = !nd.tensor<f32, [batch = 8, seq = 3, model = 4]>
+
+// A recurrence over a dim that is not outermost: copies before and after the loop.
+// CHECK-LABEL: @recurrence
+// CHECK: %[[X:.*]] = exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"seq", "batch", "model"]]}
+// CHECK: %[[Y:.*]]:2 = nd.scan "seq" 3 carried(%arg1 {{.*}} stacked(%[[X]] {{.*}} {exec.orders = {{\[\[}}"batch", "model"], ["seq", "batch", "model"]]}
+// CHECK: exec.fusion {{.*}}(%[[Y]]#1) {{.*}} {exec.orders = {{\[\[}}"batch", "seq", "model"]]}
+func.func @recurrence(%x: !x {nd.order = ["batch", "seq", "model"]}, %h: !xt {nd.order = ["batch", "model"]}) -> (!ys {nd.order = ["batch", "seq", "model"]}) {
+  %0:2 = nd.scan "seq" 3 carried(%h : !xt) stacked(%x : !x) -> !xt, !ys {
+  ^bb0(%c: !xt, %e: !xt):
+    %y = nd.add %c, %e : (!xt, !xt) -> !xt
+    nd.yield %y, %y : !xt, !xt
+  }
+  return %0#1 : !ys
+}
+
+// A kernel before the loop writes the order that the loop reads.
+// CHECK-LABEL: @kernel_before
+// CHECK: %[[X:.*]] = exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"seq", "batch", "model"]]}
+// CHECK: nd.exp
+// CHECK-NOT: exec.fusion
+// CHECK: nd.scan "seq" 3 carried(%arg1 {{.*}} stacked(%[[X]]
+func.func @kernel_before(%x: !x {nd.order = ["batch", "seq", "model"]}, %h: !xt {nd.order = ["batch", "model"]}) -> !xt {
+  %s = nd.exp %x : (!x) -> !x
+  %0 = nd.scan "seq" 3 carried(%h : !xt) stacked(%s : !x) -> !xt {
+  ^bb0(%c: !xt, %e: !xt):
+    %y = nd.add %c, %e : (!xt, !xt) -> !xt
+    nd.yield %y : !xt
+  }
+  return %0 : !xt
+}
+
+// -----
+
+!a = !nd.tensor<f32, [i = 2, j = 3, k = 4]>
+!ws = !nd.tensor<f32, [k = 4, l = 4, n = 5]>
+!w = !nd.tensor<f32, [k = 4, l = 4]>
+!c = !nd.tensor<f32, [i = 2, j = 3, l = 4]>
+
+// The product in the body wants i and j side by side. Both copies are outside the
+// loop: of the initial value of a carried tensor and of a whole tensor.
+// CHECK-LABEL: @body_decides
+// CHECK-DAG: %[[A:.*]] = exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"i", "j", "k"]]}
+// CHECK-DAG: %[[B:.*]] = exec.fusion {{.*}}(%arg1) {{.*}} {exec.orders = {{\[\[}}"i", "j", "k"]]}
+// CHECK: nd.scan "n" 5 carried(%[[A]] {{.*}} stacked(%arg2 {{.*}} whole(%[[B]]
+// CHECK-SAME: exec.orders = {{\[\[}}"i", "j", "k"], ["n", "i", "j", "l"]]
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nd.einsum
+// CHECK-NEXT: nd.einsum
+// CHECK-NEXT: exec.fusion
+func.func @body_decides(%a: !a {nd.order = ["i", "k", "j"]}, %b: !a {nd.order = ["i", "k", "j"]}, %w: !ws {nd.order = ["n", "k", "l"]}) -> !nd.tensor<f32, [i = 2, j = 3, l = 4, n = 5]> {
+  %0:2 = nd.scan "n" 5 carried(%a : !a) stacked(%w : !ws) whole(%b : !a) -> !a, !nd.tensor<f32, [i = 2, j = 3, l = 4, n = 5]> {
+  ^bb0(%h: !a, %wi: !w, %bi: !a):
+    %1 = nd.einsum %h, %wi {reduced = ["k"]} : (!a, !w) -> !c
+    %2 = nd.einsum %bi, %wi {reduced = ["k"]} : (!a, !w) -> !c
+    %3 = nd.rename %1 {from = ["l"], to = ["k"]} : (!c) -> !a
+    nd.yield %3, %2 : !a, !c
+  }
+  return %0#1 : !nd.tensor<f32, [i = 2, j = 3, l = 4, n = 5]>
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 8, model = 4]>
+!g = !nd.tensor<f32, [batch = 8, out = 6]>
+!gs = !nd.tensor<f32, [batch = 8, layers = 3, out = 6]>
+!w = !nd.tensor<f32, [model = 4, out = 6]>
+!ws = !nd.tensor<f32, [layers = 3, model = 4, out = 6]>
+
+// Gradients have the orders of their parameters, inside the loop: the accumulator of
+// a whole parameter and the entries of a stacked one.
+// CHECK-LABEL: @gradients
+// CHECK: exec.fusion {{.*}} {exec.orders = {{\[\[}}"out", "model"]]}
+// CHECK: nd.constant
+// CHECK: nd.scan {{.*}} {exec.orders = {{\[\[}}"out", "model"], ["layers", "out", "model"]]}
+// CHECK: nd.einsum {{.*}} {exec.orders = {{\[\[}}"out", "model"]]
+// CHECK: exec.fusion {{.*}} {exec.orders = {{\[\[}}"out", "model"]]}
+// CHECK: nd.add
+// CHECK: exec.fusion {{.*}} {exec.orders = {{\[\[}}"out", "model"]]}
+// CHECK: nd.sub
+// CHECK: exec.fusion {{.*}} {exec.orders = {{\[\[}}"layers", "out", "model"]]}
+// CHECK: nd.sub
+func.func @gradients(%x: !x {nd.order = ["batch", "model"]}, %g: !gs {nd.order = ["layers", "batch", "out"]}, %w: !w {nd.order = ["out", "model"]}, %ws: !ws {nd.order = ["layers", "out", "model"]})
+    -> (!w {nd.order = ["out", "model"]}, !ws {nd.order = ["layers", "out", "model"]}) {
+  %zero = nd.constant 0.0 : f32 -> !w
+  %0:2 = nd.scan "layers" 3 backwards carried(%zero : !w) stacked(%g : !gs) whole(%x : !x) -> !w, !ws {
+  ^bb0(%acc: !w, %gi: !g, %h: !x):
+    %d = nd.einsum %h, %gi {reduced = ["batch"]} : (!x, !g) -> !w
+    %sum = nd.add %acc, %d : (!w, !w) -> !w
+    nd.yield %sum, %d : !w, !w
+  }
+  %1 = nd.sub %w, %0#0 : (!w, !w) -> !w
+  %2 = nd.sub %ws, %0#1 : (!ws, !ws) -> !ws
+  return %1, %2 : !w, !ws
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4, b = 8]>
+!w = !nd.tensor<f32, [a = 4, b = 8, c = 2]>
+!v = !nd.tensor<f32, [a = 4, c = 2]>
+
+// Carried values that are exchanged need one order: the second is copied before
+// the loop, none inside.
+// CHECK-LABEL: @exchanged
+// CHECK: %[[Y:.*]] = exec.fusion {{.*}}(%arg1) {{.*}} {exec.orders = {{\[\[}}"a", "b"]]}
+// CHECK: nd.scan "n" 3 carried(%arg0, %[[Y]] : {{.*}} {exec.orders = {{\[\[}}"a", "b"], ["a", "b"]]}
+// CHECK-NEXT: ^bb0(%[[A:.*]]: {{.*}}, %[[B:.*]]: {{.*}}):
+// CHECK-NEXT: nd.yield %[[B]], %[[A]]
+func.func @exchanged(%x: !x {nd.order = ["a", "b"]}, %y: !x {nd.order = ["b", "a"]}) -> (!x, !x) {
+  %0:2 = nd.scan "n" 3 carried(%x, %y : !x, !x) -> !x, !x {
+  ^bb0(%a: !x, %b: !x):
+    nd.yield %b, %a : !x, !x
+  }
+  return %0#0, %0#1 : !x, !x
+}
+
+// -----
+
+!w = !nd.tensor<f32, [k = 4, l = 4]>
+!ws = !nd.tensor<f32, [k = 4, l = 4, n = 5]>
+!wss = !nd.tensor<f32, [k = 4, l = 4, n = 5, o = 2]>
+!x = !nd.tensor<f32, [i = 3, k = 4]>
+!y = !nd.tensor<f32, [i = 3, l = 4]>
+
+// Loops in loops: entries of entries. The copy of the stack is outside both.
+// CHECK-LABEL: @nested
+// CHECK: %[[W:.*]] = exec.fusion {{.*}}(%arg1) {{.*}} {exec.orders = {{\[\[}}"o", "n", "k", "l"]]}
+// CHECK: nd.scan "o" 2 carried(%arg0 {{.*}} stacked(%[[W]]
+// CHECK-NEXT: ^bb0(%[[H:.*]]: {{.*}}, %[[V:.*]]: {{.*}}):
+// CHECK-NEXT: nd.scan "n" 5 carried(%[[H]] {{.*}} stacked(%[[V]] {{.*}} {exec.orders = {{\[\[}}"i", "k"]]}
+func.func @nested(%x: !x {nd.order = ["i", "k"]}, %w: !wss {nd.order = ["n", "o", "k", "l"]}) -> !x {
+  %0 = nd.scan "o" 2 carried(%x : !x) stacked(%w : !wss) -> !x {
+  ^bb0(%h: !x, %v: !ws):
+    %1 = nd.scan "n" 5 carried(%h : !x) stacked(%v : !ws) -> !x {
+    ^bb0(%g: !x, %u: !w):
+      %y = nd.einsum %g, %u {reduced = ["k"]} : (!x, !w) -> !y
+      %r = nd.rename %y {from = ["l"], to = ["k"]} : (!y) -> !x
+      nd.yield %r : !x
+    }
+    nd.yield %1 : !x
+  }
+  return %0 : !x
+}

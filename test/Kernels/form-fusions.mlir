@@ -274,3 +274,88 @@ func.func @stages(%x: !x) -> !x {
   %4 = nd.sub %3, %m4 : (!x, !rows) -> !x
   return %4 : !x
 }
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+!w = !nd.tensor<f32, [model = 32]>
+!ws = !nd.tensor<f32, [layers = 3, model = 32]>
+!ys = !nd.tensor<f32, [batch = 64, layers = 3, model = 32]>
+!n = !nd.tensor<i32, [layers = 3]>
+!i = !nd.tensor<i32, []>
+
+// A loop reads and writes memory, as a product does: its operands are stored,
+// even constants. So are the values that its body yields. Nothing is fused across its
+// border.
+// CHECK-LABEL: @loop
+// CHECK: %[[ZERO:.*]] = exec.fusion
+// CHECK: nd.constant 0
+// CHECK: %[[N:.*]] = exec.fusion
+// CHECK: nd.iota
+// CHECK: %[[S:.*]] = exec.fusion {{.*}}(%arg1)
+// CHECK: nd.exp
+// CHECK: %[[Y:.*]]:2 = nd.scan "layers" 3 carried(%[[ZERO]] : {{.*}}) stacked(%[[S]], %[[N]] : {{.*}}) whole(%arg0 : {{.*}})
+// CHECK: ^bb0(%[[H:.*]]: {{.*}}, %[[W:.*]]: {{.*}}, %[[I:.*]]: {{.*}}, %[[B:.*]]: {{.*}}):
+// CHECK: %[[F:.*]] = exec.fusion <parallel = ["batch", "model"], reduce = [], lanes = "", sizes = [64, 32]>
+// CHECK: nd.random uniform "r"(%{{.*}} : !nd.tensor<i32, []>)
+// CHECK: exec.yield
+// CHECK-NOT: exec.fusion
+// CHECK: nd.yield %[[F]], %[[F]]
+// CHECK: exec.fusion <parallel = ["batch"], reduce = ["model"], lanes = "", sizes = [64, 32]>(%[[Y]]#0)
+func.func @loop(%x: !x, %w: !ws) -> (!nd.tensor<f32, [batch = 64]>, !ys) {
+  %zero = nd.constant 0.0 : f32 -> !x
+  %n = nd.iota : () -> !n
+  %s = nd.exp %w : (!ws) -> !ws
+  %y:2 = nd.scan "layers" 3 carried(%zero : !x) stacked(%s, %n : !ws, !n) whole(%x : !x) -> !x, !ys {
+  ^bb0(%h: !x, %wi: !w, %i: !i, %b: !x):
+    %r = nd.random uniform "r" (%i : !i) : !x
+    %0 = nd.mul %b, %wi : (!x, !w) -> !x
+    %1 = nd.add %0, %r : (!x, !x) -> !x
+    %2 = nd.add %1, %h : (!x, !x) -> !x
+    nd.yield %2, %2 : !x, !x
+  }
+  %sum = nd.reduce_sum %y#0 {dims = ["model"]} : (!x) -> !nd.tensor<f32, [batch = 64]>
+  return %sum, %y#1 : !nd.tensor<f32, [batch = 64]>, !ys
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+
+// Bodies of loops in loops are blocks of their own.
+// CHECK-LABEL: @nested
+// CHECK: nd.scan "n" 2
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: %[[Z:.*]] = nd.scan "k" 2
+// CHECK-NEXT: ^bb0(%[[D:.*]]: {{.*}}):
+// CHECK-NEXT: exec.fusion {{.*}}(%[[D]])
+// CHECK: nd.exp
+// CHECK: exec.fusion {{.*}}(%[[Z]])
+// CHECK: nd.neg
+func.func @nested(%x: !x) -> !x {
+  %y = nd.scan "n" 2 carried(%x : !x) -> !x {
+  ^bb0(%c: !x):
+    %z = nd.scan "k" 2 carried(%c : !x) -> !x {
+    ^bb0(%d: !x):
+      %e = nd.exp %d : (!x) -> !x
+      nd.yield %e : !x
+    }
+    %m = nd.neg %z : (!x) -> !x
+    nd.yield %m : !x
+  }
+  return %y : !x
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 64, model = 32]>
+
+func.func @composite_in_loop(%x: !x) -> !x {
+  %y = nd.scan "n" 2 carried(%x : !x) -> !x {
+  ^bb0(%c: !x):
+    // expected-error @below {{'nd.softmax' must be decomposed before kernels are formed}}
+    %e = nd.softmax %c {dim = "model"} : (!x) -> !x
+    nd.yield %e : !x
+  }
+  return %y : !x
+}

@@ -119,3 +119,25 @@ func.func @outer(%a: !nd.tensor<f32, [i = 2]>, %b: !nd.tensor<f32, [j = 3]>) -> 
   %0 = nd.einsum %a, %b {reduced = []} : (!nd.tensor<f32, [i = 2]>, !nd.tensor<f32, [j = 3]>) -> !nd.tensor<f32, [i = 2, j = 3]>
   return %0 : !nd.tensor<f32, [i = 2, j = 3]>
 }
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!v = !nd.tensor<f32, [j = 16, k = 8]>
+!y = !nd.tensor<f32, [b = 4, k = 8]>
+
+// In the body of a loop, too.
+// CHECK-LABEL: @in_loop
+// CHECK: nd.scan "n" 3
+// CHECK: ^bb0(%[[X:.*]]: !nd.tensor<f32, [b = 4, i = 8]>, %[[W:.*]]: {{.*}}, %[[V:.*]]: {{.*}}):
+// CHECK: %[[XW:.*]] = nd.einsum %[[X]], %[[W]] {reduced = ["i"]}
+// CHECK: nd.einsum %[[V]], %[[XW]] {reduced = ["j"]}
+func.func @in_loop(%x: !x, %w: !w, %v: !v) -> !nd.tensor<f32, [b = 4, k = 8, n = 3]> {
+  %0:2 = nd.scan "n" 3 carried(%x : !x) whole(%w, %v : !w, !v) -> !x, !nd.tensor<f32, [b = 4, k = 8, n = 3]> {
+  ^bb0(%a: !x, %b: !w, %c: !v):
+    %y = nd.einsum %a, %b, %c {reduced = ["i", "j"]} : (!x, !w, !v) -> !y
+    nd.yield %a, %y : !x, !y
+  }
+  return %0#1 : !nd.tensor<f32, [b = 4, k = 8, n = 3]>
+}

@@ -59,3 +59,16 @@ func.func @product(%x: !x {nd.order = ["batch", "model"]}, %w: !nd.tensor<f32, [
   %0 = nd.einsum %x, %w {reduced = ["model"]} : (!x, !nd.tensor<f32, [model = 32, out = 8]>) -> !nd.tensor<f32, [batch = 64, out = 8]>
   return %0 : !nd.tensor<f32, [batch = 64, out = 8]>
 }
+
+// An entry of a stacked tensor lies in memory as the tensor without the loop's dim.
+// CHECK-LABEL: @entry
+// CHECK: nd.scan
+// CHECK: exec.fusion <parallel = ["model", "batch"], reduce = [], lanes = "batch", sizes = [32, 64]>
+func.func @entry(%x: !nd.tensor<f32, [batch = 64, model = 32, n = 2]> {nd.order = ["n", "model", "batch"]}) -> (!nd.tensor<f32, [batch = 64, model = 32, n = 2]>) {
+  %0 = nd.scan "n" 2 stacked(%x : !nd.tensor<f32, [batch = 64, model = 32, n = 2]>) -> !nd.tensor<f32, [batch = 64, model = 32, n = 2]> {
+  ^bb0(%e: !x):
+    %1 = nd.neg %e : (!x) -> !x
+    nd.yield %1 : !x
+  }
+  return %0 : !nd.tensor<f32, [batch = 64, model = 32, n = 2]>
+}

@@ -1,7 +1,7 @@
 // RUN: mesh-opt %s --meshc-verify-kernels --split-input-file --verify-diagnostics
 
 func.func @not_fused(%x: !nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]> {
-  // expected-error @below {{remains after the kernels phase, which leaves fusions, products and collectives only}}
+  // expected-error @below {{remains after the kernels phase, which leaves fusions, products, collectives and loops only}}
   %0 = nd.neg %x {exec.orders = [["a"]]} : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]>
   return %0 : !nd.tensor<f32, [a = 4]>
 }
@@ -198,4 +198,91 @@ func.func @reordered(%x: !nd.tensor<f32, [a = 4, b = 2], sum {data}> {nd.order =
   %0 = spmd.all_reduce sum ["data"] %x {exec.orders = [["b", "a"]]} : (!nd.tensor<f32, [a = 4, b = 2], sum {data}>) -> !nd.tensor<f32, [a = 4, b = 2]>
   return
 }
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4, b = 8]>
+
+func.func @initial(%x: !x {nd.order = ["a", "b"], nd.name = "x"}) -> !x {
+  // expected-error @+2 {{'nd.scan' op carried value 0 ('h'): the initial value has memory order ["a", "b"], the result ["b", "a"]; expected one order, by a copy of the initial value}}
+  // expected-note @-2 {{this is the initial value}}
+  %0 = nd.scan "n" 2 carried(%x : !x) -> !x attributes {exec.orders = [["b", "a"]], res_attrs = [{nd.name = "h"}]} {
+  ^bb0(%h: !x):
+    nd.yield %h : !x
+  }
+  return %0 : !x
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4, b = 8]>
+
+func.func @yielded(%x: !x {nd.order = ["a", "b"]}, %y: !x {nd.order = ["b", "a"]}) -> !x {
+  // expected-error @below {{'nd.scan' op carried value 0: the yielded value has memory order ["b", "a"], the argument ["a", "b"]; expected one order, by a copy of the yielded value}}
+  %0 = nd.scan "n" 2 carried(%x : !x) whole(%y : !x) -> !x attributes {exec.orders = [["a", "b"]]} {
+  // expected-note @below {{this is the yielded value}}
+  ^bb0(%h: !x, %w: !x):
+    nd.yield %w : !x
+  }
+  return %0 : !x
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4, b = 8]>
+!y = !nd.tensor<f32, [a = 4]>
+
+func.func @stacked(%x: !x {nd.order = ["a", "b"], nd.name = "x"}, %y: !y {nd.order = ["a"]}) -> !y {
+  // expected-error @+2 {{'nd.scan' op stacked operand 1 ('x') has memory order ["a", "b"]; expected 'b' first, by a copy}}
+  // expected-note @-2 {{this is the tensor}}
+  %0 = nd.scan "b" 8 carried(%y : !y) stacked(%x : !x) -> !y attributes {exec.orders = [["a"]]} {
+  ^bb0(%h: !y, %e: !y):
+    nd.yield %e : !y
+  }
+  return %0 : !y
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4, b = 8]>
+!xs = !nd.tensor<f32, [a = 4, b = 8, n = 2]>
+
+func.func @stacked_result(%x: !x {nd.order = ["a", "b"]}) -> !xs {
+  // expected-error @below {{'nd.scan' op stacked result 0 has memory order ["n", "b", "a"], its entries ["a", "b"]; expected 'n', then the order of the entries}}
+  %0 = nd.scan "n" 2 whole(%x : !x) -> !xs attributes {exec.orders = [["n", "b", "a"]]} {
+  // expected-note @below {{this is an entry}}
+  ^bb0(%h: !x):
+    nd.yield %h : !x
+  }
+  return %0 : !xs
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4, b = 8]>
+!xs = !nd.tensor<f32, [a = 4, b = 8, n = 2]>
+
+func.func @stacked_result_outermost(%x: !x {nd.order = ["a", "b"]}) -> !xs {
+  // expected-error @+2 {{'nd.scan' op stacked result 0 ('y') has memory order ["a", "b", "n"]; expected 'n' first, by a copy}}
+  // expected-note @+1 {{this is the tensor}}
+  %0 = nd.scan "n" 2 whole(%x : !x) -> !xs attributes {exec.orders = [["a", "b", "n"]], res_attrs = [{nd.name = "y"}]} {
+  ^bb0(%h: !x):
+    nd.yield %h : !x
+  }
+  return %0 : !xs
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+
+func.func @not_fused_in_loop(%x: !x {nd.order = ["a"]}) -> !x {
+  %0 = nd.scan "n" 2 carried(%x : !x) -> !x attributes {exec.orders = [["a"]]} {
+  ^bb0(%h: !x):
+    // expected-error @below {{remains after the kernels phase, which leaves fusions, products, collectives and loops only}}
+    %1 = nd.neg %h {exec.orders = [["a"]]} : (!x) -> !x
+    nd.yield %1 : !x
+  }
+  return %0 : !x
 }

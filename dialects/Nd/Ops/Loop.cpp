@@ -79,6 +79,16 @@ void putEntry(const HostTensor &entry, StringRef dim, int64_t index,
   });
 }
 
+SmallVector<Block *> getBlocks(FunctionOpInterface function) {
+  SmallVector<Block *> blocks;
+  if (function.isDeclaration())
+    return blocks;
+  blocks.push_back(&function.getFunctionBody().front());
+  function.walk<WalkOrder::PreOrder>(
+      [&](ScanOp scan) { blocks.push_back(&scan.getBlock()); });
+  return blocks;
+}
+
 //===----------------------------------------------------------------------===//
 // ScanOp
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 #define MESHC_DIALECTS_ND_OPS_LOOPOPS_H
 
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace meshc::nd {
 
@@ -38,6 +39,10 @@ HostTensor takeEntry(const HostTensor &stacked, llvm::StringRef dim,
 /// Writes `entry` to entry `index` along `dim` of `stacked`.
 void putEntry(const HostTensor &entry, llvm::StringRef dim, int64_t index,
               HostTensor &stacked);
+
+/// The block of the function and those of the loops in it, outer ones first;
+/// nothing for a declaration.
+llvm::SmallVector<mlir::Block *> getBlocks(mlir::FunctionOpInterface function);
 
 } // namespace meshc::nd
 

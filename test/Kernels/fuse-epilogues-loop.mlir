@@ -1,0 +1,79 @@
+// RUN: mesh-opt %s --pass-pipeline='builtin.module(func.func(meshc-form-fusions,meshc-assign-orders,meshc-fuse-epilogues,meshc-plan-loops,meshc-verify-kernels))' | FileCheck %s
+
+!x = !nd.tensor<f32, [b = 12, i = 96]>
+!y = !nd.tensor<f32, [b = 12, j = 96]>
+!ys = !nd.tensor<f32, [b = 12, j = 96, n = 3]>
+!w = !nd.tensor<f32, [i = 96, j = 96]>
+!ws = !nd.tensor<f32, [i = 96, j = 96, n = 3]>
+!v = !nd.tensor<f32, [j = 96]>
+!f = !nd.tensor<f32, []>
+
+module attributes {exec.epilogues, nd.mesh = #nd.mesh<>} {
+
+// The body of a loop is a block as that of a function. The activation's argument,
+// which the loop stacks for the gradient, is a result of the product.
+// CHECK-LABEL: @forward
+// CHECK: nd.scan
+// CHECK: %[[P:.*]]:2 = exec.product gelu_bias(
+// CHECK: nd.einsum
+// CHECK: exec.fusion
+// CHECK: %[[Z:.*]] = nd.add
+// CHECK: %[[G:.*]] = nd.gelu %[[Z]]
+// CHECK: exec.yield %[[G]], %[[Z]]
+// CHECK: nd.yield %{{.*}}, %[[P]]#1
+func.func @forward(%x: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "j"]}, %u: !w {nd.order = ["i", "j"]}, %v: !v {nd.order = ["j"]}) -> !ys {
+  %0:2 = nd.scan "n" 3 carried(%x : !x) stacked(%w : !ws) whole(%u, %v : !w, !v) -> !x, !ys {
+  ^bb0(%h: !x, %wi: !w, %back: !w, %bias: !v):
+    %c = nd.einsum %h, %wi {reduced = ["i"]} : (!x, !w) -> !y
+    %z = nd.add %c, %bias : (!y, !v) -> !y
+    %g = nd.gelu %z : (!y) -> !y
+    %r = nd.einsum %g, %back {reduced = ["j"]} : (!y, !w) -> !x
+    nd.yield %r, %z : !x, !y
+  }
+  return %0#1 : !ys
+}
+
+// A relu cannot keep its argument: the kernel stays.
+// CHECK-LABEL: @relu
+// CHECK-NOT: exec.product
+func.func @relu(%x: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "j"]}) -> (!ys, !ys) {
+  %0:2 = nd.scan "n" 3 stacked(%w : !ws) whole(%x : !x) -> !ys, !ys {
+  ^bb0(%wi: !w, %h: !x):
+    %c = nd.einsum %h, %wi {reduced = ["i"]} : (!x, !w) -> !y
+    %z = nd.neg %c : (!y) -> !y
+    %g = nd.relu %z : (!y) -> !y
+    nd.yield %g, %z : !y, !y
+  }
+  return %0#0, %0#1 : !ys, !ys
+}
+
+// The gradient reads an entry of what was stacked.
+// CHECK-LABEL: @backward
+// CHECK: nd.scan "n" 3 backwards
+// CHECK: exec.product gelu_gradient(
+func.func @backward(%g: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "j"]}, %z: !ys {nd.order = ["n", "b", "j"]}) -> !ys {
+  %0 = nd.scan "n" 3 backwards stacked(%w, %z : !ws, !ys) whole(%g : !x) -> !ys {
+  ^bb0(%wi: !w, %zi: !y, %h: !x):
+    %c0 = nd.einsum %h, %wi {reduced = ["i"]} : (!x, !w) -> !y
+    %a = nd.constant 0.214064449 : f32 -> !f
+    %b = nd.constant 1.59576917 : f32 -> !f
+    %c = nd.constant 0.0713548139 : f32 -> !f
+    %one = nd.constant 1.0 : f32 -> !f
+    %4 = nd.square %zi : (!y) -> !y
+    %5 = nd.mul %4, %c : (!y, !f) -> !y
+    %6 = nd.add %5, %b : (!y, !f) -> !y
+    %7 = nd.mul %zi, %6 : (!y, !y) -> !y
+    %8 = nd.sigmoid %7 : (!y) -> !y
+    %9 = nd.mul %4, %a : (!y, !f) -> !y
+    %10 = nd.add %9, %b : (!y, !f) -> !y
+    %11 = nd.sub %one, %8 : (!f, !y) -> !y
+    %12 = nd.mul %zi, %11 : (!y, !y) -> !y
+    %13 = nd.mul %12, %10 : (!y, !y) -> !y
+    %14 = nd.add %13, %one : (!y, !f) -> !y
+    %15 = nd.mul %8, %14 : (!y, !y) -> !y
+    %16 = nd.mul %c0, %15 : (!y, !y) -> !y
+    nd.yield %16 : !y
+  }
+  return %0 : !ys
+}
+}
