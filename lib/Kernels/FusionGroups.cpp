@@ -28,6 +28,10 @@ static constexpr double sharedBytes = 4096;
 /// Kernels of at most so many points are merged, up to so many results.
 static constexpr double smallPoints = 16384;
 static constexpr size_t smallRoots = 8;
+/// Values that the search for a dependence between groups visits at most.
+/// Groups so far apart are taken to depend on each other, so that the time to
+/// form all groups is linear in the number of ops.
+static constexpr size_t mostVisited = 512;
 
 bool FusionGroups::isKernelOp(Operation *op) {
   return isa<nd::NamedOpInterface>(op) && !isa<nd::EinsumOp>(op) &&
@@ -278,7 +282,7 @@ unsigned FusionGroups::findBorder(ArrayRef<GroupId> members) const {
 }
 
 /// Whether one of `members` depends on the values `from`, which are their
-/// roots, by way of anything but `members` themselves.
+/// roots, by way of anything but `members` themselves, or may do so.
 bool FusionGroups::isReachable(ArrayRef<Value> from,
                                ArrayRef<GroupId> members) const {
   unsigned border = findBorder(members);
@@ -288,6 +292,8 @@ bool FusionGroups::isReachable(ArrayRef<Value> from,
     Value value = stack.pop_back_val();
     if (getPlace(value) > border || !seen.insert(value).second)
       continue;
+    if (seen.size() > mostVisited)
+      return true;
     bool isFrom = llvm::is_contained(from, value);
     for (GroupId id : getUsers(value)) {
       bool isMember = llvm::is_contained(members, id);
