@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Layout/LayoutMistakes.h"
 #include "lib/Layout/Passes.h"
 #include "llvm/Support/DebugLog.h"
@@ -21,6 +21,28 @@ namespace meshc::layout {
 
 namespace {
 
+/// Finds values without a name or class that only become state (initializers):
+/// they get the sharding of that state, so that each rank computes only its
+/// part.
+class StateInheritance {
+public:
+  explicit StateInheritance(func::FuncOp function);
+
+  /// The state that the value becomes; nothing for other values.
+  std::optional<TensorIdentity> lookup(Value value) const {
+    return inherited.lookup(value);
+  }
+
+private:
+  void visit(Block &block);
+  void visitLoop(nd::ScanOp loop);
+  void want(Value value, std::optional<TensorIdentity> identity);
+  std::optional<TensorIdentity> getWanted(Value value);
+
+  /// By value: the one identity that all its users want, or nothing.
+  llvm::DenseMap<Value, std::optional<TensorIdentity>> wanted, inherited;
+};
+
 class Assigner {
 public:
   explicit Assigner(ModuleOp module)
@@ -30,16 +52,92 @@ public:
 private:
   void assignFunction(func::FuncOp function);
   void addSharding(DictionaryAttr &attributes, TypeAttr sharding);
-  void inheritFromState(func::FuncOp function);
+  PlacedTensor place(Value value, const StateInheritance &states) const;
   TypeAttr assign(const PlacedTensor &tensor, Type type);
+  llvm::SmallVector<StringAttr> getCuttingAxes(nd::RuleOp rule) const;
+  void checkLoop(nd::ScanOp loop, const StateInheritance &states);
 
   ModuleOp module;
   LayoutRules rules;
-  llvm::DenseMap<Operation *, TensorIdentity> inherited;
   LayoutMistakes mistakes;
 };
 
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// What becomes state
+//===----------------------------------------------------------------------===//
+
+StateInheritance::StateInheritance(func::FuncOp function) {
+  Block &block = function.getBody().front();
+  for (auto [index, value] :
+       llvm::enumerate(block.getTerminator()->getOperands())) {
+    TensorIdentity identity = getResultIdentity(function, index);
+    want(value, identity.isState() ? std::optional(identity) : std::nullopt);
+  }
+  visit(block);
+}
+
+void StateInheritance::want(Value value,
+                            std::optional<TensorIdentity> identity) {
+  auto [it, isFirst] = wanted.try_emplace(value, identity);
+  if (!isFirst && !(it->second == identity))
+    it->second = std::nullopt;
+}
+
+/// What the users of a value without a name or class want; keeps it.
+std::optional<TensorIdentity> StateInheritance::getWanted(Value value) {
+  auto known = nd::TensorAttributes::of(value);
+  if (known.getName() || known.getClass())
+    return std::nullopt;
+  std::optional<TensorIdentity> identity = wanted.lookup(value);
+  if (identity)
+    inherited[value] = identity;
+  return identity;
+}
+
+/// From the last op to the first, so that all users of a value come before it.
+void StateInheritance::visit(Block &block) {
+  for (Operation &op : llvm::reverse(block)) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    if (auto loop = dyn_cast<nd::ScanOp>(op)) {
+      visitLoop(loop);
+      continue;
+    }
+    std::optional<TensorIdentity> identity;
+    if (op.getNumResults() == 1)
+      identity = getWanted(op.getResult(0));
+    for (Value operand : op.getOperands())
+      want(operand, identity);
+  }
+}
+
+/// Along the ties: from the results into the body, and out to the operands.
+void StateInheritance::visitLoop(nd::ScanOp loop) {
+  llvm::SmallVector<nd::Tie> ties = loop.getTies();
+  for (const nd::Tie &tie : ties)
+    if (tie.result)
+      want(tie.yielded, getWanted(tie.result));
+  visit(loop.getBlock());
+  for (const nd::Tie &tie : ties)
+    if (tie.operand)
+      want(tie.operand, tie.result ? inherited.lookup(tie.result)
+                                   : wanted.lookup(tie.argument));
+}
+
+//===----------------------------------------------------------------------===//
+// Shardings
+//===----------------------------------------------------------------------===//
+
+/// The rule's axes that have several ranks.
+llvm::SmallVector<StringAttr> Assigner::getCuttingAxes(nd::RuleOp rule) const {
+  llvm::SmallVector<StringAttr> axes = rules.getAxes(rule);
+  llvm::erase_if(axes, [&](StringAttr axis) {
+    return rules.getMesh().getAxisSize(axis.getValue()) == 1;
+  });
+  return axes;
+}
 
 TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
   auto tensorType = dyn_cast<nd::TensorType>(type);
@@ -48,20 +146,18 @@ TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
   llvm::SmallVector<nd::DimAttr> dims;
   llvm::DenseMap<StringAttr, nd::DimAttr> user;
   for (nd::DimAttr dim : tensorType.getGlobal().getDims()) {
-    nd::RuleOp rule;
-    if (!tensor.identity.isMetric)
-      rule = rules.lookup(tensor.identity, dim.getName().getValue());
+    nd::RuleOp rule = rules.lookup(tensor.identity, dim.getName().getValue());
     llvm::SmallVector<StringAttr> axes, cutting;
-    if (rule)
+    if (rule) {
       axes = rules.getAxes(rule);
+      cutting = getCuttingAxes(rule);
+    }
     bool isFree = true;
     for (StringAttr axis : axes) {
       auto [it, isFirst] = user.try_emplace(axis, dim);
       if (!isFirst)
         mistakes.addConflict(tensor, it->second, dim, axis);
       isFree &= isFirst;
-      if (rules.getMesh().getAxisSize(axis.getValue()) > 1)
-        cutting.push_back(axis);
     }
     bool isDivisible = dim.getSize() % rules.getMesh().getProduct(axes) == 0;
     if (!isDivisible)
@@ -74,67 +170,56 @@ TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
   return TypeAttr::get(tensorType.withDims(dims));
 }
 
-/// Ops without a name or class whose results only become state (initializers)
-/// get the sharding of that state, so that each rank computes only its part.
-void Assigner::inheritFromState(func::FuncOp function) {
-  llvm::DenseMap<Value, std::optional<TensorIdentity>> wanted;
-  auto want = [&](Value value, std::optional<TensorIdentity> identity) {
-    auto [it, isFirst] = wanted.try_emplace(value, identity);
-    if (!isFirst && !(it->second == identity))
-      it->second = std::nullopt;
-  };
-  Block &block = function.getBody().front();
-  for (Operation &op : llvm::reverse(block)) {
-    if (op.hasTrait<OpTrait::IsTerminator>()) {
-      for (auto [index, value] : llvm::enumerate(op.getOperands())) {
-        TensorIdentity identity = getResultIdentity(function, index);
-        want(value,
-             identity.isState() ? std::optional(identity) : std::nullopt);
-      }
-      continue;
-    }
-    std::optional<TensorIdentity> identity;
-    auto known = nd::TensorAttributes::of(&op);
-    if (!known.getName() && !known.getClass() && op.getNumResults() == 1)
-      identity = wanted.lookup(op.getResult(0));
-    if (identity)
-      inherited[&op] = *identity;
-    for (Value operand : op.getOperands())
-      want(operand, identity);
-  }
-}
-
 void Assigner::addSharding(DictionaryAttr &attributes, TypeAttr sharding) {
   NamedAttrList list(attributes);
   nd::setSharding(list, sharding);
   attributes = list.getDictionary(module.getContext());
 }
 
+PlacedTensor Assigner::place(Value value,
+                             const StateInheritance &states) const {
+  if (std::optional<TensorIdentity> state = states.lookup(value))
+    return {*state, value.getLoc(), /*isElsewhere=*/true};
+  return {getIdentity(value), value.getLoc()};
+}
+
+/// Tensors that a loop takes apart or puts together lie whole along its dim.
+void Assigner::checkLoop(nd::ScanOp loop, const StateInheritance &states) {
+  auto check = [&](Value value) {
+    PlacedTensor tensor = place(value, states);
+    nd::RuleOp rule = rules.lookup(tensor.identity, loop.getDim());
+    if (rule && !getCuttingAxes(rule).empty())
+      mistakes.addCutLoop(tensor,
+                          nd::getTensorType(value).getDim(loop.getDim()), rule,
+                          loop.getLoc());
+  };
+  llvm::for_each(loop.getStacked(), check);
+  llvm::for_each(loop.getStackedResults(), check);
+}
+
 void Assigner::assignFunction(func::FuncOp function) {
-  inheritFromState(function);
+  StateInheritance states(function);
   // Set together: each individual update rebuilds the whole attribute list.
   llvm::SmallVector<DictionaryAttr> attributes;
   function.getAllArgAttrs(attributes);
-  for (BlockArgument argument : function.getArguments()) {
-    unsigned index = argument.getArgNumber();
-    addSharding(attributes[index], assign({getArgumentIdentity(function, index),
-                                           argument.getLoc()},
-                                          argument.getType()));
-  }
+  for (BlockArgument argument : function.getArguments())
+    addSharding(
+        attributes[argument.getArgNumber()],
+        assign({getIdentity(argument), argument.getLoc()}, argument.getType()));
   function.setAllArgAttrs(attributes);
   function.walk([&](Operation *op) {
     if (op->getNumResults() == 0)
       return;
-    PlacedTensor tensor{getIdentity(op), op->getLoc()};
-    if (auto it = inherited.find(op); it != inherited.end())
-      tensor = {it->second, op->getLoc(), /*isElsewhere=*/true};
     llvm::SmallVector<Attribute> shardings;
-    for (Type type : op->getResultTypes()) {
-      shardings.push_back(assign(tensor, type));
+    for (Value result : op->getResults()) {
+      PlacedTensor tensor = place(result, states);
+      shardings.push_back(assign(tensor, result.getType()));
       LDBG() << op->getName() << " of '" << tensor.identity.name << "' at "
              << op->getLoc() << ": " << shardings.back();
     }
     nd::setShardings(op, shardings);
+    if (auto loop = dyn_cast<nd::ScanOp>(op))
+      checkLoop(loop, states);
   });
   attributes.clear();
   function.getAllResultAttrs(attributes);

@@ -16,8 +16,7 @@ LayoutMistakes::LayoutMistakes(ModuleOp module, const LayoutRules &rules)
     : rules(rules) {
   for (auto function : module.getOps<func::FuncOp>())
     for (BlockArgument argument : function.getArguments()) {
-      TensorIdentity identity =
-          getArgumentIdentity(function, argument.getArgNumber());
+      TensorIdentity identity = getIdentity(argument);
       if (identity.tensorClass == nd::TensorClass::Parameter)
         parameters.try_emplace(identity.name, argument.getLoc());
     }
@@ -61,13 +60,19 @@ void LayoutMistakes::addConflict(const PlacedTensor &tensor, nd::DimAttr a,
                                  nd::DimAttr b, StringAttr axis) {
   add("conflict " + a.getName().getValue() + " " + b.getName().getValue() +
           " " + axis.getValue(),
-      {tensor, {a, b}, axis, {}});
+      {tensor, {a, b}, axis, {}, {}});
 }
 
 void LayoutMistakes::addIndivisible(const PlacedTensor &tensor, nd::DimAttr dim,
                                     nd::RuleOp rule) {
   add("size " + dim.getName().getValue() + " " + Twine(dim.getSize()),
-      {tensor, {dim}, {}, rule});
+      {tensor, {dim}, {}, rule, {}});
+}
+
+void LayoutMistakes::addCutLoop(const PlacedTensor &tensor, nd::DimAttr dim,
+                                nd::RuleOp rule, Location loop) {
+  add("loop " + dim.getName().getValue() + " " + getText(rule),
+      {tensor, {dim}, {}, rule, loop});
 }
 
 InFlightDiagnostic
@@ -113,10 +118,35 @@ LayoutMistakes::reportIndivisible(const Mistake &mistake) const {
   return error;
 }
 
+InFlightDiagnostic LayoutMistakes::reportCutLoop(const Mistake &mistake) const {
+  nd::RuleOp rule = mistake.rule;
+  StringRef dim = mistake.dims[0].getName();
+  InFlightDiagnostic error = emitError(mistake.tensor.loc);
+  error << "dim '" << dim << "' of " << describe(mistake.tensor.identity)
+        << " is cut over ";
+  llvm::interleaveComma(rules.getAxes(rule), error, [&](StringAttr axis) {
+    error << "mesh axis '" << axis.getValue() << "'";
+  });
+  error << ", but a loop runs over it; loops over a cut dim (pipelines) do not "
+           "exist yet";
+  error.attachNote(rule.getLoc())
+      << "'" << getText(rule)
+      << "' from this rule; remove it, or limit it to tensors that no loop "
+         "runs over ('optimizer."
+      << dim << " -> …')";
+  error.attachNote(*mistake.loop) << "the loop over '" << dim << "' is here";
+  return error;
+}
+
+InFlightDiagnostic LayoutMistakes::report(const Mistake &mistake) const {
+  if (mistake.loop)
+    return reportCutLoop(mistake);
+  return mistake.axis ? reportConflict(mistake) : reportIndivisible(mistake);
+}
+
 LogicalResult LayoutMistakes::report() const {
   for (const auto &[key, mistake] : mistakes) {
-    InFlightDiagnostic error =
-        mistake.axis ? reportConflict(mistake) : reportIndivisible(mistake);
+    InFlightDiagnostic error = report(mistake);
     StringRef parameter = mistake.tensor.identity.parameter;
     if (auto declared = parameters.find(parameter);
         declared != parameters.end() && declared->second != mistake.tensor.loc)

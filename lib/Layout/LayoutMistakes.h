@@ -34,6 +34,10 @@ public:
   /// The dim is not divisible by the product of the rule's axes.
   void addIndivisible(const PlacedTensor &tensor, nd::DimAttr dim,
                       nd::RuleOp rule);
+  /// A rule cuts a dim of a tensor that the loop takes apart, or puts together,
+  /// along it.
+  void addCutLoop(const PlacedTensor &tensor, nd::DimAttr dim, nd::RuleOp rule,
+                  mlir::Location loop);
   /// Reports all, in the order in which they were found; success if there are
   /// none.
   mlir::LogicalResult report() const;
@@ -43,12 +47,15 @@ private:
     PlacedTensor tensor;
     llvm::SmallVector<nd::DimAttr> dims; ///< two for a conflict, else one
     mlir::StringAttr axis;               ///< of a conflict
-    nd::RuleOp rule;                     ///< of the other kind
+    nd::RuleOp rule;                     ///< of the other kinds
+    std::optional<mlir::Location> loop;  ///< of a loop over a cut dim
   };
 
   void add(const llvm::Twine &key, Mistake mistake);
   mlir::InFlightDiagnostic reportConflict(const Mistake &mistake) const;
   mlir::InFlightDiagnostic reportIndivisible(const Mistake &mistake) const;
+  mlir::InFlightDiagnostic reportCutLoop(const Mistake &mistake) const;
+  mlir::InFlightDiagnostic report(const Mistake &mistake) const;
 
   const LayoutRules &rules;
   llvm::StringMap<mlir::Location> parameters; ///< their declarations

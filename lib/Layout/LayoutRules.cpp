@@ -31,12 +31,8 @@ static TensorIdentity makeIdentity(const nd::TensorAttributes &tensor) {
   return identity;
 }
 
-TensorIdentity getIdentity(Operation *op) {
-  return makeIdentity(nd::TensorAttributes::of(op));
-}
-
-TensorIdentity getArgumentIdentity(func::FuncOp function, unsigned index) {
-  return makeIdentity(nd::TensorAttributes::ofArgument(function, index));
+TensorIdentity getIdentity(Value value) {
+  return makeIdentity(nd::TensorAttributes::of(value));
 }
 
 TensorIdentity getResultIdentity(func::FuncOp function, unsigned index) {
@@ -60,6 +56,8 @@ nd::RuleOp LayoutRules::find(llvm::StringRef scope, llvm::StringRef dim) const {
 
 nd::RuleOp LayoutRules::lookup(const TensorIdentity &tensor,
                                llvm::StringRef dim) const {
+  if (tensor.isMetric)
+    return {};
   for (llvm::StringRef scope :
        {tensor.name, nd::stringifyTensorClass(tensor.tensorClass),
         tensor.parameter})

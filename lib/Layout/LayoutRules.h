@@ -33,8 +33,8 @@ struct TensorIdentity {
   }
 };
 
-TensorIdentity getIdentity(mlir::Operation *op);
-TensorIdentity getArgumentIdentity(mlir::func::FuncOp function, unsigned index);
+/// Of any value: a result of an op, or an argument of a function or a loop.
+TensorIdentity getIdentity(mlir::Value value);
 TensorIdentity getResultIdentity(mlir::func::FuncOp function, unsigned index);
 
 /// Whether `scope` is a class of tensors rather than a name.

@@ -71,9 +71,13 @@ def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
     belongs to, that over one without scope. Each op gets `nd.sharding`, an array
     with one type per result; function arguments and results get one type.
     Metrics are whole on every rank. Axes of size 1 cut nothing and are left out.
+    Ops in the bodies of loops get shardings, too, and each result of a loop by its
+    own name and class. Arguments of a body need none: they have those of the loop's
+    operands (stacked tensors without the loop's dim) and, if carried, of its results.
 
     Refused, at the tensor's line with notes at the rules: two dims of one tensor
-    on one axis; a size that the axes of its dim do not divide.
+    on one axis; a size that the axes of its dim do not divide; a loop over a dim that
+    a rule cuts, of a tensor whose entries the loop takes or makes.
 
     ```mlir
     !x = !nd.tensor<f32, [batch = 8, model = 4]>
@@ -109,7 +113,8 @@ def VerifyLayout : Pass<"meshc-verify-layout", "::mlir::ModuleOp"> {
   let description = [{
     No composite op remains; every result of an op, argument and result of a
     function has a wanted sharding of its own global type, whose axes divide the
-    dims; state has the same sharding in all functions.
+    dims; state has the same sharding in all functions. This holds in the bodies of
+    loops, too. No stacked tensor of a loop is cut along the loop's dim.
 
     For example, the pass rejects
     ```mlir

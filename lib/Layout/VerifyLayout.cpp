@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Layout/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -63,6 +64,40 @@ private:
     for (auto [index, type, sharding] :
          llvm::enumerate(op->getResultTypes(), shardings))
       check(op, {"result", index}, type, sharding);
+    if (auto loop = dyn_cast<nd::ScanOp>(op)) {
+      for (auto [index, value] : llvm::enumerate(loop.getStacked()))
+        checkStacked(loop, {"stacked operand", index}, value);
+      for (auto [index, value] : llvm::enumerate(loop.getStackedResults()))
+        checkStacked(loop, {"stacked result", index}, value);
+    }
+  }
+
+  /// The sharding of any value; null if the layout left none.
+  static Attribute getSharding(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      // An entry has that of its tensor, which cuts the entry's dims alike.
+      if (auto loop =
+              dyn_cast<nd::ScanOp>(argument.getOwner()->getParentOp())) {
+        nd::Tie tie = loop.getTie(argument);
+        return getSharding(tie.result ? Value(tie.result) : tie.operand);
+      }
+      return nd::TensorAttributes::of(value).getSharding();
+    }
+    ArrayAttr shardings = nd::getShardings(value.getDefiningOp());
+    return shardings ? shardings[cast<OpResult>(value).getResultNumber()]
+                     : Attribute();
+  }
+
+  /// What a loop takes apart or puts together is not cut along its dim.
+  void checkStacked(nd::ScanOp loop, Place place, Value value) {
+    auto sharding = dyn_cast_or_null<TypeAttr>(getSharding(value));
+    auto type = sharding ? dyn_cast<nd::TensorType>(sharding.getValue())
+                         : nd::TensorType();
+    nd::DimAttr dim = type ? type.getDim(loop.getDim()) : nd::DimAttr();
+    if (dim && !dim.getAxes().empty())
+      fail(loop) << "runs over dim '" << loop.getDim() << "', but "
+                 << place.first << " " << place.second
+                 << " is cut along it: " << type;
   }
 
   void check(Operation *op, Place place, Type type, Attribute sharding) {

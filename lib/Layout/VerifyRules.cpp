@@ -86,14 +86,14 @@ private:
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isDeclaration())
         continue;
-      for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-        collect(getArgumentIdentity(function, index), type,
-                function.getArgument(index).getLoc());
+      for (BlockArgument argument : function.getArguments())
+        collect(getIdentity(argument), argument.getType(), argument.getLoc());
       for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
         collect(getResultIdentity(function, index), type, function.getLoc());
+      // Arguments of loops have the names of values outside, and their dims.
       function.walk([&](Operation *op) {
-        for (Type type : op->getResultTypes())
-          collect(getIdentity(op), type, op->getLoc());
+        for (Value result : op->getResults())
+          collect(getIdentity(result), result.getType(), op->getLoc());
       });
     }
   }

@@ -48,3 +48,49 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     return
   }
 }
+
+// -----
+
+// Reported once, at the tensor nearest to the text: not at the iota.
+!w = !nd.tensor<f32, [layers = 4, model = 4]>
+module attributes {nd.mesh = #nd.mesh<data = 2, stage = 2>} {
+  // expected-note @+1 {{'layers -> (data, stage)' from this rule; remove it, or limit it to tensors that no loop runs over ('optimizer.layers -> …')}}
+  nd.rule "layers" -> ["data", "stage"]
+  // expected-error @+1 {{dim 'layers' of tensor 'w' is cut over mesh axis 'data', mesh axis 'stage', but a loop runs over it; loops over a cut dim (pipelines) do not exist yet}}
+  func.func @step(%w: !w {nd.name = "w", nd.role = "parameter"}) -> (!w {nd.name = "w", nd.role = "parameter"}) {
+    %i = nd.iota : () -> !nd.tensor<i32, [layers = 4]>
+    // expected-note @+1 {{the loop over 'layers' is here}}
+    %y = nd.scan "layers" 4 stacked(%i, %w : !nd.tensor<i32, [layers = 4]>, !w) -> !w {
+    ^bb0(%n: !nd.tensor<i32, []>, %v: !nd.tensor<f32, [model = 4]>):
+      nd.yield %v : !nd.tensor<f32, [model = 4]>
+    }
+    return %y : !w
+  }
+}
+
+// -----
+
+// An entry of a nested loop, and a stacked result.
+!w = !nd.tensor<f32, [a = 4, b = 4]>
+!v = !nd.tensor<f32, [b = 4]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-note @+1 {{'w.b -> data' from this rule}}
+  nd.rule "b" -> ["data"] in "w"
+  // expected-note @+1 {{'h.a -> data' from this rule}}
+  nd.rule "a" -> ["data"] in "h"
+  func.func @step(%w: !w {nd.name = "w"}) -> !w {
+    // expected-error @+2 {{dim 'a' of tensor 'h' is cut over mesh axis 'data', but a loop runs over it}}
+    // expected-note @+1 {{the loop over 'a' is here}}
+    %y = nd.scan "a" 4 stacked(%w : !w) -> !w attributes {res_attrs = [{nd.name = "h"}]} {
+    // expected-error @+1 {{dim 'b' of tensor 'w' is cut over mesh axis 'data', but a loop runs over it}}
+    ^bb0(%u: !v):
+      // expected-note @+1 {{the loop over 'b' is here}}
+      %z = nd.scan "b" 4 stacked(%u : !v) -> !v {
+      ^bb1(%n: !nd.tensor<f32, []>):
+        nd.yield %n : !nd.tensor<f32, []>
+      }
+      nd.yield %z : !v
+    }
+    return %y : !w
+  }
+}

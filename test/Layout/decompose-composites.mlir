@@ -43,3 +43,18 @@ func.func @nameless(%x: !w) -> !w {
   %0 = nd.softmax %x {dim = "model"} : (!w) -> !w
   return %0 : !w
 }
+
+// In the body of a loop, too, and nowhere else.
+// CHECK-LABEL: func.func @loop
+// CHECK-NEXT: nd.scan
+// CHECK: nd.reduce_max
+// CHECK: nd.{{.*}}{{{.*}}nd.name = "weights"
+// CHECK: nd.yield
+func.func @loop(%x: !x) -> !x {
+  %y = nd.scan "layers" 3 carried(%x : !x) -> !x {
+  ^bb0(%c: !x):
+    %a = nd.softmax %c {dim = "model", nd.name = "weights"} : (!x) -> !x
+    nd.yield %a : !x
+  }
+  return %y : !x
+}

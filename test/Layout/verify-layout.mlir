@@ -64,3 +64,24 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @below {{has another sharding of parameter "w" than an earlier function: !nd.tensor<f32, [a = 4]>}}
   func.func @eval_step(%w: !w {nd.name = "w", nd.role = "parameter", nd.sharding = !w}) { return }
 }
+
+// -----
+
+// Ops in the bodies of loops; what a loop takes apart or puts together is not
+// cut along its dim.
+!w = !nd.tensor<f32, [a = 4]>
+!cut = !nd.tensor<f32, [a = 4 on {data}]>
+!s = !nd.tensor<f32, []>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @loop(%w: !w {nd.sharding = !cut}) {
+    // expected-error @below {{runs over dim 'a', but stacked operand 0 is cut along it: '!nd.tensor<f32, [a = 4 on {data}]>'}}
+    // expected-error @below {{runs over dim 'a', but stacked result 0 is cut along it: '!nd.tensor<f32, [a = 4 on {data}]>'}}
+    %y = nd.scan "a" 4 stacked(%w : !w) -> !w attributes {nd.sharding = [!cut]} {
+    ^bb0(%v: !s):
+      // expected-error @below {{needs one sharding for each result in nd.sharding}}
+      %e = nd.exp %v : (!s) -> !s
+      nd.yield %e : !s
+    }
+    return
+  }
+}

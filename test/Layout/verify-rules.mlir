@@ -74,3 +74,25 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-note @+1 {{tensor 'w' is here}}
   func.func @step(%w: !nd.tensor<f32, [model = 8]> {nd.name = "w"}) { return }
 }
+
+// -----
+
+// Names inside loops are scopes, too; their dims are those of an entry.
+!x = !nd.tensor<f32, [batch = 8]>
+!xs = !nd.tensor<f32, [batch = 8, layers = 2]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  nd.rule "batch" -> ["data"] in "h"
+  nd.rule "batch" -> ["data"] in "y"
+  // expected-error @+1 {{layout rule 'h.layers -> data' names dim 'layers', which tensor 'h' does not have}}
+  nd.rule "layers" -> ["data"] in "h"
+  func.func @step(%w: !xs {nd.name = "w"}) -> !x {
+    %z = nd.constant 0.0 : f32 -> !x
+    %y = nd.scan "layers" 2 carried(%z : !x) stacked(%w : !xs) -> !x attributes {res_attrs = [{nd.name = "y"}]} {
+    ^bb0(%c: !x, %v: !x):
+      // expected-note @+1 {{tensor 'h' is here}}
+      %h = nd.add %c, %v {nd.name = "h"} : (!x, !x) -> !x
+      nd.yield %h : !x
+    }
+    return %y : !x
+  }
+}
