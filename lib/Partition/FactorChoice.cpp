@@ -43,7 +43,7 @@ namespace {
 class Search {
 public:
   Search(Operation *op, ArrayRef<OperandForms> operands,
-         ArrayRef<TensorType> wanted, spmd::ReshardPlanner &planner,
+         ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
          nd::MeshAttr mesh)
       : op(op), rule(cast<nd::NamedOpInterface>(op).getPartitionRule()),
         operands(operands), wanted(wanted), planner(planner), mesh(mesh),
@@ -69,7 +69,7 @@ private:
   Operation *op;
   PartitionRule rule;
   ArrayRef<OperandForms> operands;
-  ArrayRef<TensorType> wanted;
+  ArrayRef<WantedResult> wanted;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   llvm::SmallVector<llvm::SmallVector<AxisList>> candidates;
@@ -95,9 +95,9 @@ void Search::collectCandidates(unsigned index) {
   const Factor &factor = rule.factors[index];
   if (factor.kind == FactorKind::Parallel ||
       factor.kind == FactorKind::Reduce) {
-    for (auto [type, dim] : llvm::zip(wanted, factor.resultDims))
-      if (dim && type)
-        addCandidate(index, spmd::getAxesOf(type, dim.getValue()));
+    for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
+      if (dim && result.type)
+        addCandidate(index, spmd::getAxesOf(result.type, dim.getValue()));
     for (auto [forms, dim] : llvm::zip(operands, factor.operandDims))
       if (dim && !forms.isRecomputed) {
         for (TensorType type : forms.types)
@@ -215,7 +215,7 @@ bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice) {
     }
     if (!least)
       return false;
-    choice.bytes += *least;
+    choice.bytes += *least * operands[i].share;
   }
   return true;
 }
@@ -225,9 +225,9 @@ void Search::evaluate(const Kept &kept) {
   FactorChoice choice;
   if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice))
     return;
-  for (auto [made, asWanted] : llvm::zip(choice.resultTypes, wanted))
-    if (made && asWanted)
-      choice.bytes += planner.getBytes(made, asWanted);
+  for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
+    if (made && result.type)
+      choice.bytes += planner.getBytes(made, result.type) * result.share;
   choice.work = 1;
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
     choice.work *= double(factor.size) / mesh.getProduct(axes);
@@ -261,7 +261,7 @@ FactorChoice Search::run() {
 }
 
 FactorChoice chooseFactors(Operation *op, ArrayRef<OperandForms> operands,
-                           ArrayRef<TensorType> wanted,
+                           ArrayRef<WantedResult> wanted,
                            spmd::ReshardPlanner &planner, nd::MeshAttr mesh) {
   return Search(op, operands, wanted, planner, mesh).run();
 }

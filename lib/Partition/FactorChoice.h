@@ -35,6 +35,17 @@ struct OperandForms {
   /// It is partial, and this op is its only user, so that nobody else pays if
   /// it stays partial.
   bool mayStayPartial = false;
+  /// How often it is resharded for one execution of the op: once, or once in n
+  /// executions if the op is in a loop of n iterations and the operand is not.
+  double share = 1;
+};
+
+/// What is wanted of a result.
+struct WantedResult {
+  nd::TensorType type;
+  /// How often it is resharded to it for one execution of the op; see
+  /// OperandForms.
+  double share = 1;
 };
 
 /// A consistent way to compute an op on blocks.
@@ -42,8 +53,9 @@ struct FactorChoice {
   llvm::SmallVector<spmd::AxisList> axesOfFactor; ///< as in the rule
   llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
-  double bytes = 0; ///< moved for operands and to get the desired results
-  double work = 0;  ///< points of the iteration space on one rank
+  /// Moved for operands and to get the desired results, per execution.
+  double bytes = 0;
+  double work = 0; ///< points of the iteration space on one rank
 };
 
 /// The sharded type that `type` has along the factors, dims cut as
@@ -59,7 +71,7 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
 /// The best choice for `op`. There is always one: nothing cut.
 FactorChoice chooseFactors(mlir::Operation *op,
                            llvm::ArrayRef<OperandForms> operands,
-                           llvm::ArrayRef<nd::TensorType> wanted,
+                           llvm::ArrayRef<WantedResult> wanted,
                            spmd::ReshardPlanner &planner, nd::MeshAttr mesh);
 
 } // namespace meshc::partition

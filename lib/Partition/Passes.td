@@ -24,6 +24,14 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
     Constants, indices and random numbers are recomputed in every sharding that is
     needed. The pass removes `nd.sharding`.
 
+    The body of a loop is rebuilt in the same way. A carried value has the wanted
+    sharding of its result at both ends of an iteration. Stacked tensors enter and
+    leave as wanted; entries are resharded inside. Whole tensors are resharded before
+    the loop, once for each sharding that the body needs, and become further whole
+    operands. A carried value that starts at zero, and is used only in an addition
+    whose result is only carried on, has the sharding of what is added to it: it stays
+    a partial sum and is resharded after the loop.
+
     ```mlir
     !s = !nd.tensor<f32, []>
     !x = !nd.tensor<f32, [batch = 8]>
@@ -58,7 +66,8 @@ def VerifyPartition : Pass<"meshc-verify-partition", "::mlir::ModuleOp"> {
     Checks the ops' partition rules, independently of how the shardings were
     chosen: all operands and results are cut alike along a factor; whole factors
     are not cut; each axis is used once; results are partial exactly over the axes
-    of Reduce factors and of partial operands, in which the op must be linear.
+    of Reduce factors and of partial operands, in which the op must be linear. A
+    constant zero may be a partial sum. Bodies of loops are checked alike.
     Function arguments and results are not partial.
 
     For example, the pass rejects

@@ -161,6 +161,8 @@ private:
     }
     for (Value result : op->getResults()) {
       TensorType type = nd::getTensorType(result);
+      if (rule.isZero && type.getPartialKind() == nd::ReductionKind::Sum)
+        continue;
       if (!haveSameAxes(partial, type.getPartialAxes()) ||
           (type.isPartial() && type.getPartialKind() != *kind))
         return op->emitOpError("makes another partial result than its type "

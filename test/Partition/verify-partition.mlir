@@ -126,3 +126,23 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
     return
   }
 }
+
+// -----
+
+// Zeros are a partial sum, which a loop may collect; ops in its body are
+// checked.
+!s = !nd.tensor<f32, [], sum {data}>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%a: !nd.tensor<f32, [n = 3, x = 8 on {data}]>) {
+    %z = nd.constant 0.0 : f32 -> !s
+    %y = nd.scan "n" 3 carried(%z : !s) stacked(%a : !nd.tensor<f32, [n = 3, x = 8 on {data}]>) -> !s {
+    ^bb0(%t: !s, %b: !nd.tensor<f32, [x = 8 on {data}]>):
+      %c = nd.reduce_sum %b {dims = ["x"]} : (!nd.tensor<f32, [x = 8 on {data}]>) -> !s
+      %d = nd.add %t, %c : (!s, !s) -> !s
+      // expected-error @+1 {{takes a partial sum, but is not linear in it}}
+      %e = nd.exp %d : (!s) -> !s
+      nd.yield %e : !s
+    }
+    return
+  }
+}

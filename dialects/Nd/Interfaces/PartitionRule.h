@@ -48,6 +48,8 @@ struct PartitionRule {
   /// Linear in all operands together (add, sub, concat): the result is partial
   /// only if all operands are partial over the same axes.
   bool jointlyLinear = false;
+  /// The result is zero everywhere, and so also a partial sum over any axes.
+  bool isZero = false;
 };
 
 /// The rule of most ops: one Parallel factor for each dim name, along all

@@ -54,17 +54,6 @@ void ConstantOp::build(OpBuilder &builder, OperationState &state,
   build(builder, state, type, attr);
 }
 
-LogicalResult ConstantOp::verify() {
-  Type wanted = getType().getElementType();
-  if (getValue().getType() != wanted)
-    return emitOpError("value has type ")
-           << getValue().getType() << ", but the result's elements have type "
-           << wanted;
-  if (getType().isPartial())
-    return emitOpError("the result cannot be partial: got ") << getType();
-  return success();
-}
-
 /// The value as a number.
 static double getNumber(TypedAttr value) {
   if (auto number = dyn_cast<FloatAttr>(value))
@@ -72,6 +61,20 @@ static double getNumber(TypedAttr value) {
   if (value.getType().isSignlessInteger(1))
     return cast<IntegerAttr>(value).getValue().getBoolValue();
   return cast<IntegerAttr>(value).getInt();
+}
+
+LogicalResult ConstantOp::verify() {
+  Type wanted = getType().getElementType();
+  if (getValue().getType() != wanted)
+    return emitOpError("value has type ")
+           << getValue().getType() << ", but the result's elements have type "
+           << wanted;
+  bool isSum = getType().getPartialKind() == ReductionKind::Sum;
+  if (getType().isPartial() && !(isSum && getNumber(getValue()) == 0))
+    return emitOpError("the result cannot be partial unless it is a sum of "
+                       "zeros: got ")
+           << getType();
+  return success();
 }
 
 SmallVector<HostTensor> ConstantOp::evaluate(ArrayRef<const HostTensor *>,
@@ -86,7 +89,11 @@ LogicalResult ConstantOp::buildGradient(OpBuilder &, ArrayRef<Value>,
   return success();
 }
 
-PartitionRule ConstantOp::getPartitionRule() { return getRuleByNames(*this); }
+PartitionRule ConstantOp::getPartitionRule() {
+  PartitionRule rule = getRuleByNames(*this);
+  rule.isZero = getNumber(getValue()) == 0;
+  return rule;
+}
 
 OpCost ConstantOp::getCost() { return getElementwiseCost(*this, 0); }
 

@@ -1,0 +1,299 @@
+//===- BlockPartitioner.cpp - the ops of one block on shards --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Partition/BlockPartitioner.h"
+#include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Partition/LoopPartitioner.h"
+#include "llvm/Support/DebugLog.h"
+#include "llvm/Support/InterleavedRange.h"
+
+#define DEBUG_TYPE "meshc-partition-program"
+
+using namespace mlir;
+
+namespace meshc::partition {
+
+using nd::TensorType;
+
+TensorType getSharding(Attribute attribute) {
+  auto type = dyn_cast_or_null<TypeAttr>(attribute);
+  return type ? dyn_cast<TensorType>(type.getValue()) : TensorType();
+}
+
+bool hasOneUser(Value value) {
+  Operation *user = nullptr;
+  for (Operation *other : value.getUsers()) {
+    if (user && user != other)
+      return false;
+    user = other;
+  }
+  return user != nullptr;
+}
+
+/// Whether the value is a whole number that every rank has, such as that of an
+/// iteration.
+static bool isNumber(Value value) {
+  TensorType type = nd::getTensorType(value);
+  return type && type.getRank() == 0 && !type.isFloat();
+}
+
+/// Whether any rank can compute any block of the op's result: the op needs
+/// nothing but numbers.
+static bool isRecomputable(Operation *op) {
+  auto named = dyn_cast_or_null<nd::NamedOpInterface>(op);
+  return named && llvm::all_of(op->getOperands(), isNumber) &&
+         op->getNumResults() == 1 &&
+         llvm::all_of(named.getPartitionRule().factors,
+                      [](const nd::Factor &factor) {
+                        return factor.kind == nd::FactorKind::Parallel;
+                      });
+}
+
+bool BlockPartitioner::isZero(Value value) {
+  auto op = value.getDefiningOp<nd::NamedOpInterface>();
+  return op && op.getPartitionRule().isZero;
+}
+
+void BlockPartitioner::addArgument(BlockArgument argument,
+                                   TensorType sharding) {
+  forms[argument] = {made.addArgument(sharding, argument.getLoc())};
+  wanted[argument] = sharding;
+}
+
+OperandForms BlockPartitioner::describe(Value value) {
+  OperandForms described;
+  described.isRecomputed = isRecomputable(value.getDefiningOp());
+  bool isReduced = false;
+  for (Value form : forms.lookup(value)) {
+    described.types.push_back(nd::getTensorType(form));
+    isReduced |= !described.types.back().isPartial();
+  }
+  described.wanted = wanted.lookup(value);
+  // Gradients of parameters lie as their class wants before the update uses
+  // them: the layout may have a rule for them.
+  bool isGradient =
+      nd::TensorAttributes::of(value).hasClass(nd::TensorClass::Gradient);
+  described.mayStayPartial = hasOneUser(value) && !isGradient;
+  described.willBeReduced = !isReduced && !hasOneUser(value);
+  return described;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// The name of what the terminator `use` belongs to makes of its operand: a
+/// result of the function or of the loop.
+static StringAttr getNameAtEnd(OpOperand &use) {
+  Operation *parent = use.getOwner()->getParentOp();
+  unsigned index = use.getOperandNumber();
+  if (auto function = dyn_cast<FunctionOpInterface>(parent))
+    return nd::TensorAttributes::ofResult(function, index).getName();
+  return nd::TensorAttributes::of(parent->getResult(index)).getName();
+}
+
+/// The first user of the value in program order, or null.
+static Operation *getFirstUser(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers())
+    if (!first || user->isBeforeInBlock(first))
+      first = user;
+  return first;
+}
+
+/// The name of the first named value on the way from this one through its first
+/// users, or null. `alone`: as long as there is one user only; otherwise ops of
+/// a class are passed by, since gradients of many parameters may come from one
+/// value.
+static StringAttr findNameAhead(Value value, bool alone) {
+  for (int hops = 0; hops < 8; ++hops) {
+    auto tensor = nd::TensorAttributes::of(value);
+    if (tensor.getName() && (alone || !tensor.getClass()))
+      return tensor.getName();
+    if (alone && !hasOneUser(value))
+      return {};
+    Operation *user = getFirstUser(value);
+    if (!user || user->getNumResults() != 1)
+      return {};
+    value = user->getResult(0);
+  }
+  return {};
+}
+
+/// The name that a reader knows the value by: its own, that of the named value
+/// which it goes into, or that of the partial value which it comes from.
+StringAttr BlockPartitioner::getCauseName(Value value) {
+  if (isa<BlockArgument>(value))
+    return nd::TensorAttributes::of(value).getName();
+  if (StringAttr name = findNameAhead(value, /*alone=*/true))
+    return name;
+  for (OpOperand &use : value.getUses())
+    if (use.getOwner()->hasTrait<OpTrait::IsTerminator>())
+      return getNameAtEnd(use);
+  for (Value operand : value.getDefiningOp()->getOperands())
+    if (auto known = forms.find(operand);
+        known != forms.end() &&
+        nd::getTensorType(known->second.front()).isPartial())
+      return getCauseName(operand);
+  return findNameAhead(value, /*alone=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+Value BlockPartitioner::reshard(Value value, Value from, TensorType type) {
+  auto op = spmd::ReshardOp::create(builder, value.getLoc(), type, from);
+  if (StringAttr name = getCauseName(value))
+    nd::setName(op, name);
+  forms[value].push_back(op);
+  return op;
+}
+
+/// The result of the op once more, in another sharding.
+Value BlockPartitioner::recompute(Operation *op, TensorType type) {
+  SmallVector<Value> numbers;
+  for (Value operand : op->getOperands())
+    numbers.push_back(getForm(operand, nd::getTensorType(operand).getGlobal()));
+  Operation *again = builder.clone(*op);
+  again->setOperands(numbers);
+  nd::removeShardings(again);
+  again->getResult(0).setType(type);
+  forms[op->getResult(0)].push_back(again->getResult(0));
+  return again->getResult(0);
+}
+
+Value BlockPartitioner::getForm(Value value, TensorType type) {
+  llvm::SmallVector<Value> &known = forms[value];
+  for (Value form : known)
+    if (form.getType() == type)
+      return form;
+  if (Operation *op = value.getDefiningOp(); isRecomputable(op))
+    return recompute(op, type);
+  // Whoever else uses a partial value needs it reduced as well: it is reduced
+  // to what is wanted of it, and goes on from there.
+  bool isReduced = llvm::any_of(
+      known, [](Value form) { return !nd::getTensorType(form).isPartial(); });
+  TensorType want = wanted.lookup(value);
+  if (!isReduced && !type.isPartial() && want && want != type &&
+      !hasOneUser(value))
+    reshard(value, known.front(), want);
+  Value best;
+  double least = 0;
+  for (Value form : forms[value]) {
+    TensorType from = nd::getTensorType(form);
+    if (type.isPartial() && !from.isPartial())
+      continue;
+    double bytes = planner.getBytes(from, type);
+    if (!best || bytes < least) {
+      best = form;
+      least = bytes;
+    }
+  }
+  return reshard(value, best, type);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// Enters the shardings that the layout wants for the op's results.
+LogicalResult BlockPartitioner::collectWanted(Operation &op) {
+  ArrayAttr shardings = nd::getShardings(&op);
+  for (OpResult result : op.getResults()) {
+    TensorType type = nd::getTensorType(result);
+    TensorType sharding = shardings
+                              ? getSharding(shardings[result.getResultNumber()])
+                              : TensorType();
+    if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
+      return op.emitError("lacks a required sharding for each result; run the "
+                          "layout phase first");
+    wanted[result] = sharding;
+  }
+  return success();
+}
+
+/// Enters the form in which the result was computed. A partial value waits for
+/// its first use, and a part of a carried sum for the end of the loop; any
+/// other value is resharded as wanted.
+void BlockPartitioner::addResult(OpResult result, Value computed) {
+  forms[result].push_back(computed);
+  TensorType type = nd::getTensorType(computed);
+  TensorType want = wanted.lookup(result);
+  if (!type.isPartial() && type != want && getShare(result) == 1 &&
+      !isRecomputable(result.getOwner()))
+    reshard(result, computed, want);
+}
+
+LogicalResult BlockPartitioner::partition(Operation &op) {
+  if (auto loop = dyn_cast<nd::ScanOp>(op))
+    return partitionLoop(loop);
+  auto named = dyn_cast<nd::NamedOpInterface>(op);
+  if (!named || op.getNumRegions() != 0)
+    return op.emitError() << "'" << op.getName()
+                          << "' has no partition rule and cannot be cut over "
+                             "the mesh";
+  if (failed(collectWanted(op)))
+    return failure();
+  llvm::SmallVector<OperandForms> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(describe(operand));
+  llvm::SmallVector<WantedResult> results;
+  for (OpResult result : op.getResults())
+    results.push_back({wanted.lookup(result), getShare(result)});
+  FactorChoice choice = chooseFactors(&op, operands, results, planner, mesh);
+  LDBG() << op.getName() << " at " << op.getLoc() << ": operands "
+         << llvm::interleaved(choice.operandTypes) << ", results "
+         << llvm::interleaved(choice.resultTypes) << ", reshards send "
+         << choice.bytes << " bytes";
+
+  llvm::SmallVector<Value> blocks;
+  for (auto [operand, type] : llvm::zip(op.getOperands(), choice.operandTypes))
+    blocks.push_back(getForm(operand, type));
+  Operation *local = builder.clone(op);
+  local->setOperands(blocks);
+  nd::removeShardings(local);
+  for (auto [result, type] : llvm::zip(local->getResults(), choice.resultTypes))
+    result.setType(type);
+  for (auto [result, computed] :
+       llvm::zip(op.getResults(), local->getResults()))
+    addResult(result, computed);
+  return success();
+}
+
+LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
+  if (failed(collectWanted(*loop)))
+    return failure();
+  auto body = std::make_unique<Block>();
+  LoopPartitioner partitioner(loop, *body, *this, planner, mesh);
+  if (failed(partitioner.run()))
+    return failure();
+  nd::ScanOp local = partitioner.build(builder, std::move(body));
+  for (auto [result, computed] :
+       llvm::zip(loop->getResults(), local->getResults()))
+    addResult(result, computed);
+  return success();
+}
+
+LogicalResult BlockPartitioner::partitionEnd(Operation &terminator) {
+  llvm::SmallVector<Value> values;
+  for (auto [operand, type] : llvm::zip(terminator.getOperands(), ends))
+    values.push_back(getForm(operand, type));
+  builder.clone(terminator)->setOperands(values);
+  return success();
+}
+
+LogicalResult BlockPartitioner::run() {
+  for (Operation &op : old)
+    if (failed(op.hasTrait<OpTrait::IsTerminator>() ? partitionEnd(op)
+                                                    : partition(op)))
+      return failure();
+  return success();
+}
+
+} // namespace meshc::partition

@@ -1,0 +1,196 @@
+//===- LoopPartitioner.cpp - the body of a loop on shards -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Partition/LoopPartitioner.h"
+#include "dialects/Nd/TensorAttributes.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-partition-program"
+
+using namespace mlir;
+
+namespace meshc::partition {
+
+using nd::TensorType;
+
+LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
+                                 BlockPartitioner &parent,
+                                 spmd::ReshardPlanner &planner,
+                                 nd::MeshAttr mesh)
+    : BlockPartitioner(loop.getBlock(), body, planner, mesh), loop(loop),
+      parent(parent) {
+  for (nd::Tie tie : loop.getTies()) {
+    TensorType outside =
+        parent.getWanted(tie.result ? Value(tie.result) : tie.operand);
+    switch (tie.kind) {
+    case nd::TieKind::Carried:
+      addArgument(tie.argument, outside);
+      ends.push_back(outside);
+      findSum(tie.result.getResultNumber());
+      break;
+    case nd::TieKind::StackedOperand:
+      addArgument(tie.argument, nd::getEntryType(outside, loop.getDim()));
+      break;
+    case nd::TieKind::Whole:
+      wanted[tie.argument] = outside;
+      break;
+    case nd::TieKind::StackedResult:
+      ends.push_back(nd::getEntryType(outside, loop.getDim()));
+      break;
+    }
+  }
+}
+
+/// The operand of the loop that is whole inside as `value`; null for other
+/// values.
+Value LoopPartitioner::getOuter(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return {};
+  nd::Tie tie = loop.getTie(argument);
+  return tie.kind == nd::TieKind::Whole ? tie.operand : Value();
+}
+
+bool LoopPartitioner::isZero(Value value) {
+  Value outer = getOuter(value);
+  return outer ? parent.isZero(outer) : BlockPartitioner::isZero(value);
+}
+
+OperandForms LoopPartitioner::describe(Value value) {
+  Value outer = getOuter(value);
+  if (!outer)
+    return BlockPartitioner::describe(value);
+  OperandForms described = parent.describe(outer);
+  described.mayStayPartial = false;
+  described.willBeReduced = llvm::all_of(
+      described.types, [](TensorType type) { return type.isPartial(); });
+  described.share /= static_cast<double>(loop.getSize());
+  return described;
+}
+
+Value LoopPartitioner::getForm(Value value, TensorType type) {
+  Value outer = getOuter(value);
+  if (!outer)
+    return BlockPartitioner::getForm(value, type);
+  for (Value form : forms[value])
+    if (form.getType() == type)
+      return form;
+  // The iterations may ask for several forms. All come from one that is
+  // reduced.
+  if (describe(value).willBeReduced && !type.isPartial())
+    parent.getForm(outer, parent.getWanted(outer));
+  whole.push_back(parent.getForm(outer, type));
+  forms[value].push_back(made.addArgument(type, value.getLoc()));
+  return forms[value].back();
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// Enters the carried value as a sum if it is one: it starts at zero, and all
+/// that happens to it is one addition whose result is only carried on.
+void LoopPartitioner::findSum(unsigned carried) {
+  BlockArgument total = loop.getBlock().getArgument(carried);
+  if (!total.hasOneUse() || !parent.isZero(loop.getCarried()[carried]))
+    return;
+  auto op = dyn_cast<nd::NamedOpInterface>(*total.user_begin());
+  if (!op || op->getNumOperands() != 2 || op->getNumResults() != 1 ||
+      !op.getPartitionRule().jointlyLinear)
+    return;
+  Value result = op->getResult(0);
+  Value summand = op->getOperand(op->getOperand(0) == total ? 1 : 0);
+  if (loop.getYield()->getOperand(carried) != result || !result.hasOneUse() ||
+      summand.getType() != total.getType() ||
+      result.getType() != total.getType())
+    return;
+  sums[op] = {carried, total, summand};
+  if (hasOneUser(summand))
+    summands.insert(summand);
+}
+
+/// The sharding of what is added, unless it is a partial value that something
+/// else needs reduced, or the wanted one is a part of it.
+TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
+  TensorType pinned = ends[sum.carried];
+  OperandForms known = describe(sum.summand);
+  if (known.isRecomputed)
+    return pinned;
+  TensorType type = known.types.front();
+  if (type.isPartial() && (type.getPartialKind() != nd::ReductionKind::Sum ||
+                           !summands.contains(sum.summand)))
+    return pinned;
+  return planner.getBytes(type, pinned) > 0 ? type : pinned;
+}
+
+void LoopPartitioner::partitionSum(Operation &op, const Sum &sum) {
+  TensorType type = chooseSharding(sum);
+  LDBG() << "carried sum " << sum.carried << " of the loop at " << loop.getLoc()
+         << ": " << type;
+  ends[sum.carried] = type;
+  // The addition is the argument's only user.
+  forms[sum.total].front().setType(type);
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(getForm(operand, type));
+  Operation *local = builder.clone(op);
+  local->setOperands(operands);
+  nd::removeShardings(local);
+  local->getResult(0).setType(type);
+  forms[op.getResult(0)] = {local->getResult(0)};
+}
+
+LogicalResult LoopPartitioner::partition(Operation &op) {
+  auto sum = sums.find(&op);
+  if (sum == sums.end())
+    return BlockPartitioner::partition(op);
+  partitionSum(op, sum->second);
+  return success();
+}
+
+/// A summand is resharded as a part of the sum, after the loop.
+double LoopPartitioner::getShare(OpResult result) {
+  return summands.contains(result) ? 1.0 / static_cast<double>(loop.getSize())
+                                   : 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The new loop
+//===----------------------------------------------------------------------===//
+
+nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
+                                  std::unique_ptr<Block> body) {
+  SmallVector<Value> carried, stacked;
+  SmallVector<Type> stackedResults;
+  for (nd::Tie tie : loop.getTies())
+    switch (tie.kind) {
+    case nd::TieKind::Carried:
+      carried.push_back(
+          parent.getForm(tie.operand, ends[tie.result.getResultNumber()]));
+      break;
+    case nd::TieKind::StackedOperand:
+      stacked.push_back(
+          parent.getForm(tie.operand, parent.getWanted(tie.operand)));
+      break;
+    case nd::TieKind::Whole:
+      break;
+    case nd::TieKind::StackedResult:
+      stackedResults.push_back(parent.getWanted(tie.result));
+      break;
+    }
+  auto local = nd::ScanOp::create(parentBuilder, loop.getLoc(), loop.getDim(),
+                                  loop.getSize(), loop.getBackwards(), carried,
+                                  stacked, whole, stackedResults);
+  local.getRegion().front().erase();
+  local.getRegion().push_back(body.release());
+  local.setResAttrsAttr(loop.getResAttrsAttr());
+  local->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  nd::removeShardings(local);
+  return local;
+}
+
+} // namespace meshc::partition

@@ -1,0 +1,65 @@
+//===- LoopPartitioner.h - the body of a loop on shards -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PARTITION_LOOPPARTITIONER_H
+#define MESHC_LIB_PARTITION_LOOPPARTITIONER_H
+
+#include "lib/Partition/BlockPartitioner.h"
+
+namespace meshc::partition {
+
+/// Rebuilds the body of a loop.
+///
+/// - A carried value has the sharding that the layout wants for its result, at
+///   both ends of an iteration.
+/// - Stacked tensors enter and leave as the layout wants them; their entries
+///   are resharded inside.
+/// - Whole tensors are resharded outside: the parent makes each form that the
+///   body asks for, once, and the form becomes one more whole operand.
+/// - A carried sum that starts at zero takes the sharding of what is added to
+///   it, partial sums included. It is resharded once, after the loop.
+class LoopPartitioner final : public BlockPartitioner {
+public:
+  /// `parent` rebuilds the block around the loop and knows the shardings that
+  /// the layout wants for the loop's results. `body` is empty.
+  LoopPartitioner(nd::ScanOp loop, mlir::Block &body, BlockPartitioner &parent,
+                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh);
+
+  /// The new loop around `body`, which it takes over once run() has filled it.
+  /// Asks the parent for the operands.
+  nd::ScanOp build(mlir::OpBuilder &parentBuilder,
+                   std::unique_ptr<mlir::Block> body);
+
+  OperandForms describe(mlir::Value value) override;
+  mlir::Value getForm(mlir::Value value, nd::TensorType type) override;
+  bool isZero(mlir::Value value) override;
+
+private:
+  /// A carried value that does nothing but collect a sum.
+  struct Sum {
+    unsigned carried;          ///< its number
+    mlir::BlockArgument total; ///< the sum so far
+    mlir::Value summand;
+  };
+
+  mlir::LogicalResult partition(mlir::Operation &op) override;
+  double getShare(mlir::OpResult result) override;
+
+  void findSum(unsigned carried);
+  nd::TensorType chooseSharding(const Sum &sum);
+  void partitionSum(mlir::Operation &op, const Sum &sum);
+  mlir::Value getOuter(mlir::Value value);
+
+  nd::ScanOp loop;
+  BlockPartitioner &parent;
+  llvm::DenseMap<mlir::Operation *, Sum> sums; ///< by their additions
+  llvm::DenseSet<mlir::Value> summands;
+  llvm::SmallVector<mlir::Value> whole; ///< operands of the new loop
+};
+
+} // namespace meshc::partition
+
+#endif // MESHC_LIB_PARTITION_LOOPPARTITIONER_H
