@@ -234,9 +234,13 @@ struct CombineCollectives : impl::CombineCollectivesBase<CombineCollectives> {
   using CombineCollectivesBase::CombineCollectivesBase;
 
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      for (Block &block : function.getBody())
-        BlockCombiner(block, maxBytes).run();
+    // A loop's body is a block of its own: no collective crosses its border.
+    llvm::SmallVector<Block *> blocks;
+    getOperation().walk([&](func::FuncOp function) {
+      function.walk([&](Block *block) { blocks.push_back(block); });
+    });
+    for (Block *block : blocks)
+      BlockCombiner(*block, maxBytes).run();
   }
 };
 } // namespace

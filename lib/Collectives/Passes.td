@@ -80,7 +80,8 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
     Combines independent collectives of the same kind, axes, reduction and element
     type into one with many operands, as long as one call moves no more than
     `max-bytes` per rank. This moves the same bytes with fewer calls. The combined
-    op replaces the last of them; users of its results move behind it.
+    op replaces the last of them; users of its results move behind it. Only collectives
+    of one block are combined: none leaves or enters the body of a loop.
 
     ```mlir
     !sum = !nd.tensor<f32, [i = 8], sum {a}>

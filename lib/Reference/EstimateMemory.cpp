@@ -7,6 +7,7 @@
 
 #include "lib/Reference/EstimateMemory.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -23,13 +24,10 @@ static double getBytes(TypeRange types, nd::MeshAttr mesh) {
   return bytes;
 }
 
-/// Goes through the function as the interpreter does, which drops a value after
-/// its last use. `beside`: bytes that are held all the time.
-static MemoryNeed measure(func::FuncOp function, nd::MeshAttr mesh,
-                          double beside) {
-  Block &block = function.getBody().front();
-  auto ranks = static_cast<double>(mesh.getRankCount());
-  DenseMap<Operation *, double> dying; ///< bytes of one rank
+/// Of one rank, by op: the bytes of the values that are dropped after it.
+static DenseMap<Operation *, double> findDying(Block &block,
+                                               nd::MeshAttr mesh) {
+  DenseMap<Operation *, double> dying;
   llvm::DenseSet<Value> seen;
   for (Operation &op : llvm::reverse(block)) {
     for (Value operand : op.getOperands())
@@ -39,17 +37,32 @@ static MemoryNeed measure(func::FuncOp function, nd::MeshAttr mesh,
       if (!seen.contains(result))
         dying[&op] += getBytes(result.getType(), mesh);
   }
+  return dying;
+}
+
+/// Goes through the block of a function or of a loop as the interpreter does,
+/// which drops a value after its last use. `beside`: bytes that are held all
+/// the time.
+static MemoryNeed measure(Block &block, nd::MeshAttr mesh, double beside) {
+  auto ranks = static_cast<double>(mesh.getRankCount());
+  DenseMap<Operation *, double> dying = findDying(block, mesh);
   double live = getBytes(block.getArgumentTypes(), mesh);
   MemoryNeed need;
+  auto add = [&](MemoryNeed other) {
+    if (other.bytes > need.bytes)
+      need = other;
+  };
   for (Operation &op : block) {
     // Results are copies at the end; each is made once more before it is kept.
     bool isEnd = op.hasTrait<OpTrait::IsTerminator>();
     double made = isEnd ? getBytes(op.getOperandTypes(), mesh)
                         : getBytes(op.getResultTypes(), mesh);
     live += made;
-    double bytes = beside + live * ranks + (isEnd ? 0 : made);
-    if (bytes > need.bytes)
-      need = {bytes, &op};
+    // A loop fills its results while it runs; its arguments are copies.
+    if (auto loop = dyn_cast<nd::ScanOp>(op))
+      add(measure(loop.getBlock(), mesh, beside + live * ranks));
+    else
+      add({beside + live * ranks + (isEnd ? 0 : made), &op});
     live -= dying.lookup(&op);
   }
   return need;
@@ -67,8 +80,8 @@ MemoryNeed estimateMemory(ModuleOp sequential, ModuleOp partitioned) {
     auto ranks = static_cast<double>(mesh.getRankCount());
     double cut = getBytes(other.getArgumentTypes(), mesh) * ranks;
     double wanted = getBytes(function.getResultTypes(), oneDevice);
-    for (MemoryNeed need :
-         {measure(function, oneDevice, cut), measure(other, mesh, wanted)})
+    for (MemoryNeed need : {measure(function.getBody().front(), oneDevice, cut),
+                            measure(other.getBody().front(), mesh, wanted)})
       if (need.bytes > most.bytes)
         most = need;
   }

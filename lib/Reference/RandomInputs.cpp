@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Reference/RandomInputs.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include <cmath>
 
@@ -17,12 +18,19 @@ namespace meshc::reference {
 
 static constexpr int64_t defaultIntegerLimit = 8;
 
-/// The number of entries that integers of `argument` choose from: the size of
-/// the dim `dim` of an op that uses it, where the argument has no such dim
-/// itself (it indexes it).
-static int64_t getIntegerLimit(BlockArgument argument) {
-  nd::TensorType type = nd::getTensorType(argument);
-  for (Operation *user : argument.getUsers()) {
+/// The size of the dim `dim` of an op that uses the integers, where they have
+/// no such dim themselves (they index it); nothing if no op says so.
+static std::optional<int64_t> findIntegerLimit(Value integers) {
+  nd::TensorType type = nd::getTensorType(integers);
+  for (OpOperand &use : integers.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto loop = dyn_cast<nd::ScanOp>(user)) {
+      BlockArgument argument =
+          loop.getBlock().getArgument(use.getOperandNumber());
+      if (std::optional<int64_t> limit = findIntegerLimit(argument))
+        return limit;
+      continue;
+    }
     auto dim = user->getAttrOfType<StringAttr>("dim");
     if (!dim || type.hasDim(dim.getValue()))
       continue;
@@ -33,7 +41,7 @@ static int64_t getIntegerLimit(BlockArgument argument) {
         if (indexed.hasDim(dim.getValue()))
           return indexed.getSize(dim.getValue());
   }
-  return defaultIntegerLimit;
+  return std::nullopt;
 }
 
 /// Random values: i32 below `limit`, i1 either, floats normal, but positive
@@ -61,7 +69,7 @@ HostTensor drawArgument(func::FuncOp function, unsigned index,
                         std::mt19937_64 &random) {
   BlockArgument argument = function.getArgument(index);
   auto tensor = nd::TensorAttributes::ofArgument(function, index);
-  int64_t limit = getIntegerLimit(argument);
+  int64_t limit = findIntegerLimit(argument).value_or(defaultIntegerLimit);
   if (StringAttr name = tensor.getName())
     if (auto given = options.integerLimits.find(name.getValue());
         given != options.integerLimits.end())

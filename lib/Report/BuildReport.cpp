@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
@@ -48,6 +48,15 @@ static std::string getText(nd::RuleOp rule) {
   return text + (rule.getAxes().size() == 1 ? axes : "(" + axes + ")");
 }
 
+/// How often the op runs in a step: once per iteration of the loops around it.
+static int64_t countCalls(Operation *op) {
+  int64_t calls = 1;
+  for (auto loop = op->getParentOfType<nd::ScanOp>(); loop;
+       loop = loop->getParentOfType<nd::ScanOp>())
+    calls *= static_cast<int64_t>(loop.getSize());
+  return calls;
+}
+
 static Json buildCollective(spmd::CollectiveOpInterface op) {
   Operation *operation = op;
   nd::MeshAttr mesh = nd::MeshAttr::of(operation);
@@ -72,10 +81,13 @@ static Json buildCollective(spmd::CollectiveOpInterface op) {
                                      {"location", getPlace(cause.location)}});
     elements += count;
   }
+  int64_t calls = countCalls(operation);
   collective["elements"] = elements;
+  collective["calls"] = calls;
   collective["bytes"] = Json::object();
   for (const spmd::AxisTraffic &traffic : op.getTraffic())
-    collective["bytes"][traffic.axis.str()] = traffic.bytes;
+    collective["bytes"][traffic.axis.str()] =
+        traffic.bytes * static_cast<double>(calls);
   return collective;
 }
 
@@ -94,7 +106,8 @@ static Json buildFunction(func::FuncOp function) {
                         [](StringAttr axis) { return axis.getValue(); }),
         ",");
     elements[axes] = elements.value(axes, int64_t(0)) +
-                     collective["elements"].get<int64_t>();
+                     collective["elements"].get<int64_t>() *
+                         collective["calls"].get<int64_t>();
     for (const auto &[axis, moved] : collective["bytes"].items())
       bytes[axis] = bytes[axis].get<double>() + moved.get<double>();
     report["collectives"].push_back(std::move(collective));

@@ -55,6 +55,7 @@ static bool isCollective(const Json &json) {
                             {"type", isText},
                             {"tensors", isListOf<isTensor>},
                             {"elements", isInteger},
+                            {"calls", isInteger},
                             {"bytes", isMapTo<isNumber>}});
 }
 

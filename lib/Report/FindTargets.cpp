@@ -17,14 +17,8 @@ namespace meshc::report {
 Json findTargets(ModuleOp module) {
   Json targets = Json::object();
   module.walk([&](nd::CrossEntropyOp op) {
-    auto argument = dyn_cast<BlockArgument>(op.getTargets());
-    auto function =
-        argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
-                 : func::FuncOp();
-    if (!function)
-      return;
-    auto tensor =
-        nd::TensorAttributes::ofArgument(function, argument.getArgNumber());
+    // In a loop's body, an entry of an input has the input's attributes.
+    auto tensor = nd::TensorAttributes::of(op.getTargets());
     StringAttr name = tensor.getName();
     if (!name || !tensor.hasRole(nd::TensorRole::Input))
       return;

@@ -47,8 +47,10 @@ static void printCollective(const Json &collective, llvm::raw_ostream &out) {
   out << "  " << collective["kind"].get<std::string>();
   if (collective.contains("reduction"))
     out << " " << collective["reduction"].get<std::string>();
-  out << " over " << joinTexts(collective["axes"]) << ", "
-      << collective["elements"].get<int64_t>() << " "
+  out << " over " << joinTexts(collective["axes"]) << ", ";
+  if (auto calls = collective["calls"].get<int64_t>(); calls > 1)
+    out << calls << " times ";
+  out << collective["elements"].get<int64_t>() << " "
       << collective["type"].get<std::string>() << ": each rank sends "
       << describeTraffic(collective["bytes"]) << "\n";
   for (const Json &tensor : collective["tensors"]) {

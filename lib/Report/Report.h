@@ -34,17 +34,18 @@ using Json = nlohmann::ordered_json;
 ///          "axes": ["data"], "type": "f32",
 ///          "tensors": [{"name": "gradient of w", "elements": 512,
 ///                       "location": "mlp.mesh:12:7"}, …],
-///          "elements": 512,
+///          "elements": 512, "calls": 1,
 ///          "bytes": {"data": 2048}}, …],
 ///        "elements": {"data": 512}, "bytes": {"data": 2048}}, …]}
 ///
 /// `elements` of a tensor counts the whole that dialects/Spmd/Traffic.h calls
 /// n, on one rank: the operand's block where data is reduced or exchanged, the
-/// result's block where it is gathered. `bytes` are those that each rank sends
-/// on the axis by the ring algorithms. The function's `elements` add up those
-/// of its collectives by their axes (joined by "," where there are several). A
-/// tensor without a name has name "", one without a place in a file location
-/// "".
+/// result's block where it is gathered. `calls` is how often the collective
+/// runs: once for each iteration of the loops around it. `bytes` are those that
+/// each rank sends on the axis by the ring algorithms, in all calls. The
+/// function's `elements` add up those of all calls of its collectives by their
+/// axes (joined by "," where there are several). A tensor without a name has
+/// name "", one without a place in a file location "".
 Json buildReport(mlir::ModuleOp module);
 
 /// Whether JSON text that was read has the shape of buildReport, with the

@@ -1,0 +1,354 @@
+//===- LoopLayoutTest.cpp - loops under layouts ---------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Loops of every kind under layouts of every kind: the partitioned loop, on
+/// virtual ranks, computes what one device computes; so does its unrolled form.
+/// Under the layouts of the literature, a loop moves no more bytes than the
+/// same iterations one after the other.
+///
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "lib/Collectives/Passes.h"
+#include "lib/Layout/Passes.h"
+#include "lib/Loops/Passes.h"
+#include "lib/Partition/Passes.h"
+#include "lib/Reference/CompareSteps.h"
+#include "lib/Report/Report.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace meshc;
+
+namespace {
+
+struct Program {
+  const char *name, *text;
+};
+
+struct Layout {
+  const char *name, *mesh;
+  std::vector<const char *> rules;
+  bool isUsual; ///< of the literature
+};
+
+const char *const types = R"(
+!s = !nd.tensor<f32, []>
+!number = !nd.tensor<i32, []>
+!x = !nd.tensor<f32, [batch = 8, model = 4]>
+!xs = !nd.tensor<f32, [batch = 8, layers = 3, model = 4]>
+!h = !nd.tensor<f32, [batch = 8, hidden = 12]>
+!hs = !nd.tensor<f32, [batch = 8, hidden = 12, layers = 3]>
+!w = !nd.tensor<f32, [hidden = 12, model = 4]>
+!ws = !nd.tensor<f32, [hidden = 12, layers = 3, model = 4]>
+!b = !nd.tensor<f32, [model = 4]>
+!bs = !nd.tensor<f32, [layers = 3, model = 4]>
+)";
+
+// A residual block: entries of weights, a whole bias, a stacked result.
+const char *const forward = R"(
+func.func @forward(%x: !x {nd.name = "x", nd.role = "input"}, %w: !ws {nd.name = "w", nd.role = "parameter"},
+                   %v: !ws {nd.name = "v", nd.role = "parameter"}, %b: !b {nd.name = "b", nd.role = "parameter"}) -> (!x, !hs) {
+  %y:2 = nd.scan "layers" 3 carried(%x : !x) stacked(%w, %v : !ws, !ws) whole(%b : !b) -> !x, !hs
+      attributes {res_attrs = [{nd.name = "y"}, {nd.name = "h"}]} {
+  ^bb0(%c: !x, %e: !w, %f: !w, %d: !b):
+    %p = nd.einsum %c, %e {reduced = ["model"]} : (!x, !w) -> !h
+    %h = nd.relu %p {nd.name = "h"} : (!h) -> !h
+    %q = nd.einsum %h, %f {reduced = ["hidden"]} : (!h, !w) -> !x
+    %r = nd.add %q, %d : (!x, !b) -> !x
+    %n = nd.add %c, %r {nd.name = "y"} : (!x, !x) -> !x
+    nd.yield %n, %h : !x, !h
+  }
+  return %y#0, %y#1 : !x, !hs
+}
+)";
+
+// Its gradients: of the carried value, of stacked parameters, of a whole one.
+const char *const backward = R"(
+func.func @backward(%g: !x {nd.name = "g"}, %hs: !hs {nd.name = "h"}, %xs: !xs, %w: !ws {nd.name = "w", nd.role = "parameter"})
+    -> (!x, !ws {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"}, !b {nd.name = "gradient of b", nd.class = "gradient", nd.of = "b"}) {
+  %z = nd.constant 0.0 : f32 -> !b
+  %y:3 = nd.scan "layers" 3 backwards carried(%g, %z : !x, !b) stacked(%hs, %xs, %w : !hs, !xs, !ws) -> !x, !b, !ws
+      attributes {res_attrs = [{}, {nd.name = "gradient of b", nd.class = "gradient", nd.of = "b"},
+                               {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"}]} {
+  ^bb0(%c: !x, %t: !b, %h: !h, %x: !x, %e: !w):
+    %p = nd.einsum %c, %e {reduced = ["model"]} : (!x, !w) -> !h
+    %m = nd.mul %p, %h : (!h, !h) -> !h
+    %dw = nd.einsum %x, %m {reduced = ["batch"], nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"} : (!x, !h) -> !w
+    %db = nd.reduce_sum %c {dims = ["batch"], nd.class = "gradient"} : (!x) -> !b
+    %u = nd.add %t, %db {nd.class = "gradient"} : (!b, !b) -> !b
+    %q = nd.einsum %m, %e {reduced = ["hidden"]} : (!h, !w) -> !x
+    %n = nd.add %c, %q : (!x, !x) -> !x
+    nd.yield %n, %u, %dw : !x, !b, !w
+  }
+  return %y#0, %y#2, %y#1 : !x, !ws, !b
+}
+)";
+
+// A recurrence over time with whole weights, from a state of zeros, and with
+// random numbers of each step.
+const char *const recurrent = R"(
+func.func @recurrent(%xs: !xs {nd.name = "x", nd.role = "input"}, %w: !w {nd.name = "w", nd.role = "parameter"},
+                     %v: !nd.tensor<f32, [hidden = 12, other = 12]> {nd.name = "v", nd.role = "parameter"}) -> (!h, !hs) {
+  %z = nd.constant 0.0 : f32 -> !h
+  %n = nd.iota : () -> !nd.tensor<i32, [layers = 3]>
+  %y:2 = nd.scan "layers" 3 carried(%z : !h) stacked(%xs, %n : !xs, !nd.tensor<i32, [layers = 3]>)
+      whole(%w, %v : !w, !nd.tensor<f32, [hidden = 12, other = 12]>) -> !h, !hs attributes {res_attrs = [{nd.name = "state"}, {}]} {
+  ^bb0(%s: !h, %x: !x, %i: !number, %u: !w, %r: !nd.tensor<f32, [hidden = 12, other = 12]>):
+    %a = nd.einsum %x, %u {reduced = ["model"]} : (!x, !w) -> !h
+    %o = nd.einsum %s, %r {reduced = ["hidden"]} : (!h, !nd.tensor<f32, [hidden = 12, other = 12]>) -> !nd.tensor<f32, [batch = 8, other = 12]>
+    %k = nd.rename %o {from = ["other"], to = ["hidden"]} : (!nd.tensor<f32, [batch = 8, other = 12]>) -> !h
+    %c = nd.add %a, %k : (!h, !h) -> !h
+    %d = nd.random uniform "mask" (%i : !number) : !h
+    %e = nd.mul %c, %d : (!h, !h) -> !h
+    %t = nd.tanh %e {nd.name = "state"} : (!h) -> !h
+    nd.yield %t, %t : !h, !h
+  }
+  return %y#0, %y#1 : !h, !hs
+}
+)";
+
+// Sums: of a partial value, of one that something else reads, from another
+// start, of an entry, of a whole value, and with the sum's own use.
+const char *const sums = R"(
+func.func @sums(%x: !x {nd.name = "x"}, %w: !w {nd.name = "w"}, %xs: !xs, %start: !b {nd.name = "start"}) -> (!b, !b, !b, !x, !x, !s, !bs) {
+  %z = nd.constant 0.0 : f32 -> !b
+  %zx = nd.constant 0.0 : f32 -> !x
+  %zs = nd.constant 0.0 : f32 -> !s
+  %y:7 = nd.scan "layers" 3 carried(%z, %z, %start, %zx, %zx, %zs : !b, !b, !b, !x, !x, !s) stacked(%xs : !xs) whole(%x, %w : !x, !w)
+      -> !b, !b, !b, !x, !x, !s, !bs attributes {res_attrs = [{nd.name = "start"}, {}, {nd.name = "start"}, {}, {nd.name = "x"}, {}, {}]} {
+  ^bb0(%t0: !b, %t1: !b, %t2: !b, %t3: !x, %t4: !x, %t5: !s, %e: !x, %v: !x, %u: !w):
+    %p = nd.einsum %e, %u {reduced = ["model"]} : (!x, !w) -> !h
+    %q = nd.einsum %p, %u {reduced = ["batch", "hidden"]} : (!h, !w) -> !b
+    %a0 = nd.add %t0, %q : (!b, !b) -> !b
+    %r = nd.reduce_sum %e {dims = ["batch"]} : (!x) -> !b
+    %a1 = nd.add %r, %t1 : (!b, !b) -> !b
+    %f = nd.exp %r : (!b) -> !b
+    %d = nd.reduce_sum %v {dims = ["batch"]} : (!x) -> !b
+    %a2 = nd.add %t2, %d : (!b, !b) -> !b
+    %a3 = nd.add %t3, %e : (!x, !x) -> !x
+    %a4 = nd.add %t4, %v : (!x, !x) -> !x
+    %m = nd.neg %t5 : (!s) -> !s
+    %g = nd.reduce_sum %f {dims = ["model"]} : (!b) -> !s
+    %n = nd.add %m, %g : (!s, !s) -> !s
+    %a5 = nd.add %t5, %n : (!s, !s) -> !s
+    nd.yield %a0, %a1, %a2, %a3, %a4, %a5, %f : !b, !b, !b, !x, !x, !s, !b
+  }
+  return %y#0, %y#1, %y#2, %y#3, %y#4, %y#5, %y#6 : !b, !b, !b, !x, !x, !s, !bs
+}
+)";
+
+// Loops in loops: sums of sums, entries of entries, what is whole in both, and
+// a partial value that enters.
+const char *const nested = R"(
+func.func @nested(%x: !x {nd.name = "x"}, %w: !ws {nd.name = "w", nd.role = "parameter"}) -> (!s, !x, !nd.tensor<f32, [hidden = 12, layers = 3]>) {
+  %z = nd.constant 0.0 : f32 -> !s
+  %b = nd.reduce_sum %x {dims = ["batch"]} : (!x) -> !b
+  %y:3 = nd.scan "layers" 3 carried(%z, %x : !s, !x) stacked(%w : !ws) whole(%b, %z : !b, !s) -> !s, !x, !nd.tensor<f32, [hidden = 12, layers = 3]> {
+  ^bb0(%t: !s, %c: !x, %e: !w, %d: !b, %o: !s):
+    %i:3 = nd.scan "hidden" 12 backwards carried(%o, %c : !s, !x) stacked(%e : !w) whole(%d : !b) -> !s, !x, !nd.tensor<f32, [hidden = 12]> {
+    ^bb1(%u: !s, %k: !x, %f: !b, %g: !b):
+      %m = nd.mul %f, %g : (!b, !b) -> !b
+      %r = nd.reduce_sum %m {dims = ["model"]} : (!b) -> !s
+      %v = nd.add %u, %r : (!s, !s) -> !s
+      %l = nd.mul %k, %m : (!x, !b) -> !x
+      %h = nd.tanh %l : (!x) -> !x
+      nd.yield %v, %h, %r : !s, !x, !s
+    }
+    %n = nd.add %t, %i#0 : (!s, !s) -> !s
+    nd.yield %n, %i#1, %i#2 : !s, !x, !nd.tensor<f32, [hidden = 12]>
+  }
+  return %y#0, %y#1, %y#2 : !s, !x, !nd.tensor<f32, [hidden = 12, layers = 3]>
+}
+)";
+
+// Composite ops, and lookups by entries of indices.
+const char *const lookups = R"(
+func.func @lookups(%t: !nd.tensor<i32, [batch = 8, layers = 3]> {nd.name = "tokens", nd.role = "input"},
+                   %w: !w {nd.name = "w", nd.role = "parameter"}) -> (!x, !nd.tensor<f32, [batch = 8, layers = 3]>) {
+  %z = nd.constant 1.0 : f32 -> !x
+  %y:2 = nd.scan "layers" 3 carried(%z : !x) stacked(%t : !nd.tensor<i32, [batch = 8, layers = 3]>) whole(%w : !w)
+      -> !x, !nd.tensor<f32, [batch = 8, layers = 3]> {
+  ^bb0(%c: !x, %i: !nd.tensor<i32, [batch = 8]>, %u: !w):
+    %r = nd.gather %u, %i {dim = "hidden"} : (!w, !nd.tensor<i32, [batch = 8]>) -> !x
+    %a = nd.mul %c, %r : (!x, !x) -> !x
+    %s = nd.softmax %a {dim = "model"} : (!x) -> !x
+    %p = nd.einsum %s, %u {reduced = ["model"]} : (!x, !w) -> !h
+    %l = nd.cross_entropy %p, %i {dim = "hidden"} : (!h, !nd.tensor<i32, [batch = 8]>) -> !nd.tensor<f32, [batch = 8]>
+    nd.yield %s, %l : !x, !nd.tensor<f32, [batch = 8]>
+  }
+  return %y#0, %y#1 : !x, !nd.tensor<f32, [batch = 8, layers = 3]>
+}
+)";
+
+const Program programs[] = {{"forward", forward},     {"backward", backward},
+                            {"recurrent", recurrent}, {"sums", sums},
+                            {"nested", nested},       {"lookups", lookups}};
+
+const Layout layouts[] = {
+    {"batch", "data = 2", {"batch -> data"}, true},
+    {"hidden", "tensor = 4", {"hidden -> tensor"}, true},
+    {"model", "tensor = 2", {"model -> tensor"}, true},
+    {"both",
+     "data = 2, tensor = 2",
+     {"batch -> data", "hidden -> tensor"},
+     true},
+    {"sharded_state",
+     "data = 4",
+     {"batch -> data", "model -> data in parameter",
+      "model -> data in gradient"},
+     true},
+    {"other_dims",
+     "data = 2, tensor = 2",
+     {"batch -> data", "other -> tensor", "model -> tensor in parameter"},
+     false},
+    {"two_axes",
+     "a = 2, b = 2",
+     {"batch -> b a", "model -> a in parameter", "batch -> a in h"},
+     false},
+    {"by_name",
+     "a = 2, b = 2",
+     {"batch -> a", "model -> b in y", "batch -> b in state",
+      "model -> a in start", "model -> b in x"},
+     false}};
+
+class LoopLayoutTest
+    : public testing::TestWithParam<std::tuple<Program, Layout>> {
+protected:
+  LoopLayoutTest() {
+    context.loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
+  }
+
+  /// Rules for dims over which the program loops are left out.
+  OwningOpRef<ModuleOp> parse() {
+    const auto &[program, layout] = GetParam();
+    std::string text = types;
+    text += "module attributes {nd.mesh = #nd.mesh<" +
+            std::string(layout.mesh) + ">} {\n";
+    for (StringRef rule : layout.rules) {
+      auto [dim, rest] = rule.split(" -> ");
+      auto [axes, scope] = rest.split(" in ");
+      if (StringRef(program.text).contains(("nd.scan \"" + dim + "\"").str()))
+        continue;
+      SmallVector<StringRef> names;
+      axes.split(names, ' ');
+      text += ("nd.rule \"" + dim + "\" -> [\"" + llvm::join(names, "\", \"") +
+               "\"]" + (scope.empty() ? "" : " in \"" + scope.str() + "\"") +
+               " optional\n")
+                  .str();
+    }
+    return parseSourceString<ModuleOp>(text + program.text + "}", &context);
+  }
+
+  template <typename... Adders> bool run(ModuleOp module, Adders... adders) {
+    PassManager passes(&context);
+    (adders(passes), ...);
+    return succeeded(passes.run(module));
+  }
+
+  static void addUnrolling(OpPassManager &passes) {
+    passes.addPass(loops::createUnrollLoops());
+  }
+
+  /// Names of the results that differ, and how much.
+  static std::string compare(ModuleOp sequential, ModuleOp partitioned) {
+    auto differences = reference::compareSteps(sequential, partitioned, {});
+    if (failed(differences))
+      return "does not run";
+    std::string text;
+    for (const reference::OutputDifference &difference : *differences)
+      if (!difference.agrees || difference.nonFinite)
+        text += difference.name + " differs by " +
+                std::to_string(difference.largest) + "\n";
+    return text;
+  }
+
+  static double getBytes(ModuleOp module) {
+    double bytes = 0;
+    report::Json report = report::buildReport(module);
+    for (const report::Json &function : report["functions"])
+      for (const auto &[axis, moved] : function["bytes"].items())
+        bytes += moved.get<double>();
+    return bytes;
+  }
+
+  MLIRContext context;
+};
+
+TEST_P(LoopLayoutTest, ComputesWhatOneDeviceDoes) {
+  OwningOpRef<ModuleOp> module = parse();
+  ASSERT_TRUE(module);
+  OwningOpRef<ModuleOp> unrolled = module->clone();
+  ASSERT_TRUE(run(*module, layout::addLayoutPasses));
+  OwningOpRef<ModuleOp> sequential = module->clone();
+  ASSERT_TRUE(run(*module, partition::addPartitionPasses));
+  EXPECT_EQ(compare(*sequential, *module), "");
+  ASSERT_TRUE(run(*module, collectives::addCollectivesPasses));
+  EXPECT_EQ(compare(*sequential, *module), "");
+  double bytes = getBytes(*module);
+  ASSERT_TRUE(run(*module, addUnrolling));
+  EXPECT_EQ(compare(*sequential, *module), "");
+
+  ASSERT_TRUE(run(*unrolled, addUnrolling, layout::addLayoutPasses,
+                  partition::addPartitionPasses,
+                  collectives::addCollectivesPasses));
+  EXPECT_EQ(compare(*sequential, *unrolled), "");
+  if (std::get<1>(GetParam()).isUsual)
+    EXPECT_LE(bytes, getBytes(*unrolled));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LoopLayoutTest,
+                         testing::Combine(testing::ValuesIn(programs),
+                                          testing::ValuesIn(layouts)),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param).name) +
+                                  "_" + std::get<1>(info.param).name;
+                         });
+
+/// In the report, a collective in a loop counts once for each iteration.
+TEST(LoopReportTest, MultipliesByIterations) {
+  MLIRContext context;
+  context.loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
+  auto module = parseSourceString<ModuleOp>(R"(
+!c = !nd.tensor<f32, [i = 8 on {a}]>
+!x = !nd.tensor<f32, [i = 8]>
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !c) -> !c {
+    %g = spmd.all_gather ["a"] from ["i"] %x : (!c) -> !x
+    %y = nd.scan "n" 3 carried(%x : !c) -> !c {
+    ^bb0(%u: !c):
+      %z = nd.scan "m" 5 carried(%u : !c) -> !c {
+      ^bb1(%v: !c):
+        %w = spmd.all_gather ["a"] from ["i"] %v : (!c) -> !x
+        %s = spmd.slice "i" ["a"] %w : !x -> !c
+        nd.yield %s : !c
+      }
+      nd.yield %z : !c
+    }
+    return %y : !c
+  }
+})",
+                                            &context);
+  ASSERT_TRUE(module);
+  report::Json function = report::buildReport(*module)["functions"][0];
+  constexpr double bytes = 8 * 4 / 2;
+  EXPECT_EQ(function["collectives"][0]["calls"], 1);
+  EXPECT_EQ(function["collectives"][0]["bytes"]["a"], bytes);
+  EXPECT_EQ(function["collectives"][1]["calls"], 15);
+  EXPECT_EQ(function["collectives"][1]["elements"], 8);
+  EXPECT_EQ(function["collectives"][1]["bytes"]["a"], 15 * bytes);
+  EXPECT_EQ(function["bytes"]["a"], 16 * bytes);
+  EXPECT_EQ(function["elements"]["a"], 16 * 8);
+}
+
+} // namespace
