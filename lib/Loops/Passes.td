@@ -42,6 +42,10 @@ def UnrollLoops : Pass<"meshc-unroll-loops", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"isPrimitive", "primitive", "bool", "false",
+           "take tensors apart by one nd.entry for each entry instead of the composite nd.unstack">
+  ];
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 

@@ -23,7 +23,8 @@ namespace {
 /// Replaces one loop.
 class Unroller {
 public:
-  explicit Unroller(nd::ScanOp scan) : scan(scan), builder(scan) {}
+  Unroller(nd::ScanOp scan, bool isPrimitive)
+      : scan(scan), isPrimitive(isPrimitive), builder(scan) {}
 
   /// Appends the loops among the new ops to `inner`.
   void run(SmallVectorImpl<nd::ScanOp> &inner);
@@ -35,6 +36,7 @@ private:
   TypeAttr getSharding(Value value);
 
   nd::ScanOp scan;
+  bool isPrimitive;
   OpBuilder builder;
 };
 } // namespace
@@ -77,14 +79,24 @@ SmallVector<Value> Unroller::takeApart(Value stacked, Type entry) {
         setSharding(each.getDefiningOp(), TypeAttr::get(type.getGlobal()));
     return entries;
   }
+  TypeAttr sharding = getSharding(stacked);
+  if (sharding)
+    sharding = TypeAttr::get(nd::getEntryType(
+        cast<nd::TensorType>(sharding.getValue()), scan.getDim()));
+  if (isPrimitive) {
+    for (int64_t index = 0; index < count; ++index) {
+      auto op = nd::EntryOp::create(builder, scan.getLoc(), type, stacked,
+                                    scan.getDimAttr(),
+                                    builder.getI64IntegerAttr(index));
+      setSharding(op, sharding);
+      entries.push_back(op);
+    }
+    return entries;
+  }
   auto op = nd::UnstackOp::create(builder, scan.getLoc(),
                                   SmallVector<Type>(count, type), stacked,
                                   scan.getDimAttr());
-  if (TypeAttr sharding = getSharding(stacked)) {
-    auto each = TypeAttr::get(nd::getEntryType(
-        cast<nd::TensorType>(sharding.getValue()), scan.getDim()));
-    setSharding(op, SmallVector<TypeAttr>(count, each));
-  }
+  setSharding(op, SmallVector<TypeAttr>(count, sharding));
   return op.getResults();
 }
 
@@ -139,6 +151,8 @@ void Unroller::run(SmallVectorImpl<nd::ScanOp> &inner) {
 
 namespace {
 struct UnrollLoops : impl::UnrollLoopsBase<UnrollLoops> {
+  using UnrollLoopsBase::UnrollLoopsBase;
+
   static constexpr int64_t maxOps = 1000000;
 
   /// Ops of the block when its loops are unrolled; `maxOps` stands for more.
@@ -171,7 +185,7 @@ struct UnrollLoops : impl::UnrollLoopsBase<UnrollLoops> {
         return signalPassFailure();
       }
     while (!loops.empty())
-      Unroller(loops.pop_back_val()).run(loops);
+      Unroller(loops.pop_back_val(), isPrimitive).run(loops);
   }
 };
 } // namespace

@@ -82,6 +82,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = layout::addLayoutPasses,
        .judges = layoutJudges,
+       .handlesLoops = true,
        .addVerifier = addPass<layout::createVerifyLayout>,
        .verify = &Compilation::keepWhole},
       // What one rank computes.
@@ -90,12 +91,14 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = partition::addPartitionPasses,
        .judges = partitionJudges,
+       .handlesLoops = true,
        .addVerifier = addPass<partition::createVerifyPartition>},
       // How ranks exchange what they need. The report of them is made here.
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",
        .run = &Compilation::runCollectives,
        .addPasses = collectives::addCollectivesPasses,
+       .handlesLoops = true,
        .addVerifier = addPass<collectives::createVerifyCollectives>,
        .verify = &Compilation::comparePartitioned},
       // What runs as one loop nest, what as a library call.

@@ -70,8 +70,11 @@ ExitCode runPhase(const Phase &phase, ModuleOp program, bool unrollsLoops) {
   FailureWatch watch(phase, program.getContext());
   PassManager passes(program.getContext());
   // Each phase ends in a verifier of its own; MLIR's runs after each pass too.
-  if (unrollsLoops || !phase.handlesLoops)
-    passes.addPass(loops::createUnrollLoops());
+  if (unrollsLoops || !phase.handlesLoops) {
+    loops::UnrollLoopsOptions options;
+    options.isPrimitive = getPhaseNumber(phase.name) > getPhaseNumber("layout");
+    passes.addPass(loops::createUnrollLoops(options));
+  }
   phase.addPasses(passes);
   if (succeeded(passes.run(program)))
     return ExitCode::Success;

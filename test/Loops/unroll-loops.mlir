@@ -1,4 +1,5 @@
 // RUN: mesh-opt %s -meshc-unroll-loops -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: mesh-opt %s -meshc-unroll-loops=primitive=true -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=PRIMITIVE
 
 !x = !nd.tensor<f32, [i = 8]>
 !xs = !nd.tensor<f32, [i = 8, n = 2]>
@@ -69,6 +70,11 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
   func.func @sharded(%x: !x {nd.sharding = !nd.tensor<f32, [i = 8 on {a}]>}, %w: !xs {nd.sharding = !nd.tensor<f32, [i = 8 on {a}, n = 2]>}) -> (!xs {nd.sharding = !nd.tensor<f32, [i = 8 on {a}, n = 2]>}) {
     // CHECK: nd.unstack %{{.*}} {dim = "n", nd.sharding = [!nd.tensor<f32, [i = 8 on {a}]>, !nd.tensor<f32, [i = 8 on {a}]>]}
     // CHECK: nd.stack {{.*}} nd.sharding = [!nd.tensor<f32, [i = 8 on {a}, n = 2]>]
+    // PRIMITIVE-LABEL: func.func @sharded
+    // PRIMITIVE: nd.entry %arg1 {dim = "n", index = 0 : i64, nd.sharding = [!nd.tensor<f32, [i = 8 on {a}]>]}
+    // PRIMITIVE: nd.entry %arg1 {dim = "n", index = 1 : i64, nd.sharding = [!nd.tensor<f32, [i = 8 on {a}]>]}
+    // PRIMITIVE-NOT: nd.unstack
+    // PRIMITIVE: return
     %y:2 = nd.scan "n" 2 carried(%x : !x) stacked(%w : !xs) -> !x, !xs attributes {nd.sharding = [!nd.tensor<f32, [i = 8 on {a}]>, !nd.tensor<f32, [i = 8 on {a}, n = 2]>]} {
     ^bb0(%c: !x, %e: !x):
       %m = nd.mul %c, %e {nd.sharding = [!nd.tensor<f32, [i = 8 on {a}]>]} : (!x, !x) -> !x

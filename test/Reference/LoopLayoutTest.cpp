@@ -260,6 +260,12 @@ protected:
     passes.addPass(loops::createUnrollLoops());
   }
 
+  static void addLateUnrolling(OpPassManager &passes) {
+    loops::UnrollLoopsOptions options;
+    options.isPrimitive = true;
+    passes.addPass(loops::createUnrollLoops(options));
+  }
+
   /// Names of the results that differ, and how much.
   static std::string compare(ModuleOp sequential, ModuleOp partitioned) {
     auto differences = reference::compareSteps(sequential, partitioned, {});
@@ -296,7 +302,7 @@ TEST_P(LoopLayoutTest, ComputesWhatOneDeviceDoes) {
   ASSERT_TRUE(run(*module, collectives::addCollectivesPasses));
   EXPECT_EQ(compare(*sequential, *module), "");
   double bytes = getBytes(*module);
-  ASSERT_TRUE(run(*module, addUnrolling));
+  ASSERT_TRUE(run(*module, addLateUnrolling));
   EXPECT_EQ(compare(*sequential, *module), "");
 
   ASSERT_TRUE(run(*unrolled, addUnrolling, layout::addLayoutPasses,
