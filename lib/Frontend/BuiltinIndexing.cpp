@@ -34,7 +34,8 @@ static bool checkIndices(Call &call, unsigned i, Value indices,
 static Operand emitIndexed(Call &call, Value table, Value indices,
                            StringAttr dim) {
   if (!checkIndices(call, 1, indices, dim) ||
-      !call.checkIndexable(dim, call.size() > 2 ? call.place(2) : call.span))
+      !call.emitter.checkIndexable(dim,
+                                   call.size() > 2 ? call.place(2) : call.span))
     return {};
   nd::TensorType type = nd::getTensorType(table);
   nd::TensorType all =
@@ -87,12 +88,12 @@ static Operand emitCrossEntropy(Call &call) {
 /// one_hot(indices, d[, type])
 static Operand emitOneHot(Call &call) {
   Value indices = call.tensor(0, call.emitter.builder.getI32Type());
-  StringAttr dim = indices ? call.dim(1) : StringAttr();
+  StringAttr dim = indices ? call.newDim(1) : StringAttr();
   Type elementType = call.emitter.builder.getF32Type();
   if (call.size() > 2)
     elementType = call.type(2);
   if (!dim || !elementType || !checkIndices(call, 0, indices, dim) ||
-      !call.checkIndexable(dim, call.place(1)))
+      !call.emitter.checkIndexable(dim, call.place(1)))
     return {};
   SmallVector<nd::DimAttr> dims(nd::getTensorType(indices).getDims());
   dims.push_back(nd::DimAttr::get(dim.getContext(), dim.getValue(),

@@ -90,7 +90,7 @@ static Operand emitAlong(Call &call) {
 static Operand emitArgmax(Call &call) {
   Value value = call.tensorOf(0, call.builtin.kinds);
   StringAttr dim = value ? call.dim(1, value) : StringAttr();
-  if (!dim || !call.checkIndexable(dim, call.place(1)))
+  if (!dim || !call.emitter.checkIndexable(dim, call.place(1)))
     return {};
   nd::TensorType type = nd::getTensorType(value).withoutDims(dim);
   return Operand::of(
@@ -162,11 +162,13 @@ omittedDims(Call &call, const Argument &result, ArrayRef<syntax::Span> operands,
     if (!dim)
       return std::nullopt;
     if (!all.hasDim(dim.getValue())) {
-      call.emitter.noteOrigins(
-          call.emitter.error(name.span, "no operand has dim " +
-                                            quote(dim.getValue()) +
-                                            "; broadcast(x, dim) adds one"),
-          operands);
+      syntax::Diagnostic &missing = call.emitter.error(
+          name.span, "no operand has dim " + quote(dim.getValue()) +
+                         (call.emitter.findLoop(dim.getValue())
+                              ? ""
+                              : "; broadcast(x, dim) adds one"));
+      call.emitter.noteOrigins(missing, operands);
+      call.emitter.noteLoop(missing, dim.getValue());
       return std::nullopt;
     }
     if (auto *first = llvm::find(kept, dim); first != kept.end()) {

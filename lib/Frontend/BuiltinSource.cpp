@@ -21,17 +21,20 @@ static Operand emitSize(Call &call) {
              : Operand();
 }
 
-/// iota(d[, type])
+/// iota(d[, type]); inside a loop over d, the number of the iteration. [L4.6]
 static Operand emitIota(Call &call) {
   StringAttr dim = call.dim(0);
   Type elementType = call.emitter.builder.getI32Type();
   if (call.size() > 1)
     elementType = call.type(1);
-  if (!dim || !elementType || !call.checkIndexable(dim, call.place(0)))
+  if (!dim || !elementType || !call.emitter.checkIndexable(dim, call.place(0)))
     return {};
   if (elementType.isInteger(1))
     return call.fail(1, "'iota' takes " + describe(Floats | Integers) +
                             ", got i1");
+  if (Loop *loop = call.emitter.findLoop(dim.getValue()))
+    return Operand::of(
+        call.emitter.emitIteration(*loop, elementType, call.span));
   int64_t size = call.emitter.dimSize(dim);
   nd::DimAttr only = nd::DimAttr::get(dim.getContext(), dim.getValue(), size);
   return Operand::of(
@@ -50,8 +53,12 @@ static Operand emitStep(Call &call) {
 static Value createRandom(Call &call, nd::Distribution distribution,
                           ArrayRef<nd::DimAttr> dims) {
   Builder &builder = call.emitter.builder;
+  std::optional<SmallVector<Value>> iterations =
+      call.emitter.emitIterations(call.span);
+  if (!iterations)
+    return {};
   return call.create(
-      nd::RandomOp::getOperationName(), {},
+      nd::RandomOp::getOperationName(), *iterations,
       call.emitter.makeType(builder.getF32Type(), dims, call.span),
       {call.attribute("distribution", nd::DistributionAttr::get(
                                           builder.getContext(), distribution)),

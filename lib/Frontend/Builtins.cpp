@@ -50,10 +50,11 @@ void frontend::reportMissingDim(Emitter &emitter, syntax::Span at,
   std::vector<std::string_view> names;
   for (nd::DimAttr each : tensor.getDims())
     names.push_back(std::string_view(each.getName().getValue()));
-  emitter.noteOrigin(emitter.error(at, "tensor " + describe(tensor) +
-                                           " has no dim " + quote(dim) +
-                                           syntax::didYouMean(dim, names)),
-                     tensorPlace);
+  syntax::Diagnostic &missing =
+      emitter.error(at, "tensor " + describe(tensor) + " has no dim " +
+                            quote(dim) + syntax::didYouMean(dim, names));
+  emitter.noteOrigin(missing, tensorPlace);
+  emitter.noteLoop(missing, dim);
 }
 
 bool Call::checkArguments() {
@@ -129,11 +130,16 @@ StringAttr Call::dim(unsigned i, Value tensor) {
   return {};
 }
 
+StringAttr Call::newDim(unsigned i) {
+  StringAttr name = dim(i);
+  return name && emitter.checkNotLooped(name, place(i)) ? name : StringAttr();
+}
+
 std::optional<SmallVector<StringAttr>> Call::dims(unsigned first,
                                                   Value tensor) {
   SmallVector<StringAttr> list;
   for (unsigned i = first; i < size(); ++i) {
-    StringAttr name = dim(i, tensor);
+    StringAttr name = tensor ? dim(i, tensor) : newDim(i);
     if (!name)
       return std::nullopt;
     if (auto *known = llvm::find(list, name); known != list.end()) {
@@ -145,20 +151,6 @@ std::optional<SmallVector<StringAttr>> Call::dims(unsigned first,
     list.push_back(name);
   }
   return list;
-}
-
-bool Call::checkIndexable(StringAttr dim, syntax::Span at) {
-  constexpr int64_t most = int64_t(1) << 31;
-  int64_t size = emitter.dimSize(dim);
-  if (size < most)
-    return true;
-  emitter.noteDim(emitter.error(at, "dim " + quote(dim.getValue()) + " has " +
-                                        std::to_string(size) +
-                                        " entries, and i32 numbers " +
-                                        std::to_string(most - 1) +
-                                        "; split it"),
-                  dim.getValue());
-  return false;
 }
 
 std::optional<syntax::Constant> Call::number(unsigned i) {

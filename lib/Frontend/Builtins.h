@@ -68,11 +68,13 @@ public:
   mlir::Value tensorOf(unsigned i, ElementKinds kinds);
   /// The argument as the name of a dim, which `tensor`, if given, must have.
   mlir::StringAttr dim(unsigned i, mlir::Value tensor = nullptr);
-  /// Arguments first, first + 1, … as dims of `tensor`; duplicates are errors.
+  /// The argument as the name of a dim that the result has anew; an error if a
+  /// loop runs over it. [L4.6]
+  mlir::StringAttr newDim(unsigned i);
+  /// Arguments first, first + 1, … as dims of `tensor`, or as new dims if it is
+  /// null; duplicates are errors.
   std::optional<llvm::SmallVector<mlir::StringAttr>> dims(unsigned first,
                                                           mlir::Value tensor);
-  /// Whether i32 can index the dim; reports an error if not. [L2.7]
-  bool checkIndexable(mlir::StringAttr dim, syntax::Span at);
   /// The argument as a number known at compile time.
   std::optional<syntax::Constant> number(unsigned i);
   /// The argument as a whole number of at least `least`.

@@ -165,20 +165,34 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
 
 /// [L5.6] Looks up values first, then constants; a dim is not a value.
 Operand Emitter::emitName(const syntax::Name &name) {
-  if (auto found = scope->values.find(name.text); found != scope->values.end())
-    return found->second;
+  if (const Operand *found = scope->findValue(name.text))
+    return found->ok() ? capture(*found, name.span) : rejectUnusable(name);
   if (auto found = declarations.constants.find(name.text);
       found != declarations.constants.end())
     return Operand::of(found->second.value);
+  return rejectName(name);
+}
+
+/// A name whose value is missing: reports why, unless that is an error already
+/// reported.
+Operand Emitter::rejectUnusable(const syntax::Name &name) {
+  for (const Scope *each = scope; each; each = each->parent)
+    if (auto problem = each->problems.find(name.text);
+        problem != each->problems.end()) {
+      noteName(error(name.span, problem->second), name.text);
+      break;
+    }
+  return {};
+}
+
+/// Reports a name that is neither a value nor a constant.
+Operand Emitter::rejectName(const syntax::Name &name) {
   std::string text(name.text);
   if (isKnownDim(name)) {
-    syntax::Diagnostic &isDim = error(
-        name.span, quote(text) + " is a dim, not a value; its size is size(" +
-                       text + "), its indices are iota(" + text + ")");
-    if (auto alias = scope->dims.find(name.text); alias != scope->dims.end())
-      noteDim(isDim, alias->second);
-    else
-      noteDim(isDim, text);
+    noteDim(error(name.span,
+                  quote(text) + " is a dim, not a value; its size is size(" +
+                      text + "), its indices are iota(" + text + ")"),
+            scope->findDim(name.text));
     return {};
   }
   auto function = declarations.functions.find(name.text);
@@ -190,9 +204,23 @@ Operand Emitter::emitName(const syntax::Name &name) {
       uncalled.note(function->second->name.span, "declared here");
     return {};
   }
-  std::vector<std::string_view> names;
-  for (const auto &entry : scope->values)
-    names.push_back(entry.first);
+  if (!declarations.incomplete.dims)
+    rejectUnknown(name);
+  return {};
+}
+
+void Emitter::rejectUnknown(const syntax::Name &name) {
+  std::string text(name.text);
+  for (const Scope *each = scope; each->loop; each = each->parent)
+    for (const syntax::Name &later : each->loop->assigned)
+      if (later.text == name.text) {
+        error(name.span, quote(text) +
+                             " has no value yet; give it one before the loop, "
+                             "which carries it from iteration to iteration")
+            .note(later.span, "the loop assigns it here");
+        return;
+      }
+  std::vector<std::string_view> names = scope->valueNames();
   for (const auto &entry : declarations.constants)
     names.push_back(entry.first);
   std::string hint = syntax::didYouMean(name.text, names);
@@ -200,15 +228,12 @@ Operand Emitter::emitName(const syntax::Name &name) {
   bool isOutside = !frames.empty() && outside != declared.end();
   if (hint.empty() && isOutside)
     hint = "; a function sees its arguments only, pass it as one";
-  if (declarations.incomplete.dims)
-    return {};
   syntax::Diagnostic &unknown =
       error(name.span, "unknown name " + quote(text) + hint);
   if (isOutside)
     unknown.note(outside->second, "the model's is declared here");
   else
     noteName(unknown, syntax::nearestName(name.text, names));
-  return {};
 }
 
 Operand Emitter::emitUnary(const syntax::Expr &expr,

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -26,14 +26,13 @@ bool Emitter::mayInline(const syntax::FunctionDeclaration &function,
           .note(function.name.span, "declared here");
       return false;
     }
-  if (frames.size() >= maxCallDepth || ++opCount > maxOps) {
+  if (frames.size() >= maxCallDepth) {
     error(call.callee.span,
-          frames.size() >= maxCallDepth
-              ? "calls nest more than " + std::to_string(maxCallDepth) + " deep"
-              : "the program has more than " + std::to_string(maxOps) +
-                    " operations; functions are expanded at each call");
+          "calls nest more than " + std::to_string(maxCallDepth) + " deep");
     return false;
   }
+  if (!countOperation(call.callee.span))
+    return false;
   if (call.arguments.size() == function.arguments.size())
     return true;
   error(call.callee.span, "function " + name + " takes " +
@@ -77,17 +76,12 @@ bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
       return false;
     if (wanted == got)
       return true;
-    std::string sizes;
-    for (nd::DimAttr dim : got.getDims())
-      if (nd::DimAttr other = wanted.getDim(dim.getName().getValue());
-          other && other.getSize() != dim.getSize())
-        sizes = "; dim " + quote(dim.getName().getValue()) + " has size " +
-                std::to_string(dim.getSize()) + ", not " +
-                std::to_string(other.getSize());
     syntax::Diagnostic &mismatch =
         error(at, "argument " + name + " is declared " + describe(wanted) +
-                      ", got " + describe(got) + sizes);
+                      ", got " + describe(got) + describeSizes(got, wanted));
     mismatch.note(declared.name.span, "declared here");
+    for (nd::DimAttr dim : wanted.getDims())
+      noteLoop(mismatch, dim.getName().getValue());
     // The argument's text is the caller's.
     llvm::SaveAndRestore inCaller(scope, &caller);
     noteOrigin(mismatch, at);
@@ -148,13 +142,15 @@ Operand Emitter::emitFunction(const syntax::FunctionDeclaration &function,
       ok &= checkArgument(declared, callee.values[declared.name.text],
                           argument.span, *caller);
   frames.push_back({&function, call.callee.span, location});
+  path.push_back({function.name.text, call.callee.span, {}});
   Operand result = ok ? emitBody(function) : Operand();
+  path.pop_back();
   frames.pop_back();
   scope = caller;
   return result;
 }
 
-/// [L4.2] Assignments, and a return at the end.
+/// [L4.2] Statements, and a return at the end.
 Operand Emitter::emitBody(const syntax::FunctionDeclaration &function) {
   const syntax::Statement *last = nullptr;
   Operand result;
@@ -164,25 +160,15 @@ Operand Emitter::emitBody(const syntax::FunctionDeclaration &function) {
           .note(last->span, "the function returns here");
       return {};
     }
-    if (const auto *assignment =
-            std::get_if<syntax::AssignStatement>(&statement.node)) {
-      assign(*assignment);
-    } else if (const auto *returned =
-                   std::get_if<syntax::ReturnStatement>(&statement.node)) {
-      if (returned->value)
-        result = emit(*returned->value);
-      last = &statement;
-    } else if (const auto *loop =
-                   std::get_if<syntax::ForStatement>(&statement.node)) {
-      error(statement.span, "'for " + std::string(loop->dim.text) +
-                                "' (a scan over layers) is not part of this "
-                                "version; write its steps one by one");
-      return {};
-    } else {
-      error(statement.span, "parameters and metrics belong to the model; pass "
-                            "a parameter as an argument");
-      return {};
+    const auto *returned =
+        std::get_if<syntax::ReturnStatement>(&statement.node);
+    if (!returned) {
+      emitStatement(statement);
+      continue;
     }
+    if (returned->value)
+      result = emit(*returned->value);
+    last = &statement;
   }
   if (!last)
     error(function.name.span, "function " + quote(function.name.text) +
@@ -205,7 +191,7 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
   tensorNames.push_back(statement.name);
   if (result.value)
     if (Operation *op = result.value.getDefiningOp();
-        op && !isa<nd::ParameterOp>(op) &&
+        op && !isa<nd::ParameterOp, nd::ScanOp>(op) &&
         !nd::TensorAttributes::of(op).getName())
       nd::setName(op, builder.getStringAttr(StringRef(name)));
   scope->values[name] = std::move(result);

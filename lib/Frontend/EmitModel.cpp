@@ -101,6 +101,13 @@ nd::TensorType Emitter::declaredType(const syntax::TensorDeclaration &tensor,
     nd::DimAttr dim = declaredDim(name);
     if (!dim)
       return {};
+    if (const Loop *loop = findLoop(dim.getName().getValue())) {
+      error(name.span, "a parameter inside a loop over " +
+                           quote(loop->dimName()) +
+                           " gets that dim from the loop; leave it out")
+          .note(loop->span, "the loop is here");
+      return {};
+    }
     if (auto *first = llvm::find(dims, dim); first != dims.end()) {
       error(name.span, "dim " + quote(name.text) +
                            " is given twice; a tensor "
@@ -121,7 +128,8 @@ void Emitter::emitModel(const syntax::ModelDeclaration &model) {
   auto function = func::FuncOp::create(builder, locate(model.name.span),
                                        StringRef(model.name.text),
                                        builder.getFunctionType({}, {}));
-  builder.setInsertionPointToStart(function.addEntryBlock());
+  modelBody = function.addEntryBlock();
+  builder.setInsertionPointToStart(modelBody);
   Scope own;
   scope = &own;
   emitInputs(model, function);
@@ -129,14 +137,6 @@ void Emitter::emitModel(const syntax::ModelDeclaration &model) {
     emitStatement(statement);
   finishModel(model, function);
   scope = nullptr;
-}
-
-static SmallVector<StringRef>
-declaredOrder(const syntax::TensorDeclaration &tensor) {
-  SmallVector<StringRef> order;
-  for (const syntax::Name &dim : *tensor.dims)
-    order.push_back(dim.text);
-  return order;
 }
 
 void Emitter::emitInputs(const syntax::ModelDeclaration &model,
@@ -156,7 +156,9 @@ void Emitter::emitInputs(const syntax::ModelDeclaration &model,
       scope->values.insert({input.name.text, Operand()});
       continue;
     }
-    SmallVector<StringRef> order = declaredOrder(input);
+    SmallVector<StringRef> order;
+    for (const syntax::Name &dim : *input.dims)
+      order.push_back(dim.text);
     scope->values[input.name.text] = {
         block.addArgument(type, locate(input.name.span)), std::nullopt, order};
     NamedAttrList list;
@@ -170,6 +172,8 @@ void Emitter::emitInputs(const syntax::ModelDeclaration &model,
   function.setAllArgAttrs(attributes);
 }
 
+/// A statement of the model, a function or a loop; functions handle their
+/// 'return' themselves.
 void Emitter::emitStatement(const syntax::Statement &statement) {
   if (const auto *assignment =
           std::get_if<syntax::AssignStatement>(&statement.node))
@@ -178,56 +182,33 @@ void Emitter::emitStatement(const syntax::Statement &statement) {
     return emitParameter(*param);
   if (const auto *metric =
           std::get_if<syntax::MetricStatement>(&statement.node))
-    return emitMetric(*metric);
-  if (const auto *loop = std::get_if<syntax::ForStatement>(&statement.node)) {
-    error(statement.span, "'for " + std::string(loop->dim.text) +
-                              "' (a scan over layers) is not part of this "
-                              "version; write its steps one by one");
-    return;
-  }
-  error(statement.span, "a model does not return; name its results: metric "
-                        "name = expression, and the loss in 'train'");
-}
-
-/// [L6.2]
-void Emitter::emitParameter(const syntax::ParamStatement &param) {
-  const syntax::TensorDeclaration &tensor = param.tensor;
-  std::string_view name = tensor.name.text;
-  tensorNames.push_back(tensor.name);
-  nd::TensorType type;
-  if (tensor.isDim)
-    error(tensor.name.span, "'dim' is not a parameter's name");
-  else if (declare(tensor.name))
-    type = declaredType(tensor, "parameter");
-  if (type && !type.isFloat()) {
-    error(tensor.type->span, "parameters are trained and of a float type (f32, "
-                             "bf16 or f16), got " +
-                                 describe(type.getElementType()));
-    type = {};
-  }
-  // A name that was assigned before would be ambiguous.
-  if (type && scope->values.count(name)) {
-    noteOrigin(
-        error(tensor.name.span,
-              quote(name) + " is the name of a value above; choose another"),
-        tensor.name.span);
-    type = {};
-  }
-  if (!type) {
-    scope->values[name] = {};
-    return;
-  }
-  scope->places[name] = tensor.name.span;
-  SmallVector<StringRef> order = declaredOrder(tensor);
-  auto parameter = nd::ParameterOp::create(
-      builder, locate(tensor.name.span), type,
-      builder.getStringAttr(StringRef(name)), builder.getStrArrayAttr(order));
-  emitInitializer(param, parameter, type);
-  scope->values[name] = {parameter.getResult(), std::nullopt, order};
+    return emitMetric(*metric, statement.span);
+  if (std::holds_alternative<syntax::ForStatement>(statement.node))
+    return emitLoop(statement);
+  if (scope->loop)
+    error(statement.span, "'return' cannot be inside a loop; assign the value, "
+                          "and return the name after the loop")
+        .note(scope->loop->span, "the loop is here");
+  else
+    error(statement.span, "a model does not return; name its results: metric "
+                          "name = expression, and the loss in 'train'");
 }
 
 /// [L6.4]
-void Emitter::emitMetric(const syntax::MetricStatement &metric) {
+void Emitter::emitMetric(const syntax::MetricStatement &metric,
+                         syntax::Span at) {
+  if (scope->loop) {
+    error(at, "a metric cannot be inside a loop; assign the value, whose "
+              "entries after the loop are those of the iterations, and reduce "
+              "them in the metric")
+        .note(scope->loop->span, "the loop is here");
+    return;
+  }
+  if (!frames.empty()) {
+    error(at, "metrics belong to the model; return the value, and name it "
+              "there");
+    return;
+  }
   Value value = metric.value ? emitTensor(*metric.value) : Value();
   if (!declare(metric.name) || !value)
     return;
@@ -272,4 +253,5 @@ void Emitter::finishModel(const syntax::ModelDeclaration &model,
   function.setFunctionType(builder.getFunctionType(
       function.getBody().getArgumentTypes(), ValueRange(values).getTypes()));
   function.setAllResultAttrs(attributes);
+  finishLoops();
 }

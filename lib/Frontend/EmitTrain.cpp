@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Emitter.h"
 
-#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,6 +54,8 @@ Value Emitter::findLoss() {
           error(name.span, "loss " + quote(name.text) +
                                " is a constant; it depends on no parameter"),
           name.span);
+    else
+      rejectUnusable(name);
     return {};
   }
   Value loss = found->second.value;
@@ -71,18 +73,34 @@ Value Emitter::findLoss() {
   return loss;
 }
 
+/// The values that a value is computed from, through loops.
+static SmallVector<Value> findSources(Value value) {
+  nd::Tie tie;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (auto scan = dyn_cast<nd::ScanOp>(argument.getOwner()->getParentOp()))
+      tie = scan.getTie(argument);
+  } else if (auto scan = value.getDefiningOp<nd::ScanOp>()) {
+    tie = scan.getTie(cast<OpResult>(value));
+  } else {
+    return SmallVector<Value>(value.getDefiningOp()->getOperands());
+  }
+  SmallVector<Value> sources;
+  for (Value source : {tie.operand, tie.yielded})
+    if (source)
+      sources.push_back(source);
+  return sources;
+}
+
 /// The loss depends on a parameter. [L7.2] (Those that it does not depend on
 /// are warned of by the autodiff phase, which finds them in any program.)
 void Emitter::checkGradients(Value loss, syntax::Span at) {
-  llvm::SetVector<Operation *> reached;
-  if (Operation *op = loss.getDefiningOp())
-    reached.insert(op);
+  llvm::SetVector<Value> reached;
+  reached.insert(loss);
   for (unsigned i = 0; i < reached.size(); ++i) {
-    if (isa<nd::ParameterOp>(reached[i]))
+    if (reached[i].getDefiningOp<nd::ParameterOp>())
       return;
-    for (Value operand : reached[i]->getOperands())
-      if (Operation *op = operand.getDefiningOp())
-        reached.insert(op);
+    for (Value source : findSources(reached[i]))
+      reached.insert(source);
   }
   noteOrigin(
       error(at, "the loss depends on no parameter; there is nothing to train"),

@@ -47,6 +47,17 @@ std::string frontend::describe(nd::TensorType type) {
   return text + "]";
 }
 
+std::string frontend::describeSizes(nd::TensorType got, nd::TensorType wanted) {
+  std::string sizes;
+  for (nd::DimAttr dim : got.getDims())
+    if (nd::DimAttr other = wanted.getDim(dim.getName().getValue());
+        other && other.getSize() != dim.getSize())
+      sizes += "; dim " + quote(dim.getName().getValue()) + " has size " +
+               std::to_string(dim.getSize()) + ", not " +
+               std::to_string(other.getSize());
+  return sizes;
+}
+
 Emitter::Emitter(const syntax::SourceSet &sources,
                  syntax::Diagnostics &diagnostics,
                  syntax::Declarations &declarations, MLIRContext &context)
@@ -54,20 +65,18 @@ Emitter::Emitter(const syntax::SourceSet &sources,
       declarations(declarations) {}
 
 StringAttr Emitter::resolveDim(const syntax::Name &name) {
-  std::string_view text = name.text;
-  if (scope)
-    if (auto alias = scope->dims.find(text); alias != scope->dims.end())
-      text = alias->second;
+  std::string_view text = scope ? scope->findDim(name.text) : name.text;
   if (declarations.dims.count(text))
     return builder.getStringAttr(StringRef(text));
   if (declarations.incomplete.dims)
     return {};
   std::string hint = syntax::didYouMean(text, declarations.dimNames());
-  if (scope && scope->values.count(name.text))
+  bool isValue = scope && scope->findValue(name.text);
+  if (isValue)
     hint = "; " + quote(name.text) + " is a value here, not a dim";
   syntax::Diagnostic &unknown =
       error(name.span, "unknown dim " + quote(text) + hint);
-  if (scope && scope->values.count(name.text))
+  if (isValue)
     noteOrigin(unknown, name.span);
   else
     noteDim(unknown, syntax::nearestName(text, declarations.dimNames()));
@@ -75,17 +84,16 @@ StringAttr Emitter::resolveDim(const syntax::Name &name) {
 }
 
 StringAttr Emitter::introduceDim(const syntax::Name &name, int64_t size) {
-  std::string_view text = name.text;
-  if (scope)
-    if (auto alias = scope->dims.find(text); alias != scope->dims.end())
-      text = alias->second;
-  if (!declarations.introduceDim({text, name.span}, size))
+  std::string_view text = scope ? scope->findDim(name.text) : name.text;
+  StringAttr dim = builder.getStringAttr(StringRef(text));
+  if (!checkNotLooped(dim, name.span) ||
+      !declarations.introduceDim({text, name.span}, size))
     return {};
-  return builder.getStringAttr(StringRef(text));
+  return dim;
 }
 
 bool Emitter::isKnownDim(const syntax::Name &name) const {
-  return (scope && scope->dims.count(name.text)) ||
+  return (scope && scope->isDimArgument(name.text)) ||
          declarations.dims.count(name.text);
 }
 
@@ -134,8 +142,8 @@ void Emitter::noteOrigin(syntax::Diagnostic &diagnostic,
 void Emitter::noteName(syntax::Diagnostic &diagnostic,
                        std::string_view name) const {
   if (scope)
-    if (auto place = scope->places.find(name); place != scope->places.end()) {
-      diagnostic.note(place->second, quote(name) + " is defined here");
+    if (std::optional<syntax::Span> place = scope->findPlace(name)) {
+      diagnostic.note(*place, quote(name) + " is defined here");
       return;
     }
   if (auto constant = declarations.constants.find(name);
@@ -171,17 +179,19 @@ Location Emitter::locate(syntax::Span span) const {
                         : CallSiteLoc::get(place, frames.back().location);
 }
 
+bool Emitter::countOperation(syntax::Span at) {
+  if (++opCount <= maxOps)
+    return true;
+  error(at, "the program has more than " + std::to_string(maxOps) +
+                " operations; functions are expanded at each call");
+  return false;
+}
+
 Value Emitter::create(StringRef op, syntax::Span at, ValueRange operands,
                       nd::TensorType result,
                       ArrayRef<NamedAttribute> attributes) {
-  if (!result)
+  if (!result || !countOperation(at))
     return {};
-  // The error is at a place of the model, so that one is enough. [L4.5]
-  if (++opCount > maxOps) {
-    error(at, "the program has more than " + std::to_string(maxOps) +
-                  " operations; functions are expanded at each call");
-    return {};
-  }
   OperationState state(locate(at), op);
   state.addOperands(operands);
   state.addTypes(result);
@@ -189,24 +199,41 @@ Value Emitter::create(StringRef op, syntax::Span at, ValueRange operands,
   return builder.create(state)->getResult(0);
 }
 
+bool Emitter::checkIndexable(StringAttr dim, syntax::Span at) {
+  constexpr int64_t most = int64_t(1) << 31;
+  int64_t size = dimSize(dim);
+  if (size < most)
+    return true;
+  noteDim(error(at, "dim " + quote(dim.getValue()) + " has " +
+                        std::to_string(size) + " entries, and i32 numbers " +
+                        std::to_string(most - 1) + "; split it"),
+          dim.getValue());
+  return false;
+}
+
 std::string Emitter::nextStream(StringRef what) {
-  // A point keeps these apart from the names of parameters.
+  // Parts of a parameter's name are no numbers, so these are apart from them.
   return (what + "." + Twine(streamCount++)).str();
 }
 
 nd::TensorType Emitter::makeType(Type elementType, ArrayRef<nd::DimAttr> dims,
                                  syntax::Span at) {
+  if (countElements(dims))
+    return nd::TensorType::get(elementType, dims);
+  syntax::Diagnostic &tooLarge =
+      error(at, "tensor has more than 2**48 elements");
+  for (nd::DimAttr each : dims)
+    if (each.getSize() > 1)
+      noteDim(tooLarge, each.getName().getValue());
+  return {};
+}
+
+std::optional<int64_t> Emitter::countElements(ArrayRef<nd::DimAttr> dims) {
   int64_t count = 1;
   for (nd::DimAttr dim : dims)
-    if (llvm::MulOverflow(count, dim.getSize(), count) || count > maxElements) {
-      syntax::Diagnostic &tooLarge =
-          error(at, "tensor has more than 2**48 elements");
-      for (nd::DimAttr each : dims)
-        if (each.getSize() > 1)
-          noteDim(tooLarge, each.getName().getValue());
-      return {};
-    }
-  return nd::TensorType::get(elementType, dims);
+    if (llvm::MulOverflow(count, dim.getSize(), count) || count > maxElements)
+      return std::nullopt;
+  return count;
 }
 
 nd::TensorType Emitter::unite(ValueRange operands,

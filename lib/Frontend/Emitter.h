@@ -16,27 +16,11 @@
 #define MESHC_FRONTEND_EMITTER_H
 
 #include "dialects/Nd/Ops/ModelOps.h"
-#include "lib/Frontend/Syntax/Declarations.h"
+#include "lib/Frontend/Scope.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::frontend {
-
-/// The value of an expression: a tensor, or a number, which takes the type of
-/// the tensor that it is combined with. [L5.2]
-struct Operand {
-  mlir::Value value;
-  std::optional<syntax::Constant> constant;
-  /// The dims in the order of the declaration, if the value is an input, a
-  /// parameter or an argument declared with dims. [L5.7]
-  llvm::SmallVector<llvm::StringRef> order;
-
-  bool ok() const { return value || constant; }
-  static Operand of(mlir::Value value) { return {value, std::nullopt, {}}; }
-  static Operand of(syntax::Constant number) {
-    return {mlir::Value(), number, {}};
-  }
-};
 
 /// Sets of element types that an operation accepts.
 enum ElementKinds : unsigned { Floats = 1, Integers = 2, Booleans = 4 };
@@ -53,6 +37,8 @@ std::string describe(ElementKinds kinds);
 std::string describe(nd::TensorType type);
 /// "f32", "i32"; the element type as the text names it.
 std::string describe(mlir::Type elementType);
+/// "; dim 'd' has size 2, not 3" for each dim whose sizes differ.
+std::string describeSizes(nd::TensorType got, nd::TensorType wanted);
 
 /// The ops of one program.
 class Emitter {
@@ -61,6 +47,7 @@ public:
   static constexpr unsigned maxOps = 100000;
   static constexpr unsigned maxCallDepth = 64;
   static constexpr unsigned maxExpressionDepth = 1024;
+  static constexpr unsigned maxLoopDepth = 16;
   /// Elements of one tensor: the limit of the tensor type. [L2.6]
   static constexpr int64_t maxElements = int64_t(1) << 48;
 
@@ -101,17 +88,38 @@ public:
   /// A tensor type; null after an error if it would be too large.
   nd::TensorType makeType(mlir::Type elementType,
                           llvm::ArrayRef<nd::DimAttr> dims, syntax::Span at);
+  /// The product of the dims' sizes; nothing if it is over the limit. [L2.6]
+  static std::optional<int64_t> countElements(llvm::ArrayRef<nd::DimAttr> dims);
   /// Whether the value, which the text at `origin` gives, is one of `kinds`;
   /// reports at `at` if not.
   bool checkKinds(mlir::Value value, ElementKinds kinds, llvm::StringRef what,
                   syntax::Span at, syntax::Span origin);
+
+  // Loops (EmitLoop.cpp).
+
+  /// The innermost loop around the current place, also around calls, that runs
+  /// over `dim`; null if there is none. No tensor inside it has the dim. [L4.6]
+  Loop *findLoop(llvm::StringRef dim) const;
+  /// Notes the loop around the current place that runs over `dim`, if any.
+  void noteLoop(syntax::Diagnostic &diagnostic, llvm::StringRef dim) const;
+  /// Whether a tensor made at the current place may have `dim`; reports an
+  /// error if a loop runs over it.
+  bool checkNotLooped(mlir::StringAttr dim, syntax::Span at);
+  /// The number of the iteration of a loop around the current place, as a
+  /// scalar of the type; null after an error.
+  mlir::Value emitIteration(Loop &loop, mlir::Type elementType,
+                            syntax::Span at);
+  /// The numbers of all iterations around the current place, outermost first,
+  /// as nd.random takes them; nullopt after an error.
+  std::optional<llvm::SmallVector<mlir::Value>> emitIterations(syntax::Span at);
 
   // Names and places (Emitter.cpp).
 
   /// The dim with this name; the name of an argument `dim d` is resolved to the
   /// caller's dim. Null after an error if there is no such dim.
   mlir::StringAttr resolveDim(const syntax::Name &name);
-  /// The same for a dim that the operation introduces with `size`. [L2.5]
+  /// The same for a dim that the operation introduces with `size`; an error if
+  /// a loop runs over it. [L2.5], [L4.6]
   mlir::StringAttr introduceDim(const syntax::Name &name, int64_t size);
   /// Whether the name is that of a known dim.
   bool isKnownDim(const syntax::Name &name) const;
@@ -120,6 +128,8 @@ public:
   nd::DimAttr declaredDim(const syntax::Name &name);
   /// The element type of that name; null after an error. [L2.7]
   mlir::Type resolveType(const syntax::Name &name);
+  /// Whether i32 can index the dim; reports an error if not. [L2.7]
+  bool checkIndexable(mlir::StringAttr dim, syntax::Span at);
   /// An error at a place; inlined, it gets a note at each call around it.
   syntax::Diagnostic &error(syntax::Span at, std::string message);
   /// If the text at `at` is the name of a value or a constant, notes where it
@@ -133,6 +143,8 @@ public:
   /// Notes where a dim got its size.
   void noteDim(syntax::Diagnostic &diagnostic, llvm::StringRef dim) const;
   mlir::Location locate(syntax::Span span) const;
+  /// Counts one operation; an error if there are too many. [L4.5]
+  bool countOperation(syntax::Span at);
   /// One op with one result.
   mlir::Value create(llvm::StringRef op, syntax::Span at,
                      mlir::ValueRange operands, nd::TensorType result,
@@ -143,21 +155,28 @@ public:
   mlir::OpBuilder builder;
 
 private:
-  /// The names of one body: the model's, or one inlined function's.
-  struct Scope {
-    std::map<std::string_view, Operand> values;
-    std::map<std::string_view, syntax::Span> places; ///< of the values' names
-    std::map<std::string_view, std::string_view> dims;
-  };
   /// A function being inlined.
   struct Frame {
     const syntax::FunctionDeclaration *function;
     syntax::Span call;
     mlir::Location location;
   };
+  /// A call or loop around the current place, as names of parameters show it.
+  /// [L4.9]
+  struct PathPart {
+    std::string_view name; ///< of the function or dim
+    syntax::Span span;
+    std::string path; ///< the whole path; empty until a parameter needs it
+  };
+  /// The name of each result of a loop and the value that the body yields for
+  /// it; null after an error.
+  using LoopResults = llvm::SmallVector<std::pair<syntax::Name, mlir::Value>>;
 
   // EmitExpression.cpp
   Operand emitName(const syntax::Name &name);
+  Operand rejectUnusable(const syntax::Name &name);
+  Operand rejectName(const syntax::Name &name);
+  void rejectUnknown(const syntax::Name &name);
   Operand emitUnary(const syntax::Expr &expr, const syntax::UnaryExpr &unary);
   Operand emitBinary(const syntax::Expr &expr,
                      const syntax::BinaryExpr &binary);
@@ -177,8 +196,21 @@ private:
   bool checkArgument(const syntax::TensorDeclaration &declared,
                      Operand &operand, syntax::Span at, Scope &caller);
   Operand emitBody(const syntax::FunctionDeclaration &function);
+  void emitStatement(const syntax::Statement &statement);
   void assign(const syntax::AssignStatement &statement);
   void warnUncalled();
+
+  // EmitLoop.cpp
+  void emitLoop(const syntax::Statement &statement);
+  nd::DimAttr checkLoop(const syntax::Statement &statement);
+  void carryValues(Loop &loop);
+  mlir::Value findNext(const Loop &loop, unsigned index);
+  LoopResults emitYield(Loop &loop);
+  void emitScan(Loop &loop, const LoopResults &results);
+  void finishLoops();
+  mlir::Value capture(mlir::Value value, syntax::Span at);
+  Operand capture(const Operand &operand, syntax::Span at);
+  mlir::Block *blockAround(const Loop &loop) const;
 
   // EmitModel.cpp
   void emitMesh();
@@ -186,18 +218,24 @@ private:
   void emitModel(const syntax::ModelDeclaration &model);
   void emitInputs(const syntax::ModelDeclaration &model,
                   mlir::func::FuncOp function);
-  void emitStatement(const syntax::Statement &statement);
-  void emitParameter(const syntax::ParamStatement &param);
-  void emitMetric(const syntax::MetricStatement &metric);
+  void emitMetric(const syntax::MetricStatement &metric, syntax::Span at);
   void finishModel(const syntax::ModelDeclaration &model,
                    mlir::func::FuncOp function);
   bool declare(const syntax::Name &name);
   nd::TensorType declaredType(const syntax::TensorDeclaration &tensor,
                               llvm::StringRef what);
 
+  // EmitParameter.cpp
+  void emitParameter(const syntax::ParamStatement &param);
+  bool declareParameter(const syntax::Name &name);
+  nd::TensorType parameterType(const syntax::TensorDeclaration &tensor);
+  std::string makePath(const std::string &text, syntax::Span span);
+  mlir::StringAttr nameParameter(const syntax::Name &name);
+  nd::TensorType stackType(nd::TensorType declared, syntax::Span at);
+
   // Initializer.cpp
   void emitInitializer(const syntax::ParamStatement &param,
-                       nd::ParameterOp parameter, nd::TensorType type);
+                       nd::ParameterOp parameter, nd::TensorType declared);
 
   // EmitTrain.cpp
   mlir::Value findLoss();
@@ -208,8 +246,14 @@ private:
   syntax::Diagnostics &diagnostics;
   syntax::Declarations &declarations;
   mlir::ModuleOp module;
+  mlir::Block *modelBody = nullptr;
   Scope *scope = nullptr;
   llvm::SmallVector<Frame> frames;
+  llvm::SmallVector<Loop *> loops; ///< around the current place, also of calls
+  std::vector<PathPart> path;
+  /// Names of parameters and paths to them, and their places.
+  std::map<std::string, syntax::Span> parameterPaths;
+  std::map<std::string, unsigned> pathNumbers; ///< the last one tried
   std::map<std::string_view, syntax::Span> declared;
   std::vector<syntax::Name> tensorNames; ///< that a rule's scope may name
   std::set<std::string_view> calledFunctions;

@@ -234,11 +234,14 @@ std::optional<Start> StartReader::readFans() {
 }
 
 /// The region of the parameter: offset + scale · random in f32, then cast.
+/// `declared` is its type without the dims of loops.
 void Emitter::emitInitializer(const syntax::ParamStatement &param,
-                              nd::ParameterOp parameter, nd::TensorType type) {
-  std::optional<Start> start = StartReader(*this, param, type).read();
+                              nd::ParameterOp parameter,
+                              nd::TensorType declared) {
+  std::optional<Start> start = StartReader(*this, param, declared).read();
   if (!start)
     return;
+  nd::TensorType type = parameter.getType();
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&parameter.getInitializer());
   syntax::Span at = param.initializer->span;

@@ -18,6 +18,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -118,9 +119,17 @@ struct Definition {
   ExprPtr value;
 };
 
+/// The scope of a rule: a class of tensors, or the name of one tensor. The name
+/// of a parameter in a loop or function has several parts, as in
+/// layers.attention.wq. [L3.3]
+struct RuleScope {
+  std::string text; ///< without blanks
+  Span span;
+};
+
 /// One rule of a layout: [scope.]dim -> axis | (axis, axis). [L3.2]
 struct LayoutRule {
-  std::optional<Name> scope;
+  std::optional<RuleScope> scope;
   Name dim;
   std::vector<Name> axes;
   bool isOptional = false; ///< written with ->?
@@ -161,10 +170,10 @@ struct ReturnStatement {
 
 struct Statement;
 
-/// for layers { … }: parsed, so that its text is checked, and rejected by the
-/// emitter. [L4.6]
+/// for layers { … }, for seq backwards { … }. [L4.6]
 struct ForStatement {
-  Name dim;
+  Name dim; ///< empty after a parse error
+  bool isBackwards = false;
   std::vector<Statement> body;
 };
 

@@ -23,7 +23,9 @@ Declarations::checkLayout(const std::vector<Name> &tensors) {
   for (const LayoutRule *rule : rules) {
     if (!checkRule(*rule, tensors))
       continue;
-    std::string_view scope = rule->scope ? rule->scope->text : "";
+    std::string_view scope;
+    if (rule->scope)
+      scope = rule->scope->text;
     auto [entry, isNew] = seen.insert({{scope, rule->dim.text}, rule->span});
     if (isNew) {
       applying.push_back(rule);
@@ -58,6 +60,22 @@ bool Declarations::checkRule(const LayoutRule &rule,
   return checkAxes(rule) && hasDim && hasScope;
 }
 
+/// The tensor that an unknown scope may mean: the parameter of a loop or
+/// function whose name ends with it, or the tensor called `nearest`.
+static std::vector<Name>::const_iterator
+findNear(std::string_view scope, const std::vector<Name> &tensors,
+         std::string_view nearest) {
+  auto inner =
+      std::find_if(tensors.begin(), tensors.end(), [&](const Name &tensor) {
+        return tensor.text.ends_with("." + std::string(scope));
+      });
+  if (inner != tensors.end())
+    return inner;
+  return std::find_if(tensors.begin(), tensors.end(), [&](const Name &tensor) {
+    return tensor.text == nearest;
+  });
+}
+
 /// [L3.3]
 bool Declarations::checkScope(const LayoutRule &rule,
                               const std::vector<Name> &tensors) {
@@ -72,17 +90,16 @@ bool Declarations::checkScope(const LayoutRule &rule,
     return true;
   if (rule.isOptional)
     return false;
+  auto near = findNear(scope, tensors, nearestName(scope, known));
+  std::string hint = near == tensors.end()
+                         ? didYouMean(scope, known)
+                         : "; did you mean " + quote(near->text) + "?";
   Diagnostic &unknown = diagnostics.error(
       rule.scope->span, "scope " + quote(scope) +
                             " is neither a class of tensors (parameter, "
                             "gradient, optimizer, activation) nor a tensor of "
                             "the model" +
-                            didYouMean(scope, known));
-  auto near =
-      std::find_if(tensors.begin(), tensors.end(),
-                   [text = nearestName(scope, known)](const Name &tensor) {
-                     return tensor.text == text;
-                   });
+                            hint);
   if (near != tensors.end())
     unknown.note(near->span, quote(near->text) + " is defined here");
   return false;

@@ -140,11 +140,17 @@ std::optional<LayoutRule> Parser::parseLayoutRule(bool onCommandLine) {
     return std::nullopt;
   LayoutRule rule;
   rule.dim = *name;
-  if (accept(TokenKind::Dot)) {
+  while (accept(TokenKind::Dot)) {
     std::optional<Name> dim = expectName("a dim's name after the scope");
     if (!dim)
       return std::nullopt;
-    rule.scope = rule.dim;
+    // The last part is the dim, those before it are the scope.
+    if (!rule.scope)
+      rule.scope.emplace();
+    else
+      rule.scope->text += '.';
+    rule.scope->text += rule.dim.text;
+    rule.scope->span = Span::join(name->span, rule.dim.span);
     rule.dim = *dim;
   }
   if (!parseRuleAxes(rule, onCommandLine))

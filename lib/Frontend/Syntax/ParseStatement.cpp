@@ -113,7 +113,7 @@ bool Parser::rejectStatement() {
   if (at(TokenKind::Name))
     got += " followed by " + describe(peek(1));
   diagnostics.error(peek().span, "expected a statement (name = expression, "
-                                 "param, metric or return), got " +
+                                 "param, metric, for or return), got " +
                                      got);
   next();
   return false;
@@ -141,18 +141,37 @@ bool Parser::parseParam(std::vector<Statement> &list) {
   return ok;
 }
 
-/// for layers { … }. [L4.6]
-bool Parser::parseFor(std::vector<Statement> &list) {
-  Span start = next().span;
-  std::optional<Name> dim = expectName("the name of the dim to scan over");
+/// The dim and direction of a loop. False after an error; the dim is then empty
+/// if it is missing.
+bool Parser::parseForHeader(ForStatement &loop) {
+  std::optional<Name> dim = expectName("the name of the dim to loop over");
   if (!dim)
     return false;
-  Span open = peek().span;
-  if (!expect(TokenKind::LeftBrace, "'{' to open the loop's body"))
-    return false;
-  ForStatement loop{*dim, {}};
+  loop.dim = *dim;
+  loop.isBackwards = atWord("backwards");
+  if (loop.isBackwards)
+    next();
+  if (at(TokenKind::LeftBrace))
+    return true;
+  unexpected(loop.isBackwards ? "'{' to open the loop's body"
+                              : "'{' to open the loop's body, or 'backwards'");
+  return false;
+}
+
+/// for layers { … }, for seq backwards { … }. After an error in the header the
+/// body is read all the same. [L4.6]
+bool Parser::parseFor(std::vector<Statement> &list) {
+  Span start = next().span;
+  ForStatement loop;
+  if (!parseForHeader(loop)) {
+    while (!endsStatement() && !at(TokenKind::LeftBrace))
+      next();
+    if (!at(TokenKind::LeftBrace))
+      return false;
+  }
   if (!enter())
     return false;
+  Span open = next().span;
   parseStatements(loop.body, open, "the loop");
   --nesting;
   accept(TokenKind::RightBrace);

@@ -75,6 +75,7 @@ private:
   void skipBraces();
   bool parseParam(std::vector<Statement> &list);
   bool parseFor(std::vector<Statement> &list);
+  bool parseForHeader(ForStatement &loop);
 
   // ParseExpression.cpp
   ExprPtr parseExpression();

@@ -230,15 +230,35 @@ TEST(Parser, ReadsLayouts) { // [L3.2], [L8.2]
   Diagnostics diagnostics;
   SourceSet sources;
   sources.add("<--layout>", "batch:pod+data, optimizer.model->data, "
-                            "heads->?tensor, seq -> (a, b)");
+                            "heads->?tensor, seq -> (a, b), "
+                            "layers.attention . wq.model:tensor");
   std::vector<LayoutRule> rules = parseLayoutList(sources, 0, diagnostics);
-  ASSERT_EQ(rules.size(), 4u);
+  ASSERT_EQ(rules.size(), 5u);
   EXPECT_FALSE(diagnostics.hasErrors());
   EXPECT_EQ(printNames(rules[0].axes), "pod data");
   EXPECT_EQ(rules[1].scope->text, "optimizer");
   EXPECT_EQ(rules[1].dim.text, "model");
   EXPECT_TRUE(rules[2].isOptional);
   EXPECT_EQ(printNames(rules[3].axes), "a b");
+  EXPECT_EQ(rules[4].scope->text, "layers.attention.wq"); // [L3.3]
+  EXPECT_EQ(rules[4].dim.text, "model");
+}
+
+TEST(Parser, ReadsLoops) { // [L4.6]
+  Parsed parsed(
+      "model m(x[a]) {\n  for layers { for seq backwards { y = x } }\n"
+      "  backwards = x\n}");
+  EXPECT_EQ(parsed.messages(), "");
+  const auto &model =
+      std::get<ModelDeclaration>(parsed.program.declarations.at(0));
+  ASSERT_EQ(model.body.statements.size(), 2u);
+  const auto &outer = std::get<ForStatement>(model.body.statements[0].node);
+  EXPECT_EQ(outer.dim.text, "layers");
+  EXPECT_FALSE(outer.isBackwards);
+  const auto &inner = std::get<ForStatement>(outer.body.at(0).node);
+  EXPECT_EQ(inner.dim.text, "seq");
+  EXPECT_TRUE(inner.isBackwards);
+  EXPECT_EQ(inner.body.size(), 1u);
 }
 
 TEST(Constant, FoldsExactly) { // [L2.3]

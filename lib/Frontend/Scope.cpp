@@ -1,0 +1,95 @@
+//===- Scope.cpp - names of a body and what they mean ---------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Scope.h"
+
+#include "dialects/Nd/Ops/LoopOps.h"
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::frontend;
+
+const Operand *Scope::findValue(std::string_view name) const {
+  for (const Scope *each = this; each; each = each->parent)
+    if (auto found = each->values.find(name); found != each->values.end())
+      return &found->second;
+  return nullptr;
+}
+
+std::optional<syntax::Span> Scope::findPlace(std::string_view name) const {
+  for (const Scope *each = this; each; each = each->parent)
+    if (auto found = each->places.find(name); found != each->places.end())
+      return found->second;
+  return std::nullopt;
+}
+
+std::string_view Scope::findDim(std::string_view name) const {
+  for (const Scope *each = this; each; each = each->parent)
+    if (auto found = each->dims.find(name); found != each->dims.end())
+      return found->second;
+  return name;
+}
+
+bool Scope::isDimArgument(std::string_view name) const {
+  for (const Scope *each = this; each; each = each->parent)
+    if (each->dims.count(name))
+      return true;
+  return false;
+}
+
+std::vector<std::string_view> Scope::valueNames() const {
+  std::vector<std::string_view> names;
+  for (const Scope *each = this; each; each = each->parent)
+    for (const auto &entry : each->values)
+      names.push_back(entry.first);
+  return names;
+}
+
+Loop::Loop(const syntax::ForStatement &statement, syntax::Span span,
+           nd::DimAttr dim, Scope &parent)
+    : statement(statement), span(span), dim(dim), body(&region.emplaceBlock()) {
+  scope.parent = &parent;
+  scope.loop = this;
+}
+
+Value Loop::capture(Value outside) {
+  Value &inside = captured[outside];
+  if (inside)
+    return inside;
+  nd::TensorType type = nd::getTensorType(outside);
+  if (type.hasDim(dimName())) {
+    // Arguments of one kind stand together.
+    unsigned index = carried.size() + stacked.size();
+    stacked.push_back(outside);
+    inside = body->insertArgument(index, nd::getEntryType(type, dimName()),
+                                  outside.getLoc());
+  } else {
+    whole.push_back(outside);
+    inside = body->addArgument(type, outside.getLoc());
+  }
+  return inside;
+}
+
+void Loop::carry(const syntax::Name &name, Value initial) {
+  carriedNames.push_back(name);
+  carried.push_back(initial);
+  scope.values[name.text] =
+      Operand::of(body->addArgument(initial.getType(), initial.getLoc()));
+}
+
+static bool contains(const std::vector<syntax::Name> &names,
+                     std::string_view text) {
+  return llvm::any_of(
+      names, [&](const syntax::Name &name) { return name.text == text; });
+}
+
+bool Loop::isCarried(std::string_view name) const {
+  return contains(carriedNames, name);
+}
+
+bool Loop::isAssigned(std::string_view name) const {
+  return contains(assigned, name);
+}

@@ -1,0 +1,106 @@
+//===- Scope.h - names of a body and what they mean -----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Private to this folder: values of expressions, the names of one body, and a
+/// loop whose body is being emitted.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_FRONTEND_SCOPE_H
+#define MESHC_FRONTEND_SCOPE_H
+
+#include "dialects/Nd/NdTypes.h"
+#include "lib/Frontend/Syntax/Declarations.h"
+
+#include "mlir/IR/Region.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace meshc::frontend {
+
+/// The value of an expression: a tensor, or a number, which takes the type of
+/// the tensor that it is combined with. [L5.2]
+struct Operand {
+  mlir::Value value;
+  std::optional<syntax::Constant> constant;
+  /// The dims in the order of the declaration, if the value is an input, a
+  /// parameter or an argument declared with dims. [L5.7]
+  llvm::SmallVector<llvm::StringRef> order;
+
+  bool ok() const { return value || constant; }
+  static Operand of(mlir::Value value) { return {value, std::nullopt, {}}; }
+  static Operand of(syntax::Constant number) {
+    return {mlir::Value(), number, {}};
+  }
+};
+
+struct Loop;
+
+/// The names of one body: the model's, one inlined function's, or one loop's.
+struct Scope {
+  Scope *parent = nullptr;    ///< the body around a loop's; null otherwise
+  const Loop *loop = nullptr; ///< whose body this is; null otherwise
+  /// Values belong to the block in which they were made, which may be outside
+  /// of loops around the place where a name is used. Emitter::capture makes
+  /// them visible there.
+  std::map<std::string_view, Operand> values;
+  std::map<std::string_view, syntax::Span> places; ///< of the values' names
+  std::map<std::string_view, std::string_view> dims;
+  /// Why a name has no value, where only its use is an error.
+  std::map<std::string_view, std::string> problems;
+
+  /// The value of that name here or in a body around this one; null if there is
+  /// none.
+  const Operand *findValue(std::string_view name) const;
+  /// The place of that value's name.
+  std::optional<syntax::Span> findPlace(std::string_view name) const;
+  /// The dim that an argument `dim d` called `name` stands for, otherwise
+  /// `name`.
+  std::string_view findDim(std::string_view name) const;
+  /// Whether `name` is such an argument.
+  bool isDimArgument(std::string_view name) const;
+  /// All names of values, for hints.
+  std::vector<std::string_view> valueNames() const;
+};
+
+/// A loop while its body is emitted. The body is isolated: what it uses of the
+/// blocks around it becomes an operand of the nd.scan. [L4.6]
+struct Loop {
+  Loop(const syntax::ForStatement &statement, syntax::Span span,
+       nd::DimAttr dim, Scope &parent);
+
+  /// The value inside of one of the block around the loop: its entry if it has
+  /// the loop's dim, otherwise the whole tensor.
+  mlir::Value capture(mlir::Value outside);
+  /// Makes a name a carried value, before any value is captured.
+  void carry(const syntax::Name &name, mlir::Value initial);
+  bool isCarried(std::string_view name) const;
+  bool isAssigned(std::string_view name) const;
+
+  llvm::StringRef dimName() const { return dim.getName().getValue(); }
+
+  const syntax::ForStatement &statement;
+  syntax::Span span; ///< of its first word
+  nd::DimAttr dim;
+  /// The first assignment of each name that the body assigns, nested loops
+  /// included.
+  std::vector<syntax::Name> assigned;
+  Scope scope;
+  mlir::Region region; ///< until the nd.scan takes it
+  mlir::Block *body;
+  std::vector<syntax::Name> carriedNames;
+  /// The operands of the nd.scan, and the arguments of `body` in this order.
+  llvm::SmallVector<mlir::Value> carried, stacked, whole;
+  /// The nd.iota over the dim by element type, in the block around the loop.
+  llvm::DenseMap<mlir::Type, mlir::Value> iterations;
+
+private:
+  llvm::DenseMap<mlir::Value, mlir::Value> captured;
+};
+
+} // namespace meshc::frontend
+
+#endif // MESHC_FRONTEND_SCOPE_H
