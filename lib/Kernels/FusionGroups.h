@@ -96,6 +96,9 @@ private:
   // Properties of values (FusionValues.cpp).
   void measureWork();
   void chooseCuts();
+  bool
+  isSmallerThanInner(mlir::Operation *reduction,
+                     llvm::function_ref<bool(mlir::Value)> leadsThere) const;
   void limitStages();
   bool needsMemory(mlir::Value value) const;
   LoopDims getLoops(mlir::Operation *op) const;

@@ -54,33 +54,63 @@ void FusionGroups::measureWork() {
 void FusionGroups::chooseCuts() {
   // Ends of long chains are in memory; what is behind them is not looked at.
   const llvm::DenseSet<Value> ends = cuts;
+  // The loops of the reductions that each value is computed from in place, as
+  // bits. They keep the search below from paths that lead nowhere.
+  constexpr size_t mostKinds = 63;
+  constexpr uint64_t manyKinds = uint64_t(1) << mostKinds;
+  SmallVector<LoopDims> kinds;
+  llvm::DenseMap<Value, uint64_t> inner;
+  auto getKind = [&](Operation *reduction) {
+    LoopDims loops = getLoops(reduction);
+    size_t index = llvm::find(kinds, loops) - kinds.begin();
+    if (index == kinds.size() && index < mostKinds)
+      kinds.push_back(loops);
+    return uint64_t(1) << index;
+  };
   for (Operation &op : block) {
-    if (!isa<nd::ReduceOpInterface>(op))
-      continue;
-    LoopDims loops = getLoops(&op);
-    double innerBytes = 0;
-    bool isCut = false;
-    llvm::SmallDenseSet<Value> seen;
-    SmallVector<Value> stack = {op.getOperand(0)};
-    while (!stack.empty()) {
-      Value value = stack.pop_back_val();
-      Operation *producer = value.getDefiningOp();
-      if (!producer || !seen.insert(value).second || needsMemory(value) ||
-          ends.contains(value))
-        continue;
-      if (isa<nd::ElementOpInterface>(producer))
-        llvm::append_range(stack, producer->getOperands());
-      if (isa<nd::ReduceOpInterface>(producer) &&
-          !(getLoops(producer) == loops)) {
-        innerBytes += nd::getTensorType(value).getLocalBytes(mesh);
-        isCut = true;
-      }
+    uint64_t kind = 0;
+    if (isa<nd::ReduceOpInterface>(op)) {
+      kind = getKind(&op);
+      uint64_t others = kind == manyKinds ? kind : ~kind;
+      if (isSmallerThanInner(&op, [&](Value value) {
+            return (inner.lookup(value) & others) != 0;
+          }))
+        cuts.insert(op.getOperand(0));
+    } else if (isa<nd::ElementOpInterface>(op)) {
+      for (Value operand : op.getOperands())
+        kind |= inner.lookup(operand);
     }
-    Value operand = op.getOperand(0);
-    if (isCut && operand.getDefiningOp<nd::ElementOpInterface>() &&
-        nd::getTensorType(operand).getLocalBytes(mesh) <= innerBytes)
-      cuts.insert(operand);
+    if (kind != 0 && !needsMemory(op.getResult(0)) &&
+        !ends.contains(op.getResult(0)))
+      inner[op.getResult(0)] = kind;
   }
+}
+
+/// Whether the reduction's operand is computed, and is no larger than all
+/// reductions over other loops that it is computed from in place. `leadsThere`
+/// says which values are computed from such a reduction.
+bool FusionGroups::isSmallerThanInner(
+    Operation *op, function_ref<bool(Value)> leadsThere) const {
+  Value operand = op->getOperand(0);
+  if (!operand.getDefiningOp<nd::ElementOpInterface>())
+    return false;
+  LoopDims loops = getLoops(op);
+  double bytes = nd::getTensorType(operand).getLocalBytes(mesh);
+  llvm::SmallDenseSet<Value> seen;
+  SmallVector<Value> stack = {operand};
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    if (!leadsThere(value) || !seen.insert(value).second)
+      continue;
+    Operation *producer = value.getDefiningOp();
+    if (isa<nd::ElementOpInterface>(producer))
+      llvm::append_range(stack, producer->getOperands());
+    else if (!(getLoops(producer) == loops))
+      bytes -= nd::getTensorType(value).getLocalBytes(mesh);
+    if (bytes <= 0)
+      return true;
+  }
+  return false;
 }
 
 /// Cuts chains of dependent reductions that are too long for one kernel, as in
