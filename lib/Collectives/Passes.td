@@ -74,6 +74,51 @@ def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
+def HoistCollectives : Pass<"meshc-hoist-collectives", "::mlir::ModuleOp"> {
+  let summary = "moves collectives out of loops that do not change their operands";
+  let description = [{
+    A collective in the body of a loop moves the same data in every iteration if it
+    needs nothing but whole operands of the loop. Such collectives, with the ops that
+    compute their operands, are moved before the loop, out of as many loops as
+    possible. Their results become whole operands.
+
+    ```mlir
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    !x = !nd.tensor<f32, [i = 8]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !x, %w: !block) -> !x {
+        %r = nd.scan "n" 4 carried(%x : !x) whole(%w : !block) -> !x {
+        ^bb0(%c: !x, %v: !block):
+          %e = nd.exp %v : (!block) -> !block
+          %g = spmd.all_gather ["a"] from ["i"] %e : (!block) -> !x
+          %n = nd.mul %c, %g : (!x, !x) -> !x
+          nd.yield %n : !x
+        }
+        return %r : !x
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    !x = !nd.tensor<f32, [i = 8]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !x, %w: !block) -> !x {
+        %e = nd.exp %w : (!block) -> !block
+        %g = spmd.all_gather ["a"] from ["i"] %e : (!block) -> !x
+        %r = nd.scan "n" 4 carried(%x : !x) whole(%w, %g : !block, !x) -> !x {
+        ^bb0(%c: !x, %v: !block, %o: !x):
+          %n = nd.mul %c, %o : (!x, !x) -> !x
+          nd.yield %n : !x
+        }
+        return %r : !x
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
+}
+
 def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
   let summary = "makes one collective of several independent ones";
   let description = [{
@@ -119,7 +164,8 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
 def VerifyCollectives : Pass<"meshc-verify-collectives", "::mlir::ModuleOp"> {
   let summary = "checks what the collectives phase promises";
   let description = [{
-    No reshard remains.
+    No reshard remains, and no collective in a loop whose operands no iteration
+    changes.
 
     For example, the pass rejects
     ```mlir

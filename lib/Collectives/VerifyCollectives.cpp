@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Collectives/InvariantOps.h"
 #include "lib/Collectives/Passes.h"
 
 using namespace mlir;
@@ -22,6 +23,17 @@ struct VerifyCollectives : impl::VerifyCollectivesBase<VerifyCollectives> {
     getOperation().walk([&](spmd::ReshardOp op) {
       op.emitError("a reshard remains after the collectives phase");
       ok = false;
+    });
+    getOperation().walk([&](nd::ScanOp loop) {
+      for (Operation *op : findInvariantOps(loop))
+        if (isa<spmd::CollectiveOpInterface>(op)) {
+          op->emitError("moves the same data in every iteration of the loop "
+                        "over '")
+                  .append(loop.getDim(), "' after the collectives phase")
+                  .attachNote(loop.getLoc())
+              << "the loop is here";
+          ok = false;
+        }
     });
     if (!ok)
       signalPassFailure();

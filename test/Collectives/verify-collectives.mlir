@@ -27,3 +27,23 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     return %1 : !block
   }
 }
+
+// -----
+
+!x = !nd.tensor<f32, [i = 8]>
+!block = !nd.tensor<f32, [i = 8 on {a}]>
+// A collective that every iteration repeats.
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @repeated(%x: !x, %w: !block) -> !x {
+    // expected-note @below {{the loop is here}}
+    %r = nd.scan "n" 4 carried(%x : !x) whole(%w : !block) -> !x {
+    ^bb0(%c: !x, %v: !block):
+      %e = nd.exp %v : (!block) -> !block
+      // expected-error @below {{moves the same data in every iteration of the loop over 'n' after the collectives phase}}
+      %g = spmd.all_gather ["a"] from ["i"] %e : (!block) -> !x
+      %n = nd.mul %c, %g : (!x, !x) -> !x
+      nd.yield %n : !x
+    }
+    return %r : !x
+  }
+}
