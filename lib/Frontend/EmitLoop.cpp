@@ -158,7 +158,8 @@ nd::DimAttr Emitter::checkLoop(const syntax::Statement &statement) {
   return countOperation(statement.span) ? dim : nd::DimAttr();
 }
 
-/// The first assignment of each name, in the order of the text.
+/// The first assignment of each name, in the order of the text; nested loops
+/// included.
 static std::vector<syntax::Name>
 findAssigned(const std::vector<syntax::Statement> &body) {
   std::vector<syntax::Name> names;
@@ -181,8 +182,7 @@ void Emitter::emitLoop(const syntax::Statement &statement) {
     });
     return;
   }
-  Loop loop(text, statement.span, dim, *scope);
-  loop.assigned = findAssigned(text.body);
+  Loop loop(text, statement.span, dim, findAssigned(text.body), *scope);
   carryValues(loop);
   LoopResults results;
   {

@@ -49,10 +49,13 @@ std::vector<std::string_view> Scope::valueNames() const {
 }
 
 Loop::Loop(const syntax::ForStatement &statement, syntax::Span span,
-           nd::DimAttr dim, Scope &parent)
-    : statement(statement), span(span), dim(dim), body(&region.emplaceBlock()) {
+           nd::DimAttr dim, std::vector<syntax::Name> names, Scope &parent)
+    : statement(statement), span(span), dim(dim), assigned(std::move(names)),
+      body(&region.emplaceBlock()) {
   scope.parent = &parent;
   scope.loop = this;
+  for (const syntax::Name &name : assigned)
+    carries[name.text] = false;
 }
 
 Value Loop::capture(Value outside) {
@@ -75,21 +78,8 @@ Value Loop::capture(Value outside) {
 
 void Loop::carry(const syntax::Name &name, Value initial) {
   carriedNames.push_back(name);
+  carries[name.text] = true;
   carried.push_back(initial);
   scope.values[name.text] =
       Operand::of(body->addArgument(initial.getType(), initial.getLoc()));
-}
-
-static bool contains(const std::vector<syntax::Name> &names,
-                     std::string_view text) {
-  return llvm::any_of(
-      names, [&](const syntax::Name &name) { return name.text == text; });
-}
-
-bool Loop::isCarried(std::string_view name) const {
-  return contains(carriedNames, name);
-}
-
-bool Loop::isAssigned(std::string_view name) const {
-  return contains(assigned, name);
 }

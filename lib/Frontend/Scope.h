@@ -69,29 +69,29 @@ struct Scope {
 /// A loop while its body is emitted. The body is isolated: what it uses of the
 /// blocks around it becomes an operand of the nd.scan. [L4.6]
 struct Loop {
+  /// `assigned` are the first assignments of each name in the body, in the
+  /// order of the text.
   Loop(const syntax::ForStatement &statement, syntax::Span span,
-       nd::DimAttr dim, Scope &parent);
+       nd::DimAttr dim, std::vector<syntax::Name> assigned, Scope &parent);
 
   /// The value inside of one of the block around the loop: its entry if it has
   /// the loop's dim, otherwise the whole tensor.
   mlir::Value capture(mlir::Value outside);
   /// Makes a name a carried value, before any value is captured.
   void carry(const syntax::Name &name, mlir::Value initial);
-  bool isCarried(std::string_view name) const;
-  bool isAssigned(std::string_view name) const;
+  bool isCarried(std::string_view name) const { return carries.at(name); }
+  bool isAssigned(std::string_view name) const { return carries.count(name); }
 
   llvm::StringRef dimName() const { return dim.getName().getValue(); }
 
   const syntax::ForStatement &statement;
   syntax::Span span; ///< of its first word
   nd::DimAttr dim;
-  /// The first assignment of each name that the body assigns, nested loops
-  /// included.
-  std::vector<syntax::Name> assigned;
+  const std::vector<syntax::Name> assigned;
+  std::vector<syntax::Name> carriedNames; ///< those that are carried
   Scope scope;
   mlir::Region region; ///< until the nd.scan takes it
   mlir::Block *body;
-  std::vector<syntax::Name> carriedNames;
   /// The operands of the nd.scan, and the arguments of `body` in this order.
   llvm::SmallVector<mlir::Value> carried, stacked, whole;
   /// The nd.iota over the dim by element type, in the block around the loop.
@@ -99,6 +99,7 @@ struct Loop {
 
 private:
   llvm::DenseMap<mlir::Value, mlir::Value> captured;
+  std::map<std::string_view, bool> carries; ///< of each assigned name
 };
 
 } // namespace meshc::frontend

@@ -107,3 +107,58 @@ train m minimize loss with sgd(0.05)
 MODEL
 sed 's/^  loss.*/&\n  metric largest = mean(cast(max(product, a), f32))/' rounded.mesh >shared.mesh
 expect_equal rounded shared 1e-6
+
+# Loops and their iterations written one after the other: a stack of layers whose values are stacked, and a recurrence
+# from the last entry to the first with a loop inside.
+cat >loops.mesh <<'MODEL'
+dim n = 4, pixel = 64, to = 64, layers = 3, seq = 2, key = 32
+fn layer(h, w) {
+  return h + rename(tanh(dot(h, w, pixel)), to -> pixel)
+}
+model m(x[n, pixel]) {
+  param w[layers, pixel, to] ~ normal(0.1)
+  param v[seq, layers] ~ normal(1)
+  h = x / 255
+  for layers {
+    h = layer(h, w)
+    part = mean(square(h))
+  }
+  s = split(h, pixel -> (seq, key))
+  state = broadcast(1, n, key)
+  total = 0
+  for seq backwards {
+    state = tanh(state / 2 + s * (iota(seq, f32) + 1))
+    for layers { state = state * v + iota(layers, f32) }
+    seen = mean(state)
+    total = total * 2 + seen
+  }
+  loss = mean(square(state)) + total + sum(part * (iota(layers, f32) + 1)) + sum(sin(seen) * iota(seq, f32))
+}
+train m minimize loss with momentum(lr = 0.03)
+MODEL
+{ sed -n '1,/param v/p' loops.mesh; cat <<'MODEL'
+  w0 = sum(slice(w, layers, 0, 1), layers)
+  w1 = sum(slice(w, layers, 1, 1), layers)
+  w2 = sum(slice(w, layers, 2, 1), layers)
+  h0 = layer(x / 255, w0)
+  h1 = layer(h0, w1)
+  h2 = layer(h1, w2)
+  s = split(h2, pixel -> (seq, key))
+  first = sum(slice(v, seq, 0, 1), seq)
+  last = sum(slice(v, seq, 1, 1), seq)
+  a = tanh(0.5 + 2 * sum(slice(s, seq, 1, 1), seq))
+  a = a * sum(slice(last, layers, 0, 1))
+  a = a * sum(slice(last, layers, 1, 1)) + 1
+  a = a * sum(slice(last, layers, 2, 1)) + 2
+  b = tanh(a / 2 + sum(slice(s, seq, 0, 1), seq))
+  b = b * sum(slice(first, layers, 0, 1))
+  b = b * sum(slice(first, layers, 1, 1)) + 1
+  b = b * sum(slice(first, layers, 2, 1)) + 2
+  parts = mean(square(h0)) + 2 * mean(square(h1)) + 3 * mean(square(h2))
+  loss = mean(square(b)) + 2 * mean(a) + mean(b) + parts + sin(mean(a))
+}
+train m minimize loss with momentum(lr = 0.03)
+MODEL
+} >iterations.mesh
+expect_equal loops iterations 1e-5
+expect_equal loops loops 1e-5 --unroll --mesh a=2,b=2 --layout n:a,to:b,h.pixel:b
