@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 
 using namespace mlir;
 
@@ -14,6 +15,7 @@ namespace meshc::exec {
 
 static constexpr llvm::StringLiteral offsetAttrName = "exec.offset",
                                      offsetsAttrName = "exec.offsets",
+                                     stridesAttrName = "exec.strides",
                                      scratchAttrName = "exec.scratch",
                                      arenaBytesAttrName = "exec.arena_bytes",
                                      epiloguesAttrName = "exec.epilogues",
@@ -24,21 +26,58 @@ static constexpr llvm::StringLiteral offsetAttrName = "exec.offset",
 // Accessors
 //===----------------------------------------------------------------------===//
 
-std::optional<ArrayRef<int64_t>> getOffsets(Operation *op) {
+/// Values whose places an op has: its results, and the arguments of a loop's
+/// body.
+static unsigned getPlaceCount(Operation *op) {
+  auto scan = dyn_cast<nd::ScanOp>(op);
+  return op->getNumResults() + (scan ? scan.getBlock().getNumArguments() : 0);
+}
+
+static std::optional<ArenaPlace> getPlace(Operation *op, unsigned number) {
   auto offsets = op->getAttrOfType<DenseI64ArrayAttr>(offsetsAttrName);
-  return offsets ? std::optional(offsets.asArrayRef()) : std::nullopt;
+  if (!offsets)
+    return std::nullopt;
+  ArenaPlace place;
+  place.offset = offsets[number];
+  if (auto strides = op->getAttrOfType<ArrayAttr>(stridesAttrName))
+    llvm::append_range(place.strides,
+                       cast<DenseI64ArrayAttr>(strides[number]).asArrayRef());
+  return place;
 }
 
-void setOffsets(Operation *op, ArrayRef<int64_t> offsets) {
+std::optional<ArenaPlace> getPlace(Value value) {
+  if (auto result = dyn_cast<OpResult>(value))
+    return getPlace(result.getOwner(), result.getResultNumber());
+  auto argument = cast<BlockArgument>(value);
+  unsigned number = argument.getArgNumber();
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (isa<nd::ScanOp>(parent))
+    return getPlace(parent, parent->getNumResults() + number);
+  auto offset = cast<FunctionOpInterface>(parent).getArgAttrOfType<IntegerAttr>(
+      number, offsetAttrName);
+  return offset ? std::optional(ArenaPlace{offset.getInt(), {}}) : std::nullopt;
+}
+
+bool hasPlaces(Operation *op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(offsetsAttrName) != nullptr;
+}
+
+void setPlaces(Operation *op, ArrayRef<ArenaPlace> places) {
+  MLIRContext *context = op->getContext();
+  SmallVector<int64_t> offsets;
+  SmallVector<Attribute> strides;
+  bool moves = false;
+  for (const ArenaPlace &place : places) {
+    offsets.push_back(place.offset);
+    strides.push_back(DenseI64ArrayAttr::get(context, place.strides));
+    moves |= llvm::any_of(place.strides, [](int64_t s) { return s != 0; });
+  }
   op->setDiscardableAttr(offsetsAttrName,
-                         DenseI64ArrayAttr::get(op->getContext(), offsets));
-}
-
-std::optional<int64_t> getOffset(FunctionOpInterface function,
-                                 unsigned argument) {
-  auto offset =
-      function.getArgAttrOfType<IntegerAttr>(argument, offsetAttrName);
-  return offset ? std::optional(offset.getInt()) : std::nullopt;
+                         DenseI64ArrayAttr::get(context, offsets));
+  if (moves)
+    op->setDiscardableAttr(stridesAttrName, ArrayAttr::get(context, strides));
+  else
+    op->removeDiscardableAttr(stridesAttrName);
 }
 
 void setOffset(NamedAttrList &attributes, MLIRContext *context,
@@ -94,15 +133,31 @@ static LogicalResult verifyOffsets(Operation *op, NamedAttribute attribute) {
   if (!offsets)
     return op->emitError() << "'exec.offsets' must be an array<i64>, got "
                            << attribute.getValue();
-  if (static_cast<unsigned>(offsets.size()) != op->getNumResults())
+  if (static_cast<unsigned>(offsets.size()) != getPlaceCount(op))
     return op->emitError() << "'exec.offsets' must have one offset for each of "
-                           << op->getNumResults() << " results, got "
+                           << getPlaceCount(op) << " values, got "
                            << offsets.size();
   for (int64_t offset : offsets.asArrayRef())
     if (!isOffset(offset))
       return op->emitError()
              << "'exec.offsets' must be multiples of 64, got " << offset;
   return success();
+}
+
+static LogicalResult verifyStrides(Operation *op, NamedAttribute attribute) {
+  auto strides = dyn_cast<ArrayAttr>(attribute.getValue());
+  bool isList = strides && strides.size() == getPlaceCount(op) &&
+                llvm::all_of(strides, [](Attribute each) {
+                  auto list = dyn_cast<DenseI64ArrayAttr>(each);
+                  return list && llvm::all_of(list.asArrayRef(),
+                                              [](int64_t s) { return s >= 0; });
+                });
+  if (isList)
+    return success();
+  return op->emitError()
+         << "'exec.strides' must be an array with an array<i64> "
+            "that is not negative for each of "
+         << getPlaceCount(op) << " values, got " << attribute.getValue();
 }
 
 static LogicalResult verifyScratch(Operation *op, NamedAttribute attribute) {
@@ -154,6 +209,8 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op,
   StringRef name = attribute.getName();
   if (name == offsetsAttrName)
     return verifyOffsets(op, attribute);
+  if (name == stridesAttrName)
+    return verifyStrides(op, attribute);
   if (name == scratchAttrName)
     return verifyScratch(op, attribute);
   if (name == ordersAttrName)

@@ -8,26 +8,28 @@
 /// \file
 /// Accessors of the exec dialect's discardable attributes (Exec.td), except
 /// memory orders (Order.h). Passes read and write them here only. The dialect
-/// verifies them. Offsets are in bytes and multiples of 64.
+/// verifies them. Offsets are in bytes and multiples of 64; strides are in
+/// bytes.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_EXEC_ARENAATTRIBUTES_H
 #define MESHC_DIALECTS_EXEC_ARENAATTRIBUTES_H
 
+#include "dialects/Exec/Interfaces/Accesses.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace meshc::exec {
 
-/// Where the results of an op lie in the arena, one offset for each; nothing
-/// before the arena is planned.
-std::optional<llvm::ArrayRef<int64_t>> getOffsets(mlir::Operation *op);
-void setOffsets(mlir::Operation *op, llvm::ArrayRef<int64_t> offsets);
-
-/// Where an argument of a function lies in the arena.
-std::optional<int64_t> getOffset(mlir::FunctionOpInterface function,
-                                 unsigned argument);
-/// In the attributes of the argument.
+/// Where a value lies in the arena: the result of an op, an argument of a
+/// function or of the body of an nd.scan. Nothing before the arena is planned.
+std::optional<ArenaPlace> getPlace(mlir::Value value);
+/// Whether the results of the op have places.
+bool hasPlaces(mlir::Operation *op);
+/// Sets those of the results of an op; of an nd.scan, also those of its body's
+/// arguments, which come after the results.
+void setPlaces(mlir::Operation *op, llvm::ArrayRef<ArenaPlace> places);
+/// In the attributes of a function's argument.
 void setOffset(mlir::NamedAttrList &attributes, mlir::MLIRContext *context,
                int64_t offset);
 

@@ -9,7 +9,7 @@
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/MathExtras.h"
 
 #include "dialects/Exec/ExecDialect.cpp.inc"
 
@@ -120,48 +120,71 @@ LogicalResult KernelOp::verify() {
   if (failed(verifyOrders(*this, "input", getInputOrders(),
                           getBody().getArgumentTypes())))
     return failure();
-  return verifyOrders(*this, "output", getOutputOrders(),
-                      yield.getValues().getTypes());
-}
-
-LogicalResult FuncOp::verify() {
-  Block &body = getBody().front();
-  // So every buffer is of an op with PieceOpInterface: the others give tokens.
-  if (body.getNumArguments() > 0)
-    return emitOpError() << "must have no arguments, got "
-                         << body.getArgumentTypes();
-  for (Operation &op : body) {
-    if (!isa<StepOpInterface, PieceOpInterface>(op))
-      return op.emitOpError("has no meaning in a step function: it has neither "
-                            "StepOpInterface nor PieceOpInterface")
-                 .attachNote(getLoc())
-             << "in this function";
-  }
+  if (failed(verifyOrders(*this, "output", getOutputOrders(),
+                          yield.getValues().getTypes())))
+    return failure();
+  auto alignments = getAlignments();
+  if (!alignments)
+    return success();
+  size_t count = getInputOrders().size() + getOutputOrders().size();
+  if (alignments->size() != count)
+    return emitOpError() << "has " << count << " buffers but alignments for "
+                         << alignments->size();
+  for (int64_t alignment : *alignments)
+    if (alignment < 1 || alignment > kernelAlignment ||
+        !llvm::isPowerOf2_64(alignment))
+      return emitOpError() << "alignments must be powers of two up to "
+                           << kernelAlignment << ", got " << alignment;
   return success();
 }
 
+int64_t KernelOp::getAlignment(unsigned buffer) {
+  auto alignments = getAlignments();
+  return alignments ? (*alignments)[buffer] : kernelAlignment;
+}
+
+LogicalResult FuncOp::verify() { return verifySteps(*this); }
+
 SmallVector<StepOpInterface> FuncOp::getSteps() {
-  SmallVector<StepOpInterface> steps;
-  for (Operation &op : getBody().front()) {
-    auto step = dyn_cast<StepOpInterface>(op);
-    if (step)
-      steps.push_back(step);
-    else if (!isa<PieceOpInterface>(op))
-      llvm::reportFatalInternalError("'" + op.getName().getStringRef() +
-                                     "' lacks StepOpInterface");
-  }
-  return steps;
+  return exec::getSteps(getBody().front());
 }
 
-ArenaPiece BufferOp::getPiece(nd::MeshAttr mesh) {
-  int64_t offset = getOffset();
-  return {offset, offset + getType().getTensor().getLocalBytes(mesh)};
+//===----------------------------------------------------------------------===//
+// Pieces of the arena
+//===----------------------------------------------------------------------===//
+
+void BufferOp::build(OpBuilder &builder, OperationState &state, BufferType type,
+                     const ArenaPlace &place) {
+  bool moves = llvm::any_of(place.strides, [](int64_t s) { return s != 0; });
+  build(builder, state, type, place.offset,
+        moves ? ArrayRef<int64_t>(place.strides) : ArrayRef<int64_t>());
 }
 
-ArenaPiece ScratchOp::getPiece(nd::MeshAttr) {
-  int64_t offset = getOffset();
-  return {offset, offset + getType().getBytes()};
+LogicalResult BufferOp::verify() {
+  size_t loops = getLoopsAround(*this).size();
+  if (!getStrides().empty() && getStrides().size() != loops)
+    return emitOpError() << "must have one stride for each of " << loops
+                         << " loops around it, got " << getStrides().size();
+  for (int64_t stride : getStrides())
+    if (stride < 0)
+      return emitOpError() << "strides must not be negative, got " << stride;
+  return success();
 }
+
+ArenaPlace BufferOp::getPlace() {
+  return {static_cast<int64_t>(getOffset()),
+          SmallVector<int64_t, 2>(getStrides())};
+}
+
+int64_t BufferOp::getBytes(nd::MeshAttr mesh) {
+  return getType().getTensor().getLocalBytes(mesh);
+}
+
+ArenaPlace ScratchOp::getPlace() {
+  return {static_cast<int64_t>(getOffset()), {}};
+}
+
+int64_t ScratchOp::getBytes(nd::MeshAttr) { return getType().getBytes(); }
 
 MeshcType getAbiType(Type elementType) {
   if (elementType.isF32())

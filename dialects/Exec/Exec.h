@@ -37,6 +37,15 @@
 
 namespace meshc::exec {
 
+/// The loops around an op of a step function, the outermost first.
+llvm::SmallVector<LoopOp> getLoopsAround(mlir::Operation *op);
+
+/// The ops of a function or loop that do something, in order.
+llvm::SmallVector<StepOpInterface> getSteps(mlir::Block &body);
+/// Whether each op of the body belongs in a step function, and the body has no
+/// arguments; an error if not.
+llvm::LogicalResult verifySteps(mlir::Operation *parent);
+
 /// Reference semantics of the body of a kernel, fusion or product on one rank's
 /// blocks: one tensor for each output.
 llvm::SmallVector<nd::HostTensor>

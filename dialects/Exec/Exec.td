@@ -38,7 +38,10 @@ def Exec_Dialect : Dialect {
     - `exec.library_workspace` (module, unit): the target's library has scratch
       memory of its own for products; none is planned in the arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result
-    - `exec.offsets` (op, after the arena is planned): the offset of each result
+    - `exec.offsets` (op, after the arena is planned): the offset of each result;
+      of an nd.scan, also of each argument of its body
+    - `exec.strides` (op in a loop, likewise): bytes by which each of them moves per
+      iteration of each loop around it, the outermost first; absent if none moves
     - `exec.offset` (function argument, likewise): its offset
     - `exec.scratch` (product, likewise): offset and bytes of its scratch memory
 
@@ -137,11 +140,20 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
     outputs. An output may share the buffer of an input of equal order if every
     element is read only at the point that writes it. Seed, step and the rank's
     coordinates come from the context.
+
+    `alignments`: for each buffer, a power of two of which its address is a multiple
+    in every launch. Without the attribute, all are multiples of 16 bytes.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Exec_PlanAttr:$plan,
-                       ArrayAttr:$input_orders, ArrayAttr:$output_orders);
+                       ArrayAttr:$input_orders, ArrayAttr:$output_orders,
+                       OptionalAttr<DenseI64ArrayAttr>:$alignments);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name $plan `in` $input_orders `out` $output_orders attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// The alignment in bytes on which the code relies for a buffer: an input, or
+    /// an output after all inputs.
+    int64_t getAlignment(unsigned buffer);
+  }];
   let hasVerifier = 1;
 }
 
@@ -224,6 +236,34 @@ def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTer
   let hasVerifier = 1;
 }
 
+def Exec_LoopOp : Exec_StepOp<"loop", [IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "runs its body once for each entry of a dim";
+  let description = [{
+    The body holds what an exec.func may hold, loops too. Iterations are numbered by
+    the entries of the dim: from 0 on, or with `backwards` from the last one down to
+    0. A buffer in the body may move with the iterations (exec.buffer). A collective
+    that begins in an iteration is awaited in it.
+
+    ```mlir
+    exec.loop "layers" 4 {
+      %w = exec.buffer at 0 strides [128] : !w
+      …
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$dim, ConfinedAttr<I64Attr, [IntPositive]>:$size, UnitAttr:$backwards);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$dim $size (`backwards` $backwards^)? attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// The ops of the body that do something, in order.
+    ::llvm::SmallVector<::meshc::exec::StepOpInterface> getSteps();
+    /// The numbers of the first and the last iteration.
+    int64_t getFirst() { return getBackwards() ? static_cast<int64_t>(getSize()) - 1 : 0; }
+    int64_t getLast() { return getBackwards() ? 0 : static_cast<int64_t>(getSize()) - 1; }
+  }];
+  let hasVerifier = 1;
+}
+
 def Exec_TensorOp : Exec_Op<"tensor"> {
   let summary = "a tensor that the runtime sees: MeshcTensor of RuntimeAbi.h";
   let description = [{
@@ -238,9 +278,17 @@ def Exec_TensorOp : Exec_Op<"tensor"> {
 
 def Exec_BufferOp : Exec_PieceOp<"buffer"> {
   let summary = "a piece of the arena, at a byte offset that is a multiple of 64";
-  let arguments = (ins I64Attr:$offset);
+  let description = [{
+    `strides`: bytes by which the piece moves per iteration of the loops around it,
+    the outermost first. An entry of a tensor that is stacked over a loop's dim moves
+    by its own bytes, which need not be a multiple of 64. Without strides, the piece
+    is the same in all iterations.
+  }];
+  let arguments = (ins I64Attr:$offset, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
+  let assemblyFormat = "`at` $offset (`strides` $strides^)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::meshc::exec::BufferType":$type, "const ::meshc::exec::ArenaPlace &":$place)>];
+  let hasVerifier = 1;
 }
 
 def Exec_ScratchOp : Exec_PieceOp<"scratch"> {
@@ -313,7 +361,7 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
 
 def Exec_WaitOp : Exec_StepOp<"wait"> {
   let summary = "waits for the collective of the token";
-  let description = "Exactly one wait per collective, in the function that began it.";
+  let description = "Exactly one wait per collective, in the block that began it.";
   let arguments = (ins Exec_TokenType:$token);
   let assemblyFormat = "$token attr-dict";
 }

@@ -108,6 +108,7 @@ void KernelElements::makeViews(
     for (StringAttr dim : view.order)
       view.strides.push_back(buffer.getStride(dim.getValue(), mesh));
     view.pointer = buffers[views.size()];
+    view.alignment = kernel.getAlignment(views.size());
     views.push_back(view);
   };
   auto yield = cast<exec::YieldOp>(body.getTerminator());
@@ -174,10 +175,6 @@ Value KernelElements::getGlobalOffset(nd::TensorType type, StringRef dim) {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// Largest alignment in bytes that accesses state: the widest access of any
-/// target. Buffers have a larger alignment.
-static constexpr int64_t widestAlignment = 16;
-
 static int64_t getBytes(Type storage) {
   return storage.getIntOrFloatBitWidth() / 8;
 }
@@ -200,14 +197,14 @@ KernelElements::Place KernelElements::getPlace(const BufferView &view,
                                             getIndexConstant(stride)));
   }
   if (!offset)
-    return {view.pointer, widestAlignment};
+    return {view.pointer, view.alignment};
   Value number =
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), offset);
   Type storage = getStorageType(view.type.getElementType());
   Value address = LLVM::GEPOp::create(
       builder, loc, view.pointer.getType(), storage, view.pointer,
       ArrayRef<LLVM::GEPArg>{number}, LLVM::GEPNoWrapFlags::inbounds);
-  return {address, std::min(widestAlignment,
+  return {address, std::min(view.alignment,
                             getKnownDivisor(offset) * getBytes(storage))};
 }
 

@@ -27,8 +27,9 @@ struct BufferView {
   mlir::Value pointer;
   nd::TensorType type;
   llvm::SmallVector<mlir::StringAttr> order;
-  llvm::SmallVector<int64_t> strides; ///< in elements, along `order`
-  bool isReplaced = false;            ///< an input that an output overwrites
+  llvm::SmallVector<int64_t> strides;        ///< in elements, along `order`
+  int64_t alignment = exec::kernelAlignment; ///< of the pointer, in bytes
+  bool isReplaced = false; ///< an input that an output overwrites
   /// Alias scopes of this buffer and of all buffers that never overlap it.
   mlir::ArrayAttr aliasScopes, noaliasScopes;
 };
@@ -39,7 +40,7 @@ class KernelElements final : public nd::ElementEmitter {
 public:
   /// Emits at `builder`'s insertion point, within a function. `context` points
   /// to the MeshcContext of RuntimeAbi.h; `buffers` are the addresses of inputs
-  /// and outputs, all aligned to 64 bytes. Vectors have `lanes` elements.
+  /// and outputs, aligned as the kernel says. Vectors have `lanes` elements.
   /// `inPlace` is the result of getInPlacePairs.
   KernelElements(mlir::OpBuilder &builder, exec::KernelOp kernel,
                  mlir::Value context, mlir::ValueRange buffers, int64_t lanes,

@@ -103,6 +103,8 @@ KernelKey KeyWriter::write() {
   stream << replacer.replace(kernel.getPlanAttr()) << ' '
          << replacer.replace(kernel.getInputOrdersAttr()) << ' '
          << replacer.replace(kernel.getOutputOrdersAttr());
+  if (auto alignments = kernel.getAlignmentsAttr())
+    stream << ' ' << alignments;
   for (auto [input, output] : getInPlacePairs(kernel))
     stream << ' ' << input << '=' << output;
   Block &body = kernel.getBody().front();

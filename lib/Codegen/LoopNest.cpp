@@ -347,22 +347,22 @@ LoopNest::of(exec::KernelOp kernel,
 SmallVector<std::pair<unsigned, unsigned>>
 getInPlacePairs(exec::KernelOp kernel) {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
-  nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
-  auto offsetOf = [&](Value buffer) {
-    return exec::ArenaPiece::of(buffer, mesh).begin;
+  auto placeOf = [](Value buffer) {
+    return buffer.getDefiningOp<exec::PieceOpInterface>().getPlace();
   };
   auto add = [&](const exec::KernelUse &use) {
     for (auto [input, in] : llvm::enumerate(use.inputs))
       for (auto [output, out] : llvm::enumerate(use.outputs))
-        if (offsetOf(in) == offsetOf(out))
+        if (placeOf(in) == placeOf(out))
           pairs.push_back({input, output});
   };
   auto module = kernel->getParentOfType<ModuleOp>();
   for (auto function : module.getOps<exec::FuncOp>())
-    for (exec::StepOpInterface step : function.getSteps())
+    function.walk([&](exec::StepOpInterface step) {
       if (exec::KernelUse use = step.getKernelUse();
           use.kernel && use.kernel.getAttr() == kernel.getSymNameAttr())
         add(use);
+    });
   llvm::sort(pairs);
   pairs.erase(llvm::unique(pairs), pairs.end());
   return pairs;

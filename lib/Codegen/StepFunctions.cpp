@@ -66,8 +66,51 @@ void StepFunctions::call(StringRef name, ArrayRef<llvm::Value *> given) {
 }
 
 llvm::Value *StepFunctions::getAddress(Value buffer) {
-  return builder.CreateConstInBoundsGEP1_64(
-      builder.getInt8Ty(), arena, exec::ArenaPiece::of(buffer, mesh).begin);
+  exec::ArenaPlace place =
+      buffer.getDefiningOp<exec::PieceOpInterface>().getPlace();
+  llvm::Value *address = builder.CreateConstInBoundsGEP1_64(
+      builder.getInt8Ty(), arena, place.offset);
+  for (auto [stride, iteration] : llvm::zip(place.strides, iterations))
+    if (stride != 0)
+      address = builder.CreateInBoundsGEP(
+          builder.getInt8Ty(), address,
+          builder.CreateMul(iteration, builder.getInt64(stride)));
+  return address;
+}
+
+/// Keeps LLVM from copying the body: its code is as long as the model's.
+static void forbidUnrolling(llvm::Instruction *branch) {
+  llvm::LLVMContext &context = branch->getContext();
+  auto *hint = llvm::MDNode::get(
+      context, llvm::MDString::get(context, "llvm.loop.unroll.disable"));
+  llvm::MDNode *loop = llvm::MDNode::getDistinct(context, {nullptr, hint});
+  loop->replaceOperandWith(0, loop);
+  branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
+}
+
+void StepFunctions::loop(int64_t size, bool backwards,
+                         llvm::function_ref<void()> body) {
+  llvm::BasicBlock *before = builder.GetInsertBlock();
+  llvm::Function *function = before->getParent();
+  auto addBlock = [&] {
+    return llvm::BasicBlock::Create(module.getContext(), "", function);
+  };
+  llvm::BasicBlock *start = addBlock();
+  builder.CreateBr(start);
+  builder.SetInsertPoint(start);
+  llvm::PHINode *iteration = builder.CreatePHI(types.i64, 2, "iteration");
+  iteration->addIncoming(builder.getInt64(backwards ? size - 1 : 0), before);
+  iterations.push_back(iteration);
+  body();
+  iterations.pop_back();
+  llvm::BasicBlock *after = addBlock();
+  llvm::Value *next =
+      builder.CreateAdd(iteration, builder.getInt64(backwards ? -1 : 1));
+  iteration->addIncoming(next, builder.GetInsertBlock());
+  llvm::Value *isLast = builder.CreateICmpEQ(
+      iteration, builder.getInt64(backwards ? 0 : size - 1));
+  forbidUnrolling(builder.CreateCondBr(isLast, after, start));
+  builder.SetInsertPoint(after);
 }
 
 llvm::Value *StepFunctions::getNull() {
@@ -156,7 +199,6 @@ llvm::Function *StepFunctions::emit(exec::FuncOp op) {
     array = builder.CreateAlloca(types.pointer, builder.getInt64(1));
   arraySizes = {1, 1};
   arena = builder.CreateLoad(types.pointer, context, "arena");
-  mesh = nd::MeshAttr::of(op);
   for (exec::StepOpInterface step : op.getSteps())
     step.emitCall(*this);
   for (auto [array, size] : llvm::zip(arrays, arraySizes))

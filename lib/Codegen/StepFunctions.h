@@ -48,6 +48,8 @@ public:
 private:
   void call(llvm::StringRef function,
             llvm::ArrayRef<llvm::Value *> arguments) override;
+  void loop(int64_t size, bool backwards,
+            llvm::function_ref<void()> body) override;
   llvm::Value *getAddress(mlir::Value buffer) override;
   llvm::Value *getNull() override;
   llvm::Value *fillArray(unsigned number, mlir::ValueRange buffers) override;
@@ -75,7 +77,7 @@ private:
   llvm::SmallVector<llvm::Constant *> sites;
   // State of the current function.
   llvm::Value *context = nullptr, *arena = nullptr;
-  nd::MeshAttr mesh;
+  llvm::SmallVector<llvm::Value *> iterations; ///< the outermost loop's first
   llvm::DenseMap<mlir::Value, llvm::Value *> begun; ///< by token
   std::array<llvm::AllocaInst *, 2> arrays = {};
   std::array<unsigned, 2> arraySizes = {};

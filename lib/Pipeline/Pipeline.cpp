@@ -106,6 +106,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .promise = "fusions are formed; every op has an implementation",
        .run = &Compilation::runPasses,
        .addPasses = kernels::addKernelsPasses,
+       .handlesLoops = true,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
        .describeTarget = setEpilogues},
       // When, and in which memory.
@@ -113,6 +114,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runPasses,
        .addPasses = schedule::addSchedulePasses,
+       .handlesLoops = true,
        .addVerifier = addPass<schedule::createVerifySchedule>,
        .describeTarget = setLibraryWorkspace},
       // Machine code of kernels for GPUs, and LLVM IR of everything else.

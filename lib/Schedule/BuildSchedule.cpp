@@ -8,6 +8,7 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Schedule/Passes.h"
@@ -26,8 +27,10 @@ class KernelTable {
 public:
   explicit KernelTable(ModuleOp module) : builder(module.getBodyRegion()) {}
 
-  /// The kernel of a fusion's body, plan and orders; takes the body.
-  FlatSymbolRefAttr get(exec::FusionOp fusion);
+  /// The kernel of a fusion's body, plan and orders, for launches on buffers
+  /// that lie as these; takes the body.
+  FlatSymbolRefAttr get(exec::FusionOp fusion, ArrayRef<Value> inputs,
+                        ArrayRef<Value> outputs);
 
 private:
   OpBuilder builder;
@@ -44,6 +47,8 @@ public:
   void run();
 
 private:
+  void build(Block &block);
+  void buildLoop(nd::ScanOp scan);
   Value getBuffer(Value value);
   SmallVector<Value> getBuffers(ValueRange values);
   void buildLaunch(exec::FusionOp fusion);
@@ -69,14 +74,35 @@ static ArrayAttr getOrders(MLIRContext *context, ValueRange values) {
   return ArrayAttr::get(context, orders);
 }
 
-FlatSymbolRefAttr KernelTable::get(exec::FusionOp fusion) {
+/// On what alignments a kernel may rely; null if all are as usual.
+static DenseI64ArrayAttr getAlignments(MLIRContext *context,
+                                       ArrayRef<Value> inputs,
+                                       ArrayRef<Value> outputs) {
+  SmallVector<int64_t> alignments;
+  for (Value buffer : llvm::concat<const Value>(inputs, outputs))
+    alignments.push_back(std::min(exec::kernelAlignment,
+                                  buffer.getDefiningOp<exec::PieceOpInterface>()
+                                      .getPlace()
+                                      .getAlignment()));
+  bool areUsual = llvm::all_of(alignments, [](int64_t alignment) {
+    return alignment == exec::kernelAlignment;
+  });
+  if (areUsual)
+    return {};
+  return DenseI64ArrayAttr::get(context, alignments);
+}
+
+FlatSymbolRefAttr KernelTable::get(exec::FusionOp fusion,
+                                   ArrayRef<Value> inputs,
+                                   ArrayRef<Value> outputs) {
   MLIRContext *context = builder.getContext();
   // Names of source values do not make kernels different.
   fusion.getBody().walk([](Operation *op) { nd::removeIdentity(op); });
   auto kernel =
       exec::KernelOp::create(builder, fusion.getLoc(), "", fusion.getPlan(),
                              getOrders(context, fusion.getInputs()),
-                             getOrders(context, fusion.getResults()));
+                             getOrders(context, fusion.getResults()),
+                             getAlignments(context, inputs, outputs));
   kernel.getBody().takeBody(fusion.getBody());
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -91,7 +117,7 @@ FlatSymbolRefAttr KernelTable::get(exec::FusionOp fusion) {
 
 /// The place of the op that computes a value, with the name that the model has
 /// for it, if it has one.
-static Location getSource(Value value, func::FuncOp function) {
+static Location getSource(Value value) {
   Location location = value.getLoc();
   StringAttr name;
   while (auto result = dyn_cast<OpResult>(value)) {
@@ -106,7 +132,7 @@ static Location getSource(Value value, func::FuncOp function) {
     }
     if (!isa<exec::FusionOp, exec::ProductOp>(op)) {
       location = op->getLoc();
-      name = nd::TensorAttributes::of(op).getName();
+      name = nd::TensorAttributes::of(result).getName();
       break;
     }
     // What it holds computes the value; a mask is the call's own.
@@ -116,9 +142,9 @@ static Location getSource(Value value, func::FuncOp function) {
     value = yield->getOperand(number);
   }
   auto argument = dyn_cast_or_null<BlockArgument>(value);
-  if (argument && argument.getOwner() == &function.getBody().front())
-    name = nd::TensorAttributes::ofArgument(function, argument.getArgNumber())
-               .getName();
+  if (argument &&
+      isa<func::FuncOp, nd::ScanOp>(argument.getOwner()->getParentOp()))
+    name = nd::TensorAttributes::of(argument).getName();
   return name ? Location(NameLoc::get(name, location)) : location;
 }
 
@@ -137,17 +163,11 @@ Value FunctionBuilder::getBuffer(Value value) {
   Value &buffer = buffers[value];
   if (buffer)
     return buffer;
-  int64_t offset;
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    offset = *exec::getOffset(function, argument.getArgNumber());
-  else
-    offset = (*exec::getOffsets(
-        value.getDefiningOp()))[cast<OpResult>(value).getResultNumber()];
   auto type =
       exec::BufferType::get(builder.getContext(), nd::getTensorType(value),
                             exec::getOrder(value).value_or(exec::Order()));
-  buffer = exec::BufferOp::create(builder, getSource(value, function), type,
-                                  builder.getI64IntegerAttr(offset));
+  buffer = exec::BufferOp::create(builder, getSource(value), type,
+                                  *exec::getPlace(value));
   return buffer;
 }
 
@@ -162,8 +182,8 @@ void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
   SmallVector<Value> inputs = getBuffers(fusion.getInputs());
   SmallVector<Value> outputs = getBuffers(fusion.getResults());
   Location location = getOpLocations(fusion);
-  exec::LaunchOp::create(builder, location, kernels.get(fusion), inputs,
-                         outputs);
+  FlatSymbolRefAttr kernel = kernels.get(fusion, inputs, outputs);
+  exec::LaunchOp::create(builder, location, kernel, inputs, outputs);
 }
 
 /// As one call; nothing if the memory orders of its tensors do not allow that.
@@ -241,7 +261,7 @@ void FunctionBuilder::buildGemm(exec::ProductOp product) {
                                              : Epilogue::BiasGradientB;
   gemm->setLoc(product.getLoc());
   gemm.setEpilogue(epilogue);
-  gemm.setKernelAttr(kernels.get(fusion));
+  gemm.setKernelAttr(kernels.get(fusion, inputs, outputs));
   gemm.getInputsMutable().assign(inputs);
   gemm.getOutputsMutable().assign(outputs);
   if (mask)
@@ -337,8 +357,15 @@ void FunctionBuilder::run() {
   auto result = exec::FuncOp::create(builder, function.getLoc(),
                                      function.getSymNameAttr());
   builder.setInsertionPointToEnd(&result.getBody().emplaceBlock());
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (auto fusion = dyn_cast<exec::FusionOp>(op))
+  build(function.getBody().front());
+  function.erase();
+}
+
+void FunctionBuilder::build(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    if (auto scan = dyn_cast<nd::ScanOp>(op))
+      buildLoop(scan);
+    else if (auto fusion = dyn_cast<exec::FusionOp>(op))
       buildLaunch(fusion);
     else if (auto product = dyn_cast<nd::EinsumOp>(op))
       buildGemm(product);
@@ -347,7 +374,14 @@ void FunctionBuilder::run() {
     else
       buildCollective(cast<spmd::CollectiveOpInterface>(op));
   }
-  function.erase();
+}
+
+void FunctionBuilder::buildLoop(nd::ScanOp scan) {
+  auto loop = exec::LoopOp::create(builder, scan.getLoc(), scan.getDim(),
+                                   scan.getSize(), scan.getBackwards());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&loop.getBody().emplaceBlock());
+  build(scan.getBlock());
 }
 
 namespace {
@@ -358,16 +392,23 @@ struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
       return function.emitError()
              << "'" << function.getName() << "' has no body to be scheduled";
     for (BlockArgument argument : function.getArguments())
-      if (!exec::getOffset(function, argument.getArgNumber()))
+      if (!exec::getPlace(argument))
         return function.emitError("has an argument without an offset; plan the "
                                   "arena before");
-    for (Operation &op : function.getBody().front().without_terminator()) {
-      if (!isa<exec::FusionOp, nd::EinsumOp, exec::ProductOp,
+    return check(function.getBody().front());
+  }
+
+  LogicalResult check(Block &block) {
+    for (Operation &op : block.without_terminator()) {
+      auto scan = dyn_cast<nd::ScanOp>(op);
+      if (!isa<exec::FusionOp, nd::EinsumOp, exec::ProductOp, nd::ScanOp,
                spmd::CollectiveOpInterface>(op) ||
-          !exec::getOffsets(&op) || !op.hasAttr(exec::ordersAttrName))
+          !exec::hasPlaces(&op) || !op.hasAttr(exec::ordersAttrName))
         return op.emitOpError("cannot be scheduled: it must be a fusion, a "
-                              "product or a collective with memory orders and "
-                              "offsets");
+                              "product, a loop or a collective with memory "
+                              "orders and offsets");
+      if (scan && failed(check(scan.getBlock())))
+        return failure();
       auto holder = dyn_cast<exec::ProductOp>(op);
       auto product = holder ? holder.getEinsum() : dyn_cast<nd::EinsumOp>(op);
       if (product && (product.getInputs().size() != 2 || !getShape(product)))

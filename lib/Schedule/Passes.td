@@ -17,6 +17,11 @@ def PlaceResults : Pass<"meshc-place-results", "::mlir::func::FuncOp"> {
     writes, one value for two results, an argument returned under another name), a
     fusion copies the value at the end.
 
+    The same holds in the body of a loop: the next value of what it carries
+    overwrites the current one, and an entry is written to the stacked result. A loop
+    takes over the memory of the initial value. The value is copied before the loop if
+    it is an argument, or if others read it later.
+
     One value cannot be in the memory of two parameters:
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
@@ -58,7 +63,8 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
     Collectives start as soon as their operands are available. Otherwise the next op
     is the first one in program order that frees at least as many bytes as it
     allocates, or else the first one that is ready. Readers of a parameter run
-    before the op that overwrites it.
+    before the op that overwrites it, and readers of an initial value before the loop
+    that takes over its memory. The bodies of loops are ordered likewise.
 
     ```mlir
     !x = !nd.tensor<f32, [i = 8]>
@@ -106,9 +112,15 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
     is read only at the point that writes it. Offsets are multiples of 64 bytes.
     Scratch memory of a product is a temporary that lives during the product alone.
 
+    In a loop, the places of arguments and yielded values follow from the operands and
+    results: what is carried has one place from the initial value to the result, and
+    an entry lies in its stacked tensor, moving by its bytes per iteration. The
+    temporaries of the body are placed on their own; together they are one temporary
+    of the block around the loop, during the loop.
+
     After the pass the module has `exec.arena_bytes`, each op `exec.offsets` (one
     number per result), each product `exec.scratch` (its offset and bytes), and
-    each function argument `exec.offset`.
+    each function argument `exec.offset`. Ops in loops also have `exec.strides`.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
@@ -150,7 +162,9 @@ def BuildSchedule : Pass<"meshc-build-schedule", "::mlir::ModuleOp"> {
   let summary = "turns step functions into exec.func and exec.kernel";
   let description = [{
     Each fusion becomes a launch of a kernel (equal ones share it), each product
-    an `exec.gemm`, each collective an `exec.collective`. No func.func remains.
+    an `exec.gemm`, each collective an `exec.collective`, each loop an `exec.loop`.
+    No func.func remains. A kernel that is launched on entries of stacked tensors
+    records to what bytes they are aligned.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
@@ -187,8 +201,9 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
   let summary = "waits for each collective as late as the arena allows";
   let description = [{
     A wait is placed right before the first op that accesses the receive buffers or
-    writes the send buffers of the collective, or at the function's end. The ops in
-    between may run concurrently with the collective.
+    writes the send buffers of the collective, or at the end of the function or of the
+    iteration. The ops in between may run concurrently with the collective; a loop
+    counts as one op that accesses all that its iterations access.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
@@ -244,6 +259,11 @@ def VerifySchedule : Pass<"meshc-verify-schedule", "::mlir::ModuleOp"> {
     writes. No op touches the buffers of a running collective. New parameters
     and metrics exist at the end.
     The check does not depend on how the plan was computed.
+
+    The body of a loop is walked twice, as its first two iterations, so that conflicts
+    between the end of one and the beginning of the next are found. Pieces that move
+    with the iterations may meet only those of the same iteration and its neighbours;
+    then all later iterations are like the second.
 
     For example, the pass rejects
     ```mlir

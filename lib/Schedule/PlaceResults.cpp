@@ -18,33 +18,36 @@ namespace meshc::schedule {
 #include "lib/Schedule/Passes.h.inc"
 
 namespace {
-/// Copies the results of one function that cannot be written in place.
+/// Copies the values of one block that cannot be written in place: operands of
+/// its terminator, and initial values of the loops in it.
 class ResultPlacer {
 public:
-  explicit ResultPlacer(func::FuncOp function)
-      : function(function),
-        terminator(function.getBody().front().getTerminator()) {}
+  explicit ResultPlacer(Block &block)
+      : block(block), terminator(block.getTerminator()) {}
 
   void run();
 
 private:
   bool canBeWrittenInPlace(unsigned index);
   bool overwritesItsOperand(unsigned index);
+  bool canBeTakenOver(nd::ScanOp scan, unsigned index);
   bool reaches(Operation *from, ArrayRef<Operation *> targets);
-  Value copy(Value value);
+  void placeResult(unsigned index);
+  void placeInitialValues(nd::ScanOp scan);
+  Value copy(Value value, Operation *before);
 
-  func::FuncOp function;
+  Block &block;
   Operation *terminator;
   /// Order beyond that of values: these wait for the key.
   DenseMap<Operation *, SmallVector<Operation *>> waiting;
-  DenseSet<Value> placed;
+  DenseSet<Value> placed, takenOver;
 };
 } // namespace
 
-/// Creates a fusion that copies the value as its last reader.
-Value ResultPlacer::copy(Value value) {
-  OpBuilder builder(terminator);
-  nd::MeshAttr mesh = nd::MeshAttr::of(function);
+/// Creates a fusion that copies the value.
+Value ResultPlacer::copy(Value value, Operation *before) {
+  OpBuilder builder(before);
+  nd::MeshAttr mesh = nd::MeshAttr::of(before);
   nd::TensorType type = nd::getTensorType(value);
   exec::Order order = exec::getOrder(value).value_or(exec::Order());
   SmallVector<int64_t> sizes;
@@ -83,7 +86,7 @@ bool ResultPlacer::reaches(Operation *from, ArrayRef<Operation *> targets) {
 /// Whether the op that computes the result also reads the replaced argument at
 /// other points.
 bool ResultPlacer::overwritesItsOperand(unsigned index) {
-  BlockArgument argument = getReplacedArgument(function, index);
+  BlockArgument argument = getReplacedArgument(block, index);
   auto value = cast<OpResult>(terminator->getOperand(index));
   Operation *op = value.getOwner();
   for (OpOperand &operand : op->getOpOperands())
@@ -98,38 +101,83 @@ bool ResultPlacer::canBeWrittenInPlace(unsigned index) {
   if (isa<BlockArgument>(value) || placed.contains(value) ||
       overwritesItsOperand(index))
     return false;
-  SmallVector<Operation *> readers = getReadersBefore(function, index);
-  if (reaches(value.getDefiningOp(), readers))
+  auto result = cast<OpResult>(value);
+  // The op that computes the initial value of a loop writes to the same place.
+  BlockArgument argument = getReplacedArgument(block, index);
+  ValueRange carried = getTakenOver(result.getOwner());
+  if (argument && result.getResultNumber() < carried.size() &&
+      carried[result.getResultNumber()] != argument)
+    return false;
+  SmallVector<Operation *> readers = getReadersBefore(block, index);
+  if (reaches(result.getOwner(), readers))
     return false;
   for (Operation *reader : readers)
-    waiting[reader].push_back(value.getDefiningOp());
+    waiting[reader].push_back(result.getOwner());
   return true;
 }
 
-void ResultPlacer::run() {
-  for (unsigned index = 0; index < terminator->getNumOperands(); ++index) {
-    Value value = terminator->getOperand(index);
-    if (value == getReplacedArgument(function, index))
-      continue;
-    if (!canBeWrittenInPlace(index)) {
-      // Two copies, as another result may be written over the argument before
-      // this one's old value is read for the last time.
-      if (isa<BlockArgument>(value))
-        value = copy(value);
-      value = copy(value);
-      terminator->setOperand(index, value);
-      for (Operation *reader : getReadersBefore(function, index))
-        waiting[reader].push_back(value.getDefiningOp());
-    }
-    placed.insert(value);
+void ResultPlacer::placeResult(unsigned index) {
+  Value value = terminator->getOperand(index);
+  if (value == getReplacedArgument(block, index))
+    return;
+  if (!canBeWrittenInPlace(index)) {
+    value = copy(value, terminator);
+    terminator->setOperand(index, value);
+    for (Operation *reader : getReadersBefore(block, index))
+      waiting[reader].push_back(value.getDefiningOp());
   }
+  placed.insert(value);
+}
+
+/// Whether the loop may overwrite the initial value of what it carries.
+bool ResultPlacer::canBeTakenOver(nd::ScanOp scan, unsigned index) {
+  Value value = scan.getCarried()[index];
+  if (llvm::count(scan->getOperands(), value) != 1)
+    return false;
+  if (isa<BlockArgument>(value))
+    return llvm::any_of(
+        llvm::seq(terminator->getNumOperands()), [&](unsigned operand) {
+          return terminator->getOperand(operand) == scan->getResult(index) &&
+                 getReplacedArgument(block, operand) == value;
+        });
+  return !takenOver.contains(value) &&
+         !llvm::is_contained(terminator->getOperands(), value) &&
+         !reaches(scan, getReadersBefore(scan, value));
+}
+
+void ResultPlacer::placeInitialValues(nd::ScanOp scan) {
+  for (unsigned index = 0; index < scan.getCarriedCount(); ++index) {
+    if (!canBeTakenOver(scan, index))
+      scan->setOperand(index, copy(scan.getCarried()[index], scan));
+    Value value = scan.getCarried()[index];
+    takenOver.insert(value);
+    for (Operation *reader : getReadersBefore(scan, value))
+      waiting[reader].push_back(scan);
+  }
+}
+
+void ResultPlacer::run() {
+  // Copies of arguments are readers of them.
+  for (unsigned index = 0; index < terminator->getNumOperands(); ++index)
+    if (Value value = terminator->getOperand(index);
+        isa<BlockArgument>(value) && value != getReplacedArgument(block, index))
+      terminator->setOperand(index, copy(value, terminator));
+  for (unsigned index = 0; index < terminator->getNumOperands(); ++index)
+    placeResult(index);
+  // The last loop that uses a value is the one that may overwrite it.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (auto scan = dyn_cast<nd::ScanOp>(op))
+      placeInitialValues(scan);
 }
 
 namespace {
 struct PlaceResults : impl::PlaceResultsBase<PlaceResults> {
   void runOnOperation() override {
-    if (!getOperation().isDeclaration())
-      ResultPlacer(getOperation()).run();
+    if (getOperation().isDeclaration())
+      return;
+    getOperation().walk(
+        [](nd::ScanOp scan) { ResultPlacer(scan.getBlock()).run(); });
+    ResultPlacer(getOperation().getBody().front()).run();
   }
 };
 } // namespace

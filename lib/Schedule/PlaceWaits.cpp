@@ -18,17 +18,22 @@ namespace meshc::schedule {
 namespace {
 struct PlaceWaits : impl::PlaceWaitsBase<PlaceWaits> {
   void runOnOperation() override {
-    exec::FuncOp function = getOperation();
-    nd::MeshAttr mesh = nd::MeshAttr::of(function);
-    Block &block = function.getBody().front();
+    if (failed(placeWaits(getOperation().getBody().front())))
+      signalPassFailure();
+  }
+
+  /// In a function or the body of a loop, and in the loops in it.
+  static LogicalResult placeWaits(Block &block) {
+    nd::MeshAttr mesh = nd::MeshAttr::of(block.getParentOp());
     /// Begun and not awaited.
     SmallVector<std::pair<exec::StepOpInterface, exec::Accesses>> running;
-    for (exec::StepOpInterface step : function.getSteps()) {
+    for (exec::StepOpInterface step : exec::getSteps(block)) {
       exec::Accesses accesses = step.getAccesses();
-      if (accesses.awaited) {
-        step->emitOpError("is there before waits are placed");
-        return signalPassFailure();
-      }
+      if (accesses.awaited)
+        return step->emitOpError("is there before waits are placed");
+      if (auto loop = dyn_cast<exec::LoopOp>(step.getOperation());
+          loop && failed(placeWaits(loop.getBody().front())))
+        return failure();
       // Collectives run in order: who waits for one has waited for those
       // before.
       auto last = llvm::find_if(llvm::reverse(running), [&](const auto &begun) {
@@ -45,6 +50,7 @@ struct PlaceWaits : impl::PlaceWaitsBase<PlaceWaits> {
     auto builder = OpBuilder::atBlockEnd(&block);
     for (const auto &[step, accesses] : running)
       placeWait(builder, step, accesses);
+    return success();
   }
 
   static void placeWait(OpBuilder &builder, exec::StepOpInterface begun,

@@ -15,7 +15,9 @@ using namespace mlir;
 
 namespace meshc::schedule {
 
-BlockArgument getReplacedArgument(func::FuncOp function, unsigned index) {
+/// In a step function.
+static BlockArgument getReplacedArgument(func::FuncOp function,
+                                         unsigned index) {
   auto result = nd::TensorAttributes::ofResult(function, index);
   if (!result.getName() || !result.getRole() ||
       result.hasRole(nd::TensorRole::Metric))
@@ -34,6 +36,19 @@ BlockArgument getReplacedArgument(func::FuncOp function, unsigned index) {
   return found == function.getArguments().end() ? BlockArgument() : *found;
 }
 
+BlockArgument getReplacedArgument(Block &block, unsigned index) {
+  auto scan = dyn_cast<nd::ScanOp>(block.getParentOp());
+  if (!scan)
+    return getReplacedArgument(cast<func::FuncOp>(block.getParentOp()), index);
+  return index < scan.getCarriedCount() ? block.getArgument(index)
+                                        : BlockArgument();
+}
+
+ValueRange getTakenOver(Operation *op) {
+  auto scan = dyn_cast<nd::ScanOp>(op);
+  return scan ? ValueRange(scan.getCarried()) : ValueRange();
+}
+
 bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
   Value read = op->getOperand(operand);
   if (exec::getOrder(read) != exec::getOrder(op->getResult(result)) ||
@@ -42,24 +57,34 @@ bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
   if (auto fusion = dyn_cast<exec::FusionOp>(op))
     return exec::canWriteOver(fusion.getBody().front(), operand, result,
                               fusion.getPlan(), nd::MeshAttr::of(op));
+  if (operand < getTakenOver(op).size())
+    return operand == result;
   auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
   return collective && operand == result &&
          collective.getCollectiveKind() == spmd::CollectiveKind::AllReduce;
 }
 
-SmallVector<Operation *> getReadersBefore(func::FuncOp function,
-                                          unsigned index) {
-  SmallVector<Operation *> readers;
-  Operation *terminator = function.getBody().front().getTerminator();
+/// Users of the value but these two.
+static SmallVector<Operation *> getOtherUsers(Value value, Operation *one,
+                                              Operation *two) {
+  SmallVector<Operation *> users;
+  for (Operation *user : value.getUsers())
+    if (user != one && user != two && !llvm::is_contained(users, user))
+      users.push_back(user);
+  return users;
+}
+
+SmallVector<Operation *> getReadersBefore(Block &block, unsigned index) {
+  Operation *terminator = block.getTerminator();
   Value value = terminator->getOperand(index);
-  BlockArgument argument = getReplacedArgument(function, index);
+  BlockArgument argument = getReplacedArgument(block, index);
   if (!argument || value == argument)
-    return readers;
-  for (Operation *user : argument.getUsers())
-    if (user != terminator && user != value.getDefiningOp() &&
-        !llvm::is_contained(readers, user))
-      readers.push_back(user);
-  return readers;
+    return {};
+  return getOtherUsers(argument, terminator, value.getDefiningOp());
+}
+
+SmallVector<Operation *> getReadersBefore(nd::ScanOp scan, Value takenOver) {
+  return getOtherUsers(takenOver, scan, scan->getBlock()->getTerminator());
 }
 
 } // namespace meshc::schedule

@@ -8,25 +8,36 @@
 #define MESHC_LIB_SCHEDULE_RESIDENCE_H
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::schedule {
 
-/// The argument that result `index` of a step function replaces: that of the
-/// same name and role; null for metrics and results of initialize.
-mlir::BlockArgument getReplacedArgument(mlir::func::FuncOp function,
-                                        unsigned index);
+/// The argument of the block that its terminator's operand `index` replaces: in
+/// the body of a loop the carried value's argument, in a step function that of
+/// the same name and role. Null for metrics, results of initialize and stacked
+/// results of loops.
+mlir::BlockArgument getReplacedArgument(mlir::Block &block, unsigned index);
 
 /// Whether result `result` of the op may overwrite operand `operand`. Both need
 /// the same size and memory order, every element must be read only at the point
-/// that writes it, and the op must use the operand once.
+/// that writes it, and the op must use the operand once. A loop overwrites the
+/// initial values of what it carries.
 bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
 
-/// Execution order of a step function beyond its data dependences: the op that
-/// computes result `index` must wait for all other readers of the argument that
-/// the result replaces. Empty if it replaces no argument or is the argument.
-llvm::SmallVector<mlir::Operation *>
-getReadersBefore(mlir::func::FuncOp function, unsigned index);
+/// The initial values of what the op carries, if it is a loop: it takes over
+/// their memory.
+mlir::ValueRange getTakenOver(mlir::Operation *op);
+
+/// Order of execution beyond data dependences: the ops of a block that must run
+/// before the op that computes the terminator's operand `index`. They are all
+/// other readers of the argument that the operand replaces. Empty if it
+/// replaces no argument or is the argument.
+llvm::SmallVector<mlir::Operation *> getReadersBefore(mlir::Block &block,
+                                                      unsigned index);
+/// Likewise before a loop: the other readers of a value that it takes over.
+llvm::SmallVector<mlir::Operation *> getReadersBefore(nd::ScanOp scan,
+                                                      mlir::Value takenOver);
 
 } // namespace meshc::schedule
 

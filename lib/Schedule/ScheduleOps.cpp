@@ -21,9 +21,8 @@ namespace {
 /// List scheduling of one block.
 class OpScheduler {
 public:
-  explicit OpScheduler(func::FuncOp function)
-      : function(function), block(function.getBody().front()),
-        mesh(nd::MeshAttr::of(function)) {}
+  explicit OpScheduler(Block &block)
+      : block(block), mesh(nd::MeshAttr::of(block.getParentOp())) {}
 
   LogicalResult run();
 
@@ -34,7 +33,6 @@ private:
   int64_t getGrowth(Operation *op) const;
   void finish(Operation *op);
 
-  func::FuncOp function;
   Block &block;
   nd::MeshAttr mesh;
   DenseMap<Operation *, size_t> places; ///< in the program
@@ -59,10 +57,13 @@ void OpScheduler::connect() {
       addEdge(operand.getDefiningOp(), &op);
       readers[operand].insert(&op);
     }
+    for (Value value : getTakenOver(&op))
+      for (Operation *reader : getReadersBefore(cast<nd::ScanOp>(op), value))
+        addEdge(reader, &op);
   }
   Operation *terminator = block.getTerminator();
   for (unsigned index = 0; index < terminator->getNumOperands(); ++index)
-    for (Operation *reader : getReadersBefore(function, index))
+    for (Operation *reader : getReadersBefore(block, index))
       addEdge(reader, terminator->getOperand(index).getDefiningOp());
 }
 
@@ -131,19 +132,26 @@ LogicalResult OpScheduler::run() {
     ++count;
     finish(op);
   }
-  if (count + 1 != places.size())
-    return function.emitError()
-           << "'" << function.getName()
-           << "' cannot be scheduled: results replace arguments in a cycle";
-  return success();
+  if (count + 1 == places.size())
+    return success();
+  Operation *parent = block.getParentOp();
+  auto function = dyn_cast<func::FuncOp>(parent);
+  return parent->emitError()
+         << (function ? "'" + function.getName() + "'" : Twine("the loop"))
+         << " cannot be scheduled: results replace arguments in a cycle";
 }
 
 namespace {
 struct ScheduleOps : impl::ScheduleOpsBase<ScheduleOps> {
   void runOnOperation() override {
-    if (!getOperation().isDeclaration() &&
-        failed(OpScheduler(getOperation()).run()))
-      signalPassFailure();
+    if (getOperation().isDeclaration())
+      return;
+    SmallVector<Block *> blocks = {&getOperation().getBody().front()};
+    getOperation().walk(
+        [&](nd::ScanOp scan) { blocks.push_back(&scan.getBlock()); });
+    for (Block *block : blocks)
+      if (failed(OpScheduler(*block).run()))
+        return signalPassFailure();
   }
 };
 } // namespace

@@ -7,9 +7,10 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "lib/Schedule/ArenaPicture.h"
+#include "lib/Schedule/LoopDistances.h"
 #include "lib/Schedule/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include <map>
 
 using namespace mlir;
 
@@ -22,38 +23,32 @@ namespace {
 using exec::Accesses;
 using Piece = exec::ArenaPiece;
 
-/// What lies in the arena while a function runs.
-class ArenaPicture {
-public:
-  /// The piece holds a tensor of the type; what overlapped it is lost.
-  void write(Piece piece, Type type) {
-    erase(piece);
-    tensors[piece.begin] = {piece.end, type};
-  }
-  /// Whatever overlaps the piece is lost.
-  void erase(Piece piece);
-  bool holds(Piece piece, Type type) const {
-    auto entry = tensors.find(piece.begin);
-    return entry != tensors.end() && entry->second.first == piece.end &&
-           entry->second.second == type;
-  }
-
-private:
-  std::map<int64_t, std::pair<int64_t, Type>> tensors; ///< by begin
-};
-
-/// Walks one function.
+/// Walks one function; the body of a loop twice, in its first two iterations.
+/// Later ones are like the second: pieces that move meet only those of the same
+/// iteration and its neighbours (checkDistances).
 class FunctionChecker {
 public:
   FunctionChecker(exec::FuncOp function, ModuleOp module, int64_t arenaBytes)
       : function(function), module(module), mesh(nd::MeshAttr::of(module)),
-        arenaBytes(arenaBytes) {}
+        arenaBytes(arenaBytes), arena(mesh) {}
 
   LogicalResult run();
 
 private:
+  /// A loop whose body is walked.
+  struct Active {
+    exec::LoopOp loop;
+    uint64_t begin; ///< in the time of the picture
+    bool isSecond;  ///< iteration
+  };
+
+  LogicalResult walk(ArrayRef<exec::StepOpInterface> steps);
+  LogicalResult visitLoop(exec::LoopOp loop);
+  LogicalResult leaveLoop(exec::LoopOp loop);
   LogicalResult visit(exec::StepOpInterface op, const Accesses &access);
-  LogicalResult checkPlace(Operation *op, StringRef what, Piece piece);
+  LogicalResult checkRead(Operation *op, Value buffer);
+  LogicalResult checkPlace(Operation *op, StringRef what, Piece piece,
+                           int64_t alignment = exec::arenaAlignment);
   LogicalResult checkScratch(Operation *op, const Accesses &access);
   LogicalResult checkRunning(Operation *op, const Accesses &access);
   LogicalResult
@@ -68,24 +63,15 @@ private:
   nd::MeshAttr mesh;
   int64_t arenaBytes;
   ArenaPicture arena;
-  /// Begun and not waited for.
+  /// Begun in this block and not waited for.
   SmallVector<std::pair<Operation *, Accesses>> running;
+  SmallVector<Active> active; ///< the outermost loop first
+  SmallVector<int64_t> iterations;
 };
 } // namespace
 
-void ArenaPicture::erase(Piece piece) {
-  auto entry = tensors.upper_bound(piece.begin);
-  if (entry != tensors.begin())
-    --entry;
-  while (entry != tensors.end() && entry->first < piece.end)
-    if (entry->second.first > piece.begin)
-      entry = tensors.erase(entry);
-    else
-      ++entry;
-}
-
 Piece FunctionChecker::getPiece(Value buffer) const {
-  return Piece::of(buffer, mesh);
+  return Piece::at(buffer, mesh, iterations);
 }
 
 Piece FunctionChecker::getPiece(exec::TensorOp tensor) const {
@@ -117,14 +103,46 @@ LogicalResult FunctionChecker::checkOverlap(
 
 /// Whether a piece that the op writes is aligned and in the arena.
 LogicalResult FunctionChecker::checkPlace(Operation *op, StringRef what,
-                                          Piece piece) {
-  if (piece.begin % 64 == 0 && piece.begin >= 0 && piece.end <= arenaBytes)
+                                          Piece piece, int64_t alignment) {
+  if (piece.begin % alignment == 0 && piece.begin >= 0 &&
+      piece.end <= arenaBytes)
     return success();
   return op->emitOpError() << what << " bytes " << piece.begin << " to "
-                           << piece.end
-                           << "; offsets must be multiples of 64 within the "
-                              "arena's "
-                           << arenaBytes << " bytes";
+                           << piece.end << "; offsets must be multiples of "
+                           << alignment << " within the arena's " << arenaBytes
+                           << " bytes";
+}
+
+/// Entries of stacked tensors are aligned like their elements.
+static int64_t getNeededAlignment(Value buffer) {
+  auto type = dyn_cast<exec::BufferType>(buffer.getType());
+  auto op = buffer.getDefiningOp<exec::PieceOpInterface>();
+  return type && !op.getPlace().strides.empty()
+             ? exec::getElementBytes(type.getTensor())
+             : exec::arenaAlignment;
+}
+
+/// Whether the buffer holds what the op reads: in this iteration, and in later
+/// ones if no iteration writes it.
+LogicalResult FunctionChecker::checkRead(Operation *op, Value buffer) {
+  auto type = cast<exec::BufferType>(buffer.getType());
+  Piece piece = getPiece(buffer);
+  std::optional<uint64_t> time = arena.find(piece, type);
+  for (auto [level, each] : llvm::enumerate(active)) {
+    if (!time || !each.isSecond || *time >= each.begin)
+      continue;
+    SmallVector<int64_t> later = iterations;
+    later[level] = each.loop.getLast();
+    Piece last = Piece::at(buffer, mesh, later);
+    piece = {std::min(piece.begin, last.begin), std::max(piece.end, last.end)};
+    if (last.begin != getPiece(buffer).begin)
+      time = arena.find(piece, type);
+  }
+  if (time)
+    return success();
+  return op->emitOpError() << "reads bytes " << piece.begin << " to "
+                           << piece.end << ", where no op wrote a "
+                           << buffer.getType() << " that is still there";
 }
 
 LogicalResult FunctionChecker::checkScratch(Operation *op,
@@ -150,12 +168,11 @@ LogicalResult FunctionChecker::visit(exec::StepOpInterface op,
                                      const Accesses &access) {
   ValueRange reads = access.reads, writes = access.writes;
   for (Value buffer : reads)
-    if (Piece piece = getPiece(buffer); !arena.holds(piece, buffer.getType()))
-      return op->emitOpError() << "reads bytes " << piece.begin << " to "
-                               << piece.end << ", where no op wrote a "
-                               << buffer.getType() << " that is still there";
+    if (failed(checkRead(op, buffer)))
+      return failure();
   for (Value buffer : writes)
-    if (failed(checkPlace(op, "writes", getPiece(buffer))))
+    if (failed(checkPlace(op, "writes", getPiece(buffer),
+                          getNeededAlignment(buffer))))
       return failure();
   if (failed(
           checkOverlap(op, reads, writes, [&](unsigned read, unsigned written) {
@@ -179,7 +196,7 @@ LogicalResult FunctionChecker::visit(exec::StepOpInterface op,
   for (Value scratch : access.scratch)
     arena.erase(getPiece(scratch));
   for (Value buffer : writes)
-    arena.write(getPiece(buffer), buffer.getType());
+    arena.write(getPiece(buffer), cast<exec::BufferType>(buffer.getType()));
   return success();
 }
 
@@ -208,6 +225,74 @@ LogicalResult FunctionChecker::checkRunning(Operation *op,
   return success();
 }
 
+LogicalResult FunctionChecker::walk(ArrayRef<exec::StepOpInterface> steps) {
+  SmallVector<std::pair<Operation *, Accesses>> outer;
+  std::swap(outer, running);
+  for (exec::StepOpInterface step : steps) {
+    Accesses access = step.getAccesses();
+    auto loop = dyn_cast<exec::LoopOp>(step.getOperation());
+    if (failed(checkRunning(step, access)) ||
+        failed(loop ? visitLoop(loop) : visit(step, access)))
+      return failure();
+  }
+  if (!running.empty())
+    return running.front().first->emitOpError("is not waited for");
+  std::swap(outer, running);
+  return success();
+}
+
+LogicalResult FunctionChecker::visitLoop(exec::LoopOp loop) {
+  if (failed(checkDistances(loop, iterations)))
+    return failure();
+  SmallVector<exec::StepOpInterface> steps = loop.getSteps();
+  active.push_back({loop, arena.now(), false});
+  iterations.push_back(loop.getFirst());
+  if (failed(walk(steps)))
+    return failure();
+  if (loop.getSize() > 1) {
+    iterations.back() += loop.getBackwards() ? -1 : 1;
+    active.back().isSecond = true;
+    if (failed(walk(steps)) || failed(leaveLoop(loop)))
+      return failure();
+  }
+  active.pop_back();
+  iterations.pop_back();
+  return success();
+}
+
+/// After two iterations: what all of them together leave in pieces that move.
+LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
+  Accesses accesses = loop.getAccesses();
+  SmallVector<std::pair<Piece, exec::BufferType>> left;
+  SmallVector<Piece> touched;
+  for (Value buffer : accesses.writes) {
+    auto pieceIn = [&](int64_t iteration) {
+      SmallVector<int64_t> at = iterations;
+      at.back() = iteration;
+      return getExtent(buffer, mesh, at);
+    };
+    Piece first = pieceIn(loop.getFirst()), second = pieceIn(iterations.back());
+    Piece last = pieceIn(loop.getLast());
+    if (first == second)
+      continue;
+    Piece all = {std::min(first.begin, last.begin),
+                 std::max(first.end, last.end)};
+    if (failed(checkPlace(loop, "writes", all, getNeededAlignment(buffer))))
+      return failure();
+    touched.push_back(all);
+    auto type = cast<exec::BufferType>(buffer.getType());
+    bool isDense =
+        std::abs(second.begin - first.begin) == first.end - first.begin;
+    if (isDense && arena.find(first, type) && arena.find(second, type))
+      left.push_back({all, type});
+  }
+  for (Piece piece : touched)
+    arena.erase(piece);
+  for (auto [piece, type] : left)
+    arena.write(piece, type);
+  return success();
+}
+
 LogicalResult FunctionChecker::run() {
   bool isInitialize = function.getSymName() == "initialize";
   bool isEval = function.getSymName() == "eval_step";
@@ -215,13 +300,8 @@ LogicalResult FunctionChecker::run() {
   for (exec::TensorOp tensor : tensors)
     if (!isInitialize && tensor.getRole() != "metric")
       arena.write(getPiece(tensor), getType(tensor));
-  for (exec::StepOpInterface step : function.getSteps()) {
-    Accesses access = step.getAccesses();
-    if (failed(checkRunning(step, access)) || failed(visit(step, access)))
-      return failure();
-  }
-  if (!running.empty())
-    return running.front().first->emitOpError("is not waited for");
+  if (failed(walk(function.getSteps())))
+    return failure();
   for (exec::TensorOp tensor : tensors) {
     bool isState =
         tensor.getRole() == "parameter" || tensor.getRole() == "optimizer";
@@ -229,7 +309,7 @@ LogicalResult FunctionChecker::run() {
                          ? isState
                          : isState || tensor.getRole() == "input" ||
                                (!isEval && tensor.getRole() == "metric");
-    if (isWritten && !arena.holds(getPiece(tensor), getType(tensor)))
+    if (isWritten && !arena.find(getPiece(tensor), getType(tensor)))
       return function.emitOpError() << "leaves no " << tensor.getRole() << " '"
                                     << tensor.getTensorName() << "'";
   }

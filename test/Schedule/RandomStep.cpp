@@ -31,9 +31,9 @@ static constexpr NamedSize dimPool[] = {{"a", 4},  {"a2", 4}, {"b", 3},
 static constexpr const char *indexDim = "b";
 static constexpr const char *tableDim = "c";
 
-RandomStep::RandomStep(MLIRContext &context, unsigned seed)
+RandomStep::RandomStep(MLIRContext &context, unsigned seed, bool loops)
     : random(seed), builder(&context), loc(builder.getUnknownLoc()),
-      ops(builder, loc) {}
+      ops(builder, loc), loops(loops) {}
 
 nd::TensorType RandomStep::makeType(unsigned maxRank) {
   SmallVector<nd::DimAttr> dims;
@@ -188,6 +188,8 @@ Value RandomStep::addWindow() {
     return x;
   nd::DimAttr dim = type.getDims()[roll(type.getRank())];
   int64_t size = dim.getSize();
+  if (size == 1)
+    return x;
   if (roll(3) == 0) {
     Value first =
         ops.make<nd::SliceOp>(x, dim.getName(), builder.getI64IntegerAttr(0),
@@ -225,15 +227,113 @@ Value RandomStep::addIndexing() {
 Value RandomStep::addSource() {
   nd::TensorType type = makeType(2);
   if (roll(2))
-    return ops.make<nd::RandomOp>(type, nd::Distribution::Normal,
-                                  "r" + std::to_string(roll(3)));
+    return nd::RandomOp::create(builder, loc, type, nd::Distribution::Normal,
+                                "r" + std::to_string(roll(3)), iterations);
   const NamedSize &dim = dimPool[roll(std::size(dimPool))];
   return ops.make<nd::IotaOp>(nd::TensorType::get(
       builder.getF32Type(),
       nd::DimAttr::get(builder.getContext(), dim.name, dim.size)));
 }
 
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Ops on the loop's arguments, and its own numbers. The outer values are out
+/// of reach meanwhile.
+void RandomStep::addBody(nd::ScanOp scan, Value numbers) {
+  OpBuilder::InsertionGuard guard(builder);
+  Block &block = scan.getBlock();
+  builder.setInsertionPointToEnd(&block);
+  auto outerValues = std::exchange(values, {});
+  auto outerIterations = iterations;
+  Value outerIndices = indices;
+  for (BlockArgument argument : block.getArguments()) {
+    Value operand = scan->getOperand(argument.getArgNumber());
+    auto *number = llvm::find(outerIterations, operand);
+    if (number != outerIterations.end())
+      iterations[number - outerIterations.begin()] = argument;
+    else if (operand == outerIndices)
+      indices = argument;
+    else if (operand != numbers)
+      values.push_back(argument);
+  }
+  iterations.push_back(block.getArgument(scan.getCarriedCount()));
+  ++depth;
+  for (unsigned count = 1 + roll(6); count > 0; --count) {
+    Value value = addOp();
+    nd::TensorType type = nd::getTensorType(value);
+    if (!type.hasDim(scan.getDim()) && type.getElementCount() <= 512)
+      values.push_back(value);
+  }
+  addYield(scan);
+  --depth;
+  values = outerValues;
+  iterations = outerIterations;
+  indices = outerIndices;
+}
+
+/// Any value of the type for each carried one, then some entries.
+void RandomStep::addYield(nd::ScanOp scan) {
+  SmallVector<Value> yielded;
+  for (Value initial : scan.getCarried()) {
+    SmallVector<Value> candidates;
+    for (Value value : values)
+      if (value.getType() == initial.getType())
+        candidates.push_back(value);
+    yielded.push_back(roll(3) ? candidates.back()
+                              : candidates[roll(candidates.size())]);
+  }
+  for (unsigned i = scan.getCarriedCount(); i < scan->getNumResults(); ++i) {
+    Value value = pick();
+    scan->getResult(i).setType(nd::getStackedType(
+        nd::getTensorType(value), scan.getDim(), scan.getSize()));
+    yielded.push_back(value);
+  }
+  nd::YieldOp::create(builder, loc, yielded);
+}
+
+/// Over a dim by depth and size: other values have it only if loops stack them.
+Value RandomStep::addLoop() {
+  int64_t size = 1 + roll(4);
+  std::string dim = "d" + std::to_string(depth) + "of" + std::to_string(size);
+  auto stack = [&](Type element, ArrayRef<nd::DimAttr> dims) {
+    return nd::getStackedType(nd::TensorType::get(element, dims), dim, size);
+  };
+  SmallVector<Value> carried, stacked, whole = iterations;
+  auto lacksDim = [&](Value value) {
+    return !nd::getTensorType(value).hasDim(dim);
+  };
+  for (unsigned i = roll(3); i > 0; --i)
+    if (Value value = pick(); lacksDim(value))
+      carried.push_back(value);
+  Value numbers =
+      nd::IotaOp::create(builder, loc, stack(builder.getI32Type(), {}));
+  stacked.push_back(numbers);
+  nd::TensorType entry = makeType(2);
+  stacked.push_back(nd::RandomOp::create(
+      builder, loc, stack(entry.getElementType(), entry.getDims()),
+      nd::Distribution::Normal, "s", iterations));
+  for (Value value : values)
+    if (!lacksDim(value) && roll(2))
+      stacked.push_back(value);
+  for (unsigned i = roll(3); i > 0; --i)
+    if (Value value = pick(); lacksDim(value))
+      whole.push_back(value);
+  whole.push_back(indices);
+  SmallVector<Type> results(1 + roll(2), entry);
+  auto scan = nd::ScanOp::create(builder, loc, dim, size, roll(2) == 0, carried,
+                                 stacked, whole, results);
+  addBody(scan, numbers);
+  for (Value result : scan->getResults())
+    if (nd::getTensorType(result).getElementCount() <= 512)
+      values.push_back(result);
+  return scan->getResult(roll(scan->getNumResults()));
+}
+
 Value RandomStep::addOp() {
+  if (loops && depth < 2 && roll(8) == 0)
+    return addLoop();
   switch (roll(16)) {
   case 0:
   case 1:

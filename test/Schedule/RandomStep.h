@@ -7,6 +7,7 @@
 #ifndef MESHC_TEST_SCHEDULE_RANDOMSTEP_H
 #define MESHC_TEST_SCHEDULE_RANDOMSTEP_H
 
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <random>
@@ -17,10 +18,11 @@ namespace meshc {
 /// floats and of indices, new parameters that may be any value of their type
 /// (other parameters too), and metrics of any rank. Dims are small and have
 /// several names and sizes, so that products, renamed, merged, padded and
-/// indexed tensors meet in all combinations.
+/// indexed tensors meet in all combinations. With `loops`, some ops are
+/// nd.scan, nested too: over values of all ties, with any results.
 class RandomStep {
 public:
-  RandomStep(mlir::MLIRContext &context, unsigned seed);
+  RandomStep(mlir::MLIRContext &context, unsigned seed, bool loops = false);
   /// A module with the function.
   mlir::OwningOpRef<mlir::ModuleOp> build(unsigned opCount);
 
@@ -36,6 +38,9 @@ private:
   mlir::Value addWindow();
   mlir::Value addIndexing();
   mlir::Value addSource();
+  mlir::Value addLoop();
+  void addBody(nd::ScanOp scan, mlir::Value numbers);
+  void addYield(nd::ScanOp scan);
   nd::TensorType makeType(unsigned maxRank);
   mlir::ArrayAttr getRandomOrder(nd::TensorType type);
   mlir::ArrayAttr getNames(llvm::ArrayRef<mlir::StringAttr> names);
@@ -50,7 +55,10 @@ private:
   mlir::Location loc;
   nd::ValueBuilder ops;
   mlir::func::FuncOp function;
-  llvm::SmallVector<mlir::Value> values; ///< of floats
+  bool loops;
+  unsigned depth = 0;                        ///< loops around the next op
+  llvm::SmallVector<mlir::Value> values;     ///< of floats
+  llvm::SmallVector<mlir::Value> iterations; ///< of the loops around
   mlir::Value indices;
   unsigned parameterCount = 0;
 };

@@ -4,138 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-///
-/// \file
-/// Step functions before the kernels phase, after it, and scheduled, run on the
-/// same data: by the interpreter, and on arenas.
-///
-//===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/ArenaAttributes.h"
-#include "dialects/Spmd/SpmdOps.h"
-#include "lib/Kernels/Passes.h"
-#include "lib/Reference/ArenaMachine.h"
-#include "lib/Reference/Blocks.h"
-#include "lib/Schedule/Passes.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
+#include "mlir/IR/Verifier.h"
 #include "test/Schedule/RandomStep.h"
-#include <gtest/gtest.h>
+#include "test/Schedule/ScheduleFixture.h"
 
 using namespace mlir;
 using namespace meshc;
-using reference::RankTensors;
 
 namespace {
 
-struct ScheduleTest : ::testing::Test {
-  ScheduleTest() {
-    context.loadDialect<nd::NdDialect, spmd::SpmdDialect, exec::ExecDialect,
-                        func::FuncDialect>();
-  }
-
-  bool run(ModuleOp module, void (*addPasses)(OpPassManager &)) {
-    PassManager passes(&context);
-    addPasses(passes);
-    return succeeded(passes.run(module));
-  }
-
-  /// Random blocks of an argument; equal on ranks that hold the same. One of
-  /// `nanEvery` floats is NaN, if it is not 0.
-  RankTensors makeArgument(Type type, nd::MeshAttr mesh, std::mt19937 &random) {
-    auto tensor = cast<nd::TensorType>(type);
-    nd::HostTensor whole(tensor.getGlobal(), mesh);
-    for (double &value : whole.data)
-      if (!tensor.isFloat())
-        value = double(random() % 6);
-      else if (nanEvery && random() % nanEvery == 0)
-        value = NAN;
-      else
-        value = std::normal_distribution<>()(random);
-    return reference::cutTensor(whole, tensor, mesh);
-  }
-
-  void compare(const RankTensors &got, const RankTensors &wanted,
-               const std::string &what, double relative = 1e-9) {
-    ASSERT_EQ(got.size(), wanted.size());
-    for (size_t rank = 0; rank < got.size(); ++rank) {
-      ASSERT_EQ(got[rank].data.size(), wanted[rank].data.size());
-      double scale = 0;
-      for (double value : wanted[rank].data)
-        scale = std::max(scale, std::abs(value));
-      for (size_t i = 0; i < got[rank].data.size(); ++i) {
-        double a = got[rank].data[i], b = wanted[rank].data[i];
-        ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b)) ||
-                    std::abs(a - b) <= relative * scale + 1e-12)
-            << what << ", rank " << rank << ", element " << i << ": got " << a
-            << ", wanted " << b;
-      }
-    }
-  }
-
-  /// Lowers `module` (local ops) and compares each function.
-  void check(ModuleOp module) {
-    OwningOpRef<ModuleOp> fused = module.clone();
-    ASSERT_TRUE(run(*fused, kernels::addKernelsPasses));
-    OwningOpRef<ModuleOp> scheduled = fused->clone();
-    ASSERT_TRUE(run(*scheduled, schedule::addSchedulePasses));
-    nd::MeshAttr mesh = nd::MeshAttr::of(module);
-    reference::RunOptions options{/*seed=*/7, /*step=*/3,
-                                  /*roundToType=*/false};
-    for (auto function : module.getOps<func::FuncOp>()) {
-      std::mt19937 random(11);
-      std::vector<RankTensors> arguments;
-      for (Type type : function.getArgumentTypes())
-        arguments.push_back(makeArgument(type, mesh, random));
-      auto wanted = reference::interpret(function, mesh, arguments, options);
-      ASSERT_TRUE(succeeded(wanted));
-      auto kernels = fused->lookupSymbol<func::FuncOp>(function.getName());
-      auto got = reference::interpret(kernels, mesh, arguments, options);
-      ASSERT_TRUE(succeeded(got));
-      for (auto [index, pair] : llvm::enumerate(llvm::zip(*got, *wanted)))
-        compare(std::get<0>(pair), std::get<1>(pair),
-                "result " + std::to_string(index) + " of the kernels");
-      checkSchedule(function, *scheduled, arguments, *wanted, options);
-    }
-  }
-
-  static exec::TensorOp find(ModuleOp module, DictionaryAttr attributes) {
-    for (auto tensor : module.getOps<exec::TensorOp>())
-      if (tensor.getTensorNameAttr() == attributes.get("nd.name") &&
-          tensor.getRoleAttr() == attributes.get("nd.role"))
-        return tensor;
-    return {};
-  }
-
-  void checkSchedule(func::FuncOp function, ModuleOp scheduled,
-                     const std::vector<RankTensors> &arguments,
-                     const std::vector<RankTensors> &wanted,
-                     const reference::RunOptions &options) {
-    // Collectives may run at any time until they are waited for, and a library
-    // may compute what follows a product.
-    using Collectives = reference::ArenaMachine::Collectives;
-    using Epilogues = reference::ArenaMachine::Epilogues;
-    for (auto [when, how] :
-         {std::pair(Collectives::AtTheirOp, Epilogues::ByKernel),
-          std::pair(Collectives::AtTheirWait, Epilogues::ByTable)}) {
-      reference::ArenaMachine machine(scheduled, options, when, how);
-      for (auto [index, argument] : llvm::enumerate(arguments))
-        machine.store(find(scheduled, function.getArgAttrDict(index)),
-                      argument);
-      machine.run(scheduled.lookupSymbol<exec::FuncOp>(function.getName()));
-      // The program's constants are of f32, a library's own are not.
-      double relative = how == Epilogues::ByTable ? 1e-6 : 1e-9;
-      for (auto [index, result] : llvm::enumerate(wanted))
-        compare(
-            machine.load(find(scheduled, function.getResultAttrDict(index))),
-            result, "result " + std::to_string(index) + " of the schedule",
-            relative);
-    }
-  }
-
-  MLIRContext context;
-  unsigned nanEvery = 0;
-};
+using ScheduleTest = ScheduleFixture;
 
 /// The functions of a test of the pass, for which it finds all epilogues.
 TEST_F(ScheduleTest, Epilogues) {
@@ -172,6 +52,28 @@ TEST_F(ScheduleTest, RandomSteps) {
   }
 }
 
+/// Loops of all ties around random ops, nested too.
+TEST_F(ScheduleTest, RandomLoops) {
+  unsigned count = 600, first = 0;
+  if (const char *text = std::getenv("MESHC_TEST_SEED"))
+    first = std::stoul(text), count = 1;
+  unsigned loops = 0;
+  for (unsigned seed = first; seed < first + count; ++seed) {
+    RandomStep step(context, seed, /*loops=*/true);
+    OwningOpRef<ModuleOp> module = step.build(4 + seed % 24);
+    ASSERT_TRUE(succeeded(verify(*module)));
+    module->walk([&](nd::ScanOp) { ++loops; });
+    if (seed % 2)
+      exec::setSupportsEpilogues(*module);
+    check(*module);
+    if (HasFailure()) {
+      module->dump();
+      FAIL() << "seed " << seed << " (MESHC_TEST_SEED)";
+    }
+  }
+  EXPECT_GE(loops, count);
+}
+
 /// Collectives that take maxima and minima, of values with NaN among them.
 TEST_F(ScheduleTest, ExtremaWithNaN) {
   nanEvery = 20;
@@ -194,6 +96,54 @@ module attributes {nd.mesh = #nd.mesh<data = 4>} {
     %2 = spmd.reduce_scatter )" +
                        reduction + R"(to ["j"] %0 : (!p) -> !cut
     return %1, %2 : !whole, !cut
+  }
+}
+)";
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+    ASSERT_TRUE(module);
+    check(*module);
+  }
+}
+
+/// Collectives within loops: partial sums of weights that are gathered entry by
+/// entry, forwards and backwards, and a sum that stays partial until after the
+/// loop.
+TEST_F(ScheduleTest, CollectivesInLoops) {
+  for (std::string direction : {"", " backwards"}) {
+    std::string text = R"(
+!x = !nd.tensor<f32, [b = 4 on {data}, m = 6]>
+!xs = !nd.tensor<f32, [b = 4 on {data}, d = 3, m = 6]>
+!w = !nd.tensor<f32, [d = 3, m = 6, n = 6 on {data}]>
+!wi = !nd.tensor<f32, [m = 6, n = 6 on {data}]>
+!whole = !nd.tensor<f32, [m = 6, n = 6]>
+!y = !nd.tensor<f32, [b = 4 on {data}, n = 6]>
+!g = !nd.tensor<f32, [m = 6], sum {data}>
+!total = !nd.tensor<f32, [m = 6]>
+!totals = !nd.tensor<f32, [d = 3, m = 6]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @eval_step(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "m"]},
+                       %w: !w {nd.name = "w", nd.role = "parameter", nd.order = ["d", "m", "n"]})
+      -> (!x {nd.name = "h", nd.role = "metric", nd.order = ["b", "m"]},
+          !total {nd.name = "g", nd.role = "metric", nd.order = ["m"]},
+          !xs {nd.name = "hs", nd.role = "metric", nd.order = ["d", "b", "m"]},
+          !totals {nd.name = "ts", nd.role = "metric", nd.order = ["d", "m"]}) {
+    %zero = nd.constant 0.0 : f32 -> !g
+    %h, %g, %hs, %ts = nd.scan "d" 3)" +
+                       direction +
+                       R"( carried(%x, %zero : !x, !g) stacked(%w : !w)
+        -> !x, !g, !xs, !totals {
+    ^bb0(%a: !x, %sum: !g, %wi: !wi):
+      %0 = spmd.all_gather ["data"] from ["n"] %wi : (!wi) -> !whole
+      %1 = nd.einsum %a, %0 {reduced = ["m"]} : (!x, !whole) -> !y
+      %2 = nd.rename %1 {from = ["n"], to = ["m"]} : (!y) -> !x
+      %3 = nd.tanh %2 : (!x) -> !x
+      %4 = nd.reduce_sum %3 {dims = ["b"]} : (!x) -> !g
+      %5 = nd.add %sum, %4 : (!g, !g) -> !g
+      %6 = spmd.all_reduce sum ["data"] %4 : (!g) -> !total
+      nd.yield %3, %5, %a, %6 : !x, !g, !x, !total
+    }
+    %all = spmd.all_reduce sum ["data"] %g : (!g) -> !total
+    return %h, %all, %hs, %ts : !x, !total, !xs, !totals
   }
 }
 )";

@@ -8,7 +8,7 @@ func.func @eval_step(%x: !v) { return }
 
 !v = !nd.tensor<f32, [i = 8]>
 func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
-  // expected-error @below {{cannot be scheduled: it must be a fusion, a product or a collective with memory orders and offsets}}
+  // expected-error @below {{cannot be scheduled: it must be a fusion, a product, a loop or a collective with memory orders and offsets}}
   %0 = nd.exp %x {exec.orders = [["i"]], exec.offsets = array<i64: 64>} : (!v) -> !v
   return
 }
@@ -17,7 +17,7 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
 
 !v = !nd.tensor<f32, [i = 8]>
 func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
-  // expected-error @below {{cannot be scheduled: it must be a fusion, a product or a collective with memory orders and offsets}}
+  // expected-error @below {{cannot be scheduled: it must be a fusion, a product, a loop or a collective with memory orders and offsets}}
   %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v attributes {exec.orders = [["i"]]} {
   ^bb0(%in: !v):
     exec.yield %in : !v
@@ -29,7 +29,7 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
 
 !v = !nd.tensor<f32, [i = 8]>
 func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
-  // expected-error @below {{cannot be scheduled: it must be a fusion, a product or a collective with memory orders and offsets}}
+  // expected-error @below {{cannot be scheduled: it must be a fusion, a product, a loop or a collective with memory orders and offsets}}
   %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v attributes {exec.offsets = array<i64: 64>} {
   ^bb0(%in: !v):
     exec.yield %in : !v

@@ -11,8 +11,34 @@ using namespace mlir;
 
 namespace meshc::exec {
 
+int64_t ArenaPlace::at(ArrayRef<int64_t> iterations) const {
+  int64_t begin = offset;
+  for (auto [stride, iteration] : llvm::zip(strides, iterations))
+    begin += stride * iteration;
+  return begin;
+}
+
+int64_t ArenaPlace::getAlignment() const {
+  int64_t bits = offset | arenaAlignment;
+  for (int64_t stride : strides)
+    bits |= stride;
+  return bits & -bits;
+}
+
 ArenaPiece ArenaPiece::of(Value value, nd::MeshAttr mesh) {
-  return value.getDefiningOp<PieceOpInterface>().getPiece(mesh);
+  auto op = value.getDefiningOp<PieceOpInterface>();
+  ArenaPlace place = op.getPlace();
+  ArenaPiece piece = {place.offset, place.offset + op.getBytes(mesh)};
+  for (auto [stride, loop] : llvm::zip(place.strides, getLoopsAround(op)))
+    piece.end += stride * (static_cast<int64_t>(loop.getSize()) - 1);
+  return piece;
+}
+
+ArenaPiece ArenaPiece::at(Value value, nd::MeshAttr mesh,
+                          ArrayRef<int64_t> iterations) {
+  auto op = value.getDefiningOp<PieceOpInterface>();
+  int64_t begin = op.getPlace().at(iterations);
+  return {begin, begin + op.getBytes(mesh)};
 }
 
 bool Accesses::conflictsWith(const Accesses &other, nd::MeshAttr mesh) const {
@@ -34,6 +60,25 @@ bool Accesses::conflictsWith(const Accesses &other, nd::MeshAttr mesh) const {
   Pieces otherChanged = locate({other.writes, other.scratch});
   return meet(changed, otherChanged) || meet(read, otherChanged) ||
          meet(changed, locate({other.reads}));
+}
+
+/// Whether the buffers lie at multiples of what the kernel relies on.
+static LogicalResult verifyAlignment(Operation *op, const KernelUse &use,
+                                     KernelOp kernel) {
+  SmallVector<Value> buffers(use.inputs);
+  llvm::append_range(buffers, use.outputs);
+  for (auto [number, buffer] : llvm::enumerate(buffers)) {
+    int64_t wanted = kernel.getAlignment(number);
+    int64_t known =
+        buffer.getDefiningOp<PieceOpInterface>().getPlace().getAlignment();
+    // Without loops around it, a buffer is checked by its own rule.
+    if (known < wanted && !getLoopsAround(op).empty())
+      return op->emitOpError()
+             << "buffer " << number << " lies at multiples of " << known
+             << " bytes; kernel '" << use.kernel.getValue()
+             << "' relies on multiples of " << wanted;
+  }
+  return success();
 }
 
 LogicalResult verifyKernelUse(Operation *op, const KernelUse &use) {
@@ -59,7 +104,7 @@ LogicalResult verifyKernelUse(Operation *op, const KernelUse &use) {
     return op->emitOpError()
            << "buffers do not match inputs and outputs of kernel '"
            << use.kernel.getValue() << "'";
-  return success();
+  return verifyAlignment(op, use, kernel);
 }
 
 } // namespace meshc::exec

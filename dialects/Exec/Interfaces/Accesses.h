@@ -12,12 +12,39 @@
 
 namespace meshc::exec {
 
+/// A buffer's alignment in bytes, unless it is an entry of a stacked tensor.
+inline constexpr int64_t arenaAlignment = 64;
+/// The alignment in bytes on which kernels rely if nothing else is said: the
+/// widest access of any target.
+inline constexpr int64_t kernelAlignment = 16;
+
+/// Where a piece of the arena begins, in bytes: at the offset, plus for each
+/// loop around it (exec.loop) stride · iteration.
+struct ArenaPlace {
+  int64_t offset = 0;
+  /// One for each loop, the outermost first; empty: the place never moves.
+  llvm::SmallVector<int64_t, 2> strides;
+
+  int64_t at(llvm::ArrayRef<int64_t> iterations) const;
+  /// The largest power of two, at most arenaAlignment, of which the address is
+  /// a multiple in all iterations.
+  int64_t getAlignment() const;
+  bool operator==(const ArenaPlace &other) const {
+    return offset == other.offset && strides == other.strides;
+  }
+};
+
 /// A piece of the arena: [begin, end) in bytes.
 struct ArenaPiece {
   int64_t begin = 0, end = 0;
 
   /// The piece that a value names (the result of an op with PieceOpInterface).
+  /// If the piece moves in a loop: from its first byte in any iteration to its
+  /// last.
   static ArenaPiece of(mlir::Value value, nd::MeshAttr mesh);
+  /// The piece in these iterations of the loops around it, the outermost first.
+  static ArenaPiece at(mlir::Value value, nd::MeshAttr mesh,
+                       llvm::ArrayRef<int64_t> iterations);
   bool overlaps(const ArenaPiece &other) const {
     return begin < other.end && other.begin < end;
   }
@@ -51,8 +78,8 @@ struct KernelUse {
   mlir::ValueRange inputs, outputs;
 };
 
-/// Whether the kernel is there and takes these buffers; an error on the op if
-/// not.
+/// Whether the kernel exists and takes these buffers, with the alignment that
+/// it relies on; an error on the op if not.
 llvm::LogicalResult verifyKernelUse(mlir::Operation *op, const KernelUse &use);
 
 } // namespace meshc::exec

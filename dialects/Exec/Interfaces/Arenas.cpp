@@ -63,7 +63,16 @@ void Arenas::write(int64_t rank, BufferType type, int64_t offset,
 }
 
 int64_t Arenas::getOffset(Value buffer) const {
-  return ArenaPiece::of(buffer, context.mesh).begin;
+  return ArenaPiece::at(buffer, context.mesh, iterations).begin;
+}
+
+void Arenas::loop(int64_t size, bool backwards,
+                  llvm::function_ref<void()> body) {
+  for (int64_t count = 0; count < size; ++count) {
+    iterations.push_back(backwards ? size - 1 - count : count);
+    body();
+    iterations.pop_back();
+  }
 }
 
 void Arenas::runKernel(const KernelUse &use) {

@@ -47,8 +47,12 @@ public:
   nd::HostTensor read(int64_t rank, BufferType type, int64_t offset) const;
   void write(int64_t rank, BufferType type, int64_t offset,
              const nd::HostTensor &tensor);
-  /// Byte offset of a buffer.
+  /// Byte offset of a buffer, in the current iteration.
   int64_t getOffset(mlir::Value buffer) const;
+
+  /// Runs `body` for each iteration of a loop: from number 0 on, or backwards
+  /// from the last one.
+  void loop(int64_t size, bool backwards, llvm::function_ref<void()> body);
 
   /// Runs a kernel on all ranks.
   void runKernel(const KernelUse &use);
@@ -65,6 +69,8 @@ private:
   Epilogues epilogues;
   std::vector<Memory> memories;
   llvm::DenseMap<mlir::Value, std::function<void()>> begun; ///< by token
+  /// Of the loops that run, the outermost first.
+  llvm::SmallVector<int64_t> iterations;
 };
 
 /// Bytes of one element in memory.

@@ -18,6 +18,7 @@
 
 #include "meshc/RuntimeAbi.h"
 #include "mlir/IR/ValueRange.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace llvm {
 class Value;
@@ -35,7 +36,12 @@ public:
   virtual void call(llvm::StringRef function,
                     llvm::ArrayRef<llvm::Value *> arguments) = 0;
 
-  /// Address of a buffer in the arena.
+  /// A loop around the calls that `body` emits: `size` iterations, from number
+  /// 0 on, or backwards from the last one.
+  virtual void loop(int64_t size, bool backwards,
+                    llvm::function_ref<void()> body) = 0;
+
+  /// Address of a buffer in the arena, in the current iteration.
   virtual llvm::Value *getAddress(mlir::Value buffer) = 0;
   /// A null pointer.
   virtual llvm::Value *getNull() = 0;

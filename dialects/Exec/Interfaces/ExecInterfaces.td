@@ -43,7 +43,9 @@ def PieceOpInterface : OpInterface<"PieceOpInterface"> {
     the program runs.
   }];
   let methods = [
-    InterfaceMethod<"The piece.", "::meshc::exec::ArenaPiece", "getPiece",
+    InterfaceMethod<"Where the piece begins, in each iteration of the loops around the op.",
+      "::meshc::exec::ArenaPlace", "getPlace", (ins)>,
+    InterfaceMethod<"Bytes of the piece.", "int64_t", "getBytes",
       (ins "::meshc::nd::MeshAttr":$mesh)>,
   ];
 }

@@ -12,7 +12,7 @@ func.func @f(%x: !x) {
 
 !x = !nd.tensor<f32, [a = 4]>
 func.func @f(%x: !x) {
-  // expected-error @below {{'exec.offsets' must have one offset for each of 1 results, got 2}}
+  // expected-error @below {{'exec.offsets' must have one offset for each of 1 values, got 2}}
   %0 = nd.exp %x {exec.offsets = array<i64: 0, 64>} : (!x) -> !x
   return
 }
@@ -97,4 +97,12 @@ module attributes {exec.arena_bytes = 128 : i64, exec.epilogues, exec.library_wo
     %0 = nd.exp %x {exec.offsets = array<i64: 64>, exec.orders = [["a"]], exec.scratch = array<i64: 128, 4>} : (!x) -> !x
     return
   }
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'exec.strides' must be an array with an array<i64> that is not negative for each of 1 values}}
+  %0 = nd.constant 1.0 : f32 {exec.strides = [array<i64: -4>]} -> !nd.tensor<f32, []>
+  return
 }

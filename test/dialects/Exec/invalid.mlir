@@ -579,3 +579,93 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.collective "all_reduce" sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
+
+// -----
+
+exec.func @f {
+  // expected-error @below {{attribute 'size' failed to satisfy constraint}}
+  exec.loop "d" 0 {
+  }
+}
+
+// -----
+
+exec.func @f {
+  // expected-note @below {{in this loop}}
+  exec.loop "d" 2 {
+    // expected-error @below {{has no meaning in a step function}}
+    %0 = nd.constant 1.0 : f32 -> !nd.tensor<f32, []>
+  }
+}
+
+// -----
+
+exec.func @f {
+  // expected-error @below {{must have no arguments, got 'f32'}}
+  exec.loop "d" 2 {
+  ^bb0(%x: f32):
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.func @f {
+  exec.loop "d" 2 {
+    // expected-error @below {{must have one stride for each of 1 loops around it, got 2}}
+    %0 = exec.buffer at 0 strides [32, 32] : !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.func @f {
+  // expected-error @below {{must have one stride for each of 0 loops around it, got 1}}
+  %0 = exec.buffer at 0 strides [32] : !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.func @f {
+  exec.loop "d" 2 {
+    // expected-error @below {{strides must not be negative, got -32}}
+    %0 = exec.buffer at 64 strides [-32] : !t
+  }
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 9]>
+!t = !exec.buffer<!v, ["i"]>
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i"]] out [["i"]] {
+^bb0(%in: !v):
+  exec.yield %in : !v
+}
+exec.func @f {
+  exec.loop "d" 2 {
+    %0 = exec.buffer at 0 strides [36] : !t
+    %1 = exec.buffer at 128 : !t
+    // expected-error @below {{buffer 0 lies at multiples of 4 bytes; kernel 'k' relies on multiples of 16}}
+    exec.launch @k(%0) -> (%1) : (!t) -> !t
+  }
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 9]>
+// expected-error @below {{has 2 buffers but alignments for 1}}
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i"]] out [["i"]] attributes {alignments = array<i64: 4>} {
+^bb0(%in: !v):
+  exec.yield %in : !v
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 9]>
+// expected-error @below {{alignments must be powers of two up to 16, got 12}}
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i"]] out [["i"]] attributes {alignments = array<i64: 12, 4>} {
+^bb0(%in: !v):
+  exec.yield %in : !v
+}

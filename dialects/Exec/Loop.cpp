@@ -1,0 +1,93 @@
+//===- Loop.cpp - loops of step functions ---------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+SmallVector<LoopOp> getLoopsAround(Operation *op) {
+  SmallVector<LoopOp> loops;
+  while (auto loop = op->getParentOfType<LoopOp>()) {
+    loops.push_back(loop);
+    op = loop;
+  }
+  std::reverse(loops.begin(), loops.end());
+  return loops;
+}
+
+SmallVector<StepOpInterface> getSteps(Block &body) {
+  SmallVector<StepOpInterface> steps;
+  for (Operation &op : body) {
+    auto step = dyn_cast<StepOpInterface>(op);
+    if (step)
+      steps.push_back(step);
+    else if (!isa<PieceOpInterface>(op))
+      llvm::reportFatalInternalError("'" + op.getName().getStringRef() +
+                                     "' lacks StepOpInterface");
+  }
+  return steps;
+}
+
+LogicalResult verifySteps(Operation *parent) {
+  Block &body = parent->getRegion(0).front();
+  // So every buffer is of an op with PieceOpInterface: the others give tokens.
+  if (body.getNumArguments() > 0)
+    return parent->emitOpError()
+           << "must have no arguments, got " << body.getArgumentTypes();
+  for (Operation &op : body)
+    if (!isa<StepOpInterface, PieceOpInterface>(op))
+      return op.emitOpError("has no meaning in a step function: it has neither "
+                            "StepOpInterface nor PieceOpInterface")
+                 .attachNote(parent->getLoc())
+             << "in this " << (isa<LoopOp>(parent) ? "loop" : "function");
+  return success();
+}
+
+LogicalResult LoopOp::verify() { return verifySteps(*this); }
+
+SmallVector<StepOpInterface> LoopOp::getSteps() {
+  return exec::getSteps(getBody().front());
+}
+
+/// Those of all ops of the body. What begins in an iteration also ends there.
+Accesses LoopOp::getAccesses() {
+  Accesses all;
+  for (StepOpInterface step : getSteps()) {
+    Accesses accesses = step.getAccesses();
+    llvm::append_range(all.reads, accesses.reads);
+    llvm::append_range(all.writes, accesses.writes);
+    llvm::append_range(all.scratch, accesses.scratch);
+  }
+  return all;
+}
+
+bool LoopOp::mayWriteOver(unsigned, unsigned) { return false; }
+
+KernelUse LoopOp::getKernelUse() { return {}; }
+
+void LoopOp::emitCall(CallEmitter &emitter) {
+  emitter.loop(getSize(), getBackwards(), [&] {
+    for (StepOpInterface step : getSteps())
+      step.emitCall(emitter);
+  });
+}
+
+void LoopOp::run(Arenas &arenas) {
+  arenas.loop(getSize(), getBackwards(), [&] {
+    for (StepOpInterface step : getSteps())
+      step.run(arenas);
+  });
+}
+
+CallDescription LoopOp::describe() {
+  return {"loop", getDim().str(), {getLoc()}};
+}
+
+} // namespace meshc::exec
