@@ -118,6 +118,22 @@ func.func @recurrent(%xs: !xs {nd.name = "x", nd.role = "input"}, %w: !w {nd.nam
 }
 )";
 
+// Random numbers of an iteration, which values of two shardings need.
+const char *const masks = R"(
+func.func @masks(%x: !x {nd.name = "y"}, %g: !x {nd.name = "state"}) -> (!x {nd.name = "y"}, !x {nd.name = "state"}) {
+  %n = nd.iota : () -> !nd.tensor<i32, [layers = 3]>
+  %y:2 = nd.scan "layers" 3 carried(%x, %g : !x, !x) stacked(%n : !nd.tensor<i32, [layers = 3]>) -> !x, !x
+      attributes {res_attrs = [{nd.name = "y"}, {nd.name = "state"}]} {
+  ^bb0(%c: !x, %d: !x, %i: !number):
+    %r = nd.random uniform "mask" (%i : !number) : !x
+    %m = nd.mul %c, %r {nd.name = "y"} : (!x, !x) -> !x
+    %k = nd.mul %d, %r {nd.name = "state"} : (!x, !x) -> !x
+    nd.yield %m, %k : !x, !x
+  }
+  return %y#0, %y#1 : !x, !x
+}
+)";
+
 // Sums: of a partial value, of one that something else reads, from another
 // start, of an entry, of a whole value, and with the sum's own use.
 const char *const sums = R"(
@@ -192,8 +208,9 @@ func.func @lookups(%t: !nd.tensor<i32, [batch = 8, layers = 3]> {nd.name = "toke
 )";
 
 const Program programs[] = {{"forward", forward},     {"backward", backward},
-                            {"recurrent", recurrent}, {"sums", sums},
-                            {"nested", nested},       {"lookups", lookups}};
+                            {"recurrent", recurrent}, {"masks", masks},
+                            {"sums", sums},           {"nested", nested},
+                            {"lookups", lookups}};
 
 const Layout layouts[] = {
     {"batch", "data = 2", {"batch -> data"}, true},
