@@ -6,18 +6,31 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
 namespace meshc::autodiff {
 
-void addAutodiffPasses(mlir::OpPassManager &passes) {
+static void simplify(mlir::OpPassManager &passes) {
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+}
+
+void addAutodiffPasses(mlir::OpPassManager &passes, Recompute recompute) {
   passes.addPass(createBuildSteps());
   // Reverse mode leaves broadcasts, sums and constants that fold away, and
   // recomputes nothing that the forward pass has.
-  passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(mlir::createCSEPass());
+  simplify(passes);
+  // What loops need not store any more is dropped.
+  passes.addNestedPass<mlir::func::FuncOp>(
+      createChooseResiduals({.policy = recompute}));
+  simplify(passes);
   passes.addPass(createVerifySteps());
+}
+
+void addAutodiffPasses(mlir::OpPassManager &passes) {
+  addAutodiffPasses(passes, Recompute::Cheap);
 }
 
 } // namespace meshc::autodiff

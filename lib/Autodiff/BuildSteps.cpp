@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/Passes.h"
@@ -23,7 +23,8 @@ namespace meshc::autodiff {
 namespace {
 
 /// A step function under construction: its arguments and results are added
-/// together with what they are.
+/// together with what they are. Values that reverse mode may replace are kept
+/// as operands of the terminator.
 class StepFunction {
 public:
   StepFunction(ModuleOp module, Location loc, StringRef name)
@@ -32,6 +33,8 @@ public:
     function = func::FuncOp::create(builder, loc, name,
                                     builder.getFunctionType({}, {}));
     builder.setInsertionPointToStart(function.addEntryBlock());
+    terminator = func::ReturnOp::create(builder, loc);
+    builder.setInsertionPoint(terminator);
   }
 
   Value addArgument(const StepTensor &tensor, Location loc) {
@@ -41,16 +44,24 @@ public:
 
   void addResult(const StepTensor &tensor, Value value) {
     results.push_back(tensor);
-    values.push_back(value);
+    terminator->insertOperands(terminator->getNumOperands(), value);
+  }
+
+  Value getResult(unsigned index) { return terminator->getOperand(index); }
+
+  /// Moves the first `count` results behind the others.
+  void moveToEnd(unsigned count) {
+    SmallVector<Value> values(terminator->getOperands());
+    std::rotate(values.begin(), values.begin() + count, values.end());
+    std::rotate(results.begin(), results.begin() + count, results.end());
+    terminator->setOperands(values);
   }
 
   void finish() {
     MLIRContext *context = builder.getContext();
-    builder.setInsertionPointToEnd(&function.getBody().front());
-    func::ReturnOp::create(builder, function.getLoc(), values);
     function.setFunctionType(
         FunctionType::get(context, function.getBody().getArgumentTypes(),
-                          ValueRange(values).getTypes()));
+                          terminator->getOperandTypes()));
     SmallVector<DictionaryAttr> attributes;
     for (const StepTensor &argument : arguments)
       attributes.push_back(argument.getAttributes(context));
@@ -67,8 +78,8 @@ public:
 
 private:
   func::FuncOp function;
+  func::ReturnOp terminator;
   SmallVector<StepTensor> arguments, results;
-  SmallVector<Value> values;
 };
 
 /// The step functions made from a model's parts.
@@ -174,19 +185,28 @@ void StepBuilder::buildEvalStep() {
   fixEvalValues(step.getFunction());
 }
 
-/// Marks the op that makes the gradient of a parameter, unless it makes a named
-/// value of the model too.
+/// Marks the gradient of a parameter, unless it is a named value of the model
+/// too.
 static void markGradient(Value gradient, const StepTensor &parameter) {
-  Operation *op = gradient.getDefiningOp();
-  if (!op)
+  auto result = dyn_cast<OpResult>(gradient);
+  if (!result)
     return;
-  auto known = nd::TensorAttributes::of(op);
+  auto known = nd::TensorAttributes::of(gradient);
   if (known.getName() || known.getClass())
     return;
-  nd::setClass(op, nd::TensorClass::Gradient);
-  nd::setParameter(op, parameter.name);
-  nd::setName(op, StringAttr::get(op->getContext(),
-                                  "gradient of " + parameter.name.getValue()));
+  MLIRContext *context = gradient.getContext();
+  NamedAttrList attributes;
+  nd::setClass(attributes, context, nd::TensorClass::Gradient);
+  nd::setParameter(attributes, parameter.name);
+  nd::setName(
+      attributes,
+      StringAttr::get(context, "gradient of " + parameter.name.getValue()));
+  if (auto scan = dyn_cast<nd::ScanOp>(result.getOwner()))
+    return scan.setResultAttributes(result.getResultNumber(),
+                                    attributes.getDictionary(context));
+  for (NamedAttribute attribute : attributes)
+    result.getOwner()->setDiscardableAttr(attribute.getName(),
+                                          attribute.getValue());
 }
 
 void StepBuilder::addUpdate(StepFunction &step, unsigned index, Value value,
@@ -218,12 +238,13 @@ LogicalResult StepBuilder::buildTrainStep() {
           step.addArgument(getSlot(parameter, slot), op.getLoc()));
   }
   addModel(step, mapping);
+  addMetrics(step, mapping);
 
   SmallVector<Value> values;
   for (nd::ParameterOp op : parameterOps)
     values.push_back(mapping.lookup(op.getResult()));
   FailureOr<SmallVector<Value>> gradients =
-      buildGradients(step.builder, mapping.lookup(metricValues[0]), values);
+      buildGradients(step.builder, step.getResult(0), values);
   if (failed(gradients))
     return failure();
   if (llvm::none_of(*gradients, [](Value gradient) { return !!gradient; }))
@@ -251,13 +272,13 @@ LogicalResult StepBuilder::buildTrainStep() {
     }
     markGradient(gradient, parameters[index]);
     addUpdate(step, index, values[index], gradient, rate, number, slots[index]);
-    Operation *update = &step.builder.getBlock()->back();
+    Operation *update = step.builder.getBlock()->getTerminator()->getPrevNode();
     newSlots[index].assign(update->result_begin() + 1, update->result_end());
   }
   for (auto [index, parameter] : llvm::enumerate(parameters))
     for (auto [slot, value] : llvm::zip(slotNames, newSlots[index]))
       step.addResult(getSlot(parameter, slot), value);
-  addMetrics(step, mapping);
+  step.moveToEnd(metrics.size());
   step.finish();
   return success();
 }

@@ -7,6 +7,7 @@
 #ifndef MESHC_LIB_AUTODIFF_PASSES_H
 #define MESHC_LIB_AUTODIFF_PASSES_H
 
+#include "lib/Autodiff/Recompute.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir {
@@ -19,6 +20,8 @@ namespace meshc::autodiff {
 #include "lib/Autodiff/Passes.h.inc"
 
 /// The passes of the phase, its verifier last.
+void addAutodiffPasses(mlir::OpPassManager &passes, Recompute recompute);
+/// With the default policy, Recompute::Cheap.
 void addAutodiffPasses(mlir::OpPassManager &passes);
 
 #define GEN_PASS_REGISTRATION

@@ -87,6 +87,76 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect", "::mlir::func::FuncDialect"];
 }
 
+def ChooseResiduals : Pass<"meshc-choose-residuals", "::mlir::func::FuncOp"> {
+  let summary = "chooses which values loops store for their gradients";
+  let description = [{
+    Reverse mode stores every value of a loop's body that the loop's gradient reads: it is a stacked result of the one
+    loop and a stacked operand of the other. This pass removes such values. The loop that reads them recomputes them in
+    its own body, from the same entries. The canonicalizer then drops what is no longer read.
+
+    The pass looks at the structure alone: any stacked result is a candidate if all of its uses are stacked operands of
+    loops over the same dim. A carried value is never a candidate. The policies:
+
+    - `none` stores all values;
+    - `cheap`, the default, recomputes a value that pointwise ops compute from what is stored anyway (operands of the
+      loop, stacked results that are used otherwise, the other values that are read), with at most 32 operations per
+      byte of the value. This takes about as long as to write the byte and to read it;
+    - `full` stores only carried values, and repeats all of the body that the values need (Chen et al., Training Deep
+      Nets with Sublinear Memory Cost, arXiv 1604.06174). It leaves a loop alone if this would not store less.
+
+    A loop within a recomputed body is repeated there together with what it stores; the policy then applies to it.
+
+    ```mlir
+    !x = !nd.tensor<f32, [i = 8]>
+    !xs = !nd.tensor<f32, [i = 8, n = 4]>
+    func.func @f(%x: !x, %w: !xs) -> !xs {
+      %h, %e = nd.scan "n" 4 carried(%x : !x) stacked(%w : !xs) -> !x, !xs {
+      ^bb0(%a: !x, %b: !x):
+        %c = nd.exp %b : (!x) -> !x
+        %d = nd.mul %a, %c : (!x, !x) -> !x
+        nd.yield %d, %c : !x, !x
+      }
+      %g, %gs = nd.scan "n" 4 backwards carried(%h : !x) stacked(%e : !xs) -> !x, !xs {
+      ^bb0(%a: !x, %c: !x):
+        %d = nd.mul %a, %c : (!x, !x) -> !x
+        nd.yield %d, %d : !x, !x
+      }
+      return %gs : !xs
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [i = 8]>
+    !xs = !nd.tensor<f32, [i = 8, n = 4]>
+    func.func @f(%x: !x, %w: !xs) -> !xs {
+      %h, %e = nd.scan "n" 4 carried(%x : !x) stacked(%w : !xs) -> !x, !xs {
+      ^bb0(%a: !x, %b: !x):
+        %c = nd.exp %b : (!x) -> !x
+        %d = nd.mul %a, %c : (!x, !x) -> !x
+        nd.yield %d, %c : !x, !x
+      }
+      %g, %gs = nd.scan "n" 4 backwards carried(%h : !x) stacked(%e, %w : !xs, !xs) -> !x, !xs {
+      ^bb0(%a: !x, %unused: !x, %b: !x):
+        %c = nd.exp %b : (!x) -> !x
+        %d = nd.mul %a, %c : (!x, !x) -> !x
+        nd.yield %d, %d : !x, !x
+      }
+      return %gs : !xs
+    }
+    ```
+    and the canonicalizer drops `%unused` and `%e`.
+  }];
+  let options = [
+    Option<"policy", "policy", "::meshc::autodiff::Recompute", "::meshc::autodiff::Recompute::Cheap",
+           "What is recomputed", [{::llvm::cl::values(
+             clEnumValN(::meshc::autodiff::Recompute::None, "none", "nothing"),
+             clEnumValN(::meshc::autodiff::Recompute::Cheap, "cheap",
+                        "what a few pointwise ops compute from stored values"),
+             clEnumValN(::meshc::autodiff::Recompute::Full, "full",
+                        "everything but carried values"))}]>];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
 def VerifySteps : Pass<"meshc-verify-steps", "::mlir::ModuleOp"> {
   let summary = "checks what the autodiff phase promises";
   let description = [{

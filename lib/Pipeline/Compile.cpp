@@ -74,7 +74,7 @@ ExitCode Compilation::afterPhase(const Phase &phase) {
 ExitCode Compilation::runPasses(const Phase &phase) {
   if (phase.describeTarget)
     phase.describeTarget(*module, options);
-  ExitCode code = runPhase(phase, *module, options.unrollLoops);
+  ExitCode code = runPhase(phase, *module, options);
   if (code == ExitCode::Success)
     state.phase = phase.name.str();
   return code;

@@ -12,6 +12,7 @@
 #ifndef MESHC_LIB_PIPELINE_COMPILE_H
 #define MESHC_LIB_PIPELINE_COMPILE_H
 
+#include "lib/Autodiff/Recompute.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,12 +36,14 @@ enum class Verify { None, Program, Compiled };
 struct CompileOptions {
   /// .mesh, "-" (.mesh text), .mlir (a model or a dump), or .ll (a dump)
   std::string input;
-  std::optional<std::string> mesh;    ///< --mesh, replaces the text's
-  std::optional<std::string> layout;  ///< --layout, replaces the text's
-  std::vector<std::string> set;       ///< --set NAME=VALUE, each
-  std::string stopAfter;              ///< a phase's name; empty: go to the end
-  std::string dumpDirectory;          ///< empty: write no phases
-  bool unrollLoops = false;           ///< --unroll: replace loops by iterations
+  std::optional<std::string> mesh;   ///< --mesh, replaces the text's
+  std::optional<std::string> layout; ///< --layout, replaces the text's
+  std::vector<std::string> set;      ///< --set NAME=VALUE, each
+  std::string stopAfter;             ///< a phase's name; empty: go to the end
+  std::string dumpDirectory;         ///< empty: write no phases
+  bool unrollLoops = false;          ///< --unroll: replace loops by iterations
+  /// --recompute: what the gradients of loops compute again
+  autodiff::Recompute recompute = autodiff::Recompute::Cheap;
   bool timePhases = false;            ///< print the time of each phase
   std::vector<std::string> debugOnly; ///< passes that print their decisions
   Emit emit = Emit::Executable;

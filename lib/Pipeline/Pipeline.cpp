@@ -43,6 +43,21 @@ static void setLibraryWorkspace(mlir::ModuleOp program,
 }
 
 //===----------------------------------------------------------------------===//
+// What depends on other options
+//===----------------------------------------------------------------------===//
+
+static void addAutodiffPasses(mlir::OpPassManager &passes,
+                              const CompileOptions &options) {
+  autodiff::addAutodiffPasses(passes, options.recompute);
+}
+
+/// The passes of a phase that no option changes.
+template <auto add>
+static void addPasses(mlir::OpPassManager &passes, const CompileOptions &) {
+  add(passes);
+}
+
+//===----------------------------------------------------------------------===//
 // The phases
 //===----------------------------------------------------------------------===//
 
@@ -73,14 +88,15 @@ llvm::ArrayRef<Phase> getPhases() {
       {.name = "autodiff",
        .promise = "one step function: (state, batch) -> (state', metrics)",
        .run = &Compilation::runPasses,
-       .addPasses = autodiff::addAutodiffPasses,
+       .addPasses = addAutodiffPasses,
        .judges = modelJudges,
+       .handlesLoops = true,
        .addVerifier = addPass<autodiff::createVerifySteps>},
       // How everything shall be cut, by name; nothing is cut yet.
       {.name = "layout",
        .promise = "every tensor has a sharding; every rule was used",
        .run = &Compilation::runPasses,
-       .addPasses = layout::addLayoutPasses,
+       .addPasses = addPasses<layout::addLayoutPasses>,
        .judges = layoutJudges,
        .handlesLoops = true,
        .addVerifier = addPass<layout::createVerifyLayout>,
@@ -89,7 +105,7 @@ llvm::ArrayRef<Phase> getPhases() {
       {.name = "partition",
        .promise = "every op is local; disagreements are explicit reshards",
        .run = &Compilation::runPasses,
-       .addPasses = partition::addPartitionPasses,
+       .addPasses = addPasses<partition::addPartitionPasses>,
        .judges = partitionJudges,
        .handlesLoops = true,
        .addVerifier = addPass<partition::createVerifyPartition>},
@@ -97,7 +113,7 @@ llvm::ArrayRef<Phase> getPhases() {
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",
        .run = &Compilation::runCollectives,
-       .addPasses = collectives::addCollectivesPasses,
+       .addPasses = addPasses<collectives::addCollectivesPasses>,
        .handlesLoops = true,
        .addVerifier = addPass<collectives::createVerifyCollectives>,
        .verify = &Compilation::comparePartitioned},
@@ -105,7 +121,7 @@ llvm::ArrayRef<Phase> getPhases() {
       {.name = "kernels",
        .promise = "fusions are formed; every op has an implementation",
        .run = &Compilation::runPasses,
-       .addPasses = kernels::addKernelsPasses,
+       .addPasses = addPasses<kernels::addKernelsPasses>,
        .handlesLoops = true,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
        .describeTarget = setEpilogues},
@@ -113,7 +129,7 @@ llvm::ArrayRef<Phase> getPhases() {
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runPasses,
-       .addPasses = schedule::addSchedulePasses,
+       .addPasses = addPasses<schedule::addSchedulePasses>,
        .handlesLoops = true,
        .addVerifier = addPass<schedule::createVerifySchedule>,
        .describeTarget = setLibraryWorkspace},

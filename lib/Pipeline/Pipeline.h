@@ -29,7 +29,8 @@ struct Phase {
   /// Runs the phase.
   ExitCode (Compilation::*run)(const Phase &phase);
   /// The passes of a phase that runs passes on the module; otherwise null.
-  void (*addPasses)(mlir::OpPassManager &passes) = nullptr;
+  void (*addPasses)(mlir::OpPassManager &passes,
+                    const CompileOptions &options) = nullptr;
   /// Passes that may reject the model, by argument. A failure of any other pass
   /// or of a verifier is a defect of meshc.
   llvm::ArrayRef<llvm::StringLiteral> judges = {};

@@ -66,16 +66,18 @@ private:
 
 } // namespace
 
-ExitCode runPhase(const Phase &phase, ModuleOp program, bool unrollsLoops) {
+ExitCode runPhase(const Phase &phase, ModuleOp program,
+                  const CompileOptions &options) {
   FailureWatch watch(phase, program.getContext());
   PassManager passes(program.getContext());
   // Each phase ends in a verifier of its own; MLIR's runs after each pass too.
-  if (unrollsLoops || !phase.handlesLoops) {
-    loops::UnrollLoopsOptions options;
-    options.isPrimitive = getPhaseNumber(phase.name) > getPhaseNumber("layout");
-    passes.addPass(loops::createUnrollLoops(options));
+  if (options.unrollLoops || !phase.handlesLoops) {
+    loops::UnrollLoopsOptions unrolling;
+    unrolling.isPrimitive =
+        getPhaseNumber(phase.name) > getPhaseNumber("layout");
+    passes.addPass(loops::createUnrollLoops(unrolling));
   }
-  phase.addPasses(passes);
+  phase.addPasses(passes, options);
   if (succeeded(passes.run(program)))
     return ExitCode::Success;
   if (watch.isRefused)

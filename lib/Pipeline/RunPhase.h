@@ -17,9 +17,9 @@ namespace meshc {
 /// (Phase::judges) refuses the model; Internal where any other pass fails, or a
 /// verifier: then reportDefect has been called. Errors go to the context's
 /// diagnostic engine. Loops are unrolled before a phase that does not handle
-/// them; with `unrollsLoops`, before any.
+/// them; with --unroll, before any.
 ExitCode runPhase(const Phase &phase, mlir::ModuleOp program,
-                  bool unrollsLoops);
+                  const CompileOptions &options);
 
 /// Whether a program that was read keeps the promise of the phase, after which
 /// it is: runs the phase's verifier. Errors go to the context's diagnostic

@@ -15,6 +15,8 @@
 
 namespace meshc {
 
+using autodiff::Recompute;
+
 static ExitCode failUsage(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   if (message.size() > 1 && std::islower(message[1]))
@@ -124,6 +126,15 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_flag("--unroll", options.unrollLoops,
                "replace each loop by its iterations before anything else; the "
                "results are the same");
+  Choices<Recompute> policies = {{"none", Recompute::None},
+                                 {"cheap", Recompute::Cheap},
+                                 {"full", Recompute::Full}};
+  app.add_option_function<std::string>(
+         "--recompute", choose(policies, options.recompute),
+         "what the gradients of loops compute again instead of storing it: "
+         "nothing, what a few pointwise ops give, or all but carried values")
+      ->check(isOneOf(getNames(policies)))
+      ->default_str("cheap");
   Choices<Emit> emits = {{"mlir", Emit::Mlir},  {"llvm", Emit::Llvm},
                          {"asm", Emit::Asm},    {"ptx", Emit::Ptx},
                          {"obj", Emit::Object}, {"exe", Emit::Executable}};

@@ -78,6 +78,7 @@ def Nd_ScanOp : Op<Nd_Dialect, "scan", [Pure, IsolatedFromAbove, SingleBlock, At
     ::llvm::SmallVector<int64_t> getIterations();
   }];
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 #endif // MESHC_DIALECTS_ND_OPS_LOOP_TD

@@ -1,0 +1,48 @@
+//===- LoopEdit.h - changes of a loop's ties --------------------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Finds, adds, and drops ties of an nd.scan. Operands and arguments change in
+/// place. Op results cannot, so that functions that change them replace the op.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_LOOPEDIT_H
+#define MESHC_DIALECTS_ND_OPS_LOOPEDIT_H
+
+#include "dialects/Nd/Ops/LoopOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/BitVector.h"
+
+namespace meshc::nd {
+
+/// The first stacked result whose entries are `yielded`; null if there is none.
+mlir::OpResult findStackedResult(ScanOp scan, mlir::Value yielded);
+
+/// Adds the last stacked operand, which has the loop's dim. Returns the
+/// argument that is its entry.
+mlir::BlockArgument addStackedOperand(ScanOp scan, mlir::Value operand);
+
+/// Adds the last whole operand. Returns its argument.
+mlir::BlockArgument addWholeOperand(ScanOp scan, mlir::Value operand);
+
+/// Replaces the loop by one with further stacked results, the last ones. Their
+/// entries are values of the body without the loop's dim. A result has the
+/// name, class and parameter of its entry.
+ScanOp addStackedResults(mlir::RewriterBase &rewriter, ScanOp scan,
+                         mlir::ValueRange entries);
+
+/// Replaces the loop by one with the given arguments (and their operands) and
+/// results (and what they yield); the two bits of a carried tie are equal. Ops
+/// whose results only the other ties use are erased; apart from them, the other
+/// arguments and results have no uses.
+ScanOp keepTies(mlir::RewriterBase &rewriter, ScanOp scan,
+                const llvm::BitVector &arguments,
+                const llvm::BitVector &results);
+
+} // namespace meshc::nd
+
+#endif // MESHC_DIALECTS_ND_OPS_LOOPEDIT_H
