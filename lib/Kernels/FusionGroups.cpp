@@ -20,9 +20,6 @@ namespace meshc::kernels {
 /// Work of an element (additions) from which on it is stored rather than
 /// computed twice.
 static constexpr double expensiveWork = 10;
-/// Results of a kernel at most: the time to compile one grows faster than they
-/// do, and a GPU bounds the number of its buffers.
-static constexpr size_t mostRoots = 64;
 /// Reading a tensor of fewer bytes twice does not matter.
 static constexpr double sharedBytes = 4096;
 /// Kernels of at most so many points are merged, up to so many results.
@@ -170,7 +167,7 @@ void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
 bool FusionGroups::canStoreIn(const Group &group, GroupId id, Operation *op,
                               Value value) const {
   if (group.isAlone || isAlone(op) || cuts.contains(value) ||
-      group.roots.size() >= mostRoots || !isWhollyAligned(value, id) ||
+      group.roots.size() >= mostResults || !isWhollyAligned(value, id) ||
       !group.loops.agrees(getLoops(op)))
     return false;
   if (isa<nd::ReduceOpInterface>(op)) {
@@ -350,7 +347,7 @@ bool FusionGroups::canMergeAll(ArrayRef<GroupId> members,
     merged.isRowLike |= group.isRowLike;
     llvm::append_range(roots, group.roots);
   }
-  if (roots.size() > mostRoots)
+  if (roots.size() > mostResults)
     return false;
   // Each value that one of them stores is at hand where another reads it.
   for (GroupId maker : members)

@@ -20,6 +20,10 @@
 
 namespace meshc::kernels {
 
+/// Results of a kernel at most: the time to compile one grows faster than they
+/// do, and a GPU bounds the number of its buffers.
+inline constexpr size_t mostResults = 64;
+
 /// The loops of a group, or of a reduction. `reduce` is empty until a reduction
 /// is inside; roots have all parallel dims, and all reduce dims or none.
 struct LoopDims {

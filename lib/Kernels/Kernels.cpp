@@ -19,6 +19,7 @@ void addKernelsPasses(mlir::OpPassManager &passes) {
   function.addPass(createFormFusions());
   function.addPass(createAssignOrders());
   function.addPass(createFuseEpilogues());
+  function.addPass(createStoreYields());
   function.addPass(createPlanLoops());
   function.addPass(createVerifyKernels());
 }

@@ -190,6 +190,51 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
 
+def StoreYields : Pass<"meshc-store-yields", "::mlir::func::FuncOp"> {
+  let summary = "lets a loop's kernels write the entries of stacked results";
+  let description = [{
+    An entry of a stacked result is written where it lies in that tensor. A value that
+    the body yields twice, or an argument that it yields, would be copied there. A
+    kernel that computes or reads the value stores it once more instead.
+
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4]>
+    !xs = !nd.tensor<f32, [a = 4, n = 2]>
+    func.func @f(%x: !x {nd.order = ["a"]}) -> !xs {
+      %0:2 = nd.scan "n" 2 carried(%x : !x) -> !x, !xs attributes {exec.orders = [["a"], ["n", "a"]]} {
+      ^bb0(%h: !x):
+        %1 = exec.fusion <parallel = ["a"], reduce = [], lanes = "", sizes = [4]>(%h) : (!x) -> !x
+            attributes {exec.orders = [["a"]]} {
+        ^bb0(%in: !x):
+          %2 = nd.exp %in : (!x) -> !x
+          exec.yield %2 : !x
+        }
+        nd.yield %1, %h : !x, !x
+      }
+      return %0#1 : !xs
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4]>
+    !xs = !nd.tensor<f32, [a = 4, n = 2]>
+    func.func @f(%x: !x {nd.order = ["a"]}) -> !xs {
+      %0:2 = nd.scan "n" 2 carried(%x : !x) -> !x, !xs attributes {exec.orders = [["a"], ["n", "a"]]} {
+      ^bb0(%h: !x):
+        %1:2 = exec.fusion <parallel = ["a"], reduce = [], lanes = "", sizes = [4]>(%h) : (!x) -> (!x, !x)
+            attributes {exec.orders = [["a"], ["a"]]} {
+        ^bb0(%in: !x):
+          %2 = nd.exp %in : (!x) -> !x
+          exec.yield %2, %in : !x, !x
+        }
+        nd.yield %1#0, %1#1 : !x, !x
+      }
+      return %0#1 : !xs
+    }
+    ```
+  }];
+}
+
 def PlanLoops : Pass<"meshc-plan-loops", "::mlir::func::FuncOp"> {
   let summary = "orders the loops of each fusion";
   let description = [{
