@@ -7,21 +7,28 @@
 ///
 /// \file
 /// Random functions with loops, whose arguments and results lie in random
-/// memory orders: after the kernels phase, whose last pass verifies orders
-/// along ties, they compute what their unrolled forms compute.
+/// memory orders, and models with loops: after the kernels phase, whose last
+/// pass verifies orders along ties, they compute what their unrolled forms
+/// compute.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
-#include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Autodiff/Passes.h"
+#include "lib/Collectives/Passes.h"
+#include "lib/Frontend/Frontend.h"
 #include "lib/Kernels/Passes.h"
+#include "lib/Layout/Passes.h"
 #include "lib/Loops/Passes.h"
+#include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
 #include "gtest/gtest.h"
 #include <random>
 
@@ -280,6 +287,75 @@ std::string RandomLoops::write() {
          llvm::join(types, ", ") + "\n}\n}\n";
 }
 
+/// A model and how it is cut.
+struct Model {
+  std::string text, mesh, layout;
+};
+
+/// A stack of layers.
+const char *const layersText = R"(
+dim batch = 8, model = 6, ffn = 10, class = 4, layers = 3
+model deep(x[batch, model], label[batch]: i32) {
+  param bias[model] ~ normal(0.1)
+  param out[model, class] ~ normal(0.5)
+  h = x
+  for layers {
+    param w1[model, ffn] ~ normal(0.5)
+    param b1[ffn] ~ normal(0.1)
+    param w2[ffn, model] ~ normal(0.5)
+    c = h - mean(h, model) + bias
+    n = dropout(c * rsqrt(mean(square(c), model) + 1e-5), 0.1)
+    h = h + dot(gelu(dot(n, w1, model) + b1), w2, ffn)
+  }
+  loss = mean(cross_entropy(dot(h, out, model), label, class))
+}
+train deep minimize loss with adamw(lr = 0.1)
+)";
+
+/// A recurrence whose dim is not the first of its input.
+const char *const recurrenceText = R"(
+dim batch = 4, seq = 5, model = 6, hidden = 8, hidden2 = 8, vocab = 10
+model recurrence(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  param embed[vocab, model] ~ normal(0.5)
+  param w[model, hidden] ~ normal(0.5)
+  param u[hidden2, hidden] ~ normal(0.5)
+  param out[hidden, vocab] ~ normal(0.5)
+  x = gather(embed, tokens, vocab)
+  h = broadcast(0.0, batch, hidden)
+  c = broadcast(0.0, batch, hidden)
+  for seq backwards {
+    p = dot(x, w, model) + dot(rename(h, hidden -> hidden2), u, hidden2)
+    c = sigmoid(p) * c + (1 - sigmoid(p)) * tanh(p)
+    h = tanh(c)
+    y = h
+  }
+  loss = mean(cross_entropy(dot(y, out, hidden), targets, vocab))
+}
+train recurrence minimize loss with sgd(0.1)
+)";
+
+/// Layers of recurrences: a loop in a loop, and a state that is carried by one
+/// and stacked by the other.
+const char *const nestedText = R"(
+dim batch = 4, seq = 3, layers = 2, model = 6, model2 = 6, class = 4
+model nested(x[batch, seq, model], label[batch]: i32) {
+  param out[model, class] ~ normal(0.5)
+  h = broadcast(0.0, batch, layers, model)
+  for seq {
+    u = x
+    for layers {
+      param w[model, model2] ~ normal(0.5)
+      param r[model, model2] ~ normal(0.5)
+      u = dropout(tanh(rename(dot(u, w, model) + dot(h, r, model), model2 -> model)), 0.1)
+      g = u
+    }
+    h = g
+  }
+  loss = mean(cross_entropy(dot(u, out, model), label, class))
+}
+train nested minimize loss with sgd(0.1)
+)";
+
 class LoopKernels : public testing::Test {
 protected:
   LoopKernels() {
@@ -292,21 +368,25 @@ protected:
     });
   }
 
-  /// Empty if the loops after the kernels phase compute what they compute
-  /// unrolled; otherwise what is wrong.
-  std::string compare(const std::string &text, uint64_t seed) {
-    auto unrolled = parseSourceString<ModuleOp>(text, &context);
-    if (!unrolled)
-      return "not parsed: " + errors;
-    OwningOpRef<ModuleOp> kernels = unrolled->clone();
-    PassManager unroll(&context), form(&context);
-    unroll.addPass(loops::createUnrollLoops());
-    kernels::addKernelsPasses(form);
-    if (failed(unroll.run(*unrolled)) || failed(form.run(*kernels)))
-      return errors;
+  using AddPasses = void (*)(OpPassManager &);
+  bool runPasses(ModuleOp module, ArrayRef<AddPasses> phases) {
+    PassManager passes(&context);
+    for (AddPasses add : phases)
+      add(passes);
+    return succeeded(passes.run(module));
+  }
+  static void addSteps(OpPassManager &passes) {
+    autodiff::addAutodiffPasses(passes);
+  }
+  static void addUnroll(OpPassManager &passes) {
+    passes.addPass(loops::createUnrollLoops());
+  }
+
+  /// Empty if both modules compute the same; otherwise what is wrong.
+  std::string compare(ModuleOp unrolled, ModuleOp kernels, uint64_t seed) {
     reference::CompareOptions options;
     options.seed = seed;
-    auto differences = reference::compareSteps(*unrolled, *kernels, options);
+    auto differences = reference::compareSteps(unrolled, kernels, options);
     if (failed(differences))
       return errors;
     for (const reference::OutputDifference &difference : *differences)
@@ -314,6 +394,39 @@ protected:
         return difference.name + " differs by " +
                std::to_string(difference.largest);
     return "";
+  }
+
+  /// The same for a function in MLIR text and its unrolled form.
+  std::string compareText(const std::string &text, uint64_t seed) {
+    auto unrolled = parseSourceString<ModuleOp>(text, &context);
+    if (!unrolled)
+      return "not parsed: " + errors;
+    OwningOpRef<ModuleOp> kernels = unrolled->clone();
+    if (!runPasses(*unrolled, addUnroll) ||
+        !runPasses(*kernels, kernels::addKernelsPasses))
+      return errors;
+    return compare(*unrolled, *kernels, seed);
+  }
+
+  /// The same for the steps of a model: unrolled on one device, and as loops on
+  /// all ranks.
+  std::string compareModel(const Model &model) {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(model.text, "loop.mesh"),
+        llvm::SMLoc());
+    auto program = parseModel(sources, context, {model.mesh, model.layout, {}});
+    if (!program || !runPasses(*program, {addSteps, layout::addLayoutPasses}))
+      return "not compiled: " + errors;
+    OwningOpRef<ModuleOp> unrolled = program->clone();
+    if (!runPasses(*unrolled, addUnroll) ||
+        !runPasses(*program, {partition::addPartitionPasses,
+                              collectives::addCollectivesPasses,
+                              kernels::addKernelsPasses}))
+      return errors;
+    bool hasLoops = false;
+    program->walk([&](nd::ScanOp) { hasLoops = true; });
+    return hasLoops ? compare(*unrolled, *program, 1) : "has no loops";
   }
 
   MLIRContext context;
@@ -324,7 +437,25 @@ protected:
 TEST_F(LoopKernels, ComputeWhatUnrolledLoopsDo) {
   for (uint64_t seed = 1; seed <= 500; ++seed) {
     std::string text = RandomLoops(seed).write();
-    ASSERT_EQ(compare(text, seed), "") << "seed " << seed << "\n" << text;
+    ASSERT_EQ(compareText(text, seed), "") << "seed " << seed << "\n" << text;
+  }
+}
+
+TEST_F(LoopKernels, OfModelsComputeWhatUnrolledLoopsDo) {
+  const Model models[] = {
+      {layersText, "data=1", ""},
+      {layersText, "data=2,tensor=2", "batch:data,ffn:tensor"},
+      {layersText, "data=2", "parameter.model:data,batch:data"},
+      {recurrenceText, "data=1", ""},
+      {recurrenceText, "data=2,tensor=2", "batch:data,hidden:tensor"},
+      {recurrenceText, "tensor=2", "model:tensor"},
+      {nestedText, "data=1", ""},
+      {nestedText, "data=2,tensor=2", "batch:data,model:tensor"},
+  };
+  for (const Model &model : models) {
+    errors.clear();
+    EXPECT_EQ(compareModel(model), "")
+        << model.text << model.mesh << " " << model.layout;
   }
 }
 
