@@ -117,9 +117,11 @@ static void addBuffers(Json &call, const exec::KernelUse &use) {
     call["results"].push_back(describeResult(output));
 }
 
-static Json describeLaunch(exec::StepOpInterface step) {
+static Json describeLaunch(exec::StepOpInterface step, int64_t calls) {
   exec::KernelUse use = step.getKernelUse();
-  Json call = {{"kernel", use.kernel.getValue().str()}, {"ops", Json::array()}};
+  Json call = {{"kernel", use.kernel.getValue().str()},
+               {"calls", calls},
+               {"ops", Json::array()}};
   if (auto fused = dyn_cast<FusedLoc>(step->getLoc()))
     for (Location part : fused.getLocations())
       if (auto op = dyn_cast<NameLoc>(part)) {
@@ -133,7 +135,8 @@ static Json describeLaunch(exec::StepOpInterface step) {
 }
 
 static Json describeProduct(exec::StepOpInterface step,
-                            const exec::ProductDescription &product) {
+                            const exec::ProductDescription &product,
+                            int64_t calls) {
   nd::MeshAttr mesh = nd::MeshAttr::of(step);
   double flops =
       2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) *
@@ -143,6 +146,7 @@ static Json describeProduct(exec::StepOpInterface step,
       cast<exec::BufferType>(product.a.getType()).getTensor().getElementType();
   Json call = {{"location", getPlace(step->getLoc())},
                {"name", name ? name.getName().str() : ""},
+               {"calls", calls},
                {"m", product.m},
                {"n", product.n},
                {"k", product.k},
@@ -188,6 +192,32 @@ static llvm::StringMap<StringRef> findWrittenTensors(ModuleOp module) {
   return names;
 }
 
+/// The launches and products among the steps, which run `calls` times, and the
+/// loops with theirs.
+static void addSteps(Json &function, ArrayRef<exec::StepOpInterface> steps,
+                     int64_t calls) {
+  for (exec::StepOpInterface step : steps) {
+    if (auto product = step.describe().product)
+      function["products"].push_back(describeProduct(step, *product, calls));
+    else if (step.getKernelUse().kernel)
+      function["launches"].push_back(describeLaunch(step, calls));
+    auto loop = dyn_cast<exec::LoopOp>(step.getOperation());
+    if (!loop)
+      continue;
+    auto size = static_cast<int64_t>(loop.getSize());
+    size_t number = function["loops"].size();
+    size_t launches = function["launches"].size();
+    size_t products = function["products"].size();
+    function["loops"].push_back({{"dim", loop.getDim().str()},
+                                 {"size", size},
+                                 {"backwards", loop.getBackwards()}});
+    addSteps(function, loop.getSteps(), calls * size);
+    Json &described = function["loops"][number];
+    described["launches"] = {launches, function["launches"].size()};
+    described["products"] = {products, function["products"].size()};
+  }
+}
+
 void addCalls(Json &report, ModuleOp module) {
   report["kernels"] = Json::array();
   llvm::StringMap<StringRef> written = findWrittenTensors(module);
@@ -202,12 +232,9 @@ void addCalls(Json &report, ModuleOp module) {
     for (Json &known : report["functions"]) {
       if (known["name"] != function.getSymName().str())
         continue;
-      known["launches"] = known["products"] = Json::array();
-      for (exec::StepOpInterface step : function.getSteps())
-        if (auto product = step.describe().product)
-          known["products"].push_back(describeProduct(step, *product));
-        else if (step.getKernelUse().kernel)
-          known["launches"].push_back(describeLaunch(step));
+      for (const char *kind : {"launches", "products", "loops"})
+        known[kind] = Json::array();
+      addSteps(known, function.getSteps(), 1);
     }
 }
 

@@ -36,9 +36,10 @@ static int64_t getBytes(exec::BufferType type, nd::MeshAttr mesh) {
   return static_cast<int64_t>(type.getTensor().getLocalBytes(mesh));
 }
 
-static Json describeCall(exec::StepOpInterface step) {
+static Json describeCall(exec::StepOpInterface step, int64_t calls) {
   exec::CallDescription description = step.describe();
-  Json call = {{"location", ""}, {"kind", description.kind.str()}};
+  Json call = {
+      {"location", ""}, {"kind", description.kind.str()}, {"calls", calls}};
   if (!description.name.empty())
     call["name"] = description.name;
   for (Location location : description.locations)
@@ -49,14 +50,119 @@ static Json describeCall(exec::StepOpInterface step) {
   return call;
 }
 
-/// The class of the program's tensor that a buffer is, or "temporary". Inputs
-/// and metrics may share their room with temporaries of other types.
+/// The class of the program's tensor that a buffer is, or moves through, or
+/// "temporary". Inputs and metrics may share their room with temporaries of
+/// other types.
 static StringRef
 getClass(exec::BufferOp buffer,
          const llvm::DenseMap<int64_t, exec::TensorOp> &tensors) {
   exec::TensorOp tensor = tensors.lookup(buffer.getOffset());
-  return tensor && tensor.getType() == buffer.getType() ? tensor.getRole()
-                                                        : "temporary";
+  if (!tensor)
+    return "temporary";
+  nd::MeshAttr mesh = nd::MeshAttr::of(buffer);
+  auto type = cast<exec::BufferType>(tensor.getType());
+  auto piece = exec::ArenaPiece::of(buffer, mesh);
+  bool isWhole = piece.end - piece.begin == getBytes(type, mesh);
+  return type == buffer.getType() || (!buffer.getStrides().empty() && isWhole)
+             ? tensor.getRole()
+             : "temporary";
+}
+
+namespace {
+/// Numbers of calls, both included.
+struct CallRange {
+  size_t first, last;
+
+  void extend(CallRange other) {
+    first = std::min(first, other.first);
+    last = std::max(last, other.last);
+  }
+};
+
+/// The calls of a function, those of loops once.
+class CallNumbers {
+public:
+  explicit CallNumbers(exec::FuncOp function)
+      : mesh(nd::MeshAttr::of(function)) {
+    add(function.getSteps(), 1);
+  }
+
+  Json list = Json::array();
+  SmallVector<exec::StepOpInterface> steps; ///< without loops
+
+  /// From the first to the last use of a buffer, nothing if it has none.
+  std::optional<CallRange> getRange(exec::BufferOp buffer) const;
+
+private:
+  void add(ArrayRef<exec::StepOpInterface> calls, int64_t count);
+  bool isWrittenIn(exec::BufferOp buffer, Operation *user) const;
+
+  nd::MeshAttr mesh;
+  llvm::DenseMap<Operation *, CallRange> ranges; ///< of calls and loops
+  /// What calls write, in order.
+  SmallVector<std::pair<size_t, exec::ArenaPiece>> writes;
+  /// Pieces whose contents an iteration gets from before.
+  llvm::DenseMap<Operation *, SmallVector<exec::ArenaPiece>> entering;
+};
+} // namespace
+
+void CallNumbers::add(ArrayRef<exec::StepOpInterface> calls, int64_t count) {
+  for (exec::StepOpInterface step : calls) {
+    size_t number = steps.size();
+    if (auto loop = dyn_cast<exec::LoopOp>(step.getOperation())) {
+      add(loop.getSteps(), count * static_cast<int64_t>(loop.getSize()));
+      ranges[loop] = {number, std::max(number + 1, steps.size()) - 1};
+      loop.walk([&](exec::BufferOp buffer) {
+        if (llvm::none_of(buffer->getUsers(), [&](Operation *user) {
+              return isWrittenIn(buffer, user);
+            }))
+          entering[loop].push_back(exec::ArenaPiece::of(buffer, mesh));
+      });
+      continue;
+    }
+    ranges[step] = {number, number};
+    steps.push_back(step);
+    list.push_back(describeCall(step, count));
+    for (Value buffer : step.getAccesses().writes)
+      writes.push_back({number, exec::ArenaPiece::of(buffer, mesh)});
+  }
+}
+
+bool CallNumbers::isWrittenIn(exec::BufferOp buffer, Operation *user) const {
+  auto step = dyn_cast<exec::StepOpInterface>(user);
+  return step &&
+         llvm::is_contained(step.getAccesses().writes, buffer.getResult());
+}
+
+std::optional<CallRange> CallNumbers::getRange(exec::BufferOp buffer) const {
+  CallRange range = {steps.size(), 0};
+  bool isWritten = false;
+  for (Operation *user : buffer->getUsers()) {
+    range.extend(ranges.lookup(user));
+    isWritten |= isWrittenIn(buffer, user);
+    // A collective uses its buffers until it is waited for.
+    for (Operation *wait : user->getUsers())
+      range.extend(ranges.lookup(wait));
+  }
+  if (range.first > range.last)
+    return std::nullopt;
+  auto piece = exec::ArenaPiece::of(buffer, mesh);
+  bool moves = !buffer.getStrides().empty();
+  for (exec::LoopOp loop : exec::getLoopsAround(buffer)) {
+    auto pieces = entering.find(loop);
+    bool lasts =
+        pieces != entering.end() && llvm::is_contained(pieces->second, piece);
+    if (moves || !isWritten || lasts)
+      range.extend(ranges.lookup(loop));
+  }
+  // What an earlier loop stacked is in use since then.
+  if (moves && !isWritten)
+    for (auto [number, written] : llvm::reverse(writes))
+      if (number < range.first && written.overlaps(piece)) {
+        range.first = number;
+        break;
+      }
+  return range;
 }
 
 /// The calls of a function in order, and its buffers with the first and the
@@ -66,36 +172,25 @@ static void
 describeFunction(Json &report, exec::FuncOp function,
                  const llvm::DenseMap<int64_t, exec::TensorOp> &tensors) {
   nd::MeshAttr mesh = nd::MeshAttr::of(function);
-  report["calls"] = Json::array();
+  CallNumbers calls(function);
+  report["calls"] = std::move(calls.list);
   report["buffers"] = Json::array();
-  llvm::DenseMap<Operation *, size_t> numbers;
-  SmallVector<exec::StepOpInterface> steps = function.getSteps();
-  for (exec::StepOpInterface step : steps) {
-    numbers[step] = report["calls"].size();
-    report["calls"].push_back(describeCall(step));
-  }
-  for (auto buffer : function.getBody().front().getOps<exec::BufferOp>()) {
+  function.walk([&](exec::BufferOp buffer) {
+    std::optional<CallRange> range = calls.getRange(buffer);
+    if (!range)
+      return;
     auto type = cast<exec::BufferType>(buffer.getType());
-    size_t first = report["calls"].size(), last = 0;
-    for (Operation *user : buffer->getUsers()) {
-      first = std::min(first, numbers.lookup(user));
-      last = std::max(last, numbers.lookup(user));
-      // A collective uses its buffers until it is waited for.
-      for (Operation *wait : user->getUsers())
-        last = std::max(last, numbers.lookup(wait));
-    }
-    if (first > last)
-      continue;
+    auto piece = exec::ArenaPiece::of(buffer, mesh);
     report["buffers"].push_back(
-        {{"offset", buffer.getOffset()},
-         {"bytes", getBytes(type, mesh)},
-         {"first", first},
-         {"last", last},
+        {{"offset", piece.begin},
+         {"bytes", piece.end - piece.begin},
+         {"first", range->first},
+         {"last", range->last},
          {"class", getClass(buffer, tensors).str()},
          {"dims", describeDims(type.getTensor(), type.getOrder())},
          {"location", getPlace(buffer.getLoc())}});
-  }
-  for (auto [call, step] : llvm::enumerate(steps))
+  });
+  for (auto [call, step] : llvm::enumerate(calls.steps))
     for (Value scratch : step.getAccesses().scratch) {
       auto piece = exec::ArenaPiece::of(scratch, mesh);
       report["buffers"].push_back({{"offset", piece.begin},

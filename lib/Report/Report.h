@@ -70,13 +70,20 @@ void setArenaBytes(Json &report, int64_t bytes);
 ///     "kernels": [{"name": "k0", "location": "mlp.mesh:12:7", "lines":
 ///     "12-14",
 ///                  "read": 4096, "written": 1024}, …]
-///     "launches": [{"kernel": "k0", "ops": ["exp mlp.mesh:12:7", …],
+///     "launches": [{"kernel": "k0", "calls": 1,
+///                   "ops": ["exp mlp.mesh:12:7", …],
 ///                   "inputs": [4096, …],
 ///                   "results": [{"name": "h", "location": "mlp.mesh:12:7",
 ///                                "type": "f32", "elements": 256}, …]}, …]
-///     "products": [{"location": "mlp.mesh:11:9", "name": "y", "m": 64,
-///                   "n": 16, "k": 32, "batch": 1, "type": "f32",
+///     "products": [{"location": "mlp.mesh:11:9", "name": "y", "calls": 1,
+///                   "m": 64, "n": 16, "k": 32, "batch": 1, "type": "f32",
 ///                   "flops": 65536, "read": 10240, "written": 4096}, …]
+///     "loops": [{"dim": "layers", "size": 4, "backwards": false,
+///                "launches": [2, 5], "products": [1, 2]}, …]
+///
+/// `calls` is how often a call runs: once per iteration of the loops around it.
+/// A loop has the numbers of its first launch and product and those behind its
+/// last; outer loops come before those in them.
 ///
 /// Launches of one kernel may come from several lines: `ops` are those of this
 /// one. `inputs` are bytes; names come from the model or are empty. A product
@@ -98,14 +105,17 @@ void addCalls(Json &report, mlir::ModuleOp module);
 ///     "tensors": [{"name": "w", "class": "parameter", "type": "f32",
 ///                  "dims": [{"dim": "i", "size": 64, "axes": ["data"]}, …],
 ///                  "offset": 0, "bytes": 8192}, …]
-///     "calls": [{"kind": "kernel", "name": "k0", "location": "m.mesh:12:7"},
-///               …]  (kinds: kernel, product, collective, wait)
+///     "calls": [{"location": "m.mesh:12:7", "kind": "kernel", "calls": 1,
+///                "name": "k0"}, …]  (kinds: kernel, product, collective, wait)
 ///     "buffers": [{"offset": 8192, "bytes": 256, "first": 0, "last": 3,
 ///                  "class": "temporary", "dims": […], "location": "…"}, …]
 ///
 /// Offsets and bytes are those of one rank's arena; sizes of dims are of the
 /// whole tensor. Dims are in memory order, axes outermost first. The scratch
-/// memory of a product has the class "scratch" and no dims.
+/// memory of a product has the class "scratch" and no dims. The calls of a loop
+/// are listed once. A buffer that moves with the iterations has all its bytes,
+/// and the dims of one entry. It is in use during the whole loop, like what
+/// one iteration leaves to the next.
 void addMemory(Json &report, mlir::ModuleOp module);
 
 /// Prints a report of buildReport as lines of text.

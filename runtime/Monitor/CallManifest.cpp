@@ -53,9 +53,12 @@ CallManifest::CallManifest(const MeshcProgram &program,
       if (known.value("name", "") == function) {
         launches = readEntries(known.value("launches", json::array()));
         products = readEntries(known.value("products", json::array()));
+        launchOrder = CallOrder(known, "launches");
+        productOrder = CallOrder(known, "products");
       }
   } catch (const json::exception &) {
     launches.clear(); // compiled by another compiler
     products.clear();
+    launchOrder = productOrder = CallOrder();
   }
 }

@@ -15,6 +15,7 @@
 #define MESHC_RUNTIME_MONITOR_CALLMANIFEST_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Monitor/CallOrder.h"
 
 #include <cstdint>
 #include <string>
@@ -39,13 +40,14 @@ struct CallEntry {
   std::vector<CallResult> results;
 };
 
-/// The calls of one function, in their order. Both are empty if the manifest
-/// does not have them.
+/// The calls of one function, those of loops once. All are empty if the
+/// manifest does not have them.
 struct CallManifest {
   /// `function`: "train_step"
   CallManifest(const MeshcProgram &program, const std::string &function);
 
   std::vector<CallEntry> launches, products;
+  CallOrder launchOrder, productOrder;
 };
 
 } // namespace meshc::runtime

@@ -121,6 +121,8 @@ std::string FaultSearch::describe(const std::vector<Merged> &merged,
     text += " at " + known.location;
   if (!call.ops.empty())
     text += " (" + listOps(call.ops) + ")";
+  if (!call.iteration.empty())
+    text += " in " + call.iteration;
   int rank =
       kind == HasNan ? merged[value].nanRank : merged[value].infiniteRank;
   if (session.rank().mesh.size() > 1)

@@ -191,10 +191,13 @@ void StepCheck::ordering() {
 //===----------------------------------------------------------------------===//
 
 /// The manifest's entry for the next launch, or null if it has none.
-const CallEntry *StepCheck::findLaunch(const MeshcKernel &kernel) {
-  if (nextLaunch >= manifest.launches.size())
+const CallEntry *StepCheck::findLaunch(const MeshcKernel &kernel,
+                                       CheckedCall &call) {
+  std::optional<CallOrder::Call> known = manifest.launchOrder.find(nextLaunch);
+  if (!known)
     return nullptr;
-  const CallEntry &entry = manifest.launches[nextLaunch];
+  const CallEntry &entry = manifest.launches[known->entry];
+  call.iteration = known->iteration;
   bool isKnown =
       entry.kernel == kernel.name &&
       entry.inputBytes.size() + entry.results.size() == kernel.bufferCount;
@@ -203,10 +206,10 @@ const CallEntry *StepCheck::findLaunch(const MeshcKernel &kernel) {
 }
 
 void StepCheck::launched(const MeshcKernel &kernel, void *const *buffers) {
-  const CallEntry *entry = findLaunch(kernel);
+  CheckedCall call;
+  const CallEntry *entry = findLaunch(kernel, call);
   if (!entry)
     return;
-  CheckedCall call;
   call.what = std::string("kernel '") + kernel.name + "'";
   call.ops = entry->ops;
   for (size_t i = 0; i < entry->inputBytes.size(); ++i)
@@ -219,11 +222,12 @@ void StepCheck::multiplied(const MeshcGemm &gemm, const MeshcEpilogue *epilogue,
                            const void *a, const void *b, void *c,
                            void *const *buffers) {
   static const CallEntry unknown;
-  const CallEntry &entry = nextProduct < manifest.products.size()
-                               ? manifest.products[nextProduct]
-                               : unknown;
-  ++nextProduct;
+  std::optional<CallOrder::Call> known =
+      manifest.productOrder.find(nextProduct++);
+  const CallEntry &entry = known ? manifest.products[known->entry] : unknown;
   CheckedCall call;
+  if (known)
+    call.iteration = known->iteration;
   call.what = "matrix product " +
               describeProduct(gemm, 0, epilogue ? epilogue->kind : 0).name;
   auto span = [&](int64_t stride, int64_t rows, int64_t columns, int64_t ld) {

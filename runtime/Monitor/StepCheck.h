@@ -34,6 +34,7 @@ struct CheckedValue {
 
 struct CheckedCall {
   std::string what;             ///< "kernel 'kernel_3'"
+  std::string iteration;        ///< "iteration 3 of 'layers'"; may be empty
   std::vector<std::string> ops; ///< "exp gpt.mesh:14:13"; may be empty
   std::vector<size_t> operands; ///< of values(); each is older than the results
 };
@@ -96,7 +97,7 @@ private:
   void addProductResult(const CallEntry &entry, const MeshcGemm &gemm,
                         const void *c);
   void addResults(const CallEntry &entry, void *const *buffers);
-  const CallEntry *findLaunch(const MeshcKernel &kernel);
+  const CallEntry *findLaunch(const MeshcKernel &kernel, CheckedCall &call);
   void finish(const OpenCollective &ended);
   void findLast(const MeshcTensor &tensor, bool isLoss);
 
@@ -106,7 +107,7 @@ private:
   std::vector<CheckedCall> allCalls;
   std::map<int64_t, Held> held; ///< by their start in the arena
   std::vector<OpenCollective> open;
-  size_t nextLaunch = 0, nextProduct = 0; ///< of the manifest
+  size_t nextLaunch = 0, nextProduct = 0; ///< calls so far
   bool hasBegun = false;
   std::optional<size_t> lossValue;
   std::vector<size_t> stateValues;

@@ -65,6 +65,8 @@ static std::string describeArguments(const TracedCall &call,
   };
   if (!cost.location.empty())
     add("location", quote(cost.location));
+  if (!cost.iteration.empty())
+    add("iteration", quote(cost.iteration));
   if (!cost.tensor.empty())
     add("writes", quote(cost.tensor));
   if (!detail.empty())

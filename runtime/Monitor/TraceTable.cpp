@@ -47,10 +47,12 @@ CallCosts::CallCosts(const MeshcProgram &program, const std::string &function) {
       kernels[kernel.value("name", "")] = readCost(kernel);
     for (const nlohmann::json &known :
          manifest.value("functions", nlohmann::json::array()))
-      if (known.value("name", "") == function)
+      if (known.value("name", "") == function) {
         for (const nlohmann::json &product :
              known.value("products", nlohmann::json::array()))
           products.push_back(readCost(product));
+        productOrder = CallOrder(known, "products");
+      }
   } catch (const nlohmann::json::exception &) {
     // A program of another compiler: it is traced without costs.
   }
@@ -64,12 +66,16 @@ CallCost CallCosts::of(const TracedCall &call) const {
     auto known = kernels.find(call.name);
     return known == kernels.end() ? cost : known->second;
   }
-  if (call.kind == CallKind::Product && call.number < products.size()) {
-    const CallCost &known = products[call.number];
+  std::optional<CallOrder::Call> made;
+  if (call.kind == CallKind::Product)
+    made = productOrder.find(call.number);
+  if (made) {
+    const CallCost &known = products[made->entry];
     // Without its fused epilogue, it moves different data.
     if (known.hasEpilogue == (call.epilogue != 0))
-      return known;
+      cost = known;
     cost.location = known.location;
+    cost.iteration = made->iteration;
   }
   if (call.kind == CallKind::Collective && call.number < sites.size())
     cost.location = sites[call.number];

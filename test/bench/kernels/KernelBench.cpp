@@ -118,10 +118,24 @@ static int64_t getBytes(mlir::ValueRange buffers) {
   return bytes;
 }
 
+/// The steps as they run, those of loops once per iteration.
+static void listCalls(llvm::ArrayRef<exec::StepOpInterface> steps,
+                      std::vector<exec::StepOpInterface> &calls) {
+  for (exec::StepOpInterface step : steps) {
+    auto loop = mlir::dyn_cast<exec::LoopOp>(step.getOperation());
+    if (!loop)
+      calls.push_back(step);
+    for (uint64_t i = 0; loop && i < loop.getSize(); ++i)
+      listCalls(loop.getSteps(), calls);
+  }
+}
+
 static void printTable(exec::FuncOp step) {
   size_t call = 0;
   double kernels = 0, floors = 0, products = 0;
-  for (exec::StepOpInterface op : step.getSteps()) {
+  std::vector<exec::StepOpInterface> calls;
+  listCalls(step.getSteps(), calls);
+  for (exec::StepOpInterface op : calls) {
     if (call == times.best.size())
       break;
     double seconds = times.best[call++];

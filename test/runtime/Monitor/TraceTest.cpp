@@ -8,6 +8,8 @@
 #include "runtime/Monitor/TraceTable.h"
 #include "test/runtime/Commands/TraceFile.h"
 
+#include <regex>
+
 using namespace meshc::runtime;
 using namespace meshc::test;
 
@@ -68,6 +70,36 @@ Recording twoSteps() {
 }
 
 } // namespace
+
+/// The product of a loop is listed once, and runs once per iteration.
+TEST(Trace, sumsUpLoops) {
+  MeshcProgram program = described(
+      R"({"functions": [{"name": "train_step",
+          "products": [{"location": "m.mesh:2:2", "flops": 5e6, "read": 1},
+                       {"location": "m.mesh:2:5", "flops": 2e6, "read": 9}],
+          "loops": [{"dim": "d", "size": 2, "backwards": true,
+                     "launches": [0, 0], "products": [1, 2]}]}]})");
+  CallCosts costs(program, "train_step");
+  EXPECT_EQ(costs.of(call(CallKind::Product, "a", 0)).iteration, "");
+  EXPECT_EQ(costs.of(call(CallKind::Product, "b", 1)).iteration,
+            "iteration 1 of 'd'");
+  EXPECT_EQ(costs.of(call(CallKind::Product, "b", 2)).location, "m.mesh:2:5");
+  EXPECT_EQ(costs.of(call(CallKind::Product, "b", 3)).location, "");
+  Recording made = twoSteps();
+  made.calls = {call(CallKind::Product, "a", 0),
+                call(CallKind::Product, "b", 1),
+                call(CallKind::Product, "b", 2)};
+  made.activities.clear();
+  for (uint32_t i = 0; i < 3; ++i)
+    made.activities.push_back({i, 0, {0, 4000}, ""});
+  made.stepCount = 1;
+  std::string table = describeTable(made, costs, 0, "t.json");
+  std::regex row(R"( 2 +8\.0 .* 0\.0040 .*product b, m\.mesh:2:5)");
+  EXPECT_TRUE(std::regex_search(table, row)) << table;
+  EXPECT_NE(describeEvents(made, costs, 0, 0)
+                .find(R"("iteration":"iteration 0 of 'd'")"),
+            std::string::npos);
+}
 
 TEST(Trace, makesATable) {
   MeshcProgram program = described(manifest);
