@@ -45,13 +45,21 @@ static bool isOrderOf(ArrayAttr order, Type type) {
 LogicalResult ModelParts::collectParameters() {
   if (model.isDeclaration())
     return model.emitError() << "model '" << model.getName() << "' has no body";
-  for (auto parameter : model.getOps<nd::ParameterOp>()) {
+  auto collect = [&](nd::ParameterOp parameter) {
+    if (parameter->getParentOp() != model) {
+      parameter.emitError()
+          << "parameter '" << parameter.getName()
+          << "' is declared in a loop; declare it before the loop, with the "
+             "loop's dim, and pass it as a stacked operand";
+      return WalkResult::interrupt();
+    }
     parameterOps.push_back(parameter);
     parameters.push_back({parameter.getNameAttr(), parameter.getType(),
                           parameter.getOrder(), nd::TensorRole::Parameter,
                           nd::TensorClass::Parameter});
-  }
-  return success();
+    return WalkResult::advance();
+  };
+  return failure(model.walk(collect).wasInterrupted());
 }
 
 LogicalResult ModelParts::collectInputs() {

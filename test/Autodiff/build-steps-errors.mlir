@@ -176,3 +176,72 @@ module {
   // expected-note @below {{input 'x' is here}}
   func.func @m(%x: !x {nd.name = "x", nd.order = ["batch"]}, %y: !y {nd.name = "y", nd.order = ["rows"]}) { return }
 }
+
+// -----
+
+!s = !nd.tensor<f32, []>
+!x = !nd.tensor<f32, [b = 8]>
+func.func @m(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %y = nd.scan "n" 2 carried(%x : !x) -> !x {
+  ^bb0(%h: !x):
+    // expected-error @below {{parameter 'w' is declared in a loop; declare it before the loop, with the loop's dim, and pass it as a stacked operand}}
+    %w = nd.parameter "w" [] : !s {
+      %0 = nd.random normal "w" : !s
+      nd.yield %0 : !s
+    }
+    %0 = nd.mul %h, %w : (!x, !s) -> !x
+    nd.yield %0 : !x
+  }
+  %loss = nd.reduce_sum %y {dims = ["b"]} : (!x) -> !s
+  return %loss : !s
+}
+nd.train @m "loss" "sgd" 0.1 {}
+
+// -----
+
+// An op without a gradient in a loop, where the gradient arrives in the second iteration only.
+!s = !nd.tensor<f32, []>
+!i = !nd.tensor<i32, []>
+func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %w = nd.parameter "w" [] : !s {
+    %0 = nd.random normal "w" : !s
+    nd.yield %0 : !s
+  }
+  %one = nd.constant 1 : i32 -> !i
+  %loss, %b = nd.scan "n" 2 carried(%w, %w : !s, !s) whole(%one : !i) -> !s, !s {
+  ^bb0(%h: !s, %k: !s, %t: !i):
+    // expected-error @below {{'nd.sgd_update' op cannot be differentiated: the update of a parameter is the end of a step}}
+    %0 = nd.sgd_update %h, %h, %h, %t : (!s, !s, !s, !i) -> !s
+    nd.yield %k, %0 : !s, !s
+  }
+  return %loss : !s
+}
+nd.train @m "loss" "sgd" 0.1 {}
+
+// -----
+
+// The gradient reads a value for each iteration that has the loop's dim itself.
+!s = !nd.tensor<f32, []>
+!x = !nd.tensor<f32, [b = 8]>
+!n = !nd.tensor<f32, [n = 2]>
+!xn = !nd.tensor<f32, [b = 8, n = 2]>
+func.func @m(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %w = nd.parameter "w" [] : !s {
+    %0 = nd.random normal "w" : !s
+    nd.yield %0 : !s
+  }
+  // expected-note @below {{the loop is here}}
+  %y = nd.scan "n" 2 carried(%x : !x) whole(%w : !s) -> !x {
+  ^bb0(%h: !x, %wi: !s):
+    %i = nd.iota : () -> !n
+    %0 = nd.mul %h, %wi : (!x, !s) -> !x
+    %1 = nd.mul %0, %i : (!x, !n) -> !xn
+    // expected-error @below {{the gradient of the loop over 'n' reads this value, which cannot be stored once for each iteration, as it has dim 'n' itself; rename the dim}}
+    %2 = nd.exp %1 : (!xn) -> !xn
+    %3 = nd.reduce_sum %2 {dims = ["n"]} : (!xn) -> !x
+    nd.yield %3 : !x
+  }
+  %loss = nd.reduce_sum %y {dims = ["b"]} : (!x) -> !s
+  return %loss : !s
+}
+nd.train @m "loss" "sgd" 0.1 {}

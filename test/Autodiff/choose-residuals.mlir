@@ -129,30 +129,37 @@ func.func @mask(%x: !x, %w: !xs) -> !x {
 // -----
 
 !x = !nd.tensor<f32, [i = 4]>
-!xs = !nd.tensor<f32, [i = 4, n = 6]>
 !xm = !nd.tensor<f32, [i = 4, m = 6]>
+!xn = !nd.tensor<f32, [i = 4, n = 6]>
+!xmn = !nd.tensor<f32, [i = 4, m = 6, n = 6]>
 
-// Left alone by all: the second loop sees the values whole, or runs over another dim.
+// Left alone by all: the second loop runs over another dim, the third sees the values whole.
 // CHECK-LABEL: func.func @other_dim
-// CHECK: %[[Y:.*]]:2 = nd.scan "n" 6
-// CHECK: %[[R:.*]] = nd.rename %[[Y]]#1
-// CHECK: nd.scan "m" 6 carried(%[[Y]]#0 : {{.*}}) stacked(%[[R]] : {{.*}}) whole(%[[Y]]#1 :
-func.func @other_dim(%x: !x, %w: !xs) -> !x {
-  %y:2 = nd.scan "n" 6 carried(%x : !x) stacked(%w : !xs) -> !x, !xs {
-  ^bb0(%h: !x, %wi: !x):
-    %0 = nd.exp %wi : (!x) -> !x
-    %1 = nd.mul %0, %h : (!x, !x) -> !x
-    nd.yield %1, %0 : !x, !x
+// CHECK: %[[Y:.*]]:3 = nd.scan "n" 6
+// CHECK: %[[Z:.*]] = nd.scan "m" 6 carried(%arg0 : {{.*}}) stacked(%[[Y]]#1 :
+// CHECK: nd.scan "n" 6 carried(%[[Z]] : {{.*}}) whole(%[[Y]]#2 :
+func.func @other_dim(%x: !x, %w: !xmn) -> (!x, !xm) {
+  %zero = nd.constant 0.0 : f32 -> !xm
+  %y:3 = nd.scan "n" 6 carried(%zero : !xm) stacked(%w : !xmn) -> !xm, !xmn, !xmn {
+  ^bb0(%h: !xm, %wi: !xm):
+    %0 = nd.exp %wi : (!xm) -> !xm
+    %1 = nd.add %0, %h : (!xm, !xm) -> !xm
+    %2 = nd.sin %wi : (!xm) -> !xm
+    nd.yield %1, %0, %2 : !xm, !xm, !xm
   }
-  %r = nd.rename %y#1 {from = ["n"], to = ["m"]} : (!xs) -> !xm
-  %g = nd.scan "m" 6 carried(%y#0 : !x) stacked(%r : !xm) whole(%y#1 : !xs) -> !x {
-  ^bb0(%d: !x, %e: !x, %all: !xs):
-    %0 = nd.mul %d, %e : (!x, !x) -> !x
-    %1 = nd.mul %all, %0 : (!xs, !x) -> !xs
-    %2 = nd.reduce_sum %1 {dims = ["n"]} : (!xs) -> !x
-    nd.yield %2 : !x
+  %z = nd.scan "m" 6 carried(%x : !x) stacked(%y#1 : !xmn) -> !x {
+  ^bb0(%d: !x, %e: !xn):
+    %0 = nd.mul %d, %e : (!x, !xn) -> !xn
+    %1 = nd.reduce_sum %0 {dims = ["n"]} : (!xn) -> !x
+    nd.yield %1 : !x
   }
-  return %g : !x
+  %g = nd.scan "n" 6 carried(%z : !x) whole(%y#2 : !xmn) -> !x {
+  ^bb0(%d: !x, %all: !xmn):
+    %0 = nd.mul %all, %d : (!xmn, !x) -> !xmn
+    %1 = nd.reduce_sum %0 {dims = ["m", "n"]} : (!xmn) -> !x
+    nd.yield %1 : !x
+  }
+  return %g, %y#0 : !x, !xm
 }
 
 // -----
