@@ -8,6 +8,7 @@
 #include "lib/Codegen/LoopNest.h"
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -37,7 +38,8 @@ static bool areNeighbours(ArrayAttr orders, DimPair pair) {
 static bool isBlindTo(nd::ElementOpInterface op, DimPair pair,
                       nd::MeshAttr mesh) {
   bool inResult = hasDim(op->getResult(0), pair.first);
-  if (op->getNumOperands() == 0)
+  // The operands of random numbers are those of the iteration.
+  if (op->getNumOperands() == 0 || isa<nd::RandomOp>(op))
     return op->hasTrait<OpTrait::ConstantLike>() || !inResult;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     if (!inResult) {

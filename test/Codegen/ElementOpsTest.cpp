@@ -186,6 +186,24 @@ TEST(ElementOps, RandomOfABlock) {
                cut);
 }
 
+/// In an iteration of a loop, random numbers have an operand, but are functions
+/// of each index as outside: in an order of dims other than that by name, two
+/// of them are not one.
+TEST(ElementOps, RandomOfAnIteration) {
+  KernelCase random;
+  random.tolerance = 5e-6;
+  std::string x = tensor("f32"), number = "!nd.tensor<i32, []>";
+  for (std::string lanes : {"b", ""})
+    expectKernel("exec.kernel @k #exec.plan<parallel = [\"h\", \"b\"], reduce "
+                 "= [], lanes = \"" +
+                     lanes +
+                     "\", sizes = [21, 3]> in [[]] out [[\"h\", \"b\"]] {\n"
+                     "^bb0(%i: " +
+                     number + "):\n%r = nd.random normal \"w\"(%i : " + number +
+                     ") : " + x + "\nexec.yield %r : " + x + "\n}",
+                 random);
+}
+
 /// Of two axes that cut one dim, the first is the major one: the block of this
 /// rank is number 1 of q times p, and would be number 3 of p times q.
 TEST(ElementOps, Iota) {
