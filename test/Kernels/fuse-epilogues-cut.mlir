@@ -1,0 +1,34 @@
+// RUN: mesh-opt %s --pass-pipeline='builtin.module(func.func(meshc-form-fusions,meshc-assign-orders,meshc-fuse-epilogues,meshc-plan-loops,meshc-verify-kernels))' | FileCheck %s
+
+!x = !nd.tensor<f32, [b = 12 on {d}, i = 96]>
+!y = !nd.tensor<f32, [b = 12 on {d}, j = 96 on {t}]>
+!w = !nd.tensor<f32, [i = 96, j = 96 on {t}]>
+!f = !nd.tensor<f32, []>
+
+module attributes {exec.epilogues, nd.mesh = #nd.mesh<d = 2, t = 2>} {
+
+// The gradient of gelu on one rank's block.
+// CHECK-LABEL: @gelu_gradient
+// CHECK: exec.product gelu_gradient(
+func.func @gelu_gradient(%h: !x {nd.order = ["b", "i"]}, %wi: !w {nd.order = ["i", "j"]}, %zi: !y {nd.order = ["b", "j"]}) -> (!y {nd.order = ["b", "j"]}) {
+  %c0 = nd.einsum %h, %wi {reduced = ["i"]} : (!x, !w) -> !y
+  %a = nd.constant 0.214064449 : f32 -> !f
+  %b = nd.constant 1.59576917 : f32 -> !f
+  %c = nd.constant 0.0713548139 : f32 -> !f
+  %one = nd.constant 1.0 : f32 -> !f
+  %4 = nd.square %zi : (!y) -> !y
+  %5 = nd.mul %4, %c : (!y, !f) -> !y
+  %6 = nd.add %5, %b : (!y, !f) -> !y
+  %7 = nd.mul %zi, %6 : (!y, !y) -> !y
+  %8 = nd.sigmoid %7 : (!y) -> !y
+  %9 = nd.mul %4, %a : (!y, !f) -> !y
+  %10 = nd.add %9, %b : (!y, !f) -> !y
+  %11 = nd.sub %one, %8 : (!f, !y) -> !y
+  %12 = nd.mul %zi, %11 : (!y, !y) -> !y
+  %13 = nd.mul %12, %10 : (!y, !y) -> !y
+  %14 = nd.add %13, %one : (!y, !f) -> !y
+  %15 = nd.mul %8, %14 : (!y, !y) -> !y
+  %16 = nd.mul %c0, %15 : (!y, !y) -> !y
+  return %16 : !y
+}
+}
