@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Loops compute what their iterations compute, written one after the other: the
+# losses of a stack of recurrent layers and of its unrolled form, under several
+# layouts, with host kernels and GPU kernels. Errors and traces know iterations.
+. "$(dirname "$0")/lib.sh"
+text=/usr/share/common-licenses/GPL-3
+[ -f $text ] || skip "no $text"
+
+losses() { # OPTIONS... -> one loss a line
+  "$meshc" "$models/loops.mesh" "$@" -o program
+  rm -f log.jsonl
+  ./program train --data $text --steps 4 --seed 3 --threads 1 --quiet --log log.jsonl --log-every 1 </dev/null
+  sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl
+}
+while read -r options; do
+  losses $options >looped.txt
+  losses $options --unroll >unrolled.txt
+  paste looped.txt unrolled.txt | awk '
+    NF != 2 { bad = 1 }
+    { d = ($1 - $2) / $2; if (d > 1e-5 || d < -1e-5) { print "step " NR ": " $1 ", unrolled " $2; bad = 1 } }
+    END { exit bad || NR != 4 }' || fail "loops with '$options'"
+  echo "ok $options"
+done <<'OPTIONS'
+--set batch=8
+--mesh d=2,t=2 --layout batch:d,out:t --set model=16 --set out=16
+--mesh d=2,t=2 --layout batch:d,model:t,parameter.out:d --set model=16 --set out=16
+--gpu-kernels=emulated
+--mesh d=2,t=2 --layout batch:d,out:t --set model=16 --set out=16 --gpu-kernels=emulated
+OPTIONS
+
+# The step function has loops, not their iterations.
+"$meshc" "$models/loops.mesh" --stop-after=schedule -o program.mlir
+[ "$(grep -c 'exec.loop "seq" 6' program.mlir)" -ge 4 ] || fail "no loops over seq"
+lines=$(wc -l <program.mlir)
+"$meshc" "$models/loops.mesh" --set seq=60 --set layers=30 --stop-after=schedule -o program.mlir
+[ "$(wc -l <program.mlir)" = "$lines" ] || fail "the program grows with the number of iterations"
+
+# The logarithm of a negative value in the third layer's fifth iteration.
+sed 's/h = tanh(\(.*\))$/h = tanh(\1) + 0 * log(22.5 - cast(10 * iota(layers) + iota(seq), f32))/' "$models/loops.mesh" >fault.mesh
+for options in "" "--mesh d=2,t=2 --layout batch:d,out:t --set model=16 --set out=16"; do
+  "$meshc" fault.mesh $options -o program
+  expect 7 "the first NaN is .* in iteration 2 of 'layers', iteration 3 of 'seq'|the first NaN is .* in iteration 2 of 'layers', 3 of 'seq'" \
+    ./program train --data $text --steps 2 --threads 1
+done
+
+# Calls of all iterations are in one row of the table: of 18 iterations, forwards
+# and backwards.
+"$meshc" "$models/loops.mesh" -o program
+./program train --data $text --steps 3 --threads 1 --trace trace.json --trace-steps 1 >table.txt </dev/null
+grep -Eq '^ +18 .* product 15 x 15 x 8 f32, loops.mesh:13:42' table.txt || { cat table.txt >&2; fail "no row of 18 products"; }
+grep -q '"iteration":"iteration 2 of '"'layers', 5 of 'seq'" trace.json || fail "no iteration in the trace"
+echo passed
