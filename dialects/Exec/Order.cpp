@@ -23,6 +23,13 @@ Order getOrder(ArrayAttr attr) {
   return llvm::to_vector<4>(attr.getAsRange<StringAttr>());
 }
 
+void setOrders(Operation *op, ArrayRef<Order> orders) {
+  SmallVector<Attribute> attributes;
+  for (const Order &order : orders)
+    attributes.push_back(getOrderAttr(op->getContext(), order));
+  op->setAttr(ordersAttrName, ArrayAttr::get(op->getContext(), attributes));
+}
+
 std::optional<Order> getOrder(Value value) {
   if (auto result = dyn_cast<OpResult>(value)) {
     auto orders = result.getOwner()->getAttrOfType<ArrayAttr>(ordersAttrName);

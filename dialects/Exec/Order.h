@@ -36,6 +36,9 @@ mlir::ArrayAttr getOrderAttr(mlir::MLIRContext *context,
                              llvm::ArrayRef<mlir::StringAttr> order);
 Order getOrder(mlir::ArrayAttr attr);
 
+/// Sets `exec.orders`, one order for each result.
+void setOrders(mlir::Operation *op, llvm::ArrayRef<Order> orders);
+
 /// Elements between neighbours along the dim in a dense local block; 0 if the
 /// type does not have the dim.
 int64_t getStride(nd::TensorType type, llvm::ArrayRef<mlir::StringAttr> order,

@@ -46,11 +46,9 @@ void OrderAssigner::assignBlock(Block &block) {
       assignCollective(&op);
   }
   for (Operation &op : block.without_terminator()) {
-    SmallVector<Attribute> attributes;
-    for (Value result : op.getResults())
-      attributes.push_back(
-          exec::getOrderAttr(builder.getContext(), orders[result]));
-    op.setAttr(exec::ordersAttrName, builder.getArrayAttr(attributes));
+    exec::setOrders(
+        &op, llvm::map_to_vector(op.getResults(),
+                                 [&](Value result) { return orders[result]; }));
   }
 }
 

@@ -10,8 +10,8 @@
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
-#include "lib/Kernels/EpiloguePatterns.h"
 #include "lib/Kernels/Passes.h"
+#include "lib/Kernels/ReluMasks.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/DebugLog.h"
@@ -57,7 +57,6 @@ private:
   nd::EinsumOp findProductOf(Value summed, ArrayRef<StringAttr> dims,
                              exec::FusionOp reader, unsigned &operand);
   exec::ProductOp build(const Parts &parts);
-  Value getMask(exec::ProductOp forward, const ResultMatrix &matrix);
 
   Block &block;
   nd::MeshAttr mesh;
@@ -68,14 +67,6 @@ private:
 
 static exec::Order orderOf(Value value) {
   return exec::getOrder(value).value_or(exec::Order());
-}
-
-static void setOrders(Operation *op, ArrayRef<exec::Order> orders) {
-  SmallVector<Attribute> attributes;
-  for (const exec::Order &order : orders)
-    attributes.push_back(exec::getOrderAttr(op->getContext(), order));
-  op->setAttr(exec::ordersAttrName,
-              ArrayAttr::get(op->getContext(), attributes));
 }
 
 /// The fusion with its inputs in another order, of its own block's arguments or
@@ -135,7 +126,7 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
       builder,
       FusedLoc::get(builder.getContext(), {einsum.getLoc(), fusion.getLoc()}),
       types, operands, parts.epilogue, /*mask=*/false);
-  setOrders(product, orders);
+  exec::setOrders(product, orders);
   LDBG() << "product with the epilogue " << stringifyEpilogue(parts.epilogue)
          << " at " << product.getLoc();
   Block &body = product.getBody().emplaceBlock();
@@ -157,7 +148,8 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   SmallVector<Value> yielded(innerFusion.getResults());
   if (parts.isBiasGradient)
     yielded.insert(yielded.begin(), innerEinsum);
-  setOrders(innerFusion, ArrayRef(orders).drop_front(parts.isBiasGradient));
+  exec::setOrders(innerFusion,
+                  ArrayRef(orders).drop_front(parts.isBiasGradient));
   exec::YieldOp::create(inner, product.getLoc(), yielded);
   hasChanged = true;
   return product;
@@ -279,30 +271,6 @@ void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
 // Gradients of activations
 //===----------------------------------------------------------------------===//
 
-/// The forward product's bytes for a mask; made where it has none.
-Value EpilogueFuser::getMask(exec::ProductOp forward,
-                             const ResultMatrix &matrix) {
-  if (forward.getMask())
-    return forward.getResults().back();
-  int64_t bytes = getMaskBytes(matrix);
-  auto *context = builder.getContext();
-  auto type = nd::TensorType::get(
-      builder.getI1Type(),
-      nd::DimAttr::get(context, builder.getStringAttr("mask"), bytes, {}));
-  SmallVector<Type> types(forward.getResultTypes());
-  types.push_back(type);
-  builder.setInsertionPoint(forward);
-  auto product = exec::ProductOp::create(builder, forward.getLoc(), types,
-                                         forward.getInputs(),
-                                         forward.getEpilogue(), /*mask=*/true);
-  product.getBody().takeBody(forward.getBody());
-  setOrders(product,
-            {orderOf(forward.getResult(0)), {builder.getStringAttr("mask")}});
-  forward.getResult(0).replaceAllUsesWith(product.getResult(0));
-  forward.erase();
-  return product.getResults().back();
-}
-
 void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
   auto pattern = EpiloguePattern::of(fusion);
   if (!pattern || fusion.getNumResults() != 1 ||
@@ -320,18 +288,14 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
   if (!matrix)
     return;
   bool isRelu = pattern->epilogue == Epilogue::ReluGradient;
-  exec::ProductOp forward;
   // In narrow results the mask's rows are mostly empty.
   constexpr int64_t worthwhile = 8;
   if (isRelu && getMaskBytes(*matrix) * worthwhile >
                     nd::getTensorType(other).getLocalBytes(mesh))
     return;
   if (isRelu) {
-    forward = other.getDefiningOp<exec::ProductOp>();
-    if (!forward || other != forward.getResult(0) ||
-        (forward.getEpilogue() != Epilogue::Relu &&
-         forward.getEpilogue() != Epilogue::ReluBias) ||
-        !(ResultMatrix::of(forward.getEinsum()) == matrix))
+    exec::ProductOp forward = findRelu(other);
+    if (!forward || !(ResultMatrix::of(forward.getEinsum()) == matrix))
       return;
   }
   exec::ProductOp product = build({einsum,
@@ -341,7 +305,7 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
                                    false,
                                    false});
   if (isRelu) {
-    Value mask = getMask(forward, *matrix);
+    Value mask = getReluMask(other, *matrix);
     product.getInputsMutable().append(mask);
     product.setMask(true);
     product.getBody().front().addArgument(mask.getType(), mask.getLoc());

@@ -63,12 +63,11 @@ static Value addResult(exec::FusionOp fusion, Value inside,
   auto extended = exec::FusionOp::create(builder, fusion.getLoc(), types,
                                          fusion.getInputs(), fusion.getPlan());
   extended->setDiscardableAttrs(fusion->getDiscardableAttrDictionary());
-  SmallVector<Attribute> orders;
+  SmallVector<exec::Order> orders;
   for (Value result : fusion.getResults())
-    orders.push_back(exec::getOrderAttr(
-        builder.getContext(), exec::getOrder(result).value_or(exec::Order())));
-  orders.push_back(exec::getOrderAttr(builder.getContext(), order));
-  extended->setAttr(exec::ordersAttrName, builder.getArrayAttr(orders));
+    orders.push_back(exec::getOrder(result).value_or(exec::Order()));
+  orders.push_back(order);
+  exec::setOrders(extended, orders);
   extended.getBody().takeBody(fusion.getBody());
   cast<exec::YieldOp>(extended.getBody().front().getTerminator())
       .getValuesMutable()

@@ -76,4 +76,31 @@ func.func @backward(%g: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i
   }
   return %0 : !ys
 }
+
+// The mask of a relu leaves the forward loop, stacked like the relu itself, and its
+// entry enters the other one.
+// CHECK-LABEL: @mask
+// CHECK: %[[F:.*]]:2 = nd.scan "n" 3 {{.*}} attributes {exec.orders = {{\[\[}}"n", "b", "j"], ["n", "mask"]]}
+// CHECK: %[[R:.*]]:2 = exec.product relu mask(
+// CHECK: nd.yield %[[R]]#0, %[[R]]#1
+// CHECK: nd.scan "n" 3 backwards stacked(%{{.*}}, %[[F]]#0, %[[F]]#1 : {{.*}}!nd.tensor<i1, [mask = 192, n = 3]>)
+// CHECK: ^bb0(%[[W:.*]]: {{.*}}, %{{.*}}: {{.*}}, %[[M:.*]]: !nd.tensor<i1, [mask = 192]>, %[[G:.*]]: {{.*}}):
+// CHECK: exec.product relu_gradient mask(%[[G]], %[[W]], %{{.*}}, %[[M]])
+func.func @mask(%x: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "j"]}, %g: !x {nd.order = ["b", "i"]}) -> !ys {
+  %0 = nd.scan "n" 3 stacked(%w : !ws) whole(%x : !x) -> !ys {
+  ^bb0(%wi: !w, %h: !x):
+    %c = nd.einsum %h, %wi {reduced = ["i"]} : (!x, !w) -> !y
+    %r = nd.relu %c : (!y) -> !y
+    nd.yield %r : !y
+  }
+  %1 = nd.scan "n" 3 backwards stacked(%w, %0 : !ws, !ys) whole(%g : !x) -> !ys {
+  ^bb0(%wi: !w, %r: !y, %h: !x):
+    %zero = nd.constant 0.0 : f32 -> !f
+    %c = nd.einsum %h, %wi {reduced = ["i"]} : (!x, !w) -> !y
+    %p = nd.compare gt %r, %zero : (!y, !f) -> !nd.tensor<i1, [b = 12, j = 96]>
+    %d = nd.select %p, %c, %zero : (!nd.tensor<i1, [b = 12, j = 96]>, !y, !f) -> !y
+    nd.yield %d : !y
+  }
+  return %1 : !ys
+}
 }
