@@ -34,6 +34,8 @@ def Nd_Dialect : Dialect {
       a gradient or an optimizer's value belongs to
     - `nd.eval_value` (op): a float that replaces every element of the op's
       result in `eval_step` (the factor of a dropout)
+    - `nd.recompute` (op in a loop): before the autodiff phase, the number of the
+      block `recompute { … }` of the text that has the op (RecomputeBlock.h)
     - `nd.sharding` (op, function argument or result): between the phases layout
       and partition, the type that a tensor is to have; of an op, an array with
       one type for each result

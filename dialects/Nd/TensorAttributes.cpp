@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/RecomputeBlock.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -312,6 +313,15 @@ static LogicalResult verifyEvalValue(const Placed &placed) {
                          << placed.attribute.getValue();
 }
 
+static LogicalResult verifyRecompute(const Placed &placed) {
+  auto number = dyn_cast<IntegerAttr>(placed.attribute.getValue());
+  if (number && number.getType().isInteger(64) && number.getInt() >= 0)
+    return success();
+  return placed.refuse() << "must be the number of a block, an i64 of at least "
+                            "0, got "
+                         << placed.attribute.getValue();
+}
+
 /// Of an op, and of arguments and results.
 static LogicalResult verifyOfTensor(const Placed &placed) {
   StringRef name = placed.attribute.getName();
@@ -345,6 +355,8 @@ LogicalResult NdDialect::verifyOperationAttribute(Operation *op,
     return verifyText(placed);
   if (name == evalValueAttrName)
     return verifyEvalValue(placed);
+  if (name == recomputeAttrName)
+    return verifyRecompute(placed);
   if (llvm::is_contained(dumpAttrNames, name))
     return success();
   return verifyOfTensor(placed);

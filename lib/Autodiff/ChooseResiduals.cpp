@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
+#include "dialects/Nd/RecomputeBlock.h"
 #include "lib/Autodiff/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -35,8 +36,12 @@ public:
   nd::ScanOp run();
 
 private:
+  void chooseBlocks();
+  void chooseNone();
   void chooseCheap();
   void chooseAll();
+  void choose();
+  void store(ValueRange values);
   bool isCheap(Operation *op);
   bool isAvailable(Value value);
   double getBytes(Value value) const;
@@ -200,6 +205,73 @@ bool ResidualChoice::isCheap(Operation *op) {
   return operations <= operationsPerByte * getBytes(op->getResult(0));
 }
 
+/// Makes values of the body stacked results that stay.
+void ResidualChoice::store(ValueRange values) {
+  SmallVector<Value> added;
+  for (Value value : values)
+    if (!nd::findStackedResult(producer, value))
+      added.push_back(value);
+  if (!added.empty()) {
+    IRRewriter rewriter(producer.getContext());
+    producer = nd::addStackedResults(rewriter, producer, added);
+  }
+  stored.insert(values.begin(), values.end());
+}
+
+/// What the blocks `recompute { … }` that compute `values` use of the body
+/// around each of them, and what is not stored or an operand of the loop
+/// anyway.
+static llvm::SetVector<Value>
+findBlockInputs(nd::ScanOp producer, ArrayRef<OpResult> values,
+                const llvm::DenseSet<Value> &stored) {
+  llvm::SetVector<Value> reached, inputs;
+  reached.insert(values.begin(), values.end());
+  for (size_t i = 0; i < reached.size(); ++i) {
+    Operation *op = reached[i].getDefiningOp();
+    for (Value operand : op->getOperands()) {
+      Operation *before = operand.getDefiningOp();
+      bool isCarried =
+          !before && producer.getTie(cast<BlockArgument>(operand)).kind ==
+                         nd::TieKind::Carried;
+      bool isSameBlock =
+          before && nd::getRecomputeBlock(before) == nd::getRecomputeBlock(op);
+      if (stored.contains(operand))
+        continue;
+      if (isSameBlock)
+        reached.insert(operand);
+      else if (isCarried || (before && before->getNumOperands() != 0))
+        inputs.insert(operand);
+    }
+  }
+  return inputs;
+}
+
+/// The text's blocks `recompute { … }`: their inputs are stored, and what they
+/// compute is not, whatever the policy.
+void ResidualChoice::chooseBlocks() {
+  SmallVector<OpResult> inBlocks;
+  llvm::copy_if(candidates, std::back_inserter(inBlocks), [](OpResult value) {
+    return nd::getRecomputeBlock(value.getOwner()).has_value();
+  });
+  llvm::SetVector<Value> inputs = findBlockInputs(producer, inBlocks, stored);
+  // A value with the loop's dim cannot be stored for each iteration.
+  if (llvm::any_of(inputs, [&](Value value) {
+        return nd::getTensorType(value).hasDim(producer.getDim());
+      }))
+    return;
+  store(inputs.getArrayRef());
+  for (OpResult value : inBlocks)
+    if (!stored.contains(value))
+      recomputed.insert(value);
+  llvm::erase_if(candidates, [&](OpResult value) {
+    return stored.contains(value) || recomputed.contains(value);
+  });
+}
+
+void ResidualChoice::chooseNone() {
+  stored.insert(candidates.begin(), candidates.end());
+}
+
 void ResidualChoice::chooseCheap() {
   for (OpResult candidate : candidates) {
     if (isCheap(candidate.getOwner()))
@@ -239,11 +311,21 @@ void ResidualChoice::chooseAll() {
   for (Value value : carried)
     more += getBytes(value);
   if (less <= more)
-    return;
+    return chooseNone();
   recomputed.insert(candidates.begin(), candidates.end());
-  IRRewriter rewriter(producer.getContext());
-  producer = nd::addStackedResults(rewriter, producer, carried.getArrayRef());
-  stored.insert(carried.begin(), carried.end());
+  store(carried.getArrayRef());
+}
+
+void ResidualChoice::choose() {
+  chooseBlocks();
+  switch (policy) {
+  case Recompute::None:
+    return chooseNone();
+  case Recompute::Cheap:
+    return chooseCheap();
+  case Recompute::Full:
+    return chooseAll();
+  }
 }
 
 void ResidualChoice::recomputeIn(nd::ScanOp consumer) {
@@ -263,10 +345,7 @@ void ResidualChoice::recomputeIn(nd::ScanOp consumer) {
 }
 
 nd::ScanOp ResidualChoice::run() {
-  if (policy == Recompute::Full)
-    chooseAll();
-  else
-    chooseCheap();
+  choose();
   if (!recomputed.empty())
     for (nd::ScanOp consumer : consumers)
       recomputeIn(consumer);
@@ -278,8 +357,10 @@ struct ChooseResiduals : impl::ChooseResidualsBase<ChooseResiduals> {
   using ChooseResidualsBase::ChooseResidualsBase;
 
   void runOnOperation() override {
-    if (policy != Recompute::None && !getOperation().isDeclaration())
-      visit(getOperation().getBody().front());
+    if (getOperation().isDeclaration())
+      return;
+    visit(getOperation().getBody().front());
+    getOperation().walk(nd::removeRecomputeBlock);
   }
 
   /// Loops in a consumer come after those in the producer: what was computed by

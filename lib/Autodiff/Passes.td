@@ -104,6 +104,9 @@ def ChooseResiduals : Pass<"meshc-choose-residuals", "::mlir::func::FuncOp"> {
     - `full` stores only carried values, and repeats all of the body that the values need (Chen et al., Training Deep
       Nets with Sublinear Memory Cost, arXiv 1604.06174). It leaves a loop alone if this would not store less.
 
+    Whatever the policy, ops with `nd.recompute`, from a block `recompute { … }` of the text, are repeated. What a block
+    uses of the body around it is stored instead. The pass removes the attribute.
+
     A loop within a recomputed body is repeated there together with what it stores; the policy then applies to it.
 
     ```mlir

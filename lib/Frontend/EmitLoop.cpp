@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Emitter.h"
 
-#include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/RecomputeBlock.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace meshc;
@@ -127,6 +129,9 @@ visitAssigned(const std::vector<syntax::Statement> &statements,
     else if (const auto *loop =
                  std::get_if<syntax::ForStatement>(&statement.node))
       visitAssigned(loop->body, visit);
+    else if (const auto *block =
+                 std::get_if<syntax::RecomputeStatement>(&statement.node))
+      visitAssigned(block->body, visit);
 }
 
 /// The dim of a loop that may be here; null after an error. [L4.6]
@@ -335,9 +340,37 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
       loop.statement.isBackwards, builder.getArrayAttr(attributes),
       loop.carried, loop.stacked, loop.whole);
   scan.getRegion().takeBody(loop.region);
+  markRecomputed(scan);
   for (auto [result, value] : llvm::zip(results, scan.getResults()))
     scope->values[result.first.text] =
         result.second ? Operand::of(value) : Operand();
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of a body that gradients compute again
+//===----------------------------------------------------------------------===//
+
+/// [L4.11] Ops of the block are marked. It has no names of its own.
+void Emitter::emitRecompute(const syntax::Statement &statement) {
+  const auto &block = std::get<syntax::RecomputeStatement>(statement.node);
+  if (block.body.empty())
+    error(statement.span, "the block is empty; it needs an assignment");
+  if (loops.empty())
+    error(statement.span, "'recompute' outside of a loop; it chooses what a "
+                          "loop stores for its gradient");
+  std::optional<int64_t> unused;
+  std::optional<int64_t> &current =
+      loops.empty() ? unused : loops.back()->recomputeBlock;
+  // A block within a block belongs to it.
+  llvm::SaveAndRestore inBlock(current, current ? current : recomputeCount++);
+  for (const syntax::Statement &each : block.body)
+    emitStatement(each);
+}
+
+void Emitter::markRecomputed(Operation *op) const {
+  if (!loops.empty() && loops.back()->recomputeBlock &&
+      loops.back()->body == op->getBlock())
+    nd::setRecomputeBlock(op, *loops.back()->recomputeBlock);
 }
 
 //===----------------------------------------------------------------------===//
@@ -346,33 +379,15 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
 
 /// Replaces the op by one without the stacked results that have no use.
 static nd::ScanOp dropUnusedResults(nd::ScanOp scan) {
-  unsigned carriedCount = scan.getCarriedCount();
-  llvm::BitVector isUnused(scan->getNumResults());
-  for (OpResult result : scan->getResults())
-    if (result.getResultNumber() >= carriedCount && result.use_empty())
-      isUnused.set(result.getResultNumber());
-  if (isUnused.none())
+  llvm::BitVector arguments(scan.getBlock().getNumArguments(), true);
+  llvm::BitVector results(scan->getNumResults(), true);
+  for (OpResult result : scan->getResults().drop_front(scan.getCarriedCount()))
+    if (result.use_empty())
+      results.reset(result.getResultNumber());
+  if (results.all())
     return scan;
-  SmallVector<Type> types;
-  SmallVector<Attribute> attributes;
-  for (OpResult result : scan->getResults())
-    if (unsigned index = result.getResultNumber(); !isUnused.test(index)) {
-      types.push_back(result.getType());
-      attributes.push_back(scan.getResultAttributes(index));
-    }
-  OpBuilder builder(scan);
-  auto smaller = nd::ScanOp::create(
-      builder, scan.getLoc(), types, scan.getDim(), scan.getSize(),
-      scan.getBackwards(), builder.getArrayAttr(attributes), scan.getCarried(),
-      scan.getStacked(), scan.getWhole());
-  scan.getYield()->eraseOperands(isUnused);
-  smaller.getRegion().takeBody(scan.getRegion());
-  unsigned next = 0;
-  for (OpResult result : scan->getResults())
-    if (!isUnused.test(result.getResultNumber()))
-      result.replaceAllUsesWith(smaller->getResult(next++));
-  scan.erase();
-  return smaller;
+  IRRewriter rewriter(scan.getContext());
+  return nd::keepTies(rewriter, scan, arguments, results);
 }
 
 /// Removes the stacked results that nobody uses, and loops whose results nobody

@@ -185,10 +185,15 @@ void Emitter::emitStatement(const syntax::Statement &statement) {
     return emitMetric(*metric, statement.span);
   if (std::holds_alternative<syntax::ForStatement>(statement.node))
     return emitLoop(statement);
+  if (std::holds_alternative<syntax::RecomputeStatement>(statement.node))
+    return emitRecompute(statement);
   if (scope->loop)
     error(statement.span, "'return' cannot be inside a loop; assign the value, "
                           "and return the name after the loop")
         .note(scope->loop->span, "the loop is here");
+  else if (!frames.empty())
+    error(statement.span, "'return' cannot be inside a block; return the name "
+                          "after it");
   else
     error(statement.span, "a model does not return; name its results: metric "
                           "name = expression, and the loss in 'train'");

@@ -196,7 +196,9 @@ Value Emitter::create(StringRef op, syntax::Span at, ValueRange operands,
   state.addOperands(operands);
   state.addTypes(result);
   state.addAttributes(attributes);
-  return builder.create(state)->getResult(0);
+  Operation *made = builder.create(state);
+  markRecomputed(made);
+  return made->getResult(0);
 }
 
 bool Emitter::checkIndexable(StringAttr dim, syntax::Span at) {

@@ -207,6 +207,8 @@ private:
   mlir::Value findNext(const Loop &loop, unsigned index);
   LoopResults emitYield(Loop &loop);
   void emitScan(Loop &loop, const LoopResults &results);
+  void emitRecompute(const syntax::Statement &statement);
+  void markRecomputed(mlir::Operation *op) const;
   void finishLoops();
   mlir::Value capture(mlir::Value value, syntax::Span at);
   Operand capture(const Operand &operand, syntax::Span at);
@@ -261,6 +263,7 @@ private:
   unsigned opCount = 0;
   unsigned expressionDepth = 0;
   unsigned streamCount = 0;
+  unsigned recomputeCount = 0; ///< blocks `recompute { … }`
 };
 
 } // namespace meshc::frontend

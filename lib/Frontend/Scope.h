@@ -94,6 +94,9 @@ struct Loop {
   mlir::Block *body;
   /// The operands of the nd.scan, and the arguments of `body` in this order.
   llvm::SmallVector<mlir::Value> carried, stacked, whole;
+  /// The number of the block `recompute { … }` of the body that is being
+  /// emitted, if any. [L4.11]
+  std::optional<int64_t> recomputeBlock;
   /// The nd.iota over the dim by element type, in the block around the loop.
   llvm::DenseMap<mlir::Type, mlir::Value> iterations;
 

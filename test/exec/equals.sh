@@ -162,3 +162,8 @@ MODEL
 } >iterations.mesh
 expect_equal loops iterations 1e-5
 expect_equal loops loops 1e-5 --unroll --mesh a=2,b=2 --layout n:a,to:b,h.pixel:b
+
+# What a loop computes again for its gradient does not change a bit.
+sed 's/h = layer(h, w)/recompute { & }/; s/state = tanh.*/recompute { & }/' loops.mesh >blocks.mesh
+[ "$(grep -c recompute blocks.mesh)" = 2 ] || fail "blocks.mesh lacks its blocks"
+expect_equal loops blocks 0 --recompute=none

@@ -177,10 +177,15 @@ struct ForStatement {
   std::vector<Statement> body;
 };
 
+/// recompute { … }. [L4.11]
+struct RecomputeStatement {
+  std::vector<Statement> body;
+};
+
 struct Statement {
   Span span; ///< of its first word
   std::variant<AssignStatement, ParamStatement, MetricStatement,
-               ReturnStatement, ForStatement>
+               ReturnStatement, ForStatement, RecomputeStatement>
       node;
 };
 

@@ -44,6 +44,8 @@ bool Parser::parseStatement(std::vector<Statement> &list) {
   Span start = peek().span;
   if (at(TokenKind::For))
     return parseFor(list);
+  if (atRecompute())
+    return parseRecompute(list);
   if (accept(TokenKind::Return)) {
     ExprPtr value = parseExpression();
     bool ok = value != nullptr;
@@ -113,7 +115,8 @@ bool Parser::rejectStatement() {
   if (at(TokenKind::Name))
     got += " followed by " + describe(peek(1));
   diagnostics.error(peek().span, "expected a statement (name = expression, "
-                                 "param, metric, for or return), got " +
+                                 "param, metric, for, recompute or return), "
+                                 "got " +
                                      got);
   next();
   return false;
@@ -169,12 +172,29 @@ bool Parser::parseFor(std::vector<Statement> &list) {
     if (!at(TokenKind::LeftBrace))
       return false;
   }
+  if (!parseBlock(loop.body, "the loop"))
+    return false;
+  list.push_back({start, std::move(loop)});
+  return true;
+}
+
+/// recompute { … }. [L4.11]
+bool Parser::parseRecompute(std::vector<Statement> &list) {
+  Span start = next().span;
+  RecomputeStatement block;
+  if (!parseBlock(block.body, "the block"))
+    return false;
+  list.push_back({start, std::move(block)});
+  return true;
+}
+
+/// { statements } within a body.
+bool Parser::parseBlock(std::vector<Statement> &list, std::string_view owner) {
   if (!enter())
     return false;
   Span open = next().span;
-  parseStatements(loop.body, open, "the loop");
+  parseStatements(list, open, owner);
   --nesting;
   accept(TokenKind::RightBrace);
-  list.push_back({start, std::move(loop)});
   return true;
 }

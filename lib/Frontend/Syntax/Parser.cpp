@@ -122,10 +122,14 @@ bool Parser::atStatement() const {
     return true;
   if (!peek().startsLine)
     return false;
-  if (at(TokenKind::Return) || at(TokenKind::For))
+  if (at(TokenKind::Return) || at(TokenKind::For) || atRecompute())
     return true;
   return at(TokenKind::Name) &&
          (peek(1).kind == TokenKind::Assign || peek(1).kind == TokenKind::Name);
+}
+
+bool Parser::atRecompute() const {
+  return atWord("recompute") && peek(1).kind == TokenKind::LeftBrace;
 }
 
 /// Skips tokens up to a place that `isStart` knows; false at the end.

@@ -48,6 +48,7 @@ private:
   std::optional<Name> expectName(std::string_view what);
   bool atDeclaration() const;
   bool atStatement() const;
+  bool atRecompute() const;
   bool skipTo(bool (Parser::*isStart)() const);
   bool endsStatement() const;
   bool finishStatement(std::string_view after);
@@ -75,6 +76,8 @@ private:
   void skipBraces();
   bool parseParam(std::vector<Statement> &list);
   bool parseFor(std::vector<Statement> &list);
+  bool parseRecompute(std::vector<Statement> &list);
+  bool parseBlock(std::vector<Statement> &list, std::string_view owner);
   bool parseForHeader(ForStatement &loop);
 
   // ParseExpression.cpp

@@ -77,6 +77,15 @@ func.func @f() {
 
 // -----
 
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
+  // expected-error @below {{'nd.recompute' must be the number of a block, an i64 of at least 0, got -1 : i64}}
+  %0 = nd.exp %x {nd.recompute = -1} : (!x) -> !x
+  return
+}
+
+// -----
+
 // expected-error @below {{'nd.mesh' must be a #nd.mesh<…>, got "data"}}
 module attributes {nd.mesh = "data"} {}
 
@@ -106,7 +115,7 @@ func.func @f(%x: !nd.tensor<f32, [a = 4]> {nd.mesh = #nd.mesh<d = 2>}) { return 
 module attributes {nd.mesh = #nd.mesh<d = 2>, nd.model = "m"} {
   func.func @f(%v: !x {nd.name = "w.v", nd.role = "optimizer", nd.of = "w", nd.order = ["a"]})
       -> (!x {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"}) {
-    %0 = nd.exp %v {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w", nd.eval_value = 1.0} : (!x) -> !x
+    %0 = nd.exp %v {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w", nd.eval_value = 1.0, nd.recompute = 2} : (!x) -> !x
     return %0 : !x
   }
 }
