@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
@@ -20,6 +21,13 @@ namespace {
 struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
   void runOnOperation() override {
     spmd::ReshardPlanner planner(nd::MeshAttr::of(getOperation()));
+    // Outer loops first: what enters one may enter a loop in it, too.
+    llvm::SmallVector<nd::ScanOp> loops;
+    getOperation().walk<WalkOrder::PreOrder>(
+        [&](nd::ScanOp loop) { loops.push_back(loop); });
+    for (nd::ScanOp loop : loops)
+      for (Value result : loop.getStackedResults())
+        foldEntries(loop, cast<OpResult>(result), planner);
     llvm::SmallVector<spmd::ReshardOp> reshards;
     getOperation().walk([&](spmd::ReshardOp op) { reshards.push_back(op); });
     // Last first: a chain folds from its end.
@@ -31,14 +39,46 @@ struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
     return nd::getTensorType(value);
   }
 
-  void fold(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
+  /// The one sharding that all users of the value reshard it to; null if there
+  /// is another user, another sharding, or none.
+  static nd::TensorType getEnd(Value value) {
     nd::TensorType end;
-    for (Operation *user : op->getUsers()) {
+    for (Operation *user : value.getUsers()) {
       auto next = dyn_cast<spmd::ReshardOp>(user);
       if (!next || (end && next.getType() != end))
-        return;
+        return {};
       end = next.getType();
     }
+    return end;
+  }
+
+  /// A stacked result whose entries are resharded in the loop, and which is
+  /// resharded again after it.
+  static void foldEntries(nd::ScanOp loop, OpResult result,
+                          spmd::ReshardPlanner &planner) {
+    Value yielded = loop.getTie(result).yielded;
+    auto inside = yielded.getDefiningOp<spmd::ReshardOp>();
+    nd::TensorType end = getEnd(result);
+    if (!inside || !inside->hasOneUse() || !end ||
+        !spmd::getAxesOf(end, loop.getDim()).empty())
+      return;
+    auto count = static_cast<double>(loop.getSize());
+    nd::TensorType start = getType(inside.getInput());
+    nd::TensorType entry = nd::getEntryType(end, loop.getDim());
+    double through = planner.getBytes(start, inside.getType()) * count;
+    through += planner.getBytes(getType(result), end);
+    if (planner.getBytes(start, entry) * count > through)
+      return;
+    inside.getResult().setType(entry);
+    for (Operation *user : llvm::to_vector(result.getUsers())) {
+      user->replaceAllUsesWith(ValueRange(Value(result)));
+      user->erase();
+    }
+    result.setType(end);
+  }
+
+  static void fold(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
+    nd::TensorType end = getEnd(op.getResult());
     if (!end)
       return;
     nd::TensorType start = getType(op.getInput());

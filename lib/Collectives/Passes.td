@@ -14,7 +14,9 @@ def FoldReshards : Pass<"meshc-fold-reshards", "::mlir::ModuleOp"> {
   let description = [{
     If all users of a reshard are reshards to one other sharding, the first reshard
     is removed, provided that the direct path moves no more bytes. For example, an
-    all-reduce becomes a reduce-scatter if each rank keeps only its block.
+    all-reduce becomes a reduce-scatter if each rank keeps only its block. The same
+    holds if the first reshard is of the entry that a loop stacks, and the second of
+    the stacked tensor: the entry is resharded as the tensor is needed.
 
     ```mlir
     !sum = !nd.tensor<f32, [i = 8], sum {a}>
