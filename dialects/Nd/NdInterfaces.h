@@ -31,4 +31,12 @@
 
 #include "dialects/Nd/Interfaces/OpInterfaces.h.inc"
 
+namespace meshc::nd {
+
+/// The trait Nd_ReadsPosition (NdOp.td).
+template <typename Op>
+class ReadsPosition : public mlir::OpTrait::TraitBase<Op, ReadsPosition> {};
+
+} // namespace meshc::nd
+
 #endif // MESHC_DIALECTS_ND_NDINTERFACES_H

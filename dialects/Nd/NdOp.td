@@ -30,6 +30,12 @@ class Nd_InferredOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
+// An element depends on its position itself, not only on the elements of operands
+// that it asks for.
+def Nd_ReadsPosition : NativeOpTrait<"ReadsPosition"> {
+  let cppNamespace = "::meshc::nd";
+}
+
 def Nd_ElementOp : DeclareOpInterfaceMethods<ElementOpInterface>;
 def Nd_ReduceOp : DeclareOpInterfaceMethods<ReduceOpInterface>;
 def Nd_CompositeOp : DeclareOpInterfaceMethods<CompositeOpInterface>;

@@ -8,7 +8,6 @@
 #include "lib/Codegen/LoopNest.h"
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Nd/NdInterfaces.h"
-#include "dialects/Nd/Ops/SourceOps.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -38,9 +37,8 @@ static bool areNeighbours(ArrayAttr orders, DimPair pair) {
 static bool isBlindTo(nd::ElementOpInterface op, DimPair pair,
                       nd::MeshAttr mesh) {
   bool inResult = hasDim(op->getResult(0), pair.first);
-  // The operands of random numbers are those of the iteration.
-  if (op->getNumOperands() == 0 || isa<nd::RandomOp>(op))
-    return op->hasTrait<OpTrait::ConstantLike>() || !inResult;
+  if (op->hasTrait<nd::ReadsPosition>() && inResult)
+    return false;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     if (!inResult) {
       if (hasDim(operand, pair.first) || hasDim(operand, pair.second))

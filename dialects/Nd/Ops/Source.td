@@ -19,13 +19,13 @@ def Nd_ConstantOp : Nd_Op<"constant", [Nd_ElementOp, ConstantLike]> {
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def Nd_IotaOp : Nd_Op<"iota", [Nd_ElementOp]> {
+def Nd_IotaOp : Nd_Op<"iota", [Nd_ElementOp, Nd_ReadsPosition]> {
   let summary = "i32 or float: the global index along the only dim";
   let arguments = (ins);
   let results = (outs Nd_TensorType:$result);
   let hasVerifier = 1;
 }
-def Nd_RandomOp : Nd_Op<"random", [Nd_ElementOp]> {
+def Nd_RandomOp : Nd_Op<"random", [Nd_ElementOp, Nd_ReadsPosition]> {
   let summary = "random numbers, a function of (seed, step, stream, global index)";
   let description = [{
     Philox 4x32-10 (Salmon et al., SC 2011): key = the run's seed; counter =
