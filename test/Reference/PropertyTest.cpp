@@ -20,6 +20,7 @@
 #include "lib/Frontend/Frontend.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
+#include "lib/Loops/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
 #include "mlir/Pass/PassManager.h"
@@ -66,17 +67,43 @@ protected:
     return succeeded(passes.run(module));
   }
 
-  /// The step functions of the text; null after errors.
-  OwningOpRef<ModuleOp> parse(const std::string &text,
-                              const ModelOverrides &overrides = {}) {
+  /// The model of the text; null after errors.
+  OwningOpRef<ModuleOp> parseText(const std::string &text,
+                                  const ModelOverrides &overrides = {}) {
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(text, "random.mesh"),
         llvm::SMLoc());
-    auto module = parseModel(sources, context, overrides);
-    if (module && !runPasses(*module, {autodiff::addAutodiffPasses}))
+    return parseModel(sources, context, overrides);
+  }
+
+  /// Its step functions; null after errors.
+  OwningOpRef<ModuleOp> parse(const std::string &text,
+                              const ModelOverrides &overrides = {}) {
+    auto module = parseText(text, overrides);
+    if (module && !runPasses(*module, {addAutodiff}))
       module = nullptr;
     return module;
+  }
+
+  /// The same, with loops replaced by their iterations first.
+  OwningOpRef<ModuleOp> parseUnrolled(const std::string &text) {
+    auto module = parseText(text);
+    if (module && !runPasses(*module, {addUnroll, addAutodiff}))
+      module = nullptr;
+    return module;
+  }
+
+  static void addAutodiff(OpPassManager &passes) {
+    autodiff::addAutodiffPasses(passes, recompute);
+  }
+
+  static void addDecompose(OpPassManager &passes) {
+    passes.addPass(layout::createDecomposeComposites());
+  }
+
+  static void addUnroll(OpPassManager &passes) {
+    passes.addPass(loops::createUnrollLoops());
   }
 
   /// Empty if both programs agree; otherwise what is wrong.
@@ -96,61 +123,112 @@ protected:
     return text;
   }
 
+  /// What the phase autodiff does about residuals of loops.
+  static inline auto recompute = autodiff::Recompute::Cheap;
+
   MLIRContext context;
   std::optional<ScopedDiagnosticHandler> handler;
   std::string errors;
 };
 
-TEST_F(Property, PartitionedComputesWhatOneDeviceDoes) {
-  uint64_t firstSeed = getNumber("MESHC_PROPERTY_SEED", 1);
-  uint64_t wanted = getNumber("MESHC_PROPERTY_PAIRS", 1200);
-  constexpr uint64_t layoutsPerProgram = 4;
-  uint64_t compared = 0, refused = 0, ranks = 0;
-  for (uint64_t seed = firstSeed; compared < wanted; ++seed) {
-    ASSERT_LT(refused, wanted) << "too many layouts are refused: " << errors;
-    std::string text = llvm::join(RandomProgram(seed).write(), "\n");
+/// Programs under random layouts, against one device: partitioned, with
+/// collectives, and now and then with reshards or as kernels.
+class RandomLayouts : public Property {
+protected:
+  static constexpr uint64_t layoutsPerProgram = 4;
+
+  /// Compares the program of `seed` under some layouts with `sequential`, which
+  /// is its own program on one device if null.
+  void check(uint64_t seed, const std::string &text, ModuleOp sequential = {}) {
     auto program = parse(text);
     ASSERT_TRUE(program) << errors << text;
     std::mt19937_64 random(seed);
-    for (uint64_t i = 0; i < layoutsPerProgram; ++i) {
-      errors.clear();
-      RandomLayout layout = drawLayout(*program, random, 16);
-      auto module = parse(text, {layout.mesh, layout.layout, {}});
-      ASSERT_TRUE(module) << errors << text << layout.layout;
-      if (!runPasses(*module, {layout::addLayoutPasses})) {
-        ++refused;
-        continue;
-      }
-      // With composite ops decomposed: their constants are of the element type.
-      OwningOpRef<ModuleOp> sequential = module->clone();
-      auto describe = [&] {
-        return "seed " + std::to_string(seed) + ", layout " +
-               std::to_string(i) + ": --mesh " + layout.mesh + " --layout " +
-               layout.layout + "\n" + errors + text + "\nbecame\n" +
-               print(*module);
-      };
-      ASSERT_TRUE(runPasses(*module, {partition::addPartitionPasses}))
-          << describe();
-      // The reshards themselves, now and then.
-      if (compared % 4 == 0)
-        ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();
-      ASSERT_TRUE(runPasses(*module, {collectives::addCollectivesPasses}))
-          << describe();
-      ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();
-      // Fused and paired, the values are the same still.
-      if (compared % 4 == 1) {
-        if (compared % 8 == 1)
-          exec::setSupportsEpilogues(*module);
-        ASSERT_TRUE(runPasses(*module, {kernels::addKernelsPasses}))
-            << describe();
-        ASSERT_EQ(compare(*sequential, *module, seed), "") << describe();
-      }
-      ranks += nd::MeshAttr::of(*module).getRankCount();
-      ++compared;
+    for (uint64_t i = 0; i < layoutsPerProgram; ++i)
+      check(seed, text, drawLayout(*program, random, 16), sequential);
+  }
+
+  void check(uint64_t seed, const std::string &text, const RandomLayout &layout,
+             ModuleOp sequential) {
+    errors.clear();
+    auto module = parse(text, {layout.mesh, layout.layout, {}});
+    ASSERT_TRUE(module) << errors << text << layout.layout;
+    if (!runPasses(*module, {layout::addLayoutPasses})) {
+      ++refused;
+      return;
     }
+    // With composite ops decomposed: their constants are of the element type.
+    OwningOpRef<ModuleOp> decomposed =
+        sequential ? OwningOpRef<ModuleOp>() : module->clone();
+    if (decomposed)
+      sequential = *decomposed;
+    auto describe = [&] {
+      return "seed " + std::to_string(seed) + ": --mesh " + layout.mesh +
+             " --layout " + layout.layout + "\n" + errors + text +
+             "\nbecame\n" + print(*module);
+    };
+    ASSERT_TRUE(runPasses(*module, {partition::addPartitionPasses}))
+        << describe();
+    // The reshards themselves, now and then.
+    if (compared % 4 == 0)
+      ASSERT_EQ(compare(sequential, *module, seed), "") << describe();
+    ASSERT_TRUE(runPasses(*module, {collectives::addCollectivesPasses}))
+        << describe();
+    ASSERT_EQ(compare(sequential, *module, seed), "") << describe();
+    // Fused and paired, the values are the same still.
+    if (compared % 4 == 1) {
+      if (compared % 8 == 1)
+        exec::setSupportsEpilogues(*module);
+      ASSERT_TRUE(runPasses(*module, {kernels::addKernelsPasses}))
+          << describe();
+      ASSERT_EQ(compare(sequential, *module, seed), "") << describe();
+    }
+    ranks += nd::MeshAttr::of(*module).getRankCount();
+    ++compared;
+  }
+
+  uint64_t compared = 0, refused = 0, ranks = 0;
+};
+
+TEST_F(RandomLayouts, PartitionedComputesWhatOneDeviceDoes) {
+  uint64_t firstSeed = getNumber("MESHC_PROPERTY_SEED", 1);
+  uint64_t wanted = getNumber("MESHC_PROPERTY_PAIRS", 1200);
+  for (uint64_t seed = firstSeed; compared < wanted; ++seed) {
+    ASSERT_LT(refused, wanted) << "too many layouts are refused: " << errors;
+    check(seed, llvm::join(RandomProgram(seed).write(), "\n"));
+    if (HasFatalFailure())
+      return;
   }
   std::cout << compared << " pairs of program and layout agree (" << refused
             << " layouts refused, " << double(ranks) / compared
+            << " ranks on average)\n";
+}
+
+// The oracle of loops is the program without them: values, gradients, updates,
+// random numbers.
+TEST_F(RandomLayouts, LoopedComputesWhatUnrolledDoes) {
+  uint64_t firstSeed = getNumber("MESHC_PROPERTY_SEED", 1);
+  uint64_t wanted = getNumber("MESHC_PROPERTY_LOOPS", 250);
+  for (uint64_t seed = firstSeed; seed < firstSeed + wanted; ++seed) {
+    errors.clear();
+    recompute =
+        std::array{autodiff::Recompute::None, autodiff::Recompute::Cheap,
+                   autodiff::Recompute::Full}[seed % 3];
+    std::string text =
+        llvm::join(RandomProgram(seed, /*hasLoops=*/true).write(), "\n");
+    auto looped = parse(text), unrolled = parseUnrolled(text);
+    ASSERT_TRUE(looped && unrolled) << "seed " << seed << "\n"
+                                    << errors << text;
+    ASSERT_EQ(compare(*unrolled, *looped, seed), "") << "seed " << seed << "\n"
+                                                     << text << "\nbecame\n"
+                                                     << print(*looped);
+    ASSERT_TRUE(runPasses(*unrolled, {addDecompose}));
+    check(seed, text, *unrolled);
+    if (HasFatalFailure())
+      return;
+  }
+  std::cout << wanted << " programs with loops, and " << compared
+            << " pairs of one and a layout, agree with the unrolled ones ("
+            << refused << " layouts refused, " << double(ranks) / compared
             << " ranks on average)\n";
 }
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
-#include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -41,6 +41,7 @@ private:
   void drawMesh();
   void collectTensors();
   void collect(Attribute name, Attribute tensorClass, Type type);
+  bool isScanned(StringRef dim) const;
   Rule drawRule();
   llvm::SmallVector<StringAttr> drawAxes();
   void add(const Rule &rule);
@@ -86,6 +87,15 @@ void LayoutDraw::collect(Attribute name, Attribute tensorClass, Type type) {
   tensors.push_back({text, getText(tensorClass), cast<TensorType>(type)});
 }
 
+/// Whether a loop runs over the dim: it cannot be cut.
+bool LayoutDraw::isScanned(StringRef dim) const {
+  auto result = module->walk([&](ScanOp scan) {
+    return scan.getDim() == dim ? WalkResult::interrupt()
+                                : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 void LayoutDraw::collectTensors() {
   for (auto function : module.getOps<func::FuncOp>()) {
     for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
@@ -93,9 +103,17 @@ void LayoutDraw::collectTensors() {
               function.getArgAttr(i, "nd.class"), type);
     for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
       collect(nullptr, function.getResultAttr(i, "nd.class"), type);
-    for (Operation &op : function.getBody().front().without_terminator())
-      for (Type type : op.getResultTypes())
-        collect(op.getAttr("nd.name"), op.getAttr("nd.class"), type);
+    function.getBody().walk([&](Operation *op) {
+      auto scan = dyn_cast<ScanOp>(op);
+      for (OpResult result : op->getResults()) {
+        DictionaryAttr attributes =
+            scan ? scan.getResultAttributes(result.getResultNumber())
+                 : op->getAttrDictionary();
+        collect(attributes ? attributes.get("nd.name") : Attribute(),
+                attributes ? attributes.get("nd.class") : Attribute(),
+                result.getType());
+      }
+    });
   }
 }
 
@@ -118,6 +136,8 @@ Rule LayoutDraw::drawRule() {
     rule.scope = draw(2) ? tensor.name : tensor.tensorClass;
   rule.dim =
       tensor.type.getDims()[draw(tensor.type.getRank())].getName().getValue();
+  if (isScanned(rule.dim))
+    return {};
   rule.axes = drawAxes();
   return rule;
 }

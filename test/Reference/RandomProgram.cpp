@@ -51,7 +51,7 @@ std::string RandomProgram::drawNumber(double low, double high) {
 RandomProgram::Known *RandomProgram::pick(Filter filter) {
   std::vector<Known *> fitting;
   for (Known &known : values)
-    if (filter(known))
+    if (!known.isHidden && filter(known))
       fitting.push_back(&known);
   if (fitting.empty())
     return nullptr;
@@ -196,13 +196,13 @@ std::string RandomProgram::drawInitializer(const std::vector<Dim> &dims) {
   }
 }
 
-void RandomProgram::addParameters() {
+void RandomProgram::addParameters(const std::string &letter, size_t count) {
   static constexpr Type types[] = {Type::F32, Type::F32,  Type::F32,
                                    Type::F32, Type::BF16, Type::F16};
-  for (size_t i = 0, wanted = 1 + draw(3); i < wanted; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     Type type = types[draw(std::size(types))];
     std::vector<Dim> dims = drawDims(3);
-    std::string name = "p" + std::to_string(i);
+    std::string name = letter + std::to_string(i);
     statements.push_back("  param " + name + "[" + list(dims) +
                          "]: " + spell(type) + " ~ " + drawInitializer(dims));
     // Initial values have errors of their own.
@@ -274,7 +274,7 @@ void RandomProgram::addTraining() {
                        ")");
 }
 
-std::vector<std::string> RandomProgram::write() {
+void RandomProgram::addSteps(size_t count) {
   static constexpr Step steps[] = {
       &RandomProgram::addUnary,     &RandomProgram::addSafeUnary,
       &RandomProgram::addJump,      &RandomProgram::addBinary,
@@ -292,13 +292,41 @@ std::vector<std::string> RandomProgram::write() {
       &RandomProgram::addGather,    &RandomProgram::addOneHot,
       &RandomProgram::addSoftmax,   &RandomProgram::addCrossEntropy,
       &RandomProgram::addDropout,   &RandomProgram::addCast};
+  for (size_t i = 0; i < count; ++i)
+    (this->*steps[draw(std::size(steps))])();
+}
+
+/// A loop with steps of its own, and perhaps one within it.
+void RandomProgram::addLoops() {
+  Dim outer = *llvm::find_if(pool, [](const Dim &d) { return d.name == "u"; });
+  Dim inner = *llvm::find_if(pool, [](const Dim &d) { return d.name == "v"; });
+  openLoop(outer);
+  addParameters("q", draw(3));
+  addSteps(2 + draw(5));
+  if (draw(3) == 0) {
+    openLoop(inner);
+    addParameters("r", draw(2));
+    addSteps(1 + draw(3));
+    closeLoop();
+    addSteps(draw(3));
+  }
+  closeLoop();
+}
+
+std::vector<std::string> RandomProgram::write() {
   static constexpr int64_t sizes[] = {1, 2, 3, 4, 4, 5, 6, 7, 8, 12, 13};
   for (const char *name : {"o", "a", "b", "c", "d", "e", "f"})
     pool.push_back({name, sizes[draw(std::size(sizes))]});
+  if (hasLoops)
+    for (const char *name : {"u", "v"})
+      pool.push_back({name, int64_t(draw(8) ? 2 + draw(3) : 1)});
   addInputs();
-  addParameters();
-  for (size_t i = 0, wanted = 4 + draw(8); i < wanted; ++i)
-    (this->*steps[draw(std::size(steps))])();
+  addParameters("p", 1 + draw(3));
+  addSteps(hasLoops ? draw(4) : 4 + draw(8));
+  if (hasLoops) {
+    addLoops();
+    addSteps(draw(4));
+  }
   addMetrics();
   statements.push_back("}");
   addTraining();

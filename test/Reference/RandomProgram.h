@@ -18,11 +18,15 @@ namespace meshc::reference {
 /// one and a thousand, and discontinuous ops (floor, comparisons …) are not
 /// applied to sums, whose last bits depend on their order.
 ///
+/// With `hasLoops`, a part of the statements, and some parameters, stand in a
+/// loop, and some of those in another one within it; the loops carry values.
+///
 /// Every value that nothing else uses enters a metric, weighted by its indices,
 /// so that a permuted block changes it.
 class RandomProgram {
 public:
-  explicit RandomProgram(uint64_t seed) : random(seed) {}
+  explicit RandomProgram(uint64_t seed, bool hasLoops = false)
+      : random(seed), hasLoops(hasLoops) {}
 
   /// The lines of the text, one declaration or statement each.
   std::vector<std::string> write();
@@ -42,12 +46,19 @@ private:
     double size;  ///< order of magnitude of the entries
     bool isExact; ///< the same to the bit under every layout
     int uses = 0;
+    bool isHidden = false; ///< inside a loop that it does not fit
 
     bool isFloat() const { return type <= Type::F16; }
     bool isInteger() const { return type == Type::I32; }
     const Dim *find(const std::string &dim) const;
     bool has(const std::string &dim) const { return find(dim); }
     int64_t count() const;
+  };
+  /// A loop that is open.
+  struct Loop {
+    Dim dim;
+    std::vector<size_t> carried;           ///< numbers of values
+    std::vector<std::vector<Dim>> outside; ///< dims of the values before it
   };
   using Step = bool (RandomProgram::*)();
   using Filter = llvm::function_ref<bool(const Known &)>;
@@ -81,7 +92,14 @@ private:
   bool addCast();
 
   void addInputs();
-  void addParameters();
+  void addParameters(const std::string &letter, size_t count);
+  void addSteps(size_t count);
+  void addLoops();
+  void openLoop(const Dim &dim);
+  void enter(Loop &loop);
+  void addCarried(Loop &loop);
+  std::string drawNext(const Loop &loop, const Known &carried);
+  void closeLoop();
   void addMetrics();
   void addTraining();
   std::string drawInitializer(const std::vector<Dim> &dims);
@@ -121,9 +139,11 @@ private:
   static int64_t count(const std::vector<Dim> &dims);
 
   std::mt19937_64 random;
+  bool hasLoops;
   std::vector<Dim> pool; ///< as declared
   std::vector<Known> values;
   std::vector<std::string> inputs, statements;
+  std::vector<Loop> loops; ///< outermost first
   int numbered = 0;
 };
 

@@ -85,7 +85,7 @@ private:
   llvm::SmallString<128> folder;
   std::string model;
   unsigned count = 0, refused = 0, mismatches = 0, failures = 0;
-  unsigned ranked[2] = {0, 0}, emulated = 0;
+  unsigned ranked[2] = {0, 0}, emulated = 0, looped = 0;
 };
 
 } // namespace
@@ -170,7 +170,8 @@ void ProgramRunner::report(uint64_t seed, Lines lines,
 }
 
 void ProgramRunner::run(uint64_t seed) {
-  Lines lines = RandomProgram(seed).write();
+  bool hasLoops = seed % 3 == 0;
+  Lines lines = RandomProgram(seed, hasLoops).write();
   std::mt19937_64 random(seed);
   bool isCut = seed % 2, isEmulated = seed / 2 % 2;
   std::vector<std::string> options = {"--seed", std::to_string(seed)};
@@ -194,6 +195,7 @@ void ProgramRunner::run(uint64_t seed) {
   ++count;
   ++ranked[isCut];
   emulated += isEmulated;
+  looped += hasLoops;
   if (verdict.code != 0 && !(steps && verdict.isRefusal()))
     report(seed, lines, options, verdict);
 }
@@ -201,9 +203,9 @@ void ProgramRunner::run(uint64_t seed) {
 int ProgramRunner::finish() const {
   llvm::outs() << count << " programs (" << ranked[0] << " on one rank, "
                << ranked[1] << " with a layout, " << emulated
-               << " with emulated GPU kernels, " << refused
-               << " other layouts refused): " << mismatches << " mismatches, "
-               << failures << " crashes or rejections\n";
+               << " with emulated GPU kernels, " << looped << " with loops, "
+               << refused << " other layouts refused): " << mismatches
+               << " mismatches, " << failures << " crashes or rejections\n";
   return mismatches + failures ? 1 : 0;
 }
 
