@@ -90,7 +90,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addAutodiffPasses,
        .judges = modelJudges,
-       .handlesLoops = true,
        .addVerifier = addPass<autodiff::createVerifySteps>},
       // How everything shall be cut, by name; nothing is cut yet.
       {.name = "layout",
@@ -98,7 +97,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<layout::addLayoutPasses>,
        .judges = layoutJudges,
-       .handlesLoops = true,
        .addVerifier = addPass<layout::createVerifyLayout>,
        .verify = &Compilation::keepWhole},
       // What one rank computes.
@@ -107,14 +105,12 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<partition::addPartitionPasses>,
        .judges = partitionJudges,
-       .handlesLoops = true,
        .addVerifier = addPass<partition::createVerifyPartition>},
       // How ranks exchange what they need. The report of them is made here.
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",
        .run = &Compilation::runCollectives,
        .addPasses = addPasses<collectives::addCollectivesPasses>,
-       .handlesLoops = true,
        .addVerifier = addPass<collectives::createVerifyCollectives>,
        .verify = &Compilation::comparePartitioned},
       // What runs as one loop nest, what as a library call.
@@ -122,7 +118,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .promise = "fusions are formed; every op has an implementation",
        .run = &Compilation::runPasses,
        .addPasses = addPasses<kernels::addKernelsPasses>,
-       .handlesLoops = true,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
        .describeTarget = setEpilogues},
       // When, and in which memory.
@@ -130,7 +125,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runPasses,
        .addPasses = addPasses<schedule::addSchedulePasses>,
-       .handlesLoops = true,
        .addVerifier = addPass<schedule::createVerifySchedule>,
        .describeTarget = setLibraryWorkspace},
       // Machine code of kernels for GPUs, and LLVM IR of everything else.

@@ -34,9 +34,6 @@ struct Phase {
   /// Passes that may reject the model, by argument. A failure of any other pass
   /// or of a verifier is a defect of meshc.
   llvm::ArrayRef<llvm::StringLiteral> judges = {};
-  /// Whether the passes handle loops (nd.scan). If not, loops are unrolled
-  /// before them.
-  bool handlesLoops = false;
   /// Adds the last of these passes, which checks the promise; null for a phase
   /// without one. Dumps that were edited are checked with it.
   void (*addVerifier)(mlir::OpPassManager &passes) = nullptr;

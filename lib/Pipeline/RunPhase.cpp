@@ -71,7 +71,7 @@ ExitCode runPhase(const Phase &phase, ModuleOp program,
   FailureWatch watch(phase, program.getContext());
   PassManager passes(program.getContext());
   // Each phase ends in a verifier of its own; MLIR's runs after each pass too.
-  if (options.unrollLoops || !phase.handlesLoops) {
+  if (options.unrollLoops) {
     loops::UnrollLoopsOptions unrolling;
     unrolling.isPrimitive =
         getPhaseNumber(phase.name) > getPhaseNumber("layout");

@@ -16,8 +16,7 @@ namespace meshc {
 /// Runs a phase over the program. Input where one of its judges
 /// (Phase::judges) refuses the model; Internal where any other pass fails, or a
 /// verifier: then reportDefect has been called. Errors go to the context's
-/// diagnostic engine. Loops are unrolled before a phase that does not handle
-/// them; with --unroll, before any.
+/// diagnostic engine. With --unroll, loops are unrolled before.
 ExitCode runPhase(const Phase &phase, mlir::ModuleOp program,
                   const CompileOptions &options);
 
