@@ -221,6 +221,60 @@ TEST(ProgramTable, ProgramsFindTheFeaturesOfThisProcessor) {
   EXPECT_EQ(runtime::findMissingFeature(text.c_str()), "");
 }
 
+/// Loops run their calls at the addresses of each iteration, in their order, on
+/// entries that are aligned like their elements.
+TEST(ProgramTable, RunsLoops) {
+  mlir::MLIRContext context;
+  context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      R"(
+!s = !nd.tensor<f32, []>
+!b = !exec.buffer<!s, []>
+module attributes {nd.mesh = #nd.mesh<>, exec.arena_bytes = 4096 : i64} {
+  exec.kernel @next <parallel = [], reduce = [], lanes = "", sizes = []> in [[], []] out [[]]
+      attributes {alignments = array<i64: 16, 4, 4>} {
+  ^bb0(%h: !s, %x: !s):
+    %0 = nd.add %h, %h : (!s, !s) -> !s
+    %1 = nd.add %0, %x : (!s, !s) -> !s
+    exec.yield %1 : !s
+  }
+  exec.func @initialize {
+  }
+  exec.func @eval_step {
+  }
+  exec.func @train_step {
+    exec.loop "d" 3 {
+      exec.loop "e" 2 backwards {
+        %h = exec.buffer at 0 : !b
+        %x = exec.buffer at 68 strides [8, 4] : !b
+        %y = exec.buffer at 128 strides [4, 12] : !b
+        exec.launch @next(%h, %x) -> (%y) : (!b, !b) -> !b
+        exec.launch @next(%h, %x) -> (%h) : (!b, !b) -> !b
+      }
+    }
+  }
+})",
+      &context);
+  ASSERT_TRUE(module);
+  for (std::optional<GpuOptions> gpu :
+       {std::optional<GpuOptions>(), std::optional(GpuOptions())}) {
+    auto loaded = LoadedProgram::load(*module, "native", gpu);
+    ASSERT_TRUE(loaded);
+    alignas(64) float arena[1024] = {1};
+    float h = 1, ys[2][3];
+    for (int i = 0; i < 6; ++i)
+      arena[17 + i] = static_cast<float>(i + 1);
+    for (int d = 0; d < 3; ++d)
+      for (int e = 1; e >= 0; --e)
+        ys[e][d] = h = 2 * h + static_cast<float>(2 * d + e + 1);
+    MeshcContext run{reinterpret_cast<char *>(arena), nullptr, 0, 0, nullptr};
+    (*loaded)->trainStep(&run);
+    EXPECT_EQ(arena[0], h);
+    for (int i = 0; i < 6; ++i)
+      EXPECT_EQ(arena[32 + i], (&ys[0][0])[i]) << i;
+  }
+}
+
 TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   mlir::MLIRContext context;
   context.loadDialect<nd::NdDialect, exec::ExecDialect>();
