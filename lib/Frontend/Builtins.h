@@ -68,8 +68,8 @@ public:
   mlir::Value tensorOf(unsigned i, ElementKinds kinds);
   /// The argument as the name of a dim, which `tensor`, if given, must have.
   mlir::StringAttr dim(unsigned i, mlir::Value tensor = nullptr);
-  /// The argument as the name of a dim that the result has anew; an error if a
-  /// loop runs over it. [L4.6]
+  /// The argument as the name of a new dim of the result; an error if a loop
+  /// runs over it. [L4.6]
   mlir::StringAttr newDim(unsigned i);
   /// Arguments first, first + 1, … as dims of `tensor`, or as new dims if it is
   /// null; duplicates are errors.

@@ -181,7 +181,7 @@ void Emitter::emitLoop(const syntax::Statement &statement) {
   const auto &text = std::get<syntax::ForStatement>(statement.node);
   nd::DimAttr dim = checkLoop(statement);
   if (!dim) {
-    // Uses of the names are no errors of their own.
+    // Do not report uses of the names, too.
     visitAssigned(text.body, [&](const syntax::Name &name, bool) {
       scope->values[name.text] = {};
     });
@@ -350,7 +350,7 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
 // Blocks of a body that gradients compute again
 //===----------------------------------------------------------------------===//
 
-/// [L4.11] Ops of the block are marked. It has no names of its own.
+/// [L4.11] Marks the ops of the block. It has no scope of its own.
 void Emitter::emitRecompute(const syntax::Statement &statement) {
   const auto &block = std::get<syntax::RecomputeStatement>(statement.node);
   if (block.body.empty())

@@ -48,8 +48,8 @@ nd::TensorType Emitter::parameterType(const syntax::TensorDeclaration &tensor) {
   return {};
 }
 
-/// `text`, with the first of "", "_2", "_3", … behind it that makes it new
-/// among the names of parameters and the paths to them.
+/// The first of `text`, `text`_2, `text`_3, … that is neither a parameter's
+/// name nor a path to one yet.
 std::string Emitter::makePath(const std::string &text, syntax::Span span) {
   unsigned &number = pathNumbers[text];
   for (;;) {
@@ -60,8 +60,8 @@ std::string Emitter::makePath(const std::string &text, syntax::Span span) {
   }
 }
 
-/// The name of a parameter in the program: behind those of the loops and calls
-/// around it. Null after an error. [L4.9]
+/// The name of a parameter in the program: the path to it and its own name.
+/// Null after an error. [L4.9]
 StringAttr Emitter::nameParameter(const syntax::Name &name) {
   std::string prefix;
   for (PathPart &part : path) {
@@ -75,7 +75,7 @@ StringAttr Emitter::nameParameter(const syntax::Name &name) {
     return builder.getStringAttr(full);
   error(name.span, "names of other parameters begin with " + quote(full + ".") +
                        "; choose another name")
-      .note(known->second, "those are inside this");
+      .note(known->second, "they are declared inside this");
   return {};
 }
 

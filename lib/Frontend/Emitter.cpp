@@ -143,7 +143,11 @@ void Emitter::noteName(syntax::Diagnostic &diagnostic,
                        std::string_view name) const {
   if (scope)
     if (std::optional<syntax::Span> place = scope->findPlace(name)) {
-      diagnostic.note(*place, quote(name) + " is defined here");
+      diagnostic.note(*place,
+                      quote(name) + " is defined here" +
+                          (scope->isCarriedNumber(name)
+                               ? ", a number that the loop carries as f32"
+                               : ""));
       return;
     }
   if (auto constant = declarations.constants.find(name);

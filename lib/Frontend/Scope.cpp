@@ -26,6 +26,16 @@ std::optional<syntax::Span> Scope::findPlace(std::string_view name) const {
   return std::nullopt;
 }
 
+bool Scope::isCarriedNumber(std::string_view name) const {
+  const Scope *owner = this;
+  while (owner->parent && !owner->values.count(name))
+    owner = owner->parent;
+  if (!owner->loop || owner->places.count(name) ||
+      !owner->loop->isAssigned(name) || !owner->loop->isCarried(name))
+    return false;
+  return owner->parent->findValue(name)->constant.has_value();
+}
+
 std::string_view Scope::findDim(std::string_view name) const {
   for (const Scope *each = this; each; each = each->parent)
     if (auto found = each->dims.find(name); found != each->dims.end())

@@ -57,6 +57,9 @@ struct Scope {
   const Operand *findValue(std::string_view name) const;
   /// The place of that value's name.
   std::optional<syntax::Span> findPlace(std::string_view name) const;
+  /// Whether a loop carries the value, which was a number before the loop and
+  /// has not been assigned in the body so far.
+  bool isCarriedNumber(std::string_view name) const;
   /// The dim that an argument `dim d` called `name` stands for, otherwise
   /// `name`.
   std::string_view findDim(std::string_view name) const;
@@ -74,8 +77,8 @@ struct Loop {
   Loop(const syntax::ForStatement &statement, syntax::Span span,
        nd::DimAttr dim, std::vector<syntax::Name> assigned, Scope &parent);
 
-  /// The value inside of one of the block around the loop: its entry if it has
-  /// the loop's dim, otherwise the whole tensor.
+  /// Makes a value of the block around the loop visible in the body: as its
+  /// entry if it has the loop's dim, otherwise whole. Returns the argument.
   mlir::Value capture(mlir::Value outside);
   /// Makes a name a carried value, before any value is captured.
   void carry(const syntax::Name &name, mlir::Value initial);
@@ -88,7 +91,7 @@ struct Loop {
   syntax::Span span; ///< of its first word
   nd::DimAttr dim;
   const std::vector<syntax::Name> assigned;
-  std::vector<syntax::Name> carriedNames; ///< those that are carried
+  std::vector<syntax::Name> carriedNames; ///< a part of `assigned`
   Scope scope;
   mlir::Region region; ///< until the nd.scan takes it
   mlir::Block *body;
