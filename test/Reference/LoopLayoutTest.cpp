@@ -20,6 +20,8 @@
 #include "lib/Loops/Passes.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
+#include "lib/Reference/EstimateMemory.h"
+#include "lib/Reference/RandomInputs.h"
 #include "lib/Report/Report.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -372,6 +374,66 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
   EXPECT_EQ(function["collectives"][1]["bytes"]["a"], 15 * bytes);
   EXPECT_EQ(function["bytes"]["a"], 16 * bytes);
   EXPECT_EQ(function["elements"]["a"], 16 * 8);
+}
+
+class LoopReferenceTest : public testing::Test {
+protected:
+  LoopReferenceTest() {
+    context.loadDialect<nd::NdDialect, func::FuncDialect>();
+  }
+  OwningOpRef<ModuleOp> parse(const std::string &text) {
+    return parseSourceString<ModuleOp>(types + text, &context);
+  }
+  MLIRContext context;
+};
+
+/// Inputs that a loop takes apart, or has whole, are seen in its body: as class
+/// numbers, and as indices below the size of the dim that they index.
+TEST_F(LoopReferenceTest, FollowsInputsIntoBodies) {
+  auto module = parse(lookups);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(report::findTargets(*module)["tokens"], 12);
+  module = parse(R"(
+func.func @f(%i: !nd.tensor<i32, [batch = 8]>, %w: !w) -> !x {
+  %z = nd.constant 1.0 : f32 -> !x
+  %y = nd.scan "layers" 3 carried(%z : !x) whole(%i, %w : !nd.tensor<i32, [batch = 8]>, !w) -> !x {
+  ^bb0(%c: !x, %k: !nd.tensor<i32, [batch = 8]>, %u: !w):
+    %r = nd.gather %u, %k {dim = "hidden"} : (!w, !nd.tensor<i32, [batch = 8]>) -> !x
+    nd.yield %r : !x
+  }
+  return %y : !x
+})");
+  ASSERT_TRUE(module);
+  std::mt19937_64 random(1);
+  double most = 0;
+  for (int draw = 0; draw < 8; ++draw)
+    for (double index :
+         reference::drawArgument(module->lookupSymbol<func::FuncOp>("f"), 0, {},
+                                 random)
+             .data)
+      most = std::max(most, index);
+  EXPECT_EQ(most, 11);
+}
+
+/// The estimate of --verify's memory has the values of a body, in doubles: of
+/// the function, an argument and the loop's result, and the other program's
+/// argument; of the body, its argument and the broadcast, twice while it is
+/// computed.
+TEST_F(LoopReferenceTest, MeasuresBodies) {
+  auto module = parse(R"(
+func.func @f(%b: !b) -> !b {
+  %y = nd.scan "layers" 3 carried(%b : !b) -> !b {
+  ^bb0(%c: !b):
+    %w = nd.broadcast %c : (!b) -> !w
+    %r = nd.reduce_sum %w {dims = ["hidden"]} : (!w) -> !b
+    nd.yield %r : !b
+  }
+  return %y : !b
+})");
+  ASSERT_TRUE(module);
+  reference::MemoryNeed need = reference::estimateMemory(*module, *module);
+  EXPECT_EQ(need.at->getName().getStringRef(), "nd.broadcast");
+  EXPECT_EQ(need.bytes, (3 * 4 + 4 + 2 * 48) * sizeof(double));
 }
 
 } // namespace
