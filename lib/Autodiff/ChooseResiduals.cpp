@@ -8,9 +8,11 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/RecomputeBlock.h"
+#include "lib/Autodiff/LoopPair.h"
 #include "lib/Autodiff/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -26,8 +28,38 @@ static constexpr double operationsPerByte = 32;
 static constexpr double operationsPerTranscendental = 16;
 
 namespace {
-/// Chooses for the stacked results of one loop, the producer, which are stored.
-/// The others are recomputed in the loops that read them, the consumers.
+/// Builds values of the producer's body in that of the consumer.
+class Recomputation {
+public:
+  Recomputation(LoopPair pair, const llvm::DenseSet<Value> &recomputed)
+      : pair(pair), recomputed(recomputed),
+        builder(OpBuilder::atBlockBegin(&pair.consumer.getBlock())) {}
+
+  Value get(Value value);
+
+private:
+  LoopPair pair;
+  const llvm::DenseSet<Value> &recomputed;
+  OpBuilder builder;
+  IRMapping mapping;
+};
+
+/// An entry of a stacked result that loops alone read.
+struct Candidate {
+  OpResult value;
+  SmallVector<EntryReader> readers;
+
+  /// Whether the producer can store more for the readers: they are in its
+  /// block.
+  bool isNearby() {
+    return llvm::none_of(readers, [](EntryReader &reader) {
+      return reader.pair.getOuter().has_value();
+    });
+  }
+};
+
+/// Chooses which stacked results of one loop are stored. The others are
+/// recomputed by their readers.
 class ResidualChoice {
 public:
   ResidualChoice(nd::ScanOp producer, Recompute policy);
@@ -36,92 +68,36 @@ public:
   nd::ScanOp run();
 
 private:
+  void choose();
   void chooseBlocks();
   void chooseNone();
   void chooseCheap();
   void chooseAll();
-  void choose();
+  void takeDecided();
   void store(ValueRange values);
   bool isCheap(Operation *op);
   bool isAvailable(Value value);
   double getBytes(Value value) const;
-  void recomputeIn(nd::ScanOp consumer);
+  llvm::SetVector<Value> findBlockInputs(ArrayRef<Value> values);
+  llvm::SetVector<Value> findCarriedLeaves();
 
   nd::ScanOp producer;
   nd::MeshAttr mesh;
   Recompute policy;
-  llvm::SetVector<nd::ScanOp> consumers;
-  /// Entries of stacked results that only the consumers read, in the order of
-  /// the body.
-  SmallVector<OpResult> candidates;
+  SmallVector<Candidate> candidates; ///< undecided, in the order of the body
+  SmallVector<Candidate> chosen;     ///< to be recomputed
   /// Values of the body that are stacked in any case, or chosen to be.
   llvm::DenseSet<Value> stored;
-  llvm::DenseSet<Value> recomputed;
-};
-
-/// Builds values of the producer's body in that of a consumer, from values that
-/// are stored and from operands.
-class Recomputation {
-public:
-  Recomputation(nd::ScanOp producer, nd::ScanOp consumer,
-                const llvm::DenseSet<Value> &stored)
-      : producer(producer), consumer(consumer), stored(stored),
-        builder(OpBuilder::atBlockBegin(&consumer.getBlock())) {}
-
-  Value get(Value value);
-
-private:
-  Value load(Value value);
-  Value getStackedArgument(Value operand);
-  Value getWholeArgument(Value operand);
-
-  nd::ScanOp producer, consumer;
-  const llvm::DenseSet<Value> &stored;
-  OpBuilder builder;
-  IRMapping mapping;
+  llvm::DenseSet<Value> recomputed; ///< those of `chosen`
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Recomputation
-//===----------------------------------------------------------------------===//
-
-Value Recomputation::getStackedArgument(Value operand) {
-  unsigned first = consumer.getCarriedCount();
-  for (auto [index, each] : llvm::enumerate(consumer.getStacked()))
-    if (each == operand)
-      return consumer.getBlock().getArgument(first + index);
-  return nd::addStackedOperand(consumer, operand);
-}
-
-Value Recomputation::getWholeArgument(Value operand) {
-  unsigned first = consumer.getCarriedCount() + consumer.getStackedCount();
-  for (auto [index, each] : llvm::enumerate(consumer.getWhole()))
-    if (each == operand)
-      return consumer.getBlock().getArgument(first + index);
-  return nd::addWholeOperand(consumer, operand);
-}
-
-/// The value as an argument of the consumer; null if it is to be computed.
-Value Recomputation::load(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    nd::Tie tie = producer.getTie(argument);
-    if (tie.kind == nd::TieKind::StackedOperand)
-      return getStackedArgument(tie.operand);
-    if (tie.kind == nd::TieKind::Whole)
-      return getWholeArgument(tie.operand);
-  }
-  return stored.contains(value)
-             ? getStackedArgument(nd::findStackedResult(producer, value))
-             : Value();
-}
 
 Value Recomputation::get(Value value) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
-  if (Value loaded = load(value)) {
-    mapping.map(value, loaded);
-    return loaded;
+  if (!recomputed.contains(value) && pair.canLoad(value)) {
+    mapping.map(value, pair.load(value));
+    return mapping.lookup(value);
   }
   Operation *op = value.getDefiningOp();
   for (Value operand : op->getOperands())
@@ -130,44 +106,22 @@ Value Recomputation::get(Value value) {
   return mapping.lookup(value);
 }
 
-//===----------------------------------------------------------------------===//
-// ResidualChoice
-//===----------------------------------------------------------------------===//
-
-/// Whether the use takes the entries of the stacked result apart as the
-/// producer puts them together.
-static bool isReadByEntry(nd::ScanOp producer, OpOperand &use) {
-  auto scan = dyn_cast<nd::ScanOp>(use.getOwner());
-  if (!scan || scan.getDim() != producer.getDim())
-    return false;
-  unsigned first = scan.getCarriedCount();
-  unsigned index = use.getOperandNumber();
-  return index >= first && index < first + scan.getStackedCount();
-}
-
 ResidualChoice::ResidualChoice(nd::ScanOp producer, Recompute policy)
     : producer(producer), mesh(nd::MeshAttr::of(producer)), policy(policy) {
   for (OpResult result :
        producer->getResults().drop_front(producer.getCarriedCount())) {
-    if (result.use_empty())
-      continue;
     auto value = dyn_cast<OpResult>(producer.getTie(result).yielded);
-    bool isCandidate = value != nullptr;
-    for (OpOperand &use : result.getUses()) {
-      if (isReadByEntry(producer, use))
-        consumers.insert(cast<nd::ScanOp>(use.getOwner()));
-      else
-        isCandidate = false;
-    }
-    if (isCandidate && value.getOwner()->getNumOperands() != 0)
-      candidates.push_back(value);
-    else
+    auto readers = findReaders(result);
+    if (value && readers && !readers->empty())
+      candidates.push_back({value, std::move(*readers)});
+    else if (!result.use_empty())
       stored.insert(producer.getTie(result).yielded);
   }
-  llvm::sort(candidates, [](OpResult a, OpResult b) {
-    if (a.getOwner() == b.getOwner())
-      return a.getResultNumber() < b.getResultNumber();
-    return a.getOwner()->isBeforeInBlock(b.getOwner());
+  llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
+    Operation *first = a.value.getOwner(), *second = b.value.getOwner();
+    if (first != second)
+      return first->isBeforeInBlock(second);
+    return a.value.getResultNumber() < b.value.getResultNumber();
   });
 }
 
@@ -175,11 +129,15 @@ double ResidualChoice::getBytes(Value value) const {
   return nd::getTensorType(value).getLocalBytes(mesh);
 }
 
-/// Whether a consumer can have the value without computing more.
+/// Whether all readers can have the value without computing more.
 bool ResidualChoice::isAvailable(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  return stored.contains(value) || recomputed.contains(value) ||
-         (argument && producer.getTie(argument).kind != nd::TieKind::Carried);
+  if (recomputed.contains(value))
+    return true;
+  return llvm::all_of(candidates, [&](Candidate &candidate) {
+    return llvm::all_of(candidate.readers, [&](EntryReader &reader) {
+      return reader.pair.canLoad(value);
+    });
+  });
 }
 
 /// Whether the op's result costs less to recompute than to store and load. All
@@ -214,6 +172,10 @@ void ResidualChoice::store(ValueRange values) {
   if (!added.empty()) {
     IRRewriter rewriter(producer.getContext());
     producer = nd::addStackedResults(rewriter, producer, added);
+    for (auto *list : {&candidates, &chosen})
+      for (Candidate &candidate : *list)
+        for (EntryReader &reader : candidate.readers)
+          reader.pair.producer = producer;
   }
   stored.insert(values.begin(), values.end());
 }
@@ -221,9 +183,7 @@ void ResidualChoice::store(ValueRange values) {
 /// What the blocks `recompute { … }` that compute `values` use of the body
 /// around each of them, and what is not stored or an operand of the loop
 /// anyway.
-static llvm::SetVector<Value>
-findBlockInputs(nd::ScanOp producer, ArrayRef<OpResult> values,
-                const llvm::DenseSet<Value> &stored) {
+llvm::SetVector<Value> ResidualChoice::findBlockInputs(ArrayRef<Value> values) {
   llvm::SetVector<Value> reached, inputs;
   reached.insert(values.begin(), values.end());
   for (size_t i = 0; i < reached.size(); ++i) {
@@ -247,46 +207,44 @@ findBlockInputs(nd::ScanOp producer, ArrayRef<OpResult> values,
 }
 
 /// The text's blocks `recompute { … }`: their inputs are stored, and what they
-/// compute is not, whatever the policy.
+/// compute is not, whatever the policy. For readers in other blocks only if the
+/// inputs reach them already.
 void ResidualChoice::chooseBlocks() {
-  SmallVector<OpResult> inBlocks;
-  llvm::copy_if(candidates, std::back_inserter(inBlocks), [](OpResult value) {
-    return nd::getRecomputeBlock(value.getOwner()).has_value();
-  });
-  llvm::SetVector<Value> inputs = findBlockInputs(producer, inBlocks, stored);
+  SmallVector<Value> inBlocks;
+  for (Candidate &candidate : candidates)
+    if (nd::getRecomputeBlock(candidate.value.getOwner()) &&
+        (candidate.isNearby() ||
+         llvm::all_of(findBlockInputs(Value(candidate.value)),
+                      [&](Value value) { return isAvailable(value); })))
+      inBlocks.push_back(candidate.value);
+  llvm::SetVector<Value> inputs = findBlockInputs(inBlocks);
   // A value with the loop's dim cannot be stored for each iteration.
   if (llvm::any_of(inputs, [&](Value value) {
         return nd::getTensorType(value).hasDim(producer.getDim());
       }))
     return;
   store(inputs.getArrayRef());
-  for (OpResult value : inBlocks)
+  for (Value value : inBlocks)
     if (!stored.contains(value))
       recomputed.insert(value);
-  llvm::erase_if(candidates, [&](OpResult value) {
-    return stored.contains(value) || recomputed.contains(value);
-  });
 }
 
 void ResidualChoice::chooseNone() {
-  stored.insert(candidates.begin(), candidates.end());
+  for (const Candidate &candidate : candidates)
+    stored.insert(candidate.value);
 }
 
 void ResidualChoice::chooseCheap() {
-  for (OpResult candidate : candidates) {
-    if (isCheap(candidate.getOwner()))
-      recomputed.insert(candidate);
-    else
-      stored.insert(candidate);
-  }
+  for (const Candidate &candidate : candidates)
+    (isCheap(candidate.value.getOwner()) ? recomputed : stored)
+        .insert(candidate.value);
 }
 
-/// Carried values that must be stored to recompute everything else.
-static llvm::SetVector<Value>
-findCarriedLeaves(nd::ScanOp producer, ArrayRef<OpResult> values,
-                  const llvm::DenseSet<Value> &stored) {
+/// Carried values that must be stored to recompute all candidates.
+llvm::SetVector<Value> ResidualChoice::findCarriedLeaves() {
   llvm::SetVector<Value> reached, carried;
-  reached.insert(values.begin(), values.end());
+  for (const Candidate &candidate : candidates)
+    reached.insert(candidate.value);
   for (size_t i = 0; i < reached.size(); ++i) {
     Value value = reached[i];
     if (stored.contains(value))
@@ -301,54 +259,62 @@ findCarriedLeaves(nd::ScanOp producer, ArrayRef<OpResult> values,
 }
 
 /// Recomputes all candidates unless the carried values that this needs are
-/// larger.
+/// larger. In a loop around that was not repeated, they are not stored.
 void ResidualChoice::chooseAll() {
-  llvm::SetVector<Value> carried =
-      findCarriedLeaves(producer, candidates, stored);
+  llvm::erase_if(candidates,
+                 [](Candidate &candidate) { return !candidate.isNearby(); });
+  llvm::SetVector<Value> carried = findCarriedLeaves();
   double less = 0, more = 0;
-  for (OpResult candidate : candidates)
-    less += getBytes(candidate);
+  for (const Candidate &candidate : candidates)
+    less += getBytes(candidate.value);
   for (Value value : carried)
     more += getBytes(value);
   if (less <= more)
     return chooseNone();
-  recomputed.insert(candidates.begin(), candidates.end());
+  for (const Candidate &candidate : candidates)
+    recomputed.insert(candidate.value);
   store(carried.getArrayRef());
+}
+
+/// Removes the candidates that were decided on.
+void ResidualChoice::takeDecided() {
+  for (const Candidate &candidate : candidates)
+    if (recomputed.contains(candidate.value))
+      chosen.push_back(candidate);
+  llvm::erase_if(candidates, [&](const Candidate &candidate) {
+    return recomputed.contains(candidate.value) ||
+           stored.contains(candidate.value);
+  });
 }
 
 void ResidualChoice::choose() {
   chooseBlocks();
+  takeDecided();
   switch (policy) {
   case Recompute::None:
-    return chooseNone();
+    chooseNone();
+    break;
   case Recompute::Cheap:
-    return chooseCheap();
+    chooseCheap();
+    break;
   case Recompute::Full:
-    return chooseAll();
+    chooseAll();
+    break;
   }
-}
-
-void ResidualChoice::recomputeIn(nd::ScanOp consumer) {
-  Recomputation recomputation(producer, consumer, stored);
-  unsigned first = consumer.getCarriedCount();
-  unsigned count = consumer.getStackedCount();
-  for (unsigned index = first; index < first + count; ++index) {
-    Value operand = consumer->getOperand(index);
-    if (operand.getDefiningOp() != producer)
-      continue;
-    Value value = producer.getTie(cast<OpResult>(operand)).yielded;
-    if (!recomputed.contains(value))
-      continue;
-    Value made = recomputation.get(value);
-    consumer.getBlock().getArgument(index).replaceAllUsesWith(made);
-  }
+  takeDecided();
 }
 
 nd::ScanOp ResidualChoice::run() {
   choose();
-  if (!recomputed.empty())
-    for (nd::ScanOp consumer : consumers)
-      recomputeIn(consumer);
+  llvm::MapVector<Operation *, Recomputation> recomputations;
+  for (Candidate &candidate : chosen)
+    for (EntryReader &reader : candidate.readers) {
+      Recomputation &recomputation =
+          recomputations
+              .try_emplace(reader.pair.consumer, reader.pair, recomputed)
+              .first->second;
+      reader.entry.replaceAllUsesWith(recomputation.get(candidate.value));
+    }
   return producer;
 }
 
@@ -363,12 +329,20 @@ struct ChooseResiduals : impl::ChooseResidualsBase<ChooseResiduals> {
     getOperation().walk(nd::removeRecomputeBlock);
   }
 
-  /// Loops in a consumer come after those in the producer: what was computed by
-  /// a loop and is now recomputed is itself a producer.
+  /// `full` begins with outer loops. What it repeats in a later loop contains
+  /// producers again. `cheap` begins with inner loops, which may load further
+  /// values from outer ones.
   void visit(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(block))
-      if (auto scan = dyn_cast<nd::ScanOp>(op))
-        visit(ResidualChoice(scan, policy).run().getBlock());
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      auto scan = dyn_cast<nd::ScanOp>(op);
+      if (!scan)
+        continue;
+      if (policy == Recompute::Full)
+        scan = ResidualChoice(scan, policy).run();
+      visit(scan.getBlock());
+      if (policy != Recompute::Full)
+        ResidualChoice(scan, policy).run();
+    }
   }
 };
 } // namespace

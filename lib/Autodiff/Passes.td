@@ -95,7 +95,8 @@ def ChooseResiduals : Pass<"meshc-choose-residuals", "::mlir::func::FuncOp"> {
     its own body, from the same entries. The canonicalizer then drops what is no longer read.
 
     The pass looks at the structure alone: any stacked result is a candidate if all of its uses are stacked operands of
-    loops over the same dim. A carried value is never a candidate. The policies:
+    loops over the same dim. A result of a loop within a loop may reach them as an entry of a result of the outer loop. A
+    carried value is never a candidate. The policies:
 
     - `none` stores all values;
     - `cheap`, the default, recomputes a value that pointwise ops compute from what is stored anyway (operands of the

@@ -169,9 +169,14 @@ func.func @other_dim(%x: !x, %w: !xmn) -> (!x, !xm) {
 !xnt = !nd.tensor<f32, [i = 4, n = 2, t = 6]>
 
 // A loop in a loop: full repeats the inner one in the outer one's gradient, where the policy applies to it: it stores
-// its carried values for the time of one iteration.
+// its carried values for the time of one iteration. Cheap recomputes what has been stacked twice, in the inner gradient.
 // CHECK-LABEL: func.func @nested
 // NONE: %[[Y:.*]]:3 = nd.scan "n" 2
+// CHEAP: %[[Y:.*]]:2 = nd.scan "n" 2
+// CHEAP: nd.scan "n" 2 backwards carried(%[[Y]]#0 : {{.*}}) stacked(%[[Y]]#1 :
+// CHEAP: nd.scan "t" 6 backwards
+// CHEAP-NEXT: ^bb0(%{{[a-z0-9]+}}: {{.*}}, %{{[a-z0-9]+}}: {{.*}}, %[[S:[a-z0-9]+]]: {{.*}}):
+// CHEAP-NEXT: nd.exp %[[S]]
 // FULL: %[[Y:.*]]:2 = nd.scan "n" 2
 // FULL-NEXT: ^bb0(%[[XS:[a-z0-9]+]]:
 // FULL: nd.yield %{{.*}}, %[[XS]] : !nd.tensor<f32, [i = 4, t = 6]>, !nd.tensor<f32, [i = 4, t = 6]>
@@ -210,4 +215,52 @@ func.func @nested(%x: !xt) -> !xt {
     nd.yield %h#1 : !xt
   }
   return %g : !xt
+}
+
+// -----
+
+!s = !nd.tensor<f32, []>
+!x = !nd.tensor<f32, [i = 4]>
+!xt = !nd.tensor<f32, [i = 4, t = 6]>
+!xnt = !nd.tensor<f32, [i = 4, n = 2, t = 6]>
+!n = !nd.tensor<f32, [n = 2]>
+!ts = !nd.tensor<i32, [t = 6]>
+!i = !nd.tensor<i32, []>
+
+// What the inner loop reads comes from operands of the outer one, by entry or whole, or is a constant of its body.
+// CHECK-LABEL: func.func @nested_operands
+// CHEAP: %[[Y:.*]] = nd.scan "n" 2
+// CHEAP: nd.scan "n" 2 backwards carried(%[[Y]] : {{.*}}) stacked(%arg1, %arg2 : {{.*}}) whole(%arg3 :
+// CHEAP-NEXT: ^bb0(%[[D:[a-z0-9]+]]: {{.*}}, %[[XS:[a-z0-9]+]]: {{.*}}, %[[A:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}}):
+// CHEAP: %[[T:.*]] = nd.iota
+// CHEAP: nd.scan "t" 6 backwards carried(%[[D]] : {{.*}}) stacked(%[[XS]], %[[T]] : {{.*}}) whole(%[[A]], %[[B]] :
+// CHEAP-NEXT: ^bb0(%[[P:[a-z0-9]+]]: {{.*}}, %[[XI:[a-z0-9]+]]: {{.*}}, %[[TI:[a-z0-9]+]]: {{.*}}, %[[AI:[a-z0-9]+]]: {{.*}}, %[[BI:[a-z0-9]+]]: {{.*}}):
+// CHEAP: nd.mul %[[XI]], %[[AI]]
+// CHEAP: nd.mul %{{.*}}, %[[BI]]
+// CHEAP: nd.cast %[[TI]]
+func.func @nested_operands(%x: !x, %xs: !xnt, %a: !n, %b: !s) -> !x {
+  %y:2 = nd.scan "n" 2 carried(%x : !x) stacked(%xs, %a : !xnt, !n) whole(%b : !s) -> !x, !xnt {
+  ^bb0(%h: !x, %xi: !xt, %ai: !s, %bi: !s):
+    %numbers = nd.iota : () -> !ts
+    %z:2 = nd.scan "t" 6 carried(%h : !x) stacked(%xi, %numbers : !xt, !ts) whole(%ai, %bi : !s, !s) -> !x, !xt {
+    ^bb0(%p: !x, %xj: !x, %t: !i, %aj: !s, %bj: !s):
+      %0 = nd.mul %xj, %aj : (!x, !s) -> !x
+      %1 = nd.mul %0, %bj : (!x, !s) -> !x
+      %2 = nd.cast %t : (!i) -> !s
+      %3 = nd.add %1, %2 : (!x, !s) -> !x
+      %4 = nd.mul %3, %p : (!x, !x) -> !x
+      nd.yield %4, %3 : !x, !x
+    }
+    nd.yield %z#0, %z#1 : !x, !xt
+  }
+  %g = nd.scan "n" 2 backwards carried(%y#0 : !x) stacked(%y#1 : !xnt) -> !x {
+  ^bb0(%d: !x, %es: !xt):
+    %z = nd.scan "t" 6 backwards carried(%d : !x) stacked(%es : !xt) -> !x {
+    ^bb0(%p: !x, %e: !x):
+      %0 = nd.mul %e, %p : (!x, !x) -> !x
+      nd.yield %0 : !x
+    }
+    nd.yield %z : !x
+  }
+  return %g : !x
 }

@@ -28,6 +28,19 @@ done <<'OPTIONS'
 --mesh d=2,t=2 --layout batch:d,out:t --set model=16 --set out=16 --gpu-kernels=emulated
 OPTIONS
 
+# Whatever gradients recompute, the losses are the same, to the last bit.
+losses --recompute=none >none.txt
+losses --recompute=cheap >cheap.txt
+losses --recompute=full >full.txt
+[ "$(wc -l <none.txt)" = 4 ] || fail "no losses"
+cmp none.txt cheap.txt && cmp none.txt full.txt || fail "recomputed values differ"
+arena() { # OPTIONS... -> bytes
+  "$meshc" "$models/loops.mesh" --set batch=64 --report=json "$@" -o program | sed -n 's/.*"arenaBytes": *\([0-9]*\).*/\1/p'
+}
+none=$(arena --recompute=none) cheap=$(arena --recompute=cheap) full=$(arena --recompute=full)
+echo "arenas: $none bytes, cheap $cheap, full $full"
+[ "$cheap" -lt "$none" ] && [ "$full" -lt "$cheap" ] || fail "recomputing saves no memory"
+
 # The step function has loops, not their iterations.
 "$meshc" "$models/loops.mesh" --stop-after=schedule -o program.mlir
 [ "$(grep -c 'exec.loop "seq" 6' program.mlir)" -ge 4 ] || fail "no loops over seq"
