@@ -123,9 +123,10 @@ InFlightDiagnostic LayoutMistakes::reportCutLoop(const Mistake &mistake) const {
   StringRef dim = mistake.dims[0].getName();
   InFlightDiagnostic error = emitError(mistake.tensor.loc);
   error << "dim '" << dim << "' of " << describe(mistake.tensor.identity)
-        << " is cut over ";
+        << " is cut over mesh "
+        << (rules.getAxes(rule).size() == 1 ? "axis " : "axes ");
   llvm::interleaveComma(rules.getAxes(rule), error, [&](StringAttr axis) {
-    error << "mesh axis '" << axis.getValue() << "'";
+    error << "'" << axis.getValue() << "'";
   });
   error << ", but a loop runs over it; loops over a cut dim (pipelines) do not "
            "exist yet";

@@ -87,8 +87,8 @@ OperandForms BlockPartitioner::describe(Value value) {
 // Names
 //===----------------------------------------------------------------------===//
 
-/// The name of what the terminator `use` belongs to makes of its operand: a
-/// result of the function or of the loop.
+/// The name of the result of the function or loop that this operand of the
+/// terminator becomes.
 static StringAttr getNameAtEnd(OpOperand &use) {
   Operation *parent = use.getOwner()->getParentOp();
   unsigned index = use.getOperandNumber();
@@ -280,19 +280,18 @@ LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
   return success();
 }
 
-LogicalResult BlockPartitioner::partitionEnd(Operation &terminator) {
+void BlockPartitioner::partitionEnd(Operation &terminator) {
   llvm::SmallVector<Value> values;
   for (auto [operand, type] : llvm::zip(terminator.getOperands(), ends))
     values.push_back(getForm(operand, type));
   builder.clone(terminator)->setOperands(values);
-  return success();
 }
 
 LogicalResult BlockPartitioner::run() {
-  for (Operation &op : old)
-    if (failed(op.hasTrait<OpTrait::IsTerminator>() ? partitionEnd(op)
-                                                    : partition(op)))
+  for (Operation &op : old.without_terminator())
+    if (failed(partition(op)))
       return failure();
+  partitionEnd(*old.getTerminator());
   return success();
 }
 

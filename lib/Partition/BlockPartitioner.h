@@ -77,7 +77,7 @@ protected:
 private:
   mlir::LogicalResult collectWanted(mlir::Operation &op);
   mlir::LogicalResult partitionLoop(nd::ScanOp loop);
-  mlir::LogicalResult partitionEnd(mlir::Operation &terminator);
+  void partitionEnd(mlir::Operation &terminator);
   void addResult(mlir::OpResult result, mlir::Value computed);
   mlir::Value recompute(mlir::Operation *op, nd::TensorType type);
   mlir::Value reshard(mlir::Value value, mlir::Value from, nd::TensorType type);

@@ -14,7 +14,7 @@ namespace meshc::partition {
 
 void addPartitionPasses(mlir::OpPassManager &passes) {
   passes.addPass(createPartitionProgram());
-  // Shardings that were left behind when another one was made anew.
+  // Values that were computed in a sharding that nothing uses.
   passes.addPass(mlir::createCSEPass());
   passes.addPass(createVerifyPartition());
 }

@@ -56,7 +56,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 module attributes {nd.mesh = #nd.mesh<data = 2, stage = 2>} {
   // expected-note @+1 {{'layers -> (data, stage)' from this rule; remove it, or limit it to tensors that no loop runs over ('optimizer.layers -> …')}}
   nd.rule "layers" -> ["data", "stage"]
-  // expected-error @+1 {{dim 'layers' of tensor 'w' is cut over mesh axis 'data', mesh axis 'stage', but a loop runs over it; loops over a cut dim (pipelines) do not exist yet}}
+  // expected-error @+1 {{dim 'layers' of tensor 'w' is cut over mesh axes 'data', 'stage', but a loop runs over it; loops over a cut dim (pipelines) do not exist yet}}
   func.func @step(%w: !w {nd.name = "w", nd.role = "parameter"}) -> (!w {nd.name = "w", nd.role = "parameter"}) {
     %i = nd.iota : () -> !nd.tensor<i32, [layers = 4]>
     // expected-note @+1 {{the loop over 'layers' is here}}
