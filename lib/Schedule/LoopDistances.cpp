@@ -40,7 +40,7 @@ struct Access {
 };
 } // namespace
 
-/// The different accesses of the ops in a loop, to `level` other loops' inside.
+/// The different accesses of the ops in a loop, those of inner loops too.
 static SmallVector<Access> getAccesses(exec::LoopOp loop,
                                        ArrayRef<int64_t> iterations) {
   nd::MeshAttr mesh = nd::MeshAttr::of(loop);
