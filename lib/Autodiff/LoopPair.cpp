@@ -29,22 +29,6 @@ Value LoopPair::reach(Value value) {
   return outer ? outer->load(value) : value;
 }
 
-Value LoopPair::getStackedArgument(Value operand) {
-  unsigned first = consumer.getCarriedCount();
-  for (auto [index, each] : llvm::enumerate(consumer.getStacked()))
-    if (each == operand)
-      return consumer.getBlock().getArgument(first + index);
-  return nd::addStackedOperand(consumer, operand);
-}
-
-Value LoopPair::getWholeArgument(Value operand) {
-  unsigned first = consumer.getCarriedCount() + consumer.getStackedCount();
-  for (auto [index, each] : llvm::enumerate(consumer.getWhole()))
-    if (each == operand)
-      return consumer.getBlock().getArgument(first + index);
-  return nd::addWholeOperand(consumer, operand);
-}
-
 bool LoopPair::canLoad(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     nd::Tie tie = producer.getTie(argument);
@@ -61,15 +45,16 @@ Value LoopPair::load(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     nd::Tie tie = producer.getTie(argument);
     if (tie.kind == nd::TieKind::StackedOperand)
-      return getStackedArgument(reach(tie.operand));
+      return nd::getStackedArgument(consumer, reach(tie.operand));
     if (tie.kind == nd::TieKind::Whole)
-      return getWholeArgument(reach(tie.operand));
+      return nd::getWholeArgument(consumer, reach(tie.operand));
   } else if (Operation *op = value.getDefiningOp(); op->getNumOperands() == 0) {
     OpBuilder builder = OpBuilder::atBlockBegin(&consumer.getBlock());
     return builder.clone(*op)->getResult(
         cast<OpResult>(value).getResultNumber());
   }
-  return getStackedArgument(reach(nd::findStackedResult(producer, value)));
+  return nd::getStackedArgument(consumer,
+                                reach(nd::findStackedResult(producer, value)));
 }
 
 /// The argument that has the entries of the use along `dim`; null for another

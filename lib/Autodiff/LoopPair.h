@@ -31,8 +31,6 @@ private:
   /// The same for values of the block around the producer.
   bool canReach(mlir::Value value);
   mlir::Value reach(mlir::Value value);
-  mlir::Value getStackedArgument(mlir::Value operand);
-  mlir::Value getWholeArgument(mlir::Value operand);
 };
 
 /// A loop that reads a stacked result by entry, and the argument of its body

@@ -32,9 +32,9 @@ static Value passOn(ScanPair pair, Value value) {
     nd::Tie tie = pair.forward.getTie(argument);
     switch (tie.kind) {
     case nd::TieKind::StackedOperand:
-      return nd::addStackedOperand(pair.backward, tie.operand);
+      return nd::getStackedArgument(pair.backward, tie.operand);
     case nd::TieKind::Whole:
-      return nd::addWholeOperand(pair.backward, tie.operand);
+      return nd::getWholeArgument(pair.backward, tie.operand);
     case nd::TieKind::Carried:
     case nd::TieKind::StackedResult:
       return {};
@@ -81,7 +81,7 @@ LogicalResult storeResiduals(ScanPair pair) {
     pair.forward = nd::addStackedResults(rewriter, pair.forward, stored);
   }
   for (Value value : residuals) {
-    BlockArgument entry = nd::addStackedOperand(
+    BlockArgument entry = nd::getStackedArgument(
         pair.backward, nd::findStackedResult(pair.forward, value));
     for (OpOperand *operand : uses[value])
       operand->set(entry);

@@ -91,10 +91,7 @@ Value getReluMask(Value value, const ResultMatrix &matrix) {
   auto scan =
       cast<nd::ScanOp>(cast<BlockArgument>(value).getOwner()->getParentOp());
   Value stacked = stackMask(mask);
-  for (auto [index, operand] : llvm::enumerate(scan.getStacked()))
-    if (operand == stacked)
-      return scan.getBlock().getArgument(scan.getCarriedCount() + index);
-  return nd::addStackedOperand(scan, stacked);
+  return nd::getStackedArgument(scan, stacked);
 }
 
 } // namespace meshc::kernels

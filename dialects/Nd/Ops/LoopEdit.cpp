@@ -19,15 +19,26 @@ OpResult findStackedResult(ScanOp scan, Value yielded) {
   return {};
 }
 
-BlockArgument addStackedOperand(ScanOp scan, Value operand) {
-  unsigned index = scan.getCarriedCount() + scan.getStackedCount();
+BlockArgument getStackedArgument(ScanOp scan, Value operand) {
+  unsigned index = scan.getCarriedCount();
+  for (Value each : scan.getStacked()) {
+    if (each == operand)
+      return scan.getBlock().getArgument(index);
+    ++index;
+  }
   scan.getStackedMutable().append(operand);
   return scan.getBlock().insertArgument(
       index, getEntryType(getTensorType(operand), scan.getDim()),
       operand.getLoc());
 }
 
-BlockArgument addWholeOperand(ScanOp scan, Value operand) {
+BlockArgument getWholeArgument(ScanOp scan, Value operand) {
+  unsigned index = scan.getCarriedCount() + scan.getStackedCount();
+  for (Value each : scan.getWhole()) {
+    if (each == operand)
+      return scan.getBlock().getArgument(index);
+    ++index;
+  }
   scan.getWholeMutable().append(operand);
   return scan.getBlock().addArgument(operand.getType(), operand.getLoc());
 }

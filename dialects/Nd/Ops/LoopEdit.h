@@ -22,12 +22,10 @@ namespace meshc::nd {
 /// The first stacked result whose entries are `yielded`; null if there is none.
 mlir::OpResult findStackedResult(ScanOp scan, mlir::Value yielded);
 
-/// Adds the last stacked operand, which has the loop's dim. Returns the
-/// argument that is its entry.
-mlir::BlockArgument addStackedOperand(ScanOp scan, mlir::Value operand);
-
-/// Adds the last whole operand. Returns its argument.
-mlir::BlockArgument addWholeOperand(ScanOp scan, mlir::Value operand);
+/// The argument of the stacked (whole) operand. Adds the operand, as the last
+/// of its kind, if the loop does not have it.
+mlir::BlockArgument getStackedArgument(ScanOp scan, mlir::Value operand);
+mlir::BlockArgument getWholeArgument(ScanOp scan, mlir::Value operand);
 
 /// Replaces the loop by one with further stacked results, the last ones. Their
 /// entries are values of the body without the loop's dim. A result has the

@@ -180,7 +180,7 @@ struct CarriedToWhole : OpRewritePattern<ScanOp> {
         continue;
       BlockArgument whole;
       rewriter.modifyOpInPlace(
-          scan, [&] { whole = addWholeOperand(scan, tie.operand); });
+          scan, [&] { whole = getWholeArgument(scan, tie.operand); });
       rewriter.replaceAllUsesExcept(argument, whole, scan.getYield());
       rewriter.replaceAllUsesWith(tie.result, tie.operand);
       replaceStacked(scan, argument, whole, rewriter);
@@ -240,7 +240,7 @@ private:
       return {};
     BlockArgument whole;
     rewriter.modifyOpInPlace(
-        scan, [&] { whole = addWholeOperand(scan, broadcast.getInput()); });
+        scan, [&] { whole = getWholeArgument(scan, broadcast.getInput()); });
     if (whole.getType() == argument.getType())
       return whole;
     return BroadcastOp::create(rewriter, op->getLoc(), argument.getType(),
@@ -311,7 +311,7 @@ private:
     SmallVector<Value> inside;
     rewriter.modifyOpInPlace(scan, [&] {
       for (Value result : outside->getResults())
-        inside.push_back(addWholeOperand(scan, result));
+        inside.push_back(getWholeArgument(scan, result));
     });
     rewriter.replaceOp(&op, inside);
   }
