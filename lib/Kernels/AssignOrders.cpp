@@ -179,7 +179,12 @@ void OrderAssigner::require(OpOperand &operand, Dims order) {
   pinned.insert(operand.get());
 }
 
+/// Reuses an equal copy of a computed value, which mostly has no other readers
+/// and ends then. An argument stays in memory, so that its copies end early.
 Value OrderAssigner::copy(Value value, Dims order, Operation *before) {
+  for (Value known : copies[value])
+    if (ArrayRef(orders[known]) == order && !isa<BlockArgument>(value))
+      return known;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(before);
   exec::DimSet dims = exec::getDims(value);
@@ -198,6 +203,7 @@ Value OrderAssigner::copy(Value value, Dims order, Operation *before) {
   exec::YieldOp::create(builder, value.getLoc(), argument);
   Value result = fusion.getResult(0);
   orders[result] = Order(order);
+  copies[value].push_back(result);
   return result;
 }
 

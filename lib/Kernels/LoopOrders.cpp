@@ -82,16 +82,34 @@ void OrderAssigner::endTie(nd::ScanOp scan, const nd::Tie &tie) {
   }
 }
 
+/// The value for an entry of a stacked result: the yielded value, or its copy
+/// if that is all that the body reads of it and only loops read the result. The
+/// products of such a loop, a gradient for example, want the same order.
+Value OrderAssigner::chooseEntry(Value yielded, OpResult result) const {
+  auto made = copies.find(yielded);
+  if (made == copies.end() || made->second.size() != 1 ||
+      !llvm::all_of(result.getUsers(), llvm::IsaPred<nd::ScanOp>))
+    return yielded;
+  Value copy = made->second.front();
+  bool isRead = llvm::any_of(yielded.getUsers(), [&](Operation *user) {
+    return user != copy.getDefiningOp() && !isa<nd::YieldOp>(user);
+  });
+  return isRead ? yielded : copy;
+}
+
 /// A carried value keeps the order of its argument. If nothing in the body
 /// relies on that, the argument follows what is yielded.
 void OrderAssigner::assignYield(nd::YieldOp yield) {
   auto scan = cast<nd::ScanOp>(yield->getParentOp());
   for (OpOperand &operand : yield->getOpOperands()) {
-    if (operand.getOperandNumber() >= scan.getCarriedCount()) {
+    unsigned index = operand.getOperandNumber();
+    if (index >= scan.getCarriedCount()) {
+      operand.set(
+          chooseEntry(operand.get(), cast<OpResult>(scan.getResult(index))));
       pinned.insert(operand.get());
       continue;
     }
-    Value argument = scan.getBlock().getArgument(operand.getOperandNumber());
+    Value argument = scan.getBlock().getArgument(index);
     if (pinned.contains(operand.get()) && !pinned.contains(argument))
       orders[argument] = orders.lookup(operand.get());
     require(operand, Order(orders.lookup(argument)));

@@ -73,6 +73,7 @@ private:
   void beginTie(nd::ScanOp scan, const nd::Tie &tie);
   void endTie(nd::ScanOp scan, const nd::Tie &tie);
   void assignYield(nd::YieldOp yield);
+  mlir::Value chooseEntry(mlir::Value yielded, mlir::OpResult result) const;
   std::optional<exec::Order>
   getWantedOperand(nd::ScanOp scan, mlir::OpOperand &use, unsigned depth);
   std::optional<exec::Order> getWantedYield(mlir::OpOperand &use,
@@ -85,6 +86,8 @@ private:
   llvm::DenseMap<mlir::Value, exec::Order> orders;
   /// Values whose order something relies on.
   llvm::DenseSet<mlir::Value> pinned;
+  /// Copies of values in other orders, all in the value's block.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 1>> copies;
   /// getChangeCost of the arguments of loop bodies.
   llvm::DenseMap<mlir::Value, double> argumentCosts;
 };

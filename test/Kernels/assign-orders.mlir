@@ -227,3 +227,59 @@ func.func @nested(%x: !x {nd.order = ["i", "k"]}, %w: !wss {nd.order = ["n", "o"
   }
   return %0 : !x
 }
+
+// -----
+
+!q = !nd.tensor<f32, [batch = 2, heads = 4, seq = 8, key = 16]>
+!k = !nd.tensor<f32, [batch = 2, heads = 4, memory = 8, key = 16]>
+!s = !nd.tensor<f32, [batch = 2, heads = 4, seq = 8, memory = 8]>
+!n = !nd.tensor<f32, [batch = 2, seq = 8, model = 32]>
+!w = !nd.tensor<f32, [heads = 4, key = 16, model = 32]>
+
+// Two products that want a computed tensor in the same other order share the copy.
+// CHECK-LABEL: @shared_copy
+// CHECK: %[[Q:.*]] = nd.einsum %arg0, %arg1
+// CHECK: %[[C:.*]] = exec.fusion {{.*}}(%[[Q]]) {{.*}} {exec.orders = {{\[\[}}"batch", "heads", "seq", "key"]]}
+// CHECK: nd.einsum %[[C]], %arg2
+// CHECK-NOT: exec.fusion
+// CHECK: nd.einsum %[[C]], %arg3
+func.func @shared_copy(%n: !n {nd.order = ["batch", "seq", "model"]}, %w: !w {nd.order = ["model", "heads", "key"]}, %k: !k {nd.order = ["batch", "heads", "memory", "key"]}, %s: !s {nd.order = ["batch", "heads", "seq", "memory"]}) -> (!s, !k) {
+  %q = nd.einsum %n, %w {reduced = ["model"]} : (!n, !w) -> !q
+  %0 = nd.einsum %q, %k {reduced = ["key"]} : (!q, !k) -> !s
+  %1 = nd.einsum %q, %s {reduced = ["seq"]} : (!q, !s) -> !k
+  return %0, %1 : !s, !k
+}
+
+// -----
+
+!q = !nd.tensor<f32, [batch = 2, heads = 4, seq = 8, key = 16]>
+!qs = !nd.tensor<f32, [batch = 2, heads = 4, layers = 3, seq = 8, key = 16]>
+!k = !nd.tensor<f32, [batch = 2, heads = 4, memory = 8, key = 16]>
+!s = !nd.tensor<f32, [batch = 2, heads = 4, seq = 8, memory = 8]>
+!n = !nd.tensor<f32, [batch = 2, seq = 8, model = 32]>
+!w = !nd.tensor<f32, [heads = 4, key = 16, model = 32]>
+
+// What the loop of the gradient reads is stacked as the product in the body reads
+// it. No copy remains in the loop of the gradient.
+// CHECK-LABEL: @residual
+// CHECK: %[[F:.*]]:2 = nd.scan "layers" 3 {{.*}} {exec.orders = {{.*}}["layers", "batch", "heads", "seq", "key"]]}
+// CHECK: %[[Q:.*]] = nd.einsum
+// CHECK: %[[C:.*]] = exec.fusion {{.*}}(%[[Q]])
+// CHECK: nd.yield %{{.*}}, %[[C]]
+// CHECK: nd.scan "layers" 3 backwards
+// CHECK-NOT: exec.fusion
+// CHECK: nd.einsum
+func.func @residual(%n: !n {nd.order = ["batch", "seq", "model"]}, %w: !w {nd.order = ["model", "heads", "key"]}, %k: !k {nd.order = ["batch", "heads", "memory", "key"]}, %s: !s {nd.order = ["batch", "heads", "seq", "memory"]}) -> (!s, !k) {
+  %0:2 = nd.scan "layers" 3 carried(%s : !s) whole(%n, %w, %k : !n, !w, !k) -> !s, !qs {
+  ^bb0(%h: !s, %x: !n, %v: !w, %m: !k):
+    %q = nd.einsum %x, %v {reduced = ["model"]} : (!n, !w) -> !q
+    %y = nd.einsum %q, %m {reduced = ["key"]} : (!q, !k) -> !s
+    nd.yield %y, %q : !s, !q
+  }
+  %1 = nd.scan "layers" 3 backwards carried(%k : !k) stacked(%0#1 : !qs) whole(%s : !s) -> !k {
+  ^bb0(%g: !k, %q: !q, %t: !s):
+    %d = nd.einsum %q, %t {reduced = ["seq"]} : (!q, !s) -> !k
+    nd.yield %d : !k
+  }
+  return %0#0, %1 : !s, !k
+}
