@@ -8,6 +8,7 @@
 #include "lib/Pipeline/Verification.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Link/Link.h"
+#include "lib/Loops/Passes.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Reference/EstimateMemory.h"
 #include "mlir/Pass/PassManager.h"
@@ -32,15 +33,24 @@ static std::string describeNonFinite(int64_t values) {
          " not finite";
 }
 
+/// The step functions of the model; null if they cannot be built.
+static OwningOpRef<ModuleOp> buildSteps(ModuleOp model, bool unrollsLoops) {
+  OwningOpRef<ModuleOp> steps = model.clone();
+  PassManager passes(model.getContext());
+  if (unrollsLoops)
+    passes.addPass(loops::createUnrollLoops());
+  passes.addPass(autodiff::createBuildSteps());
+  return succeeded(passes.run(*steps)) ? std::move(steps) : nullptr;
+}
+
 ExitCode Verification::keepModel(ModuleOp model) {
-  steps = model.clone();
   // The phase itself reports errors and warnings.
   ScopedDiagnosticHandler silence(model.getContext(),
                                   [](Diagnostic &) { return success(); });
-  PassManager passes(model.getContext());
-  passes.addPass(autodiff::createBuildSteps());
-  if (failed(passes.run(*steps)))
-    steps = nullptr;
+  steps = buildSteps(model, /*unrollsLoops=*/true);
+  // Loops may have too many iterations.
+  if (!steps)
+    steps = buildSteps(model, /*unrollsLoops=*/false);
   return ExitCode::Success;
 }
 

@@ -24,8 +24,8 @@ class Verification {
 public:
   explicit Verification(const CompileOptions &options) : options(options) {}
 
-  /// The program before the phase `autodiff`: its step functions, without any
-  /// simplification, are what a compiled program has to compute.
+  /// The program before the phase `autodiff`: its step functions, without loops
+  /// or any simplification, are what a compiled program has to compute.
   ExitCode keepModel(mlir::ModuleOp model);
   /// The program after the phase `layout`: of primitive ops already, whose
   /// constants are those of the partitioned program to the bit.
