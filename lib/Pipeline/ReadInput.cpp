@@ -129,7 +129,9 @@ ExitCode Compilation::parseModelText() {
 
 /// A dump of the codegen phase.
 ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
-  if (options.mesh || options.layout || !options.set.empty() ||
+  bool changesLoops =
+      options.unrollLoops || options.recompute != CompileOptions().recompute;
+  if (changesLoops || options.mesh || options.layout || !options.set.empty() ||
       options.report != ReportFormat::None || options.verify != Verify::None ||
       options.emit == Emit::Mlir || options.emit == Emit::Ptx)
     return fail(ExitCode::Usage,
@@ -141,6 +143,23 @@ ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
     return fail(ExitCode::Input, llvm::toString(read.takeError()));
   code = std::move(*read);
   state.phase = "codegen";
+  return ExitCode::Success;
+}
+
+/// Checks the options for loops: gradients are made in one phase, and loops are
+/// unrolled before kernels are formed.
+ExitCode Compilation::checkLoopOptions() const {
+  auto refuse = [&](StringRef option, StringRef last) {
+    return fail(ExitCode::Usage,
+                "'" + option + "' needs the model or a dump up to phase '" +
+                    last + "'; '" + options.input +
+                    "' is a dump after phase '" + state.phase + "'");
+  };
+  if (options.recompute != CompileOptions().recompute)
+    return refuse("--recompute", "parse");
+  if (options.unrollLoops &&
+      getPhaseNumber(state.phase) >= getPhaseNumber("kernels"))
+    return refuse("--unroll", "collectives");
   return ExitCode::Success;
 }
 
@@ -166,6 +185,8 @@ ExitCode Compilation::parseMlir() {
     return fail(ExitCode::Usage, "--verify needs the model; '" + options.input +
                                      "' is a dump after phase '" + state.phase +
                                      "'");
+  if (ExitCode code = checkLoopOptions(); code != ExitCode::Success)
+    return code;
   // Kernels were chosen for a target.
   bool hasKernels = state.phase == "kernels" || state.phase == "schedule";
   bool forGpus = exec::supportsEpilogues(*module);
