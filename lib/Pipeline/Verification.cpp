@@ -11,6 +11,7 @@
 #include "lib/Loops/Passes.h"
 #include "lib/Pipeline/Memory.h"
 #include "lib/Reference/EstimateMemory.h"
+#include "lib/Reference/RandomInputs.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
@@ -44,6 +45,7 @@ static OwningOpRef<ModuleOp> buildSteps(ModuleOp model, bool unrollsLoops) {
 }
 
 ExitCode Verification::keepModel(ModuleOp model) {
+  compare.integerLimits = reference::findIntegerLimits(model);
   // The phase itself reports errors and warnings.
   ScopedDiagnosticHandler silence(model.getContext(),
                                   [](Diagnostic &) { return success(); });
@@ -78,8 +80,6 @@ ExitCode Verification::comparePartitioned(ModuleOp program) {
     types = reference::getResultTypes(trainStep);
   if (ExitCode code = checkMemory(program); code != ExitCode::Success)
     return code;
-  reference::CompareOptions compare;
-  compare.seed = options.verifySeed.value_or(0);
   auto differences = reference::compareSteps(*whole, program, compare);
   if (failed(differences))
     return ExitCode::Internal;
@@ -158,8 +158,6 @@ ExitCode Verification::compareCompiled(llvm::ArrayRef<char> object) {
   if (auto error =
           link::linkProgram(object, program.path, {"", "", options.tool}))
     return fail(std::move(error));
-  reference::CompareOptions compare;
-  compare.seed = options.verifySeed.value_or(0);
   auto differences = reference::compareProgram(*steps, program, compare);
   return failed(differences) ? ExitCode::Mismatch : print(*differences);
 }

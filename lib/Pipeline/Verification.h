@@ -22,7 +22,9 @@ namespace meshc {
 /// Keeps copies of the program while the phases go on. `options` outlives it.
 class Verification {
 public:
-  explicit Verification(const CompileOptions &options) : options(options) {}
+  explicit Verification(const CompileOptions &options) : options(options) {
+    compare.seed = options.verifySeed.value_or(0);
+  }
 
   /// The program before the phase `autodiff`: its step functions, without loops
   /// or any simplification, are what a compiled program has to compute.
@@ -47,6 +49,7 @@ private:
   ExitCode print(llvm::ArrayRef<reference::ProgramDifference> differences);
 
   const CompileOptions &options;
+  reference::CompareOptions compare;
   mlir::OwningOpRef<mlir::ModuleOp> steps, whole;
   nd::MeshAttr mesh;
   reference::ShardedTypes types; ///< of the training step's results

@@ -18,30 +18,47 @@ namespace meshc::reference {
 
 static constexpr int64_t defaultIntegerLimit = 8;
 
-/// The size of the dim `dim` of an op that uses the integers, where they have
-/// no such dim themselves (they index it); nothing if no op says so.
-static std::optional<int64_t> findIntegerLimit(Value integers) {
-  nd::TensorType type = nd::getTensorType(integers);
-  for (OpOperand &use : integers.getUses()) {
-    Operation *user = use.getOwner();
-    if (auto loop = dyn_cast<nd::ScanOp>(user)) {
-      BlockArgument argument =
-          loop.getBlock().getArgument(use.getOperandNumber());
-      if (std::optional<int64_t> limit = findIntegerLimit(argument))
-        return limit;
-      continue;
-    }
-    auto dim = user->getAttrOfType<StringAttr>("dim");
-    if (!dim || type.hasDim(dim.getValue()))
-      continue;
-    SmallVector<Value> others(user->getOperands());
-    llvm::append_range(others, user->getResults());
+/// The size of the dim that the op's use of integers indexes; nothing if they
+/// have the dim themselves, or the op says of none.
+static std::optional<int64_t> findIndexedSize(OpOperand &use) {
+  Operation *user = use.getOwner();
+  auto dim = user->getAttrOfType<StringAttr>("dim");
+  if (!dim || nd::getTensorType(use.get()).hasDim(dim.getValue()))
+    return std::nullopt;
+  for (ValueRange others :
+       {ValueRange(user->getOperands()), ValueRange(user->getResults())})
     for (Value other : others)
       if (nd::TensorType indexed = nd::getTensorType(other))
         if (indexed.hasDim(dim.getValue()))
           return indexed.getSize(dim.getValue());
-  }
   return std::nullopt;
+}
+
+/// The least size of the dims that the integers index, here and in loops.
+static std::optional<int64_t> findIntegerLimit(Value integers) {
+  std::optional<int64_t> least;
+  for (OpOperand &use : integers.getUses()) {
+    auto loop = dyn_cast<nd::ScanOp>(use.getOwner());
+    std::optional<int64_t> found =
+        loop ? findIntegerLimit(
+                   loop.getBlock().getArgument(use.getOperandNumber()))
+             : findIndexedSize(use);
+    if (found && (!least || *found < *least))
+      least = found;
+  }
+  return least;
+}
+
+llvm::StringMap<int64_t> findIntegerLimits(ModuleOp model) {
+  llvm::StringMap<int64_t> limits;
+  for (auto function : model.getOps<func::FuncOp>())
+    for (BlockArgument argument : function.getArguments()) {
+      StringAttr name = nd::TensorAttributes::of(argument).getName();
+      std::optional<int64_t> limit = findIntegerLimit(argument);
+      if (name && limit)
+        limits[name.getValue()] = *limit;
+    }
+  return limits;
 }
 
 /// Random values: i32 below `limit`, i1 either, floats normal, but positive

@@ -13,6 +13,11 @@
 
 namespace meshc::reference {
 
+/// CompareOptions::integerLimits for a model, by its inputs' names: the least
+/// size of the dims that they index. Later phases take ops that index apart
+/// (cross_entropy), and the unrolled program takes the inputs apart.
+llvm::StringMap<int64_t> findIntegerLimits(mlir::ModuleOp model);
+
 /// Random values for an argument of a step function, whole: i1 either, i32
 /// below their limit (CompareOptions::integerLimits), floats normal. The state
 /// of an optimizer is positive, because updates take its square root.
