@@ -7,20 +7,26 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/Interfaces/ReductionKinds.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace meshc::exec {
 
-static std::optional<MeshcCollectiveKind> getAbiKind(StringRef kind) {
-  return llvm::StringSwitch<std::optional<MeshcCollectiveKind>>(kind)
-      .Case("all_reduce", MESHC_ALL_REDUCE)
-      .Case("reduce_scatter", MESHC_REDUCE_SCATTER)
-      .Case("all_gather", MESHC_ALL_GATHER)
-      .Case("all_to_all", MESHC_ALL_TO_ALL)
-      .Default(std::nullopt);
+using spmd::CollectiveKind;
+
+static MeshcCollectiveKind getAbiKind(CollectiveKind kind) {
+  switch (kind) {
+  case CollectiveKind::AllReduce:
+    return MESHC_ALL_REDUCE;
+  case CollectiveKind::ReduceScatter:
+    return MESHC_REDUCE_SCATTER;
+  case CollectiveKind::AllGather:
+    return MESHC_ALL_GATHER;
+  case CollectiveKind::AllToAll:
+    return MESHC_ALL_TO_ALL;
+  }
+  llvm_unreachable("all kinds are above");
 }
 
 /// Whether outer × blocks × inner elements are all of the buffer.
@@ -35,7 +41,7 @@ static bool isWhole(int64_t outer, int64_t inner, int64_t blocks,
 /// Whether the item of tensor `i` divides its buffers, as RuntimeAbi.h says at
 /// MeshcCollectiveItem.
 static LogicalResult verifyItem(CollectiveOp op, unsigned i) {
-  MeshcCollectiveKind kind = *getAbiKind(op.getKind());
+  CollectiveKind kind = op.getKind();
   nd::MeshAttr mesh = nd::MeshAttr::of(op);
   auto tensorOf = [](Value buffer) {
     return cast<BufferType>(buffer.getType()).getTensor();
@@ -51,8 +57,10 @@ static LogicalResult verifyItem(CollectiveOp op, unsigned i) {
   int64_t group = 1;
   for (StringAttr axis : op.getAxes().getAsRange<StringAttr>())
     group *= mesh.getAxisSize(axis.getValue());
-  bool cutsSend = kind == MESHC_REDUCE_SCATTER || kind == MESHC_ALL_TO_ALL;
-  bool cutsRecv = kind == MESHC_ALL_GATHER || kind == MESHC_ALL_TO_ALL;
+  bool cutsSend =
+      kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
+  bool cutsRecv =
+      kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
   if (isWhole(item[0], item[1], cutsSend ? group : 1, send, mesh) &&
       isWhole(item[2], item[3], cutsRecv ? group : 1, recv, mesh))
     return success();
@@ -68,10 +76,6 @@ LogicalResult CollectiveOp::verify() {
       getItems().size() != 4 * getSend().size())
     return emitOpError("needs one receive buffer and four item sizes for each "
                        "send buffer");
-  if (!getAbiKind(getKind()))
-    return emitOpError() << "there is no collective '" << getKind()
-                         << "'; expected one of all_reduce, reduce_scatter, "
-                            "all_gather, all_to_all";
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
   for (StringAttr axis : getAxes().getAsRange<StringAttr>()) {
     if (mesh.getAxisIndex(axis.getValue()) < 0)
@@ -97,7 +101,7 @@ Accesses CollectiveOp::getAccesses() {
 }
 
 bool CollectiveOp::mayWriteOver(unsigned read, unsigned write) {
-  return getAbiKind(getKind()) == MESHC_ALL_REDUCE && read == write;
+  return getKind() == CollectiveKind::AllReduce && read == write;
 }
 
 void CollectiveOp::emitCall(CallEmitter &emitter) {
@@ -107,7 +111,7 @@ void CollectiveOp::emitCall(CallEmitter &emitter) {
        sizes = sizes.drop_front(4))
     items.push_back({sizes[0], sizes[1], sizes[2], sizes[3]});
   MeshcCollective collective = {};
-  collective.kind = *getAbiKind(getKind());
+  collective.kind = getAbiKind(getKind());
   collective.reduction = uint8_t(getReduction());
   collective.type = getAbiType(getSend().front());
   for (StringAttr axis : getAxes().getAsRange<StringAttr>())
@@ -157,7 +161,7 @@ struct Blocked {
 } // namespace
 
 static void exchange(CollectiveOp op, Arenas &arenas) {
-  MeshcCollectiveKind kind = *getAbiKind(op.getKind());
+  CollectiveKind kind = op.getKind();
   // Nothing is written before all is read.
   std::vector<Arenas::Memory> before = arenas.getMemories();
   const nd::EvaluationContext &context = arenas.getContext();
@@ -188,20 +192,21 @@ static void exchange(CollectiveOp op, Arenas &arenas) {
         arenas.getMemory(rank)[recv + at * bytes] = value;
       };
       switch (kind) {
-      case MESHC_ALL_REDUCE:
+      case CollectiveKind::AllReduce:
         for (int64_t e = 0; e < out.getBlockSize(); ++e)
           receive(e, combined(e));
         break;
-      case MESHC_REDUCE_SCATTER:
+      case CollectiveKind::ReduceScatter:
         for (int64_t e = 0; e < out.getBlockSize(); ++e)
           receive(e, combined(out.at(own, e)));
         break;
-      case MESHC_ALL_GATHER:
-      case MESHC_ALL_TO_ALL:
+      case CollectiveKind::AllGather:
+      case CollectiveKind::AllToAll:
         for (int64_t p = 0; p < count; ++p)
           for (int64_t e = 0; e < in.getBlockSize(); ++e)
-            receive(in.at(p, e),
-                    sent(p, kind == MESHC_ALL_GATHER ? e : out.at(own, e)));
+            receive(in.at(p, e), sent(p, kind == CollectiveKind::AllGather
+                                             ? e
+                                             : out.at(own, e)));
         break;
       }
     }

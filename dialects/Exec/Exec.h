@@ -12,6 +12,7 @@
 #include "dialects/Exec/Interfaces/CallDescription.h"
 #include "dialects/Exec/Interfaces/CallEmitter.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"

@@ -10,6 +10,7 @@
 include "dialects/Exec/Epilogue.td"
 include "dialects/Exec/Interfaces/ExecInterfaces.td"
 include "dialects/Nd/NdOp.td"
+include "dialects/Spmd/SpmdDialect.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -19,7 +20,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::meshc::exec";
-  let dependentDialects = ["::meshc::nd::NdDialect"];
+  let dependentDialects = ["::meshc::nd::NdDialect", "::meshc::spmd::SpmdDialect"];
   let summary = "the ordered program of one rank on the buffers of one arena";
   let description = [{
     The program after the schedule phase. A module holds kernels (`exec.kernel`)
@@ -271,7 +272,7 @@ def Exec_TensorOp : Exec_Op<"tensor"> {
     optimizer state, inputs, metrics (the loss first). `order` is the declared
     order of dims; the buffer's type gives the memory order.
   }];
-  let arguments = (ins StrAttr:$tensor_name, StrAttr:$role, Nd_DimNames:$order,
+  let arguments = (ins StrAttr:$tensor_name, Nd_TensorRoleAttr:$role, Nd_DimNames:$order,
                        TypeAttrOf<Exec_BufferType>:$type, I64Attr:$offset);
   let assemblyFormat = "$tensor_name $role $order `at` $offset `:` $type attr-dict";
 }
@@ -343,13 +344,13 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     may be read but not written, and `recv` must not be touched. Collectives run in
     the order in which they begin.
 
-    `kind`: all_reduce, reduce_scatter, all_gather or all_to_all. `items`: four
+    `items`: four
     numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner, which must
     divide its buffers as MeshcCollectiveItem says. There is at least one tensor, and
     all have one element type.
     `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
-  let arguments = (ins StrAttr:$kind, Nd_ReductionKindAttr:$reduction,
+  let arguments = (ins Spmd_CollectiveKindAttr:$kind, Nd_ReductionKindAttr:$reduction,
                        TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
                        StrAttr:$description,
                        Variadic<Exec_BufferType>:$send, Variadic<Exec_BufferType>:$recv);

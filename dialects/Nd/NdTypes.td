@@ -42,6 +42,7 @@ def Nd_TensorRole : I32EnumAttr<"TensorRole", "what an argument or result of a s
   let cppNamespace = "::meshc::nd";
   let genSpecializedAttr = 0;
 }
+def Nd_TensorRoleAttr : EnumAttr<Nd_Dialect, Nd_TensorRole, "role">;
 
 def Nd_TensorClass : I32EnumAttr<"TensorClass", "the classes of tensors that layout rules can name", [
     I32EnumAttrCase<"Activation", 0, "activation">,

@@ -6,8 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/SpmdOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include "dialects/Spmd/SpmdEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Spmd/SpmdAttrs.cpp.inc"
 
 #include "dialects/Spmd/SpmdDialect.cpp.inc"
 
@@ -15,6 +19,12 @@
 
 namespace meshc::spmd {
 
-void SpmdDialect::initialize() { registerCollective(); }
+void SpmdDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Spmd/SpmdAttrs.cpp.inc"
+      >();
+  registerCollective();
+}
 
 } // namespace meshc::spmd

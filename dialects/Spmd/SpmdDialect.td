@@ -15,6 +15,7 @@ def Spmd_Dialect : Dialect {
   let name = "spmd";
   let cppNamespace = "::meshc::spmd";
   let dependentDialects = ["::meshc::nd::NdDialect"];
+  let useDefaultAttributePrinterParser = 1;
   let summary = "the program of one rank: blocks of tensors, and collectives";
   let extraClassDeclaration = [{
     /// One per family, each in Ops/<Family>.cpp.
@@ -47,5 +48,6 @@ def Spmd_CollectiveKind : I32EnumAttr<"CollectiveKind", "how blocks move between
   let cppNamespace = "::meshc::spmd";
   let genSpecializedAttr = 0;
 }
+def Spmd_CollectiveKindAttr : EnumAttr<Spmd_Dialect, Spmd_CollectiveKind, "collective">;
 
 #endif // MESHC_DIALECTS_SPMD_SPMDDIALECT_TD

@@ -17,6 +17,9 @@
 
 #include "dialects/Spmd/SpmdDialect.h.inc"
 
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Spmd/SpmdAttrs.h.inc"
+
 #include "dialects/Spmd/Interfaces/SpmdInterfaces.h.inc"
 
 #define GET_OP_CLASSES

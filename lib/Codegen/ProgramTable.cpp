@@ -8,19 +8,23 @@
 #include "lib/Codegen/ProgramTable.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
 namespace meshc::codegen {
 
-static std::optional<MeshcRole> getRole(StringRef role) {
-  return llvm::StringSwitch<std::optional<MeshcRole>>(role)
-      .Case("parameter", MESHC_PARAMETER)
-      .Case("optimizer", MESHC_OPTIMIZER)
-      .Case("input", MESHC_INPUT)
-      .Case("metric", MESHC_METRIC)
-      .Default(std::nullopt);
+static MeshcRole getAbiRole(nd::TensorRole role) {
+  switch (role) {
+  case nd::TensorRole::Parameter:
+    return MESHC_PARAMETER;
+  case nd::TensorRole::Optimizer:
+    return MESHC_OPTIMIZER;
+  case nd::TensorRole::Input:
+    return MESHC_INPUT;
+  case nd::TensorRole::Metric:
+    return MESHC_METRIC;
+  }
+  llvm_unreachable("all roles are above");
 }
 
 static llvm::Constant *makeDim(exec::BufferType buffer, StringRef name,
@@ -46,14 +50,7 @@ static llvm::Constant *makeDim(exec::BufferType buffer, StringRef name,
 static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
                                   const AbiTypes &types,
                                   ConstantTable &constants) {
-  std::optional<MeshcRole> role = getRole(op.getRole());
-  auto buffer = dyn_cast<exec::BufferType>(op.getType());
-  if (!role || !buffer) {
-    op.emitOpError() << "must be a parameter, optimizer, input or metric with "
-                        "a buffer type; got role '"
-                     << op.getRole() << "' and " << op.getType();
-    return nullptr;
-  }
+  auto buffer = cast<exec::BufferType>(op.getType());
   SmallVector<llvm::Constant *> dims;
   for (StringAttr name : op.getOrder().getAsRange<StringAttr>()) {
     if (!buffer.getTensor().hasDim(name.getValue())) {
@@ -67,7 +64,7 @@ static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
   return constants.makeStruct(
       types.tensor,
       {constants.getString(op.getTensorName()),
-       constants.getInteger(types.i8, *role),
+       constants.getInteger(types.i8, getAbiRole(op.getRole())),
        constants.getInteger(types.i8, type), constants.getInteger(types.i16, 0),
        constants.getInteger(types.i32, int64_t(dims.size())),
        constants.makeArray(dims),

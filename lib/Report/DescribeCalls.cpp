@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
 #include "llvm/ADT/DenseSet.h"
@@ -180,10 +181,9 @@ static llvm::StringMap<StringRef> findWrittenTensors(ModuleOp module) {
       exec::TensorOp tensor =
           tensors.lookup(exec::ArenaPiece::of(output, mesh).begin);
       // Room of an input or a metric may be used for other things, too.
-      bool counts = tensor && (tensor.getRole() == "parameter" ||
-                               tensor.getRole() == "optimizer");
-      if (counts && (!best || (tensor.getRole() == "parameter" &&
-                               best.getRole() != "parameter")))
+      bool counts = tensor && nd::isState(tensor.getRole());
+      if (counts && (!best || (tensor.getRole() == nd::TensorRole::Parameter &&
+                               best.getRole() != nd::TensorRole::Parameter)))
         best = tensor;
     }
     if (best)

@@ -64,7 +64,7 @@ getClass(exec::BufferOp buffer,
   auto piece = exec::ArenaPiece::of(buffer, mesh);
   bool isWhole = piece.end - piece.begin == getBytes(type, mesh);
   return type == buffer.getType() || (!buffer.getStrides().empty() && isWhole)
-             ? tensor.getRole()
+             ? nd::stringifyTensorRole(tensor.getRole())
              : "temporary";
 }
 
@@ -212,7 +212,7 @@ void addMemory(Json &report, ModuleOp module) {
     tensors[tensor.getOffset()] = tensor;
     report["tensors"].push_back(
         {{"name", tensor.getTensorName().str()},
-         {"class", tensor.getRole().str()},
+         {"class", nd::stringifyTensorRole(tensor.getRole()).str()},
          {"type", getTypeName(type.getTensor().getElementType())},
          {"dims",
           describeDims(

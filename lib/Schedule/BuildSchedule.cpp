@@ -345,7 +345,7 @@ void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective) {
       collective.getGroupReduction().value_or(nd::ReductionKind::Sum);
   exec::CollectiveOp::create(
       builder, collective.getLoc(),
-      builder.getStringAttr(spmd::stringifyCollectiveKind(kind)),
+      spmd::CollectiveKindAttr::get(builder.getContext(), kind),
       nd::ReductionKindAttr::get(builder.getContext(), reduction),
       builder.getArrayAttr(axes), builder.getDenseI64ArrayAttr(items),
       builder.getStringAttr(describe(collective)),

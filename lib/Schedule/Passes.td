@@ -140,8 +140,8 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
     !v = !nd.tensor<f32, [i = 8]>
     !buffer = !exec.buffer<!v, ["i"]>
     module attributes {exec.arena_bytes = 128 : i64} {
-      exec.tensor "p" "parameter" ["i"] at 0 : !buffer
-      exec.tensor "y" "metric" ["i"] at 64 : !buffer
+      exec.tensor "p" parameter ["i"] at 0 : !buffer
+      exec.tensor "y" metric ["i"] at 64 : !buffer
       func.func @eval_step(%p: !v {exec.offset = 0 : i64, nd.name = "p", nd.role = "parameter", nd.order = ["i"]})
           -> (!v {nd.name = "y", nd.role = "metric", nd.order = ["i"]}) {
         %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%p) : (!v) -> !v
@@ -218,7 +218,7 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
         %0 = exec.buffer at 0 : !buffer
         %1 = exec.buffer at 64 : !buffer
         %2 = exec.buffer at 128 : !buffer
-        %3 = exec.collective "all_reduce" sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
+        %3 = exec.collective all_reduce sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
         exec.launch @exp(%0) -> (%2) : (!buffer) -> !buffer
         exec.launch @exp(%1) -> (%2) : (!buffer) -> !buffer
       }
@@ -238,7 +238,7 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
         %0 = exec.buffer at 0 : !buffer
         %1 = exec.buffer at 64 : !buffer
         %2 = exec.buffer at 128 : !buffer
-        %3 = exec.collective "all_reduce" sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
+        %3 = exec.collective all_reduce sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
         exec.launch @exp(%0) -> (%2) : (!buffer) -> !buffer
         exec.wait %3
         exec.launch @exp(%1) -> (%2) : (!buffer) -> !buffer
@@ -270,7 +270,7 @@ def VerifySchedule : Pass<"meshc-verify-schedule", "::mlir::ModuleOp"> {
     !v = !nd.tensor<f32, [i = 8]>
     !buffer = !exec.buffer<!v, ["i"]>
     module attributes {exec.arena_bytes = 128 : i64} {
-      exec.tensor "p" "parameter" ["i"] at 0 : !buffer
+      exec.tensor "p" parameter ["i"] at 0 : !buffer
       exec.kernel @exp <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]] {
       ^bb0(%in: !v):
         %0 = nd.exp %in : (!v) -> !v

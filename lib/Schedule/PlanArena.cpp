@@ -108,12 +108,12 @@ int64_t ResidentTable::place(ModuleOp module) {
       offset = alignInArena(offset + resident.type.getLocalBytes(mesh));
       // In memory as declared.
       SmallVector<StringAttr> order(resident.order.getAsRange<StringAttr>());
-      exec::TensorOp::create(
-          builder, resident.loc, resident.name,
-          builder.getStringAttr(nd::stringifyTensorRole(role)), resident.order,
-          TypeAttr::get(
-              exec::BufferType::get(module.getContext(), resident.type, order)),
-          builder.getI64IntegerAttr(resident.offset));
+      exec::TensorOp::create(builder, resident.loc, resident.name,
+                             nd::TensorRoleAttr::get(module.getContext(), role),
+                             resident.order,
+                             TypeAttr::get(exec::BufferType::get(
+                                 module.getContext(), resident.type, order)),
+                             builder.getI64IntegerAttr(resident.offset));
     }
   return offset;
 }

@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Schedule/ArenaPicture.h"
 #include "lib/Schedule/LoopDistances.h"
 #include "lib/Schedule/Passes.h"
@@ -298,20 +299,21 @@ LogicalResult FunctionChecker::run() {
   bool isEval = function.getSymName() == "eval_step";
   auto tensors = llvm::to_vector(module.getOps<exec::TensorOp>());
   for (exec::TensorOp tensor : tensors)
-    if (!isInitialize && tensor.getRole() != "metric")
+    if (!isInitialize && tensor.getRole() != nd::TensorRole::Metric)
       arena.write(getPiece(tensor), getType(tensor));
   if (failed(walk(function.getSteps())))
     return failure();
   for (exec::TensorOp tensor : tensors) {
-    bool isState =
-        tensor.getRole() == "parameter" || tensor.getRole() == "optimizer";
-    bool isWritten = isInitialize
-                         ? isState
-                         : isState || tensor.getRole() == "input" ||
-                               (!isEval && tensor.getRole() == "metric");
+    bool isState = nd::isState(tensor.getRole());
+    bool isWritten =
+        isInitialize
+            ? isState
+            : isState || tensor.getRole() == nd::TensorRole::Input ||
+                  (!isEval && tensor.getRole() == nd::TensorRole::Metric);
     if (isWritten && !arena.find(getPiece(tensor), getType(tensor)))
-      return function.emitOpError() << "leaves no " << tensor.getRole() << " '"
-                                    << tensor.getTensorName() << "'";
+      return function.emitOpError()
+             << "leaves no " << nd::stringifyTensorRole(tensor.getRole())
+             << " '" << tensor.getTensorName() << "'";
   }
   return success();
 }

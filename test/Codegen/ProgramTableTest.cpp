@@ -28,10 +28,10 @@ static constexpr const char *programText = R"(
 !s = !exec.buffer<!nd.tensor<f32, []>, []>
 !c = !exec.buffer<!nd.tensor<f32, [m = 6, n = 6]>, ["m", "n"]>
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 4096 : i64} {
-  exec.tensor "w" "parameter" ["i", "h"] at 64 : !w
-  exec.tensor "w.m" "optimizer" ["i", "h"] at 128 : !w
-  exec.tensor "x" "input" ["b"] at 192 : !x
-  exec.tensor "loss" "metric" [] at 256 : !s
+  exec.tensor "w" parameter ["i", "h"] at 64 : !w
+  exec.tensor "w.m" optimizer ["i", "h"] at 128 : !w
+  exec.tensor "x" input ["b"] at 192 : !x
+  exec.tensor "loss" metric [] at 256 : !s
   exec.func @initialize {
   }
   exec.func @train_step {
@@ -41,7 +41,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 
     %scratch = exec.scratch at 512 : !exec.scratch<192>
     %c = exec.buffer at 1024 : !c
     exec.gemm %w transposed, %m -> %c [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] scratch %scratch : !exec.scratch<192> : !w, !w -> !c
-    %t = exec.collective "all_reduce" max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
+    %t = exec.collective all_reduce max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
       (%w, %s) -> (%m, %s) : (!w, !s) -> (!w, !s) loc("models/gpt.mesh":14:13)
     exec.wait %t
   }

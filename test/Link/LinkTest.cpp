@@ -25,10 +25,10 @@ using llvm::StringRef;
 /// row kernels and a column reduction on one arena.
 static constexpr const char *programText = R"(
 module attributes {nd.mesh = #nd.mesh<data = 1>, exec.arena_bytes = 1024 : i64} {
-  exec.tensor "w" "parameter" ["i", "h"] at 0 : !exec.buffer<!nd.tensor<f32, [h = 8, i = 4]>, ["i", "h"]>
-  exec.tensor "c" "parameter" ["h"] at 128 : !exec.buffer<!nd.tensor<f32, [h = 8]>, ["h"]>
-  exec.tensor "x" "input" ["b", "i"] at 192 : !exec.buffer<!nd.tensor<f32, [b = 6, i = 4]>, ["b", "i"]>
-  exec.tensor "total" "metric" [] at 704 : !exec.buffer<!nd.tensor<f32, []>, []>
+  exec.tensor "w" parameter ["i", "h"] at 0 : !exec.buffer<!nd.tensor<f32, [h = 8, i = 4]>, ["i", "h"]>
+  exec.tensor "c" parameter ["h"] at 128 : !exec.buffer<!nd.tensor<f32, [h = 8]>, ["h"]>
+  exec.tensor "x" input ["b", "i"] at 192 : !exec.buffer<!nd.tensor<f32, [b = 6, i = 4]>, ["b", "i"]>
+  exec.tensor "total" metric [] at 704 : !exec.buffer<!nd.tensor<f32, []>, []>
   exec.kernel @fill #exec.plan<parallel = ["i", "h"], reduce = [], lanes = "h", sizes = [4, 8]>
       in [] out [["i", "h"]] {
     %0 = nd.constant 0.5 : f32 -> !nd.tensor<f32, [h = 8, i = 4]>

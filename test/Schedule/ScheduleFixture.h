@@ -13,6 +13,7 @@
 #ifndef MESHC_TEST_SCHEDULE_SCHEDULEFIXTURE_H
 #define MESHC_TEST_SCHEDULE_SCHEDULEFIXTURE_H
 
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Reference/ArenaMachine.h"
@@ -103,7 +104,7 @@ struct ScheduleFixture : ::testing::Test {
                              mlir::DictionaryAttr attributes) {
     for (auto tensor : module.getOps<exec::TensorOp>())
       if (tensor.getTensorNameAttr() == attributes.get("nd.name") &&
-          tensor.getRoleAttr() == attributes.get("nd.role"))
+          nd::TensorAttributes(attributes).hasRole(tensor.getRole()))
         return tensor;
     return {};
   }

@@ -8,9 +8,9 @@
 // argument one of the operand: they move by 40 bytes per iteration. The body has
 // one temporary.
 // CHECK: module attributes {exec.arena_bytes = 384 : i64}
-// CHECK: exec.tensor "xs" "input" ["d", "i"] at 0
-// CHECK: exec.tensor "h" "metric" ["i"] at 128
-// CHECK: exec.tensor "hs" "metric" ["d", "i"] at 192
+// CHECK: exec.tensor "xs" input ["d", "i"] at 0
+// CHECK: exec.tensor "h" metric ["i"] at 128
+// CHECK: exec.tensor "hs" metric ["d", "i"] at 192
 // CHECK-LABEL: @eval_step
 // CHECK: exec.fusion {{.*}}exec.offsets = array<i64: 128>
 // CHECK: nd.scan {{.*}}exec.offsets = array<i64: 128, 192, 128, 0>

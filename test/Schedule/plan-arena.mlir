@@ -5,9 +5,9 @@
 // memory of the two products is the same: each is used during its product alone. It
 // is larger than the other temporary, and so placed first.
 // CHECK: module attributes {exec.arena_bytes = 10944 : i64}
-// CHECK: exec.tensor "p" "parameter" ["i", "j"] at 0
-// CHECK: exec.tensor "x" "input" ["k", "i"] at 256
-// CHECK: exec.tensor "y" "metric" ["k", "i"] at 1280
+// CHECK: exec.tensor "p" parameter ["i", "j"] at 0
+// CHECK: exec.tensor "x" input ["k", "i"] at 256
+// CHECK: exec.tensor "y" metric ["k", "i"] at 1280
 !p = !nd.tensor<f32, [i = 8, j = 8]>
 !x = !nd.tensor<f32, [i = 8, k = 32]>
 !h = !nd.tensor<f32, [j = 8, k = 32]>

@@ -8,9 +8,9 @@
 // A carried value in place, entries read and written, and all of them read
 // after the loop.
 module attributes {exec.arena_bytes = 1024 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
-  exec.tensor "xs" "input" ["d", "a", "b"] at 64 : !ts
-  exec.tensor "ys" "metric" ["d", "a", "b"] at 384 : !ts
+  exec.tensor "x" input ["a", "b"] at 0 : !t
+  exec.tensor "xs" input ["d", "a", "b"] at 64 : !ts
+  exec.tensor "ys" metric ["d", "a", "b"] at 384 : !ts
   exec.kernel @add <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"], ["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m, %y: !m):
     %0 = nd.add %x, %y : (!m, !m) -> !m
@@ -45,7 +45,7 @@ module attributes {exec.arena_bytes = 1024 : i64} {
 
 // The next iteration does not find what this one overwrote at its end.
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
+  exec.tensor "x" input ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -70,7 +70,7 @@ module attributes {exec.arena_bytes = 512 : i64} {
 
 // A value of the previous iteration, which the first one lacks.
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
+  exec.tensor "x" input ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -95,7 +95,7 @@ module attributes {exec.arena_bytes = 512 : i64} {
 
 // Three entries exist, the loop reads four.
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "xs" "input" ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 3]>, ["d", "a", "b"]>
+  exec.tensor "xs" input ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 3]>, ["d", "a", "b"]>
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -118,7 +118,7 @@ module attributes {exec.arena_bytes = 512 : i64} {
 
 // A temporary lies over an entry of the fourth iteration.
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "xs" "input" ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["d", "a", "b"]>
+  exec.tensor "xs" input ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["d", "a", "b"]>
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -142,7 +142,7 @@ module attributes {exec.arena_bytes = 512 : i64} {
 
 // Results of an iteration lie over those of the one after the next.
 module attributes {exec.arena_bytes = 1024 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
+  exec.tensor "x" input ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -168,8 +168,8 @@ module attributes {exec.arena_bytes = 1024 : i64} {
 
 // Only every second entry is written.
 module attributes {exec.arena_bytes = 1024 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
-  exec.tensor "ys" "metric" ["d", "a", "b"] at 64 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 8]>, ["d", "a", "b"]>
+  exec.tensor "x" input ["a", "b"] at 0 : !t
+  exec.tensor "ys" metric ["d", "a", "b"] at 64 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 8]>, ["d", "a", "b"]>
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -192,7 +192,7 @@ module attributes {exec.arena_bytes = 1024 : i64} {
 
 // Entries in another order than that of the tensor.
 module attributes {exec.arena_bytes = 1024 : i64} {
-  exec.tensor "xs" "input" ["a", "d", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["a", "d", "b"]>
+  exec.tensor "xs" input ["a", "d", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["a", "d", "b"]>
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -215,7 +215,7 @@ module attributes {exec.arena_bytes = 1024 : i64} {
 
 // The last iteration would write behind the arena.
 module attributes {exec.arena_bytes = 256 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
+  exec.tensor "x" input ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -239,13 +239,13 @@ module attributes {exec.arena_bytes = 256 : i64} {
 // A collective ends in the iteration that begins it, and before a loop that
 // touches what it receives.
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
+  exec.tensor "x" input ["a", "b"] at 0 : !t
   exec.func @eval_step {
     exec.loop "d" 4 {
       %0 = exec.buffer at 0 : !t
       %1 = exec.buffer at 64 : !t
       // expected-error @below {{is not waited for}}
-      %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     }
   }
 }
@@ -256,7 +256,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
-  exec.tensor "x" "input" ["a", "b"] at 0 : !t
+  exec.tensor "x" input ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -266,7 +266,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 256 : !t
     // expected-note @below {{begun here}}
-    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     // expected-error @below {{touches buffers of a collective that runs}}
     exec.loop "d" 4 {
       %2 = exec.buffer at 0 : !t

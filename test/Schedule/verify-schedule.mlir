@@ -4,7 +4,7 @@
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 256 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -24,7 +24,7 @@ module attributes {exec.arena_bytes = 256 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 256 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.kernel @swap <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.rename %x {from = ["a", "b"], to = ["b", "a"]} : (!m) -> !m
@@ -43,7 +43,7 @@ module attributes {exec.arena_bytes = 256 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 256 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -63,7 +63,7 @@ module attributes {exec.arena_bytes = 256 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 64 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   // expected-error @below {{leaves no parameter 'p'}}
   exec.func @initialize {
   }
@@ -76,7 +76,7 @@ module attributes {exec.arena_bytes = 64 : i64} {
 
 // In place where each element is read only where it is written.
 module attributes {exec.arena_bytes = 64 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m
@@ -94,8 +94,8 @@ module attributes {exec.arena_bytes = 64 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 192 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
-  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
+  exec.tensor "q" parameter ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
@@ -119,11 +119,11 @@ module attributes {exec.arena_bytes = 192 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     // expected-error @below {{is not waited for}}
-    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -133,13 +133,13 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
-  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
+  exec.tensor "q" parameter ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
     // expected-note @below {{begun here}}
-    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     // expected-error @below {{touches buffers of a collective that runs}}
     exec.gemm %1, %1 -> %0 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
     exec.wait %t
@@ -152,10 +152,10 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
-    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
     exec.wait %t
     // expected-error @below {{waits for a collective a second time}}
     exec.wait %t
@@ -169,8 +169,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
 
 // Scratch memory is lost where it lies, and nowhere else.
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
-  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
+  exec.tensor "q" parameter ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
@@ -187,8 +187,8 @@ module attributes {exec.arena_bytes = 512 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
-  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
+  exec.tensor "q" parameter ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
@@ -205,8 +205,8 @@ module attributes {exec.arena_bytes = 512 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
-  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
+  exec.tensor "q" parameter ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
@@ -226,8 +226,8 @@ module attributes {exec.arena_bytes = 512 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 512 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
-  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
+  exec.tensor "q" parameter ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
@@ -244,8 +244,8 @@ module attributes {exec.arena_bytes = 512 : i64} {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
-  exec.tensor "q" "parameter" ["a", "b"] at 64 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
+  exec.tensor "q" parameter ["a", "b"] at 64 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
@@ -253,7 +253,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
     %3 = exec.buffer at 192 : !t
     %s = exec.scratch at 192 : !exec.scratch<64>
     // expected-note @below {{begun here}}
-    %t = exec.collective "all_reduce" sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%3) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%3) : (!t) -> !t
     // expected-error @below {{touches buffers of a collective that runs}}
     exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<64> : !t, !t -> !t
     exec.wait %t
@@ -272,7 +272,7 @@ module {
 !t = !exec.buffer<!m, ["a", "b"]>
 
 module attributes {exec.arena_bytes = 192 : i64} {
-  exec.tensor "p" "parameter" ["a", "b"] at 0 : !t
+  exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.kernel @both <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"], ["a", "b"]] {
   ^bb0(%x: !m):
     %0 = nd.neg %x : (!m) -> !m

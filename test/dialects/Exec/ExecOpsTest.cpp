@@ -124,7 +124,7 @@ TEST(ExecOps, ProductWithEpilogue) {
 TEST(ExecOps, CollectiveHoldsItsBuffers) {
   Program program(R"(
     %h = exec.buffer at 192 : !h
-    %0 = exec.collective "all_gather" sum over ["data"] [1, 8, 1, 8]
+    %0 = exec.collective all_gather sum over ["data"] [1, 8, 1, 8]
         "all_gather of 'h'" (%h) -> (%q) : (!h) -> !t
     exec.launch @add(%p, %v) -> (%c) : (!t, !b) -> !t
     exec.launch @add(%q, %v) -> (%c) : (!t, !b) -> !t

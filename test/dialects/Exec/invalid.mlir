@@ -203,7 +203,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   exec.func @f {
     %0 = exec.buffer at 0 : !t
     // expected-error @below {{needs one receive buffer and four item sizes for each send buffer}}
-    %1 = exec.collective "all_reduce" sum over ["data"] [1, 8] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+    %1 = exec.collective all_reduce sum over ["data"] [1, 8] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -214,7 +214,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   exec.func @f {
     %0 = exec.buffer at 0 : !t
     // expected-error @below {{the mesh has no axis 'tensor'}}
-    %1 = exec.collective "all_reduce" sum over ["tensor"] [1, 8, 1, 8] "all_reduce over tensor" (%0) -> (%0) : (!t) -> !t
+    %1 = exec.collective all_reduce sum over ["tensor"] [1, 8, 1, 8] "all_reduce over tensor" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -340,8 +340,9 @@ func.func @f(%x: !x, %w: !w) {
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   exec.func @f {
     %0 = exec.buffer at 0 : !t
-    // expected-error @below {{there is no collective 'shuffle'; expected one of all_reduce, reduce_scatter, all_gather, all_to_all}}
-    %1 = exec.collective "shuffle" sum over ["data"] [1, 8, 1, 8] "shuffle over data" (%0) -> (%0) : (!t) -> !t
+    // expected-error @below {{to be one of: all_reduce, reduce_scatter, all_gather, all_to_all}}
+    // expected-error @below {{failed to parse}}
+    %1 = exec.collective shuffle sum over ["data"] [1, 8, 1, 8] "shuffle over data" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -360,7 +361,7 @@ exec.func @train_step {
 // expected-note @below {{in this function}}
 exec.func @train_step {
   // expected-error @below {{'exec.tensor' op has no meaning in a step function}}
-  exec.tensor "p" "parameter" ["a"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4]>, ["a"]>
+  exec.tensor "p" parameter ["a"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4]>, ["a"]>
 }
 
 // -----
@@ -440,7 +441,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{needs at least one tensor}}
-    %3 = exec.collective "all_reduce" sum over ["data"] [] "x" () -> () : () -> ()
+    %3 = exec.collective all_reduce sum over ["data"] [] "x" () -> () : () -> ()
   }
 }
 
@@ -455,7 +456,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{names axis 'data' twice}}
-    %3 = exec.collective "all_reduce" sum over ["data", "data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    %3 = exec.collective all_reduce sum over ["data", "data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -470,7 +471,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{all tensors must have elements of type 'f32', got '!nd.tensor<bf16, [i = 8]>' to send}}
-    %3 = exec.collective "all_reduce" sum over ["data"] [1, 8, 1, 8, 1, 8, 1, 8] "x" (%0, %2) -> (%0, %2) : (!t, !w) -> (!t, !w)
+    %3 = exec.collective all_reduce sum over ["data"] [1, 8, 1, 8, 1, 8, 1, 8] "x" (%0, %2) -> (%0, %2) : (!t, !w) -> (!t, !w)
   }
 }
 
@@ -485,7 +486,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{items [1, 100000, 1, 8] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8]>' to receive, on 2 ranks}}
-    %3 = exec.collective "all_reduce" sum over ["data"] [1, 100000, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    %3 = exec.collective all_reduce sum over ["data"] [1, 100000, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -500,7 +501,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{items [-1, -8, 1, 8] of tensor 0 do not match}}
-    %3 = exec.collective "all_reduce" sum over ["data"] [-1, -8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    %3 = exec.collective all_reduce sum over ["data"] [-1, -8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -515,7 +516,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{items [1, 8, 1, 4] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8 on {data}]>' to receive, on 2 ranks}}
-    %3 = exec.collective "reduce_scatter" sum over ["data"] [1, 8, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
+    %3 = exec.collective reduce_scatter sum over ["data"] [1, 8, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
   }
 }
 
@@ -530,7 +531,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{items [1, 4, 1, 8] of tensor 0 do not match}}
-    %3 = exec.collective "all_gather" sum over ["data"] [1, 4, 1, 8] "x" (%1) -> (%0) : (!h) -> !t
+    %3 = exec.collective all_gather sum over ["data"] [1, 4, 1, 8] "x" (%1) -> (%0) : (!h) -> !t
   }
 }
 
@@ -545,7 +546,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{items [1, 8, 1, 8] of tensor 0 do not match}}
-    %3 = exec.collective "all_to_all" sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    %3 = exec.collective all_to_all sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -562,9 +563,9 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !ab
     %3 = exec.buffer at 192 : !ba
-    %4 = exec.collective "reduce_scatter" sum over ["data"] [1, 4, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
-    %5 = exec.collective "all_gather" sum over ["data"] [1, 4, 1, 4] "x" (%1) -> (%0) : (!h) -> !t
-    %6 = exec.collective "all_to_all" sum over ["data"] [2, 2, 1, 4] "x" (%2) -> (%3) : (!ab) -> !ba
+    %4 = exec.collective reduce_scatter sum over ["data"] [1, 4, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
+    %5 = exec.collective all_gather sum over ["data"] [1, 4, 1, 4] "x" (%1) -> (%0) : (!h) -> !t
+    %6 = exec.collective all_to_all sum over ["data"] [2, 2, 1, 4] "x" (%2) -> (%3) : (!ab) -> !ba
     exec.gemm %2 transposed, %1 -> %0 [2, 2, 2, 4, 2, 2, 2, 2, 0, 4] : !ab, !h -> !t
   }
 }
@@ -576,7 +577,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @below {{'exec.func' op must have no arguments, got '!exec.buffer<<f32, [i = 8]>, ["i"]>'}}
   exec.func @f {
   ^bb0(%0: !t):
-    %1 = exec.collective "all_reduce" sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    %1 = exec.collective all_reduce sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
