@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "llvm/Support/Format.h"
 #include <cmath>
 
 namespace meshc::reference {
@@ -80,6 +81,15 @@ bool RandomProgram::addDot() {
              product.size * std::sqrt(double(count(reduced))), false);
 }
 
+/// What makes `count` factors exp(±exponent) one number of a few units at most:
+/// products neither vanish nor explode.
+static std::string spellExponent(int64_t count) {
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << llvm::format("%.4g", std::min(0.1, 2.0 / static_cast<double>(count)));
+  return text;
+}
+
 bool RandomProgram::addReduction() {
   const Known *x =
       pick([](const Known &x) { return x.isFloat() && !x.dims.empty(); });
@@ -100,8 +110,8 @@ bool RandomProgram::addReduction() {
   case 4:
     return add("min" + arguments, in.type, rest, in.size, in.isExact);
   default:
-    // Factors around one, so that products neither vanish nor explode.
-    return add("prod(exp(tanh(" + in.name + ") * 0.1), " + list(gone) + ")",
+    return add("prod(exp(tanh(" + in.name + ") * " +
+                   spellExponent(count(gone)) + "), " + list(gone) + ")",
                in.type, rest, 1, false);
   }
 }
