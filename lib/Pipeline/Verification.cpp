@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/Verification.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Link/Link.h"
 #include "lib/Loops/Passes.h"
@@ -46,6 +47,8 @@ static OwningOpRef<ModuleOp> buildSteps(ModuleOp model, bool unrollsLoops) {
 
 ExitCode Verification::keepModel(ModuleOp model) {
   compare.integerLimits = reference::findIntegerLimits(model);
+  hasLoops = model.walk([](nd::ScanOp) { return WalkResult::interrupt(); })
+                 .wasInterrupted();
   // The phase itself reports errors and warnings.
   ScopedDiagnosticHandler silence(model.getContext(),
                                   [](Diagnostic &) { return success(); });
@@ -154,7 +157,8 @@ ExitCode Verification::compareCompiled(llvm::ArrayRef<char> object) {
   program.path = program.folder + "/program";
   program.mesh = mesh;
   program.state = types;
-  program.rounds16Bit = mesh.getRankCount() > 1 || options.emulateGpu;
+  program.rounds16Bit =
+      mesh.getRankCount() > 1 || options.emulateGpu || hasLoops;
   if (auto error =
           link::linkProgram(object, program.path, {"", "", options.tool}))
     return fail(std::move(error));

@@ -53,6 +53,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> steps, whole;
   nd::MeshAttr mesh;
   reference::ShardedTypes types; ///< of the training step's results
+  bool hasLoops = false;         ///< the model, not `steps`
 };
 
 } // namespace meshc

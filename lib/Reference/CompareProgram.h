@@ -30,7 +30,8 @@ struct CompiledProgram {
   nd::MeshAttr mesh;
   ShardedTypes state; ///< parameters and optimizer state, to name ranks
   /// Whether it may round bf16 and f16 at other places than each op's result:
-  /// on several ranks, and in the epilogues of GPU kernels.
+  /// on several ranks, in the epilogues of GPU kernels, and in sums over the
+  /// iterations of loops, which may be one op.
   bool rounds16Bit = false;
 };
 
