@@ -30,15 +30,19 @@ pidOf() {
     fi
   done
 }
-# stop JOB RANK: stops it as soon as it exists.
+# stop JOB RANK...: stops them, together, as soon as they exist.
 stop() {
-  local pid='' turn
-  for turn in $(seq 100); do
-    pid=$(pidOf "$1" "$2")
-    [ -z "$pid" ] || break
-    sleep 0.05
+  local job=$1 rank pid turn pids=()
+  shift
+  for rank; do
+    for turn in $(seq 100); do
+      pid=$(pidOf "$job" "$rank")
+      [ -z "$pid" ] || break
+      sleep 0.05
+    done
+    [ -n "$pid" ] && pids+=("$pid")
   done
-  [ -n "$pid" ] && kill -STOP "$pid"
+  [ ${#pids[@]} -gt 0 ] && kill -STOP "${pids[@]}"
 }
 # trial NUMBER KIND: writes "ok SECONDS" or the failure to NUMBER.result.
 trial() {
@@ -61,8 +65,7 @@ trial() {
     kill -CONT "$(pidOf $job $two)"
     ;;
   several)
-    stop $job $one
-    stop $job $two
+    stop $job $one $two
     ranks="($one, $two|$two, $one)"
     ;;
   *) stop $job $one ;;
