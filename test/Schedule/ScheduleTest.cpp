@@ -15,7 +15,11 @@ using namespace meshc;
 
 namespace {
 
-using ScheduleTest = ScheduleFixture;
+class ScheduleTest : public ScheduleFixture {
+protected:
+  /// Checks the program that `seed` gave.
+  void checkRandom(unsigned seed, ModuleOp module);
+};
 
 /// The functions of a test of the pass, for which it finds all epilogues.
 TEST_F(ScheduleTest, Epilogues) {
@@ -35,43 +39,46 @@ TEST_F(ScheduleTest, Epilogues) {
   }
 }
 
-TEST_F(ScheduleTest, RandomSteps) {
+/// Draws 600 programs, or the one of MESHC_TEST_SEED, and gives each to `run`.
+static void forEachSeed(llvm::function_ref<void(unsigned seed)> run) {
   unsigned count = 600, first = 0;
   if (const char *text = std::getenv("MESHC_TEST_SEED"))
     first = std::stoul(text), count = 1;
-  for (unsigned seed = first; seed < first + count; ++seed) {
+  for (unsigned seed = first;
+       seed < first + count && !testing::Test::HasFailure(); ++seed)
+    run(seed);
+}
+
+void ScheduleTest::checkRandom(unsigned seed, ModuleOp module) {
+  if (seed % 2)
+    exec::setSupportsEpilogues(module);
+  check(module);
+  if (HasFailure()) {
+    module->dump();
+    FAIL() << "seed " << seed << " (MESHC_TEST_SEED)";
+  }
+}
+
+TEST_F(ScheduleTest, RandomSteps) {
+  forEachSeed([&](unsigned seed) {
     RandomStep step(context, seed);
     OwningOpRef<ModuleOp> module = step.build(4 + seed % 24);
-    if (seed % 2)
-      exec::setSupportsEpilogues(*module);
-    check(*module);
-    if (HasFailure()) {
-      module->dump();
-      FAIL() << "seed " << seed << " (MESHC_TEST_SEED)";
-    }
-  }
+    checkRandom(seed, *module);
+  });
 }
 
 /// Loops of all ties around random ops, nested too.
 TEST_F(ScheduleTest, RandomLoops) {
-  unsigned count = 600, first = 0;
-  if (const char *text = std::getenv("MESHC_TEST_SEED"))
-    first = std::stoul(text), count = 1;
-  unsigned loops = 0;
-  for (unsigned seed = first; seed < first + count; ++seed) {
+  unsigned programs = 0, loops = 0;
+  forEachSeed([&](unsigned seed) {
     RandomStep step(context, seed, /*loops=*/true);
     OwningOpRef<ModuleOp> module = step.build(4 + seed % 24);
     ASSERT_TRUE(succeeded(verify(*module)));
     module->walk([&](nd::ScanOp) { ++loops; });
-    if (seed % 2)
-      exec::setSupportsEpilogues(*module);
-    check(*module);
-    if (HasFailure()) {
-      module->dump();
-      FAIL() << "seed " << seed << " (MESHC_TEST_SEED)";
-    }
-  }
-  EXPECT_GE(loops, count);
+    ++programs;
+    checkRandom(seed, *module);
+  });
+  EXPECT_GE(loops, programs);
 }
 
 /// Collectives that take maxima and minima, of values with NaN among them.
