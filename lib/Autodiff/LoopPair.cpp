@@ -69,8 +69,8 @@ static BlockArgument getEntry(OpOperand &use, StringRef dim) {
   return isEntry ? argument : BlockArgument();
 }
 
-/// The result of the loop around, of which the use is the entry; null for
-/// another use.
+/// If the use yields an entry to the loop around it, the stacked result that
+/// the entry goes to; otherwise null.
 static OpResult getOuterStacked(OpOperand &use) {
   auto scan = dyn_cast<nd::ScanOp>(use.getOwner()->getParentOp());
   unsigned index = use.getOperandNumber();

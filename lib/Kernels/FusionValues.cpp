@@ -22,8 +22,8 @@ static constexpr unsigned deepest = 500;
 /// that reduces and one that runs over all entries in parallel.
 static constexpr double fewRows = 8;
 static constexpr double longRow = 16384;
-/// The longest chain of reductions, each of which depends on the one before it,
-/// in one kernel. Each reduction reads its row again and recomputes the
+/// A kernel has at most this many reductions in a chain, where each depends on
+/// the one before it. Each reduction reads its row again and recomputes the
 /// elements that it needs, so the work grows with the square of the chain's
 /// length.
 static constexpr unsigned mostStages = 4;

@@ -11,9 +11,9 @@
 
 namespace meshc::kernels {
 
-/// The product that computes `value` with a relu as its epilogue: in the same
-/// block, or in the body of a loop that stacks the values of which `value` is
-/// an entry. Null if there is none.
+/// The product that computes `value` with a relu as its epilogue. It is in the
+/// same block, or in the body of another loop: `value` is then an entry of that
+/// loop's stacked result. Null if there is none.
 exec::ProductOp findRelu(mlir::Value value);
 
 /// The mask of that product's relu, in the block of `value`: the product's last

@@ -92,8 +92,8 @@ const Model models[] = {
     nd.yield %5 : !x
   }
 )"},
-    // Two carried values, of which the loss reads one; a parameter is the
-    // initial value, and the direction is backwards.
+    // The loss reads one of two carried values. A parameter is the initial
+    // value, and the loop runs backwards.
     {"Recurrence", R"(
   %zero = nd.constant 0.0 : f32 -> !x
   %start = nd.add %zero, %b : (!x, !h) -> !x

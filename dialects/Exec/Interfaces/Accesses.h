@@ -26,8 +26,8 @@ struct ArenaPlace {
   llvm::SmallVector<int64_t, 2> strides;
 
   int64_t at(llvm::ArrayRef<int64_t> iterations) const;
-  /// The largest power of two, at most arenaAlignment, of which the address is
-  /// a multiple in all iterations.
+  /// A power of two that divides the address in all iterations: the largest
+  /// one, but at most arenaAlignment.
   int64_t getAlignment() const;
   bool operator==(const ArenaPlace &other) const {
     return offset == other.offset && strides == other.strides;

@@ -36,4 +36,11 @@ OpCost getElementwiseCost(Operation *op, double flops, double transcendentals) {
   return cost;
 }
 
+OpCost getPartCost(Operation *op) {
+  OpCost cost;
+  cost.bytes =
+      2.0 * getTensorType(op->getResult(0)).getLocalBytes(MeshAttr::of(op));
+  return cost;
+}
+
 } // namespace meshc::nd

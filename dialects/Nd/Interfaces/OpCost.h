@@ -23,6 +23,9 @@ struct OpCost {
 OpCost getElementwiseCost(mlir::Operation *op, double flops,
                           double transcendentals = 0);
 
+/// Cost of an op whose only result is a copy of a part of its operand.
+OpCost getPartCost(mlir::Operation *op);
+
 /// Bytes of all operands and results of `op` on one rank.
 double getTrafficBytes(mlir::Operation *op);
 

@@ -56,4 +56,10 @@ void makeWhole(PartitionRule &rule, llvm::StringRef name) {
       factor.kind = FactorKind::Whole;
 }
 
+PartitionRule getRuleByNames(Operation *op, llvm::StringRef whole) {
+  PartitionRule rule = getRuleByNames(op);
+  makeWhole(rule, whole);
+  return rule;
+}
+
 } // namespace meshc::nd

@@ -57,6 +57,9 @@ struct PartitionRule {
 /// Reduce (Sum).
 PartitionRule getRuleByNames(mlir::Operation *op);
 
+/// The same, but the dim `whole` must not be cut.
+PartitionRule getRuleByNames(mlir::Operation *op, llvm::StringRef whole);
+
 /// Makes the factor of result or operand dim `name` a Whole one.
 void makeWhole(PartitionRule &rule, llvm::StringRef name);
 

@@ -93,12 +93,6 @@ evaluateRows(const HostTensor &input, StringRef dim,
   return results;
 }
 
-static PartitionRule getRowRule(Operation *op, StringRef dim) {
-  PartitionRule rule = getRuleByNames(op);
-  makeWhole(rule, dim);
-  return rule;
-}
-
 /// A maximum, a subtraction and a sum for each entry of the first operand.
 static OpCost getRowCost(Operation *op, double transcendentals) {
   double entries =
@@ -162,7 +156,7 @@ LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule SoftmaxOp::getPartitionRule() {
-  return getRowRule(*this, getDim());
+  return getRuleByNames(*this, getDim());
 }
 
 OpCost SoftmaxOp::getCost() { return getRowCost(*this, 1); }
@@ -212,7 +206,7 @@ LogSoftmaxOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGrads,
 }
 
 PartitionRule LogSoftmaxOp::getPartitionRule() {
-  return getRowRule(*this, getDim());
+  return getRuleByNames(*this, getDim());
 }
 
 OpCost LogSoftmaxOp::getCost() { return getRowCost(*this, 1); }
@@ -306,7 +300,7 @@ CrossEntropyOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGrads,
 }
 
 PartitionRule CrossEntropyOp::getPartitionRule() {
-  return getRowRule(*this, getDim());
+  return getRuleByNames(*this, getDim());
 }
 
 OpCost CrossEntropyOp::getCost() { return getRowCost(*this, 1); }

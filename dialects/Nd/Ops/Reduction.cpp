@@ -363,9 +363,7 @@ LogicalResult ArgmaxOp::buildGradient(OpBuilder &, ArrayRef<Value>,
 }
 
 PartitionRule ArgmaxOp::getPartitionRule() {
-  PartitionRule rule = getRuleByNames(*this);
-  makeWhole(rule, getDim());
-  return rule;
+  return getRuleByNames(*this, getDim());
 }
 
 OpCost ArgmaxOp::getCost() { return getReductionCost(*this); }

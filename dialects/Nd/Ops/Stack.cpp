@@ -26,19 +26,6 @@ void NdDialect::registerStack() {
       >();
 }
 
-/// Every dim but `dim` may be cut.
-static PartitionRule getStackRule(Operation *op, StringRef dim) {
-  PartitionRule rule = getRuleByNames(op);
-  makeWhole(rule, dim);
-  return rule;
-}
-
-static OpCost getCopyCost(TensorType copied, Operation *op) {
-  OpCost cost;
-  cost.bytes = 2.0 * copied.getLocalBytes(MeshAttr::of(op));
-  return cost;
-}
-
 //===----------------------------------------------------------------------===//
 // EntryOp
 //===----------------------------------------------------------------------===//
@@ -86,10 +73,10 @@ LogicalResult EntryOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule EntryOp::getPartitionRule() {
-  return makeLinear(getStackRule(*this, getDim()));
+  return makeLinear(getRuleByNames(*this, getDim()));
 }
 
-OpCost EntryOp::getCost() { return getCopyCost(getType(), *this); }
+OpCost EntryOp::getCost() { return getPartCost(*this); }
 
 Value EntryOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
   ElementIndex inner = index;
@@ -155,12 +142,12 @@ LogicalResult StackOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule StackOp::getPartitionRule() {
-  PartitionRule rule = getStackRule(*this, getDim());
+  PartitionRule rule = getRuleByNames(*this, getDim());
   rule.jointlyLinear = true;
   return rule;
 }
 
-OpCost StackOp::getCost() { return getCopyCost(getType(), *this); }
+OpCost StackOp::getCost() { return getElementwiseCost(*this, 0); }
 
 Value StackOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
   OpBuilder &builder = emitter.builder;
@@ -247,10 +234,10 @@ LogicalResult UnstackOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule UnstackOp::getPartitionRule() {
-  return makeLinear(getStackRule(*this, getDim()));
+  return makeLinear(getRuleByNames(*this, getDim()));
 }
 
-OpCost UnstackOp::getCost() { return getCopyCost(getInput().getType(), *this); }
+OpCost UnstackOp::getCost() { return getElementwiseCost(*this, 0); }
 
 SmallVector<Value> UnstackOp::decompose(OpBuilder &builder) {
   SmallVector<Value> entries;

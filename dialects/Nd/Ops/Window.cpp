@@ -51,13 +51,6 @@ static void copyShifted(const HostTensor &input, StringRef dim, int64_t shift,
                });
 }
 
-/// Every dim but `dim` may be cut.
-static PartitionRule getWindowRule(Operation *op, StringRef dim) {
-  PartitionRule rule = getRuleByNames(op);
-  makeWhole(rule, dim);
-  return rule;
-}
-
 /// Whether the result is the operand, entry by entry.
 static bool isWhole(SliceOp op) {
   return op.getInput().getType().getSize(op.getDim()) ==
@@ -152,16 +145,12 @@ LogicalResult SliceOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule SliceOp::getPartitionRule() {
-  PartitionRule rule = getWindowRule(*this, getDim());
+  PartitionRule rule = getRuleByNames(*this, getDim());
   rule.linearOperands.push_back(0);
   return rule;
 }
 
-OpCost SliceOp::getCost() {
-  OpCost cost = getElementwiseCost(*this, 0);
-  cost.bytes = 2.0 * getType().getLocalBytes(MeshAttr::of(*this));
-  return cost;
-}
+OpCost SliceOp::getCost() { return getPartCost(*this); }
 
 Value SliceOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
   if (isWhole(*this))
@@ -245,7 +234,7 @@ LogicalResult ConcatOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule ConcatOp::getPartitionRule() {
-  PartitionRule rule = getWindowRule(*this, getDim());
+  PartitionRule rule = getRuleByNames(*this, getDim());
   rule.jointlyLinear = true;
   return rule;
 }
@@ -351,7 +340,7 @@ LogicalResult PadOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule PadOp::getPartitionRule() {
-  PartitionRule rule = getWindowRule(*this, getDim());
+  PartitionRule rule = getRuleByNames(*this, getDim());
   // Any other value would be counted once per rank.
   if (getValue().isZero())
     rule.linearOperands.push_back(0);

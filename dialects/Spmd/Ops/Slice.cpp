@@ -36,9 +36,7 @@ LogicalResult SliceOp::buildGradient(OpBuilder &, ArrayRef<Value>,
 }
 
 nd::PartitionRule SliceOp::getPartitionRule() {
-  nd::PartitionRule rule = nd::getRuleByNames(*this);
-  nd::makeWhole(rule, getDim());
-  return rule;
+  return nd::getRuleByNames(*this, getDim());
 }
 
 nd::OpCost SliceOp::getCost() { return nd::getElementwiseCost(*this, 0); }
