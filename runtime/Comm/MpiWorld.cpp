@@ -7,7 +7,7 @@
 #include "runtime/Comm/MpiWorld.h"
 
 #include "runtime/Comm/Bootstrap.h"
-#include "runtime/Comm/LauncherEnd.h"
+#include "runtime/Comm/LauncherGuard.h"
 #include "runtime/Comm/MpiLibrary.h"
 #include "runtime/Comm/MpiTransport.h"
 #include "runtime/Comm/StartWatch.h"
@@ -40,9 +40,11 @@ private:
 
 class MpiWorld final : public World {
 public:
-  MpiWorld(const MeshcMpi &mpi, const MpiLaunch &launch, bool oneHost,
+  /// `guard`: null if one host has all ranks.
+  MpiWorld(const MeshcMpi &mpi, const MpiLaunch &launch,
+           std::unique_ptr<LauncherGuard> guard, bool oneHost,
            int threadsPerRank, double timeoutSeconds)
-      : mpi(mpi), ranks(mpi.size()) {
+      : mpi(mpi), guard(std::move(guard)), ranks(mpi.size()) {
     if (launch.size && launch.size != ranks)
       throw CommunicationError(
           -1, "the launcher started " + std::to_string(launch.size) +
@@ -93,10 +95,11 @@ public:
     if (code == 0) {
       communicator.reset();
       mpi.finish();
+      if (guard)
+        guard->release();
       return;
     }
-    if (several)
-      endLauncherLater();
+    guard.reset();
     if (!isReporter)
       std::this_thread::sleep_for(graceForReport);
     mpi.abort(code);
@@ -110,6 +113,7 @@ private:
   }
 
   const MeshcMpi &mpi;
+  std::unique_ptr<LauncherGuard> guard;
   int ranks;
   bool several = false;
   bool isReporter = false;
@@ -122,7 +126,10 @@ std::unique_ptr<World> meshc::runtime::openMpiWorld(const MpiLaunch &launch,
                                                     bool oneHost,
                                                     int threadsPerRank,
                                                     double timeoutSeconds) {
+  std::unique_ptr<LauncherGuard> guard;
+  if (launch.hasOtherHosts())
+    guard = std::make_unique<LauncherGuard>();
   StartWatch watch(launch, timeoutSeconds);
-  return std::make_unique<MpiWorld>(openMpi(), launch, oneHost, threadsPerRank,
-                                    timeoutSeconds);
+  return std::make_unique<MpiWorld>(openMpi(), launch, std::move(guard),
+                                    oneHost, threadsPerRank, timeoutSeconds);
 }

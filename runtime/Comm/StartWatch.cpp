@@ -7,7 +7,6 @@
 #include "runtime/Comm/StartWatch.h"
 
 #include "runtime/Base/StandardStreams.h"
-#include "runtime/Comm/LauncherEnd.h"
 #include "runtime/Comm/SharedSegment.h"
 #include "runtime/Comm/WatchTimes.h"
 
@@ -33,12 +32,6 @@ struct alignas(64) StartWatch::Entry {
 
 namespace {
 
-/// The number in an environment variable; -1 if it is not set.
-int numberIn(const char *variable) {
-  const char *text = std::getenv(variable);
-  return text ? std::atoi(text) : -1;
-}
-
 /// The part of the environment that is specific to this job on this host: the
 /// job's number, and where its launcher listens.
 std::string jobName() {
@@ -58,10 +51,8 @@ std::string jobName() {
 } // namespace
 
 StartWatch::StartWatch(const MpiLaunch &launch, double timeoutSeconds)
-    : launch(launch), limit(timeoutSeconds), begin(Clock::now()),
-      lastLook(begin) {
-  local = numberIn("OMPI_COMM_WORLD_LOCAL_RANK");
-  locals = numberIn("OMPI_COMM_WORLD_LOCAL_SIZE");
+    : launch(launch), limit(timeoutSeconds), local(launch.localRank),
+      locals(launch.localSize), begin(Clock::now()), lastLook(begin) {
   if (local < 0 || local >= locals || launch.size < 2)
     return;
   name = "/meshc-start-" + std::to_string(getuid()) + "-" + jobName();
@@ -183,8 +174,6 @@ void StartWatch::look(Clock::time_point now) {
                          secondsSince(begin, now) >= limit + grace))) {
     report("error", describe(late, limit));
     SharedSegment::unlink(name);
-    if (locals < launch.size)
-      endLauncherLater();
     std::fflush(nullptr);
     std::_Exit(static_cast<int>(ExitCode::Communication));
   }

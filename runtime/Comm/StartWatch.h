@@ -58,7 +58,7 @@ private:
 
   MpiLaunch launch;
   double limit;
-  int local = 0, locals = 0; ///< this rank's number on its host; how many
+  int local, locals; ///< this rank's number on its host; how many
   std::string name;
   std::shared_ptr<void> memory;
   Entry *entries = nullptr; ///< by number on this host

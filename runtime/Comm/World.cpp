@@ -65,6 +65,8 @@ MpiLaunch meshc::runtime::findMpiLaunch() {
     launch.launched = true;
     launch.rank = rank;
     launch.size = environmentNumber(names.size, 0);
+    launch.localRank = environmentNumber("OMPI_COMM_WORLD_LOCAL_RANK", -1);
+    launch.localSize = environmentNumber("OMPI_COMM_WORLD_LOCAL_SIZE", 0);
     return launch;
   }
   return launch;

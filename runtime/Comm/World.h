@@ -52,6 +52,11 @@ struct MpiLaunch {
   bool launched = false; ///< by an MPI launcher
   int rank = 0;
   int size = 1; ///< 0 if the launcher does not say
+  /// This process's number among those of its host, and how many they are; -1
+  /// and 0 if the launcher is not Open MPI's.
+  int localRank = -1, localSize = 0;
+
+  bool hasOtherHosts() const { return localSize > 0 && localSize < size; }
 };
 MpiLaunch findMpiLaunch();
 

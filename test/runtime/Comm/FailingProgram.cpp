@@ -6,14 +6,16 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// comm_failing throw|kill|stop|sleep|apart|endless, for mpi_failures.sh. Ends
-/// as compiled programs do: one message, by the rank that reports the failure.
+/// comm_failing throw|kill|stop|sleep|apart, for mpi_failures.sh, and
+/// comm_failing endless|connect SIGN, for network_failure.sh. Ends as compiled
+/// programs do: one message, by the rank that reports the failure.
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/World.h"
 
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -25,27 +27,24 @@ namespace {
 const MeshcSite sites[] = {{"gpt.mesh:14:13", "all_reduce of 'h' over tensor"},
                            {"gpt.mesh:20:3", "all_reduce of 'loss'"}};
 
-void reduceAt(Communicator &communicator, uint32_t site) {
-  std::vector<float> values(1000, 1);
-  MeshcCollectiveItem item{1, 1000, 1, 1000};
+void runAt(Communicator &communicator, uint32_t site,
+           MeshcCollectiveKind kind = MESHC_ALL_REDUCE) {
+  std::vector<float> values(1000, 1), results(1000);
+  int64_t inner = kind == MESHC_ALL_TO_ALL ? 1000 / communicator.size() : 1000;
+  MeshcCollectiveItem item{1, inner, 1, inner};
   MeshcCollective collective{};
+  collective.kind = kind;
   collective.axes = 1;
   collective.site = site;
   collective.itemCount = 1;
   collective.items = &item;
-  void *data = values.data();
+  void *from = values.data(), *to = results.data();
   MeshView mesh({communicator.size()}, communicator.rank());
-  communicator.run(collective, mesh.group(1), &data, &data);
+  communicator.run(collective, mesh.group(1), &from, &to);
 }
 
 void failAs(const std::string &how, Communicator &communicator) {
-  static MeshcProgram program{};
-  program.siteCount = 2;
-  program.sites = sites;
-  communicator.setProgram(&program);
-  do
-    reduceAt(communicator, 0);
-  while (how == "endless");
+  runAt(communicator, 0);
   bool fails = communicator.rank() == 1;
   if (fails && how == "throw")
     throw Failure(ExitCode::Data, "no file 'x.idx'");
@@ -55,19 +54,43 @@ void failAs(const std::string &how, Communicator &communicator) {
     raise(SIGSTOP);
   if (fails && how == "sleep")
     sleep(20);
-  reduceAt(communicator, fails && how == "apart" ? 1 : 0);
+  runAt(communicator, fails && how == "apart" ? 1 : 0);
+}
+
+/// Reduces, and creates the file `sign` once all ranks do. To `connect`, waits
+/// for the file `sign`.done, and goes on with the first messages between some
+/// ranks of different hosts.
+void failWithNetwork(const std::string &how, const std::string &sign,
+                     Communicator &communicator) {
+  for (int i = 0; i < 20; ++i)
+    runAt(communicator, 0);
+  if (communicator.rank() == 0)
+    std::ofstream(sign) << "reducing";
+  while (how == "endless")
+    runAt(communicator, 0);
+  while (access((sign + ".done").c_str(), F_OK) != 0)
+    usleep(10000);
+  runAt(communicator, 1, MESHC_ALL_TO_ALL);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 2)
+  if (argc < 2)
     return 2;
+  static MeshcProgram program{};
+  program.siteCount = 2;
+  program.sites = sites;
   std::unique_ptr<World> world;
   try {
     world = openWorld(withEnvironment({}));
-    world->run(
-        [&](Communicator &communicator) { failAs(argv[1], communicator); });
+    world->run([&](Communicator &communicator) {
+      communicator.setProgram(&program);
+      if (argc > 2)
+        failWithNetwork(argv[1], argv[2], communicator);
+      else
+        failAs(argv[1], communicator);
+    });
   } catch (const RankFailure &failure) {
     if (!failure.isSecond())
       std::fprintf(stderr, "error: rank %d failed: %s\n", failure.rank(),

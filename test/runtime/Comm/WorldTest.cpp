@@ -20,9 +20,11 @@ namespace {
 class WorldChoice : public testing::Test {
 protected:
   void SetUp() override {
-    for (const char *name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-                             "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "PMIX_SIZE",
-                             "MESHC_TIMEOUT", "MESHC_PLUGIN_PATH"})
+    for (const char *name :
+         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+          "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+          "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "PMIX_SIZE", "MESHC_TIMEOUT",
+          "MESHC_PLUGIN_PATH"})
       unsetenv(name);
   }
   void launch(const char *rank, const char *size) {
@@ -94,6 +96,13 @@ TEST_F(WorldChoice, LaunchersAreKnown) {
   EXPECT_TRUE(findMpiLaunch().launched);
   EXPECT_EQ(findMpiLaunch().rank, 2);
   EXPECT_EQ(findMpiLaunch().size, 3);
+  EXPECT_FALSE(findMpiLaunch().hasOtherHosts());
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+  setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
+  EXPECT_EQ(findMpiLaunch().localRank, 1);
+  EXPECT_TRUE(findMpiLaunch().hasOtherHosts());
+  setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
+  EXPECT_FALSE(findMpiLaunch().hasOtherHosts());
 }
 
 TEST_F(WorldChoice, TimeoutComesFromTheEnvironment) {

@@ -8,8 +8,8 @@
 #
 # two_hosts.sh RANKS-A RANKS-B PROGRAM [ARGUMENT...]
 #
-# With CUT_AFTER=SECONDS in the environment, the cable is unplugged after that
-# time.
+# With CUT_SIGN=FILE in the environment, the cable is unplugged once PROGRAM has
+# created FILE; then FILE.done is created.
 #
 # Runs PROGRAM under mpirun with its ranks on two hosts, which are two network
 # namespaces of this machine joined by a virtual cable. Ends with PROGRAM's code;
@@ -61,13 +61,22 @@ chmod +x "$agent"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 code=0
-[ -z "${CUT_AFTER:-}" ] || (sleep "$CUT_AFTER"; ip -n "$hostA" link set "$cableA" down) &
+if [ -n "${CUT_SIGN:-}" ]; then
+  (
+    until [ -e "$CUT_SIGN" ]; do sleep 0.05; done
+    ip -n "$hostA" link set "$cableA" down
+    touch "$CUT_SIGN.done"
+  ) &
+  watcher=$!
+fi
 ip netns exec "$hostA" unshare --uts sh -c "hostname $hostA; exec \"\$@\"" sh \
   mpirun --mca plm_rsh_agent "$agent" --mca btl tcp,self \
   --mca btl_tcp_if_include "$net.0/24" --mca oob_tcp_if_include "$net.0/24" \
   --mca pml ob1 -H "$net.1:$ranksA,$net.2:$ranksB" -n $((ranksA + ranksB)) "$@" || code=$?
 # Without a cable, each host ends its own processes.
-if [ -n "${CUT_AFTER:-}" ]; then
+if [ -n "${CUT_SIGN:-}" ]; then
+  kill "$watcher" 2> /dev/null || true
+  [ -e "$CUT_SIGN.done" ] || echo "the cable was not unplugged"
   for _ in $(seq 60); do
     [ -n "$(ip netns pids "$hostA")$(ip netns pids "$hostB")" ] || break
     sleep 0.5

@@ -1,14 +1,17 @@
-//===- LauncherEnd.cpp - a launcher that cannot end a job -----------------===//
+//===- LauncherGuard.cpp - a launcher that cannot end a job ---------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/Comm/LauncherEnd.h"
+#include "runtime/Comm/LauncherGuard.h"
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <string>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,8 +19,6 @@
 using namespace meshc::runtime;
 
 namespace {
-
-constexpr int secondsForAbort = 10;
 
 /// The name and the parent of a process, from the file `status` of /proc.
 struct Ancestor {
@@ -63,31 +64,64 @@ bool outlives(pid_t process, int seconds) {
   return true;
 }
 
-/// Runs in a process forked from one with several threads, so it uses system
-/// calls only.
-[[noreturn]] void waitAndKill(pid_t launcher) {
+/// Returns whether the process at the other end has failed.
+bool awaitFailure(int lifeline) {
+  char byte;
+  ssize_t got;
+  do
+    got = read(lifeline, &byte, 1);
+  while (got < 0 && errno == EINTR);
+  return got == 0; // closed without a word
+}
+
+/// Runs in a process forked from one that may have several threads, so it uses
+/// system calls only.
+[[noreturn]] void runGuard(pid_t launcher, int lifeline, int patienceSeconds) {
+  // The launcher signals the process groups of its ranks.
   setsid();
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  prctl(PR_SET_NAME, "launcher-guard");
   // The launcher waits for the end of its ranks' output.
   for (int file = 0; file < 1024; ++file)
-    close(file);
-  if (outlives(launcher, secondsForAbort))
+    if (file != lifeline)
+      close(file);
+  if (awaitFailure(lifeline) && outlives(launcher, patienceSeconds))
     kill(launcher, SIGKILL); // it crashes at SIGTERM by then
   _exit(0);
 }
 
 } // namespace
 
-void meshc::runtime::endLauncherLater() {
+LauncherGuard::LauncherGuard(int patienceSeconds) {
   pid_t launcher = findLauncher();
-  if (launcher == 0)
+  int ends[2];
+  if (launcher == 0 ||
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return;
-  // A grandchild, which nobody has to wait for.
-  pid_t child = fork();
-  if (child == 0) {
-    if (fork() == 0)
-      waitAndKill(launcher);
-    _exit(0);
-  }
-  if (child > 0)
-    waitpid(child, nullptr, 0);
+  guard = fork();
+  if (guard == 0)
+    runGuard(launcher, ends[0], patienceSeconds);
+  close(ends[0]);
+  if (guard > 0)
+    lifeline = ends[1];
+  else
+    close(ends[1]);
+}
+
+LauncherGuard::~LauncherGuard() {
+  if (lifeline >= 0)
+    close(lifeline);
+}
+
+void LauncherGuard::release() {
+  if (lifeline < 0)
+    return;
+  char byte = 0;
+  while (send(lifeline, &byte, 1, MSG_NOSIGNAL) < 0 && errno == EINTR)
+    ;
+  close(lifeline);
+  lifeline = -1;
+  waitpid(guard, nullptr, 0);
 }
