@@ -9,7 +9,8 @@
 
 include "mlir/IR/EnumAttr.td"
 
-/// The numbers are those of MeshcEpilogueKind (RuntimeAbi.h).
+/// Repeats the names and numbers of meshc/Epilogues.def, which TableGen cannot
+/// read. Epilogues.h has what is known of each kind.
 def Exec_Epilogue : I32EnumAttr<"Epilogue", "what a call does beside a matrix product c = a·b", [
     I32EnumAttrCase<"Bias", 1, "bias">, I32EnumAttrCase<"Relu", 2, "relu">,
     I32EnumAttrCase<"ReluBias", 3, "relu_bias">, I32EnumAttrCase<"Gelu", 4, "gelu">,

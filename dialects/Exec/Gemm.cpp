@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Exec/Exec.h"
+#include "dialects/Exec/Epilogues.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -13,16 +13,12 @@ using namespace mlir;
 
 namespace meshc::exec {
 
-// The numbers are the same on both sides.
-static_assert(int(Epilogue::Bias) == MESHC_BIAS &&
-              int(Epilogue::Relu) == MESHC_RELU &&
-              int(Epilogue::ReluBias) == MESHC_RELU_BIAS &&
-              int(Epilogue::Gelu) == MESHC_GELU &&
-              int(Epilogue::GeluBias) == MESHC_GELU_BIAS &&
-              int(Epilogue::ReluGradient) == MESHC_RELU_GRADIENT &&
-              int(Epilogue::GeluGradient) == MESHC_GELU_GRADIENT &&
-              int(Epilogue::BiasGradientA) == MESHC_BIAS_GRADIENT_A &&
-              int(Epilogue::BiasGradientB) == MESHC_BIAS_GRADIENT_B);
+// Epilogue.td repeats the list, since TableGen cannot read it.
+#define MESHC_EPILOGUE(CONSTANT, Kind, name, number, Operand, Function,        \
+                       Result, Mask, Kept, text)                               \
+  static_assert(int(Epilogue::Kind) == MESHC_##CONSTANT);
+#include "meshc/Epilogues.def"
+static_assert(getMaxEnumValForEpilogue() == std::size(epilogueTable));
 
 namespace {
 /// Where the elements of a batch of matrices lie: `rows` stored rows of
@@ -99,10 +95,9 @@ LogicalResult GemmOp::verify() {
   if (getSizes()[6] != 1)
     return emitOpError() << "with an epilogue must be of one batch, got "
                          << getSizes()[6];
-  bool isBiasGradient = *getEpilogue() == Epilogue::BiasGradientA ||
-                        *getEpilogue() == Epilogue::BiasGradientB;
-  if (!isBiasGradient && (getInputs().empty() || getInputs()[0] != getC() ||
-                          !llvm::is_contained(getOutputs(), getC())))
+  if (!getTraits(*getEpilogue()).keepsProduct() &&
+      (getInputs().empty() || getInputs()[0] != getC() ||
+       !llvm::is_contained(getOutputs(), getC())))
     return emitOpError(
                "leaves c to its epilogue: c must be the first input and "
                "a result of '")
@@ -128,8 +123,7 @@ Accesses GemmOp::getAccesses() {
     if (output != getC())
       accesses.writes.push_back(output);
   if (Value mask = getMask())
-    (*getEpilogue() == Epilogue::ReluGradient ? accesses.reads
-                                              : accesses.writes)
+    (getTraits(*getEpilogue()).readsMask() ? accesses.reads : accesses.writes)
         .push_back(mask);
   return accesses;
 }
@@ -188,23 +182,22 @@ CallDescription GemmOp::describe() {
   product.a = getA();
   product.c = getC();
   product.reads = {getA(), getB()};
-  std::optional<Epilogue> epilogue = getEpilogue();
-  if (!epilogue || *epilogue == Epilogue::BiasGradientA ||
-      *epilogue == Epilogue::BiasGradientB)
+  const EpilogueTraits *epilogue = getTraits(getEpilogue());
+  if (!epilogue || epilogue->keepsProduct())
     product.writes.push_back(getC());
-  bool isReluGradient = epilogue && *epilogue == Epilogue::ReluGradient;
+  bool readsMask = getMask() && epilogue && epilogue->readsMask();
   if (Value mask = getMask())
-    (isReluGradient ? product.reads : product.writes).push_back(mask);
-  // The mask is read instead of relu's result.
+    (readsMask ? product.reads : product.writes).push_back(mask);
+  // The mask is read instead of the activation's result.
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
   int64_t offsetC = ArenaPiece::of(getC(), mesh).begin;
-  if (!isReluGradient || !getMask())
+  if (!readsMask)
     for (Value input : getInputs())
       if (ArenaPiece::of(input, mesh).begin != offsetC)
         product.reads.push_back(input);
   llvm::append_range(product.writes, getOutputs());
   if (epilogue)
-    product.epilogue = stringifyEpilogue(*epilogue);
+    product.epilogue = epilogue->name;
   return {"product", "", {getLoc()}, std::move(product)};
 }
 

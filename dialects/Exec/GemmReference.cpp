@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Exec/Exec.h"
-#include <cmath>
+#include "dialects/Exec/Epilogues.h"
 
 using namespace mlir;
 
@@ -48,9 +47,8 @@ static void multiply(GemmOp gemm, const Arenas &arenas,
 }
 
 //===----------------------------------------------------------------------===//
-// Epilogues by the ABI's table: what a library that is told an epilogue does,
-// on the arrays that RuntimeAbi.h names by MeshcEpilogueKind. It does not use
-// the kernel, whose place it takes.
+// Epilogues by the table (meshc/Epilogues.def): what a library that is told an
+// epilogue does. It does not use the kernel, whose place it takes.
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -76,54 +74,28 @@ struct Locator {
 };
 } // namespace
 
-// arXiv 1606.08415, in the form with tanh, and its derivative.
-
-static constexpr double geluRoot = 0.7978845608028654, geluCubic = 0.044715;
-
-static double gelu(double x) {
-  return 0.5 * x * (1 + std::tanh(geluRoot * (x + geluCubic * x * x * x)));
-}
-
-static double geluSlope(double x) {
-  double t = std::tanh(geluRoot * (x + geluCubic * x * x * x));
-  return 0.5 * (1 + t) +
-         0.5 * x * (1 - t * t) * geluRoot * (1 + 3 * geluCubic * x * x);
-}
-
 /// Of m × n elements of c, which is overwritten or kept as the kernel would.
 static void finish(GemmOp gemm, const Locator &locate) {
-  Epilogue kind = *gemm.getEpilogue();
+  const EpilogueTraits &epilogue = getTraits(*gemm.getEpilogue());
   int64_t m = gemm.getSizes()[0], n = gemm.getSizes()[1];
-  bool hasBias = kind == Epilogue::Bias || kind == Epilogue::ReluBias ||
-                 kind == Epilogue::GeluBias;
-  bool isRelu = kind == Epilogue::Relu || kind == Epilogue::ReluBias;
-  bool isGelu = kind == Epilogue::Gelu || kind == Epilogue::GeluBias;
   Elements c = locate(gemm.getC());
   Elements result = locate(gemm.getOutputs()[0]);
-  Elements other =
-      gemm.getInputs().size() > 1 ? locate(gemm.getInputs()[1]) : Elements();
+  bool hasOther = epilogue.getInputCount() > 1;
+  Elements other = hasOther ? locate(gemm.getInputs()[1]) : Elements();
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = 0; j < n; ++j) {
       int64_t at = i * n + j;
-      double value = c[at] + (hasBias ? other[j] : 0.0);
-      double kept = value;
-      if (isRelu)
-        value = value < 0 ? 0 : value;
-      else if (isGelu)
-        value = gelu(value);
-      else if (kind == Epilogue::ReluGradient)
-        value = other[at] > 0 ? value : 0;
-      else if (kind == Epilogue::GeluGradient)
-        value *= geluSlope(other[at]);
-      result[at] = value;
+      double operand = hasOther ? other[epilogue.hasBias() ? j : at] : 0.0;
+      double argument = 0;
+      result[at] = applyEpilogue(epilogue, c[at], operand, &argument);
       if (gemm.getOutputs().size() > 1)
-        locate(gemm.getOutputs()[1])[at] = kept;
+        locate(gemm.getOutputs()[1])[at] = argument;
     }
 }
 
 /// A factor's sums over k.
 static void sumFactor(GemmOp gemm, const Locator &locate) {
-  bool isA = *gemm.getEpilogue() == Epilogue::BiasGradientA;
+  bool isA = getTraits(*gemm.getEpilogue()).operand == EpilogueOperand::A;
   ArrayRef<int64_t> sizes = gemm.getSizes();
   Elements factor = locate(isA ? gemm.getA() : gemm.getB());
   Elements sums = locate(gemm.getOutputs()[0]);
@@ -144,15 +116,14 @@ void GemmOp::run(Arenas &arenas) {
       arenas.spoil(ArenaPiece::of(getScratch(), arenas.getContext().mesh));
   };
   bool byTable = arenas.getEpilogues() == Arenas::Epilogues::ByTable;
-  bool isSum = getEpilogue() == Epilogue::BiasGradientA ||
-               getEpilogue() == Epilogue::BiasGradientB;
+  const EpilogueTraits *epilogue = getTraits(getEpilogue());
   spoilScratch();
   for (int64_t rank = 0; rank < arenas.getRankCount(); ++rank) {
     Arenas::Memory &memory = arenas.getMemory(rank);
     multiply(*this, arenas, memory);
-    if (getKernel() && byTable)
-      isSum ? sumFactor(*this, {arenas, memory})
-            : finish(*this, {arenas, memory});
+    if (epilogue && byTable)
+      epilogue->sumsFactor() ? sumFactor(*this, {arenas, memory})
+                             : finish(*this, {arenas, memory});
   }
   if (getKernel() && !byTable)
     arenas.runKernel(getKernelUse());

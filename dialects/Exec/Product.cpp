@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Exec/Exec.h"
+#include "dialects/Exec/Epilogues.h"
 #include "dialects/Exec/Holder.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -31,38 +31,6 @@ int64_t ProductOp::getInputOf(Value inner) {
              : -1;
 }
 
-namespace {
-/// How many inputs and results the fusion of an epilogue has.
-struct Arity {
-  size_t inputs, results;
-  bool mayKeepArgument; ///< one result more
-};
-} // namespace
-
-static Arity getArity(Epilogue epilogue) {
-  switch (epilogue) {
-  case Epilogue::Gelu:
-    return {1, 1, true};
-  case Epilogue::GeluBias:
-    return {2, 1, true};
-  case Epilogue::Bias:
-  case Epilogue::ReluBias:
-  case Epilogue::ReluGradient:
-  case Epilogue::GeluGradient:
-    return {2, 1, false};
-  case Epilogue::Relu:
-  case Epilogue::BiasGradientA:
-  case Epilogue::BiasGradientB:
-    return {1, 1, false};
-  }
-  llvm_unreachable("all epilogues are listed");
-}
-
-static bool mayHaveMask(Epilogue epilogue) {
-  return epilogue == Epilogue::Relu || epilogue == Epilogue::ReluBias ||
-         epilogue == Epilogue::ReluGradient;
-}
-
 /// What the block must hold.
 static LogicalResult verifyBody(ProductOp op) {
   Block &block = op.getBody().front();
@@ -86,24 +54,23 @@ static LogicalResult verifyBody(ProductOp op) {
 LogicalResult ProductOp::verify() {
   if (failed(verifyBody(*this)))
     return failure();
-  Arity arity = getArity(getEpilogue());
+  const EpilogueTraits &traits = getTraits(getEpilogue());
   FusionOp fusion = getFusion();
-  size_t results = fusion.getNumResults();
-  if (fusion.getNumOperands() != arity.inputs || results < arity.results ||
-      results > arity.results + (arity.mayKeepArgument ? 1 : 0))
-    return emitOpError() << "with epilogue '"
-                         << stringifyEpilogue(getEpilogue())
-                         << "' needs a fusion of " << arity.inputs
-                         << " inputs and " << arity.results << " results, got "
+  size_t inputs = traits.getInputCount(), results = fusion.getNumResults();
+  if (fusion.getNumOperands() != inputs || results < 1 ||
+      results > (traits.mayKeepArgument() ? 2 : 1))
+    return emitOpError() << "with epilogue '" << traits.name
+                         << "' needs a fusion of " << inputs
+                         << " inputs and 1 results, got "
                          << fusion.getNumOperands() << " and " << results;
-  bool isGradient = getEpilogue() == Epilogue::ReluGradient;
-  if (getMask() && (!mayHaveMask(getEpilogue()) ||
-                    (isGradient ? getInputs().empty() : getResults().empty())))
+  if (getMask() &&
+      (!traits.mayHaveMask() ||
+       (traits.readsMask() ? getInputs().empty() : getResults().empty())))
     return emitOpError("has a mask, which relu and its gradient alone have");
   auto yield = cast<YieldOp>(getBody().front().getTerminator());
   TypeRange yielded = yield.getValues().getTypes();
   TypeRange given = getResultTypes();
-  if (getMask() && !isGradient)
+  if (getMask() && traits.writesMask())
     given = given.drop_back();
   if (yielded != given)
     return emitOpError() << "gives " << given << " but its block yields "

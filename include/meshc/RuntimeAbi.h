@@ -119,25 +119,20 @@ typedef struct MeshcGemm {
 void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
                 const void *b, void *c);
 
-/// What a call may compute in addition to a product C = A·B of one batch. Each
-/// kind is also available as a kernel with these buffers, in this order:
+/// What a call may compute in addition to a product C = A·B of one batch:
+/// MESHC_BIAS, MESHC_RELU_GRADIENT … (Epilogues.def, which also says what each
+/// kind reads and computes, and the buffers of its kernel).
 typedef enum MeshcEpilogueKind {
-  MESHC_BIAS = 1,            ///< C, bias → D = C + bias
-  MESHC_RELU = 2,            ///< C → D = max(C, 0)
-  MESHC_RELU_BIAS = 3,       ///< C, bias → D = max(C + bias, 0)
-  MESHC_GELU = 4,            ///< C → D = gelu(C) [, C]
-  MESHC_GELU_BIAS = 5,       ///< C, bias → D = gelu(C + bias) [, C + bias]
-  MESHC_RELU_GRADIENT = 6,   ///< C, H → D = C where H > 0, else 0
-  MESHC_GELU_GRADIENT = 7,   ///< C, X → D = C · gelu'(X)
-  MESHC_BIAS_GRADIENT_A = 8, ///< A → its sums over k: m elements
-  MESHC_BIAS_GRADIENT_B = 9  ///< B → its sums over k: n elements
+#define MESHC_EPILOGUE(CONSTANT, Kind, name, number, Operand, Function,        \
+                       Result, Mask, Kept, text)                               \
+  MESHC_##CONSTANT = number,
+#include "meshc/Epilogues.def"
 } MeshcEpilogueKind;
 
 /// A bias has n elements. C and all tensors of its shape are dense. All tensors
-/// have the type of A and B. gelu is the tanh form (arXiv 1606.08415). C is
-/// scratch space: it shares its buffer with D or, if the kernel stores the
-/// value in brackets above, with that value. With the bias gradients C is a
-/// result of its own.
+/// have the type of A and B. C is scratch space: it shares its buffer with D
+/// or, if the kernel stores the argument of a function, with that. With sums of
+/// a factor C is a result of its own.
 typedef struct MeshcEpilogue {
   uint32_t kind; ///< MeshcEpilogueKind
   uint32_t reserved;
@@ -146,9 +141,9 @@ typedef struct MeshcEpilogue {
 
 /// Runs meshc_gemm and the epilogue: in one library call if the runtime has
 /// one, otherwise with the epilogue's kernel. `buffers` are those of the
-/// kernel. `mask` is null or m rows of ⌈n / 128⌉·16 bytes. RELU and RELU_BIAS
-/// may record there where D is positive; RELU_GRADIENT gets the mask of the
-/// call that computed H. Only these two calls access the mask.
+/// kernel. `mask` is null or m rows of ⌈n / 128⌉·16 bytes. Kinds that write a
+/// mask may record there where D is positive; those that read one get the mask
+/// of the call that computed X. Only these two calls access the mask.
 void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
                          const MeshcEpilogue *epilogue, const void *a,
                          const void *b, void *c, void *const *buffers,

@@ -17,8 +17,6 @@ using namespace mlir;
 
 namespace meshc::kernels {
 
-using exec::Epilogue;
-
 static std::optional<unsigned> getArgument(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argument.getArgNumber();
@@ -64,26 +62,40 @@ private:
 };
 } // namespace
 
+/// The row of the table with these columns; nothing if it has none.
+static std::optional<EpiloguePattern>
+match(EpilogueOperand operand, Activation function, EpilogueResult result,
+      unsigned product, std::optional<unsigned> other = {},
+      Value argument = {}) {
+  const EpilogueTraits *epilogue = findEpilogue(operand, function, result);
+  if (!epilogue)
+    return std::nullopt;
+  return EpiloguePattern{*epilogue, product, other, argument};
+}
+
 std::optional<EpiloguePattern>
 Recognizer::recognizeSum(nd::ReduceSumOp reduction) const {
   auto summed = getArgument(reduction.getInput());
   if (!summed)
     return std::nullopt;
-  return EpiloguePattern{Epilogue::BiasGradientA, *summed, {}, {}};
+  return match(EpilogueOperand::A, Activation::Identity, EpilogueResult::Sums,
+               *summed);
 }
 
 /// f(c), f(c + bias) or c + bias.
 std::optional<EpiloguePattern> Recognizer::recognizeActivation() const {
-  bool isRelu = result.getDefiningOp<nd::ReluOp>() != nullptr;
-  bool isGelu = result.getDefiningOp<nd::GeluOp>() != nullptr;
-  bool isActivation = isRelu || isGelu;
-  Value argument =
-      isActivation ? result.getDefiningOp()->getOperand(0) : result;
+  Activation function = result.getDefiningOp<nd::ReluOp>() ? Activation::Relu
+                        : result.getDefiningOp<nd::GeluOp>()
+                            ? Activation::Gelu
+                            : Activation::Identity;
+  bool isApplied = function != Activation::Identity;
+  Value argument = isApplied ? result.getDefiningOp()->getOperand(0) : result;
+  Value applied = isApplied ? argument : Value();
   if (argument.getType() != type)
     return std::nullopt;
-  if (auto product = getWhole(argument); product && isActivation)
-    return EpiloguePattern{
-        isRelu ? Epilogue::Relu : Epilogue::Gelu, *product, {}, argument};
+  if (auto product = getWhole(argument))
+    return match(EpilogueOperand::None, function, EpilogueResult::Value,
+                 *product, {}, applied);
   auto sum = argument.getDefiningOp<nd::AddOp>();
   if (!sum)
     return std::nullopt;
@@ -95,11 +107,8 @@ std::optional<EpiloguePattern> Recognizer::recognizeActivation() const {
   if (!product || !other || bias.getType() == type ||
       nd::getTensorType(bias).getElementType() != type.getElementType())
     return std::nullopt;
-  Epilogue epilogue = isRelu   ? Epilogue::ReluBias
-                      : isGelu ? Epilogue::GeluBias
-                               : Epilogue::Bias;
-  return EpiloguePattern{epilogue, *product, other,
-                         isActivation ? argument : Value()};
+  return match(EpilogueOperand::Bias, function, EpilogueResult::Value, *product,
+               other, applied);
 }
 
 /// select(h > 0, c, 0).
@@ -115,7 +124,8 @@ std::optional<EpiloguePattern> Recognizer::recognizeReluGradient() const {
   auto other = getWhole(compare->getOperand(0));
   if (!product || !other || *product == *other)
     return std::nullopt;
-  return EpiloguePattern{Epilogue::ReluGradient, *product, other, {}};
+  return match(EpilogueOperand::Argument, Activation::Relu,
+               EpilogueResult::Gradient, *product, other);
 }
 
 namespace {
@@ -184,8 +194,8 @@ std::optional<EpiloguePattern> Recognizer::recognizeGeluGradient() const {
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(scratch)))
         op.erase();
       if (isEqual)
-        return EpiloguePattern{
-            Epilogue::GeluGradient, *product, x.getArgNumber(), {}};
+        return match(EpilogueOperand::Argument, Activation::Gelu,
+                     EpilogueResult::Gradient, *product, x.getArgNumber());
     }
   }
   return std::nullopt;

@@ -7,15 +7,15 @@
 #ifndef MESHC_LIB_KERNELS_EPILOGUEPATTERNS_H
 #define MESHC_LIB_KERNELS_EPILOGUEPATTERNS_H
 
+#include "dialects/Exec/Epilogues.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 
 namespace meshc::kernels {
 
-/// The epilogue that the body of a fusion with one result computes. The table
-/// of exec.product defines the epilogues.
+/// The epilogue that the body of a fusion with one result computes.
 struct EpiloguePattern {
-  exec::Epilogue epilogue;
+  const EpilogueTraits &epilogue;
   /// Inputs of the fusion: c (for a bias gradient, the summed tensor), and the
   /// bias or the argument at which the gradient is taken.
   unsigned product;
@@ -25,7 +25,7 @@ struct EpiloguePattern {
   mlir::Value argument;
 
   /// Matches the body's first result; nothing if it is not an epilogue. Memory
-  /// orders are not checked. A bias gradient is reported as that of `a`.
+  /// orders are not checked. The sums of a factor are reported as those of `a`.
   static std::optional<EpiloguePattern> of(exec::FusionOp fusion);
 };
 
@@ -47,7 +47,7 @@ struct ResultMatrix {
 /// for BGRADB).
 bool canSumFactor(nd::EinsumOp product, unsigned operand);
 
-/// Bytes of relu's mask: a bit for each element, in rows of a multiple of 128.
+/// Bytes of a mask: a bit for each element, in rows of a multiple of 128.
 inline int64_t getMaskBytes(const ResultMatrix &matrix) {
   return (matrix.columns + 127) / 128 * 16 * matrix.rows;
 }

@@ -10,8 +10,8 @@
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "lib/Kernels/EpilogueMasks.h"
 #include "lib/Kernels/Passes.h"
-#include "lib/Kernels/ReluMasks.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/DebugLog.h"
@@ -24,8 +24,6 @@ namespace meshc::kernels {
 
 #define GEN_PASS_DEF_FUSEEPILOGUES
 #include "lib/Kernels/Passes.h.inc"
-
-using exec::Epilogue;
 
 namespace {
 /// Rewrites the block of a function or of a loop.
@@ -41,10 +39,9 @@ private:
   struct Parts {
     nd::EinsumOp einsum;
     exec::FusionOp fusion;
-    Epilogue epilogue;
+    const EpilogueTraits &epilogue;
     SmallVector<unsigned> inputs; ///< of the fusion, as exec.product has them
     bool keepsArgument = false;   ///< the fusion gets a second result
-    bool isBiasGradient = false;  ///< c leaves, before the sum
   };
 
   void fuseActivation(exec::FusionOp fusion);
@@ -100,9 +97,10 @@ static exec::FusionOp cloneFusion(OpBuilder &builder, exec::FusionOp fusion,
 exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   nd::EinsumOp einsum = parts.einsum;
   exec::FusionOp fusion = parts.fusion;
-  // A bias' gradient needs no more than the product does.
-  builder.setInsertionPoint(parts.isBiasGradient ? einsum.getOperation()
-                                                 : fusion.getOperation());
+  bool keepsProduct = parts.epilogue.keepsProduct();
+  // The sums of a factor need no more than the product does.
+  builder.setInsertionPoint(keepsProduct ? einsum.getOperation()
+                                         : fusion.getOperation());
   SmallVector<Value> operands(einsum.getInputs());
   Value argument;
   SmallVector<Type> types;
@@ -111,7 +109,7 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
     types.push_back(type);
     orders.push_back(orderOf(ordered));
   };
-  if (parts.isBiasGradient)
+  if (keepsProduct)
     addResult(einsum.getType(), einsum);
   else
     for (unsigned input : ArrayRef(parts.inputs).drop_front())
@@ -125,10 +123,10 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   auto product = exec::ProductOp::create(
       builder,
       FusedLoc::get(builder.getContext(), {einsum.getLoc(), fusion.getLoc()}),
-      types, operands, parts.epilogue, /*mask=*/false);
+      types, operands, exec::getEpilogue(parts.epilogue), /*mask=*/false);
   exec::setOrders(product, orders);
-  LDBG() << "product with the epilogue " << stringifyEpilogue(parts.epilogue)
-         << " at " << product.getLoc();
+  LDBG() << "product with the epilogue " << parts.epilogue.name << " at "
+         << product.getLoc();
   Block &body = product.getBody().emplaceBlock();
   for (Value operand : operands)
     body.addArgument(operand.getType(), operand.getLoc());
@@ -136,8 +134,8 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   auto innerEinsum = cast<nd::EinsumOp>(inner.clone(*einsum));
   innerEinsum->setOperands(body.getArguments().take_front(2));
   SmallVector<Value> values;
-  if (parts.isBiasGradient) {
-    bool isA = parts.epilogue == Epilogue::BiasGradientA;
+  if (keepsProduct) {
+    bool isA = parts.epilogue.operand == EpilogueOperand::A;
     values.push_back(body.getArgument(isA ? 0 : 1));
   } else {
     values.push_back(innerEinsum);
@@ -146,10 +144,9 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   exec::FusionOp innerFusion =
       cloneFusion(inner, fusion, parts.inputs, values, argument);
   SmallVector<Value> yielded(innerFusion.getResults());
-  if (parts.isBiasGradient)
+  if (keepsProduct)
     yielded.insert(yielded.begin(), innerEinsum);
-  exec::setOrders(innerFusion,
-                  ArrayRef(orders).drop_front(parts.isBiasGradient));
+  exec::setOrders(innerFusion, ArrayRef(orders).drop_front(keepsProduct));
   exec::YieldOp::create(inner, product.getLoc(), yielded);
   hasChanged = true;
   return product;
@@ -225,16 +222,11 @@ static bool storesArgument(exec::FusionOp fusion,
 
 void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
   auto pattern = EpiloguePattern::of(fusion);
-  if (!pattern)
+  if (!pattern || !pattern->epilogue.isActivation())
     return;
-  bool isGelu = pattern->epilogue == Epilogue::Gelu ||
-                pattern->epilogue == Epilogue::GeluBias;
+  bool mayKeep = pattern->epilogue.mayKeepArgument();
   if (fusion.getNumResults() != 1 &&
-      (!isGelu || !storesArgument(fusion, *pattern)))
-    return;
-  if (!isGelu && pattern->epilogue != Epilogue::Bias &&
-      pattern->epilogue != Epilogue::Relu &&
-      pattern->epilogue != Epilogue::ReluBias)
+      (!mayKeep || !storesArgument(fusion, *pattern)))
     return;
   Value c = fusion.getInputs()[pattern->product];
   auto einsum = c.getDefiningOp<nd::EinsumOp>();
@@ -248,14 +240,14 @@ void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
     return;
   SmallVector<OpOperand *> readers;
   bool isShared = !c.hasOneUse();
-  if (isShared && (!isGelu || fusion.getNumResults() != 1 ||
+  if (isShared && (!mayKeep || fusion.getNumResults() != 1 ||
                    (bias && !passArgumentOn(fusion, *pattern, readers))))
     return;
   SmallVector<unsigned> inputs = {pattern->product};
   if (bias)
     inputs.push_back(*pattern->other);
   exec::ProductOp product =
-      build({einsum, fusion, pattern->epilogue, inputs, isShared, false});
+      build({einsum, fusion, pattern->epilogue, inputs, isShared});
   for (auto [old, result] :
        llvm::zip(fusion.getResults(), product.getResults()))
     old.replaceAllUsesWith(result);
@@ -274,8 +266,7 @@ void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
 void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
   auto pattern = EpiloguePattern::of(fusion);
   if (!pattern || fusion.getNumResults() != 1 ||
-      (pattern->epilogue != Epilogue::ReluGradient &&
-       pattern->epilogue != Epilogue::GeluGradient))
+      !pattern->epilogue.isGradient())
     return;
   Value c = fusion.getInputs()[pattern->product];
   Value other = fusion.getInputs()[*pattern->other];
@@ -287,14 +278,14 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
   auto matrix = ResultMatrix::of(einsum);
   if (!matrix)
     return;
-  bool isRelu = pattern->epilogue == Epilogue::ReluGradient;
+  bool readsMask = pattern->epilogue.readsMask();
   // In narrow results the mask's rows are mostly empty.
   constexpr int64_t worthwhile = 8;
-  if (isRelu && getMaskBytes(*matrix) * worthwhile >
-                    nd::getTensorType(other).getLocalBytes(mesh))
+  if (readsMask && getMaskBytes(*matrix) * worthwhile >
+                       nd::getTensorType(other).getLocalBytes(mesh))
     return;
-  if (isRelu) {
-    exec::ProductOp forward = findRelu(other);
+  if (readsMask) {
+    exec::ProductOp forward = findMaskWriter(other, pattern->epilogue.function);
     if (!forward || !(ResultMatrix::of(forward.getEinsum()) == matrix))
       return;
   }
@@ -302,10 +293,9 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
                                    fusion,
                                    pattern->epilogue,
                                    {pattern->product, *pattern->other},
-                                   false,
                                    false});
-  if (isRelu) {
-    Value mask = getReluMask(other, *matrix);
+  if (readsMask) {
+    Value mask = getMask(other, pattern->epilogue.function, *matrix);
     product.getInputsMutable().append(mask);
     product.setMask(true);
     product.getBody().front().addArgument(mask.getType(), mask.getLoc());
@@ -364,7 +354,7 @@ nd::EinsumOp EpilogueFuser::findProductOf(Value summed,
 /// Of a sum that is a kernel of its own: only there is a launch less.
 void EpilogueFuser::fuseBiasGradient(exec::FusionOp fusion) {
   auto pattern = EpiloguePattern::of(fusion);
-  if (!pattern || pattern->epilogue != Epilogue::BiasGradientA ||
+  if (!pattern || !pattern->epilogue.sumsFactor() ||
       fusion.getNumResults() != 1)
     return;
   Value summed = fusion.getInputs()[pattern->product];
@@ -376,13 +366,10 @@ void EpilogueFuser::fuseBiasGradient(exec::FusionOp fusion) {
       findProductOf(summed, fusion.getPlan().getReduce(), fusion, operand);
   if (!einsum)
     return;
-  exec::ProductOp product =
-      build({einsum,
-             fusion,
-             operand == 0 ? Epilogue::BiasGradientA : Epilogue::BiasGradientB,
-             {0},
-             false,
-             true});
+  const EpilogueTraits *epilogue =
+      findEpilogue(operand == 0 ? EpilogueOperand::A : EpilogueOperand::B,
+                   pattern->epilogue.function, pattern->epilogue.result);
+  exec::ProductOp product = build({einsum, fusion, *epilogue, {0}, false});
   einsum.getResult().replaceAllUsesWith(product.getResult(0));
   sum.replaceAllUsesWith(product.getResult(1));
   fusion.erase();

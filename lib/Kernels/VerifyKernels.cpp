@@ -128,20 +128,22 @@ static LogicalResult verifyEpilogue(exec::ProductOp op) {
   auto orderOf = [](Value value) { return exec::getOrder(value); };
   auto matrix = ResultMatrix::of(op.getEinsum());
   auto pattern = EpiloguePattern::of(fusion);
-  bool isB = op.getEpilogue() == exec::Epilogue::BiasGradientB;
-  bool isBiasGradient =
-      isB || op.getEpilogue() == exec::Epilogue::BiasGradientA;
-  auto expected = isB ? exec::Epilogue::BiasGradientA : op.getEpilogue();
+  const EpilogueTraits &epilogue = exec::getTraits(op.getEpilogue());
   auto fail = [&] {
-    return op.emitOpError() << "does something else than epilogue '"
-                            << exec::stringifyEpilogue(op.getEpilogue()) << "'";
+    return op.emitOpError()
+           << "does something else than epilogue '" << epilogue.name << "'";
   };
-  if (!matrix || !pattern || pattern->epilogue != expected ||
-      pattern->product != 0 || pattern->other.value_or(1) != 1)
+  // The pattern does not say of which factor sums are.
+  bool isExpected =
+      pattern && (epilogue.sumsFactor() ? pattern->epilogue.sumsFactor()
+                                        : &pattern->epilogue == &epilogue);
+  if (!matrix || !isExpected || pattern->product != 0 ||
+      pattern->other.value_or(1) != 1)
     return fail();
   nd::MeshAttr mesh = nd::MeshAttr::of(op);
   Value c = op.getEinsum().getResult(), first = fusion.getInputs().front();
-  if (isBiasGradient) {
+  if (epilogue.sumsFactor()) {
+    bool isB = epilogue.operand == EpilogueOperand::B;
     exec::DimSet summed = sorted(fusion.getPlan().getReduce());
     if (first != op.getEinsum().getInputs()[isB] ||
         !canSumFactor(op.getEinsum(), isB ? 1 : 0) ||
@@ -152,12 +154,10 @@ static LogicalResult verifyEpilogue(exec::ProductOp op) {
       return fail();
     return success();
   }
-  bool hasBias =
-      pattern->other && fusion.getInputs()[1].getType() != c.getType();
   if (first != c || orderOf(fusion.getResult(0)) != orderOf(c) ||
-      (hasBias && orderOf(fusion.getInputs()[1]) != matrix->columnDims) ||
-      (pattern->other && !hasBias &&
-       orderOf(fusion.getInputs()[1]) != orderOf(c)))
+      (epilogue.hasBias() &&
+       orderOf(fusion.getInputs()[1]) != matrix->columnDims) ||
+      (epilogue.readsLikeC() && orderOf(fusion.getInputs()[1]) != orderOf(c)))
     return fail();
   Block &body = fusion.getBody().front();
   if (fusion.getNumResults() == 2 &&
@@ -165,8 +165,8 @@ static LogicalResult verifyEpilogue(exec::ProductOp op) {
     return fail();
   if (!op.getMask())
     return success();
-  bool isGradient = op.getEpilogue() == exec::Epilogue::ReluGradient;
-  Value mask = isGradient ? op.getInputs().back() : op.getResults().back();
+  Value mask =
+      epilogue.readsMask() ? op.getInputs().back() : op.getResults().back();
   int64_t bytes = getMaskBytes(*matrix);
   if (nd::getTensorType(mask).getLocalBytes(mesh) < bytes)
     return op.emitOpError()

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Exec/Epilogues.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
@@ -229,21 +230,18 @@ void FunctionBuilder::buildGemm(nd::EinsumOp product) {
 }
 
 void FunctionBuilder::buildGemm(exec::ProductOp product) {
-  using exec::Epilogue;
   nd::EinsumOp einsum = product.getEinsum();
   exec::FusionOp fusion = product.getFusion();
-  Epilogue epilogue = product.getEpilogue();
-  bool isBiasGradient = epilogue == Epilogue::BiasGradientA ||
-                        epilogue == Epilogue::BiasGradientB;
+  const EpilogueTraits *epilogue = &exec::getTraits(product.getEpilogue());
+  bool keepsProduct = epilogue->keepsProduct();
   SmallVector<Value> results = getBuffers(product.getResults());
   Value mask;
   if (product.getMask())
-    mask = epilogue == Epilogue::ReluGradient
-               ? getBuffer(product.getInputs().back())
-               : results.pop_back_val();
+    mask = epilogue->readsMask() ? getBuffer(product.getInputs().back())
+                                 : results.pop_back_val();
   // c is in its final buffer, or in the one that the fusion overwrites.
-  Value c = isBiasGradient ? results.front() : results.back();
-  ArrayRef<Value> outputs = ArrayRef(results).drop_front(isBiasGradient);
+  Value c = keepsProduct ? results.front() : results.back();
+  ArrayRef<Value> outputs = ArrayRef(results).drop_front(keepsProduct);
   SmallVector<Value> inputs;
   for (Value input : fusion.getInputs())
     inputs.push_back(
@@ -256,11 +254,12 @@ void FunctionBuilder::buildGemm(exec::ProductOp product) {
   };
   Value a = factor(0), b = factor(1);
   exec::GemmOp gemm = buildGemm(einsum, a, b, c);
-  if (isBiasGradient)
-    epilogue = gemm.getA() == inputs.front() ? Epilogue::BiasGradientA
-                                             : Epilogue::BiasGradientB;
+  if (epilogue->sumsFactor())
+    epilogue = findEpilogue(gemm.getA() == inputs.front() ? EpilogueOperand::A
+                                                          : EpilogueOperand::B,
+                            epilogue->function, epilogue->result);
   gemm->setLoc(product.getLoc());
-  gemm.setEpilogue(epilogue);
+  gemm.setEpilogue(exec::getEpilogue(*epilogue));
   gemm.setKernelAttr(kernels.get(fusion, inputs, outputs));
   gemm.getInputsMutable().assign(inputs);
   gemm.getOutputsMutable().assign(outputs);

@@ -80,14 +80,14 @@ typedef struct MeshcCudaCombine {
   MeshcCudaRuns destinations[MESHC_CUDA_MAX_ARRAYS];
 } MeshcCudaCombine;
 
-/// What a product's call computes beside the product: MeshcEpilogueKind of
-/// RuntimeAbi.h, which also describes the arrays.
+/// What a product's call computes beside the product, and its arrays, which
+/// meshc/Epilogues.def describes.
 typedef struct MeshcCudaEpilogue {
   uint32_t kind;
-  const void *other; ///< the bias, or X of GELU_GRADIENT; else null
-  void *result;      ///< D, or the bias' gradient
-  void *kept;        ///< of GELU and GELU_BIAS: gelu's argument; may be null
-  void *mask;        ///< of RELU, RELU_BIAS (may be null) and RELU_GRADIENT
+  const void *other; ///< the bias or X, if the kind reads one; else null
+  void *result;      ///< D
+  void *kept;        ///< gelu's argument, if the kind may keep it; may be null
+  void *mask;        ///< read, or written if it is not null, by some kinds
 } MeshcCudaEpilogue;
 
 /// The precision to which f32 factors of a product are rounded.
@@ -173,7 +173,7 @@ struct MeshcCuda {
                         uint32_t sharedBytes, void **parameters);
   /// On the compute stream. With an epilogue (or null) if cuBLAS supports it
   /// for the product, otherwise nothing is done. `c` is written if there is no
-  /// epilogue or it is a bias' gradient. `rounding` applies to f32 factors. The
+  /// epilogue or it sums a factor. `rounding` applies to f32 factors. The
   /// first call for a product must not be inside a capture.
   const char *(*multiply)(MeshcCudaRank *rank, const MeshcGemm *gemm,
                           const MeshcCudaEpilogue *epilogue,

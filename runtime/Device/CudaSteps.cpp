@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "meshc/Epilogues.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/CudaDevice.h"
 #include "runtime/Device/CudaLibrary.h"
@@ -60,11 +61,8 @@ static MeshcCudaEpilogue findArrays(const MeshcEpilogue &epilogue,
   MeshcCudaEpilogue found = {};
   found.kind = epilogue.kind;
   found.mask = mask;
-  bool hasOther = epilogue.kind != MESHC_RELU && epilogue.kind != MESHC_GELU &&
-                  epilogue.kind != MESHC_BIAS_GRADIENT_A &&
-                  epilogue.kind != MESHC_BIAS_GRADIENT_B;
-  uint32_t result = hasOther ? 2 : 1;
-  if (hasOther)
+  uint32_t result = meshc::findEpilogue(epilogue.kind)->getInputCount();
+  if (result > 1)
     found.other = buffers[1];
   found.result = buffers[result];
   if (epilogue.kernel->bufferCount > result + 1)
@@ -77,12 +75,12 @@ bool CudaDevice::multiplyAtOnce(const MeshcEpilogue &epilogue,
                                 const MeshcGemm &gemm, const void *a,
                                 const void *b, void *c, void *const *buffers,
                                 void *mask) {
-  bool isReluGradient = epilogue.kind == MESHC_RELU_GRADIENT;
-  if (!epilogues || (isReluGradient && !masks.count(mask)))
+  bool readsMask = findEpilogue(epilogue.kind)->readsMask();
+  if (!epilogues || (readsMask && !masks.count(mask)))
     return false;
   MeshcCudaEpilogue arrays = findArrays(epilogue, buffers, mask);
   bool isDone = compute(gemm, &arrays, a, b, c);
-  if (mask && !isReluGradient) {
+  if (mask && !readsMask) {
     if (isDone)
       masks.insert(mask);
     else

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Recorder.h"
 
+#include "meshc/Epilogues.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/Rank.h"
 
 #include <chrono>
-#include <iterator>
 
 using namespace meshc::runtime;
 
@@ -29,16 +29,6 @@ TracedCall meshc::runtime::describeKernel(const MeshcKernel &kernel) {
 
 TracedCall meshc::runtime::describeProduct(const MeshcGemm &gemm,
                                            uint32_t number, uint32_t epilogue) {
-  static const char *const epilogues[] = {"",
-                                          " + bias",
-                                          " + relu",
-                                          " + bias, relu",
-                                          " + gelu",
-                                          " + bias, gelu",
-                                          " + relu's gradient",
-                                          " + gelu's gradient",
-                                          " + bias' gradient",
-                                          " + bias' gradient"};
   TracedCall call;
   call.kind = CallKind::Product;
   call.number = number;
@@ -48,8 +38,8 @@ TracedCall meshc::runtime::describeProduct(const MeshcGemm &gemm,
   call.name += std::to_string(gemm.m) + " x " + std::to_string(gemm.n) + " x " +
                std::to_string(gemm.k) + ' ' +
                nameOf(static_cast<MeshcType>(gemm.type));
-  if (epilogue < std::size(epilogues))
-    call.name += epilogues[epilogue];
+  if (const EpilogueTraits *traits = findEpilogue(epilogue))
+    call.name += std::string(" + ") + traits->text;
   auto size = [](int64_t rows, int64_t columns) {
     return static_cast<double>(rows) * static_cast<double>(columns);
   };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Monitor/StepCheck.h"
 
+#include "meshc/Epilogues.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/Recorder.h"
 
@@ -242,16 +243,17 @@ void StepCheck::multiplied(const MeshcGemm &gemm, const MeshcEpilogue *epilogue,
                gemm.transB ? span(gemm.strideB, gemm.n, gemm.k, gemm.ldb)
                            : span(gemm.strideB, gemm.k, gemm.n, gemm.ldb));
   }
-  bool isBiasGradient = epilogue && (epilogue->kind == MESHC_BIAS_GRADIENT_A ||
-                                     epilogue->kind == MESHC_BIAS_GRADIENT_B);
-  // The first input of other epilogues is C's place.
+  const EpilogueTraits *traits =
+      epilogue ? findEpilogue(epilogue->kind) : nullptr;
+  bool keepsProduct = !traits || traits->keepsProduct();
+  // If D takes the place of C, that is the kernel's first input.
   if (epilogue)
-    for (size_t i = isBiasGradient ? 0 : 1; i < entry.inputBytes.size(); ++i)
+    for (size_t i = keepsProduct ? 0 : 1; i < entry.inputBytes.size(); ++i)
       addOperand(call, buffers[i], entry.inputBytes[i]);
   if (gemm.accumulate)
     addOperand(call, c, 1);
   allCalls.push_back(std::move(call));
-  if (!epilogue || isBiasGradient)
+  if (keepsProduct)
     addProductResult(entry, gemm, c);
   if (epilogue)
     addResults(entry, buffers);

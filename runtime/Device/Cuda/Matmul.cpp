@@ -259,7 +259,7 @@ const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
     return known ? nullptr : multiplyOwn(rank, *gemm, a, b, c, way);
   };
   Epilogue epilogue = translate(known, *gemm, rounding);
-  void *d = known && !isBiasGradient(known->kind) ? known->result : c;
+  void *d = epilogue.keepsProduct ? c : known->result;
   MatmulPlan *plan = nullptr;
   if (gemm->k > 0 && epilogue.isPossible) {
     const uint32_t alignments[3] = {

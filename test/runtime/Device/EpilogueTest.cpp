@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Cuda/Epilogue.h"
+#include "meshc/Epilogues.h"
 
 #include <gtest/gtest.h>
 
@@ -25,13 +26,14 @@ MeshcCudaEpilogue makeEpilogue(uint32_t kind, bool hasAuxiliary) {
   MeshcCudaEpilogue epilogue = {};
   epilogue.kind = kind;
   epilogue.result = &arrays[0];
-  if (kind != MESHC_RELU && kind != MESHC_GELU &&
-      kind != MESHC_BIAS_GRADIENT_A && kind != MESHC_BIAS_GRADIENT_B)
+  const meshc::EpilogueTraits *traits = meshc::findEpilogue(kind);
+  if (!traits)
+    return epilogue;
+  if (traits->getInputCount() > 1)
     epilogue.other = &arrays[1];
-  if (hasAuxiliary && (kind == MESHC_GELU || kind == MESHC_GELU_BIAS))
+  if (hasAuxiliary && traits->mayKeepArgument())
     epilogue.kept = &arrays[2];
-  if (kind == MESHC_RELU_GRADIENT ||
-      (hasAuxiliary && (kind == MESHC_RELU || kind == MESHC_RELU_BIAS)))
+  if (traits->readsMask() || (hasAuxiliary && traits->writesMask()))
     epilogue.mask = &arrays[3];
   return epilogue;
 }
@@ -44,8 +46,9 @@ MeshcGemm makeGemm(int64_t n, int64_t k) {
 }
 
 TEST(Epilogue, pointersAreThoseOfTheMode) {
-  for (uint32_t kind = MESHC_BIAS; kind <= MESHC_BIAS_GRADIENT_B; ++kind)
+  for (const meshc::EpilogueTraits &traits : meshc::epilogueTable)
     for (bool hasAuxiliary : {false, true}) {
+      const uint32_t kind = traits.kind;
       MeshcCudaEpilogue known = makeEpilogue(kind, hasAuxiliary);
       Epilogue told = translate(&known, makeGemm(64, 32), MESHC_CUDA_EXACT);
       constexpr uint32_t bias = CUBLASLT_EPILOGUE_BIAS, auxiliary = 128,

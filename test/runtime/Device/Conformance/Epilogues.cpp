@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Suite.h"
 
+#include "meshc/Epilogues.h"
 #include "runtime/Device/CudaDevice.h"
 
 #include <cmath>
@@ -19,9 +20,6 @@ using namespace meshc::runtime;
 
 namespace {
 
-const char *const kindNames[] = {
-    "",          "bias",      "relu",      "relu_bias",   "gelu",
-    "gelu_bias", "relu_grad", "gelu_grad", "bias_grad_a", "bias_grad_b"};
 const char *const typeNames[] = {"f32", "bf16", "f16"};
 
 /// How often cuBLAS did it, and was asked to.
@@ -29,15 +27,6 @@ struct Tally {
   int done = 0, asked = 0;
 };
 std::map<std::string, Tally> tallies;
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-constexpr double scale = 1.5957691216057308, cubic = 0.044715;
-
-double gelu(double x) { return x * sigmoid(scale * (x + cubic * x * x * x)); }
-double geluSlope(double x) {
-  double s = sigmoid(scale * (x + cubic * x * x * x));
-  return s + x * s * (1 - s) * scale * (1 + 3 * cubic * x * x);
-}
 
 /// One product with an epilogue, and the places of its arrays in the arena.
 class Trial {
@@ -58,7 +47,7 @@ public:
   }
 
   /// What is wrong, or nothing; also nothing if cuBLAS has no such call.
-  std::string check(uint32_t kind, bool keeps);
+  std::string check(const EpilogueTraits &kind, bool keeps);
 
 private:
   /// An array in the arena, filled with numbers.
@@ -73,15 +62,16 @@ private:
     subject.put(array.offset, array.data);
     return array;
   }
-  bool run(uint32_t kind, const std::vector<const Array *> &buffers,
-           const Array &c, bool hasMask);
+  bool run(const EpilogueTraits &kind,
+           const std::vector<const Array *> &buffers, const Array &c,
+           bool hasMask);
   double product(int64_t i, int64_t j, double &sizes) const;
   std::string
   compare(const std::string &what, const Array &array,
           const std::function<double(int64_t, int64_t, double &)> &wanted);
-  std::string checkBiasGradient(uint32_t kind);
-  std::string checkReluGradient();
-  std::string checkZeros();
+  std::string checkSums(const EpilogueTraits &kind);
+  std::string checkMask(const EpilogueTraits &reader);
+  std::string checkZeros(const EpilogueTraits &reader);
   double unit() const {
     return type == MESHC_F32 ? 0x1p-23 : type == MESHC_BF16 ? 0x1p-8 : 0x1p-10;
   }
@@ -93,11 +83,12 @@ private:
   Array a, b, bias, argument, result, kept, gradient, vector, mask;
 };
 
-bool Trial::run(uint32_t kind, const std::vector<const Array *> &buffers,
-                const Array &c, bool hasMask) {
+bool Trial::run(const EpilogueTraits &kind,
+                const std::vector<const Array *> &buffers, const Array &c,
+                bool hasMask) {
   MeshcKernel kernel = {};
   kernel.bufferCount = static_cast<uint32_t>(buffers.size());
-  MeshcEpilogue epilogue = {kind, 0, &kernel};
+  MeshcEpilogue epilogue = {static_cast<uint32_t>(kind.kind), 0, &kernel};
   bool isDone = false;
   subject.run([&](MeshcContext *ctx) {
     auto at = [&](const Array &array) { return ctx->arena + array.offset; };
@@ -109,7 +100,7 @@ bool Trial::run(uint32_t kind, const std::vector<const Array *> &buffers,
             .multiplyAtOnce(epilogue, gemm, at(a), at(b), at(c),
                             addresses.data(), hasMask ? at(mask) : nullptr);
   });
-  Tally &tally = tallies[std::string(kindNames[kind]) + " " + typeNames[type]];
+  Tally &tally = tallies[std::string(kind.name) + " " + typeNames[type]];
   ++tally.asked;
   tally.done += isDone;
   return isDone;
@@ -152,8 +143,8 @@ std::string Trial::compare(
   return "";
 }
 
-std::string Trial::checkBiasGradient(uint32_t kind) {
-  const bool isA = kind == MESHC_BIAS_GRADIENT_A;
+std::string Trial::checkSums(const EpilogueTraits &kind) {
+  const bool isA = kind.operand == EpilogueOperand::A;
   if (!run(kind, {isA ? &a : &b, &vector}, result, false))
     return "";
   std::string wrong = compare("c of a bias' gradient", result,
@@ -183,9 +174,15 @@ std::string Trial::checkBiasGradient(uint32_t kind) {
   return wrong;
 }
 
+/// The epilogue with a bias that writes the masks that `reader` reads.
+static const EpilogueTraits &writerFor(const EpilogueTraits &reader) {
+  return *findEpilogue(EpilogueOperand::Bias, reader.function,
+                       EpilogueResult::Value);
+}
+
 /// If relu's argument is exactly 0, its gradient is 0 (language.md L5.5): this
 /// holds for some rows of A and all of the bias.
-std::string Trial::checkZeros() {
+std::string Trial::checkZeros(const EpilogueTraits &reader) {
   const int64_t rows = std::min<int64_t>(gemm.m, 3);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t k = 0; k < gemm.k; ++k)
@@ -201,12 +198,11 @@ std::string Trial::checkZeros() {
   }
   subject.put(a.offset, a.data);
   subject.put(bias.offset, bias.data);
-  if (!run(MESHC_RELU_BIAS, {&result, &bias, &result}, result, true))
+  if (!run(writerFor(reader), {&result, &bias, &result}, result, true))
     return "";
   // The gradient's own factor is not 0 there.
   subject.put(a.offset, numbers(type, gemm.m * gemm.k, 10));
-  if (!run(MESHC_RELU_GRADIENT, {&gradient, &result, &gradient}, gradient,
-           true))
+  if (!run(reader, {&gradient, &result, &gradient}, gradient, true))
     return "";
   std::vector<char> got(gradient.data.size());
   subject.get(gradient.offset, got);
@@ -220,11 +216,10 @@ std::string Trial::checkZeros() {
 
 /// The mask of one call says which elements the next call passes on: those that
 /// the first left positive.
-std::string Trial::checkReluGradient() {
-  if (!run(MESHC_RELU_BIAS, {&result, &bias, &result}, result, true))
+std::string Trial::checkMask(const EpilogueTraits &reader) {
+  if (!run(writerFor(reader), {&result, &bias, &result}, result, true))
     return "";
-  if (!run(MESHC_RELU_GRADIENT, {&gradient, &result, &gradient}, gradient,
-           true))
+  if (!run(reader, {&gradient, &result, &gradient}, gradient, true))
     return "";
   std::vector<char> forward(result.data.size());
   subject.get(result.offset, forward);
@@ -235,40 +230,34 @@ std::string Trial::checkReluGradient() {
                  });
 }
 
-std::string Trial::check(uint32_t kind, bool keeps) {
-  if (kind == MESHC_BIAS_GRADIENT_A || kind == MESHC_BIAS_GRADIENT_B)
-    return checkBiasGradient(kind);
-  if (kind == MESHC_RELU_GRADIENT)
-    return keeps ? checkZeros() : checkReluGradient();
-  const bool hasBias =
-      kind == MESHC_BIAS || kind == MESHC_RELU_BIAS || kind == MESHC_GELU_BIAS;
-  const bool isGradient = kind == MESHC_GELU_GRADIENT;
+std::string Trial::check(const EpilogueTraits &kind, bool keeps) {
+  if (kind.sumsFactor())
+    return checkSums(kind);
+  if (kind.readsMask())
+    return keeps ? checkZeros(kind) : checkMask(kind);
   const Array &c = keeps ? kept : result;
   std::vector<const Array *> buffers = {&c};
-  if (hasBias || isGradient)
-    buffers.push_back(hasBias ? &bias : &argument);
+  if (kind.getInputCount() > 1)
+    buffers.push_back(kind.hasBias() ? &bias : &argument);
   buffers.push_back(&result);
   if (keeps)
     buffers.push_back(&kept);
   if (!run(kind, buffers, c, false))
     return "";
-  auto before = [&](int64_t i, int64_t j, double &sizes) {
-    double value = product(i, j, sizes);
-    return value + (hasBias ? load(type, bias.data, j) : 0.0);
+  auto other = [&](int64_t i, int64_t j) {
+    return kind.hasBias()      ? load(type, bias.data, j)
+           : kind.readsLikeC() ? load(type, argument.data, i * gemm.n + j)
+                               : 0.0;
   };
-  auto after = [&](int64_t i, int64_t j, double &sizes) {
-    double value = before(i, j, sizes);
-    if (kind == MESHC_RELU || kind == MESHC_RELU_BIAS)
-      return value > 0 ? value : 0;
-    if (kind == MESHC_GELU || kind == MESHC_GELU_BIAS)
-      return gelu(value);
-    if (isGradient)
-      return value * geluSlope(load(type, argument.data, i * gemm.n + j));
-    return value;
-  };
-  std::string wrong = compare(kindNames[kind], result, after);
+  std::string wrong =
+      compare(kind.name, result, [&](int64_t i, int64_t j, double &sizes) {
+        return applyEpilogue(kind, product(i, j, sizes), other(i, j));
+      });
   if (wrong.empty() && keeps)
-    wrong = compare("gelu's argument", kept, before);
+    wrong = compare("gelu's argument", kept,
+                    [&](int64_t i, int64_t j, double &sizes) {
+                      return product(i, j, sizes) + other(i, j);
+                    });
   return wrong;
 }
 
@@ -277,17 +266,17 @@ std::string Trial::check(uint32_t kind, bool keeps) {
 /// f32 nor in bf16 means that the call is wrong.
 std::string printTallies(Subject &) {
   std::string never;
-  for (const char *kind : kindNames) {
+  for (const EpilogueTraits &kind : epilogueTable) {
     int done = 0;
     for (const char *type : typeNames) {
-      const Tally &tally = tallies[std::string(kind) + " " + type];
+      const Tally &tally = tallies[std::string(kind.name) + " " + type];
       if (tally.done < tally.asked)
         std::printf("  cuBLAS does %s %s in %d of %d cases, kernels the rest\n",
-                    kind, type, tally.done, tally.asked);
+                    kind.name, type, tally.done, tally.asked);
       done += tally.done;
     }
-    if (*kind && done == 0)
-      never += std::string(never.empty() ? "" : ", ") + kind;
+    if (done == 0)
+      never += std::string(never.empty() ? "" : ", ") + kind.name;
   }
   return never.empty() ? "" : "cuBLAS does never: " + never;
 }
@@ -300,15 +289,14 @@ void test::addEpilogues(std::vector<Case> &cases) {
                               {16, 8, 1}};
   for (auto &[m, n, k] : sizes)
     for (uint8_t type : {MESHC_F32, MESHC_BF16, MESHC_F16})
-      for (uint32_t kind = MESHC_BIAS; kind <= MESHC_BIAS_GRADIENT_B; ++kind)
+      for (const EpilogueTraits &kind : epilogueTable)
         for (int form = 0; form < 4; ++form)
           for (bool keeps : {false, true}) {
-            // Of relu's gradient: at zeros.
-            if (keeps && kind != MESHC_GELU && kind != MESHC_GELU_BIAS &&
-                kind != MESHC_RELU_GRADIENT)
+            // Of a reader of masks: at zeros.
+            if (keeps && !kind.mayKeepArgument() && !kind.readsMask())
               continue;
             cases.push_back({"epilogues of products",
-                             [=, m = m, n = n, k = k](Subject &subject) {
+                             [=, &kind, m = m, n = n, k = k](Subject &subject) {
                                return Trial(subject, type, m, n, k, form)
                                    .check(kind, keeps);
                              }});

@@ -8,11 +8,8 @@
 
 #include "FakeCuda.h"
 #include "Numbers.h"
-#include "meshc/RuntimeAbi.h"
+#include "meshc/Epilogues.h"
 #include "runtime/Blas/Gemm.h"
-
-#include <algorithm>
-#include <cmath>
 
 using namespace meshc;
 using namespace meshc::fake;
@@ -32,46 +29,56 @@ uint8_t typeOf(cudaDataType_t type) {
   }
 }
 
-bool has(const Product &product,
-         std::initializer_list<cublasLtEpilogue_t> modes) {
-  return std::find(modes.begin(), modes.end(), product.operation.epilogue) !=
-         modes.end();
+enum class Bias { None, Added, Sums };
+enum class Auxiliary { None, Mask, Argument };
+
+/// What the manual says of a mode.
+struct Mode {
+  cublasLtEpilogue_t mode;
+  Bias bias;
+  Activation function;
+  bool isGradient;
+  Auxiliary auxiliary;
+};
+
+constexpr Activation identity = Activation::Identity, relu = Activation::Relu,
+                     gelu = Activation::Gelu;
+
+const Mode modes[] = {
+    {CUBLASLT_EPILOGUE_DEFAULT, Bias::None, identity, false, Auxiliary::None},
+    {CUBLASLT_EPILOGUE_BIAS, Bias::Added, identity, false, Auxiliary::None},
+    {CUBLASLT_EPILOGUE_RELU, Bias::None, relu, false, Auxiliary::None},
+    {CUBLASLT_EPILOGUE_RELU_AUX, Bias::None, relu, false, Auxiliary::Mask},
+    {CUBLASLT_EPILOGUE_RELU_BIAS, Bias::Added, relu, false, Auxiliary::None},
+    {CUBLASLT_EPILOGUE_RELU_AUX_BIAS, Bias::Added, relu, false,
+     Auxiliary::Mask},
+    {CUBLASLT_EPILOGUE_GELU, Bias::None, gelu, false, Auxiliary::None},
+    {CUBLASLT_EPILOGUE_GELU_AUX, Bias::None, gelu, false, Auxiliary::Argument},
+    {CUBLASLT_EPILOGUE_GELU_BIAS, Bias::Added, gelu, false, Auxiliary::None},
+    {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, Bias::Added, gelu, false,
+     Auxiliary::Argument},
+    {CUBLASLT_EPILOGUE_DRELU, Bias::None, relu, true, Auxiliary::Mask},
+    {CUBLASLT_EPILOGUE_DGELU, Bias::None, gelu, true, Auxiliary::Argument},
+    {CUBLASLT_EPILOGUE_BGRADA, Bias::Sums, identity, false, Auxiliary::None},
+    {CUBLASLT_EPILOGUE_BGRADB, Bias::Sums, identity, false, Auxiliary::None}};
+
+const Mode &modeOf(const Product &product) {
+  for (const Mode &row : modes)
+    if (row.mode == product.operation.epilogue)
+      return row;
+  violate("an epilogue that the fake does not know");
 }
 
-bool addsBias(const Product &product) {
-  return has(product,
-             {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS,
-              CUBLASLT_EPILOGUE_RELU_AUX_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS,
-              CUBLASLT_EPILOGUE_GELU_AUX_BIAS});
-}
 bool sumsFactor(const Product &product) {
-  return has(product, {CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB});
+  return modeOf(product).bias == Bias::Sums;
 }
 bool hasMask(const Product &product) {
-  return has(product,
-             {CUBLASLT_EPILOGUE_RELU_AUX, CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
-              CUBLASLT_EPILOGUE_DRELU});
-}
-bool hasArgument(const Product &product) {
-  return has(product,
-             {CUBLASLT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS,
-              CUBLASLT_EPILOGUE_DGELU});
+  return modeOf(product).auxiliary == Auxiliary::Mask;
 }
 
 uint64_t depthOf(const Product &product) {
   return product.operation.transA == CUBLAS_OP_N ? product.a.columns
                                                  : product.a.rows;
-}
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-constexpr double scale = 1.5957691216057308, cubic = 0.044715;
-
-double gelu(double x) { return x * sigmoid(scale * (x + cubic * x * x * x)); }
-
-double geluSlope(double x) {
-  double s = sigmoid(scale * (x + cubic * x * x * x));
-  return s + x * s * (1 - s) * scale * (1 + 3 * cubic * x * x);
 }
 
 /// Row by row it is the product of the transposed matrices, in the other order.
@@ -107,30 +114,23 @@ struct Epilogue {
 };
 
 void Epilogue::finish(int64_t row, int64_t column, double value) const {
-  const Operation &operation = product.operation;
-  if (addsBias(product))
+  const Mode &mode = modeOf(product);
+  if (mode.bias == Bias::Added)
     value += widen(type, bias + row * bytes);
-  const int64_t at = column * operation.auxiliaryStride + row;
-  if (hasArgument(product)) {
-    if (has(product, {CUBLASLT_EPILOGUE_DGELU}))
-      value *= geluSlope(widen(type, auxiliary + at * bytes));
-    else
-      narrow(type, value, auxiliary + at * bytes);
-  }
-  char *bits = hasMask(product) ? auxiliary + at / 8 : nullptr;
+  const int64_t at = column * product.operation.auxiliaryStride + row;
+  char *argument =
+      mode.auxiliary == Auxiliary::Argument ? auxiliary + at * bytes : nullptr;
+  char *bits = mode.auxiliary == Auxiliary::Mask ? auxiliary + at / 8 : nullptr;
   const int bit = 1 << (at % 8);
-  if (has(product, {CUBLASLT_EPILOGUE_DRELU})) {
-    value = *bits & bit ? value : 0;
-  } else if (has(product,
-                 {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS}) ||
-             bits) {
+  if (mode.isGradient) {
+    double x = argument ? widen(type, argument) : *bits & bit ? 1 : 0;
+    value = applyGradient(mode.function, x, value);
+  } else {
+    if (argument)
+      narrow(type, value, argument);
     if (bits)
       *bits = static_cast<char>(value > 0 ? *bits | bit : *bits & ~bit);
-    value = value < 0 ? 0 : value;
-  } else if (has(product, {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS,
-                           CUBLASLT_EPILOGUE_GELU_AUX,
-                           CUBLASLT_EPILOGUE_GELU_AUX_BIAS})) {
-    value = gelu(value);
+    value = applyActivation(mode.function, value);
   }
   narrow(type, value, d + (column * product.d.stride + row) * bytes);
 }
@@ -177,10 +177,10 @@ void fake::checkShapes(const Product &product) {
   const Operation &operation = product.operation;
   if (operation.scale != CUDA_R_32F)
     violate("a product whose factors are not f32");
-  if ((addsBias(product) || sumsFactor(product)) != (operation.bias != nullptr))
+  const Mode &mode = modeOf(product);
+  if ((mode.bias != Bias::None) != (operation.bias != nullptr))
     violate("a bias without its mode, or a mode without its bias");
-  if ((hasMask(product) || hasArgument(product)) !=
-      (operation.auxiliary != nullptr))
+  if ((mode.auxiliary != Auxiliary::None) != (operation.auxiliary != nullptr))
     violate("an auxiliary array without its mode, or the other way round");
 }
 

@@ -1,18 +1,16 @@
-//===- ReluMasks.cpp - masks that a relu keeps for its gradient -----------===//
+//===- EpilogueMasks.cpp - masks of activations for their gradients --===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Kernels/ReluMasks.h"
+#include "lib/Kernels/EpilogueMasks.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
 
 using namespace mlir;
 
 namespace meshc::kernels {
-
-using exec::Epilogue;
 
 static constexpr llvm::StringLiteral maskDim = "mask";
 
@@ -33,14 +31,14 @@ static Value findYielded(Value value) {
   return tie.kind == nd::TieKind::StackedResult ? tie.yielded : value;
 }
 
-exec::ProductOp findRelu(Value value) {
+exec::ProductOp findMaskWriter(Value value, Activation function) {
   Value result = findYielded(value);
   auto product = result.getDefiningOp<exec::ProductOp>();
-  if (!product || result != product.getResult(0) ||
-      (product.getEpilogue() != Epilogue::Relu &&
-       product.getEpilogue() != Epilogue::ReluBias))
+  if (!product || result != product.getResult(0))
     return {};
-  return product;
+  const EpilogueTraits &epilogue = exec::getTraits(product.getEpilogue());
+  bool isWriter = epilogue.writesMask() && epilogue.function == function;
+  return isWriter ? product : exec::ProductOp();
 }
 
 /// The mask of the product, which is replaced by one with a mask if it has
@@ -82,8 +80,8 @@ static Value stackMask(Value mask) {
   return stacking.getResults().back();
 }
 
-Value getReluMask(Value value, const ResultMatrix &matrix) {
-  exec::ProductOp product = findRelu(value);
+Value getMask(Value value, Activation function, const ResultMatrix &matrix) {
+  exec::ProductOp product = findMaskWriter(value, function);
   bool isEntry = product.getResult(0) != value;
   Value mask = addMask(product, matrix);
   if (!isEntry)
