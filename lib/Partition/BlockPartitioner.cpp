@@ -54,6 +54,13 @@ static bool isRecomputable(Operation *op) {
                       });
 }
 
+/// Whether the value is a stacked result of a loop, of partial entries.
+static bool isPartialStack(Value value) {
+  auto loop = value.getDefiningOp<nd::ScanOp>();
+  return loop && nd::getTensorType(value).isPartial() &&
+         cast<OpResult>(value).getResultNumber() >= loop.getCarriedCount();
+}
+
 bool BlockPartitioner::isZero(Value value) {
   auto op = value.getDefiningOp<nd::NamedOpInterface>();
   return op && op.getPartitionRule().isZero;
@@ -72,6 +79,7 @@ OperandForms BlockPartitioner::describe(Value value) {
   for (Value form : forms.lookup(value)) {
     described.types.push_back(nd::getTensorType(form));
     isReduced |= !described.types.back().isPartial();
+    described.reducesInLoop |= isPartialStack(form);
   }
   described.wanted = wanted.lookup(value);
   // Gradients of parameters lie as their class wants before the update uses
@@ -147,9 +155,41 @@ StringAttr BlockPartitioner::getCauseName(Value value) {
 // Forms
 //===----------------------------------------------------------------------===//
 
+/// Whether the loop that stacks the value can yield its entries as those of a
+/// tensor with this sharding.
+static bool canYield(Value stack, TensorType type) {
+  auto loop = stack.getDefiningOp<nd::ScanOp>();
+  return spmd::getAxesOf(type, loop.getDim()).empty();
+}
+
+/// Reshards the entries of a stack that nothing uses yet, in the loop that
+/// yields them: of loops in loops, in the innermost one.
+static void reshardEntries(Value stack, TensorType type, StringAttr name) {
+  auto loop = stack.getDefiningOp<nd::ScanOp>();
+  unsigned index = cast<OpResult>(stack).getResultNumber();
+  Value yielded = loop.getYield()->getOperand(index);
+  TensorType entry = nd::getEntryType(type, loop.getDim());
+  stack.setType(type);
+  if (isPartialStack(yielded) && yielded.hasOneUse() &&
+      canYield(yielded, entry))
+    return reshardEntries(yielded, entry, name);
+  OpBuilder builder(loop.getYield());
+  auto op = spmd::ReshardOp::create(builder, yielded.getLoc(), entry, yielded);
+  if (name)
+    nd::setName(op, name);
+  loop.getYield()->setOperand(index, op);
+}
+
 Value BlockPartitioner::reshard(Value value, Value from, TensorType type) {
+  StringAttr name = getCauseName(value);
+  if (isPartialStack(from) && from.use_empty()) {
+    bool isInside = canYield(from, type);
+    reshardEntries(from, isInside ? type : getWanted(value), name);
+    if (from.getType() == type)
+      return from;
+  }
   auto op = spmd::ReshardOp::create(builder, value.getLoc(), type, from);
-  if (StringAttr name = getCauseName(value))
+  if (name)
     nd::setName(op, name);
   forms[value].push_back(op);
   return op;
@@ -219,8 +259,8 @@ LogicalResult BlockPartitioner::collectWanted(Operation &op) {
 }
 
 /// Enters the form in which the result was computed. A partial value waits for
-/// its first use, and a part of a carried sum for the end of the loop; any
-/// other value is resharded as wanted.
+/// its first use, a stack of partial entries too, and a part of a carried sum
+/// for the end of the loop; any other value is resharded as wanted.
 void BlockPartitioner::addResult(OpResult result, Value computed) {
   forms[result].push_back(computed);
   TensorType type = nd::getTensorType(computed);
@@ -291,6 +331,7 @@ LogicalResult BlockPartitioner::run() {
   for (Operation &op : old.without_terminator())
     if (failed(partition(op)))
       return failure();
+  chooseEnds();
   partitionEnd(*old.getTerminator());
   return success();
 }

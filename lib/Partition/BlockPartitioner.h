@@ -63,6 +63,8 @@ public:
 
 protected:
   virtual mlir::LogicalResult partition(mlir::Operation &op);
+  /// Settles the shardings at the end of the block once its ops are rebuilt.
+  virtual void chooseEnds() {}
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
 

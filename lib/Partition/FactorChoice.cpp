@@ -234,14 +234,17 @@ void Search::evaluate(const Kept &kept) {
   auto cost = [](const FactorChoice &c) {
     return c.bytes + c.work * bytesPerPoint;
   };
-  // At equal cost a later reduction is better: another op may join it. Ways
-  // that keep more partial are visited later.
+  // At equal cost a later reduction is better: another op may join it, unless a
+  // loop overlaps the earlier one. Ways that keep more partial are visited
+  // later.
   if (best && cost(*best) < cost(choice))
     return;
   bool ties = best && cost(*best) == cost(choice);
-  auto isPartial = [](const FactorChoice &c) {
-    return llvm::any_of(c.operandTypes,
-                        [](TensorType type) { return type.isPartial(); });
+  auto isPartial = [&](const FactorChoice &c) {
+    return llvm::any_of(llvm::zip(c.operandTypes, operands), [](auto pair) {
+      const auto &[type, forms] = pair;
+      return type.isPartial() && !forms.reducesInLoop;
+    });
   };
   if (ties && !(isPartial(choice) && !isPartial(*best)))
     return;

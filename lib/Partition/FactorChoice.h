@@ -35,6 +35,9 @@ struct OperandForms {
   /// It is partial, and this op is its only user, so that nobody else pays if
   /// it stays partial.
   bool mayStayPartial = false;
+  /// It is a stack of partial entries, and a loop can reduce each while it
+  /// computes the next: if a later reduction costs as much, this one is better.
+  bool reducesInLoop = false;
   /// How often it is resharded for one execution of the op: once, or once in n
   /// executions if the op is in a loop of n iterations and the operand is not.
   double share = 1;

@@ -158,6 +158,19 @@ double LoopPartitioner::getShare(OpResult result) {
                                    : 1;
 }
 
+/// Entries that are partial and only yielded stay so: what uses the stack may
+/// add it to others before they are reduced. Otherwise the parent has them
+/// reduced here.
+void LoopPartitioner::chooseEnds() {
+  for (nd::Tie tie : loop.getTies()) {
+    if (tie.kind != nd::TieKind::StackedResult || !tie.yielded.hasOneUse())
+      continue;
+    for (Value form : ArrayRef(forms[tie.yielded]).take_front())
+      if (TensorType type = nd::getTensorType(form); type.isPartial())
+        ends[tie.result.getResultNumber()] = type;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // The new loop
 //===----------------------------------------------------------------------===//
@@ -179,7 +192,9 @@ nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
     case nd::TieKind::Whole:
       break;
     case nd::TieKind::StackedResult:
-      stackedResults.push_back(parent.getWanted(tie.result));
+      stackedResults.push_back(
+          nd::getStackedType(ends[tie.result.getResultNumber()], loop.getDim(),
+                             static_cast<int64_t>(loop.getSize())));
       break;
     }
   auto local = nd::ScanOp::create(parentBuilder, loop.getLoc(), loop.getDim(),

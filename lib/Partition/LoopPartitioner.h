@@ -15,8 +15,11 @@ namespace meshc::partition {
 ///
 /// - A carried value has the sharding that the layout wants for its result, at
 ///   both ends of an iteration.
-/// - Stacked tensors enter and leave as the layout wants them; their entries
-///   are resharded inside.
+/// - Stacked tensors enter as the layout wants them; their entries are
+/// resharded
+///   inside. So are those of stacked results, unless these stay partial: their
+///   user, such as the sum of the gradients from several loops, is then reduced
+///   instead.
 /// - Whole tensors are resharded outside: the parent makes each form that the
 ///   body asks for, once, and the form becomes one more whole operand.
 /// - A carried sum that starts at zero takes the sharding of what is added to
@@ -46,6 +49,7 @@ private:
   };
 
   mlir::LogicalResult partition(mlir::Operation &op) override;
+  void chooseEnds() override;
   double getShare(mlir::OpResult result) override;
 
   void findSum(unsigned carried);

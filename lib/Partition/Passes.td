@@ -25,12 +25,15 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
     needed. The pass removes `nd.sharding`.
 
     The body of a loop is rebuilt in the same way. A carried value has the wanted
-    sharding of its result at both ends of an iteration. Stacked tensors enter and
-    leave as wanted; entries are resharded inside. Whole tensors are resharded before
-    the loop, once for each sharding that the body needs, and become further whole
-    operands. A carried value that starts at zero, and is used only in an addition
-    whose result is only carried on, has the sharding of what is added to it: it stays
-    a partial sum and is resharded after the loop.
+    sharding of its result at both ends of an iteration. Stacked tensors enter as
+    wanted; their entries are resharded inside. So are the entries of stacked results,
+    unless they are partial and ops that are linear in the stack move fewer bytes if
+    it stays so: the gradients of a stacked parameter from two loops are added, and
+    the sum is resharded once. Whole tensors are resharded before the loop, once for
+    each sharding that the body needs, and become further whole operands. A carried
+    value that starts at zero, and is used only in an addition whose result is only
+    carried on, has the sharding of what is added to it: it stays a partial sum and is
+    resharded after the loop.
 
     ```mlir
     !s = !nd.tensor<f32, []>

@@ -6,6 +6,7 @@
 !hs = !nd.tensor<f32, [batch = 64, hidden = 16, layers = 4]>
 !w = !nd.tensor<f32, [hidden = 16, io = 32]>
 !ws = !nd.tensor<f32, [hidden = 16, io = 32, layers = 4]>
+!wss = !nd.tensor<f32, [hidden = 16, io = 32, layers = 4, steps = 3]>
 !number = !nd.tensor<i32, []>
 !numbers = !nd.tensor<i32, [layers = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
@@ -133,6 +134,91 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
       nd.yield %m : !nd.tensor<f32, []>
     }
     return %y : !nd.tensor<f32, []>
+  }
+
+  // A stack of partial sums whose user needs it reduced is reduced in the loop,
+  // entry by entry.
+  // CHECK-LABEL: func.func @one_loop
+  // CHECK: nd.scan {{.*}} -> !nd.tensor<f32, [hidden = 16 on {tensor}, io = 32 on {data}, layers = 4]>
+  // CHECK: %[[G:.*]] = nd.einsum
+  // CHECK-NEXT: %[[R:.*]] = spmd.reshard %[[G]] {nd.name = "gradient of w"} : <f32, [hidden = 16 on {tensor}, io = 32], sum {data}> -> <f32, [hidden = 16 on {tensor}, io = 32 on {data}]>
+  // CHECK-NEXT: nd.yield %[[R]]
+  // CHECK-NOT: spmd.reshard
+  // CHECK: return
+  func.func @one_loop(%xs: !xs, %gs: !hs) -> (!ws {nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}) {
+    %d = nd.scan "layers" 4 stacked(%xs, %gs : !xs, !hs) -> !ws attributes {res_attrs = [{nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}]} {
+    ^bb0(%x: !x, %g: !h):
+      %e = nd.einsum %x, %g {reduced = ["batch"]} : (!x, !h) -> !w
+      nd.yield %e : !w
+    }
+    return %d : !ws
+  }
+
+  // The summands of one gradient, from two loops and from outside of them, stay
+  // partial until they are added. The sum is reduced once.
+  // CHECK-LABEL: func.func @two_loops
+  // CHECK: %[[A:.*]] = nd.scan {{.*}} -> !nd.tensor<f32, [hidden = 16 on {tensor}, io = 32, layers = 4], sum {data}>
+  // CHECK-NOT: spmd.reshard
+  // CHECK: %[[B:.*]] = nd.scan {{.*}} -> !nd.tensor<f32, [hidden = 16 on {tensor}, io = 32, layers = 4], sum {data}>
+  // CHECK-NOT: spmd.reshard
+  // CHECK: %[[C:.*]] = nd.einsum %arg0, %arg1
+  // CHECK-NEXT: %[[AB:.*]] = nd.add %[[A]], %[[B]]
+  // CHECK-NEXT: %[[ABC:.*]] = nd.add %[[AB]], %[[C]] {{.*}} sum {data}>
+  // CHECK-NEXT: %[[R:.*]] = spmd.reshard %[[ABC]] {nd.name = "gradient of w"} : {{.*}} -> <f32, [hidden = 16 on {tensor}, io = 32 on {data}, layers = 4]>
+  // CHECK-NEXT: return %[[R]]
+  func.func @two_loops(%xs: !xs, %gs: !hs) -> (!ws {nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}) {
+    %a = nd.scan "layers" 4 stacked(%xs, %gs : !xs, !hs) -> !ws {
+    ^bb0(%x: !x, %g: !h):
+      %e = nd.einsum %x, %g {reduced = ["batch"]} : (!x, !h) -> !w
+      nd.yield %e : !w
+    }
+    %b = nd.scan "layers" 4 backwards stacked(%xs, %gs : !xs, !hs) -> !ws {
+    ^bb0(%x: !x, %g: !h):
+      %e = nd.einsum %x, %g {reduced = ["batch"]} : (!x, !h) -> !w
+      nd.yield %e : !w
+    }
+    %c = nd.einsum %xs, %gs {reduced = ["batch"]} : (!xs, !hs) -> !ws
+    %ab = nd.add %a, %b : (!ws, !ws) -> !ws
+    %abc = nd.add %ab, %c {nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"} : (!ws, !ws) -> !ws
+    return %abc : !ws
+  }
+
+  // Loops in loops: the first two stacks are added before they are reduced. To
+  // reduce the third one after its factor saves nothing: its entries are reduced
+  // in the inner loop. The sum over the iterations of the fourth is cheaper to
+  // reduce than its entries.
+  // CHECK-LABEL: func.func @stacks_of_stacks
+  // CHECK: %[[R:.*]]:4 = nd.scan "steps" 3 {{.*}} layers = 4, steps = 3], sum {data}>, {{.*}} layers = 4, steps = 3], sum {data}>, {{.*}} layers = 4, steps = 3]>, {{.*}} layers = 4, steps = 3], sum {data}> {
+  // CHECK: %[[I:.*]]:4 = nd.scan "layers" 4
+  // CHECK: %[[P:.*]] = nd.tanh
+  // CHECK: spmd.reshard
+  // CHECK-NOT: spmd.reshard
+  // CHECK: nd.yield
+  // CHECK: nd.yield %[[I]]#0, %[[I]]#1, %[[I]]#2, %[[I]]#3
+  // CHECK: %[[S:.*]] = nd.add %[[R]]#0, %[[R]]#1 {{.*}} sum {data}>
+  // CHECK: %[[T:.*]] = nd.mul %[[R]]#2
+  // CHECK: nd.reduce_sum %[[R]]#3 {{.*}} -> !nd.tensor<f32, [hidden = 16 on {tensor}, io = 32, layers = 4], sum {data}>
+  func.func @stacks_of_stacks(%xs: !xs, %gs: !hs) -> (!wss, !wss, !ws) {
+    %two = nd.constant 2.0 : f32 -> !nd.tensor<f32, []>
+    %a:4 = nd.scan "steps" 3 whole(%xs, %gs : !xs, !hs) -> !wss, !wss, !wss, !wss {
+    ^bb0(%xu: !xs, %gu: !hs):
+      %b:4 = nd.scan "layers" 4 stacked(%xu, %gu : !xs, !hs) -> !ws, !ws, !ws, !ws {
+      ^bb1(%x: !x, %g: !h):
+        %c = nd.einsum %x, %g {reduced = ["batch"]} : (!x, !h) -> !w
+        %y = nd.exp %x : (!x) -> !x
+        %d = nd.einsum %y, %g {reduced = ["batch"]} : (!x, !h) -> !w
+        %z = nd.square %x : (!x) -> !x
+        %e = nd.einsum %z, %g {reduced = ["batch"]} : (!x, !h) -> !w
+        %t = nd.tanh %x : (!x) -> !x
+        %f = nd.einsum %t, %g {reduced = ["batch"]} : (!x, !h) -> !w
+        nd.yield %c, %d, %e, %f : !w, !w, !w, !w
+      }
+      nd.yield %b#0, %b#1, %b#2, %b#3 : !ws, !ws, !ws, !ws
+    }
+    %both = nd.add %a#0, %a#1 : (!wss, !wss) -> !wss
+    %twice = nd.mul %a#2, %two : (!wss, !nd.tensor<f32, []>) -> !wss
+    %sum = nd.reduce_sum %a#3 {dims = ["steps"]} : (!wss) -> !ws
+    return %both, %twice, %sum : !wss, !wss, !ws
   }
 
   // Random numbers of an iteration need its number alone: any rank computes its

@@ -97,6 +97,29 @@ func.func @backward(%g: !x {nd.name = "g"}, %hs: !hs {nd.name = "h"}, %xs: !xs, 
 }
 )";
 
+// The gradient of a stacked parameter that two loops use, and an op outside.
+const char *const shared = R"(
+func.func @shared(%hs: !hs {nd.name = "h"}, %xs: !xs, %w: !ws {nd.name = "w", nd.role = "parameter"})
+    -> (!ws {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"}, !xs) {
+  %a:2 = nd.scan "layers" 3 backwards stacked(%hs, %xs, %w : !hs, !xs, !ws) -> !ws, !xs {
+  ^bb0(%h: !h, %x: !x, %e: !w):
+    %d = nd.einsum %x, %h {reduced = ["batch"]} : (!x, !h) -> !w
+    %p = nd.einsum %h, %e {reduced = ["hidden"]} : (!h, !w) -> !x
+    nd.yield %d, %p : !w, !x
+  }
+  %b = nd.scan "layers" 3 stacked(%hs, %a#1 : !hs, !xs) -> !ws {
+  ^bb0(%h: !h, %x: !x):
+    %n = nd.tanh %x : (!x) -> !x
+    %d = nd.einsum %n, %h {reduced = ["batch"]} : (!x, !h) -> !w
+    nd.yield %d : !w
+  }
+  %c = nd.einsum %xs, %hs {reduced = ["batch"]} : (!xs, !hs) -> !ws
+  %s = nd.add %a#0, %b : (!ws, !ws) -> !ws
+  %t = nd.add %s, %c {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"} : (!ws, !ws) -> !ws
+  return %t, %a#1 : !ws, !xs
+}
+)";
+
 // A recurrence over time with whole weights, from a state of zeros, and with
 // random numbers of each step.
 const char *const recurrent = R"(
@@ -209,10 +232,10 @@ func.func @lookups(%t: !nd.tensor<i32, [batch = 8, layers = 3]> {nd.name = "toke
 }
 )";
 
-const Program programs[] = {{"forward", forward},     {"backward", backward},
-                            {"recurrent", recurrent}, {"masks", masks},
-                            {"sums", sums},           {"nested", nested},
-                            {"lookups", lookups}};
+const Program programs[] = {{"forward", forward}, {"backward", backward},
+                            {"shared", shared},   {"recurrent", recurrent},
+                            {"masks", masks},     {"sums", sums},
+                            {"nested", nested},   {"lookups", lookups}};
 
 const Layout layouts[] = {
     {"batch", "data = 2", {"batch -> data"}, true},
