@@ -99,6 +99,7 @@ HostConnection meshc::runtime::connectHost(Bootstrap &bootstrap,
                               locals.begin());
 
   std::optional<SharedSegment> segment;
+  int seenCount = count < size ? size : 0;
   std::string name = SharedSegment::uniqueName(), trouble;
   auto attempt = [&](auto make) {
     try {
@@ -109,14 +110,16 @@ HostConnection meshc::runtime::connectHost(Bootstrap &bootstrap,
   };
   if (self == 0) {
     removeLeftovers();
-    attempt(
-        [&] { return SharedSegment::create(name, count, slotBytesFor(size)); });
+    attempt([&] {
+      return SharedSegment::create(name, count, slotBytesFor(size), seenCount);
+    });
   }
   checkTroubles(bootstrap, trouble);
   name = exchangeNotes(bootstrap, name)[locals[0]];
   if (self != 0)
-    attempt(
-        [&] { return SharedSegment::open(name, count, slotBytesFor(size)); });
+    attempt([&] {
+      return SharedSegment::open(name, count, slotBytesFor(size), seenCount);
+    });
   std::vector<char> opened(size);
   char done = 1;
   bootstrap.allGather(&done, 1, opened.data());

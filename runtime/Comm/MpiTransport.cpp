@@ -12,10 +12,13 @@ using namespace meshc::runtime;
 
 MpiTransport::MpiTransport(const MeshcMpi &mpi,
                            std::unique_ptr<SharedTransport> shared)
-    : mpi(mpi), local(std::move(shared)),
-      pulses(mpi, [this] { return local->pulseOf(this->mpi.rank()); }) {
+    : mpi(mpi), local(std::move(shared)), pulses(mpi, *local) {
   local->setProgress([this] { return moveOn(); });
-  local->setRemotePulse([this](int rank) { return pulses.ask(rank); });
+  // If the awaited rank is on this host, it requests the pulse itself.
+  local->setPulseRequest([this](int rank, int awaited) {
+    if (!local->has(awaited))
+      pulses.request(rank, awaited);
+  });
 }
 
 MpiTransport::~MpiTransport() = default;

@@ -29,6 +29,9 @@ struct Pulse {
   /// Processor time of the rank's thread, in the kernel's ticks: one long
   /// kernel is progress, too.
   uint64_t processorTime = 0;
+  /// When it was read, in microseconds of a clock of the rank's host; 0: not
+  /// known yet.
+  uint64_t taken = 0;
 };
 
 /// Records that the calling thread finished a kernel, a product, a collective,

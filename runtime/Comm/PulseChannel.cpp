@@ -15,7 +15,7 @@ using namespace meshc::runtime;
 namespace {
 
 constexpr int channel = 1;
-/// A rank that asked once asks again this often, for this long.
+/// A question is repeated this often, for this long after the last request.
 constexpr auto timeBetweenQuestions = std::chrono::milliseconds(300);
 constexpr auto interest = std::chrono::seconds(2);
 /// Limit of messages in flight: beyond it the peer is not receiving.
@@ -23,8 +23,8 @@ constexpr size_t mostSending = 256;
 
 } // namespace
 
-PulseChannel::PulseChannel(const MeshcMpi &mpi, std::function<Pulse()> pulse)
-    : mpi(mpi), own(std::move(pulse)), thread([this] { serve(); }) {}
+PulseChannel::PulseChannel(const MeshcMpi &mpi, SharedTransport &local)
+    : mpi(mpi), local(local), thread([this] { serve(); }) {}
 
 PulseChannel::~PulseChannel() {
   {
@@ -38,11 +38,11 @@ PulseChannel::~PulseChannel() {
     new std::list<Sending>(std::move(sending));
 }
 
-Pulse PulseChannel::ask(int rank) {
+void PulseChannel::request(int rank, int awaited) {
   std::lock_guard<std::mutex> lock(mutex);
-  Peer &peer = peers[rank];
-  peer.wanted = Clock::now();
-  return peer.pulse;
+  Question &question = questions[rank];
+  question.awaited = awaited;
+  question.wanted = Clock::now();
 }
 
 void PulseChannel::serve() {
@@ -72,30 +72,31 @@ void PulseChannel::takeMessages() {
       if (mpi.test(&request, &done, nullptr))
         return;
     if (message.isAnswer) {
-      std::lock_guard<std::mutex> lock(mutex);
-      peers[from].pulse = message.pulse;
+      local.notePulse(message.rank, message.pulse);
     } else {
       message.isAnswer = 1;
-      message.pulse = own();
+      message.pulse = local.pulseOf(message.rank);
       send(from, message);
     }
   }
 }
 
 void PulseChannel::askWanted() {
-  std::vector<int> ranks;
+  std::vector<std::pair<int, Message>> due;
   {
     std::lock_guard<std::mutex> lock(mutex);
     Clock::time_point now = Clock::now();
-    for (auto &[rank, peer] : peers)
-      if (now - peer.wanted < interest &&
-          now - peer.asked > timeBetweenQuestions) {
-        peer.asked = now;
-        ranks.push_back(rank);
+    for (auto &[rank, question] : questions)
+      if (now - question.wanted < interest &&
+          now - question.asked > timeBetweenQuestions) {
+        question.asked = now;
+        Message message;
+        message.rank = rank;
+        due.emplace_back(question.awaited, message);
       }
   }
-  for (int rank : ranks)
-    send(rank, {});
+  for (auto &[to, message] : due)
+    send(to, message);
 }
 
 void PulseChannel::send(int to, const Message &message) {

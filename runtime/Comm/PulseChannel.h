@@ -8,11 +8,10 @@
 #define MESHC_RUNTIME_COMM_PULSECHANNEL_H
 
 #include "runtime/Comm/MpiPlugin.h"
-#include "runtime/Comm/Pulse.h"
+#include "runtime/Comm/SharedTransport.h"
 
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -20,35 +19,41 @@
 
 namespace meshc::runtime {
 
-/// Ranks on several hosts request each other's pulses. A thread of each process
-/// answers, also while the rank computes; a stopped process does not. Nothing
-/// is sent unless a rank has waited for long.
+/// Ranks on several hosts request pulses of one another. A thread of each
+/// process answers, also while the rank computes; a stopped process does not.
+/// Nothing is sent unless a rank has waited for long.
+///
+/// A rank sends its questions to the rank that it waits for, also those about
+/// the rank that this one waits for, and so on: each knows whom it waits for,
+/// by shared memory or by its own questions. So messages go only where data
+/// goes. MPI would have to connect other ranks first, and Open MPI ends a rank
+/// if it cannot, for example because the network between the hosts has failed.
 class PulseChannel {
 public:
-  /// `mpi` is already started, and outlives the channel. `own` returns this
-  /// rank's pulse; the channel's thread calls it.
-  PulseChannel(const MeshcMpi &mpi, std::function<Pulse()> own);
+  /// `mpi` is already started. It and `local`, which has the known pulses and
+  /// receives new ones, outlive the channel.
+  PulseChannel(const MeshcMpi &mpi, SharedTransport &local);
   ~PulseChannel();
   PulseChannel(const PulseChannel &) = delete;
   PulseChannel &operator=(const PulseChannel &) = delete;
 
-  /// Returns the last known pulse of `rank` (all zeros before the first one),
-  /// and requests a newer one. Does not wait.
-  Pulse ask(int rank);
+  /// Requests a newer pulse of `rank` from `awaited`, a rank of another host.
+  /// Does not wait.
+  void request(int rank, int awaited);
 
 private:
   using Clock = std::chrono::steady_clock;
   struct Message {
     uint32_t isAnswer = 0;
-    uint32_t reserved = 0;
+    int32_t rank = 0; ///< whose pulse
     Pulse pulse{};
   };
   struct Sending {
     Message message;
     uint64_t request = 0;
   };
-  struct Peer {
-    Pulse pulse;
+  struct Question {
+    int awaited = 0; ///< whom to ask
     Clock::time_point wanted, asked;
   };
 
@@ -58,12 +63,12 @@ private:
   void send(int to, const Message &message);
 
   const MeshcMpi &mpi;
-  std::function<Pulse()> own;
+  SharedTransport &local;
   std::mutex mutex; ///< of the two below
   std::condition_variable stopped;
   bool stops = false;
-  std::map<int, Peer> peers;  ///< by rank
-  std::list<Sending> sending; ///< of the channel's thread
+  std::map<int, Question> questions; ///< by rank
+  std::list<Sending> sending;        ///< of the channel's thread
   std::thread thread;
 };
 

@@ -24,13 +24,17 @@ constexpr size_t failureBytes = 1088;
 static_assert(failureBytes % alignof(MemberState) == 0);
 static_assert(sizeof(FailureRecord) <= failureBytes);
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
 size_t queueOffset(int members) {
   return failureBytes + members * sizeof(MemberState);
 }
-size_t slotOffset(int members) {
-  size_t end = queueOffset(members) +
-               static_cast<size_t>(members) * members * sizeof(MessageQueue);
+size_t seenOffset(int members) {
+  return queueOffset(members) +
+         static_cast<size_t>(members) * members * sizeof(MessageQueue);
+}
+size_t slotOffset(int members, int seenCount) {
+  size_t end = seenOffset(members) + seenCount * sizeof(SeenPulse);
   return (end + 4095) / 4096 * 4096;
 }
 
@@ -65,27 +69,29 @@ std::shared_ptr<void> mapBytes(int file, size_t bytes, bool locks = false) {
 
 } // namespace
 
-size_t SharedSegment::bytes(int memberCount, size_t slotBytes) {
-  return slotOffset(memberCount) + memberCount * slotCount * slotBytes;
+size_t SharedSegment::bytes(int memberCount, size_t slotBytes, int seenCount) {
+  return slotOffset(memberCount, seenCount) +
+         memberCount * slotCount * slotBytes;
 }
 
 SharedSegment::SharedSegment(std::shared_ptr<void> memory, int memberCount,
-                             size_t slotBytes)
-    : memory(std::move(memory)), count(memberCount), bytesOfSlot(slotBytes) {}
+                             size_t slotBytes, int seenCount)
+    : memory(std::move(memory)), count(memberCount), bytesOfSlot(slotBytes),
+      countSeen(seenCount) {}
 
 SharedSegment SharedSegment::inProcess(int memberCount, size_t slotBytes) {
-  size_t size = bytes(memberCount, slotBytes);
+  size_t size = bytes(memberCount, slotBytes, 0);
   std::shared_ptr<void> memory = mapBytes(-1, size);
   if (!memory)
     throw CommunicationError(-1,
                              "cannot map " + std::to_string(size) +
                                  " bytes of memory: " + std::strerror(errno));
-  return SharedSegment(memory, memberCount, slotBytes);
+  return SharedSegment(memory, memberCount, slotBytes, 0);
 }
 
 SharedSegment SharedSegment::create(const std::string &name, int memberCount,
-                                    size_t slotBytes) {
-  size_t size = bytes(memberCount, slotBytes);
+                                    size_t slotBytes, int seenCount) {
+  size_t size = bytes(memberCount, slotBytes, seenCount);
   int file =
       shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0)
@@ -103,12 +109,12 @@ SharedSegment SharedSegment::create(const std::string &name, int memberCount,
     unlink(name);
     throw segmentError("reserve", name, size, error);
   }
-  return SharedSegment(memory, memberCount, slotBytes);
+  return SharedSegment(memory, memberCount, slotBytes, seenCount);
 }
 
 SharedSegment SharedSegment::open(const std::string &name, int memberCount,
-                                  size_t slotBytes) {
-  size_t size = bytes(memberCount, slotBytes);
+                                  size_t slotBytes, int seenCount) {
+  size_t size = bytes(memberCount, slotBytes, seenCount);
   int file = shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0600);
   if (file < 0)
     throw segmentError("open", name, size, errno);
@@ -117,7 +123,7 @@ SharedSegment SharedSegment::open(const std::string &name, int memberCount,
   close(file);
   if (!memory)
     throw segmentError("map", name, size, error);
-  return SharedSegment(memory, memberCount, slotBytes);
+  return SharedSegment(memory, memberCount, slotBytes, seenCount);
 }
 
 std::shared_ptr<void> SharedSegment::openBoard(const std::string &name,
@@ -158,7 +164,12 @@ MessageQueue &SharedSegment::queue(int from, int to) const {
   return first[static_cast<size_t>(from) * count + to];
 }
 
+SeenPulse &SharedSegment::seen(int rank) const {
+  return reinterpret_cast<SeenPulse *>(static_cast<char *>(memory.get()) +
+                                       seenOffset(count))[rank];
+}
+
 char *SharedSegment::slots(int m) const {
-  return static_cast<char *>(memory.get()) + slotOffset(count) +
+  return static_cast<char *>(memory.get()) + slotOffset(count, countSeen) +
          static_cast<size_t>(m) * slotCount * bytesOfSlot;
 }

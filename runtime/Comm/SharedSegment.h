@@ -8,8 +8,8 @@
 /// \file
 /// The layout of the shared memory. It starts as zeros. Members are numbers of
 /// ranks within the segment, from 0. All fields that several ranks touch are
-/// 32-bit atomics, which are lock-free and have the same layout in every
-/// process.
+/// atomics of 32 or 64 bits, which are lock-free and have the same layout in
+/// every process.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_SHAREDSEGMENT_H
@@ -44,6 +44,13 @@ struct alignas(64) MemberState {
   uint64_t startTime; ///< start time of the process, in the kernel's ticks
 };
 
+/// The pulse of a rank of another host, as one of the members saw it last. The
+/// fields are as in Pulse.
+struct SeenPulse {
+  std::atomic<uint32_t> progress, turns, waitsFor;
+  std::atomic<uint64_t> processorTime, taken;
+};
+
 /// The messages from one member (the sender) to another. Counters only grow,
 /// and wrap around.
 struct MessageQueue {
@@ -64,13 +71,14 @@ public:
   static constexpr uint32_t slotCount = MessageQueue::depth;
 
   /// Bytes of memory for this many members with slots of `slotBytes`, which is
-  /// a multiple of 64.
-  static size_t bytes(int memberCount, size_t slotBytes);
+  /// a multiple of 64. `seenCount`: the number of ranks if other hosts have
+  /// some of them, else 0.
+  static size_t bytes(int memberCount, size_t slotBytes, int seenCount);
 
   /// `memory`: at least bytes(…) zeros, or what other members already wrote
   /// there, aligned to 64 bytes. It is released with its last copy.
-  SharedSegment(std::shared_ptr<void> memory, int memberCount,
-                size_t slotBytes);
+  SharedSegment(std::shared_ptr<void> memory, int memberCount, size_t slotBytes,
+                int seenCount);
 
   /// Memory for ranks that are threads of this process.
   static SharedSegment inProcess(int memberCount, size_t slotBytes);
@@ -78,9 +86,9 @@ public:
   /// its memory immediately; the second opens an existing one. Both throw
   /// CommunicationError.
   static SharedSegment create(const std::string &name, int memberCount,
-                              size_t slotBytes);
+                              size_t slotBytes, int seenCount);
   static SharedSegment open(const std::string &name, int memberCount,
-                            size_t slotBytes);
+                            size_t slotBytes, int seenCount);
   /// `size` bytes of zeros shared by all processes that use the name; the first
   /// one creates them. Null on failure.
   static std::shared_ptr<void> openBoard(const std::string &name, size_t size);
@@ -91,10 +99,13 @@ public:
 
   int memberCount() const { return count; }
   size_t slotBytes() const { return bytesOfSlot; }
+  int seenCount() const { return countSeen; }
 
   FailureRecord &failure() const;
   MemberState &member(int m) const;
   MessageQueue &queue(int from, int to) const;
+  /// Of any rank of the world below `seenCount`, by its number there.
+  SeenPulse &seen(int rank) const;
   /// The first slot of a member; the others follow it.
   char *slots(int m) const;
 
@@ -102,6 +113,7 @@ private:
   std::shared_ptr<void> memory;
   int count;
   size_t bytesOfSlot;
+  int countSeen;
 };
 
 } // namespace meshc::runtime

@@ -74,12 +74,7 @@ SharedTransport::SharedTransport(SharedSegment memory, std::vector<int> all,
                                  int self, WaitPolicy policy, bool processes)
     : segment(std::move(memory)), ranks(std::move(all)), self(self),
       policy(policy), processes(processes),
-      watch(ranks[self],
-            [this](int rank) {
-              return has(rank)     ? pulseOf(rank)
-                     : remotePulse ? remotePulse(rank)
-                                   : Pulse{};
-            }),
+      watch(ranks[self], [this](int rank) { return observe(rank); }),
       postedTo(ranks.size()), takenFrom(ranks.size()) {
   members.assign(*std::max_element(ranks.begin(), ranks.end()) + 1, -1);
   for (size_t m = 0; m < ranks.size(); ++m)
@@ -195,8 +190,22 @@ void SharedTransport::checkProcess(int rank) {
 }
 
 Pulse SharedTransport::pulseOf(int rank) const {
-  const MemberState &member = segment.member(memberOf(rank));
   Pulse pulse;
+  if (!has(rank)) {
+    if (rank >= segment.seenCount())
+      return pulse;
+    const SeenPulse &seen = segment.seen(rank);
+    pulse.taken = seen.taken.load(std::memory_order_acquire);
+    pulse.progress = seen.progress.load(std::memory_order_relaxed);
+    pulse.turns = seen.turns.load(std::memory_order_relaxed);
+    pulse.waitsFor = seen.waitsFor.load(std::memory_order_relaxed);
+    pulse.processorTime = seen.processorTime.load(std::memory_order_relaxed);
+    return pulse;
+  }
+  const MemberState &member = segment.member(memberOf(rank));
+  pulse.taken = std::chrono::duration_cast<std::chrono::microseconds>(
+                    Clock::now().time_since_epoch())
+                    .count();
   pulse.progress = member.progress.load(std::memory_order_relaxed);
   pulse.turns = member.turns.load(std::memory_order_relaxed);
   pulse.waitsFor = member.waitsFor.load(std::memory_order_relaxed);
@@ -206,6 +215,28 @@ Pulse SharedTransport::pulseOf(int rank) const {
         processorTime(member.processId.load(std::memory_order_acquire),
                       member.threadId.load(std::memory_order_relaxed));
   return pulse;
+}
+
+/// Two members may note at the same time and mix their pulses; the next answer
+/// corrects that.
+void SharedTransport::notePulse(int rank, const Pulse &pulse) {
+  if (has(rank) || rank >= segment.seenCount())
+    return;
+  SeenPulse &seen = segment.seen(rank);
+  if (pulse.taken <= seen.taken.load(std::memory_order_relaxed))
+    return;
+  seen.progress.store(pulse.progress, std::memory_order_relaxed);
+  seen.turns.store(pulse.turns, std::memory_order_relaxed);
+  seen.waitsFor.store(pulse.waitsFor, std::memory_order_relaxed);
+  seen.processorTime.store(pulse.processorTime, std::memory_order_relaxed);
+  seen.taken.store(pulse.taken, std::memory_order_release);
+}
+
+Pulse SharedTransport::observe(int rank) {
+  int awaited = static_cast<int>(segment.member(self).waitsFor.load()) - 1;
+  if (!has(rank) && requestPulse)
+    requestPulse(rank, awaited);
+  return pulseOf(rank);
 }
 
 /// The members that make no progress, the culprit first. Excludes those that
@@ -229,9 +260,9 @@ bool SharedTransport::claimReport(const Stall &stall, Clock::time_point start) {
   if (reportedWait == start)
     return false;
   reportedWait = start;
-  int culprit = stall.culprit();
-  uint32_t progress = has(culprit) ? pulseOf(culprit).progress : 0;
-  uint32_t name = progress * 4096 + static_cast<uint32_t>(culprit) + 1;
+  int rank = stall.representative();
+  uint32_t progress = has(rank) ? pulseOf(rank).progress : 0;
+  uint32_t name = progress * 4096 + static_cast<uint32_t>(rank) + 1;
   return segment.failure().reportedStall.exchange(name) != name;
 }
 
@@ -251,7 +282,7 @@ void SharedTransport::checkProgress(int rank, Clock::time_point start,
   if (stall.seconds < report / 2)
     return;
   std::vector<int> silent = findSilent(stall, now);
-  if (!has(stall.culprit())) {
+  if (!has(stall.representative())) {
     limit += limit > 0 ? std::min(15.0, 3 + 0.1 * limit) : 0;
     report += 1;
   }

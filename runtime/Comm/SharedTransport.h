@@ -72,12 +72,17 @@ public:
   /// Polled while waiting, for transports that progress only when they are
   /// called. Returns whether work is left.
   void setProgress(std::function<bool()> call) { progress = std::move(call); }
-  /// Sets how this rank sees the pulses of ranks on other hosts.
-  void setRemotePulse(std::function<Pulse(int rank)> call) {
-    remotePulse = std::move(call);
+  /// Sets how this rank requests newer pulses of ranks on other hosts. The call
+  /// does not wait; `awaited` is the rank that this one waits for.
+  void setPulseRequest(std::function<void(int rank, int awaited)> call) {
+    requestPulse = std::move(call);
   }
-  /// The pulse of a member.
+  /// The pulse of any rank: of a member, the current one; of others, the one
+  /// that was noted last on this host. Any thread may call these two.
   Pulse pulseOf(int rank) const;
+  /// Shares the pulse of a rank on another host with all members, unless they
+  /// have a newer one.
+  void notePulse(int rank, const Pulse &pulse);
 
 private:
   struct Use {
@@ -98,6 +103,7 @@ private:
   void wake(int member);
   void waitReleased(const Use &use);
   int memberOf(int rank) const { return members[rank]; }
+  Pulse observe(int rank);
 
   SharedSegment segment;
   std::vector<int> ranks;   ///< by member
@@ -106,7 +112,7 @@ private:
   WaitPolicy policy;
   bool processes;
   std::function<bool()> progress;
-  std::function<Pulse(int rank)> remotePulse;
+  std::function<void(int rank, int awaited)> requestPulse;
   std::function<void(const Stall &, const std::vector<int> &, double)>
       stallReport;
   StallWatch watch;

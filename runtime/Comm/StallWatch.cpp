@@ -20,6 +20,11 @@ constexpr auto longestTurn = std::chrono::seconds(2);
 
 } // namespace
 
+int Stall::representative() const {
+  return isCircle ? *std::min_element(chain.begin() + circleBegin, chain.end())
+                  : culprit();
+}
+
 const StallWatch::Seen &StallWatch::see(int rank, Clock::time_point now) {
   Pulse pulse = observe(rank);
   auto [entry, isNew] = seen.try_emplace(rank, Seen{pulse, now, now});
@@ -46,10 +51,10 @@ Stall StallWatch::look(int rank, Clock::time_point waitingSince,
   Clock::time_point advanced = waitingSince;
   int next = rank;
   while (true) {
-    bool known = std::find(stall.chain.begin(), stall.chain.end(), next) !=
-                 stall.chain.end();
-    if (known) {
+    auto known = std::find(stall.chain.begin(), stall.chain.end(), next);
+    if (known != stall.chain.end()) {
       stall.isCircle = true;
+      stall.circleBegin = known - stall.chain.begin();
       stall.seconds = secondsSince(advanced, now);
       return stall;
     }

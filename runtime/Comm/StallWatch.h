@@ -33,9 +33,13 @@ struct Stall {
   /// The chain returns to one of its own ranks: all of its ranks are alive and
   /// wait for one another. Otherwise the last one makes no progress.
   bool isCircle = false;
+  size_t circleBegin = 0; ///< in the chain, if it is a circle
 
   /// The rank to blame: the last one, or, in a cycle, the awaited one.
   int culprit() const { return isCircle ? chain[1] : chain.back(); }
+  /// A rank by which all that see this stall know it: the lowest of the circle,
+  /// or the culprit. Its host reports first.
+  int representative() const;
 };
 
 /// One rank's view of the others. Used by one thread.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// comm_failing throw|kill|stop|sleep|apart, for mpi_failures.sh, and
+/// comm_failing throw|kill|stop|sleep|apart|circle, for mpi_failures.sh, and
 /// comm_failing endless|connect SIGN, for network_failure.sh. Ends as compiled
 /// programs do: one message, by the rank that reports the failure.
 ///
@@ -27,25 +27,27 @@ namespace {
 const MeshcSite sites[] = {{"gpt.mesh:14:13", "all_reduce of 'h' over tensor"},
                            {"gpt.mesh:20:3", "all_reduce of 'loss'"}};
 
+/// A collective of a mesh n × 2 among ranks that differ on `axes` (3: all).
 void runAt(Communicator &communicator, uint32_t site,
-           MeshcCollectiveKind kind = MESHC_ALL_REDUCE) {
+           MeshcCollectiveKind kind = MESHC_ALL_REDUCE, uint32_t axes = 3) {
   std::vector<float> values(1000, 1), results(1000);
   int64_t inner = kind == MESHC_ALL_TO_ALL ? 1000 / communicator.size() : 1000;
   MeshcCollectiveItem item{1, inner, 1, inner};
   MeshcCollective collective{};
   collective.kind = kind;
-  collective.axes = 1;
+  collective.axes = axes;
   collective.site = site;
   collective.itemCount = 1;
   collective.items = &item;
   void *from = values.data(), *to = results.data();
-  MeshView mesh({communicator.size()}, communicator.rank());
-  communicator.run(collective, mesh.group(1), &from, &to);
+  MeshView mesh({communicator.size() / 2, 2}, communicator.rank());
+  communicator.run(collective, mesh.group(axes), &from, &to);
 }
 
 void failAs(const std::string &how, Communicator &communicator) {
   runAt(communicator, 0);
-  bool fails = communicator.rank() == 1;
+  int rank = communicator.rank();
+  bool fails = rank == 1;
   if (fails && how == "throw")
     throw Failure(ExitCode::Data, "no file 'x.idx'");
   if (fails && how == "kill")
@@ -54,6 +56,8 @@ void failAs(const std::string &how, Communicator &communicator) {
     raise(SIGSTOP);
   if (fails && how == "sleep")
     sleep(20);
+  if (how == "circle") // 0 waits for 2, 2 for 3, 3 for 1, and 1 for 0
+    runAt(communicator, 1, MESHC_ALL_REDUCE, rank == 0 || rank == 3 ? 1 : 2);
   runAt(communicator, fails && how == "apart" ? 1 : 0);
 }
 

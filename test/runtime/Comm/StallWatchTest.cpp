@@ -92,6 +92,7 @@ TEST_F(Watched, ranksThatWaitForOneAnotherAreACircle) {
   });
   EXPECT_TRUE(stall.isCircle);
   EXPECT_EQ(stall.culprit(), 1);
+  EXPECT_EQ(stall.representative(), 1); // as for rank 2
   EXPECT_NEAR(stall.seconds, 20, 0.3);
   // A rank that takes turns while collectives end is not stalled.
   stall = wait(1, 20, [&] {
@@ -101,6 +102,20 @@ TEST_F(Watched, ranksThatWaitForOneAnotherAreACircle) {
     }
   });
   EXPECT_LT(stall.seconds, 1);
+}
+
+/// All of its ranks agree which of them that is; rank 0 here.
+TEST_F(Watched, aCircleHasOneRepresentative) {
+  ranks[2].waitsFor = 1 + 1;
+  ranks[1].waitsFor = 1 + 0;
+  Stall stall = wait(2, 20, [&] {
+    ++ranks[1].turns;
+    ++ranks[2].turns;
+  });
+  EXPECT_TRUE(stall.isCircle);
+  EXPECT_EQ(stall.chain, (std::vector<int>{0, 2, 1}));
+  EXPECT_EQ(stall.culprit(), 2);
+  EXPECT_EQ(stall.representative(), 0);
 }
 
 /// The whole job was stopped for an hour, and continues.

@@ -58,6 +58,8 @@ fi
 how=apart pattern='ranks are in different collectives: rank [0-3] in .*gpt.mesh:(14:13|20:3)'
 expect "$@" "$program" apart
 export MESHC_TIMEOUT=0.5
+how=circle pattern='^error: rank [0-3] failed: ranks have waited for one another for 0.5 s: rank [0-3] waits for rank [0-3](, rank [0-3] for rank [0-3]){2}, in all_reduce of 4000 bytes among 2 ranks at gpt.mesh:20:3 '
+expect "$@" "$program" circle
 pattern='^error: rank 1 failed: rank 1 has made no progress for 0.5 s: rank [023] waits for rank .*, in all_reduce of 4000 bytes among [24] ranks at gpt.mesh:14:13 .*$'
 for how in sleep stop; do
   expect "$@" "$program" $how
