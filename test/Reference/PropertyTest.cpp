@@ -14,6 +14,7 @@
 
 #include "RandomProgram.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
@@ -45,6 +46,76 @@ std::string print(Operation *op) {
   llvm::raw_string_ostream stream(text);
   op->print(stream);
   return text;
+}
+
+int64_t countUses(Value value) {
+  return std::distance(value.use_begin(), value.use_end());
+}
+
+/// The values of the model that depend on a parameter, in loops, too.
+llvm::DenseSet<Value> findTrained(ModuleOp model) {
+  llvm::DenseSet<Value> trained;
+  auto pass = [&](Value from, Value to) {
+    if (from && to && trained.contains(from))
+      trained.insert(to);
+  };
+  auto visit = [&](Operation *op) {
+    if (isa<nd::ParameterOp>(op))
+      trained.insert(op->result_begin(), op->result_end());
+    if (auto loop = dyn_cast<nd::ScanOp>(op)) {
+      for (nd::Tie tie : loop.getTies()) {
+        pass(tie.operand, tie.argument);
+        pass(tie.yielded, tie.result);
+        pass(tie.result, tie.argument);
+      }
+      return;
+    }
+    for (Value operand : op->getOperands())
+      for (Value result : op->getResults())
+        pass(operand, result);
+  };
+  for (size_t known = ~size_t(0); known != trained.size();) {
+    known = trained.size();
+    model.walk<WalkOrder::PreOrder>(visit);
+  }
+  return trained;
+}
+
+/// Whether the value at this border of a loop has a gradient whose terms are
+/// added in another order than in the unrolled form, where the op that comes
+/// last is first. A loop adds what one iteration contributes, then the
+/// iterations, then the ops outside. The result is the same if there are two
+/// terms in all, and for a whole tensor if its only use is one op of the body.
+bool mayReorder(const nd::Tie &tie) {
+  if (tie.kind == nd::TieKind::Whole) {
+    auto outer = dyn_cast<BlockArgument>(tie.operand);
+    auto loop = outer ? dyn_cast<nd::ScanOp>(outer.getOwner()->getParentOp())
+                      : nd::ScanOp();
+    bool isWholeInTwo = loop && loop.getTie(outer).kind == nd::TieKind::Whole;
+    return countUses(tie.argument) + countUses(tie.operand) > 2 || isWholeInTwo;
+  }
+  if (tie.kind != nd::TieKind::Carried)
+    return false;
+  int64_t inside = countUses(tie.argument);
+  int64_t others = countUses(tie.yielded) - 1;
+  return inside + others > 2 || inside + countUses(tie.operand) - 1 > 2 ||
+         others + countUses(tie.result) > 2;
+}
+
+/// Whether the loops of the model add up some gradient in another order than
+/// their unrolled form.
+bool mayReorderSums(ModuleOp model) {
+  llvm::DenseSet<Value> trained = findTrained(model);
+  auto reorders = [&](const nd::Tie &tie) {
+    return tie.argument && trained.contains(tie.argument) &&
+           nd::getTensorType(tie.argument).isFloat() && mayReorder(tie);
+  };
+  return model
+      .walk([&](nd::ScanOp loop) {
+        return llvm::any_of(loop.getTies(), reorders) ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 class Property : public testing::Test {
@@ -106,9 +177,16 @@ protected:
     passes.addPass(loops::createUnrollLoops());
   }
 
+  /// How much the result may differ.
+  using GetTolerance = llvm::function_ref<double(const OutputDifference &)>;
+
+  static double allowRounding(const OutputDifference &difference) {
+    return std::max(difference.tolerance, 1e-9);
+  }
+
   /// Empty if both programs agree; otherwise what is wrong.
-  std::string compare(ModuleOp sequential, ModuleOp partitioned,
-                      uint64_t seed) {
+  std::string compare(ModuleOp sequential, ModuleOp partitioned, uint64_t seed,
+                      GetTolerance getTolerance = allowRounding) {
     CompareOptions options;
     options.seed = seed;
     auto differences = compareSteps(sequential, partitioned, options);
@@ -116,7 +194,7 @@ protected:
       return errors;
     std::string text;
     for (const OutputDifference &difference : *differences)
-      if (!difference.agrees && !(difference.largest <= 1e-9))
+      if (!(difference.largest <= getTolerance(difference)))
         text += "result '" + difference.name + "' differs by " +
                 std::to_string(difference.largest) + ", largest entry " +
                 std::to_string(difference.scale) + "\n";
@@ -186,7 +264,29 @@ protected:
     ++compared;
   }
 
-  uint64_t compared = 0, refused = 0, ranks = 0;
+  /// The program of the text, its loops against the unrolled form, on one
+  /// device. Values and random numbers have the same bits (0 and -0 are equal
+  /// here). So has what training makes of parameters, unless gradients are
+  /// added up in another order.
+  void checkUnrolled(uint64_t seed, const std::string &text, ModuleOp unrolled,
+                     ModuleOp looped) {
+    auto model = parseText(text);
+    ASSERT_TRUE(model);
+    bool isSameOrder = !mayReorderSums(*model);
+    sameOrder += isSameOrder;
+    auto getTolerance = [&](const OutputDifference &difference) {
+      // Metrics are called loss, m0, m1 ….
+      bool isMetric = difference.name == "loss" ||
+                      llvm::StringRef(difference.name).starts_with("m");
+      return isSameOrder || isMetric ? 0 : allowRounding(difference);
+    };
+    ASSERT_EQ(compare(unrolled, looped, seed, getTolerance), "")
+        << "seed " << seed << "\n"
+        << text << "\nbecame\n"
+        << print(looped);
+  }
+
+  uint64_t compared = 0, refused = 0, ranks = 0, sameOrder = 0;
 };
 
 TEST_F(RandomLayouts, PartitionedComputesWhatOneDeviceDoes) {
@@ -218,15 +318,18 @@ TEST_F(RandomLayouts, LoopedComputesWhatUnrolledDoes) {
     auto looped = parse(text), unrolled = parseUnrolled(text);
     ASSERT_TRUE(looped && unrolled) << "seed " << seed << "\n"
                                     << errors << text;
-    ASSERT_EQ(compare(*unrolled, *looped, seed), "") << "seed " << seed << "\n"
-                                                     << text << "\nbecame\n"
-                                                     << print(*looped);
+    checkUnrolled(seed, text, *unrolled, *looped);
+    if (HasFatalFailure())
+      return;
     ASSERT_TRUE(runPasses(*unrolled, {addDecompose}));
     check(seed, text, *unrolled);
     if (HasFatalFailure())
       return;
   }
-  std::cout << wanted << " programs with loops, and " << compared
+  // In the long run, two of five programs.
+  EXPECT_GE(sameOrder * 4 + 4, wanted);
+  std::cout << wanted << " programs with loops, " << sameOrder
+            << " of them to the bit, and " << compared
             << " pairs of one and a layout, agree with the unrolled ones ("
             << refused << " layouts refused, " << double(ranks) / compared
             << " ranks on average)\n";

@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
 # Loops compute what their iterations compute, written one after the other: the
 # losses of a stack of recurrent layers and of its unrolled form, under several
-# layouts, with host kernels and GPU kernels. Errors and traces know iterations.
+# layouts, with host kernels and GPU kernels; where sums have one order, the same
+# bits. Errors and traces know iterations.
 . "$(dirname "$0")/lib.sh"
 text=/usr/share/common-licenses/GPL-3
 [ -f $text ] || skip "no $text"
 
-losses() { # MODEL OPTIONS... -> one loss a line
+train() { # MODEL OPTIONS... -> log.jsonl, checkpoint.safetensors
   "$meshc" "$models/$1.mesh" "${@:2}" -o program
   rm -f log.jsonl
-  ./program train --data $text --steps 4 --seed 3 --threads 1 --quiet --log log.jsonl --log-every 1 </dev/null
+  ./program train --data $text --steps 4 --seed 3 --threads 1 --quiet --log log.jsonl --log-every 1 \
+    --checkpoint checkpoint.safetensors </dev/null
+}
+losses() { # MODEL OPTIONS... -> one loss a line
+  train "$@"
   sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl
 }
 while read -r options; do
@@ -26,6 +31,31 @@ done <<'OPTIONS'
 --mesh d=2,t=2 --layout batch:d,model:t,parameter.out:d --set model=16 --set out=16
 --gpu-kernels=emulated
 --mesh d=2,t=2 --layout batch:d,out:t --set model=16 --set out=16 --gpu-kernels=emulated
+OPTIONS
+
+# Unrolled, a program has kernels of several iterations and other memory orders; it
+# may add up in another order, as above. In models whose sums have one order, losses
+# and parameters have the same bits. Random numbers always have: a sum of them as
+# whole numbers is exact.
+metrics() { # MODEL OPTIONS... -> the metrics of each step
+  train "$@"
+  sed -n 's/.*"step":\([0-9]*,"loss":.*\),"examples_per_second.*/\1/p' log.jsonl
+}
+metrics draws | sed 's/"loss":[^,]*,//' >draws.txt
+[ "$(cut -d, -f2- draws.txt | sort -u | wc -l)" = 4 ] || fail "steps have the same random numbers"
+while read -r options; do
+  metrics $options >looped.txt
+  mv checkpoint.safetensors looped.safetensors
+  metrics $options --unroll >unrolled.txt
+  cmp looped.txt unrolled.txt && cmp looped.safetensors checkpoint.safetensors || fail "$options: other bits if unrolled"
+  [[ $options = deep* ]] || sed 's/"loss":[^,]*,//' looped.txt | cmp - draws.txt || fail "$options: other random numbers"
+  echo "ok $options"
+done <<'OPTIONS'
+draws
+draws --gpu-kernels=emulated
+draws --mesh d=2,m=2 --layout batch:d,model:m
+deep --set layers=5
+deep --set layers=5 --mesh d=2,m=2 --layout batch:d,model:m
 OPTIONS
 
 # Whatever gradients recompute, the losses are the same, to the last bit. Of 48
