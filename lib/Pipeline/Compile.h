@@ -42,8 +42,8 @@ struct CompileOptions {
   std::string stopAfter;             ///< a phase's name; empty: go to the end
   std::string dumpDirectory;         ///< empty: write no phases
   bool unrollLoops = false;          ///< --unroll: replace loops by iterations
-  /// --recompute: what the gradients of loops compute again
-  autodiff::Recompute recompute = autodiff::Recompute::Cheap;
+  /// --recompute: what the gradients of loops compute again; Cheap if not given
+  std::optional<autodiff::Recompute> recompute;
   bool timePhases = false;            ///< print the time of each phase
   std::vector<std::string> debugOnly; ///< passes that print their decisions
   Emit emit = Emit::Executable;

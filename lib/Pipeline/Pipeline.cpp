@@ -48,7 +48,8 @@ static void setLibraryWorkspace(mlir::ModuleOp program,
 
 static void addAutodiffPasses(mlir::OpPassManager &passes,
                               const CompileOptions &options) {
-  autodiff::addAutodiffPasses(passes, options.recompute);
+  autodiff::addAutodiffPasses(
+      passes, options.recompute.value_or(autodiff::Recompute::Cheap));
 }
 
 /// The passes of a phase that no option changes.

@@ -129,9 +129,8 @@ ExitCode Compilation::parseModelText() {
 
 /// A dump of the codegen phase.
 ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
-  bool changesLoops =
-      options.unrollLoops || options.recompute != CompileOptions().recompute;
-  if (changesLoops || options.mesh || options.layout || !options.set.empty() ||
+  if (options.unrollLoops || options.recompute || options.mesh ||
+      options.layout || !options.set.empty() ||
       options.report != ReportFormat::None || options.verify != Verify::None ||
       options.emit == Emit::Mlir || options.emit == Emit::Ptx)
     return fail(ExitCode::Usage,
@@ -155,7 +154,7 @@ ExitCode Compilation::checkLoopOptions() const {
                     last + "'; '" + options.input +
                     "' is a dump after phase '" + state.phase + "'");
   };
-  if (options.recompute != CompileOptions().recompute)
+  if (options.recompute)
     return refuse("--recompute", "parse");
   if (options.unrollLoops &&
       getPhaseNumber(state.phase) >= getPhaseNumber("kernels"))

@@ -76,9 +76,9 @@ static std::vector<std::string> getNames(const Choices<Value> &choices) {
 
 /// A callback that sets `target` to the value of a name, which isOneOf has
 /// checked.
-template <typename Value>
+template <typename Value, typename Target>
 static std::function<void(const std::string &)> choose(Choices<Value> choices,
-                                                       Value &target) {
+                                                       Target &target) {
   return [choices = std::move(choices), &target](const std::string &name) {
     for (const auto &choice : choices)
       if (choice.first == name)
