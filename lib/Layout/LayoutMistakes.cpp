@@ -13,7 +13,7 @@ using namespace mlir;
 namespace meshc::layout {
 
 LayoutMistakes::LayoutMistakes(ModuleOp module, const LayoutRules &rules)
-    : rules(rules) {
+    : module(module), rules(rules) {
   for (auto function : module.getOps<func::FuncOp>())
     for (BlockArgument argument : function.getArguments()) {
       TensorIdentity identity = getIdentity(argument);
@@ -118,6 +118,40 @@ LayoutMistakes::reportIndivisible(const Mistake &mistake) const {
   return error;
 }
 
+/// Whether a value of the optimizer has the dim.
+bool LayoutMistakes::isInOptimizer(StringAttr dim) const {
+  auto has = [&](Value value) {
+    auto type = dyn_cast<nd::TensorType>(value.getType());
+    return type && type.hasDim(dim.getValue()) &&
+           getIdentity(value).tensorClass == nd::TensorClass::Optimizer;
+  };
+  ModuleOp program = module;
+  return program
+      .walk([&](Operation *op) {
+        return llvm::any_of(op->getResults(), has) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// What can be done about a rule that cuts a loop's dim, other than to remove
+/// it: the end of a sentence, or nothing.
+std::string LayoutMistakes::proposeForLoop(const Mistake &mistake) const {
+  const TensorIdentity &tensor = mistake.tensor.identity;
+  StringAttr dim = mistake.dims[0].getName();
+  nd::RuleOp from = mistake.rule;
+  std::optional<StringRef> scope = from.getScope();
+  std::string rule = getText(from).substr(scope ? scope->size() + 1 : 0);
+  bool isOfParameter = tensor.tensorClass == nd::TensorClass::Parameter ||
+                       tensor.tensorClass == nd::TensorClass::Gradient;
+  if (isOfParameter && isInOptimizer(dim))
+    return ", or cut the optimizer's state alone ('optimizer." + rule + "')";
+  if (!scope)
+    return ", or limit it to a tensor that no loop runs over ('NAME." + rule +
+           "')";
+  return "";
+}
+
 InFlightDiagnostic LayoutMistakes::reportCutLoop(const Mistake &mistake) const {
   nd::RuleOp rule = mistake.rule;
   StringRef dim = mistake.dims[0].getName();
@@ -131,10 +165,8 @@ InFlightDiagnostic LayoutMistakes::reportCutLoop(const Mistake &mistake) const {
   error << ", but a loop runs over it; loops over a cut dim (pipelines) do not "
            "exist yet";
   error.attachNote(rule.getLoc())
-      << "'" << getText(rule)
-      << "' from this rule; remove it, or limit it to tensors that no loop "
-         "runs over ('optimizer."
-      << dim << " -> …')";
+      << "'" << getText(rule) << "' from this rule; remove it"
+      << proposeForLoop(mistake);
   error.attachNote(*mistake.loop) << "the loop over '" << dim << "' is here";
   return error;
 }

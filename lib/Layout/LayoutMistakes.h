@@ -56,7 +56,10 @@ private:
   mlir::InFlightDiagnostic reportIndivisible(const Mistake &mistake) const;
   mlir::InFlightDiagnostic reportCutLoop(const Mistake &mistake) const;
   mlir::InFlightDiagnostic report(const Mistake &mistake) const;
+  std::string proposeForLoop(const Mistake &mistake) const;
+  bool isInOptimizer(mlir::StringAttr dim) const;
 
+  mlir::ModuleOp module;
   const LayoutRules &rules;
   llvm::StringMap<mlir::Location> parameters; ///< their declarations
   llvm::MapVector<mlir::StringAttr, Mistake> mistakes;

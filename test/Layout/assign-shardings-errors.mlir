@@ -54,7 +54,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 // Reported once, at the tensor nearest to the text: not at the iota.
 !w = !nd.tensor<f32, [layers = 4, model = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2, stage = 2>} {
-  // expected-note @+1 {{'layers -> (data, stage)' from this rule; remove it, or limit it to tensors that no loop runs over ('optimizer.layers -> …')}}
+  // expected-note @+1 {{'layers -> (data, stage)' from this rule; remove it, or limit it to a tensor that no loop runs over ('NAME.layers -> (data, stage)')}}
   nd.rule "layers" -> ["data", "stage"]
   // expected-error @+1 {{dim 'layers' of tensor 'w' is cut over mesh axes 'data', 'stage', but a loop runs over it; loops over a cut dim (pipelines) do not exist yet}}
   func.func @step(%w: !w {nd.name = "w", nd.role = "parameter"}) -> (!w {nd.name = "w", nd.role = "parameter"}) {
@@ -74,7 +74,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, stage = 2>} {
 !w = !nd.tensor<f32, [a = 4, b = 4]>
 !v = !nd.tensor<f32, [b = 4]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
-  // expected-note @+1 {{'w.b -> data' from this rule}}
+  // expected-note @+1 {{'w.b -> data' from this rule; remove it}}
   nd.rule "b" -> ["data"] in "w"
   // expected-note @+1 {{'h.a -> data' from this rule}}
   nd.rule "a" -> ["data"] in "h"
