@@ -221,6 +221,31 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
     return %both, %twice, %sum : !wss, !wss, !ws
   }
 
+  // The sum over the iterations of an outer loop is a stack of partial sums, too.
+  // CHECK-LABEL: func.func @sum_of_stacks
+  // CHECK: %[[Z:.*]] = nd.constant 0.000000e+00 : f32 -> !nd.tensor<f32, [hidden = 16 on {tensor}, io = 32, layers = 4], sum {data}>
+  // CHECK: %[[R:.*]] = nd.scan "steps" 3 carried(%[[Z]]
+  // CHECK: %[[I:.*]] = nd.scan "layers" 4
+  // CHECK-NOT: spmd.reshard
+  // CHECK: nd.add %{{.*}}, %[[I]] {{.*}} sum {data}>
+  // CHECK-NOT: spmd.reshard
+  // CHECK: spmd.reshard %[[R]] {{.*}} -> <f32, [hidden = 16 on {tensor}, io = 32 on {data}, layers = 4]>
+  // CHECK-NEXT: return
+  func.func @sum_of_stacks(%xs: !xs, %gs: !hs) -> (!ws {nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}) {
+    %z = nd.constant 0.0 : f32 -> !ws
+    %y = nd.scan "steps" 3 carried(%z : !ws) whole(%xs, %gs : !xs, !hs) -> !ws attributes {res_attrs = [{nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}]} {
+    ^bb0(%t: !ws, %xu: !xs, %gu: !hs):
+      %d = nd.scan "layers" 4 stacked(%xu, %gu : !xs, !hs) -> !ws {
+      ^bb1(%x: !x, %g: !h):
+        %e = nd.einsum %x, %g {reduced = ["batch"]} : (!x, !h) -> !w
+        nd.yield %e : !w
+      }
+      %a = nd.add %t, %d : (!ws, !ws) -> !ws
+      nd.yield %a : !ws
+    }
+    return %y : !ws
+  }
+
   // Random numbers of an iteration need its number alone: any rank computes its
   // block of them.
   // CHECK-LABEL: func.func @random
