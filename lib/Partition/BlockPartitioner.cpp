@@ -162,8 +162,8 @@ static bool canYield(Value stack, TensorType type) {
   return spmd::getAxesOf(type, loop.getDim()).empty();
 }
 
-/// Reshards the entries of a stack that nothing uses yet, in the loop that
-/// yields them: of loops in loops, in the innermost one.
+/// Gives a stack that nothing uses yet another sharding: reshards its entries
+/// in the loop that yields them, which of loops in loops is the innermost one.
 static void reshardEntries(Value stack, TensorType type, StringAttr name) {
   auto loop = stack.getDefiningOp<nd::ScanOp>();
   unsigned index = cast<OpResult>(stack).getResultNumber();
@@ -180,6 +180,8 @@ static void reshardEntries(Value stack, TensorType type, StringAttr name) {
   loop.getYield()->setOperand(index, op);
 }
 
+/// A form of the value with this sharding. Entries of a partial stack are
+/// resharded in their loop, where this overlaps with later iterations.
 Value BlockPartitioner::reshard(Value value, Value from, TensorType type) {
   StringAttr name = getCauseName(value);
   if (isPartialStack(from) && from.use_empty()) {

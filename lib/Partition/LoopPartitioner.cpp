@@ -158,9 +158,9 @@ double LoopPartitioner::getShare(OpResult result) {
                                    : 1;
 }
 
-/// Entries that are partial and only yielded stay so: what uses the stack may
-/// add it to others before they are reduced. Otherwise the parent has them
-/// reduced here.
+/// Entries that are partial and only yielded stay so: the user of the stack may
+/// add it to others before they are reduced. Otherwise the parent reduces the
+/// entries in this loop when it asks for the stack (BlockPartitioner::reshard).
 void LoopPartitioner::chooseEnds() {
   for (nd::Tie tie : loop.getTies()) {
     if (tie.kind != nd::TieKind::StackedResult || !tie.yielded.hasOneUse())

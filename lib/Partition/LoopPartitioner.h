@@ -16,10 +16,9 @@ namespace meshc::partition {
 /// - A carried value has the sharding that the layout wants for its result, at
 ///   both ends of an iteration.
 /// - Stacked tensors enter as the layout wants them; their entries are
-/// resharded
-///   inside. So are those of stacked results, unless these stay partial: their
-///   user, such as the sum of the gradients from several loops, is then reduced
-///   instead.
+///   resharded inside. Partial entries of a stacked result stay partial until
+///   the stack is used. If its user needs it reduced, the entries are reduced
+///   inside; a sum of gradients from several loops is reduced as a whole.
 /// - Whole tensors are resharded outside: the parent makes each form that the
 ///   body asks for, once, and the form becomes one more whole operand.
 /// - A carried sum that starts at zero takes the sharding of what is added to

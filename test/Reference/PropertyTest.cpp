@@ -26,6 +26,7 @@
 #include "lib/Reference/CompareSteps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 #include "gtest/gtest.h"
 #include <cstdlib>
@@ -195,9 +196,10 @@ protected:
     std::string text;
     for (const OutputDifference &difference : *differences)
       if (!(difference.largest <= getTolerance(difference)))
-        text += "result '" + difference.name + "' differs by " +
-                std::to_string(difference.largest) + ", largest entry " +
-                std::to_string(difference.scale) + "\n";
+        text += llvm::formatv("result '{0}' differs by {1:e}, largest entry "
+                              "{2:e}\n",
+                              difference.name, difference.largest,
+                              difference.scale);
     return text;
   }
 
