@@ -66,18 +66,14 @@ static inline int64_t meshcAvx512Bytes(int64_t m, int64_t n, int64_t k,
               buffers * columns * (32 * depth + 16));
 }
 
-/// The larger need of the two kernels.
-static inline int64_t meshcPackedBytes(int64_t m, int64_t n, int64_t k,
-                                       int64_t threads, int64_t buffers) {
-  int64_t avx2 = meshcAvx2Bytes(m, n, k, threads, buffers);
-  int64_t avx512 = meshcAvx512Bytes(m, n, k, threads, buffers);
-  return avx2 > avx512 ? avx2 : avx512;
-}
-
-static inline int64_t meshcF32ScratchBytes(int64_t m, int64_t n, int64_t k,
+/// Bytes for a product of f32 by one of the two kernels.
+typedef int64_t MeshcPackedBytes(int64_t m, int64_t n, int64_t k,
+                                 int64_t threads, int64_t buffers);
+static inline int64_t meshcF32ScratchBytes(MeshcPackedBytes *packed, int64_t m,
+                                           int64_t n, int64_t k,
                                            int64_t batch) {
-  int64_t single = meshcPackedBytes(m, n, k, 1, 1);
-  int64_t one = meshcPackedBytes(m, n, k, MESHC_PACKED_THREADS, 2);
+  int64_t single = packed(m, n, k, 1, 1);
+  int64_t one = packed(m, n, k, MESHC_PACKED_THREADS, 2);
   int64_t many = meshcSmaller(batch, MESHC_PACKED_THREADS) * single;
   if ((double)m * (double)n * (double)k * (double)batch <=
       MESHC_PACKED_FEW_SUMS)
@@ -94,17 +90,49 @@ static inline int64_t meshcWidenedBytes(int64_t m, int64_t n, int64_t k) {
   return 4 * (rows * depth + depth * columns + rows * columns) + 3 * 64;
 }
 
-/// The scratch memory that the compiler plans for a product, in bytes; a
-/// multiple of 64. A function of m, n, k, batch, type and typeC alone.
-static inline int64_t meshcGemmScratchBytes(const MeshcGemm *gemm) {
+/// Whether all three matrices are of f32.
+static inline int meshcIsF32(const MeshcGemm *gemm) {
+  return gemm->type == MESHC_F32 && gemm->typeC == MESHC_F32;
+}
+
+/// Bytes for any product by one of the two kernels; a multiple of 64. Products
+/// of 16 bits go through blocks of f32.
+static inline int64_t meshcPackedScratchBytes(MeshcPackedBytes *packed,
+                                              const MeshcGemm *gemm) {
   int64_t bytes;
-  if (gemm->type == MESHC_F32 && gemm->typeC == MESHC_F32)
-    return meshcF32ScratchBytes(gemm->m, gemm->n, gemm->k, gemm->batch);
+  if (meshcIsF32(gemm))
+    return meshcF32ScratchBytes(packed, gemm->m, gemm->n, gemm->k, gemm->batch);
   bytes = meshcWidenedBytes(gemm->m, gemm->n, gemm->k) +
-          meshcF32ScratchBytes(meshcSmaller(gemm->m, MESHC_WIDENED_BLOCK),
-                               meshcSmaller(gemm->n, MESHC_WIDENED_BLOCK),
-                               gemm->k, gemm->batch);
+          meshcF32ScratchBytes(
+              packed, meshcSmaller(gemm->m, MESHC_WIDENED_BLOCK),
+              meshcSmaller(gemm->n, MESHC_WIDENED_BLOCK), gemm->k, gemm->batch);
   return (bytes + 63) / 64 * 64;
+}
+
+// What the rows of Products.def need.
+static inline int64_t meshcAvx2ScratchBytes(const MeshcGemm *gemm) {
+  return meshcPackedScratchBytes(meshcAvx2Bytes, gemm);
+}
+static inline int64_t meshcAvx512ScratchBytes(const MeshcGemm *gemm) {
+  return meshcPackedScratchBytes(meshcAvx512Bytes, gemm);
+}
+static inline int64_t meshcWidenedScratchBytes(const MeshcGemm *gemm) {
+  int64_t avx2 = meshcAvx2ScratchBytes(gemm);
+  int64_t avx512 = meshcAvx512ScratchBytes(gemm);
+  return avx2 > avx512 ? avx2 : avx512;
+}
+
+/// The scratch memory that the compiler plans for a product of the host, in
+/// bytes: the largest need of all implementations that accept it. A multiple of
+/// 64, and a function of m, n, k, batch, type and typeC alone.
+static inline int64_t meshcGemmScratchBytes(const MeshcGemm *described) {
+  const MeshcGemm gemm = *described;
+  int64_t most = 0, bytes;
+#define MESHC_HOST_PRODUCT(symbol, name, accepts, scratchBytes)                \
+  bytes = (accepts) ? (scratchBytes) : 0;                                      \
+  most = bytes > most ? bytes : most;
+#include "meshc/Products.def"
+  return most;
 }
 
 #ifdef __cplusplus

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Matrix products by an ordered list of implementations. The first one that
-/// suits a product's shape and can compute it is used; the reference loop is
-/// last. docs/rationale/matrix-products.md has the measurements behind the
-/// order.
+/// Matrix products by an ordered list of implementations (meshc/Products.def).
+/// The first one that accepts and suits a product and can compute it is used;
+/// the reference loop is last. docs/rationale/matrix-products.md has the
+/// measurements behind the order.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_BLAS_GEMM_H
@@ -41,9 +41,9 @@ struct GemmScratch {
 };
 
 /// One way to compute a product. Every product given to `suits` and `run` has
-/// m, n, k, batch ≥ 1.
+/// m, n, k, batch ≥ 1 and is accepted by the implementation's row of
+/// Products.def.
 struct GemmImplementation {
-  const char *name;
   /// Whether this is the best choice for the product among itself and the
   /// entries that follow it.
   bool (*suits)(const MeshcGemm &gemm);
@@ -53,22 +53,19 @@ struct GemmImplementation {
               const GemmScratch &scratch);
 };
 
-extern const GemmImplementation packedImplementation;     ///< AVX2, f32
-extern const GemmImplementation packed512Implementation;  ///< AVX-512, f32
-extern const GemmImplementation packedBf16Implementation; ///< AVX-512, bf16
-extern const GemmImplementation sgemmImplementation;      ///< oneDNN's sgemm
-extern const GemmImplementation matmulImplementation;    ///< oneDNN's primitive
-extern const GemmImplementation widenedImplementation;   ///< 16 bits as f32
-extern const GemmImplementation referenceImplementation; ///< three loops; all
+// packedImplementation, packed512Implementation …
+#define MESHC_HOST_PRODUCT(symbol, name, accepts, scratchBytes)                \
+  extern const GemmImplementation symbol##Implementation;
+#include "meshc/Products.def"
 
 /// Whether products use AVX-512: the processor has it, and DNNL_MAX_CPU_ISA
 /// does not forbid it.
 bool usesAvx512();
 
-/// The implementation that the environment variable MESHC_GEMM forces, for
-/// tests and measurements, or null. Throws Failure(Usage) for an unknown name;
-/// a program asks once before its first product.
-const GemmImplementation *forcedImplementation();
+/// Throws Failure(Usage) if the environment variable MESHC_GEMM, which forces
+/// an implementation for tests and measurements, has an unknown name; a program
+/// asks once before its first product.
+void checkForcedImplementation();
 
 /// Runs the first implementation that suits, or the forced one.
 void runGemm(const MeshcGemm &gemm, const void *a, const void *b, void *c,

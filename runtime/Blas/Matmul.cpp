@@ -151,5 +151,5 @@ static bool suitsMatmul(const MeshcGemm &gemm) {
   return gemm.type != MESHC_F32 || gemm.m < 16 || gemm.n < 16;
 }
 
-const GemmImplementation meshc::runtime::matmulImplementation = {
-    "matmul", suitsMatmul, runMatmul};
+const GemmImplementation meshc::runtime::matmulImplementation = {suitsMatmul,
+                                                                 runMatmul};

@@ -179,23 +179,24 @@ const PackedKernel &meshc::runtime::avx2Kernel() {
   return kernel;
 }
 
-static bool canRun(const MeshcGemm &gemm) {
-  static const bool hasInstructions =
+static bool hasInstructions() {
+  static const bool hasThem =
       hasProcessorFeature("avx2") && hasProcessorFeature("fma");
-  return gemm.type == MESHC_F32 && gemm.typeC == MESHC_F32 && hasInstructions;
+  return hasThem;
 }
 
 static bool runPacked(const MeshcGemm &gemm, const void *a, const void *b,
                       void *c, const GemmScratch &scratch) {
-  return canRun(gemm) && runPackedProduct(avx2Kernel(), gemm, a, b,
-                                          static_cast<float *>(c), scratch);
+  return hasInstructions() &&
+         runPackedProduct(avx2Kernel(), gemm, a, b, static_cast<float *>(c),
+                          scratch);
 }
 
 /// Excludes thin products, for which packing takes too large a share.
 static bool suitsPacked(const MeshcGemm &gemm) {
-  return canRun(gemm) && !usesAvx512() && std::min(gemm.m, gemm.n) >= 128 &&
-         std::max(gemm.m, gemm.n) >= 256;
+  return hasInstructions() && !usesAvx512() &&
+         std::min(gemm.m, gemm.n) >= 128 && std::max(gemm.m, gemm.n) >= 256;
 }
 
-const GemmImplementation meshc::runtime::packedImplementation = {
-    "packed", suitsPacked, runPacked};
+const GemmImplementation meshc::runtime::packedImplementation = {suitsPacked,
+                                                                 runPacked};

@@ -24,9 +24,7 @@ bool meshc::runtime::usesAvx512() {
   return uses;
 }
 
-static bool suitsPacked512(const MeshcGemm &gemm) {
-  return gemm.type == MESHC_F32 && gemm.typeC == MESHC_F32 && usesAvx512();
-}
+static bool suitsPacked512(const MeshcGemm &) { return usesAvx512(); }
 
 static bool runPacked512(const MeshcGemm &gemm, const void *a, const void *b,
                          void *c, const GemmScratch &scratch) {
@@ -36,4 +34,4 @@ static bool runPacked512(const MeshcGemm &gemm, const void *a, const void *b,
 }
 
 const GemmImplementation meshc::runtime::packed512Implementation = {
-    "packed512", suitsPacked512, runPacked512};
+    suitsPacked512, runPacked512};

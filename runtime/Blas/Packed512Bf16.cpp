@@ -38,9 +38,7 @@ static const PackedKernel *findKernel() {
   return kernel;
 }
 
-static bool suitsBf16(const MeshcGemm &gemm) {
-  return gemm.type == MESHC_BF16 && findKernel();
-}
+static bool suitsBf16(const MeshcGemm &) { return findKernel(); }
 
 /// One block of C: `m` × `n` from row `i` and column `j` on, through `sums`.
 static bool runBlock(const MeshcGemm &gemm, const void *a, const void *b,
@@ -92,5 +90,5 @@ static bool runBf16(const MeshcGemm &gemm, const void *a, const void *b,
   return true;
 }
 
-const GemmImplementation meshc::runtime::packedBf16Implementation = {
-    "packedbf16", suitsBf16, runBf16};
+const GemmImplementation meshc::runtime::packedBf16Implementation = {suitsBf16,
+                                                                     runBf16};

@@ -41,4 +41,4 @@ static bool runReference(const MeshcGemm &gemm, const void *a, const void *b,
 }
 
 const GemmImplementation meshc::runtime::referenceImplementation = {
-    "reference", [](const MeshcGemm &) { return true; }, runReference};
+    [](const MeshcGemm &) { return true; }, runReference};

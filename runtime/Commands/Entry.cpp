@@ -240,7 +240,7 @@ static std::exception_ptr prepare(const MeshcProgram &program,
                                   Files &files) {
   try {
     checkDevice(program, deviceOptions);
-    forcedImplementation(); // rejects an invalid name now
+    checkForcedImplementation();
     files.data.emplace(program, options.data);
     if (!options.evalData.empty())
       files.evalData.emplace(program, options.evalData);

@@ -240,51 +240,78 @@ static const char *findPlan(MeshcCudaRank *rank, const MeshcGemm &gemm,
   return error;
 }
 
-/// Without cublasLt: an empty sum, or a refused product.
-static const char *multiplyOwn(MeshcCudaRank *rank, const MeshcGemm &gemm,
-                               const void *a, const void *b, void *c,
-                               MeshcCudaWay *way) {
-  *way = MESHC_CUDA_OWN_KERNEL;
-  void *parameters[] = {const_cast<MeshcGemm *>(&gemm), &a, &b, &c};
-  return launchOwn(rank, MESHC_CUDA_COMPUTE, "multiply",
-                   gemm.batch * gemm.m * gemm.n, parameters);
+//===----------------------------------------------------------------------===//
+// The implementations of meshc/Products.def
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A product to be computed.
+struct Call {
+  const MeshcGemm &gemm;
+  const MeshcCudaEpilogue *epilogue; ///< or null
+  MeshcCudaRounding rounding;
+  const void *a, *b;
+  void *c;
+};
+} // namespace
+
+/// Nothing is done (`way` stays NOBODY) for an empty sum, or if cublasLt
+/// refuses the product.
+static const char *cublasLtProduct(MeshcCudaRank *rank, const Call &call,
+                                   MeshcCudaWay *way) {
+  const MeshcGemm &gemm = call.gemm;
+  Epilogue epilogue = translate(call.epilogue, gemm, call.rounding);
+  if (gemm.k == 0 || !epilogue.isPossible)
+    return nullptr;
+  void *d = epilogue.keepsProduct ? call.c : call.epilogue->result;
+  const uint32_t alignments[3] = {
+      alignmentOf(call.b, gemm.strideB * bytesOf(gemm.type)),
+      alignmentOf(call.a, gemm.strideA * bytesOf(gemm.type)),
+      alignmentOf(d, gemm.strideC * bytesOf(gemm.typeC))};
+  MatmulPlan *plan = nullptr;
+  if (const char *error =
+          findPlan(rank, gemm, epilogue, call.rounding, alignments, plan))
+    return error;
+  if (!plan->known)
+    return nullptr;
+  if (const char *error = setEpilogue(*plan, epilogue))
+    return error;
+  const float one = 1, previous = gemm.accumulate ? 1.0f : 0.0f;
+  cublasStatus_t status = cublasLtMatmul(
+      rank->cublas, plan->operation, &one, call.b, plan->a, call.a, plan->b,
+      &previous, d, plan->c, d, plan->c, &plan->algorithm, rank->workspace,
+      rank->workspaceBytes, rank->streams[MESHC_CUDA_COMPUTE]);
+  if (isRefusal(status)) { // the call checks more than the heuristic
+    plan->known = false;
+    return nullptr;
+  }
+  *way = MESHC_CUDA_CUBLAS;
+  return report(status);
 }
 
-const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *gemm,
+static const char *ownKernelProduct(MeshcCudaRank *rank, const Call &call,
+                                    MeshcCudaWay *way) {
+  *way = MESHC_CUDA_OWN_KERNEL;
+  const void *a = call.a, *b = call.b;
+  void *c = call.c;
+  void *parameters[] = {const_cast<MeshcGemm *>(&call.gemm), &a, &b, &c};
+  return launchOwn(rank, MESHC_CUDA_COMPUTE, "multiply",
+                   call.gemm.batch * call.gemm.m * call.gemm.n, parameters);
+}
+
+const char *meshc::cuda::multiply(MeshcCudaRank *rank, const MeshcGemm *product,
                                   const MeshcCudaEpilogue *known,
                                   MeshcCudaRounding rounding, const void *a,
                                   const void *b, void *c, MeshcCudaWay *way) {
   *way = MESHC_CUDA_NOBODY;
-  auto doWithout = [&] {
-    return known ? nullptr : multiplyOwn(rank, *gemm, a, b, c, way);
-  };
-  Epilogue epilogue = translate(known, *gemm, rounding);
-  void *d = epilogue.keepsProduct ? c : known->result;
-  MatmulPlan *plan = nullptr;
-  if (gemm->k > 0 && epilogue.isPossible) {
-    const uint32_t alignments[3] = {
-        alignmentOf(b, gemm->strideB * bytesOf(gemm->type)),
-        alignmentOf(a, gemm->strideA * bytesOf(gemm->type)),
-        alignmentOf(d, gemm->strideC * bytesOf(gemm->typeC))};
-    if (const char *error =
-            findPlan(rank, *gemm, epilogue, rounding, alignments, plan))
-      return error;
-  }
-  if (!plan || !plan->known)
-    return doWithout();
-  if (const char *error = setEpilogue(*plan, epilogue))
-    return error;
-  const float one = 1, previous = gemm->accumulate ? 1.0f : 0.0f;
-  cublasStatus_t status = cublasLtMatmul(
-      rank->cublas, plan->operation, &one, b, plan->a, a, plan->b, &previous, d,
-      plan->c, d, plan->c, &plan->algorithm, rank->workspace,
-      rank->workspaceBytes, rank->streams[MESHC_CUDA_COMPUTE]);
-  if (isRefusal(status)) { // the call checks more than the heuristic
-    plan->known = false;
-    return doWithout();
-  }
-  *way = MESHC_CUDA_CUBLAS;
-  return report(status);
+  const Call call = {*product, known, rounding, a, b, c};
+  const bool hasEpilogue = known != nullptr;
+  const char *error = nullptr;
+#define MESHC_CUDA_PRODUCT(symbol, name, accepts)                              \
+  if (!error && *way == MESHC_CUDA_NOBODY && (accepts))                        \
+    error = symbol##Product(rank, call, way);
+#include "meshc/Products.def"
+  return error;
 }
 
 void meshc::cuda::dropPlans(MeshcCudaRank *rank) {
