@@ -114,8 +114,9 @@ void setSupportsEpilogues(ModuleOp module) {
   module->setAttr(epiloguesAttrName, UnitAttr::get(module.getContext()));
 }
 
-bool hasLibraryWorkspace(ModuleOp module) {
-  return module->hasAttr(libraryWorkspaceAttrName);
+Library getLibrary(ModuleOp module) {
+  return module->hasAttr(libraryWorkspaceAttrName) ? Library::Cuda
+                                                   : Library::Host;
 }
 
 void setLibraryWorkspace(ModuleOp module) {

@@ -16,6 +16,7 @@
 #define MESHC_DIALECTS_EXEC_ARENAATTRIBUTES_H
 
 #include "dialects/Exec/Interfaces/Accesses.h"
+#include "dialects/Exec/Interfaces/LibraryOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -33,12 +34,12 @@ void setPlaces(mlir::Operation *op, llvm::ArrayRef<ArenaPlace> places);
 void setOffset(mlir::NamedAttrList &attributes, mlir::MLIRContext *context,
                int64_t offset);
 
-/// Scratch memory of one product.
+/// Scratch memory of one library op.
 struct ScratchPlace {
   int64_t offset, bytes;
 };
-std::optional<ScratchPlace> getScratchPlace(mlir::Operation *product);
-void setScratchPlace(mlir::Operation *product, ScratchPlace place);
+std::optional<ScratchPlace> getScratchPlace(mlir::Operation *op);
+void setScratchPlace(mlir::Operation *op, ScratchPlace place);
 
 /// Bytes of each rank's arena; nothing before it is planned.
 std::optional<int64_t> getArenaBytes(mlir::ModuleOp module);
@@ -48,8 +49,9 @@ void setArenaBytes(mlir::ModuleOp module, int64_t bytes);
 bool supportsEpilogues(mlir::ModuleOp module);
 void setSupportsEpilogues(mlir::ModuleOp module);
 
-/// Whether the target's library has scratch memory of its own for products.
-bool hasLibraryWorkspace(mlir::ModuleOp module);
+/// The library whose functions the program's calls run in: the host's, unless
+/// the module is marked (`exec.library_workspace`).
+Library getLibrary(mlir::ModuleOp module);
 void setLibraryWorkspace(mlir::ModuleOp module);
 
 } // namespace meshc::exec

@@ -11,6 +11,7 @@
 #include "dialects/Exec/Interfaces/Arenas.h"
 #include "dialects/Exec/Interfaces/CallDescription.h"
 #include "dialects/Exec/Interfaces/CallEmitter.h"
+#include "dialects/Exec/Interfaces/LibraryOps.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -29,22 +29,22 @@ def Exec_Dialect : Dialect {
     a call into a thread pool or an operation on a stream.
 
     The kernels phase prepares this form on tensor values. Each `exec.fusion` op
-    will be one kernel; matrix products (`nd.einsum` of two operands) stay between
-    them. A product and the fusion that follows it may become one call
-    (`exec.product`).
+    will be one kernel; between them stand the ops that will be calls of a library
+    (LibraryOpInterface), such as matrix products (`exec.product`). A product and the
+    fusion that follows it may become one call.
 
     Discardable attributes:
     - `exec.epilogues` (module, unit): the target supports epilogues of products
     - `exec.arena_bytes` (module, i64): size of a rank's arena
-    - `exec.library_workspace` (module, unit): the target's library has scratch
-      memory of its own for products; none is planned in the arena
+    - `exec.library_workspace` (module, unit): calls run in CUDA's libraries, which
+      have scratch memory of their own; none is planned in the arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result
     - `exec.offsets` (op, after the arena is planned): the offset of each result;
       of an nd.scan, also of each argument of its body
     - `exec.strides` (op in a loop, likewise): bytes by which each of them moves per
       iteration of each loop around it, the outermost first; absent if none moves
     - `exec.offset` (function argument, likewise): its offset
-    - `exec.scratch` (product, likewise): offset and bytes of its scratch memory
+    - `exec.scratch` (library op, likewise): offset and bytes of its scratch memory
 
     The dialect verifies them (ArenaAttributes.cpp) and rejects any other
     attribute with its prefix. ArenaAttributes.h has their accessors.
@@ -175,39 +175,33 @@ def Exec_FusionOp : Exec_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
 }
 
 def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<NamedOpInterface>]> {
-  let summary = "a matrix product and the fusion that follows it, in one call";
+    DeclareOpInterfaceMethods<NamedOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>]> {
+  let summary = "a matrix product, perhaps with the fusion that follows it, in one call";
   let description = [{
-    The block's arguments are the inputs. It holds an `nd.einsum` of two of them and
-    an `exec.fusion`, and yields the results. c, the einsum's result, has a batch
-    of 1; its last dims in memory are its *columns*. The fusion's inputs and
-    results, by `epilogue`:
+    The block's arguments are the inputs. It holds an `nd.einsum` of two of them,
+    with an epilogue also an `exec.fusion`, and yields the results.
 
-    | epilogue | inputs | results |
-    |---|---|---|
-    | `bias` | c, bias | c + bias |
-    | `relu`, `gelu` | c | f(c); gelu: also c if it has other users |
-    | `relu_bias`, `gelu_bias` | c, bias | f(c + bias); gelu: also c + bias |
-    | `relu_gradient` | c, relu's result r | c where r > 0, else 0 |
-    | `gelu_gradient` | c, x | c · gelu'(x) |
-    | `bias_gradient_a`, `_b` | a or b | its sum over the contracted dims |
+    With an epilogue, c, the einsum's result, has a batch of 1; its last dims in
+    memory are its *columns*. meshc/Epilogues.def says what each epilogue reads and
+    computes. The fusion's inputs are c (for the sums of a factor: the factor) and
+    the bias, whose dims are the columns of c, or the tensor of c's shape, if there
+    is one. Its results are the computed value, and gelu's argument if it has other
+    users. All tensors have one float type and the memory order of c. The product
+    returns c itself only besides the sums of a factor.
 
-    The dims of a bias are the columns of c. All tensors have one float type and
-    the memory order of c. The product returns c itself only with the last two
-    epilogues, and with gelu as listed.
-
-    `mask` adds a last result to relu and a last input to its gradient: bytes in
-    which relu's call may record where its argument was positive. The gradient's
-    call then reads the mask instead of relu's result. The format of the mask is
-    private to the two calls.
+    `mask` adds a last result to epilogues that write a mask and a last input to
+    those that read one: bytes in which the first call may record where its result
+    is positive. The second call then reads the mask instead of that result. The
+    format of the mask is private to the two calls.
   }];
-  let arguments = (ins Variadic<Nd_TensorType>:$inputs, Exec_EpilogueAttr:$epilogue, UnitAttr:$mask);
+  let arguments = (ins Variadic<Nd_TensorType>:$inputs, OptionalAttr<Exec_EpilogueAttr>:$epilogue, UnitAttr:$mask);
   let results = (outs Variadic<Nd_TensorType>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{ $epilogue (`mask` $mask^)? `(` $inputs `)` `:` functional-type($inputs, $results)
+  let assemblyFormat = [{ (`then` $epilogue^ (`mask` $mask^)?)? `(` $inputs `)` `:` functional-type($inputs, $results)
       attr-dict-with-keyword $body }];
   let extraClassDeclaration = [{
     ::meshc::nd::EinsumOp getEinsum();
+    /// The fusion of the epilogue, or null.
     ::meshc::exec::FusionOp getFusion();
     /// Number of the input that corresponds to the inner value, or -1.
     int64_t getInputOf(::mlir::Value inner);
@@ -215,10 +209,11 @@ def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
-def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["KernelOp", "FusionOp", "ProductOp"]>]> {
-  let summary = "the outputs of a kernel";
+def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator]> {
+  let summary = "the outputs of a kernel, a fusion or a library op";
   let arguments = (ins Variadic<Nd_TensorType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let hasVerifier = 1;
 }
 
 def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {

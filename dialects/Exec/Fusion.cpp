@@ -32,6 +32,13 @@ LogicalResult FusionOp::verify() {
   return success();
 }
 
+LogicalResult YieldOp::verify() {
+  if (isa<KernelOp, FusionOp, LibraryOpInterface>((*this)->getParentOp()))
+    return success();
+  return emitOpError(
+      "must end the block of a kernel, a fusion or a library op");
+}
+
 SmallVector<nd::HostTensor> evaluate(Block &block,
                                      ArrayRef<const nd::HostTensor *> operands,
                                      const nd::EvaluationContext &context) {

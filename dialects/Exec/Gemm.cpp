@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Epilogues.h"
+#include "dialects/Exec/Order.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -131,22 +132,12 @@ Accesses GemmOp::getAccesses() {
 bool GemmOp::mayWriteOver(unsigned, unsigned) { return false; }
 
 static MeshcGemm makeDescriptor(GemmOp op) {
-  ArrayRef<int64_t> sizes = op.getSizes();
-  MeshcGemm gemm = {};
-  gemm.m = sizes[0];
-  gemm.n = sizes[1];
-  gemm.k = sizes[2];
-  gemm.lda = sizes[3];
-  gemm.ldb = sizes[4];
-  gemm.ldc = sizes[5];
-  gemm.batch = sizes[6];
-  gemm.strideA = sizes[7];
-  gemm.strideB = sizes[8];
-  gemm.strideC = sizes[9];
-  gemm.type = getAbiType(op.getA());
-  gemm.typeC = getAbiType(op.getC());
-  gemm.transA = op.getTransA();
-  gemm.transB = op.getTransB();
+  auto typeOf = [](Value buffer) {
+    return cast<BufferType>(buffer.getType()).getTensor().getElementType();
+  };
+  MeshcGemm gemm =
+      describeProduct(op.getSizes(), op.getTransA(), op.getTransB(),
+                      typeOf(op.getA()), typeOf(op.getC()));
   if (Value scratch = op.getScratch()) {
     ArenaPiece piece = ArenaPiece::of(scratch, nd::MeshAttr::of(op));
     gemm.scratchOffset = piece.begin;

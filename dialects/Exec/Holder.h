@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The nd interface of exec.fusion and exec.product. No dim may be cut. The
+/// The nd interface of exec.fusion and of library ops. No dim may be cut. The
 /// work is the sum over the contained ops; the bytes are those of the holder's
 /// own operands and results. There is no gradient.
 ///

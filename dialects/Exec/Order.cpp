@@ -39,8 +39,8 @@ std::optional<Order> getOrder(Value value) {
   }
   auto argument = cast<BlockArgument>(value);
   Operation *parent = argument.getOwner()->getParentOp();
-  if (auto product = dyn_cast<ProductOp>(parent))
-    return getOrder(product.getInputs()[argument.getArgNumber()]);
+  if (isa<LibraryOpInterface>(parent))
+    return getOrder(parent->getOperand(argument.getArgNumber()));
   if (auto scan = dyn_cast<nd::ScanOp>(parent)) {
     nd::Tie tie = scan.getTie(argument);
     auto order = getOrder(tie.result ? Value(tie.result) : tie.operand);
@@ -202,6 +202,32 @@ std::optional<ProductShape> ProductShape::of(nd::EinsumOp product,
   shape.sizes = {rows,       columns,       depth,      a->leading, b->leading,
                  c->leading, c->batch.size, stride(*a), stride(*b), stride(*c)};
   return shape;
+}
+
+std::optional<ProductShape> ProductShape::of(nd::EinsumOp product) {
+  auto orderOf = [](Value value) { return getOrder(value).value_or(Order()); };
+  return of(product, orderOf(product.getInputs()[0]),
+            orderOf(product.getInputs()[1]), orderOf(product.getResult()));
+}
+
+MeshcGemm describeProduct(ArrayRef<int64_t> sizes, bool transA, bool transB,
+                          Type factorType, Type resultType) {
+  MeshcGemm gemm = {};
+  gemm.m = sizes[0];
+  gemm.n = sizes[1];
+  gemm.k = sizes[2];
+  gemm.lda = sizes[3];
+  gemm.ldb = sizes[4];
+  gemm.ldc = sizes[5];
+  gemm.batch = sizes[6];
+  gemm.strideA = sizes[7];
+  gemm.strideB = sizes[8];
+  gemm.strideC = sizes[9];
+  gemm.type = getAbiType(factorType);
+  gemm.typeC = getAbiType(resultType);
+  gemm.transA = transA;
+  gemm.transB = transB;
+  return gemm;
 }
 
 } // namespace meshc::exec

@@ -19,8 +19,6 @@
 
 namespace meshc::exec {
 
-using Order = llvm::SmallVector<mlir::StringAttr, 4>;
-
 /// Discardable op attribute: an array with the memory order of each result.
 inline constexpr llvm::StringLiteral ordersAttrName = "exec.orders";
 
@@ -65,6 +63,9 @@ struct ProductShape {
   /// m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.
   llvm::SmallVector<int64_t, 10> sizes;
 
+  /// The product in the memory orders that its tensors have.
+  static std::optional<ProductShape> of(nd::EinsumOp product);
+
   /// The product of `a` and `b` into the result in these memory orders; nothing
   /// if it is not one (batched) product.
   static std::optional<ProductShape>
@@ -72,6 +73,12 @@ struct ProductShape {
      llvm::ArrayRef<mlir::StringAttr> orderB,
      llvm::ArrayRef<mlir::StringAttr> orderC);
 };
+
+/// The ABI's description of a product with the sizes of a ProductShape, of
+/// factors and a result of these element types; without scratch memory.
+MeshcGemm describeProduct(llvm::ArrayRef<int64_t> sizes, bool transA,
+                          bool transB, mlir::Type factorType,
+                          mlir::Type resultType);
 
 /// Whether a tensor in this order is a batch of matrices: each of the three
 /// groups of dims, in the given order, can be walked with one stride, and

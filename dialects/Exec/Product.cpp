@@ -35,10 +35,14 @@ int64_t ProductOp::getInputOf(Value inner) {
 static LogicalResult verifyBody(ProductOp op) {
   Block &block = op.getBody().front();
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
-  if (!yield || block.getOperations().size() != 3 || !op.getEinsum() ||
-      !op.getFusion())
+  bool hasEpilogue = op.getEpilogue().has_value();
+  if (!yield || block.getOperations().size() != (hasEpilogue ? 3 : 2) ||
+      !op.getEinsum() || hasEpilogue != bool(op.getFusion()))
     return op.emitOpError(
-        "must hold an 'nd.einsum', an 'exec.fusion' and an 'exec.yield'");
+        hasEpilogue
+            ? "must hold an 'nd.einsum', an 'exec.fusion' and an 'exec.yield'"
+            : "without an epilogue must hold an 'nd.einsum' and an "
+              "'exec.yield'");
   if (block.getArgumentTypes() != op.getInputs().getTypes())
     return op.emitOpError()
            << "takes " << op.getInputs().getTypes()
@@ -51,26 +55,35 @@ static LogicalResult verifyBody(ProductOp op) {
   return success();
 }
 
-LogicalResult ProductOp::verify() {
-  if (failed(verifyBody(*this)))
-    return failure();
-  const EpilogueTraits &traits = getTraits(getEpilogue());
-  FusionOp fusion = getFusion();
+/// The fusion and the mask.
+static LogicalResult verifyTraits(ProductOp op, const EpilogueTraits &traits) {
+  FusionOp fusion = op.getFusion();
   size_t inputs = traits.getInputCount(), results = fusion.getNumResults();
   if (fusion.getNumOperands() != inputs || results < 1 ||
       results > (traits.mayKeepArgument() ? 2 : 1))
-    return emitOpError() << "with epilogue '" << traits.name
-                         << "' needs a fusion of " << inputs
-                         << " inputs and 1 results, got "
-                         << fusion.getNumOperands() << " and " << results;
-  if (getMask() &&
+    return op.emitOpError()
+           << "with epilogue '" << traits.name << "' needs a fusion of "
+           << inputs << " inputs and 1 results, got " << fusion.getNumOperands()
+           << " and " << results;
+  if (op.getMask() &&
       (!traits.mayHaveMask() ||
-       (traits.readsMask() ? getInputs().empty() : getResults().empty())))
-    return emitOpError("has a mask, which relu and its gradient alone have");
+       (traits.readsMask() ? op.getInputs().empty() : op.getResults().empty())))
+    return op.emitOpError("has a mask, which relu and its gradient alone have");
+  return success();
+}
+
+LogicalResult ProductOp::verify() {
+  if (failed(verifyBody(*this)))
+    return failure();
+  const EpilogueTraits *traits = getTraits(getEpilogue());
+  if (traits && failed(verifyTraits(*this, *traits)))
+    return failure();
+  if (getMask() && !traits)
+    return emitOpError("has a mask without an epilogue");
   auto yield = cast<YieldOp>(getBody().front().getTerminator());
   TypeRange yielded = yield.getValues().getTypes();
   TypeRange given = getResultTypes();
-  if (getMask() && traits.writesMask())
+  if (getMask() && traits->writesMask())
     given = given.drop_back();
   if (yielded != given)
     return emitOpError() << "gives " << given << " but its block yields "

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Alignment.h"
+#include "dialects/Exec/Library.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/OrderAssigner.h"
@@ -34,8 +35,8 @@ void OrderAssigner::assignBlock(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto fusion = dyn_cast<exec::FusionOp>(op))
       assignFusion(fusion);
-    else if (auto product = dyn_cast<nd::EinsumOp>(op))
-      assignProduct(product);
+    else if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
+      assignLibraryOp(library);
     else if (auto scan = dyn_cast<nd::ScanOp>(op))
       assignScan(scan);
     else if (auto yield = dyn_cast<nd::YieldOp>(op))
@@ -49,6 +50,10 @@ void OrderAssigner::assignBlock(Block &block) {
     exec::setOrders(
         &op, llvm::map_to_vector(op.getResults(),
                                  [&](Value result) { return orders[result]; }));
+    // What the op holds has its results, nothing is fused with it yet.
+    if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
+      exec::getHeldOp(library)->setAttr(exec::ordersAttrName,
+                                        op.getAttr(exec::ordersAttrName));
   }
 }
 
@@ -146,6 +151,15 @@ void OrderAssigner::assignCollective(Operation *op) {
     pinned.insert(operand);
     pinned.insert(result);
   }
+}
+
+void OrderAssigner::assignLibraryOp(exec::LibraryOpInterface op) {
+  op.chooseOrders(*this);
+}
+
+void OrderAssigner::setOrder(OpResult result, Dims order) {
+  orders[result] = Order(order);
+  pinned.insert(result);
 }
 
 /// Results of the function have their declared order.

@@ -36,25 +36,28 @@ exec::ProductOp findMaskWriter(Value value, Activation function) {
   auto product = result.getDefiningOp<exec::ProductOp>();
   if (!product || result != product.getResult(0))
     return {};
-  const EpilogueTraits &epilogue = exec::getTraits(product.getEpilogue());
-  bool isWriter = epilogue.writesMask() && epilogue.function == function;
+  const EpilogueTraits *epilogue = exec::getTraits(product.getEpilogue());
+  bool isWriter =
+      epilogue && epilogue->writesMask() && epilogue->function == function;
   return isWriter ? product : exec::ProductOp();
 }
 
 /// The mask of the product, which is replaced by one with a mask if it has
 /// none.
-static Value addMask(exec::ProductOp product, const ResultMatrix &matrix) {
+static Value addMask(exec::ProductOp product,
+                     const exec::ResultMatrix &matrix) {
   if (product.getMask())
     return product.getResults().back();
   OpBuilder builder(product);
   StringAttr dim = builder.getStringAttr(maskDim);
   SmallVector<Type> types(product.getResultTypes());
   types.push_back(nd::TensorType::get(
-      builder.getI1Type(),
-      nd::DimAttr::get(builder.getContext(), dim, getMaskBytes(matrix), {})));
-  auto masked = exec::ProductOp::create(builder, product.getLoc(), types,
-                                        product.getInputs(),
-                                        product.getEpilogue(), /*mask=*/true);
+      builder.getI1Type(), nd::DimAttr::get(builder.getContext(), dim,
+                                            exec::getMaskBytes(matrix), {})));
+  auto masked =
+      exec::ProductOp::create(builder, product.getLoc(), types,
+                              product.getInputs(), product.getEpilogueAttr(),
+                              /*mask=*/true);
   masked.getBody().takeBody(product.getBody());
   exec::setOrders(
       masked,
@@ -80,7 +83,8 @@ static Value stackMask(Value mask) {
   return stacking.getResults().back();
 }
 
-Value getMask(Value value, Activation function, const ResultMatrix &matrix) {
+Value getMask(Value value, Activation function,
+              const exec::ResultMatrix &matrix) {
   exec::ProductOp product = findMaskWriter(value, function);
   bool isEntry = product.getResult(0) != value;
   Value mask = addMask(product, matrix);

@@ -7,7 +7,7 @@
 #ifndef MESHC_LIB_KERNELS_EPILOGUEMASKS_H
 #define MESHC_LIB_KERNELS_EPILOGUEMASKS_H
 
-#include "lib/Kernels/EpiloguePatterns.h"
+#include "dialects/Exec/EpiloguePatterns.h"
 
 namespace meshc::kernels {
 
@@ -22,7 +22,7 @@ exec::ProductOp findMaskWriter(mlir::Value value, Activation function);
 /// and the loops if they do not have it: a product or loop with a new result is
 /// a new op. `matrix` is the product's result.
 mlir::Value getMask(mlir::Value value, Activation function,
-                    const ResultMatrix &matrix);
+                    const exec::ResultMatrix &matrix);
 
 } // namespace meshc::kernels
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/Library.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Kernels/FusionGroups.h"
 #include "lib/Kernels/Passes.h"
@@ -218,6 +219,7 @@ struct FormFusions : impl::FormFusionsBase<FormFusions> {
     if (failed(verifyDecomposed(blocks)))
       return signalPassFailure();
     DimOrder dimOrder(getOperation());
+    llvm::for_each(blocks, [](Block *block) { exec::formLibraryOps(*block); });
     for (Block *block : blocks)
       FusionBuilder(*block, dimOrder).run();
   }

@@ -22,6 +22,11 @@ using namespace mlir;
 
 namespace meshc::kernels {
 
+using exec::canSumFactor;
+using exec::EpiloguePattern;
+using exec::getMaskBytes;
+using exec::ResultMatrix;
+
 #define GEN_PASS_DEF_FUSEEPILOGUES
 #include "lib/Kernels/Passes.h.inc"
 
@@ -37,7 +42,7 @@ public:
 
 private:
   struct Parts {
-    nd::EinsumOp einsum;
+    exec::ProductOp product; ///< without an epilogue
     exec::FusionOp fusion;
     const EpilogueTraits &epilogue;
     SmallVector<unsigned> inputs; ///< of the fusion, as exec.product has them
@@ -51,8 +56,8 @@ private:
   bool passArgumentOn(exec::FusionOp fusion, const EpiloguePattern &pattern,
                       SmallVectorImpl<OpOperand *> &readers);
   void readArgument(OpOperand &use, Value bias, Value argument);
-  nd::EinsumOp findProductOf(Value summed, ArrayRef<StringAttr> dims,
-                             exec::FusionOp reader, unsigned &operand);
+  exec::ProductOp findProductOf(Value summed, ArrayRef<StringAttr> dims,
+                                exec::FusionOp reader, unsigned &operand);
   exec::ProductOp build(const Parts &parts);
 
   Block &block;
@@ -64,6 +69,12 @@ private:
 
 static exec::Order orderOf(Value value) {
   return exec::getOrder(value).value_or(exec::Order());
+}
+
+/// The product that computes the value, if it has no epilogue yet; else null.
+static exec::ProductOp findPlainProduct(Value value) {
+  auto product = value.getDefiningOp<exec::ProductOp>();
+  return product && !product.getEpilogue() ? product : exec::ProductOp();
 }
 
 /// The fusion with its inputs in another order, of its own block's arguments or
@@ -93,15 +104,16 @@ static exec::FusionOp cloneFusion(OpBuilder &builder, exec::FusionOp fusion,
   return clone;
 }
 
-/// Makes an exec.product of the einsum and the fusion, which the caller drops.
+/// The product with the fusion as its epilogue. The caller drops both.
 exec::ProductOp EpilogueFuser::build(const Parts &parts) {
-  nd::EinsumOp einsum = parts.einsum;
+  exec::ProductOp plain = parts.product;
+  nd::EinsumOp einsum = plain.getEinsum();
   exec::FusionOp fusion = parts.fusion;
   bool keepsProduct = parts.epilogue.keepsProduct();
   // The sums of a factor need no more than the product does.
-  builder.setInsertionPoint(keepsProduct ? einsum.getOperation()
+  builder.setInsertionPoint(keepsProduct ? plain.getOperation()
                                          : fusion.getOperation());
-  SmallVector<Value> operands(einsum.getInputs());
+  SmallVector<Value> operands(plain.getInputs());
   Value argument;
   SmallVector<Type> types;
   SmallVector<exec::Order> orders;
@@ -122,8 +134,11 @@ exec::ProductOp EpilogueFuser::build(const Parts &parts) {
   }
   auto product = exec::ProductOp::create(
       builder,
-      FusedLoc::get(builder.getContext(), {einsum.getLoc(), fusion.getLoc()}),
-      types, operands, exec::getEpilogue(parts.epilogue), /*mask=*/false);
+      FusedLoc::get(builder.getContext(), {plain.getLoc(), fusion.getLoc()}),
+      types, operands,
+      exec::EpilogueAttr::get(builder.getContext(),
+                              exec::getEpilogue(parts.epilogue)),
+      /*mask=*/false);
   exec::setOrders(product, orders);
   LDBG() << "product with the epilogue " << parts.epilogue.name << " at "
          << product.getLoc();
@@ -229,10 +244,10 @@ void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
       (!mayKeep || !storesArgument(fusion, *pattern)))
     return;
   Value c = fusion.getInputs()[pattern->product];
-  auto einsum = c.getDefiningOp<nd::EinsumOp>();
-  if (!einsum || orderOf(fusion.getResult(0)) != orderOf(c))
+  exec::ProductOp plain = findPlainProduct(c);
+  if (!plain || orderOf(fusion.getResult(0)) != orderOf(c))
     return;
-  auto matrix = ResultMatrix::of(einsum);
+  auto matrix = ResultMatrix::of(plain.getEinsum());
   if (!matrix)
     return;
   Value bias = pattern->other ? fusion.getInputs()[*pattern->other] : Value();
@@ -247,7 +262,7 @@ void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
   if (bias)
     inputs.push_back(*pattern->other);
   exec::ProductOp product =
-      build({einsum, fusion, pattern->epilogue, inputs, isShared});
+      build({plain, fusion, pattern->epilogue, inputs, isShared});
   for (auto [old, result] :
        llvm::zip(fusion.getResults(), product.getResults()))
     old.replaceAllUsesWith(result);
@@ -256,7 +271,7 @@ void EpilogueFuser::fuseActivation(exec::FusionOp fusion) {
     readArgument(*use, bias, product.getResult(1));
   if (isShared)
     c.replaceAllUsesWith(product.getResult(1));
-  einsum.erase();
+  plain.erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -270,12 +285,12 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
     return;
   Value c = fusion.getInputs()[pattern->product];
   Value other = fusion.getInputs()[*pattern->other];
-  auto einsum = c.getDefiningOp<nd::EinsumOp>();
+  exec::ProductOp plain = findPlainProduct(c);
   exec::Order order = orderOf(fusion.getResult(0));
-  if (!einsum || !c.hasOneUse() || orderOf(c) != order ||
+  if (!plain || !c.hasOneUse() || orderOf(c) != order ||
       orderOf(other) != order)
     return;
-  auto matrix = ResultMatrix::of(einsum);
+  auto matrix = ResultMatrix::of(plain.getEinsum());
   if (!matrix)
     return;
   bool readsMask = pattern->epilogue.readsMask();
@@ -289,7 +304,7 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
     if (!forward || !(ResultMatrix::of(forward.getEinsum()) == matrix))
       return;
   }
-  exec::ProductOp product = build({einsum,
+  exec::ProductOp product = build({plain,
                                    fusion,
                                    pattern->epilogue,
                                    {pattern->product, *pattern->other},
@@ -302,7 +317,7 @@ void EpilogueFuser::fuseGradient(exec::FusionOp fusion) {
   }
   fusion.getResult(0).replaceAllUsesWith(product.getResult(0));
   fusion.erase();
-  einsum.erase();
+  plain.erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -326,14 +341,16 @@ static bool reaches(Operation *from, Operation *to) {
 
 /// A product that sums over exactly `dims` with the value as its `operand`, and
 /// does not need what `reader` makes.
-nd::EinsumOp EpilogueFuser::findProductOf(Value summed,
-                                          ArrayRef<StringAttr> dims,
-                                          exec::FusionOp reader,
-                                          unsigned &operand) {
+exec::ProductOp EpilogueFuser::findProductOf(Value summed,
+                                             ArrayRef<StringAttr> dims,
+                                             exec::FusionOp reader,
+                                             unsigned &operand) {
   for (OpOperand &use : summed.getUses()) {
-    auto einsum = dyn_cast<nd::EinsumOp>(use.getOwner());
-    if (!einsum || einsum.getInputs()[0] == einsum.getInputs()[1])
+    auto plain = dyn_cast<exec::ProductOp>(use.getOwner());
+    if (!plain || plain.getEpilogue() ||
+        plain.getInputs()[0] == plain.getInputs()[1])
       continue;
+    nd::EinsumOp einsum = plain.getEinsum();
     exec::ProductDims product = exec::ProductDims::of(einsum);
     if (!product.batch.empty() || product.k.size() != dims.size() ||
         !llvm::all_of(dims,
@@ -342,11 +359,10 @@ nd::EinsumOp EpilogueFuser::findProductOf(Value summed,
                       }) ||
         nd::getTensorType(einsum.getResult()).getElementType() !=
             nd::getTensorType(summed).getElementType() ||
-        !canSumFactor(einsum, use.getOperandNumber()) ||
-        reaches(reader, einsum))
+        !canSumFactor(einsum, use.getOperandNumber()) || reaches(reader, plain))
       continue;
     operand = use.getOperandNumber();
-    return einsum;
+    return plain;
   }
   return {};
 }
@@ -362,18 +378,18 @@ void EpilogueFuser::fuseBiasGradient(exec::FusionOp fusion) {
   if (orderOf(sum) != exec::restrictOrder(orderOf(summed), exec::getDims(sum)))
     return;
   unsigned operand = 0;
-  nd::EinsumOp einsum =
+  exec::ProductOp plain =
       findProductOf(summed, fusion.getPlan().getReduce(), fusion, operand);
-  if (!einsum)
+  if (!plain)
     return;
   const EpilogueTraits *epilogue =
       findEpilogue(operand == 0 ? EpilogueOperand::A : EpilogueOperand::B,
                    pattern->epilogue.function, pattern->epilogue.result);
-  exec::ProductOp product = build({einsum, fusion, *epilogue, {0}, false});
-  einsum.getResult().replaceAllUsesWith(product.getResult(0));
+  exec::ProductOp product = build({plain, fusion, *epilogue, {0}, false});
+  plain.getResult(0).replaceAllUsesWith(product.getResult(0));
   sum.replaceAllUsesWith(product.getResult(1));
   fusion.erase();
-  einsum.erase();
+  plain.erase();
 }
 
 void EpilogueFuser::run() {

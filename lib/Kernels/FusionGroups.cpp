@@ -31,8 +31,9 @@ static constexpr size_t smallRoots = 8;
 static constexpr size_t mostVisited = 512;
 
 bool FusionGroups::isKernelOp(Operation *op) {
-  return isa<nd::NamedOpInterface>(op) && !isa<nd::EinsumOp>(op) &&
-         !isa<spmd::CollectiveOpInterface, exec::FusionOp, exec::ProductOp>(op);
+  return isa<nd::NamedOpInterface>(op) &&
+         !isa<spmd::CollectiveOpInterface, exec::LibraryOpInterface,
+              exec::FusionOp>(op);
 }
 
 bool FusionGroups::isAlone(Operation *op) {
@@ -428,8 +429,8 @@ void FusionGroups::mergeSiblings() {
 void FusionGroups::mergeSmall() {
   llvm::SmallDenseSet<GroupId> epilogues;
   if (exec::supportsEpilogues(block.getParentOp()->getParentOfType<ModuleOp>()))
-    for (auto product : block.getOps<nd::EinsumOp>())
-      for (GroupId id : getUsers(product.getResult()))
+    for (auto product : block.getOps<exec::ProductOp>())
+      for (GroupId id : getUsers(product.getResult(0)))
         epilogues.insert(id);
   SmallVector<GroupId> open;
   for (GroupId id = 0; id < groups.size(); ++id) {

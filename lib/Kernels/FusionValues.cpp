@@ -194,8 +194,9 @@ LoopDims FusionGroups::getLoops(Operation *op) const {
   return loops;
 }
 
-/// How the value will lie in memory, before orders are assigned: as the product
-/// that it is made of element by element, batch dims first; else as declared.
+/// How the value will lie in memory, before orders are assigned: as the result
+/// of the library op from which it is computed element by element; else as
+/// declared.
 exec::Order FusionGroups::getExpectedOrder(Value value) const {
   constexpr unsigned farthest = 32;
   exec::DimSet dims = exec::getDims(value);
@@ -203,14 +204,10 @@ exec::Order FusionGroups::getExpectedOrder(Value value) const {
   for (unsigned steps = 0; !stack.empty() && steps < farthest; ++steps) {
     Value next = stack.pop_back_val();
     Operation *producer = next.getDefiningOp();
-    if (auto product = dyn_cast_or_null<nd::EinsumOp>(producer)) {
-      auto sides = exec::ProductDims::of(product);
-      bool rowsFirst = dimOrder.isBefore(sides.m.front(), sides.n.front());
-      exec::Order order = dimOrder.sort(sides.batch);
-      llvm::append_range(order, dimOrder.sort(rowsFirst ? sides.m : sides.n));
-      llvm::append_range(order, dimOrder.sort(rowsFirst ? sides.n : sides.m));
-      return order;
-    }
+    if (auto library = dyn_cast_or_null<exec::LibraryOpInterface>(producer))
+      return library.getExpectedOrder(
+          cast<OpResult>(next).getResultNumber(),
+          [&](StringAttr a, StringAttr b) { return dimOrder.isBefore(a, b); });
     if (isa_and_nonnull<nd::ElementOpInterface>(producer))
       for (Value operand : producer->getOperands())
         if (exec::getDims(operand) == dims)

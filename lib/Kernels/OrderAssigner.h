@@ -21,7 +21,7 @@ namespace meshc::kernels {
 
 /// Chooses the orders, sets `exec.orders` of all ops and inserts fusions that
 /// copy a tensor into another order.
-class OrderAssigner {
+class OrderAssigner : private exec::OrderChooser {
 public:
   explicit OrderAssigner(mlir::func::FuncOp function)
       : function(function), mesh(nd::MeshAttr::of(function)),
@@ -36,6 +36,7 @@ private:
   void assignBlock(mlir::Block &block);
   void assignFusion(exec::FusionOp fusion);
   void assignCollective(mlir::Operation *op);
+  void assignLibraryOp(exec::LibraryOpInterface op);
   void assignReturn(mlir::func::ReturnOp op);
 
   /// The order in which users prefer a value; nothing if they do not mind.
@@ -48,25 +49,25 @@ private:
   std::optional<exec::Order> getInputOrder(exec::FusionOp fusion,
                                            mlir::Value result);
 
+  // What library ops ask for.
+  exec::Order getOrder(mlir::Value value) override { return orders[value]; }
+  std::optional<exec::Order> getPreferredOrder(mlir::Value result) override {
+    return getWantedOrder(result);
+  }
+  bool isBefore(mlir::StringAttr a, mlir::StringAttr b) const override {
+    return dimOrder.isBefore(a, b);
+  }
+  void setOrder(mlir::OpResult result, Dims order) override;
   /// Pins the operand's value in the order, after a copy if it is pinned in
   /// another one.
-  void require(mlir::OpOperand &operand, Dims order);
+  void require(mlir::OpOperand &operand, Dims order) override;
   mlir::Value copy(mlir::Value value, Dims order, mlir::Operation *before);
   /// Bytes that are read and written, each time that the value's block runs, if
   /// its order changes; a value that is not pinned counts as one byte.
-  double getChangeCost(mlir::Value value) const;
+  double getChangeCost(mlir::Value value) const override;
   double getBytes(mlir::Value value) const {
     return nd::getTensorType(value).getLocalBytes(mesh);
   }
-
-  // Products (ProductOrders.cpp).
-  void assignProduct(nd::EinsumOp product);
-  exec::Order chooseShared(mlir::Value a, mlir::Value b, Dims group,
-                           llvm::function_ref<double(Dims)> cost);
-  void fitOperand(nd::EinsumOp product, unsigned operand, Dims batch, Dims own,
-                  Dims contracted);
-  exec::Order chooseResultOrder(nd::EinsumOp product, Dims batch, Dims m,
-                                Dims n);
 
   // Loops (LoopOrders.cpp).
   void assignScan(nd::ScanOp scan);

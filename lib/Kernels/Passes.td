@@ -49,13 +49,14 @@ def FormFusions : Pass<"meshc-form-fusions", "::mlir::func::FuncOp"> {
   let summary = "groups element ops and reductions into kernels";
   let description = [{
     After the pass the blocks of a function and of its loops hold only `exec.fusion`
-    ops, matrix products, collectives and loops, in an order that respects their
-    dependences.
+    ops, library ops, collectives and loops, in an order that respects their
+    dependences. Each nd op that a library op holds becomes that op: `nd.einsum`
+    becomes `exec.product`.
 
     Users come before producers: an op joins the kernels of its users where its
     elements are cheap to compute again or it has one user; a reduction stays
     inside a kernel that runs over the same dims; all else is stored, by the
-    kernel of a user where loops fit and no cycle arises. What products,
+    kernel of a user where loops fit and no cycle arises. What library ops,
     collectives and loops read is stored, and so are the results of the function
     and the values that a loop's body yields. Kernels over the same dims that read a
     large tensor alike become one. No kernel extends over the border of a loop.
@@ -91,9 +92,9 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
   let summary = "chooses the memory order of every tensor";
   let description = [{
     After the pass every op has `exec.orders`. Arguments and results of the function
-    keep their declared order. Operands of products get orders in which the
-    product is one call; where a tensor that cannot have such an order is needed,
-    a fusion copies it. Results of fusions follow their largest input of the same
+    keep their declared order. A library op chooses the orders of its tensors, so that
+    it is one call; where a tensor that cannot have such an order is needed, a fusion
+    copies it. Results of fusions follow their largest input of the same
     dims, all else the order in which the function's tensors declare dims.
 
     The members of a loop's tie agree. A carried value has one order as operand,
@@ -107,7 +108,11 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
     !b = !nd.tensor<f32, [k = 4, l = 5]>
     !c = !nd.tensor<f32, [i = 2, j = 3, l = 5]>
     func.func @f(%a: !a {nd.order = ["i", "k", "j"]}, %b: !b {nd.order = ["k", "l"]}) -> !c {
-      %0 = nd.einsum %a, %b {reduced = ["k"]} : (!a, !b) -> !c
+      %0 = exec.product(%a, %b) : (!a, !b) -> !c {
+      ^bb0(%x: !a, %y: !b):
+        %1 = nd.einsum %x, %y {reduced = ["k"]} : (!a, !b) -> !c
+        exec.yield %1 : !c
+      }
       return %0 : !c
     }
     ```
@@ -122,7 +127,11 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
       ^bb0(%in: !a):
         exec.yield %in : !a
       }
-      %1 = nd.einsum %0, %b {exec.orders = [["i", "j", "l"]], reduced = ["k"]} : (!a, !b) -> !c
+      %1 = exec.product(%0, %b) : (!a, !b) -> !c attributes {exec.orders = [["i", "j", "l"]]} {
+      ^bb0(%x: !a, %y: !b):
+        %2 = nd.einsum %x, %y {exec.orders = [["i", "j", "l"]], reduced = ["k"]} : (!a, !b) -> !c
+        exec.yield %2 : !c
+      }
       return %1 : !c
     }
     ```
@@ -134,9 +143,9 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "makes a product and what follows it one call";
   let description = [{
     For targets that support epilogues of products: does nothing unless the module has
-    `exec.epilogues`. In each block, a fusion that the table of exec.product lists, of the result of
-    a product of one batch, becomes an exec.product with it. Where others read the
-    result of the product too,
+    `exec.epilogues`. In each block, a fusion that computes what meshc/Epilogues.def lists from the
+    result of a product of one batch becomes the product's epilogue. Where others read
+    the result of the product too,
 
     - those that add the same bias, of a gelu, read the sum, which the call keeps;
     - those of a gelu without a bias read the result, which the call keeps;
@@ -153,7 +162,11 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
     !y = !nd.tensor<f32, [b = 12, j = 96]>
     module attributes {exec.epilogues} {
       func.func @f(%x: !x, %w: !w) -> !y {
-        %0 = nd.einsum %x, %w {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
+        %0 = exec.product(%x, %w) : (!x, !w) -> !y attributes {exec.orders = [["b", "j"]]} {
+        ^bb0(%a: !x, %b: !w):
+          %3 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
+          exec.yield %3 : !y
+        }
         %1 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "", sizes = [12, 96]>(%0) : (!y) -> !y
             attributes {exec.orders = [["b", "j"]]} {
         ^bb0(%in: !y):
@@ -171,7 +184,7 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
     !y = !nd.tensor<f32, [b = 12, j = 96]>
     module attributes {exec.epilogues} {
       func.func @f(%x: !x, %w: !w) -> !y {
-        %0 = exec.product relu(%x, %w) : (!x, !w) -> !y attributes {exec.orders = [["b", "j"]]} {
+        %0 = exec.product then relu(%x, %w) : (!x, !w) -> !y attributes {exec.orders = [["b", "j"]]} {
         ^bb0(%a: !x, %b: !w):
           %1 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
           %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "", sizes = [12, 96]>(%1) : (!y) -> !y
@@ -273,17 +286,17 @@ def PlanLoops : Pass<"meshc-plan-loops", "::mlir::func::FuncOp"> {
 def VerifyKernels : Pass<"meshc-verify-kernels", "::mlir::func::FuncOp"> {
   let summary = "checks what the kernels phase promises";
   let description = [{
-    Each op is a fusion with a plan that fits it, a product that is one call in the
-    orders of its tensors, with or without an epilogue, a collective that keeps
-    the order, or a loop whose ties keep it and whose body is such a block; orders
-    name each dim once; results of the function have their declared order. What
-    follows a product in its call is what its epilogue says.
+    Each op is a fusion with a plan that fits it, a library op that is one call in the
+    orders of its tensors, a collective that keeps the order, or a loop whose ties
+    keep it and whose body is such a block; orders name each dim once; results of the
+    function have their declared order. What follows a product in its call is what
+    its epilogue says.
 
     For example, the pass rejects
     ```mlir
     !x = !nd.tensor<f32, [a = 4]>
     func.func @f(%x: !x) -> !x {
-      // expected-error @below {{remains after the kernels phase, which leaves fusions, products, collectives and loops only}}
+      // expected-error @below {{remains after the kernels phase, which leaves fusions, library ops, collectives and loops only}}
       %0 = nd.exp %x {exec.orders = [["a"]]} : (!x) -> !x
       return %0 : !x
     }

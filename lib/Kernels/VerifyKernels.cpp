@@ -7,11 +7,9 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
-#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Kernels/EpiloguePatterns.h"
 #include "lib/Kernels/Passes.h"
 
 using namespace mlir;
@@ -107,80 +105,15 @@ static LogicalResult verifyFusion(exec::FusionOp fusion) {
   return success();
 }
 
-static LogicalResult verifyProduct(nd::EinsumOp product) {
-  if (product.getInputs().size() != 2)
-    return product.emitOpError()
-           << "must have two operands, got " << product.getInputs().size();
-  auto orderOf = [](Value value) {
-    return exec::getOrder(value).value_or(exec::Order());
-  };
-  if (!exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
-                              orderOf(product.getInputs()[1]),
-                              orderOf(product.getResult())))
-    return product.emitOpError(
-        "is not one matrix product in the memory orders of its tensors");
-  return success();
-}
-
-/// What follows the product is what the epilogue says.
-static LogicalResult verifyEpilogue(exec::ProductOp op) {
-  exec::FusionOp fusion = op.getFusion();
-  auto orderOf = [](Value value) { return exec::getOrder(value); };
-  auto matrix = ResultMatrix::of(op.getEinsum());
-  auto pattern = EpiloguePattern::of(fusion);
-  const EpilogueTraits &epilogue = exec::getTraits(op.getEpilogue());
-  auto fail = [&] {
-    return op.emitOpError()
-           << "does something else than epilogue '" << epilogue.name << "'";
-  };
-  // The pattern does not say of which factor sums are.
-  bool isExpected =
-      pattern && (epilogue.sumsFactor() ? pattern->epilogue.sumsFactor()
-                                        : &pattern->epilogue == &epilogue);
-  if (!matrix || !isExpected || pattern->product != 0 ||
-      pattern->other.value_or(1) != 1)
-    return fail();
-  nd::MeshAttr mesh = nd::MeshAttr::of(op);
-  Value c = op.getEinsum().getResult(), first = fusion.getInputs().front();
-  if (epilogue.sumsFactor()) {
-    bool isB = epilogue.operand == EpilogueOperand::B;
-    exec::DimSet summed = sorted(fusion.getPlan().getReduce());
-    if (first != op.getEinsum().getInputs()[isB] ||
-        !canSumFactor(op.getEinsum(), isB ? 1 : 0) ||
-        summed != sorted(exec::ProductDims::of(op.getEinsum()).k) ||
-        orderOf(fusion.getResult(0)) !=
-            exec::restrictOrder(*orderOf(first),
-                                exec::getDims(fusion.getResult(0))))
-      return fail();
-    return success();
+/// The op with all that its call computes.
+static LogicalResult verifyLibraryOp(exec::LibraryOpInterface op) {
+  for (Operation &inner : op->getRegion(0).front().without_terminator()) {
+    auto fusion = dyn_cast<exec::FusionOp>(inner);
+    if (failed(verifyOrders(&inner)) ||
+        (fusion && failed(verifyFusion(fusion))))
+      return failure();
   }
-  if (first != c || orderOf(fusion.getResult(0)) != orderOf(c) ||
-      (epilogue.hasBias() &&
-       orderOf(fusion.getInputs()[1]) != matrix->columnDims) ||
-      (epilogue.readsLikeC() && orderOf(fusion.getInputs()[1]) != orderOf(c)))
-    return fail();
-  Block &body = fusion.getBody().front();
-  if (fusion.getNumResults() == 2 &&
-      body.getTerminator()->getOperand(1) != pattern->argument)
-    return fail();
-  if (!op.getMask())
-    return success();
-  Value mask =
-      epilogue.readsMask() ? op.getInputs().back() : op.getResults().back();
-  int64_t bytes = getMaskBytes(*matrix);
-  if (nd::getTensorType(mask).getLocalBytes(mesh) < bytes)
-    return op.emitOpError()
-           << "needs a mask of " << bytes << " bytes, got " << mask.getType();
-  return success();
-}
-
-static LogicalResult verifyFusedProduct(exec::ProductOp op) {
-  nd::EinsumOp einsum = op.getEinsum();
-  exec::FusionOp fusion = op.getFusion();
-  if (failed(verifyOrders(einsum)) || failed(verifyOrders(fusion)) ||
-      failed(verifyProduct(einsum)) || failed(verifyFusion(fusion)))
-    return failure();
-  return verifyEpilogue(op);
+  return op.verifyCall();
 }
 
 static LogicalResult verifyCollective(Operation *op) {
@@ -313,16 +246,14 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       return failure();
     if (auto fusion = dyn_cast<exec::FusionOp>(op))
       return verifyFusion(fusion);
-    if (auto product = dyn_cast<nd::EinsumOp>(op))
-      return verifyProduct(product);
-    if (auto product = dyn_cast<exec::ProductOp>(op))
-      return verifyFusedProduct(product);
+    if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
+      return verifyLibraryOp(library);
     if (isa<spmd::CollectiveOpInterface>(op))
       return verifyCollective(&op);
     if (auto scan = dyn_cast<nd::ScanOp>(op))
       return verifyTies(scan);
     return op.emitOpError("remains after the kernels phase, which leaves "
-                          "fusions, products, collectives and loops only");
+                          "fusions, library ops, collectives and loops only");
   }
 
   void runOnOperation() override {

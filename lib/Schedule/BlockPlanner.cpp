@@ -7,7 +7,7 @@
 
 #include "lib/Schedule/BlockPlanner.h"
 #include "dialects/Exec/ArenaAttributes.h"
-#include "dialects/Exec/Scratch.h"
+#include "dialects/Exec/Library.h"
 #include "lib/Schedule/Residence.h"
 #include "llvm/Support/DebugLog.h"
 

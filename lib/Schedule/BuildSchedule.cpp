@@ -6,9 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/ArenaAttributes.h"
-#include "dialects/Exec/Epilogues.h"
 #include "dialects/Exec/Order.h"
-#include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
@@ -53,10 +51,8 @@ private:
   Value getBuffer(Value value);
   SmallVector<Value> getBuffers(ValueRange values);
   void buildLaunch(exec::FusionOp fusion);
-  void buildGemm(nd::EinsumOp product);
-  void buildGemm(exec::ProductOp product);
-  exec::GemmOp buildGemm(nd::EinsumOp product, Value a, Value b, Value c);
-  void addScratch(exec::GemmOp gemm, Operation *product);
+  void buildCall(exec::LibraryOpInterface op);
+  Value getScratch(exec::LibraryOpInterface op);
   void buildCollective(spmd::CollectiveOpInterface collective);
 
   func::FuncOp function;
@@ -131,7 +127,7 @@ static Location getSource(Value value) {
         name = StringAttr::get(op->getContext(), text);
       break;
     }
-    if (!isa<exec::FusionOp, exec::ProductOp>(op)) {
+    if (!isa<exec::FusionOp, exec::LibraryOpInterface>(op)) {
       location = op->getLoc();
       name = nd::TensorAttributes::of(result).getName();
       break;
@@ -187,85 +183,25 @@ void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
   exec::LaunchOp::create(builder, location, kernel, inputs, outputs);
 }
 
-/// As one call; nothing if the memory orders of its tensors do not allow that.
-static std::optional<exec::ProductShape> getShape(nd::EinsumOp product) {
-  auto orderOf = [](Value value) {
-    return exec::getOrder(value).value_or(exec::Order());
-  };
-  return exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
-                                orderOf(product.getInputs()[1]),
-                                orderOf(product.getResult()));
-}
-
-/// The call of a product on buffers of its tensors.
-exec::GemmOp FunctionBuilder::buildGemm(nd::EinsumOp product, Value a, Value b,
-                                        Value c) {
-  std::optional<exec::ProductShape> shape = getShape(product);
-  if (shape->isSwapped)
-    std::swap(a, b);
-  return exec::GemmOp::create(builder, product.getLoc(), a, b, c,
-                              builder.getDenseI64ArrayAttr(shape->sizes),
-                              shape->transA, shape->transB);
-}
-
-/// The scratch memory that PlanArena gave to the product.
-void FunctionBuilder::addScratch(exec::GemmOp gemm, Operation *product) {
-  std::optional<exec::ScratchPlace> place = exec::getScratchPlace(product);
+/// The scratch memory that PlanArena gave to the op, or null.
+Value FunctionBuilder::getScratch(exec::LibraryOpInterface op) {
+  std::optional<exec::ScratchPlace> place = exec::getScratchPlace(op);
   if (!place)
-    return;
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(gemm);
-  auto scratch = exec::ScratchOp::create(
-      builder, gemm.getLoc(),
+    return {};
+  return exec::ScratchOp::create(
+      builder, op.getLoc(),
       exec::ScratchType::get(builder.getContext(), place->bytes),
       builder.getI64IntegerAttr(place->offset));
-  gemm.getScratchMutable().assign(scratch);
 }
 
-void FunctionBuilder::buildGemm(nd::EinsumOp product) {
-  exec::GemmOp gemm = buildGemm(product, getBuffer(product.getInputs()[0]),
-                                getBuffer(product.getInputs()[1]),
-                                getBuffer(product.getResult()));
-  addScratch(gemm, product);
-}
-
-void FunctionBuilder::buildGemm(exec::ProductOp product) {
-  nd::EinsumOp einsum = product.getEinsum();
-  exec::FusionOp fusion = product.getFusion();
-  const EpilogueTraits *epilogue = &exec::getTraits(product.getEpilogue());
-  bool keepsProduct = epilogue->keepsProduct();
-  SmallVector<Value> results = getBuffers(product.getResults());
-  Value mask;
-  if (product.getMask())
-    mask = epilogue->readsMask() ? getBuffer(product.getInputs().back())
-                                 : results.pop_back_val();
-  // c is in its final buffer, or in the one that the fusion overwrites.
-  Value c = keepsProduct ? results.front() : results.back();
-  ArrayRef<Value> outputs = ArrayRef(results).drop_front(keepsProduct);
-  SmallVector<Value> inputs;
-  for (Value input : fusion.getInputs())
-    inputs.push_back(
-        input == einsum.getResult()
-            ? c
-            : getBuffer(product.getInputs()[product.getInputOf(input)]));
-  auto factor = [&](unsigned operand) {
-    return getBuffer(
-        product.getInputs()[product.getInputOf(einsum.getInputs()[operand])]);
+void FunctionBuilder::buildCall(exec::LibraryOpInterface op) {
+  auto getKernel = [&](exec::FusionOp fusion, ArrayRef<Value> inputs,
+                       ArrayRef<Value> outputs) {
+    return kernels.get(fusion, inputs, outputs);
   };
-  Value a = factor(0), b = factor(1);
-  exec::GemmOp gemm = buildGemm(einsum, a, b, c);
-  if (epilogue->sumsFactor())
-    epilogue = findEpilogue(gemm.getA() == inputs.front() ? EpilogueOperand::A
-                                                          : EpilogueOperand::B,
-                            epilogue->function, epilogue->result);
-  gemm->setLoc(product.getLoc());
-  gemm.setEpilogue(exec::getEpilogue(*epilogue));
-  gemm.setKernelAttr(kernels.get(fusion, inputs, outputs));
-  gemm.getInputsMutable().assign(inputs);
-  gemm.getOutputsMutable().assign(outputs);
-  if (mask)
-    gemm.getMaskMutable().assign(mask);
-  addScratch(gemm, product);
+  op.buildCall(builder,
+               {getBuffers(op->getOperands()), getBuffers(op->getResults()),
+                getScratch(op), getKernel});
 }
 
 //===----------------------------------------------------------------------===//
@@ -366,10 +302,8 @@ void FunctionBuilder::build(Block &block) {
       buildLoop(scan);
     else if (auto fusion = dyn_cast<exec::FusionOp>(op))
       buildLaunch(fusion);
-    else if (auto product = dyn_cast<nd::EinsumOp>(op))
-      buildGemm(product);
-    else if (auto product = dyn_cast<exec::ProductOp>(op))
-      buildGemm(product);
+    else if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
+      buildCall(library);
     else
       buildCollective(cast<spmd::CollectiveOpInterface>(op));
   }
@@ -400,20 +334,17 @@ struct BuildSchedule : impl::BuildScheduleBase<BuildSchedule> {
   LogicalResult check(Block &block) {
     for (Operation &op : block.without_terminator()) {
       auto scan = dyn_cast<nd::ScanOp>(op);
-      if (!isa<exec::FusionOp, nd::EinsumOp, exec::ProductOp, nd::ScanOp,
+      if (!isa<exec::FusionOp, exec::LibraryOpInterface, nd::ScanOp,
                spmd::CollectiveOpInterface>(op) ||
           !exec::hasPlaces(&op) || !op.hasAttr(exec::ordersAttrName))
         return op.emitOpError("cannot be scheduled: it must be a fusion, a "
-                              "product, a loop or a collective with memory "
+                              "library op, a loop or a collective with memory "
                               "orders and offsets");
       if (scan && failed(check(scan.getBlock())))
         return failure();
-      auto holder = dyn_cast<exec::ProductOp>(op);
-      auto product = holder ? holder.getEinsum() : dyn_cast<nd::EinsumOp>(op);
-      if (product && (product.getInputs().size() != 2 || !getShape(product)))
-        return product.emitOpError("cannot be scheduled: it is not one matrix "
-                                   "product in the memory orders of its "
-                                   "tensors");
+      auto library = dyn_cast<exec::LibraryOpInterface>(op);
+      if (library && failed(library.verifyCall()))
+        return failure();
     }
     return success();
   }

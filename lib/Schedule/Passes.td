@@ -109,8 +109,9 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
     largest first, each at the lowest offset that is free during its live range
     (Pisarchyk and Lee, arXiv 2001.03288, "greedy by size"). The result of a fusion
     or all_reduce reuses the memory of an operand that dies there, if each element
-    is read only at the point that writes it. Offsets are multiples of 64 bytes.
-    Scratch memory of a product is a temporary that lives during the product alone.
+    is read only at the point that writes it; that of a library op, if its call may
+    do so. Offsets are multiples of 64 bytes. Scratch memory of a library op is a
+    temporary that lives during its call alone.
 
     In a loop, the places of arguments and yielded values follow from the operands and
     results: what is carried has one place from the initial value to the result, and
@@ -119,7 +120,7 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
     of the block around the loop, during the loop.
 
     After the pass the module has `exec.arena_bytes`, each op `exec.offsets` (one
-    number per result), each product `exec.scratch` (its offset and bytes), and
+    number per result), library ops `exec.scratch` (its offset and bytes), and
     each function argument `exec.offset`. Ops in loops also have `exec.strides`.
 
     ```mlir
@@ -161,8 +162,8 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
 def BuildSchedule : Pass<"meshc-build-schedule", "::mlir::ModuleOp"> {
   let summary = "turns step functions into exec.func and exec.kernel";
   let description = [{
-    Each fusion becomes a launch of a kernel (equal ones share it), each product
-    an `exec.gemm`, each collective an `exec.collective`, each loop an `exec.loop`.
+    Each fusion becomes a launch of a kernel (equal ones share it), each library op
+    its call (a product becomes an `exec.gemm`), each collective an `exec.collective`, each loop an `exec.loop`.
     No func.func remains. A kernel that is launched on entries of stacked tensors
     records to what bytes they are aligned.
 

@@ -57,6 +57,8 @@ bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
   if (auto fusion = dyn_cast<exec::FusionOp>(op))
     return exec::canWriteOver(fusion.getBody().front(), operand, result,
                               fusion.getPlan(), nd::MeshAttr::of(op));
+  if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
+    return library.mayOverwrite(operand, result);
   if (operand < getTakenOver(op).size())
     return operand == result;
   auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);

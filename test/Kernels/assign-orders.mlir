@@ -8,7 +8,7 @@
 // CHECK-LABEL: @batched
 // CHECK: %[[Q:.*]] = exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"batch", "heads", "seq", "key"]]}
 // CHECK: %[[K:.*]] = exec.fusion {{.*}}(%arg1) {{.*}} {exec.orders = {{\[\[}}"batch", "heads", "memory", "key"]]}
-// CHECK: nd.einsum %[[Q]], %[[K]] {exec.orders = {{\[\[}}"batch", "heads", "seq", "memory"]]
+// CHECK: exec.product(%[[Q]], %[[K]]) {{.*}} {exec.orders = {{\[\[}}"batch", "heads", "seq", "memory"]]
 func.func @batched(%q: !q {nd.order = ["batch", "seq", "heads", "key"]}, %k: !k {nd.order = ["batch", "memory", "heads", "key"]}) -> !s {
   %0 = nd.einsum %q, %k {reduced = ["key"]} : (!q, !k) -> !s
   return %0 : !s
@@ -19,7 +19,7 @@ func.func @batched(%q: !q {nd.order = ["batch", "seq", "heads", "key"]}, %k: !k 
 // Any order of two dims is a transposition of the product: no copies.
 // CHECK-LABEL: @transposed
 // CHECK-NOT: exec.fusion
-// CHECK: nd.einsum %arg0, %arg1 {exec.orders = {{\[\[}}"c", "a"]]
+// CHECK: exec.product(%arg0, %arg1) {{.*}} {exec.orders = {{\[\[}}"c", "a"]]
 // CHECK-NOT: exec.fusion
 // CHECK: return
 func.func @transposed(%a: !nd.tensor<f32, [a = 4, b = 8]> {nd.order = ["b", "a"]}, %b: !nd.tensor<f32, [b = 8, c = 16]> {nd.order = ["c", "b"]})
@@ -36,7 +36,7 @@ func.func @transposed(%a: !nd.tensor<f32, [a = 4, b = 8]> {nd.order = ["b", "a"]
 // CHECK-LABEL: @producer_follows
 // CHECK: exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"a", "b", "c"]]}
 // CHECK: nd.neg
-// CHECK: nd.einsum {{.*}}exec.orders = {{\[\[}}"a", "b", "d"]]
+// CHECK: exec.product{{.*}}exec.orders = {{\[\[}}"a", "b", "d"]]
 func.func @producer_follows(%x: !x {nd.order = ["a", "c", "b"]}, %w: !nd.tensor<f32, [c = 2, d = 4]> {nd.order = ["c", "d"]}) -> !nd.tensor<f32, [a = 4, b = 8, d = 4]> {
   %0 = nd.neg %x : (!x) -> !x
   %1 = nd.einsum %0, %w {reduced = ["c"]} : (!x, !nd.tensor<f32, [c = 2, d = 4]>) -> !nd.tensor<f32, [a = 4, b = 8, d = 4]>
@@ -65,7 +65,7 @@ func.func @reordered(%x: !nd.tensor<f32, [a = 4, b = 8]> {nd.order = ["a", "b"]}
 // CHECK-LABEL: @layers
 // CHECK-NOT: exec.fusion
 // CHECK: nd.scan {{.*}} attributes {exec.orders = {{\[\[}}"batch", "model"], ["layers", "batch", "out"]]}
-// CHECK: nd.einsum {{.*}}exec.orders = {{\[\[}}"batch", "out"]]
+// CHECK: exec.product{{.*}}exec.orders = {{\[\[}}"batch", "out"]]
 // CHECK: exec.fusion {{.*}}exec.orders = {{\[\[}}"batch", "model"]]
 // CHECK-NOT: exec.fusion
 // CHECK: return
@@ -130,9 +130,10 @@ func.func @kernel_before(%x: !x {nd.order = ["batch", "seq", "model"]}, %h: !xt 
 // CHECK: nd.scan "n" 5 carried(%[[A]] {{.*}} stacked(%arg2 {{.*}} whole(%[[B]]
 // CHECK-SAME: exec.orders = {{\[\[}}"i", "j", "k"], ["n", "i", "j", "l"]]
 // CHECK-NEXT: ^bb0
-// CHECK-NEXT: nd.einsum
-// CHECK-NEXT: nd.einsum
-// CHECK-NEXT: exec.fusion
+// CHECK-NEXT: exec.product
+// CHECK-NOT: exec.fusion
+// CHECK: exec.product
+// CHECK: exec.fusion
 func.func @body_decides(%a: !a {nd.order = ["i", "k", "j"]}, %b: !a {nd.order = ["i", "k", "j"]}, %w: !ws {nd.order = ["n", "k", "l"]}) -> !nd.tensor<f32, [i = 2, j = 3, l = 4, n = 5]> {
   %0:2 = nd.scan "n" 5 carried(%a : !a) stacked(%w : !ws) whole(%b : !a) -> !a, !nd.tensor<f32, [i = 2, j = 3, l = 4, n = 5]> {
   ^bb0(%h: !a, %wi: !w, %bi: !a):
@@ -158,7 +159,7 @@ func.func @body_decides(%a: !a {nd.order = ["i", "k", "j"]}, %b: !a {nd.order = 
 // CHECK: exec.fusion {{.*}} {exec.orders = {{\[\[}}"out", "model"]]}
 // CHECK: nd.constant
 // CHECK: nd.scan {{.*}} {exec.orders = {{\[\[}}"out", "model"], ["layers", "out", "model"]]}
-// CHECK: nd.einsum {{.*}} {exec.orders = {{\[\[}}"out", "model"]]
+// CHECK: exec.product{{.*}} {exec.orders = {{\[\[}}"out", "model"]]
 // CHECK: exec.fusion {{.*}} {exec.orders = {{\[\[}}"out", "model"]]}
 // CHECK: nd.add
 // CHECK: exec.fusion {{.*}} {exec.orders = {{\[\[}}"out", "model"]]}
@@ -238,11 +239,11 @@ func.func @nested(%x: !x {nd.order = ["i", "k"]}, %w: !wss {nd.order = ["n", "o"
 
 // Two products that want a computed tensor in the same other order share the copy.
 // CHECK-LABEL: @shared_copy
-// CHECK: %[[Q:.*]] = nd.einsum %arg0, %arg1
+// CHECK: %[[Q:.*]] = exec.product(%arg0, %arg1)
 // CHECK: %[[C:.*]] = exec.fusion {{.*}}(%[[Q]]) {{.*}} {exec.orders = {{\[\[}}"batch", "heads", "seq", "key"]]}
-// CHECK: nd.einsum %[[C]], %arg2
+// CHECK: exec.product(%[[C]], %arg2)
 // CHECK-NOT: exec.fusion
-// CHECK: nd.einsum %[[C]], %arg3
+// CHECK: exec.product(%[[C]], %arg3)
 func.func @shared_copy(%n: !n {nd.order = ["batch", "seq", "model"]}, %w: !w {nd.order = ["model", "heads", "key"]}, %k: !k {nd.order = ["batch", "heads", "memory", "key"]}, %s: !s {nd.order = ["batch", "heads", "seq", "memory"]}) -> (!s, !k) {
   %q = nd.einsum %n, %w {reduced = ["model"]} : (!n, !w) -> !q
   %0 = nd.einsum %q, %k {reduced = ["key"]} : (!q, !k) -> !s
@@ -263,12 +264,12 @@ func.func @shared_copy(%n: !n {nd.order = ["batch", "seq", "model"]}, %w: !w {nd
 // it. No copy remains in the loop of the gradient.
 // CHECK-LABEL: @residual
 // CHECK: %[[F:.*]]:2 = nd.scan "layers" 3 {{.*}} {exec.orders = {{.*}}["layers", "batch", "heads", "seq", "key"]]}
-// CHECK: %[[Q:.*]] = nd.einsum
+// CHECK: %[[Q:.*]] = exec.product
 // CHECK: %[[C:.*]] = exec.fusion {{.*}}(%[[Q]])
 // CHECK: nd.yield %{{.*}}, %[[C]]
 // CHECK: nd.scan "layers" 3 backwards
 // CHECK-NOT: exec.fusion
-// CHECK: nd.einsum
+// CHECK: exec.product
 func.func @residual(%n: !n {nd.order = ["batch", "seq", "model"]}, %w: !w {nd.order = ["model", "heads", "key"]}, %k: !k {nd.order = ["batch", "heads", "memory", "key"]}, %s: !s {nd.order = ["batch", "heads", "seq", "memory"]}) -> (!s, !k) {
   %0:2 = nd.scan "layers" 3 carried(%s : !s) whole(%n, %w, %k : !n, !w, !k) -> !s, !qs {
   ^bb0(%h: !s, %x: !n, %v: !w, %m: !k):

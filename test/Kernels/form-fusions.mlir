@@ -29,7 +29,7 @@ func.func @softmax(%x: !x) -> !x {
 // Bias and relu in one kernel behind the product; the bias' gradient, a sum over
 // the other dim, in another.
 // CHECK-LABEL: @dense
-// CHECK: %[[P:.*]] = nd.einsum
+// CHECK: %[[P:.*]] = exec.product
 // CHECK: %[[H:.*]] = exec.fusion <parallel = ["batch", "out"], reduce = [], lanes = "", sizes = [64, 16]>(%{{.*}}) {{.*}}
 // CHECK: nd.add
 // CHECK: nd.relu
@@ -86,7 +86,7 @@ func.func @scalar_once(%p: !p, %s: !s) -> !p {
 // CHECK-LABEL: @cheap_twice
 // CHECK: exec.fusion {{.*}}(%arg0)
 // CHECK: nd.neg
-// CHECK: nd.einsum
+// CHECK: exec.product
 // CHECK: exec.fusion
 // CHECK-DAG: nd.neg
 // CHECK-DAG: nd.add
@@ -202,7 +202,7 @@ func.func @block_and_whole(%w: !w, %g: !g) -> (!scalar, !g) {
 // What is declared has heads last, but the product puts its batch dims first:
 // memory is contiguous, and a softmax one kernel.
 // CHECK-LABEL: @attention
-// CHECK: nd.einsum
+// CHECK: exec.product
 // CHECK: exec.fusion <parallel = ["batch", "heads", "seq"], reduce = ["memory"]
 // CHECK: nd.reduce_max
 // CHECK: nd.reduce_sum

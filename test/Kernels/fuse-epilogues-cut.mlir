@@ -9,7 +9,7 @@ module attributes {exec.epilogues, nd.mesh = #nd.mesh<d = 2, t = 2>} {
 
 // The gradient of gelu on one rank's block.
 // CHECK-LABEL: @gelu_gradient
-// CHECK: exec.product gelu_gradient(
+// CHECK: exec.product then gelu_gradient(
 func.func @gelu_gradient(%h: !x {nd.order = ["b", "i"]}, %wi: !w {nd.order = ["i", "j"]}, %zi: !y {nd.order = ["b", "j"]}) -> (!y {nd.order = ["b", "j"]}) {
   %c0 = nd.einsum %h, %wi {reduced = ["i"]} : (!x, !w) -> !y
   %a = nd.constant 0.214064449 : f32 -> !f

@@ -14,7 +14,7 @@ module attributes {exec.epilogues, nd.mesh = #nd.mesh<>} {
 // which the loop stacks for the gradient, is a result of the product.
 // CHECK-LABEL: @forward
 // CHECK: nd.scan
-// CHECK: %[[P:.*]]:2 = exec.product gelu_bias(
+// CHECK: %[[P:.*]]:2 = exec.product then gelu_bias(
 // CHECK: nd.einsum
 // CHECK: exec.fusion
 // CHECK: %[[Z:.*]] = nd.add
@@ -35,7 +35,7 @@ func.func @forward(%x: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i"
 
 // A relu cannot keep its argument: the kernel stays.
 // CHECK-LABEL: @relu
-// CHECK-NOT: exec.product
+// CHECK-NOT: exec.product then
 func.func @relu(%x: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "j"]}) -> (!ys, !ys) {
   %0:2 = nd.scan "n" 3 stacked(%w : !ws) whole(%x : !x) -> !ys, !ys {
   ^bb0(%wi: !w, %h: !x):
@@ -50,7 +50,7 @@ func.func @relu(%x: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "
 // The gradient reads an entry of what was stacked.
 // CHECK-LABEL: @backward
 // CHECK: nd.scan "n" 3 backwards
-// CHECK: exec.product gelu_gradient(
+// CHECK: exec.product then gelu_gradient(
 func.func @backward(%g: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "j"]}, %z: !ys {nd.order = ["n", "b", "j"]}) -> !ys {
   %0 = nd.scan "n" 3 backwards stacked(%w, %z : !ws, !ys) whole(%g : !x) -> !ys {
   ^bb0(%wi: !w, %zi: !y, %h: !x):
@@ -81,11 +81,11 @@ func.func @backward(%g: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i
 // entry enters the other one.
 // CHECK-LABEL: @mask
 // CHECK: %[[F:.*]]:2 = nd.scan "n" 3 {{.*}} attributes {exec.orders = {{\[\[}}"n", "b", "j"], ["n", "mask"]]}
-// CHECK: %[[R:.*]]:2 = exec.product relu mask(
+// CHECK: %[[R:.*]]:2 = exec.product then relu mask(
 // CHECK: nd.yield %[[R]]#0, %[[R]]#1
 // CHECK: nd.scan "n" 3 backwards stacked(%{{.*}}, %[[F]]#0, %[[F]]#1 : {{.*}}!nd.tensor<i1, [mask = 192, n = 3]>)
 // CHECK: ^bb0(%[[W:.*]]: {{.*}}, %{{.*}}: {{.*}}, %[[M:.*]]: !nd.tensor<i1, [mask = 192]>, %[[G:.*]]: {{.*}}):
-// CHECK: exec.product relu_gradient mask(%[[G]], %[[W]], %{{.*}}, %[[M]])
+// CHECK: exec.product then relu_gradient mask(%[[G]], %[[W]], %{{.*}}, %[[M]])
 func.func @mask(%x: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i", "j"]}, %g: !x {nd.order = ["b", "i"]}) -> !ys {
   %0 = nd.scan "n" 3 stacked(%w : !ws) whole(%x : !x) -> !ys {
   ^bb0(%wi: !w, %h: !x):

@@ -4,7 +4,7 @@
 // test/Schedule/ScheduleTest.cpp runs these functions.
 
 // Where the target's products take no epilogues, there are none.
-// NONE-NOT: exec.product
+// NONE-NOT: exec.product then
 
 !x = !nd.tensor<f32, [b = 12, i = 8]>
 !w = !nd.tensor<f32, [i = 8, j = 96]>
@@ -19,7 +19,7 @@
 module attributes {exec.epilogues, nd.mesh = #nd.mesh<>} {
 
 // CHECK-LABEL: @bias
-// CHECK: %[[D:.*]] = exec.product bias(%arg0, %arg1, %arg2) : {{.*}} -> !nd.tensor<f32, [b = 12, j = 96]> attributes {exec.orders = {{\[\[}}"b", "j"]]}
+// CHECK: %[[D:.*]] = exec.product then bias(%arg0, %arg1, %arg2) : {{.*}} -> !nd.tensor<f32, [b = 12, j = 96]> attributes {exec.orders = {{\[\[}}"b", "j"]]}
 // CHECK: %[[C:.*]] = nd.einsum
 // CHECK: exec.fusion {{.*}}(%[[C]],
 // CHECK: nd.add
@@ -34,7 +34,7 @@ func.func @bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}
 
 // Rows of the result are columns in memory: the bias runs along rows there.
 // CHECK-LABEL: @transposed_bias
-// CHECK-NOT: exec.product
+// CHECK-NOT: exec.product then
 func.func @transposed_bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
     -> (!y {nd.name = "yt", nd.role = "metric", nd.order = ["j", "b"]}) {
   %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
@@ -44,7 +44,7 @@ func.func @transposed_bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = 
 
 // A bias of the rows in the same orders.
 // CHECK-LABEL: @row_bias
-// CHECK-NOT: exec.product
+// CHECK-NOT: exec.product then
 func.func @row_bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %r: !r {nd.name = "r", nd.role = "input", nd.order = ["b"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}) {
   %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
@@ -54,7 +54,7 @@ func.func @row_bias(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "
 
 // The product is needed without the bias too.
 // CHECK-LABEL: @shared
-// CHECK-NOT: exec.product
+// CHECK-NOT: exec.product then
 func.func @shared(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "c", nd.role = "metric", nd.order = ["b", "j"]}) {
   %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
@@ -65,7 +65,7 @@ func.func @shared(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"
 
 // Of 16 bits.
 // CHECK-LABEL: @half
-// CHECK: exec.product relu(
+// CHECK: exec.product then relu(
 func.func @half(%x: !h {nd.name = "xh", nd.role = "input", nd.order = ["b", "i"]}, %w: !hw {nd.name = "wh", nd.role = "input", nd.order = ["i", "j"]})
     -> (!hy {nd.name = "yh", nd.role = "metric", nd.order = ["b", "j"]}) {
   %0 = nd.einsum %x, %w {reduced = ["i"]} : (!h, !hw) -> !hy
@@ -76,9 +76,9 @@ func.func @half(%x: !h {nd.name = "xh", nd.role = "input", nd.order = ["b", "i"]
 // relu and its gradient, at a product that is also the gradient of the bias: the
 // first call leaves a mask for the second.
 // CHECK-LABEL: @relu
-// CHECK: %[[H:.*]]:2 = exec.product relu_bias mask(%arg0, %arg1, %arg2) : {{.*}} -> (!nd.tensor<f32, [b = 12, j = 96]>, !nd.tensor<i1, [mask = 192]>)
-// CHECK: %[[G:.*]] = exec.product relu_gradient mask(%{{.*}}, %arg1, %[[H]]#0, %[[H]]#1)
-// CHECK: exec.product bias_gradient_b(%arg0, %[[G]]) : {{.*}} -> (!nd.tensor<f32, [i = 8, j = 96]>, !nd.tensor<f32, [j = 96]>)
+// CHECK: %[[H:.*]]:2 = exec.product then relu_bias mask(%arg0, %arg1, %arg2) : {{.*}} -> (!nd.tensor<f32, [b = 12, j = 96]>, !nd.tensor<i1, [mask = 192]>)
+// CHECK: %[[G:.*]] = exec.product then relu_gradient mask(%{{.*}}, %arg1, %[[H]]#0, %[[H]]#1)
+// CHECK: exec.product then bias_gradient_b(%arg0, %[[G]]) : {{.*}} -> (!nd.tensor<f32, [i = 8, j = 96]>, !nd.tensor<f32, [j = 96]>)
 // CHECK: exec.fusion <parallel = ["j"], reduce = ["b"]
 func.func @relu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
@@ -98,9 +98,9 @@ func.func @relu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}
 // gelu and its gradient, which reads the argument that the first call keeps. The
 // sum that shares a kernel with what needs it stays there.
 // CHECK-LABEL: @gelu
-// CHECK: %[[H:.*]]:2 = exec.product gelu_bias(%arg0, %arg1, %arg2)
-// CHECK: %[[G:.*]] = exec.product gelu_gradient(%{{.*}}, %arg1, %[[H]]#1)
-// CHECK: nd.einsum %arg0, %[[G]]
+// CHECK: %[[H:.*]]:2 = exec.product then gelu_bias(%arg0, %arg1, %arg2)
+// CHECK: %[[G:.*]] = exec.product then gelu_gradient(%{{.*}}, %arg1, %[[H]]#1)
+// CHECK: exec.product(%arg0, %[[G]])
 // CHECK: exec.fusion <parallel = ["j"], reduce = ["b"]{{.*}}(%[[G]])
 func.func @gelu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "input", nd.order = ["j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
@@ -134,7 +134,7 @@ func.func @gelu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}
 
 // A gelu without a bias keeps the product itself, for whoever reads it.
 // CHECK-LABEL: @kept
-// CHECK: %[[H:.*]]:2 = exec.product gelu(%arg0, %arg1)
+// CHECK: %[[H:.*]]:2 = exec.product then gelu(%arg0, %arg1)
 // CHECK: return %[[H]]#0, %[[H]]#1
 func.func @kept(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "c", nd.role = "metric", nd.order = ["b", "j"]}) {
@@ -145,7 +145,7 @@ func.func @kept(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}
 
 // The sum is needed for the other factor of the product: it cannot come from it.
 // CHECK-LABEL: @cycle
-// CHECK-NOT: exec.product
+// CHECK-NOT: exec.product then
 func.func @cycle(%y: !y {nd.name = "iy", nd.role = "input", nd.order = ["b", "j"]}, %x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]})
     -> (!w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
   %0 = nd.reduce_sum %y {dims = ["b"]} : (!y) -> !v
@@ -157,7 +157,7 @@ func.func @cycle(%y: !y {nd.name = "iy", nd.role = "input", nd.order = ["b", "j"
 
 // Of two columns a mask would be as large as the result.
 // CHECK-LABEL: @narrow
-// CHECK: exec.product relu(
+// CHECK: exec.product then relu(
 // CHECK-NOT: relu_gradient
 func.func @narrow(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !nd.tensor<f32, [i = 8, n = 2]> {nd.name = "wn", nd.role = "input", nd.order = ["i", "n"]})
     -> (!nd.tensor<f32, [b = 12, n = 2]> {nd.name = "yn", nd.role = "metric", nd.order = ["b", "n"]}, !nd.tensor<f32, [b = 12, n = 2]> {nd.name = "dn", nd.role = "metric", nd.order = ["b", "n"]}) {
@@ -173,8 +173,8 @@ func.func @narrow(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"
 
 // Small kernels become one, but not those that a product's call does.
 // CHECK-LABEL: @two_heads
-// CHECK: exec.product relu(
-// CHECK: exec.product relu(
+// CHECK: exec.product then relu(
+// CHECK: exec.product then relu(
 func.func @two_heads(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "input", nd.order = ["i", "j"]}, %u: !w {nd.name = "u", nd.role = "input", nd.order = ["i", "j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "z", nd.role = "metric", nd.order = ["b", "j"]}) {
   %0 = nd.einsum %x, %w {reduced = ["i"]} : (!x, !w) -> !y
@@ -186,7 +186,7 @@ func.func @two_heads(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", 
 
 // Factors that lie so that cublasLt has no such call: the sum of a transposed one.
 // CHECK-LABEL: @factor_as_it_lies
-// CHECK-NOT: exec.product
+// CHECK-NOT: exec.product then
 func.func @factor_as_it_lies(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %y: !y {nd.name = "iyt", nd.role = "input", nd.order = ["j", "b"]})
     -> (!w {nd.name = "dw", nd.role = "metric", nd.order = ["i", "j"]}, !v {nd.name = "dv", nd.role = "metric", nd.order = ["j"]}) {
   %0 = nd.reduce_sum %y {dims = ["b"]} : (!y) -> !v

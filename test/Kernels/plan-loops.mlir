@@ -53,8 +53,9 @@ func.func @one_entry(%x: !nd.tensor<f32, [a = 1, batch = 64]> {nd.order = ["batc
 
 // A product has no loops to plan.
 // CHECK-LABEL: @product
-// CHECK-NEXT: nd.einsum %arg0, %arg1
-// CHECK-NEXT: return
+// CHECK-NEXT: exec.product(%arg0, %arg1)
+// CHECK-NOT: exec.fusion
+// CHECK: return
 func.func @product(%x: !x {nd.order = ["batch", "model"]}, %w: !nd.tensor<f32, [model = 32, out = 8]> {nd.order = ["model", "out"]}) -> !nd.tensor<f32, [batch = 64, out = 8]> {
   %0 = nd.einsum %x, %w {reduced = ["model"]} : (!x, !nd.tensor<f32, [model = 32, out = 8]>) -> !nd.tensor<f32, [batch = 64, out = 8]>
   return %0 : !nd.tensor<f32, [batch = 64, out = 8]>

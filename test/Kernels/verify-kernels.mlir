@@ -1,7 +1,7 @@
 // RUN: mesh-opt %s --meshc-verify-kernels --split-input-file --verify-diagnostics
 
 func.func @not_fused(%x: !nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]> {
-  // expected-error @below {{remains after the kernels phase, which leaves fusions, products, collectives and loops only}}
+  // expected-error @below {{remains after the kernels phase, which leaves fusions, library ops, collectives and loops only}}
   %0 = nd.neg %x {exec.orders = [["a"]]} : (!nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]>
   return %0 : !nd.tensor<f32, [a = 4]>
 }
@@ -10,7 +10,11 @@ func.func @not_fused(%x: !nd.tensor<f32, [a = 4]>) -> !nd.tensor<f32, [a = 4]> {
 
 func.func @no_order(%x: !nd.tensor<f32, [a = 4, b = 2]>, %y: !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]> {
   // expected-error @below {{result 0 has no memory order}}
-  %0 = nd.einsum %x, %y {reduced = ["b"]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]>
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]> {
+  ^bb0(%a: !nd.tensor<f32, [a = 4, b = 2]>, %b: !nd.tensor<f32, [b = 2, c = 2]>):
+    %e = nd.einsum %a, %b {reduced = ["b"]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]>
+    exec.yield %e : !nd.tensor<f32, [a = 4, c = 2]>
+  }
   return %0 : !nd.tensor<f32, [a = 4, c = 2]>
 }
 
@@ -18,7 +22,11 @@ func.func @no_order(%x: !nd.tensor<f32, [a = 4, b = 2]>, %y: !nd.tensor<f32, [b 
 
 func.func @apart(%x: !nd.tensor<f32, [a = 4, b = 2, c = 2]> {nd.order = ["a", "b", "c"]}, %y: !nd.tensor<f32, [b = 2, d = 2]> {nd.order = ["b", "d"]}) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> {
   // expected-error @below {{is not one matrix product in the memory orders of its tensors}}
-  %0 = nd.einsum %x, %y {reduced = ["b"], exec.orders = [["a", "c", "d"]]} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> attributes {exec.orders = [["a", "c", "d"]]} {
+  ^bb0(%a: !nd.tensor<f32, [a = 4, b = 2, c = 2]>, %b: !nd.tensor<f32, [b = 2, d = 2]>):
+    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["a", "c", "d"]]} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+    exec.yield %e : !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+  }
   return %0 : !nd.tensor<f32, [a = 4, c = 2, d = 2]>
 }
 
@@ -87,7 +95,7 @@ func.func @sizes(%x: !nd.tensor<f32, [a = 4, b = 8]>) -> !nd.tensor<f32, [a = 4]
 
 func.func @other_epilogue(%x: !x {nd.order = ["b", "i"]}, %w: !w {nd.order = ["i", "j"]}, %v: !v {nd.order = ["j"]}) -> !y {
   // expected-error @below {{does something else than epilogue 'relu_bias'}}
-  %0 = exec.product relu_bias(%x, %w, %v) : (!x, !w, !v) -> !y attributes {exec.orders = [["b", "j"]]} {
+  %0 = exec.product then relu_bias(%x, %w, %v) : (!x, !w, !v) -> !y attributes {exec.orders = [["b", "j"]]} {
   ^bb0(%a: !x, %b: !w, %bias: !v):
     %1 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
     %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1, %bias) : (!y, !v) -> !y attributes {exec.orders = [["b", "j"]]} {
@@ -109,7 +117,7 @@ func.func @other_epilogue(%x: !x {nd.order = ["b", "i"]}, %w: !w {nd.order = ["i
 
 func.func @short_mask(%x: !x {nd.order = ["b", "i"]}, %w: !w {nd.order = ["i", "j"]}) -> !y {
   // expected-error @below {{needs a mask of 64 bytes, got '!nd.tensor<i1, [mask = 8]>'}}
-  %0:2 = exec.product relu mask(%x, %w) : (!x, !w) -> (!y, !nd.tensor<i1, [mask = 8]>) attributes {exec.orders = [["b", "j"], ["mask"]]} {
+  %0:2 = exec.product then relu mask(%x, %w) : (!x, !w) -> (!y, !nd.tensor<i1, [mask = 8]>) attributes {exec.orders = [["b", "j"], ["mask"]]} {
   ^bb0(%a: !x, %b: !w):
     %1 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
     %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y attributes {exec.orders = [["b", "j"]]} {
@@ -132,7 +140,7 @@ func.func @short_mask(%x: !x {nd.order = ["b", "i"]}, %w: !w {nd.order = ["i", "
 // The sum of the other factor.
 func.func @other_factor(%x: !x {nd.order = ["b", "i"]}, %y: !y {nd.order = ["b", "j"]}) -> (!w, !v) {
   // expected-error @below {{does something else than epilogue 'bias_gradient_a'}}
-  %0:2 = exec.product bias_gradient_a(%x, %y) : (!x, !y) -> (!w, !v) attributes {exec.orders = [["i", "j"], ["j"]]} {
+  %0:2 = exec.product then bias_gradient_a(%x, %y) : (!x, !y) -> (!w, !v) attributes {exec.orders = [["i", "j"], ["j"]]} {
   ^bb0(%a: !x, %b: !y):
     %1 = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["i", "j"]]} : (!x, !y) -> !w
     %2 = exec.fusion <parallel = ["j"], reduce = ["b"], lanes = "j", sizes = [16, 4]>(%b) : (!y) -> !v attributes {exec.orders = [["j"]]} {
@@ -151,7 +159,11 @@ func.func @other_factor(%x: !x {nd.order = ["b", "i"]}, %y: !y {nd.order = ["b",
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
 func.func @accepted(%x: !nd.tensor<f32, [a = 4, b = 2]> {nd.order = ["a", "b"]}, %y: !nd.tensor<f32, [b = 2, c = 8]> {nd.order = ["b", "c"]})
     -> (!nd.tensor<f32, [a = 4, c = 8]> {nd.order = ["a", "c"]}) {
-  %0 = nd.einsum %x, %y {reduced = ["b"], exec.orders = [["a", "c"]]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8]>
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8]> attributes {exec.orders = [["a", "c"]]} {
+  ^bb0(%a: !nd.tensor<f32, [a = 4, b = 2]>, %b: !nd.tensor<f32, [b = 2, c = 8]>):
+    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["a", "c"]]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8]>
+    exec.yield %e : !nd.tensor<f32, [a = 4, c = 8]>
+  }
   %1 = exec.fusion <parallel = ["a", "c"], reduce = [], lanes = "c", sizes = [4, 8]>(%0) : (!nd.tensor<f32, [a = 4, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8], sum {data}> attributes {exec.orders = [["a", "c"]]} {
   ^bb0(%in: !nd.tensor<f32, [a = 4, c = 8]>):
     %3 = nd.exp %in : (!nd.tensor<f32, [a = 4, c = 8]>) -> !nd.tensor<f32, [a = 4, c = 8], sum {data}>
@@ -166,7 +178,11 @@ func.func @accepted(%x: !nd.tensor<f32, [a = 4, b = 2]> {nd.order = ["a", "b"]},
 
 func.func @order_of_other_dims(%x: !nd.tensor<f32, [a = 4, b = 2]>, %y: !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]> {
   // expected-error @below {{memory order of result 0 must name each dim of '!nd.tensor<f32, [a = 4, c = 2]>' once}}
-  %0 = nd.einsum %x, %y {reduced = ["b"], exec.orders = [["a", "b"]]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]>
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]> attributes {exec.orders = [["a", "b"]]} {
+  ^bb0(%a: !nd.tensor<f32, [a = 4, b = 2]>, %b: !nd.tensor<f32, [b = 2, c = 2]>):
+    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["a", "b"]]} : (!nd.tensor<f32, [a = 4, b = 2]>, !nd.tensor<f32, [b = 2, c = 2]>) -> !nd.tensor<f32, [a = 4, c = 2]>
+    exec.yield %e : !nd.tensor<f32, [a = 4, c = 2]>
+  }
   return %0 : !nd.tensor<f32, [a = 4, c = 2]>
 }
 
@@ -174,7 +190,7 @@ func.func @order_of_other_dims(%x: !nd.tensor<f32, [a = 4, b = 2]>, %y: !nd.tens
 
 !m = !nd.tensor<f32, [a = 4, b = 4]>
 func.func @three(%x: !m, %y: !m, %z: !m) -> !nd.tensor<f32, [a = 4]> {
-  // expected-error @below {{must have two operands, got 3}}
+  // expected-error @below {{remains after the kernels phase, which leaves fusions, library ops, collectives and loops only}}
   %0 = nd.einsum %x, %y, %z {reduced = ["b"], exec.orders = [["a"]]} : (!m, !m, !m) -> !nd.tensor<f32, [a = 4]>
   return %0 : !nd.tensor<f32, [a = 4]>
 }
@@ -280,7 +296,7 @@ func.func @stacked_result_outermost(%x: !x {nd.order = ["a", "b"]}) -> !xs {
 func.func @not_fused_in_loop(%x: !x {nd.order = ["a"]}) -> !x {
   %0 = nd.scan "n" 2 carried(%x : !x) -> !x attributes {exec.orders = [["a"]]} {
   ^bb0(%h: !x):
-    // expected-error @below {{remains after the kernels phase, which leaves fusions, products, collectives and loops only}}
+    // expected-error @below {{remains after the kernels phase, which leaves fusions, library ops, collectives and loops only}}
     %1 = nd.neg %h {exec.orders = [["a"]]} : (!x) -> !x
     nd.yield %1 : !x
   }

@@ -12,7 +12,7 @@
 // CHECK-NOT: exec.launch
 func.func @eval_step(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}, %w: !w {nd.name = "w", nd.role = "parameter", nd.order = ["i", "j"]}, %v: !v {nd.name = "v", nd.role = "parameter", nd.order = ["j"]})
     -> (!y {nd.name = "y", nd.role = "metric", nd.order = ["b", "j"]}, !y {nd.name = "z", nd.role = "metric", nd.order = ["b", "j"]}) {
-  %0:2 = exec.product gelu_bias(%x, %w, %v) : (!x, !w, !v) -> (!y, !y) attributes {exec.orders = [["b", "j"], ["b", "j"]]} {
+  %0:2 = exec.product then gelu_bias(%x, %w, %v) : (!x, !w, !v) -> (!y, !y) attributes {exec.orders = [["b", "j"], ["b", "j"]]} {
   ^bb0(%a: !x, %b: !w, %bias: !v):
     %1 = nd.einsum %a, %b {reduced = ["i"], exec.orders = [["b", "j"]]} : (!x, !w) -> !y
     %2:2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1, %bias) : (!y, !v) -> (!y, !y) attributes {exec.orders = [["b", "j"], ["b", "j"]]} {

@@ -8,7 +8,7 @@ func.func @eval_step(%x: !v) { return }
 
 !v = !nd.tensor<f32, [i = 8]>
 func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
-  // expected-error @below {{cannot be scheduled: it must be a fusion, a product, a loop or a collective with memory orders and offsets}}
+  // expected-error @below {{cannot be scheduled: it must be a fusion, a library op, a loop or a collective with memory orders and offsets}}
   %0 = nd.exp %x {exec.orders = [["i"]], exec.offsets = array<i64: 64>} : (!v) -> !v
   return
 }
@@ -17,7 +17,7 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
 
 !v = !nd.tensor<f32, [i = 8]>
 func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
-  // expected-error @below {{cannot be scheduled: it must be a fusion, a product, a loop or a collective with memory orders and offsets}}
+  // expected-error @below {{cannot be scheduled: it must be a fusion, a library op, a loop or a collective with memory orders and offsets}}
   %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v attributes {exec.orders = [["i"]]} {
   ^bb0(%in: !v):
     exec.yield %in : !v
@@ -29,7 +29,7 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
 
 !v = !nd.tensor<f32, [i = 8]>
 func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
-  // expected-error @below {{cannot be scheduled: it must be a fusion, a product, a loop or a collective with memory orders and offsets}}
+  // expected-error @below {{cannot be scheduled: it must be a fusion, a library op, a loop or a collective with memory orders and offsets}}
   %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v attributes {exec.offsets = array<i64: 64>} {
   ^bb0(%in: !v):
     exec.yield %in : !v
@@ -41,8 +41,12 @@ func.func @eval_step(%x: !v {exec.offset = 0 : i64}) {
 
 func.func @eval_step(%x: !nd.tensor<f32, [a = 4, b = 2, c = 2]> {exec.offset = 0 : i64, nd.order = ["a", "b", "c"]},
                      %y: !nd.tensor<f32, [b = 2, d = 2]> {exec.offset = 64 : i64, nd.order = ["b", "d"]}) {
-  // expected-error @below {{cannot be scheduled: it is not one matrix product in the memory orders of its tensors}}
-  %0 = nd.einsum %x, %y {reduced = ["b"], exec.orders = [["a", "c", "d"]], exec.offsets = array<i64: 128>} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+  // expected-error @below {{is not one matrix product in the memory orders of its tensors}}
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]> attributes {exec.orders = [["a", "c", "d"]], exec.offsets = array<i64: 128>} {
+  ^bb0(%a: !nd.tensor<f32, [a = 4, b = 2, c = 2]>, %b: !nd.tensor<f32, [b = 2, d = 2]>):
+    %e = nd.einsum %a, %b {reduced = ["b"], exec.orders = [["a", "c", "d"]]} : (!nd.tensor<f32, [a = 4, b = 2, c = 2]>, !nd.tensor<f32, [b = 2, d = 2]>) -> !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+    exec.yield %e : !nd.tensor<f32, [a = 4, c = 2, d = 2]>
+  }
   return
 }
 

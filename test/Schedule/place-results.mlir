@@ -4,7 +4,7 @@
 
 // The new parameter is written over the old one, after its last reader.
 // CHECK-LABEL: @after_readers
-// CHECK: %[[Y:.*]] = nd.einsum %arg1, %arg0
+// CHECK: %[[Y:.*]] = exec.product(%arg1, %arg0)
 // CHECK: %[[N:.*]] = exec.fusion {{.*}}(%arg0)
 // CHECK: return %[[N]], %[[Y]]
 func.func @after_readers(%p: !p {nd.name = "p", nd.role = "parameter", nd.order = ["i", "j"]}, %x: !nd.tensor<f32, [i = 8, k = 8]> {nd.name = "x", nd.role = "input", nd.order = ["k", "i"]})

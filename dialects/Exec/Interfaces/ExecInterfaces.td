@@ -10,7 +10,44 @@
 include "mlir/IR/OpBase.td"
 
 // The interfaces have no defaults: an op that omits a method does not link. The
-// verifier of exec.func rejects ops that have neither interface.
+// verifier of exec.func rejects ops that are neither steps nor pieces.
+
+def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
+  let cppNamespace = "::meshc::exec";
+  let description = [{
+    An op on tensor values that becomes the call of a library: a matrix product, for
+    example. Its block holds an nd op, the *held op*, which says what it computes,
+    and possibly fusions that the call computes as well (exec.fusion), and ends with
+    exec.yield. The kernels phase makes it of the nd op; the schedule phase replaces
+    it by a step op. All that these phases know of it is here.
+
+    Implementations are tried in their order, and the last one always accepts.
+    Scratch memory is planned for any of them.
+  }];
+  let methods = [
+    StaticInterfaceMethod<[{
+      The name of the nd op that it holds. Each nd op of this name that the kernels
+      phase meets becomes one of these ops.
+    }], "::llvm::StringRef", "getHeldName", (ins)>,
+    InterfaceMethod<[{
+      The implementations of a library, in the order in which they are tried. Needs
+      memory orders.
+    }], "::llvm::SmallVector<::meshc::exec::LibraryImplementation>", "getImplementations",
+      (ins "::meshc::exec::Library":$library)>,
+    InterfaceMethod<[{
+      The memory order in which a result will probably lie, before orders are chosen.
+    }], "::meshc::exec::Order", "getExpectedOrder",
+      (ins "unsigned":$result, "::meshc::exec::DimPrecedence":$isBefore)>,
+    InterfaceMethod<"Chooses memory orders in which the op is one call: requires those of the operands, and sets those of the results.",
+      "void", "chooseOrders", (ins "::meshc::exec::OrderChooser &":$orders)>,
+    InterfaceMethod<"Whether the op is one call in the memory orders that its tensors have; an error if not.",
+      "::llvm::LogicalResult", "verifyCall", (ins)>,
+    InterfaceMethod<"Whether the call may write a result over an operand of the same memory order.",
+      "bool", "mayOverwrite", (ins "unsigned":$operand, "unsigned":$result)>,
+    InterfaceMethod<"Builds the step op.", "void", "buildCall",
+      (ins "::mlir::OpBuilder &":$builder, "const ::meshc::exec::LibraryCall &":$call)>,
+  ];
+}
 
 def StepOpInterface : OpInterface<"StepOpInterface"> {
   let cppNamespace = "::meshc::exec";

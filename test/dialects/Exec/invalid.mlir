@@ -224,8 +224,43 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 !w = !nd.tensor<f32, [i = 8, j = 16]>
 !y = !nd.tensor<f32, [b = 4, j = 16]>
 func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{without an epilogue must hold an 'nd.einsum' and an 'exec.yield'}}
+  %0 = exec.product(%x, %w) : (!x, !w) -> !y {
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
+    %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
+    ^bb0(%c: !y):
+      %3 = nd.relu %c : (!y) -> !y
+      exec.yield %3 : !y
+    }
+    exec.yield %2 : !y
+  }
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
+  // expected-error @below {{has a mask without an epilogue}}
+  %0 = "exec.product"(%x, %w) <{mask}> ({
+  ^bb0(%a: !x, %b: !w):
+    %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
+    exec.yield %1 : !y
+  }) : (!x, !w) -> !y
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 4, i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 16]>
+!y = !nd.tensor<f32, [b = 4, j = 16]>
+func.func @f(%x: !x, %w: !w) {
   // expected-error @below {{must hold an 'nd.einsum', an 'exec.fusion' and an 'exec.yield'}}
-  %0 = exec.product relu(%x, %w) : (!x, !w) -> !y {
+  %0 = exec.product then relu(%x, %w) : (!x, !w) -> !y {
   ^bb0(%a: !x, %b: !w):
     %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
     %2 = nd.relu %1 : (!y) -> !y
@@ -241,7 +276,7 @@ func.func @f(%x: !x, %w: !w) {
 !y = !nd.tensor<f32, [b = 4, j = 16]>
 func.func @f(%x: !x, %w: !w) {
   // expected-error @below {{but its block has arguments '!nd.tensor<f32, [i = 8, j = 16]>', '!nd.tensor<f32, [b = 4, i = 8]>'}}
-  %0 = exec.product relu(%x, %w) : (!x, !w) -> !y {
+  %0 = exec.product then relu(%x, %w) : (!x, !w) -> !y {
   ^bb0(%b: !w, %a: !x):
     %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
     %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
@@ -261,7 +296,7 @@ func.func @f(%x: !x, %w: !w) {
 !y = !nd.tensor<f32, [b = 4, j = 16]>
 func.func @f(%x: !x, %w: !w) {
   // expected-error @below {{must multiply two of its inputs}}
-  %0 = exec.product relu(%x, %w) : (!x, !w) -> !y {
+  %0 = exec.product then relu(%x, %w) : (!x, !w) -> !y {
   ^bb0(%a: !x, %b: !w):
     %1 = nd.einsum %a {reduced = ["i"]} : (!x) -> !nd.tensor<f32, [b = 4]>
     %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!nd.tensor<f32, [b = 4]>) -> !y {
@@ -281,7 +316,7 @@ func.func @f(%x: !x, %w: !w) {
 !y = !nd.tensor<f32, [b = 4, j = 16]>
 func.func @f(%x: !x, %w: !w) {
   // expected-error @below {{with epilogue 'bias' needs a fusion of 2 inputs and 1 results, got 1 and 1}}
-  %0 = exec.product bias(%x, %w) : (!x, !w) -> !y {
+  %0 = exec.product then bias(%x, %w) : (!x, !w) -> !y {
   ^bb0(%a: !x, %b: !w):
     %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
     %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
@@ -301,7 +336,7 @@ func.func @f(%x: !x, %w: !w) {
 !y = !nd.tensor<f32, [b = 4, j = 16]>
 func.func @f(%x: !x, %w: !w) {
   // expected-error @below {{has a mask, which relu and its gradient alone have}}
-  %0:2 = exec.product gelu mask(%x, %w) : (!x, !w) -> (!y, !nd.tensor<i1, [mask = 64]>) {
+  %0:2 = exec.product then gelu mask(%x, %w) : (!x, !w) -> (!y, !nd.tensor<i1, [mask = 64]>) {
   ^bb0(%a: !x, %b: !w):
     %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
     %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
@@ -321,7 +356,7 @@ func.func @f(%x: !x, %w: !w) {
 !y = !nd.tensor<f32, [b = 4, j = 16]>
 func.func @f(%x: !x, %w: !w) {
   // expected-error @below {{gives '!nd.tensor<f32, [b = 4, j = 16]>', '!nd.tensor<f32, [b = 4, j = 16]>' but its block yields '!nd.tensor<f32, [b = 4, j = 16]>'}}
-  %0:2 = exec.product relu(%x, %w) : (!x, !w) -> (!y, !y) {
+  %0:2 = exec.product then relu(%x, %w) : (!x, !w) -> (!y, !y) {
   ^bb0(%a: !x, %b: !w):
     %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
     %2 = exec.fusion <parallel = ["b", "j"], reduce = [], lanes = "j", sizes = [4, 16]>(%1) : (!y) -> !y {
@@ -669,4 +704,12 @@ exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i
 exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i"]] out [["i"]] attributes {alignments = array<i64: 12, 4>} {
 ^bb0(%in: !v):
   exec.yield %in : !v
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
+  // expected-error @below {{must end the block of a kernel, a fusion or a library op}}
+  exec.yield %x : !x
 }

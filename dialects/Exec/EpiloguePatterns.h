@@ -4,14 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_KERNELS_EPILOGUEPATTERNS_H
-#define MESHC_LIB_KERNELS_EPILOGUEPATTERNS_H
+#ifndef MESHC_DIALECTS_EXEC_EPILOGUEPATTERNS_H
+#define MESHC_DIALECTS_EXEC_EPILOGUEPATTERNS_H
 
 #include "dialects/Exec/Epilogues.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 
-namespace meshc::kernels {
+namespace meshc::exec {
 
 /// The epilogue that the body of a fusion with one result computes.
 struct EpiloguePattern {
@@ -26,13 +26,13 @@ struct EpiloguePattern {
 
   /// Matches the body's first result; nothing if it is not an epilogue. Memory
   /// orders are not checked. The sums of a factor are reported as those of `a`.
-  static std::optional<EpiloguePattern> of(exec::FusionOp fusion);
+  static std::optional<EpiloguePattern> of(FusionOp fusion);
 };
 
 /// The result of a product: rows without gaps, in one batch.
 struct ResultMatrix {
   int64_t rows = 0, columns = 0; ///< local sizes, each at least 2
-  exec::Order columnDims;        ///< in memory order
+  Order columnDims;              ///< in memory order
 
   static std::optional<ResultMatrix> of(nd::EinsumOp product);
   bool operator==(const ResultMatrix &other) const {
@@ -52,6 +52,6 @@ inline int64_t getMaskBytes(const ResultMatrix &matrix) {
   return (matrix.columns + 127) / 128 * 16 * matrix.rows;
 }
 
-} // namespace meshc::kernels
+} // namespace meshc::exec
 
-#endif // MESHC_LIB_KERNELS_EPILOGUEPATTERNS_H
+#endif // MESHC_DIALECTS_EXEC_EPILOGUEPATTERNS_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Kernels/EpiloguePatterns.h"
+#include "dialects/Exec/EpiloguePatterns.h"
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
@@ -15,7 +15,7 @@
 
 using namespace mlir;
 
-namespace meshc::kernels {
+namespace meshc::exec {
 
 static std::optional<unsigned> getArgument(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -201,33 +201,24 @@ std::optional<EpiloguePattern> Recognizer::recognizeGeluGradient() const {
   return std::nullopt;
 }
 
-std::optional<EpiloguePattern> EpiloguePattern::of(exec::FusionOp fusion) {
+std::optional<EpiloguePattern> EpiloguePattern::of(FusionOp fusion) {
   Value result = fusion.getBody().front().getTerminator()->getOperand(0);
   if (!nd::getTensorType(result).isFloat())
     return std::nullopt;
   return Recognizer(result).run();
 }
 
-static std::optional<exec::ProductShape> getShape(nd::EinsumOp product) {
-  auto orderOf = [](Value value) {
-    return exec::getOrder(value).value_or(exec::Order());
-  };
-  return exec::ProductShape::of(product, orderOf(product.getInputs()[0]),
-                                orderOf(product.getInputs()[1]),
-                                orderOf(product.getResult()));
-}
-
 std::optional<ResultMatrix> ResultMatrix::of(nd::EinsumOp product) {
-  auto shape = getShape(product);
+  auto shape = ProductShape::of(product);
   if (!shape || shape->sizes[6] != 1)
     return std::nullopt;
   ResultMatrix matrix;
   matrix.rows = shape->sizes[0];
   matrix.columns = shape->sizes[1];
-  exec::ProductDims dims = exec::ProductDims::of(product);
-  matrix.columnDims = exec::restrictOrder(
-      exec::getOrder(product.getResult()).value_or(exec::Order()),
-      shape->isSwapped ? dims.m : dims.n);
+  ProductDims dims = ProductDims::of(product);
+  matrix.columnDims =
+      restrictOrder(getOrder(product.getResult()).value_or(Order()),
+                    shape->isSwapped ? dims.m : dims.n);
   if (matrix.rows < 2 || matrix.columns < 2 ||
       shape->sizes[5] != matrix.columns)
     return std::nullopt;
@@ -235,11 +226,11 @@ std::optional<ResultMatrix> ResultMatrix::of(nd::EinsumOp product) {
 }
 
 bool canSumFactor(nd::EinsumOp product, unsigned operand) {
-  auto shape = getShape(product);
+  auto shape = ProductShape::of(product);
   if (!shape || !ResultMatrix::of(product))
     return false;
   bool isA = (operand == 0) != shape->isSwapped;
   return isA ? shape->transA : !shape->transB;
 }
 
-} // namespace meshc::kernels
+} // namespace meshc::exec

@@ -1,0 +1,26 @@
+//===- Library.h - ops that become calls of a library ---------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_EXEC_LIBRARY_H
+#define MESHC_DIALECTS_EXEC_LIBRARY_H
+
+#include "dialects/Exec/Exec.h"
+
+namespace meshc::exec {
+
+/// Replaces each nd op in the block that a library op holds by that op.
+void formLibraryOps(mlir::Block &block);
+
+/// The op that a library op holds.
+mlir::Operation *getHeldOp(LibraryOpInterface op);
+
+/// Bytes of scratch memory with which each implementation that accepts the op
+/// can run: 0 if the op is not a library op. Needs memory orders.
+int64_t getScratchBytes(mlir::Operation *op);
+
+} // namespace meshc::exec
+
+#endif // MESHC_DIALECTS_EXEC_LIBRARY_H

@@ -1,0 +1,110 @@
+//===- ProductOrders.cpp - orders in which a product is one call ----------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/ContractionOps.h"
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+using Dims = ArrayRef<StringAttr>;
+
+static bool isMatrix(ProductOp product, Value value, Dims order, Dims batch,
+                     Dims rows, Dims columns) {
+  return isMatrix(nd::getTensorType(value), order, batch, rows, columns,
+                  nd::MeshAttr::of(product));
+}
+
+/// The dims, and those after them, by precedence: first the group whose first
+/// dim comes first.
+static Order joinByPrecedence(Dims batch, Dims one, Dims two, bool oneFirst) {
+  Order order(batch);
+  llvm::append_range(order, oneFirst ? one : two);
+  llvm::append_range(order, oneFirst ? two : one);
+  return order;
+}
+
+//===----------------------------------------------------------------------===//
+// Before orders are chosen
+//===----------------------------------------------------------------------===//
+
+/// Batch dims first.
+Order ProductOp::getExpectedOrder(unsigned, DimPrecedence isBefore) {
+  ProductDims dims = ProductDims::of(getEinsum());
+  auto sort = [&](Dims group) {
+    Order sorted(group);
+    llvm::sort(sorted, isBefore);
+    return sorted;
+  };
+  bool rowsFirst = isBefore(dims.m.front(), dims.n.front());
+  return joinByPrecedence(sort(dims.batch), sort(dims.m), sort(dims.n),
+                          rowsFirst);
+}
+
+//===----------------------------------------------------------------------===//
+// The choice
+//===----------------------------------------------------------------------===//
+
+/// The sequence of dims that both operands share: that of the one which it
+/// costs less to follow.
+static Order chooseShared(ProductOp product, OrderChooser &orders, Dims group,
+                          function_ref<double(Dims)> cost) {
+  Order fromA = restrictOrder(orders.getOrder(product.getInputs()[0]), group);
+  Order fromB = restrictOrder(orders.getOrder(product.getInputs()[1]), group);
+  return cost(fromB) < cost(fromA) ? fromB : fromA;
+}
+
+/// Makes the operand a batch of matrices: as it is, in another order where it
+/// has no reader yet that minds, or as a copy.
+static void fitOperand(ProductOp product, OrderChooser &orders,
+                       unsigned operand, Dims batch, Dims own,
+                       Dims contracted) {
+  OpOperand &use = product->getOpOperand(operand);
+  Order order = orders.getOrder(use.get());
+  if (!isMatrix(product, use.get(), order, batch, own, contracted)) {
+    bool ownFirst = own.empty() || contracted.empty() ||
+                    orders.isBefore(own.front(), contracted.front());
+    order = joinByPrecedence(batch, own, contracted, ownFirst);
+  }
+  orders.require(use, order);
+}
+
+static Order chooseResultOrder(ProductOp product, OrderChooser &orders,
+                               Dims batch, Dims m, Dims n) {
+  Value result = product.getResult(0);
+  if (std::optional<Order> wanted = orders.getPreferredOrder(result))
+    if (isMatrix(product, result, *wanted, batch, m, n))
+      return *wanted;
+  return joinByPrecedence(batch, m, n, orders.isBefore(m.front(), n.front()));
+}
+
+void ProductOp::chooseOrders(OrderChooser &orders) {
+  ProductDims dims = ProductDims::of(getEinsum());
+  Value a = getInputs()[0], b = getInputs()[1];
+  Order m = restrictOrder(orders.getOrder(a), dims.m);
+  Order n = restrictOrder(orders.getOrder(b), dims.n);
+  auto costWith = [&](Dims batch, Dims k) {
+    double bytes = 0;
+    for (auto [value, own] : {std::pair(a, &m), std::pair(b, &n)})
+      if (!isMatrix(*this, value, orders.getOrder(value), batch, *own, k))
+        bytes += orders.getChangeCost(value);
+    return bytes;
+  };
+  Order k = chooseShared(*this, orders, dims.k, [&](Dims sequence) {
+    return costWith(restrictOrder(orders.getOrder(a), dims.batch), sequence);
+  });
+  Order batch = chooseShared(*this, orders, dims.batch, [&](Dims sequence) {
+    return costWith(sequence, k);
+  });
+  fitOperand(*this, orders, 0, batch, m, k);
+  fitOperand(*this, orders, 1, batch, n, k);
+  orders.setOrder(cast<OpResult>(getResult(0)),
+                  chooseResultOrder(*this, orders, batch, m, n));
+}
+
+} // namespace meshc::exec
