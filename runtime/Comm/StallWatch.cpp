@@ -15,8 +15,9 @@ using namespace meshc::runtime;
 namespace {
 
 /// A waiting rank takes a turn every 20 ms, on a busy machine perhaps ten times
-/// less often. A rank that takes none for this long is not followed further.
-constexpr auto longestTurn = std::chrono::seconds(2);
+/// less often. A rank that takes none for this many seconds, or for half of the
+/// time in which it made no progress, is not followed further.
+constexpr double longestTurn = 2;
 
 } // namespace
 
@@ -61,7 +62,9 @@ Stall StallWatch::look(int rank, Clock::time_point waitingSince,
     stall.chain.push_back(next);
     const Seen &state = see(next, now);
     advanced = std::max(advanced, state.advanced);
-    if (state.pulse.waitsFor == 0 || now - state.changed > longestTurn) {
+    double stalled = secondsSince(std::max(waitingSince, state.advanced), now);
+    if (state.pulse.waitsFor == 0 ||
+        secondsSince(state.changed, now) > std::min(longestTurn, stalled / 2)) {
       stall.seconds = secondsSince(std::max(waitingSince, state.changed), now);
       return stall;
     }

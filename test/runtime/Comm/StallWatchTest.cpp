@@ -104,6 +104,16 @@ TEST_F(Watched, ranksThatWaitForOneAnotherAreACircle) {
   EXPECT_LT(stall.seconds, 1);
 }
 
+/// A stopped rank that says that it waits for this one makes no circle.
+TEST_F(Watched, aCircleHasNoStoppedRank) {
+  ranks[1].waitsFor = 1 + 0;
+  for (double seconds : {0.5, 1.0, 1.5}) {
+    Stall stall = wait(1, seconds);
+    EXPECT_FALSE(stall.isCircle);
+    EXPECT_EQ(stall.culprit(), 1);
+  }
+}
+
 /// All of its ranks agree which of them that is; rank 0 here.
 TEST_F(Watched, aCircleHasOneRepresentative) {
   ranks[2].waitsFor = 1 + 1;
