@@ -12,9 +12,10 @@
 namespace meshc::runtime {
 
 /// Terminates the launcher of this process (mpirun, or its daemon on this host)
-/// if this process fails and the launcher does not end by itself: Open MPI 4.1
-/// waits without a limit for hosts that it cannot reach. A small process does
-/// it, so it also happens if this process is killed or if MPI ends it.
+/// if this process fails and the launcher does not end by itself. That of Open
+/// MPI 4.1 waits without a limit for hosts that it cannot reach, and at times
+/// for a thread of its own that waits for it. A small process does it, so it
+/// also happens if this process is killed or if MPI ends it.
 ///
 /// Create it before MPI starts. Does nothing if no launcher is among this
 /// process's ancestors, or if the system cannot create a process.

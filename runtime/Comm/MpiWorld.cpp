@@ -40,7 +40,6 @@ private:
 
 class MpiWorld final : public World {
 public:
-  /// `guard`: null if one host has all ranks.
   MpiWorld(const MeshcMpi &mpi, const MpiLaunch &launch,
            std::unique_ptr<LauncherGuard> guard, bool oneHost,
            int threadsPerRank, double timeoutSeconds)
@@ -95,8 +94,7 @@ public:
     if (code == 0) {
       communicator.reset();
       mpi.finish();
-      if (guard)
-        guard->release();
+      guard->release();
       return;
     }
     guard.reset();
@@ -126,9 +124,7 @@ std::unique_ptr<World> meshc::runtime::openMpiWorld(const MpiLaunch &launch,
                                                     bool oneHost,
                                                     int threadsPerRank,
                                                     double timeoutSeconds) {
-  std::unique_ptr<LauncherGuard> guard;
-  if (launch.hasOtherHosts())
-    guard = std::make_unique<LauncherGuard>();
+  auto guard = std::make_unique<LauncherGuard>();
   StartWatch watch(launch, timeoutSeconds);
   return std::make_unique<MpiWorld>(openMpi(), launch, std::move(guard),
                                     oneHost, threadsPerRank, timeoutSeconds);

@@ -162,8 +162,10 @@ void StartWatch::look(Clock::time_point now) {
                 secondsSince(begin, now) >= early + 1;
   if (silent.empty() && !isLong)
     return;
+  // A start that was only slow may come to wait for a stopped rank.
+  bool &reported = silent.empty() ? reportedLong : reportedSilent;
   if (!reported && patience == 0) {
-    reported = true;
+    reported = reportedLong = true;
     report("warning", describe(silent, early));
   }
   // Ranks of this host that hold up the others are named first.

@@ -64,7 +64,7 @@ private:
   Entry *entries = nullptr; ///< by number on this host
   std::vector<Seen> seen;   ///< likewise
   Clock::time_point begin, lastLook;
-  bool reported = false;
+  bool reportedLong = false, reportedSilent = false;
 
   std::mutex mutex;
   std::condition_variable ended;

@@ -55,8 +55,6 @@ struct MpiLaunch {
   /// This process's number among those of its host, and how many they are; -1
   /// and 0 if the launcher is not Open MPI's.
   int localRank = -1, localSize = 0;
-
-  bool hasOtherHosts() const { return localSize > 0 && localSize < size; }
 };
 MpiLaunch findMpiLaunch();
 
