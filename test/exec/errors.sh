@@ -53,11 +53,8 @@ fi
 if has_mpi; then
   mpirun -n 4 ./model train $data --steps 1000000 --quiet --save-every 5 --seed 1 --checkpoint killed >killed.txt 2>&1 </dev/null &
   job=$!
-  for _ in $(seq 300); do
-    [ -f killed ] && break
-    sleep 0.1
-  done
-  [ -f killed ] || fail "no checkpoint was written in 30 s"
+  until [ -f killed ] || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
+  [ -f killed ] || { cat killed.txt; fail "no checkpoint was written"; }
   pkill -KILL -n -P $job || fail "no rank to kill"
   code=0
   timeout 60 tail --pid=$job -f /dev/null || fail "the job goes on without the killed rank"

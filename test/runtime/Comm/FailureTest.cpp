@@ -10,12 +10,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <fcntl.h>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -74,6 +77,34 @@ RankFailure failureOf(int ranks, double timeoutSeconds, const Body &body) {
   return RankFailure(-1, "", nullptr, false);
 }
 
+/// Some ranks do nothing until others have noticed. They take no processor time
+/// meanwhile, which would be progress.
+class Idle {
+public:
+  void untilNoticed() {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return noticed; });
+  }
+  /// `wait` fails because a rank idles.
+  void notice(const std::function<void()> &wait) {
+    try {
+      wait();
+    } catch (...) {
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        noticed = true;
+      }
+      changed.notify_all();
+      throw;
+    }
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool noticed = false;
+};
+
 TEST(Failure, RankThatThrowsEndsTheRun) {
   RankFailure failure = failureOf(4, 60, [](Communicator &communicator) {
     reduceAt(communicator, 0, 10);
@@ -109,11 +140,12 @@ TEST(Failure, OthersAreToldWhoFailedAndWhy) {
 }
 
 TEST(Failure, RankThatDoesNotComeIsNamedWithThePlace) {
-  RankFailure failure = failureOf(4, 0.2, [](Communicator &communicator) {
+  Idle idle;
+  RankFailure failure = failureOf(4, 0.2, [&](Communicator &communicator) {
     if (communicator.rank() == 1 || communicator.rank() == 3)
-      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+      idle.untilNoticed();
     else
-      reduceAt(communicator, 1, 10);
+      idle.notice([&] { reduceAt(communicator, 1, 10); });
   });
   std::string message = failure.what();
   EXPECT_TRUE(failure.rank() == 1 || failure.rank() == 3) << message;
@@ -126,11 +158,12 @@ TEST(Failure, RankThatDoesNotComeIsNamedWithThePlace) {
 
 TEST(Failure, BarrierTimesOutToo) {
   // Ranks wait for others who wait too; only the last of them is to blame.
-  RankFailure failure = failureOf(6, 0.1, [](Communicator &communicator) {
+  Idle idle;
+  RankFailure failure = failureOf(6, 0.1, [&](Communicator &communicator) {
     if (communicator.rank() == 1)
-      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      idle.untilNoticed();
     else
-      communicator.barrier();
+      idle.notice([&] { communicator.barrier(); });
   });
   EXPECT_EQ(failure.rank(), 1);
   std::string message = failure.what();

@@ -6,9 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/PulseChannel.h"
 
+#include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <gtest/gtest.h>
+#include <memory>
+#include <mutex>
 #include <string>
 
 using namespace meshc::runtime;

@@ -157,8 +157,8 @@ TEST(Entry, aDataFileThatBecomesShorterEndsTheRun) {
       Process train("env LINE_SLEEP=10 " + line(mesh) +
                     " train --steps 100000 --save-every 1 --checkpoint " +
                     folder.file("c") + data);
-      for (int i = 0; readFile(folder.file("c")).empty() && i < 1000; ++i)
-        usleep(10000);
+      ASSERT_TRUE(
+          train.waitUntil([&] { return !readFile(folder.file("c")).empty(); }));
       ASSERT_EQ(truncate(folder.file("x.npy").c_str(), left), 0);
       expectError(train.wait(), 3,
                   "data file '" + folder.file("x.npy") +

@@ -6,21 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "Subprocess.h"
 
-#include <chrono>
 #include <filesystem>
 #include <sys/stat.h>
-#include <thread>
 
 using namespace meshc::test;
 
 /// Waits until training has begun.
 static bool waitForSteps(const Process &process) {
-  for (int i = 0; i < 500; ++i) {
-    if (process.output().find("step 1/") != std::string::npos)
-      return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
+  return process.waitUntil(
+      [&] { return process.output().find("step 1/") != std::string::npos; });
 }
 
 static void checkStop(const std::string &mesh, int signal, int code,
@@ -92,9 +86,8 @@ TEST(Interrupt, endsAWaitForAPipe) {
                 "checkpoint '" + pipe + "' is not a regular file");
     // A log may be a pipe, and waits for its reader.
     Process process(line(mesh) + " train --log " + pipe + data);
-    for (int i = 0;
-         process.output().find("batch 8") == std::string::npos && i < 1000; ++i)
-      usleep(10000);
+    ASSERT_TRUE(process.waitUntil(
+        [&] { return process.output().find("batch 8") != std::string::npos; }));
     process.signal(SIGTERM);
     EXPECT_EQ(process.wait().code, 128 + SIGTERM);
   }

@@ -130,8 +130,7 @@ TEST(Resume, killedSavesLeaveNothingForGood) {
     Process process(train(
         "1x1", "--steps 1000000 --save-every 1 --overwrite --checkpoint " +
                    file + data));
-    for (int i = 0; readFile(file).empty() && i < 1000; ++i)
-      usleep(1000);
+    ASSERT_TRUE(process.waitUntil([&] { return !readFile(file).empty(); }));
     usleep(static_cast<useconds_t>(1000 * delay));
     process.signal(SIGKILL);
     EXPECT_EQ(process.wait().code, 128 + SIGKILL);

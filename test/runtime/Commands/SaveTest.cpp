@@ -385,8 +385,7 @@ TEST(Save, aFailedWriteEndsTheRunAtALaterStep) {
                     " train --steps 100000 --save-every 5 --checkpoint " +
                     folder + "/c" + bench.data);
     ASSERT_TRUE(process.waitUntilHandles(SIGINT));
-    for (int i = 0; i < 1000 && !fs::exists(folder + "/c"); ++i)
-      usleep(10000);
+    ASSERT_TRUE(process.waitUntil([&] { return fs::exists(folder + "/c"); }));
     std::error_code ignored; // a save may be in progress
     while (fs::exists(folder))
       fs::remove_all(folder, ignored);

@@ -12,6 +12,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <sys/wait.h>
@@ -49,18 +52,36 @@ public:
 
   void signal(int number) const { kill(child, number); }
 
-  /// Waits until it handles that signal itself; false if it does not within 10
-  /// s.
+  /// Waits until `holds` returns true; false if the process ends first.
+  bool waitUntil(const std::function<bool()> &holds) const {
+    while (!holds()) {
+      siginfo_t ended{};
+      if (waitid(P_PID, child, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          ended.si_pid != 0)
+        return holds();
+      usleep(1000);
+    }
+    return true;
+  }
+
+  /// Waits until `file` has that many lines; false if the process ends first.
+  bool waitForLines(const std::string &file, long lines) const {
+    return waitUntil([&] {
+      std::string text = readFile(file);
+      return std::count(text.begin(), text.end(), '\n') >= lines;
+    });
+  }
+
+  /// Waits until it handles that signal itself; false if it ends first.
   bool waitUntilHandles(int number) const {
-    for (int i = 0; i < 1000; ++i) {
+    return waitUntil([&] {
       std::ifstream status("/proc/" + std::to_string(child) + "/status");
       for (std::string line; std::getline(status, line);)
         if (line.rfind("SigCgt:", 0) == 0 &&
             std::strtoull(line.c_str() + 7, nullptr, 16) >> (number - 1) & 1)
           return true;
-      usleep(10000);
-    }
-    return false;
+      return false;
+    });
   }
 
   /// Its output on stdout so far.

@@ -327,11 +327,11 @@ TEST(CudaProgram, keepsATraceThatIsInterrupted) {
   NEEDS_CUPTI;
   Folder folder;
   std::string data = writeLineData(folder), file = folder.file("t.json");
+  std::string log = folder.file("log");
   Process process("env LINE_SLEEP=10 " + fake(1, 1) + line("cuda_2x2") +
                   " train --steps 100000 --trace-steps 1000 --trace " + file +
-                  data);
-  ASSERT_TRUE(process.waitUntilHandles(SIGINT));
-  usleep(700000);
+                  " --log " + log + data);
+  ASSERT_TRUE(process.waitForLines(log, 20)); // traced from step 10
   process.signal(SIGINT);
   Outcome outcome = process.wait();
   EXPECT_EQ(outcome.code, 130) << outcome.err;

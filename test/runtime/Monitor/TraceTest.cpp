@@ -282,11 +282,11 @@ TEST(Trace, keepsWhatThereIs) {
   Folder folder;
   std::string data = writeLineData(folder), file = folder.file("t");
   for (const char *mesh : {"1x1", "2x2"}) {
+    std::string log = folder.file(mesh);
     Process process("env LINE_SLEEP=10 " + line(mesh) +
                     " train --steps 100000 --trace-steps 1000 --trace " + file +
-                    data);
-    ASSERT_TRUE(process.waitUntilHandles(SIGINT));
-    usleep(500000);
+                    " --log " + log + data);
+    ASSERT_TRUE(process.waitForLines(log, 20)); // traced from step 10
     process.signal(SIGINT);
     Outcome outcome = process.wait();
     EXPECT_EQ(outcome.code, 130) << outcome.err;
