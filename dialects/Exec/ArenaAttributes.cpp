@@ -16,6 +16,7 @@ namespace meshc::exec {
 static constexpr llvm::StringLiteral offsetAttrName = "exec.offset",
                                      offsetsAttrName = "exec.offsets",
                                      stridesAttrName = "exec.strides",
+                                     alternatesAttrName = "exec.alternates",
                                      scratchAttrName = "exec.scratch",
                                      arenaBytesAttrName = "exec.arena_bytes",
                                      epiloguesAttrName = "exec.epilogues",
@@ -39,9 +40,13 @@ static std::optional<ArenaPlace> getPlace(Operation *op, unsigned number) {
     return std::nullopt;
   ArenaPlace place;
   place.offset = offsets[number];
-  if (auto strides = op->getAttrOfType<ArrayAttr>(stridesAttrName))
-    llvm::append_range(place.strides,
-                       cast<DenseI64ArrayAttr>(strides[number]).asArrayRef());
+  auto read = [&](StringRef name, SmallVector<int64_t, 2> &bytes) {
+    if (auto lists = op->getAttrOfType<ArrayAttr>(name))
+      llvm::append_range(bytes,
+                         cast<DenseI64ArrayAttr>(lists[number]).asArrayRef());
+  };
+  read(stridesAttrName, place.strides);
+  read(alternatesAttrName, place.alternates);
   return place;
 }
 
@@ -62,22 +67,33 @@ bool hasPlaces(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>(offsetsAttrName) != nullptr;
 }
 
-void setPlaces(Operation *op, ArrayRef<ArenaPlace> places) {
-  MLIRContext *context = op->getContext();
-  SmallVector<int64_t> offsets;
-  SmallVector<Attribute> strides;
+/// One list for each value; no attribute if all bytes are 0.
+static void setMoves(Operation *op, StringRef name,
+                     ArrayRef<ArrayRef<int64_t>> lists) {
+  SmallVector<Attribute> attributes;
   bool moves = false;
+  for (ArrayRef<int64_t> bytes : lists) {
+    attributes.push_back(DenseI64ArrayAttr::get(op->getContext(), bytes));
+    moves |= llvm::any_of(bytes, [](int64_t each) { return each != 0; });
+  }
+  if (moves)
+    op->setDiscardableAttr(name, ArrayAttr::get(op->getContext(), attributes));
+  else
+    op->removeDiscardableAttr(name);
+}
+
+void setPlaces(Operation *op, ArrayRef<ArenaPlace> places) {
+  SmallVector<int64_t> offsets;
+  SmallVector<ArrayRef<int64_t>> strides, alternates;
   for (const ArenaPlace &place : places) {
     offsets.push_back(place.offset);
-    strides.push_back(DenseI64ArrayAttr::get(context, place.strides));
-    moves |= llvm::any_of(place.strides, [](int64_t s) { return s != 0; });
+    strides.push_back(place.strides);
+    alternates.push_back(place.alternates);
   }
   op->setDiscardableAttr(offsetsAttrName,
-                         DenseI64ArrayAttr::get(context, offsets));
-  if (moves)
-    op->setDiscardableAttr(stridesAttrName, ArrayAttr::get(context, strides));
-  else
-    op->removeDiscardableAttr(stridesAttrName);
+                         DenseI64ArrayAttr::get(op->getContext(), offsets));
+  setMoves(op, stridesAttrName, strides);
+  setMoves(op, alternatesAttrName, alternates);
 }
 
 void setOffset(NamedAttrList &attributes, MLIRContext *context,
@@ -145,20 +161,22 @@ static LogicalResult verifyOffsets(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
-static LogicalResult verifyStrides(Operation *op, NamedAttribute attribute) {
-  auto strides = dyn_cast<ArrayAttr>(attribute.getValue());
-  bool isList = strides && strides.size() == getPlaceCount(op) &&
-                llvm::all_of(strides, [](Attribute each) {
+/// Strides or alternates.
+static LogicalResult verifyMoves(Operation *op, NamedAttribute attribute) {
+  auto lists = dyn_cast<ArrayAttr>(attribute.getValue());
+  bool isList = lists && lists.size() == getPlaceCount(op) &&
+                llvm::all_of(lists, [](Attribute each) {
                   auto list = dyn_cast<DenseI64ArrayAttr>(each);
                   return list && llvm::all_of(list.asArrayRef(),
                                               [](int64_t s) { return s >= 0; });
                 });
   if (isList)
     return success();
-  return op->emitError()
-         << "'exec.strides' must be an array with an array<i64> "
-            "that is not negative for each of "
-         << getPlaceCount(op) << " values, got " << attribute.getValue();
+  return op->emitError() << "'" << attribute.getName().getValue()
+                         << "' must be an array with an array<i64> "
+                            "that is not negative for each of "
+                         << getPlaceCount(op) << " values, got "
+                         << attribute.getValue();
 }
 
 static LogicalResult verifyScratch(Operation *op, NamedAttribute attribute) {
@@ -210,8 +228,8 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op,
   StringRef name = attribute.getName();
   if (name == offsetsAttrName)
     return verifyOffsets(op, attribute);
-  if (name == stridesAttrName)
-    return verifyStrides(op, attribute);
+  if (name == stridesAttrName || name == alternatesAttrName)
+    return verifyMoves(op, attribute);
   if (name == scratchAttrName)
     return verifyScratch(op, attribute);
   if (name == ordersAttrName)

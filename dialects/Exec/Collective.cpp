@@ -76,6 +76,9 @@ LogicalResult CollectiveOp::verify() {
       getItems().size() != 4 * getSend().size())
     return emitOpError("needs one receive buffer and four item sizes for each "
                        "send buffer");
+  if (getAhead() && !isa<LoopOp>((*this)->getParentOp()))
+    return emitOpError("is begun ahead but stands in no loop: there is no next "
+                       "iteration");
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
   for (StringAttr axis : getAxes().getAsRange<StringAttr>()) {
     if (mesh.getAxisIndex(axis.getValue()) < 0)
@@ -104,7 +107,15 @@ bool CollectiveOp::mayWriteOver(unsigned read, unsigned write) {
   return getKind() == CollectiveKind::AllReduce && read == write;
 }
 
-void CollectiveOp::emitCall(CallEmitter &emitter) {
+bool CollectiveOp::goesOn() {
+  return llvm::any_of(getToken().getUsers(), [&](Operation *wait) {
+    return wait->isBeforeInBlock(*this);
+  });
+}
+
+llvm::Value *CollectiveOp::getDescriptor(CallEmitter &emitter) {
+  if (llvm::Value *known = emitter.getBegun(getToken()))
+    return known;
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
   SmallVector<MeshcCollectiveItem> items;
   for (ArrayRef<int64_t> sizes = getItems(); !sizes.empty();
@@ -121,8 +132,20 @@ void CollectiveOp::emitCall(CallEmitter &emitter) {
   llvm::Value *descriptor =
       emitter.addDescriptor(collective, getLoc(), getDescription());
   emitter.setBegun(getToken(), descriptor);
-  emitter.call("meshc_collective", {descriptor, emitter.fillArray(0, getSend()),
-                                    emitter.fillArray(1, getRecv())});
+  return descriptor;
+}
+
+void CollectiveOp::begin(CallEmitter &emitter) {
+  emitter.call("meshc_collective",
+               {getDescriptor(emitter), emitter.fillArray(0, getSend()),
+                emitter.fillArray(1, getRecv())});
+}
+
+void CollectiveOp::emitCall(CallEmitter &emitter) {
+  if (getAhead())
+    emitter.inNextIteration([&] { begin(emitter); });
+  else
+    begin(emitter);
 }
 
 CallDescription CollectiveOp::describe() {
@@ -213,8 +236,15 @@ static void exchange(CollectiveOp op, Arenas &arenas) {
   }
 }
 
-void CollectiveOp::run(Arenas &arenas) {
+void CollectiveOp::begin(Arenas &arenas) {
   arenas.begin(getToken(), [op = *this, &arenas] { exchange(op, arenas); });
+}
+
+void CollectiveOp::run(Arenas &arenas) {
+  if (getAhead())
+    arenas.inNextIteration([&] { begin(arenas); });
+  else
+    begin(arenas);
 }
 
 //===----------------------------------------------------------------------===//
@@ -232,7 +262,8 @@ Accesses WaitOp::getAccesses() {
 bool WaitOp::mayWriteOver(unsigned, unsigned) { return false; }
 
 void WaitOp::emitCall(CallEmitter &emitter) {
-  emitter.call("meshc_wait", {emitter.getBegun(getToken())});
+  auto collective = getToken().getDefiningOp<CollectiveOp>();
+  emitter.call("meshc_wait", {collective.getDescriptor(emitter)});
 }
 
 void WaitOp::run(Arenas &arenas) { arenas.await(getToken()); }

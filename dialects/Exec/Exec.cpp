@@ -155,9 +155,12 @@ SmallVector<StepOpInterface> FuncOp::getSteps() {
 
 void BufferOp::build(OpBuilder &builder, OperationState &state, BufferType type,
                      const ArenaPlace &place) {
-  bool moves = llvm::any_of(place.strides, [](int64_t s) { return s != 0; });
-  build(builder, state, type, place.offset,
-        moves ? ArrayRef<int64_t>(place.strides) : ArrayRef<int64_t>());
+  auto unlessZero = [](ArrayRef<int64_t> bytes) {
+    bool moves = llvm::any_of(bytes, [](int64_t each) { return each != 0; });
+    return moves ? bytes : ArrayRef<int64_t>();
+  };
+  build(builder, state, type, place.offset, unlessZero(place.strides),
+        unlessZero(place.alternates));
 }
 
 LogicalResult BufferOp::verify() {
@@ -168,12 +171,21 @@ LogicalResult BufferOp::verify() {
   for (int64_t stride : getStrides())
     if (stride < 0)
       return emitOpError() << "strides must not be negative, got " << stride;
+  if (!getAlternates().empty() && getAlternates().size() != loops)
+    return emitOpError() << "must have one alternate for each of " << loops
+                         << " loops around it, got " << getAlternates().size();
+  for (int64_t alternate : getAlternates())
+    if (alternate < 0 || alternate % arenaAlignment != 0)
+      return emitOpError() << "alternates must be multiples of "
+                           << arenaAlignment << " that are not negative, got "
+                           << alternate;
   return success();
 }
 
 ArenaPlace BufferOp::getPlace() {
   return {static_cast<int64_t>(getOffset()),
-          SmallVector<int64_t, 2>(getStrides())};
+          SmallVector<int64_t, 2>(getStrides()),
+          SmallVector<int64_t, 2>(getAlternates())};
 }
 
 int64_t BufferOp::getBytes(nd::MeshAttr mesh) {

@@ -18,6 +18,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -41,6 +42,8 @@ namespace meshc::exec {
 
 /// The loops around an op of a step function, the outermost first.
 llvm::SmallVector<LoopOp> getLoopsAround(mlir::Operation *op);
+/// Their numbers of iterations.
+llvm::SmallVector<int64_t> getLoopSizes(mlir::Operation *op);
 
 /// The ops of a function or loop that do something, in order.
 llvm::SmallVector<StepOpInterface> getSteps(mlir::Block &body);

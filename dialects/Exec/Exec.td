@@ -13,6 +13,7 @@ include "dialects/Nd/NdOp.td"
 include "dialects/Spmd/SpmdDialect.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -43,6 +44,8 @@ def Exec_Dialect : Dialect {
       of an nd.scan, also of each argument of its body
     - `exec.strides` (op in a loop, likewise): bytes by which each of them moves per
       iteration of each loop around it, the outermost first; absent if none moves
+    - `exec.alternates` (op in a loop, likewise): bytes by which each of them moves in
+      iterations of an odd number; absent if none alternates
     - `exec.offset` (function argument, likewise): its offset
     - `exec.scratch` (library op, likewise): offset and bytes of its scratch memory
 
@@ -232,17 +235,26 @@ def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTer
   let hasVerifier = 1;
 }
 
-def Exec_LoopOp : Exec_StepOp<"loop", [IsolatedFromAbove, SingleBlock, NoTerminator]> {
+def Exec_LoopOp : Exec_StepOp<"loop", [IsolatedFromAbove, SingleBlock, NoTerminator, RegionKindInterface, HasOnlyGraphRegion]> {
   let summary = "runs its body once for each entry of a dim";
   let description = [{
     The body holds what an exec.func may hold, loops too. Iterations are numbered by
     the entries of the dim: from 0 on, or with `backwards` from the last one down to
-    0. A buffer in the body may move with the iterations (exec.buffer). A collective
-    that begins in an iteration is awaited in it.
+    0. A buffer in the body may move with the iterations (exec.buffer).
+
+    A collective may go on into the next iteration: a wait that stands before its
+    collective in the body is for the collective of the previous iteration. The
+    first iteration has none to wait for, unless the collective is begun ahead: one
+    with `ahead` belongs to the next iteration. The first iteration's is begun before
+    the loop, and the last iteration begins none. What still runs after the last
+    iteration is awaited at the end of the loop.
 
     ```mlir
     exec.loop "layers" 4 {
       %w = exec.buffer at 0 strides [128] : !w
+      %all = exec.buffer at 512 alternates [256] : !all
+      exec.wait %t
+      %t = exec.collective all_gather ahead … (%w) -> (%all) : (!w) -> !all
       …
     }
     ```
@@ -256,6 +268,11 @@ def Exec_LoopOp : Exec_StepOp<"loop", [IsolatedFromAbove, SingleBlock, NoTermina
     /// The numbers of the first and the last iteration.
     int64_t getFirst() { return getBackwards() ? static_cast<int64_t>(getSize()) - 1 : 0; }
     int64_t getLast() { return getBackwards() ? 0 : static_cast<int64_t>(getSize()) - 1; }
+    /// What is added to an iteration's number to get the next one's: 1 or -1.
+    int64_t getDirection() { return getBackwards() ? -1 : 1; }
+    /// The collectives of the body, in order, that begin in the iteration before
+    /// theirs.
+    ::llvm::SmallVector<::meshc::exec::CollectiveOp> getBegunAhead();
   }];
   let hasVerifier = 1;
 }
@@ -279,10 +296,15 @@ def Exec_BufferOp : Exec_PieceOp<"buffer"> {
     the outermost first. An entry of a tensor that is stacked over a loop's dim moves
     by its own bytes, which need not be a multiple of 64. Without strides, the piece
     is the same in all iterations.
+
+    `alternates`: bytes by which the piece moves in iterations of an odd number, for
+    the same loops: it alternates between two places, so that an iteration may use
+    one while the next one's value arrives in the other.
   }];
-  let arguments = (ins I64Attr:$offset, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides);
+  let arguments = (ins I64Attr:$offset, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$alternates);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "`at` $offset (`strides` $strides^)? attr-dict `:` type($result)";
+  let assemblyFormat = "`at` $offset (`strides` $strides^)? (`alternates` $alternates^)? attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins "::meshc::exec::BufferType":$type, "const ::meshc::exec::ArenaPlace &":$place)>];
   let hasVerifier = 1;
 }
@@ -339,25 +361,39 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     may be read but not written, and `recv` must not be touched. Collectives run in
     the order in which they begin.
 
-    `items`: four
-    numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner, which must
-    divide its buffers as MeshcCollectiveItem says. There is at least one tensor, and
-    all have one element type.
+    `ahead`: the collective is that of the next iteration of the loop around it, on
+    the buffers of that iteration (see exec.loop).
+    `items`: four numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner,
+    which must divide its buffers as MeshcCollectiveItem says. There is at least one
+    tensor, and all have one element type.
     `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
-  let arguments = (ins Spmd_CollectiveKindAttr:$kind, Nd_ReductionKindAttr:$reduction,
+  let arguments = (ins Spmd_CollectiveKindAttr:$kind, UnitAttr:$ahead, Nd_ReductionKindAttr:$reduction,
                        TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
                        StrAttr:$description,
                        Variadic<Exec_BufferType>:$send, Variadic<Exec_BufferType>:$recv);
   let results = (outs Exec_TokenType:$token);
-  let assemblyFormat = [{ $kind $reduction `over` $axes $items $description
+  let extraClassDeclaration = [{
+    /// The call's descriptor, which is made when it is first asked for.
+    ::llvm::Value *getDescriptor(::meshc::exec::CallEmitter &emitter);
+    /// Begins the collective in the current iteration.
+    void begin(::meshc::exec::CallEmitter &emitter);
+    void begin(::meshc::exec::Arenas &arenas);
+    /// Whether its wait is in the next iteration. False before waits are placed.
+    bool goesOn();
+  }];
+  let assemblyFormat = [{ $kind (`ahead` $ahead^)? $reduction `over` $axes $items $description
       `(` $send `)` `->` `(` $recv `)` attr-dict `:` functional-type($send, $recv) }];
   let hasVerifier = 1;
 }
 
 def Exec_WaitOp : Exec_StepOp<"wait"> {
   let summary = "waits for the collective of the token";
-  let description = "Exactly one wait per collective, in the block that began it.";
+  let description = [{
+    Exactly one wait per collective, in the block that began it. In a loop the wait may
+    stand before its collective (exec.loop). Nothing happens if the collective does
+    not run.
+  }];
   let arguments = (ins Exec_TokenType:$token);
   let assemblyFormat = "$token attr-dict";
 }

@@ -22,6 +22,13 @@ SmallVector<LoopOp> getLoopsAround(Operation *op) {
   return loops;
 }
 
+SmallVector<int64_t> getLoopSizes(Operation *op) {
+  SmallVector<int64_t> sizes;
+  for (LoopOp loop : getLoopsAround(op))
+    sizes.push_back(static_cast<int64_t>(loop.getSize()));
+  return sizes;
+}
+
 SmallVector<StepOpInterface> getSteps(Block &body) {
   SmallVector<StepOpInterface> steps;
   for (Operation &op : body) {
@@ -56,7 +63,15 @@ SmallVector<StepOpInterface> LoopOp::getSteps() {
   return exec::getSteps(getBody().front());
 }
 
-/// Those of all ops of the body. What begins in an iteration also ends there.
+SmallVector<CollectiveOp> LoopOp::getBegunAhead() {
+  SmallVector<CollectiveOp> ahead;
+  for (auto collective : getBody().front().getOps<CollectiveOp>())
+    if (collective.getAhead())
+      ahead.push_back(collective);
+  return ahead;
+}
+
+/// Those of all ops of the body. What begins in the loop also ends there.
 Accesses LoopOp::getAccesses() {
   Accesses all;
   for (StepOpInterface step : getSteps()) {
@@ -73,17 +88,30 @@ bool LoopOp::mayWriteOver(unsigned, unsigned) { return false; }
 KernelUse LoopOp::getKernelUse() { return {}; }
 
 void LoopOp::emitCall(CallEmitter &emitter) {
+  emitter.inIteration(getFirst(), [&] {
+    for (CollectiveOp collective : getBegunAhead())
+      collective.begin(emitter);
+  });
   emitter.loop(getSize(), getBackwards(), [&] {
     for (StepOpInterface step : getSteps())
       step.emitCall(emitter);
   });
+  for (auto collective : getBody().front().getOps<CollectiveOp>())
+    if (collective.goesOn() && !collective.getAhead())
+      emitter.call("meshc_wait", {collective.getDescriptor(emitter)});
 }
 
 void LoopOp::run(Arenas &arenas) {
+  arenas.inIteration(getFirst(), [&] {
+    for (CollectiveOp collective : getBegunAhead())
+      collective.begin(arenas);
+  });
   arenas.loop(getSize(), getBackwards(), [&] {
     for (StepOpInterface step : getSteps())
       step.run(arenas);
   });
+  for (auto collective : getBody().front().getOps<CollectiveOp>())
+    arenas.await(collective.getToken());
 }
 
 CallDescription LoopOp::describe() {

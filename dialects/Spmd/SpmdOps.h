@@ -35,6 +35,11 @@ struct Cause {
 };
 Cause getCause(mlir::Operation *op, unsigned index);
 
+/// Whether the collective is in the body of a loop (nd.scan) and sends nothing
+/// but entries of the loop's stacked operands. They exist before the loop, so
+/// the collective can begin an iteration early.
+bool sendsEntries(CollectiveOpInterface collective);
+
 } // namespace meshc::spmd
 
 #endif // MESHC_DIALECTS_SPMD_SPMDOPS_H

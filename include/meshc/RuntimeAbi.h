@@ -198,7 +198,10 @@ typedef struct MeshcCollective {
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
                       void *const *send, void *const *recv);
 
-/// Makes all later calls wait for this collective and all earlier ones.
+/// Makes all later calls wait for this collective and all earlier ones. If it
+/// runs several times at once, the first one counts; if it does not run,
+/// nothing happens: in a loop the first iteration has no collective of the
+/// previous one to wait for.
 void meshc_wait(MeshcContext *ctx, const MeshcCollective *collective);
 
 //===----------------------------------------------------------------------===//

@@ -75,6 +75,12 @@ llvm::Value *StepFunctions::getAddress(Value buffer) {
       address = builder.CreateInBoundsGEP(
           builder.getInt8Ty(), address,
           builder.CreateMul(iteration, builder.getInt64(stride)));
+  for (auto [alternate, iteration] : llvm::zip(place.alternates, iterations))
+    if (alternate != 0)
+      address = builder.CreateInBoundsGEP(
+          builder.getInt8Ty(), address,
+          builder.CreateMul(builder.CreateAnd(iteration, builder.getInt64(1)),
+                            builder.getInt64(alternate)));
   return address;
 }
 
@@ -88,28 +94,53 @@ static void forbidUnrolling(llvm::Instruction *branch) {
   branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
 }
 
+/// At the end of the current function.
+llvm::BasicBlock *StepFunctions::addBlock() {
+  return llvm::BasicBlock::Create(module.getContext(), "",
+                                  builder.GetInsertBlock()->getParent());
+}
+
 void StepFunctions::loop(int64_t size, bool backwards,
                          llvm::function_ref<void()> body) {
   llvm::BasicBlock *before = builder.GetInsertBlock();
-  llvm::Function *function = before->getParent();
-  auto addBlock = [&] {
-    return llvm::BasicBlock::Create(module.getContext(), "", function);
-  };
   llvm::BasicBlock *start = addBlock();
   builder.CreateBr(start);
   builder.SetInsertPoint(start);
   llvm::PHINode *iteration = builder.CreatePHI(types.i64, 2, "iteration");
   iteration->addIncoming(builder.getInt64(backwards ? size - 1 : 0), before);
+  Loop range = {builder.getInt64(backwards ? 0 : size - 1), backwards ? -1 : 1};
+  loops.push_back(range);
   iterations.push_back(iteration);
   body();
   iterations.pop_back();
+  loops.pop_back();
   llvm::BasicBlock *after = addBlock();
   llvm::Value *next =
-      builder.CreateAdd(iteration, builder.getInt64(backwards ? -1 : 1));
+      builder.CreateAdd(iteration, builder.getInt64(range.direction));
   iteration->addIncoming(next, builder.GetInsertBlock());
-  llvm::Value *isLast = builder.CreateICmpEQ(
-      iteration, builder.getInt64(backwards ? 0 : size - 1));
+  llvm::Value *isLast = builder.CreateICmpEQ(iteration, range.last);
   forbidUnrolling(builder.CreateCondBr(isLast, after, start));
+  builder.SetInsertPoint(after);
+}
+
+void StepFunctions::inIteration(int64_t iteration,
+                                llvm::function_ref<void()> body) {
+  iterations.push_back(builder.getInt64(iteration));
+  body();
+  iterations.pop_back();
+}
+
+void StepFunctions::inNextIteration(llvm::function_ref<void()> body) {
+  llvm::Value *current = iterations.back();
+  llvm::BasicBlock *begin = addBlock(), *after = addBlock();
+  llvm::Value *isLast = builder.CreateICmpEQ(current, loops.back().last);
+  builder.CreateCondBr(isLast, after, begin);
+  builder.SetInsertPoint(begin);
+  iterations.back() =
+      builder.CreateAdd(current, builder.getInt64(loops.back().direction));
+  body();
+  iterations.back() = current;
+  builder.CreateBr(after);
   builder.SetInsertPoint(after);
 }
 

@@ -50,6 +50,8 @@ private:
             llvm::ArrayRef<llvm::Value *> arguments) override;
   void loop(int64_t size, bool backwards,
             llvm::function_ref<void()> body) override;
+  void inIteration(int64_t iteration, llvm::function_ref<void()> body) override;
+  void inNextIteration(llvm::function_ref<void()> body) override;
   llvm::Value *getAddress(mlir::Value buffer) override;
   llvm::Value *getNull() override;
   llvm::Value *fillArray(unsigned number, mlir::ValueRange buffers) override;
@@ -66,6 +68,7 @@ private:
   llvm::Value *getBegun(mlir::Value token) override {
     return begun.lookup(token);
   }
+  llvm::BasicBlock *addBlock();
   llvm::Constant *getKernelAddress(llvm::StringRef symbol);
 
   llvm::Module &module;
@@ -77,7 +80,12 @@ private:
   llvm::SmallVector<llvm::Constant *> sites;
   // State of the current function.
   llvm::Value *context = nullptr, *arena = nullptr;
-  llvm::SmallVector<llvm::Value *> iterations; ///< the outermost loop's first
+  struct Loop {
+    llvm::Value *last; ///< number of the last iteration
+    int64_t direction;
+  };
+  llvm::SmallVector<Loop> loops;                    ///< the outermost first
+  llvm::SmallVector<llvm::Value *> iterations;      ///< likewise
   llvm::DenseMap<mlir::Value, llvm::Value *> begun; ///< by token
   std::array<llvm::AllocaInst *, 2> arrays = {};
   std::array<unsigned, 2> arraySizes = {};

@@ -79,7 +79,8 @@ static int64_t getOperandBytes(Operation *op) {
   return bytes;
 }
 
-/// What is equal for collectives that can be one.
+/// What is equal for collectives that can be one. Those that can begin an
+/// iteration early do not wait for others.
 Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
   Builder builder(collective.getContext());
   auto reduction = collective.getGroupReduction();
@@ -87,7 +88,8 @@ Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
       collective->getName().getIdentifier(),
       builder.getI32IntegerAttr(reduction ? static_cast<int>(*reduction) : -1),
       TypeAttr::get(
-          nd::getTensorType(collective->getOperand(0)).getElementType())};
+          nd::getTensorType(collective->getOperand(0)).getElementType()),
+      builder.getBoolAttr(spmd::sendsEntries(collective))};
   llvm::append_range(key, collective.getGroupAxes());
   return builder.getArrayAttr(key);
 }

@@ -140,9 +140,13 @@ std::optional<CallRange> CallNumbers::getRange(exec::BufferOp buffer) const {
   for (Operation *user : buffer->getUsers()) {
     range.extend(ranges.lookup(user));
     isWritten |= isWrittenIn(buffer, user);
-    // A collective uses its buffers until it is waited for.
+    // A collective uses its buffers until it is waited for, perhaps in the
+    // next iteration.
     for (Operation *wait : user->getUsers())
       range.extend(ranges.lookup(wait));
+    if (auto collective = dyn_cast<exec::CollectiveOp>(user);
+        collective && collective.goesOn())
+      range.extend(ranges.lookup(collective->getParentOp()));
   }
   if (range.first > range.last)
     return std::nullopt;

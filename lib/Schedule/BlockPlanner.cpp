@@ -27,6 +27,8 @@ exec::ArenaPlace BlockPlanner::Spot::resolve() const {
 BlockPlanner::Spot BlockPlanner::Spot::inLoop(int64_t stride) const {
   Spot inside = *this;
   inside.place.strides.push_back(stride);
+  if (!inside.place.alternates.empty())
+    inside.place.alternates.push_back(0);
   return inside;
 }
 
@@ -61,6 +63,39 @@ void BlockPlanner::placeTemporary(OpResult result, Storage &storage) {
   spots[result] = {&storage, {0, SmallVector<int64_t, 2>(depth, 0)}};
 }
 
+/// The storage is in use in all of the block.
+void BlockPlanner::keep(Storage &storage) {
+  storage.begin = 0;
+  storage.end = times.size();
+}
+
+/// Received in the iteration before the one that reads it, while that one
+/// reads its own.
+void BlockPlanner::placeAhead(OpResult result) {
+  int64_t bytes = alignInArena(nd::getTensorType(result).getLocalBytes(mesh));
+  Storage &storage = addStorage(2 * bytes, result.getOwner());
+  keep(storage);
+  SmallVector<int64_t, 2> still(depth, 0), alternates(depth, 0);
+  alternates.back() = bytes;
+  spots[result] = {&storage, {0, still, alternates}};
+}
+
+/// Gives the operand of an all_reduce the place of the entry of a stacked
+/// result that it is reduced to: so it may go on while the next iteration
+/// computes its own.
+bool BlockPlanner::placeWithReduced(OpResult result) {
+  if (!result.hasOneUse())
+    return false;
+  OpOperand &use = *result.use_begin();
+  auto collective = dyn_cast<spmd::CollectiveOpInterface>(use.getOwner());
+  unsigned number = use.getOperandNumber();
+  if (!collective || !canGoOn(collective) ||
+      !canWriteOver(collective, number, number))
+    return false;
+  spots[result] = spots.lookup(collective->getResult(number));
+  return true;
+}
+
 /// A temporary operand that dies at the op and may be overwritten.
 Storage *BlockPlanner::findDying(Operation *op, unsigned result,
                                  ArrayRef<Storage *> taken) {
@@ -81,9 +116,21 @@ void BlockPlanner::collect(Operation &op) {
   if (int64_t bytes = exec::getScratchBytes(&op))
     scratchOf[&op] = &addStorage(bytes, &op);
   SmallVector<Storage *> taken;
+  auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
+  // What the next iteration computes must not overwrite what is being sent.
+  if (collective && canGoOn(collective))
+    for (Value operand : op.getOperands())
+      if (Storage *storage = storageOf.lookup(operand)) {
+        keep(*storage);
+        storageOf.erase(operand);
+      }
   for (OpResult result : op.getResults()) {
-    if (spots.contains(result))
+    if (spots.contains(result) || placeWithReduced(result))
       continue;
+    if (collective && canBeginAhead(collective)) {
+      placeAhead(result);
+      continue;
+    }
     Storage *storage = findDying(&op, result.getResultNumber(), taken);
     if (!storage)
       storage = &addStorage(0, &op);

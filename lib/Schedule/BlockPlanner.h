@@ -79,6 +79,9 @@ private:
   Storage *findDying(mlir::Operation *op, unsigned result,
                      llvm::ArrayRef<Storage *> taken);
   void placeTemporary(mlir::OpResult result, Storage &storage);
+  void keep(Storage &storage);
+  void placeAhead(mlir::OpResult result);
+  bool placeWithReduced(mlir::OpResult result);
   void collect(mlir::Operation &op);
   void collectLoop(nd::ScanOp scan);
   void placeTies(nd::ScanOp scan, BlockPlanner &body);

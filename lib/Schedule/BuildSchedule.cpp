@@ -11,6 +11,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Schedule/Passes.h"
+#include "lib/Schedule/Residence.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -53,7 +54,8 @@ private:
   void buildLaunch(exec::FusionOp fusion);
   void buildCall(exec::LibraryOpInterface op);
   Value getScratch(exec::LibraryOpInterface op);
-  void buildCollective(spmd::CollectiveOpInterface collective);
+  void buildCollective(spmd::CollectiveOpInterface collective,
+                       bool ahead = false);
 
   func::FuncOp function;
   KernelTable &kernels;
@@ -267,7 +269,8 @@ static std::string describe(spmd::CollectiveOpInterface collective) {
   return text;
 }
 
-void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective) {
+void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective,
+                                      bool ahead) {
   spmd::CollectiveKind kind = collective.getCollectiveKind();
   SmallVector<int64_t> items;
   for (auto [send, recv] :
@@ -281,6 +284,7 @@ void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective) {
   exec::CollectiveOp::create(
       builder, collective.getLoc(),
       spmd::CollectiveKindAttr::get(builder.getContext(), kind),
+      ahead ? builder.getUnitAttr() : UnitAttr(),
       nd::ReductionKindAttr::get(builder.getContext(), reduction),
       builder.getArrayAttr(axes), builder.getDenseI64ArrayAttr(items),
       builder.getStringAttr(describe(collective)),
@@ -296,8 +300,28 @@ void FunctionBuilder::run() {
   function.erase();
 }
 
+/// The first op of the block that uses a result of the op, perhaps inside.
+static Operation *getFirstUser(Operation *op) {
+  Operation *first = op->getBlock()->getTerminator();
+  for (Operation *user : op->getUsers())
+    if (Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+        ancestor->isBeforeInBlock(first))
+      first = ancestor;
+  return first;
+}
+
 void FunctionBuilder::build(Block &block) {
+  // The next iteration's begins where this iteration's is awaited.
+  DenseMap<Operation *, SmallVector<spmd::CollectiveOpInterface>> ahead;
+  for (auto collective : block.getOps<spmd::CollectiveOpInterface>())
+    if (canBeginAhead(collective))
+      ahead[getFirstUser(collective)].push_back(collective);
   for (Operation &op : block.without_terminator()) {
+    for (spmd::CollectiveOpInterface collective : ahead.lookup(&op))
+      buildCollective(collective, /*ahead=*/true);
+    if (auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
+        collective && canBeginAhead(collective))
+      continue;
     if (auto scan = dyn_cast<nd::ScanOp>(op))
       buildLoop(scan);
     else if (auto fusion = dyn_cast<exec::FusionOp>(op))

@@ -16,26 +16,54 @@ exec::ArenaPiece getExtent(Value buffer, nd::MeshAttr mesh,
                            ArrayRef<int64_t> iterations) {
   auto op = buffer.getDefiningOp<exec::PieceOpInterface>();
   exec::ArenaPlace place = op.getPlace();
-  int64_t begin = place.at(iterations), end = begin + op.getBytes(mesh);
-  SmallVector<exec::LoopOp> loops = exec::getLoopsAround(op);
-  for (size_t level = iterations.size(); level < place.strides.size(); ++level)
-    end += place.strides[level] *
-           (static_cast<int64_t>(loops[level].getSize()) - 1);
-  return {begin, end};
+  int64_t begin = place.at(iterations);
+  return {begin, begin + op.getBytes(mesh) +
+                     place.getReach(exec::getLoopSizes(op), iterations.size())};
+}
+
+bool mayMeet(Value a, Value b, size_t level, int64_t distance,
+             nd::MeshAttr mesh) {
+  auto placeOf = [](Value buffer) {
+    return buffer.getDefiningOp<exec::PieceOpInterface>().getPlace();
+  };
+  exec::ArenaPlace placeA = placeOf(a), placeB = placeOf(b);
+  auto entry = [](ArrayRef<int64_t> bytes, size_t level) {
+    return level < bytes.size() ? bytes[level] : 0;
+  };
+  // Pieces that move alike stay at one distance, but for the two places of
+  // those that alternate.
+  bool moveAlike = true;
+  for (size_t each = 0; each <= level; ++each)
+    moveAlike &= entry(placeA.strides, each) == entry(placeB.strides, each) &&
+                 (each == level || (entry(placeA.alternates, each) == 0 &&
+                                    entry(placeB.alternates, each) == 0));
+  if (!moveAlike)
+    return exec::ArenaPiece::of(a, mesh).overlaps(
+        exec::ArenaPiece::of(b, mesh));
+  SmallVector<int64_t> iterationsA(level + 1, 0), iterationsB(level + 1, 0);
+  for (int64_t iteration : {0, 1}) {
+    iterationsA.back() = iteration;
+    iterationsB.back() = iteration + distance;
+    if (getExtent(a, mesh, iterationsA)
+            .overlaps(getExtent(b, mesh, iterationsB)))
+      return true;
+  }
+  return false;
 }
 
 namespace {
 /// What an op accesses in iteration i of a loop: the piece, moved by stride ·
-/// i.
+/// i. A piece that alternates counts as both its places.
 struct Access {
   Operation *op;
   exec::ArenaPiece piece;
   int64_t stride;
+  int64_t ahead; ///< i is the number of the iteration that does it, plus this
   bool writes;
 
   bool operator==(const Access &other) const {
     return piece == other.piece && stride == other.stride &&
-           writes == other.writes;
+           ahead == other.ahead && writes == other.writes;
   }
 };
 } // namespace
@@ -50,10 +78,16 @@ static SmallVector<Access> getAccesses(exec::LoopOp loop,
   auto add = [&](Operation *op, ArrayRef<Value> buffers, bool writes) {
     for (Value buffer : buffers) {
       auto piece = buffer.getDefiningOp<exec::PieceOpInterface>();
-      SmallVector<int64_t, 2> strides = piece.getPlace().strides;
+      exec::ArenaPlace place = piece.getPlace();
+      size_t level = iterations.size();
       Access access = {op, getExtent(buffer, mesh, first),
-                       strides.empty() ? 0 : strides[iterations.size()],
+                       place.strides.empty() ? 0 : place.strides[level], 0,
                        writes};
+      if (!place.alternates.empty())
+        access.piece.end += place.alternates[level];
+      auto collective = dyn_cast<exec::CollectiveOp>(op);
+      if (collective && collective.getAhead() && op->getParentOp() == loop)
+        access.ahead = loop.getDirection();
       if (!llvm::is_contained(found, access))
         found.push_back(access);
     }
@@ -69,8 +103,8 @@ static SmallVector<Access> getAccesses(exec::LoopOp loop,
   return found;
 }
 
-/// Whether `a` in some iteration i and `b` in some iteration j of `size` meet,
-/// where i and j differ by more than one.
+/// Whether `a` and `b`, done in some iterations of `size` that differ by more
+/// than one, meet.
 static bool meetFar(const Access &a, const Access &b, int64_t size) {
   if (a.stride != b.stride) {
     auto over = [&](const Access &access) {
@@ -83,8 +117,9 @@ static bool meetFar(const Access &a, const Access &b, int64_t size) {
     return false;
   // They meet at distances strictly between these two, over the stride.
   int64_t low = a.piece.begin - b.piece.end, high = a.piece.end - b.piece.begin;
-  int64_t least = llvm::divideFloorSigned(low, a.stride) + 1;
-  int64_t most = llvm::divideCeilSigned(high, a.stride) - 1;
+  int64_t shift = b.ahead - a.ahead;
+  int64_t least = llvm::divideFloorSigned(low, a.stride) + 1 - shift;
+  int64_t most = llvm::divideCeilSigned(high, a.stride) - 1 - shift;
   return (std::max<int64_t>(least, 2) <= std::min(most, size - 1)) ||
          (std::max(least, 1 - size) <= std::min<int64_t>(most, -2));
 }

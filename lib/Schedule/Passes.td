@@ -117,7 +117,11 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
     results: what is carried has one place from the initial value to the result, and
     an entry lies in its stacked tensor, moving by its bytes per iteration. The
     temporaries of the body are placed on their own; together they are one temporary
-    of the block around the loop, during the loop.
+    of the block around the loop, during the loop. What a collective receives that can
+    begin an iteration early has two places, for iterations of even and of odd numbers.
+    A sum that is reduced to an entry of a stacked result lies where that entry will be,
+    or in memory that the body uses for nothing else: so its collective may go on into
+    the next iteration.
 
     After the pass the module has `exec.arena_bytes`, each op `exec.offsets` (one
     number per result), library ops `exec.scratch` (its offset and bytes), and
@@ -165,7 +169,9 @@ def BuildSchedule : Pass<"meshc-build-schedule", "::mlir::ModuleOp"> {
     Each fusion becomes a launch of a kernel (equal ones share it), each library op
     its call (a product becomes an `exec.gemm`), each collective an `exec.collective`, each loop an `exec.loop`.
     No func.func remains. A kernel that is launched on entries of stacked tensors
-    records to what bytes they are aligned.
+    records to what bytes they are aligned. A collective that sends entries of stacked
+    operands is begun `ahead`, in the iteration before its own, where its own iteration
+    needs what it received.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
@@ -202,9 +208,10 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
   let summary = "waits for each collective as late as the arena allows";
   let description = [{
     A wait is placed right before the first op that accesses the receive buffers or
-    writes the send buffers of the collective, or at the end of the function or of the
-    iteration. The ops in between may run concurrently with the collective; a loop
-    counts as one op that accesses all that its iterations access.
+    writes the send buffers of the collective, or at the end of the function. The ops
+    in between may run concurrently with the collective; a loop counts as one op that
+    accesses all that its iterations access. In a loop, the first such op may be one
+    of the next iteration; before it begins again, a collective is awaited in any case.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
@@ -262,7 +269,8 @@ def VerifySchedule : Pass<"meshc-verify-schedule", "::mlir::ModuleOp"> {
     The check does not depend on how the plan was computed.
 
     The body of a loop is walked twice, as its first two iterations, so that conflicts
-    between the end of one and the beginning of the next are found. Pieces that move
+    between the end of one and the beginning of the next are found, also with
+    collectives that go on from one into the next. Pieces that move
     with the iterations may meet only those of the same iteration and its neighbours;
     then all later iterations are like the second.
 

@@ -9,7 +9,6 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "dialects/Spmd/SpmdOps.h"
 
 using namespace mlir;
 
@@ -64,6 +63,33 @@ bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
   auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
   return collective && operand == result &&
          collective.getCollectiveKind() == spmd::CollectiveKind::AllReduce;
+}
+
+/// The loop of whose body the op is, if the loop has a next iteration.
+static nd::ScanOp getLoopAround(Operation *op) {
+  auto scan = dyn_cast<nd::ScanOp>(op->getParentOp());
+  return scan && scan.getSize() > 1 ? scan : nd::ScanOp();
+}
+
+bool canBeginAhead(spmd::CollectiveOpInterface collective) {
+  nd::ScanOp scan = getLoopAround(collective);
+  if (!scan)
+    return false;
+  return spmd::sendsEntries(collective) &&
+         llvm::all_of(collective->getResults(), [&](Value result) {
+           return !result.use_empty() &&
+                  !llvm::is_contained(result.getUsers(), scan.getYield());
+         });
+}
+
+bool canGoOn(spmd::CollectiveOpInterface collective) {
+  nd::ScanOp scan = getLoopAround(collective);
+  return scan && llvm::all_of(collective->getResults(), [&](Value result) {
+           return result.hasOneUse() &&
+                  result.use_begin()->getOwner() == scan.getYield() &&
+                  result.use_begin()->getOperandNumber() >=
+                      scan.getCarriedCount();
+         });
 }
 
 /// Users of the value but these two.

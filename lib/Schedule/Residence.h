@@ -9,6 +9,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::schedule {
@@ -24,6 +25,16 @@ mlir::BlockArgument getReplacedArgument(mlir::Block &block, unsigned index);
 /// that writes it, and the op must use the operand once. A loop overwrites the
 /// initial values of what it carries.
 bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
+
+/// Whether the collective of a loop's body may begin in the iteration before
+/// its own: it sends nothing but entries of stacked operands, which exist
+/// before the loop, and what it receives stays in the body.
+bool canBeginAhead(spmd::CollectiveOpInterface collective);
+
+/// Whether the collective of a loop's body may go on into the next iteration,
+/// as far as its results are concerned: all of them are entries of stacked
+/// results.
+bool canGoOn(spmd::CollectiveOpInterface collective);
 
 /// The initial values of what the op carries, if it is a loop: it takes over
 /// their memory.

@@ -42,8 +42,17 @@ private:
     uint64_t begin; ///< in the time of the picture
     bool isSecond;  ///< iteration
   };
+  /// A collective that was begun, with the iterations of the loops around it.
+  struct Running {
+    exec::StepOpInterface step;
+    Accesses accesses;
+    SmallVector<int64_t> iterations;
+  };
 
   LogicalResult walk(ArrayRef<exec::StepOpInterface> steps);
+  LogicalResult step(exec::StepOpInterface step);
+  LogicalResult beginNext(exec::CollectiveOp collective);
+  LogicalResult checkEnded(bool isLoop);
   LogicalResult visitLoop(exec::LoopOp loop);
   LogicalResult leaveLoop(exec::LoopOp loop);
   LogicalResult visit(exec::StepOpInterface op, const Accesses &access);
@@ -51,7 +60,8 @@ private:
   LogicalResult checkPlace(Operation *op, StringRef what, Piece piece,
                            int64_t alignment = exec::arenaAlignment);
   LogicalResult checkScratch(Operation *op, const Accesses &access);
-  LogicalResult checkRunning(Operation *op, const Accesses &access);
+  LogicalResult checkRunning(exec::StepOpInterface op, const Accesses &access);
+  LogicalResult await(Operation *wait, Value token);
   LogicalResult
   checkOverlap(Operation *op, ValueRange reads, ValueRange writes,
                llvm::function_ref<bool(unsigned, unsigned)> mayWriteOver);
@@ -64,8 +74,8 @@ private:
   nd::MeshAttr mesh;
   int64_t arenaBytes;
   ArenaPicture arena;
-  /// Begun in this block and not waited for.
-  SmallVector<std::pair<Operation *, Accesses>> running;
+  /// Begun in this block and not waited for, in order.
+  SmallVector<Running, 0> running;
   SmallVector<Active> active; ///< the outermost loop first
   SmallVector<int64_t> iterations;
 };
@@ -201,44 +211,82 @@ LogicalResult FunctionChecker::visit(exec::StepOpInterface op,
   return success();
 }
 
-/// Whether the op leaves alone what collectives use; follows their beginnings
-/// and ends.
-LogicalResult FunctionChecker::checkRunning(Operation *op,
-                                            const Accesses &access) {
-  if (access.awaited) {
-    auto *place = llvm::find_if(running, [&](const auto &begun) {
-      return begun.second.begun == access.awaited;
-    });
-    if (place == running.end())
-      return op->emitOpError("waits for a collective a second time");
+/// The first one that was begun with the token ends.
+LogicalResult FunctionChecker::await(Operation *wait, Value token) {
+  auto *place = llvm::find_if(running, [&](const Running &begun) {
+    return begun.accesses.begun == token;
+  });
+  if (place != running.end()) {
     running.erase(place);
     return success();
   }
-  for (const auto &[begun, accesses] : running)
-    if (accesses.conflictsWith(access, mesh)) {
+  // The first iteration has nothing that was begun in the one before.
+  bool isFirst = !active.empty() && !active.back().isSecond &&
+                 wait->isBeforeInBlock(token.getDefiningOp());
+  return isFirst ? success()
+                 : wait->emitOpError("waits for a collective a second time");
+}
+
+/// Whether the op leaves alone what collectives use; follows their beginnings
+/// and ends.
+LogicalResult FunctionChecker::checkRunning(exec::StepOpInterface op,
+                                            const Accesses &access) {
+  if (access.awaited)
+    return await(op, access.awaited);
+  for (const Running &begun : running) {
+    auto meet = [&](Value a, Value b) {
+      return getExtent(a, mesh, begun.iterations)
+          .overlaps(getExtent(b, mesh, iterations));
+    };
+    if (begun.accesses.conflictsWith(access, meet)) {
       auto diagnostic = op->emitOpError()
                         << "touches buffers of a collective that runs";
-      diagnostic.attachNote(begun->getLoc()) << "begun here";
+      diagnostic.attachNote(begun.step->getLoc()) << "begun here";
       return diagnostic;
     }
+  }
   if (access.begun)
-    running.push_back({op, access});
+    running.push_back({op, access, iterations});
   return success();
 }
 
+LogicalResult FunctionChecker::step(exec::StepOpInterface step) {
+  Accesses access = step.getAccesses();
+  if (failed(checkRunning(step, access)))
+    return failure();
+  auto loop = dyn_cast<exec::LoopOp>(step.getOperation());
+  return loop ? visitLoop(loop) : visit(step, access);
+}
+
+/// In an iteration, what belongs to the next one; the last one begins nothing.
+LogicalResult FunctionChecker::beginNext(exec::CollectiveOp collective) {
+  exec::LoopOp loop = active.back().loop;
+  if (iterations.back() == loop.getLast())
+    return success();
+  iterations.back() += loop.getDirection();
+  LogicalResult result = step(collective);
+  iterations.back() -= loop.getDirection();
+  return result;
+}
+
 LogicalResult FunctionChecker::walk(ArrayRef<exec::StepOpInterface> steps) {
-  SmallVector<std::pair<Operation *, Accesses>> outer;
-  std::swap(outer, running);
-  for (exec::StepOpInterface step : steps) {
-    Accesses access = step.getAccesses();
-    auto loop = dyn_cast<exec::LoopOp>(step.getOperation());
-    if (failed(checkRunning(step, access)) ||
-        failed(loop ? visitLoop(loop) : visit(step, access)))
+  for (exec::StepOpInterface each : steps) {
+    auto collective = dyn_cast<exec::CollectiveOp>(each.getOperation());
+    bool isAhead = collective && collective.getAhead();
+    if (failed(isAhead ? beginNext(collective) : step(each)))
       return failure();
   }
-  if (!running.empty())
-    return running.front().first->emitOpError("is not waited for");
-  std::swap(outer, running);
+  return success();
+}
+
+/// Whether at the end of a function or an iteration only those run that the
+/// next iteration waits for.
+LogicalResult FunctionChecker::checkEnded(bool isLoop) {
+  for (Running &begun : running) {
+    auto collective = cast<exec::CollectiveOp>(begun.step.getOperation());
+    if (!isLoop || !collective.goesOn())
+      return collective.emitOpError("is not waited for");
+  }
   return success();
 }
 
@@ -246,18 +294,25 @@ LogicalResult FunctionChecker::visitLoop(exec::LoopOp loop) {
   if (failed(checkDistances(loop, iterations)))
     return failure();
   SmallVector<exec::StepOpInterface> steps = loop.getSteps();
+  SmallVector<Running, 0> outer;
+  std::swap(outer, running);
   active.push_back({loop, arena.now(), false});
   iterations.push_back(loop.getFirst());
-  if (failed(walk(steps)))
+  for (exec::CollectiveOp collective : loop.getBegunAhead())
+    if (failed(step(collective)))
+      return failure();
+  if (failed(walk(steps)) || failed(checkEnded(true)))
     return failure();
   if (loop.getSize() > 1) {
-    iterations.back() += loop.getBackwards() ? -1 : 1;
+    iterations.back() += loop.getDirection();
     active.back().isSecond = true;
-    if (failed(walk(steps)) || failed(leaveLoop(loop)))
+    if (failed(walk(steps)) || failed(checkEnded(true)) ||
+        failed(leaveLoop(loop)))
       return failure();
   }
   active.pop_back();
   iterations.pop_back();
+  std::swap(outer, running);
   return success();
 }
 
@@ -274,7 +329,8 @@ LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
     };
     Piece first = pieceIn(loop.getFirst()), second = pieceIn(iterations.back());
     Piece last = pieceIn(loop.getLast());
-    if (first == second)
+    auto piece = buffer.getDefiningOp<exec::PieceOpInterface>();
+    if (piece.getPlace().strides.empty() || first == second)
       continue;
     Piece all = {std::min(first.begin, last.begin),
                  std::max(first.end, last.end)};
@@ -301,7 +357,7 @@ LogicalResult FunctionChecker::run() {
   for (exec::TensorOp tensor : tensors)
     if (!isInitialize && tensor.getRole() != nd::TensorRole::Metric)
       arena.write(getPiece(tensor), getType(tensor));
-  if (failed(walk(function.getSteps())))
+  if (failed(walk(function.getSteps())) || failed(checkEnded(false)))
     return failure();
   for (exec::TensorOp tensor : tensors) {
     bool isState = nd::isState(tensor.getRole());

@@ -29,6 +29,8 @@ static RuntimeCalls runtimeCalls;
 
 const RuntimeCalls &getRuntimeCalls() { return runtimeCalls; }
 
+void forgetRuntimeEvents() { runtimeCalls.events.clear(); }
+
 static void launchInPieces(MeshcContext *context, const MeshcKernel *kernel,
                            void *const *buffers) {
   for (int64_t begin = 0, size = 1; begin < kernel->extent;
@@ -55,6 +57,7 @@ static void multiplyPlain(MeshcContext *, const MeshcGemm *gemm, const void *a,
 
 static void receiveOnes(MeshcContext *, const MeshcCollective *collective,
                         void *const *send, void *const *recv) {
+  runtimeCalls.events.push_back({collective, send[0], recv[0]});
   runtimeCalls.collective = *collective;
   runtimeCalls.send.assign(send, send + collective->itemCount);
   runtimeCalls.recv.assign(recv, recv + collective->itemCount);
@@ -67,6 +70,7 @@ static void receiveOnes(MeshcContext *, const MeshcCollective *collective,
 }
 
 static void waitForNothing(MeshcContext *, const MeshcCollective *collective) {
+  runtimeCalls.events.push_back({collective});
   runtimeCalls.waited = *collective;
 }
 

@@ -40,8 +40,16 @@ struct RuntimeCalls {
   MeshcGemm gemm;
   MeshcCollective collective, waited;
   std::vector<void *> send, recv;
+  /// The beginning of a collective, with its first tensor's buffers, or the
+  /// wait for one, without.
+  struct Event {
+    const MeshcCollective *collective;
+    void *send = nullptr, *recv = nullptr;
+  };
+  std::vector<Event> events; ///< since forgetRuntimeEvents(), in order
 };
 const RuntimeCalls &getRuntimeCalls();
+void forgetRuntimeEvents();
 
 /// Options of one comparison.
 struct KernelCase {

@@ -275,6 +275,74 @@ module attributes {nd.mesh = #nd.mesh<>, exec.arena_bytes = 4096 : i64} {
   }
 }
 
+/// The gather of an iteration begins in the one before, in the place that this
+/// one does not use. A reduction is awaited in the next iteration. Both end
+/// with the loop.
+TEST(ProgramTable, RunsCollectivesAcrossIterations) {
+  for (bool isBackwards : {false, true}) {
+    mlir::MLIRContext context;
+    context.loadDialect<nd::NdDialect, exec::ExecDialect>();
+    std::string text = R"(
+!h = !exec.buffer<!nd.tensor<f32, [i = 4 on {a}]>, ["i"]>
+!t = !exec.buffer<!nd.tensor<f32, [i = 4]>, ["i"]>
+!p = !exec.buffer<!nd.tensor<f32, [i = 4], sum {a}>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<a = 2>, exec.arena_bytes = 4096 : i64} {
+  exec.func @initialize {
+  }
+  exec.func @eval_step {
+  }
+  exec.func @train_step {
+    exec.loop "d" 3 DIRECTION {
+      %w = exec.buffer at 0 strides [8] : !h
+      %all = exec.buffer at 512 alternates [64] : !t
+      %g = exec.buffer at 1024 : !p
+      %gs = exec.buffer at 2048 strides [16] : !t
+      exec.wait %next
+      %next = exec.collective all_gather ahead sum over ["a"] [1, 2, 1, 2] "all_gather" (%w) -> (%all) : (!h) -> !t
+      exec.wait %sum
+      %sum = exec.collective all_reduce sum over ["a"] [1, 4, 1, 4] "all_reduce" (%g) -> (%gs) : (!p) -> !t
+    }
+  }
+})";
+    text.replace(text.find("DIRECTION"), 9, isBackwards ? "backwards" : "");
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    ASSERT_TRUE(module);
+    auto loaded = LoadedProgram::load(*module);
+    ASSERT_TRUE(loaded);
+    std::vector<char> arena(4096);
+    MeshcContext run{arena.data(), nullptr, 0, 0, nullptr};
+    forgetRuntimeEvents();
+    (*loaded)->trainStep(&run);
+
+    std::vector<std::string> order;
+    for (const RuntimeCalls::Event &event : getRuntimeCalls().events) {
+      auto at = [&](void *address) {
+        return std::to_string(static_cast<char *>(address) - arena.data());
+      };
+      bool gathers = event.collective->kind == MESHC_ALL_GATHER;
+      order.push_back(
+          std::string(event.send ? "" : "wait ") +
+          (gathers ? "gather" : "sum") +
+          (event.send ? " " + at(event.send) + " " + at(event.recv) : ""));
+    }
+    std::vector<std::string> wanted = {
+        "gather 0 512", // before the loop
+        "wait gather",  "gather 8 576",  "wait sum",      "sum 1024 2048",
+        "wait gather",  "gather 16 512", "wait sum",      "sum 1024 2064",
+        "wait gather",  "wait sum",      "sum 1024 2080",
+        "wait sum" // at its end
+    };
+    if (isBackwards)
+      wanted = {"gather 16 512", "wait gather", "gather 8 576", "wait sum",
+                "sum 1024 2080", "wait gather", "gather 0 512", "wait sum",
+                "sum 1024 2064", "wait gather", "wait sum",     "sum 1024 2048",
+                "wait sum"};
+    EXPECT_EQ(order, wanted);
+    // Each collective has one descriptor and one site.
+    EXPECT_EQ((*loaded)->siteCount, 2u);
+  }
+}
+
 TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   mlir::MLIRContext context;
   context.loadDialect<nd::NdDialect, exec::ExecDialect>();

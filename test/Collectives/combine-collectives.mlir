@@ -64,4 +64,26 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
     %4 = spmd.all_gather ["a"] from ["i"] %y : (!nd.tensor<f32, [i = 8 on {a}]>) -> !w
     return %0, %1, %2, %3, %4 : !w, !w, !w, !nd.tensor<bf16, [i = 8]>, !w
   }
+
+  // Gathers of a loop's entries can begin an iteration early: they do not join
+  // those that cannot.
+  // CHECK-LABEL: @entries
+  // CHECK: nd.scan
+  // CHECK-COUNT-2: spmd.all_gather
+  // CHECK: nd.yield
+  func.func @entries(%w: !nd.tensor<f32, [d = 3, i = 8 on {a}]>, %v: !nd.tensor<f32, [d = 3, i = 8 on {a}]>, %x: !nd.tensor<f32, [i = 8 on {a}]>) -> !w {
+    %0 = spmd.all_gather ["a"] from ["i"] %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !w
+    %r = nd.scan "d" 3 carried(%0 : !w) stacked(%w, %v : !nd.tensor<f32, [d = 3, i = 8 on {a}]>, !nd.tensor<f32, [d = 3, i = 8 on {a}]>) -> !w {
+    ^bb0(%h: !w, %e: !nd.tensor<f32, [i = 8 on {a}]>, %f: !nd.tensor<f32, [i = 8 on {a}]>):
+      %s = spmd.slice "i" ["a"] %h : !w -> !nd.tensor<f32, [i = 8 on {a}]>
+      %t = nd.tanh %s : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+      %1 = spmd.all_gather ["a"] from ["i"] %e : (!nd.tensor<f32, [i = 8 on {a}]>) -> !w
+      %2 = spmd.all_gather ["a"] from ["i"] %f : (!nd.tensor<f32, [i = 8 on {a}]>) -> !w
+      %3 = spmd.all_gather ["a"] from ["i"] %t : (!nd.tensor<f32, [i = 8 on {a}]>) -> !w
+      %4 = nd.add %1, %2 : (!w, !w) -> !w
+      %5 = nd.add %3, %4 : (!w, !w) -> !w
+      nd.yield %5 : !w
+    }
+    return %r : !w
+  }
 }

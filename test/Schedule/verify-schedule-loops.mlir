@@ -236,8 +236,143 @@ module attributes {exec.arena_bytes = 256 : i64} {
 !m = !nd.tensor<f32, [a = 4, b = 4]>
 !t = !exec.buffer<!m, ["a", "b"]>
 
-// A collective ends in the iteration that begins it, and before a loop that
-// touches what it receives.
+// Collectives across iterations: the gather of the next one and the sum of the
+// previous one. What they received is there after the loop.
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
+  exec.tensor "xs" input ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4 on {data}, b = 4, d = 4]>, ["d", "a", "b"]>
+  exec.tensor "ys" metric ["d", "a", "b"] at 128 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["d", "a", "b"]>
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @train_step {
+    exec.loop "d" 4 {
+      %0 = exec.buffer at 0 strides [32] : !exec.buffer<!nd.tensor<f32, [a = 4 on {data}, b = 4]>, ["a", "b"]>
+      %1 = exec.buffer at 384 alternates [64] : !t
+      %2 = exec.buffer at 512 : !t
+      %3 = exec.buffer at 128 strides [64] : !t
+      exec.wait %t
+      %t = exec.collective all_gather ahead sum over ["data"] [1, 8, 1, 8] "all_gather over data" (%0) -> (%1)
+        : (!exec.buffer<!nd.tensor<f32, [a = 4 on {data}, b = 4]>, ["a", "b"]>) -> !t
+      exec.wait %u
+      exec.launch @neg(%1) -> (%2) : (!t) -> !t
+      %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
+    }
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+// The second iteration overwrites what the first one's sum still sends.
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
+  exec.tensor "x" input ["a", "b"] at 0 : !t
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @eval_step {
+    exec.loop "d" 4 {
+      %0 = exec.buffer at 0 : !t
+      %1 = exec.buffer at 64 : !t
+      %2 = exec.buffer at 128 strides [64] : !t
+      // expected-error @below {{touches buffers of a collective that runs}}
+      exec.launch @neg(%0) -> (%1) : (!t) -> !t
+      exec.wait %t
+      // expected-note @below {{begun here}}
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%1) -> (%2) : (!t) -> !t
+    }
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+// The next iteration's values arrive in the only place while this one reads it.
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
+  exec.tensor "xs" input ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["d", "a", "b"]>
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @eval_step {
+    exec.loop "d" 4 {
+      %0 = exec.buffer at 0 strides [64] : !t
+      %1 = exec.buffer at 384 : !t
+      %2 = exec.buffer at 512 : !t
+      exec.wait %t
+      // expected-note @below {{begun here}}
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      // expected-error @below {{touches buffers of a collective that runs}}
+      exec.launch @neg(%1) -> (%2) : (!t) -> !t
+    }
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+// The values of the first iteration are read before they have arrived.
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
+  exec.tensor "xs" input ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["d", "a", "b"]>
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @eval_step {
+    exec.loop "d" 4 {
+      %0 = exec.buffer at 0 strides [64] : !t
+      %1 = exec.buffer at 384 alternates [64] : !t
+      %2 = exec.buffer at 512 : !t
+      // expected-error @below {{touches buffers of a collective that runs}}
+      exec.launch @neg(%1) -> (%2) : (!t) -> !t
+      exec.wait %t
+      // expected-note @below {{begun here}}
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    }
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+// Both places of a buffer that alternates lie in the arena.
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 448 : i64} {
+  exec.tensor "x" input ["a", "b"] at 0 : !t
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @eval_step {
+    exec.loop "d" 4 {
+      %0 = exec.buffer at 0 : !t
+      %1 = exec.buffer at 384 alternates [64] : !t
+      // expected-error @below {{writes bytes 448 to 512}}
+      exec.launch @neg(%0) -> (%1) : (!t) -> !t
+    }
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
+// A collective without a wait; and one that runs when a loop begins that touches
+// what it receives.
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
   exec.tensor "x" input ["a", "b"] at 0 : !t
   exec.func @eval_step {

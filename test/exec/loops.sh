@@ -29,8 +29,10 @@ done <<'OPTIONS'
 --set batch=8
 --mesh d=2,t=2 --layout batch:d,out:t --set model=16 --set out=16
 --mesh d=2,t=2 --layout batch:d,model:t,parameter.out:d --set model=16 --set out=16
+--mesh d=4 --layout batch:d,parameter.out:d,optimizer.out:d --set model=16 --set out=16 --set batch=8
 --gpu-kernels=emulated
 --mesh d=2,t=2 --layout batch:d,out:t --set model=16 --set out=16 --gpu-kernels=emulated
+--mesh d=2 --layout batch:d,parameter.out:d --set model=16 --set out=16 --gpu-kernels=emulated
 OPTIONS
 
 # Unrolled, a program has kernels of several iterations and other memory orders; it

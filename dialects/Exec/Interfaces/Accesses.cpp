@@ -15,23 +15,36 @@ int64_t ArenaPlace::at(ArrayRef<int64_t> iterations) const {
   int64_t begin = offset;
   for (auto [stride, iteration] : llvm::zip(strides, iterations))
     begin += stride * iteration;
+  for (auto [alternate, iteration] : llvm::zip(alternates, iterations))
+    begin += alternate * (iteration & 1);
   return begin;
+}
+
+int64_t ArenaPlace::getReach(ArrayRef<int64_t> sizes, size_t level) const {
+  int64_t reach = 0;
+  for (; level < sizes.size(); ++level) {
+    if (level < strides.size())
+      reach += strides[level] * (sizes[level] - 1);
+    if (level < alternates.size() && sizes[level] > 1)
+      reach += alternates[level];
+  }
+  return reach;
 }
 
 int64_t ArenaPlace::getAlignment() const {
   int64_t bits = offset | arenaAlignment;
   for (int64_t stride : strides)
     bits |= stride;
+  for (int64_t alternate : alternates)
+    bits |= alternate;
   return bits & -bits;
 }
 
 ArenaPiece ArenaPiece::of(Value value, nd::MeshAttr mesh) {
   auto op = value.getDefiningOp<PieceOpInterface>();
   ArenaPlace place = op.getPlace();
-  ArenaPiece piece = {place.offset, place.offset + op.getBytes(mesh)};
-  for (auto [stride, loop] : llvm::zip(place.strides, getLoopsAround(op)))
-    piece.end += stride * (static_cast<int64_t>(loop.getSize()) - 1);
-  return piece;
+  return {place.offset,
+          place.offset + op.getBytes(mesh) + place.getReach(getLoopSizes(op))};
 }
 
 ArenaPiece ArenaPiece::at(Value value, nd::MeshAttr mesh,
@@ -41,25 +54,19 @@ ArenaPiece ArenaPiece::at(Value value, nd::MeshAttr mesh,
   return {begin, begin + op.getBytes(mesh)};
 }
 
-bool Accesses::conflictsWith(const Accesses &other, nd::MeshAttr mesh) const {
-  using Pieces = SmallVector<ArenaPiece>;
-  auto locate = [&](std::initializer_list<ArrayRef<Value>> lists) {
-    Pieces pieces;
-    for (ArrayRef<Value> values : lists)
-      for (Value value : values)
-        pieces.push_back(ArenaPiece::of(value, mesh));
-    return pieces;
-  };
-  auto meet = [](const Pieces &a, const Pieces &b) {
-    return llvm::any_of(a, [&](const ArenaPiece &x) {
-      return llvm::any_of(b,
-                          [&](const ArenaPiece &y) { return x.overlaps(y); });
+bool Accesses::conflictsWith(const Accesses &other,
+                             function_ref<bool(Value, Value)> meet) const {
+  auto anyMeet = [&](ArrayRef<Value> mine, ArrayRef<Value> others) {
+    return llvm::any_of(mine, [&](Value a) {
+      return llvm::any_of(others, [&](Value b) { return meet(a, b); });
     });
   };
-  Pieces changed = locate({writes, scratch}), read = locate({reads});
-  Pieces otherChanged = locate({other.writes, other.scratch});
-  return meet(changed, otherChanged) || meet(read, otherChanged) ||
-         meet(changed, locate({other.reads}));
+  for (ArrayRef<Value> changed :
+       {ArrayRef(other.writes), ArrayRef(other.scratch)})
+    if (anyMeet(writes, changed) || anyMeet(scratch, changed) ||
+        anyMeet(reads, changed))
+      return true;
+  return anyMeet(writes, other.reads) || anyMeet(scratch, other.reads);
 }
 
 /// Whether the buffers lie at multiples of what the kernel relies on.

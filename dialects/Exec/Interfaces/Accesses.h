@@ -9,6 +9,7 @@
 
 #include "dialects/Nd/NdTypes.h"
 #include "mlir/IR/ValueRange.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace meshc::exec {
 
@@ -19,18 +20,25 @@ inline constexpr int64_t arenaAlignment = 64;
 inline constexpr int64_t kernelAlignment = 16;
 
 /// Where a piece of the arena begins, in bytes: at the offset, plus for each
-/// loop around it (exec.loop) stride · iteration.
+/// loop around it (exec.loop) stride · iteration + alternate · (iteration mod
+/// 2).
 struct ArenaPlace {
   int64_t offset = 0;
   /// One for each loop, the outermost first; empty: the place never moves.
   llvm::SmallVector<int64_t, 2> strides;
+  /// Likewise; empty: it never alternates between two places.
+  llvm::SmallVector<int64_t, 2> alternates = {};
 
   int64_t at(llvm::ArrayRef<int64_t> iterations) const;
+  /// Bytes from the first place to the last one in loops of these sizes, from
+  /// loop number `level` on.
+  int64_t getReach(llvm::ArrayRef<int64_t> sizes, size_t level = 0) const;
   /// A power of two that divides the address in all iterations: the largest
   /// one, but at most arenaAlignment.
   int64_t getAlignment() const;
   bool operator==(const ArenaPlace &other) const {
-    return offset == other.offset && strides == other.strides;
+    return offset == other.offset && strides == other.strides &&
+           alternates == other.alternates;
   }
 };
 
@@ -67,8 +75,11 @@ struct Accesses {
 
   /// Whether an op with these accesses must not run at the same time as one
   /// with the others: one of the two writes, or has as scratch memory, what the
-  /// other accesses.
-  bool conflictsWith(const Accesses &other, nd::MeshAttr mesh) const;
+  /// other accesses. `meet` tells whether a piece of this op and one of the
+  /// other overlap.
+  bool
+  conflictsWith(const Accesses &other,
+                llvm::function_ref<bool(mlir::Value, mlir::Value)> meet) const;
 };
 
 /// The kernel (exec.kernel) that an op runs; null if it runs none. It is

@@ -68,11 +68,25 @@ int64_t Arenas::getOffset(Value buffer) const {
 
 void Arenas::loop(int64_t size, bool backwards,
                   llvm::function_ref<void()> body) {
-  for (int64_t count = 0; count < size; ++count) {
-    iterations.push_back(backwards ? size - 1 - count : count);
-    body();
-    iterations.pop_back();
-  }
+  loops.push_back({backwards ? 0 : size - 1, backwards ? -1 : 1});
+  for (int64_t count = 0; count < size; ++count)
+    inIteration(backwards ? size - 1 - count : count, body);
+  loops.pop_back();
+}
+
+void Arenas::inIteration(int64_t iteration, llvm::function_ref<void()> body) {
+  iterations.push_back(iteration);
+  body();
+  iterations.pop_back();
+}
+
+void Arenas::inNextIteration(llvm::function_ref<void()> body) {
+  Range loop = loops.back();
+  if (iterations.back() == loop.last)
+    return;
+  iterations.back() += loop.direction;
+  body();
+  iterations.back() -= loop.direction;
 }
 
 void Arenas::runKernel(const KernelUse &use) {
@@ -102,12 +116,19 @@ void Arenas::begin(Value token, std::function<void()> effect) {
   if (collectives == Collectives::AtTheirOp)
     effect();
   else
-    begun[token] = std::move(effect);
+    begun.push_back({token, std::move(effect), iterations});
 }
 
 void Arenas::await(Value token) {
-  if (auto effect = begun.find(token); effect != begun.end())
-    effect->second();
+  auto found = llvm::find_if(
+      begun, [&](const Begun &each) { return each.token == token; });
+  if (found == begun.end())
+    return;
+  Begun each = std::move(*found);
+  begun.erase(found);
+  std::swap(iterations, each.iterations);
+  each.effect();
+  std::swap(iterations, each.iterations);
 }
 
 } // namespace meshc::exec

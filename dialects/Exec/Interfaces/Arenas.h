@@ -16,7 +16,8 @@
 
 #include "dialects/Exec/Interfaces/Accesses.h"
 #include "dialects/Nd/Interfaces/HostTensor.h"
-#include "llvm/ADT/DenseMap.h"
+#include <deque>
+#include <functional>
 
 namespace meshc::exec {
 
@@ -53,13 +54,21 @@ public:
   /// Runs `body` for each iteration of a loop: from number 0 on, or backwards
   /// from the last one.
   void loop(int64_t size, bool backwards, llvm::function_ref<void()> body);
+  /// Runs `body` for one iteration of a loop that has not begun.
+  void inIteration(int64_t iteration, llvm::function_ref<void()> body);
+  /// In a loop: runs `body` for the next iteration of the innermost one; not
+  /// in the last iteration.
+  void inNextIteration(llvm::function_ref<void()> body);
 
   /// Runs a kernel on all ranks.
   void runKernel(const KernelUse &use);
   /// Leaves NaN in the piece, on all ranks.
   void spoil(ArenaPiece piece);
-  /// Runs what an op begins, at once or when its token is awaited.
+  /// Runs what an op begins, at once or when its token is awaited, in the
+  /// iteration in which it began.
   void begin(mlir::Value token, std::function<void()> effect);
+  /// Of what began first and still runs under the token; nothing if nothing
+  /// does.
   void await(mlir::Value token);
 
 private:
@@ -68,9 +77,19 @@ private:
   Collectives collectives;
   Epilogues epilogues;
   std::vector<Memory> memories;
-  llvm::DenseMap<mlir::Value, std::function<void()>> begun; ///< by token
-  /// Of the loops that run, the outermost first.
-  llvm::SmallVector<int64_t> iterations;
+  using Iterations = llvm::SmallVector<int64_t>;
+  struct Begun {
+    mlir::Value token;
+    std::function<void()> effect;
+    Iterations iterations; ///< in which it began
+  };
+  std::deque<Begun> begun; ///< and not awaited, in order
+  /// Of a loop that runs.
+  struct Range {
+    int64_t last, direction;
+  };
+  llvm::SmallVector<Range> loops; ///< the outermost first
+  Iterations iterations;          ///< likewise
 };
 
 /// Bytes of one element in memory.

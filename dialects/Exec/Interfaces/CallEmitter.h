@@ -40,6 +40,13 @@ public:
   /// 0 on, or backwards from the last one.
   virtual void loop(int64_t size, bool backwards,
                     llvm::function_ref<void()> body) = 0;
+  /// The calls that `body` emits, once, for one iteration of the loop that
+  /// begins next.
+  virtual void inIteration(int64_t iteration,
+                           llvm::function_ref<void()> body) = 0;
+  /// In a loop: the calls that `body` emits, for the next iteration of the
+  /// innermost loop. The last iteration does not make them.
+  virtual void inNextIteration(llvm::function_ref<void()> body) = 0;
 
   /// Address of a buffer in the arena, in the current iteration.
   virtual llvm::Value *getAddress(mlir::Value buffer) = 0;
@@ -62,7 +69,8 @@ public:
                                      mlir::Location location,
                                      llvm::StringRef description) = 0;
 
-  /// Remembers the descriptor of what an op begins, by the op's token.
+  /// Remembers the descriptor of what an op begins, by the op's token. Null:
+  /// it has none yet.
   virtual void setBegun(mlir::Value token, llvm::Value *descriptor) = 0;
   virtual llvm::Value *getBegun(mlir::Value token) = 0;
 };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Interfaces/ReductionKinds.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/SpmdOps.h"
@@ -388,6 +389,15 @@ static llvm::SmallVector<AxisTraffic> getTrafficOf(CollectiveOpInterface op,
   for (Type type : wholes)
     bytes += cast<TensorType>(type).getLocalBytes(mesh);
   return getRingTraffic(op.getCollectiveKind(), op.getGroupAxes(), bytes, mesh);
+}
+
+bool sendsEntries(CollectiveOpInterface collective) {
+  auto scan = dyn_cast<nd::ScanOp>(collective->getParentOp());
+  return scan && llvm::all_of(collective->getOperands(), [&](Value operand) {
+           auto argument = dyn_cast<BlockArgument>(operand);
+           return argument &&
+                  scan.getTie(argument).kind == nd::TieKind::StackedOperand;
+         });
 }
 
 Cause getCause(Operation *op, unsigned index) {

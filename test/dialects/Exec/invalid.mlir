@@ -673,6 +673,38 @@ exec.func @f {
 
 // -----
 
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.func @f {
+  exec.loop "d" 2 {
+    // expected-error @below {{must have one alternate for each of 1 loops around it, got 2}}
+    %0 = exec.buffer at 0 alternates [64, 64] : !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+exec.func @f {
+  exec.loop "d" 2 {
+    // expected-error @below {{alternates must be multiples of 64 that are not negative, got 32}}
+    %0 = exec.buffer at 0 alternates [32] : !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !t
+    // expected-error @below {{is begun ahead but stands in no loop: there is no next iteration}}
+    %2 = exec.collective all_reduce ahead sum over ["data"] [1, 8, 1, 8] "all_reduce" (%0) -> (%1) : (!t) -> !t
+  }
+}
+
+// -----
+
 !v = !nd.tensor<f32, [i = 9]>
 !t = !exec.buffer<!v, ["i"]>
 exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i"]] out [["i"]] {

@@ -352,7 +352,7 @@ TEST(CudaDevice, leavesEpiloguesToKernelsOnDemand) {
 
 /// Two collectives are started; work after the wait for the first sees its
 /// result, and the second is done at the function's end, whether or not it was
-/// waited for.
+/// waited for. Before it is started, a collective has nothing to wait for.
 TEST(CudaDevice, waitsForTheCollectivesThatWereBegun) {
   onDevice(squares(1), [](Device &device) {
     device.write(tensors[0], [](char *block) { fill(block, 3); });
@@ -363,6 +363,7 @@ TEST(CudaDevice, waitsForTheCollectivesThatWereBegun) {
       static const MeshcCollective second = first;
       void *x = ctx->arena + atX, *y = ctx->arena + atY,
            *z = ctx->arena + atY + 1000;
+      meshc_wait(ctx, &second);
       meshc_collective(ctx, &first, &x, &y);
       meshc_collective(ctx, &second, &x, &z);
       meshc_wait(ctx, &first);
