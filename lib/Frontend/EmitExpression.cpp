@@ -342,7 +342,7 @@ Operand Emitter::emitCall(const syntax::Expr &expr,
   std::string_view name = call.callee.text;
   if (auto found = declarations.functions.find(name);
       found != declarations.functions.end())
-    return emitFunction(*found->second, expr, call);
+    return emitFunction(*found->second, expr, call, {}).front();
   if (const Builtin *builtin = findBuiltin(name)) {
     Call context(*this, *builtin, expr, call);
     return context.checkArguments() ? builtin->emit(context) : Operand();

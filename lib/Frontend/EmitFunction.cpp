@@ -118,19 +118,64 @@ bool Emitter::bindArgument(const syntax::TensorDeclaration &declared,
   return operand.ok();
 }
 
-Operand Emitter::emitFunction(const syntax::FunctionDeclaration &function,
-                              const syntax::Expr &expr,
-                              const syntax::CallExpr &call) {
+/// The last statement of a body, if it is a return that could be parsed.
+static const syntax::Statement *
+findReturn(const syntax::FunctionDeclaration &function) {
+  const std::vector<syntax::Statement> &body = function.body.statements;
+  if (body.empty())
+    return nullptr;
+  const auto *returned =
+      std::get_if<syntax::ReturnStatement>(&body.back().node);
+  return returned && !returned->values.empty() ? &body.back() : nullptr;
+}
+
+/// Whether a function returns one value for an expression, or as many as the
+/// names on the left. [L4.12]
+bool Emitter::checkResultCount(const syntax::FunctionDeclaration &function,
+                               const syntax::CallExpr &call,
+                               ArrayRef<syntax::Name> names) {
+  const syntax::Statement *end = findReturn(function);
+  if (!end)
+    return true; // an error of its own
+  size_t wanted = std::max<size_t>(names.size(), 1);
+  size_t count = std::get<syntax::ReturnStatement>(end->node).values.size();
+  if (count == wanted)
+    return true;
+  std::string returned =
+      "function " + quote(function.name.text) + " returns " +
+      (count == 1 ? "one value" : std::to_string(count) + " values");
+  syntax::Span at = call.callee.span;
+  if (names.empty()) {
+    std::string list = count == 2 ? "a, b" : count == 3 ? "a, b, c" : "a, b, …";
+    returned += ", and one is expected here; take them apart in a statement "
+                "of its own: " +
+                list + " = " + std::string(function.name.text) + "(…)";
+  } else {
+    returned += ", but " + std::to_string(wanted) + " names are on the left";
+    if (count < wanted)
+      at = names[count].span;
+  }
+  error(at, returned).note(end->span, "the function returns here");
+  return false;
+}
+
+/// The values of a call, one for each name on the left, or a single one for an
+/// expression; missing after an error. [L4.4], [L4.12]
+SmallVector<Operand>
+Emitter::emitFunction(const syntax::FunctionDeclaration &function,
+                      const syntax::Expr &expr, const syntax::CallExpr &call,
+                      ArrayRef<syntax::Name> names) {
   calledFunctions.insert(function.name.text);
-  if (!mayInline(function, call))
-    return {};
+  SmallVector<Operand> none(std::max<size_t>(names.size(), 1));
+  if (!mayInline(function, call) || !checkResultCount(function, call, names))
+    return none;
   Scope callee;
   bool ok = true;
   for (auto [declared, argument] :
        llvm::zip(function.arguments, call.arguments))
     ok &= bindArgument(declared, argument, callee);
   if (!ok)
-    return {};
+    return none;
   Location location = locate(expr.span);
   Scope *caller = scope;
   scope = &callee;
@@ -143,17 +188,18 @@ Operand Emitter::emitFunction(const syntax::FunctionDeclaration &function,
                           argument.span, *caller);
   frames.push_back({&function, call.callee.span, location});
   path.push_back({function.name.text, call.callee.span, {}});
-  Operand result = ok ? emitBody(function) : Operand();
+  SmallVector<Operand> results = ok ? emitBody(function) : none;
   path.pop_back();
   frames.pop_back();
   scope = caller;
-  return result;
+  return results.size() == none.size() ? results : none;
 }
 
 /// [L4.2] Statements, and a return at the end.
-Operand Emitter::emitBody(const syntax::FunctionDeclaration &function) {
+SmallVector<Operand>
+Emitter::emitBody(const syntax::FunctionDeclaration &function) {
   const syntax::Statement *last = nullptr;
-  Operand result;
+  SmallVector<Operand> results;
   for (const syntax::Statement &statement : function.body.statements) {
     if (last) {
       error(statement.span, "nothing may follow 'return'")
@@ -166,36 +212,81 @@ Operand Emitter::emitBody(const syntax::FunctionDeclaration &function) {
       emitStatement(statement);
       continue;
     }
-    if (returned->value)
-      result = emit(*returned->value);
+    for (const syntax::ExprPtr &value : returned->values)
+      results.push_back(emit(*value));
     last = &statement;
   }
   if (!last)
     error(function.name.span, "function " + quote(function.name.text) +
                                   " returns nothing; end it with 'return'");
-  return result;
+  return results;
+}
+
+/// The values of the expression for several names, which is a call of a
+/// function; missing after an error. [L4.12]
+SmallVector<Operand> Emitter::emitSeveral(const syntax::Expr &expr,
+                                          ArrayRef<syntax::Name> names) {
+  const auto *call = std::get_if<syntax::CallExpr>(&expr.node);
+  if (call) {
+    auto found = declarations.functions.find(call->callee.text);
+    if (found != declarations.functions.end())
+      return emitFunction(*found->second, expr, *call, names);
+  }
+  std::string count = std::to_string(names.size());
+  if (!call)
+    noteOrigin(error(expr.span, count +
+                                    " names are on the left, so the right "
+                                    "side must be a call of a function "
+                                    "that returns " +
+                                    count + " values"),
+               expr.span);
+  else if (findBuiltin(call->callee.text))
+    error(names[1].span, quote(call->callee.text) + " returns one value, but " +
+                             count + " names are on the left");
+  else
+    emit(expr); // reports that the function is unknown
+  return SmallVector<Operand>(names.size());
+}
+
+/// [L4.2], [L4.12] All values are computed before the first name changes.
+void Emitter::assign(const syntax::AssignStatement &statement) {
+  ArrayRef<syntax::Name> names(statement.names);
+  SmallVector<Operand> values(names.size());
+  if (statement.value && names.size() == 1)
+    values[0] = emit(*statement.value);
+  else if (statement.value)
+    values = emitSeveral(*statement.value, names);
+  for (auto [i, name] : llvm::enumerate(names)) {
+    const auto *first = llvm::find_if(names, [&](const syntax::Name &other) {
+      return other.text == name.text;
+    });
+    if (first != &names[i])
+      error(name.span, quote(name.text) + " is on the left twice; give each "
+                                          "value a name of its own")
+          .note(first->span, "first here");
+    else
+      assign(name, std::move(values[i]));
+  }
 }
 
 /// [L4.2], [L6.3] A name may be assigned again: x = x + 1.
-void Emitter::assign(const syntax::AssignStatement &statement) {
-  std::string_view name = statement.name.text;
-  Operand result = statement.value ? emit(*statement.value) : Operand();
+void Emitter::assign(const syntax::Name &target, Operand result) {
+  std::string_view name = target.text;
   if (auto constant = declarations.constants.find(name);
       constant != declarations.constants.end()) {
-    error(statement.name.span,
-          quote(name) + " is a constant and cannot be assigned")
+    error(target.span, quote(name) + " is a constant and cannot be assigned")
         .note(constant->second.span, "declared here");
     return;
   }
   result.order.clear();
-  tensorNames.push_back(statement.name);
+  tensorNames.push_back(target);
   if (result.value)
     if (Operation *op = result.value.getDefiningOp();
         op && !isa<nd::ParameterOp, nd::ScanOp>(op) &&
         !nd::TensorAttributes::of(op).getName())
       nd::setName(op, builder.getStringAttr(StringRef(name)));
   scope->values[name] = std::move(result);
-  scope->places[name] = statement.name.span;
+  scope->places[name] = target.span;
 }
 
 void Emitter::warnUncalled() {

@@ -122,7 +122,8 @@ visitAssigned(const std::vector<syntax::Statement> &statements,
   for (const syntax::Statement &statement : statements)
     if (const auto *assignment =
             std::get_if<syntax::AssignStatement>(&statement.node))
-      visit(assignment->name, false);
+      for (const syntax::Name &name : assignment->names)
+        visit(name, false);
     else if (const auto *param =
                  std::get_if<syntax::ParamStatement>(&statement.node))
       visit(param->tensor.name, true);

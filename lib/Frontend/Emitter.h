@@ -187,17 +187,26 @@ private:
   Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
 
   // EmitFunction.cpp
-  Operand emitFunction(const syntax::FunctionDeclaration &function,
-                       const syntax::Expr &expr, const syntax::CallExpr &call);
+  llvm::SmallVector<Operand>
+  emitFunction(const syntax::FunctionDeclaration &function,
+               const syntax::Expr &expr, const syntax::CallExpr &call,
+               llvm::ArrayRef<syntax::Name> names);
+  llvm::SmallVector<Operand> emitSeveral(const syntax::Expr &expr,
+                                         llvm::ArrayRef<syntax::Name> names);
+  bool checkResultCount(const syntax::FunctionDeclaration &function,
+                        const syntax::CallExpr &call,
+                        llvm::ArrayRef<syntax::Name> names);
   bool mayInline(const syntax::FunctionDeclaration &function,
                  const syntax::CallExpr &call);
   bool bindArgument(const syntax::TensorDeclaration &declared,
                     const syntax::Argument &argument, Scope &scope);
   bool checkArgument(const syntax::TensorDeclaration &declared,
                      Operand &operand, syntax::Span at, Scope &caller);
-  Operand emitBody(const syntax::FunctionDeclaration &function);
+  llvm::SmallVector<Operand>
+  emitBody(const syntax::FunctionDeclaration &function);
   void emitStatement(const syntax::Statement &statement);
   void assign(const syntax::AssignStatement &statement);
+  void assign(const syntax::Name &target, Operand result);
   void warnUncalled();
 
   // EmitLoop.cpp

@@ -145,10 +145,10 @@ struct TensorDeclaration {
   std::optional<Name> type;
 };
 
-/// name = expression. The value is null after a parse error; the name is known,
-/// and its uses report no further error.
+/// name = expression; name, name = call. The value is null after a parse error;
+/// the names are known, and their uses report no further error. [L4.12]
 struct AssignStatement {
-  Name name;
+  std::vector<Name> names;
   ExprPtr value;
 };
 
@@ -164,8 +164,9 @@ struct MetricStatement {
   ExprPtr value;
 };
 
+/// return expression, expression. There are no values after a parse error.
 struct ReturnStatement {
-  ExprPtr value;
+  std::vector<ExprPtr> values;
 };
 
 struct Statement;

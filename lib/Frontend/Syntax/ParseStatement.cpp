@@ -46,12 +46,8 @@ bool Parser::parseStatement(std::vector<Statement> &list) {
     return parseFor(list);
   if (atRecompute())
     return parseRecompute(list);
-  if (accept(TokenKind::Return)) {
-    ExprPtr value = parseExpression();
-    bool ok = value != nullptr;
-    list.push_back({start, ReturnStatement{std::move(value)}});
-    return ok;
-  }
+  if (at(TokenKind::Return))
+    return parseReturn(list);
   bool hasKeyword = at(TokenKind::Name) && peek(1).kind == TokenKind::Name &&
                     !peek(1).startsLine;
   if (hasKeyword && atWord("param"))
@@ -59,16 +55,55 @@ bool Parser::parseStatement(std::vector<Statement> &list) {
   bool isMetric = hasKeyword && atWord("metric");
   if (isMetric)
     next();
-  if (!at(TokenKind::Name) || peek(1).kind != TokenKind::Assign)
-    return rejectStatement();
-  Name name = *expectName("a name");
+  return atAssignment(/*onOneLine=*/false)
+             ? parseAssignment(list, start, isMetric)
+             : rejectStatement();
+}
+
+/// name = expression, name, name = call, metric name = expression: from the
+/// first name on. [L4.12], [L6.4]
+bool Parser::parseAssignment(std::vector<Statement> &list, Span start,
+                             bool isMetric) {
+  std::vector<Name> names;
+  do {
+    names.push_back(*expectName("a name"));
+  } while (accept(TokenKind::Comma));
   next();
   ExprPtr value = parseExpression();
   bool ok = value != nullptr;
+  if (isMetric && names.size() > 1) {
+    diagnostics.error(names[1].span,
+                      "a metric is one value; assign the values of the "
+                      "function to names, and give each metric one of them");
+    return false;
+  }
+  if (names.size() > 1 && at(TokenKind::Comma) && ok) {
+    diagnostics.error(peek().span,
+                      "several names take the values of one function call; "
+                      "assign other values one by one");
+    value = nullptr;
+    ok = false;
+  }
   if (isMetric)
-    list.push_back({start, MetricStatement{name, std::move(value)}});
+    list.push_back({start, MetricStatement{names[0], std::move(value)}});
   else
-    list.push_back({start, AssignStatement{name, std::move(value)}});
+    list.push_back(
+        {start, AssignStatement{std::move(names), std::move(value)}});
+  return ok;
+}
+
+/// return expression, expression. [L4.12]
+bool Parser::parseReturn(std::vector<Statement> &list) {
+  Span start = next().span;
+  ReturnStatement returned;
+  bool ok = true;
+  do {
+    returned.values.push_back(parseExpression());
+    ok = returned.values.back() != nullptr;
+  } while (ok && accept(TokenKind::Comma));
+  if (!ok)
+    returned.values.clear();
+  list.push_back({start, std::move(returned)});
   return ok;
 }
 
@@ -128,7 +163,7 @@ bool Parser::parseParam(std::vector<Statement> &list) {
   Name name{textOf(peek()), peek().span};
   std::optional<TensorDeclaration> tensor = parseTensor("a parameter's name");
   if (!tensor) {
-    list.push_back({start, AssignStatement{name, nullptr}});
+    list.push_back({start, AssignStatement{{name}, nullptr}});
     return false;
   }
   ParamStatement param{std::move(*tensor), nullptr};
@@ -140,7 +175,7 @@ bool Parser::parseParam(std::vector<Statement> &list) {
   if (ok)
     list.push_back({start, std::move(param)});
   else
-    list.push_back({start, AssignStatement{name, nullptr}});
+    list.push_back({start, AssignStatement{{name}, nullptr}});
   return ok;
 }
 

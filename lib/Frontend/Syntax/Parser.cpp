@@ -124,8 +124,20 @@ bool Parser::atStatement() const {
     return false;
   if (at(TokenKind::Return) || at(TokenKind::For) || atRecompute())
     return true;
-  return at(TokenKind::Name) &&
-         (peek(1).kind == TokenKind::Assign || peek(1).kind == TokenKind::Name);
+  // Names on further lines may be arguments, and are many in some texts.
+  return atAssignment(/*onOneLine=*/true) ||
+         (at(TokenKind::Name) && peek(1).kind == TokenKind::Name);
+}
+
+/// True at `name =` and `name, name =`.
+bool Parser::atAssignment(bool onOneLine) const {
+  size_t ahead = 0;
+  while (peek(ahead).kind == TokenKind::Name &&
+         peek(ahead + 1).kind == TokenKind::Comma &&
+         !(onOneLine && peek(ahead + 2).startsLine))
+    ahead += 2;
+  return peek(ahead).kind == TokenKind::Name &&
+         peek(ahead + 1).kind == TokenKind::Assign;
 }
 
 bool Parser::atRecompute() const {

@@ -48,6 +48,7 @@ private:
   std::optional<Name> expectName(std::string_view what);
   bool atDeclaration() const;
   bool atStatement() const;
+  bool atAssignment(bool onOneLine) const;
   bool atRecompute() const;
   bool skipTo(bool (Parser::*isStart)() const);
   bool endsStatement() const;
@@ -71,6 +72,8 @@ private:
   void parseStatements(std::vector<Statement> &list, Span open,
                        std::string_view owner);
   bool parseStatement(std::vector<Statement> &list);
+  bool parseAssignment(std::vector<Statement> &list, Span start, bool isMetric);
+  bool parseReturn(std::vector<Statement> &list);
   bool rejectStatement();
   bool rejectControl();
   void skipBraces();

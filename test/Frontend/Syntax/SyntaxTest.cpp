@@ -261,6 +261,29 @@ TEST(Parser, ReadsLoops) { // [L4.6]
   EXPECT_EQ(inner.body.size(), 1u);
 }
 
+TEST(Parser, ReadsSeveralValues) { // [L4.12]
+  Parsed parsed("fn f(x) { a, b,\n  c = g(x,\n  x, b); a, b = g(c)\n"
+                "  d = a\n  a, b = g(d); return a,\n    b }\n");
+  EXPECT_EQ(parsed.messages(), "");
+  const auto &function =
+      std::get<FunctionDeclaration>(parsed.program.declarations.at(0));
+  std::vector<size_t> counts;
+  for (const Statement &statement : function.body.statements)
+    if (const auto *assigned = std::get_if<AssignStatement>(&statement.node))
+      counts.push_back(assigned->names.size());
+    else
+      counts.push_back(std::get<ReturnStatement>(statement.node).values.size());
+  EXPECT_EQ(counts, (std::vector<size_t>{3, 2, 1, 2, 2}));
+  // After an error the next statement may have several names.
+  EXPECT_EQ(Parsed("fn f(x) {\n  a = (x\n  b, c = g(x)\n  d, e = x, x\n"
+                   "  return b, c,\n}\n")
+                .messages(),
+            "2:9: expected ')', got the end of the line\n"
+            "4:11: several names take the values of one function call; assign "
+            "other values one by one\n"
+            "5:15: expected an expression, got the end of the line\n");
+}
+
 TEST(Constant, FoldsExactly) { // [L2.3]
   EXPECT_EQ(evaluateText("dim m = 3 * 4, f = 4 * m\nlet x = f / m"), "4");
   EXPECT_EQ(evaluateText("dim m = 16\nlet x = sqrt(size(m)) / 3 * 3"), "4");
