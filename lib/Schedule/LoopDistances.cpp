@@ -115,13 +115,16 @@ static bool meetFar(const Access &a, const Access &b, int64_t size) {
   }
   if (a.stride == 0)
     return false;
-  // They meet at distances strictly between these two, over the stride.
+  // They meet if the numbers of the iterations that they belong to differ by an
+  // integer strictly between these bounds, divided by the stride.
   int64_t low = a.piece.begin - b.piece.end, high = a.piece.end - b.piece.begin;
+  int64_t least =
+      std::max(llvm::divideFloorSigned(low, a.stride) + 1, 1 - size);
+  int64_t most = std::min(llvm::divideCeilSigned(high, a.stride) - 1, size - 1);
+  // Of the iterations in which they happen, the difference is less by this.
   int64_t shift = b.ahead - a.ahead;
-  int64_t least = llvm::divideFloorSigned(low, a.stride) + 1 - shift;
-  int64_t most = llvm::divideCeilSigned(high, a.stride) - 1 - shift;
-  return (std::max<int64_t>(least, 2) <= std::min(most, size - 1)) ||
-         (std::max(least, 1 - size) <= std::min<int64_t>(most, -2));
+  return std::max(least, shift + 2) <= most ||
+         least <= std::min(most, shift - 2);
 }
 
 LogicalResult checkDistances(exec::LoopOp loop, ArrayRef<int64_t> iterations) {

@@ -267,6 +267,32 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
 !m = !nd.tensor<f32, [a = 4, b = 4]>
 !t = !exec.buffer<!m, ["a", "b"]>
 
+// What is begun ahead may be received in a stacked tensor. The last iteration
+// begins nothing, so the next tensor is left alone.
+module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
+  exec.tensor "xs" input ["d", "a", "b"] at 0 : !exec.buffer<!nd.tensor<f32, [a = 4, b = 4, d = 4]>, ["d", "a", "b"]>
+  exec.kernel @neg <parallel = ["a", "b"], reduce = [], lanes = "b", sizes = [4, 4]> in [["a", "b"]] out [["a", "b"]] {
+  ^bb0(%x: !m):
+    %0 = nd.neg %x : (!m) -> !m
+    exec.yield %0 : !m
+  }
+  exec.func @eval_step {
+    exec.loop "d" 4 {
+      %0 = exec.buffer at 0 strides [64] : !t
+      %1 = exec.buffer at 256 strides [64] : !t
+      %2 = exec.buffer at 512 strides [64] : !t
+      exec.wait %t
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      exec.launch @neg(%1) -> (%2) : (!t) -> !t
+    }
+  }
+}
+
+// -----
+
+!m = !nd.tensor<f32, [a = 4, b = 4]>
+!t = !exec.buffer<!m, ["a", "b"]>
+
 // The second iteration overwrites what the first one's sum still sends.
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} {
   exec.tensor "x" input ["a", "b"] at 0 : !t
