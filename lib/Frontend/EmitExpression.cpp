@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/Ops/StackOps.h"
 #include "lib/Frontend/Builtins.h"
 #include "lib/Frontend/Syntax/Spelling.h"
 
@@ -71,6 +72,8 @@ Operand Emitter::emit(const syntax::Expr &expr) {
     return emitUnary(expr, *unary);
   if (const auto *binary = std::get_if<syntax::BinaryExpr>(&expr.node))
     return emitBinary(expr, *binary);
+  if (const auto *entry = std::get_if<syntax::EntryExpr>(&expr.node))
+    return emitEntry(expr, *entry);
   return emitCall(expr, std::get<syntax::CallExpr>(expr.node));
 }
 
@@ -335,6 +338,60 @@ Operand Emitter::emitArithmetic(const syntax::BinaryExpr &binary,
   return Operand::of(create(
       op.op, binary.operatorSpan, values,
       unite(values, places, elementType, binary.operatorSpan), attributes));
+}
+
+/// The index of an entry along a dim of `type`; nullopt after an error. [L5.15]
+std::optional<int64_t> Emitter::entryIndex(const syntax::EntryExpr &entry,
+                                           nd::TensorType type,
+                                           StringAttr dim) {
+  syntax::Span at = entry.index->span;
+  std::string text = quote(entry.dim.text);
+  Operand index = emit(*entry.index);
+  if (index.value)
+    noteOrigin(error(at, "the index along " + text +
+                             " must be a number known at compile time; "
+                             "gather(x, index, " +
+                             std::string(entry.dim.text) +
+                             ") takes the entry at a computed index"),
+               at);
+  if (!index.constant)
+    return std::nullopt;
+  int64_t size = type.getSize(dim.getValue());
+  const syntax::Constant &number = *index.constant;
+  if (number.isInteger && number.integer >= 0 && number.integer < size)
+    return number.integer;
+  syntax::Diagnostic &outside = error(
+      at, number.isInteger
+              ? "dim " + text + " has no entry " + toString(number) +
+                    "; its entries are 0 to " + std::to_string(size - 1)
+              : "the index along " + text + " must be a whole number, got " +
+                    syntax::describeNotWhole(number));
+  if (number.isInteger && size == dimSize(dim))
+    noteDim(outside, dim.getValue());
+  noteOrigins(outside, {entry.operand->span, at});
+  return std::nullopt;
+}
+
+/// x at dim = index. [L5.15]
+Operand Emitter::emitEntry(const syntax::Expr &expr,
+                           const syntax::EntryExpr &entry) {
+  Value value = emitTensor(*entry.operand);
+  StringAttr dim = value ? resolveDim(entry.dim) : StringAttr();
+  if (!dim)
+    return {};
+  nd::TensorType type = nd::getTensorType(value);
+  if (!type.hasDim(dim.getValue())) {
+    reportMissingDim(*this, entry.dim.span, dim.getValue(), type,
+                     entry.operand->span);
+    return {};
+  }
+  std::optional<int64_t> index = entryIndex(entry, type, dim);
+  if (!index || !checkIndexable(dim, entry.dim.span))
+    return {};
+  return Operand::of(create(
+      nd::EntryOp::getOperationName(), expr.span, value, type.withoutDims(dim),
+      {builder.getNamedAttr("dim", dim),
+       builder.getNamedAttr("index", builder.getI64IntegerAttr(*index))}));
 }
 
 Operand Emitter::emitCall(const syntax::Expr &expr,

@@ -184,6 +184,9 @@ private:
                     const syntax::BinaryExpr &binary);
   Operand emitArithmetic(const syntax::BinaryExpr &binary,
                          llvm::MutableArrayRef<Operand> operands);
+  Operand emitEntry(const syntax::Expr &expr, const syntax::EntryExpr &entry);
+  std::optional<int64_t> entryIndex(const syntax::EntryExpr &entry,
+                                    nd::TensorType type, mlir::StringAttr dim);
   Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
 
   // EmitFunction.cpp

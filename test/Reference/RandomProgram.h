@@ -83,6 +83,7 @@ private:
   bool addMerge();
   bool addBroadcast();
   bool addSlice();
+  bool addEntry();
   bool addConcat();
   bool addPad();
   bool addSource();

@@ -110,6 +110,17 @@ bool RandomProgram::addSlice() {
              in.type, resized(in.dims, dim, size), in.size, in.isExact);
 }
 
+bool RandomProgram::addEntry() {
+  const Known *x = pick([](const Known &x) { return !x.dims.empty(); });
+  if (!x)
+    return false;
+  Known in = *x;
+  Dim dim = drawDimOf(in);
+  return add(in.name + " at " + dim.name + " = " +
+                 std::to_string(draw(dim.size)),
+             in.type, without(in.dims, {dim}), in.size, in.isExact);
+}
+
 bool RandomProgram::addConcat() {
   const Known *x = pick([](const Known &x) { return !x.dims.empty(); });
   if (!x)

@@ -8,8 +8,10 @@
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/ElementCopy.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/StackOps.h"
+#include "dialects/Nd/Ops/ValueBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -65,10 +67,17 @@ LogicalResult EntryOp::buildGradient(OpBuilder &builder,
                                      SmallVectorImpl<Value> &operandGrads) {
   if (!resultGrads[0] || !getType().isFloat())
     return success();
-  Value zeros = makeZeros(builder, getLoc(), getType());
-  SmallVector<Value> entries(getInput().getType().getSize(getDim()), zeros);
-  entries[getIndex()] = resultGrads[0];
-  operandGrads[0] = StackOp::create(builder, getLoc(), entries, getDimAttr());
+  // The gradient of the result at the entry, and zeros elsewhere: computed in
+  // place, also where the layout cuts the dim.
+  ValueBuilder b(builder, getLoc());
+  TensorType input = getInput().getType().getGlobal();
+  Type i32 = builder.getI32Type();
+  Value places = b.make<IotaOp>(
+      TensorType::get(i32, input.getDims()[input.getDimIndex(getDim())]));
+  Value isEntry =
+      b.compare(Predicate::Eq, places, b.scalar(i32, double(getIndex())));
+  operandGrads[0] =
+      b.make<SelectOp>(isEntry, resultGrads[0], b.scalar(resultGrads[0], 0));
   return success();
 }
 

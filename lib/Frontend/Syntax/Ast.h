@@ -98,12 +98,20 @@ struct CallExpr {
   Span close; ///< the closing parenthesis
 };
 
+/// x at dim = index. [L5.15]
+struct EntryExpr {
+  ExprPtr operand;
+  Name dim;
+  ExprPtr index;
+};
+
 /// An expression. `depth` is the height of its tree, kept below
 /// Parser's limit, so that recursion over a tree is safe. [L5.9]
 struct Expr {
   Span span;
   unsigned depth = 1;
-  std::variant<NumberExpr, NameExpr, UnaryExpr, BinaryExpr, CallExpr> node;
+  std::variant<NumberExpr, NameExpr, UnaryExpr, BinaryExpr, CallExpr, EntryExpr>
+      node;
 
   /// The name, if the expression is one; null otherwise.
   const Name *asName() const {

@@ -216,6 +216,11 @@ std::optional<Constant> Evaluator::visit(const Expr &expr) {
     return settle(fold(binary->kind, *left, *right), binary->operatorSpan,
                   {binary->left.get(), binary->right.get()});
   }
+  if (const auto *entry = std::get_if<EntryExpr>(&expr.node)) {
+    diagnostics.error(expr.span, "an entry along " + quote(entry->dim.text) +
+                                     " has no constant value");
+    return std::nullopt;
+  }
   return visitCall(expr, std::get<CallExpr>(expr.node));
 }
 

@@ -68,6 +68,10 @@ unsigned depthBelow(const decltype(Expr::node) &node) {
     look(binary->left);
     look(binary->right);
   }
+  if (const auto *entry = std::get_if<EntryExpr>(&node)) {
+    look(entry->operand);
+    look(entry->index);
+  }
   if (const auto *call = std::get_if<CallExpr>(&node))
     for (const Argument &argument : call->arguments)
       look(argument.value);
@@ -165,15 +169,53 @@ ExprPtr Parser::parsePrefix() {
 
 /// An atom, and neither [ ] nor a member behind it.
 ExprPtr Parser::parsePrimary() {
-  ExprPtr atom = parseAtom();
-  if (atom && at(TokenKind::Dot) && !peek().startsLine)
-    return rejectMember(*atom);
-  if (!atom || !at(TokenKind::LeftBracket) || peek().startsLine)
-    return atom;
+  ExprPtr value = parseAtom();
+  while (value && atEntry())
+    value = parseEntry(std::move(value));
+  if (value && at(TokenKind::Dot) && !peek().startsLine)
+    return rejectMember(*value);
+  if (!value || !at(TokenKind::LeftBracket) || peek().startsLine)
+    return value;
   diagnostics.error(peek().span,
-                    "values are not indexed by position; slice(x, dim, start, "
-                    "size) or gather(x, indices, dim) take a part of one");
+                    "values are not indexed by position; 'x at dim = index' "
+                    "takes one entry, slice(x, dim, start, size) some, and "
+                    "gather(x, indices, dim) those at computed indices");
   return nullptr;
+}
+
+/// True at the `at` of an entry, on the line on which the operand ends.
+bool Parser::atEntry() const {
+  return atWord("at") && !peek().startsLine && peek(1).kind == TokenKind::Name;
+}
+
+/// x at dim = index, from `at` on. The index is a number, a name, a call or in
+/// parentheses; what an operator behind it belongs to would be ambiguous.
+/// [L5.15]
+ExprPtr Parser::parseEntry(ExprPtr operand) {
+  next();
+  Name dim = *expectName("a dim's name");
+  if (!expect(TokenKind::Assign, "'=' and the index along " + quote(dim.text)))
+    return nullptr;
+  Span start = peek().span;
+  bool isNegative = accept(TokenKind::Minus);
+  ExprPtr index = parseAtom();
+  if (index && isNegative) {
+    Span span = Span::join(start, index->span);
+    index = makeExpr(span, UnaryExpr{UnaryKind::Negate, std::move(index)});
+  }
+  if (!index)
+    return nullptr;
+  if (findOperator(peek().kind)) {
+    std::string sign(textOf(peek()));
+    std::string of = " at " + std::string(dim.text) + " = ";
+    diagnostics.error(peek().span,
+                      quote(sign) + " after an index is ambiguous; write (x" +
+                          of + "…) " + sign + " … or x" + of + "(… " + sign +
+                          " …)");
+    return nullptr;
+  }
+  Span span = Span::join(operand->span, index->span);
+  return makeExpr(span, EntryExpr{std::move(operand), dim, std::move(index)});
 }
 
 /// x.T, x.sum(d): what other languages have.

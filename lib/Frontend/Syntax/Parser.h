@@ -89,6 +89,7 @@ private:
   ExprPtr parsePrefix();
   ExprPtr parsePrimary();
   ExprPtr parseAtom();
+  ExprPtr parseEntry(ExprPtr operand);
   ExprPtr parseNumber();
   ExprPtr parseParenthesized();
   ExprPtr parseOperand(unsigned minimum);
@@ -97,6 +98,7 @@ private:
   ExprPtr parseCall(Name callee);
   bool parseArguments(CallExpr &call, Span open);
   std::optional<Argument> parseArgument();
+  bool atEntry() const;
   bool atRename() const;
   bool parseRename(Argument &argument);
   bool parseNames(TokenKind open, TokenKind close, std::vector<Name> &names);

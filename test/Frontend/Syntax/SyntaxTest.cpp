@@ -55,6 +55,9 @@ std::string print(const Expr &expr) {
     return "(" + print(*binary->left) + " " +
            operators[static_cast<int>(binary->kind)] + " " +
            print(*binary->right) + ")";
+  if (const auto *entry = std::get_if<EntryExpr>(&expr.node))
+    return "(" + print(*entry->operand) + " at " +
+           std::string(entry->dim.text) + " = " + print(*entry->index) + ")";
   const auto &call = std::get<CallExpr>(expr.node);
   std::string text = std::string(call.callee.text) + "(";
   for (const Argument &argument : call.arguments)
@@ -153,6 +156,25 @@ TEST(Parser, ReadsArguments) { // [L5.3]
             "f(x, lr=(1 + 2), {a->b}, {a->b c}, {a b->c})");
   EXPECT_EQ(parseExpr("einsum(a, b -> [c, d])"), "einsum(a, b, ->[c d])");
   EXPECT_EQ(parseExpr("einsum(a, (b) * c, -> [])"), "einsum(a, (b * c), ->[])");
+}
+
+TEST(Parser, ReadsEntries) { // [L5.15]
+  EXPECT_EQ(parseExpr("2 * f(x) at d = 1"), "(2 * (f(x) at d = 1))");
+  EXPECT_EQ(parseExpr("-x at d = n at at = (i + 1)"),
+            "(- ((x at d = n) at at = (i + 1)))");
+  EXPECT_EQ(parseExpr("f(at at d = -1, at = at)"),
+            "f((at at d = (- 1)), at=at)");
+  EXPECT_EQ(parseExpr("(x at d = 1) ** 2"), "((x at d = 1) ** 2)");
+  EXPECT_EQ(parseExpr("x at d = size(d) - 1"),
+            "1:26: '-' after an index is ambiguous; write (x at d = …) - … or "
+            "x at d = (… - …)\n");
+  EXPECT_EQ(parseExpr("x at d"),
+            "1:15: expected '=' and the index along 'd', got the end of the "
+            "text\n");
+  EXPECT_EQ(parseExpr("x at d = "),
+            "1:17: expected an expression, got the end of the text\n");
+  EXPECT_EQ(parseExpr("x at 1"),
+            "1:11: expected a new line or ';' after a declaration, got 'at'\n");
 }
 
 TEST(Parser, EndsStatementsAtLines) { // [L1.6]

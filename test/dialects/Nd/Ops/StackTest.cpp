@@ -23,9 +23,9 @@ protected:
 };
 
 TEST_F(Stack, EntryTakesOneAndDropsTheDim) {
-  auto take = [&](StringRef dim) {
-    return [dim](ValueBuilder &b, ValueRange x) {
-      return b.make<EntryOp>(x[0], dim, 1);
+  auto take = [&](StringRef dim, int64_t index = 1) {
+    return [dim, index](ValueBuilder &b, ValueRange x) {
+      return b.make<EntryOp>(x[0], dim, index);
     };
   };
   // Dims are stored by name: "n" before "y", "z" after it.
@@ -33,7 +33,12 @@ TEST_F(Stack, EntryTakesOneAndDropsTheDim) {
             (Values{10, 11}));
   EXPECT_EQ(run({getInput("z")}, {{0, 10, 20, 1, 11, 21}}, take("z")),
             (Values{10, 11}));
-  checkGradient({getInput("n")}, take("n"));
+  for (int64_t index : {0, 1, 2}) {
+    checkGradient({getInput("n")}, take("n", index));
+    checkGradient({getInput("z")}, take("z", index));
+  }
+  checkGradient({tensor(f32(), {{"n", 3}})}, take("n"));
+  checkGradient({tensor(f32(), {{"n", 1}, {"y", 2}})}, take("n", 0));
 }
 
 TEST_F(Stack, StackPutsEntriesAlongANewDim) {
