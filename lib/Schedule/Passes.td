@@ -125,7 +125,8 @@ def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {
 
     After the pass the module has `exec.arena_bytes`, each op `exec.offsets` (one
     number per result), library ops `exec.scratch` (its offset and bytes), and
-    each function argument `exec.offset`. Ops in loops also have `exec.strides`.
+    each function argument `exec.offset`. Ops in loops also have `exec.strides`, and
+    `exec.alternates` where a value has two places.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
@@ -167,11 +168,11 @@ def BuildSchedule : Pass<"meshc-build-schedule", "::mlir::ModuleOp"> {
   let summary = "turns step functions into exec.func and exec.kernel";
   let description = [{
     Each fusion becomes a launch of a kernel (equal ones share it), each library op
-    its call (a product becomes an `exec.gemm`), each collective an `exec.collective`, each loop an `exec.loop`.
-    No func.func remains. A kernel that is launched on entries of stacked tensors
-    records to what bytes they are aligned. A collective that sends entries of stacked
-    operands is begun `ahead`, in the iteration before its own, where its own iteration
-    needs what it received.
+    its call (a product becomes an `exec.gemm`), each collective an `exec.collective`,
+    each loop an `exec.loop`. No func.func remains. A kernel that is launched on
+    entries of stacked tensors records to what bytes they are aligned. A collective
+    that sends entries of stacked operands is begun `ahead`, in the iteration before
+    its own, where that iteration needs what its own collective received.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>
