@@ -256,16 +256,15 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
     values[0] = emit(*statement.value);
   else if (statement.value)
     values = emitSeveral(*statement.value, names);
-  for (auto [i, name] : llvm::enumerate(names)) {
-    const auto *first = llvm::find_if(names, [&](const syntax::Name &other) {
-      return other.text == name.text;
-    });
-    if (first != &names[i])
+  std::map<std::string_view, syntax::Span> places;
+  for (auto [name, value] : llvm::zip(names, values)) {
+    auto [first, isNew] = places.insert({name.text, name.span});
+    if (isNew)
+      assign(name, std::move(value));
+    else
       error(name.span, quote(name.text) + " is on the left twice; give each "
                                           "value a name of its own")
-          .note(first->span, "first here");
-    else
-      assign(name, std::move(values[i]));
+          .note(first->second, "first here");
   }
 }
 
