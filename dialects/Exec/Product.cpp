@@ -63,8 +63,9 @@ static LogicalResult verifyTraits(ProductOp op, const EpilogueTraits &traits) {
       results > (traits.mayKeepArgument() ? 2 : 1))
     return op.emitOpError()
            << "with epilogue '" << traits.name << "' needs a fusion of "
-           << inputs << " inputs and 1 results, got " << fusion.getNumOperands()
-           << " and " << results;
+           << inputs << " inputs and "
+           << (traits.mayKeepArgument() ? "1 or 2 results" : "1 result")
+           << ", got " << fusion.getNumOperands() << " and " << results;
   if (op.getMask() &&
       (!traits.mayHaveMask() ||
        (traits.readsMask() ? op.getInputs().empty() : op.getResults().empty())))

@@ -36,7 +36,7 @@ public:
 private:
   LogicalResult enter(exec::StepOpInterface step);
   void pass(exec::StepOpInterface step);
-  bool conflicts(Running &begun, const exec::Accesses &accesses);
+  bool conflicts(Running &begun, exec::StepOpInterface step);
   void placeWaits(Operation *before, size_t count);
 
   Block &block;
@@ -51,17 +51,21 @@ private:
 };
 } // namespace
 
-bool WaitPlacer::conflicts(Running &begun, const exec::Accesses &accesses) {
-  // By how many iterations the op is behind the collective's own.
+bool WaitPlacer::conflicts(Running &begun, exec::StepOpInterface step) {
+  // By how many iterations the op's own is behind the collective's own.
   int64_t behind = isNextIteration ? 1 : 0;
   if (begun.collective.getAhead())
     --behind;
+  auto collective = dyn_cast<exec::CollectiveOp>(step.getOperation());
+  if (collective && collective.getAhead())
+    ++behind;
   int64_t distance = loop ? behind * loop.getDirection() : 0;
-  return begun.accesses.conflictsWith(accesses, [&](Value a, Value b) {
-    return loop ? mayMeet(a, b, level, distance, mesh)
-                : exec::ArenaPiece::of(a, mesh).overlaps(
-                      exec::ArenaPiece::of(b, mesh));
-  });
+  return begun.accesses.conflictsWith(
+      step.getAccesses(), [&](Value a, Value b) {
+        return loop ? mayMeet(a, b, level, distance, mesh)
+                    : exec::ArenaPiece::of(a, mesh).overlaps(
+                          exec::ArenaPiece::of(b, mesh));
+      });
 }
 
 /// Waits for the first `count` of those that run. What was begun ahead has its
@@ -90,7 +94,7 @@ LogicalResult WaitPlacer::enter(exec::StepOpInterface step) {
     return failure();
   size_t count = 0;
   for (auto [number, begun] : llvm::enumerate(running)) {
-    if (!conflicts(begun, accesses))
+    if (!conflicts(begun, step))
       continue;
     if (begun.collective.getAhead())
       return begun.collective
@@ -114,7 +118,7 @@ void WaitPlacer::pass(exec::StepOpInterface step) {
   // it has ended.
   if (!accesses.awaited)
     while (count > 0 && running[count - 1].collective != step &&
-           !conflicts(running[count - 1], accesses))
+           !conflicts(running[count - 1], step))
       --count;
   placeWaits(step, count);
 }

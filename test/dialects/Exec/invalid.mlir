@@ -315,7 +315,7 @@ func.func @f(%x: !x, %w: !w) {
 !w = !nd.tensor<f32, [i = 8, j = 16]>
 !y = !nd.tensor<f32, [b = 4, j = 16]>
 func.func @f(%x: !x, %w: !w) {
-  // expected-error @below {{with epilogue 'bias' needs a fusion of 2 inputs and 1 results, got 1 and 1}}
+  // expected-error @below {{with epilogue 'bias' needs a fusion of 2 inputs and 1 result, got 1 and 1}}
   %0 = exec.product then bias(%x, %w) : (!x, !w) -> !y {
   ^bb0(%a: !x, %b: !w):
     %1 = nd.einsum %a, %b {reduced = ["i"]} : (!x, !w) -> !y
