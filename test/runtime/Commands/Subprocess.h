@@ -72,14 +72,18 @@ public:
     });
   }
 
-  /// Waits until it handles that signal itself; false if it ends first.
+  /// Waits until it handles that signal itself; false if it ends first. The
+  /// shell, which handles SIGINT too, does not count.
   bool waitUntilHandles(int number) const {
     return waitUntil([&] {
       std::ifstream status("/proc/" + std::to_string(child) + "/status");
-      for (std::string line; std::getline(status, line);)
-        if (line.rfind("SigCgt:", 0) == 0 &&
-            std::strtoull(line.c_str() + 7, nullptr, 16) >> (number - 1) & 1)
-          return true;
+      for (std::string line; std::getline(status, line);) {
+        if (line == "Name:\tsh")
+          return false;
+        if (line.rfind("SigCgt:", 0) == 0)
+          return (std::strtoull(line.c_str() + 7, nullptr, 16) >> (number - 1) &
+                  1) != 0;
+      }
       return false;
     });
   }
