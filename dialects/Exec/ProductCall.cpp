@@ -92,7 +92,7 @@ static LogicalResult verifyEpilogue(ProductOp op) {
   const EpilogueTraits &epilogue = getTraits(*op.getEpilogue());
   auto matrix = ResultMatrix::of(op.getEinsum());
   auto pattern = EpiloguePattern::of(op.getFusion());
-  // The pattern does not say of which factor sums are.
+  // The pattern does not say which factor is summed.
   bool isExpected =
       pattern && (epilogue.sumsFactor() ? pattern->epilogue.sumsFactor()
                                         : &pattern->epilogue == &epilogue);
