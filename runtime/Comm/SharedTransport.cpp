@@ -267,7 +267,9 @@ bool SharedTransport::claimReport(const Stall &stall, Clock::time_point start) {
 }
 
 /// Waits for ranks on other hosts get more time: ranks there know more, and the
-/// launcher takes a second or two to report their failure to all hosts.
+/// launcher takes a second or two to report their failure to all hosts. So do
+/// waits for a member that waited for another host when it fell silent: if the
+/// rank there has failed, MPI holds that member up or ends it.
 void SharedTransport::checkProgress(int rank, Clock::time_point start,
                                     Clock::time_point now) {
   double limit = policy.timeoutSeconds, report = reportSeconds(limit);
@@ -282,7 +284,8 @@ void SharedTransport::checkProgress(int rank, Clock::time_point start,
   if (stall.seconds < report / 2)
     return;
   std::vector<int> silent = findSilent(stall, now);
-  if (!has(stall.representative())) {
+  if (!has(stall.representative()) ||
+      (stall.awaited >= 0 && !has(stall.awaited))) {
     limit += limit > 0 ? std::min(15.0, 3 + 0.1 * limit) : 0;
     report += 1;
   }

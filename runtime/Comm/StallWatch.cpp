@@ -66,6 +66,7 @@ Stall StallWatch::look(int rank, Clock::time_point waitingSince,
     if (state.pulse.waitsFor == 0 ||
         secondsSince(state.changed, now) > std::min(longestTurn, stalled / 2)) {
       stall.seconds = secondsSince(std::max(waitingSince, state.changed), now);
+      stall.awaited = static_cast<int>(state.pulse.waitsFor) - 1;
       return stall;
     }
     next = static_cast<int>(state.pulse.waitsFor) - 1;

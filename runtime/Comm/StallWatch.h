@@ -34,6 +34,9 @@ struct Stall {
   /// wait for one another. Otherwise the last one makes no progress.
   bool isCircle = false;
   size_t circleBegin = 0; ///< in the chain, if it is a circle
+  /// The rank that the last one of the chain waited for when it fell silent;
+  /// -1: it did not wait.
+  int awaited = -1;
 
   /// The rank to blame: the last one, or, in a cycle, the awaited one.
   int culprit() const { return isCircle ? chain[1] : chain.back(); }

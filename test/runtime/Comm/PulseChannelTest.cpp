@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Comm/PulseChannel.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -162,6 +163,22 @@ TEST_F(Channel, TheNewestPulseStays) {
   // Not of members, which are seen themselves.
   neighbor.notePulse(0, pulseAt(62));
   EXPECT_EQ(neighbor.pulseOf(0).progress, 0u);
+}
+
+/// MPI may hold the member up because a rank of the other host has failed. That
+/// rank's failure is the one to report, and is on its way.
+TEST_F(Channel, AMemberThatFellSilentInAWaitForAnotherHostGetsMoreTime) {
+  WaitPolicy policy;
+  policy.timeoutSeconds = 0.1;
+  SharedTransport impatient{segment, {0, 1}, 0, policy, false};
+  auto waitASecond = [&] {
+    auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    impatient.wait(1, [&] { return std::chrono::steady_clock::now() > end; });
+  };
+  segment.member(1).waitsFor = 1 + 4;
+  EXPECT_NO_THROW(waitASecond());
+  segment.member(1).waitsFor = 0; // it works, and makes no progress
+  EXPECT_THROW(waitASecond(), WaitBroken);
 }
 
 } // namespace

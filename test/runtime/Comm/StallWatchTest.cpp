@@ -37,6 +37,7 @@ protected:
 TEST_F(Watched, aRankThatDoesNothingIsToBlame) {
   Stall stall = wait(1, 30);
   EXPECT_EQ(stall.culprit(), 1);
+  EXPECT_EQ(stall.awaited, -1);
   EXPECT_NEAR(stall.seconds, 30, 0.3);
   EXPECT_FALSE(stall.isCircle);
 }
@@ -73,6 +74,7 @@ TEST_F(Watched, aRankThatIsStoppedAsleepIsToBlame) {
   ranks[1].waitsFor = 1 + 2;
   Stall stall = wait(1, 20, [&] { ++ranks[2].progress; });
   EXPECT_EQ(stall.culprit(), 1);
+  EXPECT_EQ(stall.awaited, 2);
   EXPECT_NEAR(stall.seconds, 20, 0.3);
   // It wakes up.
   stall = wait(1, 3, [&] {
