@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Library.h"
+#include "dialects/Exec/Order.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/OrderAssigner.h"
@@ -82,8 +83,8 @@ std::optional<Order> OrderAssigner::getWantedOrder(Value value,
 }
 
 /// The order that a result of the function, or a kernel that reads the value
-/// beside a tensor of the same dims, has already; collectives and loops pass it
-/// on.
+/// beside a tensor of the same dims, has already; collectives, loops and
+/// kernels pass it on.
 std::optional<Order> OrderAssigner::getWantedOrder(OpOperand &use,
                                                    unsigned depth) {
   Operation *user = use.getOwner();
@@ -99,35 +100,65 @@ std::optional<Order> OrderAssigner::getWantedOrder(OpOperand &use,
     return getWantedOperand(scan, use, depth);
   if (isa<spmd::CollectiveOpInterface>(user))
     return getWantedOrder(user->getResult(use.getOperandNumber()), depth + 1);
-  return getOrderBeside(use);
+  std::optional<Order> beside = getOrderBeside(use);
+  return beside ? beside : getOrderBehind(use, depth);
 }
 
-/// Of another input with the same dims of the fusion that has the use. The
-/// order of a block's argument is known, though a product may yet change it.
+/// Of another input of the fusion that has the use: one with the same dims, or
+/// else one with more. The order of a block's argument is known, though a
+/// product may yet change it.
 std::optional<Order> OrderAssigner::getOrderBeside(OpOperand &use) const {
   std::optional<Order> order;
   if (!isa<exec::FusionOp>(use.getOwner()))
     return order;
-  for (Value other : use.getOwner()->getOperands())
-    if (other != use.get() &&
-        (pinned.contains(other) || isa<BlockArgument>(other)) &&
-        exec::getDims(other) == exec::getDims(use.get()))
-      order = orders.lookup(other);
+  exec::DimSet dims = exec::getDims(use.get());
+  bool isSame = false;
+  for (Value other : use.getOwner()->getOperands()) {
+    exec::DimSet otherDims = exec::getDims(other);
+    if (other == use.get() ||
+        !(pinned.contains(other) || isa<BlockArgument>(other)) ||
+        (isSame && otherDims != dims) ||
+        exec::intersect(dims, otherDims).size() != dims.size())
+      continue;
+    order = exec::restrictOrder(orders.lookup(other), dims);
+    isSame = otherDims == dims;
+  }
   return order;
 }
 
-/// The order of the largest input with the result's dims.
+/// Of what a fusion that computes a larger tensor from the value is to have, as
+/// the stack of several gradients.
+std::optional<Order> OrderAssigner::getOrderBehind(OpOperand &use,
+                                                   unsigned depth) {
+  // At most two fusions deep: their users are many.
+  constexpr unsigned step = 4;
+  exec::DimSet dims = exec::getDims(use.get());
+  if (auto fusion = dyn_cast<exec::FusionOp>(use.getOwner()))
+    for (Value result : fusion.getResults())
+      if (exec::DimSet all = exec::getDims(result);
+          all.size() > dims.size() &&
+          exec::intersect(dims, all).size() == dims.size())
+        if (std::optional<Order> order = getWantedOrder(result, depth + step))
+          return exec::restrictOrder(*order, dims);
+  return std::nullopt;
+}
+
+/// The order of the largest input with the result's dims, or else of the
+/// largest one with more dims.
 std::optional<Order> OrderAssigner::getInputOrder(exec::FusionOp fusion,
                                                   Value result) {
   exec::DimSet dims = exec::getDims(result);
+  auto rank = [&](Value input) {
+    return std::pair(exec::getDims(input) == dims, getBytes(input));
+  };
   Value best;
   for (Value input : fusion.getInputs())
-    if (exec::getDims(input) == dims &&
-        (!best || getBytes(input) > getBytes(best)))
+    if (exec::intersect(dims, exec::getDims(input)).size() == dims.size() &&
+        (!best || rank(input) > rank(best)))
       best = input;
   if (!best)
     return std::nullopt;
-  return orders.lookup(best);
+  return exec::restrictOrder(orders.lookup(best), dims);
 }
 
 //===----------------------------------------------------------------------===//

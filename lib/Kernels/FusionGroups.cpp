@@ -9,6 +9,7 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Kernels/SettledOrders.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "meshc-form-fusions"
@@ -98,9 +99,11 @@ bool FusionGroups::canStayInside(Operation *op, Value value,
     return false;
   if (work.lookup(value) < expensiveWork)
     return true;
-  // Groups that read one expensive value are better merged, wherever it is.
-  mergePairs(users);
-  users = getUsers(value);
+  // Groups that read a large expensive value are better merged, wherever it is.
+  if (nd::getTensorType(value).getLocalBytes(mesh) >= sharedBytes) {
+    mergePairs(users);
+    users = getUsers(value);
+  }
   return users.size() == 1 && canComputeInPlace(value, users.front());
 }
 
@@ -161,6 +164,7 @@ void FusionGroups::store(Operation *op, Value value, ArrayRef<GroupId> users) {
   groups[id].points = std::max(groups[id].points, getPoints(op));
   groups[id].roots.push_back(value);
   rootGroups[value] = id;
+  noteStrides(id, value, exec::getDims(value));
   ask(id, op, value);
 }
 
@@ -196,7 +200,30 @@ void FusionGroups::ask(GroupId id, Operation *op, Value result) {
       list.push_back({id, dims});
     else
       known->aligned = exec::intersect(known->aligned, dims);
+    Operation *producer = operand.getDefiningOp();
+    if (!producer || !isKernelOp(producer))
+      noteStrides(id, operand, dims);
   }
+}
+
+/// The group reads the value from memory, or writes it there.
+void FusionGroups::noteStrides(GroupId id, Value value,
+                               const exec::DimSet &aligned) {
+  exec::DimSet &strided = groups[id].strided;
+  if (std::optional<exec::Order> order = getSettledOrder(value)) {
+    strided = exec::unite(strided, getStridedDims(nd::getTensorType(value),
+                                                  *order, aligned, mesh));
+    return;
+  }
+  // A collective keeps the order, which its users choose.
+  for (OpOperand &use : value.getUses())
+    if (isa<spmd::CollectiveOpInterface>(use.getOwner())) {
+      Value result = use.getOwner()->getResult(use.getOperandNumber());
+      for (GroupId user : getUsers(result))
+        strided =
+            exec::unite(strided, exec::intersect(groups[user].strided,
+                                                 getAligned(result, user)));
+    }
 }
 
 //===----------------------------------------------------------------------===//
@@ -346,9 +373,12 @@ bool FusionGroups::canMergeAll(ArrayRef<GroupId> members,
       return false;
     merged.loops = *joined;
     merged.isRowLike |= group.isRowLike;
+    merged.strided = exec::unite(merged.strided, group.strided);
     llvm::append_range(roots, group.roots);
   }
-  if (roots.size() > mostResults)
+  auto isStrided = [&](GroupId id) { return groups[id].isStridedThroughout(); };
+  if (roots.size() > mostResults ||
+      (merged.isStridedThroughout() && llvm::none_of(members, isStrided)))
     return false;
   // Each value that one of them stores is at hand where another reads it.
   for (GroupId maker : members)
@@ -370,6 +400,7 @@ void FusionGroups::merge(GroupId into, GroupId from) {
   group.isRowLike |= other.isRowLike;
   group.points = std::max(group.points, other.points);
   group.loops = *getMergedLoops(group, other);
+  group.strided = exec::unite(group.strided, other.strided);
   llvm::append_range(group.roots, other.roots);
   unsigned first = std::min(group.first, other.first);
   unsigned last = std::max(group.last, other.last);

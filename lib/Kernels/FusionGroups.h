@@ -56,9 +56,20 @@ struct Group {
   double points = 1;
   /// Positions of the first and the last root in the block.
   unsigned first = 0, last = 0;
+  /// Loops along which a tensor in memory, whose order is settled, is read or
+  /// written with a stride (SettledOrders.h).
+  exec::DimSet strided;
   /// Contains one op that is neither an element op nor a reduction; no other op
   /// joins the group.
   bool isAlone = false;
+
+  /// Whether each loop of more than one entry is strided: no choice of the
+  /// innermost loop lets all tensors be read and written in sequence.
+  bool isStridedThroughout() const {
+    return !strided.empty() && llvm::all_of(loops.sizes, [&](const auto &loop) {
+      return loop.second == 1 || llvm::is_contained(strided, loop.first);
+    });
+  }
 };
 
 class FusionGroups {
@@ -96,6 +107,8 @@ private:
   bool canStoreIn(const Group &group, GroupId id, mlir::Operation *op,
                   mlir::Value value) const;
   void ask(GroupId group, mlir::Operation *op, mlir::Value result);
+  void noteStrides(GroupId group, mlir::Value value,
+                   const exec::DimSet &aligned);
 
   // Properties of values (FusionValues.cpp).
   void measureWork();

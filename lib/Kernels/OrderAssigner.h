@@ -46,6 +46,8 @@ private:
   std::optional<exec::Order> getWantedOrder(mlir::OpOperand &use,
                                             unsigned depth);
   std::optional<exec::Order> getOrderBeside(mlir::OpOperand &use) const;
+  std::optional<exec::Order> getOrderBehind(mlir::OpOperand &use,
+                                            unsigned depth);
   std::optional<exec::Order> getInputOrder(exec::FusionOp fusion,
                                            mlir::Value result);
 
