@@ -59,7 +59,9 @@ def FormFusions : Pass<"meshc-form-fusions", "::mlir::func::FuncOp"> {
     kernel of a user where loops fit and no cycle arises. What library ops,
     collectives and loops read is stored, and so are the results of the function
     and the values that a loop's body yields. Kernels over the same dims that read a
-    large tensor alike become one. No kernel extends over the border of a loop.
+    large tensor alike become one, unless its innermost loop, whichever it is, would
+    then stride through a tensor whose memory order is settled. No kernel extends over
+    the border of a loop.
 
     ```mlir
     !x = !nd.tensor<f32, [a = 4, b = 8]>

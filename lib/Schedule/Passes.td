@@ -62,7 +62,8 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
   let description = [{
     Collectives start as soon as their operands are available. Otherwise the next op
     is the first one in program order that frees at least as many bytes as it
-    allocates, or else the first one that is ready. Readers of a parameter run
+    allocates, but for a scalar, or else the first one that is ready. So the update of a
+    parameter runs as soon as its gradient is there. Readers of a parameter run
     before the op that overwrites it, and readers of an initial value before the loop
     that takes over its memory. The bodies of loops are ordered likewise.
 

@@ -17,6 +17,11 @@ namespace meshc::schedule {
 #define GEN_PASS_DEF_SCHEDULEOPS
 #include "lib/Schedule/Passes.h.inc"
 
+/// What an op may allocate and still run as early as possible: the memory of a
+/// scalar. Updates of parameters need scalars that depend on nothing (bias
+/// corrections); an update that waits for these keeps its gradient.
+static constexpr int64_t freeGrowth = exec::arenaAlignment;
+
 namespace {
 /// List scheduling of one block.
 class OpScheduler {
@@ -95,8 +100,8 @@ Operation *OpScheduler::takeNext() {
     return isa<spmd::CollectiveOpInterface>(op);
   });
   if (best == ready.end())
-    best =
-        llvm::find_if(ready, [&](Operation *op) { return getGrowth(op) <= 0; });
+    best = llvm::find_if(
+        ready, [&](Operation *op) { return getGrowth(op) <= freeGrowth; });
   if (best == ready.end())
     best = ready.begin();
   Operation *op = *best;

@@ -66,30 +66,39 @@ std::vector<FaultSearch::Merged> FaultSearch::merge() {
   return merged;
 }
 
-/// The oldest operand of the call that computed `value` which contains `kind`.
-/// Skips infinite values that were present while all was well.
-std::optional<size_t>
-FaultSearch::findOperand(const std::vector<Merged> &merged, size_t value,
-                         Finiteness kind) const {
+/// The operands of the call that computed `value` which contain `kind`. Skips
+/// infinite values that were present while all was well.
+std::vector<size_t> FaultSearch::findOperands(const std::vector<Merged> &merged,
+                                              size_t value,
+                                              Finiteness kind) const {
+  std::vector<size_t> found;
   int call = check.values()[value].call;
-  std::optional<size_t> oldest;
   if (call < 0)
-    return oldest;
-  for (size_t operand : check.calls()[static_cast<size_t>(call)].operands) {
-    bool counts = merged[operand].found & kind &&
-                  !(kind == HasInfinity && merged[operand].wasInfinite);
-    if (counts && (!oldest || operand < *oldest))
-      oldest = operand;
-  }
-  return oldest;
+    return found;
+  for (size_t operand : check.calls()[static_cast<size_t>(call)].operands)
+    if (merged[operand].found & kind &&
+        !(kind == HasInfinity && merged[operand].wasInfinite))
+      found.push_back(operand);
+  return found;
 }
 
-/// The first value from which `value` gets `kind`.
+/// The first value from which `value` gets `kind`: of all that it depends on.
 size_t FaultSearch::followBack(const std::vector<Merged> &merged, size_t value,
                                Finiteness kind) const {
-  while (std::optional<size_t> operand = findOperand(merged, value, kind))
-    value = *operand;
-  return value;
+  std::vector<bool> seen(merged.size());
+  std::vector<size_t> stack = {value};
+  size_t first = value;
+  while (!stack.empty()) {
+    size_t next = stack.back();
+    stack.pop_back();
+    if (seen[next])
+      continue;
+    seen[next] = true;
+    first = std::min(first, next);
+    for (size_t operand : findOperands(merged, next, kind))
+      stack.push_back(operand);
+  }
+  return first;
 }
 
 /// "sub, exp gpt.mesh:7:9, log gpt.mesh:8:5", from "sub gpt.mesh:7:9", …
@@ -147,13 +156,16 @@ Fault FaultSearch::find(const std::vector<Merged> &merged) const {
   text += (kind == HasNan ? "the first NaN is in "
                           : "the first infinite value is in ") +
           describe(merged, origin, kind);
-  if (kind == HasNan)
-    if (std::optional<size_t> operand =
-            findOperand(merged, origin, HasInfinity)) {
-      origin = followBack(merged, *operand, HasInfinity);
+  if (kind == HasNan) {
+    std::vector<size_t> operands = findOperands(merged, origin, HasInfinity);
+    if (!operands.empty()) {
+      origin = operands.front();
+      for (size_t operand : operands)
+        origin = std::min(origin, followBack(merged, operand, HasInfinity));
       text += ", of infinite values that are first in " +
               describe(merged, origin, HasInfinity);
     }
+  }
   const MeshcTensor *tensor = check.values()[origin].tensor;
   return {text, tensor && tensor->role == MESHC_INPUT ? tensor->name : ""};
 }

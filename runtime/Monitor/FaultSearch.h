@@ -57,8 +57,8 @@ private:
   };
 
   std::vector<Merged> merge();
-  std::optional<size_t> findOperand(const std::vector<Merged> &merged,
-                                    size_t value, Finiteness kind) const;
+  std::vector<size_t> findOperands(const std::vector<Merged> &merged,
+                                   size_t value, Finiteness kind) const;
   size_t followBack(const std::vector<Merged> &merged, size_t value,
                     Finiteness kind) const;
   std::string describe(const std::vector<Merged> &merged, size_t value,

@@ -359,3 +359,41 @@ func.func @composite_in_loop(%x: !x) -> !x {
   }
   return %y : !x
 }
+
+// -----
+
+!s = !nd.tensor<f32, []>
+!w = !nd.tensor<f32, [i = 64, j = 512]>
+
+// Two updates with one expensive scalar are two kernels: each could wait for its
+// own gradient.
+// CHECK-LABEL: @scalar_is_shared
+// CHECK: %[[S:.*]] = exec.fusion <parallel = [], reduce = [], lanes = "", sizes = []>
+// CHECK: %[[P:.*]] = exec.fusion {{.*}}(%[[S]], %arg0)
+// CHECK: %[[Q:.*]] = exec.fusion {{.*}}(%[[S]], %arg1)
+// CHECK: return %[[P]], %[[Q]]
+func.func @scalar_is_shared(%p: !w, %q: !w, %t: !s) -> (!w, !w) {
+  %0 = nd.exp %t : (!s) -> !s
+  %1 = nd.exp %0 : (!s) -> !s
+  %2 = nd.mul %p, %1 : (!w, !s) -> !w
+  %3 = nd.mul %q, %1 : (!w, !s) -> !w
+  return %2, %3 : !w, !w
+}
+
+// -----
+
+!w = !nd.tensor<f32, [i = 64, j = 512]>
+
+// Of three kernels that read %x, the first two are one. The third would read %r
+// and write its result with a stride.
+// CHECK-LABEL: @one_memory_order
+// CHECK: %[[A:.*]]:2 = exec.fusion {{.*}} : ({{.*}}) -> (!nd.tensor<f32, [i = 64, j = 512]>, !nd.tensor<f32, [i = 64, j = 512]>)
+// CHECK: %[[B:.*]] = exec.fusion
+// CHECK: return %[[A]]#{{[01]}}, %[[A]]#{{[01]}}, %[[B]]
+func.func @one_memory_order(%x: !w, %p: !w {nd.order = ["i", "j"]}, %q: !w {nd.order = ["i", "j"]}, %r: !w {nd.order = ["j", "i"]})
+    -> (!w {nd.order = ["i", "j"]}, !w {nd.order = ["i", "j"]}, !w {nd.order = ["j", "i"]}) {
+  %0 = nd.add %p, %x : (!w, !w) -> !w
+  %1 = nd.add %q, %x : (!w, !w) -> !w
+  %2 = nd.add %r, %x : (!w, !w) -> !w
+  return %0, %1, %2 : !w, !w, !w
+}

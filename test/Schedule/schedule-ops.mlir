@@ -93,6 +93,51 @@ func.func @readers_first(%p: !v {nd.name = "p", nd.role = "parameter"})
 
 // -----
 
+!s = !nd.tensor<f32, []>
+!w = !nd.tensor<f32, [i = 8, j = 8]>
+
+// The update of a parameter runs when its gradient is there, before the next
+// gradient is computed: the scalar that it reads does not wait for the end.
+// CHECK-LABEL: @update_early
+// CHECK: nd.constant
+// CHECK: %[[G1:.*]] = exec.fusion {{.*}}(%arg2)
+// CHECK: %[[P:.*]] = exec.fusion {{.*}}(%arg0, %[[G1]], %{{.*}})
+// CHECK: %[[G2:.*]] = exec.fusion {{.*}}(%arg2)
+// CHECK: %[[Q:.*]] = exec.fusion {{.*}}(%arg1, %[[G2]], %{{.*}})
+// CHECK: return %[[P]], %[[Q]]
+func.func @update_early(%p: !w {nd.name = "p", nd.role = "parameter"}, %q: !w {nd.name = "q", nd.role = "parameter"}, %x: !w)
+    -> (!w {nd.name = "p", nd.role = "parameter"}, !w {nd.name = "q", nd.role = "parameter"}) {
+  %g1 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%x) : (!w) -> !w {
+  ^bb0(%in: !w):
+    %1 = nd.exp %in : (!w) -> !w
+    exec.yield %1 : !w
+  }
+  %g2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%x) : (!w) -> !w {
+  ^bb0(%in: !w):
+    %1 = nd.neg %in : (!w) -> !w
+    exec.yield %1 : !w
+  }
+  %rate = exec.fusion <parallel = [], reduce = [], lanes = "", sizes = []>() : () -> !s {
+    %1 = nd.constant 0.5 : f32 -> !s
+    exec.yield %1 : !s
+  }
+  %newp = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%p, %g1, %rate) : (!w, !w, !s) -> !w {
+  ^bb0(%in: !w, %g: !w, %r: !s):
+    %1 = nd.mul %g, %r : (!w, !s) -> !w
+    %2 = nd.sub %in, %1 : (!w, !w) -> !w
+    exec.yield %2 : !w
+  }
+  %newq = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%q, %g2, %rate) : (!w, !w, !s) -> !w {
+  ^bb0(%in: !w, %g: !w, %r: !s):
+    %1 = nd.mul %g, %r : (!w, !s) -> !w
+    %2 = nd.sub %in, %1 : (!w, !w) -> !w
+    exec.yield %2 : !w
+  }
+  return %newp, %newq : !w, !w
+}
+
+// -----
+
 !v = !nd.tensor<f32, [i = 8]>
 
 // With nothing to gain, the order of the program stays.
