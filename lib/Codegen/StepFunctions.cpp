@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/StepFunctions.h"
+#include "dialects/Nd/ModelPlaces.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -13,17 +14,13 @@ using namespace mlir;
 namespace meshc::codegen {
 
 std::string getSourceText(Location location) {
-  std::string text;
-  location->walk([&](Location part) {
-    auto place = dyn_cast<FileLineColLoc>(part);
-    if (!place)
-      return WalkResult::advance();
-    text = (llvm::sys::path::filename(place.getFilename().getValue()) + ":" +
-            Twine(place.getLine()) + ":" + Twine(place.getColumn()))
-               .str();
-    return WalkResult::interrupt();
-  });
-  return text;
+  SmallVector<FileLineColLoc> places = nd::getModelPlaces(location);
+  if (places.empty())
+    return "";
+  FileLineColLoc place = places.front();
+  return (llvm::sys::path::filename(place.getFilename().getValue()) + ":" +
+          Twine(place.getLine()) + ":" + Twine(place.getColumn()))
+      .str();
 }
 
 StepFunctions::StepFunctions(

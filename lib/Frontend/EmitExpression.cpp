@@ -74,6 +74,8 @@ Operand Emitter::emit(const syntax::Expr &expr) {
     return emitBinary(expr, *binary);
   if (const auto *entry = std::get_if<syntax::EntryExpr>(&expr.node))
     return emitEntry(expr, *entry);
+  if (const auto *member = std::get_if<syntax::MemberExpr>(&expr.node))
+    return emitMember(*member);
   return emitCall(expr, std::get<syntax::CallExpr>(expr.node));
 }
 
@@ -170,8 +172,8 @@ bool Emitter::unifyTypes(MutableArrayRef<Operand> operands,
 Operand Emitter::emitName(const syntax::Name &name) {
   if (const Operand *found = scope->findValue(name.text))
     return found->ok() ? capture(*found, name.span) : rejectUnusable(name);
-  if (auto found = declarations.constants.find(name.text);
-      found != declarations.constants.end())
+  if (auto found = file().constants.find(name.text);
+      found != file().constants.end())
     return Operand::of(found->second.value);
   return rejectName(name);
 }
@@ -198,8 +200,8 @@ Operand Emitter::rejectName(const syntax::Name &name) {
             scope->findDim(name.text));
     return {};
   }
-  auto function = declarations.functions.find(name.text);
-  bool isFunction = function != declarations.functions.end();
+  auto function = file().functions.find(name.text);
+  bool isFunction = function != file().functions.end();
   if (findBuiltin(text) || isFunction) {
     syntax::Diagnostic &uncalled = error(
         name.span, quote(text) + " is a function; call it: " + text + "(…)");
@@ -207,7 +209,7 @@ Operand Emitter::rejectName(const syntax::Name &name) {
       uncalled.note(function->second->name.span, "declared here");
     return {};
   }
-  if (!declarations.incomplete.dims)
+  if (!file().incomplete.dims)
     rejectUnknown(name);
   return {};
 }
@@ -224,7 +226,7 @@ void Emitter::rejectUnknown(const syntax::Name &name) {
         return;
       }
   std::vector<std::string_view> names = scope->valueNames();
-  for (const auto &entry : declarations.constants)
+  for (const auto &entry : file().constants)
     names.push_back(entry.first);
   std::string hint = syntax::didYouMean(name.text, names);
   auto outside = declared.find(name.text);
@@ -394,28 +396,22 @@ Operand Emitter::emitEntry(const syntax::Expr &expr,
        builder.getNamedAttr("index", builder.getI64IntegerAttr(*index))}));
 }
 
+/// A constant of an imported file. [L10.3]
+Operand Emitter::emitMember(const syntax::MemberExpr &member) {
+  if (rejectValueMember(member.module, member.name, /*isCall=*/false))
+    return {};
+  std::optional<syntax::Constant> value =
+      file().member(member.module, member.name);
+  return value ? Operand::of(*value) : Operand();
+}
+
 Operand Emitter::emitCall(const syntax::Expr &expr,
                           const syntax::CallExpr &call) {
-  std::string_view name = call.callee.text;
-  if (auto found = declarations.functions.find(name);
-      found != declarations.functions.end())
-    return emitFunction(*found->second, expr, call, {}).front();
-  if (const Builtin *builtin = findBuiltin(name)) {
-    Call context(*this, *builtin, expr, call);
-    return context.checkArguments() ? builtin->emit(context) : Operand();
-  }
-  std::vector<std::string_view> names = builtinNames();
-  for (const auto &entry : declarations.functions)
-    names.push_back(entry.first);
-  if (declarations.incomplete.functions)
+  Callee callee = findCallee(call);
+  if (callee.function)
+    return emitFunction(callee, expr, call, {}).front();
+  if (!callee.builtin)
     return {};
-  syntax::Diagnostic &unknown =
-      error(call.callee.span, "unknown function " + quote(name) +
-                                  syntax::didYouMean(name, names));
-  if (auto near = declarations.functions.find(syntax::nearestName(name, names));
-      near != declarations.functions.end())
-    unknown.note(near->second->name.span,
-                 quote(near->first) + " is declared here");
-  noteOrigin(unknown, call.callee.span);
-  return {};
+  Call context(*this, *callee.builtin, expr, call);
+  return context.checkArguments() ? callee.builtin->emit(context) : Operand();
 }

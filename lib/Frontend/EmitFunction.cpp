@@ -7,6 +7,8 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Syntax/Parse.h"
+#include "lib/Frontend/Syntax/Spelling.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -107,10 +109,13 @@ bool Emitter::bindArgument(const syntax::TensorDeclaration &declared,
           .note(declared.name.span, "declared here");
       return false;
     }
-    StringAttr dim = resolveDim(*name);
-    if (dim)
-      callee.dims[declared.name.text] = std::string_view(dim.getValue());
-    return bool(dim);
+    // The function may introduce it. [L4.3]
+    const DimArgument *outer = scope->findDimArgument(name->text);
+    if (!outer && isImported())
+      return bool(resolveDim(*name));
+    callee.dims[declared.name.text] =
+        outer ? *outer : DimArgument{name->text, name->span, scope};
+    return true;
   }
   Operand operand = emit(*argument.value);
   callee.values[declared.name.text] = operand;
@@ -159,17 +164,75 @@ bool Emitter::checkResultCount(const syntax::FunctionDeclaration &function,
   return false;
 }
 
+/// Reports a member of what is a value or constant; false if it is neither.
+bool Emitter::rejectValueMember(const syntax::Name &value,
+                                const syntax::Name &member, bool isCall) {
+  bool isValue = scope && scope->findValue(value.text);
+  if (file().imports.count(value.text) ||
+      (!isValue && !file().constants.count(value.text) && !isKnownDim(value)))
+    return false;
+  syntax::Span point = {member.span.source, value.span.end, member.span.end};
+  noteName(
+      error(point, syntax::describeMember(value.text, member.text, isCall)),
+      value.text);
+  return true;
+}
+
+/// The function `name` of an imported file. [L10.3]
+Emitter::Callee Emitter::findMember(const syntax::Name &module,
+                                    const syntax::Name &name) {
+  if (rejectValueMember(module, name, /*isCall=*/true))
+    return {};
+  const syntax::FunctionDeclaration *function =
+      file().memberFunction(module, name);
+  if (!function)
+    return {};
+  return {nullptr, function, file().imports.at(module.text).module};
+}
+
+/// The function that a call names; neither kind after an error.
+Emitter::Callee Emitter::findCallee(const syntax::CallExpr &call) {
+  if (call.module)
+    return findMember(*call.module, call.callee);
+  std::string_view name = call.callee.text;
+  if (auto found = file().functions.find(name); found != file().functions.end())
+    return {nullptr, found->second, &file()};
+  if (const Builtin *builtin = findBuiltin(name))
+    return {builtin, nullptr, nullptr};
+  rejectCallee(call.callee);
+  return {};
+}
+
+/// Reports the name of a call that is no function.
+void Emitter::rejectCallee(const syntax::Name &name) {
+  if (file().incomplete.functions)
+    return;
+  std::vector<std::string_view> names = builtinNames();
+  for (const auto &entry : file().functions)
+    names.push_back(entry.first);
+  syntax::Diagnostic &unknown =
+      error(name.span, "unknown function " + quote(name.text) +
+                           syntax::didYouMean(name.text, names));
+  if (auto near = file().functions.find(syntax::nearestName(name.text, names));
+      near != file().functions.end())
+    unknown.note(near->second->name.span,
+                 quote(near->first) + " is declared here");
+  noteOrigin(unknown, name.span);
+}
+
 /// The values of a call, one for each name on the left, or a single one for an
 /// expression; missing after an error. [L4.4], [L4.12]
-SmallVector<Operand>
-Emitter::emitFunction(const syntax::FunctionDeclaration &function,
-                      const syntax::Expr &expr, const syntax::CallExpr &call,
-                      ArrayRef<syntax::Name> names) {
-  calledFunctions.insert(function.name.text);
+SmallVector<Operand> Emitter::emitFunction(const Callee &called,
+                                           const syntax::Expr &expr,
+                                           const syntax::CallExpr &call,
+                                           ArrayRef<syntax::Name> names) {
+  const syntax::FunctionDeclaration &function = *called.function;
+  calledFunctions.insert(&function);
   SmallVector<Operand> none(std::max<size_t>(names.size(), 1));
   if (!mayInline(function, call) || !checkResultCount(function, call, names))
     return none;
   Scope callee;
+  callee.module = called.module;
   bool ok = true;
   for (auto [declared, argument] :
        llvm::zip(function.arguments, call.arguments))
@@ -186,11 +249,18 @@ Emitter::emitFunction(const syntax::FunctionDeclaration &function,
     if (!declared.isDim)
       ok &= checkArgument(declared, callee.values[declared.name.text],
                           argument.span, *caller);
-  frames.push_back({&function, call.callee.span, location});
+  frames.push_back({&function, location});
+  diagnostics.enter(call.callee.span,
+                    "in this call of " + quote(function.name.text));
   path.push_back({function.name.text, call.callee.span, {}});
   SmallVector<Operand> results = ok ? emitBody(function) : none;
   path.pop_back();
+  diagnostics.leave();
   frames.pop_back();
+  // What a call names, its function has introduced by now.
+  for (const auto &[name, dim] : callee.dims)
+    if (ok)
+      resolveDim({name, dim.place});
   scope = caller;
   return results.size() == none.size() ? results : none;
 }
@@ -227,11 +297,9 @@ Emitter::emitBody(const syntax::FunctionDeclaration &function) {
 SmallVector<Operand> Emitter::emitSeveral(const syntax::Expr &expr,
                                           ArrayRef<syntax::Name> names) {
   const auto *call = std::get_if<syntax::CallExpr>(&expr.node);
-  if (call) {
-    auto found = declarations.functions.find(call->callee.text);
-    if (found != declarations.functions.end())
-      return emitFunction(*found->second, expr, *call, names);
-  }
+  Callee callee = call ? findCallee(*call) : Callee();
+  if (callee.function)
+    return emitFunction(callee, expr, *call, names);
   std::string count = std::to_string(names.size());
   if (!call)
     noteOrigin(error(expr.span, count +
@@ -240,11 +308,9 @@ SmallVector<Operand> Emitter::emitSeveral(const syntax::Expr &expr,
                                     "that returns " +
                                     count + " values"),
                expr.span);
-  else if (findBuiltin(call->callee.text))
+  else if (callee.builtin)
     error(names[1].span, quote(call->callee.text) + " returns one value, but " +
                              count + " names are on the left");
-  else
-    emit(expr); // reports that the function is unknown
   return SmallVector<Operand>(names.size());
 }
 
@@ -271,8 +337,8 @@ void Emitter::assign(const syntax::AssignStatement &statement) {
 /// [L4.2], [L6.3] A name may be assigned again: x = x + 1.
 void Emitter::assign(const syntax::Name &target, Operand result) {
   std::string_view name = target.text;
-  if (auto constant = declarations.constants.find(name);
-      constant != declarations.constants.end()) {
+  if (auto constant = file().constants.find(name);
+      constant != file().constants.end()) {
     error(target.span, quote(name) + " is a constant and cannot be assigned")
         .note(constant->second.span, "declared here");
     return;
@@ -293,7 +359,7 @@ void Emitter::warnUncalled() {
   if (diagnostics.hasErrors())
     return;
   for (const auto &[name, function] : declarations.functions)
-    if (!calledFunctions.count(name))
+    if (!calledFunctions.count(function))
       diagnostics.warning(function->name.span,
                           "function " + quote(name) +
                               " is never called, so its body is unchecked");

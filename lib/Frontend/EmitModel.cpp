@@ -8,6 +8,7 @@
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Imports.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -28,11 +29,7 @@ OwningOpRef<ModuleOp> Emitter::emitProgram() {
                    "{ … }");
     return nullptr;
   }
-  // [L4.1]
-  for (const auto &[name, function] : declarations.functions)
-    if (findBuiltin(name))
-      error(function->name.span, quote(name) + " is a function of the "
-                                               "language; choose another name");
+  rejectBuiltinNames(declarations, diagnostics);
   emitMesh();
   emitModel(*declarations.model);
   emitLayout();
@@ -131,6 +128,7 @@ void Emitter::emitModel(const syntax::ModelDeclaration &model) {
   modelBody = function.addEntryBlock();
   builder.setInsertionPointToStart(modelBody);
   Scope own;
+  own.module = &declarations;
   scope = &own;
   emitInputs(model, function);
   for (const syntax::Statement &statement : model.body.statements)

@@ -22,7 +22,7 @@ bool Emitter::declareParameter(const syntax::Name &name) {
     clash = &error(name.span, quote(name.text) +
                                   " is the name of a value above; choose "
                                   "another");
-  else if (declarations.constants.count(name.text))
+  else if (file().constants.count(name.text))
     clash = &error(name.span, quote(name.text) +
                                   " is the name of a constant; choose another");
   if (clash)

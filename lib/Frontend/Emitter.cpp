@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace meshc;
@@ -65,25 +66,57 @@ Emitter::Emitter(const syntax::SourceSet &sources,
       declarations(declarations) {}
 
 StringAttr Emitter::resolveDim(const syntax::Name &name) {
-  std::string_view text = scope ? scope->findDim(name.text) : name.text;
+  const DimArgument *argument =
+      scope ? scope->findDimArgument(name.text) : nullptr;
+  if (!argument && isImported())
+    return rejectImportedDim(name);
+  std::string_view text = argument ? argument->name : name.text;
   if (declarations.dims.count(text))
     return builder.getStringAttr(StringRef(text));
   if (declarations.incomplete.dims)
     return {};
-  std::string hint = syntax::didYouMean(text, declarations.dimNames());
-  bool isValue = scope && scope->findValue(name.text);
+  // A call may name a dim that the function introduces; if it does not, the
+  // call is wrong.
+  if (argument)
+    rejectUnknownDim({argument->name, argument->place}, argument->scope);
+  else
+    rejectUnknownDim(name, scope);
+  return {};
+}
+
+/// Reports that there is no such dim; `around` are the names at that place.
+void Emitter::rejectUnknownDim(const syntax::Name &name, Scope *around) {
+  std::string hint = syntax::didYouMean(name.text, declarations.dimNames());
+  bool isValue = around && around->findValue(name.text);
   if (isValue)
     hint = "; " + quote(name.text) + " is a value here, not a dim";
   syntax::Diagnostic &unknown =
-      error(name.span, "unknown dim " + quote(text) + hint);
+      error(name.span, "unknown dim " + quote(name.text) + hint);
+  llvm::SaveAndRestore there(scope, around);
   if (isValue)
     noteOrigin(unknown, name.span);
   else
-    noteDim(unknown, syntax::nearestName(text, declarations.dimNames()));
+    noteDim(unknown, syntax::nearestName(name.text, declarations.dimNames()));
+}
+
+/// [L10.3]
+StringAttr Emitter::rejectImportedDim(const syntax::Name &name) {
+  std::vector<std::string_view> known;
+  for (const Scope *each = scope; each; each = each->parent)
+    for (const auto &entry : each->dims)
+      known.push_back(entry.first);
+  std::string hint = syntax::didYouMean(name.text, known);
+  if (hint.empty())
+    hint = "; an imported file knows only the dims that its functions are "
+           "given, add 'dim " +
+           std::string(name.text) + "' to the arguments";
+  error(name.span, "unknown dim " + quote(name.text) + hint);
   return {};
 }
 
 StringAttr Emitter::introduceDim(const syntax::Name &name, int64_t size) {
+  if (isImported() && !scope->findDimArgument(name.text))
+    return rejectImportedDim(name);
   std::string_view text = scope ? scope->findDim(name.text) : name.text;
   StringAttr dim = builder.getStringAttr(StringRef(text));
   if (!checkNotLooped(dim, name.span) ||
@@ -93,8 +126,11 @@ StringAttr Emitter::introduceDim(const syntax::Name &name, int64_t size) {
 }
 
 bool Emitter::isKnownDim(const syntax::Name &name) const {
-  return (scope && scope->isDimArgument(name.text)) ||
-         declarations.dims.count(name.text);
+  const DimArgument *argument =
+      scope ? scope->findDimArgument(name.text) : nullptr;
+  if (!argument && isImported())
+    return false;
+  return declarations.dims.count(argument ? argument->name : name.text);
 }
 
 int64_t Emitter::dimSize(StringAttr dim) const {
@@ -123,17 +159,6 @@ Type Emitter::resolveType(const syntax::Name &name) {
   return {};
 }
 
-syntax::Diagnostic &Emitter::error(syntax::Span at, std::string message) {
-  syntax::Diagnostic &diagnostic = diagnostics.error(at, std::move(message));
-  constexpr size_t maxNotes = 6;
-  size_t shown = std::min(frames.size(), maxNotes);
-  for (const Frame &frame :
-       llvm::reverse(ArrayRef<Frame>(frames).take_back(shown)))
-    diagnostic.note(frame.call,
-                    "in this call of " + quote(frame.function->name.text));
-  return diagnostic;
-}
-
 void Emitter::noteOrigin(syntax::Diagnostic &diagnostic,
                          syntax::Span at) const {
   noteName(diagnostic, sources.text(at));
@@ -150,8 +175,8 @@ void Emitter::noteName(syntax::Diagnostic &diagnostic,
                                : ""));
       return;
     }
-  if (auto constant = declarations.constants.find(name);
-      constant != declarations.constants.end())
+  if (auto constant = file().constants.find(name);
+      constant != file().constants.end())
     diagnostic.note(constant->second.span, quote(name) + " is declared here");
 }
 

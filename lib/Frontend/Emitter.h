@@ -40,6 +40,8 @@ std::string describe(mlir::Type elementType);
 /// "; dim 'd' has size 2, not 3" for each dim whose sizes differ.
 std::string describeSizes(nd::TensorType got, nd::TensorType wanted);
 
+struct Builtin;
+
 /// The ops of one program.
 class Emitter {
 public:
@@ -115,6 +117,11 @@ public:
 
   // Names and places (Emitter.cpp).
 
+  /// The file of the current place.
+  syntax::Module &file() const { return scope ? *scope->module : declarations; }
+  /// Whether the place is in an imported file, which names no dims but those of
+  /// arguments. [L10.3]
+  bool isImported() const { return &file() != &declarations; }
   /// The dim with this name; the name of an argument `dim d` is resolved to the
   /// caller's dim. Null after an error if there is no such dim.
   mlir::StringAttr resolveDim(const syntax::Name &name);
@@ -131,7 +138,9 @@ public:
   /// Whether i32 can index the dim; reports an error if not. [L2.7]
   bool checkIndexable(mlir::StringAttr dim, syntax::Span at);
   /// An error at a place; inlined, it gets a note at each call around it.
-  syntax::Diagnostic &error(syntax::Span at, std::string message);
+  syntax::Diagnostic &error(syntax::Span at, std::string message) {
+    return diagnostics.error(at, std::move(message));
+  }
   /// If the text at `at` is the name of a value or a constant, notes where it
   /// is defined.
   void noteOrigin(syntax::Diagnostic &diagnostic, syntax::Span at) const;
@@ -158,8 +167,13 @@ private:
   /// A function being inlined.
   struct Frame {
     const syntax::FunctionDeclaration *function;
-    syntax::Span call;
     mlir::Location location;
+  };
+  /// What the name of a call means; both are null after an error.
+  struct Callee {
+    const Builtin *builtin = nullptr;
+    const syntax::FunctionDeclaration *function = nullptr;
+    syntax::Module *module = nullptr; ///< the function's file
   };
   /// A call or loop around the current place, as names of parameters show it.
   /// [L4.9]
@@ -171,6 +185,10 @@ private:
   /// The name of each result of a loop and the value that the body yields for
   /// it; null after an error.
   using LoopResults = llvm::SmallVector<std::pair<syntax::Name, mlir::Value>>;
+
+  // Emitter.cpp
+  mlir::StringAttr rejectImportedDim(const syntax::Name &name);
+  void rejectUnknownDim(const syntax::Name &name, Scope *around);
 
   // EmitExpression.cpp
   Operand emitName(const syntax::Name &name);
@@ -187,13 +205,19 @@ private:
   Operand emitEntry(const syntax::Expr &expr, const syntax::EntryExpr &entry);
   std::optional<int64_t> entryIndex(const syntax::EntryExpr &entry,
                                     nd::TensorType type, mlir::StringAttr dim);
+  Operand emitMember(const syntax::MemberExpr &member);
   Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
 
   // EmitFunction.cpp
-  llvm::SmallVector<Operand>
-  emitFunction(const syntax::FunctionDeclaration &function,
-               const syntax::Expr &expr, const syntax::CallExpr &call,
-               llvm::ArrayRef<syntax::Name> names);
+  Callee findCallee(const syntax::CallExpr &call);
+  Callee findMember(const syntax::Name &module, const syntax::Name &name);
+  void rejectCallee(const syntax::Name &name);
+  bool rejectValueMember(const syntax::Name &value, const syntax::Name &member,
+                         bool isCall);
+  llvm::SmallVector<Operand> emitFunction(const Callee &callee,
+                                          const syntax::Expr &expr,
+                                          const syntax::CallExpr &call,
+                                          llvm::ArrayRef<syntax::Name> names);
   llvm::SmallVector<Operand> emitSeveral(const syntax::Expr &expr,
                                          llvm::ArrayRef<syntax::Name> names);
   bool checkResultCount(const syntax::FunctionDeclaration &function,
@@ -270,7 +294,7 @@ private:
   std::map<std::string, unsigned> pathNumbers; ///< the last one tried
   std::map<std::string_view, syntax::Span> declared;
   std::vector<syntax::Name> tensorNames; ///< that a rule's scope may name
-  std::set<std::string_view> calledFunctions;
+  std::set<const syntax::FunctionDeclaration *> calledFunctions;
   llvm::SmallVector<std::pair<syntax::Name, mlir::Value>> results;
   unsigned opCount = 0;
   unsigned expressionDepth = 0;

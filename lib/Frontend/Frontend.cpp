@@ -7,6 +7,7 @@
 #include "lib/Frontend/Frontend.h"
 
 #include "lib/Frontend/Emitter.h"
+#include "lib/Frontend/Imports.h"
 #include "lib/Frontend/Syntax/Parse.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -101,14 +102,18 @@ private:
 } // namespace
 
 OwningOpRef<ModuleOp> parseModel(llvm::SourceMgr &manager, MLIRContext &context,
-                                 const ModelOverrides &overrides) {
+                                 const ModelOverrides &overrides,
+                                 llvm::ArrayRef<std::string> moduleFolders) {
   context.loadDialect<nd::NdDialect, func::FuncDialect>();
   Reader reader(manager);
   syntax::Diagnostics diagnostics;
   syntax::Program program =
       syntax::parseProgram(reader.sources, 0, diagnostics);
   syntax::Overrides parsed = reader.parse(overrides, diagnostics);
+  frontend::Imports imports(manager, reader.sources, diagnostics,
+                            moduleFolders);
   syntax::Declarations declarations(diagnostics);
+  imports.read(program, reader.sources[0].name(), declarations);
   declarations.collect(program, parsed);
   frontend::Emitter emitter(reader.sources, diagnostics, declarations, context);
   OwningOpRef<ModuleOp> module = emitter.emitProgram();

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/ArrayRef.h"
 
 #include <optional>
 #include <string>
@@ -28,6 +29,10 @@ struct ModelOverrides {
   std::vector<std::string> values;   ///< --set batch=64, each time it is given
 };
 
+/// The folder of the modules that ship with meshc: share/meshc in the tree
+/// (installed or built) that contains the running tool. `tool` is its argv[0].
+std::string findModuleFolder(llvm::StringRef tool);
+
 /// The nd program of the main buffer of `sources` (docs/language.md): a module
 /// with attribute `nd.mesh`, `nd.rule` ops, the model as a func.func whose
 /// arguments are the inputs and whose results are the loss and the metrics by
@@ -37,12 +42,14 @@ struct ModelOverrides {
 ///
 /// The program is not verified yet: if MLIR's verifier rejects it, that is a
 /// defect of the front end. Null after errors; those, and warnings,
-/// go to the context's diagnostic engine. The overrides' texts are added to
-/// `sources`, so that a SourceMgrDiagnosticHandler over it can show their
-/// lines.
+/// go to the context's diagnostic engine. Imported files, found in
+/// `moduleFolders` or relative to the name of the main buffer, and the
+/// overrides' texts are added to `sources`, so that a
+/// SourceMgrDiagnosticHandler over it can show their lines.
 mlir::OwningOpRef<mlir::ModuleOp>
 parseModel(llvm::SourceMgr &sources, mlir::MLIRContext &context,
-           const ModelOverrides &overrides = {});
+           const ModelOverrides &overrides = {},
+           llvm::ArrayRef<std::string> moduleFolders = {});
 
 } // namespace meshc
 

@@ -93,7 +93,8 @@ std::optional<Start> StartReader::read() {
   span = expr.span;
   if (const syntax::Name *bare = expr.asName()) {
     name = *bare;
-  } else if (const auto *call = std::get_if<syntax::CallExpr>(&expr.node)) {
+  } else if (const auto *call = std::get_if<syntax::CallExpr>(&expr.node);
+             call && !call->module) {
     name = call->callee;
     arguments = call->arguments;
   } else {

@@ -37,17 +37,15 @@ bool Scope::isCarriedNumber(std::string_view name) const {
 }
 
 std::string_view Scope::findDim(std::string_view name) const {
-  for (const Scope *each = this; each; each = each->parent)
-    if (auto found = each->dims.find(name); found != each->dims.end())
-      return found->second;
-  return name;
+  const DimArgument *argument = findDimArgument(name);
+  return argument ? argument->name : name;
 }
 
-bool Scope::isDimArgument(std::string_view name) const {
+const DimArgument *Scope::findDimArgument(std::string_view name) const {
   for (const Scope *each = this; each; each = each->parent)
-    if (each->dims.count(name))
-      return true;
-  return false;
+    if (auto found = each->dims.find(name); found != each->dims.end())
+      return &found->second;
+  return nullptr;
 }
 
 std::vector<std::string_view> Scope::valueNames() const {
@@ -64,6 +62,7 @@ Loop::Loop(const syntax::ForStatement &statement, syntax::Span span,
       body(&region.emplaceBlock()) {
   scope.parent = &parent;
   scope.loop = this;
+  scope.module = parent.module;
   for (const syntax::Name &name : assigned)
     carries[name.text] = false;
 }

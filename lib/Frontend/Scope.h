@@ -39,16 +39,28 @@ struct Operand {
 
 struct Loop;
 
+struct Scope;
+
+/// What an argument `dim d` stands for, and where it is named: in the outermost
+/// call that passes it on.
+struct DimArgument {
+  std::string_view name;
+  syntax::Span place;
+  Scope *scope; ///< of the place
+};
+
 /// The names of one body: the model's, one inlined function's, or one loop's.
 struct Scope {
   Scope *parent = nullptr;    ///< the body around a loop's; null otherwise
   const Loop *loop = nullptr; ///< whose body this is; null otherwise
+  /// The file of the body, in which its functions and constants are found.
+  syntax::Module *module = nullptr;
   /// Values belong to the block in which they were made, which may be outside
   /// of loops around the place where a name is used. Emitter::capture makes
   /// them visible there.
   std::map<std::string_view, Operand> values;
   std::map<std::string_view, syntax::Span> places; ///< of the values' names
-  std::map<std::string_view, std::string_view> dims;
+  std::map<std::string_view, DimArgument> dims;    ///< of arguments `dim d`
   /// Why a name has no value, where only its use is an error.
   std::map<std::string_view, std::string> problems;
 
@@ -63,8 +75,8 @@ struct Scope {
   /// The dim that an argument `dim d` called `name` stands for, otherwise
   /// `name`.
   std::string_view findDim(std::string_view name) const;
-  /// Whether `name` is such an argument.
-  bool isDimArgument(std::string_view name) const;
+  /// That argument; null if `name` is none.
+  const DimArgument *findDimArgument(std::string_view name) const;
   /// All names of values, for hints.
   std::vector<std::string_view> valueNames() const;
 };

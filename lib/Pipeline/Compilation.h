@@ -98,6 +98,7 @@ private:
   ExitCode writeProgram(const Phase &phase);
   std::string getStem() const;
   std::string getOutputPath() const;
+  ExitCode writeDepfile();
   ExitCode checkOutput(llvm::StringRef path);
   ExitCode write(llvm::StringRef path, llvm::StringRef text);
 

@@ -141,6 +141,8 @@ ExitCode Compilation::run() {
   if (ExitCode code = chooseTarget(); code != ExitCode::Success)
     return code;
   ExitCode code = runPhases();
+  if (code == ExitCode::Success && !options.depfile.empty())
+    code = writeDepfile();
   if (options.timePhases)
     times.print(llvm::errs());
   return code;

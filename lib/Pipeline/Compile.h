@@ -39,9 +39,12 @@ struct CompileOptions {
   std::optional<std::string> mesh;   ///< --mesh, replaces the text's
   std::optional<std::string> layout; ///< --layout, replaces the text's
   std::vector<std::string> set;      ///< --set NAME=VALUE, each
-  std::string stopAfter;             ///< a phase's name; empty: go to the end
-  std::string dumpDirectory;         ///< empty: write no phases
-  bool unrollLoops = false;          ///< --unroll: replace loops by iterations
+  /// -I FOLDER, each: where imported modules are looked for first
+  std::vector<std::string> moduleFolders;
+  std::string stopAfter;     ///< a phase's name; empty: go to the end
+  std::string dumpDirectory; ///< empty: write no phases
+  std::string depfile;       ///< --depfile: lists the files read; empty: none
+  bool unrollLoops = false;  ///< --unroll: replace loops by iterations
   /// --recompute: what the gradients of loops compute again; Cheap if not given
   std::optional<autodiff::Recompute> recompute;
   bool timePhases = false;            ///< print the time of each phase
@@ -61,7 +64,8 @@ struct CompileOptions {
   /// Writes a program only if an output is named.
   Verify verify = Verify::None;
   std::optional<uint64_t> verifySeed; ///< none: 0
-  std::string tool; ///< path of the running compiler, to find the runtime by
+  std::string tool; ///< path of the running compiler, to find the runtime and
+                    ///< modules by
 };
 
 /// Whether kernels are those of GPUs.

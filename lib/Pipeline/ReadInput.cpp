@@ -117,8 +117,10 @@ ExitCode Compilation::parse(const Phase &) {
 }
 
 ExitCode Compilation::parseModelText() {
-  module =
-      parseModel(sources, context, {options.mesh, options.layout, options.set});
+  std::vector<std::string> folders = options.moduleFolders;
+  folders.push_back(findModuleFolder(options.tool));
+  module = parseModel(sources, context,
+                      {options.mesh, options.layout, options.set}, folders);
   if (!module)
     return ExitCode::Input;
   if (failed(mlir::verify(*module)))

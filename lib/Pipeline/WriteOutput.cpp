@@ -105,4 +105,25 @@ ExitCode Compilation::writeProgram(const Phase &phase) {
   return ExitCode::Success;
 }
 
+/// --depfile: a rule of make, by which the output depends on the model and what
+/// it imports.
+ExitCode Compilation::writeDepfile() {
+  auto escape = [](StringRef path) {
+    std::string text;
+    for (char c : path)
+      text += c == ' ' || c == '#' ? std::string("\\") + c
+              : c == '$'           ? std::string("$$")
+                                   : std::string(1, c);
+    return text;
+  };
+  std::string rule = escape(getOutputPath()) + ":";
+  for (unsigned i = 1; i <= sources.getNumBuffers(); ++i) {
+    StringRef name = sources.getMemoryBuffer(i)->getBufferIdentifier();
+    bool isFile = !name.starts_with("<"); // not <stdin> and <--mesh>
+    if (isFile)
+      rule += " \\\n  " + escape(name);
+  }
+  return write(options.depfile, rule + "\n");
+}
+
 } // namespace meshc

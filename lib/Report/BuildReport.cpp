@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/ModelPlaces.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Report/Place.h"
@@ -17,17 +18,13 @@ using namespace mlir;
 namespace meshc::report {
 
 std::string getPlace(Location location) {
-  std::string place;
-  location->walk([&](Location part) {
-    auto file = dyn_cast<FileLineColLoc>(part);
-    if (!file)
-      return WalkResult::advance();
-    place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
-             Twine(file.getColumn()))
-                .str();
-    return WalkResult::interrupt();
-  });
-  return place;
+  SmallVector<FileLineColLoc> places = nd::getModelPlaces(location);
+  if (places.empty())
+    return "";
+  FileLineColLoc file = places.front();
+  return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
+          Twine(file.getColumn()))
+      .str();
 }
 
 std::string getTypeName(Type type) {

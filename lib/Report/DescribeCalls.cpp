@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/Nd/ModelPlaces.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
@@ -38,11 +39,8 @@ static double getReadBytes(BlockArgument argument, nd::MeshAttr mesh) {
 static std::string getLines(Block &block) {
   llvm::SetVector<unsigned> found;
   for (Operation &op : block)
-    op.getLoc()->walk([&](Location part) {
-      if (auto file = dyn_cast<FileLineColLoc>(part))
-        found.insert(file.getLine());
-      return WalkResult::advance();
-    });
+    for (FileLineColLoc place : nd::getModelPlaces(op.getLoc()))
+      found.insert(place.getLine());
   SmallVector<unsigned> lines = found.takeVector();
   llvm::sort(lines);
   std::string text;

@@ -13,8 +13,8 @@
 
 namespace meshc::report {
 
-/// "gpt.mesh:14:13": the first file position within the location; "" if it has
-/// none.
+/// "gpt.mesh:14:13": the innermost place within the location that is in the
+/// model's file; "" if it has none.
 std::string getPlace(mlir::Location location);
 
 /// "f32"

@@ -31,6 +31,8 @@ static cl::opt<std::string> input(cl::Positional, cl::desc("FILE"),
 static cl::opt<std::string> mesh("mesh", cl::desc("axes: data=2,tensor=2"));
 static cl::opt<std::string> layout("layout", cl::desc("rules: batch:data"));
 static cl::list<std::string> values("set", cl::desc("sizes: batch=64"));
+static cl::list<std::string> folders("I", cl::Prefix,
+                                     cl::desc("folders of modules"));
 static cl::opt<bool> locations("locations", cl::desc("print locations"));
 
 int main(int argc, char **argv) {
@@ -55,7 +57,9 @@ int main(int argc, char **argv) {
     if (layout.getNumOccurrences())
       overrides.layout = layout;
     overrides.values.assign(values.begin(), values.end());
-    module = meshc::parseModel(sources, context, overrides);
+    std::vector<std::string> searched(folders.begin(), folders.end());
+    searched.push_back(meshc::findModuleFolder(argv[0]));
+    module = meshc::parseModel(sources, context, overrides, searched);
     if (module && failed(verify(*module)))
       return 1;
   }

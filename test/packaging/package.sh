@@ -20,6 +20,10 @@ if has_mpi; then # processes need the plugin, which the run path leads to
   readelf -d perceptron | grep -q "$moved/lib/meshc" || fail "no run path to the plugins"
 fi
 expect 0 'OVERVIEW' "$moved/bin/mesh-opt" --help
+# Modules are found in the moved tree.
+{ echo 'import nn'; sed 's|h = relu(|h = nn.layer_norm(|; s|pixel) + b1)|pixel) + b1, hidden)|' perceptron.mesh; } >normalized.mesh
+(cd / && "$moved/bin/meshc" "$work/normalized.mesh" --set batch=4 -o "$work/normalized" --depfile "$work/normalized.d")
+grep -q "$moved/share/meshc/nn.mesh" normalized.d || fail "nn.mesh does not come from the installed tree"
 
 # find_package and add_mesh_program; incorrect use is an error that says so.
 mkdir project
@@ -33,6 +37,16 @@ EOF
 "$cmake" -S project -B project/build -DCMAKE_PREFIX_PATH="$moved" >configure.log 2>&1 || { cat configure.log; fail "configure"; }
 "$cmake" --build project/build >build.log 2>&1 || { cat build.log; fail "build"; }
 expect 0 'mesh data = 2, tensor = 1' project/build/digits info
+# An imported file that changes is a reason to compile again.
+cp "$moved/share/meshc/nn.mesh" mine.mesh
+sed -i 's/^import nn/import "mine.mesh" as nn/' normalized.mesh
+sed -i 's|\.\./perceptron.mesh|../normalized.mesh|' project/CMakeLists.txt
+"$cmake" --build project/build >build.log 2>&1 || { cat build.log; fail "build with an imported file"; }
+touch mine.mesh
+"$cmake" --build project/build >build.log
+grep -q 'Compiling the model' build.log || fail "not compiled again after an imported file changed"
+"$cmake" --build project/build >build.log
+! grep -q 'Compiling the model' build.log || fail "compiled again without a change"
 sed -i 's/MESH data/MESHES data/' project/CMakeLists.txt
 expect 1 "unknown argument 'MESHES" "$cmake" -S project -B project/build
 
@@ -58,7 +72,7 @@ done
 deb=$(echo deb/meshc_*.deb)
 dpkg-deb -c "$deb" | awk '{print $6}' >contents
 for file in ./usr/bin/meshc ./usr/bin/mesh-opt ./usr/lib/meshc/libmeshc_runtime.a ./usr/lib/cmake/meshc/meshcConfig.cmake \
-  ./usr/share/man/man1/meshc.1 ./usr/share/vim/vimfiles/syntax/mesh.vim ./usr/share/meshc/vscode/package.json; do
+  ./usr/share/man/man1/meshc.1 ./usr/share/meshc/nn.mesh ./usr/share/vim/vimfiles/syntax/mesh.vim ./usr/share/meshc/vscode/package.json; do
   grep -qx -- "$file" contents || fail "the package lacks $file"
 done
 dpkg-deb -f "$deb" Depends | grep -q 'libmlir-22.*' || fail "the package does not depend on libmlir-22"

@@ -115,6 +115,9 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_option("-o", options.output,
                  "file to write (default: the input's name without ending; "
                  "standard output for text)");
+  app.add_option("--depfile", options.depfile,
+                 "file to write with a rule for make: the output depends on "
+                 "the model and the files that it imports");
   app.add_option("--mesh", options.mesh,
                  "mesh axes instead of the text's, as in data=2,tensor=4");
   app.add_option("--layout", options.layout,
@@ -122,6 +125,11 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
                  "batch:data,ffn:tensor");
   app.add_option("--set", options.set,
                  "size of a dim or value of a constant, as in batch=64")
+      ->allow_extra_args(false);
+  app.add_option("-I", options.moduleFolders,
+                 "folder in which 'import NAME' looks for NAME.mesh before "
+                 "it looks among the modules of meshc")
+      ->type_name("FOLDER")
       ->allow_extra_args(false);
   app.add_flag("--unroll", options.unrollLoops,
                "replace each loop by its iterations before anything else; the "

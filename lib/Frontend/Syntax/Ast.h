@@ -46,6 +46,12 @@ struct NameExpr {
   Name name;
 };
 
+/// nn.tiny: a name of an imported file. [L10.3]
+struct MemberExpr {
+  Name module;
+  Name name;
+};
+
 enum class UnaryKind { Negate, Not };
 
 struct UnaryExpr {
@@ -93,6 +99,7 @@ struct Argument {
 };
 
 struct CallExpr {
+  std::optional<Name> module; ///< of nn.dense(…). [L10.3]
   Name callee;
   std::vector<Argument> arguments;
   Span close; ///< the closing parenthesis
@@ -110,7 +117,8 @@ struct EntryExpr {
 struct Expr {
   Span span;
   unsigned depth = 1;
-  std::variant<NumberExpr, NameExpr, UnaryExpr, BinaryExpr, CallExpr, EntryExpr>
+  std::variant<NumberExpr, NameExpr, UnaryExpr, BinaryExpr, CallExpr, EntryExpr,
+               MemberExpr>
       node;
 
   /// The name, if the expression is one; null otherwise.
@@ -223,6 +231,18 @@ struct TrainDeclaration {
   ExprPtr optimizer; ///< a CallExpr
 };
 
+/// nn, "layers/mine.mesh" as mine. [L10.1]
+struct Import {
+  Name file; ///< a module's name, or a path without its quotation marks
+  bool isPath = false;
+  Name name; ///< by which this file knows it
+};
+
+struct ImportDeclaration {
+  Span span;
+  std::vector<Import> imports;
+};
+
 struct DimDeclaration {
   std::vector<Definition> dims;
 };
@@ -239,9 +259,9 @@ struct LayoutDeclaration {
 };
 
 using Declaration =
-    std::variant<DimDeclaration, ConstantDeclaration, MeshDeclaration,
-                 LayoutDeclaration, FunctionDeclaration, ModelDeclaration,
-                 TrainDeclaration>;
+    std::variant<ImportDeclaration, DimDeclaration, ConstantDeclaration,
+                 MeshDeclaration, LayoutDeclaration, FunctionDeclaration,
+                 ModelDeclaration, TrainDeclaration>;
 
 /// Kinds of names with a declaration that could not be parsed: unknown names of
 /// these kinds are not reported.
@@ -249,6 +269,7 @@ struct Incomplete {
   bool dims = false; ///< and constants
   bool axes = false;
   bool functions = false;
+  bool imports = false;
 };
 
 /// A whole file, in the order of its text.

@@ -195,6 +195,8 @@ std::optional<Constant> Evaluator::visit(const Expr &expr) {
     return Constant{number->value, number->integer, number->isInteger};
   if (const Name *name = expr.asName())
     return scope.constant(*name);
+  if (const auto *member = std::get_if<MemberExpr>(&expr.node))
+    return scope.member(member->module, member->name);
   if (const auto *unary = std::get_if<UnaryExpr>(&expr.node)) {
     std::optional<Constant> operand = visit(*unary->operand);
     if (!operand)
@@ -230,9 +232,10 @@ std::optional<Constant> Evaluator::visitCall(const Expr &expr,
                                  call.arguments[0].kind == Argument::Kind::Value
                              ? &call.arguments[0]
                              : nullptr;
-  if (call.callee.text == "size" && only && only->value->asName())
+  bool isOwn = !call.module;
+  if (isOwn && call.callee.text == "size" && only && only->value->asName())
     return scope.dimSize(*only->value->asName());
-  if (!only || !fold(call.callee.text, Constant::whole(1))) {
+  if (!isOwn || !only || !fold(call.callee.text, Constant::whole(1))) {
     diagnostics.error(call.callee.span,
                       quote(call.callee.text) +
                           " has no constant value; constants are made of "

@@ -57,6 +57,10 @@ public:
   virtual std::optional<Constant> constant(const Name &name) = 0;
   /// The size of a dim, for size(d); empty after an error if there is none.
   virtual std::optional<Constant> dimSize(const Name &name) = 0;
+  /// The value of a constant of an imported file; empty after an error.
+  /// [L10.3]
+  virtual std::optional<Constant> member(const Name &module,
+                                         const Name &name) = 0;
   /// Notes where a dim or constant of that name is declared, if there is one.
   virtual void noteDeclaration(Diagnostic &diagnostic,
                                std::string_view name) const = 0;

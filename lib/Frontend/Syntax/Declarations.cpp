@@ -13,16 +13,6 @@
 
 using namespace meshc::syntax;
 
-namespace {
-
-template <typename Map>
-void appendKeys(const Map &map, std::vector<std::string_view> &names) {
-  for (const auto &entry : map)
-    names.push_back(entry.first);
-}
-
-} // namespace
-
 void Declarations::collect(const Program &whole, const Overrides &overrides) {
   program = &whole;
   incomplete = whole.incomplete;
@@ -65,25 +55,23 @@ void Declarations::collect(const Program &whole, const Overrides &overrides) {
 }
 
 /// [L2.4] Dims and constants share one namespace.
-bool Declarations::isNewName(const Name &name) {
-  Span earlier;
-  if (auto dim = dims.find(name.text); dim != dims.end())
-    earlier = dim->second.span;
-  else if (auto found = constants.find(name.text); found != constants.end())
-    earlier = found->second.span;
-  else
-    return true;
-  diagnostics.error(name.span, quote(name.text) + " is already declared")
-      .note(earlier, "first declared here");
-  return false;
+std::optional<Span> Declarations::findPlace(std::string_view name) const {
+  if (auto dim = dims.find(name); dim != dims.end())
+    return dim->second.span;
+  return Module::findPlace(name);
 }
 
-/// The value of a definition, or the value that --set gives instead. [L8.3]
-std::optional<Constant> Declarations::valueOf(const Definition &definition) {
+std::vector<std::string_view> Declarations::declaredNames() const {
+  std::vector<std::string_view> names = dimNames();
+  for (std::string_view name : Module::declaredNames())
+    names.push_back(name);
+  return names;
+}
+
+/// [L8.3] --set gives a definition another value.
+const Expr *Declarations::findValue(const Definition &definition) const {
   auto set = values.find(definition.name.text);
-  const ExprPtr &value =
-      set == values.end() ? definition.value : set->second->value;
-  return value ? evaluate(*value, *this, diagnostics) : std::nullopt;
+  return Module::findValue(set == values.end() ? definition : *set->second);
 }
 
 /// [L2.1], [L2.2]
@@ -109,15 +97,6 @@ void Declarations::collectDims(const std::vector<Definition> &list) {
     dims[definition.name.text] = {value ? value->integer : 1,
                                   definition.name.span, true};
   }
-}
-
-/// [L2.1]
-void Declarations::collectConstants(const std::vector<Definition> &list) {
-  for (const Definition &definition : list)
-    if (isNewName(definition.name))
-      constants[definition.name.text] = {
-          valueOf(definition).value_or(Constant::whole(1)),
-          definition.name.span};
 }
 
 /// [L3.1]
@@ -169,16 +148,6 @@ void Declarations::collectAxes(const std::vector<Definition> &list) {
   }
 }
 
-/// [L4.1]
-void Declarations::collectFunction(const FunctionDeclaration &function) {
-  auto [entry, isNew] = functions.insert({function.name.text, &function});
-  if (!isNew)
-    diagnostics
-        .error(function.name.span,
-               "function " + quote(function.name.text) + " is already declared")
-        .note(entry->second->name.span, "first declared here");
-}
-
 /// [L6.1]
 void Declarations::collectModel(const ModelDeclaration &declared) {
   if (model)
@@ -204,8 +173,7 @@ void Declarations::collectTrain(const TrainDeclaration &declared) {
 void Declarations::checkValuesUsed() {
   if (incomplete.dims)
     return;
-  std::vector<std::string_view> names = dimNames();
-  appendKeys(constants, names);
+  std::vector<std::string_view> names = declaredNames();
   for (const auto &[name, definition] : values)
     if (std::find(names.begin(), names.end(), name) == names.end())
       noteDeclaration(
@@ -215,34 +183,10 @@ void Declarations::checkValuesUsed() {
           nearestName(name, names));
 }
 
-void Declarations::noteDeclaration(Diagnostic &diagnostic,
-                                   std::string_view name) const {
-  std::string message = quote(name) + " is declared here";
-  if (auto dim = dims.find(name); dim != dims.end())
-    diagnostic.note(dim->second.span, std::move(message));
-  else if (auto found = constants.find(name); found != constants.end())
-    diagnostic.note(found->second.span, std::move(message));
-}
-
-const Name *Declarations::findLater(std::string_view name) const {
-  for (const Declaration &declaration : program->declarations) {
-    const std::vector<Definition> *list = nullptr;
-    if (const auto *dims = std::get_if<DimDeclaration>(&declaration))
-      list = &dims->dims;
-    else if (const auto *lets = std::get_if<ConstantDeclaration>(&declaration))
-      list = &lets->constants;
-    else
-      continue;
-    for (const Definition &definition : *list)
-      if (definition.name.text == name)
-        return &definition.name;
-  }
-  return nullptr;
-}
-
 std::vector<std::string_view> Declarations::dimNames() const {
   std::vector<std::string_view> names;
-  appendKeys(dims, names);
+  for (const auto &entry : dims)
+    names.push_back(entry.first);
   return names;
 }
 
@@ -272,24 +216,9 @@ bool Declarations::introduceDim(const Name &name, int64_t size) {
 }
 
 std::optional<Constant> Declarations::constant(const Name &name) {
-  if (auto found = constants.find(name.text); found != constants.end())
-    return found->second.value;
   if (auto found = dims.find(name.text); found != dims.end())
     return Constant::whole(found->second.size);
-  if (incomplete.dims)
-    return std::nullopt;
-  std::vector<std::string_view> names = dimNames();
-  appendKeys(constants, names);
-  const Name *later = findLater(name.text);
-  Diagnostic &unknown = diagnostics.error(
-      name.span, "no constant or dim " + quote(name.text) +
-                     " is declared before this" +
-                     (later ? "" : didYouMean(name.text, names)));
-  if (later)
-    unknown.note(later->span, "it is declared here; move it up");
-  else
-    noteDeclaration(unknown, nearestName(name.text, names));
-  return std::nullopt;
+  return Module::constant(name);
 }
 
 std::optional<Constant> Declarations::dimSize(const Name &name) {

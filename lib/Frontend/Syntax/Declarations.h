@@ -7,9 +7,7 @@
 #ifndef MESHC_FRONTEND_SYNTAX_DECLARATIONS_H
 #define MESHC_FRONTEND_SYNTAX_DECLARATIONS_H
 
-#include "lib/Frontend/Syntax/Constant.h"
-
-#include <map>
+#include "lib/Frontend/Syntax/Module.h"
 
 namespace meshc::syntax {
 
@@ -29,28 +27,24 @@ struct DimInfo {
   bool isDeclared = true;
 };
 
-struct ConstantInfo {
-  Constant value;
-  Span span;
-};
-
 struct AxisInfo {
   std::string_view name;
   int64_t size = 0;
   Span span;
 };
 
-/// The declarations of a program, checked and evaluated. Maps are ordered by
-/// name, so that everything built from them is deterministic.
-class Declarations : public ConstantScope {
+/// The declarations of the model's file, checked and evaluated. Dims are those
+/// of the whole program.
+class Declarations : public Module {
 public:
-  explicit Declarations(Diagnostics &diagnostics) : diagnostics(diagnostics) {}
+  using Module::Module;
 
   /// The greatest size of a dim, and the most ranks of a mesh. [L2.2], [L3.1]
   static constexpr int64_t maxDimSize = int64_t(1) << 40;
   static constexpr int64_t maxRanks = int64_t(1) << 24;
 
-  /// Collects the declarations of a program; continues after errors.
+  /// Collects the declarations of the file, whose imports must be known;
+  /// continues after errors.
   void collect(const Program &program, const Overrides &overrides);
 
   /// The layout's rules that apply, with known dims and axes; reports the
@@ -67,38 +61,28 @@ public:
 
   std::optional<Constant> constant(const Name &name) override;
   std::optional<Constant> dimSize(const Name &name) override;
-  void noteDeclaration(Diagnostic &diagnostic,
-                       std::string_view name) const override;
 
   std::map<std::string_view, DimInfo> dims;
-  std::map<std::string_view, ConstantInfo> constants;
   std::vector<AxisInfo> axes;
-  std::map<std::string_view, const FunctionDeclaration *> functions;
   const ModelDeclaration *model = nullptr;
   const TrainDeclaration *train = nullptr;
-  Incomplete incomplete;
 
 private:
+  std::optional<Span> findPlace(std::string_view name) const override;
+  std::vector<std::string_view> declaredNames() const override;
+  const Expr *findValue(const Definition &definition) const override;
+
   void collectDims(const std::vector<Definition> &list);
-  void collectConstants(const std::vector<Definition> &list);
-  bool isNewName(const Name &name);
-  std::optional<Constant> valueOf(const Definition &definition);
   void collectAxes(const std::vector<Definition> &list);
-  void collectFunction(const FunctionDeclaration &function);
   void collectModel(const ModelDeclaration &declared);
   void collectTrain(const TrainDeclaration &declared);
   void checkValuesUsed();
-  /// Where the whole program declares a dim or constant, read so far or not;
-  /// null if it does not.
-  const Name *findLater(std::string_view name) const;
   bool checkRule(const LayoutRule &rule, const std::vector<Name> &tensors);
   bool checkScope(const LayoutRule &rule, const std::vector<Name> &tensors);
   bool checkAxes(const LayoutRule &rule);
 
-  Diagnostics &diagnostics;
   std::map<std::string_view, const Definition *> values;
   std::vector<const LayoutRule *> rules;
-  const Program *program = nullptr;
 };
 
 } // namespace meshc::syntax

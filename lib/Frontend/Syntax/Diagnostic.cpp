@@ -6,7 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Syntax/Diagnostic.h"
 
+#include <algorithm>
+
 using namespace meshc::syntax;
+
+void Diagnostics::enter(Span at, std::string message) {
+  path.push_back({at, std::move(message)});
+}
 
 Diagnostic &Diagnostics::error(Span at, std::string message) {
   if (isFull() || !errorPlaces.insert({at.source, at.begin}).second) {
@@ -20,6 +26,9 @@ Diagnostic &Diagnostics::error(Span at, std::string message) {
     dropped = {};
     return dropped;
   }
+  constexpr size_t maxShown = 6;
+  size_t shown = std::min(path.size(), maxShown);
+  diagnostics.back().notes.assign(path.rbegin(), path.rbegin() + shown);
   return diagnostics.back();
 }
 
@@ -32,8 +41,7 @@ Diagnostic &Diagnostics::warning(Span at, std::string message) {
   return diagnostics.back();
 }
 
-std::string meshc::syntax::quote(std::string_view text) {
-  constexpr size_t maxShown = 60;
+std::string meshc::syntax::quote(std::string_view text, size_t maxShown) {
   constexpr char hex[] = "0123456789abcdef";
   std::string result = "'";
   for (char c : text.substr(0, maxShown)) {

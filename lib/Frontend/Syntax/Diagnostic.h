@@ -49,6 +49,11 @@ class Diagnostics {
 public:
   static constexpr unsigned maxErrors = 40;
 
+  /// Until the matching leave(), each error gets a note that says how its place
+  /// was reached: a call, an import. The innermost ones are shown, and first.
+  void enter(Span at, std::string message);
+  void leave() { path.pop_back(); }
+
   /// Adds an error. A second error at the same place is dropped: it would be
   /// a consequence of the first. The reference is valid until the next call.
   Diagnostic &error(Span at, std::string message);
@@ -62,13 +67,14 @@ public:
 private:
   std::vector<Diagnostic> diagnostics;
   std::set<std::pair<uint32_t, uint32_t>> errorPlaces;
+  std::vector<Note> path; ///< to the current place, outermost first
   Diagnostic dropped;
   unsigned errorCount = 0;
 };
 
 /// `text` in single quotes, bytes that are not printable ASCII as \xNN, cut
-/// after 60 bytes.
-std::string quote(std::string_view text);
+/// after `maxShown` of them.
+std::string quote(std::string_view text, size_t maxShown = 60);
 
 } // namespace meshc::syntax
 

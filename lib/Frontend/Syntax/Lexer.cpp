@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "lib/Frontend/Syntax/Lexer.h"
 
+#include <algorithm>
+
 using namespace meshc::syntax;
 
 namespace {
@@ -62,6 +64,7 @@ private:
   void skipComment();
   void lexWord();
   void lexNumber();
+  void lexString();
   bool lexPunctuation();
   void rejectBytes();
 
@@ -116,20 +119,24 @@ void Lexer::skipComment() {
   position = end + 2;
 }
 
+/// The token that a word is. [L1.4]
+static TokenKind kindOfWord(std::string_view word) {
+  return word == "and"      ? TokenKind::And
+         : word == "or"     ? TokenKind::Or
+         : word == "not"    ? TokenKind::Not
+         : word == "inf"    ? TokenKind::Inf
+         : word == "for"    ? TokenKind::For
+         : word == "return" ? TokenKind::Return
+                            : TokenKind::Name;
+}
+
 /// [L1.3], [L1.4]
 void Lexer::lexWord() {
   size_t end = position;
   while (isNameByte(at(end)))
     ++end;
   std::string_view word = text.substr(position, end - position);
-  TokenKind kind = word == "and"      ? TokenKind::And
-                   : word == "or"     ? TokenKind::Or
-                   : word == "not"    ? TokenKind::Not
-                   : word == "inf"    ? TokenKind::Inf
-                   : word == "for"    ? TokenKind::For
-                   : word == "return" ? TokenKind::Return
-                                      : TokenKind::Name;
-  push(kind, word.size());
+  push(kindOfWord(word), word.size());
 }
 
 /// [L1.5] 12, 0.5, 3e-4; a name may not follow directly.
@@ -162,6 +169,21 @@ void Lexer::lexNumber() {
     end = bad;
   }
   push(kind, end - position);
+}
+
+/// [L1.7] "layers/mine.mesh"
+void Lexer::lexString() {
+  size_t end = position + 1;
+  while (end < text.size() && text[end] != '"' && text[end] != '\n' &&
+         text[end] != '\r')
+    ++end;
+  bool isClosed = at(end) == '"';
+  if (!isClosed)
+    diagnostics.error(span(position, end),
+                      "string is not closed; expected '\"' before the end of "
+                      "the line");
+  push(isClosed ? TokenKind::String : TokenKind::Unknown,
+       end + isClosed - position);
 }
 
 bool Lexer::lexPunctuation() {
@@ -250,12 +272,20 @@ std::vector<Token> Lexer::run() {
       lexWord();
     else if (isDigit(c))
       lexNumber();
+    else if (c == '"')
+      lexString();
     else if (!lexPunctuation())
       rejectBytes();
   }
   startsLine = true;
   push(TokenKind::End, 0);
   return std::move(tokens);
+}
+
+bool meshc::syntax::isName(std::string_view text) {
+  return !text.empty() && isLetter(text[0]) &&
+         std::all_of(text.begin(), text.end(), isNameByte) &&
+         kindOfWord(text) == TokenKind::Name;
 }
 
 std::vector<Token> meshc::syntax::lex(const SourceSet &sources, uint32_t source,

@@ -18,6 +18,9 @@ namespace meshc::syntax {
 std::vector<Token> lex(const SourceSet &sources, uint32_t source,
                        Diagnostics &diagnostics);
 
+/// Whether the text is one name: no reserved word. [L1.3], [L1.4]
+bool isName(std::string_view text);
+
 } // namespace meshc::syntax
 
 #endif // MESHC_FRONTEND_SYNTAX_LEXER_H

@@ -18,6 +18,10 @@ namespace meshc::syntax {
 Program parseProgram(const SourceSet &sources, uint32_t source,
                      Diagnostics &diagnostics);
 
+/// The message for `value.member` where `value` is no imported file.
+std::string describeMember(std::string_view value, std::string_view member,
+                           bool isCall);
+
 /// A list of the command line: `data=2,tensor=2` for --mesh, `batch=64` for
 /// --set. Empty text is an empty list. [L8.1], [L8.3]
 std::vector<Definition> parseDefinitionList(const SourceSet &sources,

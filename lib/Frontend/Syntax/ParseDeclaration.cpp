@@ -4,8 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "lib/Frontend/Syntax/Lexer.h"
 #include "lib/Frontend/Syntax/Parser.h"
 #include "lib/Frontend/Syntax/Spelling.h"
+
+#include <algorithm>
 
 using namespace meshc::syntax;
 
@@ -35,11 +38,13 @@ void Parser::markIncomplete(std::string_view word, Program &program) const {
   Incomplete &lost = program.incomplete;
   bool isDims = word == "dim" || word == "let" || word == "const";
   bool isMesh = word == "mesh", isFunction = word == "fn";
+  bool isImport = word == "import";
   bool isOther = word == "layout" || word == "model" || word == "train";
-  bool isUnknown = !isDims && !isMesh && !isFunction && !isOther;
+  bool isUnknown = !isDims && !isMesh && !isFunction && !isImport && !isOther;
   lost.dims |= isDims || isUnknown;
   lost.axes |= isMesh || isUnknown;
   lost.functions |= isFunction || isUnknown;
+  lost.imports |= isImport || isUnknown;
 }
 
 /// The declaration that begins here; what was read of a list is kept when an
@@ -57,6 +62,12 @@ std::optional<Declaration> Parser::parseDeclaration() {
   }
   if (atWord("train"))
     return parseTrain();
+  if (atWord("import")) {
+    next();
+    ImportDeclaration import{word.span, {}};
+    bool ok = parseImports(import.imports);
+    return finish(ok, std::move(import));
+  }
   if (atWord("dim")) {
     next();
     DimDeclaration dims;
@@ -83,18 +94,73 @@ std::optional<Declaration> Parser::parseDeclaration() {
   }
   std::string hint;
   if (word.kind == TokenKind::Name)
-    hint = didYouMean(textOf(word), {"dim", "let", "const", "mesh", "layout",
-                                     "fn", "model", "train"});
+    hint = didYouMean(textOf(word), {"import", "dim", "let", "const", "mesh",
+                                     "layout", "fn", "model", "train"});
   if (atWord("def") || atWord("function") || atWord("func"))
     hint = "; a function is declared by 'fn'";
   std::string got =
       word.kind == TokenKind::End ? describe(word) : quote(textOf(word));
-  diagnostics.error(word.span, "expected a declaration (dim, let, mesh, "
-                               "layout, fn, model or train), got " +
-                                   got + hint);
+  diagnostics.error(word.span,
+                    "expected a declaration (import, dim, let, mesh, "
+                    "layout, fn, model or train), got " +
+                        got + hint);
   // This token may itself look like a declaration's start to the recovery.
   next();
   return std::nullopt;
+}
+
+/// nn, "layers/mine.mesh" as mine, …  [L10.1]
+bool Parser::parseImports(std::vector<Import> &list) {
+  do {
+    std::optional<Import> import = parseImport();
+    if (!import)
+      return false;
+    list.push_back(*import);
+  } while (accept(TokenKind::Comma));
+  return true;
+}
+
+/// The name by which a file is known unless another is given: the path without
+/// folders and ending.
+static Name findStem(const Name &path) {
+  size_t begin = path.text.rfind('/') + 1; // 0 if there is none
+  size_t end = std::min(path.text.find('.', begin), path.text.size());
+  Span span = path.span;
+  return {path.text.substr(begin, end - begin),
+          {span.source, span.begin + static_cast<uint32_t>(begin),
+           span.begin + static_cast<uint32_t>(end)}};
+}
+
+std::optional<Import> Parser::parseImport() {
+  Import import;
+  import.isPath = at(TokenKind::String);
+  if (import.isPath) {
+    Span quoted = next().span;
+    Span inside = {quoted.source, quoted.begin + 1, quoted.end - 1};
+    import.file = {sources.text(inside), inside};
+    import.name = findStem(import.file);
+  } else {
+    std::optional<Name> name =
+        expectName("the name of a module, or the path of a file in quotation "
+                   "marks");
+    if (!name)
+      return std::nullopt;
+    import.file = import.name = *name;
+  }
+  if (atWord("as") && !peek().startsLine) {
+    next();
+    std::optional<Name> name = expectName("a name for the module");
+    if (!name)
+      return std::nullopt;
+    import.name = *name;
+  } else if (import.isPath && !isName(import.name.text)) {
+    diagnostics.error(import.file.span,
+                      quote(import.name.text) +
+                          " cannot be a module's name; give it one behind the "
+                          "path, as in 'as layers'");
+    return std::nullopt;
+  }
+  return import;
 }
 
 /// name = expression, …  [L2.1]

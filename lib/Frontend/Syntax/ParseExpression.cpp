@@ -218,19 +218,25 @@ ExprPtr Parser::parseEntry(ExprPtr operand) {
   return makeExpr(span, EntryExpr{std::move(operand), dim, std::move(index)});
 }
 
-/// x.T, x.sum(d): what other languages have.
+/// (x).T, x.y.sum(d): what other languages have.
 ExprPtr Parser::rejectMember(const Expr &value) {
   Span dot = next().span;
-  std::string member = at(TokenKind::Name) ? std::string(textOf(peek())) : "";
-  std::string of = value.asName() ? std::string(value.asName()->text) : "x";
-  std::string hint = "dims are known by name, so that nothing is transposed; "
-                     "rename(" +
-                     of + ", a -> b) gives a dim another name";
-  if (peek(1).kind == TokenKind::LeftParen)
-    hint = "write '" + member + "(" + of + ", …)'";
-  diagnostics.error(dot, "values have no members, got " + quote("." + member) +
-                             "; " + hint);
+  std::string_view member = at(TokenKind::Name) ? textOf(peek()) : "";
+  std::string_view of = value.asName() ? value.asName()->text : "x";
+  bool isCall = peek(1).kind == TokenKind::LeftParen;
+  diagnostics.error(dot, describeMember(of, member, isCall));
   return nullptr;
+}
+
+std::string meshc::syntax::describeMember(std::string_view value,
+                                          std::string_view member,
+                                          bool isCall) {
+  std::string of(value), name(member);
+  return "values have no members, got " + quote("." + name) + "; " +
+         (isCall ? "write '" + name + "(" + of + ", …)'"
+                 : "dims are known by name, so that nothing is transposed; "
+                   "rename(" +
+                       of + ", a -> b) gives a dim another name");
 }
 
 /// [1, 2]
@@ -261,9 +267,22 @@ ExprPtr Parser::parseAtom() {
   }
   Token token = next();
   Name name{textOf(token), token.span};
+  if (at(TokenKind::Dot) && !peek().startsLine &&
+      peek(1).kind == TokenKind::Name)
+    return parseMember(name);
   if (at(TokenKind::LeftParen))
     return parseCall(name);
   return makeExpr(token.span, NameExpr{name});
+}
+
+/// module.name, module.callee(argument, …); the current token is the point.
+/// [L10.3]
+ExprPtr Parser::parseMember(Name module) {
+  next();
+  Name name = *expectName("a name");
+  if (at(TokenKind::LeftParen))
+    return parseCall(name, module);
+  return makeExpr(Span::join(module.span, name.span), MemberExpr{module, name});
 }
 
 /// [L1.5]
@@ -302,8 +321,8 @@ ExprPtr Parser::parseParenthesized() {
 }
 
 /// callee(argument, …); the current token is the parenthesis.
-ExprPtr Parser::parseCall(Name callee) {
-  CallExpr call{callee, {}, {}};
+ExprPtr Parser::parseCall(Name callee, std::optional<Name> module) {
+  CallExpr call{module, callee, {}, {}};
   if (!enter())
     return nullptr;
   Span open = next().span;
@@ -311,7 +330,7 @@ ExprPtr Parser::parseCall(Name callee) {
   --nesting;
   if (!ok)
     return nullptr;
-  Span span = Span::join(callee.span, call.close);
+  Span span = Span::join(module.value_or(callee).span, call.close);
   return makeExpr(span, std::move(call));
 }
 

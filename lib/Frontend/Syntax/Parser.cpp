@@ -109,8 +109,11 @@ bool Parser::atDeclaration() const {
   static constexpr std::string_view words[] = {
       "dim", "let", "const", "mesh", "layout", "fn", "model", "train"};
   TokenKind second = peek(1).kind;
-  if (!at(TokenKind::Name) || !peek().startsLine ||
-      (second != TokenKind::Name && !isReserved(second)))
+  if (!at(TokenKind::Name) || !peek().startsLine)
+    return false;
+  if (atWord("import"))
+    return second == TokenKind::Name || second == TokenKind::String;
+  if (second != TokenKind::Name && !isReserved(second))
     return false;
   return std::find(std::begin(words), std::end(words), textOf(peek())) !=
          std::end(words);

@@ -57,6 +57,8 @@ private:
   // ParseDeclaration.cpp
   std::optional<Declaration> parseDeclaration();
   void markIncomplete(std::string_view word, Program &program) const;
+  bool parseImports(std::vector<Import> &list);
+  std::optional<Import> parseImport();
   bool parseDefinitions(std::string_view what, std::vector<Definition> &list);
   std::optional<LayoutRule> parseLayoutRule(bool onCommandLine);
   bool parseRuleAxes(LayoutRule &rule, bool onCommandLine);
@@ -95,7 +97,8 @@ private:
   ExprPtr parseOperand(unsigned minimum);
   ExprPtr rejectList();
   ExprPtr rejectMember(const Expr &value);
-  ExprPtr parseCall(Name callee);
+  ExprPtr parseMember(Name module);
+  ExprPtr parseCall(Name callee, std::optional<Name> module = std::nullopt);
   bool parseArguments(CallExpr &call, Span open);
   std::optional<Argument> parseArgument();
   bool atEntry() const;

@@ -19,6 +19,7 @@ enum class TokenKind : uint8_t {
   Name,
   Integer,
   Real,
+  String, ///< with its quotation marks
   // Reserved words.
   And,
   Or,

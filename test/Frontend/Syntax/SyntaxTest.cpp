@@ -58,8 +58,13 @@ std::string print(const Expr &expr) {
   if (const auto *entry = std::get_if<EntryExpr>(&expr.node))
     return "(" + print(*entry->operand) + " at " +
            std::string(entry->dim.text) + " = " + print(*entry->index) + ")";
+  if (const auto *member = std::get_if<MemberExpr>(&expr.node))
+    return std::string(member->module.text) + "." +
+           std::string(member->name.text);
   const auto &call = std::get<CallExpr>(expr.node);
   std::string text = std::string(call.callee.text) + "(";
+  if (call.module)
+    text = std::string(call.module->text) + "." + text;
   for (const Argument &argument : call.arguments)
     text += (&argument == call.arguments.data() ? "" : ", ") + print(argument);
   return text + ")";
@@ -201,15 +206,16 @@ TEST(Parser, GoesOnAfterErrors) { // [L9.1]
                 "fn f(x) {\n"
                 "  return x\n"
                 "dim c = 3\n");
-  EXPECT_EQ(parsed.messages(),
-            "1:8: expected an expression, got the end of the line\n"
-            "2:7: expected '=' after 'b', got '3'\n"
-            "3:12: expected ',' or ']', got ')'\n"
-            "4:9: expected ')', got the end of the line\n"
-            "5:10: expected an expression, got the end of the line\n"
-            "8:1: expected a declaration (dim, let, mesh, layout, fn, model or "
-            "train), got 'trian'; did you mean 'train'?\n"
-            "10:11: expected '}' to end the function, got a declaration\n");
+  EXPECT_EQ(
+      parsed.messages(),
+      "1:8: expected an expression, got the end of the line\n"
+      "2:7: expected '=' after 'b', got '3'\n"
+      "3:12: expected ',' or ']', got ')'\n"
+      "4:9: expected ')', got the end of the line\n"
+      "5:10: expected an expression, got the end of the line\n"
+      "8:1: expected a declaration (import, dim, let, mesh, layout, fn, model "
+      "or train), got 'trian'; did you mean 'train'?\n"
+      "10:11: expected '}' to end the function, got a declaration\n");
 }
 
 TEST(Parser, NestsAsDeepAsPromised) { // [L5.9]

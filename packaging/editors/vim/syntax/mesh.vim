@@ -4,7 +4,7 @@ if exists("b:current_syntax")
   finish
 endif
 
-syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(dim\|let\|const\|mesh\|layout\|fn\|model\|param\|metric\|train\)\>"
+syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(import\|dim\|let\|const\|mesh\|layout\|fn\|model\|param\|metric\|train\)\>"
 syn keyword meshKeyword and or not inf for return minimize with
 syn match meshKeyword "\<recompute\ze\s*{"
 syn match meshKeyword "\<for\s\+\w\+\s\+\zsbackwards\>"
@@ -16,6 +16,8 @@ syn keyword meshFunction one_hot pad prod random_normal random_uniform
 syn keyword meshFunction reciprocal relu rename rsqrt sigmoid sign silu sin
 syn keyword meshFunction size slice softmax softplus split sqrt square step
 syn keyword meshFunction stop_gradient sum tanh where
+syn match meshKeyword "\<import\>.*\zs\<as\>\ze\s"
+syn region meshString start=+"+ end=+"+ oneline
 syn match meshNumber "\<\d\+\(\.\d\+\)\?\([eE][+-]\?\d\+\)\?\>"
 syn match meshOperator "->?\?\|\*\*\|[=!<>]=\|[-+*/<>=~]"
 " Vim prefers the last item that matches: comments go before operators.
@@ -25,6 +27,7 @@ syn region meshComment start="/\*" end="\*/"
 hi def link meshComment Comment
 hi def link meshDeclaration Statement
 hi def link meshKeyword Keyword
+hi def link meshString String
 hi def link meshType Type
 hi def link meshFunction Function
 hi def link meshNumber Number
