@@ -202,7 +202,7 @@ Operand Emitter::rejectName(const syntax::Name &name) {
   }
   auto function = file().functions.find(name.text);
   bool isFunction = function != file().functions.end();
-  if (findBuiltin(text) || isFunction) {
+  if (findBuiltin(text) || isFunction || scope->findFunction(text)) {
     syntax::Diagnostic &uncalled = error(
         name.span, quote(text) + " is a function; call it: " + text + "(…)");
     if (isFunction)
@@ -407,7 +407,7 @@ Operand Emitter::emitMember(const syntax::MemberExpr &member) {
 
 Operand Emitter::emitCall(const syntax::Expr &expr,
                           const syntax::CallExpr &call) {
-  Callee callee = findCallee(call);
+  Callee callee = findCallee(call.module, call.callee);
   if (callee.function)
     return emitFunction(callee, expr, call, {}).front();
   if (!callee.builtin)

@@ -33,94 +33,7 @@ bool Emitter::mayInline(const syntax::FunctionDeclaration &function,
           "calls nest more than " + std::to_string(maxCallDepth) + " deep");
     return false;
   }
-  if (!countOperation(call.callee.span))
-    return false;
-  if (call.arguments.size() == function.arguments.size())
-    return true;
-  error(call.callee.span, "function " + name + " takes " +
-                              std::to_string(function.arguments.size()) +
-                              " arguments, got " +
-                              std::to_string(call.arguments.size()))
-      .note(function.name.span, "declared here");
-  return false;
-}
-
-/// [L4.3]
-bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
-                            Operand &operand, syntax::Span at, Scope &caller) {
-  std::string name = quote(declared.name.text);
-  nd::TensorType wanted;
-  if (declared.dims || declared.type) {
-    if (operand.constant) {
-      Type type = declared.type ? resolveType(*declared.type)
-                                : Type(builder.getF32Type());
-      operand = type ? Operand::of(materialize(*operand.constant, type, at))
-                     : Operand();
-      if (!operand.ok())
-        return false;
-    }
-    nd::TensorType got = nd::getTensorType(operand.value);
-    SmallVector<nd::DimAttr> dims(got.getDims());
-    if (declared.dims) {
-      dims.clear();
-      operand.order.clear();
-      for (const syntax::Name &dim : *declared.dims) {
-        dims.push_back(declaredDim(dim));
-        if (!dims.back())
-          return false;
-        operand.order.push_back(dims.back().getName().getValue());
-      }
-    }
-    Type type =
-        declared.type ? resolveType(*declared.type) : got.getElementType();
-    wanted = type ? makeType(type, dims, at) : nd::TensorType();
-    if (!wanted)
-      return false;
-    if (wanted == got)
-      return true;
-    syntax::Diagnostic &mismatch =
-        error(at, "argument " + name + " is declared " + describe(wanted) +
-                      ", got " + describe(got) + describeSizes(got, wanted));
-    mismatch.note(declared.name.span, "declared here");
-    for (nd::DimAttr dim : wanted.getDims())
-      noteLoop(mismatch, dim.getName().getValue());
-    // The argument's text is the caller's.
-    llvm::SaveAndRestore inCaller(scope, &caller);
-    noteOrigin(mismatch, at);
-    return false;
-  }
-  return operand.ok();
-}
-
-/// Evaluates an argument in the caller's scope and binds it in `callee`.
-bool Emitter::bindArgument(const syntax::TensorDeclaration &declared,
-                           const syntax::Argument &argument, Scope &callee) {
-  if (argument.kind != syntax::Argument::Kind::Value) {
-    error(argument.span,
-          "argument " + quote(declared.name.text) + " must be an expression")
-        .note(declared.name.span, "declared here");
-    return false;
-  }
-  if (declared.isDim) {
-    const syntax::Name *name = argument.value->asName();
-    if (!name) {
-      error(argument.span,
-            "argument " + quote(declared.name.text) + " is a dim; name one")
-          .note(declared.name.span, "declared here");
-      return false;
-    }
-    // The function may introduce it. [L4.3]
-    const DimArgument *outer = scope->findDimArgument(name->text);
-    if (!outer && isImported())
-      return bool(resolveDim(*name));
-    callee.dims[declared.name.text] =
-        outer ? *outer : DimArgument{name->text, name->span, scope};
-    return true;
-  }
-  Operand operand = emit(*argument.value);
-  callee.values[declared.name.text] = operand;
-  callee.places[declared.name.text] = declared.name.span;
-  return operand.ok();
+  return countOperation(call.callee.span);
 }
 
 /// The last statement of a body, if it is a return that could be parsed.
@@ -179,8 +92,8 @@ bool Emitter::rejectValueMember(const syntax::Name &value,
 }
 
 /// The function `name` of an imported file. [L10.3]
-Emitter::Callee Emitter::findMember(const syntax::Name &module,
-                                    const syntax::Name &name) {
+Callee Emitter::findMember(const syntax::Name &module,
+                           const syntax::Name &name) {
   if (rejectValueMember(module, name, /*isCall=*/true))
     return {};
   const syntax::FunctionDeclaration *function =
@@ -190,16 +103,19 @@ Emitter::Callee Emitter::findMember(const syntax::Name &module,
   return {nullptr, function, file().imports.at(module.text).module};
 }
 
-/// The function that a call names; neither kind after an error.
-Emitter::Callee Emitter::findCallee(const syntax::CallExpr &call) {
-  if (call.module)
-    return findMember(*call.module, call.callee);
-  std::string_view name = call.callee.text;
-  if (auto found = file().functions.find(name); found != file().functions.end())
+/// The function of that name; neither kind after an error.
+Callee Emitter::findCallee(const std::optional<syntax::Name> &module,
+                           const syntax::Name &name) {
+  if (module)
+    return findMember(*module, name);
+  if (const Callee *argument = scope->findFunction(name.text))
+    return *argument;
+  if (auto found = file().functions.find(name.text);
+      found != file().functions.end())
     return {nullptr, found->second, &file()};
-  if (const Builtin *builtin = findBuiltin(name))
+  if (const Builtin *builtin = findBuiltin(name.text))
     return {builtin, nullptr, nullptr};
-  rejectCallee(call.callee);
+  rejectCallee(name);
   return {};
 }
 
@@ -229,38 +145,29 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
   const syntax::FunctionDeclaration &function = *called.function;
   calledFunctions.insert(&function);
   SmallVector<Operand> none(std::max<size_t>(names.size(), 1));
-  if (!mayInline(function, call) || !checkResultCount(function, call, names))
+  if (!mayInline(function, call))
+    return none;
+  std::optional<Matching> matching = matchArguments(function, call);
+  if (!matching || !checkResultCount(function, call, names))
     return none;
   Scope callee;
   callee.module = called.module;
-  bool ok = true;
-  for (auto [declared, argument] :
-       llvm::zip(function.arguments, call.arguments))
-    ok &= bindArgument(declared, argument, callee);
-  if (!ok)
+  if (!bindArguments(called, *matching, callee))
     return none;
   Location location = locate(expr.span);
   Scope *caller = scope;
   scope = &callee;
-  // Declared dims may be the function's own `dim d`, and its errors are at the
-  // call's argument, without a note of the call.
-  for (auto [declared, argument] :
-       llvm::zip(function.arguments, call.arguments))
-    if (!declared.isDim)
-      ok &= checkArgument(declared, callee.values[declared.name.text],
-                          argument.span, *caller);
   frames.push_back({&function, location});
   diagnostics.enter(call.callee.span,
                     "in this call of " + quote(function.name.text));
   path.push_back({function.name.text, call.callee.span, {}});
-  SmallVector<Operand> results = ok ? emitBody(function) : none;
+  SmallVector<Operand> results = emitBody(function);
   path.pop_back();
   diagnostics.leave();
   frames.pop_back();
   // What a call names, its function has introduced by now.
   for (const auto &[name, dim] : callee.dims)
-    if (ok)
-      resolveDim({name, dim.place});
+    resolveDim({name, dim.place});
   scope = caller;
   return results.size() == none.size() ? results : none;
 }
@@ -297,7 +204,7 @@ Emitter::emitBody(const syntax::FunctionDeclaration &function) {
 SmallVector<Operand> Emitter::emitSeveral(const syntax::Expr &expr,
                                           ArrayRef<syntax::Name> names) {
   const auto *call = std::get_if<syntax::CallExpr>(&expr.node);
-  Callee callee = call ? findCallee(*call) : Callee();
+  Callee callee = call ? findCallee(call->module, call->callee) : Callee();
   if (callee.function)
     return emitFunction(callee, expr, *call, names);
   std::string count = std::to_string(names.size());

@@ -137,17 +137,32 @@ void Emitter::emitModel(const syntax::ModelDeclaration &model) {
   scope = nullptr;
 }
 
+/// Whether an argument of the model is a tensor without a default value.
+bool Emitter::checkInput(const syntax::TensorDeclaration &input) {
+  using Kind = syntax::TensorDeclaration::Kind;
+  if (input.kind == Kind::Dim)
+    error(input.name.span, "a model has no dim arguments; declare the dim "
+                           "above: dim name = size");
+  else if (input.kind == Kind::Function)
+    error(input.name.span, "a model has no functions as arguments; declare "
+                           "the function above: fn name(x) { … }");
+  else if (input.defaultValue)
+    error(input.defaultValue->span,
+          "an input has no default value; it is read from a file");
+  else
+    return true;
+  return false;
+}
+
 void Emitter::emitInputs(const syntax::ModelDeclaration &model,
                          func::FuncOp function) {
   Block &block = function.getBody().front();
   SmallVector<DictionaryAttr> attributes;
   for (const syntax::TensorDeclaration &input : model.inputs) {
-    if (input.isDim)
-      error(input.name.span, "a model has no dim arguments; declare the dim "
-                             "above: dim name = size");
-    bool isNew = !input.isDim && declare(input.name);
+    bool isInput = checkInput(input);
+    bool isNew = isInput && declare(input.name);
     nd::TensorType type =
-        input.isDim ? nd::TensorType() : declaredType(input, "input");
+        isInput ? declaredType(input, "input") : nd::TensorType();
     tensorNames.push_back(input.name);
     scope->places[input.name.text] = input.name.span;
     if (!isNew || !type) {

@@ -33,8 +33,11 @@ bool Emitter::declareParameter(const syntax::Name &name) {
 /// The type of a parameter as declared, without the dims of loops; null after
 /// an error. [L6.2]
 nd::TensorType Emitter::parameterType(const syntax::TensorDeclaration &tensor) {
-  if (tensor.isDim) {
-    error(tensor.name.span, "'dim' is not a parameter's name");
+  if (tensor.kind != syntax::TensorDeclaration::Kind::Tensor) {
+    error(tensor.name.span,
+          quote(tensor.kind == syntax::TensorDeclaration::Kind::Dim ? "dim"
+                                                                    : "fn") +
+              " is not a parameter's name");
     return {};
   }
   if (!declareParameter(tensor.name))

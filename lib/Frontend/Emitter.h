@@ -40,8 +40,6 @@ std::string describe(mlir::Type elementType);
 /// "; dim 'd' has size 2, not 3" for each dim whose sizes differ.
 std::string describeSizes(nd::TensorType got, nd::TensorType wanted);
 
-struct Builtin;
-
 /// The ops of one program.
 class Emitter {
 public:
@@ -169,12 +167,6 @@ private:
     const syntax::FunctionDeclaration *function;
     mlir::Location location;
   };
-  /// What the name of a call means; both are null after an error.
-  struct Callee {
-    const Builtin *builtin = nullptr;
-    const syntax::FunctionDeclaration *function = nullptr;
-    syntax::Module *module = nullptr; ///< the function's file
-  };
   /// A call or loop around the current place, as names of parameters show it.
   /// [L4.9]
   struct PathPart {
@@ -209,7 +201,8 @@ private:
   Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
 
   // EmitFunction.cpp
-  Callee findCallee(const syntax::CallExpr &call);
+  Callee findCallee(const std::optional<syntax::Name> &module,
+                    const syntax::Name &name);
   Callee findMember(const syntax::Name &module, const syntax::Name &name);
   void rejectCallee(const syntax::Name &name);
   bool rejectValueMember(const syntax::Name &value, const syntax::Name &member,
@@ -225,16 +218,32 @@ private:
                         llvm::ArrayRef<syntax::Name> names);
   bool mayInline(const syntax::FunctionDeclaration &function,
                  const syntax::CallExpr &call);
-  bool bindArgument(const syntax::TensorDeclaration &declared,
-                    const syntax::Argument &argument, Scope &scope);
-  bool checkArgument(const syntax::TensorDeclaration &declared,
-                     Operand &operand, syntax::Span at, Scope &caller);
   llvm::SmallVector<Operand>
   emitBody(const syntax::FunctionDeclaration &function);
   void emitStatement(const syntax::Statement &statement);
   void assign(const syntax::AssignStatement &statement);
   void assign(const syntax::Name &target, Operand result);
   void warnUncalled();
+
+  // BindArguments.cpp
+
+  /// The argument of a call for each of the function's; null where its default
+  /// applies. Nothing after an error. [L4.14]
+  using Matching = llvm::SmallVector<const syntax::Argument *>;
+  std::optional<Matching>
+  matchArguments(const syntax::FunctionDeclaration &function,
+                 const syntax::CallExpr &call);
+  bool checkMissing(const syntax::FunctionDeclaration &function,
+                    const syntax::CallExpr &call, const Matching &matching);
+  bool bindArguments(const Callee &called, const Matching &matching,
+                     Scope &callee);
+  bool bindArgument(const syntax::TensorDeclaration &declared,
+                    const syntax::Expr &value, Scope &callee);
+  bool bindDefault(const syntax::TensorDeclaration &declared, Scope &callee);
+  bool bindFunction(const syntax::TensorDeclaration &declared,
+                    const syntax::Expr &value, Scope &callee);
+  bool checkArgument(const syntax::TensorDeclaration &declared,
+                     Operand &operand, syntax::Span at, Scope &caller);
 
   // EmitLoop.cpp
   void emitLoop(const syntax::Statement &statement);
@@ -254,6 +263,7 @@ private:
   void emitMesh();
   void emitLayout();
   void emitModel(const syntax::ModelDeclaration &model);
+  bool checkInput(const syntax::TensorDeclaration &input);
   void emitInputs(const syntax::ModelDeclaration &model,
                   mlir::func::FuncOp function);
   void emitMetric(const syntax::MetricStatement &metric, syntax::Span at);

@@ -48,6 +48,13 @@ const DimArgument *Scope::findDimArgument(std::string_view name) const {
   return nullptr;
 }
 
+const Callee *Scope::findFunction(std::string_view name) const {
+  for (const Scope *each = this; each; each = each->parent)
+    if (auto found = each->functions.find(name); found != each->functions.end())
+      return &found->second;
+  return nullptr;
+}
+
 std::vector<std::string_view> Scope::valueNames() const {
   std::vector<std::string_view> names;
   for (const Scope *each = this; each; each = each->parent)

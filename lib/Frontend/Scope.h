@@ -37,9 +37,17 @@ struct Operand {
   }
 };
 
+struct Builtin;
 struct Loop;
-
 struct Scope;
+
+/// What the name of a call means: a function of the language or of a file; both
+/// are null after an error.
+struct Callee {
+  const Builtin *builtin = nullptr;
+  const syntax::FunctionDeclaration *function = nullptr;
+  syntax::Module *module = nullptr; ///< the function's file
+};
 
 /// What an argument `dim d` stands for, and where it is named: in the outermost
 /// call that passes it on.
@@ -61,6 +69,7 @@ struct Scope {
   std::map<std::string_view, Operand> values;
   std::map<std::string_view, syntax::Span> places; ///< of the values' names
   std::map<std::string_view, DimArgument> dims;    ///< of arguments `dim d`
+  std::map<std::string_view, Callee> functions;    ///< of arguments `fn f`
   /// Why a name has no value, where only its use is an error.
   std::map<std::string_view, std::string> problems;
 
@@ -77,6 +86,8 @@ struct Scope {
   std::string_view findDim(std::string_view name) const;
   /// That argument; null if `name` is none.
   const DimArgument *findDimArgument(std::string_view name) const;
+  /// What an argument `fn f` stands for; null if `name` is none.
+  const Callee *findFunction(std::string_view name) const;
   /// All names of values, for hints.
   std::vector<std::string_view> valueNames() const;
 };

@@ -153,12 +153,14 @@ struct LayoutRule {
 };
 
 /// An argument of a function or an input of a model: x, gain[model]: f32,
-/// dim d. [L4.1], [L6.1]
+/// dim d, fn f, epsilon = 1e-5. [L4.1], [L6.1]
 struct TensorDeclaration {
+  enum class Kind { Tensor, Dim, Function };
   Name name;
-  bool isDim = false; ///< an argument that is a dim: dim d
+  Kind kind = Kind::Tensor;
   std::optional<std::vector<Name>> dims;
   std::optional<Name> type;
+  ExprPtr defaultValue; ///< null if the argument must be given
 };
 
 /// name = expression; name, name = call. The value is null after a parse error;

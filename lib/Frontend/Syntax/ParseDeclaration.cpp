@@ -284,7 +284,7 @@ bool Parser::parseTensorList(std::vector<TensorDeclaration> &list) {
     return false;
   while (!at(TokenKind::RightParen)) {
     std::optional<TensorDeclaration> tensor = parseTensor("a tensor's name");
-    if (!tensor)
+    if (!tensor || !parseDefault(*tensor, list))
       return false;
     list.push_back(std::move(*tensor));
     if (!accept(TokenKind::Comma))
@@ -293,13 +293,33 @@ bool Parser::parseTensorList(std::vector<TensorDeclaration> &list) {
   return expectClose(TokenKind::RightParen, "',' or ')'", open);
 }
 
-/// x | gain[model] | labels[batch]: i32 | dim d
+/// x = 1e-5, fn f = gelu: the default value of an argument, if there is one.
+/// [L4.14]
+bool Parser::parseDefault(TensorDeclaration &tensor,
+                          const std::vector<TensorDeclaration> &before) {
+  if (accept(TokenKind::Assign)) {
+    tensor.defaultValue = parseExpression();
+    return tensor.defaultValue != nullptr;
+  }
+  if (before.empty() || !before.back().defaultValue)
+    return true;
+  diagnostics
+      .error(tensor.name.span, "argument " + quote(tensor.name.text) +
+                                   " needs a default value, because the one "
+                                   "before it has one")
+      .note(before.back().name.span, "declared here");
+  return true;
+}
+
+/// x | gain[model] | labels[batch]: i32 | dim d | fn f
 std::optional<TensorDeclaration> Parser::parseTensor(std::string_view what) {
   TensorDeclaration tensor;
-  if (atWord("dim") && peek(1).kind == TokenKind::Name) {
+  bool isDim = atWord("dim");
+  if ((isDim || atWord("fn")) && peek(1).kind == TokenKind::Name) {
     next();
-    tensor.isDim = true;
-    tensor.name = *expectName("a dim's name");
+    tensor.kind = isDim ? TensorDeclaration::Kind::Dim
+                        : TensorDeclaration::Kind::Function;
+    tensor.name = *expectName("a name");
     return tensor;
   }
   std::optional<Name> name = expectName(what);

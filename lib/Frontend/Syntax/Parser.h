@@ -67,6 +67,8 @@ private:
   std::optional<Declaration> parseTrain();
   bool parseTensorList(std::vector<TensorDeclaration> &list);
   std::optional<TensorDeclaration> parseTensor(std::string_view what);
+  bool parseDefault(TensorDeclaration &tensor,
+                    const std::vector<TensorDeclaration> &before);
   bool skipToBody();
 
   // ParseStatement.cpp

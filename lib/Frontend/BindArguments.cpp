@@ -1,0 +1,236 @@
+//===- BindArguments.cpp - the arguments of a function's call -------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "lib/Frontend/Builtins.h"
+#include "lib/Frontend/Syntax/Spelling.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::frontend;
+using syntax::Argument;
+using syntax::quote;
+using syntax::TensorDeclaration;
+
+/// "2", "2 to 3": how many arguments a function takes.
+static std::string describeCount(const syntax::FunctionDeclaration &function) {
+  size_t most = function.arguments.size();
+  size_t least =
+      llvm::count_if(function.arguments, [](const TensorDeclaration &declared) {
+        return !declared.defaultValue;
+      });
+  return (least == most ? "" : std::to_string(least) + " to ") +
+         std::to_string(most);
+}
+
+/// Whether each argument without a default value is given.
+bool Emitter::checkMissing(const syntax::FunctionDeclaration &function,
+                           const syntax::CallExpr &call,
+                           const Matching &matching) {
+  bool isNamed = llvm::any_of(call.arguments, [](const Argument &argument) {
+    return argument.kind == Argument::Kind::Named;
+  });
+  for (auto [declared, argument] : llvm::zip(function.arguments, matching)) {
+    if (argument || declared.defaultValue)
+      continue;
+    std::string name = quote(function.name.text);
+    if (isNamed)
+      error(call.callee.span,
+            "function " + name + " needs argument " + quote(declared.name.text))
+          .note(declared.name.span, "declared here");
+    else
+      error(call.callee.span, "function " + name + " takes " +
+                                  describeCount(function) + " arguments, got " +
+                                  std::to_string(call.arguments.size()))
+          .note(function.name.span, "declared here");
+    return false;
+  }
+  return true;
+}
+
+std::optional<Emitter::Matching>
+Emitter::matchArguments(const syntax::FunctionDeclaration &function,
+                        const syntax::CallExpr &call) {
+  Matching matching(function.arguments.size());
+  const Argument *named = nullptr;
+  for (auto [index, argument] : llvm::enumerate(call.arguments)) {
+    size_t place = index;
+    if (argument.kind == Argument::Kind::Named) {
+      std::vector<std::string_view> names;
+      for (const TensorDeclaration &declared : function.arguments)
+        names.push_back(declared.name.text);
+      place = llvm::find(names, argument.key.text) - names.begin();
+      named = &argument;
+      if (place == names.size()) {
+        error(argument.key.span,
+              "function " + quote(function.name.text) + " has no argument " +
+                  quote(argument.key.text) +
+                  syntax::didYouMean(argument.key.text, names))
+            .note(function.name.span, "declared here");
+        return std::nullopt;
+      }
+    } else if (named) {
+      error(argument.span, "an argument without a name cannot follow one with "
+                           "a name")
+          .note(named->span, "named here");
+      return std::nullopt;
+    } else if (place >= matching.size()) {
+      error(call.callee.span, "function " + quote(function.name.text) +
+                                  " takes " + describeCount(function) +
+                                  " arguments, got " +
+                                  std::to_string(call.arguments.size()))
+          .note(function.name.span, "declared here");
+      return std::nullopt;
+    }
+    if (matching[place]) {
+      error(argument.span, quote(argument.key.text) + " is given twice")
+          .note(matching[place]->span, "first given here");
+      return std::nullopt;
+    }
+    matching[place] = &argument;
+  }
+  return checkMissing(function, call, matching) ? std::optional(matching)
+                                                : std::nullopt;
+}
+
+/// [L4.3]
+bool Emitter::checkArgument(const syntax::TensorDeclaration &declared,
+                            Operand &operand, syntax::Span at, Scope &caller) {
+  std::string name = quote(declared.name.text);
+  nd::TensorType wanted;
+  if (declared.dims || declared.type) {
+    if (operand.constant) {
+      Type type = declared.type ? resolveType(*declared.type)
+                                : Type(builder.getF32Type());
+      operand = type ? Operand::of(materialize(*operand.constant, type, at))
+                     : Operand();
+      if (!operand.ok())
+        return false;
+    }
+    nd::TensorType got = nd::getTensorType(operand.value);
+    SmallVector<nd::DimAttr> dims(got.getDims());
+    if (declared.dims) {
+      dims.clear();
+      operand.order.clear();
+      for (const syntax::Name &dim : *declared.dims) {
+        dims.push_back(declaredDim(dim));
+        if (!dims.back())
+          return false;
+        operand.order.push_back(dims.back().getName().getValue());
+      }
+    }
+    Type type =
+        declared.type ? resolveType(*declared.type) : got.getElementType();
+    wanted = type ? makeType(type, dims, at) : nd::TensorType();
+    if (!wanted)
+      return false;
+    if (wanted == got)
+      return true;
+    syntax::Diagnostic &mismatch =
+        error(at, "argument " + name + " is declared " + describe(wanted) +
+                      ", got " + describe(got) + describeSizes(got, wanted));
+    mismatch.note(declared.name.span, "declared here");
+    for (nd::DimAttr dim : wanted.getDims())
+      noteLoop(mismatch, dim.getName().getValue());
+    // The argument's text is the caller's.
+    llvm::SaveAndRestore inCaller(scope, &caller);
+    noteOrigin(mismatch, at);
+    return false;
+  }
+  return operand.ok();
+}
+
+/// Binds `fn f` to the function that the call names. [L4.13]
+bool Emitter::bindFunction(const TensorDeclaration &declared,
+                           const syntax::Expr &value, Scope &callee) {
+  const auto *member = std::get_if<syntax::MemberExpr>(&value.node);
+  const syntax::Name *name = member ? &member->name : value.asName();
+  if (!name) {
+    error(value.span, "argument " + quote(declared.name.text) +
+                          " is a function; name one, without a call")
+        .note(declared.name.span, "declared here");
+    return false;
+  }
+  Callee found =
+      findCallee(member ? std::optional(member->module) : std::nullopt, *name);
+  callee.functions[declared.name.text] = found;
+  return found.builtin || found.function;
+}
+
+/// Evaluates an argument in the caller's scope and binds it in `callee`.
+bool Emitter::bindArgument(const TensorDeclaration &declared,
+                           const syntax::Expr &value, Scope &callee) {
+  if (declared.kind == TensorDeclaration::Kind::Function)
+    return bindFunction(declared, value, callee);
+  if (declared.kind == TensorDeclaration::Kind::Tensor) {
+    Operand operand = emit(value);
+    callee.values[declared.name.text] = operand;
+    callee.places[declared.name.text] = declared.name.span;
+    return operand.ok();
+  }
+  const syntax::Name *name = value.asName();
+  if (!name) {
+    error(value.span,
+          "argument " + quote(declared.name.text) + " is a dim; name one")
+        .note(declared.name.span, "declared here");
+    return false;
+  }
+  // The function may introduce it. [L4.3]
+  const DimArgument *outer = scope->findDimArgument(name->text);
+  if (!outer && isImported())
+    return bool(resolveDim(*name));
+  callee.dims[declared.name.text] =
+      outer ? *outer : DimArgument{name->text, name->span, scope};
+  return true;
+}
+
+/// Binds an argument to its default, whose names are those of the function's
+/// file. [L4.14]
+bool Emitter::bindDefault(const TensorDeclaration &declared, Scope &callee) {
+  const syntax::Expr &value = *declared.defaultValue;
+  if (declared.kind == TensorDeclaration::Kind::Function) {
+    llvm::SaveAndRestore inFile(scope, &callee);
+    return bindFunction(declared, value, callee);
+  }
+  std::optional<syntax::Constant> number =
+      syntax::evaluate(value, *callee.module, diagnostics);
+  callee.values[declared.name.text] = number ? Operand::of(*number) : Operand();
+  callee.places[declared.name.text] = declared.name.span;
+  return number.has_value();
+}
+
+/// Binds all arguments in `callee`; false after an error.
+bool Emitter::bindArguments(const Callee &called, const Matching &matching,
+                            Scope &callee) {
+  bool ok = true;
+  for (auto [declared, argument] :
+       llvm::zip(called.function->arguments, matching)) {
+    if (!argument) {
+      ok &= bindDefault(declared, callee);
+    } else if (argument->value) {
+      ok &= bindArgument(declared, *argument->value, callee);
+    } else {
+      error(argument->span,
+            "argument " + quote(declared.name.text) + " must be an expression")
+          .note(declared.name.span, "declared here");
+      ok = false;
+    }
+  }
+  if (!ok)
+    return false;
+  // Declared dims may be the function's own `dim d`, and its errors are at the
+  // call's argument, without a note of the call.
+  Scope *caller = scope;
+  llvm::SaveAndRestore inCallee(scope, &callee);
+  for (auto [declared, argument] :
+       llvm::zip(called.function->arguments, matching))
+    if (declared.kind == TensorDeclaration::Kind::Tensor)
+      ok &= checkArgument(declared, callee.values[declared.name.text],
+                          argument ? argument->value->span
+                                   : declared.defaultValue->span,
+                          *caller);
+  return ok;
+}
