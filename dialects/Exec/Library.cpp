@@ -22,6 +22,15 @@ static llvm::StringMap<OperationName> findLibraryOps(MLIRContext *context) {
   return holders;
 }
 
+bool isComputedByLibrary(Operation *op) {
+  for (RegisteredOperationName name :
+       op->getContext()->getRegisteredOperations())
+    if (auto *library = name.getInterface<LibraryOpInterface>();
+        library && library->getHeldName() == op->getName().getStringRef())
+      return library->computes(op, getLibrary(op->getParentOfType<ModuleOp>()));
+  return false;
+}
+
 /// The holder of an op, which replaces it.
 static void hold(Operation *op, OperationName holderName) {
   OpBuilder builder(op);

@@ -14,6 +14,10 @@ namespace meshc::exec {
 /// Replaces each nd op in the block that a library op holds by that op.
 void formLibraryOps(mlir::Block &block);
 
+/// Whether the target's library has an implementation of the nd op, in some
+/// memory orders.
+bool isComputedByLibrary(mlir::Operation *op);
+
 /// The op that a library op holds.
 mlir::Operation *getHeldOp(LibraryOpInterface op);
 

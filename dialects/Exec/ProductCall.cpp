@@ -16,6 +16,8 @@ namespace meshc::exec {
 
 StringRef ProductOp::getHeldName() { return nd::EinsumOp::getOperationName(); }
 
+bool ProductOp::computes(Operation *, Library) { return true; }
+
 //===----------------------------------------------------------------------===//
 // Implementations
 //===----------------------------------------------------------------------===//

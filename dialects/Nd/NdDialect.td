@@ -63,6 +63,7 @@ def Nd_Dialect : Dialect {
     void registerSource();
     void registerIndexing();
     void registerNormalization();
+    void registerAttention();
     void registerOptimizer();
     void registerModel();
     void registerLoop();

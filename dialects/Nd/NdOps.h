@@ -13,6 +13,7 @@
 #ifndef MESHC_DIALECTS_ND_NDOPS_H
 #define MESHC_DIALECTS_ND_NDOPS_H
 
+#include "dialects/Nd/Ops/AttentionOps.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"

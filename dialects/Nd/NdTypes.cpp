@@ -45,6 +45,7 @@ void NdDialect::initialize() {
   registerSource();
   registerIndexing();
   registerNormalization();
+  registerAttention();
   registerOptimizer();
   registerModel();
   registerLoop();

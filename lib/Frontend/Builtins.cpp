@@ -22,7 +22,7 @@ const std::map<std::string_view, const Builtin *> &allBuiltins() {
     std::map<std::string_view, const Builtin *> made;
     for (ArrayRef<Builtin> family :
          {pointwiseBuiltins(), reductionBuiltins(), shapeBuiltins(),
-          indexingBuiltins(), sourceBuiltins()})
+          indexingBuiltins(), sourceBuiltins(), attentionBuiltins()})
       for (const Builtin &builtin : family)
         made[std::string_view(builtin.name)] = &builtin;
     return made;

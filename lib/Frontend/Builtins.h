@@ -41,6 +41,7 @@ llvm::ArrayRef<Builtin> reductionBuiltins();
 llvm::ArrayRef<Builtin> shapeBuiltins();
 llvm::ArrayRef<Builtin> indexingBuiltins();
 llvm::ArrayRef<Builtin> sourceBuiltins();
+llvm::ArrayRef<Builtin> attentionBuiltins();
 
 /// The function of that name, or null.
 const Builtin *findBuiltin(llvm::StringRef name);

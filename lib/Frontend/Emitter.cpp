@@ -218,12 +218,13 @@ bool Emitter::countOperation(syntax::Span at) {
 
 Value Emitter::create(StringRef op, syntax::Span at, ValueRange operands,
                       nd::TensorType result,
-                      ArrayRef<NamedAttribute> attributes) {
+                      ArrayRef<NamedAttribute> attributes, TypeRange others) {
   if (!result || !countOperation(at))
     return {};
   OperationState state(locate(at), op);
   state.addOperands(operands);
   state.addTypes(result);
+  state.addTypes(others);
   state.addAttributes(attributes);
   Operation *made = builder.create(state);
   markRecomputed(made);

@@ -152,10 +152,11 @@ public:
   mlir::Location locate(syntax::Span span) const;
   /// Counts one operation; an error if there are too many. [L4.5]
   bool countOperation(syntax::Span at);
-  /// One op with one result.
+  /// The first result of one op. `others`: the types of its other results.
   mlir::Value create(llvm::StringRef op, syntax::Span at,
                      mlir::ValueRange operands, nd::TensorType result,
-                     llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+                     llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
+                     mlir::TypeRange others = {});
   /// The name of a new stream of random numbers. [L5.8]
   std::string nextStream(llvm::StringRef what);
 

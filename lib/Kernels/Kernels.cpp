@@ -13,6 +13,7 @@ namespace meshc::kernels {
 
 void addKernelsPasses(mlir::OpPassManager &passes) {
   mlir::OpPassManager &function = passes.nest<mlir::func::FuncOp>();
+  function.addPass(createExpandFallbacks());
   function.addPass(createPairContractions());
   // Equal sums made on the way to products are computed once.
   function.addPass(mlir::createCSEPass());

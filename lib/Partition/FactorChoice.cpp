@@ -159,7 +159,6 @@ void Search::visit(unsigned factor, const Kept &kept, AxisList &used) {
 }
 
 bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
-  AxisList partial(kept.axes);
   std::optional<nd::ReductionKind> kind;
   if (!kept.axes.empty())
     kind = nd::ReductionKind::Sum;
@@ -169,20 +168,23 @@ bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
     if (kind && *kind != factor.reduction)
       return false;
     kind = factor.reduction;
-    partial.append(axes);
   }
-  // The order has no meaning; with one order, equal shardings are one type.
-  llvm::sort(partial, [&](StringAttr a, StringAttr b) {
-    return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
-  });
   for (unsigned i = 0; i < op->getNumResults(); ++i) {
+    AxisList partial(kept.axes);
+    for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
+      if (factor.kind == FactorKind::Reduce && !factor.resultDims[i])
+        partial.append(axes);
+    // The order has no meaning; with one order, equal shardings are one type.
+    llvm::sort(partial, [&](StringAttr a, StringAttr b) {
+      return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
+    });
     TensorType type = getTypeAlong(
         nd::getTensorType(op->getResult(i)), rule, axesOfFactor,
         [&](const Factor &factor) { return factor.resultDims[i]; }, mesh);
     if (!type)
       return false;
-    choice.resultTypes.push_back(kind ? type.withPartial(*kind, partial)
-                                      : type);
+    choice.resultTypes.push_back(
+        partial.empty() ? type : type.withPartial(*kind, partial));
   }
   return true;
 }

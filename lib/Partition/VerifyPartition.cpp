@@ -107,9 +107,18 @@ private:
       if (kind && *kind != factor.reduction)
         return op->emitOpError("makes partial results of two kinds");
       kind = factor.reduction;
-      partial.append(axes);
     }
     return success();
+  }
+
+  /// The axes over which a result must be partial: those of sums whose dim it
+  /// lacks, and `kept`, those over which an operand is.
+  AxisList getPartialAxes(unsigned result, const AxisList &kept) const {
+    AxisList partial(kept);
+    for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
+      if (factor.kind == FactorKind::Reduce && !factor.resultDims[result])
+        partial.append(axes);
+    return partial;
   }
 
   /// Every dim is cut by its factors, one after another; a dim without a factor
@@ -157,13 +166,13 @@ private:
         if (llvm::is_contained(used, axis))
           return op->emitOpError("takes a partial sum over '")
                  << axis.getValue() << "', which cuts it too";
-      partial.append(kept);
     }
-    for (Value result : op->getResults()) {
+    for (OpResult result : op->getResults()) {
       TensorType type = nd::getTensorType(result);
       if (rule.isZero && type.getPartialKind() == nd::ReductionKind::Sum)
         continue;
-      if (!haveSameAxes(partial, type.getPartialAxes()) ||
+      if (!haveSameAxes(getPartialAxes(result.getResultNumber(), kept),
+                        type.getPartialAxes()) ||
           (type.isPartial() && type.getPartialKind() != *kind))
         return op->emitOpError("makes another partial result than its type "
                                "says: ")
@@ -182,8 +191,7 @@ private:
   PartitionRule rule;
   llvm::SmallVector<AxisList> axesOfFactor;
   llvm::SmallVector<bool> isKnown;
-  AxisList used;    ///< axes that cut the op
-  AxisList partial; ///< axes over which its results must be partial
+  AxisList used; ///< axes that cut the op
   std::optional<nd::ReductionKind> kind;
 };
 

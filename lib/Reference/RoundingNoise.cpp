@@ -89,7 +89,8 @@ RoundingNoise::evaluate(nd::NamedOpInterface op,
   });
   // The compiled program rounds between the terms of a sum and the parts of a
   // composite, also where the result needs no rounding.
-  bool hasParts = sums || isa<nd::CompositeOpInterface>(*op);
+  bool hasParts =
+      sums || isa<nd::CompositeOpInterface, nd::FallbackOpInterface>(*op);
   if (hasParts && isExact)
     isExact = llvm::all_of(
         operands, [](const HostTensor *operand) { return isWhole(*operand); });

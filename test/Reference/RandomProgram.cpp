@@ -291,8 +291,8 @@ void RandomProgram::addSteps(size_t count) {
       &RandomProgram::addPad,          &RandomProgram::addSource,
       &RandomProgram::addGather,       &RandomProgram::addGather,
       &RandomProgram::addOneHot,       &RandomProgram::addSoftmax,
-      &RandomProgram::addCrossEntropy, &RandomProgram::addDropout,
-      &RandomProgram::addCast};
+      &RandomProgram::addCrossEntropy, &RandomProgram::addAttention,
+      &RandomProgram::addDropout,      &RandomProgram::addCast};
   for (size_t i = 0; i < count; ++i)
     (this->*steps[draw(std::size(steps))])();
 }

@@ -78,6 +78,7 @@ private:
   bool addArgmax();
   bool addSoftmax();
   bool addCrossEntropy();
+  bool addAttention();
   bool addRename();
   bool addSplit();
   bool addMerge();

@@ -140,6 +140,48 @@ bool RandomProgram::addSoftmax() {
   return add("log_softmax" + arguments, in.type, in.dims, in.size + 2, false);
 }
 
+/// The memory is a dim of the queries, renamed.
+bool RandomProgram::addAttention() {
+  const Known *x =
+      pick([](const Known &x) { return x.isFloat() && x.dims.size() > 1; });
+  if (!x)
+    return false;
+  Known query = *x;
+  Dim key = drawDimOf(query);
+  Dim position = without(query.dims, {key})[draw(query.dims.size() - 1)];
+  Dim memory = drawDim(position.size, query.dims);
+  auto fits = [&](const Known &other) {
+    return other.type == query.type && other.has(position.name) &&
+           !other.has(memory.name) && mayJoin(query, other);
+  };
+  const Known *k = pick([&](const Known &other) {
+    return fits(other) && other.has(key.name) &&
+           llvm::all_of(other.dims,
+                        [&](const Dim &dim) { return query.has(dim.name); });
+  });
+  if (!k)
+    return false;
+  Known keys = *k;
+  const Known *v = pick(
+      [&](const Known &other) { return fits(other) && mayJoin(keys, other); });
+  if (!v)
+    return false;
+  Known values = *v;
+  std::vector<Dim> dims =
+      join(without(query.dims, {key}), without(values.dims, {position}));
+  auto remember = [&](const Known &value) {
+    return "rename(" + value.name + ", " + position.name + " -> " +
+           memory.name + ")";
+  };
+  std::string text = "dot_attention(" + query.name + ", " + remember(keys) +
+                     ", " + remember(values) + ", " + key.name + ", " +
+                     memory.name;
+  if (isDeclared(position) && isDeclared(memory) && flip())
+    text += ", iota(" + memory.name + ") " + (flip() ? "<=" : ">=") + " iota(" +
+            position.name + ")";
+  return add(text + ")", query.type, dims, values.size, false);
+}
+
 bool RandomProgram::addCrossEntropy() {
   const Known *i = pick([](const Known &x) { return x.isInteger(); });
   if (!i)

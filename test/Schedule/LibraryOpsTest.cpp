@@ -86,6 +86,7 @@ public:
   nd::OpCost getCost() { return exec::getHolderCost(*this); }
 
   static StringRef getHeldName() { return nd::TanhOp::getOperationName(); }
+  static bool computes(Operation *, exec::Library) { return true; }
   SmallVector<exec::LibraryImplementation>
   getImplementations(exec::Library library) {
     bool isHost = library == exec::Library::Host;

@@ -29,6 +29,10 @@ def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
       The name of the nd op that it holds. Each nd op of this name that the kernels
       phase meets becomes one of these ops.
     }], "::llvm::StringRef", "getHeldName", (ins)>,
+    StaticInterfaceMethod<[{
+      Whether a library has an implementation for such an nd op in some memory
+      orders. An op with FallbackOpInterface becomes primitive ops where it has not.
+    }], "bool", "computes", (ins "::mlir::Operation *":$held, "::meshc::exec::Library":$library)>,
     InterfaceMethod<[{
       The implementations of a library, in the order in which they are tried. Needs
       memory orders.

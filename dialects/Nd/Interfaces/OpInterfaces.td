@@ -108,6 +108,21 @@ def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   ];
 }
 
+def FallbackOpInterface : OpInterface<"FallbackOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    An op that a library may compute in one call. It stays whole for layout and
+    partition. In the kernels phase it becomes primitive ops if the target's library
+    does not compute it.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the same results from primitive ops, for whole operands: the caller
+      enters how the values are cut. Sums over dims are einsums or reductions.
+    }], "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::OpBuilder &":$builder)>,
+  ];
+}
+
 def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{

@@ -21,7 +21,8 @@ namespace meshc::nd {
 /// What cutting a factor does to the results.
 enum class FactorKind {
   Parallel, ///< block i of the results needs only block i of the operands
-  Reduce,   ///< every rank gets a partial result; `reduction` combines them
+  Reduce,   ///< every rank gets a partial result; `reduction` combines them.
+            ///< A result that has a dim along the factor is cut instead
   Whole,    ///< must not be cut: every rank needs all entries
   Halo      ///< like Parallel, plus neighbouring entries of other blocks
 };

@@ -150,14 +150,23 @@ private:
     return slopes;
   }
 
-  /// Replaces the first composite op by its decomposition.
+  /// The results of a composite op, or one with a fallback, from primitive ops;
+  /// empty for another op.
+  static llvm::SmallVector<mlir::Value> decompose(mlir::Operation &op) {
+    mlir::OpBuilder at(&op);
+    if (auto composite = mlir::dyn_cast<CompositeOpInterface>(op))
+      return composite.decompose(at);
+    if (auto fallback = mlir::dyn_cast<FallbackOpInterface>(op))
+      return fallback.decompose(at);
+    return {};
+  }
+
+  /// Replaces the first op that can be decomposed.
   bool decomposeOne(mlir::func::FuncOp function) {
     for (mlir::Operation &op : function.getBody().front()) {
-      auto composite = mlir::dyn_cast<CompositeOpInterface>(op);
-      if (!composite)
+      llvm::SmallVector<mlir::Value> results = decompose(op);
+      if (results.empty())
         continue;
-      mlir::OpBuilder at(&op);
-      llvm::SmallVector<mlir::Value> results = composite.decompose(at);
       for (auto [old, result] : llvm::zip(op.getResults(), results))
         EXPECT_EQ(old.getType(), result.getType());
       op.replaceAllUsesWith(results);

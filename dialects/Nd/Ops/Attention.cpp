@@ -1,0 +1,360 @@
+//===- Attention.cpp - scaled dot-product attention -----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Types, partition rules, costs and gradients. AttentionReference.cpp has the
+// reference semantics, AttentionFallback.cpp the primitive ops and the
+// canonical form.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/Ops/AttentionParts.h"
+#include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/Pointwise.h"
+#include <cmath>
+
+#define GET_OP_CLASSES
+#include "dialects/Nd/Ops/Attention.cpp.inc"
+
+using namespace mlir;
+
+namespace meshc::nd {
+
+void NdDialect::registerAttention() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Nd/Ops/Attention.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Operands and dims
+//===----------------------------------------------------------------------===//
+
+template <typename Op> static AttentionScores getScores(Op op) {
+  AttentionScores scores;
+  scores.query = op.getQuery();
+  scores.keys = op.getKeys();
+  scores.values = op.getValues();
+  scores.mask = op.getMask();
+  scores.bias = op.getBias();
+  scores.key = op.getKeyAttr();
+  scores.memory = op.getMemoryAttr();
+  scores.position = op.getPositionAttr();
+  scores.lowest = op.getLowest();
+  scores.highest = op.getHighest();
+  return scores;
+}
+
+AttentionScores AttentionScores::of(Operation *op) {
+  if (auto forward = dyn_cast<AttentionOp>(op))
+    return getScores(forward);
+  return getScores(cast<AttentionGradientOp>(op));
+}
+
+bool AttentionScores::isRow(StringAttr dim) const {
+  return dim != key && getTensorType(query).hasDim(dim.getValue());
+}
+
+float AttentionScores::getScale() const {
+  return 1 / std::sqrt(static_cast<double>(getTensorType(query).getSize(key)));
+}
+
+SmallVector<DimAttr> AttentionScores::getRows() const {
+  SmallVector<DimAttr> rows;
+  for (DimAttr dim : getTensorType(query).getDims())
+    if (dim.getName() != key)
+      rows.push_back(dim);
+  return rows;
+}
+
+SmallVector<DimAttr> AttentionScores::getValueDims() const {
+  SmallVector<DimAttr> dims;
+  for (DimAttr dim : getTensorType(values).getDims())
+    if (dim.getName() != memory && !isRow(dim.getName()))
+      dims.push_back(dim);
+  return dims;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Checks the operands of the scores, and reports at `location`.
+class ScoresCheck {
+public:
+  ScoresCheck(std::optional<Location> location, StringRef op,
+              const AttentionScores &scores)
+      : location(location), op(op), scores(scores) {}
+
+  LogicalResult run() const {
+    return success(succeeded(checkNames()) && succeeded(checkDims()) &&
+                   succeeded(checkTypes()) && succeeded(checkBand()));
+  }
+
+private:
+  LogicalResult checkNames() const;
+  LogicalResult checkDims() const;
+  LogicalResult checkTypes() const;
+  LogicalResult checkBand() const;
+  LogicalResult checkExtra(Value extra, StringRef name) const;
+
+  std::optional<Location> location;
+  StringRef op;
+  const AttentionScores &scores;
+};
+} // namespace
+
+/// `key` is a dim of query and keys, `memory` of keys and values.
+LogicalResult ScoresCheck::checkNames() const {
+  for (auto [value, dim] :
+       {std::pair(scores.query, scores.key), std::pair(scores.keys, scores.key),
+        std::pair(scores.keys, scores.memory),
+        std::pair(scores.values, scores.memory)})
+    if (!getTensorType(value).hasDim(dim.getValue()))
+      return reportMissingDim(location, op, dim, getTensorType(value));
+  if (scores.key == scores.memory)
+    return emitOptionalError(location, op, ": dim '", scores.key.getValue(),
+                             "' cannot be both key and memory");
+  if (getTensorType(scores.query).hasDim(scores.memory.getValue()))
+    return emitOptionalError(
+        location, op, ": the query must not have the memory's dim '",
+        scores.memory.getValue(),
+        "'; 'rename' gives the positions of keys and values another name");
+  return checkNumbered(location, op,
+                       getTensorType(scores.keys).getDim(scores.memory));
+}
+
+LogicalResult ScoresCheck::checkDims() const {
+  for (DimAttr dim : getTensorType(scores.keys).getDims())
+    if (dim.getName() != scores.key && dim.getName() != scores.memory &&
+        !scores.isRow(dim.getName()))
+      return emitOptionalError(location, op, ": the keys have dim '",
+                               dim.getName().getValue(),
+                               "', which the query lacks; its dims: ",
+                               listDims(getTensorType(scores.query)));
+  if (failed(checkExtra(scores.mask, "mask")) ||
+      failed(checkExtra(scores.bias, "bias")))
+    return failure();
+  return success();
+}
+
+LogicalResult ScoresCheck::checkExtra(Value extra, StringRef name) const {
+  if (!extra)
+    return success();
+  for (DimAttr dim : getTensorType(extra).getDims())
+    if (dim.getName() != scores.memory && !scores.isRow(dim.getName()))
+      return emitOptionalError(
+          location, op, ": the ", name, " has dim '", dim.getName().getValue(),
+          "', which is neither the memory's nor a dim of the query but '",
+          scores.key.getValue(), "'");
+  return success();
+}
+
+LogicalResult ScoresCheck::checkTypes() const {
+  Type type = getTensorType(scores.query).getElementType();
+  if (failed(checkDomain(location, op, type, Domain::Float)))
+    return failure();
+  for (Value other : {scores.keys, scores.values, scores.bias})
+    if (other && getTensorType(other).getElementType() != type)
+      return emitOptionalError(
+          location, op, ": query, keys, values and bias must have one type, ",
+          "got ", type, " and ", getTensorType(other).getElementType(),
+          "; 'cast' converts");
+  if (!scores.mask)
+    return success();
+  return checkDomain(location, op, getTensorType(scores.mask).getElementType(),
+                     Domain::Boolean);
+}
+
+LogicalResult ScoresCheck::checkBand() const {
+  bool hasBounds = scores.lowest || scores.highest;
+  if (hasBounds != bool(scores.position))
+    return emitOptionalError(location, op,
+                             ": a band needs 'position', and 'lowest' or "
+                             "'highest'");
+  if (!scores.position)
+    return success();
+  if (!scores.isRow(scores.position))
+    return emitOptionalError(location, op, ": the band's position '",
+                             scores.position.getValue(),
+                             "' must be a dim of the query other than '",
+                             scores.key.getValue(), "'");
+  constexpr int64_t limit = int64_t{1} << 32;
+  for (std::optional<int64_t> bound : {scores.lowest, scores.highest})
+    if (bound && (*bound < -limit || *bound > limit))
+      return emitOptionalError(location, op, ": the band's bound ", *bound,
+                               " is beyond any index");
+  return success();
+}
+
+template <typename Op>
+static FailureOr<AttentionScores> inferScores(std::optional<Location> location,
+                                              typename Op::Adaptor adaptor,
+                                              ValueRange operands) {
+  StringRef name = getShortName<Op>();
+  if (failed(uniteDims(location, name, operands)))
+    return failure();
+  AttentionScores scores = getScores(adaptor);
+  if (failed(ScoresCheck(location, name, scores).run()))
+    return failure();
+  return scores;
+}
+
+/// The types of the output and of the sums, global.
+static LogicalResult appendOutputTypes(std::optional<Location> location,
+                                       const AttentionScores &scores,
+                                       SmallVectorImpl<Type> &types) {
+  SmallVector<DimAttr> rows = scores.getRows(), dims(rows);
+  llvm::append_range(dims, scores.getValueDims());
+  Type element = getTensorType(scores.query).getElementType();
+  return success(
+      succeeded(appendTensorType(location, element, dims, types)) &&
+      succeeded(appendTensorType(
+          location, Float32Type::get(element.getContext()), rows, types)));
+}
+
+LogicalResult
+AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                              ValueRange operands, DictionaryAttr attributes,
+                              OpaqueProperties properties, RegionRange regions,
+                              SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  auto scores = inferScores<AttentionOp>(location, adaptor, operands);
+  if (failed(scores))
+    return failure();
+  return appendOutputTypes(location, *scores, types);
+}
+
+LogicalResult AttentionGradientOp::inferReturnTypes(
+    MLIRContext *, std::optional<Location> location, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  auto scores = inferScores<AttentionGradientOp>(location, adaptor, operands);
+  SmallVector<Type> outputs;
+  if (failed(scores) || failed(appendOutputTypes(location, *scores, outputs)))
+    return failure();
+  for (auto [value, type, name] :
+       {std::tuple(adaptor.getOutput(), outputs[0], "output"),
+        std::tuple(adaptor.getLogSums(), outputs[1], "sums"),
+        std::tuple(adaptor.getGradient(), outputs[0], "gradient")})
+    if (!haveSameGlobalType(value.getType(), type))
+      return emitOptionalError(location, getShortName<AttentionGradientOp>(),
+                               ": the ", name, " must be ", type, ", got ",
+                               value.getType());
+  for (Value value : {scores->query, scores->keys, scores->values})
+    types.push_back(getTensorType(value).getGlobal());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Partition rules and costs
+//===----------------------------------------------------------------------===//
+
+/// All but the rows stays whole.
+static PartitionRule getRule(Operation *op) {
+  AttentionScores scores = AttentionScores::of(op);
+  PartitionRule rule = getRuleByNames(op, scores.memory);
+  makeWhole(rule, scores.key);
+  for (DimAttr dim : scores.getValueDims())
+    makeWhole(rule, dim.getName());
+  return rule;
+}
+
+PartitionRule AttentionOp::getPartitionRule() { return getRule(*this); }
+
+/// A block of rows gives a part of the sums in gradients that lack these rows:
+/// a cut of the query's sequence makes the gradients of keys and values
+/// partial.
+PartitionRule AttentionGradientOp::getPartitionRule() {
+  PartitionRule rule = getRule(*this);
+  for (Factor &factor : rule.factors)
+    if (factor.kind == FactorKind::Parallel &&
+        llvm::is_contained(factor.resultDims, StringAttr()))
+      factor.kind = FactorKind::Reduce;
+  return rule;
+}
+
+/// `products`: matrix products of the scores' size, each with the key or the
+/// value dims.
+static OpCost getProductsCost(Operation *op, double withKey, double withValue) {
+  AttentionScores scores = AttentionScores::of(op);
+  MeshAttr mesh = MeshAttr::of(op);
+  TensorType query = getTensorType(scores.query),
+             keys = getTensorType(scores.keys);
+  double key = query.getSize(scores.key), value = 1;
+  for (DimAttr dim : scores.getValueDims())
+    value *= dim.getSize();
+  double entries = query.getLocalElementCount(mesh) / key *
+                   keys.getLocalSize(keys.getDimIndex(scores.memory), mesh);
+  OpCost cost;
+  cost.flops = 2 * entries * (withKey * key + withValue * value);
+  cost.transcendentals = entries;
+  cost.bytes = getTrafficBytes(op);
+  return cost;
+}
+
+OpCost AttentionOp::getCost() { return getProductsCost(*this, 1, 1); }
+
+// Scores, and the gradients of query and keys; the gradients of values and
+// probabilities.
+OpCost AttentionGradientOp::getCost() { return getProductsCost(*this, 3, 2); }
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::buildGradient(OpBuilder &builder,
+                                         ArrayRef<Value> resultGrads,
+                                         SmallVectorImpl<Value> &operandGrads) {
+  if (resultGrads[1])
+    return emitOpError("has no gradient of its logarithms of sums");
+  Value gradient = resultGrads[0];
+  if (!gradient)
+    return success();
+  auto op = AttentionGradientOp::create(
+      builder, getLoc(), getQuery(), getKeys(), getValues(), getMask(),
+      getBias(), getOutput(), getLogSums(), gradient, getKeyAttr(),
+      getMemoryAttr(), getPositionAttr(), getLowestAttr(), getHighestAttr());
+  operandGrads[0] = op.getQueryGradient();
+  operandGrads[1] = op.getKeysGradient();
+  operandGrads[2] = op.getValuesGradient();
+  if (getBias()) {
+    // Of the scores' size, so it is computed apart, and only if it is used.
+    AttentionParts parts(builder, getLoc(), AttentionScores::of(*this));
+    Value slopes = parts.getScoreGradient(getOutput(), getLogSums(), gradient);
+    ValueBuilder build(builder, getLoc());
+    Value sum = build.broadcastTo(build.sumTo(slopes, getBias().getType()),
+                                  getBias().getType());
+    operandGrads[getMask() ? 4 : 3] =
+        build.castTo(sum, getTensorType(getBias()).getElementType());
+  }
+  return success();
+}
+
+LogicalResult AttentionGradientOp::buildGradient(OpBuilder &,
+                                                 ArrayRef<Value> resultGrads,
+                                                 SmallVectorImpl<Value> &) {
+  if (llvm::all_of(resultGrads, [](Value gradient) { return !gradient; }))
+    return success();
+  return emitOpError("has no gradient");
+}
+
+SmallVector<HostTensor>
+AttentionOp::evaluate(ArrayRef<const HostTensor *> operands,
+                      const EvaluationContext &context) {
+  return evaluateAttention(*this, operands, context);
+}
+
+SmallVector<HostTensor>
+AttentionGradientOp::evaluate(ArrayRef<const HostTensor *> operands,
+                              const EvaluationContext &context) {
+  return evaluateAttention(*this, operands, context);
+}
+
+} // namespace meshc::nd

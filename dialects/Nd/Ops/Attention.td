@@ -1,0 +1,67 @@
+//===- Attention.td - scaled dot-product attention ------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_ATTENTION_TD
+#define MESHC_DIALECTS_ND_OPS_ATTENTION_TD
+
+include "dialects/Nd/NdOp.td"
+
+defvar Nd_AttentionOperands = (ins Nd_TensorType:$query, Nd_TensorType:$keys,
+    Nd_TensorType:$values, Optional<Nd_TensorType>:$mask,
+    Optional<Nd_TensorType>:$bias);
+defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
+    OptionalAttr<StrAttr>:$position, OptionalAttr<I64Attr>:$lowest,
+    OptionalAttr<I64Attr>:$highest);
+
+// Attention as in "Attention is all you need" (arXiv 1706.03762):
+//
+//   scores = dot(query, keys, key) / sqrt(size of key) + bias
+//   output = dot(softmax(scores over memory), values, memory)
+//
+// where entries of the scores that `mask` or the band forbids count as -inf. A
+// row without an allowed entry has output 0. The *rows* are the dims of the
+// query but `key`. The dims of the keys are `key`, `memory` and dims of the
+// rows. Dims of the values that are neither `memory` nor rows are the *value
+// dims*, which may include one called `key`. Mask and bias have dims of the
+// rows, and `memory`.
+//
+// The band: with `position`, a dim of the rows, an entry is allowed only if its
+// index along `memory` less its index along `position` is within
+// [lowest, highest], where given. The band comes from a mask that compares two
+// iotas: a causal mask is the band with highest = 0.
+//
+// All floats have one type. The op computes in f32 and rounds its results.
+class Nd_AttentionBase<string mnemonic>
+    : Nd_InferredOp<mnemonic, [DeclareOpInterfaceMethods<FallbackOpInterface>,
+                               AttrSizedOperandSegments]> {
+  let hasCanonicalizer = 1;
+}
+
+def Nd_AttentionOp : Nd_AttentionBase<"attention"> {
+  let summary = "softmax(query · keys / sqrt(key) + bias) · values";
+  let description = [{
+    `log_sums`, f32 with the dims of the rows, is the logarithm of the sum over
+    `memory` of exp(scores), for the gradient; +inf for rows without an allowed entry.
+  }];
+  let arguments = !con(Nd_AttentionOperands, Nd_AttentionSettings);
+  let results = (outs Nd_TensorType:$output, Nd_TensorType:$log_sums);
+}
+
+def Nd_AttentionGradientOp : Nd_AttentionBase<"attention_gradient"> {
+  let summary = "the gradients of attention's query, keys and values";
+  let description = [{
+    `gradient` is that of the output. The scores are computed again: neither they nor
+    anything else of their size is stored (FlashAttention, arXiv 2205.14135).
+  }];
+  let arguments = !con(Nd_AttentionOperands,
+                       (ins Nd_TensorType:$output, Nd_TensorType:$log_sums,
+                           Nd_TensorType:$gradient),
+                       Nd_AttentionSettings);
+  let results = (outs Nd_TensorType:$query_gradient,
+      Nd_TensorType:$keys_gradient, Nd_TensorType:$values_gradient);
+}
+
+#endif // MESHC_DIALECTS_ND_OPS_ATTENTION_TD

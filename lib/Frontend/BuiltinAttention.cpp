@@ -1,0 +1,198 @@
+//===- BuiltinAttention.cpp - attention -----------------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/Nd/Ops/AttentionOps.h"
+#include "lib/Frontend/Builtins.h"
+
+using namespace mlir;
+using namespace meshc;
+using namespace meshc::frontend;
+using syntax::quote;
+
+namespace {
+
+/// dot_attention(q, k, v, key, memory, mask, bias), whose last arguments are
+/// optional and come in any order. [L5.16]
+class AttentionCall {
+public:
+  explicit AttentionCall(Call &call) : call(call) {}
+
+  Operand emit();
+
+private:
+  bool readTensors();
+  bool readNames();
+  bool readExtras();
+  bool addExtra(unsigned argument, Value value);
+  bool checkDims();
+  bool checkExtra(unsigned argument, Value value);
+  bool isRow(StringAttr dim) const {
+    return dim != key && typeOf(0).hasDim(dim.getValue());
+  }
+  nd::TensorType typeOf(unsigned tensor) const {
+    return nd::getTensorType(tensors[tensor]);
+  }
+  /// The dims of the query but `key`.
+  SmallVector<nd::DimAttr> getRows() const;
+
+  static constexpr unsigned firstExtra = 5;
+  Call &call;
+  SmallVector<Value> tensors; ///< query, keys, values, then bias
+  SmallVector<syntax::Span> places;
+  Value mask;
+  unsigned maskArgument = 0, biasArgument = 0; ///< 0: there is none
+  StringAttr key, memory;
+};
+
+} // namespace
+
+bool AttentionCall::readTensors() {
+  for (unsigned i = 0; i < 3; ++i) {
+    Value value = call.tensorOf(i, Floats);
+    if (!value)
+      return false;
+    tensors.push_back(value);
+    places.push_back(call.place(i));
+  }
+  return true;
+}
+
+bool AttentionCall::readNames() {
+  key = call.dim(3, tensors[0]);
+  memory = key ? call.dim(4, tensors[1]) : StringAttr();
+  if (!memory)
+    return false;
+  for (auto [tensor, argument, dim] :
+       {std::tuple(1u, 3u, key), std::tuple(2u, 4u, memory)})
+    if (!typeOf(tensor).hasDim(dim.getValue())) {
+      reportMissingDim(call.emitter, call.place(argument), dim.getValue(),
+                       typeOf(tensor), places[tensor]);
+      return false;
+    }
+  if (!typeOf(0).hasDim(memory.getValue()))
+    return call.emitter.checkIndexable(memory, call.place(4));
+  call.fail(0,
+            key == memory
+                ? "'dot_attention' needs two dims: that of queries and keys, "
+                  "and that of the positions of keys and values"
+                : "the queries of 'dot_attention' cannot have dim " +
+                      quote(memory.getValue()) +
+                      " of the keys' positions; rename it in the keys and "
+                      "values: rename(k, " +
+                      memory.getValue().str() + " -> memory)");
+  return false;
+}
+
+/// A mask is i1, a bias a float.
+bool AttentionCall::addExtra(unsigned argument, Value value) {
+  bool isMask = isOf(nd::getTensorType(value).getElementType(), Booleans);
+  unsigned &known = isMask ? maskArgument : biasArgument;
+  if (known) {
+    call.emitter
+        .error(call.place(argument),
+               std::string("'dot_attention' takes one ") +
+                   (isMask ? "mask; combine them with 'and'"
+                           : "bias; add them up"))
+        .note(call.place(known), "the first one is here");
+    return false;
+  }
+  known = argument;
+  if (isMask) {
+    mask = value;
+  } else {
+    tensors.push_back(value);
+    places.push_back(call.place(argument));
+  }
+  return true;
+}
+
+bool AttentionCall::readExtras() {
+  for (unsigned i = firstExtra; i < call.size(); ++i) {
+    Value value = call.tensorOf(i, Floats | Booleans);
+    if (!value || !addExtra(i, value))
+      return false;
+  }
+  return true;
+}
+
+bool AttentionCall::checkExtra(unsigned argument, Value value) {
+  for (nd::DimAttr dim : nd::getTensorType(value).getDims())
+    if (dim.getName() != memory && !isRow(dim.getName())) {
+      call.fail(argument, "a mask or bias of 'dot_attention' has dims of the "
+                          "queries other than " +
+                              quote(key.getValue()) + ", and " +
+                              quote(memory.getValue()) + "; this one has " +
+                              quote(dim.getName().getValue()));
+      return false;
+    }
+  return true;
+}
+
+bool AttentionCall::checkDims() {
+  for (nd::DimAttr dim : typeOf(1).getDims())
+    if (dim.getName() != key && dim.getName() != memory &&
+        !isRow(dim.getName())) {
+      syntax::Diagnostic &diagnostic = call.emitter.error(
+          places[1], "the keys of 'dot_attention' have dim " +
+                         quote(dim.getName().getValue()) +
+                         ", which the queries lack");
+      call.emitter.noteOrigins(diagnostic, {places[0], places[1]});
+      return false;
+    }
+  return (!maskArgument || checkExtra(maskArgument, mask)) &&
+         (!biasArgument || checkExtra(biasArgument, tensors[3]));
+}
+
+SmallVector<nd::DimAttr> AttentionCall::getRows() const {
+  SmallVector<nd::DimAttr> rows;
+  for (nd::DimAttr dim : typeOf(0).getDims())
+    if (dim.getName() != key)
+      rows.push_back(dim);
+  return rows;
+}
+
+Operand AttentionCall::emit() {
+  if (!readTensors() || !readNames() || !readExtras() || !checkDims())
+    return {};
+  SmallVector<Operand> floats;
+  for (Value tensor : tensors)
+    floats.push_back(Operand::of(tensor));
+  if (!call.emitter.unifyTypes(floats, places, "dot_attention", call.span))
+    return {};
+  SmallVector<Value> all(tensors);
+  SmallVector<syntax::Span> allPlaces(places);
+  if (mask) {
+    all.insert(all.begin() + 3, mask);
+    allPlaces.insert(allPlaces.begin() + 3, call.place(maskArgument));
+  }
+  Type element = typeOf(0).getElementType();
+  if (!call.emitter.unite(all, allPlaces, element, call.span))
+    return {}; // sizes differ
+  SmallVector<nd::DimAttr> rows = getRows(), dims(rows);
+  for (nd::DimAttr dim : typeOf(2).getDims())
+    if (dim.getName() != memory && !isRow(dim.getName()))
+      dims.push_back(dim);
+  OpBuilder &builder = call.emitter.builder;
+  Type sums = call.emitter.makeType(builder.getF32Type(), rows, call.span);
+  int32_t segments[] = {1, 1, 1, mask ? 1 : 0, biasArgument ? 1 : 0};
+  return Operand::of(call.emitter.create(
+      call.builtin.op, call.span, all,
+      call.emitter.makeType(element, dims, call.span),
+      {call.attribute("key", key), call.attribute("memory", memory),
+       call.attribute("operandSegmentSizes",
+                      builder.getDenseI32ArrayAttr(segments))},
+      sums));
+}
+
+static Operand emitAttention(Call &call) { return AttentionCall(call).emit(); }
+
+ArrayRef<Builtin> frontend::attentionBuiltins() {
+  static const Builtin table[] = {
+      {"dot_attention", "dot_attention(q, k, v, key, memory, mask, bias)", 5, 7,
+       emitAttention, nd::AttentionOp::getOperationName(), Floats},
+  };
+  return table;
+}

@@ -1,0 +1,66 @@
+// Masks that compare positions become bands.
+// RUN: mesh-opt %s -canonicalize | FileCheck %s
+
+!q = !nd.tensor<f32, [d = 4, s = 8]>
+!k = !nd.tensor<f32, [d = 4, m = 8]>
+!r = !nd.tensor<f32, [s = 8]>
+!s = !nd.tensor<i32, [s = 8]>
+!m = !nd.tensor<i32, [m = 8]>
+!mask = !nd.tensor<i1, [m = 8, s = 8]>
+!keep = !nd.tensor<i1, [m = 8]>
+!n = !nd.tensor<i32, []>
+
+// CHECK-LABEL: func.func @causal
+// CHECK-NOT: nd.compare
+// CHECK: nd.attention %arg0, %arg1, %arg1 {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"}
+func.func @causal(%q: !q, %k: !k) -> !q {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %mask = nd.compare ge %s, %m : (!s, !m) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %mask {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y : !q
+}
+
+// s - 3 < m <= s + 1, and a mask besides.
+// CHECK-LABEL: func.func @window
+// CHECK: nd.attention %arg0, %arg1, %arg1, %arg2 {highest = 1 : i64, key = "d", lowest = -2 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, position = "s"}
+func.func @window(%q: !q, %k: !k, %keep: !keep) -> !q {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %1 = nd.constant 1 : i32 -> !n
+  %3 = nd.constant 3 : i32 -> !n
+  %low = nd.sub %s, %3 : (!s, !n) -> !s
+  %high = nd.add %1, %s : (!n, !s) -> !s
+  %a = nd.compare gt %m, %low : (!m, !s) -> !mask
+  %b = nd.compare le %m, %high : (!m, !s) -> !mask
+  %c = nd.and %a, %keep : (!mask, !keep) -> !mask
+  %mask = nd.and %c, %b : (!mask, !mask) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %mask {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y : !q
+}
+
+// The gradient has the same mask, the band of an equality is one entry wide.
+// CHECK-LABEL: func.func @gradient
+// CHECK: nd.attention_gradient {{.*}} {highest = 0 : i64, key = "d", lowest = 0 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>, position = "s"}
+func.func @gradient(%q: !q, %k: !k, %r: !r) -> !q {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %mask = nd.compare eq %s, %m : (!s, !m) -> !mask
+  %dq, %dk, %dv = nd.attention_gradient %q, %k, %k, %mask, %q, %r, %q {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1, 1, 1>}
+    : (!q, !k, !k, !mask, !q, !r, !q) -> (!q, !k, !k)
+  return %dq : !q
+}
+
+// Of the dim in another position, of computed numbers, and with 'or', a mask stays.
+// CHECK-LABEL: func.func @kept
+// CHECK-COUNT-2: nd.attention {{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+func.func @kept(%q: !q, %k: !k, %n: !s) -> (!q, !q) {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %a = nd.compare le %m, %n : (!m, !s) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %a {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  %b = nd.compare le %m, %s : (!m, !s) -> !mask
+  %c = nd.or %a, %b : (!mask, !mask) -> !mask
+  %z, %o = nd.attention %q, %k, %k, %c {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y, %z : !q, !q
+}

@@ -1,0 +1,68 @@
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics | mesh-opt -split-input-file | FileCheck %s
+
+!q = !nd.tensor<f32, [b = 2, d = 4, s = 3]>
+!k = !nd.tensor<f32, [b = 2, d = 4, m = 5]>
+!v = !nd.tensor<f32, [b = 2, e = 6, m = 5]>
+!y = !nd.tensor<f32, [b = 2, e = 6, s = 3]>
+!r = !nd.tensor<f32, [b = 2, s = 3]>
+!mask = !nd.tensor<i1, [b = 2, m = 5]>
+
+// CHECK-LABEL: func.func @both
+func.func @both(%q: !q, %k: !k, %v: !v, %mask: !mask, %g: !y) {
+  // CHECK: nd.attention %arg0, %arg1, %arg2, %arg3 {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, position = "s"}
+  %y, %l = nd.attention %q, %k, %v, %mask {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, position = "s"}
+    : (!q, !k, !v, !mask) -> (!y, !r)
+  // CHECK: nd.attention_gradient %arg0, %arg1, %arg2, %output, %log_sums, %arg4 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+  %dq, %dk, %dv = nd.attention_gradient %q, %k, %v, %y, %l, %g {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+    : (!q, !k, !v, !y, !r, !y) -> (!q, !k, !v)
+  return
+}
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!r = !nd.tensor<f32, [s = 3]>
+func.func @f(%q: !q, %k: !k) {
+  // expected-error @+2 {{attention: a band needs 'position', and 'lowest' or 'highest'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %y, %l = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"} : (!q, !k, !k) -> (!q, !r)
+  return
+}
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!r = !nd.tensor<f32, [s = 3]>
+func.func @f(%q: !q, %k: !k) {
+  // expected-error @+2 {{attention: the band's position 'd' must be a dim of the query other than 'd'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %y, %l = nd.attention %q, %k, %k {highest = 0 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "d"} : (!q, !k, !k) -> (!q, !r)
+  return
+}
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!r = !nd.tensor<f32, [s = 3]>
+func.func @f(%q: !q, %k: !k) {
+  // expected-error @+2 {{attention: the band's bound 9223372036854775807 is beyond any index}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %y, %l = nd.attention %q, %k, %k {highest = 9223372036854775807 : i64, key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, position = "s"} : (!q, !k, !k) -> (!q, !r)
+  return
+}
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!r = !nd.tensor<f32, [s = 3]>
+func.func @f(%q: !q, %k: !k, %r: !r) {
+  // expected-error @+2 {{attention_gradient: the gradient must be}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %dq, %dk, %dv = nd.attention_gradient %q, %k, %k, %q, %r, %r {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+    : (!q, !k, !k, !q, !r, !r) -> (!q, !k, !k)
+  return
+}
