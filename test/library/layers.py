@@ -109,18 +109,18 @@ def bucket(relative, bidirectional, count, limit):
     else:
         relative = -torch.min(relative, torch.zeros_like(relative))
     exact = count // 2
-    large = exact + (torch.log(relative / exact) / math.log(limit / exact) * (count - exact)).long()
+    large = exact + (torch.log(relative.float() / exact) / math.log(limit / exact) * (count - exact)).long()
     return result + torch.where(relative < exact, relative, torch.min(large, torch.full_like(large, count - 1)))
 
 
 def relative(p):
     distance = torch.arange(12) - torch.arange(40)[:, None]
-    both = F.embedding(bucket(distance, True, 12, 20), p["t5_bias.table"]).permute(2, 0, 1)
-    one = F.embedding(bucket(distance, False, 12, 30), p["t5_causal_bias.table"]).permute(2, 0, 1)
+    both = F.embedding(bucket(distance, True, 16, 64), p["t5_bias.table"]).permute(2, 0, 1)
+    one = F.embedding(bucket(distance, False, 16, 128), p["t5_causal_bias.table"]).permute(2, 0, 1)
     return (both * p["a"] + one * p["b"]).sum()
 
 
-case("relative", {"a": (2, 40, 12), "b": (2, 40, 12), "t5_bias.table": (12, 2), "t5_causal_bias.table": (12, 2)},
+case("relative", {"a": (2, 40, 12), "b": (2, 40, 12), "t5_bias.table": (16, 2), "t5_causal_bias.table": (16, 2)},
      relative)
 
 
