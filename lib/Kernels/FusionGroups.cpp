@@ -99,8 +99,9 @@ bool FusionGroups::canStayInside(Operation *op, Value value,
     return false;
   if (work.lookup(value) < expensiveWork)
     return true;
-  // Groups that read a large expensive value are better merged, wherever it is.
-  if (nd::getTensorType(value).getLocalBytes(mesh) >= sharedBytes) {
+  // Groups that read one expensive value are better merged, wherever it is. A
+  // single number is no reason: all updates of a step read the same ones.
+  if (getElements(value) > 1) {
     mergePairs(users);
     users = getUsers(value);
   }

@@ -17,6 +17,7 @@ void addKernelsPasses(mlir::OpPassManager &passes) {
   function.addPass(createPairContractions());
   // Equal sums made on the way to products are computed once.
   function.addPass(mlir::createCSEPass());
+  function.addPass(createSinkUpdates());
   function.addPass(createFormFusions());
   function.addPass(createAssignOrders());
   function.addPass(createFuseEpilogues());

@@ -98,6 +98,50 @@ def PairContractions : Pass<"meshc-pair-contractions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
+def SinkUpdates : Pass<"meshc-sink-updates", "::mlir::func::FuncOp"> {
+  let summary = "updates stacked parameters in the loop that computes their gradients";
+  let description = [{
+    A gradient that a loop stacks over its dim, and that only an update reads, is not
+    stacked: the update's ops move into the loop's body, where they read the entry as
+    soon as it is there. So the memory of one entry suffices. All of them must compute
+    each element from elements of the same entry, and end in results of the function,
+    or of the loop around, whose memory order has the loop's dim first. What they
+    read without that dim is computed before the loop.
+
+    A gradient whose entries a collective reduces stays stacked, since the collective
+    runs on during the next iteration. Where launches take time (GPUs), entries of
+    less than 1 MiB stay stacked, too.
+
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4]>
+    !xs = !nd.tensor<f32, [a = 4, n = 2]>
+    func.func @f(%p: !xs {nd.order = ["n", "a"]}, %x: !x) -> (!xs {nd.order = ["n", "a"]}) {
+      %0:2 = nd.scan "n" 2 carried(%x : !x) stacked(%p : !xs) -> !x, !xs {
+      ^bb0(%h: !x, %w: !x):
+        %1 = nd.mul %h, %w : (!x, !x) -> !x
+        nd.yield %1, %1 : !x, !x
+      }
+      %2 = nd.sub %p, %0#1 : (!xs, !xs) -> !xs
+      return %2 : !xs
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [a = 4]>
+    !xs = !nd.tensor<f32, [a = 4, n = 2]>
+    func.func @f(%p: !xs {nd.order = ["n", "a"]}, %x: !x) -> (!xs {nd.order = ["n", "a"]}) {
+      %0:2 = nd.scan "n" 2 carried(%x : !x) stacked(%p : !xs) -> !x, !xs {
+      ^bb0(%h: !x, %w: !x):
+        %1 = nd.mul %h, %w : (!x, !x) -> !x
+        %2 = nd.sub %w, %1 : (!x, !x) -> !x
+        nd.yield %1, %2 : !x, !x
+      }
+      return %0#1 : !xs
+    }
+    ```
+  }];
+}
+
 def FormFusions : Pass<"meshc-form-fusions", "::mlir::func::FuncOp"> {
   let summary = "groups element ops and reductions into kernels";
   let description = [{

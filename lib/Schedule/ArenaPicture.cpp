@@ -11,22 +11,6 @@ using namespace mlir;
 
 namespace meshc::schedule {
 
-void ArenaPicture::write(Piece piece, exec::BufferType type) {
-  erase(piece);
-  pieces.insert_or_assign(piece.begin, Tensors{piece.end, type, writes++});
-}
-
-void ArenaPicture::erase(Piece piece) {
-  auto entry = pieces.upper_bound(piece.begin);
-  if (entry != pieces.begin())
-    --entry;
-  while (entry != pieces.end() && entry->first < piece.end)
-    if (entry->second.end > piece.begin)
-      entry = pieces.erase(entry);
-    else
-      ++entry;
-}
-
 /// Whether tensors of the type are entries of `whole` along its outermost dims.
 static bool areEntries(exec::BufferType type, exec::BufferType whole) {
   nd::TensorType entry = type.getTensor(), tensor = whole.getTensor();
@@ -39,6 +23,47 @@ static bool areEntries(exec::BufferType type, exec::BufferType whole) {
   return llvm::all_of(entry.getDims(), [&](nd::DimAttr dim) {
     return tensor.getDim(dim.getName().getValue()) == dim;
   });
+}
+
+/// Whether the borders of the piece are borders of entries of what is held.
+bool ArenaPicture::hasEntries(Piece whole, const Tensors &held, Piece piece,
+                              exec::BufferType type) const {
+  int64_t unit = type.getTensor().getLocalBytes(mesh);
+  return areEntries(type, held.type) &&
+         (piece.begin - whole.begin) % unit == 0 &&
+         (piece.end - whole.begin) % unit == 0;
+}
+
+void ArenaPicture::erase(Piece piece, exec::BufferType type) {
+  auto entry = pieces.upper_bound(piece.begin);
+  if (entry != pieces.begin())
+    --entry;
+  SmallVector<std::pair<Piece, Tensors>, 2> rests;
+  while (entry != pieces.end() && entry->first < piece.end) {
+    Piece whole = {entry->first, entry->second.end};
+    if (whole.end <= piece.begin) {
+      ++entry;
+      continue;
+    }
+    Tensors held = entry->second;
+    if (held.isResident && type && hasEntries(whole, held, piece, type)) {
+      held.type = type;
+      rests.push_back({{whole.begin, piece.begin}, held});
+      rests.push_back({{piece.end, whole.end}, held});
+    }
+    entry = pieces.erase(entry);
+  }
+  for (auto &[rest, held] : rests) {
+    held.end = rest.end;
+    if (rest.begin < rest.end)
+      pieces.insert_or_assign(rest.begin, held);
+  }
+}
+
+void ArenaPicture::write(Piece piece, exec::BufferType type, bool isResident) {
+  erase(piece, type);
+  pieces.insert_or_assign(piece.begin,
+                          Tensors{piece.end, type, writes++, isResident});
 }
 
 std::optional<uint64_t> ArenaPicture::find(Piece piece,

@@ -22,10 +22,12 @@ public:
   explicit ArenaPicture(nd::MeshAttr mesh) : mesh(mesh) {}
 
   /// The piece holds tensors of the type, one after the other; what overlapped
-  /// it is lost.
-  void write(Piece piece, exec::BufferType type);
-  /// Whatever overlaps the piece is lost.
-  void erase(Piece piece);
+  /// it is lost. A resident is updated in place: if a piece of it is written
+  /// with entries along its outermost dims, its other entries stay.
+  void write(Piece piece, exec::BufferType type, bool isResident = false);
+  /// Whatever overlaps the piece is lost; of a resident, what overlaps it if
+  /// entries of the type fill the piece.
+  void erase(Piece piece, exec::BufferType type = {});
   /// When the piece was written with a tensor of the type (the earliest time of
   /// its parts), if it holds one.
   std::optional<uint64_t> find(Piece piece, exec::BufferType type) const;
@@ -37,7 +39,11 @@ private:
     int64_t end;
     exec::BufferType type;
     uint64_t time;
+    bool isResident;
   };
+
+  bool hasEntries(Piece whole, const Tensors &held, Piece piece,
+                  exec::BufferType type) const;
 
   nd::MeshAttr mesh;
   uint64_t writes = 0;

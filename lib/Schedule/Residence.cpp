@@ -35,12 +35,30 @@ static BlockArgument getReplacedArgument(func::FuncOp function,
   return found == function.getArguments().end() ? BlockArgument() : *found;
 }
 
+/// In the body of a loop, of a stacked result: the entry of the stacked operand
+/// that the result replaces in the block around the loop.
+static BlockArgument getReplacedEntry(nd::ScanOp scan, unsigned index) {
+  Block *outer = scan->getBlock();
+  for (OpOperand &use : scan->getResult(index).getUses()) {
+    if (use.getOwner() != outer->getTerminator())
+      continue;
+    BlockArgument replaced =
+        getReplacedArgument(*outer, use.getOperandNumber());
+    if (!replaced || llvm::count(scan->getOperands(), replaced) != 1)
+      continue;
+    for (unsigned number = 0; number < scan.getStackedCount(); ++number)
+      if (scan.getStacked()[number] == replaced)
+        return scan.getBlock().getArgument(scan.getCarriedCount() + number);
+  }
+  return {};
+}
+
 BlockArgument getReplacedArgument(Block &block, unsigned index) {
   auto scan = dyn_cast<nd::ScanOp>(block.getParentOp());
   if (!scan)
     return getReplacedArgument(cast<func::FuncOp>(block.getParentOp()), index);
   return index < scan.getCarriedCount() ? block.getArgument(index)
-                                        : BlockArgument();
+                                        : getReplacedEntry(scan, index);
 }
 
 ValueRange getTakenOver(Operation *op) {
@@ -58,8 +76,9 @@ bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
                               fusion.getPlan(), nd::MeshAttr::of(op));
   if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
     return library.mayOverwrite(operand, result);
-  if (operand < getTakenOver(op).size())
-    return operand == result;
+  if (auto scan = dyn_cast<nd::ScanOp>(op))
+    return getReplacedArgument(scan.getBlock(), result) ==
+           scan.getBlock().getArgument(operand);
   auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
   return collective && operand == result &&
          collective.getCollectiveKind() == spmd::CollectiveKind::AllReduce;

@@ -16,14 +16,16 @@ namespace meshc::schedule {
 
 /// The argument of the block that its terminator's operand `index` replaces: in
 /// the body of a loop the carried value's argument, in a step function that of
-/// the same name and role. Null for metrics, results of initialize and stacked
-/// results of loops.
+/// the same name and role. An entry of a stacked result replaces that of a
+/// stacked operand if the result replaces the operand in the block around the
+/// loop, and the loop has that operand once. Null for metrics, results of
+/// initialize and other stacked results.
 mlir::BlockArgument getReplacedArgument(mlir::Block &block, unsigned index);
 
 /// Whether result `result` of the op may overwrite operand `operand`. Both need
 /// the same size and memory order, every element must be read only at the point
 /// that writes it, and the op must use the operand once. A loop overwrites the
-/// initial values of what it carries.
+/// initial values of what it carries, and the entries that its results replace.
 bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
 
 /// Whether the collective of a loop's body may begin in the iteration before

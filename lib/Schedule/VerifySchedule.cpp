@@ -320,7 +320,7 @@ LogicalResult FunctionChecker::visitLoop(exec::LoopOp loop) {
 LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
   Accesses accesses = loop.getAccesses();
   SmallVector<std::pair<Piece, exec::BufferType>> left;
-  SmallVector<Piece> touched;
+  SmallVector<std::pair<Piece, exec::BufferType>> touched;
   for (Value buffer : accesses.writes) {
     auto pieceIn = [&](int64_t iteration) {
       SmallVector<int64_t> at = iterations;
@@ -336,15 +336,15 @@ LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
                  std::max(first.end, last.end)};
     if (failed(checkPlace(loop, "writes", all, getNeededAlignment(buffer))))
       return failure();
-    touched.push_back(all);
     auto type = cast<exec::BufferType>(buffer.getType());
+    touched.push_back({all, type});
     bool isDense =
         std::abs(second.begin - first.begin) == first.end - first.begin;
     if (isDense && arena.find(first, type) && arena.find(second, type))
       left.push_back({all, type});
   }
-  for (Piece piece : touched)
-    arena.erase(piece);
+  for (auto [piece, type] : touched)
+    arena.erase(piece, type);
   for (auto [piece, type] : left)
     arena.write(piece, type);
   return success();
@@ -356,7 +356,7 @@ LogicalResult FunctionChecker::run() {
   auto tensors = llvm::to_vector(module.getOps<exec::TensorOp>());
   for (exec::TensorOp tensor : tensors)
     if (!isInitialize && tensor.getRole() != nd::TensorRole::Metric)
-      arena.write(getPiece(tensor), getType(tensor));
+      arena.write(getPiece(tensor), getType(tensor), /*isResident=*/true);
   if (failed(walk(function.getSteps())) || failed(checkEnded(false)))
     return failure();
   for (exec::TensorOp tensor : tensors) {

@@ -164,3 +164,64 @@ func.func @read_as_whole(%p: !v {nd.name = "p", nd.role = "parameter", nd.order 
   }
   return %h : !v
 }
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+!vs = !nd.tensor<f32, [d = 3, i = 8]>
+
+// The new entries of a parameter are written over the old ones. The reader of an
+// old entry runs before, although it comes later in the program.
+// CHECK-LABEL: @entries_in_place
+// CHECK: nd.scan "d" 3
+// CHECK-NEXT: ^bb0(%[[H:[a-z0-9]+]]: {{.*}}, %[[P:[a-z0-9]+]]: {{.*}}):
+// CHECK-NEXT: %[[N:.*]] = exec.fusion {{.*}}(%[[H]], %[[P]])
+// CHECK: %[[NEW:.*]] = exec.fusion {{.*}}(%[[P]])
+// CHECK: nd.yield %[[N]], %[[NEW]]
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func @entries_in_place(%x: !v {nd.name = "x", nd.role = "input", nd.order = ["i"]}, %p: !vs {nd.name = "p", nd.role = "parameter", nd.order = ["d", "i"]})
+    -> (!vs {nd.name = "p", nd.role = "parameter", nd.order = ["d", "i"]}, !v {nd.name = "h", nd.role = "metric", nd.order = ["i"]}) {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v attributes {exec.orders = [["i"]]} {
+  ^bb0(%in: !v):
+    %1 = nd.exp %in : (!v) -> !v
+    exec.yield %1 : !v
+  }
+  %h, %ps = nd.scan "d" 3 carried(%0 : !v) stacked(%p : !vs) -> !v, !vs attributes {exec.orders = [["i"], ["d", "i"]]} {
+  ^bb0(%a: !v, %e: !v):
+    %2 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%e) : (!v) -> !v attributes {exec.orders = [["i"]]} {
+    ^bb0(%in: !v):
+      %3 = nd.tanh %in : (!v) -> !v
+      exec.yield %3 : !v
+    }
+    %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%a, %e) : (!v, !v) -> !v attributes {exec.orders = [["i"]]} {
+    ^bb0(%in: !v, %w: !v):
+      %5 = nd.mul %in, %w : (!v, !v) -> !v
+      exec.yield %5 : !v
+    }
+    nd.yield %4, %2 : !v, !v
+  }
+  return %ps, %h : !vs, !v
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+!vs = !nd.tensor<f32, [d = 3, i = 8]>
+
+// Two stacks of parameters change places: an entry is saved in each iteration.
+// CHECK-LABEL: @entries_swap
+// CHECK: nd.scan "d" 3 stacked(%arg0, %arg1 : {{.*}})
+// CHECK-NEXT: ^bb0(%[[A:[a-z0-9]+]]: {{.*}}, %[[B:[a-z0-9]+]]: {{.*}}):
+// CHECK-NEXT: %[[SAVED:.*]] = exec.fusion {{.*}}(%[[A]])
+// CHECK: %[[NA:.*]] = exec.fusion {{.*}}(%[[B]])
+// CHECK: %[[NB:.*]] = exec.fusion {{.*}}(%[[SAVED]])
+// CHECK: nd.yield %[[NA]], %[[NB]]
+func.func @entries_swap(%p: !vs {nd.name = "p", nd.role = "parameter", nd.order = ["d", "i"]}, %q: !vs {nd.name = "q", nd.role = "parameter", nd.order = ["d", "i"]})
+    -> (!vs {nd.name = "p", nd.role = "parameter", nd.order = ["d", "i"]}, !vs {nd.name = "q", nd.role = "parameter", nd.order = ["d", "i"]}) {
+  %0:2 = nd.scan "d" 3 stacked(%p, %q : !vs, !vs) -> !vs, !vs attributes {exec.orders = [["d", "i"], ["d", "i"]]} {
+  ^bb0(%a: !v, %b: !v):
+    nd.yield %b, %a : !v, !v
+  }
+  return %0#0, %0#1 : !vs, !vs
+}
