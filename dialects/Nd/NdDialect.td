@@ -39,7 +39,7 @@ def Nd_Dialect : Dialect {
     - `nd.sharding` (op, function argument or result): between the phases layout
       and partition, the type that a tensor is to have; of an op, an array with
       one type for each result
-    - `nd.phase`, `nd.targets`, `nd.manifest` (module): in a dump, where meshc
+    - `nd.phase`, `nd.targets`, `nd.indices`, `nd.manifest` (module): in a dump, where meshc
       goes on from it
 
     The dialect verifies them (TensorAttributes.cpp) and rejects any other

@@ -25,7 +25,7 @@ static constexpr llvm::StringLiteral nameAttrName = "nd.name",
 
 /// Of a module that was dumped; lib/Pipeline/Dump.cpp checks and removes them.
 static constexpr llvm::StringLiteral dumpAttrNames[] = {
-    "nd.phase", "nd.targets", "nd.manifest"};
+    "nd.phase", "nd.targets", "nd.indices", "nd.manifest"};
 
 //===----------------------------------------------------------------------===//
 // Accessors

@@ -14,6 +14,7 @@ namespace meshc {
 
 static constexpr llvm::StringLiteral phaseAttribute = "nd.phase",
                                      targetsAttribute = "nd.targets",
+                                     indicesAttribute = "nd.indices",
                                      manifestAttribute = "nd.manifest";
 
 std::string printDump(ModuleOp program, const DumpState &state) {
@@ -24,6 +25,7 @@ std::string printDump(ModuleOp program, const DumpState &state) {
   if (state.phase != "parse") {
     set(phaseAttribute, state.phase);
     set(targetsAttribute, state.targets.dump());
+    set(indicesAttribute, state.indices.dump());
     if (!state.manifest.is_null())
       set(manifestAttribute, state.manifest.dump());
   }
@@ -32,7 +34,8 @@ std::string printDump(ModuleOp program, const DumpState &state) {
   OpPrintingFlags flags;
   flags.enableDebugInfo();
   program->print(stream, flags);
-  for (StringRef name : {phaseAttribute, targetsAttribute, manifestAttribute})
+  for (StringRef name :
+       {phaseAttribute, targetsAttribute, indicesAttribute, manifestAttribute})
     program->removeAttr(name);
   return text + "\n";
 }
@@ -55,6 +58,7 @@ static FailureOr<report::Json> takeJson(ModuleOp program, StringRef name) {
 void DumpState::buildManifest(ModuleOp program) {
   manifest = report::buildReport(program);
   manifest["targets"] = targets;
+  manifest["indices"] = indices;
 }
 
 /// Whether the state has the manifest that its phase wants; makes one that is
@@ -91,15 +95,18 @@ FailureOr<DumpState> takeDumpState(ModuleOp program) {
     state.phase = name.str();
   }
   for (auto [name, json] : {std::pair(targetsAttribute, &state.targets),
+                            std::pair(indicesAttribute, &state.indices),
                             std::pair(manifestAttribute, &state.manifest)}) {
     FailureOr<report::Json> taken = takeJson(program, name);
     if (failed(taken))
       return failure();
     *json = std::move(*taken);
   }
-  if (!report::isTargets(state.targets))
-    return program.emitError() << "'" << targetsAttribute
-                               << "' must be a JSON object of whole numbers";
+  for (auto [name, json] : {std::pair(targetsAttribute, &state.targets),
+                            std::pair(indicesAttribute, &state.indices)})
+    if (!report::isLimits(*json))
+      return program.emitError()
+             << "'" << name << "' must be a JSON object of whole numbers";
   if (failed(checkManifest(program, state)))
     return failure();
   return state;

@@ -18,6 +18,7 @@ namespace meshc {
 struct DumpState {
   std::string phase = "parse"; ///< the last one that the program went through
   report::Json targets = {};  ///< report::findTargets of the model; may be null
+  report::Json indices = {};  ///< report::findIndices, likewise
   report::Json manifest = {}; ///< null before the collectives phase
 
   /// Makes the manifest, of a program after the collectives or kernels phase.

@@ -126,6 +126,7 @@ ExitCode Compilation::parseModelText() {
   if (failed(mlir::verify(*module)))
     return reportDefect("phase 'parse'");
   state.targets = report::findTargets(*module);
+  state.indices = report::findIndices(*module);
   return ExitCode::Success;
 }
 
@@ -180,6 +181,7 @@ ExitCode Compilation::parseMlir() {
   state = std::move(*read);
   if (state.phase == "parse") {
     state.targets = report::findTargets(*module);
+    state.indices = report::findIndices(*module);
     return ExitCode::Success;
   }
   if (options.verify != Verify::None)

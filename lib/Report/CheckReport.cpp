@@ -66,7 +66,7 @@ static bool isFunction(const Json &json) {
                           {"bytes", isMapTo<isNumber>}});
 }
 
-bool isTargets(const Json &json) {
+bool isLimits(const Json &json) {
   return json.is_null() || isMapTo<isInteger>(json);
 }
 
@@ -75,7 +75,8 @@ bool isReport(const Json &json) {
                           {"ranks", isInteger},
                           {"layout", isListOf<isText>},
                           {"functions", isListOf<isFunction>},
-                          {"targets", isTargets}});
+                          {"targets", isLimits},
+                          {"indices", isLimits}});
 }
 
 } // namespace meshc::report

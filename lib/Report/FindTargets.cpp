@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/NormalizationOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Report/Report.h"
@@ -14,20 +15,38 @@ using namespace mlir;
 
 namespace meshc::report {
 
+/// Notes that `numbers` are below `size`, if they are an input.
+static void addLimit(Json &limits, Value numbers, int64_t size) {
+  // In a loop's body, an entry of an input has the input's attributes.
+  auto tensor = nd::TensorAttributes::of(numbers);
+  StringAttr name = tensor.getName();
+  if (!name || !tensor.hasRole(nd::TensorRole::Input))
+    return;
+  Json &least = limits[name.str()];
+  if (least.is_null() || size < least.get<int64_t>())
+    least = size;
+}
+
 Json findTargets(ModuleOp module) {
   Json targets = Json::object();
   module.walk([&](nd::CrossEntropyOp op) {
-    // In a loop's body, an entry of an input has the input's attributes.
-    auto tensor = nd::TensorAttributes::of(op.getTargets());
-    StringAttr name = tensor.getName();
-    if (!name || !tensor.hasRole(nd::TensorRole::Input))
-      return;
-    int64_t size = op.getLogits().getType().getDim(op.getDim()).getSize();
-    Json &least = targets[name.str()];
-    if (least.is_null() || size < least.get<int64_t>())
-      least = size;
+    addLimit(targets, op.getTargets(),
+             op.getLogits().getType().getDim(op.getDim()).getSize());
   });
   return targets;
+}
+
+Json findIndices(ModuleOp module) {
+  Json indices = Json::object();
+  module.walk([&](nd::GatherOp op) {
+    addLimit(indices, op.getIndices(),
+             op.getTable().getType().getDim(op.getDim()).getSize());
+  });
+  module.walk([&](nd::OneHotOp op) {
+    addLimit(indices, op.getIndices(),
+             op.getResult().getType().getDim(op.getDim()).getSize());
+  });
+  return indices;
 }
 
 } // namespace meshc::report

@@ -49,16 +49,21 @@ using Json = nlohmann::ordered_json;
 Json buildReport(mlir::ModuleOp module);
 
 /// Whether JSON text that was read has the shape of buildReport, with the
-/// targets of findTargets.
+/// limits of findTargets and findIndices.
 bool isReport(const Json &json);
-/// Whether it has that of findTargets, or is null.
-bool isTargets(const Json &json);
+/// Whether it has that of findTargets and findIndices, or is null.
+bool isLimits(const Json &json);
 
 /// Of a module after the parse phase, the inputs that are targets of a
 /// `cross_entropy` themselves, and the size of its dim: `{"labels": 10}`. Other
 /// numbers than 0 to 9 in `labels` make a loss that is not a number. The report
 /// has it as "targets".
 Json findTargets(mlir::ModuleOp module);
+
+/// Of such a module, the inputs that are indices of a `gather` or `one_hot`
+/// themselves, and the size of the dim that they index: `{"tokens": 256}`. The
+/// report has it as "indices".
+Json findIndices(mlir::ModuleOp module);
 
 /// Adds what the schedule phase knows: `"memory": {"arenaBytes": n}`, the bytes
 /// of the one arena that each rank allocates.

@@ -21,13 +21,18 @@
 
 using namespace meshc::runtime;
 
-std::string meshc::runtime::findTarget(const std::string &path) {
+const FileForm meshc::runtime::checkpointForm = {
+    "checkpoint", ExitCode::Checkpoint, beginsAsCheckpoint};
+
+std::string meshc::runtime::findTarget(const std::string &path,
+                                       const FileForm &form) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0)
     return path;
   if (!S_ISREG(status.st_mode))
-    throw Failure(ExitCode::Checkpoint,
-                  "checkpoint '" + path + "' cannot be written: " +
+    throw Failure(form.code,
+                  std::string(form.name) + " '" + path +
+                      "' cannot be written: " +
                       (S_ISDIR(status.st_mode) ? "a folder" : "a device") +
                       " has that name; give the name of a file");
   char *real = realpath(path.c_str(), nullptr);
@@ -36,8 +41,8 @@ std::string meshc::runtime::findTarget(const std::string &path) {
   return target;
 }
 
-AtomicFile::AtomicFile(const std::string &name)
-    : path(findTarget(name)), temporary(path + ".meshc-tmp") {
+AtomicFile::AtomicFile(const std::string &name, const FileForm &form)
+    : form(form), path(findTarget(name, form)), temporary(path + ".meshc-tmp") {
   open();
   while (isLinkedElsewhere()) { // its content stays under the other name
     unlink(temporary.c_str());
@@ -63,9 +68,8 @@ void AtomicFile::open() {
     // The previous holder of the lock may have renamed or removed the file.
   } while (!isOurs());
   if (!isUnfinished())
-    refuse("'" + temporary +
-           "' exists and is not an unfinished checkpoint; "
-           "move it away");
+    refuse("'" + temporary + "' exists and is not an unfinished " + form.name +
+           "; move it away");
 }
 
 /// Waits some seconds for another program that is writing the same file. File
@@ -96,7 +100,7 @@ bool AtomicFile::isUnfinished() const {
     return false;
   if (status.st_size == 0)
     return true;
-  return beginsAsCheckpoint(descriptor);
+  return form.begins(descriptor);
 }
 
 bool AtomicFile::isLinkedElsewhere() const {
@@ -134,17 +138,18 @@ AtomicFile::~AtomicFile() {
 void AtomicFile::refuse(const std::string &why) {
   ::close(descriptor);
   descriptor = -1;
-  throw Failure(ExitCode::Checkpoint,
-                "checkpoint '" + path + "' cannot be written: " + why);
+  throw Failure(form.code, std::string(form.name) + " '" + path +
+                               "' cannot be written: " + why);
 }
 
 void AtomicFile::fail(const char *action, int error) {
-  throw Failure(ExitCode::Checkpoint,
-                std::string("cannot ") + action + " checkpoint '" + path +
-                    "' (as '" + temporary + "'): " + std::strerror(error) +
-                    (access(path.c_str(), F_OK) == 0
-                         ? "; the checkpoint of before is intact"
-                         : ""));
+  throw Failure(
+      form.code,
+      std::string("cannot ") + action + " " + form.name + " '" + path +
+          "' (as '" + temporary + "'): " + std::strerror(error) +
+          (access(path.c_str(), F_OK) == 0
+               ? std::string("; the ") + form.name + " of before is intact"
+               : ""));
 }
 
 void AtomicFile::write(const void *data, size_t bytes) {

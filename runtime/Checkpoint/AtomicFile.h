@@ -17,30 +17,45 @@
 #ifndef MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
 #define MESHC_RUNTIME_CHECKPOINT_ATOMICFILE_H
 
+#include "runtime/Base/Failure.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace meshc::runtime {
 
+/// A kind of file that is written so.
+struct FileForm {
+  const char *name; ///< in messages: "checkpoint"
+  ExitCode code;    ///< of failures
+  /// Whether an open file begins like one of this kind, so that a temporary
+  /// file was left by a killed process.
+  bool (*begins)(int descriptor);
+};
+
+extern const FileForm checkpointForm;
+
 /// Resolves a link to its target, which is replaced in its place. Throws
-/// Failure(Checkpoint) if the name belongs to something other than a file (a
-/// folder, a device); these are never replaced.
-std::string findTarget(const std::string &path);
+/// Failure with the code of `form` if the name belongs to something other than
+/// a file (a folder, a device); these are never replaced.
+std::string findTarget(const std::string &path,
+                       const FileForm &form = checkpointForm);
 
 class AtomicFile {
 public:
   /// Creates the temporary file, and holds a lock on it until commit() or
-  /// destruction. Throws Failure(Checkpoint), for example if another program
-  /// holds the lock for some seconds, or if the temporary name belongs to a
-  /// file that no unfinished checkpoint left.
-  explicit AtomicFile(const std::string &path);
+  /// destruction. Throws Failure with the code of `form`, for example if
+  /// another program holds the lock for some seconds, or if the temporary name
+  /// belongs to a file that no unfinished file of this form left.
+  explicit AtomicFile(const std::string &path,
+                      const FileForm &form = checkpointForm);
   /// Removes the temporary file unless commit() renamed it.
   ~AtomicFile();
   AtomicFile(const AtomicFile &) = delete;
   AtomicFile &operator=(const AtomicFile &) = delete;
 
-  /// Appends. Throws Failure(Checkpoint), for example on a full disk.
+  /// Appends. Throws Failure with the form's code, for example on a full disk.
   void write(const void *data, size_t bytes);
 
   /// Replaces the first `bytes` bytes, which were written before. Throws the
@@ -49,7 +64,7 @@ public:
 
   /// Flushes the file to the disk, renames it, and flushes the folder's entry.
   /// With `generations` > 1 the previous file is kept as one of so many
-  /// (Generations.h). Throws Failure(Checkpoint).
+  /// (Generations.h). Throws Failure with the form's code.
   void commit(int generations = 1);
 
 private:
@@ -63,6 +78,7 @@ private:
   bool isLinkedElsewhere() const;
   void inheritMode(bool final) const;
 
+  const FileForm &form;
   std::string path, temporary;
   int descriptor = -1;
   int64_t writtenBytes = 0, flushedBytes = 0;

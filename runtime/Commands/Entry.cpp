@@ -124,6 +124,21 @@ static int defaultThreads(bool asThreads, int ranks) {
   return std::max(1, cores / local);
 }
 
+/// How a corpus is read, and what of it is not, as a line; empty if there is no
+/// corpus.
+static std::string describeWindows(const char *option, const Dataset &data) {
+  const Corpus *corpus = data.corpus();
+  if (!corpus)
+    return "";
+  std::ostringstream out;
+  out << option << ": " << corpus->count << " tokens in " << corpus->windows()
+      << " windows of " << corpus->window << ", one every " << corpus->stride;
+  if (int64_t left = corpus->leftOut())
+    out << "; the last " << left << " fill no window and are left out";
+  out << '\n';
+  return out.str();
+}
+
 static void printStart(const MeshcProgram &program, const World &world,
                        const Files &files, int threads) {
   std::ostringstream out;
@@ -135,7 +150,10 @@ static void printStart(const MeshcProgram &program, const World &world,
         << ")";
   out << ", " << threads << (threads == 1 ? " thread" : " threads")
       << (world.size() > 1 ? " each" : "") << "; " << files.data->examples()
-      << " examples, batch " << files.data->batch() << '\n';
+      << " examples, batch " << files.data->batch() << '\n'
+      << describeWindows("--data", *files.data);
+  if (files.evalData)
+    out << describeWindows("--eval-data", *files.evalData);
   printOut(out.str());
 }
 
@@ -232,6 +250,16 @@ static MemoryNeed plannedNeed(const MeshcProgram &program,
   return need;
 }
 
+/// Windows are those of a corpus.
+static void checkStride(const std::string &option,
+                        const std::optional<int64_t> &stride,
+                        const Dataset &data) {
+  if (stride && !data.corpus())
+    throw Failure(ExitCode::Usage, "'" + option +
+                                       "' is given, and the data are arrays, "
+                                       "which have no windows; leave it out");
+}
+
 /// Looks for the device, and opens the files of this process. Returns what was
 /// wrong with them, or null.
 static std::exception_ptr prepare(const MeshcProgram &program,
@@ -241,9 +269,13 @@ static std::exception_ptr prepare(const MeshcProgram &program,
   try {
     checkDevice(program, deviceOptions);
     checkForcedImplementation();
-    files.data.emplace(program, options.data);
-    if (!options.evalData.empty())
-      files.evalData.emplace(program, options.evalData);
+    files.data.emplace(program, options.data, dataCorpus(options));
+    checkStride("--window-stride", options.windowStride, *files.data);
+    if (!options.evalData.empty()) {
+      files.evalData.emplace(program, options.evalData, evalCorpus(options));
+      checkStride("--eval-window-stride", options.evalWindowStride,
+                  *files.evalData);
+    }
     checkFiles(options, files);
     return nullptr;
   } catch (...) {

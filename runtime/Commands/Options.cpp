@@ -82,6 +82,7 @@ private:
 /// Limit on the steps of a run, so that example counts still fit 64 bits.
 static constexpr uint64_t mostSteps = 1'000'000'000'000'000;
 static constexpr double mostEpochs = 1e9;
+static constexpr uint64_t mostStride = 1'000'000'000;
 
 static Failure valueFailure(const std::string &option, const std::string &text,
                             const std::string &wanted) {
@@ -161,8 +162,30 @@ static void addRunOptions(CLI::App &app, Options &options,
 
 static const char *const dataHelp =
     "NAME=FILE: examples for the input NAME from an IDX or NPY file. FILE "
-    "alone: its bytes as a corpus of tokens for all i32 inputs, example i a "
-    "window from byte i on. Files may be gzipped. Repeatable";
+    "alone: a corpus for all i32 inputs, of the tokens that 'meshc-tokens "
+    "encode' wrote, or else of bytes; an example is a window of it. "
+    "NAME=@segments, @positions, @mask: the documents in the window, for the "
+    "input NAME. Files may be gzipped. Repeatable";
+
+/// The options of how corpora are read.
+static void addCorpus(CLI::App &app, Options &options,
+                      const std::string &usual) {
+  app.add_option_function<std::string>(
+         "--token-type",
+         [&options](const std::string &text) {
+           if (text != "u8" && text != "u16" && text != "i32")
+             throw valueFailure("--token-type", text, "'u8', 'u16' or 'i32'");
+           options.tokenType = text == "u8"    ? FileType::U8
+                               : text == "u16" ? FileType::U16
+                                               : FileType::I32;
+         },
+         "The tokens of a corpus that 'meshc-tokens' did not write: u8 "
+         "(default), u16 or i32, little-endian")
+      ->type_name("TYPE");
+  addWhole(app, "--window-stride", options.windowStride, 1, mostStride,
+           "Tokens from one window of the corpus to the next (default: " +
+               usual + ")");
+}
 
 /// Parses the starting point of a training run.
 static void addBeginning(CLI::App &app, Options &options,
@@ -252,6 +275,7 @@ static void addRecords(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
 static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
+  addCorpus(app, options, "1");
   addLength(app, options);
   addWhole(app, "--seed", options.seed, 0, UINT64_MAX,
            "Seed of the initial values, of the order of examples and of all "
@@ -267,6 +291,10 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
       "--eval-data", options.evalData,
       "As --data: evaluate on these examples, at the end and as --eval-every "
       "says"));
+  addWhole(app, "--eval-window-stride", options.evalWindowStride, 1, mostStride,
+           "As --window-stride, for --eval-data (default: the length of a "
+           "window)")
+      ->needs(evalData);
   holdBatch->excludes(evalData)->excludes(checkpoint);
   addBeginning(app, options, mayDiffer);
   addWhole(app, "--eval-every", options.evalEvery, 1, mostSteps,
@@ -294,6 +322,7 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
 static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
+  addCorpus(app, options, "the length of a window");
   mayDiffer.inValue(
       app.add_option("--checkpoint,--weights", options.checkpoint,
                      "The parameters, as train or another tool wrote them "
@@ -352,6 +381,15 @@ static std::string describeUnknown(const CLI::App &command) {
     text += nearest.empty() ? "" : " (did you mean '--" + nearest + "'?)";
   }
   return text;
+}
+
+CorpusOptions meshc::runtime::dataCorpus(const Options &options) {
+  const int64_t usual = options.command == Command::Train ? 1 : 0;
+  return {options.tokenType, options.windowStride.value_or(usual)};
+}
+
+CorpusOptions meshc::runtime::evalCorpus(const Options &options) {
+  return {options.tokenType, options.evalWindowStride.value_or(0)};
 }
 
 std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,

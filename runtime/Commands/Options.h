@@ -14,6 +14,7 @@
 
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Commands/Agreement.h"
+#include "runtime/Data/Corpus.h"
 
 #include <cstdint>
 #include <optional>
@@ -29,9 +30,12 @@ enum class Command { Train, Eval, Info };
 struct Options {
   Command command = Command::Info;
 
-  std::vector<std::string> data;     ///< "NAME=FILE" or "FILE"
-  std::vector<std::string> evalData; ///< the same, of `train --eval-data`
-  std::optional<int64_t> steps;      ///< in total, with those before a resume
+  std::vector<std::string> data;       ///< "NAME=FILE" or "FILE"
+  std::vector<std::string> evalData;   ///< the same, of `train --eval-data`
+  FileType tokenType = FileType::U8;   ///< of a corpus without a header
+  std::optional<int64_t> windowStride; ///< of the corpus of `data`
+  std::optional<int64_t> evalWindowStride;
+  std::optional<int64_t> steps; ///< in total, with those before a resume
   double epochs = 0;
   std::optional<uint64_t> seed;
   bool noShuffle = false;     ///< examples in the order of the files
@@ -75,6 +79,12 @@ inline bool savesInBackground(const Options &options) {
   return options.command == Command::Train && !options.checkpoint.empty() &&
          options.saveEvery > 0 && !options.saveSync;
 }
+
+/// How the corpora of `data` and `evalData` are read: training takes a window
+/// from every token on, and evaluation windows that do not overlap, unless the
+/// options say otherwise.
+CorpusOptions dataCorpus(const Options &options);
+CorpusOptions evalCorpus(const Options &options);
 
 /// Parses the command line. Returns the exit code if there is nothing else to
 /// do: `--help` and `--version`, which rank 0 prints, or an error, which

@@ -14,13 +14,13 @@
 using namespace meshc::runtime;
 
 int64_t meshc::runtime::sizeOf(FileType type) {
-  static const int64_t sizes[] = {1, 1, 1, 2, 4, 8, 2, 4, 8};
+  static const int64_t sizes[] = {1, 1, 1, 2, 2, 4, 8, 2, 4, 8};
   return sizes[static_cast<int>(type)];
 }
 
 const char *meshc::runtime::nameOf(FileType type) {
-  static const char *const names[] = {"bool", "u8",  "i8",  "i16", "i32",
-                                      "i64",  "f16", "f32", "f64"};
+  static const char *const names[] = {"bool", "u8",  "i8",  "u16", "i16",
+                                      "i32",  "i64", "f16", "f32", "f64"};
   return names[static_cast<int>(type)];
 }
 
@@ -125,10 +125,11 @@ static void readDescription(Array &array, const std::string &text) {
   static const struct {
     const char *name;
     FileType type;
-  } types[] = {
-      {"b1", FileType::Bool}, {"u1", FileType::U8},  {"i1", FileType::I8},
-      {"i2", FileType::I16},  {"i4", FileType::I32}, {"i8", FileType::I64},
-      {"f2", FileType::F16},  {"f4", FileType::F32}, {"f8", FileType::F64}};
+  } types[] = {{"b1", FileType::Bool}, {"u1", FileType::U8},
+               {"i1", FileType::I8},   {"u2", FileType::U16},
+               {"i2", FileType::I16},  {"i4", FileType::I32},
+               {"i8", FileType::I64},  {"f2", FileType::F16},
+               {"f4", FileType::F32},  {"f8", FileType::F64}};
   if (text.size() >= 5 && text[0] == '\'' && text[4] == '\'' &&
       std::strchr("<>|=", text[1]))
     for (const auto &entry : types)
@@ -138,9 +139,9 @@ static void readDescription(Array &array, const std::string &text) {
         return;
       }
   throw arrayFailure(
-      *array.bytes, "is an NPY file of type " +
-                        text.substr(0, text.find_first_of(",}")) +
-                        "; expected one of b1, u1, i1, i2, i4, i8, f2, f4, f8");
+      *array.bytes,
+      "is an NPY file of type " + text.substr(0, text.find_first_of(",}")) +
+          "; expected one of b1, u1, i1, u2, i2, i4, i8, f2, f4, f8");
 }
 
 static void readShape(Array &array, const std::string &text) {

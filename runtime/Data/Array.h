@@ -24,7 +24,18 @@
 namespace meshc::runtime {
 
 /// Element types of array files.
-enum class FileType : uint8_t { Bool, U8, I8, I16, I32, I64, F16, F32, F64 };
+enum class FileType : uint8_t {
+  Bool,
+  U8,
+  I8,
+  U16,
+  I16,
+  I32,
+  I64,
+  F16,
+  F32,
+  F64
+};
 
 /// Bytes of one element.
 int64_t sizeOf(FileType type);

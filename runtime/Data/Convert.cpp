@@ -150,6 +150,8 @@ Convert meshc::runtime::findConvert(FileType from, bool bigEndian,
     return convertTo<uint8_t, false>(to);
   case FileType::I8:
     return convertTo<int8_t, false>(to);
+  case FileType::U16:
+    return convertFrom<uint16_t>(bigEndian, to);
   case FileType::I16:
     return convertFrom<int16_t>(bigEndian, to);
   case FileType::I32:

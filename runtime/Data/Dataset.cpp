@@ -62,6 +62,7 @@ namespace {
 /// What the command line says about each input.
 struct Assignment {
   std::vector<std::pair<const MeshcTensor *, std::string>> named;
+  std::vector<std::pair<const MeshcTensor *, WindowRole>> described;
   std::string corpus; ///< a path; empty if there is none
   std::vector<const MeshcTensor *> unnamed;
 };
@@ -86,7 +87,11 @@ static Assignment assignFiles(const MeshcProgram &program,
       auto at = std::find_if(
           result.unnamed.begin(), result.unnamed.end(),
           [&](const MeshcTensor *input) { return name == input->name; });
-      result.named.emplace_back(*at, spec.substr(equals + 1));
+      std::string file = spec.substr(equals + 1);
+      if (file[0] == '@')
+        result.described.emplace_back(*at, parseWindowRole(file));
+      else
+        result.named.emplace_back(*at, file);
       result.unnamed.erase(at);
       continue;
     }
@@ -105,32 +110,65 @@ static Assignment assignFiles(const MeshcProgram &program,
   return result;
 }
 
-/// The compiler's report names the inputs that are class indices: "targets":
-/// {"labels": 10}.
-static void readTargets(const MeshcProgram &program,
-                        std::vector<Source> &sources) {
+/// The compiler's report names the inputs that are class indices, and those
+/// that index a table: "targets": {"labels": 10}, "indices": {"tokens": 256}.
+/// The tokens of a corpus must be below both.
+void Dataset::readLimits(const MeshcProgram &program) {
   using nlohmann::json;
   json report = json::parse(program.manifest ? program.manifest : "{}", nullptr,
                             /*allow_exceptions=*/false);
-  if (!report.is_object() || !report["targets"].is_object())
-    return;
-  for (Source &source : sources) {
-    auto found = report["targets"].find(source.input->name);
-    if (found != report["targets"].end() && found->is_number_integer())
-      source.classes = found->get<int64_t>();
+  auto limitOf = [&](const char *key, const Source &source) -> int64_t {
+    if (!report.is_object() || !report[key].is_object())
+      return 0;
+    auto found = report[key].find(source.input->name);
+    return found != report[key].end() && found->is_number_integer()
+               ? found->get<int64_t>()
+               : 0;
+  };
+  for (Source &source : inputSources) {
+    source.classes = limitOf("targets", source);
+    if (!source.corpus || source.role != WindowRole::Tokens)
+      continue;
+    const int64_t indices = limitOf("indices", source);
+    source.vocabulary = source.classes;
+    if (indices && (!source.classes || indices < source.classes))
+      source.vocabulary = indices;
+    if (source.vocabulary && source.corpus->largest >= source.vocabulary)
+      throw Failure(ExitCode::Data,
+                    "token file '" + source.bytes->path() + "' holds token " +
+                        std::to_string(source.corpus->largest) +
+                        ", and input '" + source.input->name + "' of '" +
+                        program.name + "' takes tokens below " +
+                        std::to_string(source.vocabulary) +
+                        "; compile the model for the vocabulary of the file");
   }
+}
+
+const uint8_t *Source::row(int64_t example, int32_t *scratch) const {
+  if (role == WindowRole::Tokens)
+    return base + example * rowBytes;
+  corpus->describe(example, role, scratch);
+  return reinterpret_cast<const uint8_t *>(scratch);
+}
+
+const Corpus *Dataset::corpus() const {
+  for (const Source &source : inputSources)
+    if (source.corpus)
+      return source.corpus.get();
+  return nullptr;
 }
 
 std::string Dataset::findBadTarget(const Selection &selection,
                                    int64_t rows) const {
-  std::vector<int32_t> values;
+  std::vector<int32_t> values, scratch;
   for (int64_t row = 0; row < rows; ++row)
     for (const Source &source : inputSources) {
       if (source.classes == 0 || source.input->type != MESHC_I32)
         continue;
       int64_t example = selection.example(row);
       values.resize(static_cast<size_t>(source.rowElements));
-      source.convert(values.data(), 1, source.base + example * source.rowBytes,
+      scratch.resize(values.size());
+      source.convert(values.data(), 1, source.row(example, scratch.data()),
                      source.rowElements);
       source.bytes->checkIntact();
       for (int32_t value : values)
@@ -148,6 +186,7 @@ std::string Dataset::findNotFinite(const Selection &selection, int64_t rows,
                                    const std::string &name,
                                    uint8_t kinds) const {
   std::vector<char> values;
+  std::vector<int32_t> scratch;
   for (int64_t row = 0; row < rows; ++row)
     for (const Source &source : inputSources) {
       if (!name.empty() && name != source.input->name)
@@ -155,7 +194,8 @@ std::string Dataset::findNotFinite(const Selection &selection, int64_t rows,
       MeshcType type = typeOf(*source.input);
       int64_t example = selection.example(row), size = sizeOf(type);
       values.resize(static_cast<size_t>(source.rowElements * size));
-      source.convert(values.data(), 1, source.base + example * source.rowBytes,
+      scratch.resize(static_cast<size_t>(source.rowElements));
+      source.convert(values.data(), 1, source.row(example, scratch.data()),
                      source.rowElements);
       source.bytes->checkIntact();
       if (!(classify(type, values.data(), source.rowElements) & kinds))
@@ -173,8 +213,27 @@ std::string Dataset::findNotFinite(const Selection &selection, int64_t rows,
   return "";
 }
 
+/// The first of the inputs that a corpus feeds, whose dims are a batch and a
+/// window.
+static const MeshcTensor &
+findWindow(const std::vector<const MeshcTensor *> &inputs,
+           const std::string &path) {
+  if (inputs.empty() || inputs.front()->rank != 2)
+    throw Failure(ExitCode::Usage,
+                  "'" + path +
+                      "' is given as a corpus of tokens, and the program's " +
+                      (inputs.empty() ? std::string("inputs hold no i32")
+                                      : std::string("first i32 input '") +
+                                            inputs.front()->name + "' is " +
+                                            describeDims(*inputs.front()) +
+                                            ", not [batch, window]") +
+                      "; give '--data NAME=FILE' for each input");
+  return *inputs.front();
+}
+
 Dataset::Dataset(const MeshcProgram &program,
-                 const std::vector<std::string> &specs)
+                 const std::vector<std::string> &specs,
+                 const CorpusOptions &options)
     : batchSize(batchOf(program)) {
   Assignment files = assignFiles(program, specs);
   if (!files.corpus.empty()) {
@@ -182,7 +241,23 @@ Dataset::Dataset(const MeshcProgram &program,
     for (const MeshcTensor *input : files.unnamed)
       (input->type == MESHC_I32 ? tokens : others).push_back(input);
     files.unnamed = others;
-    bindCorpus(tokens, Bytes::open(files.corpus));
+    auto bytes = Bytes::open(files.corpus);
+    if (options.type == FileType::U8 && looksLikeArray(*bytes))
+      throw Failure(ExitCode::Usage,
+                    "'" + files.corpus +
+                        "' is an array file; name its input: '--data NAME=" +
+                        files.corpus + "'");
+    const MeshcTensor &first = findWindow(tokens, files.corpus);
+    auto corpus = openCorpus(bytes, first.dims[1].size, options);
+    for (const MeshcTensor *input : tokens)
+      bindCorpus(*input, input == &first, corpus, WindowRole::Tokens);
+    for (const auto &[input, role] : files.described)
+      bindCorpus(*input, false, corpus, role);
+  } else if (!files.described.empty()) {
+    throw Failure(ExitCode::Usage,
+                  std::string("input '") + files.described.front().first->name +
+                      "' describes the windows of a corpus, and no corpus is "
+                      "given; give '--data FILE'");
   }
   if (!files.unnamed.empty())
     throw Failure(ExitCode::Usage, "no data for input " +
@@ -201,7 +276,7 @@ Dataset::Dataset(const MeshcProgram &program,
                         first.input->name + "' and '" + source.bytes->path() +
                         "' has " + std::to_string(source.count) + " for '" +
                         source.input->name + "'");
-  readTargets(program, inputSources);
+  readLimits(program);
   exampleCount = first.count;
   if (exampleCount == 0)
     throw Failure(ExitCode::Data,
@@ -238,52 +313,36 @@ void Dataset::bindArray(const MeshcTensor &input,
   inputSources.push_back(std::move(source));
 }
 
-void Dataset::bindCorpus(const std::vector<const MeshcTensor *> &inputs,
-                         std::shared_ptr<const Bytes> bytes) {
-  if (looksLikeArray(*bytes))
+void Dataset::bindCorpus(const MeshcTensor &input, bool isFirst,
+                         std::shared_ptr<const Corpus> corpus,
+                         WindowRole role) {
+  const bool isTokens = role == WindowRole::Tokens;
+  const bool whole = input.rank == 2 && input.dims[1].size == corpus->window;
+  if (!whole && (input.rank != 1 || !isTokens))
     throw Failure(ExitCode::Usage,
-                  "'" + bytes->path() +
-                      "' is an array file; name its input: '--data NAME=" +
-                      bytes->path() + "'");
-  if (inputs.empty() || inputs.front()->rank != 2)
-    throw Failure(ExitCode::Usage,
-                  "'" + bytes->path() +
-                      "' is given as a corpus of tokens, and the program's " +
-                      (inputs.empty() ? std::string("inputs hold no i32")
-                                      : std::string("first i32 input '") +
-                                            inputs.front()->name + "' is " +
-                                            describeDims(*inputs.front()) +
-                                            ", not [batch, window]") +
-                      "; give '--data NAME=FILE' for each input");
-  int64_t window = inputs.front()->dims[1].size;
-  int64_t length = static_cast<int64_t>(bytes->size());
-  if (length <= window)
-    throw Failure(ExitCode::Data,
-                  "data file '" + bytes->path() + "' has " +
-                      std::to_string(length) + " bytes; a window of " +
-                      std::to_string(window) + " and the byte after it need " +
-                      std::to_string(window + 1) + " at least");
-  for (const MeshcTensor *input : inputs) {
-    bool whole = input->rank == 2 && input->dims[1].size == window;
-    if (!whole && input->rank != 1)
-      throw Failure(
-          ExitCode::Usage,
-          std::string("input '") + input->name + "' " + describeDims(*input) +
-              " fits no window of '" + bytes->path() +
-              "': expected the dims of '" + inputs.front()->name + "' " +
-              describeDims(*inputs.front()) +
-              " or its first alone; give '--data " + input->name + "=FILE'");
-    Source source;
-    source.input = input;
-    source.bytes = bytes;
-    source.rowBytes = 1;
-    source.rowElements = whole ? window : 1;
-    int64_t shift = input == inputs.front() ? 0 : whole ? 1 : window;
-    source.base = bytes->data() + shift;
-    source.count = length - window;
-    source.convert = findConvert(FileType::U8, false, MESHC_I32);
-    inputSources.push_back(std::move(source));
+                  std::string("input '") + input.name + "' " +
+                      describeDims(input) + " fits no window of '" +
+                      corpus->bytes->path() + "': expected [batch, " +
+                      std::to_string(corpus->window) + "]" +
+                      (isTokens ? " or [batch]; give '--data " +
+                                      std::string(input.name) + "=FILE'"
+                                : ""));
+  Source source;
+  source.input = &input;
+  source.bytes = corpus->bytes;
+  source.role = role;
+  source.rowElements = whole ? corpus->window : 1;
+  source.count = corpus->windows();
+  const FileType type = isTokens ? corpus->type : FileType::I32;
+  source.elementBytes = sizeOf(type);
+  source.convert = findConvert(type, false, typeOf(input));
+  if (isTokens) {
+    const int64_t shift = isFirst ? 0 : whole ? 1 : corpus->window;
+    source.base = corpus->tokens + shift * source.elementBytes;
+    source.rowBytes = corpus->stride * source.elementBytes;
   }
+  source.corpus = std::move(corpus);
+  inputSources.push_back(std::move(source));
 }
 
 int64_t Dataset::residentBytes() const {

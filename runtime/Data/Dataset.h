@@ -15,6 +15,7 @@
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Data/Array.h"
 #include "runtime/Data/Convert.h"
+#include "runtime/Data/Corpus.h"
 #include "runtime/Data/Shuffle.h"
 
 #include <cstdint>
@@ -25,10 +26,13 @@
 namespace meshc::runtime {
 
 /// The examples of one input: example i is `rowElements` elements at `base + i
-/// * rowBytes`. Rows overlap if a corpus is read through a sliding window.
+/// * rowBytes`, or what a corpus says of its window i. Rows overlap if the
+/// windows of a corpus do.
 struct Source {
   const MeshcTensor *input = nullptr;
   std::shared_ptr<const Bytes> bytes;
+  std::shared_ptr<const Corpus> corpus; ///< null for an array
+  WindowRole role = WindowRole::Tokens;
   const uint8_t *base = nullptr;
   int64_t rowBytes = 0, rowElements = 0;
   int64_t count = 0; ///< examples
@@ -37,6 +41,12 @@ struct Source {
   /// If not 0: the model uses the elements as class indices, and this is the
   /// number of classes.
   int64_t classes = 0;
+  /// If not 0: the elements are tokens, and the model knows those below it.
+  int64_t vocabulary = 0;
+
+  /// The elements of an example. Those that are not in a file are written to
+  /// `scratch`, which has room for `rowElements`.
+  const uint8_t *row(int64_t example, int32_t *scratch) const;
 };
 
 /// The files given to `--data`, checked against the inputs of a program.
@@ -45,21 +55,27 @@ class Dataset {
 public:
   /// Each of `specs` is "NAME=FILE", an array for the input NAME (the first dim
   /// counts examples, the product of the others is that of the input's other
-  /// dims), or "FILE", whose bytes are tokens for all i32 inputs that no other
-  /// spec names: example i of the first input [batch, seq] is bytes i …
-  /// i+seq-1, of a further input of the same dims the window one byte on, and
-  /// of an input [batch] the byte after the window.
+  /// dims), or "FILE", a corpus for all i32 inputs that no other spec names:
+  /// example i of the first input [batch, seq] is window i of the tokens, of a
+  /// further input of the same dims the window one token on, and of an input
+  /// [batch] the token after the window. "NAME=@segments", "NAME=@positions"
+  /// and "NAME=@mask" give the input NAME [batch, seq] what the corpus says of
+  /// the tokens of window i (WindowRole).
   ///
   /// Throws Failure(Data) if a file is unreadable, its type or dims do not fit,
-  /// or the inputs differ in their number of examples; Failure(Usage) if an
-  /// input has no file or a name is not an input.
-  Dataset(const MeshcProgram &program, const std::vector<std::string> &specs);
+  /// the inputs differ in their number of examples, or a token file holds a
+  /// token that the model does not know; Failure(Usage) if an input has no file
+  /// or a name is not an input.
+  Dataset(const MeshcProgram &program, const std::vector<std::string> &specs,
+          const CorpusOptions &options = {});
 
   /// Examples in the files.
   int64_t examples() const { return exampleCount; }
   /// Examples in a batch: the first dim of every input.
   int64_t batch() const { return batchSize; }
   const std::vector<Source> &sources() const { return inputSources; }
+  /// Null if there is none.
+  const Corpus *corpus() const;
   /// The first element among the selection's first `rows` rows that must be a
   /// class index and is not a valid one, as a sentence with its file, its
   /// example and the allowed numbers; empty if all are valid. For rows whose
@@ -75,8 +91,9 @@ public:
 
 private:
   void bindArray(const MeshcTensor &input, std::shared_ptr<const Bytes> bytes);
-  void bindCorpus(const std::vector<const MeshcTensor *> &inputs,
-                  std::shared_ptr<const Bytes> bytes);
+  void bindCorpus(const MeshcTensor &input, bool isFirst,
+                  std::shared_ptr<const Corpus> corpus, WindowRole role);
+  void readLimits(const MeshcProgram &program);
 
   std::vector<Source> inputSources;
   int64_t exampleCount = 0, batchSize = 0;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 using namespace meshc::runtime;
 
@@ -74,7 +75,27 @@ Feeder::Input Feeder::planInput(const MeshcProgram &program,
     throw Failure(ExitCode::Internal, std::string("input '") + tensor.name +
                                           "' has more than 32 dims");
   input.outer = std::move(loops);
+  if (source.role != WindowRole::Tokens)
+    input.scratch.resize(
+        static_cast<size_t>(rowSets[input.rows].count * source.rowElements));
   return input;
+}
+
+/// Whether all of `count` tokens, `stride` elements apart, are from 0 to below
+/// `vocabulary`.
+static bool areBelow(const char *tokens, int64_t stride, int64_t count,
+                     int64_t vocabulary) {
+  const auto *at = reinterpret_cast<const uint32_t *>(tokens);
+  const auto limit = static_cast<uint32_t>(
+      std::min<int64_t>(vocabulary, std::numeric_limits<int32_t>::max()));
+  bool below = true;
+  if (stride == 1)
+    for (int64_t i = 0; i < count; ++i)
+      below &= at[i] < limit;
+  else
+    for (int64_t i = 0; i < count; ++i)
+      below &= at[i * stride] < limit;
+  return below;
 }
 
 bool Feeder::fillRow(const Input &input, char *target, const uint8_t *row) {
@@ -84,6 +105,9 @@ bool Feeder::fillRow(const Input &input, char *target, const uint8_t *row) {
   for (;;) {
     fits &=
         input.source->convert(target, input.run.stride, row, input.run.size);
+    if (input.source->vocabulary)
+      fits &= areBelow(target, input.run.stride, input.run.size,
+                       input.source->vocabulary);
     size_t i = 0;
     for (; i < depth; ++i) {
       const Loop &loop = input.outer[i];
@@ -100,13 +124,36 @@ bool Feeder::fillRow(const Input &input, char *target, const uint8_t *row) {
   }
 }
 
+/// Reports what does not fit in an example, of which this rank read a part.
+void Feeder::failAt(const Source &source, int64_t example) {
+  const std::string where = "data file '" + source.bytes->path() + "': ";
+  if (source.vocabulary) {
+    std::vector<int32_t> tokens(static_cast<size_t>(source.rowElements));
+    source.convert(tokens.data(), 1, source.row(example, nullptr),
+                   source.rowElements);
+    for (size_t i = 0; i < tokens.size(); ++i)
+      if (tokens[i] < 0 || tokens[i] >= source.vocabulary)
+        throw Failure(
+            ExitCode::Data,
+            where + "example " + std::to_string(example) + " has token " +
+                std::to_string(tokens[i]) + " for input '" +
+                source.input->name + "', its element " + std::to_string(i) +
+                "; expected 0 to " + std::to_string(source.vocabulary - 1) +
+                ", the model's vocabulary");
+  }
+  throw Failure(ExitCode::Data, where + "example " + std::to_string(example) +
+                                    " holds a value that does not fit input '" +
+                                    source.input->name + "' (" +
+                                    nameOf(typeOf(*source.input)) + ")");
+}
+
 void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
                   const Selection &selection) {
   for (Rows &rows : rowSets)
     for (int64_t i = 0; i < rows.count; ++i)
       rows.examples[static_cast<size_t>(i)] = selection.example(rows.first + i);
 
-  for (const Input &input : inputs) {
+  for (Input &input : inputs) {
     const Source &source = *input.source;
     const Rows &rows = rowSets[input.rows];
     char *base = place(*source.input);
@@ -118,20 +165,17 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
     parallelFor(rows.count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         int64_t example = rows.examples[static_cast<size_t>(i)];
+        int32_t *scratch = input.scratch.data();
+        if (scratch)
+          scratch += i * source.rowElements;
         if (!fillRow(input, base + i * input.rowStride * input.elementBytes,
-                     source.base + example * source.rowBytes +
-                         input.sourceOffset))
+                     source.row(example, scratch) + input.sourceOffset))
           misfit = example;
       }
     });
     source.bytes->checkIntact();
     noteProgress();
     if (misfit >= 0)
-      throw Failure(ExitCode::Data,
-                    "data file '" + source.bytes->path() + "': example " +
-                        std::to_string(misfit) +
-                        " holds a value that does not fit input '" +
-                        source.input->name + "' (" +
-                        nameOf(typeOf(*source.input)) + ")");
+      failAt(source, misfit);
   }
 }

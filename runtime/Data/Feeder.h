@@ -30,8 +30,8 @@ public:
 
   /// Writes this rank's block of every input to the address that `place`
   /// returns: row r of the batch is example `selection.example(r)`. Throws
-  /// Failure(Data) if a value of a file does not fit the input's type, or if
-  /// the file can no longer be read.
+  /// Failure(Data) if a value of a file does not fit the input's type, a token
+  /// is not below the model's vocabulary, or the file can no longer be read.
   void fill(const std::function<char *(const MeshcTensor &input)> &place,
             const Selection &selection);
 
@@ -50,17 +50,19 @@ private:
   };
   struct Input {
     const Source *source;
-    size_t rows;             ///< index into rowSets
-    int64_t rowStride;       ///< between rows in the block, in elements
-    int64_t sourceOffset;    ///< bytes from a row's start in the file
-    std::vector<Loop> outer; ///< all loops of a row but the innermost
-    Loop run;                ///< contiguous in the file
-    int64_t elementBytes;    ///< of the tensor
+    size_t rows;                  ///< index into rowSets
+    int64_t rowStride;            ///< between rows in the block, in elements
+    int64_t sourceOffset;         ///< bytes from a row's start in the file
+    std::vector<Loop> outer;      ///< all loops of a row but the innermost
+    Loop run;                     ///< contiguous in the file
+    int64_t elementBytes;         ///< of the tensor
+    std::vector<int32_t> scratch; ///< of rows that are not in a file
   };
 
   Input planInput(const MeshcProgram &program, const Source &source,
                   const int64_t *coords);
   static bool fillRow(const Input &input, char *target, const uint8_t *row);
+  [[noreturn]] static void failAt(const Source &source, int64_t example);
 
   std::vector<Rows> rowSets;
   std::vector<Input> inputs;

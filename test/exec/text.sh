@@ -23,7 +23,7 @@ check() { # CELL TEXT BOUND
       NF != 2 { bad = 1 }
       { d = $1 / $2 - 1; if (d > 1e-5 || d < -1e-5) { print "step " NR ": " $1 ", on one rank " $2; bad = 1 } }
       END { exit bad || NR != 300 }' || fail "$1 with '$options': other losses"
-    ./program eval --data held_out.txt --checkpoint trained.safetensors </dev/null | tee eval.txt
+    ./program eval --data held_out.txt --window-stride 1 --checkpoint trained.safetensors </dev/null | tee eval.txt
     awk -v bound="$3" '$1 == "loss" { ok = $2 <= bound } END { exit !ok }' eval.txt || fail "$1 with '$options': loss above $3"
   done <<'OPTIONS'
 

@@ -71,7 +71,7 @@ done
 (cd "$build" && "${cmake%cmake}cpack" -G DEB -B "$work/deb" >"$work/cpack.log" 2>&1) || { cat cpack.log; fail "cpack"; }
 deb=$(echo deb/meshc_*.deb)
 dpkg-deb -c "$deb" | awk '{print $6}' >contents
-for file in ./usr/bin/meshc ./usr/bin/mesh-opt ./usr/lib/meshc/libmeshc_runtime.a ./usr/lib/cmake/meshc/meshcConfig.cmake \
+for file in ./usr/bin/meshc ./usr/bin/mesh-opt ./usr/bin/meshc-tokens ./usr/lib/meshc/libmeshc_runtime.a ./usr/lib/cmake/meshc/meshcConfig.cmake \
   ./usr/share/man/man1/meshc.1 ./usr/share/meshc/nn.mesh ./usr/share/vim/vimfiles/syntax/mesh.vim ./usr/share/meshc/vscode/package.json; do
   grep -qx -- "$file" contents || fail "the package lacks $file"
 done

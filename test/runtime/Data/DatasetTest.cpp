@@ -6,43 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Dataset.h"
 
+#include "Inputs.h"
 #include "TestFiles.h"
 
 using namespace meshc::runtime;
 using namespace meshc::test;
 
 namespace {
-
-/// A program of inputs on one rank.
-struct Inputs {
-  std::vector<std::vector<MeshcDim>> dims;
-  std::vector<MeshcTensor> tensors;
-  MeshcProgram program = {};
-
-  void add(const char *name, MeshcType type, std::vector<int64_t> sizes) {
-    dims.emplace_back();
-    int64_t stride = 1;
-    for (size_t i = sizes.size(); i-- > 0;) {
-      dims.back().insert(dims.back().begin(),
-                         {"d", sizes[i], sizes[i], stride, 0, nullptr});
-      stride *= sizes[i];
-    }
-    MeshcTensor tensor = {};
-    tensor.name = name;
-    tensor.role = MESHC_INPUT;
-    tensor.type = static_cast<uint8_t>(type);
-    tensor.rank = static_cast<uint32_t>(sizes.size());
-    tensors.push_back(tensor);
-  }
-  const MeshcProgram &make() {
-    for (size_t i = 0; i < tensors.size(); ++i)
-      tensors[i].dims = dims[i].data();
-    program.name = "model";
-    program.tensors = tensors.data();
-    program.tensorCount = static_cast<uint32_t>(tensors.size());
-    return program;
-  }
-};
 
 Inputs classifier() {
   Inputs inputs;
@@ -127,7 +97,7 @@ TEST(Dataset, refusesCorporaThatDoNotFit) {
   std::string corpus = folder.write("c", "abc");
   Inputs inputs;
   inputs.add("tokens", MESHC_I32, {2, 3});
-  expectRefused(inputs, ExitCode::Data, {corpus}, "has 3 bytes");
+  expectRefused(inputs, ExitCode::Data, {corpus}, "has 3 tokens");
   expectRefused(inputs, ExitCode::Usage, {corpus, corpus}, "both given");
   Inputs wrong;
   wrong.add("tokens", MESHC_I32, {2, 2});

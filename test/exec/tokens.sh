@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# From texts to a trained model by token files: documents, masks, strides, resumed
+# runs, the same losses under every layout, and what is refused.
+. "$(dirname "$0")/lib.sh"
+licenses=/usr/share/common-licenses
+[ -f $licenses/GPL-3 ] || skip "no $licenses/GPL-3"
+tokens=$build/bin/meshc-tokens
+
+# Four documents, one of them gzipped and one empty.
+mkdir -p texts/more
+head -c 3000 $licenses/GPL-3 >texts/a
+head -c 700 $licenses/Apache-2.0 | gzip >texts/b.gz
+: >texts/empty
+head -c 41 $licenses/GPL-2 >texts/more/c
+{ cat texts/a; gzip -dc texts/b.gz; cat texts/more/c; } >all.txt
+"$tokens" characters -o vocabulary.json texts
+characters=$(sed 's/","/\n/g' vocabulary.json | wc -l)
+expect 0 "corpus: 3741 tokens \(u16\) of 3 documents, 3741 bytes; vocabulary $characters \(characters:" \
+  "$tokens" encode --tokenizer characters:vocabulary.json -o corpus texts
+expect 0 "3741 tokens \(u16\) of 3 documents; vocabulary $characters .*; intact" "$tokens" info corpus
+"$tokens" decode --tokenizer characters:vocabulary.json corpus | cmp - all.txt
+"$tokens" decode --tokenizer characters:vocabulary.json --first 5 --count 7 corpus | cmp - <(head -c 12 all.txt | tail -c 7)
+expect 3 "written with tokenizer 'characters:.*', and '--tokenizer' is 'bytes'" "$tokens" decode --tokenizer bytes corpus
+"$tokens" encode --tokenizer bytes --type i32 -o bytes.tokens texts
+
+inputs="segments=@segments positions=@positions mask=@mask"
+data() { for spec in "$@" $inputs; do echo "--data $spec"; done; }
+
+# The same losses under every layout, and the same state after a resumed run.
+rm -f first.txt
+while read -r options; do
+  "$meshc" "$models/packed.mesh" $options -o program
+  for stride in 1 7; do
+    flags="--window-stride $stride --seed 3 --threads 1 --quiet"
+    ./program train $(data corpus) $flags --steps 30 --overwrite --checkpoint whole.$stride --log log.$stride --log-every 1
+    ./program train $(data corpus) $flags --steps 11 --checkpoint part --overwrite
+    ./program train $(data corpus) $flags --steps 30 --checkpoint part --resume
+    cmp whole.$stride part || fail "a run resumed with stride $stride and '$options' ends elsewhere"
+  done
+  ! cmp -s whole.1 whole.7 || fail "the stride changes nothing"
+  cat log.1 log.7 | sed -n 's/.*"loss":\([-+0-9.e]*\).*/\1/p' >losses.txt
+  rm log.1 log.7
+  [ -e first.txt ] || cp losses.txt first.txt
+  paste losses.txt first.txt | awk '
+    NF != 2 { bad = 1 }
+    { d = $1 / $2 - 1; if (d > 1e-5 || d < -1e-5) { print "line " NR ": " $1 ", on one rank " $2; bad = 1 } }
+    END { exit bad || NR != 60 }' || fail "other losses with '$options'"
+done <<'OPTIONS'
+
+--mesh d=2,t=2 --layout batch:d,hidden:t
+--mesh d=2 --layout seq:d
+OPTIONS
+
+# An evaluation sees each token once, but for those at the end that fill no window:
+# 3741 = 233 windows of 16, 12 tokens, and the target of the last one.
+"$meshc" "$models/packed.mesh" -o program
+evaluate() { ./program eval --checkpoint whole.1 --threads 1 "$@" </dev/null; }
+evaluate $(data corpus) >eval.txt
+grep -qx -- "--data: 3741 tokens in 233 windows of 16, one every 16; the last 12 fill no window and are left out" eval.txt ||
+  fail "wrong windows: $(cat eval.txt)"
+grep -q "^loss .* (233 examples)$" eval.txt || fail "wrong number of examples"
+evaluate $(data corpus) --window-stride 1 | grep -q "^loss .* (3725 examples)$" || fail "--window-stride 1 has no effect"
+
+# Tokens without a header, as other tools write them; all is one document.
+tail -c +129 corpus | head -c $((2 * 3741)) >plain.bin
+"$tokens" decode --tokenizer characters:vocabulary.json corpus >one.txt
+"$tokens" encode --tokenizer characters:vocabulary.json -o one.tokens one.txt
+evaluate $(data plain.bin) --token-type u16 | sed 1,2d >plain.txt
+evaluate $(data one.tokens) | sed 1,2d | cmp - plain.txt || fail "tokens without a header are others"
+# i32, whose tokens are bytes, is the text itself.
+evaluate $(data bytes.tokens) --window-stride 5 | sed 1,2d >i32.txt
+"$tokens" encode --tokenizer bytes -o u16.tokens texts
+evaluate $(data u16.tokens) --window-stride 5 | sed 1,2d | cmp - i32.txt || fail "i32 and u16 differ"
+
+# A training run evaluates in the same way, and may have another stride for it.
+./program train $(data corpus) --eval-data corpus --eval-data segments=@segments --eval-data positions=@positions \
+  --eval-data mask=@mask --eval-window-stride 8 --steps 2 --threads 1 </dev/null >train.txt
+grep -q -- "^--data: 3741 tokens in 3725 windows of 16, one every 1$" train.txt || fail "$(cat train.txt)"
+grep -q -- "^--eval-data: 3741 tokens in 466 windows of 16, one every 8; the last 4 fill" train.txt || fail "$(cat train.txt)"
+
+# What is refused.
+"$meshc" "$models/packed.mesh" --set vocab=40 -o small
+expect 3 "token file 'corpus' holds token $((characters - 1)), and input 'tokens' of 'packed' takes tokens below 40; compile" \
+  ./small train $(data corpus) --steps 1
+expect 3 "data file 'all.txt': example .* has token [0-9]+ for input 'tokens', its element .*; expected 0 to 39" \
+  ./small train $(data all.txt) --steps 1
+cp corpus damaged
+printf x | dd of=damaged bs=1 seek=30 conv=notrunc 2>dd.txt
+expect 3 "token file 'damaged' has a damaged header" ./program train $(data damaged) --steps 1
+cp corpus damaged
+printf '\377' | dd of=damaged bs=1 seek=200 conv=notrunc 2>dd.txt
+expect 3 "token file 'damaged' has damaged tokens: their checksum is" "$tokens" info damaged
+expect 2 "'--window-stride' is '0'; expected a whole number from 1" ./program train $(data corpus) --window-stride 0
+expect 2 "'--token-type' is 'u64'" ./program train $(data corpus) --token-type u64
+expect 2 "'@maks' is not known of a corpus" ./program train --data corpus --data mask=@maks
+expect 2 "'--output' and 'an input' are the same file" "$tokens" encode --tokenizer bytes -o texts/a texts
+expect 2 "'x' is not a tokenizer; expected 'bytes'" "$tokens" encode --tokenizer x -o y texts
+expect 2 "'enc' is not a command; expected 'encode', 'decode', 'characters' or 'info'" "$tokens" enc
+expect 3 "'texts/b.gz': character U\+.* is not in vocabulary" sh -c "
+  '$tokens' characters -o few.json texts/more/c && '$tokens' encode --tokenizer characters:few.json -o y texts/b.gz"
+expect 3 "folder 'none' contains no files" sh -c "mkdir none; '$tokens' encode --tokenizer bytes -o y none"
+expect 3 "the inputs have no text" "$tokens" encode --tokenizer bytes -o y texts/empty
+expect 4 "cannot create token file 'no/y'" "$tokens" encode --tokenizer bytes -o no/y texts
+[ ! -e y ] && [ ! -e y.meshc-tmp ] || fail "an output was left behind"
+echo passed

@@ -1,0 +1,128 @@
+//===- CommandLine.cpp - the options of meshc-tokens ----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/meshc-tokens/CommandLine.h"
+
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/StandardStreams.h"
+#include "runtime/Base/Version.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+using namespace meshc::tokens;
+using meshc::runtime::ExitCode;
+
+static const char *const tokenizerHelp =
+    "bytes, characters:FILE (a vocabulary that 'characters' wrote), "
+    "gpt2:FOLDER (with vocab.bpe and encoder.json) or sentencepiece:FILE (BPE, "
+    "as llama2.c writes it)";
+
+static const char *const footer =
+    "Exit codes: 0 done, 1 internal error or too little memory, 2 command "
+    "line,\n"
+    "3 an input cannot be read, or the vocabulary cannot represent it,\n"
+    "4 the output cannot be written, 9 standard output could not be written.";
+
+static void addInputs(CLI::App &app, Options &options) {
+  app.add_option("input", options.inputs,
+                 "Files, each a document, and folders of such files; they may "
+                 "be gzipped")
+      ->required()
+      ->type_name("FILE");
+}
+
+static void addOutput(CLI::App &app, Options &options) {
+  app.add_option("-o,--output", options.output, "The file to write")
+      ->required()
+      ->type_name("FILE");
+}
+
+static void addTokenFile(CLI::App &app, Options &options) {
+  app.add_option("file", options.inputs, "A file that 'encode' wrote")
+      ->required()
+      ->expected(1)
+      ->type_name("FILE");
+}
+
+static void addTokenizer(CLI::App &app, Options &options) {
+  app.add_option("--tokenizer", options.tokenizer, tokenizerHelp)
+      ->required()
+      ->type_name("KIND");
+}
+
+static CLI::App *addEncode(CLI::App &app, Options &options) {
+  CLI::App *encode = app.add_subcommand(
+      "encode", "Write the tokens of texts to a file, which '--data' of a "
+                "compiled program reads");
+  addTokenizer(*encode, options);
+  addOutput(*encode, options);
+  encode
+      ->add_option("--type", options.type,
+                   "How a token is stored: u16 or i32 (default: u16 if the "
+                   "vocabulary has at most 65536 tokens)")
+      ->check(CLI::IsMember({"u16", "i32"}));
+  encode->add_flag("--end-of-text", options.endOfText,
+                   "End each document with the tokenizer's special token, such "
+                   "as GPT-2's <|endoftext|>");
+  addInputs(*encode, options);
+  return encode;
+}
+
+static CLI::App *addDecode(CLI::App &app, Options &options) {
+  CLI::App *decode =
+      app.add_subcommand("decode", "Print the text of a file of tokens");
+  addTokenizer(*decode, options);
+  decode->add_option("--first", options.first, "Begin with this token")
+      ->check(CLI::Range(int64_t(0), INT64_MAX));
+  decode->add_option("--count", options.count, "Print so many tokens")
+      ->check(CLI::Range(int64_t(0), INT64_MAX));
+  addTokenFile(*decode, options);
+  return decode;
+}
+
+std::optional<int> meshc::tokens::parseCommandLine(int argc, char **argv,
+                                                   Options &options) {
+  CLI::App app("Makes files of tokens from texts.", "meshc-tokens");
+  app.set_version_flag("--version",
+                       std::string("meshc-tokens ") + runtime::meshcVersion);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(26);
+  CLI::App *encode = addEncode(app, options);
+  CLI::App *decode = addDecode(app, options);
+  CLI::App *characters = app.add_subcommand(
+      "characters", "Write the vocabulary of the characters of texts in UTF-8");
+  addOutput(*characters, options);
+  addInputs(*characters, options);
+  CLI::App *info = app.add_subcommand(
+      "info", "Check a file of tokens and print what it holds");
+  addTokenFile(*info, options);
+  app.footer(footer);
+  for (CLI::App *command : {encode, decode, characters, info})
+    command->footer(footer);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    std::ostringstream out, err;
+    if (app.exit(error, out, err) == 0) {
+      runtime::printOut(out.str());
+      return static_cast<int>(ExitCode::Success);
+    }
+    std::string message = error.what();
+    if (app.get_subcommands().empty())
+      message = (argc < 2 ? "there is no command"
+                          : "'" + std::string(argv[1]) + "' is not a command") +
+                "; expected 'encode', 'decode', 'characters' or 'info'";
+    runtime::printError("meshc-tokens: error: " + message +
+                        "; see 'meshc-tokens --help'\n");
+    return static_cast<int>(ExitCode::Usage);
+  }
+  options.command = encode->parsed()       ? Command::Encode
+                    : decode->parsed()     ? Command::Decode
+                    : characters->parsed() ? Command::Characters
+                                           : Command::Info;
+  return std::nullopt;
+}
