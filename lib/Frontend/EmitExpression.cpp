@@ -76,6 +76,8 @@ Operand Emitter::emit(const syntax::Expr &expr) {
     return emitEntry(expr, *entry);
   if (const auto *member = std::get_if<syntax::MemberExpr>(&expr.node))
     return emitMember(*member);
+  if (const auto *table = std::get_if<syntax::TableExpr>(&expr.node))
+    return emitTable(expr, *table);
   return emitCall(expr, std::get<syntax::CallExpr>(expr.node));
 }
 

@@ -201,6 +201,13 @@ private:
   Operand emitMember(const syntax::MemberExpr &member);
   Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
 
+  // EmitTable.cpp
+  llvm::SmallVector<nd::DimAttr> tableDims(const syntax::TableExpr &table);
+  llvm::SmallVector<mlir::Value> tableEntries(const syntax::TableExpr &table,
+                                              mlir::Type elementType);
+  mlir::Value tableIndex(llvm::ArrayRef<nd::DimAttr> dims, syntax::Span at);
+  Operand emitTable(const syntax::Expr &expr, const syntax::TableExpr &table);
+
   // EmitFunction.cpp
   Callee findCallee(const std::optional<syntax::Name> &module,
                     const syntax::Name &name);

@@ -112,13 +112,22 @@ struct EntryExpr {
   ExprPtr index;
 };
 
+/// [[1, 2], [3, 4]] over (row, column): i32. There are as many dims as levels
+/// of lists. [L5.16]
+struct TableExpr {
+  std::vector<ExprPtr> entries; ///< row-major
+  std::vector<int64_t> sizes;   ///< of the lists, outermost first
+  std::vector<Name> dims;
+  std::optional<Name> type;
+};
+
 /// An expression. `depth` is the height of its tree, kept below
 /// Parser's limit, so that recursion over a tree is safe. [L5.9]
 struct Expr {
   Span span;
   unsigned depth = 1;
   std::variant<NumberExpr, NameExpr, UnaryExpr, BinaryExpr, CallExpr, EntryExpr,
-               MemberExpr>
+               MemberExpr, TableExpr>
       node;
 
   /// The name, if the expression is one; null otherwise.

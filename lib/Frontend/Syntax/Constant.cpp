@@ -223,6 +223,10 @@ std::optional<Constant> Evaluator::visit(const Expr &expr) {
                                      " has no constant value");
     return std::nullopt;
   }
+  if (std::holds_alternative<TableExpr>(expr.node)) {
+    diagnostics.error(expr.span, "a table has no constant value");
+    return std::nullopt;
+  }
   return visitCall(expr, std::get<CallExpr>(expr.node));
 }
 

@@ -72,6 +72,9 @@ unsigned depthBelow(const decltype(Expr::node) &node) {
     look(entry->operand);
     look(entry->index);
   }
+  if (const auto *table = std::get_if<TableExpr>(&node))
+    for (const ExprPtr &entry : table->entries)
+      look(entry);
   if (const auto *call = std::get_if<CallExpr>(&node))
     for (const Argument &argument : call->arguments)
       look(argument.value);
@@ -239,17 +242,9 @@ std::string meshc::syntax::describeMember(std::string_view value,
                        of + ", a -> b) gives a dim another name");
 }
 
-/// [1, 2]
-ExprPtr Parser::rejectList() {
-  diagnostics.error(peek().span,
-                    "there are no lists of numbers; a tensor is an input, a "
-                    "parameter, or computed from numbers and iota(dim)");
-  return nullptr;
-}
-
 ExprPtr Parser::parseAtom() {
-  if (at(TokenKind::LeftBracket) && !peek().startsLine)
-    return rejectList();
+  if (at(TokenKind::LeftBracket))
+    return parseTable();
   if (at(TokenKind::Integer) || at(TokenKind::Real))
     return parseNumber();
   if (at(TokenKind::Inf)) {

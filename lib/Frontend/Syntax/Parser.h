@@ -24,6 +24,8 @@ public:
   /// The greatest height of an expression, and the greatest nesting of
   /// parentheses and blocks. [L5.9]
   static constexpr unsigned maxDepth = 256;
+  /// The most entries of a literal table. [L5.16]
+  static constexpr size_t maxTableEntries = 64;
 
   Parser(const SourceSet &sources, uint32_t source, Diagnostics &diagnostics);
 
@@ -97,7 +99,10 @@ private:
   ExprPtr parseNumber();
   ExprPtr parseParenthesized();
   ExprPtr parseOperand(unsigned minimum);
-  ExprPtr rejectList();
+  ExprPtr parseTable();
+  bool parseTableEntry(TableExpr &table, size_t level);
+  bool parseRow(TableExpr &table, size_t level);
+  bool parseTableDims(TableExpr &table, Span open);
   ExprPtr rejectMember(const Expr &value);
   ExprPtr parseMember(Name module);
   ExprPtr parseCall(Name callee, std::optional<Name> module = std::nullopt);

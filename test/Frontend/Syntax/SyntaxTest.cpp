@@ -61,6 +61,16 @@ std::string print(const Expr &expr) {
   if (const auto *member = std::get_if<MemberExpr>(&expr.node))
     return std::string(member->module.text) + "." +
            std::string(member->name.text);
+  if (const auto *table = std::get_if<TableExpr>(&expr.node)) {
+    std::string text = "table(";
+    for (int64_t size : table->sizes)
+      text += std::to_string(size) + " ";
+    for (const ExprPtr &entry : table->entries)
+      text += print(*entry) + " ";
+    for (const Name &dim : table->dims)
+      text += std::string(dim.text) + " ";
+    return text + (table->type ? std::string(table->type->text) : "") + ")";
+  }
   const auto &call = std::get<CallExpr>(expr.node);
   std::string text = std::string(call.callee.text) + "(";
   if (call.module)
