@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "lib/Frontend/Emitter.h"
 
