@@ -205,9 +205,19 @@ bool Emitter::bindDefault(const TensorDeclaration &declared, Scope &callee) {
 /// Binds all arguments in `callee`; false after an error.
 bool Emitter::bindArguments(const Callee &called, const Matching &matching,
                             Scope &callee) {
+  SmallVector<const syntax::Expr *> values;
+  for (const Argument *argument : matching)
+    values.push_back(argument ? argument->value.get() : nullptr);
+  SmallVector<bool> isEarly = findEarly(values);
   bool ok = true;
-  for (auto [declared, argument] :
-       llvm::zip(called.function->arguments, matching)) {
+  for (auto [declared, value, isFirst] :
+       llvm::zip(called.function->arguments, values, isEarly))
+    if (isFirst)
+      ok &= bindArgument(declared, *value, callee);
+  for (auto [declared, argument, isDone] :
+       llvm::zip(called.function->arguments, matching, isEarly)) {
+    if (isDone)
+      continue;
     if (!argument) {
       ok &= bindDefault(declared, callee);
     } else if (argument->value) {

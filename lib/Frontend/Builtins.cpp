@@ -75,6 +75,16 @@ bool Call::checkArguments() {
   return true;
 }
 
+void Call::emitEarly() {
+  SmallVector<const syntax::Expr *> operands;
+  for (const Argument &argument : ast.arguments)
+    operands.push_back(argument.value.get());
+  SmallVector<bool> isEarly = emitter.findEarly(operands);
+  for (unsigned i = 0; i < size(); ++i)
+    if (isEarly[i])
+      early[i] = emitter.emit(*operands[i]);
+}
+
 Operand Call::fail(std::string message) {
   emitter.error(ast.callee.span, std::move(message));
   return {};
@@ -86,6 +96,8 @@ Operand Call::fail(unsigned i, std::string message) {
 }
 
 Operand Call::operand(unsigned i) {
+  if (auto emitted = early.find(i); emitted != early.end())
+    return emitted->second;
   const Argument &argument = ast.arguments[i];
   if (argument.kind == Argument::Kind::Value)
     return emitter.emit(*argument.value);

@@ -59,6 +59,9 @@ public:
   /// Checks the number of arguments, and that none is named.
   bool checkArguments();
 
+  /// Emits the operands that introduce a dim which one before them uses.
+  void emitEarly();
+
   unsigned size() const { return ast.arguments.size(); }
   syntax::Span place(unsigned i) const { return ast.arguments[i].span; }
   /// The argument as an expression's value.
@@ -106,6 +109,9 @@ public:
   const Builtin &builtin;
   const syntax::CallExpr &ast;
   syntax::Span span;
+
+private:
+  std::map<unsigned, Operand> early; ///< by their number
 };
 
 /// Reports that `tensor`, the value of the expression at `tensorPlace`, lacks a

@@ -276,7 +276,13 @@ Operand Emitter::emitUnary(const syntax::Expr &expr,
 
 Operand Emitter::emitBinary(const syntax::Expr &expr,
                             const syntax::BinaryExpr &binary) {
-  Operand operands[] = {emit(*binary.left), emit(*binary.right)};
+  bool isRightFirst = findEarly({binary.left.get(), binary.right.get()})[1];
+  Operand operands[2];
+  if (isRightFirst)
+    operands[1] = emit(*binary.right);
+  operands[0] = emit(*binary.left);
+  if (!isRightFirst)
+    operands[1] = emit(*binary.right);
   if (!operands[0].ok() || !operands[1].ok())
     return {};
   if (operands[0].constant && operands[1].constant) {
@@ -415,5 +421,6 @@ Operand Emitter::emitCall(const syntax::Expr &expr,
   if (!callee.builtin)
     return {};
   Call context(*this, *callee.builtin, expr, call);
+  context.emitEarly();
   return context.checkArguments() ? callee.builtin->emit(context) : Operand();
 }

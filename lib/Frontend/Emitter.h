@@ -95,6 +95,12 @@ public:
   bool checkKinds(mlir::Value value, ElementKinds kinds, llvm::StringRef what,
                   syntax::Span at, syntax::Span origin);
 
+  /// Which of an operation's operands are emitted before the others, since they
+  /// introduce a dim that one on their left uses. Null operands are no
+  /// expressions. (EmissionOrder.cpp) [L2.5]
+  llvm::SmallVector<bool>
+  findEarly(llvm::ArrayRef<const syntax::Expr *> operands) const;
+
   // Loops (EmitLoop.cpp).
 
   /// The innermost loop around the current place, also around calls, that runs
@@ -200,6 +206,10 @@ private:
                                     nd::TensorType type, mlir::StringAttr dim);
   Operand emitMember(const syntax::MemberExpr &member);
   Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
+
+  // EmissionOrder.cpp
+  void findNewDims(const syntax::Expr &expr,
+                   std::set<std::string_view> &dims) const;
 
   // EmitTable.cpp
   llvm::SmallVector<nd::DimAttr> tableDims(const syntax::TableExpr &table);
