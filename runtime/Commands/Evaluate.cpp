@@ -27,6 +27,9 @@ bool Evaluator::begin(const Selection &selection, double weight) {
   Device &device = session.device();
   feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
               selection);
+  if (selection.first + selection.rows + dataset.batch() <= dataset.examples())
+    feeder.prefetch({nullptr, selection.first + selection.rows, dataset.batch(),
+                     selection.first});
   device.run(StepFunction::Eval);
   openWeights.push_back(weight);
   while (static_cast<int>(openWeights.size()) > device.runsAhead())

@@ -105,13 +105,14 @@ Shuffle Training::makeOrder() const {
 }
 
 /// Reads a batch, while the device may still run the previous step, and starts
-/// the step. A batch that is held is available to every run that may be in
-/// progress.
+/// the step, during which the disk may read the next batch. A batch that is
+/// held is available to every run that may be in progress.
 void Training::beginStep(const Shuffle &shuffle) {
   Device &device = session.device();
   if (!options.holdBatch || batches <= device.runsAhead()) {
     feeder.fill([&](const MeshcTensor &input) { return device.stage(input); },
                 {&shuffle, state.position, data.batch(), 0});
+    feeder.prefetch({&shuffle, state.position + data.batch(), data.batch(), 0});
     ++batches;
   }
   session.context().step = state.step;

@@ -13,6 +13,8 @@
 
 #include <algorithm>
 #include <new>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
 using namespace meshc::runtime;
@@ -126,6 +128,16 @@ void Bytes::unpack() {
   unpacked = std::move(out);
   begin = unpacked.data();
   length = written;
+}
+
+void Bytes::willRead(const uint8_t *first, size_t count) const {
+  if (!file)
+    return;
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t at = reinterpret_cast<uintptr_t>(first) / page * page;
+  // Only advice: if the system does not take it, the read waits for the disk.
+  madvise(reinterpret_cast<void *>(at),
+          reinterpret_cast<uintptr_t>(first) + count - at, MADV_WILLNEED);
 }
 
 int64_t Bytes::residentBytes() const {

@@ -40,6 +40,10 @@ public:
   /// The memory that the contents take now: of a plain file what was read.
   int64_t residentBytes() const;
 
+  /// Asks the system to read `count` bytes at `first`, which are contents, from
+  /// the disk in the background. Does nothing for decompressed contents.
+  void willRead(const uint8_t *first, size_t count) const;
+
   /// Like MappedFile::checkIntact; decompressed contents always are.
   void checkIntact() const {
     if (file)

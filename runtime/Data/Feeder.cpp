@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <sys/resource.h>
 
 using namespace meshc::runtime;
 
@@ -34,6 +35,13 @@ Feeder::Input Feeder::planInput(const MeshcProgram &program,
   input.elementBytes = sizeOf(typeOf(tensor));
   input.rowStride = tensor.dims[0].localStride;
   input.sourceOffset = 0;
+  input.sourceSpan = source.elementBytes;
+  // The windows of a corpus for several inputs lie on the same pages.
+  input.isPrefetched =
+      source.role == WindowRole::Tokens &&
+      std::none_of(inputs.begin(), inputs.end(), [&](const Input &other) {
+        return other.source->bytes == source.bytes;
+      });
 
   Rows rows;
   rows.count = tensor.dims[0].localSize;
@@ -55,6 +63,7 @@ Feeder::Input Feeder::planInput(const MeshcProgram &program,
     const MeshcDim &dim = tensor.dims[i];
     input.sourceOffset +=
         blockIndex(program, dim, coords) * dim.localSize * sourceBytes;
+    input.sourceSpan += (dim.localSize - 1) * sourceBytes;
     Loop loop{dim.localSize, sourceBytes, dim.localStride};
     sourceBytes *= dim.size;
     if (loop.size == 1)
@@ -147,11 +156,44 @@ void Feeder::failAt(const Source &source, int64_t example) {
                                     nameOf(typeOf(*source.input)) + ")");
 }
 
+/// How often the process has waited for a page of a file so far.
+static int64_t countDiskReads() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_majflt;
+}
+
+/// A file that was read from the disk is larger than the memory that is left
+/// for it, or new. Advice on each row of a file that is in memory would cost
+/// more than it saves.
+void Feeder::noteDiskReads(int64_t before) {
+  constexpr int64_t batches = 256;
+  if (countDiskReads() > before)
+    prefetches = batches;
+  else if (prefetches > 0)
+    --prefetches;
+}
+
+void Feeder::prefetch(const Selection &selection) {
+  if (prefetches == 0)
+    return;
+  for (const Input &input : inputs) {
+    const Rows &rows = rowSets[input.rows];
+    const Source &source = *input.source;
+    for (int64_t i = 0; input.isPrefetched && i < rows.count; ++i)
+      source.bytes->willRead(
+          source.row(selection.example(rows.first + i), nullptr) +
+              input.sourceOffset,
+          static_cast<size_t>(input.sourceSpan));
+  }
+}
+
 void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
                   const Selection &selection) {
   for (Rows &rows : rowSets)
     for (int64_t i = 0; i < rows.count; ++i)
       rows.examples[static_cast<size_t>(i)] = selection.example(rows.first + i);
+  const int64_t diskReads = countDiskReads();
 
   for (Input &input : inputs) {
     const Source &source = *input.source;
@@ -178,4 +220,5 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
     if (misfit >= 0)
       failAt(source, misfit);
   }
+  noteDiskReads(diskReads);
 }

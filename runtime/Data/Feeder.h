@@ -35,6 +35,11 @@ public:
   void fill(const std::function<char *(const MeshcTensor &input)> &place,
             const Selection &selection);
 
+  /// Starts to read from the disk what fill() with this selection will need,
+  /// and returns at once: the system reads it in the background. Does nothing
+  /// if all of the last batches were in memory.
+  void prefetch(const Selection &selection);
+
 private:
   /// A dim of a row: this rank's extent and strides.
   struct Loop {
@@ -50,12 +55,14 @@ private:
   };
   struct Input {
     const Source *source;
-    size_t rows;                  ///< index into rowSets
-    int64_t rowStride;            ///< between rows in the block, in elements
-    int64_t sourceOffset;         ///< bytes from a row's start in the file
-    std::vector<Loop> outer;      ///< all loops of a row but the innermost
-    Loop run;                     ///< contiguous in the file
-    int64_t elementBytes;         ///< of the tensor
+    size_t rows;             ///< index into rowSets
+    int64_t rowStride;       ///< between rows in the block, in elements
+    int64_t sourceOffset;    ///< bytes from a row's start in the file
+    int64_t sourceSpan;      ///< bytes of a row from there to this rank's last
+    bool isPrefetched;       ///< no earlier input reads the same file
+    std::vector<Loop> outer; ///< all loops of a row but the innermost
+    Loop run;                ///< contiguous in the file
+    int64_t elementBytes;    ///< of the tensor
     std::vector<int32_t> scratch; ///< of rows that are not in a file
   };
 
@@ -64,8 +71,12 @@ private:
   static bool fillRow(const Input &input, char *target, const uint8_t *row);
   [[noreturn]] static void failAt(const Source &source, int64_t example);
 
+  void noteDiskReads(int64_t before);
+
   std::vector<Rows> rowSets;
   std::vector<Input> inputs;
+  /// For how many more batches to read ahead: 0 if the files are in memory.
+  int64_t prefetches = 0;
 };
 
 } // namespace meshc::runtime

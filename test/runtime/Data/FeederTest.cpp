@@ -6,8 +6,15 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Feeder.h"
 
+#include "Inputs.h"
 #include "TestFiles.h"
 #include "runtime/Base/Parallel.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace meshc::runtime;
 using namespace meshc::test;
@@ -137,4 +144,46 @@ TEST(Feeder, refusesValuesThatDoNotFit) {
                          "(i32)"),
             std::string::npos)
       << message;
+}
+
+/// Whether the page at `address`, of a mapped file, is in memory.
+static bool isInMemory(const uint8_t *address) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t at = reinterpret_cast<uintptr_t>(address) / page * page;
+  unsigned char known = 0;
+  EXPECT_EQ(mincore(reinterpret_cast<void *>(at), 1, &known), 0);
+  return known & 1;
+}
+
+static int64_t diskReads() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_majflt;
+}
+
+TEST(Feeder, readsAheadFromTheDisk) {
+  Folder folder;
+  // A hole, which has no data on the disk, is read like data.
+  constexpr int64_t size = int64_t(256) << 20, far = size / 2;
+  std::string path = folder.write("corpus", "");
+  ASSERT_EQ(truncate(path.c_str(), size), 0);
+  Inputs inputs;
+  inputs.add("tokens", MESHC_I32, {2, 64});
+  inputs.add("targets", MESHC_I32, {2, 64});
+  const MeshcProgram &program = inputs.make();
+  Dataset dataset(program, {path});
+  Feeder feeder(program, dataset, nullptr);
+  std::vector<char> block(2 * 64 * sizeof(int32_t));
+  const int64_t before = diskReads();
+  feeder.fill([&](const MeshcTensor &) { return block.data(); },
+              {nullptr, far / 2, 2, 0});
+  if (diskReads() == before)
+    GTEST_SKIP() << "the files of this file system are in memory";
+  const uint8_t *next = dataset.sources()[0].base + far;
+  EXPECT_FALSE(isInMemory(next));
+  // Again and again, since the system may need its memory for something else.
+  while (!isInMemory(next)) {
+    feeder.prefetch({nullptr, far, 2, 0});
+    sched_yield();
+  }
 }
