@@ -165,9 +165,12 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
   path.pop_back();
   diagnostics.leave();
   frames.pop_back();
-  // What a call names, its function has introduced by now.
+  // What a call names, its function has introduced by now, unless it failed.
+  bool ok =
+      llvm::all_of(results, [](const Operand &each) { return each.ok(); });
   for (const auto &[name, dim] : callee.dims)
-    resolveDim({name, dim.place});
+    if (ok)
+      resolveDim({name, dim.place});
   scope = caller;
   return results.size() == none.size() ? results : none;
 }

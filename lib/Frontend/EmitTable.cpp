@@ -88,7 +88,7 @@ Value Emitter::tableIndex(ArrayRef<nd::DimAttr> dims, syntax::Span at) {
   return index;
 }
 
-/// [[1, 2], [3, 4]] over (row, column). [L5.16]
+/// [[1, 2], [3, 4]] over (row, column). [L5.17]
 Operand Emitter::emitTable(const syntax::Expr &expr,
                            const syntax::TableExpr &table) {
   Type elementType =

@@ -140,6 +140,9 @@ ExitCode Compilation::runPhases() {
 ExitCode Compilation::run() {
   if (ExitCode code = chooseTarget(); code != ExitCode::Success)
     return code;
+  if (!options.depfile.empty() && getOutputPath() == "-")
+    return fail(ExitCode::Usage, "'--depfile' needs a file that depends on "
+                                 "others; name the output with -o");
   ExitCode code = runPhases();
   if (code == ExitCode::Success && !options.depfile.empty())
     code = writeDepfile();

@@ -15,15 +15,23 @@ using namespace mlir;
 
 namespace meshc {
 
-/// Fails if the file to write is the model.
+/// Fails if the file to write is the model, or one that it imports.
 ExitCode Compilation::checkOutput(StringRef path) {
-  if (path == "-" || options.input == "-" ||
-      !llvm::sys::fs::equivalent(path, options.input))
+  if (path == "-")
     return ExitCode::Success;
-  return fail(ExitCode::Usage,
-              "'" + path +
-                  "' is the model, which would be lost; name another output "
-                  "with -o");
+  if (options.input != "-" && llvm::sys::fs::equivalent(path, options.input))
+    return fail(ExitCode::Usage,
+                "'" + path +
+                    "' is the model, which would be lost; name another output "
+                    "with -o");
+  for (unsigned i = 1; i <= sources.getNumBuffers(); ++i)
+    if (llvm::sys::fs::equivalent(
+            path, sources.getMemoryBuffer(i)->getBufferIdentifier()))
+      return fail(ExitCode::Usage,
+                  "'" + path +
+                      "' is imported by the model, and would be lost; name "
+                      "another output with -o");
+  return ExitCode::Success;
 }
 
 /// Writes text to a file or, for "-", to standard output.

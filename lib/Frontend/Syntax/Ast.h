@@ -113,7 +113,7 @@ struct EntryExpr {
 };
 
 /// [[1, 2], [3, 4]] over (row, column): i32. There are as many dims as levels
-/// of lists. [L5.16]
+/// of lists. [L5.17]
 struct TableExpr {
   std::vector<ExprPtr> entries; ///< row-major
   std::vector<int64_t> sizes;   ///< of the lists, outermost first

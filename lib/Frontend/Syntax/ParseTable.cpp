@@ -100,7 +100,7 @@ bool Parser::parseTableDims(TableExpr &table, Span open) {
   return table.type.has_value();
 }
 
-/// [[1, 2], [3, 4]] over (row, column): i32. [L5.16]
+/// [[1, 2], [3, 4]] over (row, column): i32. [L5.17]
 ExprPtr Parser::parseTable() {
   Span open = peek().span;
   TableExpr table;

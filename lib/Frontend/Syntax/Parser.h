@@ -24,7 +24,7 @@ public:
   /// The greatest height of an expression, and the greatest nesting of
   /// parentheses and blocks. [L5.9]
   static constexpr unsigned maxDepth = 256;
-  /// The most entries of a literal table. [L5.16]
+  /// The most entries of a literal table. [L5.17]
   static constexpr size_t maxTableEntries = 64;
 
   Parser(const SourceSet &sources, uint32_t source, Diagnostics &diagnostics);
