@@ -18,6 +18,7 @@
 #include "dialects/Nd/Interfaces/ElementEmitter.h"
 #include "dialects/Nd/Interfaces/HostTensor.h"
 #include "dialects/Nd/Interfaces/OpCost.h"
+#include "dialects/Nd/Interfaces/OptimizerParts.h"
 #include "dialects/Nd/Interfaces/PartitionRule.h"
 #include "dialects/Nd/NdTypes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -91,29 +91,39 @@ public:
   LogicalResult run();
 
 private:
-  StepTensor getSlot(const StepTensor &parameter, StringRef slot) const;
+  StepTensor getSlot(unsigned parameter, const nd::OptimizerSlot &slot) const;
   void buildInitialize();
   LogicalResult buildTrainStep();
   void buildEvalStep();
   void addParameters(StepFunction &step, IRMapping &mapping);
   void addModel(StepFunction &step, IRMapping &mapping);
   void addMetrics(StepFunction &step, const IRMapping &mapping);
-  void addUpdate(StepFunction &step, unsigned parameter, Value value,
-                 Value gradient, Value rate, Value number, ValueRange slots);
+  void cloneSettings(StepFunction &step, IRMapping &mapping);
+  void addUpdates(StepFunction &step, const IRMapping &mapping,
+                  ArrayRef<Value> gradients,
+                  ArrayRef<SmallVector<Value>> slots);
+  Operation *addUpdate(StepFunction &step, unsigned parameter, Value value,
+                       Value gradient, Value number, ValueRange slots,
+                       const IRMapping &mapping);
 
   ModuleOp module;
 };
 
 } // namespace
 
-StepTensor StepBuilder::getSlot(const StepTensor &parameter,
-                                StringRef slot) const {
-  auto name = StringAttr::get(parameter.name.getContext(),
-                              parameter.name.getValue() + "." + slot);
-  auto type = cast<nd::TensorType>(parameter.type);
+StepTensor StepBuilder::getSlot(unsigned index,
+                                const nd::OptimizerSlot &slot) const {
+  const StepTensor &parameter = parameters[index];
+  MLIRContext *context = parameter.name.getContext();
+  auto name =
+      StringAttr::get(context, parameter.name.getValue() + "." + slot.name);
+  SmallVector<Attribute> order;
+  for (Attribute dim : parameter.order)
+    if (slot.type.hasDim(cast<StringAttr>(dim).getValue()))
+      order.push_back(dim);
   return {name,
-          type.withElementType(Float32Type::get(name.getContext())),
-          parameter.order,
+          slot.type,
+          ArrayAttr::get(context, order),
           nd::TensorRole::Optimizer,
           nd::TensorClass::Optimizer,
           parameter.name};
@@ -129,13 +139,11 @@ void StepBuilder::buildInitialize() {
     Value value = block.getTerminator()->getOperand(0);
     step.addResult(tensor, mapping.lookupOrDefault(value));
   }
-  for (auto [op, tensor] : llvm::zip(parameterOps, parameters))
-    for (StringRef slotName : slotNames) {
-      StepTensor slot = getSlot(tensor, slotName);
+  for (auto [index, op] : llvm::enumerate(parameterOps))
+    for (const nd::OptimizerSlot &slot : settings.getSlots(index))
       step.addResult(
-          slot, nd::ConstantOp::create(step.builder, op.getLoc(),
-                                       cast<nd::TensorType>(slot.type), 0.0));
-    }
+          getSlot(index, slot),
+          nd::ConstantOp::create(step.builder, op.getLoc(), slot.type, 0.0));
   step.finish();
 }
 
@@ -209,21 +217,67 @@ static void markGradient(Value gradient, const StepTensor &parameter) {
                                           attribute.getValue());
 }
 
-void StepBuilder::addUpdate(StepFunction &step, unsigned index, Value value,
-                            Value gradient, Value rate, Value number,
-                            ValueRange slots) {
-  OperationState state(train.getLoc(), updateName);
-  state.addOperands({value, gradient, rate, number});
+/// Copies the ops that compute settings.
+void StepBuilder::cloneSettings(StepFunction &step, IRMapping &mapping) {
+  for (Operation &op : train.getBody().front())
+    if (!isa<nd::SettingOp>(op))
+      step.builder.clone(op, mapping);
+}
+
+Operation *StepBuilder::addUpdate(StepFunction &step, unsigned index,
+                                  Value value, Value gradient, Value number,
+                                  ValueRange slots, const IRMapping &mapping) {
+  OperationState state(train.getLoc(), settings.getUpdateName());
+  MLIRContext *context = state.getContext();
+  state.addOperands({value, gradient, number});
   state.addOperands(slots);
+  SmallVector<Attribute> computed;
+  for (auto [name, source] : settings.getComputed(index)) {
+    computed.push_back(name);
+    state.addOperands(mapping.lookup(source));
+  }
   state.addTypes(value.getType());
   state.addTypes(slots.getTypes());
-  state.addAttributes(train.getHyper().getValue());
-  nd::setClass(state.attributes, state.getContext(),
-               nd::TensorClass::Optimizer);
+  if (DictionaryAttr constants = settings.getConstants(index);
+      !constants.empty())
+    state.addAttribute("settings", constants);
+  if (!computed.empty())
+    state.addAttribute("computed", ArrayAttr::get(context, computed));
+  if (ArrayAttr stacked = parameterOps[index].getStackedAttr())
+    state.addAttribute("stacked", stacked);
+  nd::setClass(state.attributes, context, nd::TensorClass::Optimizer);
   nd::setName(state.attributes, parameters[index].name);
   nd::setParameter(state.attributes, parameters[index].name);
-  Operation *update = step.builder.create(state);
-  step.addResult(parameters[index], update->getResult(0));
+  return step.builder.create(state);
+}
+
+/// The new parameters, and behind them the new slots. A parameter without a
+/// gradient stays as it is.
+void StepBuilder::addUpdates(StepFunction &step, const IRMapping &mapping,
+                             ArrayRef<Value> gradients,
+                             ArrayRef<SmallVector<Value>> slots) {
+  Value number =
+      nd::StepOp::create(step.builder, train.getLoc(),
+                         nd::TensorType::get(step.builder.getI32Type(), {}));
+  SmallVector<SmallVector<Value>> newSlots(slots);
+  for (auto [index, gradient] : llvm::enumerate(gradients)) {
+    Value value = mapping.lookup(parameterOps[index].getResult());
+    if (!gradient) {
+      parameterOps[index].emitWarning()
+          << "loss '" << train.getLoss() << "' does not depend on parameter '"
+          << parameters[index].name.getValue() << "', which stays as it is";
+      step.addResult(parameters[index], value);
+      continue;
+    }
+    markGradient(gradient, parameters[index]);
+    Operation *update =
+        addUpdate(step, index, value, gradient, number, slots[index], mapping);
+    step.addResult(parameters[index], update->getResult(0));
+    newSlots[index].assign(update->result_begin() + 1, update->result_end());
+  }
+  for (auto [index, values] : llvm::enumerate(newSlots))
+    for (auto [slot, value] : llvm::zip(settings.getSlots(index), values))
+      step.addResult(getSlot(index, slot), value);
 }
 
 LogicalResult StepBuilder::buildTrainStep() {
@@ -231,11 +285,11 @@ LogicalResult StepBuilder::buildTrainStep() {
   IRMapping mapping;
   addParameters(step, mapping);
   SmallVector<SmallVector<Value>> slots;
-  for (auto [op, parameter] : llvm::zip(parameterOps, parameters)) {
+  for (auto [index, op] : llvm::enumerate(parameterOps)) {
     slots.emplace_back();
-    for (StringRef slot : slotNames)
+    for (const nd::OptimizerSlot &slot : settings.getSlots(index))
       slots.back().push_back(
-          step.addArgument(getSlot(parameter, slot), op.getLoc()));
+          step.addArgument(getSlot(index, slot), op.getLoc()));
   }
   addModel(step, mapping);
   addMetrics(step, mapping);
@@ -253,31 +307,8 @@ LogicalResult StepBuilder::buildTrainStep() {
            << "' reaches a parameter; there is nothing to train: each way to "
               "one is through what has no gradient, as floor, a comparison or "
               "a whole number";
-
-  OpBuilder &builder = step.builder;
-  auto scalar = [&](Type type) { return nd::TensorType::get(type, {}); };
-  Value rate = nd::ConstantOp::create(builder, train.getLoc(),
-                                      scalar(builder.getF32Type()),
-                                      train.getRate().convertToDouble());
-  Value number =
-      nd::StepOp::create(builder, train.getLoc(), scalar(builder.getI32Type()));
-  SmallVector<SmallVector<Value>> newSlots = slots;
-  for (auto [index, gradient] : llvm::enumerate(*gradients)) {
-    if (!gradient) {
-      parameterOps[index].emitWarning()
-          << "loss '" << train.getLoss() << "' does not depend on parameter '"
-          << parameters[index].name.getValue() << "', which stays as it is";
-      step.addResult(parameters[index], values[index]);
-      continue;
-    }
-    markGradient(gradient, parameters[index]);
-    addUpdate(step, index, values[index], gradient, rate, number, slots[index]);
-    Operation *update = step.builder.getBlock()->getTerminator()->getPrevNode();
-    newSlots[index].assign(update->result_begin() + 1, update->result_end());
-  }
-  for (auto [index, parameter] : llvm::enumerate(parameters))
-    for (auto [slot, value] : llvm::zip(slotNames, newSlots[index]))
-      step.addResult(getSlot(parameter, slot), value);
+  cloneSettings(step, mapping);
+  addUpdates(step, mapping, *gradients, slots);
   step.moveToEnd(metrics.size());
   step.finish();
   return success();

@@ -8,7 +8,6 @@
 #include "lib/Autodiff/ModelParts.h"
 #include "dialects/Nd/MetricNames.h"
 #include "dialects/Nd/Ops/ModelOps.h"
-#include <cmath>
 
 using namespace mlir;
 
@@ -159,60 +158,12 @@ LogicalResult ModelParts::findLoss() {
                            << "' has no result '" << train.getLoss() << "'";
 }
 
-/// A setting is used in f32, where it must be finite, not negative, and 0 only
-/// if it is.
-static LogicalResult checkSetting(nd::TrainOp train, StringRef name,
-                                  Attribute value) {
-  auto number = dyn_cast<FloatAttr>(value);
-  if (!number || !number.getType().isF64())
-    return train.emitError()
-           << "setting '" << name << "' of optimizer '" << train.getOptimizer()
-           << "' must be an f64, got " << value;
-  double wanted = number.getValueAsDouble();
-  auto used = static_cast<float>(wanted);
-  if (std::isfinite(used) && wanted >= 0 && (used != 0 || wanted == 0))
-    return success();
-  return train.emitError() << "setting '" << name << "' of optimizer '"
-                           << train.getOptimizer() << "' is " << value
-                           << ", and must be a number of f32, 0 or 1.2e-38 to "
-                              "3.4e+38";
-}
-
-LogicalResult ModelParts::findOptimizer() {
-  updateName = ("nd." + train.getOptimizer() + "_update").str();
-  auto info = RegisteredOperationName::lookup(updateName, model.getContext());
-  auto *optimizer =
-      info ? info->getInterface<nd::OptimizerOpInterface>() : nullptr;
-  if (!optimizer)
-    return train.emitError()
-           << "there is no optimizer '" << train.getOptimizer() << "'";
-  slotNames = optimizer->getSlotNames();
-  if (failed(checkSetting(train, "lr", train.getRateAttr())))
-    return failure();
-  auto known = optimizer->getHyperParameters();
-  for (NamedAttribute given : train.getHyper())
-    if (llvm::none_of(known, [&](const auto &parameter) {
-          return parameter.first == given.getName().getValue();
-        })) {
-      InFlightDiagnostic error =
-          train.emitError() << "optimizer '" << train.getOptimizer()
-                            << "' has no hyper-parameter '"
-                            << given.getName().getValue() << "'; it has lr";
-      for (const auto &parameter : known)
-        error << ", " << parameter.first;
-      return error;
-    }
-  for (NamedAttribute given : train.getHyper())
-    if (failed(checkSetting(train, given.getName(), given.getValue())))
-      return failure();
-  return success();
-}
-
 LogicalResult ModelParts::collect() {
   if (failed(collectParameters()) || failed(collectInputs()) ||
       failed(collectMetrics()))
     return failure();
-  if (train && (failed(findLoss()) || failed(findOptimizer())))
+  if (train &&
+      (failed(findLoss()) || failed(settings.collect(train, parameterOps))))
     return failure();
   return checkExamples();
 }

@@ -9,6 +9,7 @@
 
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "lib/Autodiff/UpdateSettings.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace meshc::autodiff {
@@ -33,8 +34,7 @@ struct ModelParts {
   llvm::SmallVector<StepTensor> parameters = {}, inputs = {}, metrics = {};
   /// In the model, the loss first.
   llvm::SmallVector<mlir::Value> metricValues = {};
-  std::string updateName = {}; ///< the optimizer's op
-  llvm::SmallVector<llvm::StringRef> slotNames = {};
+  UpdateSettings settings = {}; ///< if there is `train`
 
   /// Fills in the members after `train`. Fails, with an error at the cause, if
   /// the model cannot become a program.
@@ -45,7 +45,6 @@ private:
   mlir::LogicalResult collectInputs();
   mlir::LogicalResult checkExamples();
   mlir::LogicalResult collectMetrics();
-  mlir::LogicalResult findOptimizer();
   mlir::LogicalResult findLoss();
 };
 

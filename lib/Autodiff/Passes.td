@@ -19,8 +19,8 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
       zeros for the optimizer's slots;
     - `@train_step(parameters, slots, inputs) -> (parameters', slots', metrics)`,
       where the module has an `nd.train`: the model, the gradients of the loss by
-      reverse mode (Griewank and Walther, Evaluating Derivatives, ch. 3), and the
-      optimizer's updates;
+      reverse mode (Griewank and Walther, Evaluating Derivatives, ch. 3), the
+      settings that `nd.train` computes, and the optimizer's updates;
     - `@eval_step(parameters, inputs) -> (metrics)`.
 
     Arguments and results carry `nd.name`, `nd.role`, `nd.order` and `nd.class`;
@@ -44,7 +44,7 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
       %loss = nd.reduce_sum %y {dims = ["batch"]} : (!x) -> !s
       return %loss : !s
     }
-    nd.train @line "loss" "sgd" 0.1 {}
+    nd.train @line "loss" "sgd" { nd.setting "lr" = 0.1 }
     ```
     becomes
     ```mlir
@@ -68,10 +68,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
         %dx = nd.mul %dy, %w : (!x, !s) -> !x
         %each = nd.mul %dy, %x : (!x, !x) -> !x
         %dw = nd.reduce_sum %each {dims = ["batch"], nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"} : (!x) -> !s
-        %rate = nd.constant 0.1 : f32 -> !s
         %step = nd.step : () -> !nd.tensor<i32, []>
-        %new = nd.sgd_update %w, %dw, %rate, %step {nd.class = "optimizer", nd.name = "w", nd.of = "w"}
-            : (!s, !s, !s, !nd.tensor<i32, []>) -> !s
+        %new = nd.sgd_update %w, %dw, %step {nd.class = "optimizer", nd.name = "w", nd.of = "w", settings = {lr = 0.1}}
+            : (!s, !s, !nd.tensor<i32, []>) -> !s
         return %new, %loss : !s, !s
       }
       func.func @eval_step(%w: !s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"},

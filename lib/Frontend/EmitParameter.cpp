@@ -94,6 +94,12 @@ nd::TensorType Emitter::stackType(nd::TensorType declared, syntax::Span at) {
 /// [L6.2], [L4.8] Parameters are ops of the model, outside of all loops.
 void Emitter::emitParameter(const syntax::ParamStatement &param) {
   const syntax::TensorDeclaration &tensor = param.tensor;
+  if (isTraining) {
+    error(tensor.name.span, "a setting of the optimizer declares no "
+                            "parameters; they belong to the model");
+    scope->values[tensor.name.text] = {};
+    return;
+  }
   nd::TensorType declared = parameterType(tensor);
   nd::TensorType type =
       declared ? stackType(declared, tensor.name.span) : nd::TensorType();
@@ -114,8 +120,12 @@ void Emitter::emitParameter(const syntax::ParamStatement &param) {
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(modelBody);
-    parameter = nd::ParameterOp::create(builder, locate(tensor.name.span), type,
-                                        name, builder.getStrArrayAttr(order));
+    parameter = nd::ParameterOp::create(
+        builder, locate(tensor.name.span), type, name,
+        builder.getStrArrayAttr(order),
+        loops.empty() ? ArrayAttr()
+                      : builder.getStrArrayAttr(
+                            ArrayRef(order).take_front(loops.size())));
   }
   emitInitializer(param, parameter, declared);
   scope->values[tensor.name.text] = {parameter.getResult(), std::nullopt,

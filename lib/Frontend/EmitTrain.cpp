@@ -11,8 +11,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace meshc;
 using namespace meshc::frontend;
@@ -109,30 +107,36 @@ void Emitter::checkGradients(Value loss, syntax::Span at) {
 
 namespace {
 
-/// Reads `adamw(lr = 3e-4, weight_decay = 0.1)`. [L7.3]
+/// Reads `adamw(lr = 3e-4 * warmup(200), weight_decay = 0.1)`. [L7.3]
 class OptimizerReader {
 public:
   OptimizerReader(Emitter &emitter, const syntax::CallExpr &call,
-                  syntax::ConstantScope &constants,
+                  syntax::Declarations &declarations,
                   syntax::Diagnostics &diagnostics)
-      : emitter(emitter), call(call), constants(constants),
+      : emitter(emitter), call(call), declarations(declarations),
         diagnostics(diagnostics) {}
 
-  bool read();
-
-  double rate = 0;
-  SmallVector<NamedAttribute> hyper;
+  /// Creates an nd.setting for each setting.
+  void read();
 
 private:
   bool findSettings();
   bool readSetting(const Argument &argument, bool isFirst);
+  const nd::OptimizerSetting *findSetting(std::string_view name) const;
+  bool isConstant(const syntax::Expr &expr) const;
+  bool readConstant(const nd::OptimizerSetting &setting,
+                    const syntax::Expr &expr);
+  bool readComputed(const nd::OptimizerSetting &setting,
+                    const syntax::Expr &expr);
+  bool create(const nd::OptimizerSetting &setting, syntax::Span at,
+              const syntax::Constant *constant, Value value);
   std::string listSettings() const;
 
   Emitter &emitter;
   const syntax::CallExpr &call;
-  syntax::ConstantScope &constants;
+  syntax::Declarations &declarations;
   syntax::Diagnostics &diagnostics;
-  std::vector<std::string_view> settings = {"lr"};
+  SmallVector<nd::OptimizerSetting> settings;
   std::map<std::string_view, syntax::Span> given; ///< settings so far
 };
 
@@ -151,8 +155,7 @@ bool OptimizerReader::findSettings() {
     names.push_back(std::string_view(op));
     if (op != StringRef(call.callee.text))
       continue;
-    for (const auto &entry : optimizer->getHyperParameters())
-      settings.push_back(std::string_view(entry.first));
+    settings = optimizer->getKnownSettings();
     return true;
   }
   std::string hint = syntax::didYouMean(call.callee.text, names);
@@ -168,12 +171,21 @@ bool OptimizerReader::findSettings() {
 
 std::string OptimizerReader::listSettings() const {
   std::string list;
-  for (std::string_view name : settings)
-    list += (list.empty() ? "" : ", ") + std::string(name);
+  for (const nd::OptimizerSetting &setting : settings)
+    list += (list.empty() ? "" : ", ") + setting.name.str();
   return list;
 }
 
-/// name = number; the first may be the learning rate without its name.
+const nd::OptimizerSetting *
+OptimizerReader::findSetting(std::string_view name) const {
+  const auto *found =
+      llvm::find_if(settings, [&](const nd::OptimizerSetting &setting) {
+        return setting.name == StringRef(name);
+      });
+  return found == settings.end() ? nullptr : found;
+}
+
+/// name = expression; the first may be the learning rate without its name.
 bool OptimizerReader::readSetting(const Argument &argument, bool isFirst) {
   bool isNamed = argument.kind == Argument::Kind::Named;
   if (!isNamed && !(isFirst && argument.kind == Argument::Kind::Value)) {
@@ -181,8 +193,12 @@ bool OptimizerReader::readSetting(const Argument &argument, bool isFirst) {
     return false;
   }
   std::string_view name = isNamed ? argument.key.text : "lr";
-  if (!llvm::is_contained(settings, name)) {
-    std::string hint = syntax::didYouMean(name, settings);
+  const nd::OptimizerSetting *setting = findSetting(name);
+  if (!setting) {
+    std::vector<std::string_view> names;
+    for (const nd::OptimizerSetting &each : settings)
+      names.push_back(std::string_view(each.name));
+    std::string hint = syntax::didYouMean(name, names);
     emitter.error(argument.key.span,
                   "optimizer " + quote(call.callee.text) + " has no setting " +
                       quote(name) +
@@ -195,52 +211,95 @@ bool OptimizerReader::readSetting(const Argument &argument, bool isFirst) {
         .note(first->second, "first given here");
     return false;
   }
+  return isConstant(*argument.value) ? readConstant(*setting, *argument.value)
+                                     : readComputed(*setting, *argument.value);
+}
+
+/// Whether the expression calls nothing but functions of numbers. [L2.3]
+bool OptimizerReader::isConstant(const syntax::Expr &expr) const {
+  if (const auto *unary = std::get_if<syntax::UnaryExpr>(&expr.node))
+    return isConstant(*unary->operand);
+  if (const auto *binary = std::get_if<syntax::BinaryExpr>(&expr.node))
+    return isConstant(*binary->left) && isConstant(*binary->right);
+  if (const auto *entry = std::get_if<syntax::EntryExpr>(&expr.node))
+    return isConstant(*entry->operand);
+  const auto *called = std::get_if<syntax::CallExpr>(&expr.node);
+  if (!called)
+    return true;
+  std::string_view name = called->callee.text;
+  if (declarations.functions.count(name) ||
+      (name != "size" && !syntax::fold(name, syntax::Constant::number(1))))
+    return false;
+  return llvm::all_of(called->arguments, [&](const Argument &argument) {
+    return !argument.value || isConstant(*argument.value);
+  });
+}
+
+bool OptimizerReader::readConstant(const nd::OptimizerSetting &setting,
+                                   const syntax::Expr &expr) {
   std::optional<syntax::Constant> value =
-      syntax::evaluate(*argument.value, constants, diagnostics);
-  if (!value)
+      syntax::evaluate(expr, declarations, diagnostics);
+  return value && create(setting, expr.span, &*value, {});
+}
+
+/// An expression of step(), which each training step computes.
+bool OptimizerReader::readComputed(const nd::OptimizerSetting &setting,
+                                   const syntax::Expr &expr) {
+  Operand operand = emitter.emit(expr);
+  if (operand.constant)
+    return create(setting, expr.span, &*operand.constant, {});
+  if (!operand.value)
     return false;
-  if (!std::isfinite(value->real) || value->real < 0) {
+  nd::TensorType type = nd::getTensorType(operand.value);
+  if (type.getRank() != 0 || !type.getElementType().isF32()) {
     emitter.noteOrigin(
-        emitter.error(argument.value->span,
-                      quote(name) +
-                          " must be a finite number of at least 0, got " +
-                          syntax::toString(*value)),
-        argument.value->span);
+        emitter.error(expr.span,
+                      quote(setting.name) + " must be a scalar f32, got " +
+                          describe(type) +
+                          (type.getRank() ? "; reduce it, as in mean(…)"
+                                          : "; cast it: cast(…, f32)")),
+        expr.span);
     return false;
   }
-  auto used = static_cast<float>(value->real);
-  if (!std::isfinite(used) || (used == 0 && value->real != 0)) {
-    emitter.noteOrigin(
-        emitter.error(argument.value->span,
-                      quote(name) +
-                          " is used in f32, which has no such number: got " +
-                          syntax::toString(*value) +
-                          ", expected 0 or 1.2e-38 to 3.4e+38"),
-        argument.value->span);
+  if (setting.kind != nd::OptimizerSetting::Kind::Number) {
+    emitter.error(expr.span, quote(setting.name) +
+                                 " must be a constant: it decides what an "
+                                 "update consists of");
     return false;
   }
-  if (name == "lr")
-    rate = value->real;
-  else
-    hyper.push_back(emitter.builder.getNamedAttr(
-        StringRef(name), emitter.builder.getF64FloatAttr(value->real)));
+  return create(setting, expr.span, nullptr, operand.value);
+}
+
+bool OptimizerReader::create(const nd::OptimizerSetting &setting,
+                             syntax::Span at, const syntax::Constant *constant,
+                             Value value) {
+  FloatAttr number;
+  if (constant) {
+    std::string mistake = setting.describeMistake(constant->real);
+    if (!mistake.empty()) {
+      emitter.noteOrigin(emitter.error(at, quote(setting.name) + " " + mistake),
+                         at);
+      return false;
+    }
+    number = emitter.builder.getF64FloatAttr(constant->real);
+  }
+  nd::SettingOp::create(emitter.builder, emitter.locate(at),
+                        emitter.builder.getStringAttr(setting.name), number,
+                        value, /*patterns=*/ArrayAttr(), /*optional=*/false);
   return true;
 }
 
-bool OptimizerReader::read() {
+void OptimizerReader::read() {
   if (!findSettings())
-    return false;
+    return;
   bool ok = true;
   for (const Argument &argument : call.arguments)
     ok &= readSetting(argument, &argument == call.arguments.data());
-  if (ok && !given.count("lr")) {
+  if (ok && !given.count("lr"))
     emitter.error(call.callee.span, "optimizer " + quote(call.callee.text) +
                                         " needs a learning rate: " +
                                         std::string(call.callee.text) +
                                         "(lr = …)");
-    return false;
-  }
-  return ok;
 }
 
 /// [L7.1]
@@ -256,11 +315,17 @@ void Emitter::emitTrain() {
     return;
   }
   const auto &call = std::get<syntax::CallExpr>(train->optimizer->node);
-  OptimizerReader reader(*this, call, declarations, diagnostics);
-  if (!reader.read())
-    return;
-  nd::TrainOp::create(builder, locate(train->span),
-                      StringRef(train->model.text), StringRef(train->loss.text),
-                      StringRef(call.callee.text), llvm::APFloat(reader.rate),
-                      builder.getDictionaryAttr(reader.hyper));
+  auto op = nd::TrainOp::create(
+      builder, locate(train->span), StringRef(train->model.text),
+      StringRef(train->loss.text), StringRef(call.callee.text));
+  OpBuilder::InsertionGuard guard(builder);
+  // Settings are computed in the region as values are in the model.
+  modelBody = &op.getBody().emplaceBlock();
+  builder.setInsertionPointToStart(modelBody);
+  Scope own;
+  scope = &own;
+  isTraining = true;
+  OptimizerReader(*this, call, declarations, diagnostics).read();
+  finishLoops();
+  scope = nullptr;
 }

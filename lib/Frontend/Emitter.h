@@ -312,7 +312,8 @@ private:
   syntax::Diagnostics &diagnostics;
   syntax::Declarations &declarations;
   mlir::ModuleOp module;
-  mlir::Block *modelBody = nullptr;
+  mlir::Block *modelBody = nullptr; ///< or the region of nd.train
+  bool isTraining = false;          ///< in the region of nd.train
   Scope *scope = nullptr;
   llvm::SmallVector<Frame> frames;
   llvm::SmallVector<Loop *> loops; ///< around the current place, also of calls

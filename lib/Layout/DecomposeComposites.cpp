@@ -93,7 +93,7 @@ struct DecomposeComposites
       if (name)
         nd::setName(inner, makeName("update"));
     }
-    auto slots = cast<nd::OptimizerOpInterface>(op).getSlotNames();
+    auto slots = cast<nd::OptimizerOpInterface>(op).getSlots();
     for (auto [index, value] : llvm::enumerate(values)) {
       Operation *inner = value.getDefiningOp();
       if (!llvm::is_contained(created, inner))
@@ -103,7 +103,7 @@ struct DecomposeComposites
         nd::removeParameter(inner);
         nd::copyName(op, inner);
       } else if (name && index <= slots.size())
-        nd::setName(inner, makeName(slots[index - 1]));
+        nd::setName(inner, makeName(slots[index - 1].name));
     }
   }
 };

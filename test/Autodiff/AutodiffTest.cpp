@@ -46,7 +46,7 @@ module {
     %s = nd.reduce_mean %t {dims = ["batch", "out"]} : (!nd.tensor<f32, [batch = 3, out = 5]>) -> !nd.tensor<f32, []>
     return %s, %loss : !nd.tensor<f32, []>, !nd.tensor<f32, []>
   }
-  nd.train @m "loss" "sgd" 1.0 {}
+  nd.train @m "loss" "sgd" { nd.setting "lr" = 1.0 }
 }
 )";
 

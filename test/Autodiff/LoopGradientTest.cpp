@@ -75,7 +75,7 @@ const char *const footer = R"(
   %loss = nd.reduce_mean %squares {dims = ["b", "h"]} : (!x) -> !s
   return %loss : !s
 }
-nd.train @m "loss" "sgd" 1.0 {}
+nd.train @m "loss" "sgd" { nd.setting "lr" = 1.0 }
 )";
 
 const Model models[] = {

@@ -12,9 +12,9 @@ module {
 module {
   func.func @m(%x: !s {nd.name = "x", nd.order = []}) -> (!s {nd.name = "loss"}) { return %x : !s }
   // expected-note @below {{the first is here}}
-  nd.train @m "loss" "sgd" 0.1 {}
+  nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
   // expected-error @below {{the model is trained in two ways}}
-  nd.train @m "loss" "sgd" 0.2 {}
+  nd.train @m "loss" "sgd" { nd.setting "lr" = 0.2 }
 }
 
 // -----
@@ -23,7 +23,7 @@ module {
 module {
   func.func @m(%x: !s {nd.name = "x", nd.order = []}) -> (!s {nd.name = "loss"}) { return %x : !s }
   // expected-error @below {{there is no model 'other'}}
-  nd.train @other "loss" "sgd" 0.1 {}
+  nd.train @other "loss" "sgd" { nd.setting "lr" = 0.1 }
 }
 
 // -----
@@ -36,7 +36,7 @@ module {
     return %0 : !s
   }
   // expected-error @below {{model 'm' has no result 'loss'}}
-  nd.train @m "loss" "sgd" 0.1 {}
+  nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
 }
 
 // -----
@@ -49,7 +49,7 @@ module {
     return %0 : !s
   }
   // expected-error @below {{there is no optimizer 'newton'}}
-  nd.train @m "loss" "newton" 0.1 {}
+  nd.train @m "loss" "newton" { nd.setting "lr" = 0.1 }
 }
 
 // -----
@@ -61,8 +61,11 @@ module {
     %0 = nd.reduce_sum %x {dims = ["batch"]} : (!x) -> !s
     return %0 : !s
   }
-  // expected-error @below {{optimizer 'momentum' has no hyper-parameter 'beta'; it has lr, momentum}}
-  nd.train @m "loss" "momentum" 0.1 {beta = 0.5}
+  nd.train @m "loss" "momentum" {
+    nd.setting "lr" = 0.1
+    // expected-error @below {{optimizer 'momentum' has no setting 'beta'; it has lr, momentum}}
+    nd.setting "beta" = 0.5
+  }
 }
 
 // -----
@@ -82,7 +85,7 @@ module {
     %loss = nd.reduce_sum %z {dims = ["batch"]} : (!x) -> !s
     return %loss : !s
   }
-  nd.train @m "loss" "sgd" 0.1 {}
+  nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
 }
 
 // -----
@@ -105,7 +108,7 @@ module {
     %loss = nd.reduce_sum %y {dims = ["batch"]} : (!x) -> !s
     return %loss : !s
   }
-  nd.train @m "loss" "sgd" 0.1 {}
+  nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
 }
 
 // -----
@@ -195,7 +198,7 @@ func.func @m(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}
   %loss = nd.reduce_sum %y {dims = ["b"]} : (!x) -> !s
   return %loss : !s
 }
-nd.train @m "loss" "sgd" 0.1 {}
+nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
 
 // -----
 
@@ -211,12 +214,12 @@ func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> 
   %loss, %b = nd.scan "n" 2 carried(%w, %w : !s, !s) whole(%one : !i) -> !s, !s {
   ^bb0(%h: !s, %k: !s, %t: !i):
     // expected-error @below {{'nd.sgd_update' op cannot be differentiated: the update of a parameter is the end of a step}}
-    %0 = nd.sgd_update %h, %h, %h, %t : (!s, !s, !s, !i) -> !s
+    %0 = nd.sgd_update %h, %h, %t, %h {computed = ["lr"]} : (!s, !s, !i, !s) -> !s
     nd.yield %k, %0 : !s, !s
   }
   return %loss : !s
 }
-nd.train @m "loss" "sgd" 0.1 {}
+nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
 
 // -----
 
@@ -244,4 +247,4 @@ func.func @m(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}
   %loss = nd.reduce_sum %y {dims = ["b"]} : (!x) -> !s
   return %loss : !s
 }
-nd.train @m "loss" "sgd" 0.1 {}
+nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }

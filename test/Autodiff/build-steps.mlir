@@ -21,8 +21,8 @@
 // CHECK: %[[LARGEST:.*]] = nd.reduce_max %[[Y]]
 // CHECK: %[[LOSS:.*]] = nd.reduce_sum
 // CHECK: %[[G:.*]] = nd.{{.*}}nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"
-// CHECK: %[[RATE:.*]] = nd.constant 1.000000e-01
-// CHECK: %[[NEW:.*]], %[[VELOCITY:.*]] = nd.momentum_update %arg0, %[[G]], %[[RATE]], %{{.*}}, %arg1 {momentum = 5.000000e-01 : f64, nd.class = "optimizer", nd.name = "w", nd.of = "w"}
+// CHECK: %[[STEP:.*]] = nd.step
+// CHECK: %[[NEW:.*]], %[[VELOCITY:.*]] = nd.momentum_update %arg0, %[[G]], %[[STEP]], %arg1 {nd.class = "optimizer", nd.name = "w", nd.of = "w", settings = {lr = 1.000000e-01 : f64, momentum = 5.000000e-01 : f64}}
 // CHECK: return %[[NEW]], %[[VELOCITY]], %[[LOSS]], %[[LARGEST]]
 
 // Evaluation takes no slots. What is for training only is a constant.
@@ -45,7 +45,7 @@ func.func @linear(%x: !x {nd.name = "x", nd.order = ["batch", "i"]}) -> (!s {nd.
   %loss = nd.reduce_sum %z {dims = ["batch"]} : (!y) -> !s
   return %largest, %loss : !s, !s
 }
-nd.train @linear "loss" "momentum" 0.1 {momentum = 0.5}
+nd.train @linear "loss" "momentum" { nd.setting "lr" = 0.1 nd.setting "momentum" = 0.5 }
 
 // -----
 

@@ -44,7 +44,7 @@ func.func @forward(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "
   %loss = nd.reduce_sum %z {dims = ["b"]} : (!x) -> !s
   return %loss : !s
 }
-nd.train @forward "loss" "sgd" 0.1 {}
+nd.train @forward "loss" "sgd" { nd.setting "lr" = 0.1 }
 
 // -----
 
@@ -86,7 +86,7 @@ func.func @backwards(%x: !xt {nd.name = "x", nd.order = ["b", "t"]}) -> (!s {nd.
   %loss = nd.reduce_sum %all {dims = ["b", "t"]} : (!xt) -> !s
   return %loss : !s
 }
-nd.train @backwards "loss" "sgd" 0.1 {}
+nd.train @backwards "loss" "sgd" { nd.setting "lr" = 0.1 }
 
 // -----
 
@@ -125,7 +125,7 @@ func.func @nested(%x: !xt {nd.name = "x", nd.order = ["b", "t"]}) -> (!s {nd.nam
   %loss = nd.reduce_sum %y {dims = ["b", "t"]} : (!xt) -> !s
   return %loss : !s
 }
-nd.train @nested "loss" "sgd" 0.1 {}
+nd.train @nested "loss" "sgd" { nd.setting "lr" = 0.1 }
 
 // -----
 
@@ -161,7 +161,7 @@ func.func @dropout(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "
   %loss = nd.reduce_sum %y {dims = ["b"]} : (!x) -> !s
   return %loss : !s
 }
-nd.train @dropout "loss" "sgd" 0.1 {}
+nd.train @dropout "loss" "sgd" { nd.setting "lr" = 0.1 }
 
 // -----
 
@@ -194,4 +194,4 @@ func.func @exchange(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = 
   %loss = nd.reduce_sum %z {dims = ["b"]} : (!x) -> !s
   return %loss : !s
 }
-nd.train @exchange "loss" "sgd" 0.1 {}
+nd.train @exchange "loss" "sgd" { nd.setting "lr" = 0.1 }

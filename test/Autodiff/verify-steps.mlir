@@ -58,7 +58,7 @@ module {
   func.func @initialize() { return }
   func.func @eval_step() { return }
   // expected-error @below {{'nd.train' remains after autodiff}}
-  nd.train @line "loss" "sgd" 0.1 {}
+  nd.train @line "loss" "sgd" { nd.setting "lr" = 0.1 }
 }
 
 // -----

@@ -86,7 +86,7 @@ const char *const modelText = R"(
     %l = nd.reduce_mean %q {dims = ["batch", "io"], nd.name = "loss"} : (!x) -> !s
     return %l : !s
   }
-  nd.train @mlp "loss" "adamw" 1.0e-3 {}
+  nd.train @mlp "loss" "adamw" { nd.setting "lr" = 1.0e-3 }
 )";
 
 struct Case {

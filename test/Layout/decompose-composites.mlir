@@ -15,7 +15,7 @@ func.func @step(%x: !x, %p: !w, %g: !w, %v: !w, %rate: !s) -> (!x, !w, !w) {
   // CHECK-DAG: %[[V:.*]] = nd.{{.*}}nd.class = "optimizer", nd.name = "w.velocity", nd.of = "w"
   // CHECK-DAG: nd.mul {{.*}}nd.class = "optimizer", nd.name = "w.update", nd.of = "w"
   // CHECK-DAG: %[[W:.*]] = nd.sub {{.*}}nd.class = "parameter", nd.name = "w"}
-  %u:2 = nd.momentum_update %p, %g, %rate, %n, %v {nd.name = "w", nd.class = "optimizer", nd.of = "w"} : (!w, !w, !s, !nd.tensor<i32, []>, !w) -> (!w, !w)
+  %u:2 = nd.momentum_update %p, %g, %n, %v, %rate {computed = ["lr"], nd.name = "w", nd.class = "optimizer", nd.of = "w"} : (!w, !w, !nd.tensor<i32, []>, !w, !s) -> (!w, !w)
   // CHECK: return %[[P]], %[[W]], %[[V]]
   return %a, %u#0, %u#1 : !x, !w, !w
 }

@@ -231,9 +231,8 @@ TEST_F(Noise, CompositesThatCancelHaveErrorsOfTheirParts) {
   std::vector<double> velocity =
       run(R"(!nd.tensor<f32, [a = 4]> {
   %v = nd.constant 1000.0 : f32 -> !nd.tensor<f32, [a = 4]>
-  %r = nd.constant 0.5 : f32 -> !nd.tensor<f32, []>
   %s = nd.step : () -> !nd.tensor<i32, []>
-  %u:2 = nd.momentum_update %v, %x, %r, %s, %v : (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4]>, !nd.tensor<f32, []>, !nd.tensor<i32, []>, !nd.tensor<f32, [a = 4]>) -> (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4]>)
+  %u:2 = nd.momentum_update %v, %x, %s, %v {settings = {lr = 0.5}} : (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4]>, !nd.tensor<i32, []>, !nd.tensor<f32, [a = 4]>) -> (!nd.tensor<f32, [a = 4]>, !nd.tensor<f32, [a = 4]>)
   return %u#1 : !nd.tensor<f32, [a = 4]>
 })",
           {-899.9f, -900.1f, -900.3f, -899.7f}, false);

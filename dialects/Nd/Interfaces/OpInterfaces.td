@@ -126,18 +126,25 @@ def FallbackOpInterface : OpInterface<"FallbackOpInterface"> {
 def OptimizerOpInterface : OpInterface<"OptimizerOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{
-    The update of one parameter. Operands: parameter, gradient, learning rate
-    (scalar f32), step number (scalar i32, from 0), then one f32 tensor per slot
-    with the parameter's dims. Results: the new parameter, the new slots.
+    The update of one parameter. Operands: parameter, gradient (of the parameter's
+    type, or in f32), step number (scalar i32, from 0), one tensor per slot, then
+    one scalar f32 per setting that the attribute `computed` names. Results: the
+    new parameter, the new slots. The attribute `settings` holds the constant
+    settings that differ from their defaults, as f64. `stacked` names the dims of
+    loops: each of their entries is a parameter of its own.
     The op is found by name: `optimizer "adamw"` is op `nd.adamw_update`.
   }];
   let methods = [
-    StaticInterfaceMethod<"Names of the slots, as in checkpoints. All start as zeros.",
-      "::llvm::SmallVector<::llvm::StringRef>", "getSlotNames", (ins)>,
+    StaticInterfaceMethod<"What can be set, the learning rate first.",
+      "::llvm::SmallVector<::meshc::nd::OptimizerSetting>", "getKnownSettings", (ins)>,
     StaticInterfaceMethod<[{
-      Hyper-parameters besides the learning rate: attribute name and default.
-    }], "::llvm::SmallVector<std::pair<::llvm::StringRef, double>>",
-      "getHyperParameters", (ins)>,
+      The state for a parameter, with the constant settings `settings` (may be
+      null).
+    }], "::llvm::SmallVector<::meshc::nd::OptimizerSlot>", "getSlotsFor",
+      (ins "::meshc::nd::TensorType":$parameter, "::llvm::ArrayRef<::mlir::StringAttr>":$stacked,
+           "::mlir::DictionaryAttr":$settings)>,
+    InterfaceMethod<"The state that this update reads and writes.",
+      "::llvm::SmallVector<::meshc::nd::OptimizerSlot>", "getSlots", (ins)>,
   ];
 }
 

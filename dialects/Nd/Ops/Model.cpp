@@ -33,6 +33,11 @@ LogicalResult ParameterOp::verify() {
              << name.getValue()
              << "', which the parameter does not have; its dims are "
              << listDims(type);
+  if (getStacked())
+    for (StringAttr name : getNames(*getStacked()))
+      if (!type.hasDim(name.getValue()))
+        return emitOpError("has no stacked dim '")
+               << name.getValue() << "'; its dims are " << listDims(type);
   if (static_cast<int64_t>(order.size()) != type.getRank())
     return emitOpError("order names ")
            << order.size() << " of the parameter's " << type.getRank()
@@ -43,6 +48,17 @@ LogicalResult ParameterOp::verify() {
     return emitOpError("the initializer must yield one ")
            << type << ", got " << yield.getValues().getTypes();
   return success();
+}
+
+LogicalResult SettingOp::verify() {
+  if (getConstant().has_value() == bool(getValue()))
+    return emitOpError("expects either a number or a value");
+  if (!getValue())
+    return success();
+  TensorType type = getTensorType(getValue());
+  if (type.getRank() == 0 && type.getElementType().isF32())
+    return success();
+  return emitOpError("expects a scalar f32, got ") << type;
 }
 
 } // namespace meshc::nd

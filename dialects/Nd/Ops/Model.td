@@ -19,8 +19,10 @@ def Nd_ParameterOp : Op<Nd_Dialect, "parameter", [SingleBlockImplicitTerminator<
           nd.yield %x : !nd.tensor<…>
         }
     Allowed only in the function of the model. Autodiff turns it into an argument.
+    `stacked` names dims of loops: each of their entries is a parameter of its own,
+    which matters to optimizers that look at whole parameters.
   }];
-  let arguments = (ins StrAttr:$name, Nd_DimNames:$order);
+  let arguments = (ins StrAttr:$name, Nd_DimNames:$order, OptionalAttr<Nd_DimNames>:$stacked);
   let regions = (region SizedRegion<1>:$initializer);
   let results = (outs Nd_TensorType:$result);
   let assemblyFormat = "$name $order attr-dict `:` qualified(type($result)) $initializer";
@@ -43,16 +45,38 @@ def Nd_RuleOp : Op<Nd_Dialect, "rule", []> {
                        UnitAttr:$optional);
   let assemblyFormat = "$dim `->` $axes (`in` $scope^)? (`optional` $optional^)? attr-dict";
 }
-def Nd_TrainOp : Op<Nd_Dialect, "train", []> {
+def Nd_TrainOp : Op<Nd_Dialect, "train", [IsolatedFromAbove, NoTerminator, SingleBlock]> {
   let summary = "how the model is trained";
   let description = [{
-    In the module's body: `nd.train @gpt "loss" "adamw" 3.0e-4 {weight_decay = 0.1}`
-    minimizes the result `loss` (a scalar f32) with the op `nd.adamw_update`. `hyper`
-    holds the attributes of that op that the model sets.
+        nd.train @gpt "loss" "adamw" {
+          nd.setting "weight_decay" = 0.1
+          nd.setting "weight_decay" = 0.0 of ["*.bias", "*.gain"]
+          %step = nd.step : () -> !nd.tensor<i32, []>
+          …
+          nd.setting "lr"(%rate : !nd.tensor<f32, []>)
+        }
+    In the module's body: minimizes the result `loss` (a scalar f32) with the op
+    `nd.adamw_update`. The region computes, in each step, the settings that are not
+    constant.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer, F64Attr:$rate,
-                       DictionaryAttr:$hyper);
-  let assemblyFormat = "$model $loss $optimizer $rate $hyper attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$model $loss $optimizer $body attr-dict";
+}
+def Nd_SettingOp : Op<Nd_Dialect, "setting", [HasParent<"TrainOp">]> {
+  let summary = "a setting of the optimizer: a number, or a scalar f32 of the region";
+  let description = [{
+    `patterns` choose the parameters by their names: `*` stands for any characters,
+    points included. Without patterns, the setting is that of all parameters. If
+    several ops give one setting of a parameter, the last of them counts. With
+    `optional`, a pattern may match no parameter.
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<F64Attr>:$constant, Optional<Nd_TensorType>:$value,
+                       OptionalAttr<TypedArrayAttrBase<StrAttr, "patterns">>:$patterns, UnitAttr:$optional);
+  let assemblyFormat = [{
+    $name (`=` $constant^)? (`(` $value^ `:` qualified(type($value)) `)`)? (`of` $patterns^)? (`optional` $optional^)? attr-dict
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // MESHC_DIALECTS_ND_OPS_MODEL_TD

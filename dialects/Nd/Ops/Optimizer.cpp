@@ -1,20 +1,13 @@
-//===- Optimizer.cpp - updates of parameters ------------------------------===//
+//===- Optimizer.cpp - what all updates of parameters share ---------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// An update is computed in f32 whatever the parameter's type is, and the slots
-// stay in it: a second moment is the square of a gradient, which 16 bits lose.
-// What is the same for all elements (bias corrections, decay factors) is
-// computed once, on scalars.
-//
-//===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/Ops/OptimizerOps.h"
-#include "dialects/Nd/Ops/PointwiseOps.h"
-#include "dialects/Nd/Ops/ValueBuilder.h"
+#include "dialects/Nd/Ops/Optimizer.h"
+#include "dialects/Nd/Ops/DimNames.h"
+#include <charconv>
 #include <cmath>
 
 #define GET_OP_CLASSES
@@ -32,321 +25,343 @@ void NdDialect::registerOptimizer() {
 }
 
 //===----------------------------------------------------------------------===//
-// What all share
+// Settings
 //===----------------------------------------------------------------------===//
 
-/// Checks the operands and results that OptimizerOpInterface describes.
-static LogicalResult verifyUpdate(Operation *op) {
+/// The shortest text of the number: "0.9", "1", "1e+39".
+static std::string formatNumber(double value) {
+  char text[32];
+  std::to_chars_result end = std::to_chars(text, text + sizeof text, value);
+  return std::string(text, end.ptr);
+}
+
+std::string OptimizerSetting::describeMistake(double value) const {
+  std::string got = ", got " + formatNumber(value);
+  if (kind == Kind::Switch && value != 0 && value != 1)
+    return "must be 0 or 1" + got;
+  if (!std::isfinite(value) || value < 0)
+    return "must be a finite number of at least 0" + got;
+  if (kind == Kind::Count && value != std::floor(value))
+    return "must be a whole number" + got;
+  if (value >= limit)
+    return "must be in [0, " + formatNumber(limit) + ")" + got;
+  auto used = static_cast<float>(value);
+  if (!std::isfinite(used) || (used == 0 && value != 0))
+    return "is used in f32, which has no such number: got " +
+           formatNumber(value) + ", expected 0 or 1.2e-38 to 3.4e+38";
+  return {};
+}
+
+SmallVector<StringAttr> getStackedDims(Operation *op) {
+  auto names = op->getAttrOfType<ArrayAttr>("stacked");
+  return names ? getNames(names) : SmallVector<StringAttr>();
+}
+
+DictionaryAttr getConstantSettings(Operation *op) {
+  return op->getAttrOfType<DictionaryAttr>("settings");
+}
+
+UpdateParts::UpdateParts(Operation *op)
+    : op(op), settings(getConstantSettings(op)), stacked(getStackedDims(op)) {
+  auto optimizer = cast<OptimizerOpInterface>(op);
+  known = optimizer.getKnownSettings();
+  slots = optimizer.getSlots();
+  if (auto names = op->getAttrOfType<ArrayAttr>("computed"))
+    computed = getNames(names);
+}
+
+std::optional<double> UpdateParts::getConstant(StringRef setting) const {
+  if (llvm::any_of(computed, [&](StringAttr name) { return name == setting; }))
+    return std::nullopt;
+  if (settings)
+    if (auto given = settings.getAs<FloatAttr>(setting))
+      return given.getValueAsDouble();
+  const auto *found = llvm::find_if(
+      known, [&](const OptimizerSetting &s) { return s.name == setting; });
+  return found->defaultValue;
+}
+
+unsigned UpdateParts::getComputed(StringRef setting) const {
+  const auto *found =
+      llvm::find_if(computed, [&](StringAttr name) { return name == setting; });
+  return firstSlot + slots.size() + (found - computed.begin());
+}
+
+TensorType UpdateParts::getEntryType() const {
+  SmallVector<DimAttr> dims;
+  TensorType type = getTensorType(op->getOperand(0));
+  for (DimAttr dim : type.getDims())
+    if (llvm::is_contained(stacked, dim.getName()))
+      dims.push_back(dim);
+  return TensorType::get(Float32Type::get(op->getContext()), dims);
+}
+
+OptimizerSlots makeSlots(TensorType parameter, ArrayRef<StringRef> names) {
+  Type f32 = Float32Type::get(parameter.getContext());
+  OptimizerSlots slots;
+  for (StringRef name : names)
+    slots.push_back({name, parameter.withElementType(f32)});
+  return slots;
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// Each setting is given at most once, as a constant or an operand, and those
+/// without a default are given.
+static LogicalResult verifySettings(Operation *op, const UpdateParts &parts) {
+  auto known = cast<OptimizerOpInterface>(op).getKnownSettings();
+  auto find = [&](StringRef name) {
+    return llvm::find_if(
+        known, [&](const OptimizerSetting &s) { return s.name == name; });
+  };
+  llvm::SmallDenseSet<StringRef> given;
+  if (parts.settings)
+    for (NamedAttribute setting : parts.settings) {
+      StringRef name = setting.getName();
+      auto number = dyn_cast<FloatAttr>(setting.getValue());
+      if (find(name) == known.end())
+        return op->emitOpError("has no setting '") << name << "'";
+      if (!number || !number.getType().isF64())
+        return op->emitOpError("expects setting '")
+               << name << "' to be an f64, got " << setting.getValue();
+      if (std::string mistake =
+              find(name)->describeMistake(number.getValueAsDouble());
+          !mistake.empty())
+        return op->emitOpError("setting '") << name << "' " << mistake;
+      given.insert(name);
+    }
+  for (StringAttr name : parts.computed) {
+    const auto *setting = find(name);
+    if (setting == known.end())
+      return op->emitOpError("has no setting '") << name.getValue() << "'";
+    if (setting->kind != OptimizerSetting::Kind::Number)
+      return op->emitOpError("expects a constant for setting '")
+             << name.getValue() << "'";
+    if (!given.insert(name).second)
+      return op->emitOpError("setting '")
+             << name.getValue() << "' is given twice";
+  }
+  for (const OptimizerSetting &setting : known)
+    if (!setting.defaultValue && !given.contains(setting.name))
+      return op->emitOpError("needs setting '") << setting.name << "'";
+  return success();
+}
+
+static LogicalResult verifyParameter(Operation *op) {
   TensorType parameter = getTensorType(op->getOperand(0));
   if (!parameter.isFloat())
     return op->emitOpError("updates floats, got a parameter of type ")
            << parameter;
-  for (Value value : {op->getOperand(1), Value(op->getResult(0))})
-    if (!haveSameGlobalType(value.getType(), parameter))
-      return op->emitOpError(
-                 "expects the gradient and the new parameter of the "
-                 "parameter's type ")
-             << parameter << ", got " << value.getType();
-  TensorType slot =
+  TensorType wide =
       parameter.withElementType(Float32Type::get(op->getContext()));
-  SmallVector<Value> slots(op->getOperands().drop_front(4));
-  llvm::append_range(slots, op->getResults().drop_front(1));
-  for (Value value : slots)
-    if (!haveSameGlobalType(value.getType(), slot))
-      return op->emitOpError("expects slots of type ")
-             << slot << ", got " << value.getType();
-  auto isScalarOf = [](Value value, Type elementType) {
-    TensorType type = getTensorType(value);
-    return type.getRank() == 0 && type.getElementType() == elementType;
-  };
-  Builder builder(op->getContext());
-  if (!isScalarOf(op->getOperand(2), builder.getF32Type()))
-    return op->emitOpError("expects a scalar f32 as the learning rate, got ")
-           << op->getOperand(2).getType();
-  if (!isScalarOf(op->getOperand(3), builder.getI32Type()))
-    return op->emitOpError("expects a scalar i32 as the step, got ")
-           << op->getOperand(3).getType();
+  Type gradient = op->getOperand(1).getType();
+  if (!haveSameGlobalType(gradient, parameter) &&
+      !haveSameGlobalType(gradient, wide))
+    return op->emitOpError("expects a gradient of the parameter's type ")
+           << parameter << ", or of its dims in f32, got " << gradient;
+  if (!haveSameGlobalType(op->getResult(0).getType(), parameter))
+    return op->emitOpError("expects the new parameter of the parameter's type ")
+           << parameter << ", got " << op->getResult(0).getType();
+  TensorType step = getTensorType(op->getOperand(2));
+  if (step.getRank() != 0 || !step.getElementType().isInteger(32))
+    return op->emitOpError("expects a scalar i32 as the step, got ") << step;
+  for (StringAttr dim : getStackedDims(op))
+    if (!parameter.hasDim(dim.getValue()))
+      return op->emitOpError("is of a parameter without the stacked dim '")
+             << dim.getValue() << "': " << parameter;
   return success();
 }
 
-/// The shortest text of the number: "0.9", "1".
-static std::string formatNumber(double value) {
-  llvm::SmallString<16> text;
-  llvm::APFloat(value).toString(text);
-  return text.str().str();
+LogicalResult verifyUpdate(Operation *op) {
+  if (failed(verifyParameter(op)))
+    return failure();
+  // Constant settings decide which slots there are.
+  SmallVector<StringAttr> computed;
+  if (auto names = op->getAttrOfType<ArrayAttr>("computed"))
+    computed = getNames(names);
+  UpdateParts parts(op);
+  if (failed(verifySettings(op, parts)))
+    return failure();
+  size_t operands =
+      UpdateParts::firstSlot + parts.slots.size() + computed.size();
+  size_t results = 1 + parts.slots.size();
+  if (op->getNumOperands() != operands || op->getNumResults() != results)
+    return op->emitOpError("expects ")
+           << operands << " operands and " << results
+           << " results: the parameter, its gradient, the step, "
+           << parts.slots.size() << " slots and " << computed.size()
+           << " computed settings; got " << op->getNumOperands() << " and "
+           << op->getNumResults();
+  for (auto [index, slot] : llvm::enumerate(parts.slots))
+    for (Value value : {op->getOperand(UpdateParts::firstSlot + index),
+                        Value(op->getResult(1 + index))})
+      if (!haveSameGlobalType(value.getType(), slot.type))
+        return op->emitOpError("expects slot '")
+               << slot.name << "' of type " << slot.type << ", got "
+               << value.getType();
+  for (StringAttr name : computed) {
+    Value value = op->getOperand(parts.getComputed(name));
+    TensorType type = getTensorType(value);
+    if (type.getRank() != 0 || !type.getElementType().isF32())
+      return op->emitOpError("expects a scalar f32 as setting '")
+             << name.getValue() << "', got " << type;
+  }
+  return success();
 }
 
-/// Checks that a hyper-parameter is in [low, high).
-static LogicalResult verifyRange(Operation *op, StringRef name, double value,
-                                 double low, double high) {
-  if (value >= low && value < high)
-    return success();
-  return op->emitOpError("expects '")
-         << name << "' in [" << formatNumber(low) << ", " << formatNumber(high)
-         << "), got " << formatNumber(value);
-}
-
-static constexpr double unbounded = HUGE_VAL;
-
-/// Blocks of the results' types, in the order of the results.
-static SmallVector<HostTensor> makeResults(Operation *op,
-                                           const EvaluationContext &context) {
-  SmallVector<HostTensor> results;
-  for (Type type : op->getResultTypes())
-    results.push_back(context.makeTensor(type));
-  return results;
-}
-
-static LogicalResult refuseGradient(Operation *op,
-                                    ArrayRef<Value> resultGrads) {
+LogicalResult refuseGradient(Operation *op, ArrayRef<Value> resultGrads) {
   if (llvm::none_of(resultGrads, [](Value g) { return g != nullptr; }))
     return success();
   return op->emitOpError("cannot be differentiated: the update of a parameter "
                          "is the end of a step");
 }
 
-namespace {
-/// Scalar and tensor expressions in f32.
-class Update {
-public:
-  Update(OpBuilder &builder, Operation *op)
-      : build(builder, op->getLoc()), f32(builder.getF32Type()) {}
-
-  Value load(Value value) { return build.castTo(value, f32); }
-  Value store(Value value, Value like) {
-    return build.castTo(value, getTensorType(like).getElementType());
-  }
-  Value number(double value) { return build.scalar(f32, value); }
-  Value add(Value a, Value b) { return build.make<AddOp>(a, b); }
-  Value sub(Value a, Value b) { return build.make<SubOp>(a, b); }
-  Value mul(Value a, Value b) { return build.make<MulOp>(a, b); }
-  Value div(Value a, Value b) { return build.make<DivOp>(a, b); }
-  Value scale(Value a, double factor) {
-    return factor == 1 ? a : mul(a, number(factor));
-  }
-  /// a + factor·b.
-  Value addScaled(Value a, Value b, double factor) {
-    return factor == 0 ? a : add(a, scale(b, factor));
-  }
-  /// 1 - beta^t as a scalar. With z = -t·log(beta) it is 1 - exp(-z) =
-  /// tanh(z/2)·(1 + exp(-z)), which keeps all digits where beta^t is near 1.
-  Value correction(double beta, Value t) {
-    if (beta == 0)
-      return number(1.0);
-    Value z = scale(t, -std::log(beta));
-    Value half = build.make<TanhOp>(scale(z, 0.5));
-    Value power = build.make<ExpOp>(build.make<NegOp>(z));
-    return mul(half, add(power, number(1.0)));
-  }
-
-  ValueBuilder build;
-
-private:
-  Type f32;
-};
-} // namespace
-
 //===----------------------------------------------------------------------===//
-// SgdUpdateOp
+// Reference semantics
 //===----------------------------------------------------------------------===//
 
-LogicalResult SgdUpdateOp::verify() {
-  if (failed(verifyUpdate(*this)))
-    return failure();
-  return verifyRange(*this, "weight_decay", getWeightDecay().convertToDouble(),
-                     0, unbounded);
+ReferenceUpdate::ReferenceUpdate(Operation *op,
+                                 ArrayRef<const HostTensor *> operands,
+                                 const EvaluationContext &context)
+    : UpdateParts(op), t(operands[2]->data[0] + 1), operands(operands),
+      context(context) {
+  for (Type type : op->getResultTypes())
+    results.push_back(context.makeTensor(type));
 }
 
-SmallVector<StringRef> SgdUpdateOp::getSlotNames() { return {}; }
-
-SmallVector<std::pair<StringRef, double>> SgdUpdateOp::getHyperParameters() {
-  return {{"weight_decay", 0.0}};
+double ReferenceUpdate::get(StringRef setting) const {
+  if (std::optional<double> number = getConstant(setting))
+    return *number;
+  return operands[getComputed(setting)]->data[0];
 }
 
-SmallVector<HostTensor>
-SgdUpdateOp::evaluate(ArrayRef<const HostTensor *> operands,
-                      const EvaluationContext &context) {
-  double decay = getWeightDecay().convertToDouble();
-  double rate = operands[2]->data[0];
-  SmallVector<HostTensor> results = makeResults(*this, context);
-  Type elementType = results[0].type.getElementType();
-  for (size_t i = 0; i < results[0].data.size(); ++i) {
-    double p = operands[0]->data[i], g = operands[1]->data[i] + decay * p;
-    results[0].data[i] = context.round(p - rate * g, elementType);
-  }
-  return results;
+std::vector<size_t> ReferenceUpdate::project(TensorType to) const {
+  const HostTensor &from = results[0];
+  HostTensor target = context.makeTensor(to);
+  std::vector<size_t> elements;
+  forEachIndex(from.sizes, {target.getStridesAlong(from.type)},
+               [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
+                 elements.push_back(offsets[0]);
+               });
+  return elements;
 }
 
-LogicalResult SgdUpdateOp::buildGradient(OpBuilder &,
-                                         ArrayRef<Value> resultGrads,
-                                         SmallVectorImpl<Value> &) {
-  return refuseGradient(*this, resultGrads);
-}
-
-PartitionRule SgdUpdateOp::getPartitionRule() { return getRuleByNames(*this); }
-
-OpCost SgdUpdateOp::getCost() { return getElementwiseCost(*this, 4); }
-
-SmallVector<Value> SgdUpdateOp::decompose(OpBuilder &builder) {
-  Update u(builder, *this);
-  Value p = u.load(getParameter()), g = u.load(getGrad());
-  g = u.addScaled(g, p, getWeightDecay().convertToDouble());
-  return {u.store(u.sub(p, u.mul(g, getRate())), getParameter())};
+void ReferenceUpdate::set(unsigned result, size_t element, double value) {
+  HostTensor &tensor = results[result];
+  tensor.data[element] = context.round(value, tensor.type.getElementType());
 }
 
 //===----------------------------------------------------------------------===//
-// MomentumUpdateOp
+// Decomposition
 //===----------------------------------------------------------------------===//
 
-LogicalResult MomentumUpdateOp::verify() {
-  if (failed(verifyUpdate(*this)) ||
-      failed(verifyRange(*this, "weight_decay",
-                         getWeightDecay().convertToDouble(), 0, unbounded)) ||
-      failed(verifyRange(*this, "momentum", getMomentum().convertToDouble(), 0,
-                         1)))
-    return failure();
-  double nesterov = getNesterov().convertToDouble();
-  if (nesterov != 0 && nesterov != 1)
-    return emitOpError("expects 'nesterov' to be 0 or 1, got ")
-           << formatNumber(nesterov);
-  return success();
+UpdateBuilder::UpdateBuilder(OpBuilder &builder, Operation *op)
+    : UpdateParts(op), build(builder, op->getLoc()), f32(builder.getF32Type()) {
 }
 
-SmallVector<StringRef> MomentumUpdateOp::getSlotNames() { return {"velocity"}; }
-
-SmallVector<std::pair<StringRef, double>>
-MomentumUpdateOp::getHyperParameters() {
-  return {{"momentum", 0.9}, {"nesterov", 0.0}, {"weight_decay", 0.0}};
+Value UpdateBuilder::getParameter() {
+  return build.castTo(op->getOperand(0), f32);
+}
+Value UpdateBuilder::getGradient() {
+  return build.castTo(op->getOperand(1), f32);
 }
 
-SmallVector<HostTensor>
-MomentumUpdateOp::evaluate(ArrayRef<const HostTensor *> operands,
-                           const EvaluationContext &context) {
-  double decay = getWeightDecay().convertToDouble();
-  double momentum = getMomentum().convertToDouble();
-  bool looksAhead = getNesterov().convertToDouble() == 1;
-  double rate = operands[2]->data[0];
-  SmallVector<HostTensor> results = makeResults(*this, context);
-  Type elementType = results[0].type.getElementType();
-  for (size_t i = 0; i < results[0].data.size(); ++i) {
-    double p = operands[0]->data[i], g = operands[1]->data[i] + decay * p;
-    double v = momentum * operands[4]->data[i] + g;
-    double direction = looksAhead ? g + momentum * v : v;
-    results[0].data[i] = context.round(p - rate * direction, elementType);
-    results[1].data[i] = context.round(v, results[1].type.getElementType());
-  }
-  return results;
+UpdateScalar UpdateBuilder::get(StringRef setting) {
+  if (std::optional<double> number = getConstant(setting))
+    return *number;
+  return op->getOperand(getComputed(setting));
 }
 
-LogicalResult MomentumUpdateOp::buildGradient(OpBuilder &,
-                                              ArrayRef<Value> resultGrads,
-                                              SmallVectorImpl<Value> &) {
-  return refuseGradient(*this, resultGrads);
+UpdateScalar UpdateBuilder::getStep() {
+  Value step = build.castTo(op->getOperand(2), f32);
+  return build.make<AddOp>(step, build.scalar(f32, 1.0));
 }
 
-PartitionRule MomentumUpdateOp::getPartitionRule() {
-  return getRuleByNames(*this);
+Value UpdateBuilder::add(Value a, Value b) { return build.make<AddOp>(a, b); }
+Value UpdateBuilder::sub(Value a, Value b) { return build.make<SubOp>(a, b); }
+Value UpdateBuilder::mul(Value a, Value b) { return build.make<MulOp>(a, b); }
+Value UpdateBuilder::div(Value a, Value b) { return build.make<DivOp>(a, b); }
+
+Value UpdateBuilder::materialize(const UpdateScalar &scalar) {
+  return scalar.number ? build.scalar(f32, *scalar.number) : scalar.value;
 }
 
-OpCost MomentumUpdateOp::getCost() { return getElementwiseCost(*this, 8); }
-
-SmallVector<Value> MomentumUpdateOp::decompose(OpBuilder &builder) {
-  Update u(builder, *this);
-  double momentum = getMomentum().convertToDouble();
-  Value p = u.load(getParameter()), g = u.load(getGrad());
-  g = u.addScaled(g, p, getWeightDecay().convertToDouble());
-  Value v = u.addScaled(g, u.load(getVelocity()), momentum);
-  Value direction =
-      getNesterov().convertToDouble() == 1 ? u.addScaled(g, v, momentum) : v;
-  Value updated = u.sub(p, u.mul(direction, getRate()));
-  return {u.store(updated, getParameter()), u.store(v, getVelocity())};
+UpdateScalar UpdateBuilder::mul(const UpdateScalar &a, const UpdateScalar &b) {
+  if (a.number && b.number)
+    return *a.number * *b.number;
+  return a.is(1)   ? b
+         : b.is(1) ? a
+                   : UpdateScalar(mul(materialize(a), materialize(b)));
 }
 
-//===----------------------------------------------------------------------===//
-// AdamwUpdateOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult AdamwUpdateOp::verify() {
-  if (failed(verifyUpdate(*this)) ||
-      failed(verifyRange(*this, "beta1", getBeta1().convertToDouble(), 0, 1)) ||
-      failed(verifyRange(*this, "beta2", getBeta2().convertToDouble(), 0, 1)) ||
-      failed(verifyRange(*this, "epsilon", getEpsilon().convertToDouble(), 0,
-                         unbounded)))
-    return failure();
-  return verifyRange(*this, "weight_decay", getWeightDecay().convertToDouble(),
-                     0, unbounded);
+UpdateScalar UpdateBuilder::div(const UpdateScalar &a, const UpdateScalar &b) {
+  if (a.number && b.number)
+    return *a.number / *b.number;
+  return b.is(1) ? a : UpdateScalar(div(materialize(a), materialize(b)));
 }
 
-SmallVector<StringRef> AdamwUpdateOp::getSlotNames() { return {"m", "v"}; }
-
-SmallVector<std::pair<StringRef, double>> AdamwUpdateOp::getHyperParameters() {
-  return {{"beta1", 0.9},
-          {"beta2", 0.999},
-          {"epsilon", 1e-8},
-          {"weight_decay", 0.01}};
+UpdateScalar UpdateBuilder::sub(const UpdateScalar &a, const UpdateScalar &b) {
+  if (a.number && b.number)
+    return *a.number - *b.number;
+  return b.is(0) ? a : UpdateScalar(sub(materialize(a), materialize(b)));
 }
 
-SmallVector<HostTensor>
-AdamwUpdateOp::evaluate(ArrayRef<const HostTensor *> operands,
-                        const EvaluationContext &context) {
-  double beta1 = getBeta1().convertToDouble();
-  double beta2 = getBeta2().convertToDouble();
-  double epsilon = getEpsilon().convertToDouble();
-  double decay = getWeightDecay().convertToDouble();
-  double rate = operands[2]->data[0], t = operands[3]->data[0] + 1;
-  double correction1 = 1 - std::pow(beta1, t);
-  double correction2 = 1 - std::pow(beta2, t);
-  SmallVector<HostTensor> results = makeResults(*this, context);
-  Type elementType = results[0].type.getElementType();
-  for (size_t i = 0; i < results[0].data.size(); ++i) {
-    double p = operands[0]->data[i], g = operands[1]->data[i];
-    double m = beta1 * operands[4]->data[i] + (1 - beta1) * g;
-    double v = beta2 * operands[5]->data[i] + (1 - beta2) * g * g;
-    double direction = m / correction1 / (std::sqrt(v / correction2) + epsilon);
-    double updated = p - rate * decay * p - rate * direction;
-    results[0].data[i] = context.round(updated, elementType);
-    results[1].data[i] = context.round(m, results[1].type.getElementType());
-    results[2].data[i] = context.round(v, results[2].type.getElementType());
-  }
-  return results;
+UpdateScalar UpdateBuilder::rsqrt(const UpdateScalar &a) {
+  if (a.number)
+    return 1 / std::sqrt(*a.number);
+  return build.make<RsqrtOp>(a.value);
 }
 
-LogicalResult AdamwUpdateOp::buildGradient(OpBuilder &,
-                                           ArrayRef<Value> resultGrads,
-                                           SmallVectorImpl<Value> &) {
-  return refuseGradient(*this, resultGrads);
+Value UpdateBuilder::scale(Value a, const UpdateScalar &factor) {
+  return factor.is(1) ? a : mul(a, materialize(factor));
 }
 
-PartitionRule AdamwUpdateOp::getPartitionRule() {
-  return getRuleByNames(*this);
+Value UpdateBuilder::addScaled(Value a, Value b, const UpdateScalar &factor) {
+  return factor.is(0) ? a : add(a, scale(b, factor));
 }
 
-OpCost AdamwUpdateOp::getCost() { return getElementwiseCost(*this, 12, 2); }
+Value UpdateBuilder::average(Value average, Value value,
+                             const UpdateScalar &beta) {
+  return addScaled(scale(value, sub(1.0, beta)), average, beta);
+}
 
-// p·(1 - rate·decay) - (rate/c1·m) / (√v·(1/√c2) + epsilon): one square root
-// and one division per element, the corrections c1 and c2 on scalars.
-SmallVector<Value> AdamwUpdateOp::decompose(OpBuilder &builder) {
-  Update u(builder, *this);
-  double beta1 = getBeta1().convertToDouble();
-  double beta2 = getBeta2().convertToDouble();
-  auto scalarF32 = TensorType::get(builder.getF32Type(), ArrayRef<DimAttr>());
-  Value t = u.add(u.build.make<CastOp>(scalarF32, getStep()), u.number(1.0));
-  Value stepSize = u.div(getRate(), u.correction(beta1, t));
-  Value rootScale = u.build.make<RsqrtOp>(u.correction(beta2, t));
-  double decay = getWeightDecay().convertToDouble();
+Value UpdateBuilder::decay(Value p, const UpdateScalar &rate) {
+  UpdateScalar decay = get("weight_decay");
+  return decay.is(0) ? p : scale(p, sub(1.0, mul(rate, decay)));
+}
 
-  Value p = u.load(getParameter()), g = u.load(getGrad());
-  Value m = u.addScaled(u.scale(g, 1 - beta1), u.load(getM()), beta1);
-  Value square = u.build.make<SquareOp>(g);
-  Value v = u.addScaled(u.scale(square, 1 - beta2), u.load(getV()), beta2);
-  Value root = u.mul(u.build.make<SqrtOp>(v), rootScale);
-  Value size = u.add(root, u.number(getEpsilon().convertToDouble()));
-  Value direction = u.div(u.mul(m, stepSize), size);
-  if (decay != 0)
-    p = u.mul(p, u.sub(u.number(1.0), u.scale(getRate(), decay)));
-  Value updated = u.sub(p, direction);
-  return {u.store(updated, getParameter()), u.store(m, getM()),
-          u.store(v, getV())};
+Value UpdateBuilder::sum(Value value) {
+  return build.sumTo(value, getEntryType());
+}
+
+Value UpdateBuilder::wherePositive(Value condition, Value a, Value b) {
+  Value isPositive =
+      build.compare(Predicate::Gt, condition, build.scalar(f32, 0.0));
+  return build.make<SelectOp>(isPositive, a, b);
+}
+
+// With z = -t·log(beta) it is 1 - exp(-z) = tanh(z/2)·(1 + exp(-z)), which
+// keeps all digits where beta^t is near 1.
+UpdateScalar UpdateBuilder::getCorrection(const UpdateScalar &beta) {
+  if (beta.is(0))
+    return 1.0;
+  UpdateScalar slope =
+      beta.number
+          ? UpdateScalar(-std::log(*beta.number))
+          : UpdateScalar(build.make<NegOp>(build.make<LogOp>(beta.value)));
+  Value z = materialize(mul(getStep(), slope));
+  Value half = build.make<TanhOp>(scale(z, 0.5));
+  Value power = build.make<ExpOp>(build.make<NegOp>(z));
+  return mul(half, add(power, build.scalar(f32, 1.0)));
+}
+
+SmallVector<Value> finishUpdate(UpdateBuilder &builder,
+                                SmallVector<Value> values) {
+  Type type = getTensorType(builder.op->getOperand(0)).getElementType();
+  values[0] = builder.build.castTo(values[0], type);
+  return values;
 }
 
 } // namespace meshc::nd

@@ -9,35 +9,54 @@
 
 include "dialects/Nd/NdOp.td"
 
-// Operands and results: OptimizerOpInterface. `rate` is a scalar f32, `step` a
-// scalar i32.
-def Nd_SgdUpdateOp : Nd_Op<"sgd_update", [Nd_CompositeOp, Nd_OptimizerOp]> {
-  let summary = "p' = p - rate·(g + weight_decay·p)";
-  let arguments = (ins Nd_TensorType:$parameter, Nd_TensorType:$grad, Nd_TensorType:$rate,
-                       Nd_TensorType:$step, DefaultValuedAttr<F64Attr, "0.0">:$weight_decay);
-  let results = (outs Nd_TensorType:$result);
+// Operands, results and attributes: OptimizerOpInterface. `others` are the
+// slots, then the computed settings. In the summaries, t is the step counted
+// from 1.
+class Nd_UpdateOp<string optimizer, string text>
+    : Nd_Op<optimizer#"_update", [Nd_CompositeOp, Nd_OptimizerOp]> {
+  let summary = text;
+  let arguments = (ins Nd_TensorType:$parameter, Nd_TensorType:$grad,
+      Nd_TensorType:$step, Variadic<Nd_TensorType>:$others,
+      OptionalAttr<DictionaryAttr>:$settings,
+      OptionalAttr<TypedArrayAttrBase<StrAttr, "names of settings">>:$computed,
+      OptionalAttr<Nd_DimNames>:$stacked);
+  let results = (outs Nd_TensorType:$result,
+      Variadic<Nd_TensorType>:$new_slots);
   let hasVerifier = 1;
 }
-def Nd_MomentumUpdateOp : Nd_Op<"momentum_update", [Nd_CompositeOp, Nd_OptimizerOp]> {
-  let summary = "v' = momentum·v + g + weight_decay·p; p' = p - rate·v' (nesterov 1: p - rate·(g + weight_decay·p + momentum·v')): PyTorch's SGD";
-  let arguments = (ins Nd_TensorType:$parameter, Nd_TensorType:$grad, Nd_TensorType:$rate,
-                       Nd_TensorType:$step, Nd_TensorType:$velocity,
-                       DefaultValuedAttr<F64Attr, "0.9">:$momentum,
-                       DefaultValuedAttr<F64Attr, "0.0">:$nesterov,
-                       DefaultValuedAttr<F64Attr, "0.0">:$weight_decay);
-  let results = (outs Nd_TensorType:$result, Nd_TensorType:$new_velocity);
-  let hasVerifier = 1;
-}
-def Nd_AdamwUpdateOp : Nd_Op<"adamw_update", [Nd_CompositeOp, Nd_OptimizerOp]> {
-  let summary = "AdamW with bias correction (arXiv 1711.05101): m, v moments, t = step + 1";
-  let arguments = (ins Nd_TensorType:$parameter, Nd_TensorType:$grad, Nd_TensorType:$rate,
-                       Nd_TensorType:$step, Nd_TensorType:$m, Nd_TensorType:$v,
-                       DefaultValuedAttr<F64Attr, "0.9">:$beta1,
-                       DefaultValuedAttr<F64Attr, "0.999">:$beta2,
-                       DefaultValuedAttr<F64Attr, "1e-8">:$epsilon,
-                       DefaultValuedAttr<F64Attr, "0.01">:$weight_decay);
-  let results = (outs Nd_TensorType:$result, Nd_TensorType:$new_m, Nd_TensorType:$new_v);
-  let hasVerifier = 1;
-}
+
+def Nd_SgdUpdateOp : Nd_UpdateOp<"sgd", "p' = p - lr·(g + weight_decay·p)">;
+def Nd_MomentumUpdateOp
+    : Nd_UpdateOp<"momentum",
+                  "d = g + weight_decay·p; v' = momentum·v + d; p' = p - lr·v' "
+                  "(nesterov: p - lr·(d + momentum·v')): PyTorch's SGD">;
+def Nd_AdamUpdateOp
+    : Nd_UpdateOp<"adam", "Adam with bias correction (arXiv 1412.6980): m, v "
+                          "moments of g + weight_decay·p">;
+def Nd_AdamwUpdateOp
+    : Nd_UpdateOp<
+          "adamw",
+          "AdamW with bias correction (arXiv 1711.05101): m, v moments">;
+def Nd_LionUpdateOp
+    : Nd_UpdateOp<
+          "lion",
+          "Lion (arXiv 2302.06675): p' = p·(1 - lr·weight_decay) - "
+          "lr·sign(beta1·m + (1 - beta1)·g); m' = beta2·m + (1 - beta2)·g">;
+
+// The norms ‖·‖ and the root mean squares are those of a whole parameter, or of
+// one entry of the dims `stacked`.
+def Nd_LarsUpdateOp
+    : Nd_UpdateOp<
+          "lars",
+          "LARS (arXiv 1708.03888): d = g + weight_decay·p; v' = momentum·v + "
+          "lr·trust·‖p‖/(‖g‖ + weight_decay·‖p‖)·d; p' = p - v'">;
+def Nd_LambUpdateOp
+    : Nd_UpdateOp<"lamb", "LAMB (arXiv 1904.00962): r is adam's direction + "
+                          "weight_decay·p; p' = p - lr·‖p‖/‖r‖·r">;
+def Nd_AdafactorUpdateOp
+    : Nd_UpdateOp<
+          "adafactor",
+          "Adafactor (arXiv 1804.04235) without momentum: second moments as "
+          "products of a row and a column over the two largest dims">;
 
 #endif // MESHC_DIALECTS_ND_OPS_OPTIMIZER_TD

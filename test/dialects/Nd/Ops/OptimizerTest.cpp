@@ -13,161 +13,260 @@ using namespace mlir;
 namespace meshc::nd {
 namespace {
 
-class Optimizer : public GradientCheck {
+using Names = std::vector<StringRef>;
+using Settings = std::vector<std::pair<StringRef, double>>;
+
+class OptimizerTest : public GradientCheck {
 protected:
-  /// One update of a parameter of one entry; slots in and out after it.
+  /// A tensor of the update: f32, unless the type says otherwise.
+  struct Tensor {
+    TensorType type;
+    Values values;
+  };
+
+  DictionaryAttr makeSettings(const Settings &settings) {
+    SmallVector<NamedAttribute> attributes;
+    for (auto [name, value] : settings)
+      attributes.push_back(
+          {builder.getStringAttr(name), builder.getF64FloatAttr(value)});
+    return builder.getDictionaryAttr(attributes);
+  }
+
+  /// One update, with the new slots after the new parameter. Checks the
+  /// decomposition, with constant settings, and with those that `computed`
+  /// names as operands.
   template <typename Op>
-  Values update(double p, double g, double rate, double step,
-                const Values &slots, ArrayRef<NamedAttribute> attributes = {}) {
-    TensorType t = tensor(f32(), {{"n", 1}});
-    SmallVector<Type> types = {t, t, tensor(f32()), tensor(i32())};
-    std::vector<Values> arguments = {{p}, {g}, {rate}, {step}};
-    for (double slot : slots) {
-      types.push_back(t);
-      arguments.push_back({slot});
+  std::vector<Values>
+  update(ArrayRef<Tensor> tensors, double step, const Settings &settings,
+         ArrayRef<StringRef> computed = {}, ArrayRef<StringRef> stacked = {}) {
+    SmallVector<Type> types, results = {tensors[0].type};
+    std::vector<Values> arguments;
+    auto addArgument = [&](TensorType type, const Values &values) {
+      types.push_back(type);
+      arguments.push_back(values);
+    };
+    addArgument(tensors[0].type, tensors[0].values);
+    addArgument(tensors[1].type, tensors[1].values);
+    addArgument(tensor(i32()), {step});
+    for (const Tensor &slot : tensors.drop_front(2)) {
+      addArgument(slot.type, slot.values);
+      results.push_back(slot.type);
     }
-    SmallVector<Type> results(slots.size() + 1, t);
+    Settings constant;
+    SmallVector<StringRef> names;
+    for (auto [name, value] : settings)
+      if (llvm::is_contained(computed, name)) {
+        names.push_back(name);
+        addArgument(tensor(f32()), {value});
+      } else {
+        constant.push_back({name, value});
+      }
     auto body = [&](ValueBuilder &, ValueRange x) {
-      auto op =
-          Op::create(builder, builder.getUnknownLoc(), results, x, attributes);
+      auto op = Op::create(
+          builder, builder.getUnknownLoc(), results[0],
+          ArrayRef(results).drop_front(), x[0], x[1], x[2], x.drop_front(3),
+          makeSettings(constant),
+          names.empty() ? ArrayAttr() : builder.getStrArrayAttr(names),
+          stacked.empty() ? ArrayAttr() : builder.getStrArrayAttr(stacked));
       return SmallVector<Value>(op->getResults());
     };
-    auto values =
-        evaluate(makeFunction(types, body), arguments, getEvaluation(true));
     checkDecomposition(types, body, arguments);
-    Values flat;
-    for (const Values &value : values)
-      flat.push_back(value[0]);
-    return flat;
+    return evaluate(makeFunction(types, body), arguments, getEvaluation(true));
   }
-  NamedAttribute set(StringRef name, double value) {
-    return {builder.getStringAttr(name), builder.getF64FloatAttr(value)};
+
+  /// The same for a parameter of one entry.
+  template <typename Op>
+  Values updateOne(double p, double g, double step, const Values &slots,
+                   const Settings &settings,
+                   ArrayRef<StringRef> computed = {}) {
+    TensorType t = tensor(f32(), {{"n", 1}});
+    SmallVector<Tensor> tensors = {{t, {p}}, {t, {g}}};
+    for (double slot : slots)
+      tensors.push_back({t, {slot}});
+    Values flat;
+    for (const Values &values : update<Op>(tensors, step, settings, computed))
+      flat.push_back(values[0]);
+    return flat;
   }
 };
 
-TEST_F(Optimizer, Sgd) {
-  expectNear(update<SgdUpdateOp>(1, 0.5, 0.1, 0, {}), {0.95}, 1e-7);
-  expectNear(update<SgdUpdateOp>(1, 0.5, 0.1, 0, {}, set("weight_decay", 0.1)),
-             {0.94}, 1e-7);
+TEST_F(OptimizerTest, Sgd) {
+  expectNear(updateOne<SgdUpdateOp>(1, 0.5, 0, {}, {{"lr", 0.1}}), {0.95},
+             1e-7);
+  for (const Names &computed : {Names(), Names{"lr", "weight_decay"}})
+    expectNear(updateOne<SgdUpdateOp>(1, 0.5, 0, {},
+                                      {{"lr", 0.1}, {"weight_decay", 0.1}},
+                                      computed),
+               {0.94}, 1e-7);
 }
 
-TEST_F(Optimizer, Momentum) {
+TEST_F(OptimizerTest, Momentum) {
   // torch.optim.SGD(lr=0.1, momentum=0.9): v = 0.9·2 + 0.5 = 2.3.
-  expectNear(update<MomentumUpdateOp>(1, 0.5, 0.1, 3, {2}), {0.77, 2.3}, 1e-7);
+  expectNear(updateOne<MomentumUpdateOp>(1, 0.5, 3, {2}, {{"lr", 0.1}}),
+             {0.77, 2.3}, 1e-7);
   // nesterov=True, weight_decay=0.1: g = 0.6, v = 2.4, d = 0.6 + 0.9·2.4.
-  expectNear(
-      update<MomentumUpdateOp>(1, 0.5, 0.1, 3, {2},
-                               {set("nesterov", 1), set("weight_decay", 0.1)}),
-      {0.724, 2.4}, 1e-7);
+  Settings settings = {
+      {"lr", 0.1}, {"momentum", 0.9}, {"nesterov", 1}, {"weight_decay", 0.1}};
+  for (const Names &computed :
+       {Names(), Names{"lr", "momentum", "weight_decay"}})
+    expectNear(updateOne<MomentumUpdateOp>(1, 0.5, 3, {2}, settings, computed),
+               {0.724, 2.4}, 1e-7);
 }
 
-TEST_F(Optimizer, AdamwFirstStep) {
+TEST_F(OptimizerTest, AdamwFirstStep) {
   // The corrected moments are g and g²: p·(1 - 0.1·0.01) - 0.1·sign(g).
-  expectNear(update<AdamwUpdateOp>(1, 0.5, 0.1, 0, {0, 0}),
+  expectNear(updateOne<AdamwUpdateOp>(1, 0.5, 0, {0, 0}, {{"lr", 0.1}}),
              {0.899, 0.05, 0.00025}, 1e-6);
 }
 
-TEST_F(Optimizer, AdamwLaterStep) {
-  // Step t = 10 by the formulas of torch.optim.AdamW(lr=0.01, betas=(0.9,
-  // 0.999), eps=1e-8, weight_decay=0.1) in double precision:
-  // m = 0.9·0.2 + 0.1·-0.3 = 0.15; v = 0.999·0.04 + 0.001·0.09 = 0.04005;
-  // c1 = 1 - 0.9^10 = 0.6513215599; c2 = 1 - 0.999^10 = 0.009955119790251765;
-  // p = 2·(1 - 0.001) - 0.01·(m/c1)/(√(v/c2) + 1e-8).
-  double direction =
-      0.15 / 0.6513215599 / (std::sqrt(0.04005 / 0.009955119790251765) + 1e-8);
-  expectNear(update<AdamwUpdateOp>(2, -0.3, 0.01, 9, {0.2, 0.04},
-                                   {set("weight_decay", 0.1)}),
-             {1.998 - 0.01 * direction, 0.15, 0.04005}, 1e-6);
+// Step t = 10 by the formulas of torch.optim.Adam and AdamW(lr=0.01,
+// betas=(0.9, 0.999), eps=1e-8, weight_decay=0.1) in double precision: c1 = 1 -
+// 0.9^10 = 0.6513215599; c2 = 1 - 0.999^10 = 0.009955119790251765.
+static double getAdamDirection(double m, double v) {
+  return m / 0.6513215599 / (std::sqrt(v / 0.009955119790251765) + 1e-8);
 }
 
-TEST_F(Optimizer, CorrectionsKeepTheirDigits) {
+TEST_F(OptimizerTest, AdamLaterStep) {
+  // g = -0.3 + 0.1·2 = -0.1; m = 0.9·0.2 + 0.1·g; v = 0.999·0.04 + 0.001·g².
+  expectNear(updateOne<AdamUpdateOp>(2, -0.3, 9, {0.2, 0.04},
+                                     {{"lr", 0.01}, {"weight_decay", 0.1}}),
+             {2 - 0.01 * getAdamDirection(0.17, 0.03997), 0.17, 0.03997}, 1e-6);
+}
+
+TEST_F(OptimizerTest, AdamwLaterStep) {
+  // m = 0.9·0.2 + 0.1·-0.3 = 0.15; v = 0.999·0.04 + 0.001·0.09 = 0.04005;
+  // p = 2·(1 - 0.001) - 0.01·(m/c1)/(√(v/c2) + 1e-8).
+  Settings settings = {{"lr", 0.01},
+                       {"beta1", 0.9},
+                       {"beta2", 0.999},
+                       {"epsilon", 1e-8},
+                       {"weight_decay", 0.1}};
+  for (const Names &computed :
+       {Names(), Names{"lr", "beta1", "beta2", "epsilon", "weight_decay"}})
+    expectNear(
+        updateOne<AdamwUpdateOp>(2, -0.3, 9, {0.2, 0.04}, settings, computed),
+        {1.998 - 0.01 * getAdamDirection(0.15, 0.04005), 0.15, 0.04005}, 1e-6);
+}
+
+TEST_F(OptimizerTest, Lion) {
+  // The direction is 0.9·1 - 0.1·20 < 0, and m = 0.99·1 - 0.01·20.
+  expectNear(updateOne<LionUpdateOp>(2, -20, 4, {1},
+                                     {{"lr", 0.1}, {"weight_decay", 0.5}}),
+             {2 - 0.1 * 0.5 * 2 + 0.1, 0.79}, 1e-6);
+}
+
+// Norms are those of the whole parameter, or of each entry of a stacked dim: a
+// parameter of two entries is updated as two parameters are.
+TEST_F(OptimizerTest, NormsAreOfEachEntry) {
+  TensorType both = tensor(f32(), {{"layers", 2}, {"n", 3}});
+  TensorType one = tensor(f32(), {{"n", 3}});
+  Values p = {1, -2, 2, 0.5, 0, 3}, g = {3, 0, -4, 1, 1, 1};
+  Values m = {0.1, 0.2, 0.3, 0, 0, -0.5}, v = {1, 2, 3, 4, 5, 6};
+  auto take = [](const Values &values, int entry) {
+    return Values(values.begin() + 3 * entry, values.begin() + 3 * entry + 3);
+  };
+  Settings lamb = {{"lr", 0.1}, {"weight_decay", 0.1}};
+  auto stacked = update<LambUpdateOp>(
+      {{both, p}, {both, g}, {both, m}, {both, v}}, 2, lamb, {}, {"layers"});
+  for (int entry : {0, 1}) {
+    auto alone = update<LambUpdateOp>({{one, take(p, entry)},
+                                       {one, take(g, entry)},
+                                       {one, take(m, entry)},
+                                       {one, take(v, entry)}},
+                                      2, lamb, {"lr", "weight_decay"});
+    for (size_t i = 0; i < stacked.size(); ++i)
+      expectNear(take(stacked[i], entry), alone[i], 1e-6);
+  }
+  // ‖p‖ = 3, ‖g‖ = 5: velocity = 0.5·0.1·3/(5 + 0.2·3)·(g + 0.2·p).
+  auto lars = update<LarsUpdateOp>(
+      {{one, take(p, 0)}, {one, take(g, 0)}, {one, {0, 0, 0}}}, 2,
+      {{"lr", 0.5}, {"trust", 0.1}, {"weight_decay", 0.2}});
+  double factor = 0.5 * 0.1 * 3 / 5.6;
+  expectNear(lars[1], {factor * 3.2, factor * -0.4, factor * -3.6}, 1e-6);
+}
+
+// Without a norm, or with adaptive = 0, the factor is 1.
+TEST_F(OptimizerTest, NormsOfZero) {
+  for (double adaptive : {0, 1}) {
+    Settings settings = {{"lr", 0.5}, {"adaptive", adaptive}};
+    EXPECT_NEAR(updateOne<LarsUpdateOp>(0, 2, 0, {0}, settings)[0], -1, 1e-6);
+    EXPECT_NEAR(updateOne<LambUpdateOp>(0, 2, 0, {0, 0}, settings)[0], -0.5,
+                1e-6);
+    EXPECT_NEAR(updateOne<LambUpdateOp>(3, 0, 0, {0, 0}, settings)[0], 3, 1e-6);
+    EXPECT_NEAR(updateOne<LarsUpdateOp>(3, 0, 0, {0}, settings)[0], 3, 1e-6);
+  }
+}
+
+TEST_F(OptimizerTest, AdafactorFactorsTheTwoLargestDims) {
+  TensorType p = tensor(f32(), {{"a", 2}, {"b", 4}, {"c", 3}, {"layers", 5}});
+  auto slots = [&](double least) {
+    return AdafactorUpdateOp::getSlotsFor(
+        p, builder.getStringAttr("layers"),
+        makeSettings({{"min_factored", least}}));
+  };
+  auto factored = slots(3);
+  ASSERT_EQ(factored.size(), 2u);
+  EXPECT_EQ(factored[0].name, "row");
+  EXPECT_EQ(factored[0].type,
+            tensor(f32(), {{"a", 2}, {"b", 4}, {"layers", 5}}));
+  EXPECT_EQ(factored[1].name, "col");
+  EXPECT_EQ(factored[1].type,
+            tensor(f32(), {{"a", 2}, {"c", 3}, {"layers", 5}}));
+  ASSERT_EQ(slots(4).size(), 1u);
+  EXPECT_EQ(slots(4)[0].type, p);
+  Values positive(40, 0.5), columns(30, 0.25);
+  for (double relative : {0, 1})
+    update<AdafactorUpdateOp>({{p, randomValues(120)},
+                               {p, randomValues(120)},
+                               {factored[0].type, positive},
+                               {factored[1].type, columns}},
+                              3,
+                              {{"lr", 0.1},
+                               {"min_factored", 3},
+                               {"relative", relative},
+                               {"weight_decay", 0.1},
+                               {"clip_threshold", 0.5}},
+                              {}, {"layers"});
+  update<AdafactorUpdateOp>(
+      {{p, randomValues(120)}, {p, randomValues(120)}, {p, Values(120, 0.5)}},
+      3, {{"lr", 0.1}}, {"lr"}, {"layers"});
+}
+
+TEST_F(OptimizerTest, CorrectionsKeepTheirDigits) {
   // beta2 so near 1 that 1 - exp(t·log(beta2)) has lost most digits in f32; the
   // decomposition is compared with doubles at this tolerance.
-  update<AdamwUpdateOp>(0, 1, 1, 0, {0, 0}, {set("beta2", 0.999999)});
-  update<AdamwUpdateOp>(0, 1, 1, 100000, {1, 1});
-  update<AdamwUpdateOp>(0, 1, 1, 0, {0, 0}, {set("beta1", 0), set("beta2", 0)});
+  updateOne<AdamwUpdateOp>(0, 1, 0, {0, 0}, {{"lr", 1}, {"beta2", 0.999999}});
+  updateOne<AdamwUpdateOp>(0, 1, 100000, {1, 1}, {{"lr", 1}});
+  updateOne<AdamwUpdateOp>(0, 1, 0, {0, 0},
+                           {{"lr", 1}, {"beta1", 0}, {"beta2", 0}});
+  updateOne<AdamwUpdateOp>(0, 1, 0, {0, 0},
+                           {{"lr", 1}, {"beta1", 0}, {"beta2", 0}},
+                           {"beta1", "beta2"});
 }
 
-TEST_F(Optimizer, ShortFloatsAreUpdatedInF32) {
+TEST_F(OptimizerTest, ShortFloatsAreUpdatedInF32) {
   TensorType t = tensor(bf16(), {{"n", 4}}), slot = tensor(f32(), {{"n", 4}});
-  checkDecomposition(
-      {t, t, tensor(f32()), tensor(i32()), slot, slot},
-      [&](ValueBuilder &, ValueRange x) {
-        auto op = AdamwUpdateOp::create(builder, builder.getUnknownLoc(),
-                                        TypeRange{t, slot, slot}, x);
-        return SmallVector<Value>(op->getResults());
-      },
-      {{}, {}, {0.01}, {5}, {}, {1, 2, 3, 4}}, 1e-2);
+  for (TensorType gradient : {t, slot})
+    checkDecomposition(
+        {t, gradient, tensor(i32()), slot, slot},
+        [&](ValueBuilder &, ValueRange x) {
+          auto op = AdamwUpdateOp::create(
+              builder, builder.getUnknownLoc(), t, TypeRange{slot, slot}, x[0],
+              x[1], x[2], x.drop_front(3), makeSettings({{"lr", 0.01}}),
+              ArrayAttr(), ArrayAttr());
+          return SmallVector<Value>(op->getResults());
+        },
+        {{}, {}, {5}, {}, {1, 2, 3, 4}}, 1e-2);
 }
 
-/// Names and defaults that autodiff reads are those of the op.
-template <typename Op> void checkDefaults(OperationState state) {
-  Operation *op = Operation::create(state);
-  for (auto [name, value] : Op::getHyperParameters()) {
-    auto attribute = dyn_cast_or_null<FloatAttr>(
-        op->getInherentAttr(name).value_or(Attribute()));
-    ASSERT_TRUE(attribute) << name.str();
-    EXPECT_EQ(attribute.getValueAsDouble(), value) << name.str();
-  }
-  op->destroy();
-}
-
-TEST_F(Optimizer, HyperParametersAndSlots) {
-  TensorType t = tensor(f32(), {{"n", 1}});
-  auto state = [&](StringRef name, size_t results) {
-    OperationState state(builder.getUnknownLoc(), name);
-    state.addTypes(SmallVector<Type>(results, t));
-    return state;
-  };
-  checkDefaults<SgdUpdateOp>(state("nd.sgd_update", 1));
-  checkDefaults<MomentumUpdateOp>(state("nd.momentum_update", 2));
-  checkDefaults<AdamwUpdateOp>(state("nd.adamw_update", 3));
-  EXPECT_TRUE(SgdUpdateOp::getSlotNames().empty());
-  EXPECT_EQ(MomentumUpdateOp::getSlotNames().size(), 1u);
-  EXPECT_EQ(AdamwUpdateOp::getSlotNames().size(), 2u);
-}
-
-TEST_F(Optimizer, Errors) {
-  TensorType t = tensor(f32(), {{"n", 1}}), rate = tensor(f32());
-  TensorType step = tensor(i32());
-  EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, rate, rate, step}, {t}),
-            "'nd.sgd_update' op expects the gradient and the new parameter of "
-            "the parameter's type '!nd.tensor<f32, [n = 1]>', got "
-            "'!nd.tensor<f32, []>'");
-  TensorType half = tensor(bf16(), {{"n", 1}});
-  EXPECT_EQ(getVerifierError<MomentumUpdateOp>({half, half, rate, step, half},
-                                               {half, half}),
-            "'nd.momentum_update' op expects slots of type "
-            "'!nd.tensor<f32, [n = 1]>', got '!nd.tensor<bf16, [n = 1]>'");
-  EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, t, t, step}, {t}),
-            "'nd.sgd_update' op expects a scalar f32 as the learning rate, got "
-            "'!nd.tensor<f32, [n = 1]>'");
-  EXPECT_EQ(getVerifierError<SgdUpdateOp>({t, t, rate, rate}, {t}),
-            "'nd.sgd_update' op expects a scalar i32 as the step, got "
-            "'!nd.tensor<f32, []>'");
-  EXPECT_EQ(getVerifierError<SgdUpdateOp>({step, step, rate, step}, {step}),
-            "'nd.sgd_update' op updates floats, got a parameter of type "
-            "'!nd.tensor<i32, []>'");
-  EXPECT_EQ(getVerifierError<MomentumUpdateOp>({t, t, rate, step, t}, {t, t},
-                                               {set("momentum", 1)}),
-            "'nd.momentum_update' op expects 'momentum' in [0, 1), got 1");
-  EXPECT_EQ(getVerifierError<MomentumUpdateOp>({t, t, rate, step, t}, {t, t},
-                                               {set("nesterov", 0.5)}),
-            "'nd.momentum_update' op expects 'nesterov' to be 0 or 1, got "
-            "0.5");
-  EXPECT_EQ(getVerifierError<AdamwUpdateOp>({t, t, rate, step, t, t}, {t, t, t},
-                                            {set("beta2", -1)}),
-            "'nd.adamw_update' op expects 'beta2' in [0, 1), got -1");
-}
-
-TEST_F(Optimizer, HasNoGradient) {
+TEST_F(OptimizerTest, HasNoGradient) {
   TensorType t = tensor(f32(), {{"n", 1}});
   std::string error = collect([&] {
-    makeFunction({t, t, tensor(f32()), tensor(i32())}, [&](ValueBuilder &,
-                                                           ValueRange x) {
-      auto op = SgdUpdateOp::create(builder, builder.getUnknownLoc(),
-                                    TypeRange{t}, x);
-      SmallVector<Value> grads(4);
+    makeFunction({t, t, tensor(i32())}, [&](ValueBuilder &, ValueRange x) {
+      auto op = SgdUpdateOp::create(
+          builder, builder.getUnknownLoc(), t, TypeRange(), x[0], x[1], x[2],
+          ValueRange(), makeSettings({{"lr", 0.1}}), ArrayAttr(), ArrayAttr());
+      SmallVector<Value> grads(3);
       EXPECT_TRUE(failed(op.buildGradient(builder, {x[1]}, grads)));
       return SmallVector<Value>{op.getResult()};
     });

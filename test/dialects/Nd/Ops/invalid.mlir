@@ -315,22 +315,20 @@ func.func @f() {
 // -----
 
 !w = !nd.tensor<f32, [x = 2]>
-!s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
-func.func @f(%w: !w, %g: !nd.tensor<f32, [x = 3]>, %s: !s, %n: !n) {
-  // expected-error @+1 {{expects the gradient and the new parameter of the parameter's type}}
-  %b = nd.sgd_update %w, %g, %s, %n : (!w, !nd.tensor<f32, [x = 3]>, !s, !n) -> !w
+func.func @f(%w: !w, %g: !nd.tensor<f32, [x = 3]>, %n: !n) {
+  // expected-error @+1 {{expects a gradient of the parameter's type '!nd.tensor<f32, [x = 2]>', or of its dims in f32, got '!nd.tensor<f32, [x = 3]>'}}
+  %b = nd.sgd_update %w, %g, %n {settings = {lr = 0.1}} : (!w, !nd.tensor<f32, [x = 3]>, !n) -> !w
   return
 }
 
 // -----
 
 !w = !nd.tensor<i32, [x = 2]>
-!s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
-func.func @f(%w: !w, %s: !s, %n: !n) {
+func.func @f(%w: !w, %n: !n) {
   // expected-error @+1 {{updates floats, got a parameter of type '!nd.tensor<i32, [x = 2]>'}}
-  %b = nd.sgd_update %w, %w, %s, %n : (!w, !w, !s, !n) -> !w
+  %b = nd.sgd_update %w, %w, %n {settings = {lr = 0.1}} : (!w, !w, !n) -> !w
   return
 }
 
@@ -339,8 +337,8 @@ func.func @f(%w: !w, %s: !s, %n: !n) {
 !w = !nd.tensor<f32, [x = 2]>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %n: !n) {
-  // expected-error @+1 {{expects a scalar f32 as the learning rate, got '!nd.tensor<f32, [x = 2]>'}}
-  %b = nd.sgd_update %w, %w, %w, %n : (!w, !w, !w, !n) -> !w
+  // expected-error @+1 {{expects a scalar f32 as setting 'lr', got '!nd.tensor<f32, [x = 2]>'}}
+  %b = nd.sgd_update %w, %w, %n, %w {computed = ["lr"]} : (!w, !w, !n, !w) -> !w
   return
 }
 
@@ -350,7 +348,7 @@ func.func @f(%w: !w, %n: !n) {
 !s = !nd.tensor<f32, []>
 func.func @f(%w: !w, %s: !s) {
   // expected-error @+1 {{expects a scalar i32 as the step, got '!nd.tensor<f32, []>'}}
-  %b = nd.sgd_update %w, %w, %s, %s : (!w, !w, !s, !s) -> !w
+  %b = nd.sgd_update %w, %w, %s {settings = {lr = 0.1}} : (!w, !w, !s) -> !w
   return
 }
 
@@ -358,11 +356,30 @@ func.func @f(%w: !w, %s: !s) {
 
 !w = !nd.tensor<f32, [x = 2]>
 !v = !nd.tensor<bf16, [x = 2]>
-!s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
-func.func @f(%w: !w, %v: !v, %s: !s, %n: !n) {
-  // expected-error @+1 {{expects slots of type '!nd.tensor<f32, [x = 2]>', got '!nd.tensor<bf16, [x = 2]>'}}
-  %b:2 = nd.momentum_update %w, %w, %s, %n, %v : (!w, !w, !s, !n, !v) -> (!w, !v)
+func.func @f(%w: !w, %v: !v, %n: !n) {
+  // expected-error @+1 {{expects slot 'velocity' of type '!nd.tensor<f32, [x = 2]>', got '!nd.tensor<bf16, [x = 2]>'}}
+  %b:2 = nd.momentum_update %w, %w, %n, %v {settings = {lr = 0.1}} : (!w, !w, !n, !v) -> (!w, !v)
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{setting 'momentum' must be in [0, 1), got 2}}
+  %b:2 = nd.momentum_update %w, %w, %n, %w {settings = {lr = 0.1, momentum = 2.0}} : (!w, !w, !n, !w) -> (!w, !w)
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{setting 'nesterov' must be 0 or 1, got 0.5}}
+  %b:2 = nd.momentum_update %w, %w, %n, %w {settings = {lr = 0.1, nesterov = 0.5}} : (!w, !w, !n, !w) -> (!w, !w)
   return
 }
 
@@ -372,8 +389,8 @@ func.func @f(%w: !w, %v: !v, %s: !s, %n: !n) {
 !s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %s: !s, %n: !n) {
-  // expected-error @+1 {{expects 'momentum' in [0, 1), got 2}}
-  %b:2 = nd.momentum_update %w, %w, %s, %n, %w {momentum = 2.0} : (!w, !w, !s, !n, !w) -> (!w, !w)
+  // expected-error @+1 {{expects a constant for setting 'nesterov'}}
+  %b:2 = nd.momentum_update %w, %w, %n, %w, %s {settings = {lr = 0.1}, computed = ["nesterov"]} : (!w, !w, !n, !w, !s) -> (!w, !w)
   return
 }
 
@@ -383,7 +400,76 @@ func.func @f(%w: !w, %s: !s, %n: !n) {
 !s = !nd.tensor<f32, []>
 !n = !nd.tensor<i32, []>
 func.func @f(%w: !w, %s: !s, %n: !n) {
-  // expected-error @+1 {{expects 'nesterov' to be 0 or 1, got 0.5}}
-  %b:2 = nd.momentum_update %w, %w, %s, %n, %w {nesterov = 0.5} : (!w, !w, !s, !n, !w) -> (!w, !w)
+  // expected-error @+1 {{setting 'lr' is given twice}}
+  %b = nd.sgd_update %w, %w, %n, %s {settings = {lr = 0.1}, computed = ["lr"]} : (!w, !w, !n, !s) -> !w
   return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{needs setting 'lr'}}
+  %b = nd.sgd_update %w, %w, %n : (!w, !w, !n) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{has no setting 'beta'}}
+  %b = nd.sgd_update %w, %w, %n {settings = {beta = 0.1, lr = 0.1}} : (!w, !w, !n) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{expects setting 'lr' to be an f64, got 1 : i64}}
+  %b = nd.sgd_update %w, %w, %n {settings = {lr = 1 : i64}} : (!w, !w, !n) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{expects 4 operands and 2 results: the parameter, its gradient, the step, 1 slots and 0 computed settings; got 3 and 1}}
+  %b = nd.momentum_update %w, %w, %n {settings = {lr = 0.1}} : (!w, !w, !n) -> !w
+  return
+}
+
+// -----
+
+!w = !nd.tensor<f32, [x = 2]>
+!n = !nd.tensor<i32, []>
+func.func @f(%w: !w, %n: !n) {
+  // expected-error @+1 {{is of a parameter without the stacked dim 'layers': '!nd.tensor<f32, [x = 2]>'}}
+  %b = nd.sgd_update %w, %w, %n {settings = {lr = 0.1}, stacked = ["layers"]} : (!w, !w, !n) -> !w
+  return
+}
+
+// -----
+
+module {
+  nd.train @m "loss" "sgd" {
+    // expected-error @+1 {{expects either a number or a value}}
+    nd.setting "lr"
+  }
+}
+
+// -----
+
+module {
+  nd.train @m "loss" "sgd" {
+    %n = nd.step : () -> !nd.tensor<i32, []>
+    // expected-error @+1 {{expects a scalar f32, got '!nd.tensor<i32, []>'}}
+    nd.setting "lr"(%n : !nd.tensor<i32, []>)
+  }
 }

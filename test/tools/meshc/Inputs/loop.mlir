@@ -28,4 +28,4 @@ func.func @m(%x: !x {nd.name = "x", nd.order = ["b", "i"]}) -> (!s {nd.name = "l
   %loss = nd.reduce_mean %z {dims = ["b", "i"]} : (!x) -> !s
   return %loss : !s
 }
-nd.train @m "loss" "sgd" 0.1 {}
+nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
