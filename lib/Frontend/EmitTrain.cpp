@@ -227,7 +227,7 @@ bool OptimizerReader::isConstant(const syntax::Expr &expr) const {
   if (!called)
     return true;
   std::string_view name = called->callee.text;
-  if (declarations.functions.count(name) ||
+  if (called->module || declarations.functions.count(name) ||
       (name != "size" && !syntax::fold(name, syntax::Constant::number(1))))
     return false;
   return llvm::all_of(called->arguments, [&](const Argument &argument) {
@@ -323,6 +323,7 @@ void Emitter::emitTrain() {
   modelBody = &op.getBody().emplaceBlock();
   builder.setInsertionPointToStart(modelBody);
   Scope own;
+  own.module = &declarations;
   scope = &own;
   isTraining = true;
   OptimizerReader(*this, call, declarations, diagnostics).read();

@@ -197,8 +197,8 @@ INSTANTIATE_TEST_SUITE_P(
                             "has no result 'lost'"},
                     Refusal{"optimizer", "\"sgd\"", "\"sdg\"",
                             "there is no optimizer 'sdg'"},
-                    Refusal{"hyper", "1.0 {}", "1.0 {momentum = 0.9}",
-                            "has no hyper-parameter 'momentum'"},
+                    Refusal{"setting", "\"lr\" = 1.0", "\"momentum\" = 0.9",
+                            "has no setting 'momentum'"},
                     Refusal{"model", "nd.train @m", "nd.train @n",
                             "there is no model 'n'"}),
     [](const auto &info) { return info.param.what; });
