@@ -284,9 +284,12 @@ std::vector<Agreed> meshc::runtime::agreedData(const std::string &option,
           hash.add(bytes.data() + offset, count);
         });
     bytes.checkIntact();
+    const std::string role = source.role == WindowRole::Tokens
+                                 ? ""
+                                 : std::string(" as ") + nameOf(source.role);
     entries.push_back(
         {"the file of '" + option + "' for input '" + source.input->name + "'",
-         contents, "'" + bytes.path() + "' (" + contents + ")"});
+         contents + role, "'" + bytes.path() + "' (" + contents + ")" + role});
   }
   return entries;
 }

@@ -48,8 +48,8 @@ bool agreeOn(Communicator &communicator, const std::string &program,
 /// The executable of this process, identified by the hash of its file.
 Agreed agreedProgram(const std::string &modelName);
 
-/// The contents of each file of `data`, identified by size and samples.
-/// `option`: "--data" or "--eval-data".
+/// The contents of each file of `data`, identified by size and samples, and
+/// what of a corpus an input receives. `option`: "--data" or "--eval-data".
 std::vector<Agreed> agreedData(const std::string &option, const Dataset &data);
 
 /// The contents of the file at `path`, identified by size and samples. Throws

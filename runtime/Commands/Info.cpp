@@ -9,6 +9,7 @@
 #include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Saver.h"
+#include "runtime/Data/InputLimits.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/Device.h"
 
@@ -36,6 +37,9 @@ static std::string describeSharding(const MeshcProgram &program,
 static void printTensors(const MeshcProgram &program, MeshcRole role,
                          const char *title, std::ostream &out) {
   bool first = true;
+  std::map<std::string, InputLimits> limits;
+  if (role == MESHC_INPUT)
+    limits = readLimits(program);
   for (uint32_t i = 0; i < program.tensorCount; ++i) {
     const MeshcTensor &tensor = program.tensors[i];
     if (tensor.role != role)
@@ -47,7 +51,10 @@ static void printTensors(const MeshcProgram &program, MeshcRole role,
         << std::setw(5) << nameOf(typeOf(tensor))
         << describeSharding(program, tensor) << ", "
         << describeBytes(localElements(tensor) * sizeOf(typeOf(tensor)))
-        << " per rank\n";
+        << " per rank";
+    if (int64_t limit = limits[tensor.name].vocabulary())
+      out << ", numbers below " << limit;
+    out << '\n';
   }
 }
 

@@ -12,13 +12,16 @@
 
 using namespace meshc::runtime;
 
+const char *meshc::runtime::nameOf(WindowRole role) {
+  static const char *const names[] = {"", "@segments", "@positions", "@mask"};
+  return names[static_cast<int>(role)];
+}
+
 WindowRole meshc::runtime::parseWindowRole(const std::string &name) {
-  if (name == "@segments")
-    return WindowRole::Segments;
-  if (name == "@positions")
-    return WindowRole::Positions;
-  if (name == "@mask")
-    return WindowRole::Mask;
+  for (WindowRole role :
+       {WindowRole::Segments, WindowRole::Positions, WindowRole::Mask})
+    if (name == nameOf(role))
+      return role;
   throw Failure(ExitCode::Usage,
                 "'" + name +
                     "' is not known of a corpus; expected '@segments', "

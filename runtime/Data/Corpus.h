@@ -59,8 +59,10 @@ private:
   int64_t endOf(int64_t document) const;
 };
 
-/// The names of the roles after Tokens: "@segments", "@positions", "@mask".
-/// Throws Failure(Usage) for another `name`.
+/// The name of a role in options: "@segments", "@positions", "@mask"; empty for
+/// Tokens.
+const char *nameOf(WindowRole role);
+/// The role of such a name. Throws Failure(Usage) for another `name`.
 WindowRole parseWindowRole(const std::string &name);
 
 /// The corpus in a file, which is read through windows of `window` ≥ 1 tokens.

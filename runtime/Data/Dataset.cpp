@@ -9,9 +9,9 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/Finiteness.h"
 #include "runtime/Base/TensorBlock.h"
+#include "runtime/Data/InputLimits.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unistd.h>
 
@@ -110,29 +110,15 @@ static Assignment assignFiles(const MeshcProgram &program,
   return result;
 }
 
-/// The compiler's report names the inputs that are class indices, and those
-/// that index a table: "targets": {"labels": 10}, "indices": {"tokens": 256}.
-/// The tokens of a corpus must be below both.
-void Dataset::readLimits(const MeshcProgram &program) {
-  using nlohmann::json;
-  json report = json::parse(program.manifest ? program.manifest : "{}", nullptr,
-                            /*allow_exceptions=*/false);
-  auto limitOf = [&](const char *key, const Source &source) -> int64_t {
-    if (!report.is_object() || !report[key].is_object())
-      return 0;
-    auto found = report[key].find(source.input->name);
-    return found != report[key].end() && found->is_number_integer()
-               ? found->get<int64_t>()
-               : 0;
-  };
+/// The tokens of a corpus must be below the model's vocabulary.
+void Dataset::applyLimits(const MeshcProgram &program) {
+  std::map<std::string, InputLimits> limits = readLimits(program);
   for (Source &source : inputSources) {
-    source.classes = limitOf("targets", source);
+    const InputLimits &limit = limits[source.input->name];
+    source.classes = limit.classes;
     if (!source.corpus || source.role != WindowRole::Tokens)
       continue;
-    const int64_t indices = limitOf("indices", source);
-    source.vocabulary = source.classes;
-    if (indices && (!source.classes || indices < source.classes))
-      source.vocabulary = indices;
+    source.vocabulary = limit.vocabulary();
     if (source.vocabulary && source.corpus->largest >= source.vocabulary)
       throw Failure(ExitCode::Data,
                     "token file '" + source.bytes->path() + "' holds token " +
@@ -276,7 +262,7 @@ Dataset::Dataset(const MeshcProgram &program,
                         first.input->name + "' and '" + source.bytes->path() +
                         "' has " + std::to_string(source.count) + " for '" +
                         source.input->name + "'");
-  readLimits(program);
+  applyLimits(program);
   exampleCount = first.count;
   if (exampleCount == 0)
     throw Failure(ExitCode::Data,

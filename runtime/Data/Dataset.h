@@ -93,7 +93,7 @@ private:
   void bindArray(const MeshcTensor &input, std::shared_ptr<const Bytes> bytes);
   void bindCorpus(const MeshcTensor &input, bool isFirst,
                   std::shared_ptr<const Corpus> corpus, WindowRole role);
-  void readLimits(const MeshcProgram &program);
+  void applyLimits(const MeshcProgram &program);
 
   std::vector<Source> inputSources;
   int64_t exampleCount = 0, batchSize = 0;

@@ -54,6 +54,7 @@ differ "'--checkpoint' is given" "./a $one $steps $written" "./a $one $steps"
 differ "'--save-every' is '1'" "./a $one $steps $written --save-every 1" "./a $one $steps $written --save-every 2"
 differ "'--resume' is given" "./a $one --steps 9 --resume four.safetensors" "./a $one --steps 9"
 differ "'--keep' is '2'" "./a $one $steps $written --keep 2" "./a $one $steps $written --keep 3"
+differ "'--window-stride' is '2'" "./a $one $steps --window-stride 2" "./a $one $steps --window-stride 3"
 differ "'--no-shuffle' is given" "./a $one $steps --no-shuffle" "./a $one $steps"
 differ "the checkpoint is 'four.safetensors' .*" \
   "./a $one $steps --weights four.safetensors" "./a $one $steps --weights six.safetensors"

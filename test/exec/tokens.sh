@@ -78,6 +78,8 @@ evaluate $(data u16.tokens) --window-stride 5 | sed 1,2d | cmp - i32.txt || fail
 grep -q -- "^--data: 3741 tokens in 3725 windows of 16, one every 1$" train.txt || fail "$(cat train.txt)"
 grep -q -- "^--eval-data: 3741 tokens in 466 windows of 16, one every 8; the last 4 fill" train.txt || fail "$(cat train.txt)"
 
+expect 0 "^  tokens  .* per rank, numbers below 128$" ./program info
+
 # What is refused.
 "$meshc" "$models/packed.mesh" --set vocab=40 -o small
 expect 3 "token file 'corpus' holds token $((characters - 1)), and input 'tokens' of 'packed' takes tokens below 40; compile" \

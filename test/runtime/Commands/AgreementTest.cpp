@@ -7,8 +7,9 @@
 #include "runtime/Commands/Agreement.h"
 
 #include "runtime/Comm/ThreadWorld.h"
-
-#include <gtest/gtest.h>
+#include "runtime/Data/Dataset.h"
+#include "test/runtime/Data/Inputs.h"
+#include "test/runtime/Data/TestFiles.h"
 
 using namespace meshc::runtime;
 
@@ -70,6 +71,32 @@ TEST(Agreement, takesLongValues) {
   EXPECT_EQ(find({{{"a", text, "x"}}, {{"a", text, "x"}}}), "");
   EXPECT_EQ(find({{{"a", text, "x"}}, {{"a", text + "y", "y"}}}),
             "the ranks disagree: a is x on rank 0 and y on rank 1" + end);
+}
+
+/// Options of data are not compared as text, since paths may differ.
+TEST(Agreement, comparesWhatInputsReceive) {
+  meshc::test::Folder folder;
+  std::string text = folder.write("text", "some text");
+  std::string copy = folder.write("copy", "some text");
+  meshc::test::Inputs inputs;
+  inputs.add("tokens", MESHC_I32, {2, 3});
+  inputs.add("other", MESHC_I32, {2, 3});
+  auto list = [&](const std::vector<std::string> &specs) {
+    return agreedData("--data", Dataset(inputs.make(), specs));
+  };
+  EXPECT_EQ(find({list({text}), list({copy})}), "");
+  EXPECT_EQ(find({list({text, "other=@mask"}), list({copy, "other=@mask"})}),
+            "");
+  std::string difference =
+      find({list({text, "other=@mask"}), list({text, "other=@segments"})});
+  EXPECT_EQ(difference.find("the ranks disagree: the file of '--data' for "
+                            "input 'other' is '" +
+                            text + "' (9 bytes, hash "),
+            0u)
+      << difference;
+  EXPECT_NE(difference.find(" as @mask on rank 0 and "), std::string::npos);
+  EXPECT_NE(difference.find(" as @segments on rank 1"), std::string::npos);
+  EXPECT_NE(find({list({text}), list({text, "other=@mask"})}), "");
 }
 
 } // namespace
