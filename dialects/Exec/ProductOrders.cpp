@@ -59,14 +59,21 @@ static Order chooseShared(ProductOp product, OrderChooser &orders, Dims group,
   return cost(fromB) < cost(fromA) ? fromB : fromA;
 }
 
-/// Makes the operand a batch of matrices: as it is, in another order where it
-/// has no reader yet that minds, or as a copy.
+/// Makes the operand a batch of matrices: as it is, as a copy that exists, in
+/// another order where it has no reader yet that minds, or as a new copy.
 static void fitOperand(ProductOp product, OrderChooser &orders,
                        unsigned operand, Dims batch, Dims own,
                        Dims contracted) {
   OpOperand &use = product->getOpOperand(operand);
   Order order = orders.getOrder(use.get());
-  if (!isMatrix(product, use.get(), order, batch, own, contracted)) {
+  auto isFit = [&](Dims each) {
+    return isMatrix(product, use.get(), each, batch, own, contracted);
+  };
+  SmallVector<Order> copies = orders.getCopies(use.get());
+  auto *copy = isFit(order) ? copies.end() : llvm::find_if(copies, isFit);
+  if (copy != copies.end()) {
+    order = *copy;
+  } else if (!isFit(order)) {
     bool ownFirst = own.empty() || contracted.empty() ||
                     orders.isBefore(own.front(), contracted.front());
     order = joinByPrecedence(batch, own, contracted, ownFirst);
@@ -74,12 +81,20 @@ static void fitOperand(ProductOp product, OrderChooser &orders,
   orders.require(use, order);
 }
 
+/// As its users prefer it; if that is not one product, with the innermost dim
+/// that they prefer, so that a kernel reads it in sequence beside their
+/// tensors.
 static Order chooseResultOrder(ProductOp product, OrderChooser &orders,
                                Dims batch, Dims m, Dims n) {
   Value result = product.getResult(0);
-  if (std::optional<Order> wanted = orders.getPreferredOrder(result))
+  if (std::optional<Order> wanted = orders.getPreferredOrder(result)) {
     if (isMatrix(product, result, *wanted, batch, m, n))
       return *wanted;
+    for (bool rowsFirst : {true, false})
+      if (Order order = joinByPrecedence(batch, m, n, rowsFirst);
+          order.back() == wanted->back())
+        return order;
+  }
   return joinByPrecedence(batch, m, n, orders.isBefore(m.front(), n.front()));
 }
 

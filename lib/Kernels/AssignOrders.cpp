@@ -224,11 +224,16 @@ void OrderAssigner::require(OpOperand &operand, Dims order) {
   pinned.insert(operand.get());
 }
 
-/// Reuses an equal copy of a computed value, which mostly has no other readers
-/// and ends then. An argument stays in memory, so that its copies end early.
+SmallVector<Order> OrderAssigner::getCopies(Value value) const {
+  return llvm::map_to_vector(copies.lookup(value),
+                             [&](Value copy) { return orders.lookup(copy); });
+}
+
+/// One copy serves all users: that they read the value at different times costs
+/// memory, a second copy costs a pass over the tensor.
 Value OrderAssigner::copy(Value value, Dims order, Operation *before) {
   for (Value known : copies[value])
-    if (ArrayRef(orders[known]) == order && !isa<BlockArgument>(value))
+    if (ArrayRef(orders[known]) == order)
       return known;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(before);

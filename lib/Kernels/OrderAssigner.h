@@ -60,6 +60,7 @@ private:
     return dimOrder.isBefore(a, b);
   }
   void setOrder(mlir::OpResult result, Dims order) override;
+  llvm::SmallVector<exec::Order> getCopies(mlir::Value value) const override;
   /// Pins the operand's value in the order, after a copy if it is pinned in
   /// another one.
   void require(mlir::OpOperand &operand, Dims order) override;

@@ -193,7 +193,7 @@ def AssignOrders : Pass<"meshc-assign-orders", "::mlir::func::FuncOp"> {
     After the pass every op has `exec.orders`. Arguments and results of the function
     keep their declared order. A library op chooses the orders of its tensors, so that
     it is one call; where a tensor that cannot have such an order is needed, a fusion
-    copies it. Results of fusions follow their largest input of the same
+    copies it, once for all products that the copy suits. Results of fusions follow their largest input of the same
     dims, all else the order in which the function's tensors declare dims.
 
     The members of a loop's tie agree. A carried value has one order as operand,

@@ -73,6 +73,8 @@ public:
   virtual double getChangeCost(mlir::Value value) const = 0;
   virtual bool isBefore(mlir::StringAttr a, mlir::StringAttr b) const = 0;
 
+  /// The orders in which copies of the value exist.
+  virtual llvm::SmallVector<Order> getCopies(mlir::Value value) const = 0;
   /// Pins the operand in this order. Replaces it by a copy if its value is
   /// pinned in another one.
   virtual void require(mlir::OpOperand &operand,
