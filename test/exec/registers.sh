@@ -4,7 +4,25 @@
 . "$(dirname "$0")/lib.sh"
 ptxas=${CUDA_HOME:-/usr/local/cuda}/bin/ptxas
 [ -x $ptxas ] || skip "no $ptxas"
-for model in "$root"/test/gpu/models/*.mesh "$root"/python-free-examples/*/*.mesh; do
+# Twelve layers, written one after the other, with weights in two memory orders:
+# each update has a kernel of its own, which equal ones share.
+{
+  echo "dim batch = 512, model = 256, ffn = 1024"
+  echo "fn layer(x) {"
+  echo "  param up[model, ffn] ~ normal(0.02)"
+  echo "  param down[ffn, model] ~ normal(0.02)"
+  echo "  return x + dot(gelu(dot(x, up, model)), down, ffn)"
+  echo "}"
+  echo "model layers(x[batch, model]) {"
+  for ((i = 0; i < 12; ++i)); do echo "  x = layer(x)"; done
+  echo "  loss = mean(square(x))"
+  echo "}"
+  echo "train layers minimize loss with adamw(lr = 1e-3)"
+} >layers.mesh
+"$meshc" layers.mesh --target=cuda --stop-after=schedule -o layers.mlir
+most=$(awk '/exec.launch/ { sub(/ -> .*/, ""); n = gsub(/%/, ""); if (n > most) most = n } END { print most }' layers.mlir)
+[ "$most" -le 16 ] || fail "a kernel of 'layers' has $most inputs"
+for model in layers.mesh "$root"/test/gpu/models/*.mesh "$root"/python-free-examples/*/*.mesh; do
   name=$(basename "$model" .mesh)
   "$meshc" "$model" --target=cuda --emit=ptx -o kernels.ptx
   $ptxas -arch=sm_90 -O3 -v kernels.ptx -o kernels.cubin >usage.txt 2>&1 || { cat usage.txt >&2; fail "$name: ptxas"; }
