@@ -292,8 +292,8 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
       "As --data: evaluate on these examples, at the end and as --eval-every "
       "says"));
   addWhole(app, "--eval-window-stride", options.evalWindowStride, 1, mostStride,
-           "As --window-stride, for --eval-data (default: the length of a "
-           "window)")
+           "As --window-stride, for --eval-data (default: as many as a "
+           "window has targets)")
       ->needs(evalData);
   holdBatch->excludes(evalData)->excludes(checkpoint);
   addBeginning(app, options, mayDiffer);
@@ -322,7 +322,7 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
 static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
-  addCorpus(app, options, "the length of a window");
+  addCorpus(app, options, "as many as a window has targets");
   mayDiffer.inValue(
       app.add_option("--checkpoint,--weights", options.checkpoint,
                      "The parameters, as train or another tool wrote them "

@@ -81,8 +81,8 @@ inline bool savesInBackground(const Options &options) {
 }
 
 /// How the corpora of `data` and `evalData` are read: training takes a window
-/// from every token on, and evaluation windows that do not overlap, unless the
-/// options say otherwise.
+/// from every token on, and evaluation those in which each token is a target
+/// once, unless the options say otherwise.
 CorpusOptions dataCorpus(const Options &options);
 CorpusOptions evalCorpus(const Options &options);
 

@@ -106,7 +106,7 @@ meshc::runtime::openCorpus(std::shared_ptr<const Bytes> bytes, int64_t window,
   else
     readPlain(*corpus, options.type);
   corpus->window = window;
-  corpus->stride = options.stride ? options.stride : window;
+  corpus->stride = options.stride;
   if (corpus->count <= window)
     throw Failure(ExitCode::Data,
                   "data file '" + corpus->bytes->path() + "' has " +

@@ -19,8 +19,8 @@ namespace meshc::runtime {
 struct CorpusOptions {
   /// The tokens of a file that is no token file: U8, U16 or I32.
   FileType type = FileType::U8;
-  /// Tokens from the start of a window to that of the next; 0: the length of
-  /// a window.
+  /// Tokens from the start of a window to that of the next; 0: as many as a
+  /// window has targets, so that each token is a target once.
   int64_t stride = 1;
 };
 
@@ -65,7 +65,8 @@ const char *nameOf(WindowRole role);
 /// The role of such a name. Throws Failure(Usage) for another `name`.
 WindowRole parseWindowRole(const std::string &name);
 
-/// The corpus in a file, which is read through windows of `window` ≥ 1 tokens.
+/// The corpus in a file, which is read through windows of `window` ≥ 1 tokens;
+/// `options.stride` ≥ 1.
 /// Throws Failure(Data) if the file is damaged or has no window.
 std::shared_ptr<const Corpus> openCorpus(std::shared_ptr<const Bytes> bytes,
                                          int64_t window,

@@ -217,6 +217,18 @@ findWindow(const std::vector<const MeshcTensor *> &inputs,
   return *inputs.front();
 }
 
+/// How many tokens a window has as targets: one if the model takes only the
+/// token after the window, otherwise those of the window.
+static int64_t targetsOf(const MeshcTensor &first,
+                         const std::vector<const MeshcTensor *> &inputs) {
+  bool hasNext = false, hasShifted = false;
+  for (const MeshcTensor *input : inputs) {
+    hasNext |= input->rank == 1;
+    hasShifted |= input != &first && input->rank == 2;
+  }
+  return hasNext && !hasShifted ? 1 : first.dims[1].size;
+}
+
 Dataset::Dataset(const MeshcProgram &program,
                  const std::vector<std::string> &specs,
                  const CorpusOptions &options)
@@ -234,7 +246,10 @@ Dataset::Dataset(const MeshcProgram &program,
                         "' is an array file; name its input: '--data NAME=" +
                         files.corpus + "'");
     const MeshcTensor &first = findWindow(tokens, files.corpus);
-    auto corpus = openCorpus(bytes, first.dims[1].size, options);
+    CorpusOptions read = options;
+    if (read.stride == 0)
+      read.stride = targetsOf(first, tokens);
+    auto corpus = openCorpus(bytes, first.dims[1].size, read);
     for (const MeshcTensor *input : tokens)
       bindCorpus(*input, input == &first, corpus, WindowRole::Tokens);
     for (const auto &[input, role] : files.described)

@@ -204,6 +204,22 @@ TEST(Corpus, HasWindowsWithAStride) {
   }
 }
 
+/// By default each token is a target once, whatever a window's targets are.
+TEST(Corpus, HasEachTokenAsTargetOnce) {
+  Folder folder;
+  std::string path = folder.write("text", "abcdefghij");
+  auto strideOf = [&](const std::vector<std::vector<int64_t>> &dims) {
+    Inputs inputs;
+    for (size_t i = 0; i < dims.size(); ++i)
+      inputs.add(i ? "other" : "tokens", MESHC_I32, dims[i]);
+    return Dataset(inputs.make(), {path}, {FileType::U8, 0}).corpus()->stride;
+  };
+  EXPECT_EQ(strideOf({{2, 3}}), 3); // shifted by the model
+  EXPECT_EQ(strideOf({{2, 3}, {2, 3}}), 3);
+  EXPECT_EQ(strideOf({{2, 3}, {2}}), 1);
+  EXPECT_EQ(strideOf({{2, 3}, {2}, {2, 3}}), 3);
+}
+
 TEST(Corpus, TellsDocumentsApart) {
   Folder folder;
   Inputs inputs = languageModel();
