@@ -7,6 +7,8 @@
 
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/Ops/ValueBuilder.h"
+#include "lib/Autodiff/ClipGradients.h"
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
@@ -99,6 +101,8 @@ private:
   void addModel(StepFunction &step, IRMapping &mapping);
   void addMetrics(StepFunction &step, const IRMapping &mapping);
   void cloneSettings(StepFunction &step, IRMapping &mapping);
+  Value clip(StepFunction &step, const IRMapping &mapping,
+             MutableArrayRef<Value> gradients);
   void addUpdates(StepFunction &step, const IRMapping &mapping,
                   ArrayRef<Value> gradients,
                   ArrayRef<SmallVector<Value>> slots);
@@ -189,6 +193,11 @@ void StepBuilder::buildEvalStep() {
   addParameters(step, mapping);
   addModel(step, mapping);
   addMetrics(step, mapping);
+  if (normMetric)
+    step.addResult(
+        *normMetric,
+        nd::ConstantOp::create(step.builder, clipOp.getLoc(),
+                               cast<nd::TensorType>(normMetric->type), 0.0));
   step.finish();
   fixEvalValues(step.getFunction());
 }
@@ -220,8 +229,27 @@ static void markGradient(Value gradient, const StepTensor &parameter) {
 /// Copies the ops that compute settings.
 void StepBuilder::cloneSettings(StepFunction &step, IRMapping &mapping) {
   for (Operation &op : train.getBody().front())
-    if (!isa<nd::SettingOp>(op))
+    if (!isa<nd::SettingOp, nd::ClipOp>(op))
       step.builder.clone(op, mapping);
+}
+
+/// Clips the gradients if `train` says so; returns their norm, or null.
+Value StepBuilder::clip(StepFunction &step, const IRMapping &mapping,
+                        MutableArrayRef<Value> gradients) {
+  if (!clipOp)
+    return {};
+  Location loc = clipOp.getLoc();
+  Value bound;
+  if (clipOp.getValue())
+    bound = mapping.lookup(clipOp.getValue());
+  else
+    bound = nd::ValueBuilder(step.builder, loc)
+                .scalar(step.builder.getF32Type(),
+                        clipOp.getConstant()->convertToDouble());
+  SmallVector<StringAttr> names;
+  for (const StepTensor &parameter : parameters)
+    names.push_back(parameter.name);
+  return clipGradients(step.builder, loc, gradients, names, bound);
 }
 
 Operation *StepBuilder::addUpdate(StepFunction &step, unsigned index,
@@ -269,7 +297,6 @@ void StepBuilder::addUpdates(StepFunction &step, const IRMapping &mapping,
       step.addResult(parameters[index], value);
       continue;
     }
-    markGradient(gradient, parameters[index]);
     Operation *update =
         addUpdate(step, index, value, gradient, number, slots[index], mapping);
     step.addResult(parameters[index], update->getResult(0));
@@ -307,9 +334,15 @@ LogicalResult StepBuilder::buildTrainStep() {
            << "' reaches a parameter; there is nothing to train: each way to "
               "one is through what has no gradient, as floor, a comparison or "
               "a whole number";
+  for (auto [gradient, parameter] : llvm::zip(*gradients, parameters))
+    if (gradient)
+      markGradient(gradient, parameter);
   cloneSettings(step, mapping);
+  Value norm = clip(step, mapping, *gradients);
   addUpdates(step, mapping, *gradients, slots);
   step.moveToEnd(metrics.size());
+  if (normMetric)
+    step.addResult(*normMetric, norm);
   step.finish();
   return success();
 }

@@ -158,12 +158,37 @@ LogicalResult ModelParts::findLoss() {
                            << "' has no result '" << train.getLoss() << "'";
 }
 
+LogicalResult ModelParts::findClip() {
+  auto clips = llvm::to_vector(train.getBody().getOps<nd::ClipOp>());
+  if (clips.size() > 1)
+    return clips[1].emitError("the norm of the gradients is bounded twice");
+  if (clips.empty())
+    return success();
+  clipOp = clips.front();
+  StringAttr name = clipOp.getMetricAttr();
+  if (!name)
+    return success();
+  SmallVector<StringRef> names = {name.getValue()};
+  for (const StepTensor &metric : metrics)
+    names.push_back(metric.name.getValue());
+  std::string clash = nd::findLogClash(name.getValue(), names);
+  if (clash.empty() && llvm::is_contained(ArrayRef(names).drop_front(), name))
+    clash = "a result of the model is called '" + name.str() +
+            "', too; the norm of the gradients needs another name";
+  if (!clash.empty())
+    return clipOp.emitError() << clash;
+  MLIRContext *context = train.getContext();
+  normMetric = {name, nd::TensorType::get(Float32Type::get(context), {}),
+                ArrayAttr::get(context, {}), nd::TensorRole::Metric};
+  return success();
+}
+
 LogicalResult ModelParts::collect() {
   if (failed(collectParameters()) || failed(collectInputs()) ||
       failed(collectMetrics()))
     return failure();
-  if (train &&
-      (failed(findLoss()) || failed(settings.collect(train, parameterOps))))
+  if (train && (failed(findLoss()) || failed(findClip()) ||
+                failed(settings.collect(train, parameterOps))))
     return failure();
   return checkExamples();
 }

@@ -35,6 +35,9 @@ struct ModelParts {
   /// In the model, the loss first.
   llvm::SmallVector<mlir::Value> metricValues = {};
   UpdateSettings settings = {}; ///< if there is `train`
+  nd::ClipOp clipOp = {};       ///< of `train`; may be null
+  /// The norm of all gradients, behind the metrics.
+  std::optional<StepTensor> normMetric = {};
 
   /// Fills in the members after `train`. Fails, with an error at the cause, if
   /// the model cannot become a program.
@@ -46,6 +49,7 @@ private:
   mlir::LogicalResult checkExamples();
   mlir::LogicalResult collectMetrics();
   mlir::LogicalResult findLoss();
+  mlir::LogicalResult findClip();
 };
 
 } // namespace meshc::autodiff

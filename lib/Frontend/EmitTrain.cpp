@@ -117,19 +117,20 @@ public:
         diagnostics(diagnostics) {}
 
   /// Creates an nd.setting for each setting.
-  void read();
+  void read(ArrayRef<syntax::SettingRule> rules);
+  /// Creates the nd.clip.
+  void readClip(const syntax::ClipClause &clip);
 
 private:
   bool findSettings();
   bool readSetting(const Argument &argument, bool isFirst);
   const nd::OptimizerSetting *findSetting(std::string_view name) const;
   bool isConstant(const syntax::Expr &expr) const;
-  bool readConstant(const nd::OptimizerSetting &setting,
-                    const syntax::Expr &expr);
-  bool readComputed(const nd::OptimizerSetting &setting,
-                    const syntax::Expr &expr);
-  bool create(const nd::OptimizerSetting &setting, syntax::Span at,
-              const syntax::Constant *constant, Value value);
+  bool readRule(const syntax::SettingRule &rule);
+  Operand readValue(StringRef name, const syntax::Expr &expr);
+  bool check(const nd::OptimizerSetting &setting, const Operand &value,
+             syntax::Span at);
+  FloatAttr makeNumber(const Operand &value);
   std::string listSettings() const;
 
   Emitter &emitter;
@@ -138,6 +139,10 @@ private:
   syntax::Diagnostics &diagnostics;
   SmallVector<nd::OptimizerSetting> settings;
   std::map<std::string_view, syntax::Span> given; ///< settings so far
+  // The parameters that the settings are of; null for all.
+  ArrayAttr patterns;
+  bool isOptional = false;
+  syntax::Span patternsAt;
 };
 
 } // namespace
@@ -211,8 +216,15 @@ bool OptimizerReader::readSetting(const Argument &argument, bool isFirst) {
         .note(first->second, "first given here");
     return false;
   }
-  return isConstant(*argument.value) ? readConstant(*setting, *argument.value)
-                                     : readComputed(*setting, *argument.value);
+  syntax::Span at = argument.value->span;
+  Operand value = readValue(setting->name, *argument.value);
+  if (!check(*setting, value, at))
+    return false;
+  nd::SettingOp::create(emitter.builder,
+                        emitter.locate(patterns ? patternsAt : at),
+                        emitter.builder.getStringAttr(setting->name),
+                        makeNumber(value), value.value, patterns, isOptional);
+  return true;
 }
 
 /// Whether the expression calls nothing but functions of numbers. [L2.3]
@@ -235,61 +247,71 @@ bool OptimizerReader::isConstant(const syntax::Expr &expr) const {
   });
 }
 
-bool OptimizerReader::readConstant(const nd::OptimizerSetting &setting,
-                                   const syntax::Expr &expr) {
-  std::optional<syntax::Constant> value =
-      syntax::evaluate(expr, declarations, diagnostics);
-  return value && create(setting, expr.span, &*value, {});
-}
-
-/// An expression of step(), which each training step computes.
-bool OptimizerReader::readComputed(const nd::OptimizerSetting &setting,
-                                   const syntax::Expr &expr) {
+/// The value of an expression: a number, or a scalar f32 that each training
+/// step computes. Neither after an error.
+Operand OptimizerReader::readValue(StringRef name, const syntax::Expr &expr) {
+  if (isConstant(expr)) {
+    std::optional<syntax::Constant> number =
+        syntax::evaluate(expr, declarations, diagnostics);
+    return number ? Operand::of(*number) : Operand();
+  }
   Operand operand = emitter.emit(expr);
-  if (operand.constant)
-    return create(setting, expr.span, &*operand.constant, {});
   if (!operand.value)
-    return false;
+    return operand;
   nd::TensorType type = nd::getTensorType(operand.value);
-  if (type.getRank() != 0 || !type.getElementType().isF32()) {
-    emitter.noteOrigin(
-        emitter.error(expr.span,
-                      quote(setting.name) + " must be a scalar f32, got " +
-                          describe(type) +
-                          (type.getRank() ? "; reduce it, as in mean(…)"
-                                          : "; cast it: cast(…, f32)")),
-        expr.span);
-    return false;
-  }
-  if (setting.kind != nd::OptimizerSetting::Kind::Number) {
-    emitter.error(expr.span, quote(setting.name) +
-                                 " must be a constant: it decides what an "
-                                 "update consists of");
-    return false;
-  }
-  return create(setting, expr.span, nullptr, operand.value);
+  if (type.getRank() == 0 && type.getElementType().isF32())
+    return operand;
+  emitter.noteOrigin(
+      emitter.error(expr.span,
+                    quote(name) + " must be a scalar f32, got " +
+                        describe(type) +
+                        (type.getRank() ? "; reduce it, as in mean(…)"
+                                        : "; cast it: cast(…, f32)")),
+      expr.span);
+  return {};
 }
 
-bool OptimizerReader::create(const nd::OptimizerSetting &setting,
-                             syntax::Span at, const syntax::Constant *constant,
-                             Value value) {
-  FloatAttr number;
-  if (constant) {
-    std::string mistake = setting.describeMistake(constant->real);
-    if (!mistake.empty()) {
-      emitter.noteOrigin(emitter.error(at, quote(setting.name) + " " + mistake),
-                         at);
-      return false;
-    }
-    number = emitter.builder.getF64FloatAttr(constant->real);
+/// Whether the value is one of the setting; reports an error if not.
+bool OptimizerReader::check(const nd::OptimizerSetting &setting,
+                            const Operand &value, syntax::Span at) {
+  if (!value.ok())
+    return false;
+  if (value.value && setting.kind != nd::OptimizerSetting::Kind::Number) {
+    emitter.error(at, quote(setting.name) +
+                          " must be a constant: it decides what an update "
+                          "consists of");
+    return false;
   }
-  nd::SettingOp::create(emitter.builder, emitter.locate(at),
-                        emitter.builder.getStringAttr(setting.name), number,
-                        value, /*patterns=*/ArrayAttr(), /*optional=*/false);
-  return true;
+  std::string mistake;
+  if (value.constant)
+    mistake = setting.describeMistake(value.constant->real);
+  if (!mistake.empty())
+    emitter.noteOrigin(emitter.error(at, quote(setting.name) + " " + mistake),
+                       at);
+  return mistake.empty();
 }
 
-void OptimizerReader::read() {
+FloatAttr OptimizerReader::makeNumber(const Operand &value) {
+  return value.constant ? emitter.builder.getF64FloatAttr(value.constant->real)
+                        : FloatAttr();
+}
+
+/// [L7.5]
+bool OptimizerReader::readRule(const syntax::SettingRule &rule) {
+  SmallVector<Attribute> texts;
+  for (const syntax::SettingRule::Pattern &pattern : rule.patterns)
+    texts.push_back(emitter.builder.getStringAttr(pattern.text));
+  patterns = emitter.builder.getArrayAttr(texts);
+  isOptional = rule.isOptional;
+  patternsAt = rule.patterns.front().span;
+  given.clear();
+  bool ok = true;
+  for (const Argument &argument : rule.settings.arguments)
+    ok &= readSetting(argument, /*isFirst=*/false);
+  return ok;
+}
+
+void OptimizerReader::read(ArrayRef<syntax::SettingRule> rules) {
   if (!findSettings())
     return;
   bool ok = true;
@@ -300,6 +322,26 @@ void OptimizerReader::read() {
                                         " needs a learning rate: " +
                                         std::string(call.callee.text) +
                                         "(lr = …)");
+  for (const syntax::SettingRule &rule : rules)
+    readRule(rule);
+}
+
+/// [L7.6]
+void OptimizerReader::readClip(const syntax::ClipClause &clip) {
+  syntax::Span at = clip.bound->span;
+  Operand bound = readValue("clip", *clip.bound);
+  if (!check({"clip", std::nullopt}, bound, at))
+    return;
+  if (bound.constant && bound.constant->real == 0) {
+    emitter.error(at, "'clip' must be above 0: no gradient has the norm 0");
+    return;
+  }
+  StringAttr metric;
+  if (clip.metric)
+    metric = emitter.builder.getStringAttr(StringRef(clip.metric->text));
+  nd::ClipOp::create(emitter.builder,
+                     emitter.locate(clip.metric ? clip.metric->span : at),
+                     makeNumber(bound), bound.value, metric);
 }
 
 /// [L7.1]
@@ -326,7 +368,10 @@ void Emitter::emitTrain() {
   own.module = &declarations;
   scope = &own;
   isTraining = true;
-  OptimizerReader(*this, call, declarations, diagnostics).read();
+  OptimizerReader reader(*this, call, declarations, diagnostics);
+  reader.read(train->rules);
+  if (train->clip)
+    reader.readClip(*train->clip);
   finishLoops();
   scope = nullptr;
 }

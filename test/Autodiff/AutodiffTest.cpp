@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Autodiff/Passes.h"
+#include "lib/Autodiff/UpdateSettings.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -173,6 +174,26 @@ TEST_F(AutodiffTest, OptimizerSlotsAreNamedAndStartAtZero) {
   Tensors state = run(*module, "initialize", {});
   for (double value : state[4].data)
     EXPECT_EQ(value, 0.0);
+}
+
+TEST(Patterns, StarsStandForAnyCharacters) {
+  for (auto [name, pattern] : {std::pair("w", "w"),
+                               {"w", "*"},
+                               {"w", "*w"},
+                               {"w", "w**"},
+                               {"layers.attention.wq", "layers.*"},
+                               {"layers.attention.wq", "*.w*"},
+                               {"layers.attention.wq", "l*.att*n.*q"},
+                               {"a.b.a.b.c", "*a.b.c"}})
+    EXPECT_TRUE(autodiff::matchesPattern(name, pattern)) << pattern;
+  for (auto [name, pattern] : {std::pair("w", "v"),
+                               {"w", ""},
+                               {"w", "w.*"},
+                               {"bias", "*.bias"},
+                               {"aba", "ab*ba"},
+                               {"layers.w", "layer"},
+                               {"layers.w", "*w*w"}})
+    EXPECT_FALSE(autodiff::matchesPattern(name, pattern)) << pattern;
 }
 
 struct Refusal {

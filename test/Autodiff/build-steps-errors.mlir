@@ -248,3 +248,88 @@ func.func @m(%x: !x {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}
   return %loss : !s
 }
 nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
+
+// -----
+
+!s = !nd.tensor<f32, []>
+func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %w = nd.parameter "w" [] : !s {
+    %0 = nd.random normal "w" : !s
+    nd.yield %0 : !s
+  }
+  return %w : !s
+}
+nd.train @m "loss" "sgd" {
+  nd.setting "lr" = 0.1
+  nd.setting "lr" = 0.2 of ["v*"] optional
+  // expected-error @below {{no parameter's name matches 'v*'; write ->? if there may be none; the parameters are 'w'}}
+  nd.setting "lr" = 0.2 of ["w", "v*"]
+}
+
+// -----
+
+!s = !nd.tensor<f32, []>
+func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %w = nd.parameter "w" [] : !s {
+    %0 = nd.random normal "w" : !s
+    nd.yield %0 : !s
+  }
+  %v = nd.parameter "v" [] : !s {
+    %0 = nd.random normal "v" : !s
+    nd.yield %0 : !s
+  }
+  %0 = nd.mul %w, %v : (!s, !s) -> !s
+  return %0 : !s
+}
+// expected-error @below {{optimizer 'sgd' needs setting 'lr', which parameter 'v' does not have}}
+nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 of ["w"] }
+
+// -----
+
+!s = !nd.tensor<f32, []>
+func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %w = nd.parameter "w" [] : !s {
+    %0 = nd.random normal "w" : !s
+    nd.yield %0 : !s
+  }
+  return %w : !s
+}
+nd.train @m "loss" "momentum" {
+  %n = nd.constant 1.0 : f32 -> !s
+  nd.setting "lr"(%n : !s)
+  // expected-error @below {{setting 'nesterov' of optimizer 'momentum' must be a constant: it decides what an update consists of}}
+  nd.setting "nesterov"(%n : !s)
+}
+
+// -----
+
+!s = !nd.tensor<f32, []>
+func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %w = nd.parameter "w" [] : !s {
+    %0 = nd.random normal "w" : !s
+    nd.yield %0 : !s
+  }
+  return %w : !s
+}
+nd.train @m "loss" "sgd" {
+  nd.setting "lr" = 0.1
+  // expected-error @below {{a result of the model is called 'loss', too; the norm of the gradients needs another name}}
+  nd.clip 1.0 as "loss"
+}
+
+// -----
+
+!s = !nd.tensor<f32, []>
+func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> (!s {nd.name = "loss"}) {
+  %w = nd.parameter "w" [] : !s {
+    %0 = nd.random normal "w" : !s
+    nd.yield %0 : !s
+  }
+  return %w : !s
+}
+nd.train @m "loss" "sgd" {
+  nd.setting "lr" = 0.1
+  nd.clip 1.0
+  // expected-error @below {{the norm of the gradients is bounded twice}}
+  nd.clip 2.0
+}

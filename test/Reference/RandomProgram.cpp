@@ -277,6 +277,10 @@ void RandomProgram::addTraining() {
     settings += ", weight_decay = 0.1";
   statements.push_back("train m minimize loss with " + std::string(name) + "(" +
                        settings + ")");
+  if (draw(3) == 0)
+    statements.push_back("  set p*, *1 ->? (lr = 0.02, weight_decay = 0)");
+  if (draw(3) == 0)
+    statements.push_back("  clip " + drawNumber(0.1, 2) + " as norm");
 }
 
 void RandomProgram::addSteps(size_t count) {

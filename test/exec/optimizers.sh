@@ -16,6 +16,8 @@ cat >table.txt <<'END'
 1.646917 1.253914 0.892491 0.670060 0.445140 0.253498 0.158392 0.129833 lars(lr = 0.5, trust = 0.1, weight_decay = 0.1)
 1.646917 0.921430 0.637000 0.440527 0.167341 0.044259 0.029506 0.021456 lamb(lr = 0.1, weight_decay = 0.1)
 1.646917 0.955182 1.119189 0.700167 0.496509 0.355890 0.160303 0.082019 adafactor(lr = minimum(0.1, rsqrt(cast(step() + 1, f32))), min_factored = 1)
+1.646917 0.946725 0.625809 0.468560 0.328922 0.232556 0.168868 0.125398 adamw(lr = 0.05, weight_decay = 0.2) set *bias -> (weight_decay = 0, lr = 0.2)
+1.646917 1.420204 1.222606 1.050251 0.899623 0.763029 0.633044 0.506825 sgd(lr = 0.5) clip 0.3 as norm
 END
 # From 1/4 to 1 over 4 steps, times half a period of a cosine over 10.
 cat >schedule.mesh <<'END'
@@ -44,6 +46,24 @@ while read -r a b c d e f g h training; do
   check "$losses" "$training"
   check "$losses" "$training" --mesh d=2,t=2 --layout batch:d,hidden:t,optimizer.class:d,optimizer.to:d
   case $training in
-    lamb* | adafactor*) check "$losses" "$training" --mesh t=2 --layout hidden:t --gpu-kernels=emulated ;;
+    lamb* | adafactor* | *clip*) check "$losses" "$training" --mesh t=2 --layout hidden:t --gpu-kernels=emulated ;;
   esac
 done <table.txt
+
+# The norm of the gradients is printed, also where it is not finite and the update is skipped.
+cat >norm.mesh <<'END'
+dim b = 2
+model m(x[b]: i32) {
+  param w[b] ~ ones
+  loss = mean(square(w) / cast(x, f32))
+}
+train m minimize loss with sgd(lr = 0.1) clip 0.5 as norm
+END
+printf '\0\0\x08\x01\0\0\0\x06\x01\x02\x00\x02\x01\x02' >numbers.idx
+"$meshc" norm.mesh -o program
+./program train --data x=numbers.idx --no-shuffle --steps 3 --on-nonfinite skip --log log.jsonl --log-every 1 --quiet \
+  2>warnings.txt >/dev/null
+sed -n 's/.*"norm":\([^,]*\),"skipped":\([0-9]*\).*/\1 \2/p' log.jsonl | tr '\n' ' ' >got.txt
+# The gradient is w / x: (1, 1/2) at first, and then that of w less 0.1 * 0.5 / 1.118 times it.
+awk '{ exit !(NF == 6 && $1 > 1.11803 && $1 < 1.11804 && $2 == 0 && $3 == "null" && $4 == 1 &&
+  $5 > 1.07308 && $5 < 1.07309 && $6 == 1) }' got.txt || fail "norms and skipped steps: $(cat got.txt)"

@@ -178,6 +178,33 @@ std::vector<std::string> listModels() {
 INSTANTIATE_TEST_SUITE_P(All, Layers, testing::ValuesIn(listModels()),
                          [](const auto &info) { return info.param; });
 
+// schedules.expected has the factors of PyTorch's schedulers, step by step.
+TEST_F(LayerTest, SchedulesAreThoseOfPyTorch) {
+  auto module = build("../schedules");
+  ASSERT_TRUE(module);
+  auto step = module->lookupSymbol<func::FuncOp>("eval_step");
+  nd::MeshAttr mesh = nd::MeshAttr::of(*module);
+  Tensors arguments = {
+      {nd::HostTensor(cast<nd::TensorType>(step.getArgumentTypes()[0]), mesh)}};
+  Values got, wanted = readExpected("../schedules");
+  size_t count = wanted["warmup"].size();
+  ASSERT_GT(count, 0u);
+  for (size_t t = 0; t < count; ++t) {
+    reference::RunOptions options;
+    options.step = int64_t(t);
+    auto metrics = reference::interpret(step, mesh, arguments, options);
+    ASSERT_TRUE(succeeded(metrics));
+    for (unsigned i = 0; i < step.getNumResults(); ++i) {
+      auto name = nd::TensorAttributes::ofResult(step, i).getName();
+      got[name.str()].push_back((*metrics)[i][0].data[0]);
+    }
+  }
+  ASSERT_EQ(got.size(), wanted.size());
+  for (const auto &[name, values] : wanted)
+    for (size_t t = 0; t < count; ++t)
+      EXPECT_NEAR(got[name][t], values[t], 2e-6) << name << ", step " << t;
+}
+
 struct Cut {
   const char *model, *mesh, *layout;
 };

@@ -50,15 +50,27 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
-LogicalResult SettingOp::verify() {
-  if (getConstant().has_value() == bool(getValue()))
-    return emitOpError("expects either a number or a value");
-  if (!getValue())
+/// A number or a scalar f32, and not both.
+template <typename Op> static LogicalResult verifyScalar(Op op) {
+  if (op.getConstant().has_value() == bool(op.getValue()))
+    return op.emitOpError("expects either a number or a value");
+  if (!op.getValue())
     return success();
-  TensorType type = getTensorType(getValue());
+  TensorType type = getTensorType(op.getValue());
   if (type.getRank() == 0 && type.getElementType().isF32())
     return success();
-  return emitOpError("expects a scalar f32, got ") << type;
+  return op.emitOpError("expects a scalar f32, got ") << type;
+}
+
+LogicalResult SettingOp::verify() { return verifyScalar(*this); }
+
+LogicalResult ClipOp::verify() {
+  if (failed(verifyScalar(*this)))
+    return failure();
+  if (getConstant() &&
+      !(getConstant()->convertToDouble() > 0 && getConstant()->isFinite()))
+    return emitOpError("expects a bound above 0");
+  return success();
 }
 
 } // namespace meshc::nd

@@ -63,6 +63,20 @@ def Nd_TrainOp : Op<Nd_Dialect, "train", [IsolatedFromAbove, NoTerminator, Singl
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$model $loss $optimizer $body attr-dict";
 }
+def Nd_ClipOp : Op<Nd_Dialect, "clip", [HasParent<"TrainOp">]> {
+  let summary = "a bound for the norm of all gradients: a number, or a scalar f32 of the region";
+  let description = [{
+    The gradients are multiplied by min(1, bound / (norm + 1e-6)), where `norm` is
+    the Euclidean norm of all of them together (Pascanu et al., arXiv 1211.5063).
+    With `metric`, each training step has the norm as a result of that name, which
+    is 0 in evaluation.
+  }];
+  let arguments = (ins OptionalAttr<F64Attr>:$constant, Optional<Nd_TensorType>:$value, OptionalAttr<StrAttr>:$metric);
+  let assemblyFormat = [{
+    ($constant^)? (`(` $value^ `:` qualified(type($value)) `)`)? (`as` $metric^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
 def Nd_SettingOp : Op<Nd_Dialect, "setting", [HasParent<"TrainOp">]> {
   let summary = "a setting of the optimizer: a number, or a scalar f32 of the region";
   let description = [{

@@ -234,12 +234,31 @@ struct ModelDeclaration {
   Body body;
 };
 
-/// train gpt minimize loss with adamw(lr = 3e-4). [L7.1]
+/// set *.bias, *.gain -> (weight_decay = 0). [L7.5]
+struct SettingRule {
+  struct Pattern {
+    std::string text; ///< without blanks
+    Span span;
+  };
+  std::vector<Pattern> patterns;
+  bool isOptional = false; ///< written with ->?
+  CallExpr settings;       ///< its arguments; there is no callee
+};
+
+/// clip 1.0 as gradient_norm. [L7.6]
+struct ClipClause {
+  ExprPtr bound;
+  std::optional<Name> metric;
+};
+
+/// train gpt minimize loss with adamw(lr = 3e-4) … [L7.1]
 struct TrainDeclaration {
   Span span;
   Name model;
   Name loss;
   ExprPtr optimizer; ///< a CallExpr
+  std::vector<SettingRule> rules;
+  std::optional<ClipClause> clip;
 };
 
 /// nn, "layers/mine.mesh" as mine. [L10.1]

@@ -370,9 +370,86 @@ std::optional<Declaration> Parser::parseTrain() {
     return std::nullopt;
   }
   train.optimizer = parseCall(*optimizer);
-  if (!train.optimizer)
+  if (!train.optimizer || !parseTrainClauses(train))
     return std::nullopt;
   return train;
+}
+
+/// set …, clip …; in any order, also on lines of their own.
+bool Parser::parseTrainClauses(TrainDeclaration &train) {
+  for (;;) {
+    Span start = peek().span;
+    if (atWord("set")) {
+      next();
+      do {
+        std::optional<SettingRule> rule = parseSettingRule();
+        if (!rule)
+          return false;
+        train.rules.push_back(std::move(*rule));
+      } while (accept(TokenKind::Comma));
+    } else if (atWord("clip")) {
+      next();
+      if (train.clip) {
+        diagnostics.error(start, "'clip' is given twice")
+            .note(train.clip->bound->span, "first given here");
+        return false;
+      }
+      ClipClause clip{parseExpression(), std::nullopt};
+      if (!clip.bound)
+        return false;
+      if (atWord("as")) {
+        next();
+        clip.metric = expectName("a metric's name after 'as'");
+        if (!clip.metric)
+          return false;
+      }
+      train.clip = std::move(clip);
+    } else {
+      return true;
+    }
+  }
+}
+
+/// *.bias, *.gain -> (weight_decay = 0), or with ->?  [L7.5]
+std::optional<SettingRule> Parser::parseSettingRule() {
+  SettingRule rule;
+  do {
+    std::optional<SettingRule::Pattern> pattern = parsePattern();
+    if (!pattern)
+      return std::nullopt;
+    rule.patterns.push_back(std::move(*pattern));
+  } while (accept(TokenKind::Comma));
+  rule.isOptional = accept(TokenKind::OptionalArrow);
+  if (!rule.isOptional && !accept(TokenKind::Arrow)) {
+    unexpected("',' or '->' and settings, as in set *.bias -> (lr = 0)");
+    return std::nullopt;
+  }
+  Span open = peek().span;
+  if (!expect(TokenKind::LeftParen, "'(' and settings") ||
+      !parseArguments(rule.settings, open))
+    return std::nullopt;
+  return rule;
+}
+
+/// The name of a parameter, in which `*` stands for any characters.
+std::optional<SettingRule::Pattern> Parser::parsePattern() {
+  SettingRule::Pattern pattern{"", peek().span};
+  bool afterName = false;
+  for (;;) {
+    // A name ends in digits, as in *2.
+    bool isName = at(TokenKind::Name) || at(TokenKind::Integer);
+    bool isStar = at(TokenKind::Star) || at(TokenKind::Power);
+    if ((isName && afterName) || !(isName || isStar || at(TokenKind::Dot)))
+      break;
+    Token token = next();
+    pattern.text += textOf(token);
+    pattern.span = Span::join(pattern.span, token.span);
+    afterName = isName;
+  }
+  if (!pattern.text.empty())
+    return pattern;
+  unexpected("a parameter's name or a pattern of names, as in *.bias");
+  return std::nullopt;
 }
 
 std::vector<Definition> Parser::parseCommandLineDefinitions() {

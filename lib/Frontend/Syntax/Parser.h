@@ -67,6 +67,9 @@ private:
   bool parseLayoutRules(std::vector<LayoutRule> &list, bool onCommandLine);
   std::optional<Declaration> parseFunctionOrModel(bool isModel);
   std::optional<Declaration> parseTrain();
+  bool parseTrainClauses(TrainDeclaration &train);
+  std::optional<SettingRule> parseSettingRule();
+  std::optional<SettingRule::Pattern> parsePattern();
   bool parseTensorList(std::vector<TensorDeclaration> &list);
   std::optional<TensorDeclaration> parseTensor(std::string_view what);
   bool parseDefault(TensorDeclaration &tensor,

@@ -150,6 +150,10 @@ trainings = {
     "adafactor(lr = minimum(0.1, rsqrt(cast(step() + 1, f32))), min_factored = 1)": (
         with_all(optim.Adafactor, lr=0.1, eps=(1e-15, 1e-3)),
     ),
+    "adamw(lr = 0.05, weight_decay = 0.2) set *bias -> (weight_decay = 0, lr = 0.2)": (
+        with_biases(optim.AdamW, dict(lr=0.05, weight_decay=0.2), dict(lr=0.2, weight_decay=0.0)),
+    ),
+    "sgd(lr = 0.5) clip 0.3 as norm": (with_all(optim.SGD, lr=0.5), None, 0.3),
 }
 
 if __name__ == "__main__":

@@ -473,3 +473,21 @@ module {
     nd.setting "lr"(%n : !nd.tensor<i32, []>)
   }
 }
+
+// -----
+
+module {
+  nd.train @m "loss" "sgd" {
+    // expected-error @+1 {{expects either a number or a value}}
+    nd.clip as "norm"
+  }
+}
+
+// -----
+
+module {
+  nd.train @m "loss" "sgd" {
+    // expected-error @+1 {{expects a bound above 0}}
+    nd.clip 0.0
+  }
+}
