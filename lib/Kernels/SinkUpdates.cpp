@@ -204,6 +204,7 @@ Value UpdateSinker::getInside(Value value) {
   return nd::getWholeArgument(scan, value);
 }
 
+/// Ops of one block, in the order of the program.
 static SmallVector<Operation *> inOrder(ArrayRef<Operation *> ops) {
   SmallVector<Operation *> sorted(ops);
   llvm::sort(sorted,
