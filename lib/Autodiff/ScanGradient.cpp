@@ -57,8 +57,10 @@ private:
   /// Arguments of floats that depend on a variable.
   SmallVector<BlockArgument> variables;
   llvm::DenseSet<Value> depends;
-  /// Per carried value: whether it has a gradient.
-  llvm::BitVector hasCotangent;
+  /// Per carried value: whether it has a gradient, and whether what an
+  /// iteration yields for it has one. That of a loop's first values may only
+  /// reach operands.
+  llvm::BitVector hasCotangent, isSeeded;
   /// The body of the new loop. Its arguments are the gradients of carried
   /// values, then those of entries of stacked results.
   std::unique_ptr<Block> body;
@@ -99,7 +101,10 @@ LogicalResult ScanGradient::buildBody() {
         {yielded, body->addArgument(yielded.getType(), forward.getLoc())});
   };
   for (unsigned index : hasCotangent.set_bits())
-    addSeed(index);
+    if (isSeeded[index])
+      addSeed(index);
+    else
+      body->addArgument(block.getArgument(index).getType(), forward.getLoc());
   for (unsigned index = forward.getCarriedCount(); index < resultGrads.size();
        ++index) {
     if (!resultGrads[index] ||
@@ -198,12 +203,20 @@ LogicalResult ScanGradient::run(const llvm::BitVector &operandsDepend,
     if (unsigned index = argument.getArgNumber();
         index < hasCotangent.size() && resultGrads[index])
       hasCotangent.set(index);
+  isSeeded = hasCotangent;
+  // Each turn follows gradients one iteration further back. A loop of n
+  // iterations has n - 1 to go back to: what reaches the loss only beyond them
+  // has no gradient, as if the iterations were written one after the other.
   size_t outer = scans.size();
-  do {
+  for (uint64_t reach = 1;; ++reach) {
     scans.truncate(outer);
     if (failed(buildBody()))
       return failure();
-  } while (addCotangents());
+    if (!addCotangents())
+      break;
+    if (reach < forward.getSize())
+      isSeeded = hasCotangent;
+  }
   if (llvm::none_of(argumentGrads, [](Value grad) { return bool(grad); }))
     return success();
   scans.push_back({forward, finish(operandGrads)});
