@@ -29,7 +29,7 @@ END
 check() { # LOSSES TRAINING OPTIONS...
   local wanted=$1 training=$2
   shift 2
-  cp "$models/optimizers.mesh" model.mesh
+  grep -v '^train ' "$models/optimizers.mesh" >model.mesh
   if [[ $training == *'schedule()'* ]]; then cat schedule.mesh >>model.mesh; fi
   echo "train m minimize loss with $training" >>model.mesh
   "$meshc" model.mesh "$@" -o program

@@ -178,15 +178,16 @@ std::vector<std::string> listModels() {
 INSTANTIATE_TEST_SUITE_P(All, Layers, testing::ValuesIn(listModels()),
                          [](const auto &info) { return info.param; });
 
-// schedules.expected has the factors of PyTorch's schedulers, step by step.
+// Inputs/schedules.expected has the factors of PyTorch's schedulers, step by
+// step.
 TEST_F(LayerTest, SchedulesAreThoseOfPyTorch) {
-  auto module = build("../schedules");
+  auto module = build("../Inputs/schedules");
   ASSERT_TRUE(module);
   auto step = module->lookupSymbol<func::FuncOp>("eval_step");
   nd::MeshAttr mesh = nd::MeshAttr::of(*module);
   Tensors arguments = {
       {nd::HostTensor(cast<nd::TensorType>(step.getArgumentTypes()[0]), mesh)}};
-  Values got, wanted = readExpected("../schedules");
+  Values got, wanted = readExpected("../Inputs/schedules");
   size_t count = wanted["warmup"].size();
   ASSERT_GT(count, 0u);
   for (size_t t = 0; t < count; ++t) {

@@ -1,5 +1,5 @@
-"""Prints schedules.expected: the factors of the learning rate that PyTorch's
-schedulers have in the first steps, one schedule of schedules.mesh per line. Not
+"""Prints Inputs/schedules.expected: the factors of the learning rate that PyTorch's
+schedulers have in the first steps, one schedule of Inputs/schedules.mesh per line. Not
 part of the tests: they have its output."""
 
 import torch
