@@ -19,7 +19,7 @@ static constexpr llvm::StringLiteral offsetAttrName = "exec.offset",
                                      alternatesAttrName = "exec.alternates",
                                      scratchAttrName = "exec.scratch",
                                      arenaBytesAttrName = "exec.arena_bytes",
-                                     epiloguesAttrName = "exec.epilogues",
+                                     gpuAttrName = "exec.gpu",
                                      libraryWorkspaceAttrName =
                                          "exec.library_workspace";
 
@@ -122,12 +122,10 @@ void setArenaBytes(ModuleOp module, int64_t bytes) {
                   Builder(module.getContext()).getI64IntegerAttr(bytes));
 }
 
-bool supportsEpilogues(ModuleOp module) {
-  return module->hasAttr(epiloguesAttrName);
-}
+bool isForGpus(ModuleOp module) { return module->hasAttr(gpuAttrName); }
 
-void setSupportsEpilogues(ModuleOp module) {
-  module->setAttr(epiloguesAttrName, UnitAttr::get(module.getContext()));
+void setForGpus(ModuleOp module) {
+  module->setAttr(gpuAttrName, UnitAttr::get(module.getContext()));
 }
 
 Library getLibrary(ModuleOp module) {
@@ -234,7 +232,7 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op,
     return verifyScratch(op, attribute);
   if (name == ordersAttrName)
     return verifyOrders(op, attribute);
-  if (name == arenaBytesAttrName || name == epiloguesAttrName ||
+  if (name == arenaBytesAttrName || name == gpuAttrName ||
       name == libraryWorkspaceAttrName)
     return verifyProperty(op, attribute);
   return op->emitError() << "'" << name << "' is no attribute of the exec "

@@ -45,9 +45,10 @@ void setScratchPlace(mlir::Operation *op, ScratchPlace place);
 std::optional<int64_t> getArenaBytes(mlir::ModuleOp module);
 void setArenaBytes(mlir::ModuleOp module, int64_t bytes);
 
-/// Whether the target can do what follows a product in the product's call.
-bool supportsEpilogues(mlir::ModuleOp module);
-void setSupportsEpilogues(mlir::ModuleOp module);
+/// Whether kernels are code for GPUs, emulated or not. The library of such a
+/// target can do what follows a product in the product's call.
+bool isForGpus(mlir::ModuleOp module);
+void setForGpus(mlir::ModuleOp module);
 
 /// The library whose functions the program's calls run in: the host's, unless
 /// the module is marked (`exec.library_workspace`).

@@ -35,7 +35,8 @@ def Exec_Dialect : Dialect {
     fusion that follows it may become one call.
 
     Discardable attributes:
-    - `exec.epilogues` (module, unit): the target supports epilogues of products
+    - `exec.gpu` (module, unit): kernels are code for GPUs, whose library supports
+      epilogues of products
     - `exec.arena_bytes` (module, i64): size of a rank's arena
     - `exec.library_workspace` (module, unit): calls run in CUDA's libraries, which
       have scratch memory of their own; none is planned in the arena
@@ -212,6 +213,26 @@ def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
+class Exec_AttentionHolder<string mnemonic> : Exec_Op<mnemonic, [Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<NamedOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>]> {
+  let arguments = (ins Variadic<Nd_TensorType>:$inputs);
+  let results = (outs Variadic<Nd_TensorType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ `(` $inputs `)` `:` functional-type($inputs, $results) attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
+}
+def Exec_AttentionOp : Exec_AttentionHolder<"attention"> {
+  let summary = "an nd.attention in one call";
+  let description = [{
+    Key and value dims are the last in memory. The gradients of query, keys, values
+    and output have the memory orders of these tensors.
+  }];
+}
+def Exec_AttentionGradientOp : Exec_AttentionHolder<"attention_gradient"> {
+  let summary = "an nd.attention_gradient in one call";
+  let description = "As exec.attention.";
+}
+
 def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator]> {
   let summary = "the outputs of a kernel, a fusion or a library op";
   let arguments = (ins Variadic<Nd_TensorType>:$values);
@@ -318,10 +339,14 @@ def Exec_ScratchOp : Exec_PieceOp<"scratch"> {
 
 def Exec_LaunchOp : Exec_StepOp<"launch", [AttrSizedOperandSegments]> {
   let summary = "runs a kernel on buffers: inputs, then outputs";
+  let description = [{
+    `scratch`: memory for a kernel whose code is the runtime's (exec.attention). It
+    comes after the buffers.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$inputs,
-                       Variadic<Exec_BufferType>:$outputs);
-  let assemblyFormat = [{ $kernel `(` $inputs `)` `->` `(` $outputs `)` attr-dict
-      `:` functional-type($inputs, $outputs) }];
+                       Variadic<Exec_BufferType>:$outputs, Optional<Exec_ScratchType>:$scratch);
+  let assemblyFormat = [{ $kernel `(` $inputs `)` `->` `(` $outputs `)`
+      (`scratch` $scratch^ `:` type($scratch))? attr-dict `:` functional-type($inputs, $outputs) }];
   let hasVerifier = 1;
 }
 

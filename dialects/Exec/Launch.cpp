@@ -24,6 +24,8 @@ Accesses LaunchOp::getAccesses() {
   Accesses accesses;
   llvm::append_range(accesses.reads, getInputs());
   llvm::append_range(accesses.writes, getOutputs());
+  if (Value scratch = getScratch())
+    accesses.scratch.push_back(scratch);
   return accesses;
 }
 
@@ -34,11 +36,21 @@ bool LaunchOp::mayWriteOver(unsigned read, unsigned write) {
 void LaunchOp::emitCall(CallEmitter &emitter) {
   SmallVector<Value> buffers(getInputs());
   llvm::append_range(buffers, getOutputs());
+  if (Value scratch = getScratch())
+    buffers.push_back(scratch);
   emitter.call("meshc_launch",
                {emitter.getKernel(getKernel()), emitter.fillArray(0, buffers)});
 }
 
-void LaunchOp::run(Arenas &arenas) { arenas.runKernel(getKernelUse()); }
+void LaunchOp::run(Arenas &arenas) {
+  auto spoilScratch = [&] {
+    if (Value scratch = getScratch())
+      arenas.spoil(ArenaPiece::of(scratch, arenas.getContext().mesh));
+  };
+  spoilScratch();
+  arenas.runKernel(getKernelUse());
+  spoilScratch();
+}
 
 CallDescription LaunchOp::describe() {
   CallDescription description{"kernel", getKernel().str(), {}};

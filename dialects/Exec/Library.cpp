@@ -23,12 +23,13 @@ static llvm::StringMap<OperationName> findLibraryOps(MLIRContext *context) {
 }
 
 bool isComputedByLibrary(Operation *op) {
-  for (RegisteredOperationName name :
-       op->getContext()->getRegisteredOperations())
-    if (auto *library = name.getInterface<LibraryOpInterface>();
-        library && library->getHeldName() == op->getName().getStringRef())
-      return library->computes(op, getLibrary(op->getParentOfType<ModuleOp>()));
-  return false;
+  Library target = isForGpus(op->getParentOfType<ModuleOp>()) ? Library::Cuda
+                                                              : Library::Host;
+  llvm::StringMap<OperationName> holders = findLibraryOps(op->getContext());
+  auto holder = holders.find(op->getName().getStringRef());
+  return holder != holders.end() &&
+         holder->second.getInterface<LibraryOpInterface>()->computes(op,
+                                                                     target);
 }
 
 /// The holder of an op, which replaces it.

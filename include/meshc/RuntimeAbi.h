@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 4u
+#define MESHC_ABI_VERSION 5u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -148,6 +148,54 @@ void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
                          const MeshcEpilogue *epilogue, const void *a,
                          const void *b, void *c, void *const *buffers,
                          void *mask);
+
+/// At most this many dims of an attention besides rows, memory, key and value.
+#define MESHC_ATTENTION_DIMS 6
+
+/// Where an element of a tensor of an attention lies: elements from one entry
+/// of a dim to the next, 0 where the tensor lacks the dim. Elements along the
+/// key or the values lie in sequence.
+typedef struct MeshcAttentionStrides {
+  int64_t outer[MESHC_ATTENTION_DIMS];
+  int64_t row, memory;
+} MeshcAttentionStrides;
+
+/// output = softmax(query · keys · scale + bias) · values, in f32, for each
+/// entry of the outer dims: `rows` queries and `memory` keys and values, of
+/// `keys` and `values` elements. Not allowed are entries whose mask is 0, and
+/// those outside of the band: lowest ≤ m - (first + r) ≤ highest for memory m
+/// and row r, where `first` is the sum of the rank's coordinates times
+/// `rowOffsets`. A row without an allowed entry has output 0.
+/// `logSums[row]` = log(sum(exp(scores))), +inf without an allowed entry.
+/// The gradient's call reads them, the output and its gradient, and writes the
+/// gradients of query, keys and values, which lie in memory as these do.
+///
+/// A program describes a call so, in a kernel that the runtime computes: the
+/// kernel's buffers are query, keys, values, mask and bias if there are any,
+/// output and logSums; for a gradient also the gradient of the output, and the
+/// gradients of query, keys and values; then `scratchBytes` bytes that contain
+/// nothing else during the call (AttentionScratch.h).
+typedef struct MeshcAttention {
+  int64_t outerCount;
+  int64_t outerSizes[MESHC_ATTENTION_DIMS];
+  int64_t sharedCount; ///< of the outer dims, which keys and values both have;
+                       ///< they come first
+  int64_t rows, memory, keys, values;
+  int64_t rowOffsets[MESHC_MAX_AXES]; ///< by mesh axis
+  int64_t lowest, highest;            ///< INT64_MIN, INT64_MAX: no limit
+  float scale;
+  uint8_t hasMask, hasBias;
+  uint8_t reserved[2];
+  MeshcAttentionStrides query, key, value, mask, bias, output, logSums;
+  int64_t scratchBytes;
+} MeshcAttention;
+
+/// The code of such kernels. `buffers`: of the launch.
+void meshc_attention(const MeshcContext *ctx, const MeshcAttention *attention,
+                     void *const *buffers);
+void meshc_attention_gradient(const MeshcContext *ctx,
+                              const MeshcAttention *attention,
+                              void *const *buffers);
 
 typedef enum MeshcCollectiveKind {
   MESHC_ALL_REDUCE = 0,

@@ -412,7 +412,7 @@ namespace {
 struct FuseEpilogues : impl::FuseEpiloguesBase<FuseEpilogues> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    if (!exec::supportsEpilogues(function->getParentOfType<ModuleOp>()))
+    if (!exec::isForGpus(function->getParentOfType<ModuleOp>()))
       return;
     for (Block *block : nd::getBlocks(function))
       EpilogueFuser(*block).run();

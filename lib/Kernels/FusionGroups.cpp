@@ -460,7 +460,7 @@ void FusionGroups::mergeSiblings() {
 /// a product needs no launch at all.
 void FusionGroups::mergeSmall() {
   llvm::SmallDenseSet<GroupId> epilogues;
-  if (exec::supportsEpilogues(block.getParentOp()->getParentOfType<ModuleOp>()))
+  if (exec::isForGpus(block.getParentOp()->getParentOfType<ModuleOp>()))
     for (auto product : block.getOps<exec::ProductOp>())
       for (GroupId id : getUsers(product.getResult(0)))
         epilogues.insert(id);

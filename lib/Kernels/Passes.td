@@ -15,15 +15,17 @@ def ExpandFallbacks : Pass<"meshc-expand-fallbacks", "::mlir::func::FuncOp"> {
     Attention, for example, is one op for layout and partition. If no library op
     that holds it has an implementation for its types, it becomes primitive ops on
     the same blocks. After the pass, each op with FallbackOpInterface is one that
-    the target's library computes.
+    the target's library computes. No library for GPUs computes attention.
 
     ```mlir
     !q = !nd.tensor<f32, [d = 4, s = 3]>
     !k = !nd.tensor<f32, [d = 4, m = 5]>
     !r = !nd.tensor<f32, [s = 3]>
-    func.func @f(%q: !q, %k: !k) -> !q {
-      %y, %sums = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
-      return %y : !q
+    module attributes {exec.gpu} {
+      func.func @f(%q: !q, %k: !k) -> !q {
+        %y, %sums = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+        return %y : !q
+      }
     }
     ```
     becomes
@@ -34,28 +36,30 @@ def ExpandFallbacks : Pass<"meshc-expand-fallbacks", "::mlir::func::FuncOp"> {
     !r = !nd.tensor<f32, [s = 3]>
     !b = !nd.tensor<i1, [s = 3]>
     !s = !nd.tensor<f32, []>
-    func.func @f(%q: !q, %k: !k) -> !q {
-      %0 = nd.einsum %q, %k {reduced = ["d"]} : (!q, !k) -> !p
-      %1 = nd.constant 5.000000e-01 : f32 -> !s
-      %2 = nd.mul %0, %1 : (!p, !s) -> !p
-      %3 = nd.reduce_max %2 {dims = ["m"]} : (!p) -> !r
-      %4 = nd.constant 0xFF800000 : f32 -> !s
-      %5 = nd.compare eq %3, %4 : (!r, !s) -> !b
-      %6 = nd.constant 0.0 : f32 -> !s
-      %7 = nd.select %5, %6, %3 : (!b, !s, !r) -> !r
-      %8 = nd.sub %2, %7 : (!p, !r) -> !p
-      %9 = nd.exp %8 : (!p) -> !p
-      %10 = nd.reduce_sum %9 {dims = ["m"]} : (!p) -> !r
-      %11 = nd.constant 1.0 : f32 -> !s
-      %12 = nd.select %5, %11, %10 : (!b, !s, !r) -> !r
-      %13 = nd.einsum %9, %k {reduced = ["m"]} : (!p, !k) -> !q
-      %14 = nd.reciprocal %12 : (!r) -> !r
-      %15 = nd.mul %13, %14 : (!q, !r) -> !q
-      %16 = nd.constant 0x7F800000 : f32 -> !s
-      %17 = nd.log %12 : (!r) -> !r
-      %18 = nd.add %7, %17 : (!r, !r) -> !r
-      %19 = nd.select %5, %16, %18 : (!b, !s, !r) -> !r
-      return %15 : !q
+    module attributes {exec.gpu} {
+      func.func @f(%q: !q, %k: !k) -> !q {
+        %0 = nd.einsum %q, %k {reduced = ["d"]} : (!q, !k) -> !p
+        %1 = nd.constant 5.000000e-01 : f32 -> !s
+        %2 = nd.mul %0, %1 : (!p, !s) -> !p
+        %3 = nd.reduce_max %2 {dims = ["m"]} : (!p) -> !r
+        %4 = nd.constant 0xFF800000 : f32 -> !s
+        %5 = nd.compare eq %3, %4 : (!r, !s) -> !b
+        %6 = nd.constant 0.0 : f32 -> !s
+        %7 = nd.select %5, %6, %3 : (!b, !s, !r) -> !r
+        %8 = nd.sub %2, %7 : (!p, !r) -> !p
+        %9 = nd.exp %8 : (!p) -> !p
+        %10 = nd.reduce_sum %9 {dims = ["m"]} : (!p) -> !r
+        %11 = nd.constant 1.0 : f32 -> !s
+        %12 = nd.select %5, %11, %10 : (!b, !s, !r) -> !r
+        %13 = nd.einsum %9, %k {reduced = ["m"]} : (!p, !k) -> !q
+        %14 = nd.reciprocal %12 : (!r) -> !r
+        %15 = nd.mul %13, %14 : (!q, !r) -> !q
+        %16 = nd.constant 0x7F800000 : f32 -> !s
+        %17 = nd.log %12 : (!r) -> !r
+        %18 = nd.add %7, %17 : (!r, !r) -> !r
+        %19 = nd.select %5, %16, %18 : (!b, !s, !r) -> !r
+        return %15 : !q
+      }
     }
     ```
   }];
@@ -242,7 +246,7 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
   let summary = "makes a product and what follows it one call";
   let description = [{
     For targets that support epilogues of products: does nothing unless the module has
-    `exec.epilogues`. In each block, a fusion that computes what meshc/Epilogues.def lists from the
+    `exec.gpu`. In each block, a fusion that computes what meshc/Epilogues.def lists from the
     result of a product of one batch becomes the product's epilogue. Where others read
     the result of the product too,
 
@@ -259,7 +263,7 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
     !x = !nd.tensor<f32, [b = 12, i = 8]>
     !w = !nd.tensor<f32, [i = 8, j = 96]>
     !y = !nd.tensor<f32, [b = 12, j = 96]>
-    module attributes {exec.epilogues} {
+    module attributes {exec.gpu} {
       func.func @f(%x: !x, %w: !w) -> !y {
         %0 = exec.product(%x, %w) : (!x, !w) -> !y attributes {exec.orders = [["b", "j"]]} {
         ^bb0(%a: !x, %b: !w):
@@ -281,7 +285,7 @@ def FuseEpilogues : Pass<"meshc-fuse-epilogues", "::mlir::func::FuncOp"> {
     !x = !nd.tensor<f32, [b = 12, i = 8]>
     !w = !nd.tensor<f32, [i = 8, j = 96]>
     !y = !nd.tensor<f32, [b = 12, j = 96]>
-    module attributes {exec.epilogues} {
+    module attributes {exec.gpu} {
       func.func @f(%x: !x, %w: !w) -> !y {
         %0 = exec.product then relu(%x, %w) : (!x, !w) -> !y attributes {exec.orders = [["b", "j"]]} {
         ^bb0(%a: !x, %b: !w):

@@ -176,8 +176,7 @@ bool UpdateSinker::isWorthwhile(OpResult gradient) {
   if (!producer || isa<spmd::CollectiveOpInterface>(producer) ||
       gradient.use_empty())
     return false;
-  bool launchesAreDear =
-      exec::supportsEpilogues(scan->getParentOfType<ModuleOp>());
+  bool launchesAreDear = exec::isForGpus(scan->getParentOfType<ModuleOp>());
   return !launchesAreDear ||
          nd::getTensorType(tie.yielded).getLocalBytes(mesh) >=
              leastBytesOfLaunch;

@@ -27,11 +27,10 @@ namespace meshc {
 // What depends on the target
 //===----------------------------------------------------------------------===//
 
-/// On GPUs, the library's call computes what follows a product.
-static void setEpilogues(mlir::ModuleOp program,
-                         const CompileOptions &options) {
+/// Kernels for GPUs, emulated or not.
+static void setForGpus(mlir::ModuleOp program, const CompileOptions &options) {
   if (isForGpus(options))
-    exec::setSupportsEpilogues(program);
+    exec::setForGpus(program);
 }
 
 /// cublasLt has a workspace of its own; on the host, scratch memory of products
@@ -120,7 +119,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<kernels::addKernelsPasses>,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
-       .describeTarget = setEpilogues},
+       .describeTarget = setForGpus},
       // When, and in which memory.
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",

@@ -192,7 +192,7 @@ ExitCode Compilation::parseMlir() {
     return code;
   // Kernels were chosen for a target.
   bool hasKernels = state.phase == "kernels" || state.phase == "schedule";
-  bool forGpus = exec::supportsEpilogues(*module);
+  bool forGpus = exec::isForGpus(*module);
   if (hasKernels && forGpus != isForGpus(options))
     return fail(ExitCode::Usage,
                 "'" + options.input + "' is a dump of a program for " +

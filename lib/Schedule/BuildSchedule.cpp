@@ -182,7 +182,8 @@ void FunctionBuilder::buildLaunch(exec::FusionOp fusion) {
   SmallVector<Value> outputs = getBuffers(fusion.getResults());
   Location location = getOpLocations(fusion);
   FlatSymbolRefAttr kernel = kernels.get(fusion, inputs, outputs);
-  exec::LaunchOp::create(builder, location, kernel, inputs, outputs);
+  exec::LaunchOp::create(builder, location, kernel, inputs, outputs,
+                         /*scratch=*/Value());
 }
 
 /// The scratch memory that PlanArena gave to the op, or null.

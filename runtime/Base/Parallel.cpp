@@ -174,6 +174,10 @@ void meshc::runtime::parallelTeam(TeamBody body, void *state) {
   openMp().parallel(runMember, &team, 0, 0);
 }
 
+SingleThread::SingleThread() : before(threads()) { openMp().setThreads(1); }
+
+SingleThread::~SingleThread() { openMp().setThreads(before); }
+
 void TeamBarrier::wait(int64_t count) {
   if (count == 1)
     return;

@@ -68,6 +68,19 @@ template <typename Body> void parallelTeam(const Body &body) {
       const_cast<Body *>(&body));
 }
 
+/// While it exists, loops that the calling thread of a team begins run on that
+/// thread alone.
+class SingleThread {
+public:
+  SingleThread();
+  ~SingleThread();
+  SingleThread(const SingleThread &) = delete;
+  SingleThread &operator=(const SingleThread &) = delete;
+
+private:
+  int before;
+};
+
 /// A barrier for the threads of a team: spins for a moment, then yields, since
 /// there may be more threads than cores.
 class TeamBarrier {

@@ -256,7 +256,8 @@ void Comparison::addFunctions(ModuleOp module) {
         exec::BufferOp::create(inner, module.getLoc(), buffer, offset));
   exec::LaunchOp::create(inner, module.getLoc(), kernel.getSymName(),
                          ArrayRef(values).take_front(inputCount),
-                         ArrayRef(values).drop_front(inputCount));
+                         ArrayRef(values).drop_front(inputCount),
+                         /*scratch=*/Value());
 }
 
 void Comparison::fillInputs() {

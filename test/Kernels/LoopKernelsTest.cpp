@@ -279,8 +279,7 @@ std::string RandomLoops::write() {
     results.push_back(spell(value.dims) +
                       (draw(2) ? spellOrder(value.dims) : ""));
   }
-  return "module attributes {" +
-         std::string(draw(2) ? "exec.epilogues, " : "") +
+  return "module attributes {" + std::string(draw(2) ? "exec.gpu, " : "") +
          "nd.mesh = #nd.mesh<>} {\nfunc.func @step(" +
          llvm::join(arguments, ", ") + ") -> (" + llvm::join(results, ", ") +
          ") {\n" + text + "return " + llvm::join(names, ", ") + " : " +

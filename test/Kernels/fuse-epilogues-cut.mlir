@@ -5,7 +5,7 @@
 !w = !nd.tensor<f32, [i = 96, j = 96 on {t}]>
 !f = !nd.tensor<f32, []>
 
-module attributes {exec.epilogues, nd.mesh = #nd.mesh<d = 2, t = 2>} {
+module attributes {exec.gpu, nd.mesh = #nd.mesh<d = 2, t = 2>} {
 
 // The gradient of gelu on one rank's block.
 // CHECK-LABEL: @gelu_gradient

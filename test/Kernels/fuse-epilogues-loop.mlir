@@ -8,7 +8,7 @@
 !v = !nd.tensor<f32, [j = 96]>
 !f = !nd.tensor<f32, []>
 
-module attributes {exec.epilogues, nd.mesh = #nd.mesh<>} {
+module attributes {exec.gpu, nd.mesh = #nd.mesh<>} {
 
 // The body of a loop is a block as that of a function. The activation's argument,
 // which the loop stacks for the gradient, is a result of the product.

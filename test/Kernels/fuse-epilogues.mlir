@@ -1,6 +1,6 @@
 // RUN: mesh-opt %s --meshc-form-fusions --meshc-assign-orders --meshc-fuse-epilogues --meshc-plan-loops --meshc-verify-kernels | FileCheck %s
 // RUN: mesh-opt %s --meshc-form-fusions --meshc-assign-orders --meshc-fuse-epilogues | mesh-opt | FileCheck %s
-// RUN: sed 's/exec.epilogues, //' %s | mesh-opt --meshc-form-fusions --meshc-assign-orders --meshc-fuse-epilogues | FileCheck %s --check-prefix=NONE
+// RUN: sed 's/exec.gpu, //' %s | mesh-opt --meshc-form-fusions --meshc-assign-orders --meshc-fuse-epilogues | FileCheck %s --check-prefix=NONE
 // test/Schedule/ScheduleTest.cpp runs these functions.
 
 // Where the target's products take no epilogues, there are none.
@@ -16,7 +16,7 @@
 !hy = !nd.tensor<bf16, [b = 12, j = 96]>
 !f = !nd.tensor<f32, []>
 
-module attributes {exec.epilogues, nd.mesh = #nd.mesh<>} {
+module attributes {exec.gpu, nd.mesh = #nd.mesh<>} {
 
 // CHECK-LABEL: @bias
 // CHECK: %[[D:.*]] = exec.product then bias(%arg0, %arg1, %arg2) : {{.*}} -> !nd.tensor<f32, [b = 12, j = 96]> attributes {exec.orders = {{\[\[}}"b", "j"]]}

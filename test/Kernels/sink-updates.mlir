@@ -133,7 +133,7 @@ module attributes {nd.mesh = #nd.mesh<d = 2>} {
 !ys = !nd.tensor<f32, [a = 262144, n = 2]>
 
 // On a GPU, launches take longer than the update of a small entry.
-module attributes {exec.epilogues} {
+module attributes {exec.gpu} {
   // CHECK-LABEL: @small_on_gpu
   // CHECK: nd.scan
   // CHECK: nd.sub

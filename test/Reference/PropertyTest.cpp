@@ -257,7 +257,7 @@ protected:
     // Fused and paired, the values are the same still.
     if (compared % 4 == 1) {
       if (compared % 8 == 1)
-        exec::setSupportsEpilogues(*module);
+        exec::setForGpus(*module);
       ASSERT_TRUE(runPasses(*module, {kernels::addKernelsPasses}))
           << describe();
       ASSERT_EQ(compare(sequential, *module, seed), "") << describe();

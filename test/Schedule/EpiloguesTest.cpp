@@ -132,7 +132,7 @@ OwningOpRef<ModuleOp> EpilogueTable::makeProgram(const EpilogueTraits &row) {
   if (module && (row.isGradient() || row.writesMask()))
     addGradient(*module);
   if (module)
-    exec::setSupportsEpilogues(*module);
+    exec::setForGpus(*module);
   return module;
 }
 

@@ -51,7 +51,7 @@ static void forEachSeed(llvm::function_ref<void(unsigned seed)> run) {
 
 void ScheduleTest::checkRandom(unsigned seed, ModuleOp module) {
   if (seed % 2)
-    exec::setSupportsEpilogues(module);
+    exec::setForGpus(module);
   check(module);
   if (HasFailure()) {
     module->dump();

@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/Host/HostKernel.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "lib/Codegen/Host/HostCall.h"
 #include "lib/Codegen/Host/HostNestEmitter.h"
 #include "lib/Codegen/Host/HostScatterEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -160,6 +161,10 @@ FailureOr<KernelLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
                                        int64_t lanes, StringRef name,
                                        ArrayRef<StringAttr> streams) {
   FunctionHead head{name.empty() ? kernel.getSymName() : name, streams};
+  if (isHostCall(kernel)) {
+    emitHostCall(kernel, module, head.name);
+    return KernelLaunch{1, 1};
+  }
   FailureOr<int64_t> extent = getScatter(kernel)
                                   ? emitScatter(kernel, module, lanes, head)
                                   : emitNest(kernel, module, lanes, head);

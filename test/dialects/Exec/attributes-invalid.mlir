@@ -75,13 +75,13 @@ module attributes {exec.arena_bytes = "all"} {}
 
 // -----
 
-// expected-error @below {{'exec.epilogues' must be without a value, got true}}
-module attributes {exec.epilogues = true} {}
+// expected-error @below {{'exec.gpu' must be without a value, got true}}
+module attributes {exec.gpu = true} {}
 
 // -----
 
-// expected-error @below {{'exec.epilogues' belongs on the module}}
-func.func @f() attributes {exec.epilogues} { return }
+// expected-error @below {{'exec.gpu' belongs on the module}}
+func.func @f() attributes {exec.gpu} { return }
 
 // -----
 
@@ -92,7 +92,7 @@ module attributes {exec.epilogue} {}
 
 // What is right passes.
 !x = !nd.tensor<f32, [a = 4]>
-module attributes {exec.arena_bytes = 128 : i64, exec.epilogues, exec.library_workspace} {
+module attributes {exec.arena_bytes = 128 : i64, exec.gpu, exec.library_workspace} {
   func.func @f(%x: !x {exec.offset = 0 : i64}) {
     %0 = nd.exp %x {exec.offsets = array<i64: 64>, exec.orders = [["a"]], exec.scratch = array<i64: 128, 4>} : (!x) -> !x
     return

@@ -1,0 +1,185 @@
+//===- AttentionCall.cpp - attention in the terms of the runtime ----------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/AttentionCall.h"
+#include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/AttentionOps.h"
+#include "meshc/AttentionScratch.h"
+#include <limits>
+
+using namespace mlir;
+
+namespace meshc::exec {
+
+using nd::AttentionScores;
+using nd::TensorType;
+
+static bool hasDim(Value value, StringAttr dim) {
+  return nd::getTensorType(value).hasDim(dim.getValue());
+}
+
+/// The dim of the rows: that of the band, or else the longest of those that
+/// neither keys nor values have.
+static StringAttr chooseRow(const AttentionScores &scores, nd::MeshAttr mesh) {
+  if (scores.position)
+    return scores.position;
+  TensorType type = nd::getTensorType(scores.query);
+  StringAttr best;
+  int64_t most = 0;
+  for (auto [index, dim] : llvm::enumerate(type.getDims())) {
+    StringAttr name = dim.getName();
+    int64_t size = type.getLocalSize(static_cast<int64_t>(index), mesh);
+    if (name == scores.key || hasDim(scores.keys, name) ||
+        hasDim(scores.values, name) || size <= most)
+      continue;
+    best = name;
+    most = size;
+  }
+  return best;
+}
+
+std::optional<AttentionLoops> AttentionLoops::of(Operation *op) {
+  AttentionScores scores = AttentionScores::of(op);
+  SmallVector<nd::DimAttr> values = scores.getValueDims();
+  if (!nd::getTensorType(scores.query).getElementType().isF32() ||
+      values.size() != 1)
+    return std::nullopt;
+  AttentionLoops loops;
+  loops.row = chooseRow(scores, nd::MeshAttr::of(op));
+  loops.key = scores.key;
+  loops.memory = scores.memory;
+  loops.value = values.front().getName();
+  if (loops.row &&
+      (hasDim(scores.keys, loops.row) || hasDim(scores.values, loops.row)))
+    return std::nullopt;
+  SmallVector<StringAttr> others;
+  for (nd::DimAttr dim : scores.getRows()) {
+    StringAttr name = dim.getName();
+    if (name == loops.row)
+      continue;
+    bool isShared = hasDim(scores.keys, name) && hasDim(scores.values, name);
+    (isShared ? loops.outer : others).push_back(name);
+  }
+  loops.shared = loops.outer.size();
+  llvm::append_range(loops.outer, others);
+  if (loops.outer.size() > MESHC_ATTENTION_DIMS)
+    return std::nullopt;
+  return loops;
+}
+
+static int64_t getLocalSize(Value value, StringAttr dim, nd::MeshAttr mesh) {
+  TensorType type = nd::getTensorType(value);
+  return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
+}
+
+namespace {
+/// Fills in the fields of one call.
+class CallWriter {
+public:
+  explicit CallWriter(Operation *op)
+      : op(op), mesh(nd::MeshAttr::of(op)), scores(AttentionScores::of(op)),
+        loops(*AttentionLoops::of(op)) {}
+
+  MeshcAttention call{};
+
+  void writeSizes();
+  void writeBand();
+  void writeStrides(MeshcAttentionStrides &strides, Value value,
+                    ArrayRef<StringAttr> order) const;
+
+private:
+  Operation *op;
+  nd::MeshAttr mesh;
+  AttentionScores scores;
+  AttentionLoops loops;
+};
+} // namespace
+
+void CallWriter::writeSizes() {
+  call.outerCount = static_cast<int64_t>(loops.outer.size());
+  call.sharedCount = loops.shared;
+  for (auto [size, dim] : llvm::zip_first(loops.outer, call.outerSizes))
+    dim = getLocalSize(scores.query, size, mesh);
+  call.rows = loops.row ? getLocalSize(scores.query, loops.row, mesh) : 1;
+  call.memory = getLocalSize(scores.keys, loops.memory, mesh);
+  call.keys = getLocalSize(scores.query, loops.key, mesh);
+  call.values = getLocalSize(scores.values, loops.value, mesh);
+  call.scale = scores.getScale();
+  call.hasMask = scores.mask != nullptr;
+  call.hasBias = scores.bias != nullptr;
+  call.scratchBytes =
+      meshcAttentionScratchBytes(&call, isa<nd::AttentionGradientOp>(op));
+}
+
+void CallWriter::writeBand() {
+  call.lowest = scores.lowest.value_or(std::numeric_limits<int64_t>::min());
+  call.highest = scores.highest.value_or(std::numeric_limits<int64_t>::max());
+  if (!scores.position)
+    return;
+  // The first axis is the outermost.
+  int64_t rows = call.rows;
+  for (StringAttr axis : llvm::reverse(nd::getTensorType(scores.query)
+                                           .getDim(scores.position.getValue())
+                                           .getAxes())) {
+    call.rowOffsets[mesh.getAxisIndex(axis.getValue())] = rows;
+    rows *= mesh.getAxisSize(axis.getValue());
+  }
+}
+
+void CallWriter::writeStrides(MeshcAttentionStrides &strides, Value value,
+                              ArrayRef<StringAttr> order) const {
+  TensorType type = nd::getTensorType(value);
+  auto strideOf = [&](StringAttr dim) {
+    return dim ? getStride(type, order, dim.getValue(), mesh) : 0;
+  };
+  for (auto [dim, stride] : llvm::zip_first(loops.outer, strides.outer))
+    stride = strideOf(dim);
+  strides.row = strideOf(loops.row);
+  strides.memory = strideOf(loops.memory);
+}
+
+MeshcAttention describeAttention(Operation *op, ArrayRef<Order> operands,
+                                 ArrayRef<Order> results) {
+  CallWriter writer(op);
+  writer.writeSizes();
+  writer.writeBand();
+  MeshcAttention &call = writer.call;
+  unsigned next = 0;
+  auto write = [&](MeshcAttentionStrides &strides) {
+    writer.writeStrides(strides, op->getOperand(next), operands[next]);
+    ++next;
+  };
+  write(call.query);
+  write(call.key);
+  write(call.value);
+  if (call.hasMask)
+    write(call.mask);
+  if (call.hasBias)
+    write(call.bias);
+  if (isa<nd::AttentionGradientOp>(op)) {
+    write(call.output);
+    write(call.logSums);
+  } else {
+    writer.writeStrides(call.output, op->getResult(0), results[0]);
+    writer.writeStrides(call.logSums, op->getResult(1), results[1]);
+  }
+  return call;
+}
+
+int64_t getAttentionScratchBytes(Operation *op) {
+  CallWriter writer(op);
+  writer.writeSizes();
+  return writer.call.scratchBytes;
+}
+
+Operation *getAttention(KernelOp kernel) {
+  Operation &first = kernel.getBody().front().front();
+  return isa<nd::AttentionOp, nd::AttentionGradientOp>(first) ? &first
+                                                              : nullptr;
+}
+
+} // namespace meshc::exec

@@ -1,0 +1,44 @@
+//===- AttentionCall.h - attention in the terms of the runtime --*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_EXEC_ATTENTIONCALL_H
+#define MESHC_DIALECTS_EXEC_ATTENTIONCALL_H
+
+#include "dialects/Exec/Exec.h"
+#include "meshc/RuntimeAbi.h"
+
+namespace meshc::exec {
+
+/// How the runtime's loops run over an nd.attention or its gradient: over the
+/// rows of one dim and the memory inside, over all other rows outside.
+struct AttentionLoops {
+  mlir::StringAttr row; ///< null: one row
+  mlir::StringAttr key, memory, value;
+  /// The first `shared` ones are dims of both keys and values.
+  llvm::SmallVector<mlir::StringAttr> outer;
+  unsigned shared = 0;
+
+  /// Nothing if the runtime does not compute the op: if it is not f32, has no
+  /// or several value dims, a band along a dim of keys or values, or more outer
+  /// dims than MeshcAttention.
+  static std::optional<AttentionLoops> of(mlir::Operation *op);
+};
+
+/// The call of the op, whose operands and results lie in these orders; with the
+/// scratch memory that it needs. The op's last dims must be key and value.
+MeshcAttention describeAttention(mlir::Operation *op,
+                                 llvm::ArrayRef<Order> operands,
+                                 llvm::ArrayRef<Order> results);
+
+/// Bytes of scratch memory, whatever the orders.
+int64_t getAttentionScratchBytes(mlir::Operation *op);
+
+/// The nd.attention or gradient of which the kernel is the call, or null.
+mlir::Operation *getAttention(KernelOp kernel);
+
+} // namespace meshc::exec
+
+#endif // MESHC_DIALECTS_EXEC_ATTENTIONCALL_H

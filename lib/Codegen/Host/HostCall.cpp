@@ -1,0 +1,71 @@
+//===- HostCall.cpp - kernels whose code is the runtime's -----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Host/HostCall.h"
+#include "dialects/Exec/AttentionCall.h"
+#include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/AttentionOps.h"
+#include "lib/Codegen/Host/HostKernel.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+bool isHostCall(exec::KernelOp kernel) {
+  return exec::getAttention(kernel) != nullptr;
+}
+
+static SmallVector<exec::Order> getOrders(ArrayAttr attributes) {
+  return llvm::map_to_vector(
+      attributes.getAsRange<ArrayAttr>(),
+      [](ArrayAttr order) { return exec::getOrder(order); });
+}
+
+/// A constant of the bytes, and its address at the builder's place. The
+/// compiler and the programs that it compiles have one form of MeshcAttention.
+static Value emitConstant(OpBuilder &builder, ModuleOp module, Location loc,
+                          StringRef name, const MeshcAttention &call) {
+  StringRef bytes(reinterpret_cast<const char *>(&call), sizeof(call));
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes.size());
+  OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+  auto constant = LLVM::GlobalOp::create(
+      atEnd, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      builder.getStringAttr(bytes), alignof(MeshcAttention));
+  return LLVM::AddressOfOp::create(builder, loc, constant);
+}
+
+/// The runtime's function, declared once.
+static LLVM::LLVMFuncOp declare(ModuleOp module, StringRef name) {
+  if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return known;
+  MLIRContext *context = module.getContext();
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                          {pointer, pointer, pointer});
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  return LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
+}
+
+void emitHostCall(exec::KernelOp kernel, ModuleOp module, StringRef name) {
+  Operation *op = exec::getAttention(kernel);
+  MeshcAttention call =
+      exec::describeAttention(op, getOrders(kernel.getInputOrders()),
+                              getOrders(kernel.getOutputOrders()));
+  LLVM::LLVMFuncOp callee = declare(module, isa<nd::AttentionGradientOp>(op)
+                                                ? "meshc_attention_gradient"
+                                                : "meshc_attention");
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  KernelEntry entry = openHostKernel(kernel, builder, name);
+  Value constant = emitConstant(builder, module, kernel.getLoc(),
+                                (name + ".call").str(), call);
+  LLVM::CallOp::create(
+      builder, kernel.getLoc(), callee,
+      ValueRange{entry.context, constant, entry.function.getArgument(1)});
+  LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
+}
+
+} // namespace meshc::codegen

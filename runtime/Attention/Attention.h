@@ -1,0 +1,53 @@
+//===- Attention.h - attention that stores no scores ------------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Scaled dot-product attention and its gradient on the host, in blocks of rows
+/// and memory whose scores stay in the cache: FlashAttention (arXiv
+/// 2205.14135), with the loops of FlashAttention-2 (arXiv 2307.08691). The
+/// softmax of a row goes on from one block of the memory to the next (Milakov
+/// and Gimelshein, arXiv 1805.02867). Blocks outside of the band are not
+/// computed.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_ATTENTION_ATTENTION_H
+#define MESHC_RUNTIME_ATTENTION_ATTENTION_H
+
+#include "runtime/Blas/Gemm.h"
+
+namespace meshc::runtime {
+
+/// The tensors of a call, as MeshcAttention says.
+struct AttentionTensors {
+  const float *query, *key, *value;
+  const uint8_t *mask; ///< null: none
+  const float *bias;   ///< null: none
+};
+
+/// Computes output and logarithms of sums on the rank's threads. `coordinates`:
+/// of the rank, one for each mesh axis.
+void runAttention(const MeshcAttention &attention, const int64_t *coordinates,
+                  const AttentionTensors &tensors, float *output,
+                  float *logSums, const GemmScratch &scratch);
+
+/// What the gradient reads besides.
+struct AttentionResults {
+  const float *output, *logSums;
+  const float *gradient; ///< of the output, which it lies like
+};
+
+/// Computes the gradients of query, keys and values.
+void runAttentionGradient(const MeshcAttention &attention,
+                          const int64_t *coordinates,
+                          const AttentionTensors &tensors,
+                          const AttentionResults &results, float *ofQuery,
+                          float *ofKey, float *ofValue,
+                          const GemmScratch &scratch);
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_ATTENTION_ATTENTION_H

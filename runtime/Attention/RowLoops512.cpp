@@ -1,0 +1,12 @@
+//===- RowLoops512.cpp - loops over a row, vectors of 64 bytes ------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#define MESHC_VECTOR_BYTES 64
+#include "runtime/Attention/RowLoopsBody.h"
+
+const meshc::runtime::RowLoops &meshc::runtime::avx512RowLoops() {
+  return loops;
+}

@@ -1,0 +1,129 @@
+//===- AttentionBench.cpp - time of attention and its gradient ------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// AttentionBench BATCH HEADS SEQ KEY CAUSAL THREADS prints the best
+/// milliseconds of some calls, forward and gradient, in the memory order
+/// [batch, seq, heads, key] of a model. Then those of the floor: the products
+/// alone, of the scores that are computed, at the speed of one large product on
+/// as many threads.
+///
+//===----------------------------------------------------------------------===//
+#include "meshc/AttentionScratch.h"
+#include "runtime/Attention/Attention.h"
+#include "runtime/Base/Parallel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+using namespace meshc::runtime;
+
+namespace {
+
+template <typename Work> double bestSeconds(int repeats, const Work &work) {
+  double best = 1e9;
+  for (int i = 0; i < repeats; ++i) {
+    auto begin = std::chrono::steady_clock::now();
+    work();
+    std::chrono::duration<double> taken =
+        std::chrono::steady_clock::now() - begin;
+    best = std::min(best, taken.count());
+  }
+  return best;
+}
+
+std::vector<float> draw(int64_t count) {
+  static std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values)
+    value = normal(random);
+  return values;
+}
+
+/// Seconds of a multiply-add in a product of 1024 × 1024 × 1024.
+double secondsPerSum() {
+  constexpr int64_t n = 1024;
+  std::vector<float> a = draw(n * n), b = draw(n * n), c(n * n);
+  MeshcGemm gemm{};
+  gemm.m = gemm.n = gemm.k = gemm.lda = gemm.ldb = gemm.ldc = n;
+  gemm.batch = 1;
+  gemm.type = gemm.typeC = MESHC_F32;
+  auto bytes = static_cast<size_t>(meshcGemmScratchBytes(&gemm));
+  std::unique_ptr<char, void (*)(void *)> scratch(
+      static_cast<char *>(std::aligned_alloc(64, bytes)), std::free);
+  return bestSeconds(20,
+                     [&] {
+                       runGemm(gemm, a.data(), b.data(), c.data(),
+                               {scratch.get(), static_cast<int64_t>(bytes)});
+                     }) /
+         (n * n * n);
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  if (count != 7) {
+    std::fprintf(stderr, "usage: AttentionBench BATCH HEADS SEQ KEY CAUSAL "
+                         "THREADS\n");
+    return 2;
+  }
+  auto number = [&](int i) { return std::atoll(arguments[i]); };
+  int64_t batch = number(1), heads = number(2), seq = number(3),
+          key = number(4), elements = batch * heads * seq * key;
+  bool causal = number(5) != 0;
+  openThreads();
+  setThreads(static_cast<int>(number(6)));
+
+  MeshcAttention call{};
+  call.outerCount = call.sharedCount = 2;
+  call.outerSizes[0] = batch, call.outerSizes[1] = heads;
+  call.rows = call.memory = seq;
+  call.keys = call.values = key;
+  call.lowest = INT64_MIN;
+  call.highest = causal ? 0 : INT64_MAX;
+  call.scale = 1 / std::sqrt(static_cast<float>(key));
+  MeshcAttentionStrides rows{{seq * heads * key, key}, heads * key, 0};
+  call.query = call.output = rows;
+  std::swap(rows.row, rows.memory);
+  call.key = call.value = rows;
+  call.logSums = {{heads * seq, seq}, 1, 0};
+
+  std::vector<float> query = draw(elements), keys = draw(elements),
+                     values = draw(elements), gradient = draw(elements),
+                     output(query), ofQuery(query), ofKey(query),
+                     ofValue(query), logSums(elements / key);
+  const int64_t coordinates[1] = {0};
+  auto bytes = static_cast<size_t>(meshcAttentionScratchBytes(&call, 1));
+  std::unique_ptr<char, void (*)(void *)> scratch(
+      static_cast<char *>(std::aligned_alloc(64, bytes)), std::free);
+  GemmScratch memory{scratch.get(), static_cast<int64_t>(bytes)};
+  AttentionTensors tensors{query.data(), keys.data(), values.data(), nullptr,
+                           nullptr};
+  double forward = bestSeconds(20, [&] {
+    runAttention(call, coordinates, tensors, output.data(), logSums.data(),
+                 memory);
+  });
+  double backward = bestSeconds(20, [&] {
+    runAttentionGradient(call, coordinates, tensors,
+                         {output.data(), logSums.data(), gradient.data()},
+                         ofQuery.data(), ofKey.data(), ofValue.data(), memory);
+  });
+  // Half of the scores of a causal attention are needed.
+  double sums = 2.0 * static_cast<double>(elements) * static_cast<double>(seq) *
+                (causal ? 0.5 : 1);
+  double floor = sums * secondsPerSum();
+  std::printf("%.3f %.3f %.3f %.3f\n", forward * 1e3, backward * 1e3,
+              floor * 1e3, 2.5 * floor * 1e3);
+  return 0;
+}
