@@ -36,7 +36,7 @@ MeshcAttention describeAttention(mlir::Operation *op,
 /// Bytes of scratch memory, whatever the orders.
 int64_t getAttentionScratchBytes(mlir::Operation *op);
 
-/// The nd.attention or gradient of which the kernel is the call, or null.
+/// The nd.attention or gradient that the kernel computes, or null.
 mlir::Operation *getAttention(KernelOp kernel);
 
 } // namespace meshc::exec

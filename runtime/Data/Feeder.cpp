@@ -133,7 +133,7 @@ bool Feeder::fillRow(const Input &input, char *target, const uint8_t *row) {
   }
 }
 
-/// Reports what does not fit in an example, of which this rank read a part.
+/// Reports what does not fit in an example. This rank read a part of it.
 void Feeder::failAt(const Source &source, int64_t example) {
   const std::string where = "data file '" + source.bytes->path() + "': ";
   if (source.vocabulary) {
