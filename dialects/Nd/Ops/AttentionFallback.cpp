@@ -288,8 +288,8 @@ static std::optional<Band> getBand(Value mask, const AttentionScores &scores) {
 }
 
 namespace {
-/// A mask that compares iotas becomes a band. Kernels do not read it from memory
-/// and skip what lies outside.
+/// A mask that compares iotas becomes a band. Kernels do not read it from
+/// memory and skip what lies outside.
 template <typename Op> struct MaskToBand : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
 
