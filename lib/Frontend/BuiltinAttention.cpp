@@ -111,8 +111,12 @@ bool AttentionCall::addExtra(unsigned argument, Value value) {
 
 bool AttentionCall::readExtras() {
   for (unsigned i = firstExtra; i < call.size(); ++i) {
-    Value value = call.tensorOf(i, Floats | Booleans);
-    if (!value || !addExtra(i, value))
+    // A number takes the type of the queries. [L5.2]
+    Value value = call.tensor(i, typeOf(0).getElementType());
+    if (!value ||
+        !call.emitter.checkKinds(value, Floats | Booleans, call.builtin.name,
+                                 call.place(i), call.place(i)) ||
+        !addExtra(i, value))
       return false;
   }
   return true;

@@ -1,4 +1,4 @@
-// Masks that compare positions become bands.
+// Masks that compare positions become bands, masks that allow everything and a bias of 0 go.
 // RUN: mesh-opt %s -canonicalize | FileCheck %s
 
 !q = !nd.tensor<f32, [d = 4, s = 8]>
@@ -63,4 +63,30 @@ func.func @kept(%q: !q, %k: !k, %n: !s) -> (!q, !q) {
   %c = nd.or %a, %b : (!mask, !mask) -> !mask
   %z, %o = nd.attention %q, %k, %k, %c {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
   return %y, %z : !q, !q
+}
+
+// CHECK-LABEL: func.func @everything
+// CHECK-COUNT-2: nd.attention %arg0, %arg1, %arg1 {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+func.func @everything(%q: !q, %k: !k) -> (!q, !q) {
+  %m = nd.iota : () -> !m
+  %0 = nd.constant 0 : i32 -> !n
+  %7 = nd.constant 7 : i32 -> !n
+  %none = nd.constant 0.0 : f32 -> !nd.tensor<f32, []>
+  %a = nd.compare ge %m, %0 : (!m, !n) -> !keep
+  %b = nd.compare ge %7, %m : (!n, !m) -> !keep
+  %y, %l = nd.attention %q, %k, %k, %a, %none {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>} : (!q, !k, !k, !keep, !nd.tensor<f32, []>) -> (!q, !r)
+  %z, %o = nd.attention %q, %k, %k, %b {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !keep) -> (!q, !r)
+  return %y, %z : !q, !q
+}
+
+// The last entry is not allowed; the logarithms of the sums have the bias of 1.
+// CHECK-LABEL: func.func @something
+// CHECK: nd.attention %arg0, %arg1, %arg1, %{{.*}}, %{{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}
+func.func @something(%q: !q, %k: !k) -> !q {
+  %m = nd.iota : () -> !m
+  %7 = nd.constant 7 : i32 -> !n
+  %one = nd.constant 1.0 : f32 -> !nd.tensor<f32, []>
+  %a = nd.compare gt %7, %m : (!n, !m) -> !keep
+  %y, %l = nd.attention %q, %k, %k, %a, %one {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>} : (!q, !k, !k, !keep, !nd.tensor<f32, []>) -> (!q, !r)
+  return %y : !q
 }
