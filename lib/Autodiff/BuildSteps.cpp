@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include "lib/Autodiff/ClipGradients.h"
+#include "lib/Autodiff/MicroBatches.h"
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
@@ -98,8 +100,14 @@ private:
   LogicalResult buildTrainStep();
   void buildEvalStep();
   void addParameters(StepFunction &step, IRMapping &mapping);
-  void addModel(StepFunction &step, IRMapping &mapping);
-  void addMetrics(StepFunction &step, const IRMapping &mapping);
+  SmallVector<Value> addInputs(StepFunction &step);
+  SmallVector<Value> cloneModel(OpBuilder &builder, ValueRange inputValues,
+                                IRMapping &mapping);
+  FailureOr<SmallVector<Value>> addModel(StepFunction &step, IRMapping &mapping,
+                                         bool trains);
+  FailureOr<SmallVector<Value>>
+  addMicroBatches(StepFunction &step, const IRMapping &mapping, bool trains);
+  SmallVector<Value> getParameters(const IRMapping &mapping);
   void cloneSettings(StepFunction &step, IRMapping &mapping);
   Value clip(StepFunction &step, const IRMapping &mapping,
              MutableArrayRef<Value> gradients);
@@ -156,17 +164,79 @@ void StepBuilder::addParameters(StepFunction &step, IRMapping &mapping) {
     mapping.map(op.getResult(), step.addArgument(tensor, op.getLoc()));
 }
 
-void StepBuilder::addModel(StepFunction &step, IRMapping &mapping) {
-  for (auto [argument, tensor] : llvm::zip(model.getArguments(), inputs))
-    mapping.map(argument, step.addArgument(tensor, argument.getLoc()));
-  for (Operation &op : model.getBody().front().without_terminator())
-    if (!isa<nd::ParameterOp>(op))
-      step.builder.clone(op, mapping);
+SmallVector<Value> StepBuilder::addInputs(StepFunction &step) {
+  SmallVector<Value> values;
+  for (auto [argument, tensor] : llvm::zip(model.getArguments(), inputs)) {
+    StepTensor batch = tensor;
+    batch.type = getBatchType(tensor, microBatches);
+    values.push_back(step.addArgument(batch, argument.getLoc()));
+  }
+  return values;
 }
 
-void StepBuilder::addMetrics(StepFunction &step, const IRMapping &mapping) {
-  for (auto [metric, value] : llvm::zip(metrics, metricValues))
-    step.addResult(metric, mapping.lookup(value));
+/// Copies the model; returns the loss and the metrics.
+SmallVector<Value> StepBuilder::cloneModel(OpBuilder &builder,
+                                           ValueRange inputValues,
+                                           IRMapping &mapping) {
+  mapping.map(model.getArguments(), inputValues);
+  for (Operation &op : model.getBody().front().without_terminator())
+    if (!isa<nd::ParameterOp>(op))
+      builder.clone(op, mapping);
+  SmallVector<Value> values;
+  for (Value value : metricValues)
+    values.push_back(mapping.lookup(value));
+  return values;
+}
+
+SmallVector<Value> StepBuilder::getParameters(const IRMapping &mapping) {
+  SmallVector<Value> values;
+  for (nd::ParameterOp op : parameterOps)
+    values.push_back(mapping.lookup(op.getResult()));
+  return values;
+}
+
+/// Adds the inputs, the model and its metrics. Returns the gradients of the
+/// parameters if the step `trains`.
+FailureOr<SmallVector<Value>>
+StepBuilder::addModel(StepFunction &step, IRMapping &mapping, bool trains) {
+  if (microBatches > 1)
+    return addMicroBatches(step, mapping, trains);
+  SmallVector<Value> inputValues = addInputs(step);
+  SmallVector<Value> values = cloneModel(step.builder, inputValues, mapping);
+  for (auto [metric, value] : llvm::zip(metrics, values))
+    step.addResult(metric, value);
+  if (!trains)
+    return SmallVector<Value>();
+  return buildGradients(step.builder, step.getResult(0),
+                        getParameters(mapping));
+}
+
+/// The same as a loop over micro-batches. The gradient of their mean is the sum
+/// of those of their shares of it.
+FailureOr<SmallVector<Value>>
+StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
+                             bool trains) {
+  SmallVector<Value> batches = addInputs(step);
+  MicroBatchLoop loop(step.builder, *this, batches, getParameters(mapping));
+  IRMapping inner;
+  for (auto [op, value] : llvm::zip(parameterOps, loop.getWhole()))
+    inner.map(op.getResult(), value);
+  OpBuilder body = loop.getBuilder();
+  SmallVector<Value> values = cloneModel(body, loop.getInputs(), inner);
+  loop.getEnd()->setOperands(values);
+  FailureOr<SmallVector<Value>> gradients = SmallVector<Value>();
+  double share = 1.0 / static_cast<double>(microBatches);
+  if (trains)
+    gradients = buildGradients(body, loop.getEnd()->getOperand(0),
+                               getParameters(inner), share);
+  if (failed(gradients))
+    return failure();
+  SmallVector<Value> sums = loop.sum(*gradients);
+  nd::ValueBuilder build(step.builder, train.getLoc());
+  for (auto [metric, sum] : llvm::zip(metrics, sums))
+    step.addResult(metric,
+                   build.make<nd::MulOp>(sum, build.scalar(sum, share)));
+  return SmallVector<Value>(ArrayRef(sums).drop_front(metrics.size()));
 }
 
 /// Replaces ops that are for training only (the factors of a dropout) by the
@@ -191,8 +261,8 @@ void StepBuilder::buildEvalStep() {
   StepFunction step(module, model.getLoc(), "eval_step");
   IRMapping mapping;
   addParameters(step, mapping);
-  addModel(step, mapping);
-  addMetrics(step, mapping);
+  // Without gradients nothing fails.
+  (void)addModel(step, mapping, /*trains=*/false);
   if (normMetric)
     step.addResult(
         *normMetric,
@@ -318,14 +388,8 @@ LogicalResult StepBuilder::buildTrainStep() {
       slots.back().push_back(
           step.addArgument(getSlot(index, slot), op.getLoc()));
   }
-  addModel(step, mapping);
-  addMetrics(step, mapping);
-
-  SmallVector<Value> values;
-  for (nd::ParameterOp op : parameterOps)
-    values.push_back(mapping.lookup(op.getResult()));
   FailureOr<SmallVector<Value>> gradients =
-      buildGradients(step.builder, step.getResult(0), values);
+      addModel(step, mapping, /*trains=*/true);
   if (failed(gradients))
     return failure();
   if (llvm::none_of(*gradients, [](Value gradient) { return !!gradient; }))

@@ -187,6 +187,8 @@ LogicalResult ModelParts::collect() {
   if (failed(collectParameters()) || failed(collectInputs()) ||
       failed(collectMetrics()))
     return failure();
+  if (train)
+    microBatches = train.getMicroBatches();
   if (train && (failed(findLoss()) || failed(findClip()) ||
                 failed(settings.collect(train, parameterOps))))
     return failure();

@@ -35,7 +35,9 @@ struct ModelParts {
   /// In the model, the loss first.
   llvm::SmallVector<mlir::Value> metricValues = {};
   UpdateSettings settings = {}; ///< if there is `train`
-  nd::ClipOp clipOp = {};       ///< of `train`; may be null
+  /// How many times a step runs the model, each time on a part of its batch.
+  int64_t microBatches = 1;
+  nd::ClipOp clipOp = {}; ///< of `train`; may be null
   /// The norm of all gradients, behind the metrics.
   std::optional<StepTensor> normMetric = {};
 

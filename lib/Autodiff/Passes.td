@@ -29,6 +29,11 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     `nd.of`. A parameter that the loss does not depend on is passed through
     unchanged, with a warning.
 
+    With `accumulate n`, `@train_step` and `@eval_step` have inputs of n times the
+    examples, and run the model in an `nd.scan` over n micro-batches: example i is in
+    number i mod n. The loop carries the sums of the metrics and of the gradients,
+    in f32.
+
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is
     for training only: in `@eval_step` every element of its result is that value.
 

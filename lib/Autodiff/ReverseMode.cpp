@@ -15,14 +15,15 @@ using namespace mlir;
 namespace meshc::autodiff {
 
 FailureOr<SmallVector<Value>> buildGradients(OpBuilder &builder, Value loss,
-                                             ValueRange variables) {
+                                             ValueRange variables,
+                                             double factor) {
   Block *block = loss.getParentBlock();
   builder.setInsertionPoint(block->getTerminator());
   auto type = cast<nd::TensorType>(loss.getType());
-  Value one = nd::ConstantOp::create(builder, loss.getLoc(), type, 1.0);
+  Value seed = nd::ConstantOp::create(builder, loss.getLoc(), type, factor);
   SmallVector<ScanPair> scans;
   FailureOr<SmallVector<Value>> gradients =
-      differentiateBlock(builder, *block, Seed{loss, one}, variables, scans);
+      differentiateBlock(builder, *block, Seed{loss, seed}, variables, scans);
   if (failed(gradients))
     return failure();
   for (ScanPair pair : scans)

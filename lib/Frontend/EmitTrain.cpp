@@ -359,7 +359,8 @@ void Emitter::emitTrain() {
   const auto &call = std::get<syntax::CallExpr>(train->optimizer->node);
   auto op = nd::TrainOp::create(
       builder, locate(train->span), StringRef(train->model.text),
-      StringRef(train->loss.text), StringRef(call.callee.text));
+      StringRef(train->loss.text), StringRef(call.callee.text),
+      declarations.microBatches);
   OpBuilder::InsertionGuard guard(builder);
   // Settings are computed in the region as values are in the model.
   modelBody = &op.getBody().emplaceBlock();

@@ -60,13 +60,13 @@ public:
   nd::TensorType getWanted(mlir::Value value) const {
     return wanted.lookup(value);
   }
+  /// How often the result is resharded for one execution of its op.
+  virtual double getShare(mlir::OpResult) { return 1; }
 
 protected:
   virtual mlir::LogicalResult partition(mlir::Operation &op);
   /// Settles the shardings at the end of the block once its ops are rebuilt.
   virtual void chooseEnds() {}
-  /// How often the result is resharded for one execution of its op.
-  virtual double getShare(mlir::OpResult) { return 1; }
 
   mlir::Block &old, &made;
   spmd::ReshardPlanner &planner;

@@ -110,7 +110,7 @@ void LoopPartitioner::findSum(unsigned carried) {
     return;
   sums[op] = {carried, total, summand};
   if (hasOneUser(summand))
-    summands.insert(summand);
+    summands[summand] = carried;
 }
 
 /// The sharding of what is added, unless it is a partial value that something
@@ -152,10 +152,33 @@ LogicalResult LoopPartitioner::partition(Operation &op) {
   return success();
 }
 
-/// A summand is resharded as a part of the sum, after the loop.
+/// The result of a linear op on this value alone, which stays partial where the
+/// value does; null if the value is used otherwise.
+static OpResult getLinearUse(OpResult value) {
+  if (!value.hasOneUse())
+    return {};
+  auto user = dyn_cast<nd::NamedOpInterface>(*value.user_begin());
+  if (!user || user->getNumOperands() != 1 || user->getNumResults() != 1 ||
+      user.getPartitionRule().linearOperands.empty())
+    return {};
+  return user->getResult(0);
+}
+
+/// A summand is resharded as a part of the sum, after the loop. An entry is
+/// resharded as often as the stack is, which may be a summand of a loop around
+/// this one.
 double LoopPartitioner::getShare(OpResult result) {
-  return summands.contains(result) ? 1.0 / static_cast<double>(loop.getSize())
-                                   : 1;
+  while (OpResult next = getLinearUse(result))
+    result = next;
+  if (auto sum = summands.find(result); sum != summands.end())
+    return parent.getShare(loop->getResult(sum->second)) /
+           static_cast<double>(loop.getSize());
+  if (!result.hasOneUse() || *result.user_begin() != loop.getYield())
+    return 1;
+  unsigned index = result.use_begin()->getOperandNumber();
+  return index < loop.getCarriedCount()
+             ? 1
+             : parent.getShare(loop->getResult(index));
 }
 
 /// Entries that are partial and only yielded stay so: the user of the stack may

@@ -38,6 +38,7 @@ public:
   OperandForms describe(mlir::Value value) override;
   mlir::Value getForm(mlir::Value value, nd::TensorType type) override;
   bool isZero(mlir::Value value) override;
+  double getShare(mlir::OpResult result) override;
 
 private:
   /// A carried value that does nothing but collect a sum.
@@ -49,7 +50,6 @@ private:
 
   mlir::LogicalResult partition(mlir::Operation &op) override;
   void chooseEnds() override;
-  double getShare(mlir::OpResult result) override;
 
   void findSum(unsigned carried);
   nd::TensorType chooseSharding(const Sum &sum);
@@ -59,7 +59,8 @@ private:
   nd::ScanOp loop;
   BlockPartitioner &parent;
   llvm::DenseMap<mlir::Operation *, Sum> sums; ///< by their additions
-  llvm::DenseSet<mlir::Value> summands;
+  /// What only sums use, with the numbers of the sums.
+  llvm::DenseMap<mlir::Value, unsigned> summands;
   llvm::SmallVector<mlir::Value> whole; ///< operands of the new loop
 };
 

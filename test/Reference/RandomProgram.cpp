@@ -281,6 +281,10 @@ void RandomProgram::addTraining() {
     statements.push_back("  set p*, *1 ->? (lr = 0.02, weight_decay = 0)");
   if (draw(3) == 0)
     statements.push_back("  clip " + drawNumber(0.1, 2) + " as norm");
+  if (draw(4) == 0) {
+    microBatches = static_cast<int64_t>(2 + draw(2));
+    statements.push_back("  accumulate " + std::to_string(microBatches));
+  }
 }
 
 void RandomProgram::addSteps(size_t count) {
@@ -342,8 +346,10 @@ std::vector<std::string> RandomProgram::write() {
   addTraining();
   std::vector<std::string> lines = {""};
   for (const Dim &dim : pool)
-    lines[0] += (lines[0].empty() ? "dim " : ", ") + dim.name + " = " +
-                std::to_string(dim.size);
+    lines[0] +=
+        (lines[0].empty() ? "dim " : ", ") + dim.name + " = " +
+        std::to_string(dim.name == pool.front().name ? dim.size * microBatches
+                                                     : dim.size);
   lines.push_back("model m(" + llvm::join(inputs, ", ") + ") {");
   lines.insert(lines.end(), statements.begin(), statements.end());
   return lines;

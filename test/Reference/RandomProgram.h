@@ -142,7 +142,9 @@ private:
 
   std::mt19937_64 random;
   bool hasLoops;
-  std::vector<Dim> pool; ///< as declared
+  std::vector<Dim> pool; ///< as the model sees them
+  /// The text's batch, the first dim, has so many times the size.
+  int64_t microBatches = 1;
   std::vector<Known> values;
   std::vector<std::string> inputs, statements;
   std::vector<Loop> loops; ///< outermost first

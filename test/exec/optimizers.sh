@@ -18,6 +18,7 @@ cat >table.txt <<'END'
 1.646917 0.955182 1.119189 0.700167 0.496509 0.355890 0.160303 0.082019 adafactor(lr = minimum(0.1, rsqrt(cast(step() + 1, f32))), min_factored = 1)
 1.646917 0.946725 0.625809 0.468560 0.328922 0.232556 0.168868 0.125398 adamw(lr = 0.05, weight_decay = 0.2) set *bias -> (weight_decay = 0, lr = 0.2)
 1.646917 1.420204 1.222606 1.050251 0.899623 0.763029 0.633044 0.506825 sgd(lr = 0.5) clip 0.3 as norm
+1.646917 1.012308 0.747214 0.467858 0.335658 0.189478 0.103605 0.061787 adamw(lr = 0.05) accumulate 2 clip 0.5
 END
 # From 1/4 to 1 over 4 steps, times half a period of a cosine over 10.
 cat >schedule.mesh <<'END'
@@ -46,7 +47,7 @@ while read -r a b c d e f g h training; do
   check "$losses" "$training"
   check "$losses" "$training" --mesh d=2,t=2 --layout batch:d,hidden:t,optimizer.class:d,optimizer.to:d
   case $training in
-    lamb* | adafactor* | *clip*) check "$losses" "$training" --mesh t=2 --layout hidden:t --gpu-kernels=emulated ;;
+    lamb* | adafactor* | *clip* | *accumulate*) check "$losses" "$training" --mesh t=2 --layout hidden:t --gpu-kernels=emulated ;;
   esac
 done <table.txt
 

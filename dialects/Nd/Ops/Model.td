@@ -57,11 +57,13 @@ def Nd_TrainOp : Op<Nd_Dialect, "train", [IsolatedFromAbove, NoTerminator, Singl
         }
     In the module's body: minimizes the result `loss` (a scalar f32) with the op
     `nd.adamw_update`. The region computes, in each step, the settings that are not
-    constant.
+    constant. With `accumulate 4`, the model's inputs are a micro-batch: a step runs
+    the model on four of them, and updates once with the mean of their gradients.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer);
+  let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$micro_batches);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$model $loss $optimizer $body attr-dict";
+  let assemblyFormat = "$model $loss $optimizer (`accumulate` $micro_batches^)? $body attr-dict";
 }
 def Nd_ClipOp : Op<Nd_Dialect, "clip", [HasParent<"TrainOp">]> {
   let summary = "a bound for the norm of all gradients: a number, or a scalar f32 of the region";

@@ -259,6 +259,7 @@ struct TrainDeclaration {
   ExprPtr optimizer; ///< a CallExpr
   std::vector<SettingRule> rules;
   std::optional<ClipClause> clip;
+  ExprPtr microBatches; ///< accumulate 4 [L7.7]; null for 1
 };
 
 /// nn, "layers/mine.mesh" as mine. [L10.1]

@@ -31,6 +31,7 @@ void Declarations::collect(const Program &whole, const Overrides &overrides) {
   if (overrides.layout)
     for (const LayoutRule &rule : *overrides.layout)
       rules.push_back(&rule);
+  findMicroBatches(whole);
   for (const Declaration &declaration : whole.declarations) {
     if (const auto *list = std::get_if<DimDeclaration>(&declaration))
       collectDims(list->dims);
@@ -75,6 +76,66 @@ const Expr *Declarations::findValue(const Definition &definition) const {
 }
 
 /// [L2.1], [L2.2]
+/// Finds what `accumulate` divides, since the sizes of other dims may be
+/// computed from it.
+void Declarations::findMicroBatches(const Program &whole) {
+  const ModelDeclaration *trained = nullptr;
+  for (const Declaration &declaration : whole.declarations) {
+    if (const auto *said = std::get_if<TrainDeclaration>(&declaration);
+        said && !divisor)
+      divisor = said->microBatches.get();
+    if (const auto *said = std::get_if<ModelDeclaration>(&declaration);
+        said && !trained)
+      trained = said;
+  }
+  if (!divisor || !trained)
+    return;
+  const Name *first = nullptr;
+  for (const TensorDeclaration &input : trained->inputs) {
+    if (!input.dims || input.dims->empty())
+      continue;
+    const Name &dim = input.dims->front();
+    if (first && dim.text != first->text)
+      diagnostics
+          .error(dim.span, "'accumulate' divides the first dim of each input, "
+                           "which must be the same one; got " +
+                               quote(first->text) + " and " + quote(dim.text))
+          .note(first->span, "the other one is here")
+          .note(divisor->span, "'accumulate' is here");
+    else
+      first = &dim;
+  }
+  if (first)
+    batchDim = first->text;
+}
+
+/// The size of a micro-batch; that of the batch after an error. [L7.7]
+int64_t Declarations::divideBatch(const Definition &definition, int64_t batch) {
+  std::optional<Constant> count = evaluate(*divisor, *this, diagnostics);
+  if (!count)
+    return batch;
+  if (!count->isInteger || count->integer < 1) {
+    diagnostics.error(divisor->span,
+                      "the number of micro-batches must be a whole number "
+                      "from 1, got " +
+                          describeNotWhole(*count));
+    return batch;
+  }
+  if (batch % count->integer) {
+    diagnostics
+        .error(divisor->span,
+               "a batch of " + std::to_string(batch) +
+                   " examples cannot be divided into " +
+                   std::to_string(count->integer) +
+                   " equal micro-batches; choose a number that divides dim " +
+                   quote(batchDim))
+        .note(definition.name.span, "the batch's dim is declared here");
+    return batch;
+  }
+  microBatches = count->integer;
+  return batch / microBatches;
+}
+
 void Declarations::collectDims(const std::vector<Definition> &list) {
   for (const Definition &definition : list) {
     if (!isNewName(definition.name))
@@ -93,6 +154,8 @@ void Declarations::collectDims(const std::vector<Definition> &list) {
         error.note(definition.name.span, "the dim is declared here");
       value.reset();
     }
+    if (value && definition.name.text == batchDim)
+      value->integer = divideBatch(definition, value->integer);
     // After an error the dim gets size 1, so that its uses are not errors too.
     dims[definition.name.text] = {value ? value->integer : 1,
                                   definition.name.span, true};

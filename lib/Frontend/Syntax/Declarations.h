@@ -66,12 +66,17 @@ public:
   std::vector<AxisInfo> axes;
   const ModelDeclaration *model = nullptr;
   const TrainDeclaration *train = nullptr;
+  /// Into how many micro-batches a step divides its batch. The batch's dim, the
+  /// first of each input, has the size of a micro-batch in `dims`. [L7.7]
+  int64_t microBatches = 1;
 
 private:
   std::optional<Span> findPlace(std::string_view name) const override;
   std::vector<std::string_view> declaredNames() const override;
   const Expr *findValue(const Definition &definition) const override;
 
+  void findMicroBatches(const Program &whole);
+  int64_t divideBatch(const Definition &definition, int64_t batch);
   void collectDims(const std::vector<Definition> &list);
   void collectAxes(const std::vector<Definition> &list);
   void collectModel(const ModelDeclaration &declared);
@@ -82,6 +87,8 @@ private:
   bool checkAxes(const LayoutRule &rule);
 
   std::map<std::string_view, const Definition *> values;
+  const Expr *divisor = nullptr; ///< of `accumulate`
+  std::string_view batchDim;     ///< that it divides; empty for none
   std::vector<const LayoutRule *> rules;
 };
 

@@ -66,15 +66,19 @@ private:
   bool parseRuleAxes(LayoutRule &rule, bool onCommandLine);
   bool parseLayoutRules(std::vector<LayoutRule> &list, bool onCommandLine);
   std::optional<Declaration> parseFunctionOrModel(bool isModel);
-  std::optional<Declaration> parseTrain();
-  bool parseTrainClauses(TrainDeclaration &train);
-  std::optional<SettingRule> parseSettingRule();
-  std::optional<SettingRule::Pattern> parsePattern();
   bool parseTensorList(std::vector<TensorDeclaration> &list);
   std::optional<TensorDeclaration> parseTensor(std::string_view what);
   bool parseDefault(TensorDeclaration &tensor,
                     const std::vector<TensorDeclaration> &before);
   bool skipToBody();
+
+  // ParseTrain.cpp
+  std::optional<Declaration> parseTrain();
+  bool parseTrainClauses(TrainDeclaration &train);
+  bool rejectSecond(Span at, std::string_view clause, const Expr &first);
+  bool parseClip(TrainDeclaration &train, Span start);
+  std::optional<SettingRule> parseSettingRule();
+  std::optional<SettingRule::Pattern> parsePattern();
 
   // ParseStatement.cpp
   Body parseBody(std::string_view owner);

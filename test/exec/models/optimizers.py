@@ -89,7 +89,7 @@ class Lamb(torch.optim.Optimizer):
                 p.data -= group["lr"] * ratio * r
 
 
-def train(make, schedule=None, clip=None):
+def train(make, schedule=None, clip=None, parts=1):
     """`make` gets the parameters by name; a stacked one is a list of its entries."""
     named = {}
     for name, tensor in start.items():
@@ -103,16 +103,19 @@ def train(make, schedule=None, clip=None):
         if schedule:
             for group, rate in zip(optimizer.param_groups, base):
                 group["lr"] = rate * schedule(step)
-        h = torch.tanh(x @ named["w"][0] + named["first_bias"][0])
-        for u, bias in zip(named["layers.u"], named["layers.bias"]):
-            h = h + torch.tanh(h @ u + bias)
-        loss = torch.nn.functional.cross_entropy(h @ named["out"][0], y)
         optimizer.zero_grad()
-        loss.backward()
+        total = 0
+        for part in range(parts):  # gradients add up
+            h = torch.tanh(x[part::parts] @ named["w"][0] + named["first_bias"][0])
+            for u, bias in zip(named["layers.u"], named["layers.bias"]):
+                h = h + torch.tanh(h @ u + bias)
+            loss = torch.nn.functional.cross_entropy(h @ named["out"][0], y[part::parts]) / parts
+            loss.backward()
+            total += loss.item()
         if clip:
             torch.nn.utils.clip_grad_norm_(every, clip)
         optimizer.step()
-        losses.append(loss.item())
+        losses.append(total)
     return " ".join(f"{loss:.6f}" for loss in losses)
 
 
@@ -154,6 +157,7 @@ trainings = {
         with_biases(optim.AdamW, dict(lr=0.05, weight_decay=0.2), dict(lr=0.2, weight_decay=0.0)),
     ),
     "sgd(lr = 0.5) clip 0.3 as norm": (with_all(optim.SGD, lr=0.5), None, 0.3),
+    "adamw(lr = 0.05) accumulate 2 clip 0.5": (with_all(optim.AdamW, lr=0.05), None, 0.5, 2),
 }
 
 if __name__ == "__main__":

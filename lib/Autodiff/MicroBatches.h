@@ -1,0 +1,55 @@
+//===- MicroBatches.h - a step in several parts -----------------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_AUTODIFF_MICROBATCHES_H
+#define MESHC_LIB_AUTODIFF_MICROBATCHES_H
+
+#include "dialects/Nd/Ops/LoopOps.h"
+#include "lib/Autodiff/ModelParts.h"
+
+namespace meshc::autodiff {
+
+/// The type of an input of the model in a step that runs the model `count`
+/// times: it has `count` times the examples.
+mlir::Type getBatchType(const StepTensor &input, int64_t count);
+
+/// A loop over the micro-batches of a step, which sums what it computes of
+/// them. Example i of the batch is in micro-batch i mod `count`. So each rank
+/// divides the examples that it has, however the batch is cut, and the
+/// micro-batches are the same under every layout.
+class MicroBatchLoop {
+public:
+  /// Divides `batches`, values for the model's inputs, before the place of
+  /// `builder`. The body sees `whole`, values of the same block.
+  MicroBatchLoop(mlir::OpBuilder &builder, const ModelParts &model,
+                 mlir::ValueRange batches, mlir::ValueRange whole);
+
+  /// The inputs of one micro-batch, and what the body sees of `whole`.
+  mlir::ValueRange getInputs();
+  mlir::ValueRange getWhole();
+  /// What the loop is to sum, scalars f32. These are values that reverse mode
+  /// may replace.
+  nd::YieldOp getEnd() { return scan.getYield(); }
+  /// Builds in the body, before its end.
+  mlir::OpBuilder getBuilder() { return mlir::OpBuilder(getEnd()); }
+
+  /// The sums over the iterations, in f32: of the operands of getEnd(), and
+  /// then of `more`, values of the body that are floats or null, which stay
+  /// null. To be called once, with the complete body; its random numbers
+  /// depend on the iteration from now on.
+  llvm::SmallVector<mlir::Value> sum(mlir::ValueRange more);
+
+private:
+  void numberRandomNumbers();
+
+  mlir::OpBuilder &builder;
+  nd::ScanOp scan; ///< without carried values until sum()
+  unsigned inputCount;
+};
+
+} // namespace meshc::autodiff
+
+#endif // MESHC_LIB_AUTODIFF_MICROBATCHES_H

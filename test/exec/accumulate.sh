@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Accumulation over micro-batches: losses, parameters and evaluations are those of the
+# whole batch under every layout, and the arena is smaller. (../optimizers.sh compares with PyTorch.)
+. "$(dirname "$0")/lib.sh"
+text=/usr/share/common-licenses/GPL-3
+[ -f $text ] || skip "no $text"
+cat >model.mesh <<'END'
+let parts = 1, rate = 0
+dim batch = 16, seq = 16, model = 32, ffn = 64, vocab = 256, layers = 3
+fn block(x) {
+  param up[model, ffn] ~ he(model)
+  param down[ffn, model] ~ lecun(ffn)
+  return x + dropout(dot(relu(dot(x, up, model)), down, ffn), rate)
+}
+model m(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  param embed[vocab, model] ~ normal(0.5)
+  h = gather(embed, tokens)
+  for layers { h = block(h) }
+  logits = dot(h, embed, model)
+  loss = mean(cross_entropy(logits, targets, vocab))
+  metric accuracy = mean(argmax(logits, vocab) == targets)
+}
+train m minimize loss with adamw(lr = 1e-2) accumulate parts
+END
+head -c 1000 $text >part.txt
+train() { # OPTIONS... -> metrics of 5 steps, and of an evaluation of 62 windows
+  "$meshc" model.mesh "$@" -o program
+  rm -f log.jsonl
+  ./program train --data $text --eval-data part.txt --steps 5 --seed 3 --threads 1 --quiet --log log.jsonl --log-every 1 \
+    --checkpoint checkpoint.safetensors --overwrite </dev/null >/dev/null
+  sed -n 's/.*"loss":\([^,]*\),"accuracy":\([^,}]*\).*/\1 \2/p; s/.*"eval_loss":\([^,]*\),"eval_accuracy":\([^,}]*\).*/\1 \2/p' log.jsonl
+}
+train >whole.txt
+[ "$(wc -l <whole.txt)" = 6 ] || fail "the log has $(cat log.jsonl)"
+while read -r options; do
+  train --set parts=4 $options >parts.txt
+  paste -d ' ' whole.txt parts.txt | awk '
+    NF != 4 { bad = 1 }
+    { a = ($1 - $3) / $1; b = $2 - $4; if (a > 1e-4 || a < -1e-4 || b > 5e-3 || b < -5e-3) bad = 1 }
+    END { exit bad || NR != 6 }' || fail "4 micro-batches $options: $(cat parts.txt), the whole batch: $(cat whole.txt)"
+  echo "ok $options"
+done <<'OPTIONS'
+
+--gpu-kernels=emulated
+--mesh d=2 --layout batch:d
+--mesh d=4 --layout batch:d,optimizer.model:d
+--mesh d=2,t=2 --layout batch:d,ffn:t,vocab:t
+--mesh d=2 --layout batch:d,parameter.model:d,gradient.model:d,optimizer.model:d
+OPTIONS
+
+# Dropout: the same numbers under a layout, and where the loop over layers is unrolled.
+train --set parts=4,rate=0.5 >looped.txt
+mv checkpoint.safetensors looped.safetensors
+train --set parts=4,rate=0.5 --unroll >unrolled.txt
+paste -d ' ' looped.txt unrolled.txt | awk '{ a = ($1 - $3) / $1; if (a > 1e-5 || a < -1e-5) exit 1 }' ||
+  fail "dropout: $(cat looped.txt) looped, $(cat unrolled.txt) unrolled"
+train --set parts=4,rate=0.5 --mesh d=2 --layout batch:d >cut.txt
+paste -d ' ' looped.txt cut.txt | awk '{ a = ($1 - $3) / $1; if (a > 1e-4 || a < -1e-4) exit 1 }' ||
+  fail "dropout: $(cat looped.txt) on one rank, $(cat cut.txt) on two"
+
+arena() { # OPTIONS... -> bytes
+  "$meshc" model.mesh "$@" -o program
+  ./program info | sed -n 's/^arena \([0-9]*\) bytes.*/\1/p'
+}
+whole=$(arena --set batch=64)
+parts=$(arena --set batch=64,parts=8)
+[ "$parts" -lt $((whole / 2)) ] || fail "an arena of $parts bytes with 8 micro-batches, $whole without"
+echo "arena: $parts bytes with 8 micro-batches, $whole without"
