@@ -1,6 +1,6 @@
 //===- LoadTensors.cpp - tensors of a file to their devices ---------------===//
 //
-// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// BlockPart of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -11,6 +11,8 @@
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Checkpoint.h"
 #include "runtime/Checkpoint/Checksums.h"
+#include "runtime/Checkpoint/GatherState.h"
+#include "runtime/Checkpoint/ParameterSource.h"
 #include "runtime/Checkpoint/StridedCopy.h"
 #include "runtime/Device/Device.h"
 
@@ -25,44 +27,50 @@ using namespace meshc::runtime;
 // Whether a file fits the program
 //===----------------------------------------------------------------------===//
 
-static FileTensor expectedTensor(const MeshcTensor &tensor) {
-  FileTensor expected;
-  expected.dtype = safetensorsName(typeOf(tensor));
-  for (uint32_t i = 0; i < tensor.rank; ++i)
-    expected.shape.push_back(tensor.dims[i].size);
-  return expected;
-}
-
 /// The types that can be converted to each other.
 static bool isFloat(const std::string &dtype) {
   return dtype == "F32" || dtype == "F16" || dtype == "BF16";
 }
 
-/// What is wrong with the file's tensor of that name; empty if it fits.
-static std::string describeMisfit(const SafetensorsFile &file,
-                                  const MeshcTensor &tensor, bool converts) {
-  const std::string name = "tensor '" + std::string(tensor.name) + "' ";
-  const FileTensor *found = file.find(tensor.name);
+/// The tensor that the map calls `name`, perhaps behind an optional prefix; or
+/// null.
+static const WeightTensor *findTensor(const WeightFiles &files,
+                                      const NameMap *map,
+                                      const std::string &name) {
+  const WeightTensor *found = files.find(name);
+  if (map && !found)
+    for (const std::string &prefix : map->prefixes())
+      if (!found)
+        found = files.find(prefix + name);
+  return found;
+}
+
+/// What is wrong with the file's tensor `name` as a source; empty if it fits.
+static std::string describeMisfit(const ParameterSource &source,
+                                  const std::string &name,
+                                  const WeightTensor *found, bool converts) {
+  std::string text = source.place().empty() ? "" : source.place() + ": ";
+  text += "tensor '" + name + "' ";
   if (!found)
-    return name + "is missing";
-  FileTensor expected = expectedTensor(tensor);
-  bool fits = found->dtype == expected.dtype ||
-              (converts && isFloat(found->dtype) && isFloat(expected.dtype));
-  if (fits && found->shape == expected.shape)
+    return text + "is missing";
+  const std::string expected = safetensorsName(typeOf(source.parameter()));
+  const FileTensor &tensor = *found->tensor;
+  bool fits = tensor.dtype == expected ||
+              (converts && isFloat(tensor.dtype) && isFloat(expected));
+  if (fits && tensor.shape == source.shape())
     return "";
-  return name + "is " + found->describe() + "; expected " +
-         (converts && isFloat(expected.dtype) ? "F32, F16 or BF16"
-                                              : expected.dtype) +
-         " " + describeDims(tensor);
+  return text + "is " + tensor.describe() + "; expected " +
+         (converts && isFloat(expected) ? "F32, F16 or BF16" : expected) + " " +
+         source.describeShape();
 }
 
 /// Throws if there are `problems`, and names the first ones.
-static void refuseMisfits(const SafetensorsFile &file, const Rank &rank,
+static void refuseMisfits(const WeightFiles &files, const Rank &rank,
                           const std::vector<std::string> &problems) {
   constexpr size_t most = 8;
   if (problems.empty())
     return;
-  std::string text = "checkpoint '" + file.path() + "' does not fit model '" +
+  std::string text = "checkpoint '" + files.path() + "' does not fit model '" +
                      rank.program->name + "': ";
   for (size_t i = 0; i < problems.size() && i < most; ++i)
     text += (i ? "; " : "") + problems[i];
@@ -81,34 +89,27 @@ static bool isSlot(const std::string &name,
   return false;
 }
 
-/// Tensors in the file that match no parameter of the program.
-static void listExtra(const SafetensorsFile &file, const MeshcProgram &program,
+/// Tensors in the files that no parameter is read from.
+static void listExtra(const WeightFiles &files, const MeshcProgram &program,
+                      const std::set<std::string> &used, const NameMap *map,
                       std::vector<std::string> &problems) {
   std::set<std::string> parameters;
   for (uint32_t i = 0; i < program.tensorCount; ++i)
     if (program.tensors[i].role == MESHC_PARAMETER)
       parameters.insert(program.tensors[i].name);
-  const bool ofTrain = hasRunState(file);
-  for (const auto &[name, tensor] : file.tensors())
-    if (!parameters.count(name) && !(ofTrain && isSlot(name, parameters)))
-      problems.push_back("tensor '" + name + "', " + tensor.describe() +
-                         ", is not a parameter");
+  const bool ofTrain = files.single() && hasRunState(*files.single());
+  for (const auto &[name, entry] : files.tensors())
+    if (!used.count(name) && !(ofTrain && isSlot(name, parameters)) &&
+        !(map && map->isIgnored(name)))
+      problems.push_back(
+          "tensor '" + name + "', " + entry.tensor->describe() +
+          (map ? ", is neither mapped nor ignored by '" + map->path() + "'"
+               : ", is not a parameter"));
 }
 
 //===----------------------------------------------------------------------===//
 // Conversion
 //===----------------------------------------------------------------------===//
-
-static float readFloat(const std::string &dtype, const char *at) {
-  uint16_t bits;
-  float value;
-  if (dtype == "F32") {
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  }
-  std::memcpy(&bits, at, sizeof(bits));
-  return dtype == "F16" ? floatFromF16(bits) : floatFromBf16(bits);
-}
 
 /// Stores `value`; returns whether its finiteness did not change.
 static bool writeFloat(float value, MeshcType type, char *at) {
@@ -123,8 +124,8 @@ static bool writeFloat(float value, MeshcType type, char *at) {
   return std::isfinite(stored) || !std::isfinite(value);
 }
 
-/// Converts the elements of `source`, of type `from`, to those of `tensor`.
-static std::vector<char> convert(const SafetensorsFile &file,
+/// Converts `count` elements of `source`, of type `from`, to those of `tensor`.
+static std::vector<char> convert(const WeightFiles &files,
                                  const MeshcTensor &tensor,
                                  const std::string &from,
                                  const std::vector<char> &source,
@@ -132,11 +133,11 @@ static std::vector<char> convert(const SafetensorsFile &file,
   const int64_t each = bytesOfDtype(from), bytes = sizeOf(typeOf(tensor));
   std::vector<char> target(static_cast<size_t>(count * bytes));
   for (int64_t i = 0; i < count; ++i) {
-    float value = readFloat(from, source.data() + i * each);
+    float value = floatOfDtype(from, source.data() + i * each);
     if (!writeFloat(value, typeOf(tensor), target.data() + i * bytes))
       throw Failure(ExitCode::Checkpoint,
-                    "checkpoint '" + file.path() + "': tensor '" + tensor.name +
-                        "' holds " + std::to_string(value) +
+                    "checkpoint '" + files.path() + "': tensor '" +
+                        tensor.name + "' holds " + std::to_string(value) +
                         ", which is infinite in " + nameOf(typeOf(tensor)) +
                         "; compile the model with this parameter in f32");
   }
@@ -147,69 +148,151 @@ static std::vector<char> convert(const SafetensorsFile &file,
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// Copies this rank's block of a tensor that fits.
-static void loadTensor(const SafetensorsFile &file, const MeshcTensor &tensor,
-                       const Rank &rank) {
-  const FileTensor &found = *file.find(tensor.name);
-  verifyTensor(file, found);
-  std::vector<CopyDim> toBlock(tensor.rank), toPacked(tensor.rank);
-  int64_t begin = 0, global = 1, count = 1;
-  for (uint32_t i = tensor.rank; i-- > 0;) {
+namespace {
+
+/// Where a source's tensor has this rank's elements, and where they belong.
+struct BlockPart {
+  std::vector<CopyDim> dims;
+  int64_t source = 0, target = 0; ///< of the first element
+  bool isEmpty = false;
+};
+
+} // namespace
+
+static BlockPart findBlockPart(const ParameterSource &source, const Rank &rank,
+                               const std::vector<int64_t> &indices) {
+  const MeshcTensor &tensor = source.parameter();
+  BlockPart part;
+  part.source = source.offset();
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
     const MeshcDim &dim = tensor.dims[i];
-    toBlock[i] = {dim.localSize, global, dim.localStride};
-    toPacked[i] = {dim.localSize, global, count};
-    begin += blockIndex(*rank.program, dim, rank.mesh.coords().data()) *
-             dim.localSize * global;
-    global *= dim.size;
-    count *= dim.localSize;
+    const int64_t first =
+        blockIndex(*rank.program, dim, rank.mesh.coords().data()) *
+        dim.localSize;
+    if (source.isInName(i)) {
+      const int64_t entry = indices[i] - first;
+      part.isEmpty = part.isEmpty || entry < 0 || entry >= dim.localSize;
+      part.target += entry * dim.localStride;
+      continue;
+    }
+    const int64_t stride = source.strides()[i];
+    part.source += first * stride;
+    part.dims.push_back({dim.localSize, stride, dim.localStride});
   }
-  const int64_t each = bytesOfDtype(found.dtype);
-  const int64_t bytes = sizeOf(typeOf(tensor));
-  const char *source = file.data(found) + begin * each;
-  if (found.dtype == safetensorsName(typeOf(tensor)))
-    return rank.device->write(tensor, [&](char *block) {
-      copyStrided(toBlock, bytes, source, block);
-    });
+  return part;
+}
+
+/// Copies a part of a tensor to a block of another type.
+static void copyConverted(const WeightFiles &files, const MeshcTensor &tensor,
+                          const WeightTensor &found, BlockPart part,
+                          char *block) {
+  const std::string &type = found.tensor->dtype;
+  const int64_t each = bytesOfDtype(type);
+  std::vector<CopyDim> toPacked = part.dims;
+  int64_t count = 1;
+  for (size_t i = part.dims.size(); i-- > 0;) {
+    toPacked[i].targetStride = part.dims[i].sourceStride = count;
+    count *= part.dims[i].size;
+  }
   std::vector<char> packed(static_cast<size_t>(count * each));
-  copyStrided(toPacked, each, source, packed.data());
-  packed = convert(file, tensor, found.dtype, packed, count);
-  for (uint32_t i = 0; i < tensor.rank; ++i)
-    toBlock[i].sourceStride = toPacked[i].targetStride;
+  copyStrided(toPacked, each, found.data + part.source * each, packed.data());
+  packed = convert(files, tensor, type, packed, count);
+  const int64_t bytes = sizeOf(typeOf(tensor));
+  copyStrided(part.dims, bytes, packed.data(), block + part.target * bytes);
+}
+
+/// Copies this rank's block of a parameter whose tensors fit.
+static void loadTensor(const WeightFiles &files, const NameMap *map,
+                       const ParameterSource &source, const Rank &rank) {
+  const MeshcTensor &tensor = source.parameter();
+  const int64_t bytes = sizeOf(typeOf(tensor));
+  auto copy = [&](char *block, const std::string &name,
+                  const std::vector<int64_t> &indices) {
+    const BlockPart part = findBlockPart(source, rank, indices);
+    if (part.isEmpty)
+      return;
+    const WeightTensor &found = *findTensor(files, map, name);
+    files.verify(found);
+    if (found.tensor->dtype != safetensorsName(typeOf(tensor)))
+      return copyConverted(files, tensor, found, part, block);
+    copyStrided(part.dims, bytes, found.data + part.source * bytes,
+                block + part.target * bytes);
+  };
   rank.device->write(tensor, [&](char *block) {
-    copyStrided(toBlock, bytes, packed.data(), block);
+    source.forEachTensor(
+        [&](const std::string &name, const std::vector<int64_t> &indices) {
+          copy(block, name, indices);
+        });
   });
 }
 
-static void load(const SafetensorsFile &file, const Rank &rank,
-                 bool optimizer) {
-  const MeshcProgram &program = *rank.program;
-  auto isLoaded = [&](const MeshcTensor &tensor) {
-    return tensor.role == MESHC_PARAMETER ||
-           (optimizer && tensor.role == MESHC_OPTIMIZER);
-  };
+/// Sets all elements of this rank's block to the value that a map gives.
+static void fillTensor(const ParameterSource &source, const Rank &rank) {
+  const MeshcTensor &tensor = source.parameter();
+  std::vector<CopyDim> dims;
+  for (uint32_t i = 0; i < tensor.rank; ++i)
+    dims.push_back({tensor.dims[i].localSize, 0, tensor.dims[i].localStride});
+  char element[sizeof(float)];
+  writeFloat(static_cast<float>(*source.constant()), typeOf(tensor), element);
+  rank.device->write(tensor, [&](char *block) {
+    copyStrided(dims, sizeOf(typeOf(tensor)), element, block);
+  });
+}
+
+/// Appends what is wrong with the tensors of a source, and adds their names to
+/// `used`.
+static void checkSource(const WeightFiles &files, const NameMap *map,
+                        const ParameterSource &source, bool converts,
+                        std::set<std::string> &used,
+                        std::vector<std::string> &problems) {
+  if (source.constant()) {
+    if (!isFloat(safetensorsName(typeOf(source.parameter()))))
+      problems.push_back(source.place() + ": parameter '" +
+                         source.parameter().name + "' is " +
+                         nameOf(typeOf(source.parameter())) +
+                         "; a number is for f32, f16 and bf16");
+    return;
+  }
+  source.forEachTensor(
+      [&](const std::string &name, const std::vector<int64_t> &) {
+        const WeightTensor *found = findTensor(files, map, name);
+        if (found)
+          used.insert(found->tensor->name);
+        std::string problem = describeMisfit(source, name, found, converts);
+        if (!problem.empty())
+          problems.push_back(problem);
+      });
+}
+
+static void load(const WeightFiles &files, const NameMap *map,
+                 const std::vector<ParameterSource> &sources, const Rank &rank,
+                 bool ofOtherTools) {
   std::vector<std::string> problems;
-  for (uint32_t i = 0; i < program.tensorCount; ++i)
-    if (isLoaded(program.tensors[i])) {
-      std::string problem =
-          describeMisfit(file, program.tensors[i], !optimizer);
-      if (!problem.empty())
-        problems.push_back(problem);
-    }
-  if (!optimizer)
-    listExtra(file, program, problems);
-  refuseMisfits(file, rank, problems);
-  verifyMetadata(file);
-  for (uint32_t i = 0; i < program.tensorCount; ++i)
-    if (isLoaded(program.tensors[i]))
-      loadTensor(file, program.tensors[i], rank);
-  file.checkIntact();
+  std::set<std::string> used;
+  for (const ParameterSource &source : sources)
+    checkSource(files, map, source, ofOtherTools, used, problems);
+  if (ofOtherTools)
+    listExtra(files, *rank.program, used, map, problems);
+  refuseMisfits(files, rank, problems);
+  files.verifyMetadata();
+  for (const ParameterSource &source : sources)
+    if (source.constant())
+      fillTensor(source, rank);
+    else
+      loadTensor(files, map, source, rank);
+  files.checkIntact();
 }
 
 void meshc::runtime::loadState(const SafetensorsFile &file, const Rank &rank) {
-  load(file, rank, /*optimizer=*/true);
+  std::vector<ParameterSource> sources;
+  for (uint32_t i = 0; i < rank.program->tensorCount; ++i)
+    if (isSaved(rank.program->tensors[i]))
+      sources.emplace_back(rank.program->tensors[i]);
+  load(WeightFiles(file), nullptr, sources, rank, /*ofOtherTools=*/false);
 }
 
-void meshc::runtime::loadParameters(const SafetensorsFile &file,
-                                    const Rank &rank) {
-  load(file, rank, /*optimizer=*/false);
+void meshc::runtime::loadParameters(const WeightFiles &files, const Rank &rank,
+                                    const NameMap *map) {
+  load(files, map, findSources(*rank.program, map), rank,
+       /*ofOtherTools=*/true);
 }

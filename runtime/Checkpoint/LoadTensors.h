@@ -6,14 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Reading a safetensors file into the ranks' devices: each rank takes its
-/// blocks.
+/// Reading files into the ranks' devices: each rank takes its blocks.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_CHECKPOINT_LOADTENSORS_H
 #define MESHC_RUNTIME_CHECKPOINT_LOADTENSORS_H
 
-#include "runtime/Checkpoint/Safetensors.h"
+#include "runtime/Checkpoint/NameMap.h"
+#include "runtime/Checkpoint/WeightFiles.h"
 #include "runtime/Device/Rank.h"
 
 namespace meshc::runtime {
@@ -25,12 +25,15 @@ namespace meshc::runtime {
 void loadState(const SafetensorsFile &file, const Rank &rank);
 
 /// Copies this rank's blocks of the parameters alone, also from files of other
-/// tools. F32, F16 and BF16 are converted to the parameter's type, rounded to
-/// nearest even. Throws Failure(Checkpoint), which names the tensors, if the
-/// file lacks parameters, has other shapes or types, holds tensors that are
-/// neither parameters nor a checkpoint's optimizer state, or has finite values
-/// that become infinite in the parameter's type.
-void loadParameters(const SafetensorsFile &file, const Rank &rank);
+/// tools: of tensors with the same names, or those that `map` says. Reads
+/// nothing but these blocks (and all of a tensor that has a checksum). F32, F16
+/// and BF16 are converted to the parameter's type, rounded to nearest even.
+/// Throws Failure(Checkpoint), which names the tensors, if the files lack some,
+/// have other shapes or types, hold tensors that are not read (and are neither
+/// a checkpoint's optimizer state nor ignored by the map), or have finite
+/// values that become infinite in the parameter's type.
+void loadParameters(const WeightFiles &files, const Rank &rank,
+                    const NameMap *map = nullptr);
 
 } // namespace meshc::runtime
 

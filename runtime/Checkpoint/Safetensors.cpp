@@ -7,8 +7,10 @@
 #include "runtime/Checkpoint/Safetensors.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/Float16.h"
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 #include <vector>
 
@@ -28,6 +30,17 @@ const char *meshc::runtime::safetensorsName(MeshcType type) {
     return "BOOL";
   }
   return "";
+}
+
+float meshc::runtime::floatOfDtype(const std::string &dtype, const char *at) {
+  uint16_t bits;
+  float value;
+  if (dtype == "F32") {
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+  std::memcpy(&bits, at, sizeof(bits));
+  return dtype == "F16" ? floatFromF16(bits) : floatFromBf16(bits);
 }
 
 static Failure fileFailure(const std::string &path, const std::string &what) {

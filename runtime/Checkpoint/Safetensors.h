@@ -27,6 +27,9 @@ namespace meshc::runtime {
 /// The format's name for a type.
 const char *safetensorsName(MeshcType type);
 
+/// The value of `dtype` (F32, F16 or BF16) at the address `at`.
+float floatOfDtype(const std::string &dtype, const char *at);
+
 /// A mapped file, its header checked against its length.
 class SafetensorsFile {
 public:

@@ -11,6 +11,7 @@
 #include "runtime/Checkpoint/Generations.h"
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Checkpoint/ResumePoint.h"
+#include "runtime/Commands/Weights.h"
 
 #include <sys/stat.h>
 
@@ -23,8 +24,8 @@ static Beginning beginFresh(Session &session, const Options &options) {
   session.context().seed = beginning.state.seed;
   session.device().run(StepFunction::Initialize);
   if (!options.weights.empty()) {
-    loadParameters(SafetensorsFile(options.weights), session.rank());
-    beginning.agreed = {agreedCheckpoint(options.weights)};
+    beginning.agreed =
+        loadWeights(options.weights, options.weightsMap, session.rank()).agreed;
   }
   return beginning;
 }

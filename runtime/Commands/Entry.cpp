@@ -26,6 +26,7 @@
 #include "runtime/Commands/Report.h"
 #include "runtime/Commands/Train.h"
 #include "runtime/Commands/UpdateGuard.h"
+#include "runtime/Commands/Weights.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Device/Session.h"
@@ -77,6 +78,11 @@ static std::string describeMesh(const MeshcProgram &program) {
   return text.empty() ? "one rank" : text;
 }
 
+/// Whether the command needs the ranks of the mesh.
+static bool runsModel(const Options &options) {
+  return options.command == Command::Train || options.command == Command::Eval;
+}
+
 static void checkProgram(const MeshcProgram &program, const Options &options) {
   if (program.abiVersion != MESHC_ABI_VERSION)
     throw Failure(ExitCode::Internal,
@@ -84,7 +90,7 @@ static void checkProgram(const MeshcProgram &program, const Options &options) {
                       std::to_string(program.abiVersion) +
                       " and linked with a runtime of ABI " +
                       std::to_string(MESHC_ABI_VERSION) + "; compile it again");
-  if (options.command != Command::Info) {
+  if (runsModel(options)) {
     checkProcessor(program.features);
     openThreads();
     if (program.target == MESHC_HOST)
@@ -209,6 +215,7 @@ static void checkFiles(const Options &options, const Files &files) {
     for (const Source &source : files.evalData->sources())
       add("--eval-data", source.bytes->path(), false);
   add("--weights", options.weights, false);
+  add("--weights-map", options.weightsMap, false);
   add("--log", options.log, true);
   add("--tensorboard", options.tensorboard, true);
   add("--trace", options.trace, true);
@@ -457,6 +464,20 @@ static int runWorld(const MeshcProgram &program, const Options &options,
   return code;
 }
 
+/// Only the first of several processes writes.
+static int runExport(const MeshcProgram &program, const Options &options,
+                     const MpiLaunch &launch) {
+  if (launch.rank != 0)
+    return static_cast<int>(ExitCode::Success);
+  try {
+    exportCheckpoint(program, options);
+  } catch (...) {
+    return reportEarlyError(program.name, std::current_exception(),
+                            launch.rank);
+  }
+  return static_cast<int>(ExitCode::Success);
+}
+
 static int runCommand(const MeshcProgram &program, int argc, char **argv) {
   MpiLaunch launch = findMpiLaunch();
   Options options;
@@ -469,8 +490,10 @@ static int runCommand(const MeshcProgram &program, int argc, char **argv) {
     return reportEarlyError(program.name, std::current_exception(),
                             launch.rank);
   }
-  if (options.command != Command::Info)
+  if (runsModel(options))
     return runWorld(program, options, launch);
+  if (options.command == Command::Export)
+    return runExport(program, options, launch);
   std::ostringstream out;
   printInfo(program, options.json, out);
   if (launch.rank == 0)

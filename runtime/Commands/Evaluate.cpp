@@ -8,8 +8,7 @@
 
 #include "runtime/Base/Finiteness.h"
 #include "runtime/Base/StandardStreams.h"
-#include "runtime/Checkpoint/Checkpoint.h"
-#include "runtime/Checkpoint/LoadTensors.h"
+#include "runtime/Commands/Weights.h"
 #include "runtime/Monitor/Log.h"
 
 #include <cmath>
@@ -93,13 +92,12 @@ meshc::runtime::checkMeans(const std::vector<std::string> &names,
 
 ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
                                   const Dataset &dataset) {
-  SafetensorsFile file(options.checkpoint);
-  loadParameters(file, session.rank());
-  RunState state = hasRunState(file) ? readRunState(file) : RunState();
+  const LoadedWeights loaded =
+      loadWeights(options.checkpoint, options.weightsMap, session.rank());
+  const RunState &state = loaded.state;
   session.context().seed = state.seed;
   session.context().step = state.step;
-  if (!agreeOn(session.communicator(), session.program().name,
-               {agreedCheckpoint(options.checkpoint)}))
+  if (!agreeOn(session.communicator(), session.program().name, loaded.agreed))
     return ExitCode::Disagreement;
   Log log(session.speaks() ? options.log : "");
   Evaluator evaluator(session, dataset);

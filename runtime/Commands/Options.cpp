@@ -187,6 +187,15 @@ static void addCorpus(CLI::App &app, Options &options,
                usual + ")");
 }
 
+/// Returns the option, which says what a file calls the parameters.
+static CLI::Option *addWeightsMap(CLI::App &app, Options &options,
+                                  MayDiffer &mayDiffer) {
+  return mayDiffer.inValue(app.add_option(
+      "--weights-map", options.weightsMap,
+      "Their names and shapes in that file: lines 'PARAMETERS = TENSOR "
+      "[AXES]', such as share/meshc/weights/gpt2.map"));
+}
+
 /// Parses the starting point of a training run.
 static void addBeginning(CLI::App &app, Options &options,
                          MayDiffer &mayDiffer) {
@@ -206,10 +215,12 @@ static void addBeginning(CLI::App &app, Options &options,
           ->type_name("[FILE]")
           ->expected(0, 1);
   mayDiffer.inValue(resume);
-  mayDiffer.inValue(
+  CLI::Option *weights = mayDiffer.inValue(
       app.add_option("--weights", options.weights,
-                     "Begin from the parameters of this safetensors file, "
-                     "which may be another tool's"));
+                     "Begin from the parameters of this file, which may be "
+                     "another tool's: safetensors, an index (.json) of such "
+                     "files, or llama2.c's"));
+  addWeightsMap(app, options, mayDiffer)->needs(weights);
 }
 
 /// Parses what a training run writes. Returns the option of the file.
@@ -326,9 +337,50 @@ static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--checkpoint,--weights", options.checkpoint,
                      "The parameters, as train or another tool wrote them "
-                     "(safetensors)")
+                     "(safetensors, an index of such files, or llama2.c's)")
           ->required());
+  addWeightsMap(app, options, mayDiffer);
   addRunOptions(app, options, mayDiffer);
+}
+
+/// "500M", "5G": bytes in powers of 1000.
+static int64_t parseBytes(const std::string &option, const std::string &text) {
+  const std::string units = "kMGT";
+  const size_t unit =
+      text.empty() ? std::string::npos : units.find(text.back());
+  const bool hasUnit = unit != std::string::npos;
+  uint64_t value = 0;
+  try {
+    value = parseWhole(option, text.substr(0, text.size() - hasUnit), 1,
+                       999'999'999);
+  } catch (const Failure &) {
+    throw valueFailure(option, text,
+                       "a number of bytes, such as 500M or 5G (powers of "
+                       "1000; at most 9 digits)");
+  }
+  for (size_t i = 0; hasUnit && i <= unit; ++i)
+    if (__builtin_mul_overflow(value, uint64_t(1000), &value))
+      break;
+  return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX));
+}
+
+static void addExport(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
+  app.add_option("--checkpoint", options.checkpoint,
+                 "The parameters, as train wrote them")
+      ->required();
+  app.add_option("--to", options.to,
+                 "Write them to this file (safetensors), without the "
+                 "optimizer's state")
+      ->required();
+  addWeightsMap(app, options, mayDiffer);
+  app.add_option_function<std::string>(
+         "--shard-size",
+         [&options](const std::string &text) {
+           options.shardBytes = parseBytes("--shard-size", text);
+         },
+         "Write files of at most so many bytes of tensors, such as 5G, and "
+         "their index FILE.index.json")
+      ->type_name("BYTES");
 }
 
 /// A resume without a file needs to know the checkpoint, and does not start
@@ -406,23 +458,28 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
   CLI::App *train = app.add_subcommand("train", "Train the model");
   CLI::App *eval = app.add_subcommand(
       "eval", "Print the metrics over all examples of data files");
+  CLI::App *exporting = app.add_subcommand(
+      "export", "Write a checkpoint's parameters for other tools");
   CLI::App *info =
       app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
   MayDiffer mayDiffer;
   addTrain(*train, options, mayDiffer);
   addEval(*eval, options, mayDiffer);
+  addExport(*exporting, options, mayDiffer);
   info->add_flag("--json", options.json, "Print the compiler's report");
-  for (CLI::App *command : {train, eval, info})
+  const std::vector<CLI::App *> commands{train, eval, exporting, info};
+  for (CLI::App *command : commands)
     command->footer(exitCodes);
 
   std::string message;
   try {
     app.parse(argc, argv);
     checkTogether(options);
-    options.command = train->parsed()  ? Command::Train
-                      : eval->parsed() ? Command::Eval
-                                       : Command::Info;
-    for (const CLI::App *command : {train, eval, info})
+    options.command = train->parsed()       ? Command::Train
+                      : eval->parsed()      ? Command::Eval
+                      : exporting->parsed() ? Command::Export
+                                            : Command::Info;
+    for (const CLI::App *command : commands)
       if (command->parsed())
         options.agreed = mayDiffer.list(*command);
     return std::nullopt;
@@ -441,7 +498,7 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
   }
   std::string command = argc > 0 ? argv[0] : program.name;
   bool chosen = false;
-  for (CLI::App *one : {train, eval, info})
+  for (CLI::App *one : commands)
     if (one->parsed()) {
       chosen = true;
       command += ' ' + one->get_name();

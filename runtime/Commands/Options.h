@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The command line of a compiled program: `train`, `eval` and `info`.
+/// The command line of a compiled program: `train`, `eval`, `export`
+/// and `info`.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMMANDS_OPTIONS_H
@@ -23,7 +24,7 @@
 
 namespace meshc::runtime {
 
-enum class Command { Train, Eval, Info };
+enum class Command { Train, Eval, Export, Info };
 
 /// The parsed command line. Zero or empty means not given unless said
 /// otherwise.
@@ -42,12 +43,15 @@ struct Options {
   bool skipNonFinite = false; ///< `--on-nonfinite skip`
   int64_t evalEvery = 0;      ///< steps; 0: only at the end
 
-  std::string checkpoint; ///< to write (train) or to read (eval)
+  std::string checkpoint; ///< to write (train) or to read (eval, export)
   int64_t saveEvery = 0;  ///< steps; 0: only at the end
   int keep = 1;           ///< generations of checkpoints
   bool overwrite = false;
   bool saveSync = false;
-  std::string weights; ///< of another tool, to start from (train)
+  std::string weights;    ///< of another tool, to start from (train)
+  std::string weightsMap; ///< names of `weights`, `checkpoint` (eval) or `to`
+  std::string to;         ///< file of `export`
+  int64_t shardBytes = 0; ///< of `export`; 0: one file
   bool resume = false;
   bool resumeAuto = false; ///< starts afresh if there is no checkpoint
   std::string resumeFrom;  ///< empty: `checkpoint`

@@ -72,7 +72,7 @@ done
 deb=$(echo deb/meshc_*.deb)
 dpkg-deb -c "$deb" | awk '{print $6}' >contents
 for file in ./usr/bin/meshc ./usr/bin/mesh-opt ./usr/bin/meshc-tokens ./usr/lib/meshc/libmeshc_runtime.a ./usr/lib/cmake/meshc/meshcConfig.cmake \
-  ./usr/share/man/man1/meshc.1 ./usr/share/meshc/nn.mesh ./usr/share/vim/vimfiles/syntax/mesh.vim ./usr/share/meshc/vscode/package.json; do
+  ./usr/share/man/man1/meshc.1 ./usr/share/meshc/nn.mesh ./usr/share/meshc/weights/gpt2.map ./usr/share/vim/vimfiles/syntax/mesh.vim ./usr/share/meshc/vscode/package.json; do
   grep -qx -- "$file" contents || fail "the package lacks $file"
 done
 dpkg-deb -f "$deb" Depends | grep -q 'libmlir-22.*' || fail "the package does not depend on libmlir-22"

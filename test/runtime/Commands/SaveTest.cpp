@@ -347,6 +347,95 @@ TEST(Weights, misfitsAreNamed) {
               "has no 'meshc.step' in its metadata");
 }
 
+/// A map with every kind of line, there and back.
+TEST(Weights, aMapNamesAndPlacesThem) {
+  Bench bench;
+  const std::string map = bench.folder.write(
+      "m", "optional prefix model.\n"
+           "(w) = lin.{$1} [(1/2 feature)]  # behind others\n"
+           "b = 0.75\n"
+           "ignore (model\\.)?mask\n");
+  const std::vector<float> w{9, 9, 9, 9, 9, 9, 0.5f, -1, 2, 0.25f, 3, -0.125f};
+  const std::string own =
+      bench.foreign("own", {{"w", "F32", {6}, 0, 0}, {"b", "F32", {}, 0, 0}},
+                    bytesOf(std::vector<float>(w.begin() + 6, w.end())) +
+                        bytesOf<float>({0.75f}));
+  const std::string others = bench.foreign(
+      "others",
+      {{"model.lin.w", "F32", {12}, 0, 0}, {"mask", "BOOL", {2}, 0, 0}},
+      bytesOf(w) + std::string(2, '\1'));
+  const std::string use = others + " --weights-map " + map;
+  EXPECT_EQ(bench.eval("--weights " + use), bench.eval("--weights " + own));
+  for (const char *mesh : {"1x1", "2x2"}) {
+    const std::string c = bench.folder.file(mesh);
+    bench.mustTrain("--steps 0 --weights " + use + " --checkpoint " + c, mesh);
+    EXPECT_EQ(bench.eval("--checkpoint " + c), bench.eval("--weights " + own));
+  }
+  // One map cannot fill the other half of the tensor.
+  Outcome outcome =
+      run(line("1x1") + " export --checkpoint " + own + " --weights-map " +
+          map + " --to " + bench.folder.file("back"));
+  expectError(outcome, 4,
+              map + ":2:7: tensor 'lin.w', F32 [12], cannot be written: no "
+                    "parameter gives 6 of its 12 elements");
+  EXPECT_FALSE(fs::exists(bench.folder.file("back")));
+}
+
+TEST(Weights, exportIsTheInverse) {
+  Bench bench;
+  const std::string c = bench.folder.file("c");
+  bench.mustTrain("--steps 4 --checkpoint " + c, "2x2");
+  const std::string map =
+      bench.folder.write("m", "w = one [0/1, feature]\nb = two\n");
+  const std::string one = bench.folder.file("one.safetensors");
+  auto exported = [&](const std::string &options) {
+    return run(line("2x2") + " export --checkpoint " + c + " " + options);
+  };
+  Outcome outcome = exported("--weights-map " + map + " --to " + one);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(SafetensorsFile(one).find("one")->describe(), "F32 [1, 6]");
+  EXPECT_EQ(SafetensorsFile(one).tensors().size(), 2u);
+  const std::string metrics = bench.eval("--checkpoint " + c);
+  const std::string mapped = " --weights-map " + map;
+  EXPECT_EQ(bench.eval("--weights " + one + mapped), metrics);
+  // In files of at most 20 bytes, and with the names of the model.
+  ASSERT_EQ(exported("--shard-size 20 --to " + one + mapped).code, 0);
+  EXPECT_EQ(bench.eval("--weights " + one + ".index.json" + mapped), metrics);
+  EXPECT_TRUE(fs::exists(bench.folder.file("one-00002-of-00002.safetensors")));
+  ASSERT_EQ(exported("--to " + one).code, 0);
+  EXPECT_EQ(bench.eval("--weights " + one), metrics);
+  expectError(exported("--to " + c), 2, "'--to'");
+  expectError(exported("--shard-size 5X --to " + one), 2,
+              "'--shard-size' is '5X'; expected a number of bytes");
+  bench.folder.write("m", "w = one\nb = 7\n");
+  expectError(exported("--to " + one + mapped), 4,
+              ":2:5: parameter 'b' holds ");
+  bench.folder.write("m", "[wb] = {$0}\n");
+  expectError(exported("--to " + one + mapped), 4,
+              ":1:10: '[wb]' has no group");
+}
+
+TEST(Weights, whatAMapMissesIsNamed) {
+  Bench bench;
+  const std::string map =
+      bench.folder.write("m", "w = lin.w [(0/3 feature)]\nb = lin.b\n");
+  const std::string path = bench.foreign(
+      "f", {{"lin.w", "F32", {6}, 0, 0}, {"bias", "F32", {1}, 0, 0}},
+      std::string(28, '\0'));
+  for (const char *mesh : {"1x1", "2x2"})
+    expectError(run(line(mesh) + " eval --weights " + path + " --weights-map " +
+                    map + bench.data),
+                4,
+                map +
+                    ":1:5: tensor 'lin.w' is F32 [6]; expected F32, F16 or "
+                    "BF16 [(0/3 feature) = 18]; " +
+                    map +
+                    ":2:5: tensor 'lin.b' is missing; tensor 'bias', "
+                    "F32 [1], is neither mapped nor ignored by '" +
+                    map + "'");
+  expectError(bench.train("--weights-map " + map), 2, "'--weights'");
+}
+
 /// Saving in the background writes the same bytes as saving in the foreground.
 TEST(Save, backgroundWritesTheSame) {
   Bench bench;

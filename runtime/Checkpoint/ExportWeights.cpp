@@ -1,0 +1,268 @@
+//===- ExportWeights.cpp - parameters as files of other tools -------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Checkpoint/ExportWeights.h"
+
+#include "runtime/Base/Failure.h"
+#include "runtime/Base/TensorBlock.h"
+#include "runtime/Checkpoint/AtomicFile.h"
+#include "runtime/Checkpoint/ParameterSource.h"
+#include "runtime/Checkpoint/StridedCopy.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <utility>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// Elements of a parameter that belong to a tensor.
+struct ExportedPart {
+  const ParameterSource *source;
+  const WeightTensor *from;
+  std::vector<int64_t> indices; ///< of the dims in the tensor's name
+};
+
+/// A tensor to be written.
+struct ExportedTensor {
+  FileTensor tensor;
+  std::vector<ExportedPart> parts;
+};
+
+} // namespace
+
+static Failure failAt(const ParameterSource &source, const std::string &what) {
+  std::string place = source.place();
+  return Failure(ExitCode::Checkpoint,
+                 (place.empty() ? "" : place + ": ") + what);
+}
+
+/// The file's tensor of a parameter, which has its shape and a floating-point
+/// type.
+static const WeightTensor &findParameter(const WeightFiles &files,
+                                         const MeshcTensor &parameter) {
+  const WeightTensor *found = files.find(parameter.name);
+  const ParameterSource expected(parameter);
+  const std::string name = parameter.name;
+  std::string problem;
+  if (!found)
+    problem = "is missing";
+  else if (found->tensor->shape != expected.shape() ||
+           !bytesOfDtype(found->tensor->dtype))
+    problem = "is " + found->tensor->describe() + "; expected " +
+              expected.describeShape();
+  if (!problem.empty())
+    throw Failure(ExitCode::Checkpoint, "checkpoint '" + files.path() +
+                                            "': parameter '" + name + "' " +
+                                            problem);
+  return *found;
+}
+
+/// Refuses to drop values that the map would not restore.
+static void checkConstant(const WeightTensor &found,
+                          const ParameterSource &source) {
+  const FileTensor &tensor = *found.tensor;
+  const int64_t each = bytesOfDtype(tensor.dtype);
+  for (int64_t at = 0; at < tensor.bytes(); at += each) {
+    float value = floatOfDtype(tensor.dtype, found.data + at);
+    if (value != static_cast<float>(*source.constant()))
+      throw failAt(source, "parameter '" + tensor.name + "' holds " +
+                               std::to_string(value) +
+                               ", which would not be written; expected " +
+                               std::to_string(*source.constant()) +
+                               " in all elements");
+  }
+}
+
+/// The tensors to write, in the order in which parameters first need them.
+static std::vector<ExportedTensor>
+listTensors(const WeightFiles &files,
+            const std::vector<ParameterSource> &sources) {
+  std::vector<ExportedTensor> tensors;
+  std::map<std::string, size_t> numbers;
+  for (const ParameterSource &source : sources) {
+    const WeightTensor &from = findParameter(files, source.parameter());
+    files.verify(from);
+    if (source.constant()) {
+      checkConstant(from, source);
+      continue;
+    }
+    source.forEachTensor([&](const std::string &name,
+                             const std::vector<int64_t> &indices) {
+      auto [found, isNew] = numbers.emplace(name, tensors.size());
+      if (isNew) {
+        ExportedTensor added;
+        added.tensor.name = name;
+        added.tensor.dtype = from.tensor->dtype;
+        added.tensor.shape = source.shape();
+        added.tensor.endByte = bytesOfDtype(from.tensor->dtype);
+        for (int64_t size : source.shape())
+          added.tensor.endByte *= size;
+        tensors.push_back(std::move(added));
+      }
+      ExportedTensor &tensor = tensors[found->second];
+      if (tensor.tensor.shape != source.shape() ||
+          tensor.tensor.dtype != from.tensor->dtype)
+        throw failAt(source,
+                     "tensor '" + name + "' would be " + from.tensor->dtype +
+                         " " + source.describeShape() + " for '" +
+                         source.parameter().name + "' and " +
+                         tensor.tensor.describe() + " for another parameter");
+      tensor.parts.push_back({&source, &from, indices});
+    });
+  }
+  return tensors;
+}
+
+/// The dims of a part, from the parameter to the tensor, and where it begins in
+/// each.
+static std::vector<CopyDim> findDims(const ExportedPart &part, int64_t &from,
+                                     int64_t &to) {
+  const MeshcTensor &parameter = part.source->parameter();
+  std::vector<CopyDim> dims;
+  int64_t stride = 1;
+  from = 0;
+  to = part.source->offset();
+  for (uint32_t i = parameter.rank; i-- > 0;) {
+    if (part.source->isInName(i))
+      from += part.indices[i] * stride;
+    else
+      dims.insert(dims.begin(),
+                  {parameter.dims[i].size, stride, part.source->strides()[i]});
+    stride *= parameter.dims[i].size;
+  }
+  return dims;
+}
+
+/// Puts the parts together, and marks in `taken` the elements that they fill.
+static std::vector<char> assemble(const ExportedTensor &exported,
+                                  std::vector<char> &taken) {
+  const int64_t bytes = bytesOfDtype(exported.tensor.dtype);
+  std::vector<char> content(static_cast<size_t>(exported.tensor.bytes()));
+  taken.assign(content.size() / static_cast<size_t>(bytes), 0);
+  const char mark = 1;
+  for (const ExportedPart &part : exported.parts) {
+    int64_t from = 0, to = 0;
+    std::vector<CopyDim> dims = findDims(part, from, to);
+    copyStrided(dims, bytes, part.from->data + from * bytes,
+                content.data() + to * bytes);
+    for (CopyDim &dim : dims)
+      dim.sourceStride = 0;
+    copyStrided(dims, 1, &mark, taken.data() + to);
+  }
+  return content;
+}
+
+/// Each element must come from exactly one parameter.
+static void checkFilled(const ExportedTensor &exported,
+                        const std::vector<char> &taken) {
+  int64_t given = 0;
+  for (const ExportedPart &part : exported.parts) {
+    int64_t from = 0, to = 0, count = 1;
+    for (const CopyDim &dim : findDims(part, from, to))
+      count *= dim.size;
+    given += count;
+  }
+  const auto elements = static_cast<int64_t>(taken.size());
+  const int64_t filled = std::count(taken.begin(), taken.end(), 1);
+  const std::string tensor = "tensor '" + exported.tensor.name + "', " +
+                             exported.tensor.describe() + ", ";
+  if (filled < elements)
+    throw failAt(*exported.parts.back().source,
+                 tensor + "cannot be written: no parameter gives " +
+                     std::to_string(elements - filled) + " of its " +
+                     std::to_string(elements) + " elements");
+  if (given > elements)
+    throw failAt(*exported.parts.back().source,
+                 tensor + "cannot be written: several parameters give the "
+                          "same elements");
+}
+
+static void writeFile(const std::string &path, const ExportedTensor *begin,
+                      const ExportedTensor *end) {
+  std::vector<FileTensor> tensors;
+  for (const ExportedTensor *exported = begin; exported != end; ++exported)
+    tensors.push_back(exported->tensor);
+  AtomicFile file(path);
+  // What Hugging Face's tools expect of a file that they load.
+  const std::string header = writeHeader(tensors, {{"format", "pt"}});
+  file.write(header.data(), header.size());
+  std::vector<char> taken;
+  for (const ExportedTensor *exported = begin; exported != end; ++exported) {
+    std::vector<char> content = assemble(*exported, taken);
+    checkFilled(*exported, taken);
+    file.write(content.data(), content.size());
+  }
+  file.commit();
+}
+
+static bool beginsIndex(int descriptor) {
+  char first = 0;
+  return pread(descriptor, &first, 1, 0) == 1 && first == '{';
+}
+static const FileForm indexForm = {"index", ExitCode::Checkpoint, beginsIndex};
+
+/// "m-00001-of-00002.safetensors"
+static std::string shardPath(const std::string &path, size_t number,
+                             size_t count) {
+  const std::string end = ".safetensors";
+  std::string stem = path;
+  if (stem.size() > end.size() &&
+      stem.compare(stem.size() - end.size(), end.size(), end) == 0)
+    stem.resize(stem.size() - end.size());
+  char text[64];
+  std::snprintf(text, sizeof(text), "-%05zu-of-%05zu", number, count);
+  return stem + text + end;
+}
+
+static void writeShards(const std::string &path,
+                        const std::vector<ExportedTensor> &tensors,
+                        int64_t shardBytes) {
+  std::vector<size_t> begins{0};
+  int64_t bytes = 0, total = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const int64_t more = tensors[i].tensor.bytes();
+    if (bytes > 0 && bytes + more > shardBytes) {
+      begins.push_back(i);
+      bytes = 0;
+    }
+    bytes += more;
+    total += more;
+  }
+  nlohmann::json index;
+  index["metadata"]["total_size"] = total;
+  begins.push_back(tensors.size());
+  for (size_t i = 0; i + 1 < begins.size(); ++i) {
+    const std::string shard = shardPath(path, i + 1, begins.size() - 1);
+    writeFile(shard, tensors.data() + begins[i],
+              tensors.data() + begins[i + 1]);
+    for (size_t j = begins[i]; j < begins[i + 1]; ++j)
+      index["weight_map"][tensors[j].tensor.name] =
+          shard.substr(shard.rfind('/') + 1);
+  }
+  const std::string text = index.dump(2) + "\n";
+  AtomicFile file(path + ".index.json", indexForm);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+void meshc::runtime::exportWeights(const WeightFiles &files,
+                                   const MeshcProgram &program,
+                                   const NameMap *map, const std::string &path,
+                                   int64_t shardBytes) {
+  files.verifyMetadata();
+  const std::vector<ParameterSource> sources = findSources(program, map);
+  const std::vector<ExportedTensor> tensors = listTensors(files, sources);
+  files.checkIntact();
+  if (shardBytes > 0)
+    writeShards(path, tensors, shardBytes);
+  else
+    writeFile(path, tensors.data(), tensors.data() + tensors.size());
+  files.checkIntact();
+}

@@ -1,0 +1,55 @@
+//===- Weights.cpp - parameters that a command begins with ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Commands/Weights.h"
+
+#include "runtime/Checkpoint/ExportWeights.h"
+#include "runtime/Checkpoint/LoadTensors.h"
+#include "runtime/Commands/DistinctFiles.h"
+
+#include <optional>
+
+using namespace meshc::runtime;
+
+static std::optional<NameMap> openMap(const std::string &path) {
+  std::optional<NameMap> map;
+  if (!path.empty())
+    map.emplace(path);
+  return map;
+}
+
+LoadedWeights meshc::runtime::loadWeights(const std::string &path,
+                                          const std::string &map,
+                                          const Rank &rank) {
+  const std::optional<NameMap> names = openMap(map);
+  WeightFiles files(path);
+  loadParameters(files, rank, names ? &*names : nullptr);
+  LoadedWeights loaded;
+  if (files.single() && hasRunState(*files.single()))
+    loaded.state = readRunState(*files.single());
+  for (size_t i = 0; i < files.paths().size(); ++i) {
+    loaded.agreed.push_back(agreedCheckpoint(files.paths()[i]));
+    if (i)
+      loaded.agreed.back().name += "'s file " + std::to_string(i);
+  }
+  if (names) {
+    loaded.agreed.push_back(agreedCheckpoint(map));
+    loaded.agreed.back().name = "the name map";
+  }
+  return loaded;
+}
+
+void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
+                                      const Options &options) {
+  std::vector<NamedFile> named{{"--checkpoint", options.checkpoint, false},
+                               {"--to", options.to, true}};
+  if (!options.weightsMap.empty())
+    named.push_back({"--weights-map", options.weightsMap, false});
+  checkDistinct(named);
+  const std::optional<NameMap> names = openMap(options.weightsMap);
+  exportWeights(WeightFiles(options.checkpoint), program,
+                names ? &*names : nullptr, options.to, options.shardBytes);
+}

@@ -1,0 +1,96 @@
+//===- WeightFilesTest.cpp - tests of files of weights --------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Checkpoint/WeightFiles.h"
+
+#include "test/runtime/Data/TestFiles.h"
+
+#include <cstring>
+
+using namespace meshc::runtime;
+using namespace meshc::test;
+
+/// A file with tensors of one f32 each.
+static std::string shard(const std::vector<std::string> &names, float value) {
+  std::vector<FileTensor> tensors;
+  std::vector<float> values(names.size(), value);
+  for (const std::string &name : names) {
+    FileTensor tensor;
+    tensor.name = name;
+    tensor.dtype = "F32";
+    tensor.endByte = 4;
+    tensors.push_back(tensor);
+  }
+  return writeHeader(tensors, {}) + bytesOf(values);
+}
+
+TEST(WeightFiles, indexListsFiles) {
+  Folder folder;
+  folder.write("a.safetensors", shard({"x", "y"}, 1));
+  folder.write("b.safetensors", shard({"z"}, 2));
+  WeightFiles files(folder.write(
+      "m.json", R"({"metadata": {}, "weight_map": {"x": "a.safetensors", )"
+                R"("y": "a.safetensors", "z": "b.safetensors"}})"));
+  EXPECT_EQ(files.tensors().size(), 3u);
+  EXPECT_EQ(files.paths().size(), 3u);
+  EXPECT_EQ(files.single(), nullptr);
+  float value = 0;
+  std::memcpy(&value, files.find("z")->data, sizeof(value));
+  EXPECT_EQ(value, 2);
+  EXPECT_EQ(files.find("w"), nullptr);
+}
+
+TEST(WeightFiles, indexThatDiffersFromItsFiles) {
+  Folder folder;
+  folder.write("a.safetensors", shard({"x", "y"}, 1));
+  auto errorOf = [&](const std::string &text) {
+    std::string path = folder.write("m.json", text);
+    return failureOf(ExitCode::Checkpoint, [&] { WeightFiles files(path); });
+  };
+  const std::string index = "index '" + folder.file("m.json") + "' ";
+  EXPECT_EQ(errorOf("{"), index + "is not JSON");
+  EXPECT_EQ(errorOf("{\"weight_map\": 1}"),
+            index + "has no object 'weight_map', which maps tensors to files");
+  EXPECT_EQ(errorOf(R"({"weight_map": {"x": "../a"}})"),
+            index + "maps tensor 'x' to \"../a\"; expected the name of a file "
+                    "in the same folder");
+  EXPECT_EQ(errorOf(R"({"weight_map": {"z": "a.safetensors"}})"),
+            index + "maps tensor 'z' to 'a.safetensors', which does not "
+                    "contain it");
+  EXPECT_EQ(errorOf(R"({"weight_map": {"x": "a.safetensors"}})"),
+            "file '" + folder.file("a.safetensors") +
+                "' contains tensor 'y', which " +
+                index.substr(0, index.size() - 1) + " does not map to it");
+  EXPECT_NE(errorOf(R"({"weight_map": {"x": "b.safetensors"}})")
+                .find("b.safetensors' cannot be opened"),
+            std::string::npos);
+}
+
+TEST(WeightFiles, llama2c) {
+  Folder folder;
+  // dim 4, hidden 6, 2 layers, 2 heads, 1 for keys, vocabulary 5, 3 positions.
+  std::vector<int32_t> header{4, 6, 2, 2, 1, 5, 3};
+  const size_t elements = 20 + 8 + 32 + 16 + 16 + 32 + 8 + 3 * 48 + 4 + 3 + 3;
+  std::vector<float> values(elements);
+  for (size_t i = 0; i < elements; ++i)
+    values[i] = static_cast<float>(i);
+  std::string whole = bytesOf(header) + bytesOf(values);
+  WeightFiles files(folder.write("m.bin", whole));
+  EXPECT_EQ(files.tensors().size(), 13u);
+  EXPECT_EQ(files.find("wk")->tensor->describe(), "F32 [2, 2, 4]");
+  EXPECT_EQ(files.find("w2")->tensor->describe(), "F32 [2, 4, 6]");
+  float value = 0;
+  std::memcpy(&value, files.find("wk")->data, sizeof(value));
+  EXPECT_EQ(value, 20 + 8 + 32);
+  // A head of its own for the output.
+  header[5] = -5;
+  values.resize(elements + 20);
+  WeightFiles with(folder.write("n.bin", bytesOf(header) + bytesOf(values)));
+  EXPECT_EQ(with.find("wcls")->tensor->describe(), "F32 [5, 4]");
+  std::string cut = folder.write("cut.bin", whole.substr(0, whole.size() - 4));
+  EXPECT_EQ(failureOf(ExitCode::Checkpoint, [&] { WeightFiles none(cut); }),
+            "checkpoint '" + cut + "' is not a safetensors file");
+}
