@@ -15,3 +15,4 @@ build = os.path.abspath(lit_config.params.get("build", os.path.join(config.test_
 llvm = lit_config.params.get("llvm", "/usr/lib/llvm-22/bin")
 config.test_exec_root = os.path.join(build, "test", "lit")
 config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"]])
+config.substitutions.append(("%{build}", build))
