@@ -91,6 +91,54 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect", "::mlir::func::FuncDialect"];
 }
 
+def LowerPrecision : Pass<"meshc-lower-precision", "::mlir::ModuleOp"> {
+  let summary = "lets the model compute in 16 bits, as its `nd.train` says";
+  let description = [{
+    Where `nd.train` has a `precision`, the f32 ops of the model are divided by their traits (Precision.td). Products
+    compute in 16 bits; what rounds little does so if its largest operands have 16 bits; everything else, parameters,
+    the results of loops and of the model among it, stays f32. Casts stand between them. Reverse mode then makes
+    gradients in the types of the values, and those of parameters f32. After Micikevicius et al., Mixed Precision
+    Training (arXiv 1710.03740).
+
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [i = 8]>
+    !y = !nd.tensor<f32, [i = 8, j = 4]>
+    !w = !nd.tensor<f32, [j = 4]>
+    func.func @m(%x: !x {nd.name = "x", nd.order = ["i"]}, %b: !w {nd.name = "b", nd.order = ["j"]}, %y: !y {nd.name = "y", nd.order = ["i", "j"]}) -> (!s {nd.name = "loss"}) {
+      %0 = nd.einsum %x, %b {reduced = []} : (!x, !w) -> !y
+      %1 = nd.add %0, %b : (!y, !w) -> !y
+      %2 = nd.add %1, %y : (!y, !y) -> !y
+      %3 = nd.reduce_sum %2 {dims = ["i", "j"]} : (!y) -> !s
+      return %3 : !s
+    }
+    nd.train @m "loss" "sgd" precision bf16 { nd.setting "lr" = 0.1 }
+    ```
+    becomes
+    ```mlir
+    !s = !nd.tensor<f32, []>
+    !x = !nd.tensor<f32, [i = 8]>
+    !xs = !nd.tensor<bf16, [i = 8]>
+    !y = !nd.tensor<f32, [i = 8, j = 4]>
+    !ys = !nd.tensor<bf16, [i = 8, j = 4]>
+    !w = !nd.tensor<f32, [j = 4]>
+    !ws = !nd.tensor<bf16, [j = 4]>
+    func.func @m(%x: !x {nd.name = "x", nd.order = ["i"]}, %b: !w {nd.name = "b", nd.order = ["j"]}, %y: !y {nd.name = "y", nd.order = ["i", "j"]}) -> (!s {nd.name = "loss"}) {
+      %bs = nd.cast %b : (!w) -> !ws
+      %xs = nd.cast %x : (!x) -> !xs
+      %0 = nd.einsum %xs, %bs {reduced = []} : (!xs, !ws) -> !ys
+      %1 = nd.add %0, %bs : (!ys, !ws) -> !ys
+      %wide = nd.cast %1 : (!ys) -> !y
+      %2 = nd.add %wide, %y : (!y, !y) -> !y
+      %3 = nd.reduce_sum %2 {dims = ["i", "j"]} : (!y) -> !s
+      return %3 : !s
+    }
+    nd.train @m "loss" "sgd" precision bf16 { nd.setting "lr" = 0.1 }
+    ```
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
 def ChooseResiduals : Pass<"meshc-choose-residuals", "::mlir::func::FuncOp"> {
   let summary = "chooses which values loops store for their gradients";
   let description = [{

@@ -344,6 +344,18 @@ void OptimizerReader::readClip(const syntax::ClipClause &clip) {
                      makeNumber(bound), bound.value, metric);
 }
 
+/// The type in which the model may compute; null for f32, and after an error.
+/// [L7.8]
+TypeAttr Emitter::readPrecision(const syntax::Name &name) {
+  if (name.text == "f32")
+    return {};
+  if (name.text == "bf16")
+    return TypeAttr::get(builder.getBF16Type());
+  error(name.span, "unknown precision " + quote(name.text) +
+                       "; a model computes in f32 or bf16");
+  return {};
+}
+
 /// [L7.1]
 void Emitter::emitTrain() {
   const syntax::TrainDeclaration *train = declarations.train;
@@ -360,7 +372,8 @@ void Emitter::emitTrain() {
   auto op = nd::TrainOp::create(
       builder, locate(train->span), StringRef(train->model.text),
       StringRef(train->loss.text), StringRef(call.callee.text),
-      declarations.microBatches);
+      declarations.microBatches,
+      train->precision ? readPrecision(*train->precision) : TypeAttr());
   OpBuilder::InsertionGuard guard(builder);
   // Settings are computed in the region as values are in the model.
   modelBody = &op.getBody().emplaceBlock();

@@ -306,6 +306,7 @@ private:
   // EmitTrain.cpp
   mlir::Value findLoss();
   void checkGradients(mlir::Value loss, syntax::Span at);
+  mlir::TypeAttr readPrecision(const syntax::Name &name);
   void emitTrain();
 
   const syntax::SourceSet &sources;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/RunPhase.h"
+#include "lib/Autodiff/Passes.h"
 #include "lib/Loops/Passes.h"
 #include "mlir/IR/Action.h"
 #include "mlir/IR/Diagnostics.h"
@@ -75,6 +76,8 @@ ExitCode runPhase(const Phase &phase, ModuleOp program,
     loops::UnrollLoopsOptions unrolling;
     unrolling.isPrimitive =
         getPhaseNumber(phase.name) > getPhaseNumber("layout");
+    // It decides that what loops carry stays f32.
+    passes.addPass(autodiff::createLowerPrecision());
     passes.addPass(loops::createUnrollLoops(unrolling));
   }
   phase.addPasses(passes, options);

@@ -39,6 +39,8 @@ static std::string describeNonFinite(int64_t values) {
 static OwningOpRef<ModuleOp> buildSteps(ModuleOp model, bool unrollsLoops) {
   OwningOpRef<ModuleOp> steps = model.clone();
   PassManager passes(model.getContext());
+  // As the phase does; first, since it looks at loops.
+  passes.addPass(autodiff::createLowerPrecision());
   if (unrollsLoops)
     passes.addPass(loops::createUnrollLoops());
   passes.addPass(autodiff::createBuildSteps());

@@ -8,8 +8,9 @@
 #define MESHC_DIALECTS_ND_OPS_CONTRACTION_TD
 
 include "dialects/Nd/NdOp.td"
+include "dialects/Nd/Ops/Precision.td"
 
-def Nd_EinsumOp : Nd_InferredOp<"einsum"> {
+def Nd_EinsumOp : Nd_InferredOp<"einsum", [Nd_ShortProduct]> {
   let summary = "the product of all operands, summed over `reduced`";
   let description = [{
     `nd.einsum %x, %w {reduced = ["model"]} : (...) -> ...`: one or more operands

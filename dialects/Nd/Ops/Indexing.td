@@ -8,8 +8,9 @@
 #define MESHC_DIALECTS_ND_OPS_INDEXING_TD
 
 include "dialects/Nd/NdOp.td"
+include "dialects/Nd/Ops/Precision.td"
 
-def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp]> {
+def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp, Nd_KeepsShort]> {
   let summary = "table[dim = indices]; 0 where an index is out of range";
   let description = [{
     Result dims: those of the table without `dim`, and those of the indices (i32);

@@ -59,11 +59,14 @@ def Nd_TrainOp : Op<Nd_Dialect, "train", [IsolatedFromAbove, NoTerminator, Singl
     `nd.adamw_update`. The region computes, in each step, the settings that are not
     constant. With `accumulate 4`, the model's inputs are a micro-batch: a step runs
     the model on four of them, and updates once with the mean of their gradients.
+    With `precision bf16`, meshc-lower-precision lets the model compute in 16 bits
+    where it may.
   }];
   let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$micro_batches);
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$micro_batches,
+                       OptionalAttr<TypeAttrOf<BF16>>:$precision);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$model $loss $optimizer (`accumulate` $micro_batches^)? $body attr-dict";
+  let assemblyFormat = "$model $loss $optimizer (`accumulate` $micro_batches^)? (`precision` $precision^)? $body attr-dict";
 }
 def Nd_ClipOp : Op<Nd_Dialect, "clip", [HasParent<"TrainOp">]> {
   let summary = "a bound for the norm of all gradients: a number, or a scalar f32 of the region";

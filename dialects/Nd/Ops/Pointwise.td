@@ -8,9 +8,11 @@
 #define MESHC_DIALECTS_ND_OPS_POINTWISE_TD
 
 include "dialects/Nd/NdOp.td"
+include "dialects/Nd/Ops/Precision.td"
 
 // The result has the operand's type.
-class Nd_Unary<string mnemonic, string meaning> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+class Nd_Unary<string mnemonic, string meaning, list<Trait> traits = []>
+    : Nd_InferredOp<mnemonic, !listconcat([Nd_ElementOp], traits)> {
   let summary = meaning;
   let arguments = (ins Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
@@ -21,41 +23,42 @@ def Nd_LogOp : Nd_Unary<"log", "natural logarithm; NaN below 0">;
 def Nd_SqrtOp : Nd_Unary<"sqrt", "square root; NaN below 0">;
 def Nd_RsqrtOp : Nd_Unary<"rsqrt", "1 / sqrt(x)">;
 def Nd_ReciprocalOp : Nd_Unary<"reciprocal", "1 / x">;
-def Nd_TanhOp : Nd_Unary<"tanh", "hyperbolic tangent">;
+def Nd_TanhOp : Nd_Unary<"tanh", "hyperbolic tangent", [Nd_KeepsShort]>;
 def Nd_ErfOp : Nd_Unary<"erf", "the error function">;
-def Nd_SigmoidOp : Nd_Unary<"sigmoid", "1 / (1 + exp(-x))">;
-def Nd_GeluOp : Nd_Unary<"gelu", "Gaussian error linear unit, tanh form (arXiv 1606.08415)">;
-def Nd_SiluOp : Nd_Unary<"silu", "x * sigmoid(x)">;
+def Nd_SigmoidOp : Nd_Unary<"sigmoid", "1 / (1 + exp(-x))", [Nd_KeepsShort]>;
+def Nd_GeluOp : Nd_Unary<"gelu", "Gaussian error linear unit, tanh form (arXiv 1606.08415)", [Nd_KeepsShort]>;
+def Nd_SiluOp : Nd_Unary<"silu", "x * sigmoid(x)", [Nd_KeepsShort]>;
 def Nd_SoftplusOp : Nd_Unary<"softplus", "log(1 + exp(x))">;
 def Nd_SinOp : Nd_Unary<"sin", "sine; radians">;
 def Nd_CosOp : Nd_Unary<"cos", "cosine; radians">;
 def Nd_FloorOp : Nd_Unary<"floor", "the largest whole number not above x">;
 // Floats and i32.
-def Nd_NegOp : Nd_Unary<"neg", "-x">;
-def Nd_AbsOp : Nd_Unary<"abs", "absolute value">;
+def Nd_NegOp : Nd_Unary<"neg", "-x", [Nd_KeepsShort]>;
+def Nd_AbsOp : Nd_Unary<"abs", "absolute value", [Nd_KeepsShort]>;
 def Nd_SignOp : Nd_Unary<"sign", "-1, 0 or 1">;
 def Nd_SquareOp : Nd_Unary<"square", "x * x">;
-def Nd_ReluOp : Nd_Unary<"relu", "max(x, 0); gradient 0 at 0">;
+def Nd_ReluOp : Nd_Unary<"relu", "max(x, 0); gradient 0 at 0", [Nd_KeepsShort]>;
 // i1.
 def Nd_NotOp : Nd_Unary<"not", "logical negation">;
 // Any.
-def Nd_StopGradientOp : Nd_Unary<"stop_gradient", "the operand, without a gradient">;
+def Nd_StopGradientOp : Nd_Unary<"stop_gradient", "the operand, without a gradient", [Nd_KeepsShort]>;
 
 // Result dims: the union of the operands', which align and broadcast by name.
 // Equal names must have equal sizes; element types must be equal.
-class Nd_Binary<string mnemonic, string meaning> : Nd_InferredOp<mnemonic, [Nd_ElementOp]> {
+class Nd_Binary<string mnemonic, string meaning, list<Trait> traits = []>
+    : Nd_InferredOp<mnemonic, !listconcat([Nd_ElementOp], traits)> {
   let summary = meaning;
   let arguments = (ins Nd_TensorType:$lhs, Nd_TensorType:$rhs);
   let results = (outs Nd_TensorType:$result);
 }
 // Floats and i32.
-def Nd_AddOp : Nd_Binary<"add", "lhs + rhs"> { let hasFolder = 1; }
-def Nd_SubOp : Nd_Binary<"sub", "lhs - rhs"> { let hasFolder = 1; }
-def Nd_MulOp : Nd_Binary<"mul", "lhs * rhs"> { let hasFolder = 1; }
+def Nd_AddOp : Nd_Binary<"add", "lhs + rhs", [Nd_KeepsShort]> { let hasFolder = 1; }
+def Nd_SubOp : Nd_Binary<"sub", "lhs - rhs", [Nd_KeepsShort]> { let hasFolder = 1; }
+def Nd_MulOp : Nd_Binary<"mul", "lhs * rhs", [Nd_KeepsShort]> { let hasFolder = 1; }
 def Nd_DivOp : Nd_Binary<"div", "lhs / rhs; integers round toward minus infinity, and x / 0 = 0"> { let hasFolder = 1; }
 def Nd_ModOp : Nd_Binary<"mod", "x - y * floor(x / y); sign of the divisor; integers: x mod 0 = 0">;
-def Nd_MaximumOp : Nd_Binary<"maximum", "the larger; NaN if an operand is NaN; on ties the gradient goes to lhs">;
-def Nd_MinimumOp : Nd_Binary<"minimum", "the smaller; NaN if an operand is NaN; on ties the gradient goes to lhs">;
+def Nd_MaximumOp : Nd_Binary<"maximum", "the larger; NaN if an operand is NaN; on ties the gradient goes to lhs", [Nd_KeepsShort]>;
+def Nd_MinimumOp : Nd_Binary<"minimum", "the smaller; NaN if an operand is NaN; on ties the gradient goes to lhs", [Nd_KeepsShort]>;
 // Floats.
 def Nd_PowOp : Nd_Binary<"pow", "lhs to the power of rhs"> { let hasCanonicalizer = 1; }
 // i1.
@@ -69,7 +72,7 @@ def Nd_CompareOp : Nd_InferredOp<"compare", [Nd_ElementOp]> {
   let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
 
-def Nd_SelectOp : Nd_InferredOp<"select", [Nd_ElementOp]> {
+def Nd_SelectOp : Nd_InferredOp<"select", [Nd_ElementOp, Nd_KeepsShort]> {
   let summary = "onTrue where the condition (i1) holds, else onFalse; broadcasts all three";
   let arguments = (ins Nd_TensorType:$condition, Nd_TensorType:$onTrue, Nd_TensorType:$onFalse);
   let results = (outs Nd_TensorType:$result);

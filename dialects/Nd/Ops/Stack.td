@@ -8,14 +8,15 @@
 #define MESHC_DIALECTS_ND_OPS_STACK_TD
 
 include "dialects/Nd/NdOp.td"
+include "dialects/Nd/Ops/Precision.td"
 
-def Nd_EntryOp : Nd_InferredOp<"entry", [Nd_ElementOp]> {
+def Nd_EntryOp : Nd_InferredOp<"entry", [Nd_ElementOp, Nd_KeepsShort]> {
   let summary = "entry `index` of `dim`; the result lacks the dim";
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim, I64Attr:$index);
   let results = (outs Nd_TensorType:$result);
   let hasFolder = 1;
 }
-def Nd_StackOp : Nd_InferredOp<"stack", [Nd_ElementOp]> {
+def Nd_StackOp : Nd_InferredOp<"stack", [Nd_ElementOp, Nd_KeepsShort]> {
   let summary = "the operands, of one type, as the entries of a new dim `dim`";
   let arguments = (ins Variadic<Nd_TensorType>:$inputs, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);

@@ -259,7 +259,8 @@ struct TrainDeclaration {
   ExprPtr optimizer; ///< a CallExpr
   std::vector<SettingRule> rules;
   std::optional<ClipClause> clip;
-  ExprPtr microBatches; ///< accumulate 4 [L7.7]; null for 1
+  ExprPtr microBatches;          ///< accumulate 4 [L7.7]; null for 1
+  std::optional<Name> precision; ///< precision bf16 [L7.8]
 };
 
 /// nn, "layers/mine.mesh" as mine. [L10.1]

@@ -46,16 +46,16 @@ std::optional<Declaration> Parser::parseTrain() {
 }
 
 /// Reports that a clause is given twice; returns false.
-bool Parser::rejectSecond(Span at, std::string_view clause, const Expr &first) {
+bool Parser::rejectSecond(Span at, std::string_view clause, Span first) {
   diagnostics.error(at, quote(clause) + " is given twice")
-      .note(first.span, "first given here");
+      .note(first, "first given here");
   return false;
 }
 
 /// 1.0 as gradient_norm, behind 'clip'. [L7.6]
 bool Parser::parseClip(TrainDeclaration &train, Span start) {
   if (train.clip)
-    return rejectSecond(start, "clip", *train.clip->bound);
+    return rejectSecond(start, "clip", train.clip->bound->span);
   ClipClause clip{parseExpression(), std::nullopt};
   if (!clip.bound)
     return false;
@@ -69,7 +69,8 @@ bool Parser::parseClip(TrainDeclaration &train, Span start) {
   return true;
 }
 
-/// set …, clip …, accumulate …; in any order, also on lines of their own.
+/// set …, clip …, accumulate …, precision …; in any order, also on lines of
+/// their own.
 bool Parser::parseTrainClauses(TrainDeclaration &train) {
   for (;;) {
     Span start = peek().span;
@@ -88,9 +89,16 @@ bool Parser::parseTrainClauses(TrainDeclaration &train) {
     } else if (atWord("accumulate")) {
       next();
       if (train.microBatches)
-        return rejectSecond(start, "accumulate", *train.microBatches);
+        return rejectSecond(start, "accumulate", train.microBatches->span);
       train.microBatches = parseExpression();
       if (!train.microBatches)
+        return false;
+    } else if (atWord("precision")) {
+      next();
+      if (train.precision)
+        return rejectSecond(start, "precision", train.precision->span);
+      train.precision = expectName("a type after 'precision': bf16 or f32");
+      if (!train.precision)
         return false;
     } else {
       return true;

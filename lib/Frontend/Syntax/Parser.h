@@ -75,7 +75,7 @@ private:
   // ParseTrain.cpp
   std::optional<Declaration> parseTrain();
   bool parseTrainClauses(TrainDeclaration &train);
-  bool rejectSecond(Span at, std::string_view clause, const Expr &first);
+  bool rejectSecond(Span at, std::string_view clause, Span first);
   bool parseClip(TrainDeclaration &train, Span start);
   std::optional<SettingRule> parseSettingRule();
   std::optional<SettingRule::Pattern> parsePattern();

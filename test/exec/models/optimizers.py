@@ -89,12 +89,12 @@ class Lamb(torch.optim.Optimizer):
                 p.data -= group["lr"] * ratio * r
 
 
-def train(make, schedule=None, clip=None, parts=1):
+def train(make, schedule=None, clip=None, parts=1, short=None):
     """`make` gets the parameters by name; a stacked one is a list of its entries."""
     named = {}
     for name, tensor in start.items():
         pieces = tensor.unbind(0) if name.startswith("layers.") else [tensor]
-        named[name] = [torch.nn.Parameter(piece.double().clone()) for piece in pieces]
+        named[name] = [torch.nn.Parameter(piece.clone() if short else piece.double()) for piece in pieces]
     optimizer = make(named)
     every = [p for pieces in named.values() for p in pieces]
     base = [group["lr"] for group in optimizer.param_groups]
@@ -106,10 +106,11 @@ def train(make, schedule=None, clip=None, parts=1):
         optimizer.zero_grad()
         total = 0
         for part in range(parts):  # gradients add up
-            h = torch.tanh(x[part::parts] @ named["w"][0] + named["first_bias"][0])
-            for u, bias in zip(named["layers.u"], named["layers.bias"]):
-                h = h + torch.tanh(h @ u + bias)
-            loss = torch.nn.functional.cross_entropy(h @ named["out"][0], y[part::parts]) / parts
+            with torch.autocast("cpu", dtype=short, enabled=short is not None):
+                h = torch.tanh(x[part::parts].to(named["w"][0].dtype) @ named["w"][0] + named["first_bias"][0])
+                for u, bias in zip(named["layers.u"], named["layers.bias"]):
+                    h = h + torch.tanh(h @ u + bias)
+                loss = torch.nn.functional.cross_entropy(h @ named["out"][0], y[part::parts]) / parts
             loss.backward()
             total += loss.item()
         if clip:
@@ -158,6 +159,8 @@ trainings = {
     ),
     "sgd(lr = 0.5) clip 0.3 as norm": (with_all(optim.SGD, lr=0.5), None, 0.3),
     "adamw(lr = 0.05) accumulate 2 clip 0.5": (with_all(optim.AdamW, lr=0.05), None, 0.5, 2),
+    # In ../precision.sh, with a larger tolerance.
+    "adamw(lr = 0.05) precision bf16": (with_all(optim.AdamW, lr=0.05), None, None, 1, torch.bfloat16),
 }
 
 if __name__ == "__main__":

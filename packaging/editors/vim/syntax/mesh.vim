@@ -5,7 +5,7 @@ if exists("b:current_syntax")
 endif
 
 syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(import\|dim\|let\|const\|mesh\|layout\|fn\|model\|param\|metric\|train\)\>"
-syn keyword meshKeyword and or not inf for return minimize with accumulate
+syn keyword meshKeyword and or not inf for return minimize with accumulate precision
 syn match meshKeyword "\<recompute\ze\s*{"
 syn match meshKeyword "\]\s*\zsover\>"
 syn match meshKeyword "\<for\s\+\w\+\s\+\zsbackwards\>"

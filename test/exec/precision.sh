@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Training in 16 bits: losses near PyTorch's under autocast, step by step and under
+# several layouts; the character model's loss in f32 within 2 %; checkpoints in f32; a
+# smaller arena.
+. "$(dirname "$0")/lib.sh"
+text=/usr/share/common-licenses/GPL-3
+[ -f $text ] || skip "no $text"
+{ printf '\0\0\x08\x02\0\0\0\x04\0\0\0\x06'
+  printf '\x00\x05\x01\x06\x02\x07\x03\x00\x06\x03\x00\x06\x06\x04\x02\x00\x07\x05\x00\x08\x07\x06\x05\x04'; } >x.idx
+{ printf '\0\0\x08\x01\0\0\0\x04'
+  printf '\x02\x00\x03\x01'; } >y.idx
+# The output of models/optimizers.py.
+cat >table.txt <<'END'
+1.647714 1.011711 0.744115 0.470884 0.339922 0.194590 0.115135 0.075023 adamw(lr = 0.05) precision bf16
+END
+near() { # LOSSES TRAINING OPTIONS...
+  local wanted=$1 training=$2
+  shift 2
+  grep -v '^train ' "$models/optimizers.mesh" >model.mesh
+  echo "train m minimize loss with $training" >>model.mesh
+  "$meshc" model.mesh "$@" -o program
+  ./program train --data x=x.idx --data y=y.idx --weights "$models/optimizers.safetensors" \
+    --no-shuffle --steps 8 --quiet --log log.jsonl --log-every 1
+  sed -n 's/.*"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl | tr '\n' ' ' >got.txt
+  rm log.jsonl
+  echo "$wanted" | paste -d ' ' - got.txt |
+    awk '{ for (i = 1; i <= 8; ++i) { d = $i - $(i + 8); if (d < -0.02 || d > 0.02) exit 1 } exit NF != 16 }' ||
+    fail "$training $*: losses $(cat got.txt), PyTorch has $wanted"
+}
+while read -r a b c d e f g h training; do
+  losses="$a $b $c $d $e $f $g $h"
+  near "$losses" "$training"
+  near "$losses" "$training" --gpu-kernels=emulated
+  near "$losses" "$training" --mesh t=2 --layout hidden:t
+  near "$losses" "$training accumulate 2" --mesh d=2,t=2 --layout batch:d,hidden:t,optimizer.class:d,optimizer.to:d
+done <table.txt
+
+train() { # PRECISION OPTIONS... -> the loss of an evaluation; program, checkpoint
+  sed "s/^train .*/& precision $1/" "$root/python-free-examples/03_char_model/char.mesh" >char.mesh
+  "$meshc" char.mesh "${@:2}" -o program
+  ./program train --data $text --steps 200 --seed 3 --threads 1 --quiet --checkpoint checkpoint.safetensors --overwrite \
+    </dev/null >/dev/null
+  ./program eval --data $text --window-stride 16 --checkpoint checkpoint.safetensors | sed -n 's/^loss \([0-9.]*\).*/\1/p'
+}
+whole=$(train f32 --mesh data=1 --layout batch:data)
+for options in "--mesh data=1 --layout batch:data" ""; do
+  short=$(train bf16 $options)
+  awk -v a="$whole" -v b="$short" 'BEGIN { d = (a - b) / a; exit !(a > 1 && a < 3 && d < 0.02 && d > -0.02) }' ||
+    fail "the loss is $short in bf16 $options, $whole in f32"
+  echo "loss $short in bf16 $options, $whole in f32"
+  # Parameters and the optimizer's state, as they were saved.
+  head -c 4000 checkpoint.safetensors | grep -aq '"dtype":"F32"' || fail "no tensor of the checkpoint is f32"
+  ! head -c 4000 checkpoint.safetensors | grep -aq '"dtype":"BF16"' || fail "a tensor of the checkpoint is bf16"
+done
+
+cat >deep.mesh <<'END'
+dim batch = 256, model = 64, ffn = 512, layers = 12
+model m(x[batch, model]) {
+  h = x
+  for layers {
+    param up[model, ffn] ~ he(model)
+    param down[ffn, model] ~ lecun(ffn)
+    h = h + dot(gelu(dot(h, up, model)), down, ffn)
+  }
+  loss = mean(square(h))
+}
+train m minimize loss with sgd(lr = 1e-2) precision f32
+END
+arena() { # PRECISION -> bytes
+  sed "s/precision f32/precision $1/" deep.mesh >model.mesh
+  "$meshc" model.mesh -o program
+  ./program info | sed -n 's/^arena \([0-9]*\) bytes.*/\1/p'
+}
+whole=$(arena f32)
+short=$(arena bf16)
+[ $((short * 4)) -lt $((whole * 3)) ] || fail "an arena of $short bytes in bf16, $whole in f32"
+echo "arena: $short bytes in bf16, $whole in f32"
