@@ -25,7 +25,7 @@ namespace {
 class LocalTypes {
 public:
   /// An op's dims of one name are cut alike.
-  explicit LocalTypes(Operation *op) {
+  explicit LocalTypes(Operation *op) : mesh(nd::MeshAttr::of(op)) {
     for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
                                            llvm::to_vector(op->getResults())))
       for (nd::DimAttr dim : nd::getTensorType(value).getDims())
@@ -38,7 +38,8 @@ public:
   }
 
 private:
-  /// Partial over what operands are, and over the axes of summed dims.
+  /// Partial over what operands are, and over the axes of summed dims, in the
+  /// order of the mesh.
   nd::TensorType getType(Operation &made, nd::TensorType type) const {
     llvm::SmallVector<nd::DimAttr> own;
     for (nd::DimAttr dim : type.getDims())
@@ -56,10 +57,14 @@ private:
         if (!type.hasDim(dim.getName().getValue()))
           addAxes(dim.getAxes());
     }
+    llvm::sort(axes, [&](StringAttr a, StringAttr b) {
+      return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
+    });
     return nd::TensorType::get(type.getElementType(), own,
                                nd::ReductionKind::Sum, axes);
   }
 
+  nd::MeshAttr mesh;
   llvm::DenseMap<StringAttr, nd::DimAttr> dims;
 };
 

@@ -29,6 +29,26 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
 
 // -----
 
+// Partial sums name the axes in the order of the mesh, whatever that of the cut is.
+!c = !nd.tensor<f32, [d = 4, s = 8 on {b, a}]>
+!n = !nd.tensor<f32, [d = 4, m = 8]>
+!o = !nd.tensor<f32, [m = 8]>
+!w = !nd.tensor<f32, [s = 8 on {b, a}]>
+// CHECK-LABEL: @crossed
+// CHECK-NOT: nd.attention_gradient
+// CHECK: return {{.*}}sum {a, b}
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @crossed(%q: !c, %k: !n, %v: !o, %y: !w, %l: !w, %g: !w)
+      -> (!c, !nd.tensor<f32, [d = 4, m = 8], sum {a, b}>, !nd.tensor<f32, [m = 8], sum {a, b}>) {
+    %dq, %dk, %dv = nd.attention_gradient %q, %k, %v, %y, %l, %g
+      {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+      : (!c, !n, !o, !w, !w, !w) -> (!c, !nd.tensor<f32, [d = 4, m = 8], sum {a, b}>, !nd.tensor<f32, [m = 8], sum {a, b}>)
+    return %dq, %dk, %dv : !c, !nd.tensor<f32, [d = 4, m = 8], sum {a, b}>, !nd.tensor<f32, [m = 8], sum {a, b}>
+  }
+}
+
+// -----
+
 // What is no such op stays.
 // CHECK-LABEL: @other
 // CHECK-NEXT: nd.exp
