@@ -57,6 +57,7 @@ def Nd_Dialect : Dialect {
     /// One per family, each in Ops/<Family>.cpp.
     void registerPointwise();
     void registerContraction();
+    void registerCumulative();
     void registerReduction();
     void registerShape();
     void registerWindow();

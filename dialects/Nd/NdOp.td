@@ -38,6 +38,7 @@ def Nd_ReadsPosition : NativeOpTrait<"ReadsPosition"> {
 
 def Nd_ElementOp : DeclareOpInterfaceMethods<ElementOpInterface>;
 def Nd_ReduceOp : DeclareOpInterfaceMethods<ReduceOpInterface>;
+def Nd_PrefixOp : DeclareOpInterfaceMethods<PrefixOpInterface>;
 def Nd_CompositeOp : DeclareOpInterfaceMethods<CompositeOpInterface>;
 def Nd_OptimizerOp : DeclareOpInterfaceMethods<OptimizerOpInterface>;
 

@@ -39,6 +39,7 @@ void NdDialect::initialize() {
       >();
   registerPointwise();
   registerContraction();
+  registerCumulative();
   registerReduction();
   registerShape();
   registerWindow();

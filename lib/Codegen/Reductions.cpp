@@ -25,7 +25,7 @@ bool hasLanes(Value tensor, const nd::ElementIndex &index) {
 static nd::ReductionKind getKind(Operation *reduction) {
   if (auto op = dyn_cast<nd::ReduceOpInterface>(reduction))
     return op.getReductionKind();
-  return nd::ReductionKind::Sum; // of an op that scatters
+  return nd::ReductionKind::Sum; // of an op that scatters, or of prefixes
 }
 
 static TypedAttr getIdentityAttr(nd::ReductionKind kind, Type type) {

@@ -16,8 +16,7 @@ nd::ScatterOpInterface getScatter(exec::KernelOp kernel) {
   return ops.empty() ? nd::ScatterOpInterface() : *ops.begin();
 }
 
-static LogicalResult verifyBody(exec::KernelOp kernel,
-                                nd::ScatterOpInterface op) {
+LogicalResult verifyStandsAlone(exec::KernelOp kernel, Operation *op) {
   Operation *yield = kernel.getBody().front().getTerminator();
   if (yield->getNumOperands() != 1 || yield->getOperand(0) != op->getResult(0))
     return kernel.emitOpError()
@@ -32,7 +31,7 @@ static LogicalResult verifyBody(exec::KernelOp kernel,
 FailureOr<ScatterShape> ScatterShape::of(exec::KernelOp kernel) {
   ScatterShape shape;
   shape.op = getScatter(kernel);
-  if (failed(verifyBody(kernel, shape.op)))
+  if (failed(verifyStandsAlone(kernel, shape.op)))
     return failure();
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
   auto getLocalSize = [&](Value tensor, StringAttr dim) {

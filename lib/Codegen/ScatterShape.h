@@ -12,6 +12,11 @@
 
 namespace meshc::codegen {
 
+/// Reports an error if the kernel gives anything but the result of `op`, or has
+/// other ops than those of elements beside it.
+llvm::LogicalResult verifyStandsAlone(exec::KernelOp kernel,
+                                      mlir::Operation *op);
+
 /// The kernel's scatter op, or null.
 nd::ScatterOpInterface getScatter(exec::KernelOp kernel);
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/CumulativeOps.h"
 #include "dialects/Nd/Ops/NormalizationOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
@@ -84,6 +85,46 @@ static Operand emitAlong(Call &call) {
   return Operand::of(call.create(call.builtin.op, value,
                                  nd::getTensorType(value),
                                  call.attribute("dim", dim)));
+}
+
+/// The words behind cumsum(x, d). [L5.18]
+static std::optional<SmallVector<NamedAttribute>> cumsumWords(Call &call) {
+  SmallVector<NamedAttribute> words;
+  for (unsigned i = 2; i < call.size(); ++i) {
+    const Argument &argument = call.ast.arguments[i];
+    const syntax::Name *word = argument.kind == Argument::Kind::Value
+                                   ? argument.value->asName()
+                                   : nullptr;
+    if (!word || (word->text != "exclusive" && word->text != "backwards")) {
+      call.fail(i, "expected 'exclusive' or 'backwards'; 'cumsum' is written " +
+                       call.builtin.usage.str());
+      return std::nullopt;
+    }
+    NamedAttribute attribute =
+        call.attribute(word->text, call.emitter.builder.getUnitAttr());
+    if (llvm::is_contained(words, attribute)) {
+      call.fail(i, quote(word->text) + " is given twice");
+      return std::nullopt;
+    }
+    words.push_back(attribute);
+  }
+  return words;
+}
+
+/// cumsum(x, d[, exclusive][, backwards]). [L5.18]
+static Operand emitCumsum(Call &call) {
+  Value value = call.tensorOf(0, call.builtin.kinds);
+  if (value)
+    value = countTruths(call, value);
+  StringAttr dim = value ? call.dim(1, value) : StringAttr();
+  std::optional<SmallVector<NamedAttribute>> attributes;
+  if (dim)
+    attributes = cumsumWords(call);
+  if (!attributes)
+    return {};
+  attributes->push_back(call.attribute("dim", dim));
+  return Operand::of(call.create(call.builtin.op, value,
+                                 nd::getTensorType(value), *attributes));
 }
 
 /// argmax(x, d)
@@ -217,6 +258,8 @@ ArrayRef<Builtin> frontend::reductionBuiltins() {
       reduction<nd::ReduceMaxOp>("max", "max(x, dim, …)", numbers),
       reduction<nd::ReduceMinOp>("min", "min(x, dim, …)", numbers),
       reduction<nd::ReduceProdOp>("prod", "prod(x, dim, …)", numbers),
+      {"cumsum", "cumsum(x, dim, exclusive, backwards)", 2, 4, emitCumsum,
+       nd::CumsumOp::getOperationName(), numbers | Booleans},
       {"argmax", "argmax(x, dim)", 2, 2, emitArgmax,
        nd::ArgmaxOp::getOperationName(), numbers},
       {"softmax", "softmax(x, dim)", 2, 2, emitAlong,

@@ -58,3 +58,18 @@ func.func @loop(%x: !x) -> !x {
   }
   return %y : !x
 }
+
+// Ranks may share the dim: each block is summed, then what is before each block.
+// CHECK-LABEL: func.func @blocks
+// CHECK-NEXT: %[[S:.*]] = nd.split_dim %arg0 {dim = "model", into = ["model", "model.entry"], sizes = array<i64: 2, 2>}
+// CHECK-NEXT: %[[W:.*]] = nd.prefix_sum %[[S]] {dim = "model.entry"}
+// CHECK-NEXT: %[[T:.*]] = nd.reduce_sum %[[S]] {dims = ["model.entry"]}
+// CHECK-NEXT: %[[B:.*]] = nd.prefix_sum %[[T]] {dim = "model", exclusive}
+// CHECK-NEXT: %[[A:.*]] = nd.add %[[W]], %[[B]]
+// CHECK-NEXT: nd.merge_dims %[[A]] {dims = ["model", "model.entry"], into = "model", nd.name = "sums"}
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @blocks(%x: !nd.tensor<f32, [model = 4]>) -> !nd.tensor<f32, [model = 4]> {
+    %0 = nd.cumsum %x {dim = "model", nd.name = "sums"} : (!nd.tensor<f32, [model = 4]>) -> !nd.tensor<f32, [model = 4]>
+    return %0 : !nd.tensor<f32, [model = 4]>
+  }
+}

@@ -289,23 +289,24 @@ void RandomProgram::addTraining() {
 
 void RandomProgram::addSteps(size_t count) {
   static constexpr Step steps[] = {
-      &RandomProgram::addUnary,        &RandomProgram::addSafeUnary,
-      &RandomProgram::addJump,         &RandomProgram::addBinary,
-      &RandomProgram::addBinary,       &RandomProgram::addDivision,
-      &RandomProgram::addSelect,       &RandomProgram::addLogic,
-      &RandomProgram::addEinsum,       &RandomProgram::addEinsum,
-      &RandomProgram::addDot,          &RandomProgram::addDot,
-      &RandomProgram::addReduction,    &RandomProgram::addReduction,
-      &RandomProgram::addArgmax,       &RandomProgram::addRename,
-      &RandomProgram::addSplit,        &RandomProgram::addSplit,
-      &RandomProgram::addMerge,        &RandomProgram::addMerge,
-      &RandomProgram::addBroadcast,    &RandomProgram::addSlice,
-      &RandomProgram::addEntry,        &RandomProgram::addConcat,
-      &RandomProgram::addPad,          &RandomProgram::addSource,
-      &RandomProgram::addGather,       &RandomProgram::addGather,
-      &RandomProgram::addOneHot,       &RandomProgram::addSoftmax,
-      &RandomProgram::addCrossEntropy, &RandomProgram::addAttention,
-      &RandomProgram::addDropout,      &RandomProgram::addCast};
+      &RandomProgram::addUnary,     &RandomProgram::addSafeUnary,
+      &RandomProgram::addJump,      &RandomProgram::addBinary,
+      &RandomProgram::addBinary,    &RandomProgram::addDivision,
+      &RandomProgram::addSelect,    &RandomProgram::addLogic,
+      &RandomProgram::addEinsum,    &RandomProgram::addEinsum,
+      &RandomProgram::addDot,       &RandomProgram::addDot,
+      &RandomProgram::addReduction, &RandomProgram::addReduction,
+      &RandomProgram::addArgmax,    &RandomProgram::addCumsum,
+      &RandomProgram::addRename,    &RandomProgram::addSplit,
+      &RandomProgram::addSplit,     &RandomProgram::addMerge,
+      &RandomProgram::addMerge,     &RandomProgram::addBroadcast,
+      &RandomProgram::addSlice,     &RandomProgram::addEntry,
+      &RandomProgram::addConcat,    &RandomProgram::addPad,
+      &RandomProgram::addSource,    &RandomProgram::addGather,
+      &RandomProgram::addGather,    &RandomProgram::addOneHot,
+      &RandomProgram::addSoftmax,   &RandomProgram::addCrossEntropy,
+      &RandomProgram::addAttention, &RandomProgram::addDropout,
+      &RandomProgram::addCast};
   for (size_t i = 0; i < count; ++i)
     (this->*steps[draw(std::size(steps))])();
 }

@@ -76,6 +76,7 @@ private:
   bool addDot();
   bool addReduction();
   bool addArgmax();
+  bool addCumsum();
   bool addSoftmax();
   bool addCrossEntropy();
   bool addAttention();

@@ -128,6 +128,22 @@ bool RandomProgram::addArgmax() {
              without(in.dims, {dim}), 4, true);
 }
 
+bool RandomProgram::addCumsum() {
+  const Known *x = pick([](const Known &x) {
+    return (x.isFloat() || x.isInteger()) && !x.dims.empty();
+  });
+  if (!x)
+    return false;
+  Known in = *x;
+  Dim dim = drawDimOf(in);
+  std::string text = "cumsum(" + in.name + ", " + dim.name;
+  for (const char *word : {", exclusive", ", backwards"})
+    if (flip())
+      text += word;
+  double growth = in.isFloat() ? std::sqrt(double(dim.size)) : double(dim.size);
+  return add(text + ")", in.type, in.dims, in.size * growth, in.isInteger());
+}
+
 bool RandomProgram::addSoftmax() {
   const Known *x =
       pick([](const Known &x) { return x.isFloat() && !x.dims.empty(); });

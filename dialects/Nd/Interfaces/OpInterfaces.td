@@ -95,6 +95,22 @@ def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
   ];
 }
 
+def PrefixOpInterface : OpInterface<"PrefixOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    Sums of the entries of operand 0 that come before each entry along one dim.
+    The only result has the operand's dims. Elsewhere the position is the same.
+  }];
+  let methods = [
+    InterfaceMethod<"The dim along which entries are summed.", "::mlir::StringAttr",
+      "getDimAttr", (ins)>,
+    InterfaceMethod<"Whether an entry's own value is left out of its sum.", "bool",
+      "getExclusive", (ins)>,
+    InterfaceMethod<"Whether sums run from the last entry to the first.", "bool",
+      "getBackwards", (ins)>,
+  ];
+}
+
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{

@@ -10,6 +10,7 @@
 #include "lib/Codegen/Gpu/GpuNestEmitter.h"
 #include "lib/Codegen/Gpu/GpuScatterEmitter.h"
 #include "lib/Codegen/KernelEntry.h"
+#include "lib/Codegen/PrefixEmitter.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -138,11 +139,34 @@ static FailureOr<KernelLaunch> emitScatter(exec::KernelOp kernel,
                       fault, code);
 }
 
+/// A thread has a row, or as many rows as there are lanes.
+static FailureOr<KernelLaunch> emitPrefix(exec::KernelOp kernel,
+                                          ModuleOp module,
+                                          const GpuOptions &options,
+                                          GpuFault *fault) {
+  FailureOr<PrefixShape> shape = PrefixShape::of(kernel);
+  if (failed(shape))
+    return failure();
+  auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
+    PrefixEmitter prefix(*shape, emitter);
+    GpuMapping map = mapPoints(prefix.getUnits(), options);
+    GpuGroup group(emitter, function, map);
+    prefix.emitUnit(group.getPoint(), map.points % map.pointsPerBlock != 0);
+    return map;
+  };
+  return emitFunction(kernel, module,
+                      chooseGpuLanes(kernel, shape->getWidestLanes()), fault,
+                      code);
+}
+
 FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
                                       const GpuOptions &options,
                                       GpuFault *fault) {
-  return getScatter(kernel) ? emitScatter(kernel, module, options, fault)
-                            : emitNest(kernel, module, options, fault);
+  if (getScatter(kernel))
+    return emitScatter(kernel, module, options, fault);
+  if (getPrefix(kernel))
+    return emitPrefix(kernel, module, options, fault);
+  return emitNest(kernel, module, options, fault);
 }
 
 } // namespace meshc::codegen

@@ -193,6 +193,16 @@ static void mapColumns(GpuMapping &map, int64_t bytes, int64_t largestBlock,
   map.pointsPerBlock = std::max(usualThreads / map.members, width);
 }
 
+GpuMapping mapPoints(int64_t points, const GpuOptions &options) {
+  GpuMapping map;
+  map.points = points;
+  map.pointsPerBlock = usualThreads;
+  while (map.pointsPerBlock > warpSize &&
+         map.getTeams() < options.threadsToFill / maxThreads)
+    map.pointsPerBlock /= 2;
+  return map;
+}
+
 GpuMapping chooseMapping(exec::KernelOp kernel, const LoopNest &nest,
                          int64_t lanes, const GpuOptions &options) {
   GpuMapping map;

@@ -63,6 +63,9 @@ struct GpuMapping {
 GpuMapping chooseMapping(exec::KernelOp kernel, const LoopNest &nest,
                          int64_t lanes, const GpuOptions &options);
 
+/// The mapping of so many points that take one thread each.
+GpuMapping mapPoints(int64_t points, const GpuOptions &options);
+
 /// Elements in 16 bytes of the 16- or 32-bit type with the most bytes in the
 /// kernel's buffers.
 int64_t getWidestLanes(exec::KernelOp kernel);

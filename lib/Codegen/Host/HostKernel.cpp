@@ -10,6 +10,7 @@
 #include "lib/Codegen/Host/HostCall.h"
 #include "lib/Codegen/Host/HostNestEmitter.h"
 #include "lib/Codegen/Host/HostScatterEmitter.h"
+#include "lib/Codegen/PrefixEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
@@ -157,6 +158,33 @@ static FailureOr<int64_t> emitScatter(exec::KernelOp kernel, ModuleOp module,
   return shape->entries;
 }
 
+/// A unit of work is a row, or as many rows as there are lanes.
+static FailureOr<int64_t> emitPrefix(exec::KernelOp kernel, ModuleOp module,
+                                     int64_t lanes, FunctionHead head) {
+  FailureOr<PrefixShape> shape = PrefixShape::of(kernel);
+  if (failed(shape))
+    return failure();
+  lanes = chooseLanes(kernel, std::min(lanes, shape->getWidestLanes()));
+  int64_t units = 0;
+  auto code = [&](KernelElements &emitter, Value begin, Value end) {
+    PrefixEmitter prefix(*shape, emitter);
+    units = prefix.getUnits();
+    prefix.emitUnits(begin, end);
+  };
+  if (failed(emitFunction(kernel, module, lanes, head, code)))
+    return failure();
+  return units;
+}
+
+static FailureOr<int64_t> emitCode(exec::KernelOp kernel, ModuleOp module,
+                                   int64_t lanes, FunctionHead head) {
+  if (getScatter(kernel))
+    return emitScatter(kernel, module, lanes, head);
+  if (getPrefix(kernel))
+    return emitPrefix(kernel, module, lanes, head);
+  return emitNest(kernel, module, lanes, head);
+}
+
 FailureOr<KernelLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
                                        int64_t lanes, StringRef name,
                                        ArrayRef<StringAttr> streams) {
@@ -165,9 +193,7 @@ FailureOr<KernelLaunch> emitHostKernel(exec::KernelOp kernel, ModuleOp module,
     emitHostCall(kernel, module, head.name);
     return KernelLaunch{1, 1};
   }
-  FailureOr<int64_t> extent = getScatter(kernel)
-                                  ? emitScatter(kernel, module, lanes, head)
-                                  : emitNest(kernel, module, lanes, head);
+  FailureOr<int64_t> extent = emitCode(kernel, module, lanes, head);
   if (failed(extent))
     return failure();
   double pieces = std::max(1.0, getWork(kernel) / workPerPiece);
