@@ -246,6 +246,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Cut{"grouped_attention", "a=3,b=2", "groups:a,heads:b"},
                     Cut{"multi_query_attention", "a=2,b=2", "heads:a,seq:b"},
                     Cut{"feed_forward", "a=3,b=2,c=2", "ffn:a,batch:b,model:c"},
+                    Cut{"switch_experts", "a=4", "batch:a,experts:a"},
+                    Cut{"switch_experts", "a=2,b=2", "seq:a,experts:b"},
+                    Cut{"switch_experts", "a=2,b=2", "batch:a,choice:b"},
+                    Cut{"top2_experts", "a=2,b=5", "batch:a,experts:a,ffn:b"},
+                    Cut{"top2_experts", "a=2,b=3", "slot:a,model:b"},
+                    Cut{"top2_experts", "a=2,b=2", "batch:a+b,experts:a+b"},
                     Cut{"lstm", "a=2,b=2", "batch:a,cell:b"},
                     Cut{"losses", "a=5,b=2", "vocab:a,batch:b"}),
     [](const auto &info) {

@@ -258,6 +258,38 @@ case("gru", {"x": (2, 3, 3), "probe": (2, 3, 4), "gru_weights.wx": (3, 3, 4), "g
              "gru_weights.bx": (3, 4), "gru_weights.bh": (3, 4)}, gru)
 
 
+def experts(p, name, choices, slots):
+    """Mixtures of experts token by token: each has a free slot of its experts, or none."""
+    x, (router, up, down) = p["x"], (p[name + "." + key] for key in ("router", "up", "down"))
+    logits = x @ router
+    probabilities = torch.softmax(logits, -1)
+    best = logits.topk(choices, -1).indices
+    weights = probabilities.gather(-1, best)
+    if choices > 1:
+        weights = weights / weights.sum(-1, keepdim=True)
+    rows = []
+    for batch in range(x.shape[0]):
+        taken, outputs = [0] * router.shape[1], [0 * token for token in x[batch]]
+        for choice in range(choices):
+            for token in range(x.shape[1]):
+                expert = int(best[batch, token, choice])
+                taken[expert] += 1
+                if taken[expert] <= slots:
+                    hidden = F.gelu(x[batch, token] @ up[expert], approximate="tanh")
+                    outputs[token] = outputs[token] + weights[batch, token, choice] * (hidden @ down[expert])
+        rows.append(torch.stack(outputs))
+    share = F.one_hot(best[..., 0], router.shape[1]).double().mean(1)
+    balance = router.shape[1] * (share * probabilities.mean(1)).sum(-1)
+    z = (logits.logsumexp(-1) ** 2).mean(1)
+    return (torch.stack(rows) * p["probe"]).sum() + (balance * p["others"]).sum() + (z * p["more"]).sum()
+
+
+for name, choices, slots in (("switch_experts", 1, 2), ("top2_experts", 2, 4)):
+    case(name, {"x": (4, 8, 3), "probe": (4, 8, 3), "others": (4,), "more": (4,), name + ".router": (3, 4),
+                name + ".up": (4, 3, 5), name + ".down": (4, 5, 3)},
+         lambda p: experts(p, name, choices, slots))
+
+
 def losses(p):
     logits, targets = p["x"].flatten(0, 1), fill_whole((2, 3)).flatten()
     smoothed = F.cross_entropy(logits, targets, label_smoothing=0.1, reduction="none").reshape(2, 3)
