@@ -7,6 +7,8 @@
 
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
+#include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/RecomputeBlock.h"
 #include "lib/Autodiff/LoopPair.h"
 #include "lib/Autodiff/Passes.h"
@@ -140,14 +142,39 @@ bool ResidualChoice::isAvailable(Value value) {
   });
 }
 
+/// The layout's rules for the dim, as pairs of scope and axes.
+static llvm::DenseSet<std::pair<Attribute, Attribute>> getRules(ModuleOp module,
+                                                                Attribute dim) {
+  llvm::DenseSet<std::pair<Attribute, Attribute>> rules;
+  for (auto rule : module.getOps<nd::RuleOp>())
+    if (rule.getDimAttr() == dim)
+      rules.insert({rule.getScopeAttr(), rule.getAxesAttr()});
+  return rules;
+}
+
+/// Whether the layout may cut the new dims of a rename otherwise than the old
+/// ones: then it moves the tensor between ranks.
+static bool mayMove(Operation *op) {
+  auto rename = dyn_cast<nd::RenameOp>(op);
+  if (!rename)
+    return false;
+  auto module = op->getParentOfType<ModuleOp>();
+  return llvm::any_of(llvm::zip(rename.getFrom(), rename.getTo()),
+                      [&](auto names) {
+                        auto [from, to] = names;
+                        return getRules(module, from) != getRules(module, to);
+                      });
+}
+
 /// Whether the op's result costs less to recompute than to store and load. All
-/// ops between available values and the result must be pointwise.
+/// ops between available values and the result must be pointwise, and leave
+/// elements on their ranks.
 bool ResidualChoice::isCheap(Operation *op) {
   llvm::SetVector<Operation *> ops;
   ops.insert(op);
   double operations = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
-    if (!isa<nd::ElementOpInterface>(ops[i]))
+    if (!isa<nd::ElementOpInterface>(ops[i]) || mayMove(ops[i]))
       return false;
     nd::OpCost cost = cast<nd::NamedOpInterface>(ops[i]).getCost();
     operations +=

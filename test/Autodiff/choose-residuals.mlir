@@ -264,3 +264,38 @@ func.func @nested_operands(%x: !x, %xs: !xnt, %a: !n, %b: !s) -> !x {
   }
   return %g : !x
 }
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 4, choice = 2]>
+!xs = !nd.tensor<f32, [batch = 4, choice = 2, n = 6]>
+!y = !nd.tensor<f32, [experts = 2, group = 4]>
+!ys = !nd.tensor<f32, [experts = 2, group = 4, n = 6]>
+
+// By pointwise ops, but the layout cuts batch before the rename and experts after it: the tensor would move between ranks
+// once more.
+// CHECK-LABEL: func.func @moved
+// NONE: %[[Y:.*]]:2 = nd.scan
+// CHEAP: %[[Y:.*]]:2 = nd.scan
+// CHEAP: nd.scan {{.*}} stacked(%[[Y]]#1 :
+// CHEAP-NOT: nd.rename
+// FULL: nd.scan "n" 6 backwards
+// CHECK: return
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  nd.rule "batch" -> ["data"]
+  nd.rule "experts" -> ["data"]
+  func.func @moved(%x: !x, %w: !xs, %d: !y) -> !y {
+    %a, %b = nd.scan "n" 6 carried(%x : !x) stacked(%w : !xs) -> !x, !ys {
+    ^bb0(%h: !x, %wi: !x):
+      %0 = nd.rename %wi {from = ["batch", "choice"], to = ["group", "experts"]} : (!x) -> !y
+      %1 = nd.add %h, %wi : (!x, !x) -> !x
+      nd.yield %1, %0 : !x, !y
+    }
+    %g = nd.scan "n" 6 backwards carried(%d : !y) stacked(%b : !ys) -> !y {
+    ^bb0(%e: !y, %y: !y):
+      %0 = nd.mul %e, %y : (!y, !y) -> !y
+      nd.yield %0 : !y
+    }
+    return %g : !y
+  }
+}
