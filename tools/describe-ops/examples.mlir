@@ -219,6 +219,16 @@ func.func @reduce_prod(%0: !x) -> !b {
   return %r : !b
 }
 
+func.func @cumsum(%0: !x) -> !x {
+  %r = nd.cumsum %0 {dim = "m"} : (!x) -> !x
+  return %r : !x
+}
+
+func.func @prefix_sum(%0: !x) -> !x {
+  %r = nd.prefix_sum %0 {dim = "m"} : (!x) -> !x
+  return %r : !x
+}
+
 func.func @argmax(%0: !x) -> !bi {
   %r = nd.argmax %0 {dim = "m"} : (!x) -> !bi
   return %r : !bi

@@ -25,6 +25,6 @@ def Nd_CumsumOp : Nd_Cumulative<"cumsum", "the sums of the entries up to each en
     sums, one number each, are gathered.
   }];
 }
-def Nd_PrefixSumOp : Nd_Cumulative<"prefix_sum", "the same in one pass over each row; `dim` is whole", [Nd_PrefixOp]>;
+def Nd_PrefixSumOp : Nd_Cumulative<"prefix_sum", "cumsum in one pass over each row; `dim` is whole", [Nd_PrefixOp]>;
 
 #endif // MESHC_DIALECTS_ND_OPS_CUMULATIVE_TD
