@@ -275,11 +275,13 @@ func.func @nested_operands(%x: !x, %xs: !xnt, %a: !n, %b: !s) -> !x {
 // By pointwise ops, but the layout cuts batch before the rename and experts after it: the tensor would move between ranks
 // once more.
 // CHECK-LABEL: func.func @moved
-// NONE: %[[Y:.*]]:2 = nd.scan
-// CHEAP: %[[Y:.*]]:2 = nd.scan
-// CHEAP: nd.scan {{.*}} stacked(%[[Y]]#1 :
+// NONE: nd.rename
+// CHEAP: %[[Y:.*]] = nd.scan "n" 6
+// CHEAP: nd.rename
+// CHEAP: nd.scan "n" 6 backwards {{.*}} stacked(%[[Y]] :
 // CHEAP-NOT: nd.rename
 // FULL: nd.scan "n" 6 backwards
+// FULL: nd.rename
 // CHECK: return
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   nd.rule "batch" -> ["data"]
