@@ -65,12 +65,22 @@ private:
   ExitCode runOne(const Phase &phase);
   /// A phase of passes on the module.
   ExitCode runPasses(const Phase &phase);
-  /// The same; then the report of the collectives is made.
+  /// The same, with the recomputation that --memory-budget needs.
+  ExitCode runAutodiff(const Phase &phase);
+  /// A phase of passes; then the report of the collectives is made.
   ExitCode runCollectives(const Phase &phase);
   ExitCode afterPhase(const Phase &phase);
   std::string getDumpPath(const Phase &phase) const;
   /// The program after the last phase, as a dump.
   std::string print();
+
+  // MemoryBudget.cpp
+
+  /// Chooses options.recompute so that the arena fits the memory budget: the
+  /// first policy of cheap, full and none that does, by planning the program
+  /// with each. If none fits, reports the largest values. Does nothing if a
+  /// phase refuses the program.
+  ExitCode fitMemory();
 
   // Steps of --verify, after the phases parse, layout, collectives, codegen.
 

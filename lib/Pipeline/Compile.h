@@ -47,6 +47,9 @@ struct CompileOptions {
   bool unrollLoops = false;  ///< --unroll: replace loops by iterations
   /// --recompute: what the gradients of loops compute again; Cheap if not given
   std::optional<autodiff::Recompute> recompute;
+  /// --memory-budget: bytes of a rank's arena; chooses `recompute` unless that
+  /// is given
+  std::optional<int64_t> memoryBudget;
   bool timePhases = false;            ///< print the time of each phase
   std::vector<std::string> debugOnly; ///< passes that print their decisions
   Emit emit = Emit::Executable;

@@ -87,7 +87,7 @@ llvm::ArrayRef<Phase> getPhases() {
       // From one model, the functions that a run consists of.
       {.name = "autodiff",
        .promise = "one step function: (state, batch) -> (state', metrics)",
-       .run = &Compilation::runPasses,
+       .run = &Compilation::runAutodiff,
        .addPasses = addAutodiffPasses,
        .judges = modelJudges,
        .addVerifier = addPass<autodiff::createVerifySteps>},

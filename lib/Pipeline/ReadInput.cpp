@@ -132,8 +132,8 @@ ExitCode Compilation::parseModelText() {
 
 /// A dump of the codegen phase.
 ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
-  if (options.unrollLoops || options.recompute || options.mesh ||
-      options.layout || !options.set.empty() ||
+  if (options.unrollLoops || options.recompute || options.memoryBudget ||
+      options.mesh || options.layout || !options.set.empty() ||
       options.report != ReportFormat::None || options.verify != Verify::None ||
       options.emit == Emit::Mlir || options.emit == Emit::Ptx)
     return fail(ExitCode::Usage,
@@ -159,6 +159,8 @@ ExitCode Compilation::checkLoopOptions() const {
   };
   if (options.recompute)
     return refuse("--recompute", "parse");
+  if (options.memoryBudget)
+    return refuse("--memory-budget", "parse");
   if (options.unrollLoops &&
       getPhaseNumber(state.phase) >= getPhaseNumber("kernels"))
     return refuse("--unroll", "collectives");

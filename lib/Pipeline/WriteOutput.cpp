@@ -54,16 +54,16 @@ ExitCode Compilation::printReport() {
     return ExitCode::Success;
   std::string text, path = options.reportFile;
   llvm::raw_string_ostream stream(text);
-  if (options.report == ReportFormat::Text) {
-    report::printReport(state.manifest, stream);
-  } else { // with what programs have no use for
-    report::Json full = state.manifest;
-    report::addMemory(full, *module);
-    if (options.report == ReportFormat::Json)
-      stream << full.dump(1) << '\n';
-    else
-      stream << report::makePage(full, getModelText(), options.input);
-  }
+  report::Json full = state.manifest; // with what programs have no use for
+  report::addMemory(full, *module);
+  if (full.contains("memory"))
+    report::addPeak(full);
+  if (options.report == ReportFormat::Text)
+    report::printReport(full, stream);
+  else if (options.report == ReportFormat::Json)
+    stream << full.dump(1) << '\n';
+  else
+    stream << report::makePage(full, getModelText(), options.input);
   if (path.empty())
     path = options.report == ReportFormat::Html ? getStem() + ".html" : "-";
   return write(path, text);

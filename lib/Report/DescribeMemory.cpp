@@ -32,6 +32,12 @@ static Json describeDims(nd::TensorType type, ArrayRef<StringAttr> order) {
   return dims;
 }
 
+/// The value's name in the model, or "".
+static std::string getName(Location location) {
+  auto name = dyn_cast<NameLoc>(location);
+  return name ? name.getName().str() : "";
+}
+
 static int64_t getBytes(exec::BufferType type, nd::MeshAttr mesh) {
   return static_cast<int64_t>(type.getTensor().getLocalBytes(mesh));
 }
@@ -90,8 +96,11 @@ public:
   Json list = Json::array();
   SmallVector<exec::StepOpInterface> steps; ///< without loops
 
-  /// From the first to the last use of a buffer, nothing if it has none.
-  std::optional<CallRange> getRange(exec::BufferOp buffer) const;
+  /// From the first to the last use of a buffer, nothing if it has none. Sets
+  /// `origin` to the place of what is read there, if an earlier loop stacked
+  /// it.
+  std::optional<CallRange> getRange(exec::BufferOp buffer,
+                                    Location &origin) const;
 
 private:
   void add(ArrayRef<exec::StepOpInterface> calls, int64_t count);
@@ -100,7 +109,12 @@ private:
   nd::MeshAttr mesh;
   llvm::DenseMap<Operation *, CallRange> ranges; ///< of calls and loops
   /// What calls write, in order.
-  SmallVector<std::pair<size_t, exec::ArenaPiece>> writes;
+  struct Write {
+    size_t call;
+    exec::ArenaPiece piece;
+    Location location;
+  };
+  SmallVector<Write> writes;
   /// Pieces whose contents an iteration gets from before.
   llvm::DenseMap<Operation *, SmallVector<exec::ArenaPiece>> entering;
 };
@@ -124,7 +138,8 @@ void CallNumbers::add(ArrayRef<exec::StepOpInterface> calls, int64_t count) {
     steps.push_back(step);
     list.push_back(describeCall(step, count));
     for (Value buffer : step.getAccesses().writes)
-      writes.push_back({number, exec::ArenaPiece::of(buffer, mesh)});
+      writes.push_back(
+          {number, exec::ArenaPiece::of(buffer, mesh), buffer.getLoc()});
   }
 }
 
@@ -134,7 +149,8 @@ bool CallNumbers::isWrittenIn(exec::BufferOp buffer, Operation *user) const {
          llvm::is_contained(step.getAccesses().writes, buffer.getResult());
 }
 
-std::optional<CallRange> CallNumbers::getRange(exec::BufferOp buffer) const {
+std::optional<CallRange> CallNumbers::getRange(exec::BufferOp buffer,
+                                               Location &origin) const {
   CallRange range = {steps.size(), 0};
   bool isWritten = false;
   for (Operation *user : buffer->getUsers()) {
@@ -161,9 +177,10 @@ std::optional<CallRange> CallNumbers::getRange(exec::BufferOp buffer) const {
   }
   // What an earlier loop stacked is in use since then.
   if (moves && !isWritten)
-    for (auto [number, written] : llvm::reverse(writes))
-      if (number < range.first && written.overlaps(piece)) {
-        range.first = number;
+    for (const Write &write : llvm::reverse(writes))
+      if (write.call < range.first && write.piece.overlaps(piece)) {
+        range.first = write.call;
+        origin = write.location;
         break;
       }
   return range;
@@ -180,7 +197,8 @@ describeFunction(Json &report, exec::FuncOp function,
   report["calls"] = std::move(calls.list);
   report["buffers"] = Json::array();
   function.walk([&](exec::BufferOp buffer) {
-    std::optional<CallRange> range = calls.getRange(buffer);
+    Location origin = buffer.getLoc();
+    std::optional<CallRange> range = calls.getRange(buffer, origin);
     if (!range)
       return;
     auto type = cast<exec::BufferType>(buffer.getType());
@@ -192,7 +210,8 @@ describeFunction(Json &report, exec::FuncOp function,
          {"last", range->last},
          {"class", getClass(buffer, tensors).str()},
          {"dims", describeDims(type.getTensor(), type.getOrder())},
-         {"location", getPlace(buffer.getLoc())}});
+         {"location", getPlace(origin)},
+         {"name", getName(origin)}});
   });
   for (auto [call, step] : llvm::enumerate(calls.steps))
     for (Value scratch : step.getAccesses().scratch) {
@@ -203,7 +222,8 @@ describeFunction(Json &report, exec::FuncOp function,
                                    {"last", call},
                                    {"class", "scratch"},
                                    {"dims", Json::array()},
-                                   {"location", getPlace(step->getLoc())}});
+                                   {"location", getPlace(step->getLoc())},
+                                   {"name", ""}});
     }
 }
 
@@ -223,7 +243,8 @@ void addMemory(Json &report, ModuleOp module) {
               type.getTensor(),
               llvm::to_vector(tensor.getOrder().getAsRange<StringAttr>()))},
          {"offset", tensor.getOffset()},
-         {"bytes", getBytes(type, mesh)}});
+         {"bytes", getBytes(type, mesh)},
+         {"location", getPlace(tensor.getLoc())}});
   }
   for (auto function : module.getOps<exec::FuncOp>())
     for (Json &known : report["functions"])

@@ -66,6 +66,34 @@ static void printCollective(const Json &collective, llvm::raw_ostream &out) {
   }
 }
 
+/// What occupies the arena at its peak.
+static void printPeak(const Json &peak, llvm::raw_ostream &out) {
+  auto place = peak["location"].get<std::string>();
+  out << "  at its peak, in " << peak["function"].get<std::string>()
+      << (place.empty() ? "" : " at " + place) << ":";
+  static constexpr std::pair<const char *, const char *> kinds[] = {
+      {"parameter", "parameters"}, {"optimizer", "optimizer state"},
+      {"input", "inputs"},         {"metric", "metrics"},
+      {"gradient", "gradients"},   {"activation", "activations"},
+      {"scratch", "scratch"},      {"unused", "unused"}};
+  for (auto [kind, text] : kinds)
+    out << (kind == kinds[0].first ? " " : ", ") << text << " "
+        << formatBytes(peak[kind].get<double>());
+  out << "\n";
+  constexpr size_t most = 12;
+  for (size_t i = 0; i < std::min(peak["lines"].size(), most); ++i) {
+    const Json &line = peak["lines"][i];
+    auto location = line["location"].get<std::string>();
+    out << "    " << formatBytes(line["bytes"].get<double>()) << " from "
+        << (location.empty() ? "no line of the model" : location);
+    if (!line["names"].empty())
+      out << ": " << joinTexts(line["names"]);
+    out << "\n";
+  }
+  if (peak["lines"].size() > most)
+    out << "    and " << peak["lines"].size() - most << " more lines\n";
+}
+
 void printReport(const Json &report, llvm::raw_ostream &out) {
   out << "mesh: ";
   bool isFirst = true;
@@ -85,6 +113,8 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
         << formatBytes(report["memory"]["arenaBytes"].get<double>())
         << " per rank (" << report["memory"]["arenaBytes"].get<int64_t>()
         << " bytes)\n";
+  if (report.contains("memory") && report["memory"].contains("peak"))
+    printPeak(report["memory"]["peak"], out);
   for (const Json &function : report["functions"]) {
     size_t count = function["collectives"].size();
     out << "\n"

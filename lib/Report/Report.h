@@ -109,11 +109,13 @@ void addCalls(Json &report, mlir::ModuleOp module);
 ///
 ///     "tensors": [{"name": "w", "class": "parameter", "type": "f32",
 ///                  "dims": [{"dim": "i", "size": 64, "axes": ["data"]}, …],
-///                  "offset": 0, "bytes": 8192}, …]
+///                  "offset": 0, "bytes": 8192,
+///                  "location": "m.mesh:3:9"}, …]
 ///     "calls": [{"location": "m.mesh:12:7", "kind": "kernel", "calls": 1,
 ///                "name": "k0"}, …]  (kinds: kernel, product, collective, wait)
 ///     "buffers": [{"offset": 8192, "bytes": 256, "first": 0, "last": 3,
-///                  "class": "temporary", "dims": […], "location": "…"}, …]
+///                  "class": "temporary", "dims": […], "location": "…",
+///                  "name": "h"}, …]
 ///
 /// Offsets and bytes are those of one rank's arena; sizes of dims are of the
 /// whole tensor. Dims are in memory order, axes outermost first. The scratch
@@ -122,6 +124,25 @@ void addCalls(Json &report, mlir::ModuleOp module);
 /// and the dims of one entry. It is in use during the whole loop, like what
 /// one iteration leaves to the next.
 void addMemory(Json &report, mlir::ModuleOp module);
+
+/// Adds what occupies the arena when most of it is in use, to a report with
+/// setArenaBytes and addMemory:
+///
+///     "memory": {"arenaBytes": n, "peak": {
+///       "function": "train_step", "location": "gpt.mesh:14:7",
+///       "parameter": n, "optimizer": n, "input": n, "metric": n,
+///       "gradient": n, "activation": n, "scratch": n, "unused": n,
+///       "lines": [{"location": "gpt.mesh:14", "bytes": n,
+///                  "names": ["h", …]}, …],
+///       "largest": [{"name": "w", "class": "parameter",
+///                    "location": "gpt.mesh:3:9", "bytes": n}, …]}}
+///
+/// `location` is that of the call. The bytes add up to arenaBytes: "gradient"
+/// are gradients of parameters, "activation" all other temporary values, and
+/// "unused" is what no value occupies at that time. `lines` divide the
+/// activations by source line, and `largest` are at most 8 tensors and values;
+/// both begin with the largest.
+void addPeak(Json &report);
 
 /// Prints a report of buildReport as lines of text.
 void printReport(const Json &report, llvm::raw_ostream &out);

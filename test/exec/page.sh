@@ -14,4 +14,5 @@ grep -q 'data-ready="yes"' dom.html || { cat browser.log; fail "the script of th
 grep -q "'gradient of w1'" dom.html || fail "no collective for the gradient of w1"
 grep -q 'class="badge" title="gradient of w1' dom.html || fail "no source line with its collectives"
 grep -q '<canvas id="map" width="[1-9]' dom.html || fail "the arena is not drawn"
+grep -q 'id="peak">At its peak, in train_step' dom.html || fail "nothing about the peak"
 echo passed

@@ -46,6 +46,25 @@ static uint64_t parseSeed(const std::string &text) {
   return value;
 }
 
+/// Bytes, with a unit of powers of 1000 or without.
+static int64_t parseBytes(const std::string &option, const std::string &text) {
+  const std::string units = "kMGT";
+  size_t digits = text.find_first_not_of("0123456789");
+  std::string number = text.substr(0, digits);
+  std::string unit = digits == std::string::npos ? "" : text.substr(digits);
+  bool isKnown = unit.empty() ||
+                 (unit.size() == 1 && units.find(unit) != std::string::npos);
+  if (number.empty() || number.size() > 15 || !isKnown)
+    throw CLI::ValidationError("'" + option + "' is '" + text +
+                               "'; expected a number of bytes, such as 800M or "
+                               "8G (powers of 1000)");
+  int64_t bytes = std::strtoll(number.c_str(), nullptr, 10);
+  for (size_t i = 0; !unit.empty() && i <= units.find(unit); ++i)
+    if (__builtin_mul_overflow(bytes, int64_t(1000), &bytes))
+      return INT64_MAX;
+  return bytes;
+}
+
 /// Fails if a value is none of these.
 static CLI::Validator isOneOf(std::vector<std::string> values) {
   std::string list, description;
@@ -143,6 +162,15 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
          "nothing, what a few pointwise ops give, or all but carried values")
       ->check(isOneOf(getNames(policies)))
       ->default_str("cheap");
+  app.add_option_function<std::string>(
+         "--memory-budget",
+         [&](const std::string &text) {
+           options.memoryBudget = parseBytes("--memory-budget", text);
+         },
+         "bytes that the arena of a rank may take, as in 800M or 8G: chooses "
+         "--recompute so that it fits, or ends with an error that names the "
+         "largest tensors")
+      ->type_name("BYTES");
   Choices<Emit> emits = {{"mlir", Emit::Mlir},  {"llvm", Emit::Llvm},
                          {"asm", Emit::Asm},    {"ptx", Emit::Ptx},
                          {"obj", Emit::Object}, {"exe", Emit::Executable}};

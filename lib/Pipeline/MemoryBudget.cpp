@@ -1,0 +1,132 @@
+//===- MemoryBudget.cpp - recomputation that fits an arena ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Exec/Exec.h"
+#include "dialects/Nd/NdOps.h"
+#include "lib/Pipeline/Compilation.h"
+#include "lib/Pipeline/Memory.h"
+#include "lib/Pipeline/RunPhase.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace meshc {
+
+using autodiff::Recompute;
+
+static StringRef getName(Recompute policy) {
+  switch (policy) {
+  case Recompute::None:
+    return "none";
+  case Recompute::Cheap:
+    return "cheap";
+  case Recompute::Full:
+    return "full";
+  }
+  return "";
+}
+
+namespace {
+/// A program planned with one policy.
+struct Trial {
+  Recompute policy;
+  OwningOpRef<ModuleOp> program; ///< after the phase schedule
+  int64_t arenaBytes;
+};
+} // namespace
+
+/// Plans the program up to its arena, silently; nothing if a phase refuses it.
+static std::optional<Trial> plan(ModuleOp parsed, CompileOptions options,
+                                 Recompute policy) {
+  options.recompute = policy;
+  OwningOpRef<ModuleOp> program = parsed.clone();
+  ScopedDiagnosticHandler silent(parsed.getContext(),
+                                 [](Diagnostic &) { return success(); });
+  ArrayRef<Phase> phases = getPhases();
+  for (size_t number = getPhaseNumber("autodiff");
+       number <= getPhaseNumber("schedule"); ++number) {
+    if (phases[number].describeTarget)
+      phases[number].describeTarget(*program, options);
+    if (runPhase(phases[number], *program, options) != ExitCode::Success)
+      return std::nullopt;
+  }
+  std::optional<int64_t> bytes = exec::getArenaBytes(*program);
+  if (!bytes)
+    return std::nullopt;
+  return Trial{policy, std::move(program), *bytes};
+}
+
+/// The largest tensors and values at the program's peak, a line for each.
+static std::string listLargest(Trial &trial) {
+  report::Json report = {{"functions", report::Json::array()}};
+  for (auto function : trial.program->getOps<exec::FuncOp>())
+    report["functions"].push_back({{"name", function.getSymName().str()}});
+  report::setArenaBytes(report, trial.arenaBytes);
+  report::addMemory(report, *trial.program);
+  report::addPeak(report);
+  std::string text;
+  for (const report::Json &value : report["memory"]["peak"]["largest"]) {
+    auto name = value["name"].get<std::string>();
+    auto place = value["location"].get<std::string>();
+    text += "\n  " +
+            formatMemory(static_cast<double>(value["bytes"].get<int64_t>())) +
+            ": " + value["class"].get<std::string>() +
+            (name.empty() ? "" : " '" + name + "'") +
+            (place.empty() ? "" : ", " + place);
+  }
+  return text;
+}
+
+/// "1.5 GB (1500000000 bytes)"
+static std::string describeBytes(int64_t bytes) {
+  return formatMemory(static_cast<double>(bytes)) + " (" +
+         std::to_string(bytes) + " bytes)";
+}
+
+ExitCode Compilation::fitMemory() {
+  SmallVector<Recompute> policies = {Recompute::Cheap, Recompute::Full,
+                                     Recompute::None};
+  bool hasLoops = false;
+  module->walk([&](nd::ScanOp) { hasLoops = true; });
+  if (options.recompute || !hasLoops || options.unrollLoops)
+    policies = {options.recompute.value_or(Recompute::Cheap)};
+  std::optional<Trial> least;
+  for (Recompute policy : policies) {
+    std::optional<Trial> trial = plan(*module, options, policy);
+    if (!trial) // the phases report why
+      return ExitCode::Success;
+    if (trial->arenaBytes <= *options.memoryBudget) {
+      options.recompute = policy;
+      return ExitCode::Success;
+    }
+    if (!least || trial->arenaBytes < least->arenaBytes)
+      least = std::move(trial);
+  }
+  std::string choice = policies.size() == 1
+                           ? ""
+                           : (" with '--recompute=" + getName(least->policy) +
+                              "', which needs least")
+                                 .str();
+  return fail(ExitCode::Memory,
+              "the program needs an arena of " +
+                  describeBytes(least->arenaBytes) + " per rank" + choice +
+                  "; '--memory-budget' is " +
+                  describeBytes(*options.memoryBudget) +
+                  ". Cut more dims over the mesh, or make the batch smaller. "
+                  "The largest values at the peak:" +
+                  listLargest(*least));
+}
+
+ExitCode Compilation::runAutodiff(const Phase &phase) {
+  if (options.memoryBudget)
+    if (ExitCode code = fitMemory(); code != ExitCode::Success)
+      return code;
+  return runPasses(phase);
+}
+
+} // namespace meshc
