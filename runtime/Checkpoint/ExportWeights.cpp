@@ -38,7 +38,7 @@ struct ExportedTensor {
 } // namespace
 
 static Failure failAt(const ParameterSource &source, const std::string &what) {
-  std::string place = source.place();
+  const std::string &place = source.place();
   return Failure(ExitCode::Checkpoint,
                  (place.empty() ? "" : place + ": ") + what);
 }

@@ -444,6 +444,57 @@ CorpusOptions meshc::runtime::evalCorpus(const Options &options) {
   return {options.tokenType, options.evalWindowStride.value_or(0)};
 }
 
+/// The commands and their parsers.
+using Commands = std::vector<std::pair<Command, CLI::App *>>;
+
+static Commands addCommands(CLI::App &app, Options &options,
+                            MayDiffer &mayDiffer) {
+  CLI::App *train = app.add_subcommand("train", "Train the model");
+  CLI::App *eval = app.add_subcommand(
+      "eval", "Print the metrics over all examples of data files");
+  CLI::App *exporting = app.add_subcommand(
+      "export", "Write a checkpoint's parameters for other tools");
+  CLI::App *info =
+      app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
+  addTrain(*train, options, mayDiffer);
+  addEval(*eval, options, mayDiffer);
+  addExport(*exporting, options, mayDiffer);
+  info->add_flag("--json", options.json, "Print the compiler's report");
+  Commands commands{{Command::Train, train},
+                    {Command::Eval, eval},
+                    {Command::Export, exporting},
+                    {Command::Info, info}};
+  for (auto [command, parser] : commands)
+    parser->footer(exitCodes);
+  return commands;
+}
+
+/// Reports a command line that is wrong. Returns the exit code.
+static int refuse(const MeshcProgram &program, const Commands &commands,
+                  int argc, const char *const *argv, int rank,
+                  std::string message) {
+  std::string command = argc > 0 ? argv[0] : program.name, names;
+  bool chosen = false;
+  for (auto [one, parser] : commands) {
+    names += (names.empty()                  ? "'"
+              : one == commands.back().first ? " or '"
+                                             : ", '") +
+             parser->get_name() + "'";
+    if (parser->parsed()) {
+      chosen = true;
+      command += ' ' + parser->get_name();
+    }
+  }
+  if (!chosen && (argc < 2 || argv[1][0] != '-'))
+    message = (argc < 2 ? "there is no command"
+                        : "'" + std::string(argv[1]) + "' is not a command") +
+              "; expected " + names;
+  message += "; see '" + command + " --help'";
+  return reportEarlyError(
+      program.name, std::make_exception_ptr(Failure(ExitCode::Usage, message)),
+      rank);
+}
+
 std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
                                                 int argc,
                                                 const char *const *argv,
@@ -455,33 +506,17 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
                                         ", meshc runtime " + meshcVersion);
   app.require_subcommand(1);
   app.get_formatter()->column_width(26);
-  CLI::App *train = app.add_subcommand("train", "Train the model");
-  CLI::App *eval = app.add_subcommand(
-      "eval", "Print the metrics over all examples of data files");
-  CLI::App *exporting = app.add_subcommand(
-      "export", "Write a checkpoint's parameters for other tools");
-  CLI::App *info =
-      app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
   MayDiffer mayDiffer;
-  addTrain(*train, options, mayDiffer);
-  addEval(*eval, options, mayDiffer);
-  addExport(*exporting, options, mayDiffer);
-  info->add_flag("--json", options.json, "Print the compiler's report");
-  const std::vector<CLI::App *> commands{train, eval, exporting, info};
-  for (CLI::App *command : commands)
-    command->footer(exitCodes);
-
+  const Commands commands = addCommands(app, options, mayDiffer);
   std::string message;
   try {
     app.parse(argc, argv);
     checkTogether(options);
-    options.command = train->parsed()       ? Command::Train
-                      : eval->parsed()      ? Command::Eval
-                      : exporting->parsed() ? Command::Export
-                                            : Command::Info;
-    for (const CLI::App *command : commands)
-      if (command->parsed())
-        options.agreed = mayDiffer.list(*command);
+    for (auto [command, parser] : commands)
+      if (parser->parsed()) {
+        options.command = command;
+        options.agreed = mayDiffer.list(*parser);
+      }
     return std::nullopt;
   } catch (const CLI::ParseError &error) {
     std::ostringstream out, err;
@@ -496,19 +531,5 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
   } catch (const Failure &failure) {
     message = failure.what();
   }
-  std::string command = argc > 0 ? argv[0] : program.name;
-  bool chosen = false;
-  for (CLI::App *one : commands)
-    if (one->parsed()) {
-      chosen = true;
-      command += ' ' + one->get_name();
-    }
-  if (!chosen && (argc < 2 || argv[1][0] != '-'))
-    message = (argc < 2 ? "there is no command"
-                        : "'" + std::string(argv[1]) + "' is not a command") +
-              "; expected 'train', 'eval' or 'info'";
-  message += "; see '" + command + " --help'";
-  return reportEarlyError(
-      program.name, std::make_exception_ptr(Failure(ExitCode::Usage, message)),
-      rank);
+  return refuse(program, commands, argc, argv, rank, std::move(message));
 }

@@ -63,8 +63,8 @@ TEST(Options, wrongUseIsToldInOneLine) {
   std::string help = "; see '" + name + " --help'\n",
               trainHelp = "; see '" + train + " --help'\n";
   expectError(run(name), 2,
-              "line: error: there is no command; expected 'train', 'eval' or "
-              "'info'" +
+              "line: error: there is no command; expected 'train', 'eval', "
+              "'export' or 'info'" +
                   help);
   expectError(run(name + " fly"), 2,
               "'fly' is not a command; expected 'train'");
