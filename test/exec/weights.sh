@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Name maps of share/meshc/weights: what a model of stacked layers exports with them, a model
+# of one block after the other reads, also on several ranks; and the losses are the same.
+. "$(dirname "$0")/lib.sh"
+maps="$(dirname "$(dirname "$meshc")")/share/meshc/weights"
+dims="dim batch = 2, seq = 8, memory = seq, model = 16, groups = 2, heads = 2, key = 4, ffn = 32, vocab = 32, layers = 3"
+write() { # NAME LAYERS: a model whose layers are those statements
+  cat >"$1.mesh" <<MESH
+import nn
+$dims
+$block
+model m(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  $first
+  $2
+  loss = mean(cross_entropy($last, targets, vocab))
+}
+train m minimize loss with sgd(lr = 0.5)
+MESH
+}
+# Four examples of 8 tokens below 32, as bytes.
+{ printf '\x93NUMPY\x01\x00\x76\x00'
+  printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 8), }"
+  printf '%s' "ABCDEFGHIJKLMNOPQRSTUVWXYZHELLOM" | tr 'A-Z' '\001-\032'; } >t.npy
+evaluate() { ./"$1" eval --data tokens=t.npy targets=t.npy --quiet --weights "${@:2}"; }
+check() { # MAP
+  write stacked "for layers { x = block(x) }"
+  write unrolled "x = block(block(block(x)))"
+  "$meshc" stacked.mesh -o stacked
+  "$meshc" unrolled.mesh -o unrolled
+  "$meshc" unrolled.mesh --mesh d=2 --layout "heads:d,ffn:d" -o cut
+  rm -f c.safetensors
+  ./stacked train --data tokens=t.npy targets=t.npy --quiet --steps 6 --checkpoint c.safetensors || fail "$1: train"
+  ./stacked export --checkpoint c.safetensors --weights-map "$maps/$1" --to out.safetensors || fail "$1: export"
+  expected=$(evaluate stacked c.safetensors)
+  echo "$1: $expected"
+  for program in stacked unrolled cut; do
+    found=$(evaluate $program out.safetensors --weights-map "$maps/$1")
+    # Ranks add in another order.
+    echo "$found $expected" | awk '{ d = $2 - $6; exit !($1 == "loss" && NF == 8 && d < 2e-4 && d > -2e-4) }' ||
+      fail "$1: $program has '$found', not '$expected'"
+  done
+}
+first="x, table = nn.tied_embedding(tokens, vocab, model)
+  x = nn.learned_positions(x, seq, model)"
+last="nn.tied_output(nn.layer_norm(x, model), table, model)"
+block="fn block(x) {
+  x = x + nn.biased_attention(nn.layer_norm(x, model), model, heads, key, seq, memory, nn.causal(seq, memory))
+  return x + nn.feed_forward(nn.layer_norm(x, model), model, ffn)
+}"
+check gpt2.map
+first="x = nn.embedding(tokens, vocab, model)"
+last="nn.linear(nn.rms_norm(x, model), model, vocab)"
+block="fn block(x) {
+  x = x + nn.grouped_attention(nn.rms_norm(x, model), model, groups, heads, key, seq, memory, nn.causal(seq, memory), positions = nn.rotary)
+  return x + nn.gated_feed_forward(nn.rms_norm(x, model), model, ffn)
+}"
+check llama-hf.map
+check llama-meta.map
+echo passed
