@@ -275,7 +275,8 @@ typedef struct MeshcDim {
 
 typedef enum MeshcRole {
   MESHC_PARAMETER = 0, ///< trained; written by initialize, read by eval
-  MESHC_OPTIMIZER = 1, ///< the optimizer's state; named "PARAMETER.SLOT"
+  MESHC_OPTIMIZER = 1, ///< the optimizer's state; named "PARAMETER.SLOT",
+                       ///< or "@NAME" where it belongs to no parameter
   MESHC_INPUT = 2,     ///< filled by the runtime before each step
   MESHC_METRIC = 3     ///< rank-0 F32, whole on every rank; the loss is first
 } MeshcRole;

@@ -10,6 +10,7 @@
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include "lib/Autodiff/ClipGradients.h"
+#include "lib/Autodiff/LossScale.h"
 #include "lib/Autodiff/MicroBatches.h"
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/Passes.h"
@@ -104,16 +105,20 @@ private:
   SmallVector<Value> cloneModel(OpBuilder &builder, ValueRange inputValues,
                                 IRMapping &mapping);
   FailureOr<SmallVector<Value>> addModel(StepFunction &step, IRMapping &mapping,
-                                         bool trains);
+                                         Value factor);
   FailureOr<SmallVector<Value>>
-  addMicroBatches(StepFunction &step, const IRMapping &mapping, bool trains);
+  addMicroBatches(StepFunction &step, const IRMapping &mapping, Value factor);
+  SmallVector<StepTensor> getScaleState() const;
+  std::optional<LossScale> addScale(StepFunction &step);
   SmallVector<Value> getParameters(const IRMapping &mapping);
   void cloneSettings(StepFunction &step, IRMapping &mapping);
   Value clip(StepFunction &step, const IRMapping &mapping,
              MutableArrayRef<Value> gradients);
+  void keepIfInfinite(LossScale &scale, unsigned index, Value value,
+                      ValueRange slots, MutableArrayRef<Value> updated);
   void addUpdates(StepFunction &step, const IRMapping &mapping,
-                  ArrayRef<Value> gradients,
-                  ArrayRef<SmallVector<Value>> slots);
+                  ArrayRef<Value> gradients, ArrayRef<SmallVector<Value>> slots,
+                  std::optional<LossScale> &scale);
   Operation *addUpdate(StepFunction &step, unsigned parameter, Value value,
                        Value gradient, Value number, ValueRange slots,
                        const IRMapping &mapping);
@@ -141,6 +146,23 @@ StepTensor StepBuilder::getSlot(unsigned index,
           parameter.name};
 }
 
+/// What a model in f16 has besides parameters and slots.
+SmallVector<StepTensor> StepBuilder::getScaleState() const {
+  if (!scaleMetric)
+    return {};
+  return LossScale::getState(scaleMetric->name.getContext());
+}
+
+/// Adds the arguments of the scale.
+std::optional<LossScale> StepBuilder::addScale(StepFunction &step) {
+  SmallVector<Value> values;
+  for (const StepTensor &state : getScaleState())
+    values.push_back(step.addArgument(state, train.getLoc()));
+  if (values.empty())
+    return std::nullopt;
+  return LossScale(step.builder, train.getLoc(), values);
+}
+
 void StepBuilder::buildInitialize() {
   StepFunction step(module, model.getLoc(), "initialize");
   for (auto [op, tensor] : llvm::zip(parameterOps, parameters)) {
@@ -156,6 +178,13 @@ void StepBuilder::buildInitialize() {
       step.addResult(
           getSlot(index, slot),
           nd::ConstantOp::create(step.builder, op.getLoc(), slot.type, 0.0));
+  double value = scaleMetric ? train.getLossScale().convertToDouble() : 0;
+  for (const StepTensor &state : getScaleState()) {
+    step.addResult(
+        state, nd::ConstantOp::create(step.builder, train.getLoc(),
+                                      cast<nd::TensorType>(state.type), value));
+    value = 0; // of the steps so far
+  }
   step.finish();
 }
 
@@ -196,28 +225,31 @@ SmallVector<Value> StepBuilder::getParameters(const IRMapping &mapping) {
 }
 
 /// Adds the inputs, the model and its metrics. Returns the gradients of the
-/// parameters if the step `trains`.
+/// parameters, times `factor`; none if it is null.
 FailureOr<SmallVector<Value>>
-StepBuilder::addModel(StepFunction &step, IRMapping &mapping, bool trains) {
+StepBuilder::addModel(StepFunction &step, IRMapping &mapping, Value factor) {
   if (microBatches > 1)
-    return addMicroBatches(step, mapping, trains);
+    return addMicroBatches(step, mapping, factor);
   SmallVector<Value> inputValues = addInputs(step);
   SmallVector<Value> values = cloneModel(step.builder, inputValues, mapping);
   for (auto [metric, value] : llvm::zip(metrics, values))
     step.addResult(metric, value);
-  if (!trains)
+  if (!factor)
     return SmallVector<Value>();
-  return buildGradients(step.builder, step.getResult(0),
-                        getParameters(mapping));
+  return buildGradients(step.builder, step.getResult(0), getParameters(mapping),
+                        factor);
 }
 
 /// The same as a loop over micro-batches. The gradient of their mean is the sum
 /// of those of their shares of it.
 FailureOr<SmallVector<Value>>
 StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
-                             bool trains) {
+                             Value factor) {
   SmallVector<Value> batches = addInputs(step);
-  MicroBatchLoop loop(step.builder, *this, batches, getParameters(mapping));
+  SmallVector<Value> whole = getParameters(mapping);
+  if (factor)
+    whole.push_back(factor);
+  MicroBatchLoop loop(step.builder, *this, batches, whole);
   IRMapping inner;
   for (auto [op, value] : llvm::zip(parameterOps, loop.getWhole()))
     inner.map(op.getResult(), value);
@@ -226,9 +258,13 @@ StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
   loop.getEnd()->setOperands(values);
   FailureOr<SmallVector<Value>> gradients = SmallVector<Value>();
   double share = 1.0 / static_cast<double>(microBatches);
-  if (trains)
+  if (factor) {
+    nd::ValueBuilder build(body, train.getLoc());
+    Value part = build.make<nd::MulOp>(loop.getWhole().back(),
+                                       build.scalar(factor, share));
     gradients = buildGradients(body, loop.getEnd()->getOperand(0),
-                               getParameters(inner), share);
+                               getParameters(inner), part);
+  }
   if (failed(gradients))
     return failure();
   SmallVector<Value> sums = loop.sum(*gradients);
@@ -262,12 +298,12 @@ void StepBuilder::buildEvalStep() {
   IRMapping mapping;
   addParameters(step, mapping);
   // Without gradients nothing fails.
-  (void)addModel(step, mapping, /*trains=*/false);
-  if (normMetric)
-    step.addResult(
-        *normMetric,
-        nd::ConstantOp::create(step.builder, clipOp.getLoc(),
-                               cast<nd::TensorType>(normMetric->type), 0.0));
+  (void)addModel(step, mapping, /*factor=*/{});
+  for (const std::optional<StepTensor> &metric : {normMetric, scaleMetric})
+    if (metric)
+      step.addResult(*metric, nd::ConstantOp::create(
+                                  step.builder, train.getLoc(),
+                                  cast<nd::TensorType>(metric->type), 0.0));
   step.finish();
   fixEvalValues(step.getFunction());
 }
@@ -349,11 +385,24 @@ Operation *StepBuilder::addUpdate(StepFunction &step, unsigned index,
   return step.builder.create(state);
 }
 
+/// Replaces the results of an update by the values before it where a gradient
+/// is not finite.
+void StepBuilder::keepIfInfinite(LossScale &scale, unsigned index, Value value,
+                                 ValueRange slots,
+                                 MutableArrayRef<Value> updated) {
+  StringAttr parameter = parameters[index].name;
+  updated[0] = scale.choose(updated[0], value, parameter, parameter);
+  for (auto [slot, before, after] :
+       llvm::zip(settings.getSlots(index), slots, updated.drop_front()))
+    after = scale.choose(after, before, getSlot(index, slot).name, parameter);
+}
+
 /// The new parameters, and behind them the new slots. A parameter without a
 /// gradient stays as it is.
 void StepBuilder::addUpdates(StepFunction &step, const IRMapping &mapping,
                              ArrayRef<Value> gradients,
-                             ArrayRef<SmallVector<Value>> slots) {
+                             ArrayRef<SmallVector<Value>> slots,
+                             std::optional<LossScale> &scale) {
   Value number =
       nd::StepOp::create(step.builder, train.getLoc(),
                          nd::TensorType::get(step.builder.getI32Type(), {}));
@@ -369,8 +418,11 @@ void StepBuilder::addUpdates(StepFunction &step, const IRMapping &mapping,
     }
     Operation *update =
         addUpdate(step, index, value, gradient, number, slots[index], mapping);
-    step.addResult(parameters[index], update->getResult(0));
-    newSlots[index].assign(update->result_begin() + 1, update->result_end());
+    SmallVector<Value> updated(update->getResults());
+    if (scale)
+      keepIfInfinite(*scale, index, value, slots[index], updated);
+    step.addResult(parameters[index], updated.front());
+    newSlots[index].assign(updated.begin() + 1, updated.end());
   }
   for (auto [index, values] : llvm::enumerate(newSlots))
     for (auto [slot, value] : llvm::zip(settings.getSlots(index), values))
@@ -388,12 +440,16 @@ LogicalResult StepBuilder::buildTrainStep() {
       slots.back().push_back(
           step.addArgument(getSlot(index, slot), op.getLoc()));
   }
-  FailureOr<SmallVector<Value>> gradients =
-      addModel(step, mapping, /*trains=*/true);
+  std::optional<LossScale> scale = addScale(step);
+  Location lossLoc = metricValues[0].getLoc();
+  Value factor = scale ? scale->getScale()
+                       : nd::ValueBuilder(step.builder, lossLoc)
+                             .scalar(step.builder.getF32Type(), 1.0);
+  FailureOr<SmallVector<Value>> gradients = addModel(step, mapping, factor);
   if (failed(gradients))
     return failure();
   if (llvm::none_of(*gradients, [](Value gradient) { return !!gradient; }))
-    return emitError(metricValues[0].getLoc())
+    return emitError(lossLoc)
            << "no gradient of loss '" << train.getLoss()
            << "' reaches a parameter; there is nothing to train: each way to "
               "one is through what has no gradient, as floor, a comparison or "
@@ -401,12 +457,20 @@ LogicalResult StepBuilder::buildTrainStep() {
   for (auto [gradient, parameter] : llvm::zip(*gradients, parameters))
     if (gradient)
       markGradient(gradient, parameter);
+  if (scale)
+    scale->unscale(*gradients, parameters);
   cloneSettings(step, mapping);
   Value norm = clip(step, mapping, *gradients);
-  addUpdates(step, mapping, *gradients, slots);
+  addUpdates(step, mapping, *gradients, slots, scale);
+  if (scale)
+    for (auto [state, value] :
+         llvm::zip(getScaleState(), scale->getNext(train.getScaleInterval())))
+      step.addResult(state, value);
   step.moveToEnd(metrics.size());
   if (normMetric)
     step.addResult(*normMetric, norm);
+  if (scale)
+    step.addResult(*scaleMetric, scale->getScale());
   step.finish();
   return success();
 }

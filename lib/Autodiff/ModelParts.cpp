@@ -168,18 +168,40 @@ LogicalResult ModelParts::findClip() {
   StringAttr name = clipOp.getMetricAttr();
   if (!name)
     return success();
-  SmallVector<StringRef> names = {name.getValue()};
+  if (std::string clash = findClash(name.getValue()); !clash.empty())
+    return clipOp.emitError() << clash;
+  normMetric = makeMetric(name);
+  return success();
+}
+
+/// What is wrong with `name` for a further metric; empty if nothing is.
+std::string ModelParts::findClash(StringRef name) const {
+  SmallVector<StringRef> names = {name};
   for (const StepTensor &metric : metrics)
     names.push_back(metric.name.getValue());
-  std::string clash = nd::findLogClash(name.getValue(), names);
+  if (normMetric)
+    names.push_back(normMetric->name.getValue());
+  std::string clash = nd::findLogClash(name, names);
   if (clash.empty() && llvm::is_contained(ArrayRef(names).drop_front(), name))
     clash = "a result of the model is called '" + name.str() +
-            "', too; the norm of the gradients needs another name";
-  if (!clash.empty())
-    return clipOp.emitError() << clash;
-  MLIRContext *context = train.getContext();
-  normMetric = {name, nd::TensorType::get(Float32Type::get(context), {}),
-                ArrayAttr::get(context, {}), nd::TensorRole::Metric};
+            "', too; choose another name for one of them";
+  return clash;
+}
+
+StepTensor ModelParts::makeMetric(StringAttr name) const {
+  MLIRContext *context = name.getContext();
+  return {name, nd::TensorType::get(Float32Type::get(context), {}),
+          ArrayAttr::get(context, {}), nd::TensorRole::Metric};
+}
+
+LogicalResult ModelParts::findScale() {
+  if (!train.getPrecision() || !train.getPrecision()->isF16())
+    return success();
+  auto name = StringAttr::get(train.getContext(), "loss_scale");
+  if (std::string clash = findClash(name.getValue()); !clash.empty())
+    return train.emitError()
+           << "'precision f16' prints the scale of the loss: " << clash;
+  scaleMetric = makeMetric(name);
   return success();
 }
 
@@ -189,8 +211,9 @@ LogicalResult ModelParts::collect() {
     return failure();
   if (train)
     microBatches = train.getMicroBatches();
-  if (train && (failed(findLoss()) || failed(findClip()) ||
-                failed(settings.collect(train, parameterOps))))
+  if (train &&
+      (failed(findLoss()) || failed(findClip()) || failed(findScale()) ||
+       failed(settings.collect(train, parameterOps))))
     return failure();
   return checkExamples();
 }

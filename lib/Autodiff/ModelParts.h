@@ -38,8 +38,9 @@ struct ModelParts {
   /// How many times a step runs the model, each time on a part of its batch.
   int64_t microBatches = 1;
   nd::ClipOp clipOp = {}; ///< of `train`; may be null
-  /// The norm of all gradients, behind the metrics.
-  std::optional<StepTensor> normMetric = {};
+  /// The norm of all gradients, and the scale of the loss in a model in f16,
+  /// behind the metrics.
+  std::optional<StepTensor> normMetric = {}, scaleMetric = {};
 
   /// Fills in the members after `train`. Fails, with an error at the cause, if
   /// the model cannot become a program.
@@ -52,6 +53,9 @@ private:
   mlir::LogicalResult collectMetrics();
   mlir::LogicalResult findLoss();
   mlir::LogicalResult findClip();
+  mlir::LogicalResult findScale();
+  std::string findClash(llvm::StringRef name) const;
+  StepTensor makeMetric(mlir::StringAttr name) const;
 };
 
 } // namespace meshc::autodiff

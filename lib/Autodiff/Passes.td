@@ -32,7 +32,8 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     With `accumulate n`, `@train_step` and `@eval_step` have inputs of n times the
     examples, and run the model in an `nd.scan` over n micro-batches: example i is in
     number i mod n. The loop carries the sums of the metrics and of the gradients,
-    in f32.
+    in f32. With `precision f16`, the state has the scale of the loss and the number
+    of good steps, behind the slots (`LossScale`).
 
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is
     for training only: in `@eval_step` every element of its result is that value.

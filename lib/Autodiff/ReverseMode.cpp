@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/ReverseMode.h"
-#include "dialects/Nd/Ops/SourceOps.h"
 #include "lib/Autodiff/BlockGradient.h"
 #include "lib/Autodiff/StoreResiduals.h"
 
@@ -16,14 +15,12 @@ namespace meshc::autodiff {
 
 FailureOr<SmallVector<Value>> buildGradients(OpBuilder &builder, Value loss,
                                              ValueRange variables,
-                                             double factor) {
+                                             Value factor) {
   Block *block = loss.getParentBlock();
   builder.setInsertionPoint(block->getTerminator());
-  auto type = cast<nd::TensorType>(loss.getType());
-  Value seed = nd::ConstantOp::create(builder, loss.getLoc(), type, factor);
   SmallVector<ScanPair> scans;
   FailureOr<SmallVector<Value>> gradients =
-      differentiateBlock(builder, *block, Seed{loss, seed}, variables, scans);
+      differentiateBlock(builder, *block, Seed{loss, factor}, variables, scans);
   if (failed(gradients))
     return failure();
   for (ScanPair pair : scans)

@@ -346,14 +346,51 @@ void OptimizerReader::readClip(const syntax::ClipClause &clip) {
 
 /// The type in which the model may compute; null for f32, and after an error.
 /// [L7.8]
-TypeAttr Emitter::readPrecision(const syntax::Name &name) {
-  if (name.text == "f32")
+TypeAttr Emitter::readPrecision(const syntax::TrainDeclaration &train) {
+  if (!train.precision)
     return {};
+  const syntax::Name &name = *train.precision;
+  bool isShort = name.text == "f16";
+  if (!isShort && !train.scaling.arguments.empty()) {
+    error(train.scaling.arguments.front().span,
+          "only 'precision f16' scales the loss and has settings");
+    return {};
+  }
+  if (isShort)
+    return TypeAttr::get(builder.getF16Type());
   if (name.text == "bf16")
     return TypeAttr::get(builder.getBF16Type());
-  error(name.span, "unknown precision " + quote(name.text) +
-                       "; a model computes in f32 or bf16");
+  if (name.text != "f32")
+    error(name.span, "unknown precision " + quote(name.text) +
+                         "; a model computes in f32, bf16 or f16");
   return {};
+}
+
+/// Settings of the scale of the loss. [L7.9]
+void Emitter::readScaling(const syntax::CallExpr &scaling, nd::TrainOp op) {
+  for (const Argument &argument : scaling.arguments) {
+    std::string_view key = argument.key.text;
+    bool isScale = key == "scale";
+    if (argument.kind != Argument::Kind::Named ||
+        (!isScale && key != "interval")) {
+      error(argument.span,
+            "expected 'scale = number' or 'interval = number', the scale of "
+            "the loss at first and the steps until it doubles");
+      continue;
+    }
+    std::optional<syntax::Constant> value =
+        syntax::evaluate(*argument.value, declarations, diagnostics);
+    if (!value)
+      continue;
+    if (isScale && value->real >= 1 && value->real <= 0x1p126)
+      op.setLossScale(APFloat(value->real));
+    else if (!isScale && value->isInteger && value->integer >= 1)
+      op.setScaleInterval(value->integer);
+    else
+      error(argument.value->span,
+            isScale ? "'scale' must be a number from 1 to 2**126"
+                    : "'interval' must be a whole number from 1");
+  }
 }
 
 /// [L7.1]
@@ -372,8 +409,9 @@ void Emitter::emitTrain() {
   auto op = nd::TrainOp::create(
       builder, locate(train->span), StringRef(train->model.text),
       StringRef(train->loss.text), StringRef(call.callee.text),
-      declarations.microBatches,
-      train->precision ? readPrecision(*train->precision) : TypeAttr());
+      declarations.microBatches, readPrecision(*train),
+      /*loss_scale=*/APFloat(0x1p16));
+  readScaling(train->scaling, op);
   OpBuilder::InsertionGuard guard(builder);
   // Settings are computed in the region as values are in the model.
   modelBody = &op.getBody().emplaceBlock();

@@ -306,7 +306,8 @@ private:
   // EmitTrain.cpp
   mlir::Value findLoss();
   void checkGradients(mlir::Value loss, syntax::Span at);
-  mlir::TypeAttr readPrecision(const syntax::Name &name);
+  mlir::TypeAttr readPrecision(const syntax::TrainDeclaration &train);
+  void readScaling(const syntax::CallExpr &scaling, nd::TrainOp op);
   void emitTrain();
 
   const syntax::SourceSet &sources;

@@ -79,9 +79,12 @@ static void refuseMisfits(const WeightFiles &files, const Rank &rank,
   throw Failure(ExitCode::Checkpoint, text);
 }
 
-/// Whether `name` names a parameter's optimizer state, in a checkpoint.
+/// Whether `name` names a state of the training, in a checkpoint: a
+/// parameter's, or one of the training as a whole, which begins with '@'.
 static bool isSlot(const std::string &name,
                    const std::set<std::string> &parameters) {
+  if (name.front() == '@')
+    return true;
   for (size_t dot = name.find('.'); dot != std::string::npos;
        dot = name.find('.', dot + 1))
     if (parameters.count(name.substr(0, dot)))

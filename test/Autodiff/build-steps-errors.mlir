@@ -313,7 +313,7 @@ func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> 
 }
 nd.train @m "loss" "sgd" {
   nd.setting "lr" = 0.1
-  // expected-error @below {{a result of the model is called 'loss', too; the norm of the gradients needs another name}}
+  // expected-error @below {{a result of the model is called 'loss', too; choose another name for one of them}}
   nd.clip 1.0 as "loss"
 }
 

@@ -59,12 +59,15 @@ def Nd_TrainOp : Op<Nd_Dialect, "train", [IsolatedFromAbove, NoTerminator, Singl
     `nd.adamw_update`. The region computes, in each step, the settings that are not
     constant. With `accumulate 4`, the model's inputs are a micro-batch: a step runs
     the model on four of them, and updates once with the mean of their gradients.
-    With `precision bf16`, meshc-lower-precision lets the model compute in 16 bits
-    where it may.
+    With `precision bf16` or `precision f16`, meshc-lower-precision lets the model
+    compute in 16 bits where it may. In f16, the loss is multiplied by `loss_scale`
+    at first, which doubles after `scale_interval` steps whose gradients are finite.
   }];
   let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$loss, StrAttr:$optimizer,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$micro_batches,
-                       OptionalAttr<TypeAttrOf<BF16>>:$precision);
+                       OptionalAttr<TypeAttrOf<AnyTypeOf<[BF16, F16]>>>:$precision,
+                       DefaultValuedAttr<F64Attr, "65536.0">:$loss_scale,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "2000">:$scale_interval);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$model $loss $optimizer (`accumulate` $micro_batches^)? (`precision` $precision^)? $body attr-dict";
 }

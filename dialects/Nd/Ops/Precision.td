@@ -9,8 +9,8 @@
 
 include "mlir/IR/OpBase.td"
 
-// What an f32 op becomes in a model that is trained with `precision bf16` (the
-// pass meshc-lower-precision). An op with neither trait stays in f32: what adds
+// What an f32 op becomes in a model that is trained with `precision bf16` or
+// `f16` (the pass meshc-lower-precision). An op with neither trait stays in f32: what adds
 // up many terms, and functions whose results grow or shrink fast.
 
 // The op multiplies, and adds up in f32: its operands and its result are 16 bits.

@@ -261,6 +261,7 @@ struct TrainDeclaration {
   std::optional<ClipClause> clip;
   ExprPtr microBatches;          ///< accumulate 4 [L7.7]; null for 1
   std::optional<Name> precision; ///< precision bf16 [L7.8]
+  CallExpr scaling; ///< (scale = 1024) behind it, without a callee [L7.9]
 };
 
 /// nn, "layers/mine.mesh" as mine. [L10.1]

@@ -69,6 +69,17 @@ bool Parser::parseClip(TrainDeclaration &train, Span start) {
   return true;
 }
 
+/// bf16, or f16(scale = 1024), behind 'precision'. [L7.8]
+bool Parser::parsePrecision(TrainDeclaration &train, Span start) {
+  if (train.precision)
+    return rejectSecond(start, "precision", train.precision->span);
+  train.precision = expectName("a type after 'precision': bf16, f16 or f32");
+  if (!train.precision)
+    return false;
+  Span open = peek().span;
+  return !accept(TokenKind::LeftParen) || parseArguments(train.scaling, open);
+}
+
 /// set …, clip …, accumulate …, precision …; in any order, also on lines of
 /// their own.
 bool Parser::parseTrainClauses(TrainDeclaration &train) {
@@ -95,10 +106,7 @@ bool Parser::parseTrainClauses(TrainDeclaration &train) {
         return false;
     } else if (atWord("precision")) {
       next();
-      if (train.precision)
-        return rejectSecond(start, "precision", train.precision->span);
-      train.precision = expectName("a type after 'precision': bf16 or f32");
-      if (!train.precision)
+      if (!parsePrecision(train, start))
         return false;
     } else {
       return true;

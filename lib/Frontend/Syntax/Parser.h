@@ -77,6 +77,7 @@ private:
   bool parseTrainClauses(TrainDeclaration &train);
   bool rejectSecond(Span at, std::string_view clause, Span first);
   bool parseClip(TrainDeclaration &train, Span start);
+  bool parsePrecision(TrainDeclaration &train, Span start);
   std::optional<SettingRule> parseSettingRule();
   std::optional<SettingRule::Pattern> parsePattern();
 

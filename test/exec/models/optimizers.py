@@ -161,6 +161,7 @@ trainings = {
     "adamw(lr = 0.05) accumulate 2 clip 0.5": (with_all(optim.AdamW, lr=0.05), None, 0.5, 2),
     # In ../precision.sh, with a larger tolerance.
     "adamw(lr = 0.05) precision bf16": (with_all(optim.AdamW, lr=0.05), None, None, 1, torch.bfloat16),
+    "adamw(lr = 0.05) precision f16": (with_all(optim.AdamW, lr=0.05), None, None, 1, torch.float16),
 }
 
 if __name__ == "__main__":
