@@ -1,0 +1,115 @@
+"""Training steps of transformers: meshc beside PyTorch (eager, compiled, DDP) and JAX, in one run. Each row measures all
+of them in turn, REPEATS times, and keeps each one's best median. Called by test/bench/transformer/run.
+"""
+import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile
+
+from shapes import SHAPES
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+MODELS = {"nano": ROOT / "python-free-examples/05_gpt/gpt.mesh"}
+GPT2 = ROOT / "test/accuracy/gpt2/gpt2.mesh"
+CORES = sorted(os.sched_getaffinity(0))[:2]
+
+
+def run(command, cores):
+    full = ["taskset", "-c", ",".join(map(str, cores))] + [str(c) for c in command]
+    done = subprocess.run(full, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        sys.exit(f"error: {' '.join(full)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def peer(script, *arguments, cores):
+    return json.loads(run([sys.executable, HERE / script, *arguments], cores).strip().splitlines()[-1])
+
+
+class Meshc:
+    """Programs and data of one run, in one folder."""
+
+    def __init__(self, folder, steps):
+        self.folder, self.steps = pathlib.Path(folder), steps
+        (self.folder / "tokens").write_bytes(bytes(i * i % 66 for i in range(1 << 16)))
+
+    def measure(self, name, mesh, ranks, threads, cores):
+        """Seconds of a step, and bytes of the arenas of all ranks."""
+        shape = SHAPES[name]
+        program = self.folder / (name.replace(" ", "_") + "-" + mesh)
+        if not program.exists():
+            sizes = [word for dim in ("batch", "seq", "vocab") for word in ("--set", f"{dim}={getattr(shape, dim)}")]
+            run([ROOT / "build/bin/meshc", MODELS.get(name, GPT2), *sizes, "--mesh", mesh, "-o", program], CORES)
+        log = self.folder / "log.jsonl"
+        log.unlink(missing_ok=True)
+        run([program, "train", "--data", self.folder / "tokens", "--steps", self.steps + 2, "--ranks", ranks,
+             "--threads", threads, "--log", log, "--log-every", 1, "--quiet"], cores)
+        rows = [json.loads(line) for line in log.read_text().splitlines()]
+        seconds = statistics.median(shape.batch / row["examples_per_second"] for row in rows[2:])
+        info = json.loads(run([program, "info", "--json"], cores))
+        return {"seconds": seconds, "memory": ranks * info["memory"]["arenaBytes"]}
+
+
+def rows(name, meshc, steps):
+    """Per row: resources, cores, and by name what measures ours and the peers."""
+    torch = lambda cores, *more: lambda: peer("torch_gpt.py", name, "--steps", steps, *more, cores=cores)
+    jax = lambda cores, *more: lambda: peer("jax_gpt.py", name, "--steps", steps, *more, cores=cores)
+    ours = lambda mesh, ranks, threads, cores: {"meshc": lambda: meshc.measure(name, mesh, ranks, threads, cores)}
+    for cores in (CORES[:1], CORES):
+        n = len(cores)
+        yield (f"{n} thread{'s' * (n > 1)}", n, ours("data=1,tensor=1", 1, n, cores),
+               {"torch": torch(cores, "--threads", n), "torch compiled": torch(cores, "--threads", n, "--compile"),
+                "jax": jax(cores)})
+    yield ("2 ranks, data", 2, ours("data=2,tensor=1", 2, 1, CORES),
+           {"torch DDP": torch(CORES, "--ddp", 2), "torch DDP compiled": torch(CORES, "--ddp", 2, "--compile"),
+            "jax": jax(CORES, "--devices", 2)})
+    yield ("2 ranks, tensor", 2, ours("data=1,tensor=2", 2, 1, CORES), {"jax": jax(CORES, "--devices", 2, "--tensor")})
+
+
+def machine():
+    """Attainable rate of one core in products (FLOP/s) and bandwidth (B/s): the best of several products of 1536
+    squared under PyTorch, and of copies of 256 MB (read and written)."""
+    script = """
+import time, json, torch
+torch.set_num_threads(1)
+a = torch.rand(1536, 1536); b = torch.rand(1536, 1536); s = torch.zeros(1 << 26); d = torch.ones(1 << 26)
+def best(f, n=6):
+    t = []
+    for _ in range(n):
+        x = time.perf_counter(); f(); t.append(time.perf_counter() - x)
+    return min(t)
+print(json.dumps([2 * 1536**3 / best(lambda: a @ b), 2 * 4 * (1 << 26) / best(lambda: d.copy_(s))]))
+"""
+    return json.loads(run([sys.executable, "-c", script], CORES[:1]))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--repeats", type=int, default=2)
+    args = parser.parse_args()
+    peak, bandwidth = machine()
+    cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
+    print(f"{cpu}; one core: {peak / 1e9:.0f} GFLOP/s attained (1536^3 product), {bandwidth / 1e9:.1f} GB/s (copy)")
+    print(f"{'model':<12}{'resources':<17}{'meshc':>9}{'best peer':>11}{'ratio':>7}{'floor':>10}{'x floor':>8}"
+          f"{'arenas':>9}{'least RSS':>10}  all, ms")
+    with tempfile.TemporaryDirectory() as folder:
+        meshc = Meshc(folder, args.steps)
+        for name in args.shapes:
+            for resources, cores, ours, peers in rows(name, meshc, args.steps):
+                best = {}
+                for _ in range(args.repeats):
+                    for who, measure in {**ours, **peers}.items():
+                        got = measure()
+                        if who not in best or got["seconds"] < best[who]["seconds"]:
+                            best[who] = got
+                mine, theirs = best["meshc"]["seconds"], min(best[who]["seconds"] for who in peers)
+                floor = SHAPES[name].flops / (cores * peak) + SHAPES[name].optimizer_bytes / bandwidth
+                least = min(best[who]["memory"] for who in peers)
+                others = ", ".join(f"{who} {best[who]['seconds'] * 1e3:.1f}" for who in best)
+                print(f"{name:<12}{resources:<17}{mine * 1e3:>7.1f}ms{theirs * 1e3:>9.1f}ms{theirs / mine:>7.2f}"
+                      f"{floor * 1e3:>8.1f}ms{mine / floor:>8.2f}{best['meshc']['memory'] / 1e9:>7.2f}GB{least / 1e9:>8.2f}GB"
+                      f"  {others}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
