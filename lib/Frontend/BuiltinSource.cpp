@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Frontend/Builtins.h"
@@ -123,6 +124,43 @@ static Operand emitDropout(Call &call) {
       call.create(nd::MulOp::getOperationName(), {value, factor}, type));
 }
 
+/// categorical(logits, d): i32, an index along d that is drawn with the
+/// probabilities softmax(logits, d): where logits - log(-log(u)) is largest,
+/// for uniform u (Maddison et al., arXiv 1411.0030). [L5.19]
+static Operand emitCategorical(Call &call) {
+  Emitter &emitter = call.emitter;
+  Value logits = call.tensorOf(0, Floats);
+  StringAttr dim = logits ? call.dim(1, logits) : StringAttr();
+  if (!dim || !emitter.checkIndexable(dim, call.place(1)))
+    return {};
+  Type f32 = emitter.builder.getF32Type();
+  nd::TensorType type = nd::getTensorType(logits).withElementType(f32);
+  if (logits.getType() != type)
+    logits = call.create(nd::CastOp::getOperationName(), logits, type);
+  Value random = createRandom(call, nd::Distribution::Uniform, type.getDims());
+  // Half of the least uniform number that is not 0.
+  Value least =
+      emitter.materialize(syntax::Constant::number(0x1p-25), f32, call.span);
+  if (!logits || !random || !least)
+    return {};
+  Value noise =
+      call.create(nd::MaximumOp::getOperationName(), {random, least}, type);
+  for (StringRef op :
+       {nd::LogOp::getOperationName(), nd::NegOp::getOperationName(),
+        nd::LogOp::getOperationName()})
+    if (noise)
+      noise = call.create(op, noise, type);
+  Value sum =
+      noise ? call.create(nd::SubOp::getOperationName(), {logits, noise}, type)
+            : Value();
+  if (!sum)
+    return {};
+  return Operand::of(call.create(
+      nd::ArgmaxOp::getOperationName(), sum,
+      type.withoutDims(dim).withElementType(emitter.builder.getI32Type()),
+      call.attribute("dim", dim)));
+}
+
 ArrayRef<Builtin> frontend::sourceBuiltins() {
   static const Builtin table[] = {
       {"size", "size(dim)", 1, 1, emitSize},
@@ -131,6 +169,7 @@ ArrayRef<Builtin> frontend::sourceBuiltins() {
       {"random_normal", "random_normal(dim, …)", 0, anyNumber, emitRandom},
       {"random_uniform", "random_uniform(dim, …)", 0, anyNumber, emitRandom},
       {"dropout", "dropout(x, rate)", 2, 2, emitDropout},
+      {"categorical", "categorical(logits, dim)", 2, 2, emitCategorical},
   };
   return table;
 }

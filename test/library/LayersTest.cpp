@@ -206,6 +206,21 @@ TEST_F(LayerTest, SchedulesAreThoseOfPyTorch) {
       EXPECT_NEAR(got[name][t], values[t], 2e-6) << name << ", step " << t;
 }
 
+// Within four standard deviations of 65,536 draws; two calls are independent.
+TEST_F(LayerTest, CategoricalDrawsBySoftmax) {
+  auto module = build("../Inputs/categorical");
+  ASSERT_TRUE(module);
+  auto step = module->lookupSymbol<func::FuncOp>("eval_step");
+  nd::MeshAttr mesh = nd::MeshAttr::of(*module);
+  Tensors arguments = {
+      {nd::HostTensor(cast<nd::TensorType>(step.getArgumentTypes()[0]), mesh)}};
+  auto metrics = reference::interpret(step, mesh, arguments, {});
+  ASSERT_TRUE(succeeded(metrics));
+  ASSERT_EQ(metrics->size(), 2u);
+  for (const reference::RankTensors &metric : *metrics)
+    EXPECT_LT(metric[0].data[0], 0.008);
+}
+
 struct Cut {
   const char *model, *mesh, *layout;
 };
