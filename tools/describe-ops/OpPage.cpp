@@ -173,6 +173,8 @@ FailureOr<std::string> writeOpPage(ArrayRef<OpFamily> families,
   std::string page = introduction.str();
   std::set<std::string> described;
   for (const OpFamily &family : families) {
+    if (family.ops.empty()) // traits or interfaces alone
+      continue;
     page += "\n## " + family.title + "\n";
     for (const OpRecord &record : family.ops) {
       described.insert(record.name);
