@@ -15,6 +15,7 @@
 #include "lib/Autodiff/ModelParts.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
+#include "lib/Autodiff/StepFunction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -26,66 +27,6 @@ namespace meshc::autodiff {
 #include "lib/Autodiff/Passes.h.inc"
 
 namespace {
-
-/// A step function under construction: its arguments and results are added
-/// together with what they are. Values that reverse mode may replace are kept
-/// as operands of the terminator.
-class StepFunction {
-public:
-  StepFunction(ModuleOp module, Location loc, StringRef name)
-      : builder(module.getContext()) {
-    builder.setInsertionPointToEnd(module.getBody());
-    function = func::FuncOp::create(builder, loc, name,
-                                    builder.getFunctionType({}, {}));
-    builder.setInsertionPointToStart(function.addEntryBlock());
-    terminator = func::ReturnOp::create(builder, loc);
-    builder.setInsertionPoint(terminator);
-  }
-
-  Value addArgument(const StepTensor &tensor, Location loc) {
-    arguments.push_back(tensor);
-    return function.getBody().front().addArgument(tensor.type, loc);
-  }
-
-  void addResult(const StepTensor &tensor, Value value) {
-    results.push_back(tensor);
-    terminator->insertOperands(terminator->getNumOperands(), value);
-  }
-
-  Value getResult(unsigned index) { return terminator->getOperand(index); }
-
-  /// Moves the first `count` results behind the others.
-  void moveToEnd(unsigned count) {
-    SmallVector<Value> values(terminator->getOperands());
-    std::rotate(values.begin(), values.begin() + count, values.end());
-    std::rotate(results.begin(), results.begin() + count, results.end());
-    terminator->setOperands(values);
-  }
-
-  void finish() {
-    MLIRContext *context = builder.getContext();
-    function.setFunctionType(
-        FunctionType::get(context, function.getBody().getArgumentTypes(),
-                          terminator->getOperandTypes()));
-    SmallVector<DictionaryAttr> attributes;
-    for (const StepTensor &argument : arguments)
-      attributes.push_back(argument.getAttributes(context));
-    function.setAllArgAttrs(attributes);
-    attributes.clear();
-    for (const StepTensor &result : results)
-      attributes.push_back(result.getAttributes(context));
-    function.setAllResultAttrs(attributes);
-  }
-
-  func::FuncOp getFunction() const { return function; }
-
-  OpBuilder builder;
-
-private:
-  func::FuncOp function;
-  func::ReturnOp terminator;
-  SmallVector<StepTensor> arguments, results;
-};
 
 /// The step functions made from a model's parts.
 class StepBuilder : ModelParts {

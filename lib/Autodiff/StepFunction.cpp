@@ -1,0 +1,56 @@
+//===- StepFunction.cpp - a step function under construction --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Autodiff/StepFunction.h"
+
+using namespace mlir;
+
+namespace meshc::autodiff {
+
+StepFunction::StepFunction(ModuleOp module, Location loc, StringRef name)
+    : builder(module.getContext()) {
+  builder.setInsertionPointToEnd(module.getBody());
+  function =
+      func::FuncOp::create(builder, loc, name, builder.getFunctionType({}, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  terminator = func::ReturnOp::create(builder, loc);
+  builder.setInsertionPoint(terminator);
+}
+
+Value StepFunction::addArgument(const StepTensor &tensor, Location loc) {
+  arguments.push_back(tensor);
+  return function.getBody().front().addArgument(tensor.type, loc);
+}
+
+void StepFunction::addResult(const StepTensor &tensor, Value value) {
+  results.push_back(tensor);
+  terminator->insertOperands(terminator->getNumOperands(), value);
+}
+
+void StepFunction::moveToEnd(unsigned count) {
+  SmallVector<Value> values(terminator->getOperands());
+  std::rotate(values.begin(), values.begin() + count, values.end());
+  std::rotate(results.begin(), results.begin() + count, results.end());
+  terminator->setOperands(values);
+}
+
+void StepFunction::finish() {
+  MLIRContext *context = builder.getContext();
+  function.setFunctionType(
+      FunctionType::get(context, function.getBody().getArgumentTypes(),
+                        terminator->getOperandTypes()));
+  SmallVector<DictionaryAttr> attributes;
+  for (const StepTensor &argument : arguments)
+    attributes.push_back(argument.getAttributes(context));
+  function.setAllArgAttrs(attributes);
+  attributes.clear();
+  for (const StepTensor &result : results)
+    attributes.push_back(result.getAttributes(context));
+  function.setAllResultAttrs(attributes);
+}
+
+} // namespace meshc::autodiff
