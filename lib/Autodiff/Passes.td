@@ -66,10 +66,11 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
                             %x: !x {nd.name = "x", nd.order = ["batch"], nd.role = "input"})
           -> (!s {nd.class = "parameter", nd.name = "w", nd.order = [], nd.role = "parameter"},
               !s {nd.name = "loss", nd.order = [], nd.role = "metric"}) {
+        // The gradient of the loss.
+        %one = nd.constant 1.0 : f32 -> !s
         %y = nd.mul %x, %w : (!x, !s) -> !x
         %loss = nd.reduce_sum %y {dims = ["batch"]} : (!x) -> !s
         // The gradients of the sum, of both factors of the product, and of w.
-        %one = nd.constant 1.0 : f32 -> !s
         %dy = nd.broadcast %one : (!s) -> !x
         %dx = nd.mul %dy, %w : (!x, !s) -> !x
         %each = nd.mul %dy, %x : (!x, !x) -> !x
