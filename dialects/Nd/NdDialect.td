@@ -24,9 +24,12 @@ def Nd_Dialect : Dialect {
     Discardable attributes of this dialect:
     - `nd.mesh` (module): #nd.mesh
     - `nd.model` (module): after the autodiff phase, the model's name
+    - `nd.positions` (module): after the autodiff phase, the largest number of
+      positions of a generated text (i64)
     - `nd.name` (op, function argument or result): the name in the source
     - `nd.role` (function argument or result): "parameter", "optimizer",
-      "input" or "metric" (TensorRole)
+      "input" or "metric"; in generation "cache", "token", "position" or
+      "logits" (TensorRole)
     - `nd.order` (function argument or result): dim names as declared
     - `nd.class` (op, function argument or result): "parameter", "gradient" or
       "optimizer" (TensorClass); absent means "activation"

@@ -38,7 +38,11 @@ def Nd_TensorRole : I32EnumAttr<"TensorRole", "what an argument or result of a s
     I32EnumAttrCase<"Parameter", 0, "parameter">,
     I32EnumAttrCase<"Optimizer", 1, "optimizer">,
     I32EnumAttrCase<"Input", 2, "input">,
-    I32EnumAttrCase<"Metric", 3, "metric">]> {
+    I32EnumAttrCase<"Metric", 3, "metric">,
+    I32EnumAttrCase<"Cache", 4, "cache">,
+    I32EnumAttrCase<"Token", 5, "token">,
+    I32EnumAttrCase<"Position", 6, "position">,
+    I32EnumAttrCase<"Logits", 7, "logits">]> {
   let cppNamespace = "::meshc::nd";
   let genSpecializedAttr = 0;
 }

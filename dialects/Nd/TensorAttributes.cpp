@@ -21,7 +21,8 @@ static constexpr llvm::StringLiteral nameAttrName = "nd.name",
                                      orderAttrName = "nd.order",
                                      shardingAttrName = "nd.sharding",
                                      meshAttrName = "nd.mesh",
-                                     modelAttrName = "nd.model";
+                                     modelAttrName = "nd.model",
+                                     positionsAttrName = "nd.positions";
 
 /// Of a module that was dumped; lib/Pipeline/Dump.cpp checks and removes them.
 static constexpr llvm::StringLiteral dumpAttrNames[] = {
@@ -132,6 +133,16 @@ StringAttr getModelName(ModuleOp module) {
 
 void setModelName(ModuleOp module, StringAttr name) {
   module->setAttr(modelAttrName, name);
+}
+
+int64_t getPositions(ModuleOp module) {
+  auto count = module->getAttrOfType<IntegerAttr>(positionsAttrName);
+  return count ? count.getInt() : 0;
+}
+
+void setPositions(ModuleOp module, int64_t count) {
+  module->setAttr(positionsAttrName,
+                  Builder(module.getContext()).getI64IntegerAttr(count));
 }
 
 void setMesh(ModuleOp module, MeshAttr mesh) {
@@ -249,7 +260,8 @@ static LogicalResult verifyRole(const Placed &placed) {
     return placed.refuse()
            << "belongs on the arguments and results of functions, not on ops";
   return verifyWord(
-      placed, R"("parameter", "optimizer", "input", "metric")",
+      placed,
+      R"("parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits")",
       [](StringRef word) { return symbolizeTensorRole(word).has_value(); });
 }
 
@@ -353,6 +365,13 @@ LogicalResult NdDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == modelAttrName)
     return verifyText(placed);
+  if (name == positionsAttrName) {
+    auto count = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (count && count.getType().isInteger(64) && count.getInt() > 0)
+      return success();
+    return placed.refuse() << "must be an i64 above 0, got "
+                           << attribute.getValue();
+  }
   if (name == evalValueAttrName)
     return verifyEvalValue(placed);
   if (name == recomputeAttrName)

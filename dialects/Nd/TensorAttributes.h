@@ -68,6 +68,17 @@ inline bool isState(std::optional<TensorRole> role) {
   return role == TensorRole::Parameter || role == TensorRole::Optimizer;
 }
 
+/// Whether a step function only writes the tensor, for the runtime to read.
+inline bool isOutput(std::optional<TensorRole> role) {
+  return role == TensorRole::Metric || role == TensorRole::Logits;
+}
+/// Whether all ranks have the whole tensor: what the runtime reads or writes as
+/// one, whatever the layout.
+inline bool isWholeOnRanks(std::optional<TensorRole> role) {
+  return isOutput(role) || role == TensorRole::Token ||
+         role == TensorRole::Position;
+}
+
 /// Set one attribute in a list of them. The list is that of an op, or of an
 /// argument or result of a function.
 void setName(mlir::NamedAttrList &attributes, mlir::StringAttr name);
@@ -93,6 +104,10 @@ void setShardings(mlir::Operation *op,
 /// The model's name, an attribute of its module; null if absent.
 mlir::StringAttr getModelName(mlir::ModuleOp module);
 void setModelName(mlir::ModuleOp module, mlir::StringAttr name);
+/// How many positions a generated text has at most, an attribute of the module;
+/// 0 if there is no `generate_step`.
+int64_t getPositions(mlir::ModuleOp module);
+void setPositions(mlir::ModuleOp module, int64_t count);
 /// The mesh of a module. MeshAttr::of finds it from any op within.
 void setMesh(mlir::ModuleOp module, MeshAttr mesh);
 

@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 5u
+#define MESHC_ABI_VERSION 6u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -278,7 +278,12 @@ typedef enum MeshcRole {
   MESHC_OPTIMIZER = 1, ///< the optimizer's state; named "PARAMETER.SLOT",
                        ///< or "@NAME" where it belongs to no parameter
   MESHC_INPUT = 2,     ///< filled by the runtime before each step
-  MESHC_METRIC = 3     ///< rank-0 F32, whole on every rank; the loss is first
+  MESHC_METRIC = 3,    ///< rank-0 F32, whole on every rank; the loss is first
+  // Of generateStep. All but the caches are whole on every rank.
+  MESHC_CACHE = 4,    ///< kept from step to step; 0 before the first
+  MESHC_TOKEN = 5,    ///< I32, one per text: the tokens at the position
+  MESHC_POSITION = 6, ///< rank-0 I32: the position, from 0
+  MESHC_LOGITS = 7    ///< F32, [texts, vocabulary]: of the next position
 } MeshcRole;
 
 /// A tensor that the runtime sees. `dims` are in declaration order, which is
@@ -349,6 +354,11 @@ typedef struct MeshcProgram {
   /// Processor features that the host's code may use, by LLVM's names, with
   /// commas between: "avx2,fma". Null or empty: none beyond the architecture's.
   const char *features;
+  /// Computes the logits after the tokens at a position, for each text: from
+  /// the caches that the steps of all earlier positions wrote, in order.
+  /// Null if the model has no `generate`.
+  void (*generateStep)(MeshcContext *ctx);
+  int64_t positions; ///< of a text, at most; 0 without generateStep
 } MeshcProgram;
 
 /// Defined by generated code.

@@ -23,6 +23,8 @@ void addAutodiffPasses(mlir::OpPassManager &passes, Recompute recompute) {
   // Reverse mode leaves broadcasts, sums and constants that fold away, and
   // recomputes nothing that the forward pass has.
   simplify(passes);
+  // Attention now has its masks as bands, and loops have no dead values.
+  passes.addPass(createDecodePositions());
   // What loops need not store any more is dropped.
   passes.addNestedPass<mlir::func::FuncOp>(
       createChooseResiduals({.policy = recompute}));

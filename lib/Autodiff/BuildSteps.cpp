@@ -31,8 +31,9 @@ namespace {
 /// The step functions made from a model's parts.
 class StepBuilder : ModelParts {
 public:
-  StepBuilder(ModuleOp module, func::FuncOp model, nd::TrainOp train)
-      : ModelParts{model, train}, module(module) {}
+  StepBuilder(ModuleOp module, func::FuncOp model, nd::TrainOp train,
+              nd::GenerateOp generate)
+      : ModelParts{model, train, generate}, module(module) {}
 
   LogicalResult run();
 
@@ -41,6 +42,7 @@ private:
   void buildInitialize();
   LogicalResult buildTrainStep();
   void buildEvalStep();
+  void buildGenerateStep();
   void addParameters(StepFunction &step, IRMapping &mapping);
   SmallVector<Value> addInputs(StepFunction &step);
   SmallVector<Value> cloneModel(OpBuilder &builder, ValueRange inputValues,
@@ -249,6 +251,17 @@ void StepBuilder::buildEvalStep() {
   fixEvalValues(step.getFunction());
 }
 
+/// The logits of all positions; DecodePositions makes them those of one.
+void StepBuilder::buildGenerateStep() {
+  StepFunction step(module, generate.getLoc(), "generate_step");
+  IRMapping mapping;
+  addParameters(step, mapping);
+  addModel(step, mapping);
+  step.addResult(*logits, mapping.lookup(logitsValue));
+  step.finish();
+  fixEvalValues(step.getFunction());
+}
+
 /// Marks the gradient of a parameter, unless it is a named value of the model
 /// too.
 static void markGradient(Value gradient, const StepTensor &parameter) {
@@ -423,6 +436,8 @@ LogicalResult StepBuilder::run() {
   if (train && failed(buildTrainStep()))
     return failure();
   buildEvalStep();
+  if (generate)
+    buildGenerateStep();
   nd::setModelName(module, model.getSymNameAttr());
   if (train)
     train.erase();
@@ -448,12 +463,27 @@ struct BuildSteps : impl::BuildStepsBase<BuildSteps> {
           << "the first is here";
       return signalPassFailure();
     }
+    auto generates = llvm::to_vector(module.getOps<nd::GenerateOp>());
+    if (generates.size() > 1) {
+      generates[1]
+              .emitError("text is generated from the model in two ways")
+              .attachNote(generates[0].getLoc())
+          << "the first is here";
+      return signalPassFailure();
+    }
+    nd::GenerateOp generate =
+        generates.empty() ? nd::GenerateOp() : generates.front();
+    if (generate && generate.getModel() != functions[0].getName()) {
+      generate.emitError() << "there is no model '" << generate.getModel()
+                           << "'";
+      return signalPassFailure();
+    }
     nd::TrainOp train = trains.empty() ? nd::TrainOp() : trains.front();
     if (train && train.getModel() != functions[0].getName()) {
       train.emitError() << "there is no model '" << train.getModel() << "'";
       return signalPassFailure();
     }
-    if (failed(StepBuilder(module, functions[0], train).run()))
+    if (failed(StepBuilder(module, functions[0], train, generate).run()))
       signalPassFailure();
   }
 };

@@ -121,6 +121,13 @@ LogicalResult ModelParts::collectMetrics() {
     if (!name)
       return model.emitError()
              << "result " << index << " of the model needs nd.name";
+    if (nd::TensorAttributes::ofResult(model, index)
+            .hasRole(nd::TensorRole::Logits)) {
+      logits = {name, value.getType(), ArrayAttr::get(model.getContext(), {}),
+                nd::TensorRole::Logits};
+      logitsValue = value;
+      continue;
+    }
     auto type = cast<nd::TensorType>(value.getType());
     if (type.getRank() != 0 || !type.getElementType().isF32())
       return emitError(value.getLoc())
@@ -205,9 +212,43 @@ LogicalResult ModelParts::findScale() {
   return success();
 }
 
+/// The tokens have the positions and one dim that counts texts; the logits have
+/// these and the vocabulary.
+LogicalResult ModelParts::checkGenerate() {
+  StringRef positions = generate.getPositions(), vocab = generate.getVocab();
+  const auto *tokens = llvm::find_if(inputs, [&](const StepTensor &input) {
+    return input.name == generate.getTokensAttr();
+  });
+  if (tokens == inputs.end())
+    return generate.emitError()
+           << "model '" << model.getName() << "' has no input '"
+           << generate.getTokens() << "'";
+  auto type = cast<nd::TensorType>(tokens->type);
+  if (!type.getElementType().isInteger(32) || type.getRank() != 2 ||
+      !type.hasDim(positions))
+    return generate.emitError()
+           << "the tokens must be i32 with two dims, '" << positions
+           << "' and one that counts texts, got " << type;
+  if (!logits || logits->name != generate.getLogitsAttr())
+    return generate.emitError()
+           << "model '" << model.getName() << "' has no result '"
+           << generate.getLogits() << "' with the role \"logits\"";
+  auto wanted = cast<nd::TensorType>(logits->type);
+  bool fits = wanted.isFloat() && wanted.getRank() == 3 &&
+              wanted.hasDim(vocab) && !type.hasDim(vocab) &&
+              llvm::all_of(type.getDims(), [&](nd::DimAttr dim) {
+                return wanted.getDim(dim.getName().getValue()) == dim;
+              });
+  if (!fits)
+    return generate.emitError()
+           << "the logits must be floats with the dims of the tokens and '"
+           << vocab << "', got " << wanted << " for tokens " << type;
+  return success();
+}
+
 LogicalResult ModelParts::collect() {
   if (failed(collectParameters()) || failed(collectInputs()) ||
-      failed(collectMetrics()))
+      failed(collectMetrics()) || (generate && failed(checkGenerate())))
     return failure();
   if (train)
     microBatches = train.getMicroBatches();

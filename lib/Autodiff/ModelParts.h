@@ -29,7 +29,8 @@ struct StepTensor {
 /// The checked parts of the model from which step functions are built.
 struct ModelParts {
   mlir::func::FuncOp model;
-  nd::TrainOp train; ///< may be null
+  nd::TrainOp train;       ///< may be null
+  nd::GenerateOp generate; ///< may be null
   llvm::SmallVector<nd::ParameterOp> parameterOps = {};
   llvm::SmallVector<StepTensor> parameters = {}, inputs = {}, metrics = {};
   /// In the model, the loss first.
@@ -42,8 +43,12 @@ struct ModelParts {
   /// behind the metrics.
   std::optional<StepTensor> normMetric = {}, scaleMetric = {};
 
-  /// Fills in the members after `train`. Fails, with an error at the cause, if
-  /// the model cannot become a program.
+  /// If there is `generate`.
+  std::optional<StepTensor> logits = {};
+  mlir::Value logitsValue = {}; ///< in the model
+
+  /// Fills in the members after `generate`. Fails, with an error at the cause,
+  /// if the model cannot become a program.
   mlir::LogicalResult collect();
 
 private:
@@ -51,6 +56,7 @@ private:
   mlir::LogicalResult collectInputs();
   mlir::LogicalResult checkExamples();
   mlir::LogicalResult collectMetrics();
+  mlir::LogicalResult checkGenerate();
   mlir::LogicalResult findLoss();
   mlir::LogicalResult findClip();
   mlir::LogicalResult findScale();

@@ -21,7 +21,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
       where the module has an `nd.train`: the model, the gradients of the loss by
       reverse mode (Griewank and Walther, Evaluating Derivatives, ch. 3), the
       settings that `nd.train` computes, and the optimizer's updates;
-    - `@eval_step(parameters, inputs) -> (metrics)`.
+    - `@eval_step(parameters, inputs) -> (metrics)`;
+    - `@generate_step(parameters, inputs) -> logits`, where the module has an `nd.generate`, which
+      meshc-decode-positions takes on.
 
     Arguments and results carry `nd.name`, `nd.role`, `nd.order` and `nd.class`;
     the loss is the first metric. Ops that make the gradient of a parameter have
@@ -141,6 +143,60 @@ def LowerPrecision : Pass<"meshc-lower-precision", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
+def DecodePositions : Pass<"meshc-decode-positions", "::mlir::ModuleOp"> {
+  let summary = "makes generate_step compute one position of the text";
+  let description = [{
+    Where the module has an `nd.generate`, BuildSteps makes `@generate_step(parameters, inputs) -> logits`, for all
+    positions of a text. This pass replaces it by
+    `@generate_step(parameters, tokens, position, caches) -> (caches', logits)`, for one position, and removes the
+    `nd.generate`. The dim of the positions disappears:
+
+    - An op that treats each entry of the dim alike is computed for one entry.
+    - The index along the dim is the argument `position`. Parameters with the dim, and what is computed from constants
+      and parameters alone, are looked up at the position.
+    - Keys and values of `nd.attention`, whose dim `memory` is a renamed dim of the positions, become caches:
+      the entry at the position is written, and the attention reads the whole cache. Its band must forbid entries
+      behind the position; it becomes a mask. Masks and biases that depend on the text become caches, too.
+    - A loop over the positions becomes one iteration. Its carried values are caches.
+    - Caches within a loop over another dim, such as layers, are stacked along it.
+
+    Caches are zero before the first position. Everything else that combines positions is an error at its line, as is
+    an input other than the tokens on which the logits depend. The module's `nd.positions` is the size of the dim.
+
+    ```mlir
+    !t = !nd.tensor<i32, [batch = 2, seq = 4]>
+    !w = !nd.tensor<f32, [last = 8, vocab = 8]>
+    !l = !nd.tensor<f32, [batch = 2, seq = 4, vocab = 8]>
+    func.func @generate_step(
+        %w: !w {nd.class = "parameter", nd.name = "w", nd.order = ["last", "vocab"], nd.role = "parameter"},
+        %x: !t {nd.name = "x", nd.order = ["batch", "seq"], nd.role = "input"})
+        -> (!l {nd.name = "logits", nd.order = [], nd.role = "logits"}) {
+      %y = nd.gather %w, %x {dim = "last"} : (!w, !t) -> !l
+      return %y : !l
+    }
+    nd.generate @m "x" -> "logits" over "vocab" along "seq"
+    ```
+    becomes
+    ```mlir
+    !t = !nd.tensor<i32, [batch = 2]>
+    !i = !nd.tensor<i32, []>
+    !w = !nd.tensor<f32, [last = 8, vocab = 8]>
+    !l = !nd.tensor<f32, [batch = 2, vocab = 8]>
+    module attributes {nd.positions = 4 : i64} {
+      func.func @generate_step(
+          %w: !w {nd.class = "parameter", nd.name = "w", nd.order = ["last", "vocab"], nd.role = "parameter"},
+          %x: !t {nd.name = "x", nd.order = ["batch"], nd.role = "token"},
+          %position: !i {nd.name = "position", nd.order = [], nd.role = "position"})
+          -> (!l {nd.name = "logits", nd.order = ["batch", "vocab"], nd.role = "logits"}) {
+        %y = nd.gather %w, %x {dim = "last"} : (!w, !t) -> !l
+        return %y : !l
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect", "::mlir::func::FuncDialect"];
+}
+
 def ChooseResiduals : Pass<"meshc-choose-residuals", "::mlir::func::FuncOp"> {
   let summary = "chooses which values loops store for their gradients";
   let description = [{
@@ -218,9 +274,10 @@ def ChooseResiduals : Pass<"meshc-choose-residuals", "::mlir::func::FuncOp"> {
 def VerifySteps : Pass<"meshc-verify-steps", "::mlir::ModuleOp"> {
   let summary = "checks what the autodiff phase promises";
   let description = [{
-    No `nd.parameter` and no `nd.train` remains. `@initialize` and `@eval_step` are there. `@train_step` takes and
+    No `nd.parameter`, `nd.train` and `nd.generate` remains. `@initialize` and `@eval_step` are there. `@train_step` takes and
     returns the state that `@initialize` makes, and `@eval_step` takes its parameters, in the same order and with the
-    same types, names, roles and memory orders.
+    same types, names, roles and memory orders. If there is a `@generate_step`, it takes these parameters, too, and
+    returns the caches that it takes.
 
     For example, the pass rejects
     ```mlir

@@ -23,7 +23,7 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
     ModuleOp module = getOperation();
     bool ok = true;
     module.walk([&](Operation *op) {
-      if (isa<nd::ParameterOp, nd::TrainOp>(op)) {
+      if (isa<nd::ParameterOp, nd::TrainOp, nd::GenerateOp>(op)) {
         op->emitError() << "'" << op->getName() << "' remains after autodiff";
         ok = false;
       }
@@ -43,6 +43,9 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
     if (auto train = module.lookupSymbol<func::FuncOp>("train_step"))
       ok &= checkState(initialize, train, Side::Argument, state) &&
             checkState(initialize, train, Side::Result, state);
+    if (auto generate = module.lookupSymbol<func::FuncOp>("generate_step"))
+      ok &= checkState(initialize, generate, Side::Argument, parameters) &&
+            checkCaches(generate);
     if (!ok)
       signalPassFailure();
   }
@@ -53,6 +56,28 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
                            const nd::TensorAttributes &b) {
     return a.getName() == b.getName() && a.getRole() == b.getRole() &&
            a.getOrder() == b.getOrder();
+  }
+
+  /// Each cache comes in and goes out.
+  static bool checkCaches(func::FuncOp step) {
+    auto list = [](auto getAttributes, unsigned count) {
+      SmallVector<StringAttr> names;
+      for (unsigned i = 0; i < count; ++i)
+        if (nd::TensorAttributes tensor = getAttributes(i);
+            tensor.hasRole(nd::TensorRole::Cache))
+          names.push_back(tensor.getName());
+      return names;
+    };
+    auto in = list(
+        [&](unsigned i) { return nd::TensorAttributes::ofArgument(step, i); },
+        step.getNumArguments());
+    auto out = list(
+        [&](unsigned i) { return nd::TensorAttributes::ofResult(step, i); },
+        step.getNumResults());
+    if (in == out)
+      return true;
+    step.emitError("the caches that 'generate_step' takes and returns differ");
+    return false;
   }
 
   /// The first `count` arguments or results of `step` must be those that

@@ -80,7 +80,9 @@ static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, evalStep) == 104 &&
               offsetof(MeshcProgram, manifest) == 112 &&
               offsetof(MeshcProgram, features) == 120 &&
-              sizeof(MeshcProgram) == 128);
+              offsetof(MeshcProgram, generateStep) == 128 &&
+              offsetof(MeshcProgram, positions) == 136 &&
+              sizeof(MeshcProgram) == 144);
 
 AbiTypes::AbiTypes(LLVMContext &llvmContext)
     : pointer(PointerType::get(llvmContext, 0)),
@@ -101,9 +103,10 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   dim = make({pointer, i64, i64, i64, i32, pointer});
   tensor = make({pointer, i8, i8, i16, i32, pointer, i64});
   site = make({pointer, pointer});
-  program = make({i32,     i32,     pointer, pointer, i32,     i32,    pointer,
-                  pointer, i32,     i32,     pointer, i32,     i32,    pointer,
-                  i64,     pointer, pointer, pointer, pointer, pointer});
+  program = make({i32,     i32,     pointer, pointer, i32,     i32,
+                  pointer, pointer, i32,     i32,     pointer, i32,
+                  i32,     pointer, i64,     pointer, pointer, pointer,
+                  pointer, pointer, pointer, i64});
 }
 
 Constant *ConstantTable::getInteger(Type *type, int64_t value) {

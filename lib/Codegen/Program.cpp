@@ -122,7 +122,10 @@ static LogicalResult generateTable(ModuleOp module,
       parts.trainStep = emitted;
     else if (function.getSymName() == "eval_step")
       parts.evalStep = emitted;
+    else if (function.getSymName() == "generate_step")
+      parts.generateStep = emitted;
   }
+  parts.positions = nd::getPositions(module);
   parts.sites = steps.getSites();
   return defineProgram(module, parts, code, types, constants);
 }

@@ -23,6 +23,14 @@ static MeshcRole getAbiRole(nd::TensorRole role) {
     return MESHC_INPUT;
   case nd::TensorRole::Metric:
     return MESHC_METRIC;
+  case nd::TensorRole::Cache:
+    return MESHC_CACHE;
+  case nd::TensorRole::Token:
+    return MESHC_TOKEN;
+  case nd::TensorRole::Position:
+    return MESHC_POSITION;
+  case nd::TensorRole::Logits:
+    return MESHC_LOGITS;
   }
   llvm_unreachable("all roles are above");
 }
@@ -121,7 +129,9 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                       orNull(parts.trainStep, types),
                       orNull(parts.evalStep, types),
                       constants.getString(parts.manifest),
-                      constants.getString(parts.features)});
+                      constants.getString(parts.features),
+                      orNull(parts.generateStep, types),
+                      constants.getInteger(types.i64, parts.positions)});
   new llvm::GlobalVariable(target, types.program, /*isConstant=*/true,
                            llvm::GlobalValue::ExternalLinkage, program,
                            "meshc_program");

@@ -34,6 +34,7 @@ OwningOpRef<ModuleOp> Emitter::emitProgram() {
   emitModel(*declarations.model);
   emitLayout();
   emitTrain();
+  emitGenerate();
   warnUncalled();
   return owner;
 }
@@ -243,7 +244,7 @@ void Emitter::emitMetric(const syntax::MetricStatement &metric,
   results.push_back({metric.name, value});
 }
 
-/// The results: the loss, then the metrics. [L6.5]
+/// The results: the loss, then the metrics, then the logits. [L6.5]
 void Emitter::finishModel(const syntax::ModelDeclaration &model,
                           func::FuncOp function) {
   Value loss = findLoss();
@@ -266,6 +267,14 @@ void Emitter::finishModel(const syntax::ModelDeclaration &model,
     nd::setRole(list, builder.getContext(), nd::TensorRole::Metric);
     attributes.push_back(list.getDictionary(builder.getContext()));
     values.push_back(value);
+  }
+  if (Value logits = findLogits()) {
+    NamedAttrList list;
+    nd::setName(list, builder.getStringAttr(
+                          StringRef(declarations.generate->logits.text)));
+    nd::setRole(list, builder.getContext(), nd::TensorRole::Logits);
+    attributes.push_back(list.getDictionary(builder.getContext()));
+    values.push_back(logits);
   }
   func::ReturnOp::create(builder, locate(model.body.close), values);
   function.setFunctionType(builder.getFunctionType(

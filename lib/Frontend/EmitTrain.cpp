@@ -17,6 +17,23 @@ using namespace meshc::frontend;
 using syntax::Argument;
 using syntax::quote;
 
+/// What the model assigned to the name; null after an error.
+const Operand *Emitter::findModelValue(const syntax::Name &name) {
+  auto found = scope->values.find(name.text);
+  if (found != scope->values.end())
+    return &found->second;
+  std::vector<std::string_view> names;
+  for (const auto &entry : scope->values)
+    names.push_back(entry.first);
+  syntax::Diagnostic &unknown =
+      error(name.span, "model " + quote(declarations.model->name.text) +
+                           " has no value " + quote(name.text) +
+                           syntax::didYouMean(name.text, names))
+          .note(declarations.model->name.span, "the model is declared here");
+  noteName(unknown, syntax::nearestName(name.text, names));
+  return nullptr;
+}
+
 /// The value that `train` names as the loss, checked; null without `train` and
 /// after an error.
 /// [L7.2]
@@ -33,21 +50,11 @@ Value Emitter::findLoss() {
           .note(name.span, "minimized here");
       return {};
     }
-  auto found = scope->values.find(name.text);
-  if (found == scope->values.end()) {
-    std::vector<std::string_view> names;
-    for (const auto &entry : scope->values)
-      names.push_back(entry.first);
-    syntax::Diagnostic &unknown =
-        error(name.span, "model " + quote(declarations.model->name.text) +
-                             " has no value " + quote(name.text) +
-                             syntax::didYouMean(name.text, names))
-            .note(declarations.model->name.span, "the model is declared here");
-    noteName(unknown, syntax::nearestName(name.text, names));
+  const Operand *found = findModelValue(name);
+  if (!found)
     return {};
-  }
-  if (!found->second.value) {
-    if (found->second.constant)
+  if (!found->value) {
+    if (found->constant)
       noteOrigin(
           error(name.span, "loss " + quote(name.text) +
                                " is a constant; it depends on no parameter"),
@@ -56,7 +63,7 @@ Value Emitter::findLoss() {
       rejectUnusable(name);
     return {};
   }
-  Value loss = found->second.value;
+  Value loss = found->value;
   nd::TensorType type = nd::getTensorType(loss);
   if (type.getRank() != 0 || !type.getElementType().isF32()) {
     noteOrigin(
@@ -393,18 +400,24 @@ void Emitter::readScaling(const syntax::CallExpr &scaling, nd::TrainOp op) {
   }
 }
 
+/// Whether the program's model has the name.
+bool Emitter::checkModel(const syntax::Name &name) {
+  const syntax::Name &model = declarations.model->name;
+  if (name.text == model.text)
+    return true;
+  error(name.span, "unknown model " + quote(name.text) +
+                       syntax::didYouMean(name.text, {model.text}))
+      .note(model.span, "the model is declared here");
+  return false;
+}
+
 /// [L7.1]
 void Emitter::emitTrain() {
   const syntax::TrainDeclaration *train = declarations.train;
   if (!train)
     return;
-  if (train->model.text != declarations.model->name.text) {
-    std::string_view name = declarations.model->name.text;
-    error(train->model.span, "unknown model " + quote(train->model.text) +
-                                 syntax::didYouMean(train->model.text, {name}))
-        .note(declarations.model->name.span, "the model is declared here");
+  if (!checkModel(train->model))
     return;
-  }
   const auto &call = std::get<syntax::CallExpr>(train->optimizer->node);
   auto op = nd::TrainOp::create(
       builder, locate(train->span), StringRef(train->model.text),

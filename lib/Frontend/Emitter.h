@@ -305,10 +305,16 @@ private:
 
   // EmitTrain.cpp
   mlir::Value findLoss();
+  const Operand *findModelValue(const syntax::Name &name);
   void checkGradients(mlir::Value loss, syntax::Span at);
   mlir::TypeAttr readPrecision(const syntax::TrainDeclaration &train);
   void readScaling(const syntax::CallExpr &scaling, nd::TrainOp op);
+  bool checkModel(const syntax::Name &name);
   void emitTrain();
+
+  // EmitGenerate.cpp
+  mlir::Value findLogits();
+  void emitGenerate();
 
   const syntax::SourceSet &sources;
   syntax::Diagnostics &diagnostics;

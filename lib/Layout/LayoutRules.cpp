@@ -27,7 +27,7 @@ static TensorIdentity makeIdentity(const nd::TensorAttributes &tensor) {
     identity.tensorClass = nd::TensorClass::Parameter;
   if (tensor.hasRole(nd::TensorRole::Optimizer))
     identity.tensorClass = nd::TensorClass::Optimizer;
-  identity.isMetric = tensor.hasRole(nd::TensorRole::Metric);
+  identity.isWhole = nd::isWholeOnRanks(tensor.getRole());
   return identity;
 }
 
@@ -56,7 +56,7 @@ nd::RuleOp LayoutRules::find(llvm::StringRef scope, llvm::StringRef dim) const {
 
 nd::RuleOp LayoutRules::lookup(const TensorIdentity &tensor,
                                llvm::StringRef dim) const {
-  if (tensor.isMetric)
+  if (tensor.isWhole)
     return {};
   for (llvm::StringRef scope :
        {tensor.name, nd::stringifyTensorClass(tensor.tensorClass),

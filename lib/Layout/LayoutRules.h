@@ -20,7 +20,7 @@ struct TensorIdentity {
   /// The parameter that a gradient or an optimizer's value belongs to; empty
   /// for others.
   llvm::StringRef parameter;
-  bool isMetric = false; ///< whole on every rank
+  bool isWhole = false; ///< on every rank, whatever the rules
 
   /// A parameter or an optimizer's value.
   bool isState() const {
@@ -29,7 +29,7 @@ struct TensorIdentity {
   }
   bool operator==(const TensorIdentity &other) const {
     return name == other.name && tensorClass == other.tensorClass &&
-           parameter == other.parameter && isMetric == other.isMetric;
+           parameter == other.parameter && isWhole == other.isWhole;
   }
 };
 

@@ -57,7 +57,8 @@ private:
 /// In the order of the table.
 static constexpr nd::TensorRole roles[] = {
     nd::TensorRole::Parameter, nd::TensorRole::Optimizer, nd::TensorRole::Input,
-    nd::TensorRole::Metric};
+    nd::TensorRole::Metric,    nd::TensorRole::Cache,     nd::TensorRole::Token,
+    nd::TensorRole::Position,  nd::TensorRole::Logits};
 
 LogicalResult ResidentTable::add(func::FuncOp function,
                                  const nd::TensorAttributes &attributes,

@@ -18,8 +18,7 @@ namespace meshc::schedule {
 static BlockArgument getReplacedArgument(func::FuncOp function,
                                          unsigned index) {
   auto result = nd::TensorAttributes::ofResult(function, index);
-  if (!result.getName() || !result.getRole() ||
-      result.hasRole(nd::TensorRole::Metric))
+  if (!result.getName() || !result.getRole() || nd::isOutput(result.getRole()))
     return {};
   auto isReplaced = [&](BlockArgument argument) {
     auto known =

@@ -352,10 +352,11 @@ LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
 
 LogicalResult FunctionChecker::run() {
   bool isInitialize = function.getSymName() == "initialize";
-  bool isEval = function.getSymName() == "eval_step";
+  bool hasMetrics = function.getSymName() != "eval_step" &&
+                    function.getSymName() != "generate_step";
   auto tensors = llvm::to_vector(module.getOps<exec::TensorOp>());
   for (exec::TensorOp tensor : tensors)
-    if (!isInitialize && tensor.getRole() != nd::TensorRole::Metric)
+    if (!isInitialize && !nd::isOutput(tensor.getRole()))
       arena.write(getPiece(tensor), getType(tensor), /*isResident=*/true);
   if (failed(walk(function.getSteps())) || failed(checkEnded(false)))
     return failure();
@@ -365,7 +366,8 @@ LogicalResult FunctionChecker::run() {
         isInitialize
             ? isState
             : isState || tensor.getRole() == nd::TensorRole::Input ||
-                  (!isEval && tensor.getRole() == nd::TensorRole::Metric);
+                  (hasMetrics && tensor.getRole() == nd::TensorRole::Metric) ||
+                  tensor.getRole() == nd::TensorRole::Cache;
     if (isWritten && !arena.find(getPiece(tensor), getType(tensor)))
       return function.emitOpError()
              << "leaves no " << nd::stringifyTensorRole(tensor.getRole())

@@ -14,16 +14,15 @@
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Blas/Gemm.h"
 #include "runtime/Blas/OneDnn.h"
-#include "runtime/Checkpoint/AtomicFile.h"
-#include "runtime/Checkpoint/Generations.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Commands/Agreement.h"
-#include "runtime/Commands/DistinctFiles.h"
 #include "runtime/Commands/Evaluate.h"
+#include "runtime/Commands/Generate.h"
 #include "runtime/Commands/Info.h"
 #include "runtime/Commands/Options.h"
 #include "runtime/Commands/Report.h"
+#include "runtime/Commands/RunFiles.h"
 #include "runtime/Commands/Train.h"
 #include "runtime/Commands/UpdateGuard.h"
 #include "runtime/Commands/Weights.h"
@@ -41,20 +40,6 @@
 #include <unistd.h>
 
 using namespace meshc::runtime;
-
-namespace {
-
-/// The files of a run, shared by the ranks of this process.
-struct Files {
-  std::optional<Dataset> data, evalData;
-
-  int64_t residentBytes() const {
-    return (data ? data->residentBytes() : 0) +
-           (evalData ? evalData->residentBytes() : 0);
-  }
-};
-
-} // namespace
 
 /// A number that mpirun put into the environment; 0 if it did not.
 static int readNumber(const char *variable) {
@@ -96,9 +81,13 @@ static void checkProgram(const MeshcProgram &program, const Options &options) {
     if (program.target == MESHC_HOST)
       openOneDnn();
   }
-  if (options.command == Command::Train && !program.trainStep)
-    throw Failure(ExitCode::Usage, std::string("model '") + program.name +
-                                       "' has no 'train' statement");
+  for (auto [command, function, statement] :
+       {std::tuple(Command::Train, program.trainStep, "train"),
+        std::tuple(Command::Generate, program.generateStep, "generate")})
+    if (options.command == command && !function)
+      throw Failure(ExitCode::Usage, std::string("model '") + program.name +
+                                         "' has no '" + statement +
+                                         "' statement");
 }
 
 static void checkRanks(const MeshcProgram &program, int got, bool underMpi) {
@@ -146,7 +135,7 @@ static std::string describeWindows(const char *option, const Dataset &data) {
 }
 
 static void printStart(const MeshcProgram &program, const World &world,
-                       const Files &files, int threads) {
+                       const RunFiles &files, int threads) {
   std::ostringstream out;
   out << program.name << ": mesh " << describeMesh(program);
   if (world.size() > 1)
@@ -164,7 +153,7 @@ static void printStart(const MeshcProgram &program, const World &world,
 }
 
 static void printMemory(const MeshcProgram &program, const Options &options,
-                        const Files &files, int ranksHere,
+                        const RunFiles &files, int ranksHere,
                         const std::vector<MemoryUse> &deviceUse) {
   int64_t peak = peakMemory();
   int64_t arenas =
@@ -192,46 +181,6 @@ static void printMemory(const MeshcProgram &program, const Options &options,
   printOut(out.str());
 }
 
-/// The checkpoint of a training run and the earlier ones that `--keep` keeps.
-static std::vector<std::string> writtenCheckpoints(const Options &options) {
-  std::vector<std::string> paths;
-  if (!options.checkpoint.empty())
-    paths.push_back(options.checkpoint);
-  for (int i = 1; i < options.keep; ++i)
-    paths.push_back(generationPath(findTarget(options.checkpoint), i));
-  return paths;
-}
-
-/// Refuses to write a file that the run also reads, or writes twice.
-static void checkFiles(const Options &options, const Files &files) {
-  std::vector<NamedFile> named;
-  auto add = [&](const char *option, const std::string &path, bool isWritten) {
-    if (!path.empty())
-      named.push_back({option, path, isWritten});
-  };
-  for (const Source &source : files.data->sources())
-    add("--data", source.bytes->path(), false);
-  if (files.evalData)
-    for (const Source &source : files.evalData->sources())
-      add("--eval-data", source.bytes->path(), false);
-  add("--weights", options.weights, false);
-  add("--weights-map", options.weightsMap, false);
-  add("--log", options.log, true);
-  add("--tensorboard", options.tensorboard, true);
-  add("--trace", options.trace, true);
-  // The checkpoint that a run resumes from may be the one that it writes.
-  std::vector<NamedFile> others = named;
-  add("--resume", options.resumeFrom, false);
-  checkDistinct(named);
-  named = std::move(others);
-  if (options.command == Command::Eval)
-    add("--checkpoint,--weights", options.checkpoint, false);
-  else
-    for (const std::string &path : writtenCheckpoints(options))
-      add("--checkpoint", path, true);
-  checkDistinct(named);
-}
-
 /// What the ranks of this process and of its host will take beside their data:
 /// arenas, and copies of the state.
 static MemoryNeed plannedNeed(const MeshcProgram &program,
@@ -257,33 +206,16 @@ static MemoryNeed plannedNeed(const MeshcProgram &program,
   return need;
 }
 
-/// Windows are those of a corpus.
-static void checkStride(const std::string &option,
-                        const std::optional<int64_t> &stride,
-                        const Dataset &data) {
-  if (stride && !data.corpus())
-    throw Failure(ExitCode::Usage, "'" + option +
-                                       "' is given, and the data are arrays, "
-                                       "which have no windows; leave it out");
-}
-
 /// Looks for the device, and opens the files of this process. Returns what was
 /// wrong with them, or null.
 static std::exception_ptr prepare(const MeshcProgram &program,
                                   const Options &options,
                                   const DeviceOptions &deviceOptions,
-                                  Files &files) {
+                                  bool hasRankZero, RunFiles &files) {
   try {
     checkDevice(program, deviceOptions);
     checkForcedImplementation();
-    files.data.emplace(program, options.data, dataCorpus(options));
-    checkStride("--window-stride", options.windowStride, *files.data);
-    if (!options.evalData.empty()) {
-      files.evalData.emplace(program, options.evalData, evalCorpus(options));
-      checkStride("--eval-window-stride", options.evalWindowStride,
-                  *files.evalData);
-    }
-    checkFiles(options, files);
+    files.open(program, options, hasRankZero);
     return nullptr;
   } catch (...) {
     return std::current_exception();
@@ -325,7 +257,7 @@ struct Run {
   bool speaks;
   std::vector<Agreed> agreed; ///< among all ranks, except for files
   MemoryNeed need;
-  Files files{};
+  RunFiles files{};
   std::exception_ptr problem{}; ///< with the device, the files or memory
   std::once_flag memoryLook{};
   std::atomic<int> code{0}, ranksHere{0};
@@ -360,6 +292,8 @@ static bool agreeToBegin(Run &run, Communicator &communicator) {
     run.code = refused;
     return false;
   }
+  if (!run.files.data)
+    return true;
   std::vector<Agreed> data = agreedData("--data", *run.files.data);
   if (run.files.evalData)
     for (Agreed &entry : agreedData("--eval-data", *run.files.evalData))
@@ -377,8 +311,10 @@ static void runRank(Run &run, Communicator &communicator) {
   if (run.options.command == Command::Train)
     result = train(session, run.options, *run.files.data,
                    run.files.evalData ? &*run.files.evalData : nullptr);
-  else
+  else if (run.options.command == Command::Eval)
     result = evaluate(session, run.options, *run.files.data);
+  else
+    result = generate(session, run.options, run.files.prompts);
   session.device().synchronize();
   if (run.speaks && communicator.rank() == 0)
     run.deviceUse = session.device().memoryUse();
@@ -392,8 +328,8 @@ static int runRanks(const MeshcProgram &program, const Options &options,
       new Run{program, options, device, threads, speaks,
               listAgreed(program, options, threads),
               plannedNeed(program, options, world, speaks)});
-  run->problem = prepare(program, options, device, run->files);
-  if (!run->problem && speaks && !options.quiet)
+  run->problem = prepare(program, options, device, speaks, run->files);
+  if (!run->problem && speaks && !options.quiet && run->files.data)
     printStart(program, world, run->files, threads);
   world.run([run](Communicator &communicator) { runRank(*run, communicator); });
   if (!run->started) { // rank 0 reports why

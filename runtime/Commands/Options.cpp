@@ -10,6 +10,7 @@
 #include "runtime/Base/StandardStreams.h"
 #include "runtime/Base/Version.h"
 #include "runtime/Commands/NearestName.h"
+#include "runtime/Commands/OptionParts.h"
 #include "runtime/Commands/Report.h"
 
 #include <CLI/CLI.hpp>
@@ -36,129 +37,10 @@ static const char *const exitCodes =
     "(train:\n"
     "after the running step and a last checkpoint).";
 
-namespace {
-
-/// Options that may differ between ranks. All others must be the same on all
-/// ranks, which is checked before the first step.
-class MayDiffer {
-public:
-  /// Nothing that ranks compute together depends on `option`.
-  CLI::Option *freely(CLI::Option *option) {
-    free.insert(option);
-    return option;
-  }
-  /// The ranks must agree on whether `option` is given; its value may differ,
-  /// because only rank 0 uses it or because the contents of the file are
-  /// compared.
-  CLI::Option *inValue(CLI::Option *option) {
-    inValueOnly.insert(option);
-    return option;
-  }
-
-  /// The values of the options of `command`, for the ranks to compare.
-  std::vector<Agreed> list(const CLI::App &command) const {
-    std::vector<Agreed> entries{
-        {"the command", "'" + command.get_name() + "'", {}}};
-    for (const CLI::Option *option : command.get_options()) {
-      if (option->count() == 0 || free.count(option))
-        continue;
-      std::string value;
-      if (!inValueOnly.count(option) && option->get_expected_max() != 0)
-        for (const std::string &text : option->results())
-          value += (value.empty() ? "'" : ", '") + text + "'";
-      entries.push_back({"'" + option->get_name() + "'",
-                         value.empty() ? "given" : value,
-                         {}});
-    }
-    return entries;
-  }
-
-private:
-  std::set<const CLI::Option *> free, inValueOnly;
-};
-
-} // namespace
-
 /// Limit on the steps of a run, so that example counts still fit 64 bits.
 static constexpr uint64_t mostSteps = 1'000'000'000'000'000;
 static constexpr double mostEpochs = 1e9;
 static constexpr uint64_t mostStride = 1'000'000'000;
-
-static Failure valueFailure(const std::string &option, const std::string &text,
-                            const std::string &wanted) {
-  return Failure(ExitCode::Usage,
-                 "'" + option + "' is '" + text + "'; expected " + wanted);
-}
-
-static uint64_t parseWhole(const std::string &option, const std::string &text,
-                           uint64_t least, uint64_t most) {
-  bool isWhole = !text.empty() &&
-                 text.find_first_not_of("0123456789") == std::string::npos;
-  errno = 0;
-  uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
-  if (!isWhole || errno == ERANGE || value < least || value > most)
-    throw valueFailure(option, text,
-                       "a whole number from " + std::to_string(least) + " to " +
-                           std::to_string(most));
-  return value;
-}
-
-/// An option that takes a whole number, in decimal digits.
-template <typename T>
-static CLI::Option *addWhole(CLI::App &app, const std::string &name, T &value,
-                             uint64_t least, uint64_t most,
-                             const std::string &description) {
-  return app
-      .add_option_function<std::string>(
-          name,
-          [name, least, most, &value](const std::string &text) {
-            value = static_cast<T>(parseWhole(name, text, least, most));
-          },
-          description)
-      ->type_name("N");
-}
-
-/// A number of epochs: above 0, and not "inf", "nan" or "0x1p3", which strtod
-/// would accept.
-static double parseEpochs(const std::string &text) {
-  bool isNumber = !text.empty() && text.find_first_not_of("0123456789.eE+-") ==
-                                       std::string::npos;
-  char *end = nullptr;
-  double value = isNumber ? std::strtod(text.c_str(), &end) : 0;
-  if (!isNumber || *end || !(value > 0) || value > mostEpochs)
-    throw valueFailure("--epochs", text, "a number above 0, at most 1e9");
-  return value;
-}
-
-static void addRunOptions(CLI::App &app, Options &options,
-                          MayDiffer &mayDiffer) {
-  // The resulting number is compared.
-  mayDiffer.freely(addWhole(
-      app, "--threads", options.threads, 1, 4096,
-      "Threads of each rank (default: cores over the ranks of this host)"));
-  mayDiffer.freely(addWhole(
-      app, "--ranks", options.ranks, 1, 1 << 20,
-      "Run this many ranks as threads of this process (default without "
-      "mpirun: all of the mesh)"));
-  app.add_option("--comm", options.communicator,
-                 "How ranks communicate: auto, threads, shm, mpi")
-      ->capture_default_str();
-  app.add_option("--matmul", options.matmul,
-                 "On a GPU, precision of f32 matrix products: f32 (exact), "
-                 "tf32 (factors of 10 bits, faster), bf16 (of 7 bits)")
-      ->capture_default_str();
-  app.add_flag("--no-epilogues", options.noEpilogues,
-               "On a GPU, leave what follows matrix products to kernels of "
-               "their own");
-  mayDiffer.freely(
-      app.add_option("--log", options.log,
-                     "Write metrics to this file, a JSON object per line"));
-  mayDiffer.freely(
-      app.add_flag("--quiet", options.quiet, "Print results and errors only"));
-  mayDiffer.freely(
-      app.add_flag("--memory", options.memory,
-                   "Print at the end the most memory that was held"));
-}
 
 static const char *const dataHelp =
     "NAME=FILE: examples for the input NAME from an IDX or NPY file. FILE "
@@ -185,15 +67,6 @@ static void addCorpus(CLI::App &app, Options &options,
   addWhole(app, "--window-stride", options.windowStride, 1, mostStride,
            "Tokens from one window of the corpus to the next (default: " +
                usual + ")");
-}
-
-/// Returns the option, which says what a file calls the parameters.
-static CLI::Option *addWeightsMap(CLI::App &app, Options &options,
-                                  MayDiffer &mayDiffer) {
-  return mayDiffer.inValue(app.add_option(
-      "--weights-map", options.weightsMap,
-      "Their names and shapes in that file: lines 'PARAMETERS = TENSOR "
-      "[AXES]', such as share/meshc/weights/gpt2.map"));
 }
 
 /// Parses the starting point of a training run.
@@ -259,7 +132,8 @@ static void addLength(CLI::App &app, Options &options) {
   app.add_option_function<std::string>(
          "--epochs",
          [&options](const std::string &text) {
-           options.epochs = parseEpochs(text);
+           options.epochs = parsePositive("--epochs", text, mostEpochs,
+                                          "a number above 0, at most 1e9");
          },
          "Train until every example was seen this many times (default: 1)")
       ->type_name("NUMBER")
@@ -452,16 +326,20 @@ static Commands addCommands(CLI::App &app, Options &options,
   CLI::App *train = app.add_subcommand("train", "Train the model");
   CLI::App *eval = app.add_subcommand(
       "eval", "Print the metrics over all examples of data files");
+  CLI::App *generate =
+      app.add_subcommand("generate", "Go on with a text, token by token");
   CLI::App *exporting = app.add_subcommand(
       "export", "Write a checkpoint's parameters for other tools");
   CLI::App *info =
       app.add_subcommand("info", "Print mesh, tensors, memory and collectives");
   addTrain(*train, options, mayDiffer);
   addEval(*eval, options, mayDiffer);
+  addGenerate(*generate, options, mayDiffer);
   addExport(*exporting, options, mayDiffer);
   info->add_flag("--json", options.json, "Print the compiler's report");
   Commands commands{{Command::Train, train},
                     {Command::Eval, eval},
+                    {Command::Generate, generate},
                     {Command::Export, exporting},
                     {Command::Info, info}};
   for (auto [command, parser] : commands)

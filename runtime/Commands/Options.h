@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The command line of a compiled program: `train`, `eval`, `export`
-/// and `info`.
+/// The command line of a compiled program: `train`, `eval`, `generate`,
+/// `export` and `info`.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMMANDS_OPTIONS_H
@@ -15,6 +15,7 @@
 
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Commands/Agreement.h"
+#include "runtime/Commands/Sampler.h"
 #include "runtime/Data/Corpus.h"
 
 #include <cstdint>
@@ -24,7 +25,7 @@
 
 namespace meshc::runtime {
 
-enum class Command { Train, Eval, Export, Info };
+enum class Command { Train, Eval, Generate, Export, Info };
 
 /// The parsed command line. Zero or empty means not given unless said
 /// otherwise.
@@ -55,6 +56,11 @@ struct Options {
   bool resume = false;
   bool resumeAuto = false; ///< starts afresh if there is no checkpoint
   std::string resumeFrom;  ///< empty: `checkpoint`
+
+  std::vector<std::string> prompts; ///< of `generate`
+  std::string tokenizer = "bytes";
+  int64_t tokens = 0; ///< new ones of a text; 0: as many as fit
+  Sampling sampling;
 
   int threads = 0; ///< per rank
   int ranks = 0;

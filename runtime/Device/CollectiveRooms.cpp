@@ -128,7 +128,8 @@ void RoomCount::communicate(const MeshcCollective &collective, void *const *,
 void RoomCount::run(StepFunction function) {
   auto code = function == StepFunction::Initialize ? rank.program->initialize
               : function == StepFunction::Train    ? rank.program->trainStep
-                                                   : rank.program->evalStep;
+              : function == StepFunction::Eval     ? rank.program->evalStep
+                                                   : rank.program->generateStep;
   if (code)
     code(&ctx);
 }
@@ -144,8 +145,8 @@ int64_t meshc::runtime::plannedRooms(const MeshcProgram &program) {
   world->run([&](Communicator &communicator) {
     Rank rank(program, communicator, MeshView(sizes, 0), 1);
     RoomCount count(rank);
-    for (StepFunction function :
-         {StepFunction::Initialize, StepFunction::Train, StepFunction::Eval})
+    for (StepFunction function : {StepFunction::Initialize, StepFunction::Train,
+                                  StepFunction::Eval, StepFunction::Generate})
       count.run(function);
     bytes = count.bytes();
   });

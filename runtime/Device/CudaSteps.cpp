@@ -179,12 +179,12 @@ void CudaDevice::copyOnGpu(void *to, const void *from, int64_t bytes) {
 /// The compute stream's work in a run: all of it can become a graph.
 void CudaDevice::order(StepFunction function, const Slot &slot) {
   copyOnGpu(contextMemory, slot.device, sizeof(MeshcContext));
-  if (function != StepFunction::Initialize)
+  if (takesBatch(function))
     for (const Staged &input : inputs)
       copyOnGpu(ctx.arena + input.tensor->offsetBytes,
                 slot.device + (input.offset - contextOffset), input.bytes);
   call(function);
-  if (function != StepFunction::Initialize)
+  if (takesBatch(function))
     for (const Staged &metric : metrics)
       copyOnGpu(slot.host + metric.offset,
                 ctx.arena + metric.tensor->offsetBytes, metric.bytes);
@@ -196,7 +196,7 @@ void CudaDevice::run(StepFunction function) {
     throw Failure(ExitCode::Internal,
                   "more runs were begun than a device can be ahead");
   bring(slot);
-  if (function == StepFunction::Initialize) {
+  if (!takesBatch(function)) {
     order(function, slot);
     return synchronize();
   }
@@ -216,6 +216,9 @@ void CudaDevice::call(StepFunction function) {
     break;
   case StepFunction::Eval:
     rank.program->evalStep(&ctx);
+    break;
+  case StepFunction::Generate:
+    rank.program->generateStep(&ctx);
     break;
   }
   // Collectives that the function started and did not wait for.

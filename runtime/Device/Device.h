@@ -35,7 +35,13 @@ struct Rank;
 class Recorder;
 
 /// The functions of a program.
-enum class StepFunction { Initialize, Train, Eval };
+enum class StepFunction { Initialize, Train, Eval, Generate };
+
+/// Whether the function computes metrics from staged inputs. The others work on
+/// what the arena contains.
+inline bool takesBatch(StepFunction function) {
+  return function == StepFunction::Train || function == StepFunction::Eval;
+}
 
 /// How the device rounds the factors of f32 products.
 enum class MatmulPrecision {

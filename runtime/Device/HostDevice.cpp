@@ -59,6 +59,8 @@ void HostDevice::run(StepFunction function) {
     return rank.program->trainStep(&ctx);
   case StepFunction::Eval:
     return rank.program->evalStep(&ctx);
+  case StepFunction::Generate:
+    return rank.program->generateStep(&ctx);
   }
 }
 

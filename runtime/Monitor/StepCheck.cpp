@@ -22,6 +22,8 @@ static const char *symbolOf(StepFunction function) {
     return "train_step";
   case StepFunction::Eval:
     return "eval_step";
+  case StepFunction::Generate:
+    return "generate_step";
   }
   return "";
 }

@@ -100,5 +100,19 @@ def Nd_SettingOp : Op<Nd_Dialect, "setting", [HasParent<"TrainOp">]> {
   }];
   let hasVerifier = 1;
 }
+def Nd_GenerateOp : Op<Nd_Dialect, "generate", []> {
+  let summary = "how text is generated from the model";
+  let description = [{
+        nd.generate @gpt "tokens" -> "logits" over "vocab" along "seq"
+
+    In the module's body. `tokens` is an input, i32 with the dim `positions` and one
+    that counts texts. `logits` is a result of the model with the role "logits",
+    which also has the dim `vocab`: the scores of the token that follows each
+    position.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$model, StrAttr:$tokens, StrAttr:$logits, StrAttr:$vocab,
+                       StrAttr:$positions);
+  let assemblyFormat = "$model $tokens `->` $logits `over` $vocab `along` $positions attr-dict";
+}
 
 #endif // MESHC_DIALECTS_ND_OPS_MODEL_TD

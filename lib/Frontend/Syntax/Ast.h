@@ -264,6 +264,14 @@ struct TrainDeclaration {
   CallExpr scaling; ///< (scale = 1024) behind it, without a callee [L7.9]
 };
 
+/// generate gpt from tokens with logits over vocab along seq. [L11.1]
+struct GenerateDeclaration {
+  Span span;
+  Name model;
+  Name tokens, logits;   ///< an input, a value of the model
+  Name vocab, positions; ///< dims
+};
+
 /// nn, "layers/mine.mesh" as mine. [L10.1]
 struct Import {
   Name file; ///< a module's name, or a path without its quotation marks
@@ -294,7 +302,7 @@ struct LayoutDeclaration {
 using Declaration =
     std::variant<ImportDeclaration, DimDeclaration, ConstantDeclaration,
                  MeshDeclaration, LayoutDeclaration, FunctionDeclaration,
-                 ModelDeclaration, TrainDeclaration>;
+                 ModelDeclaration, TrainDeclaration, GenerateDeclaration>;
 
 /// Kinds of names with a declaration that could not be parsed: unknown names of
 /// these kinds are not reported.

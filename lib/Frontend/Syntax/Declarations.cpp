@@ -51,6 +51,9 @@ void Declarations::collect(const Program &whole, const Overrides &overrides) {
       collectModel(*declared);
     else if (const auto *declared = std::get_if<TrainDeclaration>(&declaration))
       collectTrain(*declared);
+    else if (const auto *declared =
+                 std::get_if<GenerateDeclaration>(&declaration))
+      collectGenerate(*declared);
   }
   checkValuesUsed();
 }
@@ -230,6 +233,15 @@ void Declarations::collectTrain(const TrainDeclaration &declared) {
         .note(train->span, "the first is here");
   else
     train = &declared;
+}
+
+/// [L11.1]
+void Declarations::collectGenerate(const GenerateDeclaration &declared) {
+  if (generate)
+    diagnostics.error(declared.span, "a program has one 'generate'")
+        .note(generate->span, "the first is here");
+  else
+    generate = &declared;
 }
 
 /// [L8.3] --set may name only what the text declares.

@@ -66,6 +66,7 @@ public:
   std::vector<AxisInfo> axes;
   const ModelDeclaration *model = nullptr;
   const TrainDeclaration *train = nullptr;
+  const GenerateDeclaration *generate = nullptr;
   /// Into how many micro-batches a step divides its batch. The batch's dim, the
   /// first of each input, has the size of a micro-batch in `dims`. [L7.7]
   int64_t microBatches = 1;
@@ -81,6 +82,7 @@ private:
   void collectAxes(const std::vector<Definition> &list);
   void collectModel(const ModelDeclaration &declared);
   void collectTrain(const TrainDeclaration &declared);
+  void collectGenerate(const GenerateDeclaration &declared);
   void checkValuesUsed();
   bool checkRule(const LayoutRule &rule, const std::vector<Name> &tensors);
   bool checkScope(const LayoutRule &rule, const std::vector<Name> &tensors);

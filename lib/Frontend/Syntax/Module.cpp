@@ -38,6 +38,8 @@ std::optional<Foreign> findForeign(const Declaration &declaration) {
     return Foreign{model->name.span, "model"};
   if (const auto *train = std::get_if<TrainDeclaration>(&declaration))
     return Foreign{train->span, "train"};
+  if (const auto *generate = std::get_if<GenerateDeclaration>(&declaration))
+    return Foreign{generate->span, "generate"};
   return std::nullopt;
 }
 

@@ -39,7 +39,8 @@ void Parser::markIncomplete(std::string_view word, Program &program) const {
   bool isDims = word == "dim" || word == "let" || word == "const";
   bool isMesh = word == "mesh", isFunction = word == "fn";
   bool isImport = word == "import";
-  bool isOther = word == "layout" || word == "model" || word == "train";
+  bool isOther = word == "layout" || word == "model" || word == "train" ||
+                 word == "generate";
   bool isUnknown = !isDims && !isMesh && !isFunction && !isImport && !isOther;
   lost.dims |= isDims || isUnknown;
   lost.axes |= isMesh || isUnknown;
@@ -62,6 +63,8 @@ std::optional<Declaration> Parser::parseDeclaration() {
   }
   if (atWord("train"))
     return parseTrain();
+  if (atWord("generate"))
+    return parseGenerate();
   if (atWord("import")) {
     next();
     ImportDeclaration import{word.span, {}};
@@ -94,15 +97,16 @@ std::optional<Declaration> Parser::parseDeclaration() {
   }
   std::string hint;
   if (word.kind == TokenKind::Name)
-    hint = didYouMean(textOf(word), {"import", "dim", "let", "const", "mesh",
-                                     "layout", "fn", "model", "train"});
+    hint = didYouMean(textOf(word),
+                      {"import", "dim", "let", "const", "mesh", "layout", "fn",
+                       "model", "train", "generate"});
   if (atWord("def") || atWord("function") || atWord("func"))
     hint = "; a function is declared by 'fn'";
   std::string got =
       word.kind == TokenKind::End ? describe(word) : quote(textOf(word));
   diagnostics.error(word.span,
                     "expected a declaration (import, dim, let, mesh, "
-                    "layout, fn, model or train), got " +
+                    "layout, fn, model, train or generate), got " +
                         got + hint);
   // This token may itself look like a declaration's start to the recovery.
   next();

@@ -106,8 +106,9 @@ std::optional<Name> Parser::expectName(std::string_view what) {
 /// True at the first word of a declaration: one of the words, at the start of
 /// a line, with a name behind it. [L1.6]
 bool Parser::atDeclaration() const {
-  static constexpr std::string_view words[] = {
-      "dim", "let", "const", "mesh", "layout", "fn", "model", "train"};
+  static constexpr std::string_view words[] = {"dim",   "let",    "const",
+                                               "mesh",  "layout", "fn",
+                                               "model", "train",  "generate"};
   TokenKind second = peek(1).kind;
   if (!at(TokenKind::Name) || !peek().startsLine)
     return false;

@@ -66,6 +66,7 @@ private:
   bool parseRuleAxes(LayoutRule &rule, bool onCommandLine);
   bool parseLayoutRules(std::vector<LayoutRule> &list, bool onCommandLine);
   std::optional<Declaration> parseFunctionOrModel(bool isModel);
+  std::optional<Declaration> parseGenerate();
   bool parseTensorList(std::vector<TensorDeclaration> &list);
   std::optional<TensorDeclaration> parseTensor(std::string_view what);
   bool parseDefault(TensorDeclaration &tensor,

@@ -223,8 +223,8 @@ TEST(Parser, GoesOnAfterErrors) { // [L9.1]
       "3:12: expected ',' or ']', got ')'\n"
       "4:9: expected ')', got the end of the line\n"
       "5:10: expected an expression, got the end of the line\n"
-      "8:1: expected a declaration (import, dim, let, mesh, layout, fn, model "
-      "or train), got 'trian'; did you mean 'train'?\n"
+      "8:1: expected a declaration (import, dim, let, mesh, layout, fn, model, "
+      "train or generate), got 'trian'; did you mean 'train'?\n"
       "10:11: expected '}' to end the function, got a declaration\n");
 }
 

@@ -1,0 +1,62 @@
+//===- GenerateOptions.cpp - the options of generate ----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Commands/OptionParts.h"
+
+using namespace meshc::runtime;
+
+static void addSampling(CLI::App &app, Options &options) {
+  Sampling &sampling = options.sampling;
+  app.add_flag("--greedy", sampling.greedy,
+               "Take the most probable token, the first of equal ones");
+  app.add_option_function<std::string>(
+         "--temperature",
+         [&sampling](const std::string &text) {
+           sampling.temperature =
+               parsePositive("--temperature", text, 1e6, "a number above 0");
+         },
+         "Divide the logits by this number: below 1, probable tokens become "
+         "more probable (default: 1)")
+      ->type_name("NUMBER");
+  addWhole(app, "--top-k", sampling.topK, 1, INT32_MAX,
+           "Choose among the N most probable tokens (default: all)");
+  app.add_option_function<std::string>(
+         "--top-p",
+         [&sampling](const std::string &text) {
+           sampling.topP =
+               parsePositive("--top-p", text, 1, "a number above 0, at most 1");
+         },
+         "Choose among the most probable tokens that together have this "
+         "probability (default: 1)")
+      ->type_name("NUMBER");
+  addWhole(app, "--seed", sampling.seed, 0, UINT64_MAX,
+           "Seed of the choices (default: 0)");
+}
+
+void meshc::runtime::addGenerate(CLI::App &app, Options &options,
+                                 MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option("--checkpoint,--weights", options.checkpoint,
+                     "The parameters, as train or another tool wrote them "
+                     "(safetensors, an index of such files, or llama2.c's)")
+          ->required());
+  addWeightsMap(app, options, mayDiffer);
+  app.add_option("--prompt", options.prompts,
+                 "The beginning of a text (default: none); may be given "
+                 "several times, once for each text of the batch")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all();
+  mayDiffer.inValue(
+      app.add_option("--tokenizer", options.tokenizer,
+                     "How the training data were encoded: bytes, "
+                     "characters:FILE, gpt2:FOLDER or sentencepiece:FILE")
+          ->capture_default_str());
+  addWhole(app, "--tokens", options.tokens, 1, INT32_MAX,
+           "Add so many tokens (default: up to the model's last position)");
+  addSampling(app, options);
+  addRunOptions(app, options, mayDiffer);
+}
