@@ -44,7 +44,7 @@ private:
   void buildEvalStep();
   void buildGenerateStep();
   void addParameters(StepFunction &step, IRMapping &mapping);
-  SmallVector<Value> addInputs(StepFunction &step);
+  SmallVector<Value> addInputs(StepFunction &step, int64_t parts);
   SmallVector<Value> cloneModel(OpBuilder &builder, ValueRange inputValues,
                                 IRMapping &mapping);
   FailureOr<SmallVector<Value>> addModel(StepFunction &step, IRMapping &mapping,
@@ -136,11 +136,11 @@ void StepBuilder::addParameters(StepFunction &step, IRMapping &mapping) {
     mapping.map(op.getResult(), step.addArgument(tensor, op.getLoc()));
 }
 
-SmallVector<Value> StepBuilder::addInputs(StepFunction &step) {
+SmallVector<Value> StepBuilder::addInputs(StepFunction &step, int64_t parts) {
   SmallVector<Value> values;
   for (auto [argument, tensor] : llvm::zip(model.getArguments(), inputs)) {
     StepTensor batch = tensor;
-    batch.type = getBatchType(tensor, microBatches);
+    batch.type = getBatchType(tensor, parts);
     values.push_back(step.addArgument(batch, argument.getLoc()));
   }
   return values;
@@ -173,7 +173,7 @@ FailureOr<SmallVector<Value>>
 StepBuilder::addModel(StepFunction &step, IRMapping &mapping, Value factor) {
   if (microBatches > 1)
     return addMicroBatches(step, mapping, factor);
-  SmallVector<Value> inputValues = addInputs(step);
+  SmallVector<Value> inputValues = addInputs(step, microBatches);
   SmallVector<Value> values = cloneModel(step.builder, inputValues, mapping);
   for (auto [metric, value] : llvm::zip(metrics, values))
     step.addResult(metric, value);
@@ -188,7 +188,7 @@ StepBuilder::addModel(StepFunction &step, IRMapping &mapping, Value factor) {
 FailureOr<SmallVector<Value>>
 StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
                              Value factor) {
-  SmallVector<Value> batches = addInputs(step);
+  SmallVector<Value> batches = addInputs(step, microBatches);
   SmallVector<Value> whole = getParameters(mapping);
   if (factor)
     whole.push_back(factor);
@@ -251,12 +251,13 @@ void StepBuilder::buildEvalStep() {
   fixEvalValues(step.getFunction());
 }
 
-/// The logits of all positions; DecodePositions makes them those of one.
+/// The logits of all positions, of a micro-batch if there are such;
+/// DecodePositions makes them those of one position.
 void StepBuilder::buildGenerateStep() {
   StepFunction step(module, generate.getLoc(), "generate_step");
   IRMapping mapping;
   addParameters(step, mapping);
-  addModel(step, mapping);
+  cloneModel(step.builder, addInputs(step, /*parts=*/1), mapping);
   step.addResult(*logits, mapping.lookup(logitsValue));
   step.finish();
   fixEvalValues(step.getFunction());

@@ -65,7 +65,7 @@ static std::string describeMesh(const MeshcProgram &program) {
 
 /// Whether the command needs the ranks of the mesh.
 static bool runsModel(const Options &options) {
-  return options.command == Command::Train || options.command == Command::Eval;
+  return options.command != Command::Info && options.command != Command::Export;
 }
 
 static void checkProgram(const MeshcProgram &program, const Options &options) {
