@@ -333,3 +333,68 @@ nd.train @m "loss" "sgd" {
   // expected-error @below {{the norm of the gradients is bounded twice}}
   nd.clip 2.0
 }
+
+// -----
+
+!s = !nd.tensor<f32, []>
+module {
+  func.func @m(%x: !nd.tensor<f32, [batch = 2]> {nd.name = "x", nd.order = ["batch"]}) -> (!s {nd.name = "loss"}) {
+    %y = nd.reduce_sum %x {dims = ["batch"]} : (!nd.tensor<f32, [batch = 2]>) -> !s
+    return %y : !s
+  }
+  // expected-error @below {{the tokens must be i32 with two dims, 'seq' and one that counts texts, got '!nd.tensor<f32, [batch = 2]>'}}
+  nd.generate @m "x" -> "logits" over "vocab" along "seq"
+}
+
+// -----
+
+!s = !nd.tensor<f32, []>
+!t = !nd.tensor<i32, [batch = 2, seq = 4]>
+module {
+  func.func @m(%x: !t {nd.name = "x", nd.order = ["batch", "seq"]}) -> (!s {nd.name = "loss"}, !t {nd.name = "logits", nd.role = "logits"}) {
+    %y = nd.constant 1.0 : f32 -> !s
+    return %y, %x : !s, !t
+  }
+  // expected-error @below {{the logits must be floats with the dims of the tokens and 'vocab', got '!nd.tensor<i32, [batch = 2, seq = 4]>'}}
+  nd.generate @m "x" -> "logits" over "vocab" along "seq"
+}
+
+// -----
+
+!s = !nd.tensor<f32, []>
+!t = !nd.tensor<i32, [batch = 2, seq = 4]>
+module {
+  func.func @m(%x: !t {nd.name = "x", nd.order = ["batch", "seq"]}) -> (!s {nd.name = "loss"}) {
+    %y = nd.constant 1.0 : f32 -> !s
+    return %y : !s
+  }
+  // expected-error @below {{model 'm' has no result 'logits' with the role "logits"}}
+  nd.generate @m "x" -> "logits" over "vocab" along "seq"
+}
+
+// -----
+
+!s = !nd.tensor<f32, []>
+module {
+  func.func @m(%x: !s {nd.name = "x", nd.order = []}) -> (!s {nd.name = "loss"}) { return %x : !s }
+  // expected-error @below {{model 'm' has no input 'tokens'}}
+  nd.generate @m "tokens" -> "logits" over "vocab" along "seq"
+}
+
+// -----
+
+module {
+  func.func @m() { return }
+  // expected-note @below {{the first is here}}
+  nd.generate @m "x" -> "logits" over "vocab" along "seq"
+  // expected-error @below {{text is generated from the model in two ways}}
+  nd.generate @m "x" -> "logits" over "vocab" along "seq"
+}
+
+// -----
+
+module {
+  func.func @m() { return }
+  // expected-error @below {{there is no model 'other'}}
+  nd.generate @other "x" -> "logits" over "vocab" along "seq"
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# generate: a transformer and an LSTM go on with a text as their whole forward function would, and with the same text
+# under every layout. Published weights give the published text.
+. "$(dirname "$0")/lib.sh"
+for ((i = 0; i < 100; ++i)); do
+  echo "the cat sat on the mat and the dog ate the hat. "
+done >text.txt
+cat >gpt.mesh <<'END'
+import nn
+dim batch = 2, seq = 16, memory = 16, model = 16, heads = 4, key = 4, ffn = 32, vocab = 256, layers = 2
+fn block(x) {
+  x = x + nn.attention(nn.rms_norm(x, model), model, heads, key, seq, memory, nn.window(seq, memory, 9), positions = nn.rotary)
+  return x + nn.feed_forward(nn.rms_norm(x, model), model, ffn)
+}
+model gpt(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  x, table = nn.tied_embedding(tokens, vocab, model, deviation = 0.3)
+  x = dropout(nn.learned_positions(x, seq, model), 0.1)
+  for layers { x = block(x) }
+  logits = nn.tied_output(nn.rms_norm(x, model), table, model)
+  loss = mean(cross_entropy(logits, targets, vocab))
+  metric follows = mean(where(iota(seq) < 6, mean(logits) == mean(logits), argmax(logits, vocab) == targets))
+}
+train gpt minimize loss with adamw(lr = 1e-2)
+generate gpt from tokens with logits over vocab along seq
+END
+cat >lstm.mesh <<'END'
+import nn
+dim batch = 2, seq = 16, model = 16, hidden = 24, cell = 24, gate = 4, vocab = 256
+model lstm(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  param out[hidden, vocab] ~ normal(0.3)
+  wx, wh, b = nn.lstm_weights(model, hidden, gate, cell)
+  x = nn.embedding(tokens, vocab, model, deviation = 0.3)
+  h = broadcast(0, batch, hidden)
+  c = broadcast(0.5, batch, hidden)
+  for seq {
+    h, c = nn.lstm_cell(x, h, c, wx, wh, b, model, hidden, gate, cell)
+    all = h
+  }
+  logits = dot(all, out, hidden)
+  loss = mean(cross_entropy(logits, targets, vocab))
+  metric follows = mean(where(iota(seq) < 6, mean(logits) == mean(logits), argmax(logits, vocab) == targets))
+}
+train lstm minimize loss with adamw(lr = 1e-2)
+generate lstm from tokens with logits over vocab along seq
+END
+
+# The seventh token and all after it are the most probable ones after those before: an evaluation of the text says so.
+follows() { # PROMPT of 7 bytes
+  ./program generate --weights trained.safetensors --prompt "$1" --greedy --quiet </dev/null >greedy.txt
+  head -c 17 greedy.txt >window.txt
+  [ "$(wc -c <greedy.txt)" = 18 ] || fail "'$1' gave $(wc -c <greedy.txt) bytes"
+  ./program eval --weights trained.safetensors --data window.txt --quiet </dev/null >eval.txt
+  grep -q '^follows 1.0000' eval.txt || fail "'$(cat greedy.txt)' has tokens that are not the most probable: $(cat eval.txt)"
+}
+check() { # MODEL, and layouts from stdin
+  "$meshc" $1.mesh -o program
+  ./program train --data text.txt --steps 60 --seed 1 --threads 1 --quiet --checkpoint trained.safetensors --overwrite </dev/null >/dev/null
+  follows "the cat"
+  follows " dog at"
+  sample="--weights trained.safetensors --temperature 0.8 --top-k 20 --top-p 0.95 --seed 5 --quiet"
+  ./program generate $sample --prompt "the" --prompt "hat. th" </dev/null >sampled.txt
+  [ "$(head -c 3 sampled.txt)" = the ] || fail "the text does not begin with its prompt: $(cat sampled.txt)"
+  while read -r options; do
+    "$meshc" $1.mesh $options -o cut
+    ./cut generate $sample --prompt "the" --prompt "hat. th" --threads 1 </dev/null >cut.txt
+    cmp cut.txt sampled.txt || fail "$1 with '$options' wrote '$(cat cut.txt)', not '$(cat sampled.txt)'"
+    echo "ok $1 $options"
+  done
+}
+check lstm <<'OPTIONS'
+--gpu-kernels=emulated
+--mesh d=2 --layout batch:d
+--mesh t=2 --layout cell:t,vocab:t
+--mesh d=2,t=2 --layout batch:d,cell:t
+OPTIONS
+check gpt <<'OPTIONS'
+--unroll
+--gpu-kernels=emulated
+--mesh d=2 --layout batch:d
+--mesh t=2 --layout heads:t,ffn:t,vocab:t
+--mesh t=4 --layout heads:t
+--mesh d=2,t=2 --layout batch:d,heads:t,ffn:t,vocab:t
+--mesh d=2 --layout batch:d,parameter.model:d
+OPTIONS
+
+# Of the last program, a transformer on one rank: what users may do wrong, and what is printed.
+run="./program generate --weights trained.safetensors"
+expect 0 "^gpt: 4 tokens in [0-9.]* s: [0-9.]* tokens/s" $run --prompt "the" --tokens 4 --log log.jsonl
+grep -q '"tokens":4' log.jsonl || fail "the log has $(cat log.jsonl)"
+expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the"
+expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the" --tokens 15
+expect 2 "the prompt is empty, and the tokenizer 'bytes' has no token for the start" $run
+expect 2 "the prompt has 17 tokens, and the model has 16 positions" $run --prompt "the cat sat on th"
+expect 2 "there are 3 prompts, and the program generates 2 texts at once" $run --prompt a --prompt b --prompt c
+expect 2 "'--top-p' is '1.5'; expected a number above 0, at most 1" $run --prompt a --top-p 1.5
+expect 2 "'--temperature' is '0'; expected a number above 0" $run --prompt a --temperature 0
+expect 2 "'words' is not a tokenizer" $run --prompt a --tokenizer words
+echo '{"characters": ["a", "b"]}' >ab.json
+expect 3 "." $run --prompt c --tokenizer characters:ab.json
+expect 4 "no.safetensors" ./program generate --weights no.safetensors --prompt a
+"$meshc" gpt.mesh --set vocab=100 -o small
+expect 3 "tokenizer 'bytes' has 256 tokens, and the model's vocabulary has 100" ./small generate --weights trained.safetensors --prompt a
+grep -v '^generate' gpt.mesh >silent.mesh
+"$meshc" silent.mesh -o silent
+expect 2 "model 'gpt' has no 'generate' statement" ./silent generate --weights trained.safetensors --prompt a
+./program info | grep -q '^  cache.layers.keys .*\[layers = 2, batch = 2, heads = 4, memory = 16, key = 4\]' ||
+  fail "info does not print the caches: $(./program info)"
+
+stories=${MESHC_DATA:-$root/../shared/data}/models/stories260K
+[ -d "$stories" ] || skip "the published model is not at $stories (MESHC_DATA); all else passed"
+while read -r options; do
+  "$meshc" "$models/stories260K.mesh" $options -o stories
+  ./stories generate --weights "$stories/stories260K.bin" --weights-map "$root/library/weights/llama2c.map" \
+    --tokenizer "sentencepiece:$stories/tok512.bin" --tokens 200 --greedy --threads 1 --quiet </dev/null >told.txt
+  { cat "$stories/expected_200tok.txt" && echo; } | cmp - told.txt || fail "stories260K with '$options': $(cat told.txt)"
+  echo "ok stories260K $options"
+done <<'OPTIONS'
+
+--mesh t=2 --layout groups:t,ffn:t,vocab:t
+--mesh t=4 --layout groups:t,ffn:t,vocab:t
+OPTIONS
+echo passed
