@@ -306,4 +306,6 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                trainStep,
                                                evalStep,
                                                manifest.c_str(),
-                                               nullptr};
+                                               nullptr,
+                                               nullptr,
+                                               0};

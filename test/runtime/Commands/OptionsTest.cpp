@@ -64,7 +64,7 @@ TEST(Options, wrongUseIsToldInOneLine) {
               trainHelp = "; see '" + train + " --help'\n";
   expectError(run(name), 2,
               "line: error: there is no command; expected 'train', 'eval', "
-              "'export' or 'info'" +
+              "'generate', 'export' or 'info'" +
                   help);
   expectError(run(name + " fly"), 2,
               "'fly' is not a command; expected 'train'");

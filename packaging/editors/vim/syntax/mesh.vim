@@ -4,7 +4,7 @@ if exists("b:current_syntax")
   finish
 endif
 
-syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(import\|dim\|let\|const\|mesh\|layout\|fn\|model\|param\|metric\|train\)\>" from over along
+syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(import\|dim\|let\|const\|mesh\|layout\|fn\|model\|param\|metric\|train\|generate\)\>"
 syn keyword meshKeyword and or not inf for return minimize with accumulate precision from over along
 syn match meshKeyword "\<recompute\ze\s*{"
 syn match meshKeyword "\]\s*\zsover\>"
