@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/Program.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Codegen/Gpu/EmulateGpu.h"
 #include "lib/Codegen/Host/LowerToLlvm.h"
 #include "lib/Codegen/Host/SharedKernels.h"

@@ -95,6 +95,12 @@ std::optional<Declaration> Parser::parseDeclaration() {
     bool ok = parseLayoutRules(layout.rules, /*onCommandLine=*/false);
     return finish(ok, std::move(layout));
   }
+  rejectDeclaration(word);
+  return std::nullopt;
+}
+
+/// Reports a word that begins no declaration, and skips it.
+void Parser::rejectDeclaration(const Token &word) {
   std::string hint;
   if (word.kind == TokenKind::Name)
     hint = didYouMean(textOf(word),
@@ -110,7 +116,6 @@ std::optional<Declaration> Parser::parseDeclaration() {
                         got + hint);
   // This token may itself look like a declaration's start to the recovery.
   next();
-  return std::nullopt;
 }
 
 /// nn, "layers/mine.mesh" as mine, …  [L10.1]

@@ -58,6 +58,7 @@ private:
 
   // ParseDeclaration.cpp
   std::optional<Declaration> parseDeclaration();
+  void rejectDeclaration(const Token &word);
   void markIncomplete(std::string_view word, Program &program) const;
   bool parseImports(std::vector<Import> &list);
   std::optional<Import> parseImport();
