@@ -8,6 +8,7 @@
 #include "lib/Report/Report.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <map>
 #include <set>
 #include <tuple>
@@ -169,6 +170,22 @@ static Json listLargest(const Json &report, llvm::ArrayRef<Occupied> occupied) {
   return all;
 }
 
+/// Adds the bytes of the program's tensors by what they are for.
+static void addTensors(const Json &report, Json &result) {
+  for (const char *kind :
+       {"parameter", "optimizer", "cache", "input", "metric"})
+    result[kind] = int64_t(0);
+  for (const Json &tensor : report["tensors"]) {
+    auto role = tensor["class"].get<std::string>();
+    // A step of generation is given a token and its position, and gives logits.
+    auto kind = llvm::StringSwitch<std::string>(role)
+                    .Cases("token", "position", "input")
+                    .Case("logits", "metric")
+                    .Default(role);
+    result[kind] = result[kind].get<int64_t>() + tensor["bytes"].get<int64_t>();
+  }
+}
+
 void addPeak(Json &report) {
   Json &memory = report["memory"];
   const Peak peak = findPeak(report);
@@ -177,13 +194,7 @@ void addPeak(Json &report) {
   Json result = {{"function", (*peak.function)["name"]}, {"location", ""}};
   if (peak.call < (*peak.function)["calls"].size())
     result["location"] = (*peak.function)["calls"][peak.call]["location"];
-  for (llvm::StringRef kind : {"parameter", "optimizer", "input", "metric"}) {
-    int64_t bytes = 0;
-    for (const Json &tensor : report["tensors"])
-      if (tensor["class"] == kind.str())
-        bytes += tensor["bytes"].get<int64_t>();
-    result[kind.str()] = bytes;
-  }
+  addTensors(report, result);
   int64_t gradients = 0, activations = 0, scratch = 0;
   std::map<std::string, Line> lines;
   const std::vector<Occupied> occupied = listOccupied(peak);

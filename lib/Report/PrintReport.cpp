@@ -72,13 +72,16 @@ static void printPeak(const Json &peak, llvm::raw_ostream &out) {
   out << "  at its peak, in " << peak["function"].get<std::string>()
       << (place.empty() ? "" : " at " + place) << ":";
   static constexpr std::pair<const char *, const char *> kinds[] = {
-      {"parameter", "parameters"}, {"optimizer", "optimizer state"},
-      {"input", "inputs"},         {"metric", "metrics"},
-      {"gradient", "gradients"},   {"activation", "activations"},
-      {"scratch", "scratch"},      {"unused", "unused"}};
+      {"parameter", "parameters"},   {"optimizer", "optimizer state"},
+      {"cache", "caches"},           {"input", "inputs"},
+      {"metric", "metrics"},         {"gradient", "gradients"},
+      {"activation", "activations"}, {"scratch", "scratch"},
+      {"unused", "unused"}};
   for (auto [kind, text] : kinds)
-    out << (kind == kinds[0].first ? " " : ", ") << text << " "
-        << formatBytes(peak[kind].get<double>());
+    if (double bytes = peak[kind].get<double>();
+        bytes > 0 || llvm::StringRef(kind) != "cache")
+      out << (kind == kinds[0].first ? " " : ", ") << text << " "
+          << formatBytes(bytes);
   out << "\n";
   constexpr size_t most = 12;
   for (size_t i = 0; i < std::min(peak["lines"].size(), most); ++i) {

@@ -53,7 +53,14 @@ follows() { # PROMPT of 7 bytes
   grep -q '^follows 1.0000' eval.txt || fail "'$(cat greedy.txt)' has tokens that are not the most probable: $(cat eval.txt)"
 }
 check() { # MODEL, and layouts from stdin
-  "$meshc" $1.mesh -o program
+  "$meshc" $1.mesh --report=json -o program >report.json
+  # What --report says of the arena adds up, caches included.
+  awk '
+    /"arenaBytes"/ { arena = $2 + 0 }
+    /"peak": \{/ { inside = 1 }
+    /"lines": \[/ { inside = 0 }
+    inside && /": [0-9]+,$/ { sum += $2; if ($1 == "\"cache\":") caches = $2 + 0 }
+    END { exit !(arena > 0 && sum == arena && caches > 0) }' report.json || fail "$1: the parts of the arena do not add up"
   ./program train --data text.txt --steps 60 --seed 1 --threads 1 --quiet --checkpoint trained.safetensors --overwrite </dev/null >/dev/null
   follows "the cat"
   follows " dog at"

@@ -12,7 +12,7 @@ done >tokens.bin
 echo "11.033774 10.177918 9.449543 8.787890" | tr ' ' '\n' >pytorch.txt
 
 check() { # OPTIONS...
-  "$meshc" "$root/test/accuracy/gpt2/gpt2.mesh" --set layers=2 --set vocab=50304 "$@" -o gpt2
+  "$meshc" "$root/test/accuracy/models/gpt2.mesh" --set layers=2 --set vocab=50304 "$@" -o gpt2
   ./gpt2 train --data tokens.bin --token-type u16 --window-stride 64 --no-shuffle --steps 4 --seed 1 --threads 1 \
     --quiet --log log.jsonl --log-every 1 </dev/null
   sed -n 's/.*"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl >losses.txt

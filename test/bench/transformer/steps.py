@@ -8,7 +8,7 @@ from shapes import SHAPES
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 MODELS = {"nano": ROOT / "python-free-examples/05_gpt/gpt.mesh"}
-GPT2 = ROOT / "test/accuracy/gpt2/gpt2.mesh"
+GPT2 = ROOT / "test/accuracy/models/gpt2.mesh"
 CORES = sorted(os.sched_getaffinity(0))[:2]
 
 
