@@ -69,13 +69,77 @@ Value PositionDecoder::getPosition(DecodingBlock &block) {
 }
 
 FailureOr<Value> PositionDecoder::get(Value value, Names dims) {
-  Key key = getKey(value, dims);
-  if (Value known = values.lookup(key))
-    return known;
-  MaybeValue computed = compute(value, dims);
-  if (succeeded(computed))
-    values[key] = *computed;
-  return computed;
+  // Chains of ops may be longer than the stack allows calls to nest: what an op
+  // needs is computed before it.
+  SmallVector<Need> open = {{value, SmallVector<StringAttr>(dims)}};
+  while (!open.empty()) {
+    Need need = open.back();
+    Key key = getKey(need.value, need.dims);
+    size_t count = open.size();
+    if (!values.contains(key))
+      addNeeds(need, open);
+    if (open.size() > count)
+      continue;
+    if (!values.contains(key)) {
+      MaybeValue computed = compute(need.value, need.dims);
+      if (failed(computed))
+        return failure();
+      values[key] = *computed;
+    }
+    open.pop_back();
+  }
+  return values.lookup(getKey(value, dims));
+}
+
+/// Adds what the value needs and is not known yet, the first need last. What
+/// cannot be computed is left for `compute`, which says why.
+void PositionDecoder::addNeeds(const Need &need, SmallVector<Need> &open) {
+  auto result = dyn_cast<OpResult>(need.value);
+  if (!result || !isEntrywise(result, need.dims))
+    return;
+  Operation *op = result.getOwner();
+  SmallVector<Need> needs;
+  if (auto scan = dyn_cast<nd::ScanOp>(op)) {
+    for (const nd::Tie &tie : scan.getTies())
+      if (tie.kind == nd::TieKind::Carried && !varying.isOverPositions(scan))
+        needs.push_back(
+            {tie.operand, SmallVector<StringAttr>(varying.of(tie.argument))});
+  } else if (!isa<nd::IotaOp>(op)) {
+    // Of an attention, only the query: its other operands may have caches.
+    unsigned end = isa<nd::AttentionOp>(op) ? 1 : op->getNumOperands();
+    for (unsigned i = 0; i < end; ++i)
+      needs.push_back({op->getOperand(i), getDimsOf(result, i, need.dims)});
+  }
+  auto *last = llvm::find_if(needs, [&](const Need &each) {
+    return !containsAll(each.dims, varying.of(each.value));
+  });
+  for (const Need &each : llvm::reverse(llvm::make_range(needs.begin(), last)))
+    if (!values.contains(getKey(each.value, each.dims)))
+      open.push_back(each);
+}
+
+/// The dims of operand `index` along which its entries at the position are
+/// needed for those of the result along `dims`.
+SmallVector<StringAttr>
+PositionDecoder::getDimsOf(OpResult result, unsigned index, Names dims) const {
+  SmallVector<StringAttr> same;
+  if (auto rename = dyn_cast<nd::RenameOp>(result.getOwner())) {
+    for (auto [old, name] : llvm::zip(rename.getFrom(), rename.getTo()))
+      if (llvm::is_contained(dims, cast<StringAttr>(name)))
+        same.push_back(cast<StringAttr>(old));
+    for (StringAttr dim : dims)
+      if (!llvm::is_contained(rename.getTo(), dim))
+        same.push_back(dim);
+    return same;
+  }
+  Operation *op = result.getOwner();
+  nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
+  for (const nd::Factor &factor : rule.factors)
+    if (StringAttr dim = factor.operandDims[index];
+        dim &&
+        llvm::is_contained(dims, factor.resultDims[result.getResultNumber()]))
+      same.push_back(dim);
+  return same;
 }
 
 FailureOr<Value> PositionDecoder::compute(Value value, Names dims) {
@@ -199,16 +263,9 @@ FailureOr<Value> PositionDecoder::computeOp(OpResult result, Names dims) {
         .castTo(getPosition(blockOf(result)),
                 nd::getTensorType(result).getElementType());
   }
-  nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    SmallVector<StringAttr> same;
-    for (const nd::Factor &factor : rule.factors)
-      if (StringAttr dim = factor.operandDims[index];
-          dim &&
-          llvm::is_contained(dims, factor.resultDims[result.getResultNumber()]))
-        same.push_back(dim);
-    MaybeValue value = getOperand(op, operand, same);
+    MaybeValue value = getOperand(op, operand, getDimsOf(result, index, dims));
     if (failed(value))
       return failure();
     operands.push_back(*value);
@@ -217,21 +274,14 @@ FailureOr<Value> PositionDecoder::computeOp(OpResult result, Names dims) {
 }
 
 FailureOr<Value> PositionDecoder::computeRename(nd::RenameOp op, Names dims) {
-  SmallVector<StringAttr> same;
   SmallVector<Attribute> from, to;
-  for (auto [old, name] : llvm::zip(op.getFrom(), op.getTo())) {
-    bool isTaken = llvm::is_contained(dims, cast<StringAttr>(name));
-    if (isTaken) {
-      same.push_back(cast<StringAttr>(old));
-      continue;
+  for (auto [old, name] : llvm::zip(op.getFrom(), op.getTo()))
+    if (!llvm::is_contained(dims, cast<StringAttr>(name))) {
+      from.push_back(old);
+      to.push_back(name);
     }
-    from.push_back(old);
-    to.push_back(name);
-  }
-  for (StringAttr dim : dims)
-    if (!llvm::is_contained(op.getTo(), dim))
-      same.push_back(dim);
-  MaybeValue input = getOperand(op, op.getInput(), same);
+  auto result = cast<OpResult>(op.getResult());
+  MaybeValue input = getOperand(op, op.getInput(), getDimsOf(result, 0, dims));
   if (failed(input) || from.empty())
     return input;
   OpBuilder builder = builderAt(op.getResult());

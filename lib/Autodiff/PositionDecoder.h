@@ -70,7 +70,16 @@ private:
   using MaybeValue = mlir::FailureOr<mlir::Value>;
   using Key = std::pair<mlir::Value, mlir::Attribute>;
 
+  /// A value at the position along dims.
+  struct Need {
+    mlir::Value value;
+    llvm::SmallVector<mlir::StringAttr> dims;
+  };
+
   // PositionDecoder.cpp: ops
+  void addNeeds(const Need &need, llvm::SmallVector<Need> &open);
+  llvm::SmallVector<mlir::StringAttr>
+  getDimsOf(mlir::OpResult result, unsigned index, Names dims) const;
   Key getKey(mlir::Value value, Names dims) const;
   DecodingBlock &blockOf(mlir::Value value);
   mlir::OpBuilder builderAt(mlir::Value value);
