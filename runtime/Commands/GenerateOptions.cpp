@@ -38,12 +38,7 @@ static void addSampling(CLI::App &app, Options &options) {
 
 void meshc::runtime::addGenerate(CLI::App &app, Options &options,
                                  MayDiffer &mayDiffer) {
-  mayDiffer.inValue(
-      app.add_option("--checkpoint,--weights", options.checkpoint,
-                     "The parameters, as train or another tool wrote them "
-                     "(safetensors, an index of such files, or llama2.c's)")
-          ->required());
-  addWeightsMap(app, options, mayDiffer);
+  addParameters(app, options, mayDiffer);
   app.add_option("--prompt", options.prompts,
                  "The beginning of a text (default: none); may be given "
                  "several times, once for each text of the batch")

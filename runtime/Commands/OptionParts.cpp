@@ -82,3 +82,13 @@ CLI::Option *meshc::runtime::addWeightsMap(CLI::App &app, Options &options,
       "Their names and shapes in that file: lines 'PARAMETERS = TENSOR "
       "[AXES]', such as share/meshc/weights/gpt2.map"));
 }
+
+void meshc::runtime::addParameters(CLI::App &app, Options &options,
+                                   MayDiffer &mayDiffer) {
+  mayDiffer.inValue(
+      app.add_option("--checkpoint,--weights", options.checkpoint,
+                     "The parameters, as train or another tool wrote them "
+                     "(safetensors, an index of such files, or llama2.c's)")
+          ->required());
+  addWeightsMap(app, options, mayDiffer);
+}

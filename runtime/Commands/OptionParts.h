@@ -90,6 +90,10 @@ void addRunOptions(CLI::App &app, Options &options, MayDiffer &mayDiffer);
 CLI::Option *addWeightsMap(CLI::App &app, Options &options,
                            MayDiffer &mayDiffer);
 
+/// `--checkpoint` or `--weights`, required, and `--weights-map`: the parameters
+/// of a command that does not train.
+void addParameters(CLI::App &app, Options &options, MayDiffer &mayDiffer);
+
 /// The options of `generate`.
 void addGenerate(CLI::App &app, Options &options, MayDiffer &mayDiffer);
 

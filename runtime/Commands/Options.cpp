@@ -208,12 +208,7 @@ static void addEval(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
   addCorpus(app, options, "as many as a window has targets");
-  mayDiffer.inValue(
-      app.add_option("--checkpoint,--weights", options.checkpoint,
-                     "The parameters, as train or another tool wrote them "
-                     "(safetensors, an index of such files, or llama2.c's)")
-          ->required());
-  addWeightsMap(app, options, mayDiffer);
+  addParameters(app, options, mayDiffer);
   addRunOptions(app, options, mayDiffer);
 }
 
