@@ -3,37 +3,20 @@
 # several layouts; the character model's loss in f32 within 2 %; checkpoints in f32; a
 # smaller arena.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/losses.sh"
 text=/usr/share/common-licenses/GPL-3
 [ -f $text ] || skip "no $text"
-{ printf '\0\0\x08\x02\0\0\0\x04\0\0\0\x06'
-  printf '\x00\x05\x01\x06\x02\x07\x03\x00\x06\x03\x00\x06\x06\x04\x02\x00\x07\x05\x00\x08\x07\x06\x05\x04'; } >x.idx
-{ printf '\0\0\x08\x01\0\0\0\x04'
-  printf '\x02\x00\x03\x01'; } >y.idx
 # The output of models/optimizers.py.
 cat >table.txt <<'END'
 1.647714 1.011711 0.744115 0.470884 0.339922 0.194590 0.115135 0.075023 adamw(lr = 0.05) precision bf16
 1.646905 1.012174 0.746295 0.473331 0.342898 0.195031 0.116303 0.075043 adamw(lr = 0.05) precision f16
 END
-near() { # LOSSES TRAINING OPTIONS...
-  local wanted=$1 training=$2
-  shift 2
-  grep -v '^train ' "$models/optimizers.mesh" >model.mesh
-  echo "train m minimize loss with $training" >>model.mesh
-  "$meshc" model.mesh "$@" -o program
-  ./program train --data x=x.idx --data y=y.idx --weights "$models/optimizers.safetensors" \
-    --no-shuffle --steps 8 --quiet --log log.jsonl --log-every 1
-  sed -n 's/.*"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl | tr '\n' ' ' >got.txt
-  rm log.jsonl
-  echo "$wanted" | paste -d ' ' - got.txt |
-    awk '{ for (i = 1; i <= 8; ++i) { d = $i - $(i + 8); if (d < -0.02 || d > 0.02) exit 1 } exit NF != 16 }' ||
-    fail "$training $*: losses $(cat got.txt), PyTorch has $wanted"
-}
 while read -r a b c d e f g h training; do
   losses="$a $b $c $d $e $f $g $h"
-  near "$losses" "$training"
-  near "$losses" "$training" --gpu-kernels=emulated
-  near "$losses" "$training" --mesh t=2 --layout hidden:t
-  near "$losses" "$training accumulate 2" --mesh d=2,t=2 --layout batch:d,hidden:t,optimizer.class:d,optimizer.to:d
+  check_losses 0.02 "$losses" "$training"
+  check_losses 0.02 "$losses" "$training" --gpu-kernels=emulated
+  check_losses 0.02 "$losses" "$training" --mesh t=2 --layout hidden:t
+  check_losses 0.02 "$losses" "$training accumulate 2" --mesh d=2,t=2 --layout batch:d,hidden:t,optimizer.class:d,optimizer.to:d
 done <table.txt
 
 train() { # PRECISION OPTIONS... -> the loss of an evaluation; program, checkpoint

@@ -3,28 +3,17 @@ resource, the peers' best median over ours. Every row measures all of them in
 turn, REPEATS times, and keeps each one's best median, since these machines are
 noisy. Called by test/bench/run.
 """
-import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile, time
+import argparse, json, pathlib, statistics, sys, tempfile, time
 import numpy as np
 
 import case
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from machine import CORES, attained, peer, run
+
 BUILD = HERE.parents[2] / "build"
 BATCH = 512
-CORES = sorted(os.sched_getaffinity(0))[:2]
-
-
-def run(command, cores, env=None):
-    full = ["taskset", "-c", ",".join(map(str, cores))] + [str(c) for c in command]
-    done = subprocess.run(full, capture_output=True, text=True, env={**os.environ, **(env or {})})
-    if done.returncode:
-        sys.exit(f"error: {' '.join(full)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def peer(script, *arguments, cores, env=None):
-    output = run([sys.executable, HERE / script, *arguments], cores, env)
-    return json.loads(output.strip().splitlines()[-1])["seconds"]
 
 
 class Meshc:
@@ -67,8 +56,11 @@ MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none
 
 
 def rows(meshc, steps):
-    torch = lambda model, cores, *more: lambda: peer("torch_step.py", model, "--steps", steps, *more, cores=cores)
-    jax = lambda model, cores, *more: lambda: peer("jax_step.py", model, "--steps", steps, *more, cores=cores)
+    def seconds(script):
+        return lambda model, cores, *more: lambda: peer(
+            HERE / script, model, "--steps", steps, *more, cores=cores)["seconds"]
+
+    torch, jax = seconds("torch_step.py"), seconds("jax_step.py")
     one, two = CORES[:1], CORES
     for model in ("perceptron", "char"):
         for cores in (one, two):
@@ -90,30 +82,13 @@ def rows(meshc, steps):
                     "jax": jax(model, two, "--devices", 2, *tensor)})
 
 
-def machine():
-    """Attainable peak of one core (FLOP/s) and bandwidth (B/s): best of several
-    products of 1536 squared, and of copies of 256 MB (read and written)."""
-    script = """
-import os, time, json, torch
-os.sched_setaffinity(0, {%d}); torch.set_num_threads(1)
-a = torch.rand(1536, 1536); b = torch.rand(1536, 1536); s = torch.zeros(1 << 26); d = torch.ones(1 << 26)
-def best(f, n=6):
-    t = []
-    for _ in range(n):
-        x = time.perf_counter(); f(); t.append(time.perf_counter() - x)
-    return min(t)
-print(json.dumps([2 * 1536**3 / best(lambda: a @ b), 2 * 4 * (1 << 26) / best(lambda: d.copy_(s))]))
-""" % CORES[0]
-    return json.loads(run([sys.executable, "-c", script], CORES[:1]))
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--json")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
-    peak, bandwidth = machine()
+    peak, bandwidth = attained()
     print(f"one core: {peak / 1e9:.0f} GFLOP/s attainable (1536^3 product), {bandwidth / 1e9:.1f} GB/s (copy)")
     print(f"{'model':<11}{'resources':<20}{'meshc':>9}{'best peer':>11}{'ratio':>7}{'goal':>6}{'floor':>9}{'x floor':>8}  peers")
     results = []

@@ -1,27 +1,17 @@
 """Training steps of transformers: meshc beside PyTorch (eager, compiled, DDP) and JAX, in one run. Each row measures all
 of them in turn, REPEATS times, and keeps each one's best median. Called by test/bench/transformer/run.
 """
-import argparse, json, os, pathlib, statistics, subprocess, sys, tempfile
+import argparse, json, pathlib, statistics, sys, tempfile
 
 from shapes import SHAPES
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+from machine import CORES, attained, peer, run
+
 ROOT = HERE.parents[2]
 MODELS = {"nano": ROOT / "python-free-examples/05_gpt/gpt.mesh"}
 GPT2 = ROOT / "test/accuracy/models/gpt2.mesh"
-CORES = sorted(os.sched_getaffinity(0))[:2]
-
-
-def run(command, cores):
-    full = ["taskset", "-c", ",".join(map(str, cores))] + [str(c) for c in command]
-    done = subprocess.run(full, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        sys.exit(f"error: {' '.join(full)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def peer(script, *arguments, cores):
-    return json.loads(run([sys.executable, HERE / script, *arguments], cores).strip().splitlines()[-1])
 
 
 class Meshc:
@@ -50,8 +40,8 @@ class Meshc:
 
 def rows(name, meshc, steps):
     """Per row: resources, cores, and by name what measures ours and the peers."""
-    torch = lambda cores, *more: lambda: peer("torch_gpt.py", name, "--steps", steps, *more, cores=cores)
-    jax = lambda cores, *more: lambda: peer("jax_gpt.py", name, "--steps", steps, *more, cores=cores)
+    torch = lambda cores, *more: lambda: peer(HERE / "torch_gpt.py", name, "--steps", steps, *more, cores=cores)
+    jax = lambda cores, *more: lambda: peer(HERE / "jax_gpt.py", name, "--steps", steps, *more, cores=cores)
     ours = lambda mesh, ranks, threads, cores: {"meshc": lambda: meshc.measure(name, mesh, ranks, threads, cores)}
     for cores in (CORES[:1], CORES):
         n = len(cores)
@@ -64,30 +54,13 @@ def rows(name, meshc, steps):
     yield ("2 ranks, tensor", 2, ours("data=1,tensor=2", 2, 1, CORES), {"jax": jax(CORES, "--devices", 2, "--tensor")})
 
 
-def machine():
-    """Attainable rate of one core in products (FLOP/s) and bandwidth (B/s): the best of several products of 1536
-    squared under PyTorch, and of copies of 256 MB (read and written)."""
-    script = """
-import time, json, torch
-torch.set_num_threads(1)
-a = torch.rand(1536, 1536); b = torch.rand(1536, 1536); s = torch.zeros(1 << 26); d = torch.ones(1 << 26)
-def best(f, n=6):
-    t = []
-    for _ in range(n):
-        x = time.perf_counter(); f(); t.append(time.perf_counter() - x)
-    return min(t)
-print(json.dumps([2 * 1536**3 / best(lambda: a @ b), 2 * 4 * (1 << 26) / best(lambda: d.copy_(s))]))
-"""
-    return json.loads(run([sys.executable, "-c", script], CORES[:1]))
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=2)
     args = parser.parse_args()
-    peak, bandwidth = machine()
+    peak, bandwidth = attained()
     cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
     print(f"{cpu}; one core: {peak / 1e9:.0f} GFLOP/s attained (1536^3 product), {bandwidth / 1e9:.1f} GB/s (copy)")
     print(f"{'model':<12}{'resources':<17}{'meshc':>9}{'best peer':>11}{'ratio':>7}{'floor':>10}{'x floor':>8}"
