@@ -39,6 +39,7 @@ def Nd_ReadsPosition : NativeOpTrait<"ReadsPosition"> {
 def Nd_ElementOp : DeclareOpInterfaceMethods<ElementOpInterface>;
 def Nd_ReduceOp : DeclareOpInterfaceMethods<ReduceOpInterface>;
 def Nd_PrefixOp : DeclareOpInterfaceMethods<PrefixOpInterface>;
+def Nd_SortOp : DeclareOpInterfaceMethods<SortOpInterface>;
 def Nd_CompositeOp : DeclareOpInterfaceMethods<CompositeOpInterface>;
 def Nd_OptimizerOp : DeclareOpInterfaceMethods<OptimizerOpInterface>;
 

@@ -24,6 +24,7 @@
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
+#include "dialects/Nd/Ops/SortingOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/StackOps.h"
 #include "dialects/Nd/Ops/WindowOps.h"

@@ -40,6 +40,7 @@ void NdDialect::initialize() {
   registerPointwise();
   registerContraction();
   registerCumulative();
+  registerSorting();
   registerReduction();
   registerShape();
   registerWindow();

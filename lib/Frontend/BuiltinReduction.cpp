@@ -87,30 +87,6 @@ static Operand emitAlong(Call &call) {
                                  call.attribute("dim", dim)));
 }
 
-/// The words behind cumsum(x, d). [L5.18]
-static std::optional<SmallVector<NamedAttribute>> cumsumWords(Call &call) {
-  SmallVector<NamedAttribute> words;
-  for (unsigned i = 2; i < call.size(); ++i) {
-    const Argument &argument = call.ast.arguments[i];
-    const syntax::Name *word = argument.kind == Argument::Kind::Value
-                                   ? argument.value->asName()
-                                   : nullptr;
-    if (!word || (word->text != "exclusive" && word->text != "backwards")) {
-      call.fail(i, "expected 'exclusive' or 'backwards'; 'cumsum' is written " +
-                       call.builtin.usage.str());
-      return std::nullopt;
-    }
-    NamedAttribute attribute =
-        call.attribute(word->text, call.emitter.builder.getUnitAttr());
-    if (llvm::is_contained(words, attribute)) {
-      call.fail(i, quote(word->text) + " is given twice");
-      return std::nullopt;
-    }
-    words.push_back(attribute);
-  }
-  return words;
-}
-
 /// cumsum(x, d[, exclusive][, backwards]). [L5.18]
 static Operand emitCumsum(Call &call) {
   Value value = call.tensorOf(0, call.builtin.kinds);
@@ -119,7 +95,7 @@ static Operand emitCumsum(Call &call) {
   StringAttr dim = value ? call.dim(1, value) : StringAttr();
   std::optional<SmallVector<NamedAttribute>> attributes;
   if (dim)
-    attributes = cumsumWords(call);
+    attributes = call.words(2, {"exclusive", "backwards"});
   if (!attributes)
     return {};
   attributes->push_back(call.attribute("dim", dim));

@@ -22,7 +22,8 @@ const std::map<std::string_view, const Builtin *> &allBuiltins() {
     std::map<std::string_view, const Builtin *> made;
     for (ArrayRef<Builtin> family :
          {pointwiseBuiltins(), reductionBuiltins(), shapeBuiltins(),
-          indexingBuiltins(), sourceBuiltins(), attentionBuiltins()})
+          indexingBuiltins(), sourceBuiltins(), attentionBuiltins(),
+          sortingBuiltins()})
       for (const Builtin &builtin : family)
         made[std::string_view(builtin.name)] = &builtin;
     return made;
@@ -192,6 +193,38 @@ Type Call::type(unsigned i) {
   fail(i, "expected a type (f32, bf16, f16, i32 or i1); " +
               quote(builtin.name) + " is written " + builtin.usage.str());
   return {};
+}
+
+/// "'a'", "'a' or 'b'".
+static std::string listWords(ArrayRef<StringRef> words) {
+  std::string text;
+  for (StringRef word : words)
+    text += (text.empty() ? "" : " or ") + quote(word);
+  return text;
+}
+
+std::optional<SmallVector<NamedAttribute>>
+Call::words(unsigned first, ArrayRef<StringRef> known) {
+  SmallVector<NamedAttribute> words;
+  for (unsigned i = first; i < size(); ++i) {
+    const Argument &argument = ast.arguments[i];
+    const syntax::Name *word = argument.kind == Argument::Kind::Value
+                                   ? argument.value->asName()
+                                   : nullptr;
+    if (!word || !llvm::is_contained(known, StringRef(word->text))) {
+      fail(i, "expected " + listWords(known) + "; " + quote(builtin.name) +
+                  " is written " + builtin.usage.str());
+      return std::nullopt;
+    }
+    NamedAttribute attribute =
+        this->attribute(word->text, emitter.builder.getUnitAttr());
+    if (llvm::is_contained(words, attribute)) {
+      fail(i, quote(word->text) + " is given twice");
+      return std::nullopt;
+    }
+    words.push_back(attribute);
+  }
+  return words;
 }
 
 const Argument *Call::rename(unsigned i) {

@@ -31,6 +31,10 @@ struct Builtin {
   /// For functions that are one op of the same form: the op and its types.
   llvm::StringRef op = {};
   ElementKinds kinds = Floats;
+  /// For functions that return several values, instead of `emit`: their number,
+  /// and what builds them, missing after an error. [L4.12]
+  unsigned resultCount = 1;
+  llvm::SmallVector<Operand> (*emitAll)(Call &call) = nullptr;
 };
 
 /// Any number of arguments.
@@ -42,6 +46,7 @@ llvm::ArrayRef<Builtin> shapeBuiltins();
 llvm::ArrayRef<Builtin> indexingBuiltins();
 llvm::ArrayRef<Builtin> sourceBuiltins();
 llvm::ArrayRef<Builtin> attentionBuiltins();
+llvm::ArrayRef<Builtin> sortingBuiltins();
 
 /// The function of that name, or null.
 const Builtin *findBuiltin(llvm::StringRef name);
@@ -85,6 +90,9 @@ public:
   std::optional<int64_t> whole(unsigned i, int64_t least);
   /// The argument as the name of an element type.
   mlir::Type type(unsigned i);
+  /// Arguments first, first + 1, … as words, which become unit attributes.
+  std::optional<llvm::SmallVector<mlir::NamedAttribute>>
+  words(unsigned first, llvm::ArrayRef<llvm::StringRef> known);
   /// The argument as a rename; null after an error if it is not one.
   const syntax::Argument *rename(unsigned i);
 

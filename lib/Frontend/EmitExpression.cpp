@@ -420,7 +420,22 @@ Operand Emitter::emitCall(const syntax::Expr &expr,
     return emitFunction(callee, expr, call, {}).front();
   if (!callee.builtin)
     return {};
-  Call context(*this, *callee.builtin, expr, call);
+  return emitBuiltin(*callee.builtin, expr, call, {}).front();
+}
+
+/// The values of a call of a function of the language, as emitFunction.
+SmallVector<Operand> Emitter::emitBuiltin(const Builtin &builtin,
+                                          const syntax::Expr &expr,
+                                          const syntax::CallExpr &call,
+                                          ArrayRef<syntax::Name> names) {
+  SmallVector<Operand> none(std::max<size_t>(names.size(), 1));
+  if (!checkResultCount(std::string_view(builtin.name), builtin.resultCount,
+                        call.callee.span, names, std::nullopt))
+    return none;
+  Call context(*this, builtin, expr, call);
   context.emitEarly();
-  return context.checkArguments() ? callee.builtin->emit(context) : Operand();
+  if (!context.checkArguments())
+    return none;
+  return builtin.emitAll ? builtin.emitAll(context)
+                         : SmallVector<Operand>{builtin.emit(context)};
 }

@@ -47,34 +47,44 @@ findReturn(const syntax::FunctionDeclaration &function) {
   return returned && !returned->values.empty() ? &body.back() : nullptr;
 }
 
-/// Whether a function returns one value for an expression, or as many as the
-/// names on the left. [L4.12]
+/// Whether a function that returns `count` values may be called for one value
+/// in an expression, or for as many as there are names on the left. `at` is the
+/// place of its name, `end` that of its return. [L4.12]
+bool Emitter::checkResultCount(std::string_view function, size_t count,
+                               syntax::Span at, ArrayRef<syntax::Name> names,
+                               std::optional<syntax::Span> end) {
+  size_t wanted = std::max<size_t>(names.size(), 1);
+  if (count == wanted)
+    return true;
+  std::string returned =
+      "function " + quote(function) + " returns " +
+      (count == 1 ? "one value" : std::to_string(count) + " values");
+  if (names.empty()) {
+    std::string list = count == 2 ? "a, b" : count == 3 ? "a, b, c" : "a, b, …";
+    returned += ", and one is expected here; take them apart in a statement "
+                "of its own: " +
+                list + " = " + std::string(function) + "(…)";
+  } else {
+    returned += ", but " + std::to_string(wanted) + " names are on the left";
+    if (count < wanted)
+      at = names[count].span;
+  }
+  syntax::Diagnostic &mismatch = error(at, returned);
+  if (end)
+    mismatch.note(*end, "the function returns here");
+  return false;
+}
+
+/// The same of a function of a file.
 bool Emitter::checkResultCount(const syntax::FunctionDeclaration &function,
                                const syntax::CallExpr &call,
                                ArrayRef<syntax::Name> names) {
   const syntax::Statement *end = findReturn(function);
   if (!end)
     return true; // an error of its own
-  size_t wanted = std::max<size_t>(names.size(), 1);
   size_t count = std::get<syntax::ReturnStatement>(end->node).values.size();
-  if (count == wanted)
-    return true;
-  std::string returned =
-      "function " + quote(function.name.text) + " returns " +
-      (count == 1 ? "one value" : std::to_string(count) + " values");
-  syntax::Span at = call.callee.span;
-  if (names.empty()) {
-    std::string list = count == 2 ? "a, b" : count == 3 ? "a, b, c" : "a, b, …";
-    returned += ", and one is expected here; take them apart in a statement "
-                "of its own: " +
-                list + " = " + std::string(function.name.text) + "(…)";
-  } else {
-    returned += ", but " + std::to_string(wanted) + " names are on the left";
-    if (count < wanted)
-      at = names[count].span;
-  }
-  error(at, returned).note(end->span, "the function returns here");
-  return false;
+  return checkResultCount(function.name.text, count, call.callee.span, names,
+                          end->span);
 }
 
 /// Reports a member of what is a value or constant; false if it is neither.
@@ -210,6 +220,8 @@ SmallVector<Operand> Emitter::emitSeveral(const syntax::Expr &expr,
   Callee callee = call ? findCallee(call->module, call->callee) : Callee();
   if (callee.function)
     return emitFunction(callee, expr, *call, names);
+  if (callee.builtin && callee.builtin->emitAll)
+    return emitBuiltin(*callee.builtin, expr, *call, names);
   std::string count = std::to_string(names.size());
   if (!call)
     noteOrigin(error(expr.span, count +

@@ -206,6 +206,10 @@ private:
                                     nd::TensorType type, mlir::StringAttr dim);
   Operand emitMember(const syntax::MemberExpr &member);
   Operand emitCall(const syntax::Expr &expr, const syntax::CallExpr &call);
+  llvm::SmallVector<Operand> emitBuiltin(const Builtin &builtin,
+                                         const syntax::Expr &expr,
+                                         const syntax::CallExpr &call,
+                                         llvm::ArrayRef<syntax::Name> names);
 
   // EmissionOrder.cpp
   void findNewDims(const syntax::Expr &expr,
@@ -231,6 +235,9 @@ private:
                                           llvm::ArrayRef<syntax::Name> names);
   llvm::SmallVector<Operand> emitSeveral(const syntax::Expr &expr,
                                          llvm::ArrayRef<syntax::Name> names);
+  bool checkResultCount(std::string_view function, size_t count,
+                        syntax::Span at, llvm::ArrayRef<syntax::Name> names,
+                        std::optional<syntax::Span> end);
   bool checkResultCount(const syntax::FunctionDeclaration &function,
                         const syntax::CallExpr &call,
                         llvm::ArrayRef<syntax::Name> names);

@@ -157,9 +157,12 @@ void FusionGroups::limitStages() {
   }
 }
 
+/// A sort reads each entry many times, and so needs what is computed.
 bool FusionGroups::needsMemory(Value value) const {
-  return llvm::any_of(value.getUsers(),
-                      [](Operation *user) { return !isKernelOp(user); });
+  bool isComputed = work.lookup(value) > 0;
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return !isKernelOp(user) || (isComputed && isa<nd::SortOpInterface>(user));
+  });
 }
 
 /// Of a reduction: kept and reduced dims. Of an element op: the result's dims.

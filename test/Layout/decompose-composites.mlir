@@ -73,3 +73,30 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     return %0 : !nd.tensor<f32, [model = 4]>
   }
 }
+
+// Each block's largest entries, then the largest of these.
+// CHECK-LABEL: func.func @choose
+// CHECK-NEXT: %[[S:.*]] = nd.split_dim %arg0 {dim = "model", into = ["model", "model.entry"], sizes = array<i64: 2, 6>}
+// CHECK-NEXT: %[[I:.*]] = nd.argsort %[[S]] {count = 3 : i64, descending, dim = "model.entry", into = "model.chosen"}
+// CHECK-NEXT: %[[V:.*]] = nd.gather %[[S]], %[[I]] {dim = "model.entry"}
+// CHECK-NEXT: %[[B:.*]] = nd.iota
+// CHECK-NEXT: %[[C:.*]] = nd.constant 6 : i32
+// CHECK-NEXT: %[[F:.*]] = nd.mul %[[B]], %[[C]]
+// CHECK-NEXT: %[[G:.*]] = nd.add %[[I]], %[[F]]
+// CHECK-NEXT: %[[M:.*]] = nd.merge_dims %[[V]] {dims = ["model", "model.chosen"], into = "model"}
+// CHECK-NEXT: %[[P:.*]] = nd.argsort %[[M]] {count = 3 : i64, descending, dim = "model", into = "best"}
+// CHECK-NEXT: %[[N:.*]] = nd.merge_dims %[[G]] {dims = ["model", "model.chosen"], into = "model"}
+// CHECK-NEXT: nd.gather %[[N]], %[[P]] {dim = "model", nd.name = "which"}
+// Blocks that are not longer than what is chosen save nothing.
+// CHECK-LABEL: func.func @chooseMany
+// CHECK-NEXT: nd.argsort %arg0 {count = 7 : i64, descending, dim = "model", into = "best"
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @choose(%x: !nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 3]> {
+    %0 = nd.top_k %x {dim = "model", into = "best", count = 3 : i64, nd.name = "which"} : (!nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 3]>
+    return %0 : !nd.tensor<i32, [best = 3]>
+  }
+  func.func @chooseMany(%x: !nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 7]> {
+    %0 = nd.top_k %x {dim = "model", into = "best", count = 7 : i64} : (!nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 7]>
+    return %0 : !nd.tensor<i32, [best = 7]>
+  }
+}

@@ -297,6 +297,7 @@ void RandomProgram::addSteps(size_t count) {
       &RandomProgram::addDot,       &RandomProgram::addDot,
       &RandomProgram::addReduction, &RandomProgram::addReduction,
       &RandomProgram::addArgmax,    &RandomProgram::addCumsum,
+      &RandomProgram::addSort,      &RandomProgram::addTopK,
       &RandomProgram::addRename,    &RandomProgram::addSplit,
       &RandomProgram::addSplit,     &RandomProgram::addMerge,
       &RandomProgram::addMerge,     &RandomProgram::addBroadcast,

@@ -77,6 +77,8 @@ private:
   bool addReduction();
   bool addArgmax();
   bool addCumsum();
+  bool addSort();
+  bool addTopK();
   bool addSoftmax();
   bool addCrossEntropy();
   bool addAttention();

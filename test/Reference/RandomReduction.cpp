@@ -144,6 +144,43 @@ bool RandomProgram::addCumsum() {
   return add(text + ")", in.type, in.dims, in.size * growth, in.isInteger());
 }
 
+bool RandomProgram::addSort() {
+  const Known *x = pick([](const Known &x) {
+    return (x.isFloat() || x.isInteger()) && x.isExact && !x.dims.empty();
+  });
+  if (!x)
+    return false;
+  Known in = *x;
+  std::string arguments = in.name + ", " + drawDimOf(in).name;
+  if (flip())
+    arguments += ", descending";
+  return flip()
+             ? add("sort(" + arguments + ")", in)
+             : add("argsort(" + arguments + ")", Type::I32, in.dims, 4, true);
+}
+
+bool RandomProgram::addTopK() {
+  const Known *x = pick([](const Known &x) {
+    return (x.isFloat() || x.isInteger()) && x.isExact && !x.dims.empty();
+  });
+  if (!x)
+    return false;
+  Known in = *x;
+  Dim dim = drawDimOf(in), into = pool[draw(pool.size())];
+  if (in.has(into.name) || into.size > dim.size ||
+      std::any_of(loops.begin(), loops.end(),
+                  [&](const Loop &loop) { return loop.dim.name == into.name; }))
+    return false;
+  std::string chosen = "t" + std::to_string(++numbered);
+  std::string indices = "t" + std::to_string(++numbered);
+  statements.push_back("  " + chosen + ", " + indices + " = top_k(" + in.name +
+                       ", " + dim.name + " -> " + into.name + ")");
+  std::vector<Dim> dims = join(without(in.dims, {dim}), {into});
+  values.push_back({chosen, in.type, dims, in.size, true});
+  values.push_back({indices, Type::I32, dims, 4, true});
+  return true;
+}
+
 bool RandomProgram::addSoftmax() {
   const Known *x =
       pick([](const Known &x) { return x.isFloat() && !x.dims.empty(); });

@@ -229,6 +229,16 @@ func.func @prefix_sum(%0: !x) -> !x {
   return %r : !x
 }
 
+func.func @argsort(%0: !x) -> !nd.tensor<i32, [b = 8, m = 16]> {
+  %r = nd.argsort %0 {dim = "m", into = "m", count = 16 : i64} : (!x) -> !nd.tensor<i32, [b = 8, m = 16]>
+  return %r : !nd.tensor<i32, [b = 8, m = 16]>
+}
+
+func.func @top_k(%0: !x) -> !nd.tensor<i32, [b = 8, k = 2]> {
+  %r = nd.top_k %0 {dim = "m", into = "k", count = 2 : i64} : (!x) -> !nd.tensor<i32, [b = 8, k = 2]>
+  return %r : !nd.tensor<i32, [b = 8, k = 2]>
+}
+
 func.func @argmax(%0: !x) -> !bi {
   %r = nd.argmax %0 {dim = "m"} : (!x) -> !bi
   return %r : !bi

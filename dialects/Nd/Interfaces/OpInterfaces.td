@@ -111,6 +111,24 @@ def PrefixOpInterface : OpInterface<"PrefixOpInterface"> {
   ];
 }
 
+def SortOpInterface : OpInterface<"SortOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    The indices of entries of operand 0 along one dim, in the order of their values:
+    -0 and 0 are equal, NaN comes behind all numbers, and among equal entries the
+    first index comes first. The only result (i32) has another dim instead, with as
+    many of the first indices as its size. Elsewhere the position is the same.
+  }];
+  let methods = [
+    InterfaceMethod<"The dim along which entries are compared.", "::mlir::StringAttr",
+      "getDimAttr", (ins)>,
+    InterfaceMethod<"The result's dim; it may have the same name.", "::mlir::StringAttr",
+      "getIntoAttr", (ins)>,
+    InterfaceMethod<"Whether the largest entry, or a NaN, comes first.", "bool",
+      "getDescending", (ins)>,
+  ];
+}
+
 def CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{

@@ -11,6 +11,7 @@
 #include "lib/Codegen/Gpu/GpuScatterEmitter.h"
 #include "lib/Codegen/KernelEntry.h"
 #include "lib/Codegen/PrefixEmitter.h"
+#include "lib/Codegen/SortEmitter.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
@@ -159,6 +160,23 @@ static FailureOr<KernelLaunch> emitPrefix(exec::KernelOp kernel,
                       code);
 }
 
+/// A thread has an entry.
+static FailureOr<KernelLaunch> emitSort(exec::KernelOp kernel, ModuleOp module,
+                                        const GpuOptions &options,
+                                        GpuFault *fault) {
+  FailureOr<SortShape> shape = SortShape::of(kernel);
+  if (failed(shape))
+    return failure();
+  auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
+    SortEmitter sort(*shape, emitter);
+    GpuMapping map = mapPoints(sort.getPoints(), options);
+    GpuGroup group(emitter, function, map);
+    sort.emitPoint(group.getPoint(), map.points % map.pointsPerBlock != 0);
+    return map;
+  };
+  return emitFunction(kernel, module, /*lanes=*/1, fault, code);
+}
+
 FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
                                       const GpuOptions &options,
                                       GpuFault *fault) {
@@ -166,6 +184,8 @@ FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
     return emitScatter(kernel, module, options, fault);
   if (getPrefix(kernel))
     return emitPrefix(kernel, module, options, fault);
+  if (getSort(kernel))
+    return emitSort(kernel, module, options, fault);
   return emitNest(kernel, module, options, fault);
 }
 

@@ -11,6 +11,7 @@
 #include "lib/Codegen/Host/HostNestEmitter.h"
 #include "lib/Codegen/Host/HostScatterEmitter.h"
 #include "lib/Codegen/PrefixEmitter.h"
+#include "lib/Codegen/SortEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
 
@@ -176,12 +177,31 @@ static FailureOr<int64_t> emitPrefix(exec::KernelOp kernel, ModuleOp module,
   return units;
 }
 
+/// A unit of work is a row.
+static FailureOr<int64_t> emitSort(exec::KernelOp kernel, ModuleOp module,
+                                   FunctionHead head) {
+  FailureOr<SortShape> shape = SortShape::of(kernel);
+  if (failed(shape))
+    return failure();
+  int64_t rows = 0;
+  auto code = [&](KernelElements &emitter, Value begin, Value end) {
+    SortEmitter sort(*shape, emitter);
+    rows = sort.getRows();
+    sort.emitRows(begin, end);
+  };
+  if (failed(emitFunction(kernel, module, /*lanes=*/1, head, code)))
+    return failure();
+  return rows;
+}
+
 static FailureOr<int64_t> emitCode(exec::KernelOp kernel, ModuleOp module,
                                    int64_t lanes, FunctionHead head) {
   if (getScatter(kernel))
     return emitScatter(kernel, module, lanes, head);
   if (getPrefix(kernel))
     return emitPrefix(kernel, module, lanes, head);
+  if (getSort(kernel))
+    return emitSort(kernel, module, head);
   return emitNest(kernel, module, lanes, head);
 }
 
