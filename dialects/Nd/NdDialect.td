@@ -61,6 +61,7 @@ def Nd_Dialect : Dialect {
     void registerPointwise();
     void registerContraction();
     void registerCumulative();
+    void registerCustomGradient();
     void registerSorting();
     void registerReduction();
     void registerShape();

@@ -16,6 +16,7 @@
 #include "dialects/Nd/Ops/AttentionOps.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
 #include "dialects/Nd/Ops/CumulativeOps.h"
+#include "dialects/Nd/Ops/CustomGradientOps.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"

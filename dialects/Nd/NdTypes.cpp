@@ -40,6 +40,7 @@ void NdDialect::initialize() {
   registerPointwise();
   registerContraction();
   registerCumulative();
+  registerCustomGradient();
   registerSorting();
   registerReduction();
   registerShape();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/CustomGradientOps.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
@@ -430,6 +431,14 @@ LogicalResult StepBuilder::buildTrainStep() {
   return success();
 }
 
+/// The gradients are built: only the values are needed.
+static void dropCustomGradients(ModuleOp module) {
+  module.walk([](nd::CustomGradientOp op) {
+    op->replaceAllUsesWith(op.getValues());
+    op->erase();
+  });
+}
+
 LogicalResult StepBuilder::run() {
   if (failed(collect()))
     return failure();
@@ -439,6 +448,7 @@ LogicalResult StepBuilder::run() {
   buildEvalStep();
   if (generate)
     buildGenerateStep();
+  dropCustomGradients(module);
   nd::setModelName(module, model.getSymNameAttr());
   if (train)
     train.erase();

@@ -229,6 +229,15 @@ func.func @prefix_sum(%0: !x) -> !x {
   return %r : !x
 }
 
+func.func @custom_gradient(%0: !x, %1: !x) -> !x {
+  %r = nd.custom_gradient values(%0: !x) arguments(%1: !x) residuals(%1: !x) -> !x {
+  ^bb0(%g: !x, %s: !x):
+    %d = nd.mul %g, %s : (!x, !x) -> !x
+    nd.yield %d : !x
+  }
+  return %r : !x
+}
+
 func.func @argsort(%0: !x) -> !nd.tensor<i32, [b = 8, m = 16]> {
   %r = nd.argsort %0 {dim = "m", into = "m", count = 16 : i64} : (!x) -> !nd.tensor<i32, [b = 8, m = 16]>
   return %r : !nd.tensor<i32, [b = 8, m = 16]>

@@ -1,0 +1,16 @@
+//===- CustomGradientOps.h - the ops of the family CustomGradient -*- C++
+//-*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_CUSTOMGRADIENTOPS_H
+#define MESHC_DIALECTS_ND_OPS_CUSTOMGRADIENTOPS_H
+
+#include "dialects/Nd/NdInterfaces.h"
+
+#define GET_OP_CLASSES
+#include "dialects/Nd/Ops/CustomGradient.h.inc"
+
+#endif // MESHC_DIALECTS_ND_OPS_CUSTOMGRADIENTOPS_H
