@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Alignment.h"
+#include "dialects/Exec/Parts.h"
 
 using namespace mlir;
 
@@ -117,8 +118,18 @@ DenseMap<Value, LoopDims> getLoopDims(Block &block) {
   return loops;
 }
 
+/// Whether a part other than that of the output reads the input.
+static bool isReadElsewhere(Block &kernel, unsigned input, unsigned output,
+                            ArrayAttr parts) {
+  return llvm::any_of(getParts(kernel, parts), [&](const PartBody &part) {
+    bool isOwn =
+        part.firstResult <= output && output < part.firstResult + part.results;
+    return !isOwn && llvm::is_contained(part.inputs, input);
+  });
+}
+
 bool canWriteOver(Block &kernel, unsigned input, unsigned output, PlanAttr plan,
-                  nd::MeshAttr mesh) {
+                  ArrayAttr parts, nd::MeshAttr mesh) {
   Value read = kernel.getArgument(input);
   Value written = kernel.getTerminator()->getOperand(output);
   nd::TensorType readType = nd::getTensorType(read);
@@ -133,6 +144,8 @@ bool canWriteOver(Block &kernel, unsigned input, unsigned output, PlanAttr plan,
   for (Operation &op : kernel.without_terminator())
     if (!isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op))
       return false;
+  if (isReadElsewhere(kernel, input, output, parts))
+    return false;
   // A result of the parallel dims alone may be written before the walk that
   // stores those with reduce dims.
   bool isPoint = dims.size() == plan.getParallel().size();
@@ -155,7 +168,7 @@ bool canWriteOver(Operation *op, const KernelUse &use, unsigned input,
   auto written = cast<BufferType>(use.outputs[output].getType());
   return kernel && read.getOrder() == written.getOrder() &&
          canWriteOver(kernel.getBody().front(), input, output, kernel.getPlan(),
-                      nd::MeshAttr::of(op));
+                      kernel.getPartsAttr(), nd::MeshAttr::of(op));
 }
 
 } // namespace meshc::exec

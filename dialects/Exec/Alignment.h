@@ -50,9 +50,10 @@ llvm::DenseMap<mlir::Value, DimSet> getAlignment(mlir::Block &block,
 
 /// Whether output `output` of a kernel's block may have the memory of input
 /// `input`. Both need the same size, in the same memory order, and every
-/// element must be read only at the point that writes it.
+/// element must be read only at the point that writes it, and, of a kernel with
+/// `parts`, by the part that writes it.
 bool canWriteOver(mlir::Block &kernel, unsigned input, unsigned output,
-                  PlanAttr plan, nd::MeshAttr mesh);
+                  PlanAttr plan, mlir::ArrayAttr parts, nd::MeshAttr mesh);
 /// The same for the buffers of a kernel that an op runs; false if they have
 /// different memory orders.
 bool canWriteOver(mlir::Operation *op, const KernelUse &use, unsigned input,

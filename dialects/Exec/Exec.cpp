@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Exec/Order.h"
+#include "dialects/Exec/Parts.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -121,7 +122,8 @@ LogicalResult KernelOp::verify() {
                           getBody().getArgumentTypes())))
     return failure();
   if (failed(verifyOrders(*this, "output", getOutputOrders(),
-                          yield.getValues().getTypes())))
+                          yield.getValues().getTypes())) ||
+      failed(verifyParts(*this, getPlan(), getPartsAttr())))
     return failure();
   auto alignments = getAlignments();
   if (!alignments)

@@ -21,7 +21,8 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::meshc::exec";
-  let dependentDialects = ["::meshc::nd::NdDialect", "::meshc::spmd::SpmdDialect"];
+  let dependentDialects = ["::meshc::nd::NdDialect",
+                           "::meshc::spmd::SpmdDialect"];
   let summary = "the ordered program of one rank on the buffers of one arena";
   let description = [{
     The program after the schedule phase. A module holds kernels (`exec.kernel`)
@@ -82,14 +83,32 @@ def Exec_PlanAttr : AttrDef<Exec_Dialect, "Plan"> {
     over the other dims of the result. Its operands may be computed in place like
     any others.
   }];
-  let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$parallel,
-                        OptionalArrayRefParameter<"::mlir::StringAttr">:$reduce,
-                        "::mlir::StringAttr":$lanes,
-                        OptionalArrayRefParameter<"int64_t">:$sizes);
+  let parameters =
+      (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$parallel,
+          OptionalArrayRefParameter<"::mlir::StringAttr">:$reduce,
+          "::mlir::StringAttr":$lanes,
+          OptionalArrayRefParameter<"int64_t">:$sizes);
   let genVerifyDecl = 1;
-  let assemblyFormat = [{ `<` `parallel` `=` `[` (`]`) : ($parallel^ `]`)? `,` `reduce` `=` `[` (`]`) : ($reduce^ `]`)?
+  let assemblyFormat =
+      [{ `<` `parallel` `=` `[` (`]`) : ($parallel^ `]`)? `,` `reduce` `=` `[` (`]`) : ($reduce^ `]`)?
       `,` `lanes` `=` $lanes `,` `sizes` `=` `[` (`]`) : ($sizes^ `]`)? `>` }];
 }
+
+def Exec_PartAttr : AttrDef<Exec_Dialect, "Part"> {
+  let mnemonic = "part";
+  let summary = "the next results of a kernel, with a loop nest of their own";
+  let description = [{
+    A kernel for GPUs may have parts: computations that have nothing to do with each
+    other and share one launch, such as the updates of many parameters. Each part has
+    blocks of threads of its own. `results` is the number of its results, which
+    follow those of the parts before. `plan` has no reduce dims. Parts may read the
+    same inputs, but they share no op, and no part overwrites what another one reads.
+    The plan of the kernel itself is empty.
+  }];
+  let parameters = (ins "int64_t":$results, "::meshc::exec::PlanAttr":$plan);
+  let assemblyFormat = "`<` $results `,` $plan `>`";
+}
+def Exec_Parts : OptionalAttr<TypedArrayAttrBase<Exec_PartAttr, "parts">>;
 
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
@@ -100,7 +119,7 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
     contiguous). An i1 element takes one byte.
   }];
   let parameters = (ins "::meshc::nd::TensorType":$tensor,
-                        OptionalArrayRefParameter<"::mlir::StringAttr">:$order);
+      OptionalArrayRefParameter<"::mlir::StringAttr">:$order);
   let assemblyFormat = "`<` $tensor `,` `[` (`]`) : ($order^ `]`)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -125,17 +144,21 @@ def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
   let summary = "a collective that was begun";
 }
 
-class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+class Exec_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Exec_Dialect, mnemonic, traits>;
 
 /// An op of a step function.
 class Exec_StepOp<string mnemonic, list<Trait> traits = []>
-    : Exec_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<StepOpInterface>], traits)>;
+    : Exec_Op<mnemonic,
+              !listconcat([DeclareOpInterfaceMethods<StepOpInterface>],
+                          traits)>;
 
 /// A piece of the arena.
 class Exec_PieceOp<string mnemonic>
     : Exec_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<PieceOpInterface>]>;
 
-def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
+def Exec_KernelOp
+    : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
   let summary = "a fused loop nest";
   let description = [{
     The block's arguments are the inputs as nd tensors; its nd ops define the
@@ -148,12 +171,15 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
 
     `alignments`: for each buffer, a power of two of which its address is a multiple
     in every launch. Without the attribute, all are multiples of 16 bytes.
+
+    `parts`: see exec.part.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Exec_PlanAttr:$plan,
-                       ArrayAttr:$input_orders, ArrayAttr:$output_orders,
-                       OptionalAttr<DenseI64ArrayAttr>:$alignments);
+      ArrayAttr:$input_orders, ArrayAttr:$output_orders,
+      OptionalAttr<DenseI64ArrayAttr>:$alignments, Exec_Parts:$parts);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name $plan `in` $input_orders `out` $output_orders attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name $plan `in` $input_orders `out` "
+                       "$output_orders attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
     /// The alignment in bytes on which the code relies for a buffer: an input, or
     /// an output after all inputs.
@@ -162,25 +188,35 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
   let hasVerifier = 1;
 }
 
-def Exec_FusionOp : Exec_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<NamedOpInterface>]> {
+def Exec_FusionOp
+    : Exec_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
+                         DeclareOpInterfaceMethods<NamedOpInterface>]> {
   let summary = "ops on tensor values that will become one kernel";
   let description = [{
     The form of exec.kernel before the schedule phase: the block's arguments are the
     inputs, and exec.yield names the results. Before `plan-loops`, the dims in
-    `plan` are sorted by name and `lanes` is empty.
+    `plan` are sorted by name and `lanes` is empty. `parts`: see exec.part.
   }];
-  let arguments = (ins Variadic<Nd_TensorType>:$inputs, Exec_PlanAttr:$plan);
+  let arguments = (ins Variadic<Nd_TensorType>:$inputs, Exec_PlanAttr:$plan,
+      Exec_Parts:$parts);
   let results = (outs Variadic<Nd_TensorType>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{ $plan `(` $inputs `)` `:` functional-type($inputs, $results)
+  let assemblyFormat =
+      [{ $plan `(` $inputs `)` `:` functional-type($inputs, $results)
       attr-dict-with-keyword $body }];
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results,
+                                "::mlir::ValueRange":$inputs, "PlanAttr":$plan),
+                            "build($_builder, $_state, results, inputs, plan, "
+                            "::mlir::ArrayAttr());">];
   let hasVerifier = 1;
 }
 
-def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<NamedOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>]> {
-  let summary = "a matrix product, perhaps with the fusion that follows it, in one call";
+def Exec_ProductOp
+    : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
+                          DeclareOpInterfaceMethods<NamedOpInterface>,
+                          DeclareOpInterfaceMethods<LibraryOpInterface>]> {
+  let summary =
+      "a matrix product, perhaps with the fusion that follows it, in one call";
   let description = [{
     The block's arguments are the inputs. It holds an `nd.einsum` of two of them,
     with an epilogue also an `exec.fusion`, and yields the results.
@@ -198,10 +234,12 @@ def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
     is positive. The second call then reads the mask instead of that result. The
     format of the mask is private to the two calls.
   }];
-  let arguments = (ins Variadic<Nd_TensorType>:$inputs, OptionalAttr<Exec_EpilogueAttr>:$epilogue, UnitAttr:$mask);
+  let arguments = (ins Variadic<Nd_TensorType>:$inputs,
+      OptionalAttr<Exec_EpilogueAttr>:$epilogue, UnitAttr:$mask);
   let results = (outs Variadic<Nd_TensorType>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{ (`then` $epilogue^ (`mask` $mask^)?)? `(` $inputs `)` `:` functional-type($inputs, $results)
+  let assemblyFormat =
+      [{ (`then` $epilogue^ (`mask` $mask^)?)? `(` $inputs `)` `:` functional-type($inputs, $results)
       attr-dict-with-keyword $body }];
   let extraClassDeclaration = [{
     ::meshc::nd::EinsumOp getEinsum();
@@ -213,12 +251,15 @@ def Exec_ProductOp : Exec_Op<"product", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
-class Exec_AttentionHolder<string mnemonic> : Exec_Op<mnemonic, [Pure, IsolatedFromAbove, SingleBlock,
-    DeclareOpInterfaceMethods<NamedOpInterface>, DeclareOpInterfaceMethods<LibraryOpInterface>]> {
+class Exec_AttentionHolder<string mnemonic>
+    : Exec_Op<mnemonic, [Pure, IsolatedFromAbove, SingleBlock,
+                         DeclareOpInterfaceMethods<NamedOpInterface>,
+                         DeclareOpInterfaceMethods<LibraryOpInterface>]> {
   let arguments = (ins Variadic<Nd_TensorType>:$inputs);
   let results = (outs Variadic<Nd_TensorType>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{ `(` $inputs `)` `:` functional-type($inputs, $results) attr-dict-with-keyword $body }];
+  let assemblyFormat =
+      [{ `(` $inputs `)` `:` functional-type($inputs, $results) attr-dict-with-keyword $body }];
   let hasVerifier = 1;
 }
 def Exec_AttentionOp : Exec_AttentionHolder<"attention"> {
@@ -240,8 +281,10 @@ def Exec_YieldOp : Exec_Op<"yield", [Pure, ReturnLike, Terminator]> {
   let hasVerifier = 1;
 }
 
-def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
-  let summary = "a function of the program: initialize, train_step or eval_step";
+def Exec_FuncOp
+    : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary =
+      "a function of the program: initialize, train_step or eval_step";
   let description = [{
     Its ops have StepOpInterface or PieceOpInterface. It has no arguments: buffers and
     scratch memory are results of ops with PieceOpInterface.
@@ -256,7 +299,9 @@ def Exec_FuncOp : Exec_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock, NoTer
   let hasVerifier = 1;
 }
 
-def Exec_LoopOp : Exec_StepOp<"loop", [IsolatedFromAbove, SingleBlock, NoTerminator, RegionKindInterface, HasOnlyGraphRegion]> {
+def Exec_LoopOp
+    : Exec_StepOp<"loop", [IsolatedFromAbove, SingleBlock, NoTerminator,
+                           RegionKindInterface, HasOnlyGraphRegion]> {
   let summary = "runs its body once for each entry of a dim";
   let description = [{
     The body holds what an exec.func may hold, loops too. Iterations are numbered by
@@ -280,9 +325,11 @@ def Exec_LoopOp : Exec_StepOp<"loop", [IsolatedFromAbove, SingleBlock, NoTermina
     }
     ```
   }];
-  let arguments = (ins StrAttr:$dim, ConfinedAttr<I64Attr, [IntPositive]>:$size, UnitAttr:$backwards);
+  let arguments = (ins StrAttr:$dim, ConfinedAttr<I64Attr, [IntPositive]>:$size,
+      UnitAttr:$backwards);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$dim $size (`backwards` $backwards^)? attr-dict-with-keyword $body";
+  let assemblyFormat =
+      "$dim $size (`backwards` $backwards^)? attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
     /// The ops of the body that do something, in order.
     ::llvm::SmallVector<::meshc::exec::StepOpInterface> getSteps();
@@ -305,13 +352,15 @@ def Exec_TensorOp : Exec_Op<"tensor"> {
     optimizer state, inputs, metrics (the loss first). `order` is the declared
     order of dims; the buffer's type gives the memory order.
   }];
-  let arguments = (ins StrAttr:$tensor_name, Nd_TensorRoleAttr:$role, Nd_DimNames:$order,
-                       TypeAttrOf<Exec_BufferType>:$type, I64Attr:$offset);
-  let assemblyFormat = "$tensor_name $role $order `at` $offset `:` $type attr-dict";
+  let arguments = (ins StrAttr:$tensor_name, Nd_TensorRoleAttr:$role,
+      Nd_DimNames:$order, TypeAttrOf<Exec_BufferType>:$type, I64Attr:$offset);
+  let assemblyFormat =
+      "$tensor_name $role $order `at` $offset `:` $type attr-dict";
 }
 
 def Exec_BufferOp : Exec_PieceOp<"buffer"> {
-  let summary = "a piece of the arena, at a byte offset that is a multiple of 64";
+  let summary =
+      "a piece of the arena, at a byte offset that is a multiple of 64";
   let description = [{
     `strides`: bytes by which the piece moves per iteration of the loops around it,
     the outermost first. An entry of a tensor that is stacked over a loop's dim moves
@@ -322,16 +371,20 @@ def Exec_BufferOp : Exec_PieceOp<"buffer"> {
     the same loops: it alternates between two places, so that an iteration may use
     one while the next one's value arrives in the other.
   }];
-  let arguments = (ins I64Attr:$offset, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$alternates);
+  let arguments = (ins I64Attr:$offset,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$alternates);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "`at` $offset (`strides` $strides^)? (`alternates` $alternates^)? attr-dict `:` type($result)";
-  let builders = [OpBuilder<(ins "::meshc::exec::BufferType":$type, "const ::meshc::exec::ArenaPlace &":$place)>];
+  let assemblyFormat = "`at` $offset (`strides` $strides^)? (`alternates` "
+                       "$alternates^)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::meshc::exec::BufferType":$type,
+      "const ::meshc::exec::ArenaPlace &":$place)>];
   let hasVerifier = 1;
 }
 
 def Exec_ScratchOp : Exec_PieceOp<"scratch"> {
-  let summary = "scratch memory at a byte offset of the arena that is a multiple of 64";
+  let summary =
+      "scratch memory at a byte offset of the arena that is a multiple of 64";
   let arguments = (ins I64Attr:$offset);
   let results = (outs Exec_ScratchType:$result);
   let assemblyFormat = "`at` $offset attr-dict `:` type($result)";
@@ -343,8 +396,9 @@ def Exec_LaunchOp : Exec_StepOp<"launch", [AttrSizedOperandSegments]> {
     `scratch`: memory for a kernel whose code is the runtime's (exec.attention). It
     comes after the buffers.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$inputs,
-                       Variadic<Exec_BufferType>:$outputs, Optional<Exec_ScratchType>:$scratch);
+  let arguments = (ins FlatSymbolRefAttr:$kernel,
+      Variadic<Exec_BufferType>:$inputs, Variadic<Exec_BufferType>:$outputs,
+      Optional<Exec_ScratchType>:$scratch);
   let assemblyFormat = [{ $kernel `(` $inputs `)` `->` `(` $outputs `)`
       (`scratch` $scratch^ `:` type($scratch))? attr-dict `:` functional-type($inputs, $outputs) }];
   let hasVerifier = 1;
@@ -362,25 +416,29 @@ def Exec_GemmOp : Exec_StepOp<"gemm", [AttrSizedOperandSegments]> {
     kernel's buffers; with a bias gradient it is a separate result. relu writes
     `mask`; its gradient reads it.
   }];
-  let arguments = (ins Exec_BufferType:$a, Exec_BufferType:$b, Exec_BufferType:$c,
-                       DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a, UnitAttr:$trans_b,
-                       OptionalAttr<Exec_EpilogueAttr>:$epilogue,
-                       OptionalAttr<FlatSymbolRefAttr>:$kernel, Variadic<Exec_BufferType>:$inputs,
-                       Variadic<Exec_BufferType>:$outputs, Optional<Exec_BufferType>:$mask,
-                       Optional<Exec_ScratchType>:$scratch);
-  let assemblyFormat = [{ $a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `->` $c
+  let arguments = (ins Exec_BufferType:$a, Exec_BufferType:$b,
+      Exec_BufferType:$c, DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a,
+      UnitAttr:$trans_b, OptionalAttr<Exec_EpilogueAttr>:$epilogue,
+      OptionalAttr<FlatSymbolRefAttr>:$kernel,
+      Variadic<Exec_BufferType>:$inputs, Variadic<Exec_BufferType>:$outputs,
+      Optional<Exec_BufferType>:$mask, Optional<Exec_ScratchType>:$scratch);
+  let assemblyFormat =
+      [{ $a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `->` $c
       $sizes (`scratch` $scratch^ `:` type($scratch))? (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
       (`mask` $mask^ `:` type($mask))? `:` functional-type($inputs, $outputs))?
       attr-dict `:` type($a) `,` type($b) `->` type($c) }];
-  let builders = [OpBuilder<(ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
-      "::mlir::DenseI64ArrayAttr":$sizes, "bool":$transA, "bool":$transB), [{
+  let builders = [OpBuilder<
+      (ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
+          "::mlir::DenseI64ArrayAttr":$sizes, "bool":$transA, "bool":$transB),
+      [{
     build($_builder, $_state, a, b, c, sizes, transA, transB, EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value(), ::mlir::Value());
   }]>];
   let hasVerifier = 1;
 }
 
 def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
-  let summary = "begins a collective on one or more tensors, as MeshcCollective of RuntimeAbi.h";
+  let summary = "begins a collective on one or more tensors, as "
+                "MeshcCollective of RuntimeAbi.h";
   let description = [{
     The collective may run until the `exec.wait` of its token. Until then, `send`
     may be read but not written, and `recv` must not be touched. Collectives run in
@@ -393,10 +451,11 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     tensor, and all have one element type.
     `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
-  let arguments = (ins Spmd_CollectiveKindAttr:$kind, UnitAttr:$ahead, Nd_ReductionKindAttr:$reduction,
-                       TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
-                       StrAttr:$description,
-                       Variadic<Exec_BufferType>:$send, Variadic<Exec_BufferType>:$recv);
+  let arguments = (ins Spmd_CollectiveKindAttr:$kind, UnitAttr:$ahead,
+      Nd_ReductionKindAttr:$reduction,
+      TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
+      StrAttr:$description, Variadic<Exec_BufferType>:$send,
+      Variadic<Exec_BufferType>:$recv);
   let results = (outs Exec_TokenType:$token);
   let extraClassDeclaration = [{
     /// The call's descriptor, which is made when it is first asked for.
@@ -407,7 +466,8 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     /// Whether its wait is in the next iteration. False before waits are placed.
     bool goesOn();
   }];
-  let assemblyFormat = [{ $kind (`ahead` $ahead^)? $reduction `over` $axes $items $description
+  let assemblyFormat =
+      [{ $kind (`ahead` $ahead^)? $reduction `over` $axes $items $description
       `(` $send `)` `->` `(` $recv `)` attr-dict `:` functional-type($send, $recv) }];
   let hasVerifier = 1;
 }

@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Exec/Holder.h"
+#include "dialects/Exec/Parts.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -29,7 +30,7 @@ LogicalResult FusionOp::verify() {
   for (Operation &op : block.without_terminator())
     if (!isa<nd::NamedOpInterface>(op))
       return emitOpError() << "cannot hold '" << op.getName() << "'";
-  return success();
+  return verifyParts(*this, getPlan(), getPartsAttr());
 }
 
 LogicalResult YieldOp::verify() {

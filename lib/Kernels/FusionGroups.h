@@ -137,6 +137,13 @@ private:
   unsigned findBorder(llvm::ArrayRef<GroupId> members) const;
   void setSpan(Group &group, unsigned first, unsigned last);
 
+  // Registers (FusionRegisters.cpp).
+  int64_t estimateRegisters(llvm::ArrayRef<mlir::Value> roots,
+                            llvm::ArrayRef<GroupId> members) const;
+  bool fitsInRegisters(llvm::ArrayRef<mlir::Value> roots,
+                       llvm::ArrayRef<GroupId> members) const;
+  bool isInside(mlir::Value value, llvm::ArrayRef<GroupId> members) const;
+
   // Merging groups: canMergeAll proposes and changes nothing, mergeAll commits.
   std::optional<LoopDims> getMergedLoops(const Group &a, const Group &b) const;
   bool canMergeAll(llvm::ArrayRef<GroupId> members,
@@ -152,6 +159,7 @@ private:
   mlir::Block &block;
   nd::MeshAttr mesh;
   const DimOrder &dimOrder;
+  bool isForGpus;
   std::vector<Group> groups;
   std::vector<GroupId> parents;
   llvm::DenseMap<mlir::Operation *, unsigned> places; ///< in the block

@@ -97,11 +97,11 @@ FlatSymbolRefAttr KernelTable::get(exec::FusionOp fusion,
   MLIRContext *context = builder.getContext();
   // Names of source values do not make kernels different.
   fusion.getBody().walk([](Operation *op) { nd::removeIdentity(op); });
-  auto kernel =
-      exec::KernelOp::create(builder, fusion.getLoc(), "", fusion.getPlan(),
-                             getOrders(context, fusion.getInputs()),
-                             getOrders(context, fusion.getResults()),
-                             getAlignments(context, inputs, outputs));
+  auto kernel = exec::KernelOp::create(
+      builder, fusion.getLoc(), "", fusion.getPlan(),
+      getOrders(context, fusion.getInputs()),
+      getOrders(context, fusion.getResults()),
+      getAlignments(context, inputs, outputs), fusion.getPartsAttr());
   kernel.getBody().takeBody(fusion.getBody());
   std::string text;
   llvm::raw_string_ostream stream(text);

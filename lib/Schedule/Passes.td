@@ -67,6 +67,10 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
     before the op that overwrites it, and readers of an initial value before the loop
     that takes over its memory. The bodies of loops are ordered likewise.
 
+    On GPUs the updates of parameters (fusions whose results all replace operands, with
+    no reduction) wait for others, to share their launch (`meshc-merge-launches`): until
+    nothing else is ready, or until they keep 32 MiB of gradients.
+
     ```mlir
     !x = !nd.tensor<f32, [i = 8]>
     !sum = !nd.tensor<f32, [i = 8], sum {a}>
@@ -100,6 +104,60 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
+def MergeLaunches : Pass<"meshc-merge-launches", "::mlir::func::FuncOp"> {
+  let summary = "merges small kernels for GPUs that may run at the same time";
+  let description = [{
+    Fusions that follow each other become one with parts (exec.part): updates of
+    parameters, and others whose results have up to 1 MiB. None of them reduces
+    anything, draws random numbers, reads what another one computes, or overwrites what
+    another one reads. A fusion has up to 480 buffers: more are not passed to a kernel.
+    Does nothing where kernels are not for GPUs: a launch on the host takes no time, and one kernel after
+    the other leaves more of the caches to each.
+
+    ```mlir
+    !x = !nd.tensor<f32, [i = 8]>
+    !y = !nd.tensor<f32, [j = 4]>
+    module attributes {exec.gpu} {
+      func.func @f(%x: !x, %y: !y) -> (!x, !y) {
+        %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!x) -> !x
+          attributes {exec.orders = [["i"] ]} {
+        ^bb0(%in: !x):
+          %1 = nd.exp %in : (!x) -> !x
+          exec.yield %1 : !x
+        }
+        %2 = exec.fusion <parallel = ["j"], reduce = [], lanes = "j", sizes = [4]>(%y) : (!y) -> !y
+          attributes {exec.orders = [["j"] ]} {
+        ^bb0(%in: !y):
+          %3 = nd.neg %in : (!y) -> !y
+          exec.yield %3 : !y
+        }
+        return %0, %2 : !x, !y
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !x = !nd.tensor<f32, [i = 8]>
+    !y = !nd.tensor<f32, [j = 4]>
+    module attributes {exec.gpu} {
+      func.func @f(%x: !x, %y: !y) -> (!x, !y) {
+        %0, %1 = exec.fusion <parallel = [], reduce = [], lanes = "", sizes = []>(%x, %y) : (!x, !y) -> (!x, !y)
+          attributes {exec.orders = [["i"], ["j"] ],
+            parts = [#exec.part<1, <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>>,
+                     #exec.part<1, <parallel = ["j"], reduce = [], lanes = "j", sizes = [4]>>]} {
+        ^bb0(%in: !x, %other: !y):
+          %2 = nd.exp %in : (!x) -> !x
+          %3 = nd.neg %other : (!y) -> !y
+          exec.yield %2, %3 : !x, !y
+        }
+        return %0, %1 : !x, !y
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::exec::ExecDialect"];
 }
 
 def PlanArena : Pass<"meshc-plan-arena", "::mlir::ModuleOp"> {

@@ -72,7 +72,8 @@ bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
     return false;
   if (auto fusion = dyn_cast<exec::FusionOp>(op))
     return exec::canWriteOver(fusion.getBody().front(), operand, result,
-                              fusion.getPlan(), nd::MeshAttr::of(op));
+                              fusion.getPlan(), fusion.getPartsAttr(),
+                              nd::MeshAttr::of(op));
   if (auto library = dyn_cast<exec::LibraryOpInterface>(op))
     return library.mayOverwrite(operand, result);
   if (auto scan = dyn_cast<nd::ScanOp>(op))
@@ -81,6 +82,22 @@ bool canWriteOver(Operation *op, unsigned operand, unsigned result) {
   auto collective = dyn_cast<spmd::CollectiveOpInterface>(op);
   return collective && operand == result &&
          collective.getCollectiveKind() == spmd::CollectiveKind::AllReduce;
+}
+
+bool isUpdate(exec::FusionOp fusion) {
+  Block &block = *fusion->getBlock();
+  return fusion.getPlan().getReduce().empty() &&
+         llvm::all_of(fusion.getResults(), [&](Value result) {
+           if (!result.hasOneUse())
+             return false;
+           OpOperand &use = *result.use_begin();
+           if (use.getOwner() != block.getTerminator())
+             return false;
+           BlockArgument replaced =
+               getReplacedArgument(block, use.getOperandNumber());
+           return replaced &&
+                  llvm::is_contained(fusion.getInputs(), Value(replaced));
+         });
 }
 
 /// The loop of whose body the op is, if the loop has a next iteration.

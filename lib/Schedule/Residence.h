@@ -28,6 +28,11 @@ mlir::BlockArgument getReplacedArgument(mlir::Block &block, unsigned index);
 /// initial values of what it carries, and the entries that its results replace.
 bool canWriteOver(mlir::Operation *op, unsigned operand, unsigned result);
 
+/// Whether the fusion is the update of parameters or of their state: each
+/// result, which nothing else uses, replaces an operand at the end of the
+/// block, and nothing is reduced.
+bool isUpdate(exec::FusionOp fusion);
+
 /// Whether the collective of a loop's body may begin in the iteration before
 /// its own: it sends nothing but entries of stacked operands, which exist
 /// before the loop, and what it receives stays in the body.

@@ -13,6 +13,9 @@ namespace meshc::schedule {
 void addSchedulePasses(mlir::OpPassManager &passes) {
   passes.addNestedPass<mlir::func::FuncOp>(createPlaceResults());
   passes.addNestedPass<mlir::func::FuncOp>(createScheduleOps());
+  // Before places are planned: what runs at the same time needs its memory at
+  // the same time.
+  passes.addNestedPass<mlir::func::FuncOp>(createMergeLaunches());
   passes.addPass(createPlanArena());
   passes.addPass(createBuildSchedule());
   passes.addNestedPass<exec::FuncOp>(createPlaceWaits());

@@ -5,10 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Schedule/Residence.h"
+#include <deque>
 
 using namespace mlir;
 
@@ -21,13 +23,20 @@ namespace meshc::schedule {
 /// scalar. Updates of parameters need scalars that depend on nothing (bias
 /// corrections); an update that waits for these keeps its gradient.
 static constexpr int64_t freeGrowth = exec::arenaAlignment;
+/// On GPUs, updates wait for others, to share their launch, until they keep so
+/// many bytes of gradients. An update of so many takes several times as long as
+/// a launch.
+static constexpr int64_t heldBytesLimit = 32 << 20;
 
 namespace {
 /// List scheduling of one block.
 class OpScheduler {
 public:
   explicit OpScheduler(Block &block)
-      : block(block), mesh(nd::MeshAttr::of(block.getParentOp())) {}
+      : block(block), mesh(nd::MeshAttr::of(block.getParentOp())),
+        holdsUpdates(
+            exec::isForGpus(block.getParentOp()->getParentOfType<ModuleOp>())) {
+  }
 
   LogicalResult run();
 
@@ -35,6 +44,9 @@ private:
   void addEdge(Operation *before, Operation *after);
   void connect();
   Operation *takeNext();
+  void makeReady(Operation *op);
+  void hold(exec::FusionOp update);
+  void releaseHeld();
   int64_t getGrowth(Operation *op) const;
   void finish(Operation *op);
 
@@ -45,6 +57,10 @@ private:
   DenseMap<Operation *, size_t> waitsFor;
   DenseMap<Value, llvm::SmallDenseSet<Operation *, 4>> readers; ///< to come
   SmallVector<Operation *> ready; ///< in program order
+  bool holdsUpdates;
+  SmallVector<Operation *> held; ///< updates that wait for others
+  int64_t heldBytes = 0;
+  std::deque<Operation *> released; ///< those that run next
 };
 } // namespace
 
@@ -95,7 +111,40 @@ int64_t OpScheduler::getGrowth(Operation *op) const {
   return growth;
 }
 
+/// Adds the op to those that are ready, or to the updates that wait for others.
+void OpScheduler::makeReady(Operation *op) {
+  auto fusion = dyn_cast<exec::FusionOp>(op);
+  if (holdsUpdates && fusion && isUpdate(fusion))
+    return hold(fusion);
+  auto *place = llvm::upper_bound(ready, op, [&](Operation *a, Operation *b) {
+    return places.lookup(a) < places.lookup(b);
+  });
+  ready.insert(place, op);
+}
+
+void OpScheduler::hold(exec::FusionOp update) {
+  held.push_back(update);
+  for (Value input : update.getInputs())
+    if (!isa<BlockArgument>(input))
+      heldBytes += nd::getTensorType(input).getLocalBytes(mesh);
+  if (heldBytes >= heldBytesLimit)
+    releaseHeld();
+}
+
+void OpScheduler::releaseHeld() {
+  llvm::append_range(released, held);
+  held.clear();
+  heldBytes = 0;
+}
+
 Operation *OpScheduler::takeNext() {
+  if (ready.empty())
+    releaseHeld();
+  if (!released.empty()) {
+    Operation *op = released.front();
+    released.pop_front();
+    return op;
+  }
   auto *best = llvm::find_if(ready, [](Operation *op) {
     return isa<spmd::CollectiveOpInterface>(op);
   });
@@ -113,13 +162,8 @@ void OpScheduler::finish(Operation *op) {
   for (Value operand : op->getOperands())
     readers[operand].erase(op);
   for (Operation *successor : successors[op])
-    if (--waitsFor[successor] == 0) {
-      auto *place =
-          llvm::upper_bound(ready, successor, [&](Operation *a, Operation *b) {
-            return places.lookup(a) < places.lookup(b);
-          });
-      ready.insert(place, successor);
-    }
+    if (--waitsFor[successor] == 0)
+      makeReady(successor);
 }
 
 LogicalResult OpScheduler::run() {
@@ -127,9 +171,9 @@ LogicalResult OpScheduler::run() {
   Operation *terminator = block.getTerminator();
   for (Operation &op : block.without_terminator())
     if (waitsFor.lookup(&op) == 0)
-      ready.push_back(&op);
+      makeReady(&op);
   size_t count = 0;
-  while (!ready.empty()) {
+  while (!ready.empty() || !held.empty() || !released.empty()) {
     Operation *op = takeNext();
     if (op == terminator)
       continue;

@@ -363,7 +363,8 @@ void expectKernel(StringRef text, const KernelCase &options) {
     if (program)
       comparison.expectOutputs(**program);
   };
-  expectOn("on the host", std::nullopt);
+  if (!kernel.getParts()) // which only kernels for GPUs have
+    expectOn("on the host", std::nullopt);
   expectOn("on a large GPU, emulated", GpuOptions());
   // As good as full with one thread to a point.
   GpuOptions small;

@@ -70,7 +70,8 @@ struct KernelCase {
 
 /// Compiles the text of one exec.kernel for the host, and for emulated GPUs,
 /// mapped to large and to small grids. Runs it on random inputs and expects the
-/// results of its ops' reference semantics.
+/// results of its ops' reference semantics. A kernel with parts runs on GPUs
+/// only.
 void expectKernel(llvm::StringRef kernel, const KernelCase &options = {});
 
 } // namespace meshc::codegen

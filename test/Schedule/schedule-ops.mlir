@@ -176,3 +176,75 @@ func.func @swap(%a: !v {nd.name = "a", nd.role = "parameter"}, %b: !v {nd.name =
   }
   return %0, %1 : !v, !v
 }
+
+// -----
+
+!w = !nd.tensor<f32, [i = 8]>
+module attributes {exec.gpu} {
+// On a GPU the update of %p waits for that of %q.
+// CHECK-LABEL: @updates_wait
+// CHECK: %[[A:.*]] = exec.fusion {{.*}}(%arg2)
+// CHECK: %[[B:.*]] = exec.fusion {{.*}}(%[[A]])
+// CHECK: exec.fusion {{.*}}(%arg0, %[[A]])
+// CHECK: exec.fusion {{.*}}(%arg1, %[[B]])
+func.func @updates_wait(%p: !w {nd.name = "p", nd.role = "parameter"}, %q: !w {nd.name = "q", nd.role = "parameter"}, %x: !w)
+    -> (!w {nd.name = "p", nd.role = "parameter"}, !w {nd.name = "q", nd.role = "parameter"}) {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!w) -> !w {
+  ^bb0(%a: !w):
+    %4 = nd.exp %a : (!w) -> !w
+    exec.yield %4 : !w
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%p, %0) : (!w, !w) -> !w {
+  ^bb0(%a: !w, %b: !w):
+    %4 = nd.add %a, %b : (!w, !w) -> !w
+    exec.yield %4 : !w
+  }
+  %2 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!w) -> !w {
+  ^bb0(%a: !w):
+    %4 = nd.exp %a : (!w) -> !w
+    exec.yield %4 : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%q, %2) : (!w, !w) -> !w {
+  ^bb0(%a: !w, %b: !w):
+    %4 = nd.add %a, %b : (!w, !w) -> !w
+    exec.yield %4 : !w
+  }
+  return %1, %3 : !w, !w
+}
+}
+
+// -----
+
+!w = !nd.tensor<f32, [i = 4096, j = 4096]>
+module attributes {exec.gpu} {
+// A gradient of 64 MiB is worth a launch of its own.
+// CHECK-LABEL: @large_updates_run
+// CHECK: %[[A:.*]] = exec.fusion {{.*}}(%arg2)
+// CHECK: exec.fusion {{.*}}(%arg0, %[[A]])
+// CHECK: %[[B:.*]] = exec.fusion {{.*}}(%arg2)
+// CHECK: exec.fusion {{.*}}(%arg1, %[[B]])
+func.func @large_updates_run(%p: !w {nd.name = "p", nd.role = "parameter"}, %q: !w {nd.name = "q", nd.role = "parameter"}, %x: !w)
+    -> (!w {nd.name = "p", nd.role = "parameter"}, !w {nd.name = "q", nd.role = "parameter"}) {
+  %0 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [4096, 4096]>(%x) : (!w) -> !w {
+  ^bb0(%a: !w):
+    %4 = nd.exp %a : (!w) -> !w
+    exec.yield %4 : !w
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [4096, 4096]>(%x) : (!w) -> !w {
+  ^bb0(%a: !w):
+    %4 = nd.neg %a : (!w) -> !w
+    exec.yield %4 : !w
+  }
+  %1 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [4096, 4096]>(%p, %0) : (!w, !w) -> !w {
+  ^bb0(%a: !w, %b: !w):
+    %4 = nd.add %a, %b : (!w, !w) -> !w
+    exec.yield %4 : !w
+  }
+  %3 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [4096, 4096]>(%q, %2) : (!w, !w) -> !w {
+  ^bb0(%a: !w, %b: !w):
+    %4 = nd.add %a, %b : (!w, !w) -> !w
+    exec.yield %4 : !w
+  }
+  return %1, %3 : !w, !w
+}
+}

@@ -20,6 +20,29 @@ module attributes {exec.arena_bytes = 256 : i64} {
 
 // -----
 
+!v = !nd.tensor<f32, [i = 16]>
+!b = !exec.buffer<!v, ["i"]>
+module attributes {exec.arena_bytes = 256 : i64} {
+exec.tensor "x" "input" ["i"] at 0 : !b
+// The second part overwrites what the first one reads.
+exec.kernel @k <parallel = [], reduce = [], lanes = "", sizes = []> in [["i"]] out [["i"], ["i"]]
+  attributes {parts = [#exec.part<1, <parallel = ["i"], reduce = [], lanes = "i", sizes = [16]>>,
+                       #exec.part<1, <parallel = ["i"], reduce = [], lanes = "i", sizes = [16]>>]} {
+^bb0(%x: !v):
+  %y = nd.exp %x : (!v) -> !v
+  %z = nd.neg %x : (!v) -> !v
+  exec.yield %y, %z : !v, !v
+}
+exec.func @eval_step {
+  %0 = exec.buffer at 0 : !b
+  %1 = exec.buffer at 64 : !b
+  // expected-error @below {{over operand 0, which it reads at other points (bytes 0 to 64)}}
+  exec.launch @k(%0) -> (%1, %0) : (!b) -> (!b, !b)
+}
+}
+
+// -----
+
 !m = !nd.tensor<f32, [a = 4, b = 4]>
 !t = !exec.buffer<!m, ["a", "b"]>
 

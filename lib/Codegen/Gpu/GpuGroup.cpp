@@ -23,13 +23,14 @@ static constexpr int64_t memoryLimit = 48 * 1024;
 static constexpr int64_t pieceAlignment = 16;
 
 GpuGroup::GpuGroup(KernelElements &emitter, LLVM::LLVMFuncOp function,
-                   const GpuMapping &map)
+                   const GpuMapping &map, Value block)
     : emitter(emitter), builder(emitter.builder), loc(emitter.loc),
       function(function), map(map) {
   thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x,
                                    builder.getIndexAttr(map.getThreads()));
-  Value block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x,
-                                       builder.getIndexAttr(map.getBlocks()));
+  if (!block)
+    block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x,
+                                   builder.getIndexAttr(map.getBlocks()));
   if (map.membersAreNeighbours) {
     slot = divide(thread, map.members, false);
     member = divide(thread, map.members, true);

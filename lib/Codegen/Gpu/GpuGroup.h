@@ -17,8 +17,10 @@ namespace meshc::codegen {
 class GpuGroup {
 public:
   /// Emits at the emitter's insertion point, at the top of `function`.
+  /// `block` is the block's number among those of the mapping; null if these
+  /// are all blocks of the grid.
   GpuGroup(KernelElements &emitter, mlir::LLVM::LLVMFuncOp function,
-           const GpuMapping &map);
+           const GpuMapping &map, mlir::Value block = {});
 
   mlir::Value getPoint() const { return point; }   ///< may be beyond the last
   mlir::Value getMember() const { return member; } ///< within the group

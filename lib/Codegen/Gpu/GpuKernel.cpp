@@ -8,6 +8,7 @@
 #include "lib/Codegen/Gpu/GpuKernel.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "lib/Codegen/Gpu/GpuNestEmitter.h"
+#include "lib/Codegen/Gpu/GpuParts.h"
 #include "lib/Codegen/Gpu/GpuScatterEmitter.h"
 #include "lib/Codegen/KernelEntry.h"
 #include "lib/Codegen/PrefixEmitter.h"
@@ -67,6 +68,29 @@ static KernelEntry openFunction(exec::KernelOp kernel, OpBuilder &builder) {
   return entry;
 }
 
+static void setThreads(LLVM::LLVMFuncOp function, int64_t threads) {
+  function->setAttr(
+      getThreadsAttrName(),
+      Builder(function.getContext())
+          .getDenseI32ArrayAttr({static_cast<int32_t>(threads), 1, 1}));
+}
+
+static FailureOr<KernelLaunch> makeLaunch(exec::KernelOp kernel, int64_t blocks,
+                                          int64_t threads, GpuFault *fault) {
+  if (blocks > maxBlocks) {
+    if (fault)
+      *fault = GpuFault::Input;
+    return kernel.emitOpError()
+           << "needs " << blocks << " blocks of " << threads
+           << " threads; a GPU takes up to " << maxBlocks
+           << ": cut one of its dims over more ranks";
+  }
+  KernelLaunch launch;
+  launch.blocks = blocks;
+  launch.threads = threads;
+  return launch;
+}
+
 /// Emits the function around code that gives the mapping it is made for.
 static FailureOr<KernelLaunch> emitFunction(
     exec::KernelOp kernel, ModuleOp module, int64_t lanes, GpuFault *fault,
@@ -74,28 +98,14 @@ static FailureOr<KernelLaunch> emitFunction(
   GpuMapping map;
   auto fill = [&](KernelElements &emitter, const KernelEntry &entry) {
     map = code(emitter, entry.function);
-    entry.function->setAttr(
-        getThreadsAttrName(),
-        emitter.builder.getDenseI32ArrayAttr(
-            {static_cast<int32_t>(map.getThreads()), 1, 1}));
+    setThreads(entry.function, map.getThreads());
   };
   if (failed(emitKernelFunction(
           kernel, module, lanes,
           [&](OpBuilder &builder) { return openFunction(kernel, builder); },
           fill)))
     return failure();
-  if (map.getBlocks() > maxBlocks) {
-    if (fault)
-      *fault = GpuFault::Input;
-    return kernel.emitOpError()
-           << "needs " << map.getBlocks() << " blocks of " << map.getThreads()
-           << " threads; a GPU takes up to " << maxBlocks
-           << ": cut one of its dims over more ranks";
-  }
-  KernelLaunch launch;
-  launch.blocks = map.getBlocks();
-  launch.threads = map.getThreads();
-  return launch;
+  return makeLaunch(kernel, map.getBlocks(), map.getThreads(), fault);
 }
 
 /// The most lanes that divide the loop's `extent`: every vector is whole, and
@@ -177,9 +187,27 @@ static FailureOr<KernelLaunch> emitSort(exec::KernelOp kernel, ModuleOp module,
   return emitFunction(kernel, module, /*lanes=*/1, fault, code);
 }
 
+static FailureOr<KernelLaunch> emitAllParts(exec::KernelOp kernel,
+                                            ModuleOp module,
+                                            const GpuOptions &options,
+                                            GpuFault *fault) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  KernelEntry entry = openFunction(kernel, builder);
+  FailureOr<PartsGrid> grid = emitParts(kernel, builder, entry, options);
+  if (failed(grid)) {
+    entry.function.erase();
+    return failure();
+  }
+  LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
+  setThreads(entry.function, grid->threads);
+  return makeLaunch(kernel, grid->blocks, grid->threads, fault);
+}
+
 FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
                                       const GpuOptions &options,
                                       GpuFault *fault) {
+  if (kernel.getParts())
+    return emitAllParts(kernel, module, options, fault);
   if (getScatter(kernel))
     return emitScatter(kernel, module, options, fault);
   if (getPrefix(kernel))

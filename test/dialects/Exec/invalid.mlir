@@ -122,6 +122,60 @@ exec.func @f {
 
 // -----
 
+!p = !nd.tensor<f32, [i = 8]>
+// expected-error @below {{has parts and must have an empty plan itself}}
+exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]> in [["i"]] out [["i"]]
+  attributes {parts = [#exec.part<1, <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>>]} {
+^bb0(%x: !p):
+  exec.yield %x : !p
+}
+
+// -----
+
+!p = !nd.tensor<f32, [i = 8]>
+// expected-error @below {{has 1 results, but its parts 2}}
+exec.kernel @k <parallel = [], reduce = [], lanes = "", sizes = []> in [["i"]] out [["i"]]
+  attributes {parts = [#exec.part<2, <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>>]} {
+^bb0(%x: !p):
+  exec.yield %x : !p
+}
+
+// -----
+
+!p = !nd.tensor<f32, [i = 8]>
+// expected-error @below {{a part must have results and no reduce dims}}
+exec.kernel @k <parallel = [], reduce = [], lanes = "", sizes = []> in [["i"]] out [["i"]]
+  attributes {parts = [#exec.part<1, <parallel = [], reduce = ["i"], lanes = "i", sizes = [8]>>]} {
+^bb0(%x: !p):
+  exec.yield %x : !p
+}
+
+// -----
+
+!p = !nd.tensor<f32, [i = 8]>
+// expected-error @below {{has two parts with the same 'nd.exp'}}
+exec.kernel @k <parallel = [], reduce = [], lanes = "", sizes = []> in [["i"]] out [["i"], ["i"]]
+  attributes {parts = [#exec.part<1, <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>>,
+                       #exec.part<1, <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>>]} {
+^bb0(%x: !p):
+  %y = nd.exp %x : (!p) -> !p
+  exec.yield %y, %y : !p, !p
+}
+
+// -----
+
+!p = !nd.tensor<f32, [i = 8]>
+!s = !nd.tensor<f32, []>
+// expected-error @below {{has a part with 'nd.reduce_sum', which has loops of its own}}
+exec.kernel @k <parallel = [], reduce = [], lanes = "", sizes = []> in [["i"]] out [[]]
+  attributes {parts = [#exec.part<1, <parallel = [], reduce = [], lanes = "", sizes = []>>]} {
+^bb0(%x: !p):
+  %y = nd.reduce_sum %x {dims = ["i"]} : (!p) -> !s
+  exec.yield %y : !s
+}
+
+// -----
+
 // A kernel that is wrong itself, behind the function that launches it.
 !t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
 exec.func @f {
