@@ -36,15 +36,12 @@ bool Emitter::mayInline(const syntax::FunctionDeclaration &function,
   return countOperation(call.callee.span);
 }
 
-/// The last statement of a body, if it is a return that could be parsed.
-static const syntax::Statement *
-findReturn(const syntax::FunctionDeclaration &function) {
-  const std::vector<syntax::Statement> &body = function.body.statements;
-  if (body.empty())
+const syntax::Statement *frontend::findReturn(const syntax::Body &body) {
+  if (body.statements.empty())
     return nullptr;
-  const auto *returned =
-      std::get_if<syntax::ReturnStatement>(&body.back().node);
-  return returned && !returned->values.empty() ? &body.back() : nullptr;
+  const syntax::Statement &last = body.statements.back();
+  const auto *returned = std::get_if<syntax::ReturnStatement>(&last.node);
+  return returned && !returned->values.empty() ? &last : nullptr;
 }
 
 /// Whether a function that returns `count` values may be called for one value
@@ -79,7 +76,7 @@ bool Emitter::checkResultCount(std::string_view function, size_t count,
 bool Emitter::checkResultCount(const syntax::FunctionDeclaration &function,
                                const syntax::CallExpr &call,
                                ArrayRef<syntax::Name> names) {
-  const syntax::Statement *end = findReturn(function);
+  const syntax::Statement *end = findReturn(function.body);
   if (!end)
     return true; // an error of its own
   size_t count = std::get<syntax::ReturnStatement>(end->node).values.size();
@@ -171,7 +168,11 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
   diagnostics.enter(call.callee.span,
                     "in this call of " + quote(function.name.text));
   path.push_back({function.name.text, call.callee.span, {}});
-  SmallVector<Operand> results = emitBody(function);
+  SmallVector<Operand> results;
+  if (function.gradient)
+    results = emitWithGradient(function, expr.span);
+  else
+    results = emitBody(function.body, function.name);
   path.pop_back();
   diagnostics.leave();
   frames.pop_back();
@@ -186,11 +187,11 @@ SmallVector<Operand> Emitter::emitFunction(const Callee &called,
 }
 
 /// [L4.2] Statements, and a return at the end.
-SmallVector<Operand>
-Emitter::emitBody(const syntax::FunctionDeclaration &function) {
+SmallVector<Operand> Emitter::emitBody(const syntax::Body &body,
+                                       const syntax::Name &name) {
   const syntax::Statement *last = nullptr;
   SmallVector<Operand> results;
-  for (const syntax::Statement &statement : function.body.statements) {
+  for (const syntax::Statement &statement : body.statements) {
     if (last) {
       error(statement.span, "nothing may follow 'return'")
           .note(last->span, "the function returns here");
@@ -207,8 +208,8 @@ Emitter::emitBody(const syntax::FunctionDeclaration &function) {
     last = &statement;
   }
   if (!last)
-    error(function.name.span, "function " + quote(function.name.text) +
-                                  " returns nothing; end it with 'return'");
+    error(name.span, "function " + quote(name.text) +
+                         " returns nothing; end it with 'return'");
   return results;
 }
 
@@ -267,8 +268,8 @@ void Emitter::assign(const syntax::Name &target, Operand result) {
   }
   result.order.clear();
   tensorNames.push_back(target);
-  if (result.value)
-    if (Operation *op = result.value.getDefiningOp();
+  if (Value computed = skipCustomGradient(result.value))
+    if (Operation *op = computed.getDefiningOp();
         op && !isa<nd::ParameterOp, nd::ScanOp>(op) &&
         !nd::TensorAttributes::of(op).getName())
       nd::setName(op, builder.getStringAttr(StringRef(name)));

@@ -47,15 +47,22 @@ bool Emitter::checkNotLooped(StringAttr dim, syntax::Span at) {
 /// The block that has the loop.
 Block *Emitter::blockAround(const Loop &loop) const {
   const auto *at = llvm::find(loops, &loop);
+  for (auto [block, count] : llvm::reverse(gradientBlocks))
+    if (loops.begin() + count == at)
+      return block;
   return at == loops.begin() ? modelBody : (*std::prev(at))->body;
 }
 
 /// The value at the current place of one of any block around it.
 Value Emitter::capture(Value value, syntax::Span at) {
-  auto owner = llvm::find_if(llvm::reverse(loops), [&](const Loop *loop) {
-    return loop->body == value.getParentBlock();
-  });
-  for (auto loop = owner.base(); loop != loops.end(); ++loop) {
+  Block *owner = value.getParentBlock();
+  const auto *loop = llvm::find_if(llvm::reverse(loops), [&](const Loop *loop) {
+                       return loop->body == owner;
+                     }).base();
+  for (auto [block, count] : gradientBlocks)
+    if (block == owner)
+      loop = loops.begin() + count;
+  for (; loop != loops.end(); ++loop) {
     nd::TensorType type = nd::getTensorType(value);
     StringRef dim = (*loop)->dimName();
     int64_t size = (*loop)->dim.getSize();

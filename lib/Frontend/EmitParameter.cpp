@@ -100,6 +100,15 @@ void Emitter::emitParameter(const syntax::ParamStatement &param) {
     scope->values[tensor.name.text] = {};
     return;
   }
+  if (withGradient) {
+    error(tensor.name.span, "a function with a gradient of its own, and what "
+                            "it calls, declares no parameters; pass them as "
+                            "arguments")
+        .note(withGradient->gradient->span,
+              "the gradient of " + quote(withGradient->name.text) + " is here");
+    scope->values[tensor.name.text] = {};
+    return;
+  }
   nd::TensorType declared = parameterType(tensor);
   nd::TensorType type =
       declared ? stackType(declared, tensor.name.span) : nd::TensorType();

@@ -243,12 +243,28 @@ private:
                         llvm::ArrayRef<syntax::Name> names);
   bool mayInline(const syntax::FunctionDeclaration &function,
                  const syntax::CallExpr &call);
-  llvm::SmallVector<Operand>
-  emitBody(const syntax::FunctionDeclaration &function);
+  llvm::SmallVector<Operand> emitBody(const syntax::Body &body,
+                                      const syntax::Name &name);
   void emitStatement(const syntax::Statement &statement);
   void assign(const syntax::AssignStatement &statement);
   void assign(const syntax::Name &target, Operand result);
   void warnUncalled();
+
+  // EmitGradient.cpp
+  llvm::SmallVector<Operand>
+  emitWithGradient(const syntax::FunctionDeclaration &function,
+                   syntax::Span at);
+  bool checkGradient(const syntax::FunctionDeclaration &function,
+                     llvm::ArrayRef<Operand> results);
+  llvm::SmallVector<mlir::Value>
+  emitReturned(const syntax::FunctionDeclaration &function,
+               llvm::ArrayRef<Operand> arguments);
+  void emitGradient(const syntax::FunctionDeclaration &function,
+                    llvm::ArrayRef<Operand> arguments,
+                    llvm::MutableArrayRef<Operand> results, syntax::Span at);
+  mlir::Value emitArgumentGradient(const syntax::Name &argument,
+                                   nd::TensorType wanted, Operand gradient,
+                                   syntax::Span at);
 
   // BindArguments.cpp
 
@@ -340,11 +356,24 @@ private:
   std::vector<syntax::Name> tensorNames; ///< that a rule's scope may name
   std::set<const syntax::FunctionDeclaration *> calledFunctions;
   llvm::SmallVector<std::pair<syntax::Name, mlir::Value>> results;
+  /// Whose body and gradient are being emitted, the outermost one. [L4.15]
+  const syntax::FunctionDeclaration *withGradient = nullptr;
+  /// The blocks of gradients at the current place, outermost first, and how
+  /// many loops are around each.
+  llvm::SmallVector<std::pair<mlir::Block *, size_t>> gradientBlocks;
   unsigned opCount = 0;
   unsigned expressionDepth = 0;
   unsigned streamCount = 0;
   unsigned recomputeCount = 0; ///< blocks `recompute { … }`
 };
+
+/// The last statement of a body, if it is a return that could be parsed; else
+/// null.
+const syntax::Statement *findReturn(const syntax::Body &body);
+
+/// What a function with a gradient computes, if the value is its result;
+/// otherwise the value, which may be null.
+mlir::Value skipCustomGradient(mlir::Value value);
 
 } // namespace meshc::frontend
 

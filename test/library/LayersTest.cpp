@@ -268,7 +268,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Cut{"top2_experts", "a=2,b=3", "slot:a,model:b"},
                     Cut{"top2_experts", "a=2,b=2", "batch:a+b,experts:a+b"},
                     Cut{"lstm", "a=2,b=2", "batch:a,cell:b"},
-                    Cut{"losses", "a=5,b=2", "vocab:a,batch:b"}),
+                    Cut{"losses", "a=5,b=2", "vocab:a,batch:b"},
+                    Cut{"custom_gradients", "a=2,b=5", "batch:a,class:b"},
+                    Cut{"custom_gradients", "a=2,b=2", "model:a+b"}),
     [](const auto &info) {
       return std::string(info.param.model) + "_" + std::to_string(info.index);
     });

@@ -297,3 +297,31 @@ def losses(p):
 
 
 case("losses", {"x": (2, 3, 5), "probe": (2, 3), "other": (2, 3)}, losses)
+
+
+def states_gradient(forward, backward):
+    """A function with a gradient of its own, as fn … gradient(…)."""
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(context, *arguments):
+            context.save_for_backward(*arguments)
+            return forward(*arguments)
+
+        @staticmethod
+        def backward(context, *gradients):
+            return backward(*context.saved_tensors, *gradients)
+
+    return Function.apply
+
+
+def custom_gradients(p):
+    rounded = states_gradient(lambda x: torch.floor(4 * x + 0.5) / 4, lambda x, g: g)
+    clipped = states_gradient(lambda x: x.clone(), lambda x, g: g.clamp(-0.5, 0.5))
+    both = states_gradient(lambda x, y: (x * y, x + y), lambda x, y, g, h: (g * y + h, 2 * (g * x + h)))
+    product, total = both(rounded(p["x"]) * p["y"], clipped(p["y"]))
+    weights = torch.softmax(p["z"], -1) + torch.softmax(p["same"], -1)
+    return ((product + total) * p["probe"]).sum() + (weights * p["other"]).sum()
+
+
+case("custom_gradients", {"x": (2, 4), "y": (2, 4), "z": (2, 5), "same": (2, 5), "probe": (2, 4), "other": (2, 5)},
+     custom_gradients)

@@ -222,10 +222,18 @@ struct Body {
   Span close; ///< the closing brace
 };
 
+/// gradient(g) { … }, behind the body of a function. [L4.15]
+struct GradientDeclaration {
+  Span span; ///< of the first word
+  std::vector<Name> results;
+  Body body;
+};
+
 struct FunctionDeclaration {
   Name name;
   std::vector<TensorDeclaration> arguments;
   Body body;
+  std::optional<GradientDeclaration> gradient;
 };
 
 struct ModelDeclaration {

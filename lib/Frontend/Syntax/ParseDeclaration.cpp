@@ -278,13 +278,36 @@ std::optional<Declaration> Parser::parseFunctionOrModel(bool isModel) {
   if (!ok && !skipToBody())
     return std::nullopt;
   Body body = parseBody(owner);
+  std::optional<GradientDeclaration> gradient;
+  if (!isModel && atWord("gradient"))
+    ok &= parseGradient(gradient.emplace());
   if (!ok) {
     outcome = Outcome::Recovered;
     return std::nullopt;
   }
   if (isModel)
     return ModelDeclaration{*name, std::move(list), std::move(body)};
-  return FunctionDeclaration{*name, std::move(list), std::move(body)};
+  return FunctionDeclaration{*name, std::move(list), std::move(body),
+                             std::move(gradient)};
+}
+
+/// gradient(g) { … } [L4.15]
+bool Parser::parseGradient(GradientDeclaration &gradient) {
+  gradient.span = next().span;
+  bool ok = at(TokenKind::LeftParen)
+                ? parseNames(TokenKind::LeftParen, TokenKind::RightParen,
+                             gradient.results)
+                : expect(TokenKind::LeftParen,
+                         "'(' and names of the gradients of what the function "
+                         "returns");
+  if (ok && !at(TokenKind::LeftBrace)) {
+    unexpected("'{' to open the body of the gradient");
+    ok = false;
+  }
+  if (!ok && !skipToBody())
+    return false;
+  gradient.body = parseBody("the gradient");
+  return ok;
 }
 
 bool Parser::parseTensorList(std::vector<TensorDeclaration> &list) {

@@ -67,6 +67,7 @@ private:
   bool parseRuleAxes(LayoutRule &rule, bool onCommandLine);
   bool parseLayoutRules(std::vector<LayoutRule> &list, bool onCommandLine);
   std::optional<Declaration> parseFunctionOrModel(bool isModel);
+  bool parseGradient(GradientDeclaration &gradient);
   std::optional<Declaration> parseGenerate();
   bool parseTensorList(std::vector<TensorDeclaration> &list);
   std::optional<TensorDeclaration> parseTensor(std::string_view what);
