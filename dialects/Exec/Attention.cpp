@@ -6,11 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // nd.attention and its gradient become calls of the same form: the launch of a
-// kernel that is the op alone, and whose code is the runtime's.
+// kernel that is the op alone. On the host its code is the runtime's, for GPUs
+// it is generated (lib/Codegen/Gpu/GpuAttention.h).
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/AttentionCall.h"
+#include "dialects/Exec/AttentionTiles.h"
 #include "dialects/Exec/Holder.h"
 #include "dialects/Exec/Library.h"
 #include "dialects/Exec/Order.h"
@@ -126,8 +129,8 @@ static Order getExpectedOrderOf(Operation *op, unsigned result,
 
 static LogicalResult verifyCallOf(Operation *op) {
   Operation *held = getHeld(op);
-  if (!AttentionLoops::of(held))
-    return op->emitOpError("is not one that the runtime computes");
+  if (!isComputedByLibrary(held))
+    return op->emitOpError("is not one that the target computes in one call");
   InnerDims inner(held);
   auto check = [&](Value value, StringAttr dim) {
     std::optional<Order> order = getOrder(value);
@@ -158,11 +161,20 @@ static LogicalResult verifyCallOf(Operation *op) {
 // The call
 //===----------------------------------------------------------------------===//
 
-static SmallVector<LibraryImplementation> listImplementations(Operation *op,
-                                                              Library library) {
-  if (library != Library::Host)
-    return {};
-  return {{"blocks", true, getAttentionScratchBytes(getHeld(op))}};
+/// On the host the runtime computes f32; the kernels of GPUs take any float.
+static bool computesAttention(Operation *held, Library library) {
+  if (library == Library::Cuda)
+    return AttentionTiles::of(held).has_value();
+  auto scores = nd::AttentionScores::of(held);
+  return AttentionLoops::of(held) &&
+         nd::getTensorType(scores.query).getElementType().isF32();
+}
+
+/// The kernel of a GPU has its memory in itself, also where it is emulated.
+static SmallVector<LibraryImplementation> listImplementations(Operation *op) {
+  if (isForGpus(op->getParentOfType<ModuleOp>()))
+    return {{"tiles", true, 0}};
+  return {{"blocks", true, describeAttentionSizes(getHeld(op)).scratchBytes}};
 }
 
 static void buildLaunch(Operation *op, OpBuilder &builder,
@@ -201,10 +213,10 @@ static void buildLaunch(Operation *op, OpBuilder &builder,
   nd::OpCost OP::getCost() { return getHolderCost(*this); }                    \
   StringRef OP::getHeldName() { return nd::HELD::getOperationName(); }         \
   bool OP::computes(Operation *held, Library library) {                        \
-    return library == Library::Host && AttentionLoops::of(held);               \
+    return computesAttention(held, library);                                   \
   }                                                                            \
-  SmallVector<LibraryImplementation> OP::getImplementations(Library library) { \
-    return listImplementations(*this, library);                                \
+  SmallVector<LibraryImplementation> OP::getImplementations(Library) {         \
+    return listImplementations(*this);                                         \
   }                                                                            \
   Order OP::getExpectedOrder(unsigned result, DimPrecedence isBefore) {        \
     return getExpectedOrderOf(*this, result, isBefore);                        \

@@ -45,8 +45,7 @@ static StringAttr chooseRow(const AttentionScores &scores, nd::MeshAttr mesh) {
 std::optional<AttentionLoops> AttentionLoops::of(Operation *op) {
   AttentionScores scores = AttentionScores::of(op);
   SmallVector<nd::DimAttr> values = scores.getValueDims();
-  if (!nd::getTensorType(scores.query).getElementType().isF32() ||
-      values.size() != 1)
+  if (values.size() != 1)
     return std::nullopt;
   AttentionLoops loops;
   loops.row = chooseRow(scores, nd::MeshAttr::of(op));
@@ -170,10 +169,10 @@ MeshcAttention describeAttention(Operation *op, ArrayRef<Order> operands,
   return call;
 }
 
-int64_t getAttentionScratchBytes(Operation *op) {
+MeshcAttention describeAttentionSizes(Operation *op) {
   CallWriter writer(op);
   writer.writeSizes();
-  return writer.call.scratchBytes;
+  return writer.call;
 }
 
 Operation *getAttention(KernelOp kernel) {

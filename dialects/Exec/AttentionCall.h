@@ -12,8 +12,8 @@
 
 namespace meshc::exec {
 
-/// How the runtime's loops run over an nd.attention or its gradient: over the
-/// rows of one dim and the memory inside, over all other rows outside.
+/// How loops run over an nd.attention or its gradient: over the rows of one dim
+/// and the memory inside, over all other rows outside.
 struct AttentionLoops {
   mlir::StringAttr row; ///< null: one row
   mlir::StringAttr key, memory, value;
@@ -21,9 +21,9 @@ struct AttentionLoops {
   llvm::SmallVector<mlir::StringAttr> outer;
   unsigned shared = 0;
 
-  /// Nothing if the runtime does not compute the op: if it is not f32, has no
-  /// or several value dims, a band along a dim of keys or values, or more outer
-  /// dims than MeshcAttention.
+  /// Nothing if there are no such loops: if the op has no or several value
+  /// dims, a band along a dim of keys or values, or more outer dims than
+  /// MeshcAttention.
   static std::optional<AttentionLoops> of(mlir::Operation *op);
 };
 
@@ -33,8 +33,9 @@ MeshcAttention describeAttention(mlir::Operation *op,
                                  llvm::ArrayRef<Order> operands,
                                  llvm::ArrayRef<Order> results);
 
-/// Bytes of scratch memory, whatever the orders.
-int64_t getAttentionScratchBytes(mlir::Operation *op);
+/// The same without what depends on the orders: sizes, scale, and scratch
+/// memory.
+MeshcAttention describeAttentionSizes(mlir::Operation *op);
 
 /// The nd.attention or gradient that the kernel computes, or null.
 mlir::Operation *getAttention(KernelOp kernel);

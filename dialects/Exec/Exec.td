@@ -393,8 +393,8 @@ def Exec_ScratchOp : Exec_PieceOp<"scratch"> {
 def Exec_LaunchOp : Exec_StepOp<"launch", [AttrSizedOperandSegments]> {
   let summary = "runs a kernel on buffers: inputs, then outputs";
   let description = [{
-    `scratch`: memory for a kernel whose code is the runtime's (exec.attention). It
-    comes after the buffers.
+    `scratch`: memory for a kernel whose code is the runtime's (exec.attention on the
+    host). It comes after the buffers.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel,
       Variadic<Exec_BufferType>:$inputs, Variadic<Exec_BufferType>:$outputs,

@@ -15,7 +15,7 @@ def ExpandFallbacks : Pass<"meshc-expand-fallbacks", "::mlir::func::FuncOp"> {
     Attention, for example, is one op for layout and partition. If no library op
     that holds it has an implementation for its types, it becomes primitive ops on
     the same blocks. After the pass, each op with FallbackOpInterface is one that
-    the target's library computes. No library for GPUs computes attention.
+    the target's library computes.
 
     ```mlir
     !q = !nd.tensor<f32, [d = 4, s = 3]>

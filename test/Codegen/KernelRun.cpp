@@ -295,8 +295,10 @@ Comparison::evaluate(const nd::EvaluationContext &context) {
     for (Value operand : op.getOperands())
       operands.push_back(values[operand]);
     auto results = cast<nd::NamedOpInterface>(op).evaluate(operands, context);
-    owned.push_back(std::make_unique<nd::HostTensor>(std::move(results[0])));
-    values[op.getResult(0)] = owned.back().get();
+    for (auto [value, result] : llvm::zip(op.getResults(), results)) {
+      owned.push_back(std::make_unique<nd::HostTensor>(std::move(result)));
+      values[value] = owned.back().get();
+    }
   }
   SmallVector<nd::HostTensor> results;
   for (Value value : body.getTerminator()->getOperands())
@@ -363,9 +365,12 @@ void expectKernel(StringRef text, const KernelCase &options) {
     if (program)
       comparison.expectOutputs(**program);
   };
-  if (!kernel.getParts()) // which only kernels for GPUs have
+  bool isForGpusOnly = kernel.getParts() || options.isLibraryCall;
+  if (!isForGpusOnly)
     expectOn("on the host", std::nullopt);
   expectOn("on a large GPU, emulated", GpuOptions());
+  if (options.isLibraryCall)
+    return;
   // As good as full with one thread to a point.
   GpuOptions small;
   small.threadsToFill = 1;

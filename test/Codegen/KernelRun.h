@@ -66,6 +66,8 @@ struct KernelCase {
   llvm::SmallVector<int64_t> coordinates;
   /// Output n overwrites input m: (m, n) pairs.
   llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
+  /// Its code on the host is the runtime's, and its grid on a GPU is fixed.
+  bool isLibraryCall = false;
 };
 
 /// Compiles the text of one exec.kernel for the host, and for emulated GPUs,

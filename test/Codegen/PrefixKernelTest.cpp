@@ -13,7 +13,7 @@ using namespace meshc::codegen;
 namespace {
 struct Prefix {
   int64_t batch, row, columns;
-  std::string type = "f32", words, lanes = "m";
+  std::string type = "f32", words = "", lanes = "m";
   std::string in = R"(["b", "n", "m"])", out = R"(["b", "n", "m"])";
 };
 

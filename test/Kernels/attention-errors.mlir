@@ -49,7 +49,7 @@ func.func @inputs(%q: !q, %k: !k) {
 !k = !nd.tensor<bf16, [d = 4, m = 8]>
 !r = !nd.tensor<f32, [s = 8]>
 func.func @type(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}) -> (!q {nd.order = ["s", "d"]}) {
-  // expected-error @+1 {{is not one that the runtime computes}}
+  // expected-error @+1 {{is not one that the target computes in one call}}
   %y, %l = exec.attention(%q, %k, %k) : (!q, !k, !k) -> (!q, !r) attributes {exec.orders = [["s", "d"], ["s"]]} {
   ^bb0(%a: !q, %b: !k, %c: !k):
     %1, %2 = nd.attention %a, %b, %c {exec.orders = [["s", "d"], ["s"]], key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)

@@ -51,6 +51,8 @@ test/exec/models/half images 2 2e-3 d=2 batch:d
 test/gpu/models/epilogues images 1 1e-4 one=1
 test/gpu/models/epilogues images 4 1e-4 d=2,t=2 batch:d,second:t,fifth:t
 python-free-examples/03_char_model/char text 2 1e-4 d=2 batch:d
+test/gpu/models/transformer text 1 1e-2 one=1
+test/gpu/models/transformer text 4 1e-2 t=2,s=2 heads:t,ffn:t,seq:s
 test/exec/models/deep text 4 1e-4 d=4 batch:d,parameter.hidden:d,optimizer.hidden:d
 test/exec/models/deep text 4 1e-4 d=2,t=2 batch:d,hidden:t,parameter.model:d
 PROGRAMS

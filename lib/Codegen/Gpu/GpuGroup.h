@@ -34,6 +34,12 @@ public:
                       llvm::MutableArrayRef<mlir::Value> values);
   /// Waits for all threads of the block.
   void emitBarrier();
+  /// Address of an unused piece of workgroup memory. If none is left, the
+  /// threads wait for each other, and it begins anew.
+  mlir::Value allocate(int64_t bytes);
+  /// The value of the thread of the warp whose number differs in the bits of
+  /// `distance`.
+  mlir::Value shuffle(mlir::Value value, int64_t distance);
 
   /// Stores this block's value of the point for the last of the blocks that
   /// share the point. Returns the address of these values. `value` is a result
@@ -55,14 +61,11 @@ private:
                     llvm::MutableArrayRef<mlir::Value> values, int64_t rows);
   mlir::Value combineAcross(mlir::Operation *reduction, mlir::Value value,
                             int64_t width, int64_t apart = 1);
-  mlir::Value shuffle(mlir::Value value, int64_t distance);
   int64_t getMemoryBytes(mlir::Type type, int64_t inWarp);
   llvm::SmallVector<mlir::Value>
   allocatePieces(llvm::ArrayRef<mlir::Value> values, int64_t inWarp);
   /// Emits `code` under the condition.
   void storeIf(mlir::Value condition, llvm::function_ref<void()> code);
-  /// Address of an unused piece of workgroup memory.
-  mlir::Value allocate(int64_t bytes);
   /// Address of zero-initialized global memory of the kernel that all blocks
   /// share and that persists between launches.
   mlir::Value allocateGlobal(llvm::StringRef name, int64_t bytes);

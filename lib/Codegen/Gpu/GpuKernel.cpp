@@ -7,6 +7,7 @@
 
 #include "lib/Codegen/Gpu/GpuKernel.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "lib/Codegen/Gpu/GpuAttention.h"
 #include "lib/Codegen/Gpu/GpuNestEmitter.h"
 #include "lib/Codegen/Gpu/GpuParts.h"
 #include "lib/Codegen/Gpu/GpuScatterEmitter.h"
@@ -203,11 +204,28 @@ static FailureOr<KernelLaunch> emitAllParts(exec::KernelOp kernel,
   return makeLaunch(kernel, grid->blocks, grid->threads, fault);
 }
 
+/// Attention: a block of threads has a tile.
+static FailureOr<KernelLaunch> emitTiles(exec::KernelOp kernel, ModuleOp module,
+                                         GpuFault *fault) {
+  FailureOr<AttentionPlan> plan = AttentionPlan::of(kernel);
+  if (failed(plan))
+    return failure();
+  auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
+    GpuMapping map = plan->getMapping();
+    GpuGroup group(emitter, function, map);
+    emitAttention(*plan, emitter, group, function.getArguments().drop_front());
+    return map;
+  };
+  return emitFunction(kernel, module, 1, fault, code);
+}
+
 FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
                                       const GpuOptions &options,
                                       GpuFault *fault) {
   if (kernel.getParts())
     return emitAllParts(kernel, module, options, fault);
+  if (exec::getAttention(kernel))
+    return emitTiles(kernel, module, fault);
   if (getScatter(kernel))
     return emitScatter(kernel, module, options, fault);
   if (getPrefix(kernel))

@@ -1,0 +1,629 @@
+//===- GpuAttention.cpp - attention that stores no scores, on GPUs --------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/Gpu/GpuAttention.h"
+#include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/AttentionOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+using exec::AttentionTiles;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+bool AttentionPlan::isGradient() const {
+  return isa<nd::AttentionGradientOp>(op);
+}
+
+static int64_t getProduct(ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    product *= size;
+  return product;
+}
+
+int64_t AttentionPlan::getRowBlocks() const {
+  return getProduct(ArrayRef(call.outerSizes, call.outerCount)) *
+         llvm::divideCeil(call.rows, tiles.getHeldEntries());
+}
+
+int64_t AttentionPlan::getMemoryBlocks() const {
+  if (!isGradient())
+    return 0;
+  return getProduct(ArrayRef(call.outerSizes, call.sharedCount)) *
+         llvm::divideCeil(call.memory, tiles.getHeldEntries());
+}
+
+GpuMapping AttentionPlan::getMapping() const {
+  GpuMapping map;
+  map.points = getRowBlocks() + getMemoryBlocks();
+  map.members = AttentionTiles::threads;
+  map.membersAreNeighbours = true;
+  return map;
+}
+
+/// Whether each entry of the tensors that the kernel copies begins at a
+/// multiple of four elements, and what is at such a place is aligned.
+static bool allowsVectors(const MeshcAttention &call, exec::KernelOp kernel) {
+  if (call.keys % 4 != 0 || call.values % 4 != 0)
+    return false;
+  for (const MeshcAttentionStrides *strides :
+       {&call.query, &call.key, &call.value, &call.output}) {
+    for (int64_t dim = 0; dim < call.outerCount; ++dim)
+      if (strides->outer[dim] % 4 != 0)
+        return false;
+    if (strides->row % 4 != 0 || strides->memory % 4 != 0)
+      return false;
+  }
+  constexpr int64_t bytes = 16;
+  size_t count =
+      kernel.getInputOrders().size() + kernel.getOutputOrders().size();
+  for (size_t buffer = 0; buffer < count; ++buffer)
+    if (kernel.getAlignment(buffer) < bytes)
+      return false;
+  return true;
+}
+
+FailureOr<AttentionPlan> AttentionPlan::of(exec::KernelOp kernel) {
+  Operation *op = exec::getAttention(kernel);
+  auto tiles = AttentionTiles::of(op);
+  if (!tiles)
+    return op->emitOpError("is not one that a GPU's kernel computes in tiles");
+  auto ordersOf = [](ArrayAttr attributes) {
+    return llvm::map_to_vector(
+        attributes.getAsRange<ArrayAttr>(),
+        [](ArrayAttr order) { return exec::getOrder(order); });
+  };
+  AttentionPlan plan{
+      op, kernel,
+      exec::describeAttention(op, ordersOf(kernel.getInputOrders()),
+                              ordersOf(kernel.getOutputOrders())),
+      *tiles, 1};
+  if (allowsVectors(plan.call, kernel))
+    plan.lanes = 4;
+  return plan;
+}
+
+//===----------------------------------------------------------------------===//
+// The code
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A tensor of the op; without one, the pointer is null.
+struct Tensor {
+  Value pointer;
+  Type elementType;
+  const MeshcAttentionStrides *strides = nullptr;
+};
+
+/// An index along each outer dim; null where the dim plays no part.
+using Outer = SmallVector<Value>;
+
+class AttentionEmitter : TileEmitter {
+public:
+  AttentionEmitter(const AttentionPlan &plan, KernelElements &emitter,
+                   GpuGroup &group, ValueRange buffers);
+
+  void emitForward();
+  void emitGradient();
+
+private:
+  /// What a block holds: entries of the rows or of the memory.
+  struct Held {
+    bool isRows = true;
+    Value first; ///< entry of the tile's first one
+    Outer outer;
+  };
+  /// Numbers of rows in workgroup memory.
+  struct RowNumbers {
+    Value logSums, products; ///< products: of output and its gradient
+  };
+
+  Outer split(Value number, int64_t begin, int64_t end);
+  Value getPlace(const Tensor &tensor, const Outer &outer);
+  GlobalEntries getEntries(const Tensor &tensor, const Outer &outer,
+                           Value first, bool areRows);
+  Held takeHeld(Value block, bool isRows);
+  std::pair<Value, Value> getStreamedTiles(const Held &held);
+  Value isAllowed(Value row, Value entry);
+  Values finishScores(ArrayRef<Value> products, const Held &held,
+                      Value streamedFirst, SmallVectorImpl<Value> &allowed);
+  Values emitSoftmax(ArrayRef<Value> scores, ArrayRef<Value> carried,
+                     SmallVectorImpl<Value> &factors);
+  void storeRows(ArrayRef<Value> carried, const Held &held);
+  void loadRowNumbers(const RowNumbers &numbers, const Outer &outer,
+                      Value first, int64_t entries);
+  Values getScoreGradients(ArrayRef<Value> probabilities,
+                           ArrayRef<Value> products, ArrayRef<Value> allowed,
+                           const RowNumbers &numbers, bool rowsAreHeld);
+  Values getProbabilities(ArrayRef<Value> scores, ArrayRef<Value> allowed,
+                          const RowNumbers &numbers, bool rowsAreHeld);
+  void emitQueryGradient(Value block);
+  void emitMemoryGradients(Value block);
+  Value exp(Value x) { return math::ExpOp::create(builder, loc, x); }
+
+  const AttentionPlan &plan;
+  const MeshcAttention &call;
+  Tensor query, keys, values, mask, bias, output, logSums, gradient;
+  Tensor ofQuery, ofKeys, ofValues;
+  Value firstRow; ///< global index of this rank's first row
+  Tile heldKeys, heldValues, streamedKeys, streamedValues, scores;
+  RowNumbers numbers;
+};
+
+} // namespace
+
+AttentionEmitter::AttentionEmitter(const AttentionPlan &plan,
+                                   KernelElements &emitter, GpuGroup &group,
+                                   ValueRange buffers)
+    : TileEmitter(emitter, group, plan.tiles, plan.lanes), plan(plan),
+      call(plan.call) {
+  size_t next = 0;
+  auto take = [&](Tensor &tensor, Value value,
+                  const MeshcAttentionStrides &strides) {
+    tensor = {buffers[next++], nd::getTensorType(value).getElementType(),
+              &strides};
+  };
+  Operation *op = plan.op;
+  auto parts = nd::AttentionScores::of(op);
+  take(query, parts.query, call.query);
+  take(keys, parts.keys, call.key);
+  take(values, parts.values, call.value);
+  if (parts.mask)
+    take(mask, parts.mask, call.mask);
+  if (parts.bias)
+    take(bias, parts.bias, call.bias);
+  if (auto backward = dyn_cast<nd::AttentionGradientOp>(op)) {
+    take(output, backward.getOutput(), call.output);
+    take(logSums, backward.getLogSums(), call.logSums);
+    take(gradient, backward.getGradient(), call.output);
+    take(ofQuery, op->getResult(0), call.query);
+    take(ofKeys, op->getResult(1), call.key);
+    take(ofValues, op->getResult(2), call.value);
+  } else {
+    take(output, op->getResult(0), call.output);
+    take(logSums, op->getResult(1), call.logSums);
+  }
+  firstRow = index(0);
+  if (parts.position)
+    firstRow = emitter.getGlobalOffset(nd::getTensorType(parts.query),
+                                       parts.position.getValue());
+  bool isGradient = plan.isGradient();
+  heldKeys = allocateTile(tiles.getHeldEntries(), call.keys);
+  if (isGradient)
+    heldValues = allocateTile(tiles.getHeldEntries(), call.values);
+  streamedKeys = allocateTile(tiles.getStreamedEntries(), call.keys);
+  streamedValues = allocateTile(tiles.getStreamedEntries(), call.values);
+  scores = allocateScores();
+  if (isGradient) {
+    int64_t entries =
+        std::max(tiles.getHeldEntries(), tiles.getStreamedEntries());
+    numbers = {group.allocate(4 * entries), group.allocate(4 * entries)};
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// The indices of the outer dims in [begin, end), the last one fastest.
+Outer AttentionEmitter::split(Value number, int64_t begin, int64_t end) {
+  Outer outer(call.outerCount);
+  for (int64_t dim = end; dim-- > begin;)
+    outer[dim] = takeOff(number, call.outerSizes[dim]);
+  return outer;
+}
+
+Value AttentionEmitter::getPlace(const Tensor &tensor, const Outer &outer) {
+  Value place = index(0);
+  for (auto [at, stride] : llvm::zip_first(outer, tensor.strides->outer))
+    if (at && stride != 0)
+      place = plus(place, times(at, stride));
+  return place;
+}
+
+/// The entries from `first` on, along the rows or along the memory.
+GlobalEntries AttentionEmitter::getEntries(const Tensor &tensor,
+                                           const Outer &outer, Value first,
+                                           bool areRows) {
+  int64_t stride = areRows ? tensor.strides->row : tensor.strides->memory;
+  int64_t count = areRows ? call.rows : call.memory;
+  return {tensor.pointer, tensor.elementType,
+          plus(getPlace(tensor, outer), times(first, stride)), stride,
+          minus(index(count), first)};
+}
+
+AttentionEmitter::Held AttentionEmitter::takeHeld(Value block, bool isRows) {
+  int64_t entries = tiles.getHeldEntries();
+  int64_t count = llvm::divideCeil(isRows ? call.rows : call.memory, entries);
+  Held held;
+  held.isRows = isRows;
+  held.first = times(takeOff(block, count), entries);
+  held.outer = split(block, 0, isRows ? call.outerCount : call.sharedCount);
+  return held;
+}
+
+/// The numbers of the streamed tiles, begin and end, that have entries within
+/// the band.
+std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
+  constexpr int64_t none = std::numeric_limits<int64_t>::min();
+  constexpr int64_t all = std::numeric_limits<int64_t>::max();
+  int64_t count = held.isRows ? call.memory : call.rows;
+  int64_t entries = tiles.getStreamedEntries();
+  int64_t last = tiles.getHeldEntries() - 1;
+  Value begin = index(0), end = index(count);
+  // In a band, memory m and the global row r have lowest ≤ m - r ≤ highest.
+  auto clamp = [&](Value entry) {
+    entry = arith::MaxSIOp::create(builder, loc, entry, index(0));
+    return arith::MinSIOp::create(builder, loc, entry, index(count));
+  };
+  Value first =
+      held.isRows ? plus(firstRow, held.first) : minus(held.first, firstRow);
+  if (held.isRows) {
+    if (call.lowest != none)
+      begin = clamp(plus(first, index(call.lowest)));
+    if (call.highest != all)
+      end = clamp(plus(first, index(call.highest + last + 1)));
+  } else {
+    if (call.highest != all)
+      begin = clamp(minus(first, index(call.highest)));
+    if (call.lowest != none)
+      end = clamp(minus(first, index(call.lowest - last - 1)));
+  }
+  begin = arith::DivUIOp::create(builder, loc, begin, index(entries));
+  end = arith::DivUIOp::create(builder, loc, plus(end, index(entries - 1)),
+                               index(entries));
+  return {begin, end};
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+/// Whether the local row and entry of the memory exist and are in the band;
+/// null: always.
+Value AttentionEmitter::isAllowed(Value row, Value entry) {
+  Value allowed;
+  int64_t rows = plan.isGradient() ? std::lcm(tiles.getHeldEntries(),
+                                              tiles.getStreamedEntries())
+                                   : tiles.getHeldEntries();
+  int64_t memory = plan.isGradient() ? rows : tiles.getStreamedEntries();
+  if (call.rows % rows != 0)
+    allowed = both(allowed, isLess(row, index(call.rows)));
+  if (call.memory % memory != 0)
+    allowed = both(allowed, isLess(entry, index(call.memory)));
+  Value distance = minus(entry, plus(firstRow, row));
+  if (call.lowest != std::numeric_limits<int64_t>::min())
+    allowed = both(allowed, isLess(index(call.lowest - 1), distance));
+  if (call.highest != std::numeric_limits<int64_t>::max())
+    allowed = both(allowed, isLess(distance, index(call.highest + 1)));
+  return allowed;
+}
+
+/// The scores, -inf where `allowed`, which becomes one value for each of them,
+/// is not true.
+TileEmitter::Values
+AttentionEmitter::finishScores(ArrayRef<Value> products, const Held &held,
+                               Value streamedFirst,
+                               SmallVectorImpl<Value> &allowed) {
+  auto limit = [&](Value entry, int64_t count) -> Value {
+    return arith::MinSIOp::create(builder, loc, entry, index(count - 1));
+  };
+  Value scale = number(call.scale);
+  Values scores;
+  for (auto [n, product] : llvm::enumerate(products)) {
+    auto at = static_cast<int64_t>(n);
+    Value row = plus(held.first, getHeld(at / tiles.streamed));
+    Value entry = plus(streamedFirst, getStreamed(at % tiles.streamed));
+    if (!held.isRows)
+      std::swap(row, entry);
+    Value is = isAllowed(row, entry);
+    Value score = times(product, scale);
+    auto place = [&](const Tensor &tensor) {
+      Value first = getPlace(tensor, held.outer);
+      first = plus(first, times(limit(row, call.rows), tensor.strides->row));
+      return plus(first,
+                  times(limit(entry, call.memory), tensor.strides->memory));
+    };
+    if (bias.pointer)
+      score =
+          plus(score, loadGlobal(bias.pointer, bias.elementType, place(bias)));
+    if (mask.pointer)
+      is = both(is, loadGlobal(mask.pointer, mask.elementType, place(mask)));
+    allowed.push_back(is);
+    scores.push_back(is ? select(is, score, number(-infinity)) : score);
+  }
+  return scores;
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+/// The probabilities of a tile before the division by their sums. `carried`:
+/// for each held row the largest score and the sum so far, which are replaced.
+/// `factors`: what the rows' earlier sums are multiplied by.
+TileEmitter::Values
+AttentionEmitter::emitSoftmax(ArrayRef<Value> scores, ArrayRef<Value> carried,
+                              SmallVectorImpl<Value> &factors) {
+  Values next, probabilities;
+  Values sums;
+  auto larger = [&](Value a, Value b) -> Value {
+    return arith::MaxNumFOp::create(builder, loc, a, b);
+  };
+  for (int64_t i = 0; i < tiles.held; ++i) {
+    auto row = scores.slice(i * tiles.streamed, tiles.streamed);
+    Value largest = row.front();
+    for (Value score : row.drop_front())
+      largest = larger(largest, score);
+    largest = larger(carried[i], combineRow(largest, larger));
+    // Without an allowed entry so far, -inf - -inf would be NaN.
+    Value isNone = arith::CmpFOp::create(
+        builder, loc, arith::CmpFPredicate::OEQ, largest, number(-infinity));
+    Value base = select(isNone, number(0), largest);
+    Value factor = exp(minus(carried[i], base));
+    Value sum = times(carried[tiles.held + i], factor);
+    for (Value score : row) {
+      probabilities.push_back(exp(minus(score, base)));
+      sum = plus(sum, probabilities.back());
+    }
+    factors.push_back(factor);
+    next.push_back(largest);
+    sums.push_back(sum);
+  }
+  llvm::append_range(next, sums);
+  llvm::append_range(next, probabilities);
+  return next;
+}
+
+void AttentionEmitter::emitForward() {
+  Held held = takeHeld(group.getPoint(), true);
+  load(heldKeys, getEntries(query, held.outer, held.first, true));
+  auto [begin, end] = getStreamedTiles(held);
+  int64_t rowValues = 2 * tiles.held;
+  Values carried(tiles.held, number(-infinity));
+  carried.append(tiles.held, number(0));
+  llvm::append_range(carried, makeSums(streamedValues));
+  carried =
+      emitFor(begin, end, 1, carried, [&](Value turn, ArrayRef<Value> values) {
+        Value first = times(turn, tiles.getStreamedEntries());
+        group.emitBarrier(); // the tile before has been read
+        load(streamedKeys, getEntries(keys, held.outer, first, false));
+        load(streamedValues,
+             getEntries(this->values, held.outer, first, false));
+        group.emitBarrier();
+        SmallVector<Value> allowed, factors;
+        Values products = multiply(heldKeys, streamedKeys);
+        Values all = emitSoftmax(finishScores(products, held, first, allowed),
+                                 values, factors);
+        storeScores(scores, ArrayRef(all).drop_front(rowValues));
+        group.emitBarrier();
+        Values next(ArrayRef(all).take_front(rowValues));
+        llvm::append_range(
+            next,
+            addProducts(scores, streamedValues,
+                        scaleSums(values.drop_front(rowValues), factors)));
+        return next;
+      });
+  storeRows(carried, held);
+}
+
+void AttentionEmitter::storeRows(ArrayRef<Value> carried, const Held &held) {
+  SmallVector<Value> inverses;
+  GlobalEntries to = getEntries(logSums, held.outer, held.first, true);
+  for (int64_t i = 0; i < tiles.held; ++i) {
+    Value sum = combineRow(carried[tiles.held + i],
+                           [&](Value a, Value b) { return plus(a, b); });
+    Value isNone = arith::CmpFOp::create(
+        builder, loc, arith::CmpFPredicate::OEQ, sum, number(0));
+    Value inverse = arith::DivFOp::create(builder, loc, number(1), sum);
+    inverses.push_back(select(isNone, number(0), inverse));
+    Value logarithm = math::LogOp::create(builder, loc, sum);
+    Value logSum =
+        select(isNone, number(infinity), plus(carried[i], logarithm));
+    Value entry = getHeld(i);
+    emitIf(both(isFirstOfRow(), isLess(entry, to.count)), [&] {
+      storeGlobal(to.pointer, to.elementType,
+                  plus(to.first, times(entry, to.stride)), logSum);
+    });
+  }
+  Values sums = scaleSums(carried.drop_front(2 * tiles.held), inverses);
+  storeSums(sums, getEntries(output, held.outer, held.first, true),
+            call.values);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient
+//===----------------------------------------------------------------------===//
+
+/// For `entries` rows from `first` on: the logarithms of sums, and the sums of
+/// output · gradient over the values. Several threads share a row.
+void AttentionEmitter::loadRowNumbers(const RowNumbers &numbers,
+                                      const Outer &outer, Value first,
+                                      int64_t entries) {
+  int64_t sharers = AttentionTiles::threads / entries;
+  Value entry = getThread();
+  Value part = takeOff(entry, sharers);
+  GlobalEntries sums = getEntries(logSums, outer, first, true);
+  GlobalEntries results = getEntries(output, outer, first, true);
+  Value exists = isLess(entry, results.count);
+  Value at = plus(results.first, times(entry, results.stride));
+  Value high = select(exists, index(call.values), index(0));
+  Value product =
+      emitFor(part, high, sharers, {number(0)},
+              [&](Value element, ArrayRef<Value> sum) {
+                Value place = plus(at, element);
+                Value a = loadGlobal(output.pointer, output.elementType, place);
+                Value b =
+                    loadGlobal(gradient.pointer, gradient.elementType, place);
+                return Values{plus(sum[0], times(a, b))};
+              })
+          .front();
+  product = combineRow(
+      product, [&](Value a, Value b) { return plus(a, b); }, sharers);
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        part, index(0));
+  emitIf(both(exists, isFirst), [&] {
+    Value place = plus(sums.first, times(entry, sums.stride));
+    storeLocal(numbers.logSums, entry,
+               loadGlobal(sums.pointer, sums.elementType, place));
+    storeLocal(numbers.products, entry, product);
+  });
+}
+
+/// The softmax of the scores, 0 where they are not allowed.
+TileEmitter::Values AttentionEmitter::getProbabilities(
+    ArrayRef<Value> scores, ArrayRef<Value> allowed, const RowNumbers &numbers,
+    bool rowsAreHeld) {
+  Values results;
+  for (auto [n, score] : llvm::enumerate(scores)) {
+    auto at = static_cast<int64_t>(n);
+    Value row = rowsAreHeld ? getHeld(at / tiles.streamed)
+                            : getStreamed(at % tiles.streamed);
+    Value value = exp(minus(score, loadLocal(numbers.logSums, row)));
+    results.push_back(allowed[n] ? select(allowed[n], value, number(0))
+                                 : value);
+  }
+  return results;
+}
+
+/// Of the products of query and keys: probability · (gradient of the output ·
+/// values - output · gradient) · scale.
+TileEmitter::Values AttentionEmitter::getScoreGradients(
+    ArrayRef<Value> probabilities, ArrayRef<Value> products,
+    ArrayRef<Value> allowed, const RowNumbers &numbers, bool rowsAreHeld) {
+  Values results;
+  for (auto [n, product] : llvm::enumerate(products)) {
+    auto at = static_cast<int64_t>(n);
+    Value row = rowsAreHeld ? getHeld(at / tiles.streamed)
+                            : getStreamed(at % tiles.streamed);
+    Value value = minus(product, loadLocal(numbers.products, row));
+    value = times(times(probabilities[n], value), number(call.scale));
+    results.push_back(allowed[n] ? select(allowed[n], value, number(0))
+                                 : value);
+  }
+  return results;
+}
+
+void AttentionEmitter::emitQueryGradient(Value block) {
+  Held held = takeHeld(block, true);
+  load(heldKeys, getEntries(query, held.outer, held.first, true));
+  load(heldValues, getEntries(gradient, held.outer, held.first, true));
+  loadRowNumbers(numbers, held.outer, held.first, tiles.getHeldEntries());
+  auto [begin, end] = getStreamedTiles(held);
+  Values sums = emitFor(
+      begin, end, 1, makeSums(streamedKeys),
+      [&](Value turn, ArrayRef<Value> carried) {
+        Value first = times(turn, tiles.getStreamedEntries());
+        group.emitBarrier(); // the tile before has been read
+        load(streamedKeys, getEntries(keys, held.outer, first, false));
+        load(streamedValues, getEntries(values, held.outer, first, false));
+        group.emitBarrier();
+        SmallVector<Value> allowed;
+        Values probabilities =
+            getProbabilities(finishScores(multiply(heldKeys, streamedKeys),
+                                          held, first, allowed),
+                             allowed, numbers, true);
+        storeScores(scores,
+                    getScoreGradients(probabilities,
+                                      multiply(heldValues, streamedValues),
+                                      allowed, numbers, true));
+        group.emitBarrier();
+        return addProducts(scores, streamedKeys, carried);
+      });
+  storeSums(sums, getEntries(ofQuery, held.outer, held.first, true), call.keys);
+}
+
+void AttentionEmitter::emitMemoryGradients(Value block) {
+  Held held = takeHeld(block, false);
+  load(heldKeys, getEntries(keys, held.outer, held.first, false));
+  load(heldValues, getEntries(values, held.outer, held.first, false));
+  auto [begin, end] = getStreamedTiles(held);
+  Values zeros = makeSums(streamedKeys);
+  size_t keySums = zeros.size();
+  llvm::append_range(zeros, makeSums(streamedValues));
+  auto add = [&](const Held &held, Value turn, ArrayRef<Value> carried) {
+    Value first = times(turn, tiles.getStreamedEntries());
+    group.emitBarrier(); // the tile before has been read
+    load(streamedKeys, getEntries(query, held.outer, first, true));
+    load(streamedValues, getEntries(gradient, held.outer, first, true));
+    loadRowNumbers(numbers, held.outer, first, tiles.getStreamedEntries());
+    group.emitBarrier();
+    SmallVector<Value> allowed;
+    Values probabilities = getProbabilities(
+        finishScores(multiply(heldKeys, streamedKeys), held, first, allowed),
+        allowed, numbers, false);
+    Values gradients =
+        getScoreGradients(probabilities, multiply(heldValues, streamedValues),
+                          allowed, numbers, false);
+    storeScores(scores, probabilities);
+    group.emitBarrier();
+    Values ofValues =
+        addProducts(scores, streamedValues, carried.drop_front(keySums));
+    group.emitBarrier(); // the probabilities have been read
+    storeScores(scores, gradients);
+    group.emitBarrier();
+    Values next =
+        addProducts(scores, streamedKeys, carried.take_front(keySums));
+    llvm::append_range(next, ofValues);
+    return next;
+  };
+  // All rows that have these keys and values.
+  ArrayRef<int64_t> others =
+      ArrayRef(call.outerSizes, call.outerCount).drop_front(call.sharedCount);
+  Values sums = emitFor(
+      index(0), index(getProduct(others)), 1, zeros,
+      [&, begin = begin, end = end](Value other, ArrayRef<Value> carried) {
+        Held each = held;
+        Outer outer = split(other, call.sharedCount, call.outerCount);
+        for (auto [all, more] : llvm::zip(each.outer, outer))
+          all = all ? all : more;
+        return emitFor(begin, end, 1, carried,
+                       [&](Value turn, ArrayRef<Value> values) {
+                         return add(each, turn, values);
+                       });
+      });
+  ArrayRef<Value> all(sums);
+  storeSums(all.take_front(keySums),
+            getEntries(ofKeys, held.outer, held.first, false), call.keys);
+  storeSums(all.drop_front(keySums),
+            getEntries(ofValues, held.outer, held.first, false), call.values);
+}
+
+void AttentionEmitter::emitGradient() {
+  Value block = group.getPoint();
+  Value rowBlocks = index(plan.getRowBlocks());
+  auto branch = scf::IfOp::create(builder, loc, isLess(block, rowBlocks), true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  emitQueryGradient(block);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  emitMemoryGradients(minus(block, rowBlocks));
+}
+
+void emitAttention(const AttentionPlan &plan, KernelElements &emitter,
+                   GpuGroup &group, ValueRange buffers) {
+  AttentionEmitter attention(plan, emitter, group, buffers);
+  if (plan.isGradient())
+    attention.emitGradient();
+  else
+    attention.emitForward();
+}
+
+} // namespace meshc::codegen

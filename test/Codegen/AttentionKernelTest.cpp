@@ -1,0 +1,238 @@
+//===- AttentionKernelTest.cpp - attention in tiles, on GPUs --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/Codegen/KernelRun.h"
+#include <gtest/gtest.h>
+
+using namespace meshc::codegen;
+
+namespace {
+
+/// Queries [b, g, s, d], keys [b, m, d] and values [b, m, e].
+struct Shape {
+  Shape(int64_t batch, int64_t group, int64_t rows, int64_t memory,
+        int64_t keys, int64_t values)
+      : batch(batch), group(group), rows(rows), memory(memory), keys(keys),
+        values(values) {}
+  int64_t batch, group, rows, memory, keys, values;
+  std::string type = "f32";
+  bool hasMask = false, hasBias = false;
+  std::string band;         ///< attributes of the op
+  std::string axes;         ///< that cut the rows
+  bool othersFirst = false; ///< tensors in another memory order
+  int64_t cut = 1;          ///< blocks of the rows
+};
+
+class Writer {
+public:
+  explicit Writer(const Shape &shape) : shape(shape) {}
+
+  std::string forward() {
+    addScores();
+    return finish("nd.attention", "");
+  }
+  std::string backward() {
+    addScores();
+    add("output", tensor(shape.type, {"b", "e", "g", "s"}), rows("e"));
+    add("sums", tensor("f32", {"b", "g", "s"}), rows(""));
+    add("gradient", tensor(shape.type, {"b", "e", "g", "s"}), rows("e"));
+    return finish("nd.attention_gradient", ", 1, 1, 1");
+  }
+
+private:
+  int64_t getSize(const std::string &dim) const {
+    return dim == "b"   ? shape.batch
+           : dim == "g" ? shape.group
+           : dim == "s" ? shape.rows * shape.cut
+           : dim == "m" ? shape.memory
+           : dim == "d" ? shape.keys
+                        : shape.values;
+  }
+  std::string tensor(const std::string &type,
+                     const std::vector<std::string> &dims) const {
+    std::string text = "!nd.tensor<" + type + ", [";
+    for (const std::string &dim : dims)
+      text += (&dim == dims.data() ? "" : ", ") + dim + " = " +
+              std::to_string(getSize(dim)) + (dim == "s" ? shape.axes : "");
+    return text + "]>";
+  }
+  /// The memory order of a tensor of the rows whose elements run along `last`.
+  std::string rows(const std::string &last) const {
+    std::string tail = last.empty() ? "]" : ", \"" + last + "\"]";
+    return (shape.othersFirst ? R"(["s", "b", "g")" : R"(["b", "g", "s")") +
+           tail;
+  }
+  std::string memory(const std::string &last) const {
+    return (shape.othersFirst ? R"(["m", "b", ")" : R"(["b", "m", ")") + last +
+           "\"]";
+  }
+  void add(const std::string &name, const std::string &type,
+           const std::string &order) {
+    auto append = [](std::string &list, const std::string &more) {
+      list += (list.empty() ? "" : ", ") + more;
+    };
+    append(arguments, "%" + name + ": " + type);
+    append(operands, "%" + name);
+    append(types, type);
+    append(orders, order);
+  }
+  void addScores() {
+    add("query", tensor(shape.type, {"b", "d", "g", "s"}), rows("d"));
+    add("keys", tensor(shape.type, {"b", "d", "m"}), memory("d"));
+    add("values", tensor(shape.type, {"b", "e", "m"}), memory("e"));
+    if (shape.hasMask)
+      add("mask", tensor("i1", {"b", "m", "s"}), R"(["m", "s", "b"])");
+    if (shape.hasBias)
+      add("bias", tensor(shape.type, {"g", "m", "s"}), R"(["g", "s", "m"])");
+  }
+  std::string finish(const std::string &op, const std::string &more) {
+    bool isGradient = !more.empty();
+    std::vector<std::string> results, names, places;
+    if (isGradient) {
+      results = {tensor(shape.type, {"b", "d", "g", "s"}),
+                 partial(tensor(shape.type, {"b", "d", "m"})),
+                 partial(tensor(shape.type, {"b", "e", "m"}))};
+      names = {"%x", "%y", "%z"};
+      places = {rows("d"), memory("d"), memory("e")};
+    } else {
+      results = {tensor(shape.type, {"b", "e", "g", "s"}),
+                 tensor("f32", {"b", "g", "s"})};
+      names = {"%x", "%y"};
+      places = {rows("e"), rows("")};
+    }
+    auto join = [](const std::vector<std::string> &parts) {
+      std::string text;
+      for (const std::string &part : parts)
+        text += (text.empty() ? "" : ", ") + part;
+      return text;
+    };
+    return "exec.kernel @k #exec.plan<parallel = [], reduce = [], lanes = "
+           "\"\", sizes = []> in [" +
+           orders + "] out [" + join(places) + "] {\n^bb0(" + arguments +
+           "):\n" + join(names) + " = " + op + " " + operands +
+           " {key = \"d\", memory = \"m\"" + shape.band +
+           ", operandSegmentSizes = array<i32: 1, 1, 1, " +
+           (shape.hasMask ? "1" : "0") + ", " + (shape.hasBias ? "1" : "0") +
+           more + ">} : (" + types + ") -> (" + join(results) +
+           ")\nexec.yield " + join(names) + " : " + join(results) + "\n}";
+  }
+  std::string partial(std::string type) const {
+    if (shape.axes.empty())
+      return type;
+    return type.substr(0, type.size() - 1) + ", sum {a}>";
+  }
+
+  const Shape &shape;
+  std::string arguments, operands, types, orders;
+};
+
+void expectAttention(const Shape &shape, KernelCase options = {}) {
+  options.isLibraryCall = true;
+  options.isRelativeToLargest = true;
+  options.tolerance = std::max(options.tolerance, 5e-6);
+  for (bool isGradient : {false, true}) {
+    std::string kernel =
+        isGradient ? Writer(shape).backward() : Writer(shape).forward();
+    SCOPED_TRACE(kernel);
+    expectKernel(kernel, options);
+  }
+}
+
+std::string band(const std::string &limits) {
+  return limits + ", position = \"s\"";
+}
+
+} // namespace
+
+/// Rows and memory that fill tiles, that do not, and that are fewer.
+TEST(AttentionKernel, Sizes) {
+  expectAttention(Shape(1, 1, 64, 64, 16, 16));
+  expectAttention(Shape(2, 1, 20, 37, 8, 12));
+  expectAttention(Shape(1, 1, 130, 5, 4, 4));
+  expectAttention(Shape(3, 1, 16, 1, 4, 36));
+}
+
+/// Elements that are no multiple of four, and tiles of all sizes.
+TEST(AttentionKernel, Elements) {
+  expectAttention(Shape(1, 1, 18, 21, 3, 7));
+  expectAttention(Shape(1, 1, 17, 9, 1, 1));
+  expectAttention(Shape(1, 1, 40, 40, 64, 64));
+  expectAttention(Shape(1, 1, 20, 24, 128, 100));
+  expectAttention(Shape(1, 1, 17, 18, 256, 40));
+}
+
+/// Several queries share keys and values.
+TEST(AttentionKernel, Groups) {
+  expectAttention(Shape(2, 3, 20, 20, 8, 8));
+  Shape causal(1, 2, 40, 40, 8, 8);
+  causal.band = band(", highest = 0 : i64");
+  expectAttention(causal);
+}
+
+TEST(AttentionKernel, Bands) {
+  for (std::string limits : {", highest = 0 : i64", ", lowest = -3 : i64",
+                             ", highest = 2 : i64, lowest = -9 : i64",
+                             ", highest = -200 : i64", ", lowest = 33 : i64"}) {
+    Shape shape(1, 1, 70, 70, 4, 4);
+    shape.band = band(limits);
+    expectAttention(shape);
+  }
+}
+
+/// A rank that has the second half of the rows.
+TEST(AttentionKernel, CutRows) {
+  KernelCase options;
+  options.mesh = "#nd.mesh<a = 2>";
+  options.coordinates = {1};
+  Shape shape(1, 2, 36, 72, 8, 8);
+  shape.axes = " on {a}";
+  shape.cut = 2;
+  shape.band = band(", highest = 0 : i64, lowest = -20 : i64");
+  expectAttention(shape, options);
+}
+
+TEST(AttentionKernel, MasksAndBiases) {
+  for (bool hasMask : {false, true})
+    for (bool hasBias : {false, true}) {
+      Shape shape(2, 2, 20, 33, 8, 4);
+      shape.hasMask = hasMask;
+      shape.hasBias = hasBias;
+      expectAttention(shape);
+    }
+}
+
+TEST(AttentionKernel, MemoryOrders) {
+  Shape shape(2, 3, 20, 21, 8, 12);
+  shape.othersFirst = true;
+  shape.band = band(", highest = 0 : i64");
+  expectAttention(shape);
+}
+
+TEST(AttentionKernel, ShortFloats) {
+  KernelCase options;
+  for (auto [type, tolerance] :
+       {std::pair("bf16", 8e-3), std::pair("f16", 1e-3)}) {
+    Shape shape(1, 2, 20, 20, 8, 8);
+    shape.type = type;
+    shape.hasBias = true;
+    options.tolerance = tolerance;
+    expectAttention(shape, options);
+  }
+}
+
+/// A bias of -inf forbids an entry; a NaN shows in what depends on it.
+TEST(AttentionKernel, InfinitiesAndNaN) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  KernelCase options;
+  options.specials = {1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, -infinity};
+  Shape shape(1, 1, 20, 20, 4, 4);
+  shape.hasBias = true;
+  expectAttention(shape, options);
+  options.specials.assign(100, 1);
+  options.specials.push_back(std::numeric_limits<double>::quiet_NaN());
+  expectAttention(shape, options);
+}
