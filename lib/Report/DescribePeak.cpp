@@ -179,7 +179,7 @@ static void addTensors(const Json &report, Json &result) {
     auto role = tensor["class"].get<std::string>();
     // A step of generation is given a token and its position, and gives logits.
     auto kind = llvm::StringSwitch<std::string>(role)
-                    .Cases("token", "position", "input")
+                    .Cases({"token", "position"}, "input")
                     .Case("logits", "metric")
                     .Default(role);
     result[kind] = result[kind].get<int64_t>() + tensor["bytes"].get<int64_t>();
