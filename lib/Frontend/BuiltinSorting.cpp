@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SortingOps.h"
@@ -87,10 +88,8 @@ static Operand emitArgsort(Call &call) {
 static Operand emitSort(Call &call) {
   StringAttr into;
   auto [sorted, indices] = emitOrder(call, [&](Sorted sorted) {
-    std::string name = (sorted.dim.getValue() + ".sorted").str();
-    while (nd::getTensorType(sorted.value).hasDim(name))
-      name += "_";
-    return into = call.emitter.builder.getStringAttr(name);
+    nd::TensorType type = nd::getTensorType(sorted.value);
+    return into = nd::namePart(type, sorted.dim, "sorted");
   });
   Value entries = indices ? createEntries(call, sorted, indices) : Value();
   if (!entries)

@@ -397,3 +397,31 @@ func.func @one_memory_order(%x: !w, %p: !w {nd.order = ["i", "j"]}, %q: !w {nd.o
   %2 = nd.add %r, %x : (!w, !w) -> !w
   return %0, %1, %2 : !w, !w, !w
 }
+
+// -----
+
+// A sort reads entries many times: what it sorts is computed once, before it.
+// CHECK-LABEL: @sort
+// CHECK: %[[E:.*]] = exec.fusion <parallel = ["batch", "model"], {{.*}}>(%arg0)
+// CHECK: nd.neg
+// CHECK: exec.fusion <parallel = ["batch"], {{.*}}>(%[[E]])
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: nd.argsort
+func.func @sort(%x: !nd.tensor<f32, [batch = 64, model = 32]>) -> !nd.tensor<i32, [batch = 64, model = 32]> {
+  %0 = nd.neg %x : (!nd.tensor<f32, [batch = 64, model = 32]>) -> !nd.tensor<f32, [batch = 64, model = 32]>
+  %1 = nd.argsort %0 {dim = "model", into = "model", count = 32 : i64} : (!nd.tensor<f32, [batch = 64, model = 32]>) -> !nd.tensor<i32, [batch = 64, model = 32]>
+  return %1 : !nd.tensor<i32, [batch = 64, model = 32]>
+}
+
+// -----
+
+// What only looks at other dims is not copied for it.
+// CHECK-LABEL: @sortSplit
+// CHECK: exec.fusion <parallel = ["batch", "outer"], {{.*}}>(%arg0)
+// CHECK: nd.split_dim
+// CHECK-NEXT: nd.argsort
+func.func @sortSplit(%x: !nd.tensor<f32, [batch = 64, model = 32]>) -> !nd.tensor<i32, [batch = 64, inner = 8, outer = 4]> {
+  %0 = nd.split_dim %x {dim = "model", into = ["outer", "inner"], sizes = array<i64: 4, 8>} : (!nd.tensor<f32, [batch = 64, model = 32]>) -> !nd.tensor<f32, [batch = 64, inner = 8, outer = 4]>
+  %1 = nd.argsort %0 {dim = "inner", into = "inner", count = 8 : i64} : (!nd.tensor<f32, [batch = 64, inner = 8, outer = 4]>) -> !nd.tensor<i32, [batch = 64, inner = 8, outer = 4]>
+  return %1 : !nd.tensor<i32, [batch = 64, inner = 8, outer = 4]>
+}

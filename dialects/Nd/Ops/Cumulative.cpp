@@ -133,14 +133,6 @@ static int64_t getBlockCount(int64_t size, MeshAttr mesh) {
   return count < size ? count : 1;
 }
 
-/// A name for the entries of a block of the dim.
-static StringAttr nameEntries(TensorType type, StringAttr dim) {
-  std::string name = (dim.getValue() + ".entry").str();
-  while (type.hasDim(name))
-    name += "_";
-  return StringAttr::get(dim.getContext(), name);
-}
-
 // The blocks keep the dim's name, so that the layout's rules for it apply to
 // them.
 SmallVector<Value> CumsumOp::decompose(OpBuilder &builder) {
@@ -156,7 +148,7 @@ SmallVector<Value> CumsumOp::decompose(OpBuilder &builder) {
     sums = build.make<PrefixSumOp>(x, getDimAttr(), getExclusiveAttr(),
                                    getBackwardsAttr());
   } else {
-    StringAttr entry = nameEntries(type, getDimAttr());
+    StringAttr entry = namePart(type, getDimAttr(), "entry");
     ArrayAttr parts = builder.getArrayAttr({getDimAttr(), entry});
     SmallVector<int64_t> sizes = {blocks, size / blocks};
     Value split = build.make<SplitDimOp>(x, getDimAttr(), parts, sizes);

@@ -29,6 +29,13 @@ std::string listDims(TensorType type) {
                     ", ");
 }
 
+StringAttr namePart(TensorType type, StringAttr dim, StringRef part) {
+  std::string name = (dim.getValue() + "." + part).str();
+  while (type.hasDim(name))
+    name += "_";
+  return StringAttr::get(dim.getContext(), name);
+}
+
 LogicalResult checkNumbered(std::optional<Location> location, StringRef op,
                             DimAttr dim) {
   constexpr int64_t largest = std::numeric_limits<int32_t>::max();

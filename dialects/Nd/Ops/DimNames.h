@@ -17,6 +17,11 @@ llvm::SmallVector<mlir::StringAttr> getNames(mlir::ArrayAttr names);
 /// "'a', 'b'": the dims of the type; "none" for a scalar.
 std::string listDims(TensorType type);
 
+/// A name for a part of dim `dim`, such as "seq.entry": one that no dim of the
+/// tensor has.
+mlir::StringAttr namePart(TensorType type, mlir::StringAttr dim,
+                          llvm::StringRef part);
+
 /// Fails if indices along the dim do not fit into i32.
 mlir::LogicalResult checkNumbered(std::optional<mlir::Location> location,
                                   llvm::StringRef op, DimAttr dim);

@@ -160,14 +160,6 @@ static int64_t getBlockCount(int64_t size, int64_t chosen, MeshAttr mesh) {
   return count;
 }
 
-/// A name of a dim that the tensor does not have.
-static StringAttr nameDim(TensorType type, StringAttr dim, StringRef what) {
-  std::string name = (dim.getValue() + "." + what).str();
-  while (type.hasDim(name))
-    name += "_";
-  return StringAttr::get(dim.getContext(), name);
-}
-
 // Blocks keep the dim's name, so that the layout's rules for it apply to them.
 // What is chosen of all blocks is in the order of indices among equals, so the
 // second choice keeps the first index, too.
@@ -182,8 +174,8 @@ SmallVector<Value> TopKOp::decompose(OpBuilder &builder) {
   int64_t blocks = getBlockCount(size, getCount(), MeshAttr::of(*this));
   if (blocks == 1)
     return {choose(getInput(), getDimAttr(), getIntoAttr())};
-  StringAttr entry = nameDim(type, getDimAttr(), "entry");
-  StringAttr chosen = nameDim(type, getDimAttr(), "chosen");
+  StringAttr entry = namePart(type, getDimAttr(), "entry");
+  StringAttr chosen = namePart(type, getDimAttr(), "chosen");
   Value split = build.make<SplitDimOp>(
       getInput(), getDimAttr(), builder.getArrayAttr({getDimAttr(), entry}),
       SmallVector<int64_t>{blocks, size / blocks});
