@@ -92,8 +92,8 @@ void CudaDevice::close() {
     cuda.dropEvent(gpu, settled);
   if (stagingMemory)
     cuda.releaseHost(gpu, stagingMemory);
-  if (contextMemory)
-    cuda.release(gpu, contextMemory);
+  if (coordMemory)
+    cuda.release(gpu, coordMemory);
   if (ctx.arena)
     cuda.release(gpu, ctx.arena);
   cuda.close(gpu);
@@ -134,9 +134,8 @@ void CudaDevice::makeArena() {
             "clear the arena");
   const std::vector<int64_t> &coords = rank.mesh.coords();
   auto coordBytes = static_cast<int64_t>(coords.size() * sizeof(int64_t));
-  contextMemory = static_cast<char *>(allocate(
-      aligned(sizeof(MeshcContext)) + coordBytes, "room for its coordinates"));
-  coordMemory = contextMemory + aligned(sizeof(MeshcContext));
+  coordMemory = static_cast<char *>(
+      allocate(std::max<int64_t>(coordBytes, 1), "room for its coordinates"));
   if (coordBytes) {
     char *host = staging(coordBytes);
     std::memcpy(host, coords.data(), static_cast<size_t>(coordBytes));
@@ -147,6 +146,31 @@ void CudaDevice::makeArena() {
   synchronize();
 }
 
+std::vector<CudaDevice::Span> CudaDevice::findSpans(const MeshcProgram &program,
+                                                    MeshcRole role) {
+  std::vector<Span> pieces, spans;
+  for (uint32_t i = 0; i < program.tensorCount; ++i)
+    if (const MeshcTensor &tensor = program.tensors[i]; tensor.role == role)
+      pieces.push_back(
+          {tensor.offsetBytes, blockSpan(tensor) * sizeOf(typeOf(tensor))});
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Span &a, const Span &b) { return a.inArena < b.inArena; });
+  constexpr int64_t arenaAlignment = 64;
+  for (const Span &piece : pieces) {
+    // Nothing lies in the gap before the next multiple.
+    bool isNext = false;
+    if (!spans.empty()) {
+      int64_t end = spans.back().inArena + spans.back().bytes;
+      isNext = piece.inArena - end < arenaAlignment;
+    }
+    if (isNext)
+      spans.back().bytes = piece.inArena + piece.bytes - spans.back().inArena;
+    else
+      spans.push_back(piece);
+  }
+  return spans;
+}
+
 void CudaDevice::makeSlots() {
   int64_t hostBytes = 0;
   for (MeshcRole role : {MESHC_METRIC, MESHC_INPUT}) {
@@ -154,14 +178,23 @@ void CudaDevice::makeSlots() {
       contextOffset = hostBytes;
       hostBytes += aligned(sizeof(MeshcContext));
     }
+    auto &spans = role == MESHC_INPUT ? inputSpans : metricSpans;
+    spans = findSpans(*rank.program, role);
+    for (Span &span : spans) {
+      span.offset = hostBytes;
+      hostBytes += aligned(span.bytes);
+    }
     for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
       const MeshcTensor &tensor = rank.program->tensors[i];
       if (tensor.role != role)
         continue;
-      int64_t bytes = blockSpan(tensor) * sizeOf(typeOf(tensor));
+      auto span =
+          std::find_if(spans.rbegin(), spans.rend(), [&](const Span &each) {
+            return each.inArena <= tensor.offsetBytes;
+          });
       auto &list = role == MESHC_INPUT ? inputs : metrics;
-      list.push_back({&tensor, hostBytes, bytes});
-      hostBytes += aligned(bytes);
+      list.push_back(
+          {&tensor, span->offset + tensor.offsetBytes - span->inArena});
     }
   }
   broughtBytes = hostBytes - contextOffset;
@@ -222,11 +255,8 @@ void CudaDevice::write(const MeshcTensor &tensor,
 
 std::vector<MemoryUse> CudaDevice::plannedMemory(const MeshcProgram &program) {
   int64_t inputs = aligned(sizeof(MeshcContext));
-  for (uint32_t i = 0; i < program.tensorCount; ++i) {
-    const MeshcTensor &tensor = program.tensors[i];
-    if (tensor.role == MESHC_INPUT)
-      inputs += aligned(blockSpan(tensor) * sizeOf(typeOf(tensor)));
-  }
+  for (const Span &span : findSpans(program, MESHC_INPUT))
+    inputs += aligned(span.bytes);
   return {{"arena", program.arenaBytes},
           {"two batches of inputs", 2 * inputs},
           {"workspace of matrix products", workspaceBytes}};

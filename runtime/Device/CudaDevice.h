@@ -78,7 +78,7 @@ protected:
 private:
   /// For cuBLAS, on each rank. NVIDIA advises 32 MiB on its chips since Hopper.
   static constexpr int64_t workspaceBytes = int64_t(32) << 20;
-  /// Places within a slot are aligned to this, as the arena's buffers are.
+  /// Places within a slot are aligned to this, more than the arena's buffers.
   static int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
   /// The memory and events of one run, beside the arena.
@@ -94,8 +94,17 @@ private:
   /// An input's or a metric's place in a slot.
   struct Staged {
     const MeshcTensor *tensor;
-    int64_t offset, bytes;
+    int64_t offset;
   };
+
+  /// Inputs or metrics that lie side by side in the arena, and in the same way
+  /// in a slot: one copy moves all of them.
+  struct Span {
+    int64_t inArena, bytes;
+    int64_t offset = 0; ///< in a slot
+  };
+  static std::vector<Span> findSpans(const MeshcProgram &program,
+                                     MeshcRole role);
 
   void open(const DeviceOptions &options);
   bool compute(const MeshcGemm &gemm, const MeshcCudaEpilogue *epilogue,
@@ -120,12 +129,13 @@ private:
   double timeoutSeconds;
   std::string gpuName;
   std::unique_ptr<CudaCollectives> collectives; ///< null: a single rank
-  char *contextMemory = nullptr; ///< of the GPU: a MeshcContext, coordinates
-  char *coordMemory = nullptr;   ///< these, in it
+  char *coordMemory = nullptr; ///< of the GPU: the rank's coordinates
+  char *runContext = nullptr;  ///< of the GPU: the context of the current run
   Slot slots[2];
   int nextSlot = 0;  ///< of the next run
   int firstOpen = 0; ///< of the next readMetrics
   std::vector<Staged> inputs, metrics;
+  std::vector<Span> inputSpans, metricSpans;
   int64_t contextOffset = 0; ///< in a slot's host memory
   int64_t broughtBytes = 0;  ///< context and inputs
   bool ranOnce[3] = {};      ///< by function

@@ -24,7 +24,7 @@ void CudaDevice::launch(const MeshcKernel &kernel, void *const *buffers) {
     checkCuda(cuda.findKernel(gpu, kernel.name, kernel.sharedBytes, &found),
               std::string("find kernel '") + kernel.name + "'");
   // Parameters are passed by their addresses.
-  void *context = contextMemory;
+  void *context = runContext;
   parameters.resize(kernel.bufferCount + 1);
   parameters[0] = &context;
   for (uint32_t i = 0; i < kernel.bufferCount; ++i)
@@ -178,16 +178,16 @@ void CudaDevice::copyOnGpu(void *to, const void *from, int64_t bytes) {
 
 /// The compute stream's work in a run: all of it can become a graph.
 void CudaDevice::order(StepFunction function, const Slot &slot) {
-  copyOnGpu(contextMemory, slot.device, sizeof(MeshcContext));
+  // The slot's is the run's own: nothing changes it before the run has ended.
+  runContext = slot.device;
   if (takesBatch(function))
-    for (const Staged &input : inputs)
-      copyOnGpu(ctx.arena + input.tensor->offsetBytes,
-                slot.device + (input.offset - contextOffset), input.bytes);
+    for (const Span &span : inputSpans)
+      copyOnGpu(ctx.arena + span.inArena,
+                slot.device + (span.offset - contextOffset), span.bytes);
   call(function);
   if (takesBatch(function))
-    for (const Staged &metric : metrics)
-      copyOnGpu(slot.host + metric.offset,
-                ctx.arena + metric.tensor->offsetBytes, metric.bytes);
+    for (const Span &span : metricSpans)
+      copyOnGpu(slot.host + span.offset, ctx.arena + span.inArena, span.bytes);
 }
 
 void CudaDevice::run(StepFunction function) {

@@ -43,11 +43,12 @@ constexpr int64_t rows = batch / MESH_DATA, columns = features / MESH_TENSOR;
 const MeshcAxis axes[] = {{"data", MESH_DATA}, {"tensor", MESH_TENSOR}};
 const uint32_t dataAxis[] = {0}, tensorAxis[] = {1};
 
-// Offsets in the arena.
-constexpr int64_t atX = 0, atTarget = 1024, atW = 1088, atB = 1152,
-                  atWMomentum = 1216, atBMomentum = 1280, atLoss = 1344,
-                  atError = 1408, atY = 1472, atGradients = 1536, atSums = 1600,
-                  arenaSize = 1664;
+// Offsets in the arena. The inputs are side by side where they are not cut.
+constexpr int64_t atTarget = 1024,
+                  atX = MESH_DATA * MESH_TENSOR == 1 ? atTarget - 192 : 0,
+                  atW = 1088, atB = 1152, atWMomentum = 1216,
+                  atBMomentum = 1280, atLoss = 1344, atError = 1408, atY = 1472,
+                  atGradients = 1536, atSums = 1600, arenaSize = 1664;
 
 const MeshcDim xDims[] = {{"batch", batch, rows, columns, 1, dataAxis},
                           {"feature", features, columns, 1, 1, tensorAxis}};

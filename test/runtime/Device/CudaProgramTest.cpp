@@ -209,11 +209,11 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
                       " train --quiet --steps 3 --memory" + data);
   EXPECT_EQ(train.code, 0) << train.err;
   // What the fake allocates when six kernels and groups along two axes are
-  // first used, and the arguments that all kernels share.
+  // first used, and its two coordinates.
   expectIn(train.out, "device memory of rank 0: ");
   expectIn(train.out, " + code, graphs and NCCL " +
                           std::to_string(6 * meshc::fake::kernelBytes +
-                                         2 * meshc::fake::groupBytes + 272) +
+                                         2 * meshc::fake::groupBytes + 16) +
                           "\n");
   EXPECT_EQ(run(fake(1, 1) + line("cuda_1x1") +
                 " train --quiet --steps 3 --matmul tf32" + data)
@@ -226,9 +226,8 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
 // a copy, 40 for NCCL's, and 2 between them.
 //===----------------------------------------------------------------------===//
 
-/// Copies of the context, two inputs and two metrics, five kernels and a
-/// product: 165 us and twelve gaps. The first gap of the first step is before
-/// it.
+/// One copy of two inputs and one of two metrics, five kernels and a product:
+/// 150 us and nine gaps. The first gap of the first step is before it.
 TEST(CudaProgram, tracesSteps) {
   NEEDS_CUPTI;
   Folder folder;
@@ -236,18 +235,18 @@ TEST(CudaProgram, tracesSteps) {
   std::string train = " train --quiet --steps 20 --trace " + file + data;
   Outcome outcome = run(fake(1, 3) + line("cuda_1x1") + train);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  expectIn(outcome.out, "step                     188.6 us 100.00 %\n"
-                        "inside kernels           165.0 us  87.49 %\n"
-                        "outside kernels           23.6 us  12.51 %\n");
+  expectIn(outcome.out, "step                     167.6 us 100.00 %\n"
+                        "inside kernels           150.0 us  89.50 %\n"
+                        "outside kernels           17.6 us  10.50 %\n");
   EXPECT_EQ(
       findLine(outcome.out, "product 8 x 1 x 6 f32, line.mesh:5:7"),
-      "      1         40.0   21.21       0.0080       0.0001        0.2  "
+      "      1         40.0   23.87       0.0080       0.0001        0.2  "
       "      2.4  product 8 x 1 x 6 f32, line.mesh:5:7");
   EXPECT_EQ(findLine(outcome.out, "kernel subtract, line.mesh:6:3 (lines 5-6)")
                 .substr(0, 28),
-            "      1         20.0   10.60");
+            "      1         20.0   11.93");
   EXPECT_EQ(findLine(outcome.out, "copies of inputs and metrics").substr(0, 28),
-            "      5         25.0   13.26");
+            "      2         10.0    5.97");
   TraceFile trace(file);
   ASSERT_TRUE(trace.isJson);
   EXPECT_EQ(trace.steps, 5);
@@ -293,9 +292,9 @@ TEST(CudaProgram, tracesByNames) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(findLine(outcome.out, "kernel subtract, line.mesh:6:3 (lines 5-6)")
                 .substr(0, 28),
-            "      1         20.0   10.60");
+            "      1         20.0   11.93");
   EXPECT_EQ(findLine(outcome.out, "  fake_gemm_128x64").substr(0, 28),
-            "      1         30.0   15.91");
+            "      1         30.0   17.90");
   TraceFile trace(file);
   EXPECT_EQ(trace.events["kernel update"], 5);
   EXPECT_EQ(trace.events["other fake_gemm_sum_parts"], 5);
