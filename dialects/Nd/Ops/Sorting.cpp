@@ -143,21 +143,12 @@ MESHC_SORTING_OP(TopKOp, false, true)
 // TopKOp
 //===----------------------------------------------------------------------===//
 
-static int64_t getSmallestFactor(int64_t number) {
-  int64_t factor = 2;
-  while (number % factor != 0)
-    ++factor;
-  return factor;
-}
-
-/// The number of blocks in each of which `chosen` entries are chosen: as many
-/// axes of the mesh as possible divide it, as they divide the dim. 1 if blocks
-/// are not longer than that.
+/// The number of blocks in each of which `chosen` entries are chosen: it is
+/// divisible by all axes that can cut the dim. 1 if blocks are not longer than
+/// that.
 static int64_t getBlockCount(int64_t size, int64_t chosen, MeshAttr mesh) {
   int64_t count = std::gcd(size, mesh.getRankCount());
-  while (count > 1 && size / count <= chosen)
-    count /= getSmallestFactor(count);
-  return count;
+  return size / count > chosen ? count : 1;
 }
 
 // Blocks keep the dim's name, so that the layout's rules for it apply to them.
