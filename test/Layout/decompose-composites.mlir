@@ -90,7 +90,11 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 // Blocks that are not longer than what is chosen save nothing.
 // CHECK-LABEL: func.func @chooseMany
 // CHECK-NEXT: nd.argsort %arg0 {count = 7 : i64, descending, dim = "model", into = "best"
-module attributes {nd.mesh = #nd.mesh<data = 2>} {
+// No rule cuts the dim.
+// CHECK-LABEL: func.func @chooseWhole
+// CHECK-NEXT: nd.argsort %arg0 {count = 3 : i64, descending, dim = "heads", into = "best"
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 3>} {
+  nd.rule "model" -> ["data"]
   func.func @choose(%x: !nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 3]> {
     %0 = nd.top_k %x {dim = "model", into = "best", count = 3 : i64, nd.name = "which"} : (!nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 3]>
     return %0 : !nd.tensor<i32, [best = 3]>
@@ -98,5 +102,9 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   func.func @chooseMany(%x: !nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 7]> {
     %0 = nd.top_k %x {dim = "model", into = "best", count = 7 : i64} : (!nd.tensor<f32, [model = 12]>) -> !nd.tensor<i32, [best = 7]>
     return %0 : !nd.tensor<i32, [best = 7]>
+  }
+  func.func @chooseWhole(%x: !nd.tensor<f32, [heads = 12]>) -> !nd.tensor<i32, [best = 3]> {
+    %0 = nd.top_k %x {dim = "heads", into = "best", count = 3 : i64} : (!nd.tensor<f32, [heads = 12]>) -> !nd.tensor<i32, [best = 3]>
+    return %0 : !nd.tensor<i32, [best = 3]>
   }
 }

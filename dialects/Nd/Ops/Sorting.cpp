@@ -7,11 +7,13 @@
 
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SortingOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include <numeric>
 
 #define GET_OP_CLASSES
@@ -143,12 +145,18 @@ MESHC_SORTING_OP(TopKOp, false, true)
 // TopKOp
 //===----------------------------------------------------------------------===//
 
-/// The number of blocks in each of which `chosen` entries are chosen: it is
-/// divisible by all axes that can cut the dim. 1 if blocks are not longer than
-/// that.
-static int64_t getBlockCount(int64_t size, int64_t chosen, MeshAttr mesh) {
-  int64_t count = std::gcd(size, mesh.getRankCount());
-  return size / count > chosen ? count : 1;
+/// The number of blocks in each of which `count` entries are chosen: one for
+/// each rank among which the layout's rules cut the dim. 1 if they do not cut
+/// it, or if blocks are not longer than that.
+static int64_t getBlockCount(TopKOp op) {
+  int64_t size = op.getInput().getType().getSize(op.getDim()), blocks = 1;
+  MeshAttr mesh = MeshAttr::of(op);
+  auto module = op->getParentOfType<ModuleOp>();
+  for (auto rule : module.getOps<RuleOp>())
+    if (rule.getDim() == op.getDim())
+      blocks = std::lcm(blocks, mesh.getProduct(getNames(rule.getAxes())));
+  auto count = static_cast<int64_t>(op.getCount());
+  return size % blocks == 0 && size / blocks > count ? blocks : 1;
 }
 
 // Blocks keep the dim's name, so that the layout's rules for it apply to them.
@@ -161,8 +169,7 @@ SmallVector<Value> TopKOp::decompose(OpBuilder &builder) {
   auto choose = [&](Value from, StringAttr dim, StringAttr into) {
     return build.make<ArgsortOp>(from, dim, into, getCountAttr(), descending);
   };
-  int64_t size = type.getSize(getDim());
-  int64_t blocks = getBlockCount(size, getCount(), MeshAttr::of(*this));
+  int64_t size = type.getSize(getDim()), blocks = getBlockCount(*this);
   if (blocks == 1)
     return {choose(getInput(), getDimAttr(), getIntoAttr())};
   StringAttr entry = namePart(type, getDimAttr(), "entry");

@@ -26,8 +26,7 @@ def Nd_ArgsortOp : Nd_InferredOp<"argsort", [Nd_SortOp]> {
 def Nd_TopKOp : Nd_InferredOp<"top_k", [Nd_CompositeOp]> {
   let summary = "the indices (i32) of the `count` largest entries along `dim`, the largest first";
   let description = [{
-    If several ranks may have blocks of the dim, it becomes blocks and entries of a
-    block: each rank chooses `count` entries of each of its blocks (nd.argsort), and
+    If the layout cuts the dim, it becomes blocks and entries of a block: each rank chooses `count` entries of each of its blocks (nd.argsort), and
     these alone are gathered and chosen from again.
   }];
   let arguments = (ins Nd_TensorType:$input, StrAttr:$dim, StrAttr:$into, I64Attr:$count);

@@ -7,6 +7,7 @@
 
 #include "GradientCheck.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/SortingOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include <numeric>
@@ -28,12 +29,21 @@ protected:
       return b.make<TopKOp>(x[0], dim, "k", count);
     };
   }
+  /// Dim n is cut over these axes.
   void setAxes(ArrayRef<int64_t> axes) {
     SmallVector<AxisAttr> mesh;
-    for (auto [i, size] : llvm::enumerate(axes))
-      mesh.push_back(AxisAttr::get(
-          &context, builder.getStringAttr("a" + std::to_string(i)), size));
+    SmallVector<Attribute> names;
+    for (auto [i, size] : llvm::enumerate(axes)) {
+      names.push_back(builder.getStringAttr("a" + std::to_string(i)));
+      mesh.push_back(
+          AxisAttr::get(&context, cast<StringAttr>(names.back()), size));
+    }
     setMesh(*module, MeshAttr::get(&context, mesh));
+    for (auto rule : llvm::make_early_inc_range(module->getOps<RuleOp>()))
+      rule.erase();
+    auto at = OpBuilder::atBlockBegin(module->getBody());
+    RuleOp::create(at, at.getUnknownLoc(), nullptr, builder.getStringAttr("n"),
+                   builder.getArrayAttr(names), nullptr);
   }
 };
 
