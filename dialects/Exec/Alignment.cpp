@@ -140,7 +140,11 @@ bool canWriteOver(Block &kernel, unsigned input, unsigned output, PlanAttr plan,
       readType.getLocalElementCount(mesh) !=
           writtenType.getLocalElementCount(mesh))
     return false;
-  // An op with loops of its own reads and writes as it likes.
+  // An op with loops of its own reads and writes as it likes. One that inserts
+  // reads its table in place.
+  if (auto insert = written.getDefiningOp<nd::InsertOpInterface>();
+      insert && insert.getTable() == read)
+    return read.hasOneUse();
   for (Operation &op : kernel.without_terminator())
     if (!isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op))
       return false;

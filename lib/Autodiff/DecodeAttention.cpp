@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
@@ -103,10 +104,10 @@ FailureOr<Value> PositionDecoder::getExtended(nd::AttentionOp op, Value operand,
   unsigned number = addCache(block, type, name, order, op.getLoc());
   OpBuilder builder = builderAt(op.getOutput());
   nd::ValueBuilder build(builder, op.getLoc());
-  Value isHere = build.compare(nd::Predicate::Eq, makeEntries(builder, op),
-                               getPosition(block));
+  Value position = getPosition(block);
   DecodingCache &cache = block.caches[number];
-  cache.updated = build.make<nd::SelectOp>(isHere, *entry, cache.current);
+  cache.updated =
+      build.make<nd::InsertOp>(cache.current, *entry, position, memory);
   extended[operand] = cache.updated;
   return cache.updated;
 }

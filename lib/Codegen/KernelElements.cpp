@@ -414,6 +414,8 @@ bool supportsLanes(exec::KernelOp kernel, int64_t lanes) {
       add(op.getOperand(0), dim);
     else if (auto scatter = dyn_cast<nd::ScatterOpInterface>(op))
       add(scatter.getUpdates(), dim);
+    else if (auto insert = dyn_cast<nd::InsertOpInterface>(op))
+      add(insert.getUpdates(), dim), add(insert.getTable(), dim);
     else if (isa<nd::PrefixOpInterface>(op))
       add(op.getOperand(0), dim);
     else if (isa<exec::YieldOp>(op))

@@ -69,7 +69,8 @@ public:
   /// Stores element(s) of an output at the index; splats a scalar if needed.
   void store(unsigned output, mlir::Value element,
              const nd::ElementIndex &index);
-  /// The output's buffer.
+  /// The input's buffer, and the output's.
+  const BufferView &getInput(unsigned input) const { return views[input]; }
   const BufferView &getOutput(unsigned output) const {
     return views[inputCount + output];
   }

@@ -15,49 +15,34 @@
 #define MESHC_LIB_CODEGEN_PREFIXEMITTER_H
 
 #include "dialects/Nd/NdInterfaces.h"
-#include "lib/Codegen/LoopEmitter.h"
+#include "lib/Codegen/RowEmitter.h"
 
 namespace meshc::codegen {
 
 /// The kernel's prefix op, or null.
 nd::PrefixOpInterface getPrefix(exec::KernelOp kernel);
 
-/// The loops of such a kernel.
+/// The form of such a kernel.
 struct PrefixShape {
   nd::PrefixOpInterface op;
-  int64_t entries = 1; ///< of a row
-  /// Loops over the dims that tell rows apart, in memory order.
-  llvm::SmallVector<Loop> rows;
-  /// Entries of the last of these loops, if the results of neighbouring rows
-  /// are neighbours in memory; else 1.
-  int64_t laneExtent = 1;
-
-  /// The largest power of two that divides `laneExtent`: all vectors are whole.
-  int64_t getWidestLanes() const { return laneExtent & -laneExtent; }
+  Rows rows;
 
   /// Reports an error if the kernel's body has another form.
   static llvm::FailureOr<PrefixShape> of(exec::KernelOp kernel);
 };
 
-/// Emits such a kernel. A unit of work is a row, or a vector of rows.
-class PrefixEmitter : LoopEmitter {
+/// Emits such a kernel.
+class PrefixEmitter final : public RowEmitter {
 public:
   PrefixEmitter(const PrefixShape &shape, KernelElements &emitter)
-      : LoopEmitter(emitter), shape(shape) {}
-
-  int64_t getUnits() const;
-  /// Code for units [begin, end) (`index` values), one after another.
-  void emitUnits(mlir::Value begin, mlir::Value end);
-  /// Code for one unit. `mayBeBeyond`: a number from getUnits() on does
-  /// nothing.
-  void emitUnit(mlir::Value number, bool mayBeBeyond);
+      : RowEmitter(shape.rows, emitter), op(shape.op) {}
 
 private:
-  void emitRow(mlir::Value number);
+  void emitRow(const nd::ElementIndex &row) override;
   Values emitEntries(const nd::ElementIndex &row, mlir::Value first,
                      int64_t count, mlir::Value sum);
 
-  PrefixShape shape;
+  nd::PrefixOpInterface op;
 };
 
 } // namespace meshc::codegen

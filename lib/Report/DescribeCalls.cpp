@@ -24,6 +24,11 @@ namespace meshc::report {
 static double getReadBytes(BlockArgument argument, nd::MeshAttr mesh) {
   double whole = nd::getTensorType(argument).getLocalBytes(mesh), read = 0;
   for (Operation *user : argument.getUsers()) {
+    if (auto insert = dyn_cast<nd::InsertOpInterface>(user)) {
+      // In place: entries that stay are not read.
+      read += insert.getTable() == argument ? 0 : whole;
+      continue;
+    }
     auto op = dyn_cast<nd::NamedOpInterface>(user);
     if (!op)
       return whole; // it is an output itself
@@ -56,6 +61,15 @@ static std::string getLines(Block &block) {
   return text;
 }
 
+/// Bytes of a result that a kernel writes: all of it, or the entries that it
+/// replaces in place.
+static double getWrittenBytes(Value result, nd::MeshAttr mesh) {
+  auto insert = result.getDefiningOp<nd::InsertOpInterface>();
+  if (insert && isa<BlockArgument>(insert.getTable()))
+    result = insert.getUpdates();
+  return nd::getTensorType(result).getLocalBytes(mesh);
+}
+
 static Json describeKernel(exec::KernelOp kernel) {
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
   Block &block = kernel.getBody().front();
@@ -64,7 +78,7 @@ static Json describeKernel(exec::KernelOp kernel) {
     read += getReadBytes(argument, mesh);
   std::string place;
   for (Value value : block.getTerminator()->getOperands()) {
-    written += nd::getTensorType(value).getLocalBytes(mesh);
+    written += getWrittenBytes(value, mesh);
     if (place.empty())
       place = getPlace(value.getLoc());
   }

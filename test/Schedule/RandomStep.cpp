@@ -220,6 +220,17 @@ Value RandomStep::addIndexing() {
     if (dim.getName().getValue() != indexDim)
       dims.push_back(dim);
   dims.push_back(nd::DimAttr::get(builder.getContext(), tableDim, 5));
+  if (roll(2)) {
+    Value table;
+    for (Value value : values)
+      if (value.getType() == type.withDims(dims))
+        table = value;
+    if (!table)
+      table = ops.make<nd::RandomOp>(
+          type.withDims(dims), nd::Distribution::Normal, "table", iterations);
+    return ops.make<nd::InsertOp>(table, x, indices,
+                                  builder.getStringAttr(tableDim));
+  }
   return ops.make<nd::ScatterAddOp>(type.withDims(dims), x, indices,
                                     builder.getStringAttr(tableDim));
 }

@@ -61,6 +61,13 @@ check() { # MODEL, and layouts from stdin
     /"lines": \[/ { inside = 0 }
     inside && /": [0-9]+,$/ { sum += $2; if ($1 == "\"cache\":") caches = $2 + 0 }
     END { exit !(arena > 0 && sum == arena && caches > 0) }' report.json || fail "$1: the parts of the arena do not add up"
+  # A step writes the entries of its position alone: no kernel writes as much as a layer's keys have, 2 KiB.
+  awk '
+    /^   "name": .*(initialize|step)"/ { step = /generate_step/ }
+    /^ "kernels"/ { step = 0; all = 1 }
+    /"name": "kernel_/ { kernel = $2; sub(",", "", kernel); if (step) used[kernel] = 1 }
+    all && /"written"/ && kernel in used { ++count; if ($2 + 0 >= 2048) large = 1 }
+    END { exit large || !count }' report.json || [ $1 != gpt ] || fail "$1: a kernel of a step writes all of a cache"
   ./program train --data text.txt --steps 60 --seed 1 --threads 1 --quiet --checkpoint trained.safetensors --overwrite </dev/null >/dev/null
   follows "the cat"
   follows " dog at"

@@ -283,6 +283,11 @@ func.func @scatter_add(%0: !x, %1: !bi) -> !e {
   return %r : !e
 }
 
+func.func @insert(%0: !x, %1: !b, %2: !bi) -> !x {
+  %r = nd.insert %0, %1, %2 {dim = "m"} : (!x, !b, !bi) -> !x
+  return %r : !x
+}
+
 func.func @one_hot(%0: !bi) -> !x {
   %r = nd.one_hot %0 {dim = "m"} : (!bi) -> !x
   return %r : !x

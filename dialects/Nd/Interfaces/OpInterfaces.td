@@ -95,6 +95,25 @@ def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
   ];
 }
 
+def InsertOpInterface : OpInterface<"InsertOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    Replaces entries of `table` along one dim; the only result has the type of the
+    table. The indices give the entry (a global index, less the rank's offset).
+    Along all dims that updates and table share, the position is the same. Entries
+    outside the rank's block stay. A kernel may write the result over the table:
+    it then touches the replaced entries alone.
+  }];
+  let methods = [
+    InterfaceMethod<"What keeps its other entries.", "::mlir::Value", "getTable", (ins)>,
+    InterfaceMethod<"The new entries.", "::mlir::Value", "getUpdates", (ins)>,
+    InterfaceMethod<"Where they go (i32); the dims are a subset of the updates'.", "::mlir::Value",
+      "getIndices", (ins)>,
+    InterfaceMethod<"The dim of the table that the indices refer to.", "::mlir::StringAttr",
+      "getDimAttr", (ins)>,
+  ];
+}
+
 def PrefixOpInterface : OpInterface<"PrefixOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{

@@ -256,6 +256,93 @@ OpCost ScatterAddOp::getCost() {
 }
 
 //===----------------------------------------------------------------------===//
+// InsertOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+InsertOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                           ValueRange operands, DictionaryAttr attributes,
+                           OpaqueProperties properties, RegionRange regions,
+                           SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  auto table = cast<TensorType>(adaptor.getTable().getType());
+  auto updates = cast<TensorType>(adaptor.getUpdates().getType());
+  auto indices = cast<TensorType>(adaptor.getIndices().getType());
+  StringAttr dim = adaptor.getDimAttr();
+  if (!table.hasDim(dim.getValue()))
+    return reportMissingDim(location, "insert", dim, table);
+  SmallVector<DimAttr> dims(table.withoutDims(dim).getGlobal().getDims());
+  if (failed(verifyIndices(location, "insert", indices, table.getDim(dim))) ||
+      failed(uniteDims(location, "insert", dims, indices.getGlobal())))
+    return failure();
+  auto wanted = TensorType::get(table.getElementType(), dims);
+  if (updates.getGlobal() != wanted)
+    return emitOptionalError(location, "insert: the updates must be ", wanted,
+                             ", the table without dim '", dim.getValue(),
+                             "' with the dims of the indices, got ",
+                             updates.getGlobal());
+  types.push_back(table);
+  return success();
+}
+
+SmallVector<HostTensor>
+InsertOp::evaluate(ArrayRef<const HostTensor *> operands,
+                   const EvaluationContext &context) {
+  const HostTensor &updates = *operands[1], &indices = *operands[2];
+  HostTensor result = *operands[0];
+  SmallVector<SmallVector<int64_t>> strides = {
+      updates.getStrides(), indices.getStridesAlong(updates.type),
+      result.getStridesAlong(updates.type)};
+  int64_t stride = result.getStrideOf(getDim());
+  int64_t size = result.sizes[result.type.getDimIndex(getDim())];
+  int64_t offset = context.getOffset(getType(), getDim());
+  forEachIndex(updates.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
+    int64_t local = static_cast<int64_t>(indices.data[offsets[1]]) - offset;
+    if (local >= 0 && local < size)
+      result.data[offsets[2] + local * stride] = updates.data[offsets[0]];
+  });
+  return {std::move(result)};
+}
+
+LogicalResult InsertOp::buildGradient(OpBuilder &builder,
+                                      ArrayRef<Value> resultGrads,
+                                      SmallVectorImpl<Value> &operandGrads) {
+  if (!resultGrads[0] || !getType().isFloat())
+    return success();
+  TensorType updates = getUpdates().getType();
+  for (DimAttr dim : updates.getDims())
+    if (!getType().hasDim(dim.getName().getValue()))
+      return emitOpError("has no gradient where several updates may replace "
+                         "one entry: the indices have dim '")
+             << dim.getName().getValue() << "', which the table lacks";
+  Value none =
+      ConstantOp::create(builder, getLoc(), updates,
+                         builder.getFloatAttr(getType().getElementType(), 0));
+  operandGrads[0] = InsertOp::create(builder, getLoc(), resultGrads[0], none,
+                                     getIndices(), getDimAttr());
+  operandGrads[1] = GatherOp::create(builder, getLoc(), resultGrads[0],
+                                     getIndices(), getDimAttr());
+  return success();
+}
+
+PartitionRule InsertOp::getPartitionRule() {
+  // A rank takes the updates that fall into its block of `dim`, in their order.
+  PartitionRule rule = getRuleByNames(*this);
+  for (Factor &factor : rule.factors)
+    if (!factor.resultDims[0])
+      factor.kind = FactorKind::Whole;
+  return rule;
+}
+
+OpCost InsertOp::getCost() {
+  OpCost cost;
+  MeshAttr mesh = MeshAttr::of(*this);
+  cost.bytes = 2.0 * getUpdates().getType().getLocalBytes(mesh) +
+               getIndices().getType().getLocalBytes(mesh);
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
 // OneHotOp
 //===----------------------------------------------------------------------===//
 

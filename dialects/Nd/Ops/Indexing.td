@@ -30,6 +30,17 @@ def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface]> {
   let results = (outs Nd_TensorType:$result);
   let hasVerifier = 1;
 }
+def Nd_InsertOp : Nd_InferredOp<"insert", [InsertOpInterface, Nd_KeepsShort]> {
+  let summary = "the table with table[dim = indices] = updates";
+  let description = [{
+    The updates have the dims of the table without `dim`, and those of the indices
+    (i32). Dims of the indices that the table lacks count updates of the same
+    entries: the last of several for one entry stays. Out-of-range indices replace
+    nothing.
+  }];
+  let arguments = (ins Nd_TensorType:$table, Nd_TensorType:$updates, Nd_TensorType:$indices, StrAttr:$dim);
+  let results = (outs Nd_TensorType:$result);
+}
 def Nd_OneHotOp : Nd_Op<"one_hot", [Nd_CompositeOp]> {
   let summary = "1 where the index (i32) equals the entry along `dim`, which only the result has; else 0";
   let arguments = (ins Nd_TensorType:$indices, StrAttr:$dim);

@@ -11,6 +11,7 @@
 #include "lib/Codegen/Gpu/GpuNestEmitter.h"
 #include "lib/Codegen/Gpu/GpuParts.h"
 #include "lib/Codegen/Gpu/GpuScatterEmitter.h"
+#include "lib/Codegen/InsertEmitter.h"
 #include "lib/Codegen/KernelEntry.h"
 #include "lib/Codegen/PrefixEmitter.h"
 #include "lib/Codegen/SortEmitter.h"
@@ -152,23 +153,23 @@ static FailureOr<KernelLaunch> emitScatter(exec::KernelOp kernel,
 }
 
 /// A thread has a row, or as many rows as there are lanes.
-static FailureOr<KernelLaunch> emitPrefix(exec::KernelOp kernel,
-                                          ModuleOp module,
-                                          const GpuOptions &options,
-                                          GpuFault *fault) {
-  FailureOr<PrefixShape> shape = PrefixShape::of(kernel);
+template <typename Shape, typename Emitter>
+static FailureOr<KernelLaunch> emitRows(exec::KernelOp kernel, ModuleOp module,
+                                        const GpuOptions &options,
+                                        GpuFault *fault) {
+  FailureOr<Shape> shape = Shape::of(kernel);
   if (failed(shape))
     return failure();
   auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
-    PrefixEmitter prefix(*shape, emitter);
-    GpuMapping map = mapPoints(prefix.getUnits(), options);
+    Emitter rows(*shape, emitter);
+    GpuMapping map = mapPoints(rows.getUnits(), options);
     GpuGroup group(emitter, function, map);
-    prefix.emitUnit(group.getPoint(), map.points % map.pointsPerBlock != 0);
+    rows.emitUnit(group.getPoint(), map.points % map.pointsPerBlock != 0);
     return map;
   };
   return emitFunction(kernel, module,
-                      chooseGpuLanes(kernel, shape->getWidestLanes()), fault,
-                      code);
+                      chooseGpuLanes(kernel, shape->rows.getWidestLanes()),
+                      fault, code);
 }
 
 /// A thread has an entry.
@@ -228,8 +229,10 @@ FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
     return emitTiles(kernel, module, fault);
   if (getScatter(kernel))
     return emitScatter(kernel, module, options, fault);
+  if (getInsert(kernel))
+    return emitRows<InsertShape, InsertEmitter>(kernel, module, options, fault);
   if (getPrefix(kernel))
-    return emitPrefix(kernel, module, options, fault);
+    return emitRows<PrefixShape, PrefixEmitter>(kernel, module, options, fault);
   if (getSort(kernel))
     return emitSort(kernel, module, options, fault);
   return emitNest(kernel, module, options, fault);

@@ -10,6 +10,7 @@
 #include "lib/Codegen/Host/HostCall.h"
 #include "lib/Codegen/Host/HostNestEmitter.h"
 #include "lib/Codegen/Host/HostScatterEmitter.h"
+#include "lib/Codegen/InsertEmitter.h"
 #include "lib/Codegen/PrefixEmitter.h"
 #include "lib/Codegen/SortEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,7 +30,12 @@ static double getWork(exec::KernelOp kernel) {
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
   Block &body = kernel.getBody().front();
   double work = 0;
+  nd::InsertOpInterface insert = getInsert(kernel);
   auto addBytes = [&](Value tensor) {
+    // Mostly in place, so that only the updates are written.
+    if (insert &&
+        (tensor == insert.getTable() || tensor == insert->getResult(0)))
+      return;
     work += nd::getTensorType(tensor).getLocalBytes(mesh) / 4.0;
   };
   llvm::for_each(body.getArguments(), addBytes);
@@ -160,17 +166,18 @@ static FailureOr<int64_t> emitScatter(exec::KernelOp kernel, ModuleOp module,
 }
 
 /// A unit of work is a row, or as many rows as there are lanes.
-static FailureOr<int64_t> emitPrefix(exec::KernelOp kernel, ModuleOp module,
-                                     int64_t lanes, FunctionHead head) {
-  FailureOr<PrefixShape> shape = PrefixShape::of(kernel);
+template <typename Shape, typename Emitter>
+static FailureOr<int64_t> emitRows(exec::KernelOp kernel, ModuleOp module,
+                                   int64_t lanes, FunctionHead head) {
+  FailureOr<Shape> shape = Shape::of(kernel);
   if (failed(shape))
     return failure();
-  lanes = chooseLanes(kernel, std::min(lanes, shape->getWidestLanes()));
+  lanes = chooseLanes(kernel, std::min(lanes, shape->rows.getWidestLanes()));
   int64_t units = 0;
   auto code = [&](KernelElements &emitter, Value begin, Value end) {
-    PrefixEmitter prefix(*shape, emitter);
-    units = prefix.getUnits();
-    prefix.emitUnits(begin, end);
+    Emitter rows(*shape, emitter);
+    units = rows.getUnits();
+    rows.emitUnits(begin, end);
   };
   if (failed(emitFunction(kernel, module, lanes, head, code)))
     return failure();
@@ -198,8 +205,10 @@ static FailureOr<int64_t> emitCode(exec::KernelOp kernel, ModuleOp module,
                                    int64_t lanes, FunctionHead head) {
   if (getScatter(kernel))
     return emitScatter(kernel, module, lanes, head);
+  if (getInsert(kernel))
+    return emitRows<InsertShape, InsertEmitter>(kernel, module, lanes, head);
   if (getPrefix(kernel))
-    return emitPrefix(kernel, module, lanes, head);
+    return emitRows<PrefixShape, PrefixEmitter>(kernel, module, lanes, head);
   if (getSort(kernel))
     return emitSort(kernel, module, head);
   return emitNest(kernel, module, lanes, head);

@@ -8,5 +8,7 @@ func.func @indexing(%t: !nd.tensor<f32, [v = 16, d = 4]>, %i: !nd.tensor<i32, [b
   %b = nd.scatter_add %a, %i {dim = "v"} : (!nd.tensor<f32, [b = 8, d = 4]>, !nd.tensor<i32, [b = 8]>) -> !nd.tensor<f32, [v = 16, d = 4]>
   // CHECK: nd.one_hot %{{.*}} {dim = "v"} : {{.*}} -> !nd.tensor<f32, [b = 8, v = 16]>
   %c = nd.one_hot %i {dim = "v"} : (!nd.tensor<i32, [b = 8]>) -> !nd.tensor<f32, [b = 8, v = 16]>
+  // CHECK: nd.insert %{{.*}}, %{{.*}}, %{{.*}} {dim = "v"} : {{.*}} -> !nd.tensor<f32, [d = 4, v = 16]>
+  %d = nd.insert %t, %a, %i {dim = "v"} : (!nd.tensor<f32, [v = 16, d = 4]>, !nd.tensor<f32, [b = 8, d = 4]>, !nd.tensor<i32, [b = 8]>) -> !nd.tensor<f32, [v = 16, d = 4]>
   return
 }

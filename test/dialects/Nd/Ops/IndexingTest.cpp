@@ -51,6 +51,39 @@ TEST_F(Indexing, ScatterAddAddsUp) {
   checkGradient({updates, getIndices()}, scatter, {{}, {1, 1, 5, 0}});
 }
 
+/// One entry, and one for each d; out of range, nothing.
+TEST_F(Indexing, InsertReplacesEntries) {
+  auto insert = [](ValueBuilder &b, ValueRange x) {
+    return b.make<InsertOp>(x[0], x[1], x[2], "v");
+  };
+  TensorType row = tensor(f32(), {{"d", 2}});
+  Values table = {1, 2, 3, 4, 5, 6};
+  for (auto [index, wanted] : {std::pair(1.0, Values{1, 10, 3, 4, 20, 6}),
+                               std::pair(3.0, table), std::pair(-1.0, table)}) {
+    TensorType scalar = tensor(i32(), {});
+    EXPECT_EQ(
+        run({getTable(), row, scalar}, {table, {10, 20}, {index}}, insert),
+        wanted);
+    checkGradient({getTable(), row, scalar}, insert, {{}, {}, {index}});
+  }
+  TensorType indices = tensor(i32(), {{"d", 2}});
+  EXPECT_EQ(run({getTable(), row, indices}, {table, {10, 20}, {2, 0}}, insert),
+            (Values{1, 2, 10, 20, 5, 6}));
+  checkGradient({getTable(), row, indices}, insert, {{}, {}, {2, 0}});
+}
+
+/// Of several updates of an entry, the last one stays.
+TEST_F(Indexing, InsertOfSeveralUpdates) {
+  TensorType updates = tensor(f32(), {{"b", 4}, {"d", 2}});
+  Values y =
+      run({getTable(), updates, getIndices()},
+          {{1, 2, 3, 4, 5, 6}, {10, 20, 30, 40, 50, 60, 70, 80}, {2, 0, 7, 2}},
+          [](ValueBuilder &b, ValueRange x) {
+            return b.make<InsertOp>(x[0], x[1], x[2], "v");
+          });
+  EXPECT_EQ(y, (Values{30, 2, 70, 40, 5, 80}));
+}
+
 TEST_F(Indexing, OneHot) {
   TensorType result = tensor(f32(), {{"b", 4}, {"v", 3}});
   auto oneHot = [&](ValueBuilder &b, ValueRange x) {

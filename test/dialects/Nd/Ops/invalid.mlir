@@ -205,6 +205,24 @@ func.func @f(%u: !nd.tensor<f32, [b = 2]>, %i: !nd.tensor<i32, [b = 2]>) {
 
 // -----
 
+func.func @f(%t: !nd.tensor<f32, [v = 6, e = 3]>, %u: !nd.tensor<f32, [e = 2]>, %i: !nd.tensor<i32, []>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{insert: the updates must be '!nd.tensor<f32, [e = 3]>', the table without dim 'v' with the dims of the indices, got '!nd.tensor<f32, [e = 2]>'}}
+  %a = nd.insert %t, %u, %i {dim = "v"} : (!nd.tensor<f32, [v = 6, e = 3]>, !nd.tensor<f32, [e = 2]>, !nd.tensor<i32, []>) -> !nd.tensor<f32, [v = 6, e = 3]>
+  return
+}
+
+// -----
+
+func.func @f(%t: !nd.tensor<f32, [v = 6]>, %u: !nd.tensor<f32, [v = 6]>, %i: !nd.tensor<i32, [v = 6]>) {
+  // expected-error @+2 {{failed to infer}}
+  // expected-error @+1 {{insert: the indices have dim 'v', along which they index; rename it}}
+  %a = nd.insert %t, %u, %i {dim = "v"} : (!nd.tensor<f32, [v = 6]>, !nd.tensor<f32, [v = 6]>, !nd.tensor<i32, [v = 6]>) -> !nd.tensor<f32, [v = 6]>
+  return
+}
+
+// -----
+
 func.func @f(%i: !nd.tensor<i32, [b = 2]>) {
   // expected-error @+1 {{the result without dim 'v' must be '!nd.tensor<f32, [b = 2]>' like the indices, got '!nd.tensor<f32, []>'}}
   %a = nd.one_hot %i {dim = "v"} : (!nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [v = 6]>

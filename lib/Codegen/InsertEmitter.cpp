@@ -1,0 +1,106 @@
+//===- InsertEmitter.cpp - entries replaced in a table --------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/InsertEmitter.h"
+#include "lib/Codegen/ScatterShape.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace meshc::codegen {
+
+nd::InsertOpInterface getInsert(exec::KernelOp kernel) {
+  auto ops = kernel.getBody().front().getOps<nd::InsertOpInterface>();
+  return ops.empty() ? nd::InsertOpInterface() : *ops.begin();
+}
+
+FailureOr<InsertShape> InsertShape::of(exec::KernelOp kernel) {
+  InsertShape shape;
+  shape.op = getInsert(kernel);
+  if (failed(verifyStandsAlone(kernel, shape.op)))
+    return failure();
+  if (auto argument = dyn_cast<BlockArgument>(shape.op.getTable()))
+    shape.tableInput = argument.getArgNumber();
+  shape.rows = Rows::of(kernel, shape.op.getDimAttr());
+  nd::TensorType table = nd::getTensorType(shape.op->getResult(0));
+  nd::TensorType indices = nd::getTensorType(shape.op.getIndices());
+  StringAttr lanes = kernel.getPlan().getLanes();
+  if (shape.rows.loops.empty() || shape.rows.loops.back().dims[0] != lanes ||
+      indices.hasDim(lanes.getValue()))
+    shape.rows.laneExtent = 1;
+  for (auto [number, dim] : llvm::enumerate(indices.getDims()))
+    if (!table.hasDim(dim.getName().getValue()))
+      shape.updates.push_back(
+          {{dim.getName()},
+           indices.getLocalSize(number, nd::MeshAttr::of(kernel))});
+  return shape;
+}
+
+void InsertEmitter::emitRow(const nd::ElementIndex &row) {
+  emitCopy(row);
+  emitUpdates(row, shape.updates);
+}
+
+/// All entries of the row, unless they are in their place already.
+void InsertEmitter::emitCopy(const nd::ElementIndex &row) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (shape.tableInput) {
+    Value isElsewhere =
+        LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne,
+                             emitter.getInput(*shape.tableInput).pointer,
+                             emitter.getOutput(0).pointer);
+    auto branch =
+        scf::IfOp::create(builder, loc, isElsewhere, /*withElse=*/false);
+    builder.setInsertionPointToStart(branch.thenBlock());
+  }
+  emitFor(emitter.getIndexConstant(0), emitter.getIndexConstant(rows.entries),
+          1, {}, [&](Value entry, ArrayRef<Value>) {
+            nd::ElementIndex index = row;
+            index.dims[shape.op.getDimAttr().str()] = {entry, false};
+            emitter.store(0, emitter.getElement(shape.op.getTable(), index),
+                          index);
+            return Values();
+          });
+}
+
+void InsertEmitter::emitUpdates(const nd::ElementIndex &index,
+                                ArrayRef<Loop> loops) {
+  if (loops.empty())
+    return emitUpdate(index);
+  const Loop &loop = loops.front();
+  emitFor(emitter.getIndexConstant(0), emitter.getIndexConstant(loop.size), 1,
+          {}, [&](Value base, ArrayRef<Value>) {
+            nd::ElementIndex inner = index;
+            setIndex(inner, loop, base, /*hasLanes=*/false);
+            emitUpdates(inner, loops.drop_front());
+            return Values();
+          });
+}
+
+/// The update, if its entry is one of the rank's block.
+void InsertEmitter::emitUpdate(nd::ElementIndex index) {
+  StringRef dim = shape.op.getDimAttr().getValue();
+  Value wanted = emitter.getElement(shape.op.getIndices(), index);
+  wanted =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), wanted);
+  Value entry = arith::SubIOp::create(
+      builder, loc, wanted,
+      emitter.getGlobalOffset(nd::getTensorType(shape.op->getResult(0)), dim));
+  // Unsigned, so that what is negative is out of range too.
+  Value isHere =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, entry,
+                            emitter.getIndexConstant(rows.entries));
+  auto branch = scf::IfOp::create(builder, loc, isHere, /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  KernelElements::Scope scope(emitter);
+  index.dims[dim.str()] = {entry, false};
+  emitter.store(0, emitter.getElement(shape.op.getUpdates(), index), index);
+}
+
+} // namespace meshc::codegen
