@@ -133,8 +133,10 @@ private:
     return {data + offsetOf(strides) + begin * strides.memory, strides.memory};
   }
   int64_t offsetOf(const MeshcAttentionStrides &strides) const;
-  /// What the band allows for any of the rows.
-  Range rangeOf(int64_t row, int64_t count) const;
+  /// What the band allows for any of the rows, without what the mask forbids
+  /// to all rows at both ends.
+  Range rangeOf(int64_t row, int64_t count);
+  void trimByMask(Range &range);
   void multiplyQueries(int64_t row, int64_t count, Range range);
   /// Scales the scores of row `row`, the i-th of the block, adds the bias, and
   /// applies the mask. Returns the entries that the band allows, counted from
@@ -149,6 +151,10 @@ private:
   const RowLoops &loops;
   int64_t firstRow = 0; ///< global index
   int64_t position[MESHC_ATTENTION_DIMS] = {};
+  /// What a mask that all rows share allows, and where that mask begins; mostly
+  /// all entries of the outer dims share it, too.
+  Range allowedByMask = {0, 0};
+  int64_t knownMask = -1;
   Output scores, slopes; ///< of a block
   float *largest, *sums; ///< of each of its rows
   GemmScratch scratch;   ///< of products
@@ -192,7 +198,34 @@ int64_t Worker::offsetOf(const MeshcAttentionStrides &strides) const {
   return offset;
 }
 
-Worker::Range Worker::rangeOf(int64_t row, int64_t count) const {
+/// The first entry of the mask that is set, or the last; `none` without one.
+static int64_t findAllowed(const uint8_t *mask, int64_t stride, int64_t count,
+                           bool isLast, int64_t none) {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t entry = isLast ? count - 1 - i : i;
+    if (mask[entry * stride])
+      return entry;
+  }
+  return none;
+}
+
+/// As after a position of a text that is being generated, to which only those
+/// before it exist.
+void Worker::trimByMask(Range &range) {
+  int64_t offset = offsetOf(attention.mask), stride = attention.mask.memory;
+  if (offset != knownMask) {
+    const uint8_t *mask = tensors.mask + offset;
+    allowedByMask.begin =
+        findAllowed(mask, stride, attention.memory, false, attention.memory);
+    allowedByMask.end =
+        findAllowed(mask, stride, attention.memory, true, -1) + 1;
+    knownMask = offset;
+  }
+  range.begin = std::max(range.begin, allowedByMask.begin);
+  range.end = std::max(range.begin, std::min(range.end, allowedByMask.end));
+}
+
+Worker::Range Worker::rangeOf(int64_t row, int64_t count) {
   Range range = {0, attention.memory};
   int64_t first = firstRow + row, last = first + count - 1;
   if (attention.lowest != INT64_MIN)
@@ -200,6 +233,8 @@ Worker::Range Worker::rangeOf(int64_t row, int64_t count) const {
   if (attention.highest != INT64_MAX)
     range.end = std::clamp<int64_t>(last + attention.highest + 1, range.begin,
                                     range.end);
+  if (tensors.mask && attention.mask.row == 0)
+    trimByMask(range);
   return range;
 }
 

@@ -303,6 +303,28 @@ TEST_P(Attention, rowsWithoutAnAllowedEntry) {
     EXPECT_EQ(y, 0);
 }
 
+/// What the mask forbids to all rows, at both ends of the memory, is not read.
+TEST_P(Attention, entriesBeyondTheMask) {
+  for (int64_t memory : {40, 700}) {
+    Sizes s{.rows = 3, .memory = memory, .hasMask = true};
+    Case one(s);
+    int64_t row = s.heads * s.keys, valueRow = s.heads * s.values;
+    for (int64_t entry = 0; entry < s.batch * memory; ++entry) {
+      int64_t m = entry % memory, begin = entry < memory ? 5 : 0;
+      one.mask[entry] = m >= begin && m < memory / 2;
+      if (one.mask[entry])
+        continue;
+      std::fill_n(one.key.begin() + entry * row, row, NAN);
+      std::fill_n(one.value.begin() + entry * valueRow, valueRow, NAN);
+    }
+    one.run();
+    for (float y : one.output)
+      EXPECT_TRUE(std::isfinite(y));
+    for (float y : one.ofQuery)
+      EXPECT_TRUE(std::isfinite(y));
+  }
+}
+
 /// NaN stays NaN, in its rows alone.
 TEST_P(Attention, NaN) {
   Sizes s{.batch = 1, .heads = 1, .groups = 1, .rows = 3, .memory = 600};
