@@ -1,0 +1,109 @@
+"""Tokens per second of one text: meshc beside PyTorch (eager, compiled), in one run. Each row measures all of them in
+turn, REPEATS times, and keeps each one's best. Called by test/bench/generate/run.
+"""
+import argparse, json, os, pathlib, subprocess, sys, tempfile
+
+from shapes import SHAPES
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+CORES = sorted(os.sched_getaffinity(0))[:2]
+
+
+def run(command, cores):
+    full = ["taskset", "-c", ",".join(map(str, cores))] + [str(c) for c in command]
+    done = subprocess.run(full, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    if done.returncode:
+        sys.exit(f"error: {' '.join(full)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def write_model(name):
+    """The model's text, which draws its weights with `train --steps 0`."""
+    if name == "gpt2 124M":
+        text = (ROOT / "test/accuracy/models/gpt2.mesh").read_text()
+        return text + "\ngenerate gpt2 from tokens with logits over vocab along seq\n"
+    text = (ROOT / "test/exec/models/stories260K.mesh").read_text()
+    return text.replace("metric loss", "loss") + "\ntrain stories minimize loss with sgd(0.1)\n"
+
+
+class Meshc:
+    """Programs and weights of one run, in one folder."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        (self.folder / "tokens").write_bytes(b"a" * (1 << 16))
+
+    def prepare(self, name):
+        shape, base = SHAPES[name], self.folder / name.split()[0]
+        if not base.exists():
+            model = base.with_suffix(".mesh")
+            model.write_text(write_model(name))
+            sizes = [w for dim in ("seq", "vocab") for w in ("--set", f"{dim}={getattr(shape, dim)}")]
+            run([ROOT / "build/bin/meshc", model, "--set", "batch=1", *sizes, "-o", base], CORES)
+            run([base, "train", "--data", self.folder / "tokens", "--steps", 0, "--checkpoint",
+                 base.with_suffix(".safetensors"), "--quiet"], CORES)
+        return base
+
+    def measure(self, name, tokens, threads, cores):
+        base, log = self.prepare(name), self.folder / "log.jsonl"
+        log.unlink(missing_ok=True)
+        run([base, "generate", "--weights", base.with_suffix(".safetensors"), "--prompt", "a", "--greedy", "--tokens", tokens,
+             "--threads", threads, "--log", log, "--quiet"], cores)
+        return json.loads(log.read_text().splitlines()[-1])["tokens_per_second"]
+
+
+def peer(name, tokens, *arguments, cores):
+    out = run([sys.executable, HERE / "torch_generate.py", name, tokens, *arguments], cores)
+    return json.loads(out.strip().splitlines()[-1])["rate"]
+
+
+def floor(size, cores):
+    """Seconds in which all cores read that many bytes once: a product with a vector, by PyTorch."""
+    script = f"""
+import time, torch
+torch.set_num_threads({len(cores)})
+a = torch.ones({int(size) // 4096}, 1024); b = torch.ones(1024)
+def seconds():
+    start = time.perf_counter(); a @ b
+    return time.perf_counter() - start
+print(min(seconds() for _ in range({max(20, int(4e9 / size))})))
+"""
+    return float(run([sys.executable, "-c", script], cores))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--tokens", type=int, help="of each text (default: 500, 64)")
+    parser.add_argument("--repeats", type=int, default=3)
+    args = parser.parse_args()
+    cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
+    import torch
+    print(f"{cpu}; torch {torch.__version__}; load average {os.getloadavg()[0]:.1f}. Tokens per second of one text, greedy")
+    print(f"{'model':<13}{'threads':>8}{'meshc':>10}{'eager':>10}{'compiled':>10}{'ratio':>7}{'MB/token':>10}{'floor ms':>10}{'x floor':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        meshc = Meshc(folder)
+        for name in args.shapes:
+            shape = SHAPES[name]
+            tokens = args.tokens or shape.tokens
+            for cores in (CORES[:1], CORES):
+                n = len(cores)
+                measures = {
+                    "meshc": lambda: meshc.measure(name, tokens, n, cores),
+                    "eager": lambda: peer(name, tokens, "--threads", n, cores=cores),
+                    "compiled": lambda: peer(name, tokens, "--threads", n, "--compile", cores=cores),
+                }
+                best = dict.fromkeys(measures, 0.0)
+                for _ in range(args.repeats):
+                    for who, measure in measures.items():
+                        best[who] = max(best[who], measure())
+                size = shape.bytes(tokens)
+                least = floor(size, cores)
+                ratio = best["meshc"] / max(best["eager"], best["compiled"])
+                print(f"{name:<13}{n:>8}{best['meshc']:>10.1f}{best['eager']:>10.1f}{best['compiled']:>10.1f}{ratio:>7.2f}"
+                      f"{size / 1e6:>10.2f}{least * 1e3:>10.3f}{1 / best['meshc'] / least:>8.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
