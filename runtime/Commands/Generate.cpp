@@ -8,13 +8,16 @@
 
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/StandardStreams.h"
+#include "runtime/Commands/ReorderCaches.h"
 #include "runtime/Commands/Weights.h"
+#include "runtime/Commands/Writer.h"
 #include "runtime/Monitor/Log.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <numeric>
 
 using namespace meshc::runtime;
 
@@ -27,8 +30,7 @@ static const MeshcTensor &findTensor(const MeshcProgram &program,
                 "the program has no tensor of role " + std::to_string(role));
 }
 
-/// How many texts the program generates at once.
-static int64_t countTexts(const MeshcProgram &program) {
+int64_t meshc::runtime::countTexts(const MeshcProgram &program) {
   return findTensor(program, MESHC_TOKEN).dims[0].size;
 }
 
@@ -82,6 +84,16 @@ Prompts meshc::runtime::openPrompts(const MeshcProgram &program,
                                        std::to_string(most) +
                                        (most == 1 ? " text" : " texts") +
                                        " at once");
+  if (options.beams.count && texts.size() > 1)
+    throw Failure(ExitCode::Usage, "there are " + std::to_string(texts.size()) +
+                                       " prompts; '--beams' goes on with one");
+  if (options.beams.count > most)
+    throw Failure(ExitCode::Usage,
+                  "'--beams' is " + std::to_string(options.beams.count) +
+                      ", and the program generates " + std::to_string(most) +
+                      (most == 1 ? " text" : " texts") +
+                      " at once; compile it with a larger '--set' of the dim "
+                      "that counts the texts");
   for (const std::string &text : texts)
     prompts.texts.push_back(
         encodePrompt(*prompts.tokenizer, text, program.positions));
@@ -89,8 +101,20 @@ Prompts meshc::runtime::openPrompts(const MeshcProgram &program,
 }
 
 //===----------------------------------------------------------------------===//
-// Steps
+// Texts
 //===----------------------------------------------------------------------===//
+
+std::string meshc::runtime::describeFullText(int64_t positions) {
+  return "stopped at the last of the model's " + std::to_string(positions) +
+         " positions\n";
+}
+
+void meshc::runtime::failByLogits(int64_t tokens) {
+  throw Failure(ExitCode::Numeric,
+                "the logits after token " + std::to_string(tokens) +
+                    " are not finite; look for weights that are not, with "
+                    "'eval'");
+}
 
 namespace {
 
@@ -103,22 +127,20 @@ struct Text {
   size_t added() const { return tokens.size() - prompt; }
 };
 
-/// The texts on rank 0; other ranks run the steps only.
-class Writer {
+/// Texts whose tokens are chosen one by one.
+class TextWriter final : public Writer {
 public:
-  Writer(const MeshcProgram &program, const Options &options,
-         const Prompts &prompts);
+  TextWriter(const MeshcProgram &program, const Options &options,
+             const Prompts &prompts);
 
-  /// The tokens of all texts at the position; nothing where the run ends.
-  bool fill(int64_t position, int32_t *tokens) const;
-  /// Takes the logits that follow the tokens at the position.
-  void read(int64_t position, const MeshcTensor &tensor, const char *block);
-  /// Whether a text takes its next token from the logits at the position.
-  bool wants(int64_t position) const;
-  void print() const;
-  /// Tokens that were not in prompts.
-  int64_t added() const;
-  std::string describeEnd() const;
+  bool fill(int64_t position, int32_t *tokens) const override;
+  void fillParents(int32_t *parents) const override;
+  bool wants(int64_t position) const override;
+  void read(int64_t position, const MeshcTensor &tensor,
+            const char *block) override;
+  void print() const override;
+  int64_t added() const override;
+  std::string describeEnd() const override;
 
 private:
   bool isOpen(const Text &text) const;
@@ -126,28 +148,29 @@ private:
 
   const Tokenizer &tokenizer;
   Sampler sampler;
-  int64_t most; ///< new tokens of a text; as many as fit if 0
-  int64_t positions;
+  int64_t most;            ///< new tokens of a text; as many as fit if 0
+  int64_t positions, rows; ///< rows: texts that the program generates at once
   std::vector<Text> texts;
 };
 
 } // namespace
 
-Writer::Writer(const MeshcProgram &program, const Options &options,
-               const Prompts &prompts)
+TextWriter::TextWriter(const MeshcProgram &program, const Options &options,
+                       const Prompts &prompts)
     : tokenizer(*prompts.tokenizer), sampler(options.sampling),
-      most(options.tokens), positions(program.positions) {
+      most(options.tokens), positions(program.positions),
+      rows(countTexts(program)) {
   for (const std::vector<int32_t> &prompt : prompts.texts)
     texts.push_back({prompt, prompt.size()});
   stream(0);
 }
 
-bool Writer::isOpen(const Text &text) const {
+bool TextWriter::isOpen(const Text &text) const {
   return !text.ended && (!most || static_cast<int64_t>(text.added()) < most) &&
          static_cast<int64_t>(text.tokens.size()) <= positions;
 }
 
-bool Writer::fill(int64_t position, int32_t *tokens) const {
+bool TextWriter::fill(int64_t position, int32_t *tokens) const {
   bool goesOn = false;
   for (size_t i = 0; i < texts.size(); ++i) {
     const Text &text = texts[i];
@@ -158,15 +181,19 @@ bool Writer::fill(int64_t position, int32_t *tokens) const {
   return goesOn && position < positions;
 }
 
-bool Writer::wants(int64_t position) const {
+void TextWriter::fillParents(int32_t *parents) const {
+  std::iota(parents, parents + rows, 0);
+}
+
+bool TextWriter::wants(int64_t position) const {
   return std::any_of(texts.begin(), texts.end(), [&](const Text &text) {
     return isOpen(text) &&
            static_cast<int64_t>(text.tokens.size()) == position + 1;
   });
 }
 
-void Writer::read(int64_t position, const MeshcTensor &tensor,
-                  const char *block) {
+void TextWriter::read(int64_t position, const MeshcTensor &tensor,
+                      const char *block) {
   const MeshcDim &row = tensor.dims[0], &entry = tensor.dims[1];
   const auto *logits = reinterpret_cast<const float *>(block);
   int64_t count = tokenizer.vocabularySize();
@@ -182,10 +209,7 @@ void Writer::read(int64_t position, const MeshcTensor &tensor,
           logits[number * row.localStride + j * entry.localStride];
     int32_t token = sampler.choose(values.data(), count, number, position + 1);
     if (token < 0)
-      throw Failure(ExitCode::Numeric,
-                    "the logits after token " + std::to_string(position + 1) +
-                        " are not finite; look for weights that are not, with "
-                        "'eval'");
+      failByLogits(position + 1);
     if (token == tokenizer.endOfText() || token == tokenizer.startOfText())
       text.ended = true;
     else
@@ -196,7 +220,7 @@ void Writer::read(int64_t position, const MeshcTensor &tensor,
 }
 
 /// Prints the tokens of the only text from number `from` on.
-void Writer::stream(size_t from) const {
+void TextWriter::stream(size_t from) const {
   if (texts.size() != 1)
     return;
   const std::vector<int32_t> &tokens = texts[0].tokens;
@@ -207,30 +231,32 @@ void Writer::stream(size_t from) const {
 }
 
 /// Several texts come one after the other.
-void Writer::print() const {
+void TextWriter::print() const {
   if (texts.size() == 1)
     return printOut("\n");
   for (const Text &text : texts)
     printOut(tokenizer.decode(text.tokens.data(), text.tokens.size()) + "\n");
 }
 
-int64_t Writer::added() const {
+int64_t TextWriter::added() const {
   size_t count = 0;
   for (const Text &text : texts)
     count += text.added();
   return static_cast<int64_t>(count);
 }
 
-/// What ended a text before the tokens were as many as wanted.
-std::string Writer::describeEnd() const {
+std::string TextWriter::describeEnd() const {
   bool isFull = std::any_of(texts.begin(), texts.end(), [&](const Text &text) {
     return !text.ended && (!most || static_cast<int64_t>(text.added()) < most);
   });
   if (isFull)
-    return "stopped at the last of the model's " + std::to_string(positions) +
-           " positions\n";
+    return describeFullText(positions);
   return "";
 }
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
 
 /// The time that steps take, from the first that gives a new token.
 static double secondsSince(std::chrono::steady_clock::time_point begin) {
@@ -255,6 +281,8 @@ static void printEnd(const Session &session, const Options &options,
   log.add("tokens", added);
   log.add("time", seconds);
   log.add("tokens_per_second", rate);
+  if (auto score = writer.score())
+    log.add("score", *score);
   log.end();
 }
 
@@ -268,24 +296,37 @@ ExitCode meshc::runtime::generate(Session &session, const Options &options,
   const MeshcTensor &token = findTensor(program, MESHC_TOKEN),
                     &place = findTensor(program, MESHC_POSITION),
                     &logits = findTensor(program, MESHC_LOGITS);
-  std::optional<Writer> writer;
-  if (session.speaks())
-    writer.emplace(program, options, prompts);
-  /// What rank 0 tells the others: whether to go on, and the tokens.
-  std::vector<int32_t> step(1 + static_cast<size_t>(countTexts(program)));
+  std::unique_ptr<Writer> writer;
+  if (session.speaks() && options.beams.count)
+    writer = makeBeamWriter(program, options, prompts);
+  else if (session.speaks())
+    writer = std::make_unique<TextWriter>(program, options, prompts);
+  auto texts = static_cast<size_t>(countTexts(program));
+  std::vector<int32_t> own(texts);
+  std::iota(own.begin(), own.end(), 0);
+  /// What rank 0 tells the others: whether to go on, the tokens, and which
+  /// caches each text goes on from.
+  std::vector<int32_t> step(1 + 2 * texts);
+  std::vector<int32_t> parents(own);
   std::optional<std::chrono::steady_clock::time_point> begin;
   Device &device = session.device();
   for (int32_t position = 0;; ++position) {
-    if (writer)
+    if (writer) {
       step[0] = writer->fill(position, &step[1]);
+      writer->fillParents(&step[1 + texts]);
+    }
     session.communicator().broadcast(step.data(), step.size() * sizeof(int32_t),
                                      0);
     if (!step[0])
       break;
+    std::copy(step.end() - static_cast<int64_t>(texts), step.end(),
+              parents.begin());
+    if (parents != own)
+      reorderCaches(session, parents);
     if (writer && !begin && writer->wants(position))
       begin = std::chrono::steady_clock::now();
     device.write(token, [&](char *block) {
-      std::memcpy(block, &step[1], (step.size() - 1) * sizeof(int32_t));
+      std::memcpy(block, &step[1], texts * sizeof(int32_t));
     });
     device.write(place, [&](char *block) {
       std::memcpy(block, &position, sizeof(position));

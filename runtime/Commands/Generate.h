@@ -26,10 +26,14 @@ struct Prompts {
   std::vector<std::vector<int32_t>> texts; ///< at least one token each
 };
 
+/// How many texts the program generates at once.
+int64_t countTexts(const MeshcProgram &program);
+
 /// Encodes the prompts; the tokenizer's token of a text's start, if it has one,
 /// precedes them. Throws Failure: Usage if there are more than the program
-/// generates at once, or one is empty or too long; Data for a tokenizer that
-/// the model's vocabulary does not fit, or a text that it cannot represent.
+/// generates at once, or than one with beams, or one is empty or too long; Data
+/// for a tokenizer that the model's vocabulary does not fit, or a text that it
+/// cannot represent.
 Prompts openPrompts(const MeshcProgram &program, const Options &options);
 
 /// Generates; all ranks call it. `prompts` is that of rank 0. Returns the exit

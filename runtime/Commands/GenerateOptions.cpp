@@ -36,6 +36,29 @@ static void addSampling(CLI::App &app, Options &options) {
            "Seed of the choices (default: 0)");
 }
 
+/// A search chooses the most probable text: nothing is drawn.
+static void addBeams(CLI::App &app, Beams &beams) {
+  CLI::Option *count = addWhole(
+      app, "--beams", beams.count, 1, INT32_MAX,
+      "Search for the most probable text: keep the N best of each length "
+      "(default: no search). The program must generate N texts at once");
+  for (const char *other :
+       {"--greedy", "--temperature", "--top-k", "--top-p", "--seed"})
+    count->excludes(app.get_option(other));
+  app.add_option_function<std::string>(
+         "--length-penalty",
+         [&beams](const std::string &text) {
+           beams.lengthPenalty =
+               text == "0" ? 0
+                           : parsePositive("--length-penalty", text, 100,
+                                           "a number from 0 to 100");
+         },
+         "Of texts of n tokens, compare log P / ((5 + n) / 6) ** A "
+         "(default: 0.6)")
+      ->type_name("A")
+      ->needs(count);
+}
+
 void meshc::runtime::addGenerate(CLI::App &app, Options &options,
                                  MayDiffer &mayDiffer) {
   addParameters(app, options, mayDiffer);
@@ -53,5 +76,6 @@ void meshc::runtime::addGenerate(CLI::App &app, Options &options,
   addWhole(app, "--tokens", options.tokens, 1, INT32_MAX,
            "Add so many tokens (default: up to the model's last position)");
   addSampling(app, options);
+  addBeams(app, options.beams);
   addRunOptions(app, options, mayDiffer);
 }

@@ -15,6 +15,7 @@
 
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Commands/Agreement.h"
+#include "runtime/Commands/BeamSearch.h"
 #include "runtime/Commands/Sampler.h"
 #include "runtime/Data/Corpus.h"
 
@@ -61,6 +62,7 @@ struct Options {
   std::string tokenizer = "bytes";
   int64_t tokens = 0; ///< new ones of a text; 0: as many as fit
   Sampling sampling;
+  Beams beams;
 
   int threads = 0; ///< per rank
   int ranks = 0;

@@ -74,8 +74,27 @@ check() { # MODEL, and layouts from stdin
   sample="--weights trained.safetensors --temperature 0.8 --top-k 20 --top-p 0.95 --seed 5 --quiet"
   ./program generate $sample --prompt "the" --prompt "hat. th" </dev/null >sampled.txt
   [ "$(head -c 3 sampled.txt)" = the ] || fail "the text does not begin with its prompt: $(cat sampled.txt)"
+  beams="--weights trained.safetensors --beams 2 --length-penalty 1 --quiet"
+  ./program generate $beams --prompt "the cat" </dev/null >searched.txt
+  [ "$(wc -c <searched.txt)" = 18 ] || fail "$1: the search gave '$(cat searched.txt)'"
+  ./program generate --weights trained.safetensors --quiet --beams 1 --prompt "hat. th" </dev/null >single.txt
+  ./program generate --weights trained.safetensors --quiet --greedy --prompt "hat. th" </dev/null | cmp - single.txt ||
+    fail "$1: one beam is not the greedy text: '$(cat single.txt)'"
+  # The search adds up what an evaluation of its text says: caches followed their beams. The mean over 16 positions
+  # begins with those of the prompt, which all texts share.
+  for n in 1 2; do
+    ./program generate --weights trained.safetensors --quiet --beams $n --length-penalty 0 --prompt "tha" --log found$n.jsonl </dev/null |
+      head -c 17 >window.txt
+    ./program eval --weights trained.safetensors --data window.txt --quiet </dev/null | sed -n 's/^loss \([-0-9.e]*\).*/\1/p' >loss$n.txt
+    sed -n 's/.*"score":\([-0-9.e]*\).*/\1/p' found$n.jsonl >score$n.txt
+  done
+  paste score1.txt score2.txt loss1.txt loss2.txt | awk '
+    { d = ($2 - $1) - 16 * ($3 - $4) } END { exit !(NR == 1 && $2 > $1 && d < 0.005 && d > -0.005) }' ||
+    fail "$1: the scores are $(cat score1.txt score2.txt | xargs), the losses $(cat loss1.txt loss2.txt | xargs)"
   while read -r options; do
     "$meshc" $1.mesh $options -o cut
+    ./cut generate $beams --prompt "the cat" --threads 1 </dev/null | cmp - searched.txt ||
+      fail "$1 with '$options' searched another text than '$(cat searched.txt)'"
     ./cut generate $sample --prompt "the" --prompt "hat. th" --threads 1 </dev/null >cut.txt
     cmp cut.txt sampled.txt || fail "$1 with '$options' wrote '$(cat cut.txt)', not '$(cat sampled.txt)'"
     echo "ok $1 $options"
@@ -108,6 +127,11 @@ expect 2 "the prompt has 17 tokens, and the model has 16 positions" $run --promp
 expect 2 "there are 3 prompts, and the program generates 2 texts at once" $run --prompt a --prompt b --prompt c
 expect 2 "'--top-p' is '1.5'; expected a number above 0, at most 1" $run --prompt a --top-p 1.5
 expect 2 "'--temperature' is '0'; expected a number above 0" $run --prompt a --temperature 0
+expect 2 "'--beams' is 3, and the program generates 2 texts at once" $run --prompt a --beams 3
+expect 2 "there are 2 prompts; '--beams' goes on with one" $run --prompt a --prompt b --beams 2
+expect 2 "'--greedy' excludes '--beams'" $run --prompt a --beams 2 --greedy
+expect 2 "--length-penalty.*--beams" $run --prompt a --length-penalty 1
+expect 2 "'--length-penalty' is '-1'; expected a number from 0 to 100" $run --prompt a --beams 2 --length-penalty -1
 expect 2 "'words' is not a tokenizer" $run --prompt a --tokenizer words
 echo '{"characters": ["a", "b"]}' >ab.json
 expect 3 "." $run --prompt c --tokenizer characters:ab.json
