@@ -7,7 +7,7 @@ CORES = sorted(os.sched_getaffinity(0))[:2]
 def run(command, cores):
     """The standard output of a command on `cores`. Ends this program if the command fails."""
     full = ["taskset", "-c", ",".join(map(str, cores))] + [str(c) for c in command]
-    done = subprocess.run(full, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(full, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
     if done.returncode:
         sys.exit(f"error: {' '.join(full)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout

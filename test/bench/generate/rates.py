@@ -1,21 +1,14 @@
 """Tokens per second of one text: meshc beside PyTorch (eager, compiled), in one run. Each row measures all of them in
 turn, REPEATS times, and keeps each one's best. Called by test/bench/generate/run.
 """
-import argparse, json, os, pathlib, subprocess, sys, tempfile
+import argparse, json, os, pathlib, sys, tempfile
 
 from shapes import SHAPES
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-CORES = sorted(os.sched_getaffinity(0))[:2]
-
-
-def run(command, cores):
-    full = ["taskset", "-c", ",".join(map(str, cores))] + [str(c) for c in command]
-    done = subprocess.run(full, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
-    if done.returncode:
-        sys.exit(f"error: {' '.join(full)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
+sys.path.insert(0, str(HERE.parent))
+from machine import CORES, peer, run
 
 
 def write_model(name):
@@ -53,11 +46,6 @@ class Meshc:
         return json.loads(log.read_text().splitlines()[-1])["tokens_per_second"]
 
 
-def peer(name, tokens, *arguments, cores):
-    out = run([sys.executable, HERE / "torch_generate.py", name, tokens, *arguments], cores)
-    return json.loads(out.strip().splitlines()[-1])["rate"]
-
-
 def floor(size, cores):
     """Seconds in which all cores read that many bytes once: a product with a vector, by PyTorch."""
     script = f"""
@@ -91,8 +79,9 @@ def main():
                 n = len(cores)
                 measures = {
                     "meshc": lambda: meshc.measure(name, tokens, n, cores),
-                    "eager": lambda: peer(name, tokens, "--threads", n, cores=cores),
-                    "compiled": lambda: peer(name, tokens, "--threads", n, "--compile", cores=cores),
+                    "eager": lambda: peer(HERE / "torch_generate.py", name, tokens, "--threads", n, cores=cores)["rate"],
+                    "compiled": lambda: peer(HERE / "torch_generate.py", name, tokens, "--threads", n, "--compile",
+                                             cores=cores)["rate"],
                 }
                 best = dict.fromkeys(measures, 0.0)
                 for _ in range(args.repeats):
