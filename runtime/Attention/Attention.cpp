@@ -73,6 +73,14 @@ struct Blocks {
 
 } // namespace
 
+static int64_t countEntries(const MeshcAttention &attention, int64_t firstDim,
+                            int64_t lastDim) {
+  int64_t count = 1;
+  for (int64_t dim = firstDim; dim < lastDim; ++dim)
+    count *= attention.outerSizes[dim];
+  return count;
+}
+
 Blocks Blocks::choose(const MeshcAttention &attention, bool isGradient,
                       int64_t bytes) {
   Blocks blocks{};
@@ -80,6 +88,11 @@ Blocks Blocks::choose(const MeshcAttention &attention, bool isGradient,
   blocks.memory = std::min<int64_t>(attention.memory, MESHC_ATTENTION_MEMORY);
   blocks.threads = std::min<int64_t>(
       meshc::runtime::threads(), meshcAttentionTasks(&attention, isGradient));
+  // As for products: for so little, a thread is not worth waking.
+  if (countEntries(attention, 0, attention.outerCount) * attention.rows *
+          attention.memory * (attention.keys + attention.values) <=
+      MESHC_PACKED_FEW_SUMS)
+    blocks.threads = 1;
   auto fits = [&] {
     blocks.bytes = meshcAttentionBlockBytes(&attention, isGradient, blocks.rows,
                                             blocks.memory);
@@ -399,23 +412,19 @@ static void forEachTask(const MeshcAttention &attention,
                         bool isGradient, const GemmScratch &scratch,
                         int64_t tasks, const Body &body) {
   std::atomic<int64_t> next{0};
-  parallelTeam([&](int64_t thread, int64_t) {
-    if (thread >= blocks.threads)
-      return;
+  auto work = [&](int64_t thread) {
     SingleThread alone; // products run on this thread
     Worker worker(attention, coordinates, tensors, blocks, isGradient,
                   scratch.data + thread * blocks.bytes);
     for (int64_t task = next++; task < tasks; task = next++)
       body(worker, task);
+  };
+  if (blocks.threads == 1)
+    return work(0);
+  parallelTeam([&](int64_t thread, int64_t) {
+    if (thread < blocks.threads)
+      work(thread);
   });
-}
-
-static int64_t countEntries(const MeshcAttention &attention, int64_t firstDim,
-                            int64_t lastDim) {
-  int64_t count = 1;
-  for (int64_t dim = firstDim; dim < lastDim; ++dim)
-    count *= attention.outerSizes[dim];
-  return count;
 }
 
 void meshc::runtime::runAttention(const MeshcAttention &attention,
