@@ -28,15 +28,17 @@ def Nd_Dialect : Dialect {
       positions of a generated text (i64)
     - `nd.name` (op, function argument or result): the name in the source
     - `nd.role` (function argument or result): "parameter", "optimizer",
-      "input" or "metric"; in generation "cache", "token", "position" or
-      "logits" (TensorRole)
+      "average" (of a parameter), "input" or "metric"; of training steps alone
+      "training_metric" and "skipped" (1 if the step left its state as it was,
+      else 0); in generation "cache", "token", "position" or "logits"
+      (TensorRole)
     - `nd.order` (function argument or result): dim names as declared
     - `nd.class` (op, function argument or result): "parameter", "gradient" or
       "optimizer" (TensorClass); absent means "activation"
     - `nd.of` (op, function argument or result): the name of the parameter that
       a gradient or an optimizer's value belongs to
     - `nd.eval_value` (op): a float that replaces every element of the op's
-      result in `eval_step` (the factor of a dropout)
+      result in evaluation (the factor of a dropout)
     - `nd.recompute` (op in a loop): before the autodiff phase, the number of the
       block `recompute { … }` of the text that has the op (RecomputeBlock.h)
     - `nd.sharding` (op, function argument or result): between the phases layout

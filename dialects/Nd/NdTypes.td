@@ -42,7 +42,10 @@ def Nd_TensorRole : I32EnumAttr<"TensorRole", "what an argument or result of a s
     I32EnumAttrCase<"Cache", 4, "cache">,
     I32EnumAttrCase<"Token", 5, "token">,
     I32EnumAttrCase<"Position", 6, "position">,
-    I32EnumAttrCase<"Logits", 7, "logits">]> {
+    I32EnumAttrCase<"Logits", 7, "logits">,
+    I32EnumAttrCase<"TrainingMetric", 8, "training_metric">,
+    I32EnumAttrCase<"Skipped", 9, "skipped">,
+    I32EnumAttrCase<"Average", 10, "average">]> {
   let cppNamespace = "::meshc::nd";
   let genSpecializedAttr = 0;
 }

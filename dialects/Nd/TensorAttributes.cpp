@@ -261,7 +261,7 @@ static LogicalResult verifyRole(const Placed &placed) {
            << "belongs on the arguments and results of functions, not on ops";
   return verifyWord(
       placed,
-      R"("parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits")",
+      R"("parameter", "optimizer", "input", "metric", "cache", "token", "position", "logits", "training_metric", "skipped", "average")",
       [](StringRef word) { return symbolizeTensorRole(word).has_value(); });
 }
 
@@ -279,7 +279,8 @@ static LogicalResult verifyParameter(const Placed &placed) {
   const TensorAttributes &tensor = placed.neighbours;
   if (tensor.hasClass(TensorClass::Gradient) ||
       tensor.hasClass(TensorClass::Optimizer) ||
-      tensor.hasRole(TensorRole::Optimizer))
+      tensor.hasRole(TensorRole::Optimizer) ||
+      tensor.hasRole(TensorRole::Average))
     return success();
   return placed.refuse() << "names the parameter of a gradient or of an "
                             "optimizer's value, so 'nd.class' must be "

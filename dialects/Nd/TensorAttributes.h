@@ -65,12 +65,20 @@ private:
 
 /// Whether the role is part of the state that a step function updates.
 inline bool isState(std::optional<TensorRole> role) {
-  return role == TensorRole::Parameter || role == TensorRole::Optimizer;
+  return role == TensorRole::Parameter || role == TensorRole::Optimizer ||
+         role == TensorRole::Average;
+}
+
+/// Whether training steps alone compute the tensor: a scalar f32 for the
+/// runtime to read.
+inline bool isOfTraining(std::optional<TensorRole> role) {
+  return role == TensorRole::TrainingMetric || role == TensorRole::Skipped;
 }
 
 /// Whether a step function only writes the tensor, for the runtime to read.
 inline bool isOutput(std::optional<TensorRole> role) {
-  return role == TensorRole::Metric || role == TensorRole::Logits;
+  return role == TensorRole::Metric || role == TensorRole::Logits ||
+         isOfTraining(role);
 }
 /// Whether all ranks have the whole tensor: what the runtime reads or writes as
 /// one, whatever the layout.

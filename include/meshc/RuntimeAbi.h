@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 6u
+#define MESHC_ABI_VERSION 7u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -283,7 +283,14 @@ typedef enum MeshcRole {
   MESHC_CACHE = 4,    ///< kept from step to step; 0 before the first
   MESHC_TOKEN = 5,    ///< I32, one per text: the tokens at the position
   MESHC_POSITION = 6, ///< rank-0 I32: the position, from 0
-  MESHC_LOGITS = 7    ///< F32, [texts, vocabulary]: of the next position
+  MESHC_LOGITS = 7,   ///< F32, [texts, vocabulary]: of the next position
+  // Of trainStep alone: rank-0 F32, whole on every rank.
+  MESHC_TRAINING_METRIC = 8, ///< printed with the metrics of a training step
+  MESHC_SKIPPED = 9, ///< 1 if the step left parameters and optimizer state as
+                     ///< they were, since its gradients were not finite; else 0
+  // F32, of the same shape as a parameter.
+  MESHC_AVERAGE = 10 ///< the moving average of a parameter over the steps;
+                     ///< named "PARAMETER.average"
 } MeshcRole;
 
 /// A tensor that the runtime sees. `dims` are in declaration order, which is
@@ -343,10 +350,11 @@ typedef struct MeshcProgram {
   uint32_t reserved;
   const MeshcImage *images;
   int64_t arenaBytes; ///< per rank
-  /// Writes all parameters and optimizer state from the seed.
+  /// Writes all parameters, averages and optimizer state from the seed.
   void (*initialize)(MeshcContext *ctx);
-  /// One training step on the inputs: updates parameters and optimizer state in
-  /// place and writes the metrics. Null if the model has no `train`.
+  /// One training step on the inputs: updates parameters, averages and
+  /// optimizer state in place and writes the metrics, those of training
+  /// included. Null if the model has no `train`.
   void (*trainStep)(MeshcContext *ctx);
   /// Computes the metrics of the inputs; changes nothing else.
   void (*evalStep)(MeshcContext *ctx);
@@ -359,6 +367,9 @@ typedef struct MeshcProgram {
   /// Null if the model has no `generate`.
   void (*generateStep)(MeshcContext *ctx);
   int64_t positions; ///< of a text, at most; 0 without generateStep
+  /// As evalStep, of a model with the averages as its parameters. Null if there
+  /// are no averages.
+  void (*evalAverageStep)(MeshcContext *ctx);
 } MeshcProgram;
 
 /// Defined by generated code.

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/CustomGradientOps.h"
-#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
@@ -14,9 +13,11 @@
 #include "lib/Autodiff/LossScale.h"
 #include "lib/Autodiff/MicroBatches.h"
 #include "lib/Autodiff/ModelParts.h"
+#include "lib/Autodiff/ParameterAverages.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/ReverseMode.h"
 #include "lib/Autodiff/StepFunction.h"
+#include "lib/Autodiff/StepValues.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -39,12 +40,12 @@ public:
   LogicalResult run();
 
 private:
-  StepTensor getSlot(unsigned parameter, const nd::OptimizerSlot &slot) const;
   void buildInitialize();
   LogicalResult buildTrainStep();
-  void buildEvalStep();
+  void buildEvalStep(bool ofAverages);
   void buildGenerateStep();
-  void addParameters(StepFunction &step, IRMapping &mapping);
+  void addParameters(StepFunction &step, IRMapping &mapping,
+                     bool asAverages = false);
   SmallVector<Value> addInputs(StepFunction &step, int64_t parts);
   SmallVector<Value> cloneModel(OpBuilder &builder, ValueRange inputValues,
                                 IRMapping &mapping);
@@ -52,6 +53,9 @@ private:
                                          Value factor);
   FailureOr<SmallVector<Value>>
   addMicroBatches(StepFunction &step, const IRMapping &mapping, Value factor);
+  bool isAveraged(const StepTensor &parameter) const {
+    return averageOp && canAverage(parameter);
+  }
   SmallVector<StepTensor> getScaleState() const;
   std::optional<LossScale> addScale(StepFunction &step);
   SmallVector<Value> getParameters(const IRMapping &mapping);
@@ -63,6 +67,8 @@ private:
   void addUpdates(StepFunction &step, const IRMapping &mapping,
                   ArrayRef<Value> gradients, ArrayRef<SmallVector<Value>> slots,
                   std::optional<LossScale> &scale);
+  void moveAverages(StepFunction &step, const IRMapping &mapping,
+                    ArrayRef<Value> averages, std::optional<LossScale> &scale);
   Operation *addUpdate(StepFunction &step, unsigned parameter, Value value,
                        Value gradient, Value number, ValueRange slots,
                        const IRMapping &mapping);
@@ -71,24 +77,6 @@ private:
 };
 
 } // namespace
-
-StepTensor StepBuilder::getSlot(unsigned index,
-                                const nd::OptimizerSlot &slot) const {
-  const StepTensor &parameter = parameters[index];
-  MLIRContext *context = parameter.name.getContext();
-  auto name =
-      StringAttr::get(context, parameter.name.getValue() + "." + slot.name);
-  SmallVector<Attribute> order;
-  for (Attribute dim : parameter.order)
-    if (slot.type.hasDim(cast<StringAttr>(dim).getValue()))
-      order.push_back(dim);
-  return {name,
-          slot.type,
-          ArrayAttr::get(context, order),
-          nd::TensorRole::Optimizer,
-          nd::TensorClass::Optimizer,
-          parameter.name};
-}
 
 /// What a model in f16 has besides parameters and slots.
 SmallVector<StepTensor> StepBuilder::getScaleState() const {
@@ -109,13 +97,15 @@ std::optional<LossScale> StepBuilder::addScale(StepFunction &step) {
 
 void StepBuilder::buildInitialize() {
   StepFunction step(module, model.getLoc(), "initialize");
+  SmallVector<Value> values;
   for (auto [op, tensor] : llvm::zip(parameterOps, parameters)) {
     Block &block = op.getInitializer().front();
     IRMapping mapping;
     for (Operation &inner : block.without_terminator())
       step.builder.clone(inner, mapping);
     Value value = block.getTerminator()->getOperand(0);
-    step.addResult(tensor, mapping.lookupOrDefault(value));
+    values.push_back(mapping.lookupOrDefault(value));
+    step.addResult(tensor, values.back());
   }
   for (auto [index, op] : llvm::enumerate(parameterOps))
     for (const nd::OptimizerSlot &slot : settings.getSlots(index))
@@ -129,12 +119,25 @@ void StepBuilder::buildInitialize() {
                                       cast<nd::TensorType>(state.type), value));
     value = 0; // of the steps so far
   }
+  for (auto [parameter, initial] : llvm::zip(parameters, values))
+    if (isAveraged(parameter))
+      step.addResult(getAverage(parameter),
+                     nd::ValueBuilder(step.builder, averageOp.getLoc())
+                         .castTo(initial, step.builder.getF32Type()));
   step.finish();
 }
 
-void StepBuilder::addParameters(StepFunction &step, IRMapping &mapping) {
-  for (auto [op, tensor] : llvm::zip(parameterOps, parameters))
-    mapping.map(op.getResult(), step.addArgument(tensor, op.getLoc()));
+/// Adds the parameters as arguments, or the averages of those that have one.
+void StepBuilder::addParameters(StepFunction &step, IRMapping &mapping,
+                                bool asAverages) {
+  for (auto [op, tensor] : llvm::zip(parameterOps, parameters)) {
+    bool isAverage = asAverages && isAveraged(tensor);
+    Value value =
+        step.addArgument(isAverage ? getAverage(tensor) : tensor, op.getLoc());
+    mapping.map(op.getResult(),
+                nd::ValueBuilder(step.builder, op.getLoc())
+                    .castTo(value, op.getType().getElementType()));
+  }
 }
 
 SmallVector<Value> StepBuilder::addInputs(StepFunction &step, int64_t parts) {
@@ -219,37 +222,17 @@ StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
   return SmallVector<Value>(ArrayRef(sums).drop_front(metrics.size()));
 }
 
-/// Replaces ops that are for training only (the factors of a dropout) by the
-/// value that they stand for in evaluation: their `nd.eval_value`.
-static void fixEvalValues(func::FuncOp function) {
-  SmallVector<Operation *> trained;
-  function.walk([&](Operation *op) {
-    if (nd::getEvalValue(op))
-      trained.push_back(op);
-  });
-  for (Operation *op : trained) {
-    OpBuilder builder(op);
-    double value = nd::getEvalValue(op).getValueAsDouble();
-    op->replaceAllUsesWith(nd::ConstantOp::create(
-        builder, op->getLoc(), cast<nd::TensorType>(op->getResult(0).getType()),
-        value));
-    op->erase();
-  }
-}
-
-void StepBuilder::buildEvalStep() {
-  StepFunction step(module, model.getLoc(), "eval_step");
+/// The metrics of the model; of one whose parameters are their averages, if
+/// there are some and `ofAverages`.
+void StepBuilder::buildEvalStep(bool ofAverages) {
+  StepFunction step(module, model.getLoc(),
+                    ofAverages ? "eval_average_step" : "eval_step");
   IRMapping mapping;
-  addParameters(step, mapping);
+  addParameters(step, mapping, ofAverages);
   // Without gradients nothing fails.
   (void)addModel(step, mapping, /*factor=*/{});
-  for (const std::optional<StepTensor> &metric : {normMetric, scaleMetric})
-    if (metric)
-      step.addResult(*metric, nd::ConstantOp::create(
-                                  step.builder, train.getLoc(),
-                                  cast<nd::TensorType>(metric->type), 0.0));
   step.finish();
-  fixEvalValues(step.getFunction());
+  step.fixEvalValues();
 }
 
 /// The logits of all positions, of a micro-batch if there are such;
@@ -261,37 +244,13 @@ void StepBuilder::buildGenerateStep() {
   cloneModel(step.builder, addInputs(step, /*parts=*/1), mapping);
   step.addResult(*logits, mapping.lookup(logitsValue));
   step.finish();
-  fixEvalValues(step.getFunction());
-}
-
-/// Marks the gradient of a parameter, unless it is a named value of the model
-/// too.
-static void markGradient(Value gradient, const StepTensor &parameter) {
-  auto result = dyn_cast<OpResult>(gradient);
-  if (!result)
-    return;
-  auto known = nd::TensorAttributes::of(gradient);
-  if (known.getName() || known.getClass())
-    return;
-  MLIRContext *context = gradient.getContext();
-  NamedAttrList attributes;
-  nd::setClass(attributes, context, nd::TensorClass::Gradient);
-  nd::setParameter(attributes, parameter.name);
-  nd::setName(
-      attributes,
-      StringAttr::get(context, "gradient of " + parameter.name.getValue()));
-  if (auto scan = dyn_cast<nd::ScanOp>(result.getOwner()))
-    return scan.setResultAttributes(result.getResultNumber(),
-                                    attributes.getDictionary(context));
-  for (NamedAttribute attribute : attributes)
-    result.getOwner()->setDiscardableAttr(attribute.getName(),
-                                          attribute.getValue());
+  step.fixEvalValues();
 }
 
 /// Copies the ops that compute settings.
 void StepBuilder::cloneSettings(StepFunction &step, IRMapping &mapping) {
   for (Operation &op : train.getBody().front())
-    if (!isa<nd::SettingOp, nd::ClipOp>(op))
+    if (!isa<nd::SettingOp, nd::ClipOp, nd::AverageOp>(op))
       step.builder.clone(op, mapping);
 }
 
@@ -385,6 +344,32 @@ void StepBuilder::addUpdates(StepFunction &step, const IRMapping &mapping,
       step.addResult(getSlot(index, slot), value);
 }
 
+/// The averages after the step. Those of parameters that no step changes stay
+/// as they are.
+void StepBuilder::moveAverages(StepFunction &step, const IRMapping &mapping,
+                               ArrayRef<Value> averages,
+                               std::optional<LossScale> &scale) {
+  if (!averageOp)
+    return;
+  AverageStep average(step.builder, averageOp,
+                      mapping.lookupOrNull(averageOp.getValue()));
+  const auto *before = averages.begin();
+  for (auto [index, parameter] : llvm::enumerate(parameters)) {
+    if (!isAveraged(parameter))
+      continue;
+    StepTensor state = getAverage(parameter);
+    Value value = *before++;
+    // Behind the metrics, the parameters are the step's first results.
+    Value updated = step.getResult(metrics.size() + index);
+    Value moved = value;
+    if (updated != mapping.lookup(parameterOps[index].getResult()))
+      moved = average.move(value, updated, state);
+    if (scale && moved != value)
+      moved = scale->choose(moved, value, state.name, parameter.name);
+    step.addResult(state, moved);
+  }
+}
+
 LogicalResult StepBuilder::buildTrainStep() {
   StepFunction step(module, model.getLoc(), "train_step");
   IRMapping mapping;
@@ -397,6 +382,11 @@ LogicalResult StepBuilder::buildTrainStep() {
           step.addArgument(getSlot(index, slot), op.getLoc()));
   }
   std::optional<LossScale> scale = addScale(step);
+  SmallVector<Value> averages;
+  for (const StepTensor &parameter : parameters)
+    if (isAveraged(parameter))
+      averages.push_back(
+          step.addArgument(getAverage(parameter), averageOp.getLoc()));
   Location lossLoc = metricValues[0].getLoc();
   Value factor = scale ? scale->getScale()
                        : nd::ValueBuilder(step.builder, lossLoc)
@@ -422,11 +412,15 @@ LogicalResult StepBuilder::buildTrainStep() {
     for (auto [state, value] :
          llvm::zip(getScaleState(), scale->getNext(train.getScaleInterval())))
       step.addResult(state, value);
+  moveAverages(step, mapping, averages, scale);
   step.moveToEnd(metrics.size());
   if (normMetric)
     step.addResult(*normMetric, norm);
-  if (scale)
+  if (scale) {
     step.addResult(*scaleMetric, scale->getScale());
+    step.addResult(LossScale::describeSkipped(module.getContext()),
+                   scale->getSkipped());
+  }
   step.finish();
   return success();
 }
@@ -445,7 +439,9 @@ LogicalResult StepBuilder::run() {
   buildInitialize();
   if (train && failed(buildTrainStep()))
     return failure();
-  buildEvalStep();
+  buildEvalStep(/*ofAverages=*/false);
+  if (averageOp)
+    buildEvalStep(/*ofAverages=*/true);
   if (generate)
     buildGenerateStep();
   dropCustomGradients(module);
@@ -454,6 +450,25 @@ LogicalResult StepBuilder::run() {
     train.erase();
   model.erase();
   return success();
+}
+
+/// The op of the module that says something of the model; null if there is
+/// none. `twice` is the error for several.
+template <typename Op>
+static FailureOr<Op> findOnly(func::FuncOp model, StringRef twice) {
+  auto module = model->getParentOfType<ModuleOp>();
+  auto found = llvm::to_vector(module.getOps<Op>());
+  if (found.empty())
+    return Op();
+  if (found.size() > 1) {
+    found[1].emitError(twice).attachNote(found[0].getLoc())
+        << "the first is here";
+    return failure();
+  }
+  if (found[0].getModel() == model.getName())
+    return found[0];
+  return found[0].emitError()
+         << "there is no model '" << found[0].getModel() << "'";
 }
 
 namespace {
@@ -466,35 +481,13 @@ struct BuildSteps : impl::BuildStepsBase<BuildSteps> {
                          << functions.size();
       return signalPassFailure();
     }
-    auto trains = llvm::to_vector(module.getOps<nd::TrainOp>());
-    if (trains.size() > 1) {
-      trains[1]
-              .emitError("the model is trained in two ways")
-              .attachNote(trains[0].getLoc())
-          << "the first is here";
+    FailureOr<nd::TrainOp> train =
+        findOnly<nd::TrainOp>(functions[0], "the model is trained in two ways");
+    FailureOr<nd::GenerateOp> generate = findOnly<nd::GenerateOp>(
+        functions[0], "text is generated from the model in two ways");
+    if (failed(train) || failed(generate))
       return signalPassFailure();
-    }
-    auto generates = llvm::to_vector(module.getOps<nd::GenerateOp>());
-    if (generates.size() > 1) {
-      generates[1]
-              .emitError("text is generated from the model in two ways")
-              .attachNote(generates[0].getLoc())
-          << "the first is here";
-      return signalPassFailure();
-    }
-    nd::GenerateOp generate =
-        generates.empty() ? nd::GenerateOp() : generates.front();
-    if (generate && generate.getModel() != functions[0].getName()) {
-      generate.emitError() << "there is no model '" << generate.getModel()
-                           << "'";
-      return signalPassFailure();
-    }
-    nd::TrainOp train = trains.empty() ? nd::TrainOp() : trains.front();
-    if (train && train.getModel() != functions[0].getName()) {
-      train.emitError() << "there is no model '" << train.getModel() << "'";
-      return signalPassFailure();
-    }
-    if (failed(StepBuilder(module, functions[0], train, generate).run()))
+    if (failed(StepBuilder(module, functions[0], *train, *generate).run()))
       signalPassFailure();
   }
 };

@@ -16,21 +16,18 @@
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
-#include "dialects/Nd/TensorAttributes.h"
+#include "lib/Autodiff/StepValues.h"
 
 using namespace mlir;
 
 namespace meshc::autodiff {
 
-/// Makes a tensor that is computed of a gradient known as the optimizer's.
-static Value describe(Value value, StringAttr parameter, StringRef what) {
-  Operation *op = value.getDefiningOp();
-  if (nd::getTensorType(value).getRank() == 0)
-    return value;
-  nd::setClass(op, nd::TensorClass::Optimizer);
-  nd::setParameter(op, parameter);
-  nd::setName(op, StringAttr::get(op->getContext(), what + " gradient of " +
-                                                        parameter.getValue()));
+static Value nameGradient(Value value, StringAttr parameter, StringRef what) {
+  markOptimizerValue(
+      value,
+      StringAttr::get(value.getContext(),
+                      what + " gradient of " + parameter.getValue()),
+      parameter);
   return value;
 }
 
@@ -40,13 +37,13 @@ Value clipGradients(OpBuilder &builder, Location loc,
   nd::ValueBuilder build(builder, loc);
   Type f32 = builder.getF32Type();
   Value total;
-  for (auto [gradient, name] : llvm::zip(gradients, parameters)) {
+  for (auto [gradient, parameter] : llvm::zip(gradients, parameters)) {
     if (!gradient)
       continue;
     if (Value wide = build.castTo(gradient, f32); wide != gradient)
-      gradient = describe(wide, name, "wide");
+      gradient = nameGradient(wide, parameter, "wide");
     Value square =
-        describe(build.make<nd::SquareOp>(gradient), name, "squared");
+        nameGradient(build.make<nd::SquareOp>(gradient), parameter, "squared");
     Value sum = build.sumTo(square, bound.getType());
     total = total ? build.make<nd::AddOp>(total, sum) : sum;
   }
@@ -54,10 +51,10 @@ Value clipGradients(OpBuilder &builder, Location loc,
   Value ratio = build.make<nd::DivOp>(
       bound, build.make<nd::AddOp>(norm, build.scalar(f32, 1e-6)));
   Value factor = build.make<nd::MinimumOp>(ratio, build.scalar(f32, 1.0));
-  for (auto [gradient, name] : llvm::zip(gradients, parameters))
+  for (auto [gradient, parameter] : llvm::zip(gradients, parameters))
     if (gradient)
-      gradient =
-          describe(build.make<nd::MulOp>(gradient, factor), name, "clipped");
+      gradient = nameGradient(build.make<nd::MulOp>(gradient, factor),
+                              parameter, "clipped");
   return norm;
 }
 

@@ -9,6 +9,7 @@
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
+#include "lib/Autodiff/StepValues.h"
 #include <limits>
 
 using namespace mlir;
@@ -26,16 +27,6 @@ SmallVector<StepTensor> LossScale::getState(MLIRContext *context) {
   return state;
 }
 
-/// Says what an op with dims computes, for the layout.
-static void describe(Value value, StringAttr name, StringAttr parameter) {
-  if (nd::getTensorType(value).getRank() == 0)
-    return;
-  Operation *op = value.getDefiningOp();
-  nd::setClass(op, nd::TensorClass::Optimizer);
-  nd::setName(op, name);
-  nd::setParameter(op, parameter);
-}
-
 void LossScale::unscale(MutableArrayRef<Value> gradients,
                         ArrayRef<StepTensor> parameters) {
   nd::ValueBuilder build(builder, loc);
@@ -48,7 +39,7 @@ void LossScale::unscale(MutableArrayRef<Value> gradients,
     auto named = [&](StringRef what, Value value) {
       std::string text =
           (what + " gradient of " + parameter.name.getValue()).str();
-      describe(value, builder.getStringAttr(text), parameter.name);
+      markOptimizerValue(value, builder.getStringAttr(text), parameter.name);
       return value;
     };
     if (Value wide = build.castTo(gradient, f32); wide != gradient)
@@ -71,8 +62,21 @@ Value LossScale::choose(Value updated, Value before, StringAttr name,
                         StringAttr parameter) {
   Value chosen = nd::ValueBuilder(builder, loc)
                      .make<nd::SelectOp>(isFinite, updated, before);
-  describe(chosen, name, parameter);
+  markOptimizerValue(chosen, name, parameter);
   return chosen;
+}
+
+StepTensor LossScale::describeSkipped(MLIRContext *context) {
+  return {StringAttr::get(context, "skipped"),
+          nd::TensorType::get(Float32Type::get(context), {}),
+          ArrayAttr::get(context, {}), nd::TensorRole::Skipped};
+}
+
+Value LossScale::getSkipped() {
+  nd::ValueBuilder build(builder, loc);
+  Type f32 = builder.getF32Type();
+  return build.make<nd::SelectOp>(isFinite, build.scalar(f32, 0),
+                                  build.scalar(f32, 1));
 }
 
 SmallVector<Value> LossScale::getNext(int64_t interval) {

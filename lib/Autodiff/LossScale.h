@@ -23,6 +23,9 @@ public:
   /// scalars f32.
   static llvm::SmallVector<StepTensor> getState(mlir::MLIRContext *context);
 
+  /// What getSkipped() is of a step function.
+  static StepTensor describeSkipped(mlir::MLIRContext *context);
+
   /// `state` are the values before the step. Builds at the place of `builder`.
   LossScale(mlir::OpBuilder &builder, mlir::Location loc,
             mlir::ValueRange state)
@@ -38,6 +41,8 @@ public:
   /// the tensor, which belongs to the parameter.
   mlir::Value choose(mlir::Value updated, mlir::Value before,
                      mlir::StringAttr name, mlir::StringAttr parameter);
+  /// 1 if the gradients are not finite, else 0: a scalar f32.
+  mlir::Value getSkipped();
   /// The state after the step.
   llvm::SmallVector<mlir::Value> getNext(int64_t interval);
 

@@ -177,7 +177,16 @@ LogicalResult ModelParts::findClip() {
     return success();
   if (std::string clash = findClash(name.getValue()); !clash.empty())
     return clipOp.emitError() << clash;
-  normMetric = makeMetric(name);
+  normMetric = makeTrainingMetric(name);
+  return success();
+}
+
+LogicalResult ModelParts::findAverage() {
+  auto averages = llvm::to_vector(train.getBody().getOps<nd::AverageOp>());
+  if (averages.size() > 1)
+    return averages[1].emitError("the parameters are averaged in two ways");
+  if (!averages.empty())
+    averageOp = averages.front();
   return success();
 }
 
@@ -195,10 +204,10 @@ std::string ModelParts::findClash(StringRef name) const {
   return clash;
 }
 
-StepTensor ModelParts::makeMetric(StringAttr name) const {
+StepTensor ModelParts::makeTrainingMetric(StringAttr name) const {
   MLIRContext *context = name.getContext();
   return {name, nd::TensorType::get(Float32Type::get(context), {}),
-          ArrayAttr::get(context, {}), nd::TensorRole::Metric};
+          ArrayAttr::get(context, {}), nd::TensorRole::TrainingMetric};
 }
 
 LogicalResult ModelParts::findScale() {
@@ -208,7 +217,7 @@ LogicalResult ModelParts::findScale() {
   if (std::string clash = findClash(name.getValue()); !clash.empty())
     return train.emitError()
            << "'precision f16' prints the scale of the loss: " << clash;
-  scaleMetric = makeMetric(name);
+  scaleMetric = makeTrainingMetric(name);
   return success();
 }
 
@@ -253,10 +262,28 @@ LogicalResult ModelParts::collect() {
   if (train)
     microBatches = train.getMicroBatches();
   if (train &&
-      (failed(findLoss()) || failed(findClip()) || failed(findScale()) ||
-       failed(settings.collect(train, parameterOps))))
+      (failed(findLoss()) || failed(findClip()) || failed(findAverage()) ||
+       failed(findScale()) || failed(settings.collect(train, parameterOps))))
     return failure();
   return checkExamples();
+}
+
+StepTensor ModelParts::getSlot(unsigned index,
+                               const nd::OptimizerSlot &slot) const {
+  const StepTensor &parameter = parameters[index];
+  MLIRContext *context = parameter.name.getContext();
+  auto name =
+      StringAttr::get(context, parameter.name.getValue() + "." + slot.name);
+  SmallVector<Attribute> order;
+  for (Attribute dim : parameter.order)
+    if (slot.type.hasDim(cast<StringAttr>(dim).getValue()))
+      order.push_back(dim);
+  return {name,
+          slot.type,
+          ArrayAttr::get(context, order),
+          nd::TensorRole::Optimizer,
+          nd::TensorClass::Optimizer,
+          parameter.name};
 }
 
 } // namespace meshc::autodiff

@@ -38,9 +38,10 @@ struct ModelParts {
   UpdateSettings settings = {}; ///< if there is `train`
   /// How many times a step runs the model, each time on a part of its batch.
   int64_t microBatches = 1;
-  nd::ClipOp clipOp = {}; ///< of `train`; may be null
-  /// The norm of all gradients, and the scale of the loss in a model in f16,
-  /// behind the metrics.
+  nd::ClipOp clipOp = {};       ///< of `train`; may be null
+  nd::AverageOp averageOp = {}; ///< of `train`; may be null
+  /// Of training alone, behind the metrics: the norm of all gradients, and the
+  /// scale of the loss in a model in f16.
   std::optional<StepTensor> normMetric = {}, scaleMetric = {};
 
   /// If there is `generate`.
@@ -51,6 +52,9 @@ struct ModelParts {
   /// if the model cannot become a program.
   mlir::LogicalResult collect();
 
+  /// The optimizer's state for a parameter, as a tensor of step functions.
+  StepTensor getSlot(unsigned parameter, const nd::OptimizerSlot &slot) const;
+
 private:
   mlir::LogicalResult collectParameters();
   mlir::LogicalResult collectInputs();
@@ -59,9 +63,10 @@ private:
   mlir::LogicalResult checkGenerate();
   mlir::LogicalResult findLoss();
   mlir::LogicalResult findClip();
+  mlir::LogicalResult findAverage();
   mlir::LogicalResult findScale();
   std::string findClash(llvm::StringRef name) const;
-  StepTensor makeMetric(mlir::StringAttr name) const;
+  StepTensor makeTrainingMetric(mlir::StringAttr name) const;
 };
 
 } // namespace meshc::autodiff

@@ -15,13 +15,18 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     The model is the module's one func.func with `nd.parameter` ops and named
     results. After the pass:
 
-    - `@initialize() -> (parameters, slots)`: the parameters' initializers, and
-      zeros for the optimizer's slots;
-    - `@train_step(parameters, slots, inputs) -> (parameters', slots', metrics)`,
-      where the module has an `nd.train`: the model, the gradients of the loss by
-      reverse mode (Griewank and Walther, Evaluating Derivatives, ch. 3), the
-      settings that `nd.train` computes, and the optimizer's updates;
+    - `@initialize() -> (parameters, slots, averages)`: the parameters'
+      initializers, and zeros for the optimizer's slots;
+    - `@train_step(parameters, slots, averages, inputs) -> (parameters', slots',
+      averages', metrics, training metrics)`, where the module has an `nd.train`:
+      the model, the gradients of the loss by reverse mode (Griewank and Walther,
+      Evaluating Derivatives, ch. 3), the settings that `nd.train` computes, the
+      optimizer's updates, and the parameters' averages where it has an
+      `nd.average`. Metrics that only training has get a role of their own: the
+      norm of the gradients, the scale of the loss;
     - `@eval_step(parameters, inputs) -> (metrics)`;
+    - `@eval_average_step(averages, inputs) -> (metrics)`, where there are
+      averages: the same with them as parameters;
     - `@generate_step(parameters, inputs) -> logits`, where the module has an `nd.generate`, which
       meshc-decode-positions takes on.
 
@@ -35,10 +40,11 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     examples, and run the model in an `nd.scan` over n micro-batches: example i is in
     number i mod n. The loop carries the sums of the metrics and of the gradients,
     in f32. With `precision f16`, the state has the scale of the loss and the number
-    of good steps, behind the slots (`LossScale`).
+    of good steps, behind the slots, and a result with the role "skipped"
+    (`LossScale`).
 
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is
-    for training only: in `@eval_step` every element of its result is that value.
+    for training only: in evaluation every element of its result is that value.
 
     ```mlir
     !s = !nd.tensor<f32, []>
@@ -277,7 +283,8 @@ def VerifySteps : Pass<"meshc-verify-steps", "::mlir::ModuleOp"> {
     No `nd.parameter`, `nd.train` and `nd.generate` remains. `@initialize` and `@eval_step` are there. `@train_step` takes and
     returns the state that `@initialize` makes, and `@eval_step` takes its parameters, in the same order and with the
     same types, names, roles and memory orders. If there is a `@generate_step`, it takes these parameters, too, and
-    returns the caches that it takes.
+    returns the caches that it takes. `@eval_average_step` takes all averages that `@initialize` makes. Metrics of
+    training and "skipped" are results of `@train_step` alone.
 
     For example, the pass rejects
     ```mlir

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/StepFunction.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 
 using namespace mlir;
 
@@ -51,6 +52,22 @@ void StepFunction::finish() {
   for (const StepTensor &result : results)
     attributes.push_back(result.getAttributes(context));
   function.setAllResultAttrs(attributes);
+}
+
+void StepFunction::fixEvalValues() {
+  SmallVector<Operation *> trained;
+  function.walk([&](Operation *op) {
+    if (nd::getEvalValue(op))
+      trained.push_back(op);
+  });
+  for (Operation *op : trained) {
+    OpBuilder builder(op);
+    double value = nd::getEvalValue(op).getValueAsDouble();
+    op->replaceAllUsesWith(nd::ConstantOp::create(
+        builder, op->getLoc(), cast<nd::TensorType>(op->getResult(0).getType()),
+        value));
+    op->erase();
+  }
 }
 
 } // namespace meshc::autodiff

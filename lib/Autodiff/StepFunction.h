@@ -28,6 +28,9 @@ public:
   void moveToEnd(unsigned count);
   /// Gives the function its type and attributes. To be called once, at the end.
   void finish();
+  /// Replaces ops that are for training only (the factors of a dropout) by the
+  /// value that they stand for in evaluation: their `nd.eval_value`.
+  void fixEvalValues();
 
   mlir::func::FuncOp getFunction() const { return function; }
 

@@ -40,14 +40,33 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
                .hasRole(nd::TensorRole::Parameter))
       ++parameters;
     ok &= checkState(initialize, evaluate, Side::Argument, parameters);
+    if (auto average = module.lookupSymbol<func::FuncOp>("eval_average_step"))
+      ok &= checkAverages(initialize, average);
     if (auto train = module.lookupSymbol<func::FuncOp>("train_step"))
       ok &= checkState(initialize, train, Side::Argument, state) &&
             checkState(initialize, train, Side::Result, state);
     if (auto generate = module.lookupSymbol<func::FuncOp>("generate_step"))
       ok &= checkState(initialize, generate, Side::Argument, parameters) &&
             checkCaches(generate);
+    for (auto function : module.getOps<func::FuncOp>())
+      ok &= function.getSymName() == "train_step" || checkResults(function);
     if (!ok)
       signalPassFailure();
+  }
+
+  /// No function but `train_step` has results of training.
+  static bool checkResults(func::FuncOp function) {
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      std::optional<nd::TensorRole> role =
+          nd::TensorAttributes::ofResult(function, i).getRole();
+      if (!nd::isOfTraining(role))
+        continue;
+      function.emitError() << "result " << i << " of '" << function.getName()
+                           << "' is a " << nd::stringifyTensorRole(*role)
+                           << ", which 'train_step' alone has";
+      return false;
+    }
+    return true;
   }
 
   enum class Side { Argument, Result };
@@ -78,6 +97,27 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
       return true;
     step.emitError("the caches that 'generate_step' takes and returns differ");
     return false;
+  }
+
+  /// `step` takes all averages that `initialize` makes.
+  static bool checkAverages(func::FuncOp initialize, func::FuncOp step) {
+    using Average = std::pair<StringAttr, Type>;
+    llvm::SmallDenseSet<Average> taken;
+    for (auto [index, type] : llvm::enumerate(step.getArgumentTypes()))
+      if (auto tensor = nd::TensorAttributes::ofArgument(step, index);
+          tensor.hasRole(nd::TensorRole::Average))
+        taken.insert({tensor.getName(), type});
+    for (auto [index, type] : llvm::enumerate(initialize.getResultTypes())) {
+      auto tensor = nd::TensorAttributes::ofResult(initialize, index);
+      if (!tensor.hasRole(nd::TensorRole::Average) ||
+          taken.contains({tensor.getName(), type}))
+        continue;
+      step.emitError() << "'" << step.getName() << "' must take average '"
+                       << tensor.getName().getValue()
+                       << "', as 'initialize' makes it";
+      return false;
+    }
+    return true;
   }
 
   /// The first `count` arguments or results of `step` must be those that

@@ -31,6 +31,12 @@ static MeshcRole getAbiRole(nd::TensorRole role) {
     return MESHC_POSITION;
   case nd::TensorRole::Logits:
     return MESHC_LOGITS;
+  case nd::TensorRole::TrainingMetric:
+    return MESHC_TRAINING_METRIC;
+  case nd::TensorRole::Skipped:
+    return MESHC_SKIPPED;
+  case nd::TensorRole::Average:
+    return MESHC_AVERAGE;
   }
   llvm_unreachable("all roles are above");
 }
@@ -131,7 +137,8 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                       constants.getString(parts.manifest),
                       constants.getString(parts.features),
                       orNull(parts.generateStep, types),
-                      constants.getInteger(types.i64, parts.positions)});
+                      constants.getInteger(types.i64, parts.positions),
+                      orNull(parts.evalAverageStep, types)});
   new llvm::GlobalVariable(target, types.program, /*isConstant=*/true,
                            llvm::GlobalValue::ExternalLinkage, program,
                            "meshc_program");

@@ -23,7 +23,8 @@ struct ProgramParts {
   /// Null where the program has no such function; `initialize` and `evalStep`
   /// are always there.
   llvm::Function *initialize = nullptr, *trainStep = nullptr,
-                 *evalStep = nullptr, *generateStep = nullptr;
+                 *evalStep = nullptr, *generateStep = nullptr,
+                 *evalAverageStep = nullptr;
   int64_t positions = 0; ///< of a generated text
 };
 

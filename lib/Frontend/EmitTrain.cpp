@@ -127,6 +127,8 @@ public:
   void read(ArrayRef<syntax::SettingRule> rules);
   /// Creates the nd.clip.
   void readClip(const syntax::ClipClause &clip);
+  /// Creates the nd.average.
+  void readAverage(const syntax::Expr &decay);
 
 private:
   bool findSettings();
@@ -351,6 +353,21 @@ void OptimizerReader::readClip(const syntax::ClipClause &clip) {
                      makeNumber(bound), bound.value, metric);
 }
 
+/// [L7.10]
+void OptimizerReader::readAverage(const syntax::Expr &expr) {
+  Operand decay = readValue("average", expr);
+  if (!check({"average", std::nullopt}, decay, expr.span))
+    return;
+  if (decay.constant && decay.constant->real >= 1) {
+    emitter.error(expr.span,
+                  "'average' must be below 1: the decay is the share "
+                  "of an average that a step keeps");
+    return;
+  }
+  nd::AverageOp::create(emitter.builder, emitter.locate(expr.span),
+                        makeNumber(decay), decay.value);
+}
+
 /// The type in which the model may compute; null for f32, and after an error.
 /// [L7.8]
 TypeAttr Emitter::readPrecision(const syntax::TrainDeclaration &train) {
@@ -437,6 +454,8 @@ void Emitter::emitTrain() {
   reader.read(train->rules);
   if (train->clip)
     reader.readClip(*train->clip);
+  if (train->average)
+    reader.readAverage(*train->average);
   finishLoops();
   scope = nullptr;
 }

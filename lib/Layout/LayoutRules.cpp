@@ -25,7 +25,8 @@ static TensorIdentity makeIdentity(const nd::TensorAttributes &tensor) {
       tensor.getClass().value_or(nd::TensorClass::Activation);
   if (tensor.hasRole(nd::TensorRole::Parameter))
     identity.tensorClass = nd::TensorClass::Parameter;
-  if (tensor.hasRole(nd::TensorRole::Optimizer))
+  if (tensor.hasRole(nd::TensorRole::Optimizer) ||
+      tensor.hasRole(nd::TensorRole::Average))
     identity.tensorClass = nd::TensorClass::Optimizer;
   identity.isWhole = nd::isWholeOnRanks(tensor.getRole());
   return identity;

@@ -60,12 +60,13 @@ private:
   LogicalResult compareInitialState();
   LogicalResult compareTraining();
   LogicalResult explainEarlyEnd();
-  LogicalResult compareEvaluation();
+  LogicalResult compareEvaluation(StringRef function, StringRef parameters);
 
   LogicalResult call(StringRef function, const Tensors &state, int batch,
                      int64_t step, RoundingNoise *noise, Tensors &results);
   LogicalResult train(RoundingNoise *noise, Outputs &outputs);
-  LogicalResult evaluate(RoundingNoise *noise, Outputs &outputs);
+  LogicalResult evaluate(StringRef function, StringRef moment,
+                         RoundingNoise *noise, Outputs &outputs);
 
   /// Compares the program's output with the results of `compute`.
   LogicalResult compare(const Outputs &got, Compute compute);
@@ -146,7 +147,8 @@ LogicalResult ProgramComparison::prepare() {
   }
   for (unsigned i = 0; i < trainStep.getNumResults(); ++i)
     if (auto result = nd::TensorAttributes::ofResult(trainStep, i);
-        result.hasRole(nd::TensorRole::Metric))
+        result.hasRole(nd::TensorRole::Metric) ||
+        result.hasRole(nd::TensorRole::TrainingMetric))
       metrics.push_back(getName(result).str());
   return success();
 }
@@ -267,11 +269,13 @@ LogicalResult ProgramComparison::compareTraining() {
   });
 }
 
-LogicalResult ProgramComparison::compareEvaluation() {
+/// Compares an evaluation with what `function` computes of the final state.
+LogicalResult ProgramComparison::compareEvaluation(StringRef function,
+                                                   StringRef parameters) {
   std::string log = getPath("eval.log");
-  if (failed(execute(
-          {"eval", "--checkpoint", getPath("final.safetensors"), "--log", log},
-          notFiniteCode)))
+  if (failed(execute({"eval", "--checkpoint", getPath("final.safetensors"),
+                      "--parameters", parameters.str(), "--log", log},
+                     notFiniteCode)))
     return failure();
   auto lines = readLog(log);
   if (!lines)
@@ -279,16 +283,19 @@ LogicalResult ProgramComparison::compareEvaluation() {
   if (lines->size() != 1)
     return steps.emitError() << "the compiled program logged " << lines->size()
                              << " evaluations, expected 1";
+  std::string moment = parameters == "last" ? "eval" : "eval of averages";
   Outputs got;
-  for (const std::string &metric : metrics) {
+  auto step = steps.lookupSymbol<func::FuncOp>(function);
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    std::string metric = getName(nd::TensorAttributes::ofResult(step, i)).str();
     HostTensor value(nd::TensorType::get(Float32Type::get(steps.getContext()),
                                          ArrayRef<nd::DimAttr>()),
                      oneDevice);
     value.data[0] = lines->front()[metric];
-    got[{"eval", metric}] = value;
+    got[{moment, metric}] = value;
   }
   return compare(got, [&](RoundingNoise *noise, Outputs &outputs) {
-    return evaluate(noise, outputs);
+    return evaluate(function, moment, noise, outputs);
   });
 }
 
@@ -337,17 +344,19 @@ LogicalResult ProgramComparison::train(RoundingNoise *noise, Outputs &outputs) {
 }
 
 /// The mean over the batches, as the program prints it.
-LogicalResult ProgramComparison::evaluate(RoundingNoise *noise,
+LogicalResult ProgramComparison::evaluate(StringRef function, StringRef moment,
+                                          RoundingNoise *noise,
                                           Outputs &outputs) {
   for (int batch = 0; batch < stepCount; ++batch) {
     Tensors results;
-    if (failed(call("eval_step", finalState, batch, stepCount, noise, results)))
+    if (failed(call(function, finalState, batch, stepCount, noise, results)))
       return failure();
-    for (const std::string &metric : metrics) {
+    for (const auto &[metric, value] : results) {
       HostTensor &mean =
-          outputs.try_emplace({"eval", metric}, results[metric].type, oneDevice)
+          outputs
+              .try_emplace({moment.str(), metric.str()}, value.type, oneDevice)
               .first->second;
-      mean.data[0] += results[metric].data[0] / stepCount;
+      mean.data[0] += value.data[0] / stepCount;
     }
   }
   return success();
@@ -473,7 +482,10 @@ FailureOr<std::vector<ProgramDifference>> ProgramComparison::run() {
   if (failed(prepare()) || failed(compareInitialState()) ||
       failed(compareTraining()))
     return failure();
-  if (!endedEarly && failed(compareEvaluation()))
+  if (!endedEarly &&
+      (failed(compareEvaluation("eval_step", "last")) ||
+       (steps.lookupSymbol("eval_average_step") &&
+        failed(compareEvaluation("eval_average_step", "average")))))
     return failure();
   return std::move(differences);
 }

@@ -38,7 +38,8 @@ struct CompiledProgram {
 /// A tensor at one moment of the run, at the element that differs most in terms
 /// of what rounding explains.
 struct ProgramDifference {
-  std::string moment; ///< "initial", "step 1", "after 2", "eval"
+  /// "initial", "step 1", "after 2", "eval", "eval of averages"
+  std::string moment;
   std::string name;
   double got = 0, expected = 0;
   double allowed = 0;    ///< |got - expected| that rounding explains

@@ -173,14 +173,14 @@ static Json listLargest(const Json &report, llvm::ArrayRef<Occupied> occupied) {
 /// Adds the bytes of the program's tensors by what they are for.
 static void addTensors(const Json &report, Json &result) {
   for (const char *kind :
-       {"parameter", "optimizer", "cache", "input", "metric"})
+       {"parameter", "optimizer", "average", "cache", "input", "metric"})
     result[kind] = int64_t(0);
   for (const Json &tensor : report["tensors"]) {
     auto role = tensor["class"].get<std::string>();
     // A step of generation is given a token and its position, and gives logits.
     auto kind = llvm::StringSwitch<std::string>(role)
                     .Cases({"token", "position"}, "input")
-                    .Case("logits", "metric")
+                    .Cases({"logits", "training_metric", "skipped"}, "metric")
                     .Default(role);
     result[kind] = result[kind].get<int64_t>() + tensor["bytes"].get<int64_t>();
   }

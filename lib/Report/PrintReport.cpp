@@ -72,14 +72,14 @@ static void printPeak(const Json &peak, llvm::raw_ostream &out) {
   out << "  at its peak, in " << peak["function"].get<std::string>()
       << (place.empty() ? "" : " at " + place) << ":";
   static constexpr std::pair<const char *, const char *> kinds[] = {
-      {"parameter", "parameters"},   {"optimizer", "optimizer state"},
-      {"cache", "caches"},           {"input", "inputs"},
-      {"metric", "metrics"},         {"gradient", "gradients"},
-      {"activation", "activations"}, {"scratch", "scratch"},
-      {"unused", "unused"}};
+      {"parameter", "parameters"}, {"optimizer", "optimizer state"},
+      {"average", "averages"},     {"cache", "caches"},
+      {"input", "inputs"},         {"metric", "metrics"},
+      {"gradient", "gradients"},   {"activation", "activations"},
+      {"scratch", "scratch"},      {"unused", "unused"}};
   for (auto [kind, text] : kinds)
     if (double bytes = peak[kind].get<double>();
-        bytes > 0 || llvm::StringRef(kind) != "cache")
+        bytes > 0 || !llvm::is_contained({"average", "cache"}, StringRef(kind)))
       out << (kind == kinds[0].first ? " " : ", ") << text << " "
           << formatBytes(bytes);
   out << "\n";

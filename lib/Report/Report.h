@@ -130,9 +130,9 @@ void addMemory(Json &report, mlir::ModuleOp module);
 ///
 ///     "memory": {"arenaBytes": n, "peak": {
 ///       "function": "train_step", "location": "gpt.mesh:14:7",
-///       "parameter": n, "optimizer": n, "input": n, "metric": n,
-///       "gradient": n, "activation": n, "scratch": n, "unused": n,
-///       "lines": [{"location": "gpt.mesh:14", "bytes": n,
+///       "parameter": n, "optimizer": n, "average": n, "cache": n, "input": n,
+///       "metric": n, "gradient": n, "activation": n, "scratch": n, "unused":
+///       n, "lines": [{"location": "gpt.mesh:14", "bytes": n,
 ///                  "names": ["h", …]}, …],
 ///       "largest": [{"name": "w", "class": "parameter",
 ///                    "location": "gpt.mesh:3:9", "bytes": n}, …]}}

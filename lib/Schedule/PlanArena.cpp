@@ -56,9 +56,12 @@ private:
 
 /// In the order of the table.
 static constexpr nd::TensorRole roles[] = {
-    nd::TensorRole::Parameter, nd::TensorRole::Optimizer, nd::TensorRole::Input,
-    nd::TensorRole::Metric,    nd::TensorRole::Cache,     nd::TensorRole::Token,
-    nd::TensorRole::Position,  nd::TensorRole::Logits};
+    nd::TensorRole::Parameter, nd::TensorRole::Optimizer,
+    nd::TensorRole::Average,   nd::TensorRole::Input,
+    nd::TensorRole::Metric,    nd::TensorRole::TrainingMetric,
+    nd::TensorRole::Skipped,   nd::TensorRole::Cache,
+    nd::TensorRole::Token,     nd::TensorRole::Position,
+    nd::TensorRole::Logits};
 
 LogicalResult ResidentTable::add(func::FuncOp function,
                                  const nd::TensorAttributes &attributes,

@@ -352,8 +352,10 @@ LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
 
 LogicalResult FunctionChecker::run() {
   bool isInitialize = function.getSymName() == "initialize";
-  bool hasMetrics = function.getSymName() != "eval_step" &&
-                    function.getSymName() != "generate_step";
+  bool isTraining =
+      !isInitialize &&
+      !llvm::is_contained({"eval_step", "eval_average_step", "generate_step"},
+                          function.getSymName());
   auto tensors = llvm::to_vector(module.getOps<exec::TensorOp>());
   for (exec::TensorOp tensor : tensors)
     if (!isInitialize && !nd::isOutput(tensor.getRole()))
@@ -366,7 +368,8 @@ LogicalResult FunctionChecker::run() {
         isInitialize
             ? isState
             : isState || tensor.getRole() == nd::TensorRole::Input ||
-                  (hasMetrics && tensor.getRole() == nd::TensorRole::Metric) ||
+                  (isTraining && (tensor.getRole() == nd::TensorRole::Metric ||
+                                  nd::isOfTraining(tensor.getRole()))) ||
                   tensor.getRole() == nd::TensorRole::Cache;
     if (isWritten && !arena.find(getPiece(tensor), getType(tensor)))
       return function.emitOpError()

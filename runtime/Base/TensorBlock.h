@@ -69,6 +69,19 @@ inline MeshcType typeOf(const MeshcTensor &tensor) {
   return static_cast<MeshcType>(tensor.type);
 }
 
+/// Whether a training step updates the tensor in place, and a checkpoint holds
+/// it: parameters, their averages and optimizer state.
+inline bool isState(const MeshcTensor &tensor) {
+  return tensor.role == MESHC_PARAMETER || tensor.role == MESHC_OPTIMIZER ||
+         tensor.role == MESHC_AVERAGE;
+}
+
+/// Whether the tensor is a scalar that a step leaves for the host to read.
+inline bool isStepResult(const MeshcTensor &tensor) {
+  return tensor.role == MESHC_METRIC || tensor.role == MESHC_TRAINING_METRIC ||
+         tensor.role == MESHC_SKIPPED;
+}
+
 /// Elements of the whole tensor, over all ranks.
 inline int64_t globalElements(const MeshcTensor &tensor) {
   int64_t count = 1;

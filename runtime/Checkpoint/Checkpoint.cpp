@@ -22,7 +22,7 @@ static std::vector<FileTensor> listTensors(const MeshcProgram &program) {
   std::vector<FileTensor> tensors;
   for (uint32_t i = 0; i < program.tensorCount; ++i) {
     const MeshcTensor &tensor = program.tensors[i];
-    if (!isSaved(tensor))
+    if (!isState(tensor))
       continue;
     FileTensor entry;
     entry.name = tensor.name;
@@ -43,7 +43,8 @@ CheckpointWriter::CheckpointWriter(const std::string &path,
                {"meshc.model", program.name},
                {"meshc.step", std::to_string(state.step)},
                {"meshc.seed", std::to_string(state.seed)},
-               {"meshc.position", std::to_string(state.position)}} {
+               {"meshc.position", std::to_string(state.position)},
+               {"meshc.skipped", std::to_string(state.skipped)}} {
   for (const FileTensor &tensor : tensors)
     setChecksum(metadata, tensor.name, 0);
   sealMetadata(metadata);
@@ -127,5 +128,7 @@ RunState meshc::runtime::readRunState(const SafetensorsFile &file) {
   state.step = static_cast<int64_t>(number("meshc.step", mostCounted));
   state.seed = number("meshc.seed", UINT64_MAX);
   state.position = static_cast<int64_t>(number("meshc.position", mostCounted));
+  if (file.metadata().count("meshc.skipped")) // not in older files
+    state.skipped = static_cast<int64_t>(number("meshc.skipped", mostCounted));
   return state;
 }

@@ -30,6 +30,7 @@ struct RunState {
   int64_t step = 0;     ///< training steps done
   uint64_t seed = 0;    ///< of the run
   int64_t position = 0; ///< examples taken from the shuffled stream
+  int64_t skipped = 0;  ///< steps whose updates were dropped
 };
 
 /// A checkpoint being written. The bytes of gatherState() are written as they

@@ -46,8 +46,9 @@ static Failure failAt(const ParameterSource &source, const std::string &what) {
 /// The file's tensor of a parameter, which has its shape and a floating-point
 /// type.
 static const WeightTensor &findParameter(const WeightFiles &files,
+                                         const StoredParameters &stored,
                                          const MeshcTensor &parameter) {
-  const WeightTensor *found = files.find(parameter.name);
+  const WeightTensor *found = files.find(stored.find(parameter.name));
   const ParameterSource expected(parameter);
   const std::string name = parameter.name;
   std::string problem;
@@ -82,12 +83,12 @@ static void checkConstant(const WeightTensor &found,
 
 /// The tensors to write, in the order in which parameters first need them.
 static std::vector<ExportedTensor>
-listTensors(const WeightFiles &files,
+listTensors(const WeightFiles &files, const StoredParameters &stored,
             const std::vector<ParameterSource> &sources) {
   std::vector<ExportedTensor> tensors;
   std::map<std::string, size_t> numbers;
   for (const ParameterSource &source : sources) {
-    const WeightTensor &from = findParameter(files, source.parameter());
+    const WeightTensor &from = findParameter(files, stored, source.parameter());
     files.verify(from);
     if (source.constant()) {
       checkConstant(from, source);
@@ -255,10 +256,12 @@ static void writeShards(const std::string &path,
 void meshc::runtime::exportWeights(const WeightFiles &files,
                                    const MeshcProgram &program,
                                    const NameMap *map, const std::string &path,
-                                   int64_t shardBytes) {
+                                   int64_t shardBytes, ParameterValues values) {
   files.verifyMetadata();
+  const StoredParameters stored(files, program, values);
   const std::vector<ParameterSource> sources = findSources(program, map);
-  const std::vector<ExportedTensor> tensors = listTensors(files, sources);
+  const std::vector<ExportedTensor> tensors =
+      listTensors(files, stored, sources);
   files.checkIntact();
   if (shardBytes > 0)
     writeShards(path, tensors, shardBytes);

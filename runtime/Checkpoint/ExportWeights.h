@@ -15,6 +15,7 @@
 
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Checkpoint/NameMap.h"
+#include "runtime/Checkpoint/StoredParameters.h"
 #include "runtime/Checkpoint/WeightFiles.h"
 
 #include <cstdint>
@@ -22,19 +23,20 @@
 
 namespace meshc::runtime {
 
-/// Writes the program's parameters, which `files` hold by their own names and
-/// shapes, to the safetensors file `path`: in the types of `files`, as the
-/// tensors of `map` or, without one, as they are. With `shardBytes` > 0, to
-/// files of at most so many bytes of tensors (or one larger tensor) and their
-/// index: "m.safetensors" is then "m-00001-of-00002.safetensors" … and
-/// "m.safetensors.index.json", which is written last. Each file appears
-/// complete or not at all. Holds one tensor at a time. Throws
-/// Failure(Checkpoint) if the parameters do not fit the program, if they do not
-/// fill each tensor exactly once, if the elements of a parameter that the map
-/// sets to a number have other values, or if a file cannot be written.
+/// Writes the program's parameters or, as `values` says, their averages, which
+/// `files` hold by their own names and shapes, to the safetensors file `path`:
+/// in the types of `files`, as the tensors of `map` or, without one, as they
+/// are. With `shardBytes` > 0, to files of at most so many bytes of tensors (or
+/// one larger tensor) and their index: "m.safetensors" is then
+/// "m-00001-of-00002.safetensors" … and "m.safetensors.index.json", which is
+/// written last. Each file appears complete or not at all. Holds one tensor at
+/// a time. Throws Failure(Checkpoint) if the parameters do not fit the program,
+/// if they do not fill each tensor exactly once, if the elements of a parameter
+/// that the map sets to a number have other values, or if a file cannot be
+/// written.
 void exportWeights(const WeightFiles &files, const MeshcProgram &program,
                    const NameMap *map, const std::string &path,
-                   int64_t shardBytes);
+                   int64_t shardBytes, ParameterValues values);
 
 } // namespace meshc::runtime
 

@@ -22,14 +22,10 @@ static constexpr int64_t sliceBytes = int64_t(16) << 20;
 /// Bytes that justify a thread.
 static constexpr int64_t grainBytes = int64_t(1) << 20;
 
-bool meshc::runtime::isSaved(const MeshcTensor &tensor) {
-  return tensor.role == MESHC_PARAMETER || tensor.role == MESHC_OPTIMIZER;
-}
-
 int64_t meshc::runtime::stateBytes(const MeshcProgram &program) {
   int64_t bytes = 0;
   for (uint32_t i = 0; i < program.tensorCount; ++i)
-    if (isSaved(program.tensors[i]))
+    if (isState(program.tensors[i]))
       bytes += globalElements(program.tensors[i]) *
                sizeOf(typeOf(program.tensors[i]));
   return bytes;
@@ -195,7 +191,7 @@ void meshc::runtime::gatherState(const Rank &rank, StateSink *sink) {
   std::vector<char> packed;
   for (uint32_t i = 0; i < program.tensorCount; ++i) {
     const MeshcTensor &tensor = program.tensors[i];
-    if (!isSaved(tensor) || globalElements(tensor) == 0)
+    if (!isState(tensor) || globalElements(tensor) == 0)
       continue;
     const char *block = isOwner(program, tensor, rank.mesh.coords())
                             ? rank.device->read(tensor)

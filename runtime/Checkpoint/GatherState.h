@@ -19,9 +19,6 @@
 
 namespace meshc::runtime {
 
-/// Whether a checkpoint holds the tensor: parameters and optimizer state.
-bool isSaved(const MeshcTensor &tensor);
-
 /// Bytes of all tensors in a checkpoint, at their global shapes.
 int64_t stateBytes(const MeshcProgram &program);
 

@@ -102,7 +102,9 @@ static void listExtra(const WeightFiles &files, const MeshcProgram &program,
       parameters.insert(program.tensors[i].name);
   const bool ofTrain = files.single() && hasRunState(*files.single());
   for (const auto &[name, entry] : files.tensors())
-    if (!used.count(name) && !(ofTrain && isSlot(name, parameters)) &&
+    if (!used.count(name) &&
+        !(ofTrain &&
+          (isSlot(name, parameters) || (!map && parameters.count(name)))) &&
         !(map && map->isIgnored(name)))
       problems.push_back(
           "tensor '" + name + "', " + entry.tensor->describe() +
@@ -267,6 +269,14 @@ static void checkSource(const WeightFiles &files, const NameMap *map,
       });
 }
 
+static void loadSource(const WeightFiles &files, const NameMap *map,
+                       const ParameterSource &source, const Rank &rank) {
+  if (source.constant())
+    fillTensor(source, rank);
+  else
+    loadTensor(files, map, source, rank);
+}
+
 static void load(const WeightFiles &files, const NameMap *map,
                  const std::vector<ParameterSource> &sources, const Rank &rank,
                  bool ofOtherTools) {
@@ -279,23 +289,50 @@ static void load(const WeightFiles &files, const NameMap *map,
   refuseMisfits(files, rank, problems);
   files.verifyMetadata();
   for (const ParameterSource &source : sources)
-    if (source.constant())
-      fillTensor(source, rank);
-    else
-      loadTensor(files, map, source, rank);
+    loadSource(files, map, source, rank);
   files.checkIntact();
 }
 
 void meshc::runtime::loadState(const SafetensorsFile &file, const Rank &rank) {
   std::vector<ParameterSource> sources;
   for (uint32_t i = 0; i < rank.program->tensorCount; ++i)
-    if (isSaved(rank.program->tensors[i]))
+    if (isState(rank.program->tensors[i]))
       sources.emplace_back(rank.program->tensors[i]);
   load(WeightFiles(file), nullptr, sources, rank, /*ofOtherTools=*/false);
 }
 
+/// The sources of the parameters in files without a map.
+static std::vector<ParameterSource> findStored(const StoredParameters &stored,
+                                               const MeshcProgram &program) {
+  std::vector<ParameterSource> sources;
+  for (uint32_t i = 0; i < program.tensorCount; ++i)
+    if (const MeshcTensor &tensor = program.tensors[i];
+        tensor.role == MESHC_PARAMETER)
+      sources.emplace_back(tensor, stored.find(tensor.name));
+  return sources;
+}
+
+/// The average that the program keeps of a parameter, or null.
+static const MeshcTensor *findAverage(const MeshcProgram &program,
+                                      const MeshcTensor &parameter) {
+  const std::string name = averageName(parameter.name);
+  for (uint32_t i = 0; i < program.tensorCount; ++i)
+    if (program.tensors[i].role == MESHC_AVERAGE &&
+        name == program.tensors[i].name)
+      return &program.tensors[i];
+  return nullptr;
+}
+
 void meshc::runtime::loadParameters(const WeightFiles &files, const Rank &rank,
-                                    const NameMap *map) {
-  load(files, map, findSources(*rank.program, map), rank,
-       /*ofOtherTools=*/true);
+                                    const NameMap *map,
+                                    ParameterValues values) {
+  const MeshcProgram &program = *rank.program;
+  std::vector<ParameterSource> sources =
+      map ? findSources(program, map)
+          : findStored(StoredParameters(files, program, values), program);
+  load(files, map, sources, rank, /*ofOtherTools=*/true);
+  for (const ParameterSource &source : sources)
+    if (const MeshcTensor *average = findAverage(program, source.parameter()))
+      loadSource(files, map, source.of(*average), rank);
+  files.checkIntact();
 }

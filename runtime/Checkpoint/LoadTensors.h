@@ -13,19 +13,22 @@
 #define MESHC_RUNTIME_CHECKPOINT_LOADTENSORS_H
 
 #include "runtime/Checkpoint/NameMap.h"
+#include "runtime/Checkpoint/StoredParameters.h"
 #include "runtime/Checkpoint/WeightFiles.h"
 #include "runtime/Device/Rank.h"
 
 namespace meshc::runtime {
 
-/// Verifies the checksums, then copies this rank's blocks of the parameters and
-/// of the optimizer state from a checkpoint to its device. Throws
-/// Failure(Checkpoint) for tensors that are missing, damaged, or of another
-/// shape or type.
+/// Verifies the checksums, then copies this rank's blocks of the parameters, of
+/// their averages and of the optimizer state from a checkpoint to its device.
+/// Throws Failure(Checkpoint) for tensors that are missing, damaged, or of
+/// another shape or type.
 void loadState(const SafetensorsFile &file, const Rank &rank);
 
 /// Copies this rank's blocks of the parameters alone, also from files of other
-/// tools: of tensors with the same names, or those that `map` says. Reads
+/// tools: of tensors with the same names, or those that `map` says; without a
+/// map, `values` chooses between parameters and averages. The averages that the
+/// program keeps begin at these parameters. Reads
 /// nothing but these blocks (and all of a tensor that has a checksum). F32, F16
 /// and BF16 are converted to the parameter's type, rounded to nearest even.
 /// Throws Failure(Checkpoint), which names the tensors, if the files lack some,
@@ -33,7 +36,8 @@ void loadState(const SafetensorsFile &file, const Rank &rank);
 /// a checkpoint's optimizer state nor ignored by the map), or have finite
 /// values that become infinite in the parameter's type.
 void loadParameters(const WeightFiles &files, const Rank &rank,
-                    const NameMap *map = nullptr);
+                    const NameMap *map = nullptr,
+                    ParameterValues values = ParameterValues::AveragesIfAny);
 
 } // namespace meshc::runtime
 

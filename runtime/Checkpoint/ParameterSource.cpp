@@ -13,9 +13,11 @@
 
 using namespace meshc::runtime;
 
-ParameterSource::ParameterSource(const MeshcTensor &parameter)
-    : tensor(&parameter), isPlaced(parameter.rank, true),
-      isIndex(parameter.rank), sizes(parameter.rank), steps(parameter.rank),
+ParameterSource::ParameterSource(const MeshcTensor &parameter,
+                                 std::string stored)
+    : tensor(&parameter), stored(std::move(stored)),
+      isPlaced(parameter.rank, true), isIndex(parameter.rank),
+      sizes(parameter.rank), steps(parameter.rank),
       shapeText(describeDims(parameter)) {
   int64_t stride = 1;
   for (uint32_t i = parameter.rank; i-- > 0;) {
@@ -128,7 +130,7 @@ void ParameterSource::placeAxes() {
 
 std::string ParameterSource::nameAt(const std::vector<int64_t> &indices) const {
   if (!rule)
-    return tensor->name;
+    return stored;
   std::string name;
   for (const NamePart &part : rule->tensor) {
     name += part.text;

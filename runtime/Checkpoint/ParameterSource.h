@@ -28,13 +28,22 @@ namespace meshc::runtime {
 /// are part of the names, in a tensor of `shape`, row-major.
 class ParameterSource {
 public:
-  /// In one tensor of the same name and dims.
-  explicit ParameterSource(const MeshcTensor &parameter);
+  /// In one tensor of the same dims, and of the same name or `stored`.
+  explicit ParameterSource(const MeshcTensor &parameter)
+      : ParameterSource(parameter, parameter.name) {}
+  ParameterSource(const MeshcTensor &parameter, std::string stored);
   /// As a line of a map says, whose expression matched the name with `groups`.
   /// Throws Failure(Checkpoint), which names the line and the column, if the
   /// line does not fit the parameter's dims.
   ParameterSource(const MeshcTensor &parameter, const NameMap &map,
                   const MapRule &rule, const std::smatch &groups);
+
+  /// The same source for another tensor of the same dims.
+  ParameterSource of(const MeshcTensor &other) const {
+    ParameterSource source = *this;
+    source.tensor = &other;
+    return source;
+  }
 
   const MeshcTensor &parameter() const { return *tensor; }
   /// The value of all elements, if no tensor of the file holds them.
@@ -68,6 +77,7 @@ private:
   [[noreturn]] void fail(int column, const std::string &what) const;
 
   const MeshcTensor *tensor;
+  std::string stored; ///< the tensor's name without a map
   const NameMap *map = nullptr;
   const MapRule *rule = nullptr;
   std::vector<std::string> groups; ///< what the expression's groups matched

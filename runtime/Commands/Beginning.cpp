@@ -25,7 +25,7 @@ static Beginning beginFresh(Session &session, const Options &options) {
   session.device().run(StepFunction::Initialize);
   if (!options.weights.empty()) {
     beginning.agreed =
-        loadWeights(options.weights, options.weightsMap, session.rank()).agreed;
+        loadWeights(options.weights, options, session.rank()).agreed;
   }
   return beginning;
 }

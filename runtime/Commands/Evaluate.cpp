@@ -16,8 +16,9 @@
 
 using namespace meshc::runtime;
 
-Evaluator::Evaluator(Session &session, const Dataset &dataset)
-    : session(session), dataset(dataset),
+Evaluator::Evaluator(Session &session, const Dataset &dataset,
+                     StepFunction function)
+    : session(session), dataset(dataset), function(function),
       feeder(session.program(), dataset, session.coords()) {}
 
 /// Evaluates a batch whose means count for `weight` examples. Returns whether
@@ -29,7 +30,7 @@ bool Evaluator::begin(const Selection &selection, double weight) {
   if (selection.first + selection.rows + dataset.batch() <= dataset.examples())
     feeder.prefetch({nullptr, selection.first + selection.rows, dataset.batch(),
                      selection.first});
-  device.run(StepFunction::Eval);
+  device.run(function);
   openWeights.push_back(weight);
   while (static_cast<int>(openWeights.size()) > device.runsAhead())
     end();
@@ -47,7 +48,7 @@ void Evaluator::end() {
 std::optional<std::vector<double>> Evaluator::run() {
   const int64_t count = dataset.examples(), batch = dataset.batch();
   const int64_t rest = count % batch;
-  sums.assign(session.metricNames().size(), 0.0);
+  sums.assign(names().size(), 0.0);
   // Restarted, since batches take a different time than the steps before them.
   stop.emplace(session.rank());
   bool goesOn = true;
@@ -93,7 +94,7 @@ meshc::runtime::checkMeans(const std::vector<std::string> &names,
 ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
                                   const Dataset &dataset) {
   const LoadedWeights loaded =
-      loadWeights(options.checkpoint, options.weightsMap, session.rank());
+      loadWeights(options.checkpoint, options, session.rank());
   const RunState &state = loaded.state;
   session.context().seed = state.seed;
   session.context().step = state.step;
@@ -110,7 +111,7 @@ ExitCode meshc::runtime::evaluate(Session &session, const Options &options,
                  " before all examples were seen\n");
     return codeOfSignal(evaluator.signal());
   }
-  std::vector<std::string> names = session.metricNames();
+  std::vector<std::string> names = evaluator.names();
   std::optional<Failure> bad = checkMeans(names, *means, dataset);
   ExitCode code = bad ? bad->code() : ExitCode::Success;
   if (!session.speaks())

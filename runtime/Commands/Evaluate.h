@@ -29,14 +29,21 @@ namespace meshc::runtime {
 /// Evaluates one dataset as often as needed. All ranks take part.
 class Evaluator {
 public:
-  /// `session` and `dataset` outlive the evaluator.
-  Evaluator(Session &session, const Dataset &dataset);
+  /// Evaluates the parameters or, with EvalAverages, their averages. `session`
+  /// and `dataset` outlive the evaluator.
+  Evaluator(Session &session, const Dataset &dataset,
+            StepFunction function = StepFunction::Eval);
 
-  /// The mean of each metric over the N examples, in the order of
-  /// Session::metricNames. The program is compiled for batches of B, and its
-  /// metrics are means over a batch. The mean of the remaining r = N mod B
-  /// examples follows from two batches: m_A of the r examples and B - r copies
-  /// of one of them, and m_E of B copies of that one,
+  /// Names of the metrics.
+  std::vector<std::string> names() const {
+    return session.metricNames(function);
+  }
+
+  /// The mean of each metric over the N examples, in the order of names(). The
+  /// program is compiled for batches of B, and its metrics are means over a
+  /// batch. The mean of the remaining r = N mod B examples follows from two
+  /// batches: m_A of the r examples and B - r copies of one of them, and m_E of
+  /// B copies of that one,
   ///     m_r = (B·m_A - (B-r)·m_E) / r,
   /// so that every example counts once, whatever the batch size. Null if a
   /// signal ended the run early, on all ranks alike.
@@ -51,6 +58,7 @@ private:
 
   Session &session;
   const Dataset &dataset;
+  StepFunction function;
   Feeder feeder;
   std::vector<float> values;
   std::vector<double> sums;

@@ -290,7 +290,7 @@ ExitCode meshc::runtime::generate(Session &session, const Options &options,
                                   const Prompts &prompts) {
   const MeshcProgram &program = session.program();
   const LoadedWeights loaded =
-      loadWeights(options.checkpoint, options.weightsMap, session.rank());
+      loadWeights(options.checkpoint, options, session.rank());
   if (!agreeOn(session.communicator(), program.name, loaded.agreed))
     return ExitCode::Disagreement;
   const MeshcTensor &token = findTensor(program, MESHC_TOKEN),

@@ -92,7 +92,10 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   printTensors(program, MESHC_INPUT, "inputs", out);
   printTensors(program, MESHC_PARAMETER, "parameters", out);
   printTensors(program, MESHC_OPTIMIZER, "optimizer state", out);
+  printTensors(program, MESHC_AVERAGE, "averages of parameters", out);
   printTensors(program, MESHC_METRIC, "metrics", out);
+  printTensors(program, MESHC_TRAINING_METRIC, "metrics of training alone",
+               out);
   printTensors(program, MESHC_CACHE, "caches of generate", out);
   out << (program.siteCount ? "collectives\n" : "no collectives\n");
   for (uint32_t i = 0; i < program.siteCount; ++i)

@@ -83,6 +83,22 @@ CLI::Option *meshc::runtime::addWeightsMap(CLI::App &app, Options &options,
       "[AXES]', such as share/meshc/weights/gpt2.map"));
 }
 
+CLI::Option *
+meshc::runtime::addParameterValues(CLI::App &app, Options &options,
+                                   const std::string &description) {
+  return app
+      .add_option_function<std::string>(
+          "--parameters",
+          [&options](const std::string &text) {
+            if (text != "average" && text != "last")
+              throw valueFailure("--parameters", text, "'average' or 'last'");
+            options.parameters = text == "last" ? ParameterValues::Last
+                                                : ParameterValues::Averages;
+          },
+          description)
+      ->type_name("WHICH");
+}
+
 void meshc::runtime::addParameters(CLI::App &app, Options &options,
                                    MayDiffer &mayDiffer) {
   mayDiffer.inValue(
@@ -90,5 +106,6 @@ void meshc::runtime::addParameters(CLI::App &app, Options &options,
                      "The parameters, as train or another tool wrote them "
                      "(safetensors, an index of such files, or llama2.c's)")
           ->required());
-  addWeightsMap(app, options, mayDiffer);
+  addWeightsMap(app, options, mayDiffer)
+      ->excludes(addParameterValues(app, options, storedParametersHelp));
 }

@@ -90,8 +90,17 @@ void addRunOptions(CLI::App &app, Options &options, MayDiffer &mayDiffer);
 CLI::Option *addWeightsMap(CLI::App &app, Options &options,
                            MayDiffer &mayDiffer);
 
-/// `--checkpoint` or `--weights`, required, and `--weights-map`: the parameters
-/// of a command that does not train.
+inline constexpr const char *storedParametersHelp =
+    "The parameters of a checkpoint: 'average': their averages over the steps "
+    "(of a training with 'average'); 'last': those after the last step. "
+    "Default: the averages if the file has some";
+
+/// `--parameters`.
+CLI::Option *addParameterValues(CLI::App &app, Options &options,
+                                const std::string &description);
+
+/// `--checkpoint` or `--weights`, required, `--weights-map` and `--parameters`:
+/// the parameters of a command that does not train.
 void addParameters(CLI::App &app, Options &options, MayDiffer &mayDiffer);
 
 /// The options of `generate`.

@@ -200,6 +200,11 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
          "the update of that step, for which a copy of parameters and "
          "optimizer state is kept")
       ->type_name("WHAT");
+  addParameterValues(
+      app, options,
+      "What evaluations use, and the run begins from in a checkpoint given "
+      "as --weights: 'average': the averages of the parameters over the steps; "
+      "'last': the parameters. Default: averages if there are some");
   addRecords(app, options, mayDiffer);
   addRunOptions(app, options, mayDiffer);
 }
@@ -242,6 +247,7 @@ static void addExport(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
                  "optimizer's state")
       ->required();
   addWeightsMap(app, options, mayDiffer);
+  addParameterValues(app, options, storedParametersHelp);
   app.add_option_function<std::string>(
          "--shard-size",
          [&options](const std::string &text) {

@@ -14,6 +14,7 @@
 #define MESHC_RUNTIME_COMMANDS_OPTIONS_H
 
 #include "meshc/RuntimeAbi.h"
+#include "runtime/Checkpoint/StoredParameters.h"
 #include "runtime/Commands/Agreement.h"
 #include "runtime/Commands/BeamSearch.h"
 #include "runtime/Commands/Sampler.h"
@@ -52,6 +53,8 @@ struct Options {
   bool saveSync = false;
   std::string weights;    ///< of another tool, to start from (train)
   std::string weightsMap; ///< names of `weights`, `checkpoint` (eval) or `to`
+  /// What a file's parameters are, and what training evaluates.
+  ParameterValues parameters = ParameterValues::AveragesIfAny;
   std::string to;         ///< file of `export`
   int64_t shardBytes = 0; ///< of `export`; 0: one file
   bool resume = false;

@@ -40,6 +40,7 @@ private:
   void prepareSaves(const Beginning &beginning, int64_t total);
   Shuffle makeOrder() const;
   void beginStep(const Shuffle &shuffle);
+  std::optional<bool> readMetrics();
   void endStep();
   void endSteps(int stillOpen);
   void runToEnd();
@@ -67,25 +68,42 @@ private:
   int64_t savedAt = -1;  ///< the step that was last given to the saver
   int64_t replaced = -1; ///< steps of another run's checkpoint, which is kept
   std::optional<Saver> saver;
-  int64_t firstStep = 0; ///< steps that were done when the run began
+  /// Steps that were done when the run began, and those that were skipped.
+  int64_t firstStep = 0, firstSkipped = 0;
   std::vector<std::string> names;
   std::vector<float> values;
   std::optional<TrainingLog> log;
   std::optional<StepTrace> trace;
   std::optional<UpdateGuard> guard;     ///< of `--on-nonfinite skip`
-  int64_t skipped = 0;                  ///< steps whose updates were dropped
+  bool explained = false;               ///< a step that it dropped
   std::optional<Failure> badEvaluation; ///< its metrics are not finite
 };
 
 } // namespace
 
+/// What `--eval-data` evaluates. Throws Failure(Usage) if averages are demanded
+/// and the program keeps none.
+static StepFunction evaluatedFunction(const Session &session,
+                                      const Options &options) {
+  if (session.program().evalAverageStep)
+    return options.parameters == ParameterValues::Last
+               ? StepFunction::Eval
+               : StepFunction::EvalAverages;
+  if (options.parameters == ParameterValues::Averages)
+    throw Failure(ExitCode::Usage,
+                  "'--parameters' is 'average', and the training keeps no "
+                  "averages; write 'average 0.999' or so behind the optimizer, "
+                  "and compile again");
+  return StepFunction::Eval;
+}
+
 Training::Training(Session &session, const Options &options,
                    const Dataset &data, const Dataset *evalData)
     : session(session), options(options), data(data), evalData(evalData),
       feeder(session.program(), data, session.coords()),
-      names(session.metricNames()) {
+      names(session.metricNames(StepFunction::Train)) {
   if (evalData)
-    evaluator.emplace(session, *evalData);
+    evaluator.emplace(session, *evalData, evaluatedFunction(session, options));
 }
 
 int64_t Training::plannedSteps() const {
@@ -122,17 +140,30 @@ void Training::beginStep(const Shuffle &shuffle) {
   state.position += data.batch();
 }
 
-/// Waits for the first open step.
-void Training::endStep() {
+/// Waits for the first open step. Returns whether the step itself dropped its
+/// update; null if it never does.
+std::optional<bool> Training::readMetrics() {
   session.device().readMetrics(values);
-  int64_t step = state.step - --openSteps;
+  --openSteps;
+  if (values.size() == names.size())
+    return std::nullopt;
+  const bool isSkipped = values.back() != 0;
+  values.pop_back();
+  return isSkipped;
+}
+
+void Training::endStep() {
+  std::optional<bool> isSkipped = readMetrics();
+  const int64_t step = state.step - openSteps;
   std::optional<int64_t> count;
+  if (guard && !guard->accept(values.empty() || std::isfinite(values.front())))
+    skip(step);
+  else if (isSkipped.value_or(false))
+    ++state.skipped;
   if (!guard)
     checkLoss(step);
-  else if (!guard->accept(values.empty() || std::isfinite(values.front())))
-    skip(step);
-  if (guard)
-    count = skipped;
+  if (guard || isSkipped)
+    count = state.skipped;
   log->afterStep(step, values, count);
 }
 
@@ -154,17 +185,14 @@ bool Training::isEvalStep(int64_t total) const {
 /// Runs the next step, with no other step open, to completion.
 void Training::runToEnd() {
   beginStep(makeOrder());
-  session.device().readMetrics(values);
-  --openSteps;
+  readMetrics();
 }
 
 /// Sets the state to that of the last checkpoint, or of the start. Returns how
 /// many steps had been done by then.
 int64_t Training::restore() {
-  while (openSteps > 0) {
-    session.device().readMetrics(values);
-    --openSteps;
-  }
+  while (openSteps > 0)
+    readMetrics();
   batches = 0;
   if (saver && saver->savedStep() >= 0) {
     SafetensorsFile file(options.checkpoint);
@@ -240,8 +268,10 @@ void Training::guardUpdates() {
 
 /// Counts a step whose update was dropped, and reports why for the first one.
 void Training::skip(int64_t step) {
-  if (skipped++ > 0)
+  ++state.skipped;
+  if (explained)
     return;
+  explained = true;
   std::string why = explainSkip(step);
   if (!session.speaks())
     return;
@@ -318,8 +348,8 @@ int Training::evaluate() {
   if (!means)
     return evaluator->signal();
   if (!badEvaluation)
-    badEvaluation = checkMeans(names, *means, *evalData);
-  log->afterEvaluation(state.step, *means);
+    badEvaluation = checkMeans(evaluator->names(), *means, *evalData);
+  log->afterEvaluation(state.step, evaluator->names(), *means);
   return 0;
 }
 
@@ -327,8 +357,9 @@ int Training::evaluate() {
 ExitCode Training::end(int signal) {
   if (trace && session.speaks())
     printOut(trace->table());
-  if (skipped && session.speaks())
-    printOut("skipped the updates of " + std::to_string(skipped) + " of " +
+  if (state.skipped > firstSkipped && session.speaks())
+    printOut("skipped the updates of " +
+             std::to_string(state.skipped - firstSkipped) + " of " +
              std::to_string(state.step - firstStep) +
              " steps, which were not finite\n");
   const std::string program = session.program().name;
@@ -365,6 +396,7 @@ ExitCode Training::run() {
   const int64_t total = plannedSteps();
   prepareSaves(beginning, total);
   firstStep = state.step;
+  firstSkipped = state.skipped;
   log.emplace(session, options, firstStep, beginning.resumed);
   if (!options.trace.empty())
     trace.emplace(session, options.trace, options.traceSteps, state.step,

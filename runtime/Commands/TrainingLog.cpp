@@ -21,8 +21,8 @@ static std::optional<int64_t> resumePoint(int64_t first, bool resumed) {
 
 TrainingLog::TrainingLog(Session &session, const Options &options,
                          int64_t first, bool resumed)
-    : session(session), options(options), names(session.metricNames()),
-      first(first),
+    : session(session), options(options),
+      names(session.metricNames(StepFunction::Train)), first(first),
       log(session.speaks() ? options.log : "", resumePoint(first, resumed)),
       events(session.speaks() ? options.tensorboard : "",
              resumePoint(first, resumed)),
@@ -74,18 +74,19 @@ void TrainingLog::afterStep(int64_t step, const std::vector<float> &values,
 }
 
 void TrainingLog::afterEvaluation(int64_t step,
+                                  const std::vector<std::string> &metrics,
                                   const std::vector<double> &means) {
   if (!session.speaks())
     return;
   endLine();
   std::string text;
   Values logged;
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < metrics.size(); ++i) {
     char number[400];
     std::snprintf(number, sizeof(number), " %.4f after step %lld\n", means[i],
                   static_cast<long long>(step));
-    text += "eval " + names[i] + number;
-    logged.emplace_back("eval_" + names[i], means[i]);
+    text += "eval " + metrics[i] + number;
+    logged.emplace_back("eval_" + metrics[i], means[i]);
   }
   // A resumed run with nothing left to do repeats an evaluation.
   if (step != first || !log.hasAtResume(logged.front().first))

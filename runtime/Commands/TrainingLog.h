@@ -35,8 +35,9 @@ public:
   /// dropped so far; null if none are ever dropped.
   void afterStep(int64_t step, const std::vector<float> &values,
                  std::optional<int64_t> skipped);
-  /// The means of the metrics over the evaluation data, after `step` steps.
-  void afterEvaluation(int64_t step, const std::vector<double> &means);
+  /// The means of metrics over the evaluation data, after `step` steps.
+  void afterEvaluation(int64_t step, const std::vector<std::string> &metrics,
+                       const std::vector<double> &means);
   /// Ends the progress line, so that other output can follow.
   void endLine();
 

@@ -16,10 +16,6 @@
 
 using namespace meshc::runtime;
 
-static bool isState(const MeshcTensor &tensor) {
-  return tensor.role == MESHC_PARAMETER || tensor.role == MESHC_OPTIMIZER;
-}
-
 static size_t blockBytes(const MeshcTensor &tensor) {
   return static_cast<size_t>(blockSpan(tensor) * sizeOf(typeOf(tensor)));
 }

@@ -22,11 +22,12 @@ static std::optional<NameMap> openMap(const std::string &path) {
 }
 
 LoadedWeights meshc::runtime::loadWeights(const std::string &path,
-                                          const std::string &map,
+                                          const Options &options,
                                           const Rank &rank) {
+  const std::string &map = options.weightsMap;
   const std::optional<NameMap> names = openMap(map);
   WeightFiles files(path);
-  loadParameters(files, rank, names ? &*names : nullptr);
+  loadParameters(files, rank, names ? &*names : nullptr, options.parameters);
   LoadedWeights loaded;
   if (files.single() && hasRunState(*files.single()))
     loaded.state = readRunState(*files.single());
@@ -51,5 +52,6 @@ void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
   checkDistinct(named);
   const std::optional<NameMap> names = openMap(options.weightsMap);
   exportWeights(WeightFiles(options.checkpoint), program,
-                names ? &*names : nullptr, options.to, options.shardBytes);
+                names ? &*names : nullptr, options.to, options.shardBytes,
+                options.parameters);
 }

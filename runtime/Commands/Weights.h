@@ -23,9 +23,9 @@ struct LoadedWeights {
 };
 
 /// Reads the parameters in the file or files at `path` (WeightFiles.h) into
-/// this rank's device, by the name map at `map` unless that is empty. Throws
-/// Failure(Checkpoint).
-LoadedWeights loadWeights(const std::string &path, const std::string &map,
+/// this rank's device, by the name map of `options` or as its `--parameters`
+/// says. Throws Failure(Checkpoint).
+LoadedWeights loadWeights(const std::string &path, const Options &options,
                           const Rank &rank);
 
 /// The command export: writes the parameters of `options.checkpoint` to

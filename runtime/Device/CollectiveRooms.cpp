@@ -126,10 +126,12 @@ void RoomCount::communicate(const MeshcCollective &collective, void *const *,
 }
 
 void RoomCount::run(StepFunction function) {
-  auto code = function == StepFunction::Initialize ? rank.program->initialize
-              : function == StepFunction::Train    ? rank.program->trainStep
-              : function == StepFunction::Eval     ? rank.program->evalStep
-                                                   : rank.program->generateStep;
+  const MeshcProgram &program = *rank.program;
+  auto code = function == StepFunction::Initialize     ? program.initialize
+              : function == StepFunction::Train        ? program.trainStep
+              : function == StepFunction::Eval         ? program.evalStep
+              : function == StepFunction::EvalAverages ? program.evalAverageStep
+                                                       : program.generateStep;
   if (code)
     code(&ctx);
 }
@@ -145,8 +147,9 @@ int64_t meshc::runtime::plannedRooms(const MeshcProgram &program) {
   world->run([&](Communicator &communicator) {
     Rank rank(program, communicator, MeshView(sizes, 0), 1);
     RoomCount count(rank);
-    for (StepFunction function : {StepFunction::Initialize, StepFunction::Train,
-                                  StepFunction::Eval, StepFunction::Generate})
+    for (StepFunction function :
+         {StepFunction::Initialize, StepFunction::Train, StepFunction::Eval,
+          StepFunction::EvalAverages, StepFunction::Generate})
       count.run(function);
     bytes = count.bytes();
   });

@@ -147,10 +147,11 @@ void CudaDevice::makeArena() {
 }
 
 std::vector<CudaDevice::Span> CudaDevice::findSpans(const MeshcProgram &program,
-                                                    MeshcRole role) {
+                                                    bool ofInputs) {
   std::vector<Span> pieces, spans;
   for (uint32_t i = 0; i < program.tensorCount; ++i)
-    if (const MeshcTensor &tensor = program.tensors[i]; tensor.role == role)
+    if (const MeshcTensor &tensor = program.tensors[i];
+        ofInputs ? tensor.role == MESHC_INPUT : isStepResult(tensor))
       pieces.push_back(
           {tensor.offsetBytes, blockSpan(tensor) * sizeOf(typeOf(tensor))});
   std::sort(pieces.begin(), pieces.end(),
@@ -173,26 +174,26 @@ std::vector<CudaDevice::Span> CudaDevice::findSpans(const MeshcProgram &program,
 
 void CudaDevice::makeSlots() {
   int64_t hostBytes = 0;
-  for (MeshcRole role : {MESHC_METRIC, MESHC_INPUT}) {
-    if (role == MESHC_INPUT) {
+  for (bool ofInputs : {false, true}) {
+    if (ofInputs) {
       contextOffset = hostBytes;
       hostBytes += aligned(sizeof(MeshcContext));
     }
-    auto &spans = role == MESHC_INPUT ? inputSpans : metricSpans;
-    spans = findSpans(*rank.program, role);
+    auto &spans = ofInputs ? inputSpans : metricSpans;
+    spans = findSpans(*rank.program, ofInputs);
     for (Span &span : spans) {
       span.offset = hostBytes;
       hostBytes += aligned(span.bytes);
     }
     for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
       const MeshcTensor &tensor = rank.program->tensors[i];
-      if (tensor.role != role)
+      if (ofInputs ? tensor.role != MESHC_INPUT : !isStepResult(tensor))
         continue;
       auto span =
           std::find_if(spans.rbegin(), spans.rend(), [&](const Span &each) {
             return each.inArena <= tensor.offsetBytes;
           });
-      auto &list = role == MESHC_INPUT ? inputs : metrics;
+      auto &list = ofInputs ? inputs : metrics;
       list.push_back(
           {&tensor, span->offset + tensor.offsetBytes - span->inArena});
     }
@@ -255,7 +256,7 @@ void CudaDevice::write(const MeshcTensor &tensor,
 
 std::vector<MemoryUse> CudaDevice::plannedMemory(const MeshcProgram &program) {
   int64_t inputs = aligned(sizeof(MeshcContext));
-  for (const Span &span : findSpans(program, MESHC_INPUT))
+  for (const Span &span : findSpans(program, /*ofInputs=*/true))
     inputs += aligned(span.bytes);
   return {{"arena", program.arenaBytes},
           {"two batches of inputs", 2 * inputs},

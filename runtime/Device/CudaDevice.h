@@ -89,7 +89,7 @@ private:
     void *done = nullptr;   ///< event: metrics are on the host
     bool open = false;      ///< started, and its metrics not read
     bool staged = false;    ///< inputs changed since they were last copied
-    void *graphs[3] = {};   ///< by function, once captured
+    void *graphs[stepFunctionCount] = {}; ///< by function, once captured
   };
   /// An input's or a metric's place in a slot.
   struct Staged {
@@ -97,14 +97,14 @@ private:
     int64_t offset;
   };
 
-  /// Inputs or metrics that lie side by side in the arena, and in the same way
-  /// in a slot: one copy moves all of them.
+  /// Inputs or results (isStepResult) that lie side by side in the arena, and
+  /// in the same way in a slot: one copy moves all of them.
   struct Span {
     int64_t inArena, bytes;
     int64_t offset = 0; ///< in a slot
   };
   static std::vector<Span> findSpans(const MeshcProgram &program,
-                                     MeshcRole role);
+                                     bool ofInputs);
 
   void open(const DeviceOptions &options);
   bool compute(const MeshcGemm &gemm, const MeshcCudaEpilogue *epilogue,
@@ -136,9 +136,9 @@ private:
   int firstOpen = 0; ///< of the next readMetrics
   std::vector<Staged> inputs, metrics;
   std::vector<Span> inputSpans, metricSpans;
-  int64_t contextOffset = 0; ///< in a slot's host memory
-  int64_t broughtBytes = 0;  ///< context and inputs
-  bool ranOnce[3] = {};      ///< by function
+  int64_t contextOffset = 0;            ///< in a slot's host memory
+  int64_t broughtBytes = 0;             ///< context and inputs
+  bool ranOnce[stepFunctionCount] = {}; ///< by function
   std::unordered_map<const MeshcKernel *, void *> kernels;
   std::vector<void *> parameters;
   ProductCounts products;

@@ -217,6 +217,9 @@ void CudaDevice::call(StepFunction function) {
   case StepFunction::Eval:
     rank.program->evalStep(&ctx);
     break;
+  case StepFunction::EvalAverages:
+    rank.program->evalAverageStep(&ctx);
+    break;
   case StepFunction::Generate:
     rank.program->generateStep(&ctx);
     break;

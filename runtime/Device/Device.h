@@ -35,12 +35,14 @@ struct Rank;
 class Recorder;
 
 /// The functions of a program.
-enum class StepFunction { Initialize, Train, Eval, Generate };
+enum class StepFunction { Initialize, Train, Eval, EvalAverages, Generate };
+inline constexpr size_t stepFunctionCount = 5;
 
 /// Whether the function computes metrics from staged inputs. The others work on
 /// what the arena contains.
 inline bool takesBatch(StepFunction function) {
-  return function == StepFunction::Train || function == StepFunction::Eval;
+  return function == StepFunction::Train || function == StepFunction::Eval ||
+         function == StepFunction::EvalAverages;
 }
 
 /// How the device rounds the factors of f32 products.
@@ -95,16 +97,19 @@ public:
 
   /// The address at which the host writes this rank's block of `input` for the
   /// next run, in the order of its local strides. Write it completely before
-  /// each run of Train or Eval; with `holdsInputs`, a run for which no input is
-  /// staged uses those of the run that was started runsAhead() + 1 runs before.
+  /// each run that takes a batch; with `holdsInputs`, a run for which no input
+  /// is staged uses those of the run that was started runsAhead() + 1 runs
+  /// before.
   virtual char *stage(const MeshcTensor &input) = 0;
   /// Runs a function of the program on the staged inputs.
   virtual void run(StepFunction function) = 0;
-  /// How many runs of Train and Eval may be started before the metrics of one
+  /// How many runs that take a batch may be started before the results of one
   /// are read. 0: a run is done when run() returns.
   virtual int runsAhead() const = 0;
-  /// The metrics of the first run of Train or Eval whose metrics were not read
-  /// yet, in the order of the program's tensors. Waits for that run.
+  /// The results (isStepResult) of the first run that took a batch and whose
+  /// results were not read yet, in the order of the program's tensors: its
+  /// metrics first. Those that only training computes are undefined after
+  /// another run. Waits for that run.
   virtual void readMetrics(std::vector<float> &values) = 0;
 
   // The contents of the arena, between runs. Blocks are in the order of the

@@ -7,6 +7,7 @@
 #include "runtime/Device/HostDevice.h"
 
 #include "runtime/Base/Parallel.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Blas/Gemm.h"
 #include "runtime/Device/Rank.h"
 
@@ -59,6 +60,8 @@ void HostDevice::run(StepFunction function) {
     return rank.program->trainStep(&ctx);
   case StepFunction::Eval:
     return rank.program->evalStep(&ctx);
+  case StepFunction::EvalAverages:
+    return rank.program->evalAverageStep(&ctx);
   case StepFunction::Generate:
     return rank.program->generateStep(&ctx);
   }
@@ -68,7 +71,7 @@ void HostDevice::readMetrics(std::vector<float> &values) {
   values.clear();
   for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
     const MeshcTensor &tensor = rank.program->tensors[i];
-    if (tensor.role != MESHC_METRIC)
+    if (!isStepResult(tensor))
       continue;
     values.emplace_back();
     std::memcpy(&values.back(), memory.data() + tensor.offsetBytes,

@@ -26,10 +26,13 @@ Session::Session(const MeshcProgram &program, Communicator &communicator,
   ownDevice = makeDevice(state, options);
 }
 
-std::vector<std::string> Session::metricNames() const {
+std::vector<std::string> Session::metricNames(StepFunction function) const {
   std::vector<std::string> names;
-  for (uint32_t i = 0; i < program().tensorCount; ++i)
-    if (program().tensors[i].role == MESHC_METRIC)
-      names.emplace_back(program().tensors[i].name);
+  for (uint32_t i = 0; i < program().tensorCount; ++i) {
+    const MeshcTensor &tensor = program().tensors[i];
+    if (tensor.role == MESHC_METRIC || (function == StepFunction::Train &&
+                                        tensor.role == MESHC_TRAINING_METRIC))
+      names.emplace_back(tensor.name);
+  }
   return names;
 }

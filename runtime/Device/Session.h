@@ -43,9 +43,9 @@ public:
   /// Whether this rank prints, logs and writes checkpoints.
   bool speaks() const { return state.mesh.rank() == 0; }
 
-  /// Names of the metrics, the loss first, in the order of
-  /// Device::readMetrics.
-  std::vector<std::string> metricNames() const;
+  /// Names of the metrics that the function computes, the loss first: the
+  /// beginning of what Device::readMetrics reads.
+  std::vector<std::string> metricNames(StepFunction function) const;
 
 private:
   Rank state;

@@ -22,6 +22,8 @@ static const char *symbolOf(StepFunction function) {
     return "train_step";
   case StepFunction::Eval:
     return "eval_step";
+  case StepFunction::EvalAverages:
+    return "eval_average_step";
   case StepFunction::Generate:
     return "generate_step";
   }
@@ -161,7 +163,7 @@ void StepCheck::findLast(const MeshcTensor &tensor, bool isLoss) {
   addOperands(found, {tensor.offsetBytes, endOf(tensor)});
   if (isLoss && !found.empty())
     lossValue = found.front();
-  if (tensor.role != MESHC_PARAMETER && tensor.role != MESHC_OPTIMIZER)
+  if (!isState(tensor))
     return;
   for (size_t value : found)
     if (allValues[value].call >= 0) {
@@ -178,7 +180,7 @@ void StepCheck::ordering() {
   hasBegun = true;
   for (uint32_t i = 0; i < session.program().tensorCount; ++i) {
     const MeshcTensor &tensor = session.program().tensors[i];
-    if (tensor.role == MESHC_METRIC)
+    if (isStepResult(tensor))
       continue;
     CheckedValue value;
     value.name = tensor.name;

@@ -314,7 +314,7 @@ func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> 
 nd.train @m "loss" "sgd" {
   nd.setting "lr" = 0.1
   // expected-error @below {{a result of the model is called 'loss', too; choose another name for one of them}}
-  nd.clip 1.0 as "loss"
+  nd.clip = 1.0 as "loss"
 }
 
 // -----
@@ -329,9 +329,9 @@ func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"]}) -> 
 }
 nd.train @m "loss" "sgd" {
   nd.setting "lr" = 0.1
-  nd.clip 1.0
+  nd.clip = 1.0
   // expected-error @below {{the norm of the gradients is bounded twice}}
-  nd.clip 2.0
+  nd.clip = 2.0
 }
 
 // -----

@@ -107,3 +107,32 @@ module {
   // expected-error @below {{argument 0 of 'eval_step' must be result 0 of 'initialize'}}
   func.func @eval_step(%v: !v {nd.name = "v", nd.role = "parameter"}, %u: !u {nd.name = "u", nd.role = "parameter"}) { return }
 }
+
+// -----
+
+// An evaluation of averages takes all of them.
+!w = !nd.tensor<f32, [i = 4]>
+module {
+  func.func @initialize() -> (!w {nd.name = "w", nd.role = "parameter", nd.order = ["i"]},
+                              !w {nd.name = "w.average", nd.role = "average", nd.order = ["i"]}) {
+    %0 = nd.constant 1.0 : f32 -> !w
+    return %0, %0 : !w, !w
+  }
+  func.func @eval_step(%w: !w {nd.name = "w", nd.role = "parameter", nd.order = ["i"]}) { return }
+  // expected-error @below {{'eval_average_step' must take average 'w.average', as 'initialize' makes it}}
+  func.func @eval_average_step(%w: !w {nd.name = "w", nd.role = "parameter", nd.order = ["i"]}) { return }
+}
+
+// -----
+
+// Evaluations have no results of training.
+!s = !nd.tensor<f32, []>
+module {
+  func.func @initialize() { return }
+  // expected-error @below {{result 1 of 'eval_step' is a training_metric, which 'train_step' alone has}}
+  func.func @eval_step(%x: !s {nd.name = "x", nd.role = "input", nd.order = []})
+      -> (!s {nd.name = "loss", nd.role = "metric", nd.order = []},
+          !s {nd.name = "norm", nd.role = "training_metric", nd.order = []}) {
+    return %x, %x : !s, !s
+  }
+}

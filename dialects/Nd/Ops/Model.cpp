@@ -73,4 +73,15 @@ LogicalResult ClipOp::verify() {
   return success();
 }
 
+LogicalResult AverageOp::verify() {
+  if (failed(verifyScalar(*this)))
+    return failure();
+  if (!getConstant())
+    return success();
+  double decay = getConstant()->convertToDouble();
+  if (!(decay >= 0 && decay < 1))
+    return emitOpError("expects a decay from 0 to below 1, got ") << decay;
+  return success();
+}
+
 } // namespace meshc::nd

@@ -76,13 +76,25 @@ def Nd_ClipOp : Op<Nd_Dialect, "clip", [HasParent<"TrainOp">]> {
   let description = [{
     The gradients are multiplied by min(1, bound / (norm + 1e-6)), where `norm` is
     the Euclidean norm of all of them together (Pascanu et al., arXiv 1211.5063).
-    With `metric`, each training step has the norm as a result of that name, which
-    is 0 in evaluation.
+    With `metric`, each training step has the norm as a result of that name.
   }];
   let arguments = (ins OptionalAttr<F64Attr>:$constant, Optional<Nd_TensorType>:$value, OptionalAttr<StrAttr>:$metric);
   let assemblyFormat = [{
-    ($constant^)? (`(` $value^ `:` qualified(type($value)) `)`)? (`as` $metric^)? attr-dict
+    (`=` $constant^)? (`(` $value^ `:` qualified(type($value)) `)`)? (`as` $metric^)? attr-dict
   }];
+  let hasVerifier = 1;
+}
+def Nd_AverageOp : Op<Nd_Dialect, "average", [HasParent<"TrainOp">]> {
+  let summary = "the decay of the parameters' averages: a number, or a scalar f32 of the region";
+  let description = [{
+    Each parameter of floats has an exponential moving average over the steps, in
+    f32, that begins at the parameter's initial value: after each update,
+    a <- a + (1 - decay) * (p - a) with the new parameter p (Polyak and Juditsky,
+    SIAM J. Control Optim. 30, 1992; the moving form of Tarvainen and Valpola,
+    arXiv 1703.01780).
+  }];
+  let arguments = (ins OptionalAttr<F64Attr>:$constant, Optional<Nd_TensorType>:$value);
+  let assemblyFormat = "(`=` $constant^)? (`(` $value^ `:` qualified(type($value)) `)`)? attr-dict";
   let hasVerifier = 1;
 }
 def Nd_SettingOp : Op<Nd_Dialect, "setting", [HasParent<"TrainOp">]> {

@@ -267,6 +267,7 @@ struct TrainDeclaration {
   ExprPtr optimizer; ///< a CallExpr
   std::vector<SettingRule> rules;
   std::optional<ClipClause> clip;
+  ExprPtr average;               ///< average 0.999 [L7.10]; null without
   ExprPtr microBatches;          ///< accumulate 4 [L7.7]; null for 1
   std::optional<Name> precision; ///< precision bf16 [L7.8]
   CallExpr scaling; ///< (scale = 1024) behind it, without a callee [L7.9]

@@ -52,6 +52,14 @@ bool Parser::rejectSecond(Span at, std::string_view clause, Span first) {
   return false;
 }
 
+/// The expression of a clause that a train has once, behind the clause's name.
+bool Parser::parseOnce(ExprPtr &expr, std::string_view clause, Span start) {
+  if (expr)
+    return rejectSecond(start, clause, expr->span);
+  expr = parseExpression();
+  return expr != nullptr;
+}
+
 /// 1.0 as gradient_norm, behind 'clip'. [L7.6]
 bool Parser::parseClip(TrainDeclaration &train, Span start) {
   if (train.clip)
@@ -80,8 +88,8 @@ bool Parser::parsePrecision(TrainDeclaration &train, Span start) {
   return !accept(TokenKind::LeftParen) || parseArguments(train.scaling, open);
 }
 
-/// set …, clip …, accumulate …, precision …; in any order, also on lines of
-/// their own.
+/// set …, clip …, average …, accumulate …, precision …; in any order, also on
+/// lines of their own.
 bool Parser::parseTrainClauses(TrainDeclaration &train) {
   for (;;) {
     Span start = peek().span;
@@ -99,10 +107,11 @@ bool Parser::parseTrainClauses(TrainDeclaration &train) {
         return false;
     } else if (atWord("accumulate")) {
       next();
-      if (train.microBatches)
-        return rejectSecond(start, "accumulate", train.microBatches->span);
-      train.microBatches = parseExpression();
-      if (!train.microBatches)
+      if (!parseOnce(train.microBatches, "accumulate", start))
+        return false;
+    } else if (atWord("average")) {
+      next();
+      if (!parseOnce(train.average, "average", start))
         return false;
     } else if (atWord("precision")) {
       next();

@@ -79,6 +79,7 @@ private:
   std::optional<Declaration> parseTrain();
   bool parseTrainClauses(TrainDeclaration &train);
   bool rejectSecond(Span at, std::string_view clause, Span first);
+  bool parseOnce(ExprPtr &expr, std::string_view clause, Span start);
   bool parseClip(TrainDeclaration &train, Span start);
   bool parsePrecision(TrainDeclaration &train, Span start);
   std::optional<SettingRule> parseSettingRule();

@@ -1,7 +1,8 @@
 """Writes optimizers.safetensors, the weights from which ../optimizers.sh starts,
 and prints its table: the settings of each training, and the losses that PyTorch has
 in double precision. Optimizers that PyTorch lacks are written here by the formulas
-of their papers. Not part of the tests: they have its output."""
+of their papers. Rows with `average` are the table of ../average.sh: the losses of the
+averaged model after each step. Not part of the tests: they have its output."""
 
 import json
 import math
@@ -89,8 +90,17 @@ class Lamb(torch.optim.Optimizer):
                 p.data -= group["lr"] * ratio * r
 
 
-def train(make, schedule=None, clip=None, parts=1, short=None):
-    """`make` gets the parameters by name; a stacked one is a list of its entries."""
+def loss_of(named, part=0, parts=1):
+    """Of every `parts`-th example."""
+    h = torch.tanh(x[part::parts].to(named["w"][0].dtype) @ named["w"][0] + named["first_bias"][0])
+    for u, bias in zip(named["layers.u"], named["layers.bias"]):
+        h = h + torch.tanh(h @ u + bias)
+    return torch.nn.functional.cross_entropy(h @ named["out"][0], y[part::parts]) / parts
+
+
+def train(make, schedule=None, clip=None, parts=1, short=None, average=None):
+    """`make` gets the parameters by name; a stacked one is a list of its entries.
+    `average` is the decay of a step; the average begins at the initial values."""
     named = {}
     for name, tensor in start.items():
         pieces = tensor.unbind(0) if name.startswith("layers.") else [tensor]
@@ -99,6 +109,9 @@ def train(make, schedule=None, clip=None, parts=1, short=None):
     every = [p for pieces in named.values() for p in pieces]
     base = [group["lr"] for group in optimizer.param_groups]
     losses = []
+    model = torch.nn.ParameterDict({name: torch.nn.ParameterList(pieces) for name, pieces in named.items()})
+    averaged = swa_utils.AveragedModel(model, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.0))
+    averaged.update_parameters(model)
     for step in range(8):
         if schedule:
             for group, rate in zip(optimizer.param_groups, base):
@@ -107,15 +120,16 @@ def train(make, schedule=None, clip=None, parts=1, short=None):
         total = 0
         for part in range(parts):  # gradients add up
             with torch.autocast("cpu", dtype=short, enabled=short is not None):
-                h = torch.tanh(x[part::parts].to(named["w"][0].dtype) @ named["w"][0] + named["first_bias"][0])
-                for u, bias in zip(named["layers.u"], named["layers.bias"]):
-                    h = h + torch.tanh(h @ u + bias)
-                loss = torch.nn.functional.cross_entropy(h @ named["out"][0], y[part::parts]) / parts
+                loss = loss_of(named, part, parts)
             loss.backward()
             total += loss.item()
         if clip:
             torch.nn.utils.clip_grad_norm_(every, clip)
         optimizer.step()
+        if average:
+            averaged.multi_avg_fn = swa_utils.get_ema_multi_avg_fn(average(step))
+            averaged.update_parameters(model)
+            total = loss_of(averaged.module).item()
         losses.append(total)
     return " ".join(f"{loss:.6f}" for loss in losses)
 
@@ -141,6 +155,7 @@ def with_biases(kind, weights, biases):
 
 
 optim = torch.optim
+swa_utils = torch.optim.swa_utils
 warmup = lambda step: min((step + 1) / 4, 1) * 0.5 * (1 + math.cos(math.pi * step / 10))
 trainings = {
     "sgd(lr = 0.1, weight_decay = 0.1)": (with_all(optim.SGD, lr=0.1, weight_decay=0.1),),
@@ -162,6 +177,16 @@ trainings = {
     # In ../precision.sh, with a larger tolerance.
     "adamw(lr = 0.05) precision bf16": (with_all(optim.AdamW, lr=0.05), None, None, 1, torch.bfloat16),
     "adamw(lr = 0.05) precision f16": (with_all(optim.AdamW, lr=0.05), None, None, 1, torch.float16),
+    # In ../average.sh. The second is PyTorch's own rule, whose first update copies the parameters; the third is
+    # that of TensorFlow's num_updates.
+    "sgd(lr = 0.5) average 0.8": (with_all(optim.SGD, lr=0.5), None, None, 1, None, lambda step: 0.8),
+    "adamw(lr = 0.05) clip 0.5 accumulate 2 average minimum(0.9, cast(step(), f32))": (
+        with_all(optim.AdamW, lr=0.05), None, 0.5, 2, None, lambda step: min(0.9, step)
+    ),
+    "adamw(lr = 0.05, weight_decay = 0.2) set *bias -> (weight_decay = 0, lr = 0.2) average warm(0.5)": (
+        with_biases(optim.AdamW, dict(lr=0.05, weight_decay=0.2), dict(lr=0.2, weight_decay=0.0)),
+        None, None, 1, None, lambda step: min(0.5, (1 + step) / (10 + step))
+    ),
 }
 
 if __name__ == "__main__":

@@ -506,6 +506,24 @@ module {
 module {
   nd.train @m "loss" "sgd" {
     // expected-error @+1 {{expects a bound above 0}}
-    nd.clip 0.0
+    nd.clip = 0.0
+  }
+}
+
+// -----
+
+module {
+  nd.train @m "loss" "sgd" {
+    // expected-error @+1 {{expects a decay from 0 to below 1, got 1}}
+    nd.average = 1.0
+  }
+}
+
+// -----
+
+module {
+  nd.train @m "loss" "sgd" {
+    // expected-error @+1 {{expects either a number or a value}}
+    nd.average
   }
 }
