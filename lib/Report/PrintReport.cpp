@@ -79,7 +79,8 @@ static void printPeak(const Json &peak, llvm::raw_ostream &out) {
       {"scratch", "scratch"},      {"unused", "unused"}};
   for (auto [kind, text] : kinds)
     if (double bytes = peak[kind].get<double>();
-        bytes > 0 || !llvm::is_contained({"average", "cache"}, StringRef(kind)))
+        bytes > 0 ||
+        !llvm::is_contained({"average", "cache"}, llvm::StringRef(kind)))
       out << (kind == kinds[0].first ? " " : ", ") << text << " "
           << formatBytes(bytes);
   out << "\n";
