@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <cstdio>
 #include <memory>
 
 using namespace meshc::runtime;
@@ -35,6 +37,24 @@ static std::vector<FileTensor> listTensors(const MeshcProgram &program) {
   return tensors;
 }
 
+static void addBest(Metadata &metadata, const BestEvaluation &best) {
+  if (best.seen < 0)
+    return;
+  auto describe = [](double value) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "%.17g", value);
+    return std::string(text);
+  };
+  metadata["meshc.best.metric"] = best.metric;
+  metadata["meshc.best.seen"] = std::to_string(best.seen);
+  metadata["meshc.best.since"] = std::to_string(best.since);
+  if (best.step < 0)
+    return;
+  metadata["meshc.best.step"] = std::to_string(best.step);
+  metadata["meshc.best.value"] = describe(best.value);
+  metadata["meshc.best.reference"] = describe(best.reference);
+}
+
 CheckpointWriter::CheckpointWriter(const std::string &path,
                                    const MeshcProgram &program,
                                    const RunState &state)
@@ -45,6 +65,7 @@ CheckpointWriter::CheckpointWriter(const std::string &path,
                {"meshc.seed", std::to_string(state.seed)},
                {"meshc.position", std::to_string(state.position)},
                {"meshc.skipped", std::to_string(state.skipped)}} {
+  addBest(metadata, state.best);
   for (const FileTensor &tensor : tensors)
     setChecksum(metadata, tensor.name, 0);
   sealMetadata(metadata);
@@ -105,30 +126,80 @@ bool meshc::runtime::hasRunState(const SafetensorsFile &file) {
   return file.metadata().count("meshc.step") != 0;
 }
 
+namespace {
+
+/// Reads numbers from the metadata of a checkpoint.
+class MetadataReader {
+public:
+  explicit MetadataReader(const SafetensorsFile &file) : file(file) {}
+
+  bool has(const char *key) const { return file.metadata().count(key) != 0; }
+  std::string text(const char *key) const {
+    auto found = file.metadata().find(key);
+    return found == file.metadata().end() ? "" : found->second;
+  }
+  uint64_t whole(const char *key, uint64_t most) const {
+    const std::string digits = text(key);
+    bool isWhole = !digits.empty() && digits.size() <= 20 &&
+                   digits.find_first_not_of("0123456789") == std::string::npos;
+    errno = 0;
+    uint64_t value = isWhole ? std::strtoull(digits.c_str(), nullptr, 10) : 0;
+    if (!isWhole || errno == ERANGE || value > most)
+      refuse(key);
+    return value;
+  }
+  /// Leaves room for steps and positions to grow.
+  int64_t count(const char *key) const {
+    return static_cast<int64_t>(whole(key, uint64_t(1) << 62));
+  }
+  double real(const char *key) const {
+    const std::string written = text(key);
+    char *end = nullptr;
+    double value = std::strtod(written.c_str(), &end);
+    if (written.empty() || *end || !std::isfinite(value))
+      refuse(key);
+    return value;
+  }
+
+private:
+  [[noreturn]] void refuse(const char *key) const {
+    throw Failure(
+        ExitCode::Checkpoint,
+        "checkpoint '" + file.path() + "' has " +
+            (text(key).empty() ? "no '" : "'" + text(key) + "' as '") + key +
+            "' in its metadata; expected one that 'train' wrote "
+            "('--weights' reads parameters of other tools)");
+  }
+
+  const SafetensorsFile &file;
+};
+
+} // namespace
+
+static BestEvaluation readBest(const MetadataReader &metadata) {
+  BestEvaluation best;
+  best.metric = metadata.text("meshc.best.metric");
+  if (best.metric.empty())
+    return best;
+  best.seen = metadata.count("meshc.best.seen");
+  best.since = metadata.count("meshc.best.since");
+  if (!metadata.has("meshc.best.step"))
+    return best;
+  best.step = metadata.count("meshc.best.step");
+  best.value = metadata.real("meshc.best.value");
+  best.reference = metadata.real("meshc.best.reference");
+  return best;
+}
+
 RunState meshc::runtime::readRunState(const SafetensorsFile &file) {
   verifyMetadata(file);
-  auto number = [&](const char *key, uint64_t most) -> uint64_t {
-    auto found = file.metadata().find(key);
-    std::string text = found == file.metadata().end() ? "" : found->second;
-    bool isWhole = !text.empty() && text.size() <= 20 &&
-                   text.find_first_not_of("0123456789") == std::string::npos;
-    errno = 0;
-    uint64_t value = isWhole ? std::strtoull(text.c_str(), nullptr, 10) : 0;
-    if (!isWhole || errno == ERANGE || value > most)
-      throw Failure(ExitCode::Checkpoint,
-                    "checkpoint '" + file.path() + "' has " +
-                        (text.empty() ? "no '" : "'" + text + "' as '") + key +
-                        "' in its metadata; expected one that 'train' wrote "
-                        "('--weights' reads parameters of other tools)");
-    return value;
-  };
-  // Leave room for steps and positions to grow.
-  constexpr uint64_t mostCounted = uint64_t(1) << 62;
+  const MetadataReader metadata(file);
   RunState state;
-  state.step = static_cast<int64_t>(number("meshc.step", mostCounted));
-  state.seed = number("meshc.seed", UINT64_MAX);
-  state.position = static_cast<int64_t>(number("meshc.position", mostCounted));
-  if (file.metadata().count("meshc.skipped")) // not in older files
-    state.skipped = static_cast<int64_t>(number("meshc.skipped", mostCounted));
+  state.step = metadata.count("meshc.step");
+  state.seed = metadata.whole("meshc.seed", UINT64_MAX);
+  state.position = metadata.count("meshc.position");
+  if (metadata.has("meshc.skipped")) // not in older files
+    state.skipped = metadata.count("meshc.skipped");
+  state.best = readBest(metadata);
   return state;
 }

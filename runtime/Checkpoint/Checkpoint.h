@@ -25,12 +25,24 @@
 
 namespace meshc::runtime {
 
+/// The best evaluation of a run, for `--keep-best` and `--stop-after`. All
+/// values are of one metric.
+struct BestEvaluation {
+  std::string metric;   ///< "loss:min" or "accuracy:max"; empty: no evaluation
+  double value = 0;     ///< the best one
+  int64_t step = -1;    ///< after which it was reached; -1: none was finite
+  double reference = 0; ///< the last one that improved by enough
+  int64_t since = 0;    ///< evaluations after that
+  int64_t seen = -1;    ///< the step of the last evaluation that counts here
+};
+
 /// The progress of a run; kept in the file's metadata.
 struct RunState {
   int64_t step = 0;     ///< training steps done
   uint64_t seed = 0;    ///< of the run
   int64_t position = 0; ///< examples taken from the shuffled stream
   int64_t skipped = 0;  ///< steps whose updates were dropped
+  BestEvaluation best = {};
 };
 
 /// A checkpoint being written. The bytes of gatherState() are written as they

@@ -62,6 +62,8 @@ Saver::Saver(const Rank &rank, SaveOptions wanted)
     return;
   AtomicFile writable(options.path);
   checkGenerations(findTarget(options.path), options.generations);
+  if (!options.best.empty())
+    AtomicFile writableToo(options.best);
   if (options.inBackground)
     copy = makeCopy(*rank.program);
 }
@@ -73,24 +75,34 @@ Saver::~Saver() {
 
 void Saver::save(const RunState &state) {
   wait();
+  write(state, options.path, takeGenerations(), state.step);
+}
+
+void Saver::saveBest(const RunState &state) {
+  wait();
+  write(state, options.best, /*generations=*/1, doneStep);
+}
+
+/// `step` is that of the newest checkpoint at `options.path` from then on.
+void Saver::write(const RunState &state, const std::string &path,
+                  int generations, int64_t step) {
   if (!options.inBackground) {
-    saveCheckpoint(options.path, rank, state, takeGenerations());
-    doneStep = state.step;
+    saveCheckpoint(path, rank, state, generations);
+    doneStep = step;
     return;
   }
   if (copy)
     copy->clear();
   gatherState(rank, copy.get());
-  begunStep = state.step;
+  begunStep = step;
   if (!copy) {
-    doneStep = state.step;
+    doneStep = step;
     return;
   }
-  auto write = [this, state, generations = takeGenerations(),
-                progress = progressCounter()] {
+  auto write = [this, state, path, generations, progress = progressCounter()] {
     setProgressCounter(
         progress); // others may wait for rank 0, and rank 0 for this
-    CheckpointWriter writer(options.path, *rank.program, state);
+    CheckpointWriter writer(path, *rank.program, state);
     writer.append(copy->data(), copy->size());
     writer.commit(generations);
   };

@@ -34,6 +34,7 @@ class CopyBuffer;
 struct SaveOptions {
   std::string path;
   int generations = 1;       ///< generations to keep, `path` included
+  std::string best;          ///< a further file, or empty
   bool inBackground = false; ///< write from a copy of the state
 };
 
@@ -56,6 +57,8 @@ public:
   /// previous one is written; all ranks call it. Without `inBackground` it is
   /// written when the call returns. Throws Failure(Checkpoint) on rank 0.
   void save(const RunState &state);
+  /// The same for the file `best`. It replaces that file alone.
+  void saveBest(const RunState &state);
 
   /// Throws the failure of a finished write. Never waits.
   void check();
@@ -72,6 +75,8 @@ public:
 
 private:
   int takeGenerations();
+  void write(const RunState &state, const std::string &path, int generations,
+             int64_t step);
 
   const Rank &rank;
   SaveOptions options;

@@ -431,7 +431,14 @@ static int runCommand(const MeshcProgram &program, int argc, char **argv) {
   if (options.command == Command::Export)
     return runExport(program, options, launch);
   std::ostringstream out;
-  printInfo(program, options.json, out);
+  try {
+    printInfo(program, options.json, out);
+    if (!options.checkpoint.empty())
+      printRun(options.checkpoint, out);
+  } catch (...) {
+    return reportEarlyError(program.name, std::current_exception(),
+                            launch.rank);
+  }
   if (launch.rank == 0)
     printOut(out.str());
   return static_cast<int>(ExitCode::Success);

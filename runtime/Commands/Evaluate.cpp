@@ -16,6 +16,20 @@
 
 using namespace meshc::runtime;
 
+StepFunction meshc::runtime::evaluatedFunction(const Session &session,
+                                               const Options &options) {
+  if (session.program().evalAverageStep)
+    return options.parameters == ParameterValues::Last
+               ? StepFunction::Eval
+               : StepFunction::EvalAverages;
+  if (options.parameters == ParameterValues::Averages)
+    throw Failure(ExitCode::Usage,
+                  "'--parameters' is 'average', and the training keeps no "
+                  "averages; write 'average 0.999' or so behind the optimizer, "
+                  "and compile again");
+  return StepFunction::Eval;
+}
+
 Evaluator::Evaluator(Session &session, const Dataset &dataset,
                      StepFunction function)
     : session(session), dataset(dataset), function(function),

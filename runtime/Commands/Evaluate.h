@@ -26,6 +26,10 @@
 
 namespace meshc::runtime {
 
+/// What `train --eval-data` evaluates: parameters, or their averages. Throws
+/// Failure(Usage) if averages are demanded and the program keeps none.
+StepFunction evaluatedFunction(const Session &session, const Options &options);
+
 /// Evaluates one dataset as often as needed. All ranks take part.
 class Evaluator {
 public:

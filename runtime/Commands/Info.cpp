@@ -9,6 +9,7 @@
 #include "runtime/Base/AvailableMemory.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Saver.h"
+#include "runtime/Commands/BestCheckpoint.h"
 #include "runtime/Data/InputLimits.h"
 #include "runtime/Device/CudaLibrary.h"
 #include "runtime/Device/Device.h"
@@ -67,6 +68,18 @@ static void printDevice(const MeshcProgram &program, std::ostream &out) {
   for (const MemoryUse &use : plannedMemory(program))
     out << "  " << use.name << ' ' << describeBytes(use.bytes) << '\n';
   out << "  and code, handles and NCCL's buffers, which '--memory' prints\n";
+}
+
+void meshc::runtime::printRun(const std::string &path, std::ostream &out) {
+  const RunState state = readRunState(SafetensorsFile(path));
+  out << "checkpoint " << path << "\n  after step " << state.step << ", seed "
+      << state.seed << ", " << state.position << " examples";
+  if (state.skipped)
+    out << ", " << state.skipped << " steps skipped";
+  out << '\n';
+  if (state.best.step >= 0)
+    out << "  " << BestCheckpoint::describe(state.best) << ", "
+        << state.best.since << " evaluations since an improvement\n";
 }
 
 void meshc::runtime::printInfo(const MeshcProgram &program, bool json,

@@ -10,8 +10,13 @@
 #include "meshc/RuntimeAbi.h"
 
 #include <ostream>
+#include <string>
 
 namespace meshc::runtime {
+
+/// Writes how far the run is that wrote the checkpoint at `path`, and its best
+/// evaluation. Throws Failure(Checkpoint).
+void printRun(const std::string &path, std::ostream &out);
 
 /// Writes a description of a program: mesh, arena, tensors with their dims and
 /// the axes that cut them, and the places of collectives. With `json`, writes

@@ -157,6 +157,45 @@ static void addRecords(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
       ->needs(trace);
 }
 
+/// Parses what evaluations decide.
+static void addBest(CLI::App &app, Options &options, CLI::Option *checkpoint,
+                    CLI::Option *evalData) {
+  CLI::Option *best =
+      app.add_option_function<std::string>(
+             "--keep-best",
+             [&options](const std::string &text) {
+               const size_t colon = text.find(':');
+               options.bestMetric = text.substr(0, colon);
+               const std::string way =
+                   colon == std::string::npos ? "min" : text.substr(colon + 1);
+               if (options.bestMetric.empty() || (way != "min" && way != "max"))
+                 throw valueFailure("--keep-best", text,
+                                    "a metric, such as 'loss', or one whose "
+                                    "largest value is best, such as "
+                                    "'accuracy:max'");
+               options.bestIsLargest = way == "max";
+             },
+             "Keep the checkpoint of the best evaluation as FILE.best: that of "
+             "the lowest METRIC, or with METRIC:max of the highest")
+          ->type_name("METRIC")
+          ->needs(checkpoint)
+          ->needs(evalData);
+  CLI::Option *stop =
+      addWhole(app, "--stop-after", options.stopAfter, 1, 1'000'000,
+               "End the training after so many evaluations in a row without an "
+               "improvement")
+          ->needs(best);
+  app.add_option_function<std::string>(
+         "--least-improvement",
+         [&options](const std::string &text) {
+           options.leastImprovement = parsePositive("--least-improvement", text,
+                                                    1e300, "a number above 0");
+         },
+         "What counts as an improvement for --stop-after (default: any)")
+      ->type_name("NUMBER")
+      ->needs(stop);
+}
+
 static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
   mayDiffer.inValue(
       app.add_option("--data", options.data, dataHelp)->required());
@@ -181,6 +220,7 @@ static void addTrain(CLI::App &app, Options &options, MayDiffer &mayDiffer) {
            "window has targets)")
       ->needs(evalData);
   holdBatch->excludes(evalData)->excludes(checkpoint);
+  addBest(app, options, checkpoint, evalData);
   addBeginning(app, options, mayDiffer);
   addWhole(app, "--eval-every", options.evalEvery, 1, mostSteps,
            "Evaluate also every so many steps")
@@ -337,7 +377,12 @@ static Commands addCommands(CLI::App &app, Options &options,
   addEval(*eval, options, mayDiffer);
   addGenerate(*generate, options, mayDiffer);
   addExport(*exporting, options, mayDiffer);
-  info->add_flag("--json", options.json, "Print the compiler's report");
+  CLI::Option *json =
+      info->add_flag("--json", options.json, "Print the compiler's report");
+  info->add_option("--checkpoint", options.checkpoint,
+                   "Print also how far the run is that wrote this checkpoint, "
+                   "and its best evaluation")
+      ->excludes(json);
   Commands commands{{Command::Train, train},
                     {Command::Eval, eval},
                     {Command::Generate, generate},

@@ -51,6 +51,10 @@ struct Options {
   int keep = 1;           ///< generations of checkpoints
   bool overwrite = false;
   bool saveSync = false;
+  std::string bestMetric; ///< of `--keep-best`; empty: not given
+  bool bestIsLargest = false;
+  int64_t stopAfter = 0; ///< evaluations without improvement; 0: never
+  double leastImprovement = 0;
   std::string weights;    ///< of another tool, to start from (train)
   std::string weightsMap; ///< names of `weights`, `checkpoint` (eval) or `to`
   /// What a file's parameters are, and what training evaluates.
@@ -92,7 +96,14 @@ struct Options {
 /// continues. A run that saves only at its end does not.
 inline bool savesInBackground(const Options &options) {
   return options.command == Command::Train && !options.checkpoint.empty() &&
-         options.saveEvery > 0 && !options.saveSync;
+         !options.saveSync &&
+         (options.saveEvery > 0 ||
+          (!options.bestMetric.empty() && options.evalEvery > 0));
+}
+
+/// The file of `--keep-best`.
+inline std::string bestPath(const Options &options) {
+  return options.checkpoint + ".best";
 }
 
 /// How the corpora of `data` and `evalData` are read: training takes a window

@@ -13,13 +13,16 @@
 
 using namespace meshc::runtime;
 
-/// The checkpoint of a training run and the earlier ones that `--keep` keeps.
+/// The checkpoint of a training run, the earlier ones that `--keep` keeps, and
+/// the best one.
 static std::vector<std::string> writtenCheckpoints(const Options &options) {
   std::vector<std::string> paths;
   if (!options.checkpoint.empty())
     paths.push_back(options.checkpoint);
   for (int i = 1; i < options.keep; ++i)
     paths.push_back(generationPath(findTarget(options.checkpoint), i));
+  if (!options.bestMetric.empty())
+    paths.push_back(bestPath(options));
   return paths;
 }
 

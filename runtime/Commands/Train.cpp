@@ -10,6 +10,7 @@
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Checkpoint/Saver.h"
 #include "runtime/Commands/Beginning.h"
+#include "runtime/Commands/BestCheckpoint.h"
 #include "runtime/Commands/Evaluate.h"
 #include "runtime/Commands/Replay.h"
 #include "runtime/Commands/Stop.h"
@@ -37,13 +38,14 @@ public:
 
 private:
   int64_t plannedSteps() const;
-  void prepareSaves(const Beginning &beginning, int64_t total);
+  void prepareSaves(const Beginning &beginning);
   Shuffle makeOrder() const;
   void beginStep(const Shuffle &shuffle);
   std::optional<bool> readMetrics();
   void endStep();
   void endSteps(int stillOpen);
   void runToEnd();
+  int runSteps();
   int64_t restore();
   Selection selectionOf(const Shuffle &shuffle, int64_t step) const;
   [[noreturn]] void stopAt(int64_t step, const std::string &what);
@@ -52,8 +54,12 @@ private:
   void skip(int64_t step);
   std::string explainSkip(int64_t step);
   bool isSaveStep() const;
-  bool isEvalStep(int64_t total) const;
+  bool isEvalStep() const;
+  bool missesEvaluation() const;
+  bool endsEarly() const;
+  void checkFinite();
   void save();
+  void saveBest();
   int evaluate();
   ExitCode end(int signal);
 
@@ -62,9 +68,11 @@ private:
   const Dataset &data, *evalData;
   Feeder feeder;
   std::optional<Evaluator> evaluator;
-  RunState state;        ///< after the steps that were started
-  int openSteps = 0;     ///< started, and their metrics not read
-  int64_t batches = 0;   ///< that were read
+  std::optional<BestCheckpoint> best; ///< of `--keep-best`
+  RunState state;                     ///< after the steps that were started
+  int64_t total = 0;                  ///< steps that were asked for
+  int openSteps = 0;                  ///< started, and their metrics not read
+  int64_t batches = 0;                ///< that were read
   int64_t savedAt = -1;  ///< the step that was last given to the saver
   int64_t replaced = -1; ///< steps of another run's checkpoint, which is kept
   std::optional<Saver> saver;
@@ -81,22 +89,6 @@ private:
 
 } // namespace
 
-/// What `--eval-data` evaluates. Throws Failure(Usage) if averages are demanded
-/// and the program keeps none.
-static StepFunction evaluatedFunction(const Session &session,
-                                      const Options &options) {
-  if (session.program().evalAverageStep)
-    return options.parameters == ParameterValues::Last
-               ? StepFunction::Eval
-               : StepFunction::EvalAverages;
-  if (options.parameters == ParameterValues::Averages)
-    throw Failure(ExitCode::Usage,
-                  "'--parameters' is 'average', and the training keeps no "
-                  "averages; write 'average 0.999' or so behind the optimizer, "
-                  "and compile again");
-  return StepFunction::Eval;
-}
-
 Training::Training(Session &session, const Options &options,
                    const Dataset &data, const Dataset *evalData)
     : session(session), options(options), data(data), evalData(evalData),
@@ -104,6 +96,8 @@ Training::Training(Session &session, const Options &options,
       names(session.metricNames(StepFunction::Train)) {
   if (evalData)
     evaluator.emplace(session, *evalData, evaluatedFunction(session, options));
+  if (!options.bestMetric.empty())
+    best.emplace(options, evaluator->names());
 }
 
 int64_t Training::plannedSteps() const {
@@ -177,9 +171,20 @@ bool Training::isSaveStep() const {
   return options.saveEvery && state.step % options.saveEvery == 0;
 }
 
-bool Training::isEvalStep(int64_t total) const {
+bool Training::isEvalStep() const {
   return evaluator && options.evalEvery && state.step < total &&
          state.step % options.evalEvery == 0;
+}
+
+/// Whether the run resumes after a step whose evaluation the checkpoint does
+/// not know yet: it was saved before.
+bool Training::missesEvaluation() const {
+  return best && isEvalStep() && state.step > 0 && state.best.seen < state.step;
+}
+
+/// Whether `--stop-after` ends the run.
+bool Training::endsEarly() const {
+  return best && state.step < total && best->ends(state);
 }
 
 /// Runs the next step, with no other step open, to completion.
@@ -309,7 +314,7 @@ std::string Training::explainSkip(int64_t step) {
 
 /// Checks what the checkpoints of this run will replace, and allocates memory
 /// for them.
-void Training::prepareSaves(const Beginning &beginning, int64_t total) {
+void Training::prepareSaves(const Beginning &beginning) {
   if (options.checkpoint.empty())
     return;
   int64_t firstSave = total;
@@ -317,8 +322,10 @@ void Training::prepareSaves(const Beginning &beginning, int64_t total) {
     firstSave = std::min(total, (state.step / options.saveEvery + 1) *
                                     options.saveEvery);
   replaced = findReplaced(session, options, beginning, firstSave);
-  saver.emplace(session.rank(), SaveOptions{options.checkpoint, options.keep,
-                                            savesInBackground(options)});
+  saver.emplace(session.rank(),
+                SaveOptions{options.checkpoint, options.keep,
+                            best ? bestPath(options) : std::string(),
+                            savesInBackground(options)});
   if (!beginning.continuesCheckpoint)
     return;
   if (beginning.fellBack)
@@ -327,9 +334,8 @@ void Training::prepareSaves(const Beginning &beginning, int64_t total) {
     saver->setSavedStep(savedAt = state.step);
 }
 
-void Training::save() {
-  if (!saver || savedAt == state.step || state.step < replaced)
-    return;
+/// Ends the run if a parameter is not finite.
+void Training::checkFinite() {
   const MeshcTensor *bad = findNotFinite(session.rank()),
                     *tensors = session.program().tensors;
   if (int64_t number =
@@ -337,8 +343,22 @@ void Training::save() {
     stopAt(state.step, std::string("parameter '") + tensors[number - 1].name +
                            "' is not finite after step " +
                            std::to_string(state.step) + " and is not saved");
+}
+
+void Training::save() {
+  if (!saver || savedAt == state.step || state.step < replaced)
+    return;
+  checkFinite();
   saver->save(state);
   savedAt = state.step;
+}
+
+void Training::saveBest() {
+  checkFinite();
+  saver->saveBest(state);
+  if (session.speaks() && !options.quiet)
+    printOut(BestCheckpoint::describe(state.best) + ", kept in '" +
+             bestPath(options) + "'\n");
 }
 
 /// Returns the signal that ended it early, or 0. Metrics that are not finite do
@@ -350,6 +370,9 @@ int Training::evaluate() {
   if (!badEvaluation)
     badEvaluation = checkMeans(evaluator->names(), *means, *evalData);
   log->afterEvaluation(state.step, evaluator->names(), *means);
+  // A resumed run may repeat its last evaluation.
+  if (best && state.best.seen < state.step && best->count(*means, state))
+    saveBest();
   return 0;
 }
 
@@ -362,6 +385,8 @@ ExitCode Training::end(int signal) {
              std::to_string(state.skipped - firstSkipped) + " of " +
              std::to_string(state.step - firstStep) +
              " steps, which were not finite\n");
+  if (endsEarly() && session.speaks())
+    printOut(best->describeEnd(state));
   const std::string program = session.program().name;
   std::string message;
   ExitCode code = ExitCode::Success;
@@ -385,6 +410,38 @@ ExitCode Training::end(int signal) {
   return code;
 }
 
+/// Returns the signal that ended the steps early, or 0.
+int Training::runSteps() {
+  StopAgreement stop(session.rank());
+  Shuffle shuffle = makeOrder();
+  log->begin(total, data.batch());
+  int signal = 0;
+  if (missesEvaluation())
+    signal = evaluate();
+  while (state.step < total && !signal && !endsEarly()) {
+    if (trace && trace->startsAfter(state.step)) {
+      endSteps(0);
+      trace->start();
+    }
+    beginStep(shuffle);
+    // Anything saved or evaluated was checked first.
+    bool settles = guard || isSaveStep() || isEvalStep() ||
+                   (trace && trace->endsAfter(state.step));
+    endSteps(settles ? 0 : session.device().runsAhead());
+    if (trace && settles)
+      trace->pause(state.step);
+    if (isSaveStep())
+      save();
+    if (isEvalStep())
+      signal = evaluate();
+    if (saver)
+      saver->check();
+    if (!signal)
+      signal = stop.afterStep();
+  }
+  return signal;
+}
+
 ExitCode Training::run() {
   Beginning beginning = beginRun(session, options);
   if (!agreeOn(session.communicator(), session.program().name,
@@ -393,8 +450,10 @@ ExitCode Training::run() {
   adoptPlaceOfRankZero(session, beginning);
   state = beginning.state;
   const bool speaks = session.speaks();
-  const int64_t total = plannedSteps();
-  prepareSaves(beginning, total);
+  total = plannedSteps();
+  if (best)
+    best->begin(session, state);
+  prepareSaves(beginning);
   firstStep = state.step;
   firstSkipped = state.skipped;
   log.emplace(session, options, firstStep, beginning.resumed);
@@ -406,39 +465,15 @@ ExitCode Training::run() {
              " steps are done and " + std::to_string(total) +
              " were asked for\n");
   catchSignals(session.communicator());
-  StopAgreement stop(session.rank());
-  Shuffle shuffle = makeOrder();
   if (options.skipNonFinite && state.step < total)
     guardUpdates();
-  log->begin(total, data.batch());
-  int signal = 0;
-  while (state.step < total && !signal) {
-    if (trace && trace->startsAfter(state.step)) {
-      endSteps(0);
-      trace->start();
-    }
-    beginStep(shuffle);
-    // Anything saved or evaluated was checked first.
-    bool settles = guard || isSaveStep() || isEvalStep(total) ||
-                   (trace && trace->endsAfter(state.step));
-    endSteps(settles ? 0 : session.device().runsAhead());
-    if (trace && settles)
-      trace->pause(state.step);
-    if (isSaveStep())
-      save();
-    if (isEvalStep(total))
-      signal = evaluate();
-    if (saver)
-      saver->check();
-    if (!signal)
-      signal = stop.afterStep();
-  }
+  int signal = runSteps();
   endSteps(0);
   if (trace)
     trace->finish(state.step);
   log->endLine();
   save();
-  if (!signal && evaluator)
+  if (!signal && evaluator && !endsEarly())
     signal = evaluate();
   if (saver)
     saver->wait();

@@ -127,7 +127,7 @@ struct Model {
   void save(const std::string &path) const {
     onRanks([&](Rank &rank, char *arena) {
       visit(rank, arena, false);
-      saveCheckpoint(path, rank, {11, 22, 33});
+      saveCheckpoint(path, rank, {11, 22, 33, 0});
     });
   }
   void load(const std::string &path) const {

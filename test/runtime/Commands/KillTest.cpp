@@ -23,6 +23,7 @@
 #include "runtime/Checkpoint/Generations.h"
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <random>
 
@@ -40,6 +41,7 @@ namespace {
 struct Setting {
   const char *mesh, *options;
   int steps;
+  bool keepsBest = false; ///< by evaluations after every step
 };
 
 const Setting settings[] = {
@@ -47,6 +49,8 @@ const Setting settings[] = {
     {"2x2", "--save-every 2 --keep 2", 8},
     {"1x1", "--save-every 3", 12},
     {"2x2", "--save-every 2 --keep 3 --save sync", 6},
+    {"1x1", "--save-every 3", 8, true},
+    {"2x2", "--save-every 2 --save sync", 5, true},
 };
 
 class Chain {
@@ -54,6 +58,8 @@ public:
   explicit Chain(const Setting &setting) : setting(setting) {
     EXPECT_EQ(run(command("plain", setting.steps)).code, 0);
     expected = readFile(folder.file("plain"));
+    if (setting.keepsBest)
+      expectedBest = readFile(folder.file("plain.best"));
   }
 
   /// Forgets the run.
@@ -63,6 +69,7 @@ public:
       if (entry.path().filename().string().rfind("c", 0) == 0)
         fs::remove(entry.path());
     step = -1;
+    best = HUGE_VAL;
   }
   /// The command of the run; `environment` is set for it.
   std::string train(const std::string &environment) const {
@@ -94,11 +101,35 @@ public:
       EXPECT_GE(its, step);
       step = its;
     }
+    expectBest();
+  }
+  /// The best checkpoint is complete, and stays the best.
+  void expectBest() {
+    const std::string file = folder.file("c.best");
+    if (best < HUGE_VAL) {
+      ASSERT_TRUE(fs::exists(file));
+    }
+    if (!fs::exists(file))
+      return;
+    try {
+      SafetensorsFile content(file);
+      verifyFile(content);
+      const RunState state = readRunState(content);
+      EXPECT_EQ(state.best.step, state.step);
+      EXPECT_LE(state.best.value, best);
+      best = state.best.value;
+    } catch (const Failure &failure) {
+      FAIL() << failure.what();
+    }
   }
   /// After the end.
   void expectEnd() {
     EXPECT_TRUE(readFile(folder.file("c")) == expected);
     EXPECT_FALSE(fs::exists(folder.file("c.meshc-tmp")));
+    if (setting.keepsBest) {
+      EXPECT_TRUE(readFile(folder.file("c.best")) == expectedBest);
+      EXPECT_FALSE(fs::exists(folder.file("c.best.meshc-tmp")));
+    }
     expectIntact();
     EXPECT_EQ(step, setting.steps);
   }
@@ -112,13 +143,20 @@ private:
   std::string command(const std::string &name, int steps) const {
     return line(setting.mesh) + " train --quiet --seed 5 --resume=auto " +
            setting.options + " --steps " + std::to_string(steps) +
-           " --checkpoint " + folder.file(name) + data;
+           " --checkpoint " + folder.file(name) + data +
+           (setting.keepsBest
+                ? " --keep-best error --eval-every 1 --eval-data "
+                  "x=" +
+                      folder.file("x.npy") +
+                      " --eval-data target=" + folder.file("y.npy")
+                : "");
   }
 
   const Setting &setting;
   Folder folder;
-  std::string data = writeLineData(folder), expected;
-  int64_t step = -1; ///< of the newest checkpoint so far
+  std::string data = writeLineData(folder), expected, expectedBest;
+  int64_t step = -1;      ///< of the newest checkpoint so far
+  double best = HUGE_VAL; ///< of the best one
 };
 
 } // namespace

@@ -309,4 +309,5 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                manifest.c_str(),
                                                nullptr,
                                                nullptr,
-                                               0};
+                                               0,
+                                               nullptr};
