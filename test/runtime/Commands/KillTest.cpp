@@ -201,9 +201,11 @@ TEST(Kill, atRandomTimes) {
   for (size_t i = 0; kills < wanted; ++i) {
     Chain chain(settings[i % std::size(settings)]);
     chain.begin();
-    for (bool ended = false; !ended;) {
+    // Longer each time: a slow machine, too, comes to a save and to the end.
+    useconds_t most = 90000;
+    for (bool ended = false; !ended; most += most / 8) {
       Process process(chain.train("LINE_SLEEP=8"));
-      usleep(std::uniform_int_distribution<useconds_t>(0, 90000)(random));
+      usleep(std::uniform_int_distribution<useconds_t>(0, most)(random));
       process.signal(SIGKILL);
       Outcome outcome = process.wait();
       ended = outcome.code == 0;
