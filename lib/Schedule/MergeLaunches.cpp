@@ -23,8 +23,8 @@ namespace meshc::schedule {
 /// Fusions other than updates are merged if their results have at most so many
 /// bytes: about what the threads of a GPU compute at once.
 static constexpr int64_t smallBytes = 1 << 20;
-/// Buffers of a kernel at most: their addresses are its parameters, of which a
-/// GPU takes 4 kB.
+/// Buffers of a kernel at most: a GPU takes 4 kB of parameters, which are their
+/// addresses.
 static constexpr size_t mostBuffers = 480;
 
 namespace {

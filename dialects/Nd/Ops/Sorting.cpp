@@ -145,9 +145,9 @@ MESHC_SORTING_OP(TopKOp, false, true)
 // TopKOp
 //===----------------------------------------------------------------------===//
 
-/// The number of blocks in each of which `count` entries are chosen: one for
-/// each rank among which the layout's rules cut the dim. 1 if they do not cut
-/// it, or if blocks are not longer than that.
+/// Into how many blocks the dim is split, each of which chooses `count`
+/// entries: as many as the ranks that share the dim by the layout's rules. 1 if
+/// they do not cut it, or if a block has no more than `count` entries.
 static int64_t getBlockCount(TopKOp op) {
   int64_t size = op.getInput().getType().getSize(op.getDim()), blocks = 1;
   MeshAttr mesh = MeshAttr::of(op);

@@ -5,12 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Codegen/Gpu/GpuAttention.h"
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/AttentionOps.h"
+#include "lib/Codegen/Gpu/AttentionEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
@@ -103,79 +102,13 @@ FailureOr<AttentionPlan> AttentionPlan::of(exec::KernelOp kernel) {
 // The code
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// A tensor of the op; without one, the pointer is null.
-struct Tensor {
-  Value pointer;
-  Type elementType;
-  const MeshcAttentionStrides *strides = nullptr;
-};
-
-/// An index along each outer dim; null where the dim plays no part.
-using Outer = SmallVector<Value>;
-
-class AttentionEmitter : TileEmitter {
-public:
-  AttentionEmitter(const AttentionPlan &plan, KernelElements &emitter,
-                   GpuGroup &group, ValueRange buffers);
-
-  void emitForward();
-  void emitGradient();
-
-private:
-  /// What a block holds: entries of the rows or of the memory.
-  struct Held {
-    bool isRows = true;
-    Value first; ///< entry of the tile's first one
-    Outer outer;
-  };
-  /// Numbers of rows in workgroup memory.
-  struct RowNumbers {
-    Value logSums, products; ///< products: of output and its gradient
-  };
-
-  Outer split(Value number, int64_t begin, int64_t end);
-  Value getPlace(const Tensor &tensor, const Outer &outer);
-  GlobalEntries getEntries(const Tensor &tensor, const Outer &outer,
-                           Value first, bool areRows);
-  Held takeHeld(Value block, bool isRows);
-  std::pair<Value, Value> getStreamedTiles(const Held &held);
-  Value isAllowed(Value row, Value entry);
-  Values finishScores(ArrayRef<Value> products, const Held &held,
-                      Value streamedFirst, SmallVectorImpl<Value> &allowed);
-  Values emitSoftmax(ArrayRef<Value> scores, ArrayRef<Value> carried,
-                     SmallVectorImpl<Value> &factors);
-  void storeRows(ArrayRef<Value> carried, const Held &held);
-  void loadRowNumbers(const RowNumbers &numbers, const Outer &outer,
-                      Value first, int64_t entries);
-  Values getScoreGradients(ArrayRef<Value> probabilities,
-                           ArrayRef<Value> products, ArrayRef<Value> allowed,
-                           const RowNumbers &numbers, bool rowsAreHeld);
-  Values getProbabilities(ArrayRef<Value> scores, ArrayRef<Value> allowed,
-                          const RowNumbers &numbers, bool rowsAreHeld);
-  void emitQueryGradient(Value block);
-  void emitMemoryGradients(Value block);
-  Value exp(Value x) { return math::ExpOp::create(builder, loc, x); }
-
-  const AttentionPlan &plan;
-  const MeshcAttention &call;
-  Tensor query, keys, values, mask, bias, output, logSums, gradient;
-  Tensor ofQuery, ofKeys, ofValues;
-  Value firstRow; ///< global index of this rank's first row
-  Tile heldKeys, heldValues, streamedKeys, streamedValues, scores;
-  RowNumbers numbers;
-};
-
-} // namespace
-
 AttentionEmitter::AttentionEmitter(const AttentionPlan &plan,
                                    KernelElements &emitter, GpuGroup &group,
                                    ValueRange buffers)
     : TileEmitter(emitter, group, plan.tiles, plan.lanes), plan(plan),
       call(plan.call) {
   size_t next = 0;
-  auto take = [&](Tensor &tensor, Value value,
+  auto take = [&](AttentionTensor &tensor, Value value,
                   const MeshcAttentionStrides &strides) {
     tensor = {buffers[next++], nd::getTensorType(value).getElementType(),
               &strides};
@@ -218,19 +151,25 @@ AttentionEmitter::AttentionEmitter(const AttentionPlan &plan,
   }
 }
 
+Value AttentionEmitter::exp(Value x) {
+  return math::ExpOp::create(builder, loc, x);
+}
+
 //===----------------------------------------------------------------------===//
 // Places
 //===----------------------------------------------------------------------===//
 
 /// The indices of the outer dims in [begin, end), the last one fastest.
-Outer AttentionEmitter::split(Value number, int64_t begin, int64_t end) {
+AttentionEmitter::Outer AttentionEmitter::split(Value number, int64_t begin,
+                                                int64_t end) {
   Outer outer(call.outerCount);
   for (int64_t dim = end; dim-- > begin;)
     outer[dim] = takeOff(number, call.outerSizes[dim]);
   return outer;
 }
 
-Value AttentionEmitter::getPlace(const Tensor &tensor, const Outer &outer) {
+Value AttentionEmitter::getPlace(const AttentionTensor &tensor,
+                                 const Outer &outer) {
   Value place = index(0);
   for (auto [at, stride] : llvm::zip_first(outer, tensor.strides->outer))
     if (at && stride != 0)
@@ -239,7 +178,7 @@ Value AttentionEmitter::getPlace(const Tensor &tensor, const Outer &outer) {
 }
 
 /// The entries from `first` on, along the rows or along the memory.
-GlobalEntries AttentionEmitter::getEntries(const Tensor &tensor,
+GlobalEntries AttentionEmitter::getEntries(const AttentionTensor &tensor,
                                            const Outer &outer, Value first,
                                            bool areRows) {
   int64_t stride = areRows ? tensor.strides->row : tensor.strides->memory;
@@ -335,7 +274,7 @@ AttentionEmitter::finishScores(ArrayRef<Value> products, const Held &held,
       std::swap(row, entry);
     Value is = isAllowed(row, entry);
     Value score = times(product, scale);
-    auto place = [&](const Tensor &tensor) {
+    auto place = [&](const AttentionTensor &tensor) {
       Value first = getPlace(tensor, held.outer);
       first = plus(first, times(limit(row, call.rows), tensor.strides->row));
       return plus(first,
@@ -446,175 +385,6 @@ void AttentionEmitter::storeRows(ArrayRef<Value> carried, const Held &held) {
   Values sums = scaleSums(carried.drop_front(2 * tiles.held), inverses);
   storeSums(sums, getEntries(output, held.outer, held.first, true),
             call.values);
-}
-
-//===----------------------------------------------------------------------===//
-// Gradient
-//===----------------------------------------------------------------------===//
-
-/// For `entries` rows from `first` on: the logarithms of sums, and the sums of
-/// output · gradient over the values. Several threads share a row.
-void AttentionEmitter::loadRowNumbers(const RowNumbers &numbers,
-                                      const Outer &outer, Value first,
-                                      int64_t entries) {
-  int64_t sharers = AttentionTiles::threads / entries;
-  Value entry = getThread();
-  Value part = takeOff(entry, sharers);
-  GlobalEntries sums = getEntries(logSums, outer, first, true);
-  GlobalEntries results = getEntries(output, outer, first, true);
-  Value exists = isLess(entry, results.count);
-  Value at = plus(results.first, times(entry, results.stride));
-  Value high = select(exists, index(call.values), index(0));
-  Value product =
-      emitFor(part, high, sharers, {number(0)},
-              [&](Value element, ArrayRef<Value> sum) {
-                Value place = plus(at, element);
-                Value a = loadGlobal(output.pointer, output.elementType, place);
-                Value b =
-                    loadGlobal(gradient.pointer, gradient.elementType, place);
-                return Values{plus(sum[0], times(a, b))};
-              })
-          .front();
-  product = combineRow(
-      product, [&](Value a, Value b) { return plus(a, b); }, sharers);
-  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        part, index(0));
-  emitIf(both(exists, isFirst), [&] {
-    Value place = plus(sums.first, times(entry, sums.stride));
-    storeLocal(numbers.logSums, entry,
-               loadGlobal(sums.pointer, sums.elementType, place));
-    storeLocal(numbers.products, entry, product);
-  });
-}
-
-/// The softmax of the scores, 0 where they are not allowed.
-TileEmitter::Values AttentionEmitter::getProbabilities(
-    ArrayRef<Value> scores, ArrayRef<Value> allowed, const RowNumbers &numbers,
-    bool rowsAreHeld) {
-  Values results;
-  for (auto [n, score] : llvm::enumerate(scores)) {
-    auto at = static_cast<int64_t>(n);
-    Value row = rowsAreHeld ? getHeld(at / tiles.streamed)
-                            : getStreamed(at % tiles.streamed);
-    Value value = exp(minus(score, loadLocal(numbers.logSums, row)));
-    results.push_back(allowed[n] ? select(allowed[n], value, number(0))
-                                 : value);
-  }
-  return results;
-}
-
-/// Of the products of query and keys: probability · (gradient of the output ·
-/// values - output · gradient) · scale.
-TileEmitter::Values AttentionEmitter::getScoreGradients(
-    ArrayRef<Value> probabilities, ArrayRef<Value> products,
-    ArrayRef<Value> allowed, const RowNumbers &numbers, bool rowsAreHeld) {
-  Values results;
-  for (auto [n, product] : llvm::enumerate(products)) {
-    auto at = static_cast<int64_t>(n);
-    Value row = rowsAreHeld ? getHeld(at / tiles.streamed)
-                            : getStreamed(at % tiles.streamed);
-    Value value = minus(product, loadLocal(numbers.products, row));
-    value = times(times(probabilities[n], value), number(call.scale));
-    results.push_back(allowed[n] ? select(allowed[n], value, number(0))
-                                 : value);
-  }
-  return results;
-}
-
-void AttentionEmitter::emitQueryGradient(Value block) {
-  Held held = takeHeld(block, true);
-  load(heldKeys, getEntries(query, held.outer, held.first, true));
-  load(heldValues, getEntries(gradient, held.outer, held.first, true));
-  loadRowNumbers(numbers, held.outer, held.first, tiles.getHeldEntries());
-  auto [begin, end] = getStreamedTiles(held);
-  Values sums = emitFor(
-      begin, end, 1, makeSums(streamedKeys),
-      [&](Value turn, ArrayRef<Value> carried) {
-        Value first = times(turn, tiles.getStreamedEntries());
-        group.emitBarrier(); // the tile before has been read
-        load(streamedKeys, getEntries(keys, held.outer, first, false));
-        load(streamedValues, getEntries(values, held.outer, first, false));
-        group.emitBarrier();
-        SmallVector<Value> allowed;
-        Values probabilities =
-            getProbabilities(finishScores(multiply(heldKeys, streamedKeys),
-                                          held, first, allowed),
-                             allowed, numbers, true);
-        storeScores(scores,
-                    getScoreGradients(probabilities,
-                                      multiply(heldValues, streamedValues),
-                                      allowed, numbers, true));
-        group.emitBarrier();
-        return addProducts(scores, streamedKeys, carried);
-      });
-  storeSums(sums, getEntries(ofQuery, held.outer, held.first, true), call.keys);
-}
-
-void AttentionEmitter::emitMemoryGradients(Value block) {
-  Held held = takeHeld(block, false);
-  load(heldKeys, getEntries(keys, held.outer, held.first, false));
-  load(heldValues, getEntries(values, held.outer, held.first, false));
-  auto [begin, end] = getStreamedTiles(held);
-  Values zeros = makeSums(streamedKeys);
-  size_t keySums = zeros.size();
-  llvm::append_range(zeros, makeSums(streamedValues));
-  auto add = [&](const Held &held, Value turn, ArrayRef<Value> carried) {
-    Value first = times(turn, tiles.getStreamedEntries());
-    group.emitBarrier(); // the tile before has been read
-    load(streamedKeys, getEntries(query, held.outer, first, true));
-    load(streamedValues, getEntries(gradient, held.outer, first, true));
-    loadRowNumbers(numbers, held.outer, first, tiles.getStreamedEntries());
-    group.emitBarrier();
-    SmallVector<Value> allowed;
-    Values probabilities = getProbabilities(
-        finishScores(multiply(heldKeys, streamedKeys), held, first, allowed),
-        allowed, numbers, false);
-    Values gradients =
-        getScoreGradients(probabilities, multiply(heldValues, streamedValues),
-                          allowed, numbers, false);
-    storeScores(scores, probabilities);
-    group.emitBarrier();
-    Values ofValues =
-        addProducts(scores, streamedValues, carried.drop_front(keySums));
-    group.emitBarrier(); // the probabilities have been read
-    storeScores(scores, gradients);
-    group.emitBarrier();
-    Values next =
-        addProducts(scores, streamedKeys, carried.take_front(keySums));
-    llvm::append_range(next, ofValues);
-    return next;
-  };
-  // All rows that have these keys and values.
-  ArrayRef<int64_t> others =
-      ArrayRef(call.outerSizes, call.outerCount).drop_front(call.sharedCount);
-  Values sums = emitFor(
-      index(0), index(getProduct(others)), 1, zeros,
-      [&, begin = begin, end = end](Value other, ArrayRef<Value> carried) {
-        Held each = held;
-        Outer outer = split(other, call.sharedCount, call.outerCount);
-        for (auto [all, more] : llvm::zip(each.outer, outer))
-          all = all ? all : more;
-        return emitFor(begin, end, 1, carried,
-                       [&](Value turn, ArrayRef<Value> values) {
-                         return add(each, turn, values);
-                       });
-      });
-  ArrayRef<Value> all(sums);
-  storeSums(all.take_front(keySums),
-            getEntries(ofKeys, held.outer, held.first, false), call.keys);
-  storeSums(all.drop_front(keySums),
-            getEntries(ofValues, held.outer, held.first, false), call.values);
-}
-
-void AttentionEmitter::emitGradient() {
-  Value block = group.getPoint();
-  Value rowBlocks = index(plan.getRowBlocks());
-  auto branch = scf::IfOp::create(builder, loc, isLess(block, rowBlocks), true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  emitQueryGradient(block);
-  builder.setInsertionPointToStart(branch.elseBlock());
-  emitMemoryGradients(minus(block, rowBlocks));
 }
 
 void emitAttention(const AttentionPlan &plan, KernelElements &emitter,

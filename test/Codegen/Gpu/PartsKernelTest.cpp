@@ -28,7 +28,7 @@ struct Text {
   }
 };
 
-/// Adds x[i, j] := x + rate · g, of which `rate` is an argument of all parts.
+/// Adds x[i, j] := x + rate · g. All parts have the argument `rate`.
 void addUpdate(Text &text, int number, int64_t rows, int64_t columns,
                const std::string &element = "f32") {
   std::string id = std::to_string(number);

@@ -1,8 +1,8 @@
 """Greedy generation of one text under PyTorch: prints {"rate": tokens per second, "version": …}.
 
 usage: torch_generate.py SHAPE TOKENS [--threads N] [--compile]
-Weights are random; keys and values stay in caches of the model's length, of which a step reads the positions so far
-(compiled: all of them under a mask, so that no step has a shape of its own).
+Weights are random. Keys and values stay in caches of the model's length. A step reads the positions so far (compiled:
+all of them, under a mask, so that no step has a shape of its own).
 """
 import argparse, json, time
 

@@ -1,0 +1,83 @@
+//===- AttentionEmitter.h - the code of attention on GPUs -------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_CODEGEN_GPU_ATTENTIONEMITTER_H
+#define MESHC_LIB_CODEGEN_GPU_ATTENTIONEMITTER_H
+
+#include "lib/Codegen/Gpu/GpuAttention.h"
+
+namespace meshc::codegen {
+
+/// A tensor of an attention; without one, the pointer is null.
+struct AttentionTensor {
+  mlir::Value pointer;
+  mlir::Type elementType;
+  const MeshcAttentionStrides *strides = nullptr;
+};
+
+/// Emits the code of one kernel: places, scores and the forward pass in
+/// GpuAttention.cpp, the gradient in AttentionGradient.cpp.
+class AttentionEmitter : TileEmitter {
+public:
+  AttentionEmitter(const AttentionPlan &plan, KernelElements &emitter,
+                   GpuGroup &group, mlir::ValueRange buffers);
+
+  void emitForward();
+  void emitGradient();
+
+private:
+  /// An index along each outer dim; null where the dim plays no part.
+  using Outer = llvm::SmallVector<mlir::Value>;
+  /// What a block holds: entries of the rows or of the memory.
+  struct Held {
+    bool isRows = true;
+    mlir::Value first; ///< entry of the tile's first one
+    Outer outer;
+  };
+  /// Numbers of rows in workgroup memory.
+  struct RowNumbers {
+    mlir::Value logSums, products; ///< products: of output and its gradient
+  };
+
+  Outer split(mlir::Value number, int64_t begin, int64_t end);
+  mlir::Value getPlace(const AttentionTensor &tensor, const Outer &outer);
+  GlobalEntries getEntries(const AttentionTensor &tensor, const Outer &outer,
+                           mlir::Value first, bool areRows);
+  Held takeHeld(mlir::Value block, bool isRows);
+  std::pair<mlir::Value, mlir::Value> getStreamedTiles(const Held &held);
+  mlir::Value isAllowed(mlir::Value row, mlir::Value entry);
+  Values finishScores(llvm::ArrayRef<mlir::Value> products, const Held &held,
+                      mlir::Value streamedFirst,
+                      llvm::SmallVectorImpl<mlir::Value> &allowed);
+  Values emitSoftmax(llvm::ArrayRef<mlir::Value> scores,
+                     llvm::ArrayRef<mlir::Value> carried,
+                     llvm::SmallVectorImpl<mlir::Value> &factors);
+  void storeRows(llvm::ArrayRef<mlir::Value> carried, const Held &held);
+  void loadRowNumbers(const RowNumbers &numbers, const Outer &outer,
+                      mlir::Value first, int64_t entries);
+  Values getScoreGradients(llvm::ArrayRef<mlir::Value> probabilities,
+                           llvm::ArrayRef<mlir::Value> products,
+                           llvm::ArrayRef<mlir::Value> allowed,
+                           const RowNumbers &numbers, bool rowsAreHeld);
+  Values getProbabilities(llvm::ArrayRef<mlir::Value> scores,
+                          llvm::ArrayRef<mlir::Value> allowed,
+                          const RowNumbers &numbers, bool rowsAreHeld);
+  void emitQueryGradient(mlir::Value block);
+  void emitMemoryGradients(mlir::Value block);
+  mlir::Value exp(mlir::Value x);
+
+  const AttentionPlan &plan;
+  const MeshcAttention &call;
+  AttentionTensor query, keys, values, mask, bias, output, logSums, gradient;
+  AttentionTensor ofQuery, ofKeys, ofValues;
+  mlir::Value firstRow; ///< global index of this rank's first row
+  Tile heldKeys, heldValues, streamedKeys, streamedValues, scores;
+  RowNumbers numbers;
+};
+
+} // namespace meshc::codegen
+
+#endif // MESHC_LIB_CODEGEN_GPU_ATTENTIONEMITTER_H
