@@ -33,6 +33,9 @@ struct Matrices {
     std::swap(rowStride, columnStride);
     std::swap(m, n);
   }
+  /// Keeps part `part` of `parts` of C's columns, or of its rows if it has more
+  /// of them. A part consists of whole tiles and may be empty.
+  void cut(const PackedKernel &kernel, int64_t part, int64_t parts);
   /// Chooses which matrices are read as they lie. For thin products this is the
   /// larger one, as packing it would take as long as the product.
   void chooseForms(const PackedKernel &kernel);
@@ -97,6 +100,19 @@ private:
 };
 
 } // namespace
+
+void Matrices::cut(const PackedKernel &kernel, int64_t part, int64_t parts) {
+  bool cutsColumns = n >= m;
+  int64_t &size = cutsColumns ? n : m;
+  PackedOperand &operand = cutsColumns ? b : a;
+  int64_t tile = cutsColumns ? kernel.columns : kernel.maxRows;
+  int64_t tiles = divideUp(size, tile);
+  int64_t begin = std::min(tiles * part / parts * tile, size);
+  int64_t end = std::min(tiles * (part + 1) / parts * tile, size);
+  operand = operand.from(begin, 0);
+  c += begin * (cutsColumns ? columnStride : rowStride);
+  size = end - begin;
+}
 
 void Matrices::chooseForms(const PackedKernel &kernel) {
   const int64_t maxRows = kernel.maxRows, bytes = kernel.elementBytes;
@@ -301,8 +317,65 @@ static Matrices describe(const PackedKernel &kernel, const MeshcGemm &gemm,
   return matrices;
 }
 
+namespace {
+/// One call of runPackedProduct(), and the ways in which threads share it.
+struct PackedCall {
+  const PackedKernel &kernel;
+  const MeshcGemm &gemm;
+  const void *a, *b;
+  float *c;
+  const GemmScratch &scratch;
+
+  Matrices entry(int64_t number) const {
+    return describe(kernel, gemm, a, b, c, number);
+  }
+  /// Whether `parts` products at a time, each on `team` threads, have enough
+  /// scratch memory.
+  bool fits(int64_t team, int64_t parts) const {
+    return Product(kernel, entry(0), team, scratch.part(0, parts)).fits();
+  }
+  /// Each thread computes some of the batch's entries.
+  void shareEntries() const;
+  /// Each thread computes a part of C, and packs what it needs.
+  void shareParts() const;
+  /// All threads compute each entry, and share the panels of B.
+  void sharePanels(int64_t team) const;
+};
+} // namespace
+
+void PackedCall::shareEntries() const {
+  parallelTeam([&](int64_t thread, int64_t count) {
+    for (int64_t number = gemm.batch * thread / count;
+         number < gemm.batch * (thread + 1) / count; ++number)
+      Product(kernel, entry(number), 1, scratch.part(thread, count)).run(0, 1);
+  });
+}
+
+void PackedCall::shareParts() const {
+  parallelTeam([&](int64_t thread, int64_t count) {
+    Matrices part = entry(0);
+    part.cut(kernel, thread, count);
+    if (part.m > 0 && part.n > 0)
+      Product(kernel, part, 1, scratch.part(thread, count)).run(0, 1);
+  });
+}
+
+void PackedCall::sharePanels(int64_t team) const {
+  for (int64_t number = 0; number < gemm.batch; ++number) {
+    Product product(kernel, entry(number), team, scratch);
+    if (team == 1)
+      product.run(0, 1);
+    else
+      parallelTeam(
+          [&](int64_t thread, int64_t count) { product.run(thread, count); });
+  }
+}
+
 /// Batch entries up to this many multiply-adds are done by one thread each.
 static constexpr int64_t manySums = 1 << 27;
+/// The fewest columns, or rows, of a thread's part of C: packing the other
+/// matrix once per thread then costs less than waiting for other threads.
+static constexpr int64_t partColumns = 64;
 
 bool meshc::runtime::runPackedProduct(const PackedKernel &kernel,
                                       const MeshcGemm &gemm, const void *a,
@@ -310,34 +383,24 @@ bool meshc::runtime::runPackedProduct(const PackedKernel &kernel,
                                       const GemmScratch &scratch) {
   if (runDotProducts(kernel, gemm, a, b, c, scratch))
     return true;
+  PackedCall call{kernel, gemm, a, b, c, scratch};
   int64_t sums = gemm.m * gemm.n * gemm.k, team = threads();
-  auto fits = [&](int64_t threads, int64_t parts) {
-    return Product(kernel, describe(kernel, gemm, a, b, c, 0), threads,
-                   scratch.part(0, parts))
-        .fits();
-  };
   if (sums * gemm.batch <= MESHC_PACKED_FEW_SUMS)
     team = 1;
-  if (gemm.batch >= 2 * team && team > 1 && sums <= manySums && fits(1, team)) {
-    parallelTeam([&](int64_t thread, int64_t count) {
-      for (int64_t entry = gemm.batch * thread / count;
-           entry < gemm.batch * (thread + 1) / count; ++entry)
-        Product(kernel, describe(kernel, gemm, a, b, c, entry), 1,
-                scratch.part(thread, count))
-            .run(0, 1);
-    });
+  if (gemm.batch >= 2 * team && team > 1 && sums <= manySums &&
+      call.fits(1, team)) {
+    call.shareEntries();
     return true;
   }
-  if (!fits(team, 1))
-    return false;
-  for (int64_t entry = 0; entry < gemm.batch; ++entry) {
-    Product product(kernel, describe(kernel, gemm, a, b, c, entry), team,
-                    scratch);
-    if (team == 1)
-      product.run(0, 1);
-    else
-      parallelTeam(
-          [&](int64_t thread, int64_t count) { product.run(thread, count); });
+  // With more threads than scratch memory is planned for, parts would be cut
+  // into small blocks.
+  if (gemm.batch == 1 && team > 1 && team <= MESHC_PACKED_THREADS &&
+      std::max(gemm.m, gemm.n) >= team * partColumns && call.fits(1, team)) {
+    call.shareParts();
+    return true;
   }
+  if (!call.fits(team, 1))
+    return false;
+  call.sharePanels(team);
   return true;
 }

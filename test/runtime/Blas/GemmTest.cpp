@@ -282,6 +282,7 @@ TEST(Gemm, bitsDoNotDependOnThreads) {
   for (uint8_t type : {MESHC_F32, MESHC_BF16})
     for (const char *name : {"packed", "packed512", "packedbf16"})
       for (MeshcGemm gemm : {shape(300, 200, 700, true, false, 1, 0),
+                             shape(150, 270, 280, false, false, 1, 1),
                              shape(8, 190, 1100, false, true, 1, 0),
                              shape(190, 10, 300, false, false, 1, 0),
                              shape(100, 120, 10, false, true, 1, 0),
