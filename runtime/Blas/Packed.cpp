@@ -15,14 +15,13 @@
 #include "meshc/GemmScratch.h"
 #include "runtime/Base/ProcessorFeatures.h"
 #include "runtime/Blas/PackedProduct.h"
+#include "runtime/Blas/ThinAvx2.h"
 
 #include <algorithm>
 #include <cstring>
 #include <immintrin.h>
 
 using namespace meshc::runtime;
-
-#define MESHC_AVX2 __attribute__((target("avx2,fma")))
 
 namespace {
 
@@ -175,7 +174,9 @@ const PackedKernel &meshc::runtime::avx2Kernel() {
                                           packRows,
                                           pack<tileN>,
                                           multiply,
-                                          /*multiplyDots=*/nullptr};
+                                          multiplyDotsAvx2,
+                                          /*lanesCost=*/24,
+                                          multiplyAcrossAvx2};
   return kernel;
 }
 
@@ -192,10 +193,14 @@ static bool runPacked(const MeshcGemm &gemm, const void *a, const void *b,
                           scratch);
 }
 
-/// Excludes thin products, for which packing takes too large a share.
+/// Large products, and those of a thin matrix that the kernel reads without
+/// packing. For others, packing takes too large a share.
 static bool suitsPacked(const MeshcGemm &gemm) {
-  return hasInstructions() && !usesAvx512() &&
-         std::min(gemm.m, gemm.n) >= 128 && std::max(gemm.m, gemm.n) >= 256;
+  if (!hasInstructions() || usesAvx512())
+    return false;
+  bool isLarge =
+      std::min(gemm.m, gemm.n) >= 128 && std::max(gemm.m, gemm.n) >= 256;
+  return isLarge || suitsThinProduct(avx2Kernel(), gemm);
 }
 
 const GemmImplementation meshc::runtime::packedImplementation = {suitsPacked,

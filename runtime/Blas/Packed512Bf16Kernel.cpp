@@ -116,7 +116,9 @@ const PackedKernel &meshc::runtime::avx512WidenedKernel() {
                                           packRows<Bf16AsF32>,
                                           packColumns<Bf16AsF32>,
                                           multiplyWidened,
-                                          multiplyDots<Bf16AsItLies>};
+                                          multiplyDots<Bf16AsItLies>,
+                                          /*lanesCost=*/64,
+                                          /*multiplyAcross=*/nullptr};
   return kernel;
 }
 
@@ -136,6 +138,8 @@ const PackedKernel &meshc::runtime::avx512Bf16Kernel() {
                                           packRows<Bf16Pairs>,
                                           packColumns<Bf16Pairs>,
                                           multiplySlivers<Bf16Pairs>,
-                                          multiplyDots<Bf16AsItLies>};
+                                          multiplyDots<Bf16AsItLies>,
+                                          /*lanesCost=*/64,
+                                          /*multiplyAcross=*/nullptr};
   return kernel;
 }

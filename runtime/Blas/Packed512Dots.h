@@ -48,7 +48,7 @@ constexpr int largeRowsOf[maxThinRows + 1] = {0, 8, 8, 7, 6, 5, 4, 3, 3};
 /// Adds up to 16 elements of k.
 template <typename Arithmetic, bool isMasked, int thin, int large, int room>
 inline __attribute__((always_inline)) void
-addDots(__m512 (&sums)[room], const DotProducts &dots, const float *rows,
+addDots(__m512 (&sums)[room], const ThinSums &dots, const float *rows,
         const char *columns, __mmask16 mask) {
   __m512 vectors[large];
 #pragma clang loop unroll(full)
@@ -69,7 +69,7 @@ addDots(__m512 (&sums)[room], const DotProducts &dots, const float *rows,
 
 /// The dot products of `thin` rows from `t` on with `large` rows from `l` on.
 template <typename Arithmetic, int thin, int large>
-void multiplyDotTile(const DotProducts &dots, int64_t t, int64_t l) {
+void multiplyDotTile(const ThinSums &dots, int64_t t, int64_t l) {
   constexpr int room = (thin * large + 15) / 16 * 16;
   __m512 sums[room];
 #pragma clang loop unroll(full)
@@ -99,7 +99,7 @@ void multiplyDotTile(const DotProducts &dots, int64_t t, int64_t l) {
 /// The dot products of `thin` rows from `t` on with the large rows from `begin`
 /// to `end`.
 template <typename Arithmetic, int thin>
-void multiplyThinRows(const DotProducts &dots, int64_t t, int64_t begin,
+void multiplyThinRows(const ThinSums &dots, int64_t t, int64_t begin,
                       int64_t end) {
   constexpr int large = largeRowsOf[thin];
   for (; begin + large <= end; begin += large)
@@ -109,9 +109,9 @@ void multiplyThinRows(const DotProducts &dots, int64_t t, int64_t begin,
 }
 
 template <typename Arithmetic, int... numbers>
-void multiplyDotsBy(const DotProducts &dots,
+void multiplyDotsBy(const ThinSums &dots,
                     std::integer_sequence<int, numbers...>) {
-  static constexpr void (*functions[])(const DotProducts &, int64_t, int64_t,
+  static constexpr void (*functions[])(const ThinSums &, int64_t, int64_t,
                                        int64_t) = {
       multiplyThinRows<Arithmetic, numbers + 1>...};
   int64_t parts = (dots.thinRows + maxThinRows - 1) / maxThinRows;
@@ -128,7 +128,7 @@ void multiplyDotsBy(const DotProducts &dots,
   }
 }
 
-template <typename Arithmetic> void multiplyDots(const DotProducts &dots) {
+template <typename Arithmetic> void multiplyDots(const ThinSums &dots) {
   multiplyDotsBy<Arithmetic>(dots,
                              std::make_integer_sequence<int, maxThinRows>());
 }

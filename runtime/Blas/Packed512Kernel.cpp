@@ -40,15 +40,23 @@ struct F32 {
 } // namespace
 
 const PackedKernel &meshc::runtime::avx512Kernel() {
-  static constexpr PackedKernel kernel = {
-      maxTileRows,          tileColumns,          lanes,
-      MESHC_AVX512_ROWS,    MESHC_AVX512_COLUMNS, MESHC_AVX512_DEPTH,
-      F32::elements,
-      /*elementBytes=*/4,
-      /*anyRows=*/true,
-      /*readsA=*/true,
-      /*readsB=*/true,
-      /*takesStrips=*/true, packRows<F32>,        packColumns<F32>,
-      multiply<F32>,        multiplyDots<F32>};
+  static constexpr PackedKernel kernel = {maxTileRows,
+                                          tileColumns,
+                                          lanes,
+                                          MESHC_AVX512_ROWS,
+                                          MESHC_AVX512_COLUMNS,
+                                          MESHC_AVX512_DEPTH,
+                                          F32::elements,
+                                          /*elementBytes=*/4,
+                                          /*anyRows=*/true,
+                                          /*readsA=*/true,
+                                          /*readsB=*/true,
+                                          /*takesStrips=*/true,
+                                          packRows<F32>,
+                                          packColumns<F32>,
+                                          multiply<F32>,
+                                          multiplyDots<F32>,
+                                          /*lanesCost=*/64,
+                                          /*multiplyAcross=*/nullptr};
   return kernel;
 }

@@ -381,7 +381,7 @@ bool meshc::runtime::runPackedProduct(const PackedKernel &kernel,
                                       const MeshcGemm &gemm, const void *a,
                                       const void *b, float *c,
                                       const GemmScratch &scratch) {
-  if (runDotProducts(kernel, gemm, a, b, c, scratch))
+  if (runThinProduct(kernel, gemm, a, b, c, scratch))
     return true;
   PackedCall call{kernel, gemm, a, b, c, scratch};
   int64_t sums = gemm.m * gemm.n * gemm.k, team = threads();

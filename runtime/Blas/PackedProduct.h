@@ -58,15 +58,15 @@ struct TileProduct {
   bool adds;                       ///< to what C holds
 };
 
-/// Dot products of all rows of a thin matrix with some rows of a large one,
-/// both contiguous along k.
-struct DotProducts {
-  const float *thin; ///< `thinRows` rows, `thinStride` apart
+/// Sums over k of all rows of a thin matrix, times some rows of a large one.
+struct ThinSums {
+  const float *thin; ///< `thinRows` rows along k, `thinStride` apart
   int64_t thinRows, thinStride;
-  const char *large; ///< `largeRows` rows, `largeStride` bytes apart
-  int64_t largeRows, largeStride;
+  /// Element p of row l begins l * largeStride + p * alongStride bytes further.
+  const char *large;
+  int64_t largeRows, largeStride, alongStride;
   int64_t depth; ///< of k
-  /// The product of rows t and l is c[t * thinStep + l * largeStep].
+  /// The sum for rows t and l is c[t * thinStep + l * largeStep].
   float *c;
   int64_t thinStep, largeStep;
   bool adds; ///< to what C holds
@@ -96,8 +96,14 @@ struct PackedKernel {
   void (*packB)(const PackedOperand &from, int64_t width, int64_t count,
                 float *target, int64_t stride);
   void (*multiply)(const TileProduct &tile);
-  /// Computes dot products with vectors along k. Null: not provided.
-  void (*multiplyDots)(const DotProducts &dots);
+  /// Computes thin sums with vectors along k, in which the large matrix is
+  /// contiguous. Null: not provided.
+  void (*multiplyDots)(const ThinSums &sums);
+  /// As how many elements of k it costs to add up the lanes of such a vector.
+  int64_t lanesCost;
+  /// Thin sums with vectors across k, where both the large matrix and C have
+  /// their rows l side by side. Null: not provided.
+  void (*multiplyAcross)(const ThinSums &sums);
 };
 
 /// Sums of f32 or 16-bit elements in registers of 256 or 512 bits.
@@ -112,11 +118,15 @@ bool runPackedProduct(const PackedKernel &kernel, const MeshcGemm &gemm,
                       const void *a, const void *b, float *c,
                       const GemmScratch &scratch);
 
-/// Runs a product of a thin matrix and one that is contiguous along k as dot
-/// products, as packing the latter would take as long as the product. False,
-/// with C untouched, if the product is another one, or if the scratch memory is
-/// too small. runPackedProduct() tries it first; others call that.
-bool runDotProducts(const PackedKernel &kernel, const MeshcGemm &gemm,
+/// Whether `kernel` has a function for the product as one of a thin matrix and
+/// a large one, which is then read once and as it lies. Packing it would take
+/// as long as the product.
+bool suitsThinProduct(const PackedKernel &kernel, const MeshcGemm &gemm);
+
+/// Runs such a product. False, with C untouched, if the product is another one,
+/// or if the scratch memory is too small. runPackedProduct() tries it first;
+/// others call that.
+bool runThinProduct(const PackedKernel &kernel, const MeshcGemm &gemm,
                     const void *a, const void *b, float *c,
                     const GemmScratch &scratch);
 

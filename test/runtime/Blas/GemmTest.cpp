@@ -157,25 +157,29 @@ TEST(Gemm, allImplementationsAgreeOnBlockEdges) {
   checkAll(shape(170, 1090, 260, false, true, 1, 1), random);
 }
 
-/// Thin products whose other matrix is contiguous along k are dot products.
+/// Thin products read the other matrix as it lies: along k or across.
 TEST(Gemm, thinProducts) {
-  if (!usesAvx512())
-    GTEST_SKIP() << "needs AVX-512";
   std::mt19937 random(8);
-  for (uint8_t type : {MESHC_F32, MESHC_BF16})
+  for (const char *name : {"packed", "packed512", "packedbf16"})
     for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 14})
       for (bool isWide : {false, true})
-        for (bool trans : {false, true}) {
-          // With k = 1100, sums are added to C in two parts.
-          int64_t k = rows == 14 ? 1100 : 61 * rows;
-          MeshcGemm gemm = isWide ? shape(rows, 35, k, trans, true, 1, 1)
-                                  : shape(35, rows, k, false, trans, 1, 1);
-          gemm.type = type;
-          gemm.accumulate = trans != isWide;
-          Case test(gemm, random);
-          const char *name = type == MESHC_F32 ? "packed512" : "packedbf16";
-          expectClose(test, test.run(name), test.run("reference"), name);
-        }
+        for (bool trans : {false, true})
+          for (bool along : {false, true}) {
+            // With k = 1100, sums are added to C in two parts.
+            int64_t k = rows == 14 || rows == 3 ? 1100 : 61 * rows;
+            MeshcGemm gemm =
+                isWide ? shape(rows, rows % 2 ? 35 : 77, k, trans, along, 1, 1)
+                       : shape(35, rows, k, !along, trans, 1, 1);
+            gemm.type =
+                name == std::string("packedbf16") ? MESHC_BF16 : MESHC_F32;
+            gemm.accumulate = trans != isWide;
+            Case test(gemm, random);
+            std::vector<char> got = test.run(name);
+            expectClose(test, got, test.run("reference"), name);
+            setThreads(3);
+            EXPECT_EQ(test.run(name), got) << name << ", 3 threads";
+            setThreads(1);
+          }
 }
 
 /// With less scratch memory, products use smaller blocks or another

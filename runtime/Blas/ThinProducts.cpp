@@ -1,4 +1,4 @@
-//===- DotProducts.cpp - products of a thin matrix and a large one --------===//
+//===- ThinProducts.cpp - products of a thin matrix and a large one -------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,9 +6,10 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Products C = A B of a thin matrix (few rows or columns) and a large one that
-/// is contiguous along k. The large matrix is read once, without packing. The
-/// thin one is copied if it is not contiguous along k or not f32.
+/// Products C = A B of a thin matrix (few rows or columns) and a large one. The
+/// large matrix is read once, as it lies: by dot products where it is
+/// contiguous along k, and otherwise by adding multiples of its rows to C. The
+/// thin matrix is copied if it is not contiguous along k or not f32.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/GemmScratch.h"
@@ -34,11 +35,23 @@ struct ThinProduct {
   ThinProduct(const MeshcGemm &gemm, const void *a, const void *b);
 
   /// Compares the costs of 16 sums. Vectors along k are added up lane by lane
-  /// in the end, which costs as much as about 64 elements of k. Vectors of 16
-  /// sums have unused lanes.
-  bool suitsDots(int64_t k) const {
+  /// in the end, which costs as much as some elements of k. Vectors of 16 sums
+  /// have unused lanes.
+  bool suitsDots(int64_t k, int64_t lanesCost) const {
     return large.along == 1 && largeRows > thinRows &&
-           thinRows * (k + 64) < 16 * k;
+           thinRows * (k + lanesCost) < 16 * k;
+  }
+  /// With more rows, C would be loaded and stored too often.
+  bool suitsAcross() const {
+    return large.across == 1 && largeStep == 1 && largeRows >= 8 &&
+           thinRows <= 4;
+  }
+  /// The function of the kernel that suits the product, or null.
+  void (*function(const PackedKernel &kernel, int64_t k)
+            const)(const ThinSums &) {
+    if (kernel.multiplyDots && suitsDots(k, kernel.lanesCost))
+      return kernel.multiplyDots;
+    return suitsAcross() ? kernel.multiplyAcross : nullptr;
   }
   /// Copies elements `first` to `first + depth` of the thin rows.
   void copyThin(int64_t first, int64_t depth, float *target) const {
@@ -47,20 +60,21 @@ struct ThinProduct {
         target[t * depth + p] =
             loadElement(type, thin.from(t, first + p).data, 0);
   }
-  /// The dot products over elements `first` to `first + depth`.
-  DotProducts part(int64_t first, int64_t depth, const float *copy) const {
-    DotProducts dots;
-    dots.thin = copies
+  /// The sums over elements `first` to `first + depth`.
+  ThinSums part(int64_t first, int64_t depth, const float *copy) const {
+    ThinSums sums;
+    sums.thin = copies
                     ? copy
                     : reinterpret_cast<const float *>(thin.from(0, first).data);
-    dots.thinRows = thinRows;
-    dots.thinStride = copies ? depth : thin.across;
-    dots.large = large.from(0, first).data;
-    dots.largeRows = largeRows;
-    dots.largeStride = large.across * large.elementBytes;
-    dots.depth = depth;
-    dots.thinStep = thinStep, dots.largeStep = largeStep;
-    return dots;
+    sums.thinRows = thinRows;
+    sums.thinStride = copies ? depth : thin.across;
+    sums.large = large.from(0, first).data;
+    sums.largeRows = largeRows;
+    sums.largeStride = large.across * large.elementBytes;
+    sums.alongStride = large.along * large.elementBytes;
+    sums.depth = depth;
+    sums.thinStep = thinStep, sums.largeStep = largeStep;
+    return sums;
   }
 };
 
@@ -82,12 +96,19 @@ ThinProduct::ThinProduct(const MeshcGemm &gemm, const void *a, const void *b)
   copies = type != MESHC_F32 || thin.along != 1;
 }
 
-bool meshc::runtime::runDotProducts(const PackedKernel &kernel,
+bool meshc::runtime::suitsThinProduct(const PackedKernel &kernel,
+                                      const MeshcGemm &gemm) {
+  return gemm.batch == 1 &&
+         ThinProduct(gemm, nullptr, nullptr).function(kernel, gemm.k);
+}
+
+bool meshc::runtime::runThinProduct(const PackedKernel &kernel,
                                     const MeshcGemm &gemm, const void *a,
                                     const void *b, float *c,
                                     const GemmScratch &scratch) {
   ThinProduct product(gemm, a, b);
-  if (!kernel.multiplyDots || gemm.batch > 1 || !product.suitsDots(gemm.k))
+  auto function = product.function(kernel, gemm.k);
+  if (!function || gemm.batch > 1)
     return false;
   constexpr int64_t maxDepth = 1024; // the thin rows stay in the caches
   int64_t parts = (gemm.k + maxDepth - 1) / maxDepth;
@@ -96,20 +117,26 @@ bool meshc::runtime::runDotProducts(const PackedKernel &kernel,
     return false;
   auto *copy = reinterpret_cast<float *>(scratch.data);
   bool isSmall = gemm.m * gemm.n * gemm.k <= MESHC_PACKED_FEW_SUMS;
+  int64_t grain = isSmall ? product.largeRows : 16;
+  auto run = [&](int64_t p, int64_t begin, int64_t end) {
+    ThinSums sums = product.part(p, std::min(step, gemm.k - p), copy);
+    sums.large += begin * sums.largeStride;
+    sums.largeRows = end - begin;
+    sums.c = c + begin * sums.largeStep;
+    sums.adds = gemm.accumulate || p > 0;
+    function(sums);
+  };
+  if (!product.copies) {
+    parallelFor(product.largeRows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t p = 0; p < gemm.k; p += step)
+        run(p, begin, end);
+    });
+    return true;
+  }
   for (int64_t p = 0; p < gemm.k; p += step) {
-    int64_t depth = std::min(step, gemm.k - p);
-    if (product.copies)
-      product.copyThin(p, depth, copy);
-    DotProducts all = product.part(p, depth, copy);
-    all.c = c, all.adds = gemm.accumulate || p > 0;
-    parallelFor(all.largeRows, isSmall ? all.largeRows : 16,
-                [&](int64_t begin, int64_t end) {
-                  DotProducts dots = all;
-                  dots.large += begin * dots.largeStride;
-                  dots.largeRows = end - begin;
-                  dots.c += begin * dots.largeStep;
-                  kernel.multiplyDots(dots);
-                });
+    product.copyThin(p, std::min(step, gemm.k - p), copy);
+    parallelFor(product.largeRows, grain,
+                [&](int64_t begin, int64_t end) { run(p, begin, end); });
   }
   return true;
 }

@@ -1,0 +1,203 @@
+//===- ThinAvx2.cpp - sums with few rows, in AVX2 registers ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Blas/ThinAvx2.h"
+
+#include <algorithm>
+#include <immintrin.h>
+#include <utility>
+
+using namespace meshc::runtime;
+
+namespace {
+
+constexpr int64_t lanes = 8;
+/// The most rows of the thin matrix in a tile.
+constexpr int maxThin = 4;
+
+/// A mask of the first `count` ≤ 8 lanes.
+MESHC_AVX2 inline __m256i firstLanes(int64_t count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
+                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+MESHC_AVX2 inline float addLanes(__m256 sum) {
+  __m128 half =
+      _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps(sum, 1));
+  half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
+}
+
+/// For each number of thin rows, the large rows of a tile of dot products: the
+/// sums, a vector of each thin row and one more fit the 16 registers.
+constexpr int largeRowsOf[maxThin + 1] = {0, 8, 6, 4, 2};
+
+/// Adds up to 8 elements of k. `mask` has those of the last, partial vector.
+template <bool isMasked, int thin, int large>
+MESHC_AVX2 inline __attribute__((always_inline)) void
+addDots(__m256 (&results)[thin][large], const ThinSums &sums, const float *rows,
+        const char *columns, __m256i mask) {
+  auto load = [mask](const float *from) MESHC_AVX2 {
+    return isMasked ? _mm256_maskload_ps(from, mask) : _mm256_loadu_ps(from);
+  };
+  __m256 values[thin];
+#pragma clang loop unroll(full)
+  for (int t = 0; t < thin; ++t)
+    values[t] = load(rows + t * sums.thinStride);
+#pragma clang loop unroll(full)
+  for (int l = 0; l < large; ++l) {
+    __m256 vector =
+        load(reinterpret_cast<const float *>(columns + l * sums.largeStride));
+#pragma clang loop unroll(full)
+    for (int t = 0; t < thin; ++t)
+      results[t][l] = _mm256_fmadd_ps(values[t], vector, results[t][l]);
+  }
+}
+
+/// The dot products of `thin` rows from `t` on with `large` rows from `l` on.
+template <int thin, int large>
+MESHC_AVX2 void multiplyDotTile(const ThinSums &sums, int64_t t, int64_t l) {
+  __m256 results[thin][large];
+#pragma clang loop unroll(full)
+  for (auto &row : results)
+#pragma clang loop unroll(full)
+    for (__m256 &sum : row)
+      sum = _mm256_setzero_ps();
+  const float *rows = sums.thin + t * sums.thinStride;
+  const char *columns = sums.large + l * sums.largeStride;
+  int64_t p = 0;
+  for (; p + lanes <= sums.depth; p += lanes)
+    addDots<false>(results, sums, rows + p, columns + p * sizeof(float),
+                   _mm256_setzero_si256());
+  if (p < sums.depth)
+    addDots<true>(results, sums, rows + p, columns + p * sizeof(float),
+                  firstLanes(sums.depth - p));
+#pragma clang loop unroll(full)
+  for (int i = 0; i < thin; ++i)
+#pragma clang loop unroll(full)
+    for (int j = 0; j < large; ++j) {
+      float &c = sums.c[(t + i) * sums.thinStep + (l + j) * sums.largeStep];
+      c = addLanes(results[i][j]) + (sums.adds ? c : 0.0f);
+    }
+}
+
+template <int thin>
+MESHC_AVX2 void multiplyDotRows(const ThinSums &sums, int64_t t, int64_t begin,
+                                int64_t end) {
+  constexpr int large = largeRowsOf[thin];
+  for (; begin + large <= end; begin += large)
+    multiplyDotTile<thin, large>(sums, t, begin);
+  for (; begin < end; ++begin)
+    multiplyDotTile<thin, 1>(sums, t, begin);
+}
+
+/// How many rows of the large matrix are added to C between loading and storing
+/// it. Parts of rows shorter than a page are not fetched ahead, so there are
+/// more of them at a time.
+inline int64_t rowsAtOnce(const ThinSums &sums) {
+  return sums.largeRows <= 1024 ? 32 : 8;
+}
+/// For each number of thin rows, the vectors of C in a tile: the sums, one
+/// vector of the large matrix and one factor fit the 16 registers.
+constexpr int vectorsOf[maxThin + 1] = {0, 8, 6, 4, 3};
+
+/// Adds the rows of the large matrix from `p` on, `count` of them, times the
+/// elements of `thin` rows from `t` on, to C at columns `l` and following. Only
+/// those of `mask` if it is masked.
+template <bool isMasked, int thin, int vectors>
+MESHC_AVX2 inline __attribute__((always_inline)) void
+addRows(const ThinSums &sums, int64_t t, int64_t l, int64_t p, int64_t count,
+        __m256i mask) {
+  auto load = [mask](const float *from) MESHC_AVX2 {
+    return isMasked ? _mm256_maskload_ps(from, mask) : _mm256_loadu_ps(from);
+  };
+  float *c = sums.c + t * sums.thinStep + l;
+  __m256 results[thin][vectors];
+  bool adds = sums.adds || p > 0;
+#pragma clang loop unroll(full)
+  for (int i = 0; i < thin; ++i)
+#pragma clang loop unroll(full)
+    for (int v = 0; v < vectors; ++v)
+      results[i][v] =
+          adds ? load(c + i * sums.thinStep + v * lanes) : _mm256_setzero_ps();
+  const float *factors = sums.thin + t * sums.thinStride + p;
+  const char *row = sums.large + l * sizeof(float) + p * sums.alongStride;
+  for (int64_t q = 0; q < count; ++q, row += sums.alongStride) {
+    __m256 values[thin];
+#pragma clang loop unroll(full)
+    for (int i = 0; i < thin; ++i)
+      values[i] = _mm256_broadcast_ss(factors + i * sums.thinStride + q);
+#pragma clang loop unroll(full)
+    for (int v = 0; v < vectors; ++v) {
+      __m256 vector = load(reinterpret_cast<const float *>(row) + v * lanes);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < thin; ++i)
+        results[i][v] = _mm256_fmadd_ps(values[i], vector, results[i][v]);
+    }
+  }
+#pragma clang loop unroll(full)
+  for (int i = 0; i < thin; ++i)
+#pragma clang loop unroll(full)
+    for (int v = 0; v < vectors; ++v) {
+      float *to = c + i * sums.thinStep + v * lanes;
+      if (isMasked)
+        _mm256_maskstore_ps(to, mask, results[i][v]);
+      else
+        _mm256_storeu_ps(to, results[i][v]);
+    }
+}
+
+/// The same for all columns from `begin` to `end`, and k from `p` on.
+template <int thin>
+MESHC_AVX2 void addAllRows(const ThinSums &sums, int64_t t, int64_t begin,
+                           int64_t end, int64_t p) {
+  constexpr int vectors = vectorsOf[thin];
+  const __m256i none = _mm256_setzero_si256();
+  int64_t count = std::min(rowsAtOnce(sums), sums.depth - p);
+  for (; begin + vectors * lanes <= end; begin += vectors * lanes)
+    addRows<false, thin, vectors>(sums, t, begin, p, count, none);
+  for (; begin + lanes <= end; begin += lanes)
+    addRows<false, thin, 1>(sums, t, begin, p, count, none);
+  if (begin < end)
+    addRows<true, thin, 1>(sums, t, begin, p, count, firstLanes(end - begin));
+}
+
+/// Calls `function(rows)(sums, first, …)` for parts of the thin rows, nearly
+/// equal and of at most maxThin.
+template <typename Functions, typename... Arguments>
+void forEachPart(const ThinSums &sums, const Functions &functions,
+                 Arguments... arguments) {
+  int64_t parts = (sums.thinRows + maxThin - 1) / maxThin;
+  for (int64_t part = 0; part < parts; ++part) {
+    int64_t begin = sums.thinRows * part / parts;
+    int64_t rows = sums.thinRows * (part + 1) / parts - begin;
+    functions[rows - 1](sums, begin, arguments...);
+  }
+}
+
+} // namespace
+
+void meshc::runtime::multiplyDotsAvx2(const ThinSums &sums) {
+  static constexpr void (*functions[])(const ThinSums &, int64_t, int64_t,
+                                       int64_t) = {
+      multiplyDotRows<1>, multiplyDotRows<2>, multiplyDotRows<3>,
+      multiplyDotRows<4>};
+  // All parts use a few large rows before the next ones are loaded.
+  int64_t step = sums.thinRows > maxThin ? largeRowsOf[2] : sums.largeRows;
+  for (int64_t l = 0; l < sums.largeRows; l += step)
+    forEachPart(sums, functions, l, std::min(l + step, sums.largeRows));
+}
+
+void meshc::runtime::multiplyAcrossAvx2(const ThinSums &sums) {
+  static constexpr void (*functions[])(const ThinSums &, int64_t, int64_t,
+                                       int64_t, int64_t) = {
+      addAllRows<1>, addAllRows<2>, addAllRows<3>, addAllRows<4>};
+  // All parts use a few columns of the large rows before the next ones.
+  const int64_t step = sums.thinRows > maxThin ? 384 : sums.largeRows;
+  for (int64_t p = 0; p < sums.depth; p += rowsAtOnce(sums))
+    for (int64_t l = 0; l < sums.largeRows; l += step)
+      forEachPart(sums, functions, l, std::min(l + step, sums.largeRows), p);
+}
