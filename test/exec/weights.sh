@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Name maps of share/meshc/weights: what a model of stacked layers exports with them, a model
-# of one block after the other reads, also on several ranks; and the losses are the same.
+# of one block after the other reads, also on several ranks; and the losses are the same. They are also the losses of
+# Hugging Face's models with the exported files, which published.py prints:
+#   MESHC_EXPORTED=FOLDER test/exec/weights.sh && python3 test/exec/models/published.py FOLDER
 . "$(dirname "$0")/lib.sh"
 maps="$(dirname "$(dirname "$meshc")")/share/meshc/weights"
-dims="dim batch = 2, seq = 8, memory = seq, model = 16, groups = 2, heads = 2, key = 4, ffn = 32, vocab = 32, layers = 3"
+dims="dim batch = 2, seq = 8, memory = seq, model = 16, groups = 2, heads = 4, key = 4, ffn = 32, vocab = 32, layers = 3"
 write() { # NAME LAYERS: a model whose layers are those statements
   cat >"$1.mesh" <<MESH
 import nn
@@ -22,7 +24,7 @@ MESH
   printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 8), }"
   printf '%s' "ABCDEFGHIJKLMNOPQRSTUVWXYZHELLOM" | tr 'A-Z' '\001-\032'; } >t.npy
 evaluate() { ./"$1" eval --data tokens=t.npy targets=t.npy --quiet --weights "${@:2}"; }
-check() { # MAP
+check() { # MAP [LOSS]: the loss of Hugging Face's model
   write stacked "for layers { x = block(x) }"
   write unrolled "x = block(block(block(x)))"
   "$meshc" stacked.mesh -o stacked
@@ -33,6 +35,9 @@ check() { # MAP
   ./stacked export --checkpoint c.safetensors --weights-map "$maps/$1" --to out.safetensors || fail "$1: export"
   expected=$(evaluate stacked c.safetensors)
   echo "$1: $expected"
+  [ -z "${MESHC_EXPORTED:-}" ] || cp out.safetensors "$MESHC_EXPORTED/$1.safetensors"
+  echo "$expected ${2:-}" | awk '{ d = $2 - $5; exit !(NF == 4 || (NF == 5 && d < 1e-4 && d > -1e-4)) }' ||
+    fail "$1: '$expected', but Hugging Face's model has $2"
   for program in stacked unrolled cut; do
     found=$(evaluate $program out.safetensors --weights-map "$maps/$1")
     # Ranks add in another order.
@@ -47,13 +52,14 @@ block="fn block(x) {
   x = x + nn.biased_attention(nn.layer_norm(x, model), model, heads, key, seq, memory, nn.causal(seq, memory))
   return x + nn.feed_forward(nn.layer_norm(x, model), model, ffn)
 }"
-check gpt2.map
+check gpt2.map 2.6207876
+dims=${dims/heads = 4/heads = 2}
 first="x = nn.embedding(tokens, vocab, model)"
 last="nn.linear(nn.rms_norm(x, model), model, vocab)"
 block="fn block(x) {
   x = x + nn.grouped_attention(nn.rms_norm(x, model), model, groups, heads, key, seq, memory, nn.causal(seq, memory), positions = nn.rotary)
   return x + nn.gated_feed_forward(nn.rms_norm(x, model), model, ffn)
 }"
-check llama-hf.map
+check llama-hf.map 2.5229080
 check llama-meta.map
 echo passed
