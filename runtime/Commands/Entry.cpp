@@ -128,8 +128,12 @@ static std::string describeWindows(const char *option, const Dataset &data) {
   std::ostringstream out;
   out << option << ": " << corpus->count << " tokens in " << corpus->windows()
       << " windows of " << corpus->window << ", one every " << corpus->stride;
+  const bool within = !corpus->windowsBefore.empty();
+  if (within)
+    out << " in each of " << corpus->documents << " documents";
   if (int64_t left = corpus->leftOut())
-    out << "; the last " << left << " fill no window and are left out";
+    out << (within ? "; " : "; the last ") << left
+        << " fill no window and are left out";
   out << '\n';
   return out.str();
 }

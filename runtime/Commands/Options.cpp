@@ -67,6 +67,9 @@ static void addCorpus(CLI::App &app, Options &options,
   addWhole(app, "--window-stride", options.windowStride, 1, mostStride,
            "Tokens from one window of the corpus to the next (default: " +
                usual + ")");
+  app.add_flag("--within-documents", options.withinDocuments,
+               "Take windows from single documents of a corpus only: none "
+               "crosses from one into the next");
 }
 
 /// Parses the starting point of a training run.
@@ -352,11 +355,13 @@ static std::string describeUnknown(const CLI::App &command) {
 
 CorpusOptions meshc::runtime::dataCorpus(const Options &options) {
   const int64_t usual = options.command == Command::Train ? 1 : 0;
-  return {options.tokenType, options.windowStride.value_or(usual)};
+  return {options.tokenType, options.windowStride.value_or(usual),
+          options.withinDocuments};
 }
 
 CorpusOptions meshc::runtime::evalCorpus(const Options &options) {
-  return {options.tokenType, options.evalWindowStride.value_or(0)};
+  return {options.tokenType, options.evalWindowStride.value_or(0),
+          options.withinDocuments};
 }
 
 /// The commands and their parsers.

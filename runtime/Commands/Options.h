@@ -39,6 +39,7 @@ struct Options {
   FileType tokenType = FileType::U8;   ///< of a corpus without a header
   std::optional<int64_t> windowStride; ///< of the corpus of `data`
   std::optional<int64_t> evalWindowStride;
+  bool withinDocuments = false; ///< windows of corpora cross none
   std::optional<int64_t> steps; ///< in total, with those before a resume
   double epochs = 0;
   std::optional<uint64_t> seed;

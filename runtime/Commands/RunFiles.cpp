@@ -58,10 +58,9 @@ static void checkFiles(const Options &options, const RunFiles &files) {
 }
 
 /// Windows are those of a corpus.
-static void checkStride(const std::string &option,
-                        const std::optional<int64_t> &stride,
-                        const Dataset &data) {
-  if (stride && !data.corpus())
+static void checkWindows(const std::string &option, bool isGiven,
+                         const Dataset &data) {
+  if (isGiven && !data.corpus())
     throw Failure(ExitCode::Usage, "'" + option +
                                        "' is given, and the data are arrays, "
                                        "which have no windows; leave it out");
@@ -74,11 +73,13 @@ void RunFiles::open(const MeshcProgram &program, const Options &options,
       prompts = openPrompts(program, options);
   } else {
     data.emplace(program, options.data, dataCorpus(options));
-    checkStride("--window-stride", options.windowStride, *data);
+    checkWindows("--window-stride", options.windowStride.has_value(), *data);
+    checkWindows("--within-documents", options.withinDocuments, *data);
   }
   if (!options.evalData.empty()) {
     evalData.emplace(program, options.evalData, evalCorpus(options));
-    checkStride("--eval-window-stride", options.evalWindowStride, *evalData);
+    checkWindows("--eval-window-stride", options.evalWindowStride.has_value(),
+                 *evalData);
   }
   checkFiles(options, *this);
 }

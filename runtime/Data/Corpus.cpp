@@ -8,6 +8,7 @@
 
 #include "runtime/Base/Failure.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace meshc::runtime;
@@ -37,8 +38,39 @@ int64_t Corpus::endOf(int64_t document) const {
   return static_cast<int64_t>(end);
 }
 
+int64_t Corpus::firstOf(int64_t index) const {
+  if (windowsBefore.empty())
+    return index * stride;
+  // Documents without a window have as many before them as the next one.
+  auto after =
+      std::upper_bound(windowsBefore.begin(), windowsBefore.end(), index);
+  const int64_t document = after - windowsBefore.begin() - 1;
+  return beginOf(document) + (index - *std::prev(after)) * stride;
+}
+
+int64_t Corpus::leftOutOf(int64_t tokens) const {
+  const int64_t own = windowsIn(tokens);
+  return tokens - 1 - (own ? (own - 1) * stride + window : 0);
+}
+
+int64_t Corpus::leftOut() const {
+  if (windowsBefore.empty())
+    return leftOutOf(count);
+  int64_t left = 0;
+  for (int64_t document = 0; document < documents; ++document)
+    left += leftOutOf(endOf(document) - beginOf(document));
+  return left;
+}
+
+void Corpus::stayWithinDocuments() {
+  windowsBefore = {0};
+  for (int64_t document = 0; document < documents; ++document)
+    windowsBefore.push_back(windowsBefore.back() +
+                            windowsIn(endOf(document) - beginOf(document)));
+}
+
 void Corpus::describe(int64_t index, WindowRole role, int32_t *out) const {
-  const int64_t first = index * stride;
+  const int64_t first = firstOf(index);
   // The document of the window's first token.
   int64_t low = 0, high = documents - 1;
   while (low < high) {
@@ -113,5 +145,14 @@ meshc::runtime::openCorpus(std::shared_ptr<const Bytes> bytes, int64_t window,
                       std::to_string(corpus->count) + " tokens; a window of " +
                       std::to_string(window) + " and the token after it need " +
                       std::to_string(window + 1) + " at least");
+  if (options.withinDocuments)
+    corpus->stayWithinDocuments();
+  if (corpus->windows() == 0)
+    throw Failure(ExitCode::Data,
+                  "no document of data file '" + corpus->bytes->path() +
+                      "' has the " + std::to_string(window + 1) +
+                      " tokens of a window of " + std::to_string(window) +
+                      " and the token after it; compile the model for a "
+                      "smaller window, or leave out '--within-documents'");
   return corpus;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -22,6 +23,8 @@ struct CorpusOptions {
   /// Tokens from the start of a window to that of the next; 0: as many as a
   /// window has targets, so that each token is a target once.
   int64_t stride = 1;
+  /// No window, with the token after it, has parts of several documents.
+  bool withinDocuments = false;
 };
 
 /// What a window says of its tokens beside the tokens themselves.
@@ -33,9 +36,10 @@ enum class WindowRole : uint8_t {
        ///< else 0
 };
 
-/// The tokens of a file, and the windows through which they are read. Window i
-/// begins at token i·stride and has the token after its last one as target, so
-/// that the last windows that fit end before the last token.
+/// The tokens of a file, and the windows through which they are read. Windows
+/// begin at every stride-th token of the file or, within documents, of each
+/// document. A window has the token after its last one as target, so that the
+/// last windows that fit end before the last token.
 struct Corpus {
   std::shared_ptr<const Bytes> bytes;
   FileType type = FileType::U8;
@@ -46,17 +50,34 @@ struct Corpus {
   const uint8_t *documentEnds = nullptr;
   int64_t documents = 1;
   int64_t window = 1, stride = 1;
+  /// Within documents: how many windows the documents before each one have, and
+  /// all together. Empty: windows cross documents.
+  std::vector<int64_t> windowsBefore;
 
-  int64_t windows() const { return (count - window - 1) / stride + 1; }
-  /// The tokens at the end that are no window's targets.
-  int64_t leftOut() const {
-    return count - 1 - ((windows() - 1) * stride + window);
+  int64_t windows() const {
+    return windowsBefore.empty() ? windowsIn(count) : windowsBefore.back();
   }
+  /// The token at which window `index` begins.
+  int64_t firstOf(int64_t index) const;
+  /// The tokens, but for the first of the file or of each document, that are no
+  /// window's targets because too few follow, or too few are there.
+  int64_t leftOut() const;
   /// Writes what `role`, not Tokens, says of the tokens of window `index`.
   void describe(int64_t index, WindowRole role, int32_t *out) const;
 
+  /// Fills windowsBefore.
+  void stayWithinDocuments();
+
 private:
+  int64_t beginOf(int64_t document) const {
+    return document ? endOf(document - 1) : 0;
+  }
   int64_t endOf(int64_t document) const;
+  /// The windows of so many tokens in sequence.
+  int64_t windowsIn(int64_t tokens) const {
+    return tokens > window ? (tokens - window - 1) / stride + 1 : 0;
+  }
+  int64_t leftOutOf(int64_t tokens) const;
 };
 
 /// The name of a role in options: "@segments", "@positions", "@mask"; empty for
@@ -67,7 +88,8 @@ WindowRole parseWindowRole(const std::string &name);
 
 /// The corpus in a file, which is read through windows of `window` ≥ 1 tokens;
 /// `options.stride` ≥ 1.
-/// Throws Failure(Data) if the file is damaged or has no window.
+/// Throws Failure(Data) if the file is damaged or has no window; within
+/// documents, if none of them has.
 std::shared_ptr<const Corpus> openCorpus(std::shared_ptr<const Bytes> bytes,
                                          int64_t window,
                                          const CorpusOptions &options);

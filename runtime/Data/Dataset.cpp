@@ -132,7 +132,8 @@ void Dataset::applyLimits(const MeshcProgram &program) {
 
 const uint8_t *Source::row(int64_t example, int32_t *scratch) const {
   if (role == WindowRole::Tokens)
-    return base + example * rowBytes;
+    return base + (corpus ? corpus->firstOf(example) * elementBytes
+                          : example * rowBytes);
   corpus->describe(example, role, scratch);
   return reinterpret_cast<const uint8_t *>(scratch);
 }
@@ -340,7 +341,6 @@ void Dataset::bindCorpus(const MeshcTensor &input, bool isFirst,
   if (isTokens) {
     const int64_t shift = isFirst ? 0 : whole ? 1 : corpus->window;
     source.base = corpus->tokens + shift * source.elementBytes;
-    source.rowBytes = corpus->stride * source.elementBytes;
   }
   source.corpus = std::move(corpus);
   inputSources.push_back(std::move(source));

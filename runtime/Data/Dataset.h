@@ -26,8 +26,9 @@
 namespace meshc::runtime {
 
 /// The examples of one input: example i is `rowElements` elements at `base + i
-/// * rowBytes`, or what a corpus says of its window i. Rows overlap if the
-/// windows of a corpus do.
+/// * rowBytes`; of a corpus, those from `base` and the first token of window i
+/// on, or what it says of that window. Rows overlap if the windows of a corpus
+/// do.
 struct Source {
   const MeshcTensor *input = nullptr;
   std::shared_ptr<const Bytes> bytes;

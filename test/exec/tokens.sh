@@ -61,10 +61,20 @@ grep -qx -- "--data: 3741 tokens in 233 windows of 16, one every 16; the last 12
 grep -q "^loss .* (233 examples)$" eval.txt || fail "wrong number of examples"
 evaluate $(data corpus) --window-stride 1 | grep -q "^loss .* (3725 examples)$" || fail "--window-stride 1 has no effect"
 
-# Tokens without a header, as other tools write them; all is one document.
-tail -c +129 corpus | head -c $((2 * 3741)) >plain.bin
 "$tokens" decode --tokenizer characters:vocabulary.json corpus >one.txt
 "$tokens" encode --tokenizer characters:vocabulary.json -o one.tokens one.txt
+
+# Windows within documents of 3000, 700 and 41 tokens: 187, 43 and 2 of 16, and 7, 11 and 8 tokens that no window has as
+# targets. None has another segment, so the mask is 1.
+evaluate $(data corpus) --within-documents >within.txt
+grep -qx -- "--data: 3741 tokens in 232 windows of 16, one every 16 in each of 3 documents; 26 fill no window and are left out" within.txt ||
+  fail "wrong windows within documents: $(cat within.txt)"
+grep -q "^loss .* (232 examples)$" within.txt || fail "wrong number of examples within documents"
+evaluate $(data one.tokens) --within-documents | sed 1,2d >within.txt
+evaluate $(data one.tokens) | sed 1,2d | cmp - within.txt || fail "one document alone has other windows"
+
+# Tokens without a header, as other tools write them; all is one document.
+tail -c +129 corpus | head -c $((2 * 3741)) >plain.bin
 evaluate $(data plain.bin) --token-type u16 | sed 1,2d >plain.txt
 evaluate $(data one.tokens) | sed 1,2d | cmp - plain.txt || fail "tokens without a header are others"
 # i32, whose tokens are bytes, is the text itself.
@@ -93,6 +103,10 @@ cp corpus damaged
 printf '\377' | dd of=damaged bs=1 seek=200 conv=notrunc 2>dd.txt
 expect 3 "token file 'damaged' has damaged tokens: their checksum is" "$tokens" info damaged
 expect 2 "'--window-stride' is '0'; expected a whole number from 1" ./program train $(data corpus) --window-stride 0
+for i in 1 2 3; do head -c 16 one.txt >short.$i; done
+"$tokens" encode --tokenizer characters:vocabulary.json -o short.tokens short.1 short.2 short.3
+expect 3 "no document of data file 'short.tokens' has the 17 tokens of a window of 16 and the token after it; compile" \
+  ./program eval --checkpoint whole.1 --within-documents $(data short.tokens)
 expect 2 "'--token-type' is 'u64'" ./program train $(data corpus) --token-type u64
 expect 2 "'@maks' is not known of a corpus" ./program train --data corpus --data mask=@maks
 expect 2 "'--output' and 'an input' are the same file" "$tokens" encode --tokenizer bytes -o texts/a texts

@@ -204,6 +204,52 @@ TEST(Corpus, HasWindowsWithAStride) {
   }
 }
 
+TEST(Corpus, HasWindowsWithinDocuments) {
+  Folder folder;
+  Inputs inputs = languageModel();
+  inputs.add("mask", MESHC_I32, {2, 3});
+  // A window needs 4 tokens. Those of 3 have none, wherever they are.
+  std::string path = writeTokens(
+      folder, FileType::U16,
+      {{90, 91, 92}, {1, 2, 3, 4, 5}, {93}, {94, 95, 96}, {6, 7, 8, 9}, {97}});
+  Dataset dataset(inputs.make(), {path, "mask=@mask"},
+                  {FileType::U8, 1, /*withinDocuments=*/true});
+  EXPECT_EQ(dataset.examples(), 3);
+  EXPECT_EQ(rowsOf<int32_t>(inputs, dataset, "tokens", 0),
+            (Numbers{1, 2, 3, 2, 3, 4}));
+  EXPECT_EQ(rowsOf<int32_t>(inputs, dataset, "targets", 1),
+            (Numbers{3, 4, 5, 7, 8, 9}));
+  EXPECT_EQ(rowsOf<int32_t>(inputs, dataset, "mask", 1), Numbers(6, 1));
+  // Two targets in each document of three, none in those of one.
+  EXPECT_EQ(dataset.corpus()->leftOut(), 4);
+  Dataset apart(inputs.make(), {path, "mask=@mask"},
+                {FileType::U8, 2, /*withinDocuments=*/true});
+  EXPECT_EQ(apart.examples(), 2);
+  EXPECT_EQ(rowsOf<int32_t>(inputs, apart, "tokens", 0),
+            (Numbers{1, 2, 3, 6, 7, 8}));
+  EXPECT_EQ(apart.corpus()->leftOut(), 5);
+  // Without documents, all is one.
+  Inputs plain = languageModel();
+  Dataset text(plain.make(), {folder.write("text", "abcdef")},
+               {FileType::U8, 1, /*withinDocuments=*/true});
+  EXPECT_EQ(text.examples(), 3);
+}
+
+TEST(Corpus, RefusesDocumentsWithoutAWindow) {
+  Folder folder;
+  Inputs inputs = languageModel();
+  std::string path = writeTokens(folder, FileType::U16, {{1, 2, 3}, {4, 5, 6}});
+  EXPECT_EQ(failureOf(ExitCode::Data,
+                      [&] {
+                        Dataset(inputs.make(), {path},
+                                {FileType::U8, 1, /*withinDocuments=*/true});
+                      }),
+            "no document of data file '" + path +
+                "' has the 4 tokens of a window of 3 and the token after it; "
+                "compile the model for a smaller window, or leave out "
+                "'--within-documents'");
+}
+
 /// By default each token is a target once, whatever a window's targets are.
 TEST(Corpus, HasEachTokenAsTargetOnce) {
   Folder folder;

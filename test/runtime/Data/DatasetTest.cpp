@@ -83,7 +83,7 @@ TEST(Dataset, readsACorpusThroughWindows) {
   const std::vector<Source> &sources = dataset.sources();
   ASSERT_EQ(sources.size(), 3u);
   for (const Source &source : sources)
-    EXPECT_EQ(source.rowBytes, 1);
+    EXPECT_EQ(source.row(1, nullptr) - source.row(0, nullptr), 1);
   EXPECT_EQ(sources[0].base[0], 'a');
   EXPECT_EQ(sources[1].base[0], 'b');
   EXPECT_EQ(sources[2].base[0], 'd');
