@@ -38,7 +38,18 @@ static std::string metricOf(const Options &options) {
 /// The best evaluation of the existing file, if it is of the metric.
 static std::optional<double> readStored(const std::string &path,
                                         const std::string &metric) {
-  const BestEvaluation best = readRunState(SafetensorsFile(path)).best;
+  BestEvaluation best;
+  try {
+    best = readRunState(SafetensorsFile(path)).best;
+  } catch (const Failure &failure) {
+    throw Failure(failure.code(),
+                  std::string(failure.what()) +
+                      "; it is the best checkpoint that the run has kept so "
+                      "far: remove or rename '" +
+                      path +
+                      "' to go on without it; the next evaluation that is "
+                      "better writes it anew");
+  }
   if (best.metric != metric || best.step < 0)
     return std::nullopt;
   return best.value;

@@ -71,4 +71,10 @@ expect 2 "'--keep-best' is 'loss:low'; expected a metric" ./program train "${dat
 expect 2 "'--keep-best' requires '--eval-data'" ./program train "${data[@]:0:4}" --checkpoint e --keep-best loss
 expect 2 "'--keep-best' requires '--checkpoint'" ./program train "${data[@]}" --keep-best loss
 expect 2 "'--stop-after' requires '--keep-best'" ./program train "${data[@]}" --stop-after 3
+# A damaged file is named, with what to do about it; then the run goes on.
+resume=(./program train "${data[@]}" --no-shuffle --checkpoint b --keep-best loss --eval-every 2 --steps 62 --resume)
+printf x | dd of=b.best bs=1 seek=12 conv=notrunc 2>dd.txt
+expect 4 "'b.best'.*; it is the best checkpoint that the run has kept so far: remove or rename 'b.best' to go on without it" "${resume[@]}"
+mv b.best damaged
+expect 0 "step 62/62" "${resume[@]}"
 expect 2 "'a.best' exists, and this run would replace it" ./program train "${data[@]}" --checkpoint a --keep-best loss --steps 60
