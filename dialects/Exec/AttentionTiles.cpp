@@ -38,20 +38,31 @@ static bool haveSameRows(Operation *op, const AttentionLoops &loops) {
       });
 }
 
+/// Whether all rows have one mask, as those of a position that is generated.
+static bool sharesMask(Operation *op, const AttentionLoops &loops) {
+  Value mask = nd::AttentionScores::of(op).mask;
+  return mask &&
+         !(loops.row && nd::getTensorType(mask).hasDim(loops.row.getValue()));
+}
+
 std::optional<AttentionTiles> AttentionTiles::of(Operation *op) {
   auto loops = AttentionLoops::of(op);
   if (!loops || !haveSameRows(op, *loops))
     return std::nullopt;
   MeshcAttention sizes = describeAttentionSizes(op);
-  if (sizes.rows < heldThreads)
+  bool isGradient = isa<nd::AttentionGradientOp>(op);
+  if (sizes.rows < heldThreads && (isGradient || !sharesMask(op, *loops)))
     return std::nullopt;
   // From the most products for each load to the fewest.
   constexpr AttentionTiles choices[] = {{4, 4}, {4, 2}, {2, 4}, {2, 2},
-                                        {2, 1}, {1, 2}, {1, 1}};
-  for (const AttentionTiles &tiles : choices)
-    if (tiles.getBytes(sizes.keys, sizes.values,
-                       isa<nd::AttentionGradientOp>(op)) <= mostBytes)
+                                        {2, 1}, {1, 4}, {1, 2}, {1, 1}};
+  for (const AttentionTiles &tiles : choices) {
+    bool hasRows = isGradient || tiles.held == 1 ||
+                   tiles.getHeldEntries() / 2 < sizes.rows;
+    if (hasRows &&
+        tiles.getBytes(sizes.keys, sizes.values, isGradient) <= mostBytes)
       return tiles;
+  }
   return std::nullopt;
 }
 

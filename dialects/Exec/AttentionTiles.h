@@ -36,7 +36,9 @@ struct AttentionTiles {
 
   /// The largest tiles that fit into the memory of a block. Nothing if none
   /// fit, if there are so few rows that the scores take no more memory than the
-  /// query, or if only one of keys and values has a dim of the rows.
+  /// query, or if only one of keys and values has a dim of the rows. Few rows
+  /// that share a mask have tiles all the same: only these read no more of the
+  /// memory than what the mask allows.
   static std::optional<AttentionTiles> of(mlir::Operation *op);
 };
 

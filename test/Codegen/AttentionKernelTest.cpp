@@ -21,6 +21,7 @@ struct Shape {
   int64_t batch, group, rows, memory, keys, values;
   std::string type = "f32";
   bool hasMask = false, hasBias = false;
+  bool sharesMask = false;  ///< all rows of a batch entry
   std::string band;         ///< attributes of the op
   std::string axes;         ///< that cut the rows
   bool othersFirst = false; ///< tensors in another memory order
@@ -84,7 +85,9 @@ private:
     add("query", tensor(shape.type, {"b", "d", "g", "s"}), rows("d"));
     add("keys", tensor(shape.type, {"b", "d", "m"}), memory("d"));
     add("values", tensor(shape.type, {"b", "e", "m"}), memory("e"));
-    if (shape.hasMask)
+    if (shape.sharesMask)
+      add("mask", tensor("i1", {"b", "m"}), R"(["m", "b"])");
+    else if (shape.hasMask)
       add("mask", tensor("i1", {"b", "m", "s"}), R"(["m", "s", "b"])");
     if (shape.hasBias)
       add("bias", tensor(shape.type, {"g", "m", "s"}), R"(["g", "s", "m"])");
@@ -116,9 +119,10 @@ private:
            "):\n" + join(names) + " = " + op + " " + operands +
            " {key = \"d\", memory = \"m\"" + shape.band +
            ", operandSegmentSizes = array<i32: 1, 1, 1, " +
-           (shape.hasMask ? "1" : "0") + ", " + (shape.hasBias ? "1" : "0") +
-           more + ">} : (" + types + ") -> (" + join(results) +
-           ")\nexec.yield " + join(names) + " : " + join(results) + "\n}";
+           (shape.hasMask || shape.sharesMask ? "1" : "0") + ", " +
+           (shape.hasBias ? "1" : "0") + more + ">} : (" + types + ") -> (" +
+           join(results) + ")\nexec.yield " + join(names) + " : " +
+           join(results) + "\n}";
   }
   std::string partial(std::string type) const {
     if (shape.axes.empty())
@@ -130,11 +134,14 @@ private:
   std::string arguments, operands, types, orders;
 };
 
-void expectAttention(const Shape &shape, KernelCase options = {}) {
+void expectAttention(const Shape &shape, KernelCase options = {},
+                     bool hasGradient = true) {
   options.isLibraryCall = true;
   options.isRelativeToLargest = true;
   options.tolerance = std::max(options.tolerance, 5e-6);
   for (bool isGradient : {false, true}) {
+    if (isGradient && !hasGradient)
+      continue;
     std::string kernel =
         isGradient ? Writer(shape).backward() : Writer(shape).forward();
     SCOPED_TRACE(kernel);
@@ -202,6 +209,41 @@ TEST(AttentionKernel, MasksAndBiases) {
       shape.hasMask = hasMask;
       shape.hasBias = hasBias;
       expectAttention(shape);
+      shape.sharesMask = hasMask;
+      expectAttention(shape);
+    }
+}
+
+/// At a position of a text that is generated, the mask allows the entries so
+/// far. What lies behind the tile of the last one is not read.
+TEST(AttentionKernel, SharedMasks) {
+  constexpr int64_t memory = 100, tile = 32;
+  for (auto [group, rows] :
+       {std::pair(1, 1), std::pair(2, 1), std::pair(1, 5), std::pair(3, 20)})
+    for (int64_t allowed : {0, 1, 40, 64, 100}) {
+      Shape shape(2, group, rows, memory, 8, 8);
+      shape.sharesMask = true;
+      auto forEachEntry = [](meshc::nd::HostTensor &tensor, auto visit) {
+        int64_t stride = tensor.getStrideOf("m");
+        for (auto [number, value] : llvm::enumerate(tensor.data))
+          visit(static_cast<int64_t>(number) / stride % memory, value);
+      };
+      KernelCase options;
+      options.change = [&](unsigned input, meshc::nd::HostTensor &tensor) {
+        if (input == 3)
+          forEachEntry(tensor, [&](int64_t entry, double &value) {
+            value = entry < allowed;
+          });
+      };
+      options.hide = [&](unsigned input, meshc::nd::HostTensor &tensor) {
+        if (input == 1 || input == 2)
+          forEachEntry(tensor, [&](int64_t entry, double &value) {
+            if (entry >= llvm::alignTo(allowed, tile))
+              value = std::numeric_limits<double>::quiet_NaN();
+          });
+      };
+      SCOPED_TRACE(allowed);
+      expectAttention(shape, options, /*hasGradient=*/false);
     }
 }
 

@@ -275,11 +275,15 @@ void Comparison::fillInputs() {
       if (!options.specials.empty() && generator() % 2)
         value = options.specials[generator() % options.specials.size()];
     }
+    if (options.change)
+      options.change(input, tensor);
+    inputs.push_back(tensor);
+    if (options.hide)
+      options.hide(input, tensor);
     forEachPlace(tensor, buffers[input], mesh, [&](int64_t from, int64_t to) {
       writeElement(&arena[offsets[input] + to * getBytes(element)], element,
                    tensor.data[from]);
     });
-    inputs.push_back(std::move(tensor));
   }
 }
 

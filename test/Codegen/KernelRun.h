@@ -12,6 +12,7 @@
 #include "meshc/RuntimeAbi.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include <functional>
 
 namespace meshc::codegen {
 
@@ -61,6 +62,10 @@ struct KernelCase {
   int64_t integers = 7;      ///< integers are drawn from [0, this)
   /// If not empty, half of the numbers are drawn from these.
   std::vector<double> specials = {};
+  /// Changes what was drawn for input number `input`.
+  std::function<void(unsigned input, nd::HostTensor &tensor)> change;
+  /// Changes it for the kernel alone, at places that it must not read.
+  std::function<void(unsigned input, nd::HostTensor &tensor)> hide;
   std::string march = "native";
   std::string mesh = "#nd.mesh<>";
   llvm::SmallVector<int64_t> coordinates;

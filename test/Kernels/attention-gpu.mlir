@@ -29,6 +29,27 @@ module attributes {exec.gpu} {
     return %y : !nd.tensor<f32, [d = 64, s = 15]>
   }
 
+  // But few rows that share a mask need not read all of the memory.
+  // CHECK-LABEL: @shared_mask
+  // CHECK: exec.attention(
+  // CHECK-LABEL: @own_masks
+  // CHECK-NOT: exec.attention
+  // CHECK: return
+  func.func @shared_mask(%q: !nd.tensor<f32, [d = 64, g = 2, h = 3]>, %k: !nd.tensor<f32, [d = 64, g = 2, m = 8]>, %w: !nd.tensor<i1, [m = 8]>)
+      -> !nd.tensor<f32, [d = 64, g = 2, h = 3]> {
+    %y, %a = nd.attention %q, %k, %k, %w {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+      : (!nd.tensor<f32, [d = 64, g = 2, h = 3]>, !nd.tensor<f32, [d = 64, g = 2, m = 8]>, !nd.tensor<f32, [d = 64, g = 2, m = 8]>, !nd.tensor<i1, [m = 8]>)
+      -> (!nd.tensor<f32, [d = 64, g = 2, h = 3]>, !nd.tensor<f32, [g = 2, h = 3]>)
+    return %y : !nd.tensor<f32, [d = 64, g = 2, h = 3]>
+  }
+  func.func @own_masks(%q: !nd.tensor<f32, [d = 64, g = 2, h = 3]>, %k: !nd.tensor<f32, [d = 64, g = 2, m = 8]>, %w: !nd.tensor<i1, [h = 3, m = 8]>)
+      -> !nd.tensor<f32, [d = 64, g = 2, h = 3]> {
+    %y, %a = nd.attention %q, %k, %k, %w {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+      : (!nd.tensor<f32, [d = 64, g = 2, h = 3]>, !nd.tensor<f32, [d = 64, g = 2, m = 8]>, !nd.tensor<f32, [d = 64, g = 2, m = 8]>, !nd.tensor<i1, [h = 3, m = 8]>)
+      -> (!nd.tensor<f32, [d = 64, g = 2, h = 3]>, !nd.tensor<f32, [g = 2, h = 3]>)
+    return %y : !nd.tensor<f32, [d = 64, g = 2, h = 3]>
+  }
+
   // No tile of so many elements fits into the memory of a block.
   // CHECK-LABEL: @wide
   // CHECK-NOT: exec.attention

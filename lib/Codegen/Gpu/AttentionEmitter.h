@@ -47,6 +47,7 @@ private:
   GlobalEntries getEntries(const AttentionTensor &tensor, const Outer &outer,
                            mlir::Value first, bool areRows);
   Held takeHeld(mlir::Value block, bool isRows);
+  std::pair<mlir::Value, mlir::Value> getAllowedMemory(const Held &held);
   std::pair<mlir::Value, mlir::Value> getStreamedTiles(const Held &held);
   mlir::Value isAllowed(mlir::Value row, mlir::Value entry);
   Values finishScores(llvm::ArrayRef<mlir::Value> products, const Held &held,

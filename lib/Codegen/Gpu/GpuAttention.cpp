@@ -198,8 +198,46 @@ AttentionEmitter::Held AttentionEmitter::takeHeld(Value block, bool isRows) {
   return held;
 }
 
+/// The first entry of the memory that the mask of the held rows allows, and
+/// that after the last one; `memory` and 0 without any. All rows share the
+/// mask: after a position that is generated, it allows those so far. Each warp
+/// looks through the whole mask, so that all threads know it without a barrier.
+std::pair<Value, Value> AttentionEmitter::getAllowedMemory(const Held &held) {
+  Value place = getPlace(mask, held.outer);
+  Value warp = getThread();
+  Value lane = takeOff(warp, warpSize);
+  auto smaller = [&](Value a, Value b) -> Value {
+    return arith::MinSIOp::create(builder, loc, a, b);
+  };
+  auto larger = [&](Value a, Value b) -> Value {
+    return arith::MaxSIOp::create(builder, loc, a, b);
+  };
+  Values ends = emitFor(
+      index(0), index(llvm::divideCeil(call.memory, warpSize)), 1,
+      {index(call.memory), index(0)}, [&](Value turn, ArrayRef<Value> ends) {
+        // Threads beyond the last entry look at it once more.
+        Value entry =
+            smaller(plus(times(turn, warpSize), lane), index(call.memory - 1));
+        Value at = plus(place, times(entry, mask.strides->memory));
+        Value isAllowed = loadGlobal(mask.pointer, mask.elementType, at);
+        return Values{
+            select(isAllowed, smaller(ends[0], entry), ends[0]),
+            select(isAllowed, larger(ends[1], plus(entry, index(1))), ends[1])};
+      });
+  // Shuffles move words.
+  auto cast = [&](Value value, Type type) -> Value {
+    return arith::IndexCastOp::create(builder, loc, type, value);
+  };
+  auto combine = [&](Value end, auto function) {
+    Value word =
+        combineRow(cast(end, builder.getI32Type()), function, warpSize);
+    return cast(word, builder.getIndexType());
+  };
+  return {combine(ends[0], smaller), combine(ends[1], larger)};
+}
+
 /// The numbers of the streamed tiles, begin and end, that have entries within
-/// the band.
+/// the band, and that a mask allows which all rows share.
 std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
   constexpr int64_t none = std::numeric_limits<int64_t>::min();
   constexpr int64_t all = std::numeric_limits<int64_t>::max();
@@ -224,6 +262,11 @@ std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
       begin = clamp(minus(first, index(call.highest)));
     if (call.lowest != none)
       end = clamp(minus(first, index(call.lowest - last - 1)));
+  }
+  if (held.isRows && mask.pointer && mask.strides->row == 0) {
+    auto [firstAllowed, lastAllowed] = getAllowedMemory(held);
+    begin = arith::MaxSIOp::create(builder, loc, begin, firstAllowed);
+    end = arith::MinSIOp::create(builder, loc, end, lastAllowed);
   }
   begin = arith::DivUIOp::create(builder, loc, begin, index(entries));
   end = arith::DivUIOp::create(builder, loc, plus(end, index(entries - 1)),
