@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 7u
+#define MESHC_ABI_VERSION 8u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -279,9 +279,12 @@ typedef enum MeshcRole {
                        ///< or "@NAME" where it belongs to no parameter
   MESHC_INPUT = 2,     ///< filled by the runtime before each step
   MESHC_METRIC = 3,    ///< rank-0 F32, whole on every rank; the loss is first
-  // Of generateStep. All but the caches are whole on every rank.
-  MESHC_CACHE = 4,    ///< kept from step to step; 0 before the first
-  MESHC_TOKEN = 5,    ///< I32, one per text: the tokens at the position
+  // Of generateStep and prefillStep. All but the caches are whole on every
+  // rank.
+  MESHC_CACHE = 4, ///< kept from step to step; 0 before the first
+  MESHC_TOKEN =
+      5, ///< I32: for generateStep [texts], the tokens at the
+         ///< position; for prefillStep [texts, block], those from it on
   MESHC_POSITION = 6, ///< rank-0 I32: the position, from 0
   MESHC_LOGITS = 7,   ///< F32, [texts, vocabulary]: of the next position
   // Of trainStep alone: rank-0 F32, whole on every rank.
@@ -370,6 +373,12 @@ typedef struct MeshcProgram {
   /// As evalStep, of a model with the averages as its parameters. Null if there
   /// are no averages.
   void (*evalAverageStep)(MeshcContext *ctx);
+  /// Writes the caches of a block of positions, from the caches of all earlier
+  /// ones, as the generateSteps of these positions would, up to rounding.
+  /// Positions that a text does not have are written too, until their steps
+  /// write them anew; those from `positions` on are not. Null if the model has
+  /// no `generate`, or one that needs its positions one after the other.
+  void (*prefillStep)(MeshcContext *ctx);
 } MeshcProgram;
 
 /// Defined by generated code.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/IndexingOps.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
@@ -24,9 +25,21 @@ static Value makeEntries(OpBuilder &builder, nd::AttentionOp op) {
       nd::TensorType::get(builder.getI32Type(), {memory}));
 }
 
+/// Whether a rule of the layout cuts the memory.
+static bool isMemoryCut(nd::AttentionOp op) {
+  auto mesh = nd::MeshAttr::of(op);
+  auto rules = op->getParentOfType<ModuleOp>().getOps<nd::RuleOp>();
+  return llvm::any_of(rules, [&](nd::RuleOp rule) {
+    auto axes = llvm::to_vector(rule.getAxes().getAsRange<StringAttr>());
+    return rule.getDim() == op.getMemory() && mesh.getProduct(axes) > 1;
+  });
+}
+
 /// The query's rows along `dims` are those of the position. Keys, values, mask
 /// and bias that vary along the memory are those of all positions so far, from
-/// caches. The band, whose position is now a number, becomes a mask.
+/// caches. The band, whose position is now a number, becomes a mask. If ranks
+/// have parts of the memory, primitive ops combine what they find there: of few
+/// rows that is less than keys and values, of which the op needs all.
 FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
                                                    OpResult result,
                                                    ArrayRef<StringAttr> dims) {
@@ -64,7 +77,12 @@ FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
       takesBand ? IntegerAttr() : op.getLowestAttr(),
       takesBand ? IntegerAttr() : op.getHighestAttr());
   copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  return copy->getResult(result.getResultNumber());
+  if (!isMemoryCut(op))
+    return copy->getResult(result.getResultNumber());
+  builder.setInsertionPoint(copy);
+  Value part = copy.decompose(builder)[result.getResultNumber()];
+  copy->erase();
+  return part;
 }
 
 /// An operand of the attention other than the query, with `rows` at the

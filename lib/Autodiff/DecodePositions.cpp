@@ -1,4 +1,4 @@
-//===- DecodePositions.cpp - a step of generation -------------------------===//
+//===- DecodePositions.cpp - the steps of generation ----------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/Passes.h"
@@ -20,42 +22,62 @@ namespace meshc::autodiff {
 #include "lib/Autodiff/Passes.h.inc"
 
 namespace {
-/// Replaces the function that computes the logits of all positions.
+/// The function that computes the logits of all positions, and what it is
+/// given.
+struct WholeText {
+  func::FuncOp function;
+  nd::GenerateOp generate;
+  BlockArgument tokens = {};
+  SmallVector<Attribute> texts = {}; ///< the dims of one position's tokens
+
+  LogicalResult findTokens();
+  Value getLogits() {
+    return function.getBody().front().getTerminator()->getOperand(0);
+  }
+};
+
+/// Derives a function from that of all positions.
 class StepRewriter {
 public:
-  StepRewriter(func::FuncOp old, nd::GenerateOp generate)
-      : old(old), generate(generate), context(old.getContext()),
-        builder(context) {}
+  /// For the positions of `block`, a dim that no tensor of the text has; for
+  /// one position if `block` is null.
+  StepRewriter(const WholeText &text, const PositionDims &varying,
+               nd::DimAttr block)
+      : text(text), generate(text.generate), varying(varying), block(block),
+        context(generate.getContext()), builder(context) {}
 
-  LogicalResult run();
+  /// Adds the function to the module; null after an error. Without logits, it
+  /// only fills the caches.
+  func::FuncOp run(StringRef name, bool hasLogits);
 
 private:
-  LogicalResult findTokens();
-  void addArguments();
+  void addArguments(StringRef name);
+  Value makeNumbers();
   void add(SmallVector<DictionaryAttr> &list, StringAttr name,
            nd::TensorRole role, ArrayRef<Attribute> order);
   void finish(ArrayRef<DecodingCache> caches, Value logits);
 
-  func::FuncOp old, function;
+  WholeText text;
   nd::GenerateOp generate;
+  const PositionDims &varying;
+  nd::DimAttr block;
+  func::FuncOp function;
   MLIRContext *context;
   OpBuilder builder;
-  BlockArgument tokens;
-  SmallVector<Attribute> texts; ///< the dims of the tokens of one position
-  Value token, position;
+  Value tokens, position; ///< arguments
   SmallVector<DictionaryAttr> arguments, results;
 };
 } // namespace
 
-LogicalResult StepRewriter::findTokens() {
-  for (BlockArgument argument : old.getArguments()) {
+LogicalResult WholeText::findTokens() {
+  for (BlockArgument argument : function.getArguments()) {
     auto known = nd::TensorAttributes::of(argument);
     if (known.hasRole(nd::TensorRole::Input) &&
         known.getName() == generate.getTokensAttr())
       tokens = argument;
   }
   if (!tokens || !nd::getTensorType(tokens).hasDim(generate.getPositions()) ||
-      old.getNumResults() != 1)
+      function.getNumResults() != 1)
     return generate.emitError()
            << "'generate_step' must compute the logits from '"
            << generate.getTokens() << "', which has dim '"
@@ -75,82 +97,140 @@ void StepRewriter::add(SmallVector<DictionaryAttr> &list, StringAttr name,
   list.push_back(attributes.getDictionary(context));
 }
 
-/// All parameters, the tokens of a position and the position.
-void StepRewriter::addArguments() {
-  builder.setInsertionPoint(old);
-  function = func::FuncOp::create(builder, old.getLoc(), old.getName(),
+/// All parameters, the tokens of the positions and the first position.
+void StepRewriter::addArguments(StringRef name) {
+  func::FuncOp whole = text.function;
+  builder.setInsertionPoint(whole);
+  function = func::FuncOp::create(builder, whole.getLoc(), name,
                                   builder.getFunctionType({}, {}));
-  Block &block = *function.addEntryBlock();
-  for (BlockArgument argument : old.getArguments()) {
+  Block &body = *function.addEntryBlock();
+  for (BlockArgument argument : whole.getArguments()) {
     unsigned number = argument.getArgNumber();
     if (!nd::TensorAttributes::of(argument).hasRole(nd::TensorRole::Parameter))
       continue;
-    block.addArgument(argument.getType(), argument.getLoc());
-    arguments.push_back(old.getArgAttrDict(number));
+    body.addArgument(argument.getType(), argument.getLoc());
+    arguments.push_back(whole.getArgAttrDict(number));
   }
-  nd::TensorType type = nd::getTensorType(tokens);
-  token = block.addArgument(type.withoutDims(generate.getPositionsAttr()),
-                            tokens.getLoc());
-  add(arguments, generate.getTokensAttr(), nd::TensorRole::Token, texts);
-  position = block.addArgument(
+  SmallVector<Attribute> order(text.texts);
+  if (block)
+    order.push_back(block.getName());
+  tokens =
+      body.addArgument(getTypeAtPositions(nd::getTensorType(text.tokens),
+                                          generate.getPositionsAttr(), block),
+                       text.tokens.getLoc());
+  // In the program's table, a block's tokens are another tensor.
+  add(arguments,
+      builder.getStringAttr(generate.getTokens() + (block ? ".block" : "")),
+      nd::TensorRole::Token, order);
+  position = body.addArgument(
       nd::TensorType::get(builder.getI32Type(), ArrayRef<nd::DimAttr>()),
       generate.getLoc());
   add(arguments, builder.getStringAttr("position"), nd::TensorRole::Position,
       {});
 }
 
+/// The numbers of the positions that the step computes.
+Value StepRewriter::makeNumbers() {
+  if (!block)
+    return position;
+  builder.setInsertionPointToEnd(&function.getBody().front());
+  nd::ValueBuilder build(builder, generate.getLoc());
+  Value numbers = build.make<nd::IotaOp>(
+      nd::TensorType::get(builder.getI32Type(), {block}));
+  return build.make<nd::AddOp>(position, numbers);
+}
+
 void StepRewriter::finish(ArrayRef<DecodingCache> caches, Value logits) {
-  Block &block = function.getBody().front();
-  builder.setInsertionPointToEnd(&block);
+  Block &body = function.getBody().front();
+  builder.setInsertionPointToEnd(&body);
   SmallVector<Value> values;
   for (const DecodingCache &cache : caches) {
     add(arguments, cache.name, nd::TensorRole::Cache, cache.order);
     add(results, cache.name, nd::TensorRole::Cache, cache.order);
     values.push_back(cache.updated);
   }
-  Location loc = old.getBody().front().getTerminator()->getLoc();
-  values.push_back(nd::ValueBuilder(builder, generate.getLoc())
-                       .castTo(logits, builder.getF32Type()));
-  SmallVector<Attribute> order(texts);
-  order.push_back(generate.getVocabAttr());
-  add(results, generate.getLogitsAttr(), nd::TensorRole::Logits, order);
-  func::ReturnOp::create(builder, loc, values);
+  if (logits) {
+    values.push_back(nd::ValueBuilder(builder, generate.getLoc())
+                         .castTo(logits, builder.getF32Type()));
+    SmallVector<Attribute> order(text.texts);
+    order.push_back(generate.getVocabAttr());
+    add(results, generate.getLogitsAttr(), nd::TensorRole::Logits, order);
+  }
+  func::ReturnOp::create(builder, text.getLogits().getLoc(), values);
   function.setFunctionType(builder.getFunctionType(
-      block.getArgumentTypes(), ValueRange(values).getTypes()));
+      body.getArgumentTypes(), ValueRange(values).getTypes()));
   function.setAllArgAttrs(arguments);
   function.setAllResultAttrs(results);
 }
 
-LogicalResult StepRewriter::run() {
-  if (failed(findTokens()))
-    return failure();
+func::FuncOp StepRewriter::run(StringRef name, bool hasLogits) {
+  addArguments(name);
   StringAttr positions = generate.getPositionsAttr();
-  PositionDims varying(old, tokens, positions);
-  addArguments();
-  LogicalResult done = failure();
+  bool isDone = false;
   {
-    Block &block = function.getBody().front();
-    PositionDecoder decoder(block, position, positions, varying);
+    Block &body = function.getBody().front();
+    PositionDecoder decoder(body, makeNumbers(), positions, block, varying);
     unsigned next = 0;
-    for (BlockArgument argument : old.getArguments())
+    for (BlockArgument argument : text.function.getArguments())
       if (nd::TensorAttributes::of(argument).hasRole(nd::TensorRole::Parameter))
-        decoder.define(argument, {}, block.getArgument(next++));
-    decoder.define(tokens, positions, token);
-    FailureOr<Value> logits = decoder.get(
-        old.getBody().front().getTerminator()->getOperand(0), positions);
+        decoder.define(argument, {}, body.getArgument(next++));
+    decoder.define(text.tokens, positions, tokens);
+    FailureOr<Value> logits = decoder.get(text.getLogits(), positions);
     auto caches = succeeded(logits) ? decoder.finish()
                                     : FailureOr<ArrayRef<DecodingCache>>();
-    done = caches;
-    if (succeeded(done))
-      finish(*caches, *logits);
+    isDone = succeeded(caches);
+    if (isDone)
+      finish(*caches, hasLogits ? *logits : Value());
   }
-  if (failed(done)) {
-    function.erase();
+  if (isDone)
+    return function;
+  function.erase();
+  return {};
+}
+
+/// The positions that a step of the prompt computes at once: products with so
+/// many rows run near their peak rate, and a short prompt leaves few of them
+/// unused.
+static constexpr int64_t promptBlock = 64;
+
+/// The dim of these positions. The language has no names with a dot.
+static nd::DimAttr getPromptBlock(nd::GenerateOp generate, int64_t positions) {
+  return nd::DimAttr::get(generate.getContext(),
+                          (generate.getPositions() + ".block").str(),
+                          std::min(promptBlock, positions));
+}
+
+/// Whether a loop over the positions is among the ops: its iterations come one
+/// after the other.
+static bool hasRecurrence(func::FuncOp function, const PositionDims &varying) {
+  return function
+      .walk([&](nd::ScanOp scan) {
+        return varying.isOverPositions(scan) ? WalkResult::interrupt()
+                                             : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static LogicalResult deriveSteps(func::FuncOp function,
+                                 nd::GenerateOp generate) {
+  WholeText text{function, generate};
+  if (failed(text.findTokens()))
     return failure();
-  }
-  nd::setPositions(old->getParentOfType<ModuleOp>(),
-                   nd::getTensorType(tokens).getSize(generate.getPositions()));
-  old.erase();
+  PositionDims varying(function, text.tokens, generate.getPositionsAttr());
+  int64_t positions =
+      nd::getTensorType(text.tokens).getSize(generate.getPositions());
+  func::FuncOp step =
+      StepRewriter(text, varying, {}).run("generate_step", /*hasLogits=*/true);
+  if (!step)
+    return failure();
+  // Without caches, no position needs those before it.
+  bool hasCaches = step.getNumResults() > 1;
+  if (hasCaches && positions > 1 && !hasRecurrence(function, varying) &&
+      !StepRewriter(text, varying, getPromptBlock(generate, positions))
+           .run("prefill_step", /*hasLogits=*/false))
+    return failure();
+  nd::setPositions(function->getParentOfType<ModuleOp>(), positions);
+  function.erase();
   generate.erase();
   return success();
 }
@@ -167,7 +247,7 @@ struct DecodePositions : impl::DecodePositionsBase<DecodePositions> {
       generates.front().emitError() << "there is no function 'generate_step'";
       return signalPassFailure();
     }
-    if (failed(StepRewriter(step, generates.front()).run()))
+    if (failed(deriveSteps(step, generates.front())))
       signalPassFailure();
   }
 };

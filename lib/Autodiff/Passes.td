@@ -150,7 +150,7 @@ def LowerPrecision : Pass<"meshc-lower-precision", "::mlir::ModuleOp"> {
 }
 
 def DecodePositions : Pass<"meshc-decode-positions", "::mlir::ModuleOp"> {
-  let summary = "makes generate_step compute one position of the text";
+  let summary = "makes generate_step compute one position of the text, and prefill_step a block of them";
   let description = [{
     Where the module has an `nd.generate`, BuildSteps makes `@generate_step(parameters, inputs) -> logits`, for all
     positions of a text. This pass replaces it by
@@ -165,6 +165,11 @@ def DecodePositions : Pass<"meshc-decode-positions", "::mlir::ModuleOp"> {
       behind the position; it becomes a mask. Masks and biases that depend on the text become caches, too.
     - A loop over the positions becomes one iteration. Its carried values are caches.
     - Caches within a loop over another dim, such as layers, are stacked along it.
+
+    In the same way, and from the same caches, the pass makes `@prefill_step(parameters, tokens, position, caches) ->
+    caches'`, for a block of positions of a prompt, from `position` on: the dim `seq.block` of up to 64 entries takes
+    the place of the dim `seq`, and nothing else changes. Entries of caches that lie behind the last position are not
+    written. The function is missing where there are no caches, or where a loop over the positions is needed.
 
     Caches are zero before the first position. Everything else that combines positions is an error at its line, as is
     an input other than the tokens on which the logits depend. The module's `nd.positions` is the size of the dim.
@@ -282,8 +287,8 @@ def VerifySteps : Pass<"meshc-verify-steps", "::mlir::ModuleOp"> {
   let description = [{
     No `nd.parameter`, `nd.train` and `nd.generate` remains. `@initialize` and `@eval_step` are there. `@train_step` takes and
     returns the state that `@initialize` makes, and `@eval_step` takes its parameters, in the same order and with the
-    same types, names, roles and memory orders. If there is a `@generate_step`, it takes these parameters, too, and
-    returns the caches that it takes. `@eval_average_step` takes all averages that `@initialize` makes. Metrics of
+    same types, names, roles and memory orders. If there are `@generate_step` and `@prefill_step`, they take these
+    parameters, too, and return the caches that they take. `@eval_average_step` takes all averages that `@initialize` makes. Metrics of
     training and "skipped" are results of `@train_step` alone.
 
     For example, the pass rejects

@@ -23,10 +23,20 @@ static bool containsAll(Names names, Names some) {
       some, [&](StringAttr name) { return llvm::is_contained(names, name); });
 }
 
+nd::TensorType getTypeAtPositions(nd::TensorType type, Names dims,
+                                  nd::DimAttr span) {
+  nd::TensorType rest = type.withoutDims(dims);
+  if (!span || rest == type)
+    return rest;
+  SmallVector<nd::DimAttr> all(rest.getDims());
+  all.push_back(span);
+  return rest.withDims(all);
+}
+
 PositionDecoder::PositionDecoder(Block &block, Value position,
-                                 StringAttr positions,
+                                 StringAttr positions, nd::DimAttr span,
                                  const PositionDims &varying)
-    : positions(positions), varying(varying), function{&block} {
+    : positions(positions), span(span), varying(varying), function{&block} {
   function.position = position;
 }
 
@@ -290,7 +300,8 @@ FailureOr<Value> PositionDecoder::computeRename(nd::RenameOp op, Names dims) {
                                     builder.getArrayAttr(to)));
 }
 
-/// The op with these operands, whose result lacks `dims`.
+/// The op with these operands, whose result is that at the position along
+/// `dims`.
 Value PositionDecoder::clone(OpResult result, ValueRange operands, Names dims) {
   Operation *op = result.getOwner();
   OpBuilder builder = builderAt(result);
@@ -304,13 +315,13 @@ Value PositionDecoder::clone(OpResult result, ValueRange operands, Names dims) {
       if (factor.resultDims[number] &&
           llvm::is_contained(dims, factor.resultDims[index]))
         lost.push_back(factor.resultDims[number]);
-    other.setType(nd::getTensorType(other).withoutDims(lost));
+    other.setType(getTypeAtPositions(nd::getTensorType(other), lost, span));
   }
   return copy->getResult(index);
 }
 
-/// The entry of a new value at the position, in the block of the old value
-/// `near`.
+/// The entry of a new value at the position along `dims`, in the block of the
+/// old value `near`.
 Value PositionDecoder::take(Value value, Names dims, Value near) {
   OpBuilder builder = builderAt(near);
   for (StringAttr dim : dims)

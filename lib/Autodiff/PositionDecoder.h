@@ -7,8 +7,9 @@
 ///
 /// \file
 /// Rebuilds the ops from which a value is computed, for one position of a text
-/// at a time. The dim of the positions disappears, and what later positions
-/// need of a step becomes its caches.
+/// or for a block of neighbours. The dim of the positions disappears, or the
+/// block's takes its place, and what later positions need of a step becomes
+/// its caches.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_AUTODIFF_POSITIONDECODER_H
@@ -41,17 +42,26 @@ struct DecodingBlock {
   mlir::Block *block;              ///< new
   DecodingBlock *parent = nullptr; ///< null for the function
   nd::ScanOp scan = {};            ///< old; null for the function
-  mlir::Value position = {};       ///< scalar i32; null until it is needed
+  mlir::Value position = {};       ///< i32; null until it is needed
   llvm::SmallVector<DecodingCache> caches = {};
   llvm::SmallVector<Operand> stacked = {}, whole = {};
 };
 
+/// The type that a value has at the position along `dims`, or at those of the
+/// dim `span`, if it is not null.
+nd::TensorType getTypeAtPositions(nd::TensorType type,
+                                  llvm::ArrayRef<mlir::StringAttr> dims,
+                                  nd::DimAttr span);
+
 class PositionDecoder {
 public:
-  /// Rebuilds in `block`, an empty function's, whose argument `position` is
-  /// the position along the dim `positions`.
+  /// Rebuilds in `block`, a function's. `position`, a scalar i32, is the
+  /// position along the dim `positions`; with `span`, a dim that no value has,
+  /// an i32 for each of its entries. There may be a recurrence over positions
+  /// without `span` only.
   PositionDecoder(mlir::Block &block, mlir::Value position,
-                  mlir::StringAttr positions, const PositionDims &varying);
+                  mlir::StringAttr positions, nd::DimAttr span,
+                  const PositionDims &varying);
   ~PositionDecoder();
 
   /// From now on, `value` of the old function without the dims `dims` is `at`.
@@ -125,6 +135,7 @@ private:
   };
 
   mlir::StringAttr positions;
+  nd::DimAttr span;
   const PositionDims &varying;
   DecodingBlock function;
   /// By old block. The body of a recurrence is computed in the block around it.

@@ -45,9 +45,10 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
     if (auto train = module.lookupSymbol<func::FuncOp>("train_step"))
       ok &= checkState(initialize, train, Side::Argument, state) &&
             checkState(initialize, train, Side::Result, state);
-    if (auto generate = module.lookupSymbol<func::FuncOp>("generate_step"))
-      ok &= checkState(initialize, generate, Side::Argument, parameters) &&
-            checkCaches(generate);
+    for (StringRef name : {"generate_step", "prefill_step"})
+      if (auto step = module.lookupSymbol<func::FuncOp>(name))
+        ok &= checkState(initialize, step, Side::Argument, parameters) &&
+              checkCaches(step);
     for (auto function : module.getOps<func::FuncOp>())
       ok &= function.getSymName() == "train_step" || checkResults(function);
     if (!ok)
@@ -95,7 +96,8 @@ struct VerifySteps : impl::VerifyStepsBase<VerifySteps> {
         step.getNumResults());
     if (in == out)
       return true;
-    step.emitError("the caches that 'generate_step' takes and returns differ");
+    step.emitError() << "the caches that '" << step.getName()
+                     << "' takes and returns differ";
     return false;
   }
 

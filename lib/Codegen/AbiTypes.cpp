@@ -83,7 +83,8 @@ static_assert(offsetof(MeshcProgram, axes) == 8 &&
               offsetof(MeshcProgram, generateStep) == 128 &&
               offsetof(MeshcProgram, positions) == 136 &&
               offsetof(MeshcProgram, evalAverageStep) == 144 &&
-              sizeof(MeshcProgram) == 152);
+              offsetof(MeshcProgram, prefillStep) == 152 &&
+              sizeof(MeshcProgram) == 160);
 
 AbiTypes::AbiTypes(LLVMContext &llvmContext)
     : pointer(PointerType::get(llvmContext, 0)),
@@ -107,7 +108,7 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   program = make({i32,     i32,     pointer, pointer, i32,     i32,
                   pointer, pointer, i32,     i32,     pointer, i32,
                   i32,     pointer, i64,     pointer, pointer, pointer,
-                  pointer, pointer, pointer, i64,     pointer});
+                  pointer, pointer, pointer, i64,     pointer, pointer});
 }
 
 Constant *ConstantTable::getInteger(Type *type, int64_t value) {

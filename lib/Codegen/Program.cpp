@@ -125,6 +125,8 @@ static LogicalResult generateTable(ModuleOp module,
       parts.evalStep = emitted;
     else if (function.getSymName() == "generate_step")
       parts.generateStep = emitted;
+    else if (function.getSymName() == "prefill_step")
+      parts.prefillStep = emitted;
     else if (function.getSymName() == "eval_average_step")
       parts.evalAverageStep = emitted;
   }

@@ -138,7 +138,8 @@ LogicalResult defineProgram(ModuleOp module, const ProgramParts &parts,
                       constants.getString(parts.features),
                       orNull(parts.generateStep, types),
                       constants.getInteger(types.i64, parts.positions),
-                      orNull(parts.evalAverageStep, types)});
+                      orNull(parts.evalAverageStep, types),
+                      orNull(parts.prefillStep, types)});
   new llvm::GlobalVariable(target, types.program, /*isConstant=*/true,
                            llvm::GlobalValue::ExternalLinkage, program,
                            "meshc_program");

@@ -24,7 +24,7 @@ struct ProgramParts {
   /// are always there.
   llvm::Function *initialize = nullptr, *trainStep = nullptr,
                  *evalStep = nullptr, *generateStep = nullptr,
-                 *evalAverageStep = nullptr;
+                 *evalAverageStep = nullptr, *prefillStep = nullptr;
   int64_t positions = 0; ///< of a generated text
 };
 

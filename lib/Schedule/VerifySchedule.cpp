@@ -353,9 +353,9 @@ LogicalResult FunctionChecker::leaveLoop(exec::LoopOp loop) {
 LogicalResult FunctionChecker::run() {
   bool isInitialize = function.getSymName() == "initialize";
   bool isTraining =
-      !isInitialize &&
-      !llvm::is_contained({"eval_step", "eval_average_step", "generate_step"},
-                          function.getSymName());
+      !isInitialize && !llvm::is_contained({"eval_step", "eval_average_step",
+                                            "generate_step", "prefill_step"},
+                                           function.getSymName());
   auto tensors = llvm::to_vector(module.getOps<exec::TensorOp>());
   for (exec::TensorOp tensor : tensors)
     if (!isInitialize && !nd::isOutput(tensor.getRole()))

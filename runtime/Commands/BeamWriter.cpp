@@ -20,6 +20,7 @@ public:
   BeamWriter(const MeshcProgram &program, const Options &options,
              const Prompts &prompts);
 
+  int64_t known() const override { return prompt - 1; }
   bool fill(int64_t position, int32_t *tokens) const override;
   void fillParents(int32_t *parents) const override;
   bool wants(int64_t position) const override;

@@ -133,6 +133,7 @@ public:
   TextWriter(const MeshcProgram &program, const Options &options,
              const Prompts &prompts);
 
+  int64_t known() const override;
   bool fill(int64_t position, int32_t *tokens) const override;
   void fillParents(int32_t *parents) const override;
   bool wants(int64_t position) const override;
@@ -168,6 +169,13 @@ TextWriter::TextWriter(const MeshcProgram &program, const Options &options,
 bool TextWriter::isOpen(const Text &text) const {
   return !text.ended && (!most || static_cast<int64_t>(text.added()) < most) &&
          static_cast<int64_t>(text.tokens.size()) <= positions;
+}
+
+int64_t TextWriter::known() const {
+  size_t least = texts.front().prompt;
+  for (const Text &text : texts)
+    least = std::min(least, text.prompt);
+  return static_cast<int64_t>(least) - 1;
 }
 
 bool TextWriter::fill(int64_t position, int32_t *tokens) const {
@@ -258,30 +266,172 @@ std::string TextWriter::describeEnd() const {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// The time that steps take, from the first that gives a new token.
-static double secondsSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-      .count();
+using Clock = std::chrono::steady_clock;
+
+static double secondsBetween(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
 
-static void printEnd(const Session &session, const Options &options,
-                     const Writer &writer, double seconds) {
-  writer.print();
-  auto added = static_cast<double>(writer.added());
-  double rate = seconds > 0 ? added / seconds : 0;
+namespace {
+
+/// Runs the steps of all ranks; rank 0 has the texts, and tells the others what
+/// they need to know of them.
+class Generation {
+public:
+  /// `writer` is null but on rank 0.
+  Generation(Session &session, Writer *writer);
+
+  void run();
+  /// Prints what is left of the texts, and how fast it was; rank 0 calls it.
+  void printEnd(const Options &options) const;
+
+private:
+  bool prefill();
+  bool step();
+  void share(std::vector<int32_t> &numbers) {
+    session.communicator().broadcast(numbers.data(),
+                                     numbers.size() * sizeof(int32_t), 0);
+  }
+  void write(const MeshcTensor &tensor, const std::vector<int32_t> &numbers) {
+    session.device().write(tensor, [&](char *block) {
+      std::memcpy(block, numbers.data(), numbers.size() * sizeof(int32_t));
+    });
+  }
+
+  Session &session;
+  Writer *writer;
+  const MeshcTensor &place, &logits;
+  std::vector<int32_t> own; ///< each text's number
+  int32_t position = 0;     ///< of the next step
+  int64_t prompt = 0;       ///< tokens before the first new one
+  /// When the run began, when the step began that gives the first new token,
+  /// and when that was known.
+  Clock::time_point start, firstBegin, firstEnd, end;
+};
+
+} // namespace
+
+/// The tokens of one position, or of a block of them.
+static const MeshcTensor &findTokens(const MeshcProgram &program,
+                                     bool ofBlock) {
+  for (uint32_t i = 0; i < program.tensorCount; ++i)
+    if (program.tensors[i].role == MESHC_TOKEN &&
+        program.tensors[i].rank == (ofBlock ? 2u : 1u))
+      return program.tensors[i];
+  throw Failure(ExitCode::Internal, "the program has no tokens of a step");
+}
+
+Generation::Generation(Session &session, Writer *writer)
+    : session(session), writer(writer),
+      place(findTensor(session.program(), MESHC_POSITION)),
+      logits(findTensor(session.program(), MESHC_LOGITS)),
+      own(static_cast<size_t>(countTexts(session.program()))),
+      start(Clock::now()) {
+  std::iota(own.begin(), own.end(), 0);
+}
+
+/// A block takes as long as some steps, whatever part of it is needed; on the
+/// host, for GPT-2 and for a model of 260,000 parameters, as long as four to
+/// six (docs/rationale/step-times.md). For fewer positions, steps are faster.
+static constexpr int64_t stepsOfBlock = 6;
+
+/// Computes a block of known positions; false if steps are to go on.
+bool Generation::prefill() {
+  if (!session.program().prefillStep)
+    return false;
+  const MeshcTensor &block = findTokens(session.program(), /*ofBlock=*/true);
+  const int64_t size = block.dims[1].size;
+  /// How many positions are left, and the tokens.
+  std::vector<int32_t> shared(1 + own.size() * static_cast<size_t>(size));
+  if (writer) {
+    const int64_t left = writer->known() - position;
+    shared[0] = static_cast<int32_t>(left);
+    std::vector<int32_t> tokens(own.size());
+    for (int64_t i = 0; left > 0 && i < size; ++i) {
+      // What follows the known ones is computed, and not used.
+      writer->fill(position + std::min(i, left - 1), tokens.data());
+      for (size_t text = 0; text < own.size(); ++text)
+        shared[1 + text * static_cast<size_t>(size) + static_cast<size_t>(i)] =
+            tokens[text];
+    }
+  }
+  share(shared);
+  const int64_t left = shared[0];
+  if (left <= stepsOfBlock)
+    return false;
+  shared.erase(shared.begin());
+  write(block, shared);
+  write(place, {position});
+  session.device().run(StepFunction::Prefill);
+  position += static_cast<int32_t>(std::min(left, size));
+  return true;
+}
+
+/// Computes the next position; false if the texts are finished.
+bool Generation::step() {
+  const size_t texts = own.size();
+  /// Whether to go on, the tokens, and which caches each text goes on from.
+  std::vector<int32_t> shared(1 + 2 * texts);
+  if (writer) {
+    shared[0] = writer->fill(position, &shared[1]);
+    writer->fillParents(&shared[1 + texts]);
+  }
+  share(shared);
+  if (!shared[0])
+    return false;
+  const auto middle = shared.begin() + static_cast<int64_t>(1 + texts);
+  const std::vector<int32_t> tokens(shared.begin() + 1, middle),
+      parents(middle, shared.end());
+  if (parents != own)
+    reorderCaches(session, parents);
+  const bool isWanted = writer && writer->wants(position);
+  const bool isFirst = isWanted && !prompt;
+  if (isFirst) {
+    prompt = position + 1;
+    firstBegin = Clock::now();
+  }
+  write(findTokens(session.program(), /*ofBlock=*/false), tokens);
+  write(place, {position});
+  session.device().run(StepFunction::Generate);
+  if (isWanted)
+    writer->read(position, logits, session.device().read(logits));
+  if (isFirst)
+    firstEnd = Clock::now();
+  ++position;
+  return true;
+}
+
+void Generation::run() {
+  while (prefill()) {
+  }
+  while (step()) {
+  }
+  end = Clock::now();
+}
+
+void Generation::printEnd(const Options &options) const {
+  writer->print();
+  const auto added = static_cast<double>(writer->added());
+  const double wait = prompt ? secondsBetween(start, firstEnd) : 0,
+               seconds = prompt ? secondsBetween(firstBegin, end) : 0,
+               rate = seconds > 0 ? added / seconds : 0;
+  const std::string name = session.program().name;
   if (!options.quiet) {
-    char text[120];
-    std::snprintf(text, sizeof(text), "%.0f tokens in %.3f s: %.1f tokens/s\n",
-                  added, seconds, rate);
-    printError(std::string(session.program().name) + ": " + text +
-               writer.describeEnd());
+    char text[200];
+    std::snprintf(text, sizeof(text),
+                  "%.0f tokens in %.3f s: %.1f tokens/s; the first one %.3f s "
+                  "after the prompt of %lld\n",
+                  added, seconds, rate, wait, static_cast<long long>(prompt));
+    printError(name + ": " + text + writer->describeEnd());
   }
   Log log(options.log);
   log.begin(session.program().positions);
   log.add("tokens", added);
   log.add("time", seconds);
   log.add("tokens_per_second", rate);
-  if (auto score = writer.score())
+  log.add("prompt_tokens", static_cast<double>(prompt));
+  log.add("time_to_first_token", wait);
+  if (auto score = writer->score())
     log.add("score", *score);
   log.end();
 }
@@ -293,49 +443,14 @@ ExitCode meshc::runtime::generate(Session &session, const Options &options,
       loadWeights(options.checkpoint, options, session.rank());
   if (!agreeOn(session.communicator(), program.name, loaded.agreed))
     return ExitCode::Disagreement;
-  const MeshcTensor &token = findTensor(program, MESHC_TOKEN),
-                    &place = findTensor(program, MESHC_POSITION),
-                    &logits = findTensor(program, MESHC_LOGITS);
   std::unique_ptr<Writer> writer;
   if (session.speaks() && options.beams.count)
     writer = makeBeamWriter(program, options, prompts);
   else if (session.speaks())
     writer = std::make_unique<TextWriter>(program, options, prompts);
-  auto texts = static_cast<size_t>(countTexts(program));
-  std::vector<int32_t> own(texts);
-  std::iota(own.begin(), own.end(), 0);
-  /// What rank 0 tells the others: whether to go on, the tokens, and which
-  /// caches each text goes on from.
-  std::vector<int32_t> step(1 + 2 * texts);
-  std::vector<int32_t> parents(own);
-  std::optional<std::chrono::steady_clock::time_point> begin;
-  Device &device = session.device();
-  for (int32_t position = 0;; ++position) {
-    if (writer) {
-      step[0] = writer->fill(position, &step[1]);
-      writer->fillParents(&step[1 + texts]);
-    }
-    session.communicator().broadcast(step.data(), step.size() * sizeof(int32_t),
-                                     0);
-    if (!step[0])
-      break;
-    std::copy(step.end() - static_cast<int64_t>(texts), step.end(),
-              parents.begin());
-    if (parents != own)
-      reorderCaches(session, parents);
-    if (writer && !begin && writer->wants(position))
-      begin = std::chrono::steady_clock::now();
-    device.write(token, [&](char *block) {
-      std::memcpy(block, &step[1], texts * sizeof(int32_t));
-    });
-    device.write(place, [&](char *block) {
-      std::memcpy(block, &position, sizeof(position));
-    });
-    device.run(StepFunction::Generate);
-    if (writer && writer->wants(position))
-      writer->read(position, logits, device.read(logits));
-  }
+  Generation generation(session, writer.get());
+  generation.run();
   if (writer)
-    printEnd(session, options, *writer, begin ? secondsSince(*begin) : 0);
+    generation.printEnd(options);
   return ExitCode::Success;
 }

@@ -70,6 +70,19 @@ static void printDevice(const MeshcProgram &program, std::ostream &out) {
   out << "  and code, handles and NCCL's buffers, which '--memory' prints\n";
 }
 
+/// How 'generate' computes prompts.
+static void printPrompts(const MeshcProgram &program, std::ostream &out) {
+  if (!program.generateStep)
+    return;
+  out << "prompts of generate, up to " << program.positions
+      << " tokens: computed ";
+  for (uint32_t i = 0; program.prefillStep && i < program.tensorCount; ++i)
+    if (program.tensors[i].role == MESHC_TOKEN && program.tensors[i].rank == 2)
+      out << program.tensors[i].dims[1].size << " positions at once\n";
+  if (!program.prefillStep)
+    out << "one position after the other\n";
+}
+
 void meshc::runtime::printRun(const std::string &path, std::ostream &out) {
   const RunState state = readRunState(SafetensorsFile(path));
   out << "checkpoint " << path << "\n  after step " << state.step << ", seed "
@@ -110,6 +123,7 @@ void meshc::runtime::printInfo(const MeshcProgram &program, bool json,
   printTensors(program, MESHC_TRAINING_METRIC, "metrics of training alone",
                out);
   printTensors(program, MESHC_CACHE, "caches of generate", out);
+  printPrompts(program, out);
   out << (program.siteCount ? "collectives\n" : "no collectives\n");
   for (uint32_t i = 0; i < program.siteCount; ++i)
     out << "  " << program.sites[i].location << ": "

@@ -16,6 +16,9 @@ class Writer {
 public:
   virtual ~Writer() = default;
 
+  /// From the first on, the positions whose tokens all prompts have, and after
+  /// which no text takes a token.
+  virtual int64_t known() const = 0;
   /// The tokens at the position of all texts that the program generates at
   /// once; false where the run ends.
   virtual bool fill(int64_t position, int32_t *tokens) const = 0;

@@ -126,13 +126,7 @@ void RoomCount::communicate(const MeshcCollective &collective, void *const *,
 }
 
 void RoomCount::run(StepFunction function) {
-  const MeshcProgram &program = *rank.program;
-  auto code = function == StepFunction::Initialize     ? program.initialize
-              : function == StepFunction::Train        ? program.trainStep
-              : function == StepFunction::Eval         ? program.evalStep
-              : function == StepFunction::EvalAverages ? program.evalAverageStep
-                                                       : program.generateStep;
-  if (code)
+  if (auto code = codeOf(*rank.program, function).code)
     code(&ctx);
 }
 
@@ -147,9 +141,7 @@ int64_t meshc::runtime::plannedRooms(const MeshcProgram &program) {
   world->run([&](Communicator &communicator) {
     Rank rank(program, communicator, MeshView(sizes, 0), 1);
     RoomCount count(rank);
-    for (StepFunction function :
-         {StepFunction::Initialize, StepFunction::Train, StepFunction::Eval,
-          StepFunction::EvalAverages, StepFunction::Generate})
+    for (StepFunction function : stepFunctions)
       count.run(function);
     bytes = count.bytes();
   });

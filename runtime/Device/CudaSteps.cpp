@@ -197,7 +197,10 @@ void CudaDevice::run(StepFunction function) {
                   "more runs were begun than a device can be ahead");
   bring(slot);
   if (!takesBatch(function)) {
-    order(function, slot);
+    if (function == StepFunction::Initialize) // once
+      order(function, slot);
+    else
+      execute(function, slot);
     return synchronize();
   }
   execute(function, slot);
@@ -207,23 +210,7 @@ void CudaDevice::run(StepFunction function) {
 }
 
 void CudaDevice::call(StepFunction function) {
-  switch (function) {
-  case StepFunction::Initialize:
-    rank.program->initialize(&ctx);
-    break;
-  case StepFunction::Train:
-    rank.program->trainStep(&ctx);
-    break;
-  case StepFunction::Eval:
-    rank.program->evalStep(&ctx);
-    break;
-  case StepFunction::EvalAverages:
-    rank.program->evalAverageStep(&ctx);
-    break;
-  case StepFunction::Generate:
-    rank.program->generateStep(&ctx);
-    break;
-  }
+  codeOf(*rank.program, function).code(&ctx);
   // Collectives that the function started and did not wait for.
   if (collectives)
     collectives->waitForAll();

@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +36,25 @@ struct Rank;
 class Recorder;
 
 /// The functions of a program.
-enum class StepFunction { Initialize, Train, Eval, EvalAverages, Generate };
-inline constexpr size_t stepFunctionCount = 5;
+enum class StepFunction {
+  Initialize,
+  Train,
+  Eval,
+  EvalAverages,
+  Prefill,
+  Generate
+};
+inline constexpr StepFunction stepFunctions[] = {
+    StepFunction::Initialize,   StepFunction::Train,   StepFunction::Eval,
+    StepFunction::EvalAverages, StepFunction::Prefill, StepFunction::Generate};
+inline constexpr size_t stepFunctionCount = std::size(stepFunctions);
+
+/// The code of a function, and its name in reports.
+struct StepCode {
+  void (*code)(MeshcContext *ctx); ///< null if the program has no such function
+  const char *name;
+};
+StepCode codeOf(const MeshcProgram &program, StepFunction function);
 
 /// Whether the function computes metrics from staged inputs. The others work on
 /// what the arena contains.

@@ -53,18 +53,7 @@ char *HostDevice::stage(const MeshcTensor &input) {
 }
 
 void HostDevice::run(StepFunction function) {
-  switch (function) {
-  case StepFunction::Initialize:
-    return rank.program->initialize(&ctx);
-  case StepFunction::Train:
-    return rank.program->trainStep(&ctx);
-  case StepFunction::Eval:
-    return rank.program->evalStep(&ctx);
-  case StepFunction::EvalAverages:
-    return rank.program->evalAverageStep(&ctx);
-  case StepFunction::Generate:
-    return rank.program->generateStep(&ctx);
-  }
+  codeOf(*rank.program, function).code(&ctx);
 }
 
 void HostDevice::readMetrics(std::vector<float> &values) {

@@ -14,24 +14,9 @@
 
 using namespace meshc::runtime;
 
-static const char *symbolOf(StepFunction function) {
-  switch (function) {
-  case StepFunction::Initialize:
-    return "initialize";
-  case StepFunction::Train:
-    return "train_step";
-  case StepFunction::Eval:
-    return "eval_step";
-  case StepFunction::EvalAverages:
-    return "eval_average_step";
-  case StepFunction::Generate:
-    return "generate_step";
-  }
-  return "";
-}
-
 StepCheck::StepCheck(Session &session, StepFunction function)
-    : session(session), manifest(session.program(), symbolOf(function)) {
+    : session(session),
+      manifest(session.program(), codeOf(session.program(), function).name) {
   session.setObserver(this);
 }
 

@@ -52,6 +52,14 @@ follows() { # PROMPT of 7 bytes
   ./program eval --weights trained.safetensors --data window.txt --quiet </dev/null >eval.txt
   grep -q '^follows 1.0000' eval.txt || fail "'$(cat greedy.txt)' has tokens that are not the most probable: $(cat eval.txt)"
 }
+# A prompt that is computed in a block goes on as its text did after single steps: greedily, and with the same draws.
+goes_on() { # TEXT OPTIONS...
+  for length in 8 9 13 16; do
+    prompt=$(head -c $length "$1" && echo .)
+    ./program generate --weights trained.safetensors --quiet --prompt "${prompt%.}" "${@:2}" </dev/null | cmp - "$1" ||
+      fail "after $length bytes of '$(cat "$1")', another text"
+  done
+}
 check() { # MODEL, and layouts from stdin
   "$meshc" $1.mesh --report=json -o program >report.json
   # What --report says of the arena adds up, caches included.
@@ -71,7 +79,14 @@ check() { # MODEL, and layouts from stdin
   ./program train --data text.txt --steps 60 --seed 1 --threads 1 --quiet --checkpoint trained.safetensors --overwrite </dev/null >/dev/null
   follows "the cat"
   follows " dog at"
-  sample="--weights trained.safetensors --temperature 0.8 --top-k 20 --top-p 0.95 --seed 5 --quiet"
+  goes_on greedy.txt --greedy
+  goes_on greedy.txt --beams 1
+  choice="--temperature 0.8 --top-k 20 --top-p 0.95 --seed 5"
+  sample="--weights trained.safetensors --quiet $choice"
+  ./program generate $sample --prompt "the" </dev/null >drawn.txt
+  goes_on drawn.txt $choice
+  long="--weights trained.safetensors --greedy --quiet --threads 1 --prompt the_cat_sat_on --prompt the_dog_ate"
+  ./program generate $long </dev/null >long.txt
   ./program generate $sample --prompt "the" --prompt "hat. th" </dev/null >sampled.txt
   [ "$(head -c 3 sampled.txt)" = the ] || fail "the text does not begin with its prompt: $(cat sampled.txt)"
   beams="--weights trained.safetensors --beams 2 --length-penalty 1 --quiet"
@@ -97,6 +112,7 @@ check() { # MODEL, and layouts from stdin
       fail "$1 with '$options' searched another text than '$(cat searched.txt)'"
     ./cut generate $sample --prompt "the" --prompt "hat. th" --threads 1 </dev/null >cut.txt
     cmp cut.txt sampled.txt || fail "$1 with '$options' wrote '$(cat cut.txt)', not '$(cat sampled.txt)'"
+    ./cut generate $long </dev/null | cmp - long.txt || fail "$1 with '$options' goes on with long prompts otherwise"
     echo "ok $1 $options"
   done
 }
@@ -112,14 +128,16 @@ check gpt <<'OPTIONS'
 --mesh d=2 --layout batch:d
 --mesh t=2 --layout heads:t,ffn:t,vocab:t
 --mesh t=4 --layout heads:t
+--mesh p=2 --layout memory:p
+--mesh t=2,p=2 --layout heads:t,memory:p
 --mesh d=2,t=2 --layout batch:d,heads:t,ffn:t,vocab:t
 --mesh d=2 --layout batch:d,parameter.model:d
 OPTIONS
 
 # Of the last program, a transformer on one rank: what users may do wrong, and what is printed.
 run="./program generate --weights trained.safetensors"
-expect 0 "^gpt: 4 tokens in [0-9.]* s: [0-9.]* tokens/s" $run --prompt "the" --tokens 4 --log log.jsonl
-grep -q '"tokens":4' log.jsonl || fail "the log has $(cat log.jsonl)"
+expect 0 "^gpt: 4 tokens in [0-9.]* s: [0-9.]* tokens/s; the first one [0-9.]* s after the prompt of 3$" $run --prompt "the" --tokens 4 --log log.jsonl
+grep -q '"tokens":4.*"prompt_tokens":3,"time_to_first_token":[0-9]' log.jsonl || fail "the log has $(cat log.jsonl)"
 expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the"
 expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the" --tokens 15
 expect 2 "the prompt is empty, and the tokenizer 'bytes' has no token for the start" $run
@@ -144,6 +162,11 @@ expect 2 "model 'gpt' has no 'generate' statement" ./silent generate --weights t
 ./program info | grep -q '^  cache.layers.keys .*\[layers = 2, batch = 2, heads = 4, memory = 16, key = 4\]' ||
   fail "info does not print the caches: $(./program info)"
 
+# Prompts are computed in blocks, but one by one where a loop runs over the positions.
+./program info | grep -q '^prompts of generate, up to 16 tokens: computed 16 positions at once$' || fail "$(./program info)"
+"$meshc" lstm.mesh -o recurrent
+./recurrent info | grep -q '^prompts of generate, up to 16 tokens: computed one position after the other$' || fail "$(./recurrent info)"
+
 stories=${MESHC_DATA:-$root/../shared/data}/models/stories260K
 [ -d "$stories" ] || skip "the published model is not at $stories (MESHC_DATA); all else passed"
 while read -r options; do
@@ -151,6 +174,20 @@ while read -r options; do
   ./stories generate --weights "$stories/stories260K.bin" --weights-map "$root/library/weights/llama2c.map" \
     --tokenizer "sentencepiece:$stories/tok512.bin" --tokens 200 --greedy --threads 1 --quiet </dev/null >told.txt
   { cat "$stories/expected_200tok.txt" && echo; } | cmp - told.txt || fail "stories260K with '$options': $(cat told.txt)"
+  # The same text from prompts of several blocks, which end with a word. The last block ends behind the last of 100
+  # positions.
+  for set in "seq=512 182 340" "seq=100 182 227"; do
+    read -r set lengths <<<"$set"
+    "$meshc" "$models/stories260K.mesh" $options --set $set,memory=${set#seq=} -o stories
+    for length in $lengths; do
+      ./stories generate --weights "$stories/stories260K.bin" --weights-map "$root/library/weights/llama2c.map" \
+        --tokenizer "sentencepiece:$stories/tok512.bin" --prompt "$(head -c $length told.txt)" --greedy --threads 1 --quiet \
+        --tokens 12 </dev/null >more.txt
+      size=$(($(wc -c <more.txt) - 1))
+      [ $size -gt $((length + 1)) ] && cmp -n $size more.txt told.txt ||
+        fail "stories260K with '$options' and $length bytes of the text ($set): $(cat more.txt)"
+    done
+  done
   echo "ok stories260K $options"
 done <<'OPTIONS'
 

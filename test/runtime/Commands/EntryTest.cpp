@@ -95,7 +95,7 @@ TEST(Entry, infoTellsMeshAndTensors) {
   Outcome outcome = run(line("2x2") + " info");
   EXPECT_EQ(outcome.code, 0);
   expectHas(outcome.out, "mesh data = 2, tensor = 2: 4 ranks");
-  expectHas(outcome.out, "arena 1664 bytes per rank");
+  expectHas(outcome.out, "arena 6080 bytes per rank");
   expectHas(outcome.out, "f32  [batch = 8 {data}, feature = 6 {tensor}], "
                          "48 bytes per rank");
   expectHas(outcome.out, "line.mesh:5:7: all_reduce of 'y' over tensor");

@@ -9,8 +9,14 @@
 /// Linear regression: y = x·w + b, minimize mean((y - target)²) by SGD with
 /// momentum, batch -> data, feature -> tensor. Batch 8, 6 features. All that is
 /// computed is computed by kernels, for the host or (LINE_TARGET) the fake GPU
-/// of test/runtime/Device/Libraries. The environment makes it misbehave for
-/// tests of the runtime:
+/// of test/runtime/Device/Libraries.
+///
+/// It generates two texts at once, text -> data, of up to 16 bytes. The most
+/// probable byte is the letter number sum((p + 1) · byte at p) mod 26 of the
+/// alphabet, for all positions p so far; other bytes are the less probable the
+/// further they are from it. Prompts are read in blocks of 4.
+///
+/// The environment makes it misbehave for tests of the runtime:
 ///   LINE_KILL=RANK:STEP   that rank is killed before that step
 ///   LINE_THROW=RANK:STEP  that rank fails before that step
 ///   LINE_NAN=STEP         the loss of that step is not a number
@@ -48,12 +54,26 @@ constexpr int64_t atTarget = 1024,
                   atX = MESH_DATA * MESH_TENSOR == 1 ? atTarget - 192 : 0,
                   atW = 1088, atB = 1152, atWMomentum = 1216,
                   atBMomentum = 1280, atLoss = 1344, atError = 1408, atY = 1472,
-                  atGradients = 1536, atSums = 1600, arenaSize = 1664;
+                  atGradients = 1536, atSums = 1600;
+// Of generation.
+constexpr int64_t texts = 2, positions = 16, block = 4, vocabulary = 256;
+constexpr int64_t ownTexts = texts / MESH_DATA;
+constexpr int64_t atCache = 1664, atToken = 1792, atBlock = 1856,
+                  atPosition = 1920, atScores = 1984, atLogits = 4032,
+                  arenaSize = 6080;
 
 const MeshcDim xDims[] = {{"batch", batch, rows, columns, 1, dataAxis},
                           {"feature", features, columns, 1, 1, tensorAxis}};
 const MeshcDim targetDims[] = {{"batch", batch, rows, 1, 1, dataAxis}};
 const MeshcDim wDims[] = {{"feature", features, columns, 1, 1, tensorAxis}};
+
+const MeshcDim cacheDims[] = {{"text", texts, ownTexts, positions, 1, dataAxis},
+                              {"place", positions, positions, 1, 0, nullptr}};
+const MeshcDim tokenDims[] = {{"text", texts, texts, 1, 0, nullptr}};
+const MeshcDim blockDims[] = {{"text", texts, texts, block, 0, nullptr},
+                              {"place.block", block, block, 1, 0, nullptr}};
+const MeshcDim logitDims[] = {{"text", texts, texts, vocabulary, 0, nullptr},
+                              {"byte", vocabulary, vocabulary, 1, 0, nullptr}};
 
 const MeshcTensor tensors[] = {
     {"x", MESHC_INPUT, MESHC_F32, 0, 2, xDims, atX},
@@ -63,12 +83,20 @@ const MeshcTensor tensors[] = {
     {"w.momentum", MESHC_OPTIMIZER, MESHC_F32, 0, 1, wDims, atWMomentum},
     {"b.momentum", MESHC_OPTIMIZER, MESHC_F32, 0, 0, nullptr, atBMomentum},
     {"loss", MESHC_METRIC, MESHC_F32, 0, 0, nullptr, atLoss},
-    {"error", MESHC_METRIC, MESHC_F32, 0, 0, nullptr, atError}};
+    {"error", MESHC_METRIC, MESHC_F32, 0, 0, nullptr, atError},
+    {"cache.bytes", MESHC_CACHE, MESHC_F32, 0, 2, cacheDims, atCache},
+    {"bytes", MESHC_TOKEN, MESHC_I32, 0, 1, tokenDims, atToken},
+    {"bytes.block", MESHC_TOKEN, MESHC_I32, 0, 2, blockDims, atBlock},
+    {"position", MESHC_POSITION, MESHC_I32, 0, 0, nullptr, atPosition},
+    {"logits", MESHC_LOGITS, MESHC_F32, 0, 2, logitDims, atLogits}};
+constexpr uint32_t tensorCount = sizeof(tensors) / sizeof(tensors[0]);
 
 const MeshcSite sites[] = {{"line.mesh:5:7", "all_reduce of 'y' over tensor"},
                            {"line.mesh:6:10", "all_reduce of 'loss' over data"},
                            {"line.mesh:9:1", "all_reduce of gradients over "
-                                             "data"}};
+                                             "data"},
+                           {"line.mesh:12:1", "all_gather of 'logits' over "
+                                              "data"}};
 
 constexpr uint32_t target = LINE_TARGET;
 
@@ -83,6 +111,16 @@ void allReduce(MeshcContext *ctx, uint32_t axis, uint32_t site, int64_t offset,
       MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1u << axis, site, 1, &item};
   void *buffer = at(ctx, offset);
   meshc_collective(ctx, &collective, &buffer, &buffer);
+  meshc_wait(ctx, &collective);
+}
+
+void allGather(MeshcContext *ctx, uint32_t site, int64_t from, int64_t to,
+               int64_t count) {
+  const MeshcCollectiveItem item = {1, count, 1, count};
+  const MeshcCollective collective = {
+      MESHC_ALL_GATHER, MESHC_SUM, MESHC_F32, 0, 1u, site, 1, &item};
+  void *send = at(ctx, from), *recv = at(ctx, to);
+  meshc_collective(ctx, &collective, &send, &recv);
   meshc_wait(ctx, &collective);
 }
 
@@ -182,15 +220,69 @@ void update(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
     *numbers(buffers[1]) = std::numeric_limits<float>::infinity();
 }
 
-enum Which { Begin, Subtract, Sum, Tell, Differentiate, Update };
+const int32_t *wholeNumbers(void *buffer) {
+  return static_cast<const int32_t *>(buffer);
+}
+
+/// Writes `count` bytes of each of this rank's texts to the cache.
+void rememberBytes(const MeshcContext *ctx, void *const *buffers,
+                   int64_t count) {
+  for (int64_t i = 0; i < ownTexts; ++i)
+    for (int64_t j = 0; j < count; ++j) {
+      int64_t place = *wholeNumbers(buffers[2]) + j;
+      int64_t text = ctx->coords[0] * ownTexts + i;
+      if (place < positions)
+        numbers(buffers[0])[i * positions + place] =
+            static_cast<float>(wholeNumbers(buffers[1])[text * count + j]);
+    }
+}
+
+/// The cache, of the bytes and the position.
+void remember(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
+  rememberBytes(ctx, buffers, 1);
+}
+void rememberBlock(const MeshcContext *ctx, void *const *buffers, int64_t,
+                   int64_t) {
+  rememberBytes(ctx, buffers, block);
+}
+
+/// The scores of this rank's texts, of the cache and the position.
+void score(const MeshcContext *, void *const *buffers, int64_t first,
+           int64_t end) {
+  for (int64_t i = first; i < end; ++i) {
+    int64_t sum = 0;
+    for (int64_t p = 0; p <= *wholeNumbers(buffers[2]); ++p)
+      sum += (p + 1) *
+             static_cast<int64_t>(numbers(buffers[1])[i * positions + p]);
+    for (int64_t byte = 0; byte < vocabulary; ++byte)
+      numbers(buffers[0])[i * vocabulary + byte] =
+          -std::fabs(static_cast<float>(byte - 'a' - sum % 26));
+  }
+}
+
+enum Which {
+  Begin,
+  Subtract,
+  Sum,
+  Tell,
+  Differentiate,
+  Update,
+  Remember,
+  RememberBlock,
+  Score
+};
 const meshc::fake::Kernel code[] = {{"begin", begin, 1, 4},
                                     {"subtract", subtract, rows, 4},
                                     {"sum", sum, 1, 2},
                                     {"tell", tell, 1, 3},
                                     {"differentiate", differentiate, 1, 3},
-                                    {"update", update, 1, 6}};
-const meshc::fake::Image fakeImage = {meshc::fake::Image::expectedMagic, 6,
-                                      code};
+                                    {"update", update, 1, 6},
+                                    {"remember", remember, 1, 3},
+                                    {"remember_block", rememberBlock, 1, 3},
+                                    {"score", score, ownTexts, 3}};
+constexpr uint32_t kernelCount = sizeof(code) / sizeof(code[0]);
+const meshc::fake::Image fakeImage = {meshc::fake::Image::expectedMagic,
+                                      kernelCount, code};
 
 MeshcKernel kernelOf(Which which) {
   const meshc::fake::Kernel &known = code[which];
@@ -199,9 +291,10 @@ MeshcKernel kernelOf(Which which) {
   return {known.name, known.function, known.extent, 1, known.bufferCount, 0, 0,
           0};
 }
-const MeshcKernel kernels[] = {kernelOf(Begin),         kernelOf(Subtract),
-                               kernelOf(Sum),           kernelOf(Tell),
-                               kernelOf(Differentiate), kernelOf(Update)};
+const MeshcKernel kernels[] = {
+    kernelOf(Begin),    kernelOf(Subtract),      kernelOf(Sum),
+    kernelOf(Tell),     kernelOf(Differentiate), kernelOf(Update),
+    kernelOf(Remember), kernelOf(RememberBlock), kernelOf(Score)};
 
 template <class... Offsets>
 void launch(MeshcContext *ctx, Which which, Offsets... offsets) {
@@ -242,6 +335,18 @@ void trainStep(MeshcContext *ctx) {
   launch(ctx, Differentiate, atY, atX, atGradients);
   allReduce(ctx, 0, 2, atGradients, columns + 1);
   launch(ctx, Update, atGradients, atW, atWMomentum, atB, atBMomentum, atLoss);
+}
+
+void prefillStep(MeshcContext *ctx) {
+  launch(ctx, RememberBlock, atCache, atBlock, atPosition);
+}
+
+void generateStep(MeshcContext *ctx) {
+  launch(ctx, Remember, atCache, atToken, atPosition);
+  const bool isWhole = MESH_DATA == 1;
+  launch(ctx, Score, isWhole ? atLogits : atScores, atCache, atPosition);
+  if (!isWhole)
+    allGather(ctx, 3, atScores, atLogits, ownTexts * vocabulary);
 }
 
 /// As the compiler's, of two calls.
@@ -292,12 +397,12 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                2,
                                                axes,
                                                "line",
-                                               8,
-                                               3,
+                                               tensorCount,
+                                               4,
                                                tensors,
                                                sites,
                                                target,
-                                               6,
+                                               kernelCount,
                                                kernels,
                                                target == MESHC_CUDA ? 1 : 0,
                                                0,
@@ -308,6 +413,7 @@ extern "C" const MeshcProgram meshc_program = {MESHC_ABI_VERSION,
                                                evalStep,
                                                manifest.c_str(),
                                                nullptr,
+                                               generateStep,
+                                               positions,
                                                nullptr,
-                                               0,
-                                               nullptr};
+                                               prefillStep};

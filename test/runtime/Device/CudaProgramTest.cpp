@@ -83,6 +83,52 @@ TEST(CudaProgram, trainsToTheBytesOfTheHost) {
   }
 }
 
+/// What LineProgram writes after `text`, up to its last position.
+static std::string goOn(std::string text) {
+  while (text.size() < 17) {
+    size_t sum = 0;
+    for (size_t p = 0; p < text.size(); ++p)
+      sum += (p + 1) * static_cast<size_t>(text[p]);
+    text += static_cast<char>('a' + sum % 26);
+  }
+  return text;
+}
+
+/// Steps of single positions and of blocks, eager, captured and replayed; and
+/// caches that change places with their texts, also between ranks.
+TEST(CudaProgram, generatesTheTextOfTheHost) {
+  Folder folder;
+  std::string weights = folder.file("weights");
+  ASSERT_EQ(run(line("1x1") + " train --quiet --steps 1 --checkpoint " +
+                weights + writeLineData(folder))
+                .code,
+            0);
+  // 15 and 12 bytes: of 11 known positions the first 8 come in two blocks.
+  const std::string greedy = " --greedy --prompt abcdefghijklmno "
+                             "--prompt zyxwvutsrqpo",
+                    shorter = " --greedy --prompt ab",
+                    beams = " --beams 2 --prompt onmlkjihgfed";
+  for (const Setting &setting : settings) {
+    auto generate = [&](const std::string &program, const std::string &what) {
+      Outcome outcome = run(program + setting.mesh + " generate --quiet " +
+                            "--threads 1 --weights " + weights + what);
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      return outcome.out;
+    };
+    std::string searched = generate(line(""), beams);
+    EXPECT_EQ(searched.substr(0, 12), "onmlkjihgfed");
+    const std::string wanted =
+        goOn("abcdefghijklmno") + "\n" + goOn("zyxwvutsrqpo") + "\n";
+    EXPECT_EQ(generate(line(""), greedy), wanted);
+    for (int seed = 1; seed <= 4; ++seed) {
+      std::string cuda = fake(setting.gpus, seed) + line("cuda_");
+      EXPECT_EQ(generate(cuda, greedy), wanted);
+      EXPECT_EQ(generate(cuda, shorter), goOn("ab") + "\n");
+      EXPECT_EQ(generate(cuda, beams), searched);
+    }
+  }
+}
+
 TEST(CudaProgram, resumesToTheBit) {
   Folder folder;
   std::string data = writeLineData(folder);
@@ -202,7 +248,7 @@ TEST(CudaProgram, tellsWhatMemoryItTakes) {
   Outcome info = run(line("cuda_2x2") + " info");
   EXPECT_EQ(info.code, 0);
   expectIn(info.out, "GPU code for sm_90\n");
-  expectIn(info.out, "  arena 1664 bytes\n");
+  expectIn(info.out, "  arena 6080 bytes\n");
   expectIn(info.out,
            "  workspace of matrix products 33554432 bytes (32.0 MiB)");
   Outcome train = run(fake(4, 1) + line("cuda_2x2") +
@@ -378,7 +424,7 @@ TEST(CudaProgram, saysWhatIsMissing) {
   Outcome outcome = run("env FAKE_CUDA_MEMORY=33555432 " + fake(1, 1) +
                         line("cuda_1x1") + train);
   EXPECT_EQ(outcome.code, 1);
-  expectIn(outcome.err, "a rank needs an arena of 1664 bytes and GPU fake has "
+  expectIn(outcome.err, "a rank needs an arena of 6080 bytes and GPU fake has "
                         "1000 left (out of memory");
 }
 
