@@ -1,5 +1,5 @@
-"""Tokens per second of one text: meshc beside PyTorch (eager, compiled), in one run. Each row measures all of them in
-turn, REPEATS times, and keeps each one's best. Called by test/bench/generate/run.
+"""Tokens per second of one text, and the time to the first token after a prompt: meshc beside PyTorch (eager, compiled), in
+one run. Each row measures all of them in turn, REPEATS times, and keeps each one's best. Called by test/bench/generate/run.
 """
 import argparse, json, os, pathlib, sys, tempfile
 
@@ -38,12 +38,17 @@ class Meshc:
                  base.with_suffix(".safetensors"), "--quiet"], CORES)
         return base
 
-    def measure(self, name, tokens, threads, cores):
+    def generate(self, name, prompt, tokens, threads, cores):
+        """The line of the log."""
         base, log = self.prepare(name), self.folder / "log.jsonl"
         log.unlink(missing_ok=True)
-        run([base, "generate", "--weights", base.with_suffix(".safetensors"), "--prompt", "a", "--greedy", "--tokens", tokens,
-             "--threads", threads, "--log", log, "--quiet"], cores)
-        return json.loads(log.read_text().splitlines()[-1])["tokens_per_second"]
+        run([base, "generate", "--weights", base.with_suffix(".safetensors"), "--prompt", "a" * prompt, "--greedy", "--tokens",
+             tokens, "--threads", threads, "--log", log, "--quiet"], cores)
+        return json.loads(log.read_text().splitlines()[-1])
+
+    def measure(self, name, tokens, prompt, threads, cores):
+        return {"rate": self.generate(name, 1, tokens, threads, cores)["tokens_per_second"],
+                "first": min(self.generate(name, prompt, 1, threads, cores)["time_to_first_token"] for _ in range(3))}
 
 
 def floor(size, cores):
@@ -64,12 +69,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--tokens", type=int, help="of each text (default: 500, 64)")
+    parser.add_argument("--prompt", type=int, default=256, help="tokens before the first one that is timed (default: 256)")
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
     cpu = next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
     import torch
     print(f"{cpu}; torch {torch.__version__}; load average {os.getloadavg()[0]:.1f}. Tokens per second of one text, greedy")
-    print(f"{'model':<13}{'threads':>8}{'meshc':>10}{'eager':>10}{'compiled':>10}{'ratio':>7}{'MB/token':>10}{'floor ms':>10}{'x floor':>8}")
+    print(f"and, on the right, milliseconds to the first token after {args.prompt}, with the rate of the products in GFLOP/s")
+    print(f"{'model':<13}{'threads':>8}{'meshc':>10}{'eager':>10}{'compiled':>10}{'ratio':>7}{'MB/token':>10}{'floor ms':>10}{'x floor':>8}"
+          f"  |{'meshc':>9}{'eager':>9}{'compiled':>9}{'ratio':>7}{'GFLOP/s':>9}")
     with tempfile.TemporaryDirectory() as folder:
         meshc = Meshc(folder)
         for name in args.shapes:
@@ -77,21 +85,28 @@ def main():
             tokens = args.tokens or shape.tokens
             for cores in (CORES[:1], CORES):
                 n = len(cores)
+                torch_run = lambda *more: peer(HERE / "torch_generate.py", name, tokens, "--prompt", args.prompt, "--threads", n,
+                                               *more, cores=cores)
                 measures = {
-                    "meshc": lambda: meshc.measure(name, tokens, n, cores),
-                    "eager": lambda: peer(HERE / "torch_generate.py", name, tokens, "--threads", n, cores=cores)["rate"],
-                    "compiled": lambda: peer(HERE / "torch_generate.py", name, tokens, "--threads", n, "--compile",
-                                             cores=cores)["rate"],
+                    "meshc": lambda: meshc.measure(name, tokens, args.prompt, n, cores),
+                    "eager": torch_run,
+                    "compiled": lambda: torch_run("--compile"),
                 }
-                best = dict.fromkeys(measures, 0.0)
+                best, first = dict.fromkeys(measures, 0.0), dict.fromkeys(measures, float("inf"))
                 for _ in range(args.repeats):
                     for who, measure in measures.items():
-                        best[who] = max(best[who], measure())
+                        measured = measure()
+                        best[who] = max(best[who], measured["rate"])
+                        first[who] = min(first[who], measured["first"])
                 size = shape.bytes(tokens)
                 least = floor(size, cores)
                 ratio = best["meshc"] / max(best["eager"], best["compiled"])
+                sooner = min(first["eager"], first["compiled"]) / first["meshc"]
+                flops = 2 * shape.parameters * args.prompt / first["meshc"]
                 print(f"{name:<13}{n:>8}{best['meshc']:>10.1f}{best['eager']:>10.1f}{best['compiled']:>10.1f}{ratio:>7.2f}"
-                      f"{size / 1e6:>10.2f}{least * 1e3:>10.3f}{1 / best['meshc'] / least:>8.2f}", flush=True)
+                      f"{size / 1e6:>10.2f}{least * 1e3:>10.3f}{1 / best['meshc'] / least:>8.2f}"
+                      f"  |{first['meshc'] * 1e3:>9.1f}{first['eager'] * 1e3:>9.1f}{first['compiled'] * 1e3:>9.1f}{sooner:>7.2f}"
+                      f"{flops / 1e9:>9.1f}", flush=True)
 
 
 if __name__ == "__main__":
