@@ -67,10 +67,19 @@ func.func @loop(%x: !x) -> !x {
 // CHECK-NEXT: %[[B:.*]] = nd.prefix_sum %[[T]] {dim = "model", exclusive}
 // CHECK-NEXT: %[[A:.*]] = nd.add %[[W]], %[[B]]
 // CHECK-NEXT: nd.merge_dims %[[A]] {dims = ["model", "model.entry"], into = "model", nd.name = "sums"}
-module attributes {nd.mesh = #nd.mesh<data = 2>} {
+// No rule cuts the dim.
+// CHECK-LABEL: func.func @whole
+// CHECK-NEXT: nd.prefix_sum %arg0 {dim = "heads", nd.name = "sums"}
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+  nd.rule "model" -> ["data"]
+  nd.rule "other" -> ["tensor"]
   func.func @blocks(%x: !nd.tensor<f32, [model = 4]>) -> !nd.tensor<f32, [model = 4]> {
     %0 = nd.cumsum %x {dim = "model", nd.name = "sums"} : (!nd.tensor<f32, [model = 4]>) -> !nd.tensor<f32, [model = 4]>
     return %0 : !nd.tensor<f32, [model = 4]>
+  }
+  func.func @whole(%x: !nd.tensor<f32, [heads = 4]>) -> !nd.tensor<f32, [heads = 4]> {
+    %0 = nd.cumsum %x {dim = "heads", nd.name = "sums"} : (!nd.tensor<f32, [heads = 4]>) -> !nd.tensor<f32, [heads = 4]>
+    return %0 : !nd.tensor<f32, [heads = 4]>
   }
 }
 

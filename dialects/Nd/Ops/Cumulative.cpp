@@ -9,11 +9,11 @@
 #include "dialects/Nd/Ops/CumulativeOps.h"
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/ElementCopy.h"
+#include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
-#include <numeric>
 
 #define GET_OP_CLASSES
 #include "dialects/Nd/Ops/Cumulative.cpp.inc"
@@ -123,11 +123,10 @@ MESHC_CUMULATIVE_OP(PrefixSumOp)
 // CumsumOp
 //===----------------------------------------------------------------------===//
 
-/// The number of blocks in which a dim is summed: whatever axes of the mesh
-/// divide the dim divide the number of blocks, too. 1 if there are no blocks of
-/// several entries.
-static int64_t getBlockCount(int64_t size, MeshAttr mesh) {
-  int64_t unit = std::gcd(size, mesh.getRankCount()), count = unit;
+/// The number of blocks in which the dim is summed, a multiple of those of the
+/// ranks. 1 if there are no blocks of several entries.
+static int64_t getBlockCount(CumsumOp op, int64_t size) {
+  int64_t unit = getBlocksOfRanks(op, op.getDim(), size), count = unit;
   while (size > longRow && (size % count != 0 || count * count < size))
     count += unit;
   return count < size ? count : 1;
@@ -142,7 +141,7 @@ SmallVector<Value> CumsumOp::decompose(OpBuilder &builder) {
   if (type.isFloat())
     x = build.castTo(x, builder.getF32Type());
   int64_t size = type.getSize(getDim());
-  int64_t blocks = getBlockCount(size, MeshAttr::of(*this));
+  int64_t blocks = getBlockCount(*this, size);
   Value sums;
   if (blocks == 1) {
     sums = build.make<PrefixSumOp>(x, getDimAttr(), getExclusiveAttr(),

@@ -7,6 +7,8 @@
 
 #include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/ModelOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -60,6 +62,15 @@ template <typename Op> static LogicalResult verifyScalar(Op op) {
   if (type.getRank() == 0 && type.getElementType().isF32())
     return success();
   return op.emitOpError("expects a scalar f32, got ") << type;
+}
+
+int64_t getBlocksOfRanks(Operation *op, StringRef dim, int64_t size) {
+  MeshAttr mesh = MeshAttr::of(op);
+  int64_t ranks = 1;
+  for (auto rule : op->getParentOfType<ModuleOp>().getOps<RuleOp>())
+    if (rule.getDim() == dim)
+      ranks = std::lcm(ranks, mesh.getProduct(getNames(rule.getAxes())));
+  return std::gcd(size, ranks);
 }
 
 LogicalResult SettingOp::verify() { return verifyScalar(*this); }

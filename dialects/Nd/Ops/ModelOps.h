@@ -12,4 +12,15 @@
 #define GET_OP_CLASSES
 #include "dialects/Nd/Ops/Model.h.inc"
 
+namespace meshc::nd {
+
+/// Into how many equal blocks a composite op divides a dim of `size` entries,
+/// so that each rank's entries are whole blocks whichever of the layout's rules
+/// for the dim applies: the least common multiple of their ranks, as far as it
+/// divides the size. 1 if no rule cuts the dim.
+int64_t getBlocksOfRanks(mlir::Operation *op, llvm::StringRef dim,
+                         int64_t size);
+
+} // namespace meshc::nd
+
 #endif // MESHC_DIALECTS_ND_OPS_MODELOPS_H

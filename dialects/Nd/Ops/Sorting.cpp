@@ -13,8 +13,6 @@
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SortingOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
-#include "mlir/IR/BuiltinOps.h"
-#include <numeric>
 
 #define GET_OP_CLASSES
 #include "dialects/Nd/Ops/Sorting.cpp.inc"
@@ -146,17 +144,12 @@ MESHC_SORTING_OP(TopKOp, false, true)
 //===----------------------------------------------------------------------===//
 
 /// Into how many blocks the dim is split, each of which chooses `count`
-/// entries: as many as the ranks that share the dim by the layout's rules. 1 if
-/// they do not cut it, or if a block has no more than `count` entries.
+/// entries: those of the ranks. 1 if a block has no more than `count` entries.
 static int64_t getBlockCount(TopKOp op) {
-  int64_t size = op.getInput().getType().getSize(op.getDim()), blocks = 1;
-  MeshAttr mesh = MeshAttr::of(op);
-  auto module = op->getParentOfType<ModuleOp>();
-  for (auto rule : module.getOps<RuleOp>())
-    if (rule.getDim() == op.getDim())
-      blocks = std::lcm(blocks, mesh.getProduct(getNames(rule.getAxes())));
+  int64_t size = op.getInput().getType().getSize(op.getDim());
+  int64_t blocks = getBlocksOfRanks(op, op.getDim(), size);
   auto count = static_cast<int64_t>(op.getCount());
-  return size % blocks == 0 && size / blocks > count ? blocks : 1;
+  return size / blocks > count ? blocks : 1;
 }
 
 // Blocks keep the dim's name, so that the layout's rules for it apply to them.
