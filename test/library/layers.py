@@ -284,7 +284,7 @@ def experts(p, name, choices, slots):
     return (torch.stack(rows) * p["probe"]).sum() + (balance * p["others"]).sum() + (z * p["more"]).sum()
 
 
-for name, choices, slots in (("switch_experts", 1, 2), ("top2_experts", 2, 4)):
+for name, choices, slots in (("switch_experts", 1, 2), ("top_k_experts", 2, 4)):
     case(name, {"x": (4, 8, 3), "probe": (4, 8, 3), "others": (4,), "more": (4,), name + ".router": (3, 4),
                 name + ".up": (4, 3, 5), name + ".down": (4, 5, 3)},
          lambda p: experts(p, name, choices, slots))
