@@ -313,7 +313,8 @@ def Exec_LoopOp
     first iteration has none to wait for, unless the collective is begun ahead: one
     with `ahead` belongs to the next iteration. The first iteration's is begun before
     the loop, and the last iteration begins none. What still runs after the last
-    iteration is awaited at the end of the loop.
+    iteration is awaited at the end of the loop. With an exec.while as the last op, the
+    loop may end before its last iteration, and no collective is begun ahead.
 
     ```mlir
     exec.loop "layers" 4 {
@@ -341,7 +342,19 @@ def Exec_LoopOp
     /// The collectives of the body, in order, that begin in the iteration before
     /// theirs.
     ::llvm::SmallVector<::meshc::exec::CollectiveOp> getBegunAhead();
+    /// What decides after an iteration whether the next one runs; null if all run.
+    ::meshc::exec::WhileOp getWhile();
+    /// The calls of one iteration.
+    MeshcLoop countCalls();
   }];
+  let hasVerifier = 1;
+}
+
+def Exec_WhileOp : Exec_StepOp<"while"> {
+  let summary = "ends the loop around it unless the condition is true";
+  let description = "The last op of an exec.loop. The condition, a scalar i1, is the same on every rank.";
+  let arguments = (ins Exec_BufferType:$condition);
+  let assemblyFormat = "$condition attr-dict `:` type($condition)";
   let hasVerifier = 1;
 }
 

@@ -57,7 +57,14 @@ LogicalResult verifySteps(Operation *parent) {
   return success();
 }
 
-LogicalResult LoopOp::verify() { return verifySteps(*this); }
+LogicalResult LoopOp::verify() {
+  if (failed(verifySteps(*this)))
+    return failure();
+  if (getWhile() && !getBegunAhead().empty())
+    return getBegunAhead().front().emitOpError(
+        "is begun ahead in a loop that may end before the next iteration");
+  return success();
+}
 
 SmallVector<StepOpInterface> LoopOp::getSteps() {
   return exec::getSteps(getBody().front());
@@ -69,6 +76,33 @@ SmallVector<CollectiveOp> LoopOp::getBegunAhead() {
     if (collective.getAhead())
       ahead.push_back(collective);
   return ahead;
+}
+
+WhileOp LoopOp::getWhile() {
+  Block &body = getBody().front();
+  return body.empty() ? WhileOp() : dyn_cast<WhileOp>(body.back());
+}
+
+MeshcLoop LoopOp::countCalls() {
+  MeshcLoop calls = {};
+  for (StepOpInterface step : getSteps()) {
+    if (auto product = step.describe().product) {
+      ++calls.products;
+      calls.epilogues += !product->epilogue.empty();
+    } else if (step.getKernelUse().kernel) {
+      ++calls.launches;
+    } else if (isa<CollectiveOp>(step.getOperation())) {
+      ++calls.collectives;
+    } else if (auto inner = dyn_cast<LoopOp>(step.getOperation())) {
+      auto size = static_cast<int64_t>(inner.getSize());
+      MeshcLoop each = inner.countCalls();
+      calls.launches += size * each.launches;
+      calls.products += size * each.products;
+      calls.epilogues += size * each.epilogues;
+      calls.collectives += size * each.collectives;
+    }
+  }
+  return calls;
 }
 
 /// Those of all ops of the body. What begins in the loop also ends there.
@@ -117,5 +151,38 @@ void LoopOp::run(Arenas &arenas) {
 CallDescription LoopOp::describe() {
   return {"loop", getDim().str(), {getLoc()}};
 }
+
+//===----------------------------------------------------------------------===//
+// The end of a loop
+//===----------------------------------------------------------------------===//
+
+LogicalResult WhileOp::verify() {
+  auto loop = dyn_cast<LoopOp>((*this)->getParentOp());
+  if (!loop || loop.getWhile() != *this)
+    return emitOpError("must be the last op in the body of a loop");
+  nd::TensorType type = getCondition().getType().getTensor();
+  if (type.getRank() != 0 || !type.getElementType().isSignlessInteger(1))
+    return emitOpError("needs a scalar i1 as its condition, got ") << type;
+  return success();
+}
+
+Accesses WhileOp::getAccesses() {
+  Accesses accesses;
+  accesses.reads.push_back(getCondition());
+  return accesses;
+}
+
+bool WhileOp::mayWriteOver(unsigned, unsigned) { return false; }
+
+KernelUse WhileOp::getKernelUse() { return {}; }
+
+void WhileOp::emitCall(CallEmitter &emitter) {
+  emitter.endUnless(getCondition(),
+                    cast<LoopOp>((*this)->getParentOp()).countCalls());
+}
+
+void WhileOp::run(Arenas &arenas) { arenas.endUnless(getCondition()); }
+
+CallDescription WhileOp::describe() { return {"while", "", {getLoc()}}; }
 
 } // namespace meshc::exec

@@ -252,6 +252,23 @@ void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
 /// previous one to wait for.
 void meshc_wait(MeshcContext *ctx, const MeshcCollective *collective);
 
+/// The calls of one iteration of a loop, those of loops in it as often as they
+/// run at most.
+typedef struct MeshcLoop {
+  int64_t launches;
+  int64_t products;  ///< meshc_gemm and meshc_gemm_epilogue
+  int64_t epilogues; ///< meshc_gemm_epilogue alone
+  int64_t collectives;
+} MeshcLoop;
+
+/// Whether a loop that may end early goes on: 1 if the I1 at `condition` is
+/// true after all earlier calls, else 0. `left`: how many more iterations the
+/// loop has at most; with 0 it does not go on, and nothing is read. The
+/// condition is the same on all ranks. On a device, the call waits until the
+/// condition is computed.
+int32_t meshc_goes_on(MeshcContext *ctx, const MeshcLoop *loop,
+                      const void *condition, int64_t left);
+
 //===----------------------------------------------------------------------===//
 // What generated code provides to the runtime
 //===----------------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 
 #include "lib/Autodiff/BlockGradient.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/ScanGradient.h"
 
 using namespace mlir;
@@ -74,10 +75,29 @@ void BlockGradient::add(Location loc, Value of, Value gradient) {
             : gradient;
 }
 
+/// A loop that ends early cannot be run backwards: how many iterations there
+/// were is known only when it runs.
+static LogicalResult rejectConditional(nd::ScanOp scan,
+                                       ArrayRef<Value> resultGrads) {
+  const auto *found =
+      llvm::find_if(resultGrads, [](Value grad) { return bool(grad); });
+  StringAttr name =
+      nd::TensorAttributes::of(scan.getResult(found - resultGrads.begin()))
+          .getName();
+  std::string text = name ? name.str() : "x";
+  return scan.emitError()
+         << "a loop with 'while' has no gradient, and the loss needs that of '"
+         << text << "'; write " << text << " = stop_gradient(" << text
+         << ") after the loop, or give a function around it a gradient of its "
+            "own: fn f(…) { … } gradient(g) { … }";
+}
+
 LogicalResult BlockGradient::build(Operation *op, ArrayRef<Value> resultGrads,
                                    SmallVectorImpl<Value> &operandGrads) {
   OpBuilder::InsertionGuard guard(builder);
   if (auto scan = dyn_cast<nd::ScanOp>(op)) {
+    if (scan.getConditional())
+      return rejectConditional(scan, resultGrads);
     llvm::BitVector dependent;
     for (Value operand : op->getOperands())
       dependent.push_back(depends.contains(operand));

@@ -89,6 +89,11 @@ FailureOr<Value> PositionDecoder::computeRecurrence(nd::ScanOp scan,
 }
 
 LogicalResult PositionDecoder::beginRecurrence(nd::ScanOp scan) {
+  if (scan.getConditional())
+    return emitError(scan.getLoc())
+           << "generation computes all positions of '" << positions.getValue()
+           << "', and this loop over them may end before the last; leave out "
+              "its 'while'";
   if (scan.getBackwards())
     return emitError(scan.getLoc())
            << "generation computes the positions of '" << positions.getValue()
@@ -179,6 +184,11 @@ LogicalResult PositionDecoder::rebuildScan(nd::ScanOp scan) {
   }
   if (failed(finishStates(body)))
     return failure();
+  if (scan.getConditional() && !body.caches.empty())
+    return emitError(scan.getLoc())
+           << "generation keeps caches of each iteration of this loop, and a "
+              "loop with 'while' may end before the last; leave out its "
+              "'while'";
   closeScan(body, initial, yielded);
   return success();
 }
@@ -203,6 +213,7 @@ void PositionDecoder::closeScan(DecodingBlock &body, ValueRange carried,
   auto copy = nd::ScanOp::create(builder, scan.getLoc(), scan.getDim(),
                                  scan.getSize(), scan.getBackwards(), carried,
                                  operands[0], operands[1], types);
+  copy.setConditional(scan.getConditional());
   Block &block = copy.getBlock();
   SmallVector<Value> arguments(
       body.block->getArguments().take_front(carried.size()));

@@ -131,7 +131,8 @@ SmallVector<Value> MicroBatchLoop::sum(ValueRange more) {
   getEnd()->setOperands(next);
   auto summing = nd::ScanOp::create(
       builder, loc, TypeRange(ValueRange(zeros)), scan.getDim(), scan.getSize(),
-      /*backwards=*/false, nullptr, zeros, scan.getStacked(), scan.getWhole());
+      /*backwards=*/false, /*conditional=*/false, nullptr, zeros,
+      scan.getStacked(), scan.getWhole());
   summing.getRegion().takeBody(scan.getRegion());
   scan.erase();
   SmallVector<Value> sums;

@@ -99,6 +99,7 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   epilogue = make({i32, i32, pointer});
   collectiveItem = make({i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
+  loop = make({i64, i64, i64, i64});
   kernel = make({pointer, pointer, i64, i64, i32, i32, i32, i32});
   image = make({i32, i32, i64, pointer});
   axis = make({pointer, i64});

@@ -20,7 +20,7 @@ struct AbiTypes {
   llvm::PointerType *pointer;
   llvm::IntegerType *i8, *i16, *i32, *i64;
   llvm::StructType *context, *gemm, *epilogue, *collectiveItem, *collective,
-      *kernel, *image, *axis, *dim, *tensor, *site, *program;
+      *loop, *kernel, *image, *axis, *dim, *tensor, *site, *program;
 };
 
 /// Private constants of one module.

@@ -105,19 +105,43 @@ void StepFunctions::loop(int64_t size, bool backwards,
   builder.SetInsertPoint(start);
   llvm::PHINode *iteration = builder.CreatePHI(types.i64, 2, "iteration");
   iteration->addIncoming(builder.getInt64(backwards ? size - 1 : 0), before);
-  Loop range = {builder.getInt64(backwards ? 0 : size - 1), backwards ? -1 : 1};
+  llvm::BasicBlock *after = addBlock();
+  Loop range = {builder.getInt64(backwards ? 0 : size - 1), backwards ? -1 : 1,
+                after};
   loops.push_back(range);
   iterations.push_back(iteration);
   body();
   iterations.pop_back();
   loops.pop_back();
-  llvm::BasicBlock *after = addBlock();
   llvm::Value *next =
       builder.CreateAdd(iteration, builder.getInt64(range.direction));
   iteration->addIncoming(next, builder.GetInsertBlock());
   llvm::Value *isLast = builder.CreateICmpEQ(iteration, range.last);
   forbidUnrolling(builder.CreateCondBr(isLast, after, start));
   builder.SetInsertPoint(after);
+}
+
+void StepFunctions::endUnless(Value condition, const MeshcLoop &loop) {
+  SmallVector<llvm::Constant *> fields;
+  for (int64_t count :
+       {loop.launches, loop.products, loop.epilogues, loop.collectives})
+    fields.push_back(constants.getInteger(types.i64, count));
+  llvm::Value *descriptor =
+      constants.makeGlobal(constants.makeStruct(types.loop, fields));
+  const Loop &around = loops.back();
+  llvm::Value *left =
+      builder.CreateMul(builder.CreateSub(around.last, iterations.back()),
+                        builder.getInt64(around.direction));
+  auto *type = llvm::FunctionType::get(
+      types.i32, {types.pointer, types.pointer, types.pointer, types.i64},
+      false);
+  llvm::Value *goesOn =
+      builder.CreateCall(module.getOrInsertFunction("meshc_goes_on", type),
+                         {context, descriptor, getAddress(condition), left});
+  llvm::BasicBlock *next = addBlock();
+  builder.CreateCondBr(builder.CreateICmpNE(goesOn, builder.getInt32(0)), next,
+                       around.after);
+  builder.SetInsertPoint(next);
 }
 
 void StepFunctions::inIteration(int64_t iteration,

@@ -52,6 +52,7 @@ private:
             llvm::function_ref<void()> body) override;
   void inIteration(int64_t iteration, llvm::function_ref<void()> body) override;
   void inNextIteration(llvm::function_ref<void()> body) override;
+  void endUnless(mlir::Value condition, const MeshcLoop &loop) override;
   llvm::Value *getAddress(mlir::Value buffer) override;
   llvm::Value *getNull() override;
   llvm::Value *fillArray(unsigned number, mlir::ValueRange buffers) override;
@@ -83,6 +84,7 @@ private:
   struct Loop {
     llvm::Value *last; ///< number of the last iteration
     int64_t direction;
+    llvm::BasicBlock *after; ///< where the function goes on
   };
   llvm::SmallVector<Loop> loops;                    ///< the outermost first
   llvm::SmallVector<llvm::Value *> iterations;      ///< likewise

@@ -196,6 +196,8 @@ void Emitter::emitLoop(const syntax::Statement &statement) {
     return;
   }
   Loop loop(text, statement.span, dim, findAssigned(text.body), *scope);
+  if (text.condition)
+    carryCondition(loop);
   carryValues(loop);
   LoopResults results;
   {
@@ -206,7 +208,7 @@ void Emitter::emitLoop(const syntax::Statement &statement) {
     path.push_back({dim.getName().getValue(), statement.span, {}});
     for (const syntax::Statement &each : text.body)
       emitStatement(each);
-    results = emitYield(loop);
+    results = emitYield(loop, text.condition ? emitCondition(loop) : Value());
     path.pop_back();
     loops.pop_back();
     scope = scope->parent;
@@ -290,13 +292,12 @@ Value Emitter::findNext(const Loop &loop, unsigned index) {
 
 /// Ends the body. Returns the names that have results, and what the body yields
 /// for each: the carried ones, then those stacked over the iterations.
-Emitter::LoopResults Emitter::emitYield(Loop &loop) {
-  LoopResults results;
-  SmallVector<Value> yielded;
+Emitter::LoopResults Emitter::emitYield(Loop &loop, Value condition) {
+  LoopResults results, stacked;
   for (unsigned i = 0; i < loop.carriedNames.size(); ++i) {
-    Value next = findNext(loop, i);
-    yielded.push_back(next ? next : Value(loop.body->getArgument(i)));
-    results.push_back({loop.carriedNames[i], next});
+    const syntax::Name &name = loop.carriedNames[i];
+    results.push_back(
+        {name, name.text.empty() ? condition : findNext(loop, i)});
   }
   for (const syntax::Name &name : loop.assigned) {
     Value last = loop.scope.values[name.text].value;
@@ -310,9 +311,15 @@ Emitter::LoopResults Emitter::emitYield(Loop &loop) {
           quote(loop.dimName()) + " have more than 2**48 elements";
       continue;
     }
-    yielded.push_back(last);
-    results.push_back({name, last});
+    stacked.push_back({name, last});
   }
+  if (loop.statement.condition && !stacked.empty())
+    results.push_back({{}, carryNumber(loop)});
+  llvm::append_range(results, stacked);
+  SmallVector<Value> yielded;
+  for (auto [index, result] : llvm::enumerate(results))
+    yielded.push_back(result.second ? result.second
+                                    : Value(loop.body->getArgument(index)));
   nd::YieldOp::create(builder, locate(loop.span), yielded);
   return results;
 }
@@ -340,18 +347,25 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
                                              loop.dimName(),
                                              loop.dim.getSize()));
     NamedAttrList list;
-    nd::setName(list, builder.getStringAttr(StringRef(name.text)));
+    if (!name.text.empty())
+      nd::setName(list, builder.getStringAttr(StringRef(name.text)));
     attributes.push_back(list.getDictionary(builder.getContext()));
   }
   auto scan = nd::ScanOp::create(
       builder, locate(loop.span), types, loop.dimName(), loop.dim.getSize(),
-      loop.statement.isBackwards, builder.getArrayAttr(attributes),
-      loop.carried, loop.stacked, loop.whole);
+      loop.statement.isBackwards, loop.statement.condition != nullptr,
+      builder.getArrayAttr(attributes), loop.carried, loop.stacked, loop.whole);
   scan.getRegion().takeBody(loop.region);
   markRecomputed(scan);
-  for (auto [result, value] : llvm::zip(results, scan.getResults()))
-    scope->values[result.first.text] =
-        result.second ? Operand::of(value) : Operand();
+  for (OpResult result : scan->getResults()) {
+    auto [name, yielded] = results[result.getResultNumber()];
+    bool isStacked = result.getResultNumber() >= loop.carried.size();
+    Value value = result;
+    if (isStacked && scan.getConditional())
+      value = maskEntries(loop, scan.getResult(loop.carried.size() - 1), value);
+    if (!name.text.empty())
+      scope->values[name.text] = yielded ? Operand::of(value) : Operand();
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -413,4 +427,7 @@ static void dropUnusedResults(Block &block) {
   }
 }
 
-void Emitter::finishLoops() { dropUnusedResults(*modelBody); }
+void Emitter::finishLoops() {
+  dropUnusedMasks();
+  dropUnusedResults(*modelBody);
+}

@@ -291,7 +291,7 @@ private:
   nd::DimAttr checkLoop(const syntax::Statement &statement);
   void carryValues(Loop &loop);
   mlir::Value findNext(const Loop &loop, unsigned index);
-  LoopResults emitYield(Loop &loop);
+  LoopResults emitYield(Loop &loop, mlir::Value condition);
   void emitScan(Loop &loop, const LoopResults &results);
   void emitRecompute(const syntax::Statement &statement);
   void markRecomputed(mlir::Operation *op) const;
@@ -299,6 +299,14 @@ private:
   mlir::Value capture(mlir::Value value, syntax::Span at);
   Operand capture(const Operand &operand, syntax::Span at);
   mlir::Block *blockAround(const Loop &loop) const;
+
+  // EmitCondition.cpp
+  void carryCondition(Loop &loop);
+  mlir::Value emitCondition(const Loop &loop);
+  mlir::Value carryNumber(Loop &loop);
+  mlir::Value maskEntries(const Loop &loop, mlir::Value last,
+                          mlir::Value stacked);
+  void dropUnusedMasks();
 
   // EmitModel.cpp
   void emitMesh();
@@ -365,6 +373,8 @@ private:
   unsigned expressionDepth = 0;
   unsigned streamCount = 0;
   unsigned recomputeCount = 0; ///< blocks `recompute { … }`
+  /// What sets the entries of iterations to 0 that did not run. [L4.16]
+  llvm::SmallVector<mlir::Operation *> masks;
 };
 
 /// The last statement of a body, if it is a return that could be parsed; else

@@ -92,10 +92,14 @@ Value Loop::capture(Value outside) {
   return inside;
 }
 
-void Loop::carry(const syntax::Name &name, Value initial) {
+Value Loop::carry(const syntax::Name &name, Value initial) {
+  Value argument =
+      body->insertArgument(carried.size(), initial.getType(), initial.getLoc());
   carriedNames.push_back(name);
-  carries[name.text] = true;
   carried.push_back(initial);
-  scope.values[name.text] =
-      Operand::of(body->addArgument(initial.getType(), initial.getLoc()));
+  if (!name.text.empty()) {
+    carries[name.text] = true;
+    scope.values[name.text] = Operand::of(argument);
+  }
+  return argument;
 }

@@ -103,8 +103,9 @@ struct Loop {
   /// Makes a value of the block around the loop visible in the body: as its
   /// entry if it has the loop's dim, otherwise whole. Returns the argument.
   mlir::Value capture(mlir::Value outside);
-  /// Makes a name a carried value, before any value is captured.
-  void carry(const syntax::Name &name, mlir::Value initial);
+  /// Makes a name a carried value. Returns the argument. Without text, the name
+  /// is none of the body.
+  mlir::Value carry(const syntax::Name &name, mlir::Value initial);
   bool isCarried(std::string_view name) const { return carries.at(name); }
   bool isAssigned(std::string_view name) const { return carries.count(name); }
 
@@ -114,7 +115,10 @@ struct Loop {
   syntax::Span span; ///< of its first word
   nd::DimAttr dim;
   const std::vector<syntax::Name> assigned;
-  std::vector<syntax::Name> carriedNames; ///< a part of `assigned`
+  /// Of the carried values: a part of `assigned`. Empty ones are the loop's
+  /// own: with a condition [L4.16], the first, and the number of the last
+  /// iteration.
+  std::vector<syntax::Name> carriedNames;
   Scope scope;
   mlir::Region region; ///< until the nd.scan takes it
   mlir::Block *body;

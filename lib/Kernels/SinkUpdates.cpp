@@ -230,6 +230,9 @@ void UpdateSinker::move(const Cone &cone, IRMapping &mapping) {
 }
 
 nd::ScanOp UpdateSinker::run() {
+  // Not all of its iterations run, and an update is one of all entries.
+  if (scan.getConditional())
+    return scan;
   IRMapping mapping;
   llvm::SetVector<Value> left;
   llvm::SetVector<Operation *> moved;

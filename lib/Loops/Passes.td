@@ -14,7 +14,8 @@ def UnrollLoops : Pass<"meshc-unroll-loops", "::mlir::ModuleOp"> {
   let description = [{
     The meaning of nd.scan: the body is repeated once per entry, with the entries
     of stacked operands taken apart, and stacked results put together. The entry of
-    an nd.iota is a constant. Works on whole tensors and on one rank's blocks, before
+    an nd.iota is a constant. A loop with `while` runs all iterations, too; those
+    after its end leave what it carries unchanged. Works on whole tensors and on one rank's blocks, before
     kernels are formed. The pass fails if the program would have more than a million
     ops.
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/StackOps.h"
 #include "dialects/Nd/TensorAttributes.h"
@@ -32,6 +33,7 @@ public:
 private:
   SmallVector<Value> takeApart(Value stacked, Type entry);
   Value putTogether(ArrayRef<Value> entries, OpResult result);
+  Value keepUnless(Value goesOn, Value yielded, Value kept, OpResult result);
   void setSharding(Operation *op, ArrayRef<TypeAttr> shardings);
   TypeAttr getSharding(Value value);
 
@@ -111,6 +113,17 @@ Value Unroller::putTogether(ArrayRef<Value> entries, OpResult result) {
   return stack;
 }
 
+/// What a loop with `while` carries on from an iteration: `kept` if the loop
+/// has ended before it.
+Value Unroller::keepUnless(Value goesOn, Value yielded, Value kept,
+                           OpResult result) {
+  auto op = nd::SelectOp::create(builder, scan.getLoc(), goesOn, yielded, kept);
+  // On one rank's blocks, too.
+  op.getResult().setType(cast<nd::TensorType>(yielded.getType()));
+  setSharding(op, getSharding(result));
+  return op;
+}
+
 void Unroller::run(SmallVectorImpl<nd::ScanOp> &inner) {
   unsigned carriedCount = scan.getCarriedCount();
   Block &block = scan.getBlock();
@@ -132,12 +145,19 @@ void Unroller::run(SmallVectorImpl<nd::ScanOp> &inner) {
     for (Operation &op : block.without_terminator())
       if (auto loop = dyn_cast<nd::ScanOp>(builder.clone(op, mapping)))
         inner.push_back(loop);
+    // The first iteration always runs.
+    bool isChoice =
+        scan.getConditional() && iteration != scan.getIterations().front();
+    Value goesOn = isChoice ? carried.front() : Value();
     for (auto [index, value] : llvm::enumerate(scan.getYield().getValues())) {
       Value yielded = mapping.lookupOrDefault(value);
-      if (index < carriedCount)
-        carried[index] = yielded;
-      else
+      if (index >= carriedCount)
         made[index - carriedCount][iteration] = yielded;
+      else if (isChoice)
+        carried[index] = keepUnless(goesOn, yielded, carried[index],
+                                    cast<OpResult>(scan.getResult(index)));
+      else
+        carried[index] = yielded;
     }
   }
   for (auto [index, result] : llvm::enumerate(scan->getResults()))

@@ -93,8 +93,11 @@ Value LoopPartitioner::getForm(Value value, TensorType type) {
 //===----------------------------------------------------------------------===//
 
 /// Enters the carried value as a sum if it is one: it starts at zero, and all
-/// that happens to it is one addition whose result is only carried on.
+/// that happens to it is one addition whose result is only carried on. A loop
+/// with `while` has none: what it carries is whole when it ends.
 void LoopPartitioner::findSum(unsigned carried) {
+  if (loop.getConditional())
+    return;
   BlockArgument total = loop.getBlock().getArgument(carried);
   if (!total.hasOneUse() || !parent.isZero(loop.getCarried()[carried]))
     return;
@@ -223,6 +226,7 @@ nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
   auto local = nd::ScanOp::create(parentBuilder, loop.getLoc(), loop.getDim(),
                                   loop.getSize(), loop.getBackwards(), carried,
                                   stacked, whole, stackedResults);
+  local.setConditional(loop.getConditional());
   local.getRegion().front().erase();
   local.getRegion().push_back(body.release());
   local.setResAttrsAttr(loop.getResAttrsAttr());

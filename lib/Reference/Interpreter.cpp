@@ -10,6 +10,7 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Reference/RoundingNoise.h"
+#include <limits>
 
 using namespace mlir;
 using meshc::nd::EvaluationContext;
@@ -39,6 +40,7 @@ private:
   LogicalResult executeOnAll(spmd::SpmdOpInterface op);
   LogicalResult executeRegion(Operation *op);
   LogicalResult executeScan(nd::ScanOp scan);
+  FailureOr<bool> goesOn(nd::ScanOp scan, const RankTensors &condition);
   std::vector<RankTensors> takeArguments(nd::ScanOp scan, int64_t iteration);
   LogicalResult setResults(Operation *op, int64_t rank,
                            SmallVector<HostTensor> tensors);
@@ -189,6 +191,18 @@ std::vector<RankTensors> Interpreter::takeArguments(nd::ScanOp scan,
   return arguments;
 }
 
+/// Whether another iteration follows one that yielded this condition.
+FailureOr<bool> Interpreter::goesOn(nd::ScanOp scan,
+                                    const RankTensors &condition) {
+  bool first = condition.front().data.front() != 0;
+  for (const HostTensor &other : condition)
+    if ((other.data.front() != 0) != first)
+      return scan.emitError("the ranks do not agree on whether the loop over '")
+             << scan.getDim() << "' goes on";
+  return first;
+}
+
+/// The entries of iterations that do not run are NaN.
 LogicalResult Interpreter::executeScan(nd::ScanOp scan) {
   std::vector<RankTensors> carried;
   for (Value initial : scan.getCarried())
@@ -197,8 +211,11 @@ LogicalResult Interpreter::executeScan(nd::ScanOp scan) {
                                    RankTensors(rankCount));
   for (int64_t rank = 0; rank < rankCount; ++rank) {
     context.coordinates = context.mesh.getCoordinates(rank);
-    for (auto [result, blocks] : llvm::zip(scan.getStackedResults(), stacked))
+    for (auto [result, blocks] : llvm::zip(scan.getStackedResults(), stacked)) {
       blocks[rank] = context.makeTensor(result.getType());
+      if (scan.getConditional())
+        llvm::fill(blocks[rank].data, std::numeric_limits<double>::quiet_NaN());
+    }
   }
   for (int64_t iteration : scan.getIterations()) {
     std::vector<RankTensors> arguments = std::move(carried);
@@ -213,6 +230,13 @@ LogicalResult Interpreter::executeScan(nd::ScanOp scan) {
       for (auto [from, to] : llvm::zip(entry, blocks))
         nd::putEntry(from, scan.getDim(), iteration, to);
     carried.assign(yielded->begin(), firstEntry);
+    if (!scan.getConditional())
+      continue;
+    FailureOr<bool> next = goesOn(scan, carried.front());
+    if (failed(next))
+      return failure();
+    if (!*next)
+      break;
   }
   llvm::move(stacked, std::back_inserter(carried));
   for (auto [result, tensors] : llvm::zip(scan.getResults(), carried))

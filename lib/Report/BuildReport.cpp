@@ -54,6 +54,12 @@ static int64_t countCalls(Operation *op) {
   return calls;
 }
 
+/// Whether a loop around the op may end before its last iteration.
+static bool mayRunLess(Operation *op) {
+  auto loop = op->getParentOfType<nd::ScanOp>();
+  return loop && (loop.getConditional() || mayRunLess(loop));
+}
+
 static Json buildCollective(spmd::CollectiveOpInterface op) {
   Operation *operation = op;
   nd::MeshAttr mesh = nd::MeshAttr::of(operation);
@@ -81,6 +87,8 @@ static Json buildCollective(spmd::CollectiveOpInterface op) {
   int64_t calls = countCalls(operation);
   collective["elements"] = elements;
   collective["calls"] = calls;
+  if (mayRunLess(operation))
+    collective["atMost"] = true;
   collective["bytes"] = Json::object();
   for (const spmd::AxisTraffic &traffic : op.getTraffic())
     collective["bytes"][traffic.axis.str()] =

@@ -15,6 +15,7 @@ using Field = std::pair<const char *, Check>;
 
 static bool isText(const Json &json) { return json.is_string(); }
 static bool isInteger(const Json &json) { return json.is_number_integer(); }
+static bool isTruth(const Json &json) { return json.is_boolean(); }
 static bool isNumber(const Json &json) { return json.is_number(); }
 
 template <Check isItem> static bool isListOf(const Json &json) {
@@ -45,10 +46,13 @@ static bool isTensor(const Json &json) {
 
 static bool isCollective(const Json &json) {
   Json fields = json;
-  if (json.is_object() && json.contains("reduction")) {
-    if (!isText(json["reduction"]))
+  for (const Field &optional :
+       {Field{"reduction", isText}, Field{"atMost", isTruth}}) {
+    if (!json.is_object() || !json.contains(optional.first))
+      continue;
+    if (!optional.second(json[optional.first]))
       return false;
-    fields.erase("reduction");
+    fields.erase(optional.first);
   }
   return hasFields(fields, {{"kind", isText},
                             {"axes", isListOf<isText>},

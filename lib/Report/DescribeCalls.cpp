@@ -223,6 +223,8 @@ static void addSteps(Json &function, ArrayRef<exec::StepOpInterface> steps,
     function["loops"].push_back({{"dim", loop.getDim().str()},
                                  {"size", size},
                                  {"backwards", loop.getBackwards()}});
+    if (loop.getWhile())
+      function["loops"].back()["while"] = true;
     addSteps(function, loop.getSteps(), calls * size);
     Json &described = function["loops"][number];
     described["launches"] = {launches, function["launches"].size()};

@@ -49,7 +49,8 @@ static void printCollective(const Json &collective, llvm::raw_ostream &out) {
     out << " " << collective["reduction"].get<std::string>();
   out << " over " << joinTexts(collective["axes"]) << ", ";
   if (auto calls = collective["calls"].get<int64_t>(); calls > 1)
-    out << calls << " times ";
+    out << (collective.contains("atMost") ? "at most " : "") << calls
+        << " times ";
   out << collective["elements"].get<int64_t>() << " "
       << collective["type"].get<std::string>() << ": each rank sends "
       << describeTraffic(collective["bytes"]) << "\n";

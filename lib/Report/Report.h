@@ -41,11 +41,12 @@ using Json = nlohmann::ordered_json;
 /// `elements` of a tensor counts the whole that dialects/Spmd/Traffic.h calls
 /// n, on one rank: the operand's block where data is reduced or exchanged, the
 /// result's block where it is gathered. `calls` is how often the collective
-/// runs: once for each iteration of the loops around it. `bytes` are those that
-/// each rank sends on the axis by the ring algorithms, in all calls. The
-/// function's `elements` add up those of all calls of its collectives by their
-/// axes (joined by "," where there are several). A tensor without a name has
-/// name "", one without a place in a file location "".
+/// runs: once for each iteration of the loops around it, and at most so often
+/// if it has `"atMost": true`, since one of them has a 'while'. `bytes` are
+/// those that each rank sends on the axis by the ring algorithms, in all calls.
+/// The function's `elements` add up those of all calls of its collectives by
+/// their axes (joined by "," where there are several). A tensor without a name
+/// has name "", one without a place in a file location "".
 Json buildReport(mlir::ModuleOp module);
 
 /// Whether JSON text that was read has the shape of buildReport, with the
@@ -86,8 +87,9 @@ void setArenaBytes(Json &report, int64_t bytes);
 ///     "loops": [{"dim": "layers", "size": 4, "backwards": false,
 ///                "launches": [2, 5], "products": [1, 2]}, …]
 ///
-/// `calls` is how often a call runs: once per iteration of the loops around it.
-/// A loop has the numbers of its first launch and product and those behind its
+/// `calls` is how often a call runs: once per iteration of the loops around it,
+/// at most so often if one of them may end early, which has `"while": true`. A
+/// loop has the numbers of its first launch and product and those behind its
 /// last; outer loops come before those in them.
 ///
 /// Launches of one kernel may come from several lines: `ops` are those of this

@@ -340,6 +340,8 @@ void FunctionBuilder::buildLoop(nd::ScanOp scan) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&loop.getBody().emplaceBlock());
   build(scan.getBlock());
+  if (Value condition = scan.getCondition(); condition && scan.getSize() > 1)
+    exec::WhileOp::create(builder, scan.getLoc(), getBuffer(condition));
 }
 
 namespace {

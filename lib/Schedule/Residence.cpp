@@ -108,7 +108,8 @@ static nd::ScanOp getLoopAround(Operation *op) {
 
 bool canBeginAhead(spmd::CollectiveOpInterface collective) {
   nd::ScanOp scan = getLoopAround(collective);
-  if (!scan)
+  // A loop with `while` may not have the next iteration.
+  if (!scan || scan.getConditional())
     return false;
   return spmd::sendsEntries(collective) &&
          llvm::all_of(collective->getResults(), [&](Value result) {

@@ -35,6 +35,8 @@ public:
   virtual void communicated(const MeshcCollective &collective,
                             void *const *send, void *const *recv) = 0;
   virtual void waited(const MeshcCollective &collective) = 0;
+  /// A loop has ended before its last iteration: these did not run.
+  virtual void skipped(const MeshcLoop &loop, int64_t iterations) = 0;
 };
 
 } // namespace meshc::runtime

@@ -91,6 +91,8 @@ public:
   void communicate(const MeshcCollective &collective, void *const *,
                    void *const *) override;
   void wait(const MeshcCollective &) override {}
+  /// One iteration has all collectives of a loop.
+  bool isTrue(const void *) override { return false; }
   void run(StepFunction function) override;
 
   // It has no memory to return.

@@ -57,6 +57,7 @@ public:
   void communicate(const MeshcCollective &collective, void *const *send,
                    void *const *recv) override;
   void wait(const MeshcCollective &collective) override;
+  bool isTrue(const void *condition) override;
   char *stage(const MeshcTensor &input) override;
   void run(StepFunction function) override;
   int runsAhead() const override { return 1; }
@@ -139,6 +140,9 @@ private:
   int64_t contextOffset = 0;            ///< in a slot's host memory
   int64_t broughtBytes = 0;             ///< context and inputs
   bool ranOnce[stepFunctionCount] = {}; ///< by function
+  /// By function: the host reads what it computes, so a graph cannot repeat it.
+  bool readsResults[stepFunctionCount] = {};
+  StepFunction running = StepFunction::Initialize; ///< the last one
   std::unordered_map<const MeshcKernel *, void *> kernels;
   std::vector<void *> parameters;
   ProductCounts products;

@@ -128,6 +128,17 @@ void CudaDevice::wait(const MeshcCollective &collective) {
     collectives->wait(collective);
 }
 
+/// The function's first run, which is not captured, comes here already: the
+/// first iteration of each loop always runs.
+bool CudaDevice::isTrue(const void *condition) {
+  readsResults[static_cast<size_t>(running)] = true;
+  char *host = staging(1);
+  checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, host, condition, 1),
+            "read a loop's condition");
+  synchronize();
+  return *host != 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
@@ -210,6 +221,7 @@ void CudaDevice::run(StepFunction function) {
 }
 
 void CudaDevice::call(StepFunction function) {
+  running = function;
   codeOf(*rank.program, function).code(&ctx);
   // Collectives that the function started and did not wait for.
   if (collectives)
@@ -217,12 +229,13 @@ void CudaDevice::call(StepFunction function) {
 }
 
 /// The first run creates what a capture may not: chosen products, groups of
-/// ranks, room for blocks. Then each slot gets a graph.
+/// ranks, room for blocks. Then each slot gets a graph, unless the function has
+/// loops that end early.
 void CudaDevice::execute(StepFunction function, Slot &slot) {
   const auto index = static_cast<size_t>(function);
   // A graph makes no calls that an observer could see.
-  bool replays =
-      !rank.observer && (!collectives || collectives->canBeCaptured());
+  bool replays = !rank.observer && !readsResults[index] &&
+                 (!collectives || collectives->canBeCaptured());
   if (!replays || !ranOnce[index]) {
     order(function, slot);
     ranOnce[index] = true;

@@ -184,3 +184,16 @@ void meshc_wait(MeshcContext *ctx, const MeshcCollective *collective) {
   if (rank.observer)
     rank.observer->waited(*collective);
 }
+
+int32_t meshc_goes_on(MeshcContext *ctx, const MeshcLoop *loop,
+                      const void *condition, int64_t left) {
+  if (left == 0)
+    return 0;
+  Rank &rank = Rank::of(ctx);
+  if (rank.device->isTrue(condition))
+    return 1;
+  rank.device->skip(*loop, left);
+  if (rank.observer)
+    rank.observer->skipped(*loop, left);
+  return 0;
+}

@@ -97,7 +97,7 @@ public:
   MeshcContext &context() { return ctx; }
 
   // The orders of step functions (meshc_launch, meshc_gemm,
-  // meshc_gemm_epilogue, meshc_collective, meshc_wait).
+  // meshc_gemm_epilogue, meshc_collective, meshc_wait, meshc_goes_on).
 
   virtual void launch(const MeshcKernel &kernel, void *const *buffers) = 0;
   virtual void multiply(const MeshcGemm &gemm, const void *a, const void *b,
@@ -109,6 +109,11 @@ public:
   virtual void communicate(const MeshcCollective &collective, void *const *send,
                            void *const *recv) = 0;
   virtual void wait(const MeshcCollective &collective) = 0;
+  /// Whether the I1 at `condition` is true after all earlier orders, which it
+  /// waits for.
+  virtual bool isTrue(const void *condition) = 0;
+  /// A loop ends, and these iterations of it do not run.
+  virtual void skip(const MeshcLoop &, int64_t iterations) { (void)iterations; }
 
   // A step, as the loops of training and evaluation run it: fill the inputs,
   // run the function, read the metrics.

@@ -28,7 +28,7 @@ TracedCall meshc::runtime::describeKernel(const MeshcKernel &kernel) {
 }
 
 TracedCall meshc::runtime::describeProduct(const MeshcGemm &gemm,
-                                           uint32_t number, uint32_t epilogue) {
+                                           uint64_t number, uint32_t epilogue) {
   TracedCall call;
   call.kind = CallKind::Product;
   call.number = number;
@@ -74,4 +74,23 @@ TracedCall meshc::runtime::describeCollective(const MeshcCollective &collective,
       elements * (ranks - 1) / ranks *
       static_cast<double>(sizeOf(static_cast<MeshcType>(collective.type)));
   return call;
+}
+
+void StepOrders::begin(bool isRecordedStep) {
+  next = nextProduct = 0;
+  isRecorded = isRecordedStep;
+}
+
+uint32_t StepOrders::peek() const {
+  auto found = known.find(next);
+  return found == known.end() ? static_cast<uint32_t>(recording.calls.size())
+                              : found->second;
+}
+
+void StepOrders::skip(const MeshcLoop &loop, int64_t iterations) {
+  auto times = static_cast<uint64_t>(iterations);
+  next += times * static_cast<uint64_t>(loop.launches + loop.products +
+                                        loop.epilogues + loop.collectives);
+  nextProduct += times * static_cast<uint64_t>(loop.products);
+  recording.callsVary = true;
 }

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace meshc::runtime {
@@ -39,12 +40,13 @@ struct TracedCall {
   std::string name;
   /// The number of the product within the function, from 0; for a collective
   /// its site.
-  uint32_t number = 0;
+  uint64_t number = 0;
   uint32_t epilogue = 0; ///< of a product: a MeshcEpilogueKind, or none
   double flops = 0;      ///< of a product
   /// Of a product, if each element is moved once; of a collective, what this
   /// rank sends by the ring algorithms. Of kernels the compiler knows (0).
   double bytes = 0;
+  int64_t given = 0; ///< how many of the recorded steps gave the order
 };
 
 /// A span of time, in ns since 1970.
@@ -64,13 +66,47 @@ struct Recording {
   std::vector<const char *> streams;
   /// Outside of the step: its time does not count for the step. -1: none.
   int asideStream = -1;
-  std::vector<TracedCall> calls; ///< in the order of the step
+  std::vector<TracedCall> calls; ///< in the order of the step that gave each
+                                 ///< first
+  bool callsVary = false; ///< loops ended early: steps gave different calls
   std::vector<TracedActivity> activities;
   std::vector<TracedSpan> steps; ///< as the device ran them; may be empty
   int64_t stepCount = 0;         ///< that were run while it recorded
   /// Start and end of recording, once for each start and stop.
   std::vector<TracedSpan> windows;
   uint64_t lost = 0; ///< activities without a time
+};
+
+/// Which call of a recording an order of the running step is: each has a number
+/// within the step, and a loop that ends early leaves those of its further
+/// iterations out.
+class StepOrders {
+public:
+  explicit StepOrders(Recording &recording) : recording(recording) {}
+
+  /// A step begins, which is recorded or not.
+  void begin(bool isRecorded);
+  /// The index in Recording::calls that the next order has or will get.
+  uint32_t peek() const;
+  /// The next order's; `describe` returns its description, if it is new.
+  template <typename Describe> uint32_t add(const Describe &describe) {
+    uint32_t index = peek();
+    if (known.try_emplace(next++, index).second)
+      recording.calls.push_back(describe());
+    recording.calls[index].given += isRecorded;
+    return index;
+  }
+  /// A product with an epilogue in one order: without its kernel's.
+  void leaveOut() { ++next; }
+  /// The number of the next product within the step, counted on.
+  uint64_t takeProduct() { return nextProduct++; }
+  void skip(const MeshcLoop &loop, int64_t iterations);
+
+private:
+  Recording &recording;
+  std::unordered_map<uint64_t, uint32_t> known; ///< indices by number
+  uint64_t next = 0, nextProduct = 0;
+  bool isRecorded = false;
 };
 
 /// The device's thread makes these calls, while no run is in progress.
@@ -89,7 +125,7 @@ public:
 TracedCall describeKernel(const MeshcKernel &kernel);
 /// Describes product number `number` of its function, with an epilogue if that
 /// is not 0: a MeshcEpilogueKind.
-TracedCall describeProduct(const MeshcGemm &gemm, uint32_t number,
+TracedCall describeProduct(const MeshcGemm &gemm, uint64_t number,
                            uint32_t epilogue = 0);
 TracedCall describeCollective(const MeshcCollective &collective,
                               const Rank &rank);

@@ -28,23 +28,12 @@ TracedCudaDevice::~TracedCudaDevice() {
     finish();
 }
 
-/// The step's next call.
-template <typename Describe>
-void TracedCudaDevice::keepCall(const Describe &describe) {
-  if (nextCall == stepCalls && stepCalls == record.calls.size()) {
-    record.calls.push_back(describe());
-    ++stepCalls;
-  }
-  ++nextCall;
-}
-
 /// The order of a training step that `describe` describes, by `action`.
 template <typename Describe, typename Action>
 void TracedCudaDevice::number(const Describe &describe, const Action &action) {
   if (!inStep || !open)
     return action();
-  keepCall(describe);
-  cuda.traceCall(gpu, nextCall, runNumber);
+  cuda.traceCall(gpu, orders.add(describe) + 1, runNumber);
   action();
   cuda.traceCall(gpu, 0, runNumber);
 }
@@ -56,7 +45,7 @@ void TracedCudaDevice::launch(const MeshcKernel &kernel, void *const *buffers) {
 
 void TracedCudaDevice::multiply(const MeshcGemm &gemm, const void *a,
                                 const void *b, void *c) {
-  uint32_t product = nextProduct++;
+  uint64_t product = orders.takeProduct();
   number([&] { return describeProduct(gemm, product); },
          [&] { CudaDevice::multiply(gemm, a, b, c); });
 }
@@ -68,13 +57,14 @@ bool TracedCudaDevice::multiplyAtOnce(const MeshcEpilogue &epilogue,
                                       void *const *buffers, void *mask) {
   if (!inStep || !open)
     return CudaDevice::multiplyAtOnce(epilogue, gemm, a, b, c, buffers, mask);
-  cuda.traceCall(gpu, nextCall + 1, runNumber);
+  cuda.traceCall(gpu, orders.peek() + 1, runNumber);
   bool isDone =
       CudaDevice::multiplyAtOnce(epilogue, gemm, a, b, c, buffers, mask);
   cuda.traceCall(gpu, 0, runNumber);
   if (isDone) {
-    uint32_t product = nextProduct++;
-    keepCall([&] { return describeProduct(gemm, product, epilogue.kind); });
+    uint64_t product = orders.takeProduct();
+    orders.add([&] { return describeProduct(gemm, product, epilogue.kind); });
+    orders.leaveOut();
   }
   return isDone;
 }
@@ -85,11 +75,16 @@ void TracedCudaDevice::communicate(const MeshcCollective &collective,
          [&] { CudaDevice::communicate(collective, send, recv); });
 }
 
+void TracedCudaDevice::skip(const MeshcLoop &loop, int64_t iterations) {
+  if (inStep && open)
+    orders.skip(loop, iterations);
+}
+
 void TracedCudaDevice::run(StepFunction function) {
   inStep = open && function == StepFunction::Train;
   if (!inStep)
     return CudaDevice::run(function);
-  nextCall = nextProduct = 0;
+  orders.begin(isOn);
   cuda.traceCall(gpu, 0, ++runNumber);
   CudaDevice::run(function);
   cuda.traceCall(gpu, 0, 0);
@@ -108,11 +103,11 @@ void TracedCudaDevice::start() {
 /// Which call of the recording an activity belongs to; a new one if it belongs
 /// to none of the step.
 uint32_t TracedCudaDevice::callOf(const MeshcCudaActivity &activity) {
-  if (activity.call > 0 && activity.call <= stepCalls)
+  if (activity.call > 0 && activity.call <= record.calls.size())
     return activity.call - 1;
   const bool isKernel = activity.kind == MESHC_CUDA_KERNEL;
   std::string name = isKernel && activity.name ? activity.name : "a kernel";
-  for (uint32_t i = 0; isKernel && i < stepCalls; ++i)
+  for (uint32_t i = 0; isKernel && i < record.calls.size(); ++i)
     if (record.calls[i].kind == CallKind::Kernel &&
         record.calls[i].name == name)
       return i;

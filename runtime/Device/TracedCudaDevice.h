@@ -32,6 +32,7 @@ public:
                       void *const *buffers, void *mask) override;
   void communicate(const MeshcCollective &collective, void *const *send,
                    void *const *recv) override;
+  void skip(const MeshcLoop &loop, int64_t iterations) override;
   void run(StepFunction function) override;
   Recorder *recorder() override { return this; }
 
@@ -43,17 +44,16 @@ public:
 private:
   template <typename Describe, typename Action>
   void number(const Describe &describe, const Action &action);
-  template <typename Describe> void keepCall(const Describe &describe);
   void add(const MeshcCudaActivity &activity);
   uint32_t callOf(const MeshcCudaActivity &activity);
   void addSteps(const MeshcCudaActivity *activities, uint64_t count);
 
   Recording record;
+  StepOrders orders{record};
   bool open = false;   ///< at the plugin
   bool isOn = false;   ///< between start and stop
   bool inStep = false; ///< in a training step
-  uint32_t nextCall = 0, nextProduct = 0, runNumber = 0;
-  uint32_t stepCalls = 0; ///< those of the step; others are behind them
+  uint32_t runNumber = 0;
   std::map<std::string, uint32_t> callsByName;
 };
 

@@ -18,9 +18,7 @@ template <typename Describe, typename Action>
 void TracedHostDevice::time(const Describe &describe, const Action &action) {
   if (!inStep)
     return action();
-  if (nextCall == record.calls.size())
-    record.calls.push_back(describe());
-  TracedActivity activity = {nextCall++, 0, {traceClock(), 0}, {}};
+  TracedActivity activity = {orders.add(describe), 0, {traceClock(), 0}, {}};
   action();
   activity.span.end = traceClock();
   record.activities.push_back(std::move(activity));
@@ -33,7 +31,7 @@ void TracedHostDevice::launch(const MeshcKernel &kernel, void *const *buffers) {
 
 void TracedHostDevice::multiply(const MeshcGemm &gemm, const void *a,
                                 const void *b, void *c) {
-  uint32_t number = nextProduct++;
+  uint64_t number = orders.takeProduct();
   time([&] { return describeProduct(gemm, number); },
        [&] { HostDevice::multiply(gemm, a, b, c); });
 }
@@ -44,11 +42,16 @@ void TracedHostDevice::communicate(const MeshcCollective &collective,
        [&] { HostDevice::communicate(collective, send, recv); });
 }
 
+void TracedHostDevice::skip(const MeshcLoop &loop, int64_t iterations) {
+  if (inStep)
+    orders.skip(loop, iterations);
+}
+
 void TracedHostDevice::run(StepFunction function) {
   inStep = isOn && function == StepFunction::Train;
   if (!inStep)
     return HostDevice::run(function);
-  nextCall = nextProduct = 0;
+  orders.begin(/*isRecorded=*/true);
   TracedSpan step = {traceClock(), 0};
   HostDevice::run(function);
   step.end = traceClock();

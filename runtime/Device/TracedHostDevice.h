@@ -23,6 +23,7 @@ public:
                 void *c) override;
   void communicate(const MeshcCollective &collective, void *const *send,
                    void *const *recv) override;
+  void skip(const MeshcLoop &loop, int64_t iterations) override;
   void run(StepFunction function) override;
   Recorder *recorder() override { return this; }
 
@@ -32,14 +33,14 @@ public:
   const Recording &recording() const override { return record; }
 
 private:
-  /// Call number `nextCall`, which `describe` describes, by `action`.
+  /// The step's next order, which `describe` describes, by `action`.
   template <typename Describe, typename Action>
   void time(const Describe &describe, const Action &action);
 
   Recording record;
-  bool isOn = false;                      ///< between start and stop
-  bool inStep = false;                    ///< in a recorded run
-  uint32_t nextCall = 0, nextProduct = 0; ///< of the run
+  StepOrders orders{record};
+  bool isOn = false;   ///< between start and stop
+  bool inStep = false; ///< in a recorded run
 };
 
 } // namespace meshc::runtime

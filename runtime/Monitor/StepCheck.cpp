@@ -316,3 +316,10 @@ void StepCheck::waited(const MeshcCollective &collective) {
     finish(*ended);
   open.erase(open.begin(), last + 1);
 }
+
+/// The manifest counts the calls of all iterations.
+void StepCheck::skipped(const MeshcLoop &loop, int64_t iterations) {
+  auto times = static_cast<size_t>(iterations);
+  nextLaunch += times * static_cast<size_t>(loop.launches);
+  nextProduct += times * static_cast<size_t>(loop.products);
+}

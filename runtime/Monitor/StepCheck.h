@@ -68,6 +68,7 @@ public:
   void communicated(const MeshcCollective &collective, void *const *send,
                     void *const *recv) override;
   void waited(const MeshcCollective &collective) override;
+  void skipped(const MeshcLoop &loop, int64_t iterations) override;
 
 private:
   /// Bytes of the arena.

@@ -112,6 +112,7 @@ static std::vector<Row> makeRows(const Recording &recording,
   std::vector<Row> rows;
   std::vector<size_t> rowOf; // by call
   std::map<std::pair<CallKind, std::string>, size_t> known;
+  auto steps = static_cast<double>(recording.stepCount);
   for (const TracedCall &call : recording.calls) {
     CallCost cost = costs.of(call);
     std::string what = describe(call, cost);
@@ -119,12 +120,14 @@ static std::vector<Row> makeRows(const Recording &recording,
     if (isNew)
       rows.push_back({what});
     Row &row = rows[found->second];
-    row.calls += call.kind != CallKind::Other;
-    row.bytes += cost.bytes;
-    row.flops += cost.flops;
+    // A graph gives the orders again without a count; it gives all of them.
+    double share =
+        recording.callsVary ? static_cast<double>(call.given) / steps : 1;
+    row.calls += call.kind != CallKind::Other ? share : 0;
+    row.bytes += cost.bytes * share;
+    row.flops += cost.flops * share;
     rowOf.push_back(found->second);
   }
-  auto steps = static_cast<double>(recording.stepCount);
   for (const TracedActivity &activity : recording.activities) {
     Row &row = rows[rowOf[activity.call]];
     row.microseconds +=

@@ -398,3 +398,26 @@ module {
   // expected-error @below {{there is no model 'other'}}
   nd.generate @other "x" -> "logits" over "vocab" along "seq"
 }
+
+// -----
+
+// How many iterations there are is known only when the loop runs.
+!s = !nd.tensor<f32, []>
+!b = !nd.tensor<i1, []>
+module {
+  func.func @m(%x: !nd.tensor<f32, [b = 8]> {nd.name = "x", nd.order = ["b"], nd.role = "input"}) -> (!s {nd.name = "loss"}) {
+    %w = nd.parameter "w" [] : !s {
+      %1 = nd.constant 1.0 : f32 -> !s
+      nd.yield %1 : !s
+    }
+    %true = nd.constant true -> !b
+    // expected-error @below {{a loop with 'while' has no gradient, and the loss needs that of 'h'; write h = stop_gradient(h) after the loop, or give a function around it a gradient of its own: fn f(…) { … } gradient(g) { … }}}
+    %y:2 = nd.scan "n" 3 while carried(%true, %w : !b, !s) -> !b, !s attributes {res_attrs = [{}, {nd.name = "h"}]} {
+    ^bb0(%go: !b, %c: !s):
+      %h = nd.mul %c, %c : (!s, !s) -> !s
+      nd.yield %go, %h : !b, !s
+    }
+    return %y#1 : !s
+  }
+  nd.train @m "loss" "sgd" { nd.setting "lr" = 0.1 }
+}

@@ -152,6 +152,29 @@ nd.generate @m "x" -> "logits" over "vocab" along "seq"
 
 // -----
 
+// A loop that may end before the last position.
+!l = !nd.tensor<f32, [batch = 2, seq = 4, vocab = 8]>
+!e = !nd.tensor<f32, [batch = 2, vocab = 8]>
+!b = !nd.tensor<i1, []>
+func.func @generate_step(
+    %w: !nd.tensor<f32, [from = 8, vocab = 8]> {nd.class = "parameter", nd.name = "w", nd.order = ["from", "vocab"], nd.role = "parameter"},
+    %x: !nd.tensor<i32, [batch = 2, seq = 4]> {nd.name = "x", nd.order = ["batch", "seq"], nd.role = "input"})
+    -> (!l {nd.name = "logits", nd.order = [], nd.role = "logits"}) {
+  %y = nd.gather %w, %x {dim = "from"} : (!nd.tensor<f32, [from = 8, vocab = 8]>, !nd.tensor<i32, [batch = 2, seq = 4]>) -> !l
+  %h = nd.constant 0.0 : f32 -> !e
+  %true = nd.constant true -> !b
+  // expected-error @below {{generation computes all positions of 'seq', and this loop over them may end before the last; leave out its 'while'}}
+  %go, %last, %all = nd.scan "seq" 4 while carried(%true, %h : !b, !e) stacked(%y : !l) -> !b, !e, !l {
+  ^bb0(%g: !b, %a: !e, %b: !e):
+    %c = nd.add %a, %b : (!e, !e) -> !e
+    nd.yield %g, %c, %c : !b, !e, !e
+  }
+  return %all : !l
+}
+nd.generate @m "x" -> "logits" over "vocab" along "seq"
+
+// -----
+
 // A carried value that has the positions.
 !l = !nd.tensor<f32, [batch = 2, seq = 4, vocab = 8]>
 !e = !nd.tensor<f32, [batch = 2, vocab = 8]>

@@ -39,6 +39,31 @@ func.func @backwards(%x: !x, %w: !xs) -> !x {
   return %y#0 : !x
 }
 
+// All iterations are there, but nothing changes after one that yields false. The
+// first one always runs.
+// CHECK-LABEL: func.func @ends_early
+// CHECK-SAME: (%[[x:.*]]: !nd.tensor<f32, [i = 8]>, %[[l:.*]]: !nd.tensor<f32, []>)
+func.func @ends_early(%x: !x, %l: !nd.tensor<f32, []>) -> !x {
+  // CHECK: %[[h0:.*]] = nd.mul %[[x]], %[[x]]
+  // CHECK: %[[c0:.*]] = nd.compare gt
+  // CHECK-NEXT: %[[h1:.*]] = nd.mul %[[h0]], %[[h0]]
+  // CHECK: %[[c1:.*]] = nd.compare gt
+  // CHECK-NEXT: %[[g1:.*]] = nd.select %[[c0]], %[[c1]], %[[c0]]
+  // CHECK-NEXT: %[[k1:.*]] = nd.select %[[c0]], %[[h1]], %[[h0]]
+  // CHECK-NEXT: %[[h2:.*]] = nd.mul %[[k1]], %[[k1]]
+  // CHECK: %[[k2:.*]] = nd.select %[[g1]], %[[h2]], %[[k1]]
+  // CHECK-NEXT: return %[[k2]]
+  %true = nd.constant true -> !nd.tensor<i1, []>
+  %y:2 = nd.scan "n" 3 while carried(%true, %x : !nd.tensor<i1, []>, !x) whole(%l : !nd.tensor<f32, []>) -> !nd.tensor<i1, []>, !x {
+  ^bb0(%go: !nd.tensor<i1, []>, %c: !x, %e: !nd.tensor<f32, []>):
+    %h = nd.mul %c, %c : (!x, !x) -> !x
+    %m = nd.reduce_max %h {dims = ["i"]} : (!x) -> !nd.tensor<f32, []>
+    %next = nd.compare gt %m, %e : (!nd.tensor<f32, []>, !nd.tensor<f32, []>) -> !nd.tensor<i1, []>
+    nd.yield %next, %h : !nd.tensor<i1, []>, !x
+  }
+  return %y#1 : !x
+}
+
 // The number of an iteration is a constant, in nested loops too.
 // CHECK-LABEL: func.func @random
 func.func @random(%x: !x) -> !x {

@@ -232,10 +232,43 @@ func.func @lookups(%t: !nd.tensor<i32, [batch = 8, layers = 3]> {nd.name = "toke
 }
 )";
 
-const Program programs[] = {{"forward", forward}, {"backward", backward},
-                            {"shared", shared},   {"recurrent", recurrent},
-                            {"masks", masks},     {"sums", sums},
-                            {"nested", nested},   {"lookups", lookups}};
+// Ends with its second iteration. The condition is a sum over dims that may be
+// cut, far from its bound; entries of the third iteration are unspecified.
+const char *const endsEarly = R"(
+func.func @ends_early(%x: !x {nd.name = "x", nd.role = "input"}, %w: !w {nd.name = "w", nd.role = "parameter"})
+    -> (!x, !hs, !nd.tensor<f32, [layers = 3]>, !number) {
+  %true = nd.constant true -> !nd.tensor<i1, []>
+  %none = nd.constant 0 : i32 -> !number
+  %k = nd.iota : () -> !nd.tensor<i32, [layers = 3]>
+  %xx = nd.mul %x, %x : (!x, !x) -> !x
+  %first = nd.reduce_sum %xx {dims = ["batch", "model"]} : (!x) -> !s
+  %y:5 = nd.scan "layers" 3 while carried(%true, %x, %none : !nd.tensor<i1, []>, !x, !number)
+      stacked(%k : !nd.tensor<i32, [layers = 3]>) whole(%w, %first : !w, !s)
+      -> !nd.tensor<i1, []>, !x, !number, !hs, !nd.tensor<f32, [layers = 3]>
+      attributes {res_attrs = [{}, {nd.name = "y"}, {}, {nd.name = "h"}, {}]} {
+  ^bb0(%go: !nd.tensor<i1, []>, %c: !x, %last: !number, %i: !number, %u: !w, %m: !s):
+    %tenth = nd.constant 0.1 : f32 -> !s
+    %share = nd.constant 0.001 : f32 -> !s
+    %h = nd.einsum %c, %u {reduced = ["model"]} : (!x, !w) -> !h
+    %n = nd.mul %c, %tenth : (!x, !s) -> !x
+    %nn = nd.mul %n, %n : (!x, !x) -> !x
+    %sum = nd.reduce_sum %nn {dims = ["batch", "model"]} : (!x) -> !s
+    %least = nd.mul %m, %share : (!s, !s) -> !s
+    %next = nd.compare gt %sum, %least : (!s, !s) -> !nd.tensor<i1, []>
+    nd.yield %next, %n, %i, %h, %sum : !nd.tensor<i1, []>, !x, !number, !h, !s
+  }
+  %ran = nd.compare le %k, %y#2 : (!nd.tensor<i32, [layers = 3]>, !number) -> !nd.tensor<i1, [layers = 3]>
+  %zero = nd.constant 0.0 : f32 -> !s
+  %hs = nd.select %ran, %y#3, %zero : (!nd.tensor<i1, [layers = 3]>, !hs, !s) -> !hs
+  %sums = nd.select %ran, %y#4, %zero : (!nd.tensor<i1, [layers = 3]>, !nd.tensor<f32, [layers = 3]>, !s) -> !nd.tensor<f32, [layers = 3]>
+  return %y#1, %hs, %sums, %y#2 : !x, !hs, !nd.tensor<f32, [layers = 3]>, !number
+}
+)";
+
+const Program programs[] = {
+    {"forward", forward},     {"backward", backward}, {"shared", shared},
+    {"recurrent", recurrent}, {"masks", masks},       {"sums", sums},
+    {"nested", nested},       {"lookups", lookups},   {"endsEarly", endsEarly}};
 
 const Layout layouts[] = {
     {"batch", "data = 2", {"batch -> data"}, true},

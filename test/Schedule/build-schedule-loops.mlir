@@ -86,3 +86,41 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     return %0, %1, %2 : !vs, !hs, !vs
   }
 }
+
+// -----
+
+!b = !nd.tensor<i1, []>
+!v = !nd.tensor<f32, [i = 16]>
+!h = !nd.tensor<f32, [i = 16 on {a}]>
+!hs = !nd.tensor<f32, [d = 3, i = 16 on {a}]>
+
+// The loop ends after an iteration whose condition is false. So a gather of an entry
+// is not begun in the iteration before.
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  // CHECK-LABEL: exec.func @eval_step
+  // CHECK: exec.buffer at [[IN:[0-9]+]] : <<i1, []>, []>
+  // CHECK-NEXT: %[[FIRST:.*]] = exec.buffer at [[GO:[0-9]+]] : <<i1, []>, []>
+  // CHECK-NEXT: exec.launch @{{.*}} -> (%[[FIRST]])
+  // CHECK-NEXT: exec.loop "d" 3 {
+  // CHECK: exec.collective all_gather sum
+  // CHECK: %[[NEXT:.*]] = exec.buffer at [[GO]] : <<i1, []>, []>
+  // CHECK: exec.launch @{{.*}} -> (%[[NEXT]])
+  // CHECK-NEXT: exec.while %[[NEXT]] :
+  // CHECK-NEXT: }
+  func.func @eval_step(%xs: !hs {nd.name = "xs", nd.role = "input", nd.order = ["d", "i"]}, %x: !b {nd.name = "x", nd.role = "input", nd.order = []})
+      -> (!b {nd.name = "y", nd.role = "metric", nd.order = []}) {
+    %y = nd.scan "d" 3 while carried(%x : !b) stacked(%xs : !hs) -> !b attributes {exec.orders = [[]]} {
+    ^bb0(%go: !b, %e: !h):
+      %g = spmd.all_gather ["a"] from ["i"] %e {exec.orders = [["i"]]} : (!h) -> !v
+      %4 = exec.fusion <parallel = [], reduce = ["i"], lanes = "i", sizes = [16]>(%g) : (!v) -> !b attributes {exec.orders = [[]]} {
+      ^bb0(%in: !v):
+        %5 = nd.reduce_max %in {dims = ["i"]} : (!v) -> !nd.tensor<f32, []>
+        %6 = nd.constant 0.0 : f32 -> !nd.tensor<f32, []>
+        %7 = nd.compare gt %5, %6 : (!nd.tensor<f32, []>, !nd.tensor<f32, []>) -> !b
+        exec.yield %7 : !b
+      }
+      nd.yield %4 : !b
+    }
+    return %y : !b
+  }
+}

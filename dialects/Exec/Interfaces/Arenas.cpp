@@ -8,6 +8,7 @@
 #include "dialects/Exec/Interfaces/Arenas.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Exec.h"
+#include "llvm/Support/ErrorHandling.h"
 #include <limits>
 
 using namespace mlir;
@@ -69,7 +70,7 @@ int64_t Arenas::getOffset(Value buffer) const {
 void Arenas::loop(int64_t size, bool backwards,
                   llvm::function_ref<void()> body) {
   loops.push_back({backwards ? 0 : size - 1, backwards ? -1 : 1});
-  for (int64_t count = 0; count < size; ++count)
+  for (int64_t count = 0; count < size && !loops.back().hasEnded; ++count)
     inIteration(backwards ? size - 1 - count : count, body);
   loops.pop_back();
 }
@@ -87,6 +88,18 @@ void Arenas::inNextIteration(llvm::function_ref<void()> body) {
   iterations.back() += loop.direction;
   body();
   iterations.back() -= loop.direction;
+}
+
+void Arenas::endUnless(Value condition) {
+  auto type = cast<BufferType>(condition.getType());
+  auto isTrue = [&](int64_t rank) {
+    return read(rank, type, getOffset(condition)).data.front() != 0;
+  };
+  for (int64_t rank = 1; rank < getRankCount(); ++rank)
+    if (isTrue(rank) != isTrue(0))
+      llvm::reportFatalInternalError(
+          "the ranks do not agree on whether a loop goes on");
+  loops.back().hasEnded = !isTrue(0);
 }
 
 void Arenas::runKernel(const KernelUse &use) {

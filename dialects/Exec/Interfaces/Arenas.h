@@ -60,6 +60,10 @@ public:
   /// in the last iteration.
   void inNextIteration(llvm::function_ref<void()> body);
 
+  /// In a loop: the current iteration of the innermost one is its last unless
+  /// the i1 in the buffer is true. The ranks agree on it.
+  void endUnless(mlir::Value condition);
+
   /// Runs a kernel on all ranks.
   void runKernel(const KernelUse &use);
   /// Leaves NaN in the piece, on all ranks.
@@ -87,6 +91,7 @@ private:
   /// Of a loop that runs.
   struct Range {
     int64_t last, direction;
+    bool hasEnded = false; ///< before the last iteration
   };
   llvm::SmallVector<Range> loops; ///< the outermost first
   Iterations iterations;          ///< likewise

@@ -25,8 +25,9 @@ struct ProductDescription {
 };
 
 struct CallDescription {
-  llvm::StringRef kind; ///< "kernel", "product", "collective" or "wait"
-  std::string name;     ///< of a kernel or collective, as reports show it
+  /// "kernel", "product", "collective", "wait", "loop" or "while"
+  llvm::StringRef kind;
+  std::string name; ///< of a kernel or collective, as reports show it
   /// Where the call comes from; the first that is a place in a file counts.
   llvm::SmallVector<mlir::Location> locations;
   std::optional<ProductDescription> product = std::nullopt;

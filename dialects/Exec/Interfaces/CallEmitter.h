@@ -48,6 +48,10 @@ public:
   /// innermost loop. The last iteration does not make them.
   virtual void inNextIteration(llvm::function_ref<void()> body) = 0;
 
+  /// In a loop, behind all calls of the iteration: the innermost loop ends
+  /// unless the i1 in the buffer is true (meshc_goes_on).
+  virtual void endUnless(mlir::Value condition, const MeshcLoop &loop) = 0;
+
   /// Address of a buffer in the arena, in the current iteration.
   virtual llvm::Value *getAddress(mlir::Value buffer) = 0;
   /// A null pointer.

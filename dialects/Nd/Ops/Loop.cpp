@@ -99,8 +99,8 @@ void ScanOp::build(OpBuilder &builder, OperationState &state, StringRef dim,
                    TypeRange stackedResults) {
   SmallVector<Type> types(carried.getTypes());
   llvm::append_range(types, stackedResults);
-  build(builder, state, types, dim, size, backwards, nullptr, carried, stacked,
-        whole);
+  build(builder, state, types, dim, size, backwards, /*conditional=*/false,
+        nullptr, carried, stacked, whole);
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(state.regions.front().get());
   for (Value value : carried)
@@ -180,6 +180,20 @@ static LogicalResult verifyStacked(ScanOp op, Value value, StringRef what,
   return success();
 }
 
+/// Whether the first carried value can be the condition of a loop with `while`.
+static LogicalResult verifyCondition(ScanOp op) {
+  if (op.getCarried().empty())
+    return op.emitOpError("with 'while' must carry its condition, a scalar i1, "
+                          "as the first value");
+  TensorType type = getTensorType(op.getCarried().front());
+  if (type.getRank() == 0 && type.getElementType().isSignlessInteger(1) &&
+      !type.isPartial())
+    return success();
+  return op.emitOpError("with 'while' must carry its condition as the first "
+                        "value, a scalar i1 that is not partial; got ")
+         << type;
+}
+
 static InFlightDiagnostic reportMismatch(ScanOp op, const Twine &what, Type got,
                                          Type wanted) {
   return op.emitOpError() << what << " has type " << got << ", expected "
@@ -251,7 +265,8 @@ LogicalResult ScanOp::verify() {
     return emitOpError("needs the name of a dim");
   if (getBlock().empty() || !getBlock().mightHaveTerminator())
     return emitOpError("the block must end with nd.yield");
-  if (failed(verifyArguments(*this)) || failed(verifyResults(*this)))
+  if (failed(verifyArguments(*this)) || failed(verifyResults(*this)) ||
+      (getConditional() && failed(verifyCondition(*this))))
     return failure();
   if (getResAttrs() && getResAttrs()->size() != getNumResults())
     return emitOpError("'res_attrs' must have one dictionary for each of ")

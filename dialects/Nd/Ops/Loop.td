@@ -36,19 +36,27 @@ def Nd_ScanOp : Op<Nd_Dialect, "scan", [Pure, IsolatedFromAbove, SingleBlock, At
     a stacked nd.iota over `dim`. No value of the body has `dim`, except whole
     tensors. `dim` is whole on every rank in stacked operands and results.
 
+    With `while`, the first carried value is the *condition*, a scalar i1 that is
+    whole on every rank: the loop ends with the iteration that yields false, or with
+    the last one. The first iteration always runs; the condition's initial value is
+    only an argument of the body. What the loop carries has the values of the last
+    iteration that ran, and the entries of stacked results whose iterations did not
+    run are unspecified.
+
     `res_attrs`, one dictionary per result, has their names and classes as in
     TensorAttributes.h. The name of a carried tie is that of its result; stacked and
     whole arguments have the names of their operands.
 
     After jax.lax.scan of JAX, with its carry, xs, and ys.
   }];
-  let arguments = (ins StrAttr:$dim, I64Attr:$size, UnitAttr:$backwards, OptionalAttr<DictArrayAttr>:$res_attrs,
+  let arguments = (ins StrAttr:$dim, I64Attr:$size, UnitAttr:$backwards, UnitAttr:$conditional,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
                        Variadic<Nd_TensorType>:$carried, Variadic<Nd_TensorType>:$stacked,
                        Variadic<Nd_TensorType>:$whole);
   let results = (outs Variadic<Nd_TensorType>:$results);
   let regions = (region SizedRegion<1>:$region);
   let assemblyFormat = [{
-    $dim $size (`backwards` $backwards^)? (`carried` `(` $carried^ `:` qualified(type($carried)) `)`)?
+    $dim $size (`backwards` $backwards^)? (`while` $conditional^)? (`carried` `(` $carried^ `:` qualified(type($carried)) `)`)?
     (`stacked` `(` $stacked^ `:` qualified(type($stacked)) `)`)?
     (`whole` `(` $whole^ `:` qualified(type($whole)) `)`)?
     (`->` qualified(type($results))^)? attr-dict-with-keyword $region
@@ -74,6 +82,8 @@ def Nd_ScanOp : Op<Nd_Dialect, "scan", [Pure, IsolatedFromAbove, SingleBlock, At
     /// dictionary.
     ::mlir::DictionaryAttr getResultAttributes(unsigned result);
     void setResultAttributes(unsigned result, ::mlir::DictionaryAttr attributes);
+    /// With `while`, the condition that an iteration yields; null without.
+    ::mlir::Value getCondition() { return getConditional() ? getYield()->getOperand(0) : ::mlir::Value(); }
     /// Entries in the order in which the iterations have them.
     ::llvm::SmallVector<int64_t> getIterations();
   }];

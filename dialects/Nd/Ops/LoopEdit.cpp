@@ -69,9 +69,10 @@ static ScanOp createLike(RewriterBase &rewriter, ScanOp scan,
                          ValueRange whole, TypeRange results) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(scan);
-  auto made = ScanOp::create(rewriter, scan.getLoc(), results, scan.getDim(),
-                             scan.getSize(), scan.getBackwards(), nullptr,
-                             carried, stacked, whole);
+  auto made =
+      ScanOp::create(rewriter, scan.getLoc(), results, scan.getDim(),
+                     scan.getSize(), scan.getBackwards(), scan.getConditional(),
+                     nullptr, carried, stacked, whole);
   made->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
   rewriter.inlineRegionBefore(scan.getRegion(), made.getRegion(),
                               made.getRegion().end());

@@ -35,6 +35,8 @@ public:
     for (OpResult result : scan->getResults())
       if (!result.use_empty())
         add(scan.getYield().getOperand(result.getResultNumber()));
+    if (Value condition = scan.getCondition())
+      add(condition);
     while (!worklist.empty())
       visit(worklist.pop_back_val());
   }
@@ -57,8 +59,9 @@ public:
 
 private:
   bool isUsedCarried(unsigned index) const {
-    return index < scan.getCarriedCount() &&
-           !scan->getResult(index).use_empty();
+    bool isCondition = index == 0 && scan.getConditional();
+    return isCondition || (index < scan.getCarriedCount() &&
+                           !scan->getResult(index).use_empty());
   }
   void add(Value value) {
     if (value.getParentBlock() == &scan.getBlock() &&

@@ -199,10 +199,13 @@ struct ReturnStatement {
 struct Statement;
 
 /// for layers { … }, for seq backwards { … }. [L4.6]
+/// for steps { … } while error > 1e-6. [L4.16]
 struct ForStatement {
   Name dim; ///< empty after a parse error
   bool isBackwards = false;
   std::vector<Statement> body;
+  bool endsEarly = false; ///< there is a 'while'
+  ExprPtr condition;      ///< null without it, and after a parse error
 };
 
 /// recompute { … }. [L4.11]

@@ -131,7 +131,9 @@ bool Parser::rejectControl() {
       "the language has no " + word +
           (isBranch ? "; where(condition, a, b) chooses between two values, "
                       "element by element"
-                    : "; the operations of a model are the same in each step"));
+                    : " of its own; repeat statements by a loop over a dim, "
+                      "whose 'while' stands behind its '}', on the same line: "
+                      "for steps { … } while condition"));
   do {
     next();
     while (!endsStatement() && !at(TokenKind::LeftBrace))
@@ -196,8 +198,8 @@ bool Parser::parseForHeader(ForStatement &loop) {
   return false;
 }
 
-/// for layers { … }, for seq backwards { … }. After an error in the header the
-/// body is read all the same. [L4.6]
+/// for layers { … }, for seq backwards { … }, for steps { … } while a > b.
+/// After an error in the header the body is read all the same. [L4.6], [L4.16]
 bool Parser::parseFor(std::vector<Statement> &list) {
   Span start = next().span;
   ForStatement loop;
@@ -209,8 +211,14 @@ bool Parser::parseFor(std::vector<Statement> &list) {
   }
   if (!parseBlock(loop.body, "the loop"))
     return false;
+  loop.endsEarly = atWord("while") && !peek().startsLine;
+  if (loop.endsEarly) {
+    next();
+    loop.condition = parseExpression();
+  }
+  bool ok = !loop.endsEarly || loop.condition;
   list.push_back({start, std::move(loop)});
-  return true;
+  return ok;
 }
 
 /// recompute { … }. [L4.11]

@@ -759,6 +759,56 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 
 // -----
 
+!t = !exec.buffer<!nd.tensor<i1, []>, []>
+exec.func @f {
+  %0 = exec.buffer at 0 : !t
+  // expected-error @below {{must be the last op in the body of a loop}}
+  exec.while %0 : !t
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<i1, []>, []>
+exec.func @f {
+  exec.loop "d" 2 {
+    %0 = exec.buffer at 0 : !t
+    // expected-error @below {{must be the last op in the body of a loop}}
+    exec.while %0 : !t
+    %1 = exec.buffer at 64 : !t
+  }
+}
+
+// -----
+
+!t = !exec.buffer<!nd.tensor<f32, []>, []>
+exec.func @f {
+  exec.loop "d" 2 {
+    %0 = exec.buffer at 0 : !t
+    // expected-error @below {{needs a scalar i1 as its condition, got '!nd.tensor<f32, []>'}}
+    exec.while %0 : !t
+  }
+}
+
+// -----
+
+!b = !exec.buffer<!nd.tensor<i1, []>, []>
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    exec.loop "d" 2 {
+      %0 = exec.buffer at 0 : !t
+      %1 = exec.buffer at 64 alternates [64] : !t
+      // expected-error @below {{is begun ahead in a loop that may end before the next iteration}}
+      %2 = exec.collective all_reduce ahead sum over ["data"] [1, 8, 1, 8] "all_reduce" (%0) -> (%1) : (!t) -> !t
+      exec.wait %2
+      %3 = exec.buffer at 192 : !b
+      exec.while %3 : !b
+    }
+  }
+}
+
+// -----
+
 !v = !nd.tensor<f32, [i = 9]>
 !t = !exec.buffer<!v, ["i"]>
 exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i"]] out [["i"]] {

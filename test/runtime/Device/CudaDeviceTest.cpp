@@ -37,13 +37,22 @@ void pick(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
   std::memcpy(buffers[0], buffers[1], sizeof(float));
 }
 
-constexpr int64_t size = 1000, atX = 0, atY = 4032, atLoss = 8064, atZ = 8128;
-const meshc::fake::Kernel code[] = {{"square", square, size, 2},
-                                    {"pick", pick, 1, 2}};
-const meshc::fake::Image fakeImage = {meshc::fake::Image::expectedMagic, 2,
+/// Halves a number; is there more than 1 left?
+void halve(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
+  auto *x = static_cast<float *>(buffers[0]);
+  *x *= 0.5f;
+  *static_cast<uint8_t *>(buffers[1]) = *x > 1;
+}
+
+constexpr int64_t size = 1000, atX = 0, atY = 4032, atLoss = 8064, atZ = 8128,
+                  atCondition = 12288;
+const meshc::fake::Kernel code[] = {
+    {"square", square, size, 2}, {"pick", pick, 1, 2}, {"halve", halve, 1, 2}};
+const meshc::fake::Image fakeImage = {meshc::fake::Image::expectedMagic, 3,
                                       code};
 const MeshcKernel kernels[] = {{"square", nullptr, 0, 0, 2, 8, 128, 0},
-                               {"pick", nullptr, 0, 0, 2, 1, 32, 0}};
+                               {"pick", nullptr, 0, 0, 2, 1, 32, 0},
+                               {"halve", nullptr, 0, 0, 2, 1, 32, 0}};
 const MeshcImage image = {MESHC_CUBIN, 90, sizeof(fakeImage), &fakeImage};
 
 const MeshcDim dim = {"i", size, size, 1, 0, nullptr};
@@ -86,7 +95,7 @@ MeshcProgram squares(uint32_t axisCount) {
   program.tensorCount = 4;
   program.tensors = tensors;
   program.target = MESHC_CUDA;
-  program.kernelCount = 2;
+  program.kernelCount = 3;
   program.kernels = kernels;
   program.imageCount = 1;
   program.images = &image;
@@ -148,6 +157,43 @@ TEST(CudaDevice, isAStepAheadAndReplaysAGraph) {
     ASSERT_EQ(metrics, std::vector<float>{39 * 39 + 39});
     EXPECT_EQ(calls, 3);
     EXPECT_EQ(numberAt(device.read(tensors[1]), size - 1), 39 * 39 + 39);
+  });
+}
+
+/// The host reads the condition of each iteration when the GPU has computed it.
+/// A graph could not, so the function is called for each step.
+TEST(CudaDevice, endsLoopsByTheirConditions) {
+  onDevice(squares(0), [](Device &device) {
+    calls = 0;
+    int iterations = 0;
+    more = [&](MeshcContext *ctx) {
+      static const MeshcLoop loop = {1, 0, 0, 0};
+      void *condition = ctx->arena + atCondition;
+      void *halved[] = {ctx->arena + atLoss, condition};
+      int64_t left = 6;
+      do {
+        ++iterations;
+        meshc_launch(ctx, &kernels[2], halved);
+      } while (meshc_goes_on(ctx, &loop, condition, left--));
+    };
+    std::vector<float> metrics;
+    for (int step = 0; step < 16; ++step) {
+      fill(device.stage(tensors[0]), static_cast<float>(step));
+      device.context().step = step;
+      iterations = 0;
+      device.run(StepFunction::Train);
+      device.readMetrics(metrics);
+      auto loss = static_cast<float>(step * step + step);
+      int wanted = 0;
+      do {
+        loss *= 0.5f;
+        ++wanted;
+      } while (loss > 1 && wanted < 7);
+      EXPECT_EQ(metrics, std::vector<float>{loss});
+      EXPECT_EQ(iterations, wanted);
+    }
+    EXPECT_EQ(calls, 16);
+    more = nullptr;
   });
 }
 

@@ -8,6 +8,7 @@ syn match meshDeclaration "\(^\|[;{]\)\s*\zs\(import\|dim\|let\|const\|mesh\|lay
 syn keyword meshKeyword and or not inf for return minimize with accumulate average precision from over along
 syn match meshKeyword "\<recompute\ze\s*{"
 syn match meshKeyword "\(^\|}\)\s*\zsgradient\ze\s*("
+syn match meshKeyword "}\s*\zswhile\>"
 syn match meshKeyword "\]\s*\zsover\>"
 syn match meshKeyword "\<for\s\+\w\+\s\+\zsbackwards\>"
 syn keyword meshType f32 bf16 f16 i32 i1

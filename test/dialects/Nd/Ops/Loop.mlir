@@ -28,6 +28,22 @@ func.func @backwards(%x: !x) -> !x {
   return %y : !x
 }
 
+// The first carried value is the condition.
+// CHECK-LABEL: func.func @ends_early
+func.func @ends_early(%x: !x) -> !x {
+  %true = nd.constant true -> !nd.tensor<i1, []>
+  %least = nd.constant 1.0e-3 : f32 -> !nd.tensor<f32, []>
+  // CHECK: nd.scan "n" 3 backwards while carried(%{{.*}}, %arg0 : !nd.tensor<i1, []>, !nd.tensor<f32, [i = 8]>)
+  %y:2 = nd.scan "n" 3 backwards while carried(%true, %x : !nd.tensor<i1, []>, !x) whole(%least : !nd.tensor<f32, []>) -> !nd.tensor<i1, []>, !x {
+  ^bb0(%go: !nd.tensor<i1, []>, %c: !x, %e: !nd.tensor<f32, []>):
+    %h = nd.mul %c, %c : (!x, !x) -> !x
+    %m = nd.reduce_max %h {dims = ["i"]} : (!x) -> !nd.tensor<f32, []>
+    %next = nd.compare gt %m, %e : (!nd.tensor<f32, []>, !nd.tensor<f32, []>) -> !nd.tensor<i1, []>
+    nd.yield %next, %h : !nd.tensor<i1, []>, !x
+  }
+  return %y#1 : !x
+}
+
 // Carried values may be partial sums, and all but the dim may be cut.
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   // CHECK-LABEL: func.func @cut

@@ -179,3 +179,31 @@ func.func @invariant(%x: !x, %y: !y, %w: !w, %v: !w, %a: !x) -> !y {
   }
   return %z : !y
 }
+
+// -----
+
+!b = !nd.tensor<i1, []>
+!s = !nd.tensor<f32, []>
+!x = !nd.tensor<f32, [i = 8]>
+
+// The condition stays, with what it needs: how many iterations there are depends on it.
+// CHECK-LABEL: func.func @condition
+// CHECK: %[[Y:[a-z0-9]+]]:3 = nd.scan "n" 2 while carried(%arg0, %arg1, %arg2 : {{.*}}) -> {{.*}} attributes {res_attrs = [{}, {}, {nd.name = "h"}]} {
+// CHECK-NEXT: ^bb0(%{{.*}}: {{.*}}, %[[K:[a-z0-9]+]]: !nd.tensor<f32, []>, %[[H:[a-z0-9]+]]: {{.*}}):
+// CHECK-DAG: %[[D:.*]] = nd.add %[[K]], %[[K]]
+// CHECK-DAG: %[[A:.*]] = nd.add %[[H]], %[[H]]
+// CHECK: %[[C:.*]] = nd.compare
+// CHECK: nd.yield %[[C]], %[[D]], %[[A]] :
+// CHECK: return %[[Y]]#2
+func.func @condition(%b: !b, %s: !s, %x: !x, %unused: !s) -> !x {
+  %y:4 = nd.scan "n" 2 while carried(%b, %s, %x, %unused : !b, !s, !x, !s) -> !b, !s, !x, !s attributes {res_attrs = [{}, {}, {nd.name = "h"}, {}]} {
+  ^bb0(%go: !b, %k: !s, %h: !x, %u: !s):
+    %one = nd.constant 1.0 : f32 -> !s
+    %0 = nd.add %k, %k : (!s, !s) -> !s
+    %1 = nd.add %h, %h : (!x, !x) -> !x
+    %2 = nd.compare lt %0, %one : (!s, !s) -> !b
+    %3 = nd.mul %u, %u : (!s, !s) -> !s
+    nd.yield %2, %0, %1, %3 : !b, !s, !x, !s
+  }
+  return %y#2 : !x
+}

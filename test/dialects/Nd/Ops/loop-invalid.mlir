@@ -140,3 +140,42 @@ func.func @not_a_number(%x: !nd.tensor<f32, []>) {
   %y = nd.random normal "s" (%x : !nd.tensor<f32, []>) : !nd.tensor<f32, [i = 2]>
   return
 }
+
+// -----
+
+!x = !nd.tensor<f32, [i = 8]>
+func.func @no_condition(%x: !x) {
+  // expected-error @below {{'nd.scan' op with 'while' must carry its condition, a scalar i1, as the first value}}
+  nd.scan "n" 4 while whole(%x : !x) {
+  ^bb0(%c: !x):
+    nd.yield
+  }
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [i = 8]>
+func.func @no_truth(%x: !x) {
+  // expected-error @below {{'nd.scan' op with 'while' must carry its condition as the first value, a scalar i1 that is not partial; got '!nd.tensor<f32, [i = 8]>'}}
+  %y = nd.scan "n" 4 while carried(%x : !x) -> !x {
+  ^bb0(%c: !x):
+    nd.yield %c : !x
+  }
+  return
+}
+
+// -----
+
+!b = !nd.tensor<i1, []>
+!p = !nd.tensor<i1, [], max {a}>
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @partial(%x: !p) {
+    // expected-error @below {{a scalar i1 that is not partial; got}}
+    %y = nd.scan "n" 4 while carried(%x : !p) -> !p {
+    ^bb0(%c: !p):
+      nd.yield %c : !p
+    }
+    return
+  }
+}
