@@ -161,13 +161,9 @@ static LogicalResult verifyCallOf(Operation *op) {
 // The call
 //===----------------------------------------------------------------------===//
 
-/// On the host the runtime computes f32; the kernels of GPUs take any float.
 static bool computesAttention(Operation *held, Library library) {
-  if (library == Library::Cuda)
-    return AttentionTiles::of(held).has_value();
-  auto scores = nd::AttentionScores::of(held);
-  return AttentionLoops::of(held) &&
-         nd::getTensorType(scores.query).getElementType().isF32();
+  return library == Library::Cuda ? AttentionTiles::of(held).has_value()
+                                  : AttentionLoops::of(held).has_value();
 }
 
 /// The kernel of a GPU has its memory in itself, also where it is emulated.

@@ -55,15 +55,27 @@ std::optional<AttentionLoops> AttentionLoops::of(Operation *op) {
   if (loops.row &&
       (hasDim(scores.keys, loops.row) || hasDim(scores.values, loops.row)))
     return std::nullopt;
-  SmallVector<StringAttr> others;
+  // Dims of neither come last: a gradient goes through them with the same keys
+  // and values.
+  SmallVector<StringAttr> oneSided, others;
+  bool haveKeysMore = false, haveValuesMore = false;
   for (nd::DimAttr dim : scores.getRows()) {
     StringAttr name = dim.getName();
     if (name == loops.row)
       continue;
-    bool isShared = hasDim(scores.keys, name) && hasDim(scores.values, name);
-    (isShared ? loops.outer : others).push_back(name);
+    bool haveKeys = hasDim(scores.keys, name),
+         haveValues = hasDim(scores.values, name);
+    haveKeysMore |= haveKeys && !haveValues;
+    haveValuesMore |= haveValues && !haveKeys;
+    (haveKeys && haveValues   ? loops.outer
+     : haveKeys || haveValues ? oneSided
+                              : others)
+        .push_back(name);
   }
+  if (haveKeysMore && haveValuesMore)
+    return std::nullopt;
   loops.shared = loops.outer.size();
+  llvm::append_range(loops.outer, oneSided);
   llvm::append_range(loops.outer, others);
   if (loops.outer.size() > MESHC_ATTENTION_DIMS)
     return std::nullopt;
@@ -108,6 +120,7 @@ void CallWriter::writeSizes() {
   call.keys = getLocalSize(scores.query, loops.key, mesh);
   call.values = getLocalSize(scores.values, loops.value, mesh);
   call.scale = scores.getScale();
+  call.type = getAbiType(nd::getTensorType(scores.query).getElementType());
   call.hasMask = scores.mask != nullptr;
   call.hasBias = scores.bias != nullptr;
   call.scratchBytes =

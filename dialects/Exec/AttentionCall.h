@@ -23,7 +23,8 @@ struct AttentionLoops {
 
   /// Nothing if there are no such loops: if the op has no or several value
   /// dims, a band along a dim of keys or values, or more outer dims than
-  /// MeshcAttention.
+  /// MeshcAttention; or if the keys have a dim that the values lack, and these
+  /// one that the keys lack.
   static std::optional<AttentionLoops> of(mlir::Operation *op);
 };
 

@@ -7,8 +7,8 @@
 ///
 /// \file
 /// How much scratch memory the compiler plans for an attention on the host, and
-/// how the runtime divides it. With many threads, each works on smaller blocks
-/// of the scores.
+/// how the runtime divides it: a part for each thread, and for a gradient what
+/// the threads share.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_ATTENTIONSCRATCH_H
@@ -20,69 +20,139 @@
 extern "C" {
 #endif
 
-/// A block of the scores: at most this many rows and entries of the memory. It
-/// stays in the second cache, with its gradient.
-#define MESHC_ATTENTION_ROWS 64
-#define MESHC_ATTENTION_MEMORY 512
-/// Blocks are not made smaller than this.
-#define MESHC_ATTENTION_FEW_ROWS 8
-#define MESHC_ATTENTION_FEW_MEMORY 64
-/// The number of threads whose blocks are full-sized.
-#define MESHC_ATTENTION_THREADS 8
+/// A block of the scores: at most this many rows and entries of the memory.
+/// Whole tiles of 6 and of 14 rows, and of 16 and of 32 columns. What a thread
+/// needs for a block stays in the second cache. The blocks do not depend on the
+/// number of threads: sums are added in one order.
+#define MESHC_ATTENTION_ROWS 84
+#define MESHC_ATTENTION_MEMORY 128
+/// At most this many threads work on an attention.
+#define MESHC_ATTENTION_THREADS 16
 
 static inline int64_t meshcRoundUp(int64_t x, int64_t to) {
   return (x + to - 1) / to * to;
 }
-
-/// Bytes for the products of a block of these sizes.
-static inline int64_t meshcAttentionProductBytes(const MeshcAttention *a,
-                                                 int64_t rows, int64_t memory) {
-  int64_t width = a->keys > a->values ? a->keys : a->values;
-  int64_t shapes[3][3] = {
-      {rows, memory, width}, {rows, width, memory}, {memory, width, rows}};
-  int64_t most = 0;
-  for (int i = 0; i < 3; ++i) {
-    MeshcGemm gemm;
-    gemm.m = shapes[i][0], gemm.n = shapes[i][1], gemm.k = shapes[i][2];
-    gemm.batch = 1;
-    gemm.type = gemm.typeC = MESHC_F32;
-    int64_t bytes = meshcGemmScratchBytes(&gemm);
-    most = bytes > most ? bytes : most;
-  }
-  return meshcRoundUp(most, 64);
+static inline int64_t meshcDivideUp(int64_t x, int64_t by) {
+  return (x + by - 1) / by;
 }
 
-/// Bytes for one thread that works on blocks of these sizes: the scores, for a
-/// gradient also theirs, two numbers for each row, and the products.
-static inline int64_t meshcAttentionBlockBytes(const MeshcAttention *a,
-                                               int isGradient, int64_t rows,
-                                               int64_t memory) {
-  int64_t scores = 4 * rows * meshcRoundUp(memory, 16);
-  return meshcRoundUp((isGradient ? 2 : 1) * scores + 8 * rows, 64) +
-         meshcAttentionProductBytes(a, rows, memory);
+/// Floats from one row to the next of a block with rows of this width.
+static inline int64_t meshcAttentionStride(int64_t width) {
+  return meshcRoundUp(width, 16);
 }
 
-/// The number of parts that threads compute independently: blocks of rows, or
-/// for a gradient, which adds to keys and values, their shared dims.
+/// Floats of a matrix of `depth` rows and `columns` columns as the kernels of
+/// runtime/Blas pack it: slivers of 16 or 32 columns with 16 unused floats
+/// each, in parts of at most MESHC_AVX2_DEPTH rows.
+static inline int64_t meshcPackedColumns(int64_t columns, int64_t depth) {
+  return meshcRoundUp(columns, 32) * depth +
+         meshcRoundUp(columns, 32) * meshcDivideUp(depth, MESHC_AVX2_DEPTH);
+}
+
+/// The blocks that a thread works on, in floats. Which of them exist depends on
+/// the call; an absent one has 0.
+typedef struct MeshcAttentionBlocks {
+  int64_t rows, memory; ///< of a block of scores
+  /// f32 copies of rows of the query and of the output's gradient, and of a
+  /// block of 16-bit rows before it is packed.
+  int64_t query, gradient, widened;
+  /// Factors of products: keys, values, query and gradient, whose columns are
+  /// the rows of the tensor (`Along`) or its elements (`Across`).
+  int64_t keysAlong, keysAcross, valuesAlong, valuesAcross;
+  int64_t queryAcross, gradientAcross;
+  int64_t scores, slopes;   ///< with the gradient of the scores
+  int64_t output;           ///< sums
+  int64_t ofKeys, ofValues; ///< sums
+} MeshcAttentionBlocks;
+
+static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
+                                                        int isGradient) {
+  MeshcAttentionBlocks b;
+  int64_t rows = meshcSmaller(a->rows, MESHC_ATTENTION_ROWS);
+  int64_t memory = meshcSmaller(a->memory, MESHC_ATTENTION_MEMORY);
+  int64_t key = meshcAttentionStride(a->keys);
+  int64_t value = meshcAttentionStride(a->values);
+  int64_t most = rows > memory ? rows : memory;
+  int64_t backward = isGradient ? 1 : 0, forward = 1 - backward;
+  b.rows = rows;
+  b.memory = memory;
+  b.query = rows * key;
+  b.gradient = backward * rows * value;
+  b.widened = a->type == MESHC_F32 ? 0 : most * (key > value ? key : value);
+  b.keysAlong = meshcPackedColumns(memory, a->keys);
+  b.keysAcross = backward * meshcPackedColumns(a->keys, memory);
+  b.valuesAlong = backward * meshcPackedColumns(memory, a->values);
+  b.valuesAcross = forward * meshcPackedColumns(a->values, memory);
+  b.queryAcross = backward * meshcPackedColumns(a->keys, rows);
+  b.gradientAcross = backward * meshcPackedColumns(a->values, rows);
+  b.scores = rows * meshcAttentionStride(memory);
+  b.slopes = backward * b.scores;
+  b.output = forward * rows * value;
+  b.ofKeys = backward * memory * key;
+  b.ofValues = backward * memory * value;
+  return b;
+}
+
+/// Bytes for one thread; a multiple of 64, like each block.
+static inline int64_t meshcAttentionThreadBytes(const MeshcAttention *a,
+                                                int isGradient) {
+  MeshcAttentionBlocks b = meshcAttentionBlocks(a, isGradient);
+  return 4 *
+         (b.query + b.gradient + b.widened + b.keysAlong + b.keysAcross +
+          b.valuesAlong + b.valuesAcross + b.queryAcross + b.gradientAcross +
+          b.scores + b.slopes + b.output + b.ofKeys + b.ofValues);
+}
+
+static inline int64_t meshcAttentionEntries(const MeshcAttention *a,
+                                            int64_t firstDim, int64_t lastDim) {
+  int64_t count = 1;
+  for (int64_t dim = firstDim; dim < lastDim; ++dim)
+    count *= a->outerSizes[dim];
+  return count;
+}
+
+/// The number of parts that threads compute: blocks of rows, or for a gradient,
+/// blocks of the memory, each with all rows that add to it.
 static inline int64_t meshcAttentionTasks(const MeshcAttention *a,
                                           int isGradient) {
-  int64_t tasks = isGradient ? 1
-                             : (a->rows + MESHC_ATTENTION_FEW_ROWS - 1) /
-                                   MESHC_ATTENTION_FEW_ROWS;
-  int64_t dims = isGradient ? a->sharedCount : a->outerCount;
-  for (int64_t i = 0; i < dims; ++i)
-    tasks *= a->outerSizes[i];
-  return tasks;
+  return isGradient ? meshcAttentionEntries(a, 0, a->sharedCount) *
+                          meshcDivideUp(a->memory, MESHC_ATTENTION_MEMORY)
+                    : meshcAttentionEntries(a, 0, a->outerCount) *
+                          meshcDivideUp(a->rows, MESHC_ATTENTION_ROWS);
+}
+
+/// Of a gradient: the number of entries of the shared dims that threads work on
+/// at the same time, at most. Each has a slot in the scratch memory.
+static inline int64_t meshcAttentionSlots(const MeshcAttention *a) {
+  int64_t blocks = meshcDivideUp(a->memory, MESHC_ATTENTION_MEMORY);
+  return meshcSmaller(meshcAttentionEntries(a, 0, a->sharedCount),
+                      meshcDivideUp(MESHC_ATTENTION_THREADS, blocks) + 1);
+}
+
+/// Blocks of rows of such an entry.
+static inline int64_t meshcAttentionSlotBlocks(const MeshcAttention *a) {
+  return meshcAttentionEntries(a, a->sharedCount, a->outerCount) *
+         meshcDivideUp(a->rows, MESHC_ATTENTION_ROWS);
+}
+
+/// Bytes of a slot: a counter for each block of rows, one for the entry, and
+/// for 16 bits the sums of the query's gradient in f32. A multiple of 64.
+static inline int64_t meshcAttentionSlotBytes(const MeshcAttention *a) {
+  int64_t blocks = meshcAttentionSlotBlocks(a);
+  int64_t sums = a->type == MESHC_F32
+                     ? 0
+                     : blocks * meshcSmaller(a->rows, MESHC_ATTENTION_ROWS) *
+                           meshcAttentionStride(a->keys);
+  return meshcRoundUp(8 * (blocks + 1), 64) + 4 * sums;
 }
 
 /// Bytes for any number of threads; a multiple of 64.
 static inline int64_t meshcAttentionScratchBytes(const MeshcAttention *a,
                                                  int isGradient) {
-  int64_t rows = meshcSmaller(a->rows, MESHC_ATTENTION_ROWS);
-  int64_t memory = meshcSmaller(a->memory, MESHC_ATTENTION_MEMORY);
-  return meshcSmaller(meshcAttentionTasks(a, isGradient),
-                      MESHC_ATTENTION_THREADS) *
-         meshcAttentionBlockBytes(a, isGradient, rows, memory);
+  int64_t threads =
+      meshcSmaller(meshcAttentionTasks(a, isGradient), MESHC_ATTENTION_THREADS);
+  return threads * meshcAttentionThreadBytes(a, isGradient) +
+         (isGradient ? meshcAttentionSlots(a) * meshcAttentionSlotBytes(a) : 0);
 }
 
 #ifdef __cplusplus

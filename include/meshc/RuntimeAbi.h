@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 8u
+#define MESHC_ABI_VERSION 9u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -160,12 +160,14 @@ typedef struct MeshcAttentionStrides {
   int64_t row, memory;
 } MeshcAttentionStrides;
 
-/// output = softmax(query · keys · scale + bias) · values, in f32, for each
-/// entry of the outer dims: `rows` queries and `memory` keys and values, of
-/// `keys` and `values` elements. Not allowed are entries whose mask is 0, and
-/// those outside of the band: lowest ≤ m - (first + r) ≤ highest for memory m
-/// and row r, where `first` is the sum of the rank's coordinates times
-/// `rowOffsets`. A row without an allowed entry has output 0.
+/// output = softmax(query · keys · scale + bias) · values for each entry of the
+/// outer dims: `rows` queries and `memory` keys and values, of `keys` and
+/// `values` elements. Query, keys, values, bias, output and gradients are of
+/// `type` (F32, BF16 or F16), `logSums` is f32; all is computed in f32. Not
+/// allowed are entries whose mask is 0, and those outside of the band:
+/// lowest ≤ m - (first + r) ≤ highest for memory m and row r, where `first` is
+/// the sum of the rank's coordinates times `rowOffsets`. A row without an
+/// allowed entry has output 0.
 /// `logSums[row]` = log(sum(exp(scores))), +inf without an allowed entry.
 /// The gradient's call reads them, the output and its gradient, and writes the
 /// gradients of query, keys and values, which lie in memory as these do.
@@ -179,13 +181,15 @@ typedef struct MeshcAttention {
   int64_t outerCount;
   int64_t outerSizes[MESHC_ATTENTION_DIMS];
   int64_t sharedCount; ///< of the outer dims, which keys and values both have;
-                       ///< they come first
+                       ///< they come first. Keys or values, not both, may have
+                       ///< some of those that come next
   int64_t rows, memory, keys, values;
   int64_t rowOffsets[MESHC_MAX_AXES]; ///< by mesh axis
   int64_t lowest, highest;            ///< INT64_MIN, INT64_MAX: no limit
   float scale;
   uint8_t hasMask, hasBias;
-  uint8_t reserved[2];
+  uint8_t type; ///< MeshcType
+  uint8_t reserved;
   MeshcAttentionStrides query, key, value, mask, bias, output, logSums;
   int64_t scratchBytes;
 } MeshcAttention;

@@ -123,7 +123,8 @@ void Lowering::run(Block &block) {
       if (nd::getTensorType(operand.get()).isFloat())
         operand.set(isShort ? lower(operand.get()) : raise(operand.get()));
     for (OpResult result : op.getResults()) {
-      if (!isShort)
+      if (!isShort ||
+          (op.hasTrait<nd::ShortProduct>() && result.getResultNumber() > 0))
         break;
       result.setType(nd::getTensorType(result).withElementType(shortType));
       lowered.insert(result);

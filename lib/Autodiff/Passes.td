@@ -105,7 +105,7 @@ def LowerPrecision : Pass<"meshc-lower-precision", "::mlir::ModuleOp"> {
   let summary = "lets the model compute in 16 bits, as its `nd.train` says";
   let description = [{
     Where `nd.train` has a `precision`, the f32 ops of the model are divided by their traits (Precision.td). Products
-    compute in 16 bits; what rounds little does so if its largest operands have 16 bits; everything else, parameters,
+    and attention compute in 16 bits, with sums and softmax in f32; what rounds little does so if its largest operands have 16 bits; everything else, parameters,
     the results of loops and of the model among it, stays f32. Casts stand between them. Reverse mode then makes
     gradients in the types of the values, and those of parameters f32. After Micikevicius et al., Mixed Precision
     Training (arXiv 1710.03740).

@@ -11,7 +11,8 @@
 /// 2205.14135), with the loops of FlashAttention-2 (arXiv 2307.08691). The
 /// softmax of a row goes on from one block of the memory to the next (Milakov
 /// and Gimelshein, arXiv 1805.02867). Blocks outside of the band are not
-/// computed.
+/// computed. Elements of 16 bits become f32 when a block is packed, and results
+/// are rounded once. Results have the same bits for any number of threads.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_ATTENTION_ATTENTION_H
@@ -21,31 +22,34 @@
 
 namespace meshc::runtime {
 
-/// The tensors of a call, as MeshcAttention says.
+/// The tensors of a call, as MeshcAttention says; of its type where void.
 struct AttentionTensors {
-  const float *query, *key, *value;
+  const void *query, *key, *value;
   const uint8_t *mask; ///< null: none
-  const float *bias;   ///< null: none
+  const void *bias;    ///< null: none
 };
 
 /// Computes output and logarithms of sums on the rank's threads. `coordinates`:
-/// of the rank, one for each mesh axis.
+/// of the rank, one for each mesh axis. `scratch` has at least the bytes of one
+/// thread (AttentionScratch.h); with less than planned, fewer threads work.
 void runAttention(const MeshcAttention &attention, const int64_t *coordinates,
-                  const AttentionTensors &tensors, float *output,
-                  float *logSums, const GemmScratch &scratch);
+                  const AttentionTensors &tensors, void *output, float *logSums,
+                  const GemmScratch &scratch);
 
 /// What the gradient reads besides.
 struct AttentionResults {
-  const float *output, *logSums;
-  const float *gradient; ///< of the output, which it lies like
+  const void *output;
+  const float *logSums;
+  const void *gradient; ///< of the output, which it lies like
 };
 
-/// Computes the gradients of query, keys and values.
+/// Computes the gradients of query, keys and values. The scratch memory is as
+/// above, with all slots.
 void runAttentionGradient(const MeshcAttention &attention,
                           const int64_t *coordinates,
                           const AttentionTensors &tensors,
-                          const AttentionResults &results, float *ofQuery,
-                          float *ofKey, float *ofValue,
+                          const AttentionResults &results, void *ofQuery,
+                          void *ofKey, void *ofValue,
                           const GemmScratch &scratch);
 
 } // namespace meshc::runtime

@@ -13,7 +13,7 @@ namespace {
 class Buffers {
 public:
   explicit Buffers(void *const *next) : next(next) {}
-  template <typename Element = float> Element *take() {
+  template <typename Element = void> Element *take() {
     return static_cast<Element *>(*next++);
   }
 
@@ -39,7 +39,8 @@ void meshc_attention(const MeshcContext *ctx, const MeshcAttention *attention,
                      void *const *buffers) {
   Buffers all(buffers);
   AttentionTensors tensors = takeTensors(all, *attention);
-  float *output = all.take(), *logSums = all.take();
+  void *output = all.take();
+  auto *logSums = all.take<float>();
   runAttention(*attention, ctx->coords, tensors, output, logSums,
                {all.take<char>(), attention->scratchBytes});
 }
@@ -51,9 +52,9 @@ void meshc_attention_gradient(const MeshcContext *ctx,
   AttentionTensors tensors = takeTensors(all, *attention);
   AttentionResults results{};
   results.output = all.take();
-  results.logSums = all.take();
+  results.logSums = all.take<float>();
   results.gradient = all.take();
-  float *ofQuery = all.take(), *ofKey = all.take(), *ofValue = all.take();
+  void *ofQuery = all.take(), *ofKey = all.take(), *ofValue = all.take();
   runAttentionGradient(*attention, ctx->coords, tensors, results, ofQuery,
                        ofKey, ofValue,
                        {all.take<char>(), attention->scratchBytes});

@@ -18,23 +18,27 @@
 
 namespace meshc::runtime {
 
-/// What is added to a row of scores. A stride of 0 repeats one entry.
-struct RowExtras {
-  float scale;
-  const float *bias; ///< null: none
-  int64_t biasStride;
-  const uint8_t *mask; ///< null: none
-  int64_t maskStride;
+/// Rows of `width` numbers, `stride` apart.
+struct FloatRows {
+  const float *data;
+  int64_t stride, count, width;
 };
 
 struct RowLoops {
-  /// s ← s · scale + bias; -inf where the mask is 0.
-  void (*finishScores)(float *s, int64_t n, const RowExtras &extras);
+  /// Copies n numbers of `type` (F32, BF16, F16), one after another, to f32.
+  void (*widen)(uint8_t type, const void *from, int64_t n, float *to);
+  /// to ← from · factor, rounded to `type`, to nearest even.
+  void (*narrow)(uint8_t type, const float *from, int64_t n, float factor,
+                 void *to);
+  /// s ← s · scale + bias
+  void (*addBias)(float *s, int64_t n, float scale, const float *bias);
+  /// s ← -inf where the mask, one byte for each entry, is 0.
+  void (*applyMask)(float *s, int64_t n, const uint8_t *mask);
   /// The largest entry; -inf for n = 0. NaN is ignored.
   float (*findLargest)(const float *s, int64_t n);
-  /// s ← exp(s - shift), within 2 units of the last place, 0 below e^-87, NaN
-  /// for NaN; returns the sum.
-  float (*exponentiate)(float *s, int64_t n, float shift);
+  /// s ← exp(s · scale - shift), within 2 units of the last place, 0 below
+  /// e^-87, NaN for NaN; returns the sum.
+  float (*exponentiate)(float *s, int64_t n, float scale, float shift);
   /// d ← p · (d - inner) · scale
   void (*findSlopes)(float *d, const float *p, int64_t n, float inner,
                      float scale);
@@ -42,12 +46,20 @@ struct RowLoops {
   void (*multiply)(float *x, int64_t n, float factor);
   /// The sum of a · b.
   float (*sumProducts)(const float *a, const float *b, int64_t n);
+  /// sums[i] = the sum of x · row i.
+  void (*sumRowProducts)(const float *x, const FloatRows &rows, float *sums);
+  /// sum ← sum + the rows times their weights, or without the former `sum`.
+  void (*addRows)(const float *weights, const FloatRows &rows, bool adds,
+                  float *sum);
 };
 
 /// Vectors of 16, 32 and 64 bytes.
 const RowLoops &plainRowLoops();
 const RowLoops &avx2RowLoops();
 const RowLoops &avx512RowLoops();
+
+/// Those for this processor.
+const RowLoops &rowLoops();
 
 } // namespace meshc::runtime
 

@@ -12,8 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "meshc/RuntimeAbi.h"
 #include "runtime/Attention/RowLoops.h"
 
+#include <cstddef>
 #include <limits>
 
 namespace {
@@ -21,6 +23,9 @@ namespace {
 constexpr int lanes = MESHC_VECTOR_BYTES / 4;
 typedef float Floats __attribute__((vector_size(MESHC_VECTOR_BYTES)));
 typedef int32_t Whole __attribute__((vector_size(MESHC_VECTOR_BYTES)));
+typedef uint32_t Bits __attribute__((vector_size(MESHC_VECTOR_BYTES)));
+typedef uint16_t Halves __attribute__((vector_size(MESHC_VECTOR_BYTES / 2)));
+typedef uint8_t Bytes __attribute__((vector_size(MESHC_VECTOR_BYTES / 4)));
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 #define MESHC_INLINE inline __attribute__((always_inline))
@@ -71,12 +76,132 @@ MESHC_INLINE Floats exponential(Floats x) {
   return isTiny ? Floats{} : p * power;
 }
 
-float sumLanes(Floats v) {
-  float sum = 0;
-  for (int i = 0; i < lanes; ++i)
-    sum += v[i];
-  return sum;
+/// Halves, quarters … are added, so that few additions wait for each other.
+MESHC_INLINE float sumLanes(Floats v) {
+  float parts[lanes];
+  __builtin_memcpy(parts, &v, sizeof(v));
+#pragma clang loop unroll(full)
+  for (int width = lanes / 2; width > 0; width /= 2)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < width; ++i)
+      parts[i] += parts[i + width];
+  return parts[0];
 }
+
+//===----------------------------------------------------------------------===//
+// Numbers of 16 bits, as Float16.h converts them
+//===----------------------------------------------------------------------===//
+
+template <typename To, typename From> MESHC_INLINE To reinterpret(From from) {
+  To to;
+  static_assert(sizeof(to) == sizeof(from), "the same bits");
+  __builtin_memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+MESHC_INLINE Bits splatBits(uint32_t x) { return Bits{} + x; }
+
+MESHC_INLINE Floats fromBf16(Bits bits) {
+  return reinterpret<Floats>(bits << 16);
+}
+
+MESHC_INLINE Floats fromF16(Bits bits) {
+  Bits sign = (bits & 0x8000u) << 16, exponent = bits & 0x7c00u,
+       fraction = bits & 0x3ffu;
+  Bits normal = ((bits & 0x7fffu) << 13) + (112u << 23);
+  Bits special = (fraction << 13) | 0x7f800000u;
+  // Zero and subnormals are multiples of 2^-24.
+  Bits small = reinterpret<Bits>(
+      __builtin_convertvector(reinterpret<Whole>(fraction), Floats) * 0x1p-24f);
+  Bits magnitude = exponent == splatBits(0)         ? small
+                   : exponent == splatBits(0x7c00u) ? special
+                                                    : normal;
+  return reinterpret<Floats>(magnitude | sign);
+}
+
+MESHC_INLINE Bits toBf16(Floats x) {
+  Bits bits = reinterpret<Bits>(x), size = bits & 0x7fffffffu;
+  Bits rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  Bits quiet = (bits >> 16) | 0x40u;
+  return size > splatBits(0x7f800000u) ? quiet : rounded;
+}
+
+MESHC_INLINE Bits toF16(Floats x) {
+  Bits bits = reinterpret<Bits>(x), sign = (bits >> 16) & 0x8000u,
+       size = bits & 0x7fffffffu;
+  Bits normal = (size + 0xfffu + ((size >> 13) & 1u) - 0x38000000u) >> 13;
+  // Adding 0.5 leaves the rounded bits of a subnormal number.
+  Bits small =
+      reinterpret<Bits>(reinterpret<Floats>(size) + 0.5f) - 0x3f000000u;
+  Bits result = size < splatBits(0x38800000u) ? small : normal;
+  result = size >= splatBits(0x477ff000u) ? splatBits(0x7c00u) : result;
+  result = size > splatBits(0x7f800000u) ? splatBits(0x7e00u) : result;
+  return result | sign;
+}
+
+template <bool isBf16>
+void widenHalves(const uint16_t *from, int64_t n, float *to) {
+  auto convert = [](Halves halves) __attribute__((always_inline)) {
+    Bits bits = __builtin_convertvector(halves, Bits);
+    return isBf16 ? fromBf16(bits) : fromF16(bits);
+  };
+  Halves halves{};
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    __builtin_memcpy(&halves, from + i, sizeof(halves));
+    store(to + i, convert(halves));
+  }
+  for (int64_t rest = 0; i + rest < n; ++rest)
+    halves[rest] = from[i + rest];
+  Floats last = convert(halves);
+  for (int64_t rest = 0; i + rest < n; ++rest)
+    to[i + rest] = last[rest];
+}
+
+template <bool isBf16>
+void narrowToHalves(const float *from, int64_t n, float factor, uint16_t *to) {
+  auto convert = [factor](Floats x) __attribute__((always_inline)) {
+    Floats scaled = x * factor;
+    return __builtin_convertvector(isBf16 ? toBf16(scaled) : toF16(scaled),
+                                   Halves);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    Halves halves = convert(load(from + i));
+    __builtin_memcpy(to + i, &halves, sizeof(halves));
+  }
+  Halves last = convert(loadPart(from + i, n - i, 0));
+  for (int64_t rest = 0; i + rest < n; ++rest)
+    to[i + rest] = last[rest];
+}
+
+void widen(uint8_t type, const void *from, int64_t n, float *to) {
+  const auto *halves = static_cast<const uint16_t *>(from);
+  if (type == MESHC_BF16)
+    return widenHalves<true>(halves, n, to);
+  if (type == MESHC_F16)
+    return widenHalves<false>(halves, n, to);
+  __builtin_memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
+}
+
+void narrow(uint8_t type, const float *from, int64_t n, float factor,
+            void *to) {
+  auto *halves = static_cast<uint16_t *>(to);
+  if (type == MESHC_BF16)
+    return narrowToHalves<true>(from, n, factor, halves);
+  if (type == MESHC_F16)
+    return narrowToHalves<false>(from, n, factor, halves);
+  auto *floats = static_cast<float *>(to);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    store(floats + i, load(from + i) * factor);
+  for (; i < n; ++i)
+    floats[i] = from[i] * factor;
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
 
 void multiply(float *x, int64_t n, float factor) {
   int64_t i = 0;
@@ -86,15 +211,24 @@ void multiply(float *x, int64_t n, float factor) {
     x[i] *= factor;
 }
 
-void finishScores(float *s, int64_t n,
-                  const meshc::runtime::RowExtras &extras) {
-  multiply(s, n, extras.scale);
-  if (extras.bias)
-    for (int64_t i = 0; i < n; ++i)
-      s[i] += extras.bias[i * extras.biasStride];
-  if (extras.mask)
-    for (int64_t i = 0; i < n; ++i)
-      s[i] = extras.mask[i * extras.maskStride] ? s[i] : -infinity;
+void addBias(float *s, int64_t n, float scale, const float *bias) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    store(s + i, load(s + i) * scale + load(bias + i));
+  for (; i < n; ++i)
+    s[i] = s[i] * scale + bias[i];
+}
+
+void applyMask(float *s, int64_t n, const uint8_t *mask) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    Bytes bytes;
+    __builtin_memcpy(&bytes, mask + i, sizeof(bytes));
+    Whole isAllowed = __builtin_convertvector(bytes, Whole) != 0;
+    store(s + i, isAllowed ? load(s + i) : splat(-infinity));
+  }
+  for (; i < n; ++i)
+    s[i] = mask[i] ? s[i] : -infinity;
 }
 
 float findLargest(const float *s, int64_t n) {
@@ -112,16 +246,16 @@ float findLargest(const float *s, int64_t n) {
   return best;
 }
 
-float exponentiate(float *s, int64_t n, float shift) {
+float exponentiate(float *s, int64_t n, float scale, float shift) {
   Floats sum{};
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    Floats e = exponential(load(s + i) - shift);
+    Floats e = exponential(load(s + i) * scale - shift);
     store(s + i, e);
     sum += e;
   }
   float total = sumLanes(sum);
-  Floats e = exponential(loadPart(s + i, n - i, -infinity) - shift);
+  Floats e = exponential(loadPart(s + i, n - i, -infinity) * scale - shift);
   for (int64_t rest = 0; i + rest < n; ++rest) {
     s[i + rest] = e[rest];
     total += e[rest];
@@ -148,9 +282,60 @@ float sumProducts(const float *a, const float *b, int64_t n) {
   return total;
 }
 
+void sumRowProducts(const float *x, const meshc::runtime::FloatRows &rows,
+                    float *sums) {
+  constexpr int64_t atOnce = 4;
+  const int64_t n = rows.width, stride = rows.stride;
+  int64_t row = 0;
+  for (; row + atOnce <= rows.count; row += atOnce) {
+    const float *from = rows.data + row * stride;
+    Floats parts[atOnce] = {};
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+      Floats factor = load(x + i);
+      for (int64_t q = 0; q < atOnce; ++q)
+        parts[q] += factor * load(from + q * stride + i);
+    }
+    for (int64_t q = 0; q < atOnce; ++q) {
+      float total = sumLanes(parts[q]);
+      for (int64_t rest = i; rest < n; ++rest)
+        total += x[rest] * from[q * stride + rest];
+      sums[row + q] = total;
+    }
+  }
+  for (; row < rows.count; ++row)
+    sums[row] = sumProducts(x, rows.data + row * stride, n);
+}
+
+void addRows(const float *weights, const meshc::runtime::FloatRows &rows,
+             bool adds, float *sum) {
+  constexpr int64_t atOnce = 4;
+  const int64_t n = rows.width;
+  int64_t i = 0;
+  for (; i + atOnce * lanes <= n; i += atOnce * lanes) {
+    Floats parts[atOnce] = {};
+    for (int64_t q = 0; adds && q < atOnce; ++q)
+      parts[q] = load(sum + i + q * lanes);
+    const float *from = rows.data + i;
+    for (int64_t row = 0; row < rows.count; ++row, from += rows.stride)
+      for (int64_t q = 0; q < atOnce; ++q)
+        parts[q] += weights[row] * load(from + q * lanes);
+    for (int64_t q = 0; q < atOnce; ++q)
+      store(sum + i + q * lanes, parts[q]);
+  }
+  for (; i < n; ++i) {
+    float total = adds ? sum[i] : 0.0f;
+    for (int64_t row = 0; row < rows.count; ++row)
+      total += weights[row] * rows.data[row * rows.stride + i];
+    sum[i] = total;
+  }
+}
+
 #undef MESHC_INLINE
 
 constexpr meshc::runtime::RowLoops loops = {
-    finishScores, findLargest, exponentiate, findSlopes, multiply, sumProducts};
+    widen,       narrow,         addBias,    applyMask,
+    findLargest, exponentiate,   findSlopes, multiply,
+    sumProducts, sumRowProducts, addRows};
 
 } // namespace

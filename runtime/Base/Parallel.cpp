@@ -178,6 +178,13 @@ SingleThread::SingleThread() : before(threads()) { openMp().setThreads(1); }
 
 SingleThread::~SingleThread() { openMp().setThreads(before); }
 
+void meshc::runtime::waitTurn(int turn) {
+  if (turn < 4000)
+    pauseCore();
+  else
+    sched_yield();
+}
+
 void TeamBarrier::wait(int64_t count) {
   if (count == 1)
     return;
@@ -188,8 +195,5 @@ void TeamBarrier::wait(int64_t count) {
     return;
   }
   for (int turn = 0; generation.load(std::memory_order_acquire) == now; ++turn)
-    if (turn < 4000)
-      pauseCore();
-    else
-      sched_yield();
+    waitTurn(turn);
 }

@@ -81,8 +81,11 @@ private:
   int before;
 };
 
-/// A barrier for the threads of a team: spins for a moment, then yields, since
-/// there may be more threads than cores.
+/// One turn of a loop in which a thread waits for another: spins in the first
+/// turns, then yields, since there may be more threads than cores.
+void waitTurn(int turn);
+
+/// A barrier for the threads of a team.
 class TeamBarrier {
 public:
   void wait(int64_t count);

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstring>
 #include <immintrin.h>
+#include <utility>
 
 using namespace meshc::runtime;
 
@@ -115,40 +116,95 @@ MESHC_AVX2 inline void storeRow(float *c, __m256 low, __m256 high, bool adds) {
   _mm256_storeu_ps(c + 8, high);
 }
 
-/// The sums of one tile, from packed slivers.
-MESHC_AVX2 void multiply(const TileProduct &tile) {
-  const float *a = tile.a, *b = reinterpret_cast<const float *>(tile.b);
-  __m256 sums[tileM][2];
+/// How the rows of A are read.
+enum class Form {
+  Slivers, ///< packed: all rows of one unit of k lie together, `tileM` apart
+  Units,   ///< the same, with other steps along k
+  Rows     ///< each row lies along k
+};
+
+template <int rows> using Sums = __m256[rows][2];
+
+/// Adds one unit of k. `low` points to the first three rows of A, `high` to the
+/// others: the processor computes the addresses of the second and third.
+template <int rows>
+MESHC_AVX2 inline __attribute__((always_inline)) void
+addUnit(Sums<rows> &sums, const float *low, const float *high, int64_t across,
+        const float *b) {
+  __m256 left = _mm256_load_ps(b), right = _mm256_load_ps(b + 8);
+#pragma clang loop unroll(full)
+  for (int64_t i = 0; i < rows; ++i) {
+    __m256 value = _mm256_broadcast_ss((i < 3 ? low : high) + i % 3 * across);
+    sums[i][0] = _mm256_fmadd_ps(value, left, sums[i][0]);
+    sums[i][1] = _mm256_fmadd_ps(value, right, sums[i][1]);
+  }
+}
+
+template <Form form, int rows>
+MESHC_AVX2 inline __attribute__((always_inline)) void
+addUnits(Sums<rows> &sums, const TileProduct &tile) {
+  const int64_t along = form == Form::Slivers ? tileM
+                        : form == Form::Rows  ? 1
+                                              : tile.alongA;
+  const int64_t across = form == Form::Rows ? tile.acrossA : 1;
+  const float *low = tile.a, *high = low + 3 * across;
+  const float *b = reinterpret_cast<const float *>(tile.b);
+#pragma clang loop unroll_count(4)
+  for (int64_t p = 0; p < tile.depth; ++p, b += tileN) {
+    addUnit<rows>(sums, low, high, across, b);
+    low += along;
+    high += along;
+    // Hides from the compiler that one pointer follows from the other: it would
+    // compute the address of each row.
+    if (form == Form::Rows)
+      asm("" : "+r"(low), "+r"(high));
+  }
+}
+
+/// A tile of `rows` × 16 sums, of which C may have fewer columns.
+template <Form form, int rows>
+MESHC_AVX2 void multiplyTile(const TileProduct &tile) {
+  Sums<rows> sums;
   for (auto &row : sums)
     row[0] = row[1] = _mm256_setzero_ps();
-  for (int64_t i = 0; i < tile.rows; ++i) // the kernel ends with these lines
+  for (int64_t i = 0; i < rows; ++i) // the kernel ends with these lines
     _mm_prefetch(reinterpret_cast<const char *>(tile.c + i * tile.rowStride),
                  _MM_HINT_T0);
-#pragma clang loop unroll_count(4)
-  for (int64_t p = 0; p < tile.depth; ++p, a += tileM, b += tileN) {
-    __m256 low = _mm256_load_ps(b), high = _mm256_load_ps(b + 8);
+  addUnits<form, rows>(sums, tile);
+  if (tile.columns == tileN) {
 #pragma clang loop unroll(full)
-    for (int64_t i = 0; i < tileM; ++i) {
-      __m256 value = _mm256_broadcast_ss(a + i);
-      sums[i][0] = _mm256_fmadd_ps(value, low, sums[i][0]);
-      sums[i][1] = _mm256_fmadd_ps(value, high, sums[i][1]);
-    }
-  }
-  if (tile.rows == tileM && tile.columns == tileN) {
-#pragma clang loop unroll(full)
-    for (int64_t i = 0; i < tileM; ++i)
+    for (int64_t i = 0; i < rows; ++i)
       storeRow(tile.c + i * tile.rowStride, sums[i][0], sums[i][1], tile.adds);
     return;
   }
-  alignas(32) float rest[tileM * tileN];
+  alignas(32) float rest[rows * tileN];
 #pragma clang loop unroll(full)
-  for (int64_t i = 0; i < tileM; ++i)
+  for (int64_t i = 0; i < rows; ++i)
     storeRow(rest + i * tileN, sums[i][0], sums[i][1], false);
-  for (int64_t i = 0; i < tile.rows; ++i)
+  for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < tile.columns; ++j) {
       float &c = tile.c[i * tile.rowStride + j];
       c = rest[i * tileN + j] + (tile.adds ? c : 0.0f);
     }
+}
+
+template <Form form, int... numbers>
+void multiplyForm(const TileProduct &tile,
+                  std::integer_sequence<int, numbers...>) {
+  static constexpr void (*functions[])(const TileProduct &) = {
+      multiplyTile<form, numbers + 1>...};
+  functions[tile.rows - 1](tile);
+}
+
+/// Columns of B come packed.
+void multiply(const TileProduct &tile) {
+  std::make_integer_sequence<int, tileM> all;
+  if (tile.acrossA != 1)
+    multiplyForm<Form::Rows>(tile, all);
+  else if (tile.alongA == tileM)
+    multiplyForm<Form::Slivers>(tile, all);
+  else
+    multiplyForm<Form::Units>(tile, all);
 }
 
 void packRows(const PackedOperand &from, int64_t width, int64_t count, int64_t,
@@ -168,7 +224,7 @@ const PackedKernel &meshc::runtime::avx2Kernel() {
                                           /*unitElements=*/1,
                                           /*elementBytes=*/4,
                                           /*anyRows=*/false,
-                                          /*readsA=*/false,
+                                          /*readsA=*/true,
                                           /*readsB=*/false,
                                           /*takesStrips=*/false,
                                           packRows,

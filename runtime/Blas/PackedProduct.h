@@ -83,8 +83,10 @@ struct PackedKernel {
   int64_t unitElements;     ///< elements of k in a unit
   int64_t elementBytes;     ///< of A and B
   bool anyRows;             ///< slivers of 1 to maxRows rows, else of maxRows
-  bool readsA, readsB;      ///< `multiply` takes the operand as it lies
-  bool takesStrips;         ///< `multiply` takes all columns of a block of B
+  /// `multiply` takes the operand as it lies. Products choose between both
+  /// forms of A only with kernels that read B as it lies.
+  bool readsA, readsB;
+  bool takesStrips; ///< `multiply` takes all columns of a block of B
 
   /// Packs `width` rows over `count` elements of k into slivers of `rows`
   /// rows, `stride` units apart: sliver[unit * sliverRows + i]. Zeros take
@@ -106,11 +108,16 @@ struct PackedKernel {
   void (*multiplyAcross)(const ThinSums &sums);
 };
 
-/// Sums of f32 or 16-bit elements in registers of 256 or 512 bits.
+/// Sums of f32 or 16-bit elements in registers of 128, 256 or 512 bits.
+const PackedKernel &plainKernel();
 const PackedKernel &avx2Kernel();
 const PackedKernel &avx512Kernel();
 const PackedKernel &avx512Bf16Kernel();    ///< multiplies pairs of bf16
 const PackedKernel &avx512WidenedKernel(); ///< converts bf16 to f32
+
+/// The kernel for f32 that this processor runs best: the first of those for
+/// AVX-512 and AVX2 that it has, or the plain one.
+const PackedKernel &f32Kernel();
 
 /// Runs a product whose C is f32 on the rank's threads. False, with C
 /// untouched, if the scratch memory is too small.

@@ -46,17 +46,38 @@ func.func @copies(%q: !q {nd.order = ["d", "s"]}, %k: !k {nd.order = ["m", "d"]}
 !v = !nd.tensor<f32, [e = 2, f = 2, m = 8]>
 !y = !nd.tensor<f32, [e = 2, f = 2, s = 8]>
 !r = !nd.tensor<f32, [s = 8]>
-!h = !nd.tensor<bf16, [d = 4, s = 8]>
-!l = !nd.tensor<bf16, [d = 4, m = 8]>
+!p = !nd.tensor<f32, [a = 2, b = 2, d = 4, s = 8]>
+!pk = !nd.tensor<f32, [a = 2, d = 4, m = 8]>
+!pv = !nd.tensor<f32, [b = 2, e = 4, m = 8]>
+!py = !nd.tensor<f32, [a = 2, b = 2, e = 4, s = 8]>
+!pr = !nd.tensor<f32, [a = 2, b = 2, s = 8]>
 
-// Values of two dims, and bf16: from primitive ops.
+// Values of two dims; keys and values that each have a dim that the others lack: from primitive ops.
 // CHECK-LABEL: @others
 // CHECK-NOT: exec.attention
 // CHECK: return
-func.func @others(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}, %v: !v {nd.order = ["m", "e", "f"]}, %h: !h {nd.order = ["s", "d"]}, %l: !l {nd.order = ["m", "d"]}) -> (!y, !h) {
-  %y, %a = nd.attention %q, %k, %v {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !v) -> (!y, !r)
-  %z, %b = nd.attention %h, %l, %l {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!h, !l, !l) -> (!h, !r)
-  return %y, %z : !y, !h
+func.func @others(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}, %v: !v {nd.order = ["m", "e", "f"]},
+                  %p: !p {nd.order = ["a", "b", "s", "d"]}, %pk: !pk {nd.order = ["a", "m", "d"]}, %pv: !pv {nd.order = ["b", "m", "e"]}) -> (!y, !py) {
+  %y, %l = nd.attention %q, %k, %v {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !v) -> (!y, !r)
+  %z, %n = nd.attention %p, %pk, %pv {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!p, !pk, !pv) -> (!py, !pr)
+  return %y, %z : !y, !py
+}
+
+// -----
+
+!q = !nd.tensor<bf16, [d = 4, s = 8]>
+!k = !nd.tensor<bf16, [d = 4, m = 8]>
+!r = !nd.tensor<f32, [s = 8]>
+
+// In 16 bits as in f32; the logarithms of sums are f32.
+// CHECK-LABEL: @short
+// CHECK: exec.attention(%arg0, %arg1, %arg1) : {{.*}} -> (!nd.tensor<bf16, [d = 4, s = 8]>, !nd.tensor<f32, [s = 8]>)
+// CHECK: exec.attention_gradient(
+func.func @short(%q: !q {nd.order = ["s", "d"]}, %k: !k {nd.order = ["m", "d"]}) -> (!q, !q, !k) {
+  %y, %l = nd.attention %q, %k, %k {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!q, !k, !k) -> (!q, !r)
+  %dq, %dk, %dv = nd.attention_gradient %q, %k, %k, %y, %l, %q {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>}
+    : (!q, !k, !k, !q, !r, !q) -> (!q, !k, !k)
+  return %y, %dq, %dk : !q, !q, !k
 }
 
 // -----

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Training in 16 bits: losses near PyTorch's under autocast, step by step and under
-# several layouts; the character model's loss in f32 within 2 %; checkpoints in f32; a
+# several layouts, of a transformer too; the character model's loss in f32 within 2 %; checkpoints in f32; a
 # smaller arena.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/losses.sh"
@@ -17,6 +17,19 @@ while read -r a b c d e f g h training; do
   check_losses 0.02 "$losses" "$training" --gpu-kernels=emulated
   check_losses 0.02 "$losses" "$training" --mesh t=2 --layout hidden:t
   check_losses 0.02 "$losses" "$training accumulate 2" --mesh d=2,t=2 --layout batch:d,hidden:t,optimizer.class:d,optimizer.to:d
+done <table.txt
+
+# Attention too is in 16 bits, as under autocast: the tolerance, and the output of models/transformer.py.
+cat >table.txt <<'END'
+1e-5 1.520356 1.454012 1.397276 1.341175 1.281435 1.217850 1.153988 1.092334 sgd(lr = 0.1) precision f32
+0.005 1.519256 1.454481 1.397620 1.341753 1.280915 1.216962 1.153972 1.092728 sgd(lr = 0.1) precision bf16
+0.001 1.520328 1.453980 1.397185 1.341172 1.281420 1.217618 1.153949 1.092251 sgd(lr = 0.1) precision f16
+END
+while read -r tolerance a b c d e f g h training; do
+  losses="$a $b $c $d $e $f $g $h"
+  for options in "" "--gpu-kernels=emulated" "--mesh t=2 --layout heads:t,ffn:t" "--mesh d=2,t=2 --layout batch:d,group:t"; do
+    network=transformer check_losses "$tolerance" "$losses" "$training" $options
+  done
 done <table.txt
 
 train() { # PRECISION OPTIONS... -> the loss of an evaluation; program, checkpoint

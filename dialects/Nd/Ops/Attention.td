@@ -8,6 +8,7 @@
 #define MESHC_DIALECTS_ND_OPS_ATTENTION_TD
 
 include "dialects/Nd/NdOp.td"
+include "dialects/Nd/Ops/Precision.td"
 
 defvar Nd_AttentionOperands = (ins Nd_TensorType:$query, Nd_TensorType:$keys,
     Nd_TensorType:$values, Optional<Nd_TensorType>:$mask,
@@ -34,13 +35,13 @@ defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
 // iotas: a causal mask is the band with highest = 0.
 //
 // All floats have one type. The op computes in f32 and rounds its results.
-class Nd_AttentionBase<string mnemonic>
+class Nd_AttentionBase<string mnemonic, list<Trait> traits = []>
     : Nd_InferredOp<mnemonic, [DeclareOpInterfaceMethods<FallbackOpInterface>,
-                               AttrSizedOperandSegments]> {
+                               AttrSizedOperandSegments] # traits> {
   let hasCanonicalizer = 1;
 }
 
-def Nd_AttentionOp : Nd_AttentionBase<"attention"> {
+def Nd_AttentionOp : Nd_AttentionBase<"attention", [Nd_ShortProduct]> {
   let summary = "softmax(query · keys / sqrt(key) + bias) · values";
   let description = [{
     `log_sums`, f32 with the dims of the rows, is the logarithm of the sum over

@@ -8,6 +8,7 @@
 #define MESHC_DIALECTS_ND_OPS_ATTENTIONOPS_H
 
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/Precision.h"
 
 #define GET_OP_CLASSES
 #include "dialects/Nd/Ops/Attention.h.inc"

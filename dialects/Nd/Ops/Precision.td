@@ -13,7 +13,8 @@ include "mlir/IR/OpBase.td"
 // `f16` (the pass meshc-lower-precision). An op with neither trait stays in f32: what adds
 // up many terms, and functions whose results grow or shrink fast.
 
-// The op multiplies, and adds up in f32: its operands and its result are 16 bits.
+// The op multiplies, and adds up in f32: its floats and its first result are 16
+// bits. Other results, such as attention's logarithms of sums, stay f32.
 def Nd_ShortProduct : NativeOpTrait<"ShortProduct"> {
   let cppNamespace = "::meshc::nd";
 }

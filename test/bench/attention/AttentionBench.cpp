@@ -6,16 +6,17 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// AttentionBench BATCH HEADS SEQ KEY CAUSAL THREADS prints the best
+/// AttentionBench BATCH HEADS SEQ KEY CAUSAL THREADS TYPE prints the best
 /// milliseconds of some calls, forward and gradient, in the memory order
-/// [batch, seq, heads, key] of a model. Then those of the floor: the products
-/// alone, of the scores that are computed, at the speed of one large product on
-/// as many threads.
+/// [batch, seq, heads, key] of a model, of the type f32, bf16 or f16. Then
+/// those of the floor: the products alone, of the scores that are computed, at
+/// the speed of one large product on as many threads.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/AttentionScratch.h"
 #include "runtime/Attention/Attention.h"
 #include "runtime/Base/Parallel.h"
+#include "runtime/Blas/Element.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +25,7 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 using namespace meshc::runtime;
@@ -51,6 +53,15 @@ std::vector<float> draw(int64_t count) {
   return values;
 }
 
+/// Random numbers of a type.
+std::vector<char> draw(uint8_t type, int64_t count) {
+  std::vector<float> floats = draw(count);
+  std::vector<char> values(floats.size() * 4);
+  for (int64_t i = 0; i < count; ++i)
+    storeElement(type, values.data(), i, floats[static_cast<size_t>(i)]);
+  return values;
+}
+
 /// Seconds of a multiply-add in a product of 1024 × 1024 × 1024.
 double secondsPerSum() {
   constexpr int64_t n = 1024;
@@ -73,9 +84,14 @@ double secondsPerSum() {
 } // namespace
 
 int main(int count, char **arguments) {
-  if (count != 7) {
+  const char *const types[] = {"f32", "bf16", "f16"}; // as in MeshcType
+  const char *const *type =
+      std::find_if(types, types + 3, [&](const char *name) {
+        return count == 8 && std::string(name) == arguments[7];
+      });
+  if (type == types + 3) {
     std::fprintf(stderr, "usage: AttentionBench BATCH HEADS SEQ KEY CAUSAL "
-                         "THREADS\n");
+                         "THREADS TYPE\n");
     return 2;
   }
   auto number = [&](int i) { return std::atoll(arguments[i]); };
@@ -86,6 +102,7 @@ int main(int count, char **arguments) {
   setThreads(static_cast<int>(number(6)));
 
   MeshcAttention call{};
+  call.type = static_cast<uint8_t>(type - types);
   call.outerCount = call.sharedCount = 2;
   call.outerSizes[0] = batch, call.outerSizes[1] = heads;
   call.rows = call.memory = seq;
@@ -99,10 +116,12 @@ int main(int count, char **arguments) {
   call.key = call.value = rows;
   call.logSums = {{heads * seq, seq}, 1, 0};
 
-  std::vector<float> query = draw(elements), keys = draw(elements),
-                     values = draw(elements), gradient = draw(elements),
-                     output(query), ofQuery(query), ofKey(query),
-                     ofValue(query), logSums(elements / key);
+  std::vector<char> query = draw(call.type, elements),
+                    keys = draw(call.type, elements),
+                    values = draw(call.type, elements),
+                    gradient = draw(call.type, elements), output(query),
+                    ofQuery(query), ofKey(query), ofValue(query);
+  std::vector<float> logSums(static_cast<size_t>(elements / key));
   const int64_t coordinates[1] = {0};
   auto bytes = static_cast<size_t>(meshcAttentionScratchBytes(&call, 1));
   std::unique_ptr<char, void (*)(void *)> scratch(

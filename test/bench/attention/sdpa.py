@@ -1,14 +1,15 @@
-# sdpa.py BATCH HEADS SEQ KEY CAUSAL THREADS: the best milliseconds of some calls of PyTorch's
+# sdpa.py BATCH HEADS SEQ KEY CAUSAL THREADS TYPE: the best milliseconds of some calls of PyTorch's
 # scaled_dot_product_attention, forward and gradient, of tensors in the memory order of a model.
 import sys
 import time
 
 import torch
 
-batch, heads, seq, key, causal, threads = map(int, sys.argv[1:])
+batch, heads, seq, key, causal, threads = map(int, sys.argv[1:7])
+dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[sys.argv[7]]
 torch.set_num_threads(threads)
 torch.manual_seed(1)
-q, k, v, g = (torch.randn(batch, seq, heads, key).transpose(1, 2) for _ in range(4))
+q, k, v, g = (torch.randn(batch, seq, heads, key).to(dtype).transpose(1, 2) for _ in range(4))
 for x in (q, k, v):
     x.requires_grad_()
 forward = backward = 1e9

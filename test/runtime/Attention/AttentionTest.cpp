@@ -7,9 +7,8 @@
 #include "runtime/Attention/Attention.h"
 
 #include "meshc/AttentionScratch.h"
-#include "runtime/Attention/RowLoops.h"
 #include "runtime/Base/Parallel.h"
-#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Blas/Element.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -29,6 +28,29 @@ struct Sizes {
   int64_t lowest = INT64_MIN, highest = INT64_MAX;
   bool hasMask = false, hasBias = false;
   int64_t firstRow = 0;
+  uint8_t type = MESHC_F32;
+  bool ownKeys = false;   ///< keys also have the groups
+  bool ownValues = false; ///< values also have the groups
+  bool isSpread = false;  ///< mask and bias lie along the rows
+};
+
+/// Numbers of a type, as a call reads and writes them.
+class Stored {
+public:
+  Stored(uint8_t type, const std::vector<float> &values)
+      : type(type), bytes(values.size() * 4) {
+    for (size_t i = 0; i < values.size(); ++i)
+      storeElement(type, bytes.data(), int64_t(i), values[i]);
+  }
+  void readBack(std::vector<float> &values) const {
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = loadElement(type, bytes.data(), int64_t(i));
+  }
+  void *data() { return bytes.data(); }
+
+private:
+  uint8_t type;
+  std::vector<char> bytes;
 };
 
 /// A case with all its tensors, in [batch, position, head, group, element].
@@ -36,10 +58,13 @@ class Case {
 public:
   explicit Case(const Sizes &sizes);
 
-  /// Runs both calls with so many bytes of scratch memory.
-  void run(double share = 1);
+  /// Runs both calls with the scratch memory that is planned, or with that of
+  /// one thread.
+  void run(bool hasLittleMemory = false);
   /// Compares all results with doubles that are computed from whole scores.
   void check();
+  /// The bits of all results.
+  std::vector<float> results() const;
 
   MeshcAttention attention{};
   std::vector<float> query, key, value, bias, output, logSums, gradient,
@@ -49,6 +74,10 @@ public:
 private:
   void describe();
   void draw();
+  /// Compares with a number that is computed from what the call reads: the
+  /// sums of f32 differ by up to `tolerance`, then the result is rounded.
+  void expectNear(double got, double wanted, double tolerance,
+                  const char *name) const;
   void checkRow(int64_t entry, int64_t row);
   std::vector<double> scoresOf(int64_t row, const int64_t *at) const;
   int64_t offset(const MeshcAttentionStrides &strides, const int64_t *at) const;
@@ -76,23 +105,31 @@ void Case::describe() {
   attention.rowOffsets[1] = 1; // of axis 1
   attention.lowest = s.lowest, attention.highest = s.highest;
   attention.scale = 1 / std::sqrt(static_cast<float>(s.keys));
+  attention.type = s.type;
   auto ofRows = [&](int64_t width) {
     int64_t perRow = s.heads * s.groups * width;
     return MeshcAttentionStrides{
         {s.rows * perRow, s.groups * width, width}, perRow, 0};
   };
-  auto ofMemory = [&](int64_t width) {
-    return MeshcAttentionStrides{
-        {s.memory * s.heads * width, width, 0}, 0, s.heads * width};
+  auto ofMemory = [&](int64_t width, bool hasGroups) {
+    int64_t groups = hasGroups ? s.groups : 1;
+    return MeshcAttentionStrides{{s.memory * s.heads * groups * width,
+                                  groups * width, hasGroups ? width : 0},
+                                 0,
+                                 s.heads * groups * width};
   };
   attention.query = ofRows(s.keys);
   attention.output = ofRows(s.values);
   attention.logSums = ofRows(1);
-  attention.key = ofMemory(s.keys);
-  attention.value = ofMemory(s.values);
+  attention.key = ofMemory(s.keys, s.ownKeys);
+  attention.value = ofMemory(s.values, s.ownValues);
   // The mask by batch and memory, the bias by head, row and memory.
   attention.mask = {{s.memory, 0, 0}, 0, 1};
   attention.bias = {{0, s.rows * s.memory, 0}, s.memory, 1};
+  if (s.isSpread) { // the mask by row and memory
+    attention.mask = {{0, 0, 0}, 1, s.rows};
+    attention.bias = {{0, s.rows * s.memory, 0}, 1, s.rows};
+  }
 }
 
 void Case::draw() {
@@ -100,51 +137,84 @@ void Case::draw() {
   std::normal_distribution<float> normal;
   const Sizes &s = sizes;
   int64_t rows = s.batch * s.rows * s.heads * s.groups,
-          memory = s.batch * s.memory * s.heads;
+          memory = s.batch * s.memory * s.heads,
+          ownKeys = s.ownKeys ? s.groups : 1,
+          ownValues = s.ownValues ? s.groups : 1;
   auto fill = [&](std::vector<float> &values, int64_t count) {
     values.resize(count);
     for (float &x : values)
       x = normal(random);
+    Stored(s.type, values).readBack(values);
   };
   fill(query, rows * s.keys);
-  fill(key, memory * s.keys);
-  fill(value, memory * s.values);
+  fill(key, memory * s.keys * ownKeys);
+  fill(value, memory * s.values * ownValues);
   fill(bias, s.heads * s.rows * s.memory);
   fill(gradient, rows * s.values);
   // What the calls write must not depend on what was there.
   output.assign(rows * s.values, NAN);
   logSums.assign(rows, NAN);
   ofQuery.assign(rows * s.keys, NAN);
-  ofKey.assign(memory * s.keys, NAN);
-  ofValue.assign(memory * s.values, NAN);
-  for (int64_t i = 0; i < s.batch * s.memory; ++i)
+  ofKey.assign(key.size(), NAN);
+  ofValue.assign(value.size(), NAN);
+  for (int64_t i = 0; i < (s.isSpread ? s.rows : s.batch) * s.memory; ++i)
     mask.push_back(random() % 3 != 0);
 }
 
-void Case::run(double share) {
+void Case::run(bool hasLittleMemory) {
   const int64_t coordinates[2] = {5, sizes.firstRow};
   auto scratch = [&](int isGradient) {
-    auto bytes = static_cast<int64_t>(
-        share * static_cast<double>(
-                    meshcAttentionScratchBytes(&attention, isGradient)));
-    bytes = (bytes + 63) / 64 * 64;
+    int64_t bytes = meshcAttentionScratchBytes(&attention, isGradient);
+    if (hasLittleMemory)
+      bytes = meshcAttentionThreadBytes(&attention, isGradient) +
+              (isGradient ? meshcAttentionSlots(&attention) *
+                                meshcAttentionSlotBytes(&attention)
+                          : 0);
     return std::pair(
         std::shared_ptr<char>(static_cast<char *>(std::aligned_alloc(
                                   64, static_cast<size_t>(bytes))),
                               std::free),
         bytes);
   };
-  AttentionTensors tensors{query.data(), key.data(), value.data(),
+  uint8_t type = sizes.type;
+  Stored q(type, query), k(type, key), v(type, value), b(type, bias),
+      y(type, output), g(type, gradient), dq(type, ofQuery), dk(type, ofKey),
+      dv(type, ofValue);
+  AttentionTensors tensors{q.data(), k.data(), v.data(),
                            sizes.hasMask ? mask.data() : nullptr,
-                           sizes.hasBias ? bias.data() : nullptr};
+                           sizes.hasBias ? b.data() : nullptr};
   auto [forward, forwardBytes] = scratch(0);
-  runAttention(attention, coordinates, tensors, output.data(), logSums.data(),
+  runAttention(attention, coordinates, tensors, y.data(), logSums.data(),
                {forward.get(), forwardBytes});
   auto [backward, backwardBytes] = scratch(1);
   runAttentionGradient(attention, coordinates, tensors,
-                       {output.data(), logSums.data(), gradient.data()},
-                       ofQuery.data(), ofKey.data(), ofValue.data(),
-                       {backward.get(), backwardBytes});
+                       {y.data(), logSums.data(), g.data()}, dq.data(),
+                       dk.data(), dv.data(), {backward.get(), backwardBytes});
+  y.readBack(output);
+  dq.readBack(ofQuery);
+  dk.readBack(ofKey);
+  dv.readBack(ofValue);
+}
+
+std::vector<float> Case::results() const {
+  std::vector<float> all;
+  for (const std::vector<float> *part :
+       {&output, &logSums, &ofQuery, &ofKey, &ofValue})
+    all.insert(all.end(), part->begin(), part->end());
+  return all;
+}
+
+/// Rounding moves a number by half of its last place: 8 bits of bf16 and 11 of
+/// f16 are significant, and f16 has no number between 0 and 2^-24.
+void Case::expectNear(double got, double wanted, double tolerance,
+                      const char *name) const {
+  double place = sizes.type == MESHC_F32    ? 0
+                 : sizes.type == MESHC_BF16 ? 0x1p-8
+                                            : 0x1p-11;
+  ASSERT_NEAR(got, wanted,
+              tolerance + place * 1.01 * std::abs(wanted) +
+                  (sizes.type == MESHC_F16 ? 0x1p-25 : 0))
+      << name;
 }
 
 int64_t Case::offset(const MeshcAttentionStrides &strides,
@@ -160,7 +230,9 @@ std::vector<double> Case::scoresOf(int64_t row, const int64_t *at) const {
   for (int64_t m = 0; m < sizes.memory; ++m) {
     int64_t distance = m - (sizes.firstRow + row);
     bool allowed = distance >= sizes.lowest && distance <= sizes.highest &&
-                   (!sizes.hasMask || mask[offset(attention.mask, at) + m]);
+                   (!sizes.hasMask ||
+                    mask[offset(attention.mask, at) + row * attention.mask.row +
+                         m * attention.mask.memory]);
     double sum = 0;
     for (int64_t k = 0; k < sizes.keys; ++k)
       sum += double(query[offset(attention.query, at) +
@@ -168,7 +240,8 @@ std::vector<double> Case::scoresOf(int64_t row, const int64_t *at) const {
              key[offset(attention.key, at) + m * attention.key.memory + k];
     sum *= attention.scale;
     if (sizes.hasBias)
-      sum += bias[offset(attention.bias, at) + row * attention.bias.row + m];
+      sum += bias[offset(attention.bias, at) + row * attention.bias.row +
+                  m * attention.bias.memory];
     scores.push_back(allowed ? sum : -INFINITY);
   }
   return scores;
@@ -199,8 +272,8 @@ void Case::checkRow(int64_t entry, int64_t row) {
                          : shares[m] / sum *
                                value[offset(attention.value, at) +
                                      m * attention.value.memory + e];
-    ASSERT_NEAR(y[e], wanted, 1e-5) << "row " << row << " of entry " << entry;
-    inner += wanted * g[e];
+    expectNear(y[e], wanted, 1e-5, "output");
+    inner += double(y[e]) * g[e]; // the gradient reads the rounded output
   }
   std::vector<double> ofRow(sizes.keys, 0);
   for (int64_t m = 0; m < sizes.memory; ++m) {
@@ -218,8 +291,8 @@ void Case::checkRow(int64_t entry, int64_t row) {
     }
   }
   for (int64_t k = 0; k < sizes.keys; ++k)
-    ASSERT_NEAR(ofQuery[atRow(attention.query) + k], ofRow[k], 2e-5)
-        << "row " << row << " of entry " << entry;
+    expectNear(ofQuery[atRow(attention.query) + k], ofRow[k], 2e-5,
+               "gradient of the query");
 }
 
 void Case::check() {
@@ -230,15 +303,19 @@ void Case::check() {
     for (int64_t row = 0; row < sizes.rows; ++row)
       checkRow(entry, row);
   for (size_t i = 0; i < key.size(); ++i)
-    ASSERT_NEAR(ofKey[i], wantedKey[i], 1e-4);
+    expectNear(ofKey[i], wantedKey[i], 1e-4, "gradient of the keys");
   for (size_t i = 0; i < value.size(); ++i)
-    ASSERT_NEAR(ofValue[i], wantedValue[i], 1e-4);
+    expectNear(ofValue[i], wantedValue[i], 1e-4, "gradient of the values");
 }
 
-static void check(const Sizes &sizes, double share = 1) {
-  Case one(sizes);
-  one.run(share);
-  one.check();
+static void check(Sizes sizes, bool hasLittleMemory = false) {
+  for (uint8_t type : {MESHC_F32, MESHC_BF16, MESHC_F16}) {
+    sizes.type = type;
+    SCOPED_TRACE("type " + std::to_string(type));
+    Case one(sizes);
+    one.run(hasLittleMemory);
+    one.check();
+  }
 }
 
 namespace {
@@ -287,10 +364,68 @@ TEST_P(Attention, masksAndBiases) {
          .hasBias = true});
 }
 
-/// Smaller blocks, and fewer threads.
+/// Products of few rows, and of more elements than a kernel adds up at once.
+TEST_P(Attention, fewRowsAndManyElements) {
+  for (int64_t rows : {1, 2, 3, 86})
+    check({.batch = 1, .rows = rows, .memory = 300, .highest = 200});
+  check({.batch = 1, .rows = 2, .memory = 9, .keys = 64, .values = 41});
+  check({.batch = 1,
+         .heads = 1,
+         .rows = 90,
+         .memory = 140,
+         .keys = 600,
+         .values = 290});
+}
+
+/// Keys, or values, that the queries of a group do not share.
+TEST_P(Attention, keysOrValuesOfAGroup) {
+  for (bool ownKeys : {false, true})
+    check({.groups = 3,
+           .rows = 100,
+           .memory = 260,
+           .ownKeys = ownKeys,
+           .ownValues = !ownKeys});
+}
+
+TEST_P(Attention, masksAndBiasesAlongTheRows) {
+  check({.rows = 90,
+         .memory = 140,
+         .highest = 30,
+         .hasMask = true,
+         .hasBias = true,
+         .isSpread = true});
+}
+
 TEST_P(Attention, littleScratchMemory) {
-  for (double share : {0.5, 0.2, 0.13})
-    check({.rows = 70, .memory = 530, .highest = 0}, share);
+  check({.rows = 70, .memory = 530, .highest = 0}, true);
+}
+
+/// One head of a long sequence, too: then threads share its memory.
+TEST(AttentionThreads, sameBitsForAnyNumber) {
+  openThreads();
+  for (Sizes sizes :
+       {Sizes{.batch = 1, .heads = 1, .groups = 1, .rows = 600, .memory = 700},
+        Sizes{.batch = 1,
+              .heads = 1,
+              .rows = 300,
+              .memory = 900,
+              .lowest = -200,
+              .highest = 0},
+        Sizes{.heads = 3, .rows = 90, .memory = 300, .hasMask = true}})
+    for (uint8_t type : {MESHC_F32, MESHC_BF16}) {
+      sizes.type = type;
+      setThreads(1);
+      Case one(sizes);
+      one.run();
+      one.check();
+      for (int threads : {2, 3, 7, 20}) {
+        setThreads(threads);
+        Case other(sizes);
+        other.run();
+        EXPECT_EQ(one.results(), other.results()) << threads << " threads";
+      }
+    }
+  setThreads(1);
 }
 
 TEST_P(Attention, rowsWithoutAnAllowedEntry) {
@@ -350,37 +485,6 @@ TEST_P(Attention, scoresFarApart) {
   one.run();
   for (float y : one.output)
     EXPECT_TRUE(std::isfinite(y));
-}
-
-/// Each set of loops that this processor can run, against doubles.
-TEST(RowLoops, exponentials) {
-  std::vector<const RowLoops *> all = {&plainRowLoops()};
-  if (hasProcessorFeature("avx2") && hasProcessorFeature("fma"))
-    all.push_back(&avx2RowLoops());
-  if (hasProcessorFeature("avx512f"))
-    all.push_back(&avx512RowLoops());
-  for (const RowLoops *loops : all) {
-    std::vector<float> x;
-    for (float at = -86.9F; at < 0; at += 0.00137F)
-      x.push_back(at);
-    std::vector<float> y = x;
-    float sum = loops->exponentiate(y.data(), int64_t(y.size()), 0);
-    double wantedSum = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      double wanted = std::exp(double(x[i]));
-      wantedSum += wanted;
-      ASSERT_NEAR(y[i] / wanted, 1, 2.5e-7) << x[i];
-    }
-    EXPECT_NEAR(sum / wantedSum, 1, 1e-5);
-    float special[] = {-INFINITY, -100, 0, NAN, INFINITY};
-    loops->exponentiate(special, 5, 0);
-    EXPECT_EQ(special[0], 0);
-    EXPECT_EQ(special[1], 0);
-    EXPECT_EQ(special[2], 1);
-    EXPECT_TRUE(std::isnan(special[3]));
-    EXPECT_EQ(special[4], INFINITY);
-    EXPECT_EQ(loops->exponentiate(special, 0, 0), 0);
-  }
 }
 
 } // namespace

@@ -111,7 +111,7 @@ void expectClose(const Case &test, const std::vector<char> &got,
 
 /// Kernels for f32 that this machine can run.
 std::vector<const PackedKernel *> packedKernels() {
-  std::vector<const PackedKernel *> kernels;
+  std::vector<const PackedKernel *> kernels = {&plainKernel()};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     kernels.push_back(&avx2Kernel());
   if (usesAvx512())
@@ -223,6 +223,54 @@ TEST(Gemm, plannedScratchSuffices) {
     }
   }
   setThreads(1);
+}
+
+/// Attention gives kernels a left factor that is not packed, along its rows or
+/// its columns, and tiles of any size.
+TEST(Gemm, tilesOfAnUnpackedFactor) {
+  std::mt19937 random(10);
+  std::normal_distribution<float> normal;
+  constexpr int64_t step = 50; // between rows or columns of A, and rows of C
+  std::vector<float> a(step * step), b(step * step), c(step * step);
+  for (std::vector<float> *values : {&a, &b, &c})
+    for (float &value : *values)
+      value = normal(random);
+  for (const PackedKernel *kernel : packedKernels())
+    for (int64_t rows = 1; rows <= kernel->maxRows; ++rows)
+      for (int64_t columns : {int64_t(1), int64_t(7), kernel->columns})
+        for (int64_t depth : {0, 1, 5, 37})
+          for (bool along : {false, true}) {
+            alignas(64) float packed[64 * 64];
+            kernel->packB(
+                {reinterpret_cast<const char *>(b.data()), 1, step, 4}, columns,
+                depth, packed, kernel->columns * depth + 16);
+            TileProduct tile{};
+            tile.a = a.data();
+            tile.acrossA = along ? step : 1, tile.alongA = along ? 1 : step;
+            tile.b = reinterpret_cast<const char *>(packed);
+            tile.alongB = 4 * kernel->columns;
+            tile.packedB = true;
+            tile.depth = depth;
+            std::vector<float> got = c;
+            tile.c = got.data();
+            tile.rowStride = step, tile.columnStride = 1;
+            tile.rows = rows, tile.columns = columns;
+            tile.adds = depth != 5;
+            kernel->multiply(tile);
+            for (int64_t i = 0; i < step * step; ++i) {
+              int64_t row = i / step, column = i % step;
+              double wanted = c[i];
+              if (row < rows && column < columns) {
+                wanted = tile.adds ? c[i] : 0;
+                for (int64_t p = 0; p < depth; ++p)
+                  wanted += double(a[row * tile.acrossA + p * tile.alongA]) *
+                            b[p * step + column];
+              }
+              ASSERT_NEAR(got[i], wanted, 1e-5)
+                  << rows << " rows, " << columns << " columns, depth " << depth
+                  << ", row " << row << ", column " << column;
+            }
+          }
 }
 
 TEST(Gemm, batchesAndThreads) {

@@ -1,0 +1,191 @@
+//===- AttentionEntry.cpp - one entry of the outer dims -------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Attention/AttentionEntry.h"
+
+#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Blas/Element.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace meshc::runtime;
+
+const RowLoops &meshc::runtime::rowLoops() {
+  static const RowLoops &chosen =
+      usesAvx512() ? avx512RowLoops()
+      : hasProcessorFeature("avx2") && hasProcessorFeature("fma")
+          ? avx2RowLoops()
+          : plainRowLoops();
+  return chosen;
+}
+
+/// A bound beyond any index, that can be added to one.
+static constexpr int64_t noBound = int64_t{1} << 40;
+
+AttentionEntry::AttentionEntry(const MeshcAttention &attention,
+                               const int64_t *coordinates,
+                               const AttentionTensors &tensors)
+    : attention(attention), tensors(tensors), loops(rowLoops()),
+      lowest(std::max(attention.lowest, -noBound)),
+      highest(std::min(attention.highest, noBound)) {
+  for (unsigned axis = 0; axis < MESHC_MAX_AXES; ++axis)
+    if (attention.rowOffsets[axis])
+      firstRow += attention.rowOffsets[axis] * coordinates[axis];
+}
+
+void AttentionEntry::moveTo(int64_t entry, int64_t firstDim, int64_t lastDim) {
+  for (int64_t dim = lastDim - 1; dim >= firstDim; --dim) {
+    position[dim] = entry % attention.outerSizes[dim];
+    entry /= attention.outerSizes[dim];
+  }
+}
+
+int64_t AttentionEntry::offsetOf(const MeshcAttentionStrides &strides) const {
+  int64_t offset = 0;
+  for (int64_t dim = 0; dim < attention.outerCount; ++dim)
+    offset += position[dim] * strides.outer[dim];
+  return offset;
+}
+
+static TensorRows rowsFrom(uint8_t type, const void *data, int64_t offset,
+                           int64_t stride) {
+  int64_t bytes = type == MESHC_F32 ? 4 : 2;
+  return {static_cast<char *>(const_cast<void *>(data)) + offset * bytes,
+          stride * bytes};
+}
+
+TensorRows AttentionEntry::rowsOf(const void *data,
+                                  const MeshcAttentionStrides &strides,
+                                  int64_t row) const {
+  return rowsFrom(attention.type, data, offsetOf(strides) + row * strides.row,
+                  strides.row);
+}
+
+TensorRows AttentionEntry::memoryOf(const void *data,
+                                    const MeshcAttentionStrides &strides,
+                                    int64_t begin) const {
+  return rowsFrom(attention.type, data,
+                  offsetOf(strides) + begin * strides.memory, strides.memory);
+}
+
+//===----------------------------------------------------------------------===//
+// Allowed scores
+//===----------------------------------------------------------------------===//
+
+/// The first entry of the mask that is set, or the last; `none` without one.
+static int64_t findAllowed(const uint8_t *mask, int64_t stride, int64_t count,
+                           bool isLast, int64_t none) {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t entry = isLast ? count - 1 - i : i;
+    if (mask[entry * stride])
+      return entry;
+  }
+  return none;
+}
+
+/// As after a position of a text that is being generated, to which only those
+/// before it exist.
+void AttentionEntry::trimByMask(Range &range) {
+  int64_t offset = offsetOf(attention.mask), stride = attention.mask.memory;
+  if (offset != knownMask) {
+    const uint8_t *from = tensors.mask + offset;
+    allowedByMask.begin =
+        findAllowed(from, stride, attention.memory, false, attention.memory);
+    allowedByMask.end =
+        findAllowed(from, stride, attention.memory, true, -1) + 1;
+    knownMask = offset;
+  }
+  range.begin = std::max(range.begin, allowedByMask.begin);
+  range.end = std::max(range.begin, std::min(range.end, allowedByMask.end));
+}
+
+Range AttentionEntry::rangeOf(int64_t row, int64_t count) {
+  Range range = bandOf(row, 0, {0, attention.memory}).of(0, count);
+  if (tensors.mask && attention.mask.row == 0)
+    trimByMask(range);
+  return range;
+}
+
+Band AttentionEntry::bandOf(int64_t row, int64_t begin, Range within) const {
+  int64_t shift = firstRow + row - begin;
+  return {lowest + shift, highest + shift, within};
+}
+
+FinishedRow AttentionEntry::finishRow(float *s, int64_t row, int64_t i,
+                                      int64_t begin, int64_t count,
+                                      const Band &band) {
+  Range allowed = band.of(i, 1);
+  std::fill(s, s + allowed.begin, 0.0f);
+  std::fill(s + allowed.end, s + count, 0.0f);
+  int64_t n = allowed.size();
+  auto at = [&](const MeshcAttentionStrides &strides) {
+    return offsetOf(strides) + (row + i) * strides.row +
+           (begin + allowed.begin) * strides.memory;
+  };
+  FinishedRow finished{allowed, attention.scale};
+  s += allowed.begin;
+  if (tensors.bias) {
+    int64_t first = at(attention.bias), stride = attention.bias.memory;
+    if (stride == 1)
+      loops.widen(attention.type,
+                  elementAt(attention.type, tensors.bias, first), n, bias);
+    else
+      for (int64_t m = 0; m < n; ++m)
+        bias[m] = loadElement(attention.type, tensors.bias, first + m * stride);
+    loops.addBias(s, n, attention.scale, bias);
+    finished.scale = 1;
+  }
+  if (tensors.mask) {
+    const uint8_t *from = tensors.mask + at(attention.mask);
+    int64_t stride = attention.mask.memory;
+    if (stride != 1) {
+      for (int64_t m = 0; m < n; ++m)
+        mask[m] = from[m * stride];
+      from = mask;
+    }
+    loops.applyMask(s, n, from);
+  }
+  return finished;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows in f32, and threads
+//===----------------------------------------------------------------------===//
+
+FloatRows meshc::runtime::widenRows(const AttentionEntry &entry,
+                                    const TensorRows &rows, int64_t count,
+                                    int64_t width, float *to) {
+  int64_t stride = meshcAttentionStride(width);
+  for (int64_t i = 0; i < count; ++i)
+    entry.loops.widen(entry.attention.type, rows.row(i), width,
+                      to + i * stride);
+  return {to, stride, count, width};
+}
+
+FloatRows meshc::runtime::asFloats(const AttentionEntry &entry,
+                                   const TensorRows &rows, int64_t count,
+                                   int64_t width, float *to) {
+  if (entry.attention.type != MESHC_F32)
+    return widenRows(entry, rows, count, width, to);
+  return {reinterpret_cast<const float *>(rows.data), rows.rowBytes / 4, count,
+          width};
+}
+
+int64_t meshc::runtime::chooseAttentionThreads(const MeshcAttention &attention,
+                                               bool isGradient, int64_t bytes) {
+  // As for products: for so little, a thread is not worth waking.
+  if (meshcAttentionEntries(&attention, 0, attention.outerCount) *
+          attention.rows * attention.memory *
+          (attention.keys + attention.values) <=
+      MESHC_PACKED_FEW_SUMS)
+    return 1;
+  int64_t most = std::min<int64_t>(
+      {threads(), meshcAttentionTasks(&attention, isGradient),
+       MESHC_ATTENTION_THREADS,
+       bytes / meshcAttentionThreadBytes(&attention, isGradient)});
+  return std::max<int64_t>(most, 1);
+}

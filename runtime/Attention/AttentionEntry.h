@@ -1,0 +1,123 @@
+//===- AttentionEntry.h - one entry of the outer dims -----------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Private to this folder: what a thread knows of the entry of the outer dims
+/// that it works on. Where its tensors lie, and which scores are allowed.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_RUNTIME_ATTENTION_ATTENTIONENTRY_H
+#define MESHC_RUNTIME_ATTENTION_ATTENTIONENTRY_H
+
+#include "meshc/AttentionScratch.h"
+#include "runtime/Attention/Attention.h"
+#include "runtime/Attention/BlockProducts.h"
+#include "runtime/Base/Parallel.h"
+
+namespace meshc::runtime {
+
+/// Rows of a tensor of the call's type.
+struct TensorRows {
+  char *data;
+  int64_t rowBytes;
+
+  char *row(int64_t i) const { return data + i * rowBytes; }
+};
+
+/// Scratch memory that is handed out in order.
+class ScratchBlocks {
+public:
+  explicit ScratchBlocks(char *memory)
+      : next(reinterpret_cast<float *>(memory)) {}
+  float *take(int64_t floats) {
+    float *begin = next;
+    next += floats;
+    return begin;
+  }
+
+private:
+  float *next;
+};
+
+/// What softmax and its gradient read of a row of a block of scores.
+struct FinishedRow {
+  Range allowed; ///< in the block
+  float scale;   ///< that the scores still lack
+};
+
+class AttentionEntry {
+public:
+  AttentionEntry(const MeshcAttention &attention, const int64_t *coordinates,
+                 const AttentionTensors &tensors);
+
+  /// Goes to an entry of dims [firstDim, lastDim); the others stay.
+  void moveTo(int64_t entry, int64_t firstDim, int64_t lastDim);
+
+  /// In elements.
+  int64_t offsetOf(const MeshcAttentionStrides &strides) const;
+  TensorRows rowsOf(const void *data, const MeshcAttentionStrides &strides,
+                    int64_t row) const;
+  TensorRows memoryOf(const void *data, const MeshcAttentionStrides &strides,
+                      int64_t begin) const;
+
+  /// Entries of the memory that the band allows for any of the rows, without
+  /// what the mask forbids to all rows at both ends.
+  Range rangeOf(int64_t row, int64_t count);
+  /// The band of a block of scores, of rows from `row` on and of the memory
+  /// from `begin` on, within a part of the memory.
+  Band bandOf(int64_t row, int64_t begin, Range within) const;
+  /// Makes the entries of row `i` of the block, `s`, that the band does not
+  /// allow 0; adds the bias to the others, and applies the mask. The block has
+  /// `count` entries of the memory from `begin` on; its first row is `row`.
+  FinishedRow finishRow(float *s, int64_t row, int64_t i, int64_t begin,
+                        int64_t count, const Band &band);
+
+  const MeshcAttention &attention;
+  const AttentionTensors &tensors;
+  const RowLoops &loops;
+
+private:
+  void trimByMask(Range &range);
+
+  int64_t firstRow = 0; ///< global index
+  int64_t lowest, highest;
+  int64_t position[MESHC_ATTENTION_DIMS] = {};
+  /// What a mask that all rows share allows, and where that mask begins; mostly
+  /// all entries of the outer dims share it, too.
+  Range allowedByMask = {0, 0};
+  int64_t knownMask = -1;
+  float bias[MESHC_ATTENTION_MEMORY];   ///< of a row, in f32
+  uint8_t mask[MESHC_ATTENTION_MEMORY]; ///< of a row
+};
+
+/// Copies `count` rows of `width` elements to f32, meshcAttentionStride(width)
+/// apart.
+FloatRows widenRows(const AttentionEntry &entry, const TensorRows &rows,
+                    int64_t count, int64_t width, float *to);
+
+/// The rows as they lie if they are f32, or a copy at `to`.
+FloatRows asFloats(const AttentionEntry &entry, const TensorRows &rows,
+                   int64_t count, int64_t width, float *to);
+
+/// How many threads share the work, with so many bytes of scratch memory.
+int64_t chooseAttentionThreads(const MeshcAttention &attention, bool isGradient,
+                               int64_t bytes);
+
+/// Runs `body(thread)` for so many threads.
+template <typename Body>
+void runAttentionThreads(int64_t threads, const Body &body) {
+  if (threads == 1)
+    return body(0);
+  parallelTeam([&](int64_t thread, int64_t) {
+    if (thread < threads)
+      body(thread);
+  });
+}
+
+} // namespace meshc::runtime
+
+#endif // MESHC_RUNTIME_ATTENTION_ATTENTIONENTRY_H

@@ -1,0 +1,369 @@
+//===- AttentionGradient.cpp - the gradient of attention ------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A task is a block of the memory: it adds up the gradients of its keys and
+/// values over all rows, and adds its share to the gradients of the rows'
+/// queries. Threads take the tasks in order. The shares of a block of rows are
+/// added in the order of the memory, whichever thread computes them: a task
+/// waits until the one before it has added to these rows. It began later, so it
+/// mostly need not wait; and the first task that is not done waits for none.
+///
+//===----------------------------------------------------------------------===//
+#include "runtime/Attention/Attention.h"
+#include "runtime/Attention/AttentionEntry.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// What threads share of an entry of the shared dims while tasks of it run. The
+/// memory serves one entry after another.
+class Slot {
+public:
+  Slot(const MeshcAttention &attention, const GemmScratch &scratch,
+       int64_t entry)
+      : blocks(meshcAttentionSlotBlocks(&attention)),
+        tasks(meshcDivideUp(attention.memory, MESHC_ATTENTION_MEMORY)),
+        turn(entry / meshcAttentionSlots(&attention)) {
+    char *memory = scratch.data + entry % meshcAttentionSlots(&attention) *
+                                      meshcAttentionSlotBytes(&attention);
+    counters = reinterpret_cast<std::atomic<int64_t> *>(memory);
+    sums =
+        reinterpret_cast<float *>(memory + meshcRoundUp(8 * (blocks + 1), 64));
+  }
+
+  /// Before any task runs.
+  void clear() const {
+    for (int64_t i = 0; i <= blocks; ++i)
+      new (&counters[i]) std::atomic<int64_t>(0);
+  }
+  /// Waits for the tasks of the entry that had the slot before.
+  void open() const { waitFor(counters[blocks], turn * tasks); }
+  /// A task of the entry is done.
+  void close() const { ++counters[blocks]; }
+
+  /// Waits until `count` shares have been added to a block of rows, all that
+  /// come before the caller's.
+  void awaitShares(int64_t block, int64_t count) const {
+    if (count > 0)
+      waitFor(counters[block], turn * (tasks + 1) + count);
+  }
+  /// The caller has added one more.
+  void addShare(int64_t block, int64_t count) const {
+    counters[block].store(turn * (tasks + 1) + count + 1,
+                          std::memory_order_release);
+  }
+
+  float *sums; ///< of the query's gradient, for 16 bits
+
+private:
+  static void waitFor(const std::atomic<int64_t> &counter, int64_t least) {
+    for (int turn = 0; counter.load(std::memory_order_acquire) < least; ++turn)
+      waitTurn(turn);
+  }
+
+  int64_t blocks, tasks, turn;
+  std::atomic<int64_t> *counters;
+};
+
+/// The gradients that a call computes.
+struct Gradients {
+  void *ofQuery, *ofKey, *ofValue;
+};
+
+/// Keys or values of a task: f32 sums of their gradient, and where it goes.
+struct MemorySums {
+  float *sums;
+  int64_t stride, width;
+  int64_t offset = -1; ///< of the block in its tensor; -1: none is open
+  TensorRows target = {};
+};
+
+/// One thread's work on blocks of the memory.
+class GradientWorker {
+public:
+  GradientWorker(const MeshcAttention &attention, const int64_t *coordinates,
+                 const AttentionTensors &tensors,
+                 const AttentionResults &results, const Gradients &gradients,
+                 char *memory);
+
+  /// Computes a block of the memory of an entry of the shared dims.
+  void run(int64_t outer, int64_t block, const Slot &slot);
+
+private:
+  void openKeys();
+  void openValues();
+  bool open(MemorySums &of, void *gradient,
+            const MeshcAttentionStrides &strides);
+  void close(MemorySums &of);
+  void addRows(int64_t group, int64_t part, const Slot &slot);
+  void clearRows();
+  void loadRows();
+  void findSlopes(const Band &band);
+  void addToMemory(const Band &band);
+  void addToRows(const Band &band, int64_t block, Range tasks,
+                 const Slot &slot);
+
+  const MeshcAttention &attention;
+  const AttentionResults &results;
+  const Gradients &gradients;
+  AttentionEntry entry;
+  const RowLoops &loops;
+  int64_t blockIndex = 0, begin = 0, size = 0; ///< of the block of the memory
+  int64_t firstRow = 0, count = 0;             ///< of the block of rows
+  float *queryCopy, *gradientCopy, *widened;
+  float *keysAlong, *keysAcross, *valuesAlong, *queryAcross, *gradientAcross;
+  PackedFactor keysAlongFactor, keysAcrossFactor, valuesFactor, queryFactor,
+      gradientFactor;
+  FloatRows query, gradient;
+  float *scores, *slopes;
+  int64_t scoreStride;
+  MemorySums ofKeys, ofValues;
+  float inner[MESHC_ATTENTION_ROWS]; ///< sum(gradient · output) of each row
+};
+
+} // namespace
+
+GradientWorker::GradientWorker(const MeshcAttention &attention,
+                               const int64_t *coordinates,
+                               const AttentionTensors &tensors,
+                               const AttentionResults &results,
+                               const Gradients &gradients, char *memory)
+    : attention(attention), results(results), gradients(gradients),
+      entry(attention, coordinates, tensors), loops(entry.loops) {
+  MeshcAttentionBlocks blocks = meshcAttentionBlocks(&attention, true);
+  ScratchBlocks scratch(memory);
+  queryCopy = scratch.take(blocks.query);
+  gradientCopy = scratch.take(blocks.gradient);
+  widened = scratch.take(blocks.widened);
+  keysAlong = scratch.take(blocks.keysAlong);
+  keysAcross = scratch.take(blocks.keysAcross);
+  valuesAlong = scratch.take(blocks.valuesAlong);
+  queryAcross = scratch.take(blocks.queryAcross);
+  gradientAcross = scratch.take(blocks.gradientAcross);
+  scores = scratch.take(blocks.scores);
+  slopes = scratch.take(blocks.slopes);
+  scoreStride = meshcAttentionStride(blocks.memory);
+  ofKeys.sums = scratch.take(blocks.ofKeys);
+  ofKeys.width = attention.keys;
+  ofKeys.stride = meshcAttentionStride(attention.keys);
+  ofValues.sums = scratch.take(blocks.ofValues);
+  ofValues.width = attention.values;
+  ofValues.stride = meshcAttentionStride(attention.values);
+}
+
+//===----------------------------------------------------------------------===//
+// Keys and values
+//===----------------------------------------------------------------------===//
+
+/// Begins the sums of the block's keys or values of the entry that the worker
+/// is at, unless it has begun them.
+bool GradientWorker::open(MemorySums &of, void *gradient,
+                          const MeshcAttentionStrides &strides) {
+  int64_t offset = entry.offsetOf(strides);
+  if (offset == of.offset)
+    return false;
+  close(of);
+  of.offset = offset;
+  of.target = entry.memoryOf(gradient, strides, begin);
+  std::fill(of.sums, of.sums + size * of.stride, 0.0f);
+  return true;
+}
+
+void GradientWorker::close(MemorySums &of) {
+  if (of.offset < 0)
+    return;
+  for (int64_t m = 0; m < size; ++m)
+    loops.narrow(attention.type, of.sums + m * of.stride, of.width, 1,
+                 of.target.row(m));
+  of.offset = -1;
+}
+
+void GradientWorker::openKeys() {
+  if (!open(ofKeys, gradients.ofKey, attention.key))
+    return;
+  FloatRows keys =
+      asFloats(entry, entry.memoryOf(entry.tensors.key, attention.key, begin),
+               size, attention.keys, widened);
+  keysAlongFactor = packAlong(keys, keysAlong);
+  keysAcrossFactor = packAcross(keys, keysAcross);
+}
+
+void GradientWorker::openValues() {
+  if (!open(ofValues, gradients.ofValue, attention.value))
+    return;
+  FloatRows values = asFloats(
+      entry, entry.memoryOf(entry.tensors.value, attention.value, begin), size,
+      attention.values, widened);
+  valuesFactor = packAlong(values, valuesAlong);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of rows
+//===----------------------------------------------------------------------===//
+
+void GradientWorker::loadRows() {
+  query = widenRows(
+      entry, entry.rowsOf(entry.tensors.query, attention.query, firstRow),
+      count, attention.keys, queryCopy);
+  gradient = widenRows(
+      entry, entry.rowsOf(results.gradient, attention.output, firstRow), count,
+      attention.values, gradientCopy);
+  queryFactor = packAcross(query, queryAcross);
+  gradientFactor = packAcross(gradient, gradientAcross);
+  FloatRows output =
+      asFloats(entry, entry.rowsOf(results.output, attention.output, firstRow),
+               count, attention.values, widened);
+  for (int64_t i = 0; i < count; ++i)
+    inner[i] =
+        loops.sumProducts(gradient.data + i * gradient.stride,
+                          output.data + i * output.stride, attention.values);
+}
+
+/// With the probabilities P, the gradient g of the output o and that of P,
+/// dP = g · values: the gradient of the scores is P · (dP - sum(g · o)).
+void GradientWorker::findSlopes(const Band &band) {
+  BlockProduct{asRows(query), keysAlongFactor, band, scores, scoreStride, false}
+      .findColumns();
+  BlockProduct{asRows(gradient), valuesFactor, band, slopes, scoreStride, false}
+      .findColumns();
+  const float *logs = results.logSums + entry.offsetOf(attention.logSums) +
+                      firstRow * attention.logSums.row;
+  for (int64_t i = 0; i < count; ++i) {
+    float *share = scores + i * scoreStride, *slope = slopes + i * scoreStride;
+    FinishedRow row = entry.finishRow(share, firstRow, i, begin, size, band);
+    Range allowed = row.allowed;
+    loops.exponentiate(share + allowed.begin, allowed.size(), row.scale,
+                       logs[i * attention.logSums.row]);
+    std::fill(slope, slope + allowed.begin, 0.0f);
+    std::fill(slope + allowed.end, slope + size, 0.0f);
+    loops.findSlopes(slope + allowed.begin, share + allowed.begin,
+                     allowed.size(), inner[i], attention.scale);
+  }
+}
+
+void GradientWorker::addToMemory(const Band &band) {
+  Band rows = band.transposed(count);
+  FloatRows shares = {scores, scoreStride, count, size},
+            steps = {slopes, scoreStride, count, size};
+  BlockProduct{asColumns(shares), gradientFactor,  rows,
+               ofValues.sums,     ofValues.stride, true}
+      .sumDepth();
+  BlockProduct{asColumns(steps), queryFactor,   rows,
+               ofKeys.sums,      ofKeys.stride, true}
+      .sumDepth();
+}
+
+/// `tasks`: those that have a share of the block of rows, by their place in the
+/// memory.
+void GradientWorker::addToRows(const Band &band, int64_t block, Range tasks,
+                               const Slot &slot) {
+  TensorRows target =
+      entry.rowsOf(gradients.ofQuery, attention.query, firstRow);
+  bool isF32 = attention.type == MESHC_F32;
+  int64_t stride = meshcAttentionStride(attention.keys),
+          rows = std::min<int64_t>(attention.rows, MESHC_ATTENTION_ROWS);
+  float *sums = isF32 ? reinterpret_cast<float *>(target.data)
+                      : slot.sums + block * rows * stride;
+  if (isF32)
+    stride = attention.query.row;
+  int64_t before = blockIndex - tasks.begin;
+  FloatRows steps = {slopes, scoreStride, count, size};
+  slot.awaitShares(block, before);
+  BlockProduct{asRows(steps), keysAcrossFactor, band, sums, stride, before > 0}
+      .sumDepth();
+  if (!isF32 && blockIndex + 1 == tasks.end)
+    for (int64_t i = 0; i < count; ++i)
+      loops.narrow(attention.type, sums + i * stride, attention.keys, 1,
+                   target.row(i));
+  slot.addShare(block, before);
+}
+
+void GradientWorker::clearRows() {
+  TensorRows rows = entry.rowsOf(gradients.ofQuery, attention.query, firstRow);
+  auto bytes = static_cast<size_t>(attention.keys) *
+               (attention.type == MESHC_F32 ? 4 : 2);
+  for (int64_t i = 0; i < count; ++i)
+    std::memset(rows.row(i), 0, bytes);
+}
+
+/// Adds what a block of rows, the `part`-th of a group, gives to the block of
+/// the memory, and this one to the rows.
+void GradientWorker::addRows(int64_t group, int64_t part, const Slot &slot) {
+  constexpr int64_t step = MESHC_ATTENTION_MEMORY;
+  firstRow = part * MESHC_ATTENTION_ROWS;
+  count = std::min<int64_t>(MESHC_ATTENTION_ROWS, attention.rows - firstRow);
+  Range whole = entry.rangeOf(firstRow, count);
+  if (whole.isEmpty()) {
+    if (blockIndex == 0)
+      clearRows();
+    return;
+  }
+  Range tasks = {whole.begin / step, meshcDivideUp(whole.end, step)};
+  if (blockIndex < tasks.begin || blockIndex >= tasks.end)
+    return;
+  Range within = {std::max<int64_t>(whole.begin - begin, 0),
+                  std::min(whole.end - begin, size)};
+  Band band = entry.bandOf(firstRow, begin, within);
+  int64_t parts = meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS);
+  loadRows();
+  findSlopes(band);
+  addToMemory(band);
+  addToRows(band, group * parts + part, tasks, slot);
+}
+
+void GradientWorker::run(int64_t outer, int64_t block, const Slot &slot) {
+  blockIndex = block;
+  begin = block * MESHC_ATTENTION_MEMORY;
+  size = std::min<int64_t>(MESHC_ATTENTION_MEMORY, attention.memory - begin);
+  int64_t shared = attention.sharedCount, last = attention.outerCount;
+  entry.moveTo(outer, 0, shared);
+  int64_t groups = meshcAttentionEntries(&attention, shared, last);
+  int64_t parts = meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS);
+  slot.open();
+  for (int64_t group = 0; group < groups; ++group) {
+    entry.moveTo(group, shared, last);
+    openKeys();
+    openValues();
+    for (int64_t part = 0; part < parts; ++part)
+      addRows(group, part, slot);
+  }
+  close(ofKeys);
+  close(ofValues);
+  slot.close();
+}
+
+void meshc::runtime::runAttentionGradient(
+    const MeshcAttention &attention, const int64_t *coordinates,
+    const AttentionTensors &tensors, const AttentionResults &results,
+    void *ofQuery, void *ofKey, void *ofValue, const GemmScratch &scratch) {
+  Gradients gradients{ofQuery, ofKey, ofValue};
+  int64_t slots = meshcAttentionSlots(&attention),
+          slotBytes = slots * meshcAttentionSlotBytes(&attention),
+          bytes = meshcAttentionThreadBytes(&attention, true);
+  for (int64_t slot = 0; slot < slots; ++slot)
+    Slot(attention, scratch, slot).clear();
+  int64_t blocks = meshcDivideUp(attention.memory, MESHC_ATTENTION_MEMORY);
+  int64_t tasks = meshcAttentionTasks(&attention, true);
+  std::atomic<int64_t> next{0};
+  runAttentionThreads(
+      chooseAttentionThreads(attention, true, scratch.bytes - slotBytes),
+      [&](int64_t thread) {
+        GradientWorker worker(attention, coordinates, tensors, results,
+                              gradients,
+                              scratch.data + slotBytes + thread * bytes);
+        for (int64_t task = next++; task < tasks; task = next++)
+          worker.run(task / blocks, task % blocks,
+                     Slot(attention, scratch, task / blocks));
+      });
+}

@@ -1,0 +1,129 @@
+//===- RowLoopsTest.cpp - loops over rows of scores -----------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "runtime/Attention/RowLoops.h"
+
+#include "runtime/Base/ProcessorFeatures.h"
+#include "runtime/Blas/Element.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+#include <vector>
+
+using namespace meshc::runtime;
+
+namespace {
+
+/// Each set of loops that this processor can run.
+class Loops : public testing::Test {
+protected:
+  Loops() {
+    if (hasProcessorFeature("avx2") && hasProcessorFeature("fma"))
+      all.push_back(&avx2RowLoops());
+    if (hasProcessorFeature("avx512f") && hasProcessorFeature("avx512dq"))
+      all.push_back(&avx512RowLoops());
+  }
+  std::vector<const RowLoops *> all = {&plainRowLoops()};
+};
+
+TEST_F(Loops, exponentials) {
+  for (const RowLoops *loops : all) {
+    std::vector<float> x;
+    for (float at = -86.9F; at < 0; at += 0.00137F)
+      x.push_back(at);
+    std::vector<float> y = x;
+    float sum = loops->exponentiate(y.data(), int64_t(y.size()), 1, 0);
+    double wantedSum = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      double wanted = std::exp(double(x[i]));
+      wantedSum += wanted;
+      ASSERT_NEAR(y[i] / wanted, 1, 2.5e-7) << x[i];
+    }
+    EXPECT_NEAR(sum / wantedSum, 1, 1e-5);
+    float special[] = {-INFINITY, -100, 0, NAN, INFINITY};
+    loops->exponentiate(special, 5, 1, 0);
+    EXPECT_EQ(special[0], 0);
+    EXPECT_EQ(special[1], 0);
+    EXPECT_EQ(special[2], 1);
+    EXPECT_TRUE(std::isnan(special[3]));
+    EXPECT_EQ(special[4], INFINITY);
+    EXPECT_EQ(loops->exponentiate(special, 0, 1, 0), 0);
+  }
+}
+
+/// As one number after the other: all numbers of 16 bits, and floats with any
+/// exponent.
+TEST_F(Loops, sixteenBits) {
+  std::mt19937 random(3);
+  for (const RowLoops *loops : all)
+    for (uint8_t type : {MESHC_BF16, MESHC_F16}) {
+      std::vector<uint16_t> halves(65536);
+      for (size_t i = 0; i < halves.size(); ++i)
+        halves[i] = static_cast<uint16_t>(i);
+      std::vector<float> floats(halves.size());
+      loops->widen(type, halves.data(), 65536, floats.data());
+      for (int64_t i = 0; i < 65536; ++i)
+        ASSERT_EQ(bitsFromFloat(floats[i]),
+                  bitsFromFloat(loadElement(type, halves.data(), i)))
+            << i;
+      for (float &x : floats)
+        x = floatFromBits(static_cast<uint32_t>(random()));
+      // Also those that lie in the middle of two.
+      for (size_t i = 0; i < floats.size(); i += 3)
+        floats[i] =
+            floatFromBits(bitsFromFloat(floats[i]) &
+                          (type == MESHC_BF16 ? 0xffff8000 : 0xfffff000));
+      loops->narrow(type, floats.data(), 65536, 1, halves.data());
+      uint16_t wanted;
+      for (int64_t i = 0; i < 65536; ++i) {
+        storeElement(type, &wanted, 0, floats[i]);
+        ASSERT_EQ(halves[i], wanted) << floats[i];
+      }
+    }
+}
+
+/// Of rows of all lengths, with their ends.
+TEST_F(Loops, rows) {
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  for (const RowLoops *loops : all)
+    for (int64_t n = 1; n < 70; ++n) {
+      const int64_t count = n % 7, stride = n + 3;
+      std::vector<float> data(7 * stride), x(n), weights(7), sums(7), sum(n, 2);
+      for (std::vector<float> *values : {&data, &x, &weights})
+        for (float &value : *values)
+          value = normal(random);
+      FloatRows rows{data.data(), stride, count, n};
+      loops->sumRowProducts(x.data(), rows, sums.data());
+      for (int64_t i = 0; i < count; ++i) {
+        double wanted = 0;
+        for (int64_t j = 0; j < n; ++j)
+          wanted += double(x[j]) * data[i * stride + j];
+        EXPECT_NEAR(sums[i], wanted, 1e-5);
+      }
+      bool adds = n % 2 == 0;
+      loops->addRows(weights.data(), rows, adds, sum.data());
+      std::vector<uint8_t> mask(n);
+      for (int64_t j = 0; j < n; ++j) {
+        double wanted = adds ? 2 : 0;
+        for (int64_t i = 0; i < count; ++i)
+          wanted += double(weights[i]) * data[i * stride + j];
+        EXPECT_NEAR(sum[j], wanted, 1e-5);
+        mask[j] = j % 3 == 0;
+      }
+      std::vector<float> s = x;
+      loops->addBias(s.data(), n, 0.5F, data.data());
+      loops->applyMask(s.data(), n, mask.data());
+      for (int64_t j = 0; j < n; ++j)
+        if (mask[j])
+          EXPECT_NEAR(s[j], x[j] * 0.5F + data[j], 1e-6);
+        else
+          EXPECT_EQ(s[j], -INFINITY);
+    }
+}
+
+} // namespace
