@@ -330,10 +330,11 @@ Generation::Generation(Session &session, Writer *writer)
   std::iota(own.begin(), own.end(), 0);
 }
 
-/// A block takes as long as some steps, whatever part of it is needed; on the
-/// host, for GPT-2 and for a model of 260,000 parameters, as long as four to
-/// six (docs/rationale/step-times.md). For fewer positions, steps are faster.
-static constexpr int64_t stepsOfBlock = 6;
+/// A block takes as long as some steps, whatever part of it is needed: few of a
+/// large model, whose steps wait for the memory, and about 60 of 260,000
+/// parameters, where that is 3 ms. For so few positions there are steps in
+/// either case.
+static constexpr int64_t fewPositions = 6;
 
 /// Computes a block of known positions; false if steps are to go on.
 bool Generation::prefill() {
@@ -357,7 +358,7 @@ bool Generation::prefill() {
   }
   share(shared);
   const int64_t left = shared[0];
-  if (left <= stepsOfBlock)
+  if (left <= fewPositions)
     return false;
   shared.erase(shared.begin());
   write(block, shared);
