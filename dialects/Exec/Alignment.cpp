@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Parts.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 
 using namespace mlir;
 
@@ -140,10 +141,9 @@ bool canWriteOver(Block &kernel, unsigned input, unsigned output, PlanAttr plan,
       readType.getLocalElementCount(mesh) !=
           writtenType.getLocalElementCount(mesh))
     return false;
-  // An op with loops of its own reads and writes as it likes. One that inserts
-  // reads its table in place.
-  if (auto insert = written.getDefiningOp<nd::InsertOpInterface>();
-      insert && insert.getTable() == read)
+  // An op with loops of its own reads and writes as it likes. One that changes
+  // a table reads it in place.
+  if (nd::getChangedTable(written.getDefiningOp()) == read)
     return read.hasOneUse();
   for (Operation &op : kernel.without_terminator())
     if (!isa<nd::ElementOpInterface, nd::ReduceOpInterface>(op))

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/InsertEmitter.h"
-#include "lib/Codegen/ScatterShape.h"
+#include "lib/Codegen/SoleOp.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -14,14 +14,9 @@ using namespace mlir;
 
 namespace meshc::codegen {
 
-nd::InsertOpInterface getInsert(exec::KernelOp kernel) {
-  auto ops = kernel.getBody().front().getOps<nd::InsertOpInterface>();
-  return ops.empty() ? nd::InsertOpInterface() : *ops.begin();
-}
-
 FailureOr<InsertShape> InsertShape::of(exec::KernelOp kernel) {
   InsertShape shape;
-  shape.op = getInsert(kernel);
+  shape.op = getSoleOp<nd::InsertOpInterface>(kernel);
   if (failed(verifyStandsAlone(kernel, shape.op)))
     return failure();
   if (auto argument = dyn_cast<BlockArgument>(shape.op.getTable()))
@@ -49,15 +44,8 @@ void InsertEmitter::emitRow(const nd::ElementIndex &row) {
 /// All entries of the row, unless they are in their place already.
 void InsertEmitter::emitCopy(const nd::ElementIndex &row) {
   OpBuilder::InsertionGuard guard(builder);
-  if (shape.tableInput) {
-    Value isElsewhere =
-        LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne,
-                             emitter.getInput(*shape.tableInput).pointer,
-                             emitter.getOutput(0).pointer);
-    auto branch =
-        scf::IfOp::create(builder, loc, isElsewhere, /*withElse=*/false);
-    builder.setInsertionPointToStart(branch.thenBlock());
-  }
+  if (shape.tableInput)
+    enterIfElsewhere(*shape.tableInput);
   emitFor(emitter.getIndexConstant(0), emitter.getIndexConstant(rows.entries),
           1, {}, [&](Value entry, ArrayRef<Value>) {
             nd::ElementIndex index = row;

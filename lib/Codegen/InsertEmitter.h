@@ -20,9 +20,6 @@
 
 namespace meshc::codegen {
 
-/// The kernel's insert op, or null.
-nd::InsertOpInterface getInsert(exec::KernelOp kernel);
-
 /// The form of such a kernel.
 struct InsertShape {
   nd::InsertOpInterface op;

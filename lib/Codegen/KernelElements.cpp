@@ -8,6 +8,7 @@
 
 #include "lib/Codegen/KernelElements.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/Philox.h"
 #include "lib/Codegen/Divisibility.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -410,12 +411,14 @@ bool supportsLanes(exec::KernelOp kernel, int64_t lanes) {
       pending.push_back({value, along});
   };
   for (Operation &op : kernel.getBody().front()) {
+    if (Value table = nd::getChangedTable(&op))
+      add(table, dim);
     if (isa<nd::ReduceOpInterface>(op))
       add(op.getOperand(0), dim);
     else if (auto scatter = dyn_cast<nd::ScatterOpInterface>(op))
       add(scatter.getUpdates(), dim);
     else if (auto insert = dyn_cast<nd::InsertOpInterface>(op))
-      add(insert.getUpdates(), dim), add(insert.getTable(), dim);
+      add(insert.getUpdates(), dim);
     else if (isa<nd::PrefixOpInterface>(op))
       add(op.getOperand(0), dim);
     else if (isa<exec::YieldOp>(op))

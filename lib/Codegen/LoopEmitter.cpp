@@ -84,6 +84,15 @@ void LoopEmitter::setIndex(nd::ElementIndex &index, const Loop &loop,
   index.dims[loop.dims.back().str()] = {base, hasLanes};
 }
 
+void LoopEmitter::enterIfElsewhere(unsigned input) {
+  Value isElsewhere = LLVM::ICmpOp::create(
+      builder, loc, LLVM::ICmpPredicate::ne, emitter.getInput(input).pointer,
+      emitter.getOutput(0).pointer);
+  auto branch =
+      scf::IfOp::create(builder, loc, isElsewhere, /*withElse=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+}
+
 Value LoopEmitter::takeOff(Value &number, int64_t size) {
   Value count = emitter.getIndexConstant(size);
   Value rest = arith::RemUIOp::create(builder, loc, number, count);

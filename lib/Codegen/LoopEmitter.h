@@ -45,6 +45,9 @@ public:
   /// vectors if the lanes run along the last loop.
   void setIndices(nd::ElementIndex &index, llvm::ArrayRef<Loop> loops,
                   mlir::Value number, bool hasLanes);
+  /// Moves the insertion point to code for where the only output does not lie
+  /// in the buffer of the input.
+  void enterIfElsewhere(unsigned input);
   /// Returns `number` modulo `size` and divides `number` by `size`.
   mlir::Value takeOff(mlir::Value &number, int64_t size);
 

@@ -7,7 +7,7 @@
 
 #include "lib/Codegen/PrefixEmitter.h"
 #include "lib/Codegen/Reductions.h"
-#include "lib/Codegen/ScatterShape.h"
+#include "lib/Codegen/SoleOp.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -17,14 +17,9 @@ namespace meshc::codegen {
 /// Entries that are read before the first of their sums is stored.
 static constexpr int64_t entriesAtOnce = 4;
 
-nd::PrefixOpInterface getPrefix(exec::KernelOp kernel) {
-  auto ops = kernel.getBody().front().getOps<nd::PrefixOpInterface>();
-  return ops.empty() ? nd::PrefixOpInterface() : *ops.begin();
-}
-
 FailureOr<PrefixShape> PrefixShape::of(exec::KernelOp kernel) {
   PrefixShape shape;
-  shape.op = getPrefix(kernel);
+  shape.op = getSoleOp<nd::PrefixOpInterface>(kernel);
   if (failed(verifyStandsAlone(kernel, shape.op)))
     return failure();
   shape.rows = Rows::of(kernel, shape.op.getDimAttr());

@@ -19,9 +19,6 @@
 
 namespace meshc::codegen {
 
-/// The kernel's prefix op, or null.
-nd::PrefixOpInterface getPrefix(exec::KernelOp kernel);
-
 /// The form of such a kernel.
 struct PrefixShape {
   nd::PrefixOpInterface op;

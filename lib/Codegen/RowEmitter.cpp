@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/RowEmitter.h"
+#include "lib/Codegen/SoleOp.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -17,10 +18,9 @@ Rows Rows::of(exec::KernelOp kernel, StringAttr dim) {
   Rows rows;
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
   Operation *yield = kernel.getBody().front().getTerminator();
-  nd::TensorType type = nd::getTensorType(yield->getOperand(0));
   auto order = cast<ArrayAttr>(kernel.getOutputOrders()[0]);
   for (auto name : order.getAsRange<StringAttr>()) {
-    int64_t size = type.getLocalSize(type.getDimIndex(name.getValue()), mesh);
+    int64_t size = getLocalSize(yield->getOperand(0), name, mesh);
     bool isRow = name != dim;
     if (!isRow)
       rows.entries = size;

@@ -6,53 +6,38 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/ScatterShape.h"
+#include "lib/Codegen/SoleOp.h"
 
 using namespace mlir;
 
 namespace meshc::codegen {
 
-nd::ScatterOpInterface getScatter(exec::KernelOp kernel) {
-  auto ops = kernel.getBody().front().getOps<nd::ScatterOpInterface>();
-  return ops.empty() ? nd::ScatterOpInterface() : *ops.begin();
-}
-
-LogicalResult verifyStandsAlone(exec::KernelOp kernel, Operation *op) {
-  Operation *yield = kernel.getBody().front().getTerminator();
-  if (yield->getNumOperands() != 1 || yield->getOperand(0) != op->getResult(0))
-    return kernel.emitOpError()
-           << "must give the result of '" << op->getName() << "' alone";
-  for (Operation &inner : kernel.getBody().front().without_terminator())
-    if (&inner != op && !isa<nd::ElementOpInterface>(inner))
-      return kernel.emitOpError() << "cannot hold '" << inner.getName()
-                                  << "' beside '" << op->getName() << "'";
-  return success();
-}
-
 FailureOr<ScatterShape> ScatterShape::of(exec::KernelOp kernel) {
   ScatterShape shape;
-  shape.op = getScatter(kernel);
+  shape.op = getSoleOp<nd::ScatterAddOp>(kernel);
   if (failed(verifyStandsAlone(kernel, shape.op)))
     return failure();
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
-  auto getLocalSize = [&](Value tensor, StringAttr dim) {
-    nd::TensorType type = nd::getTensorType(tensor);
-    return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
-  };
   shape.dim = shape.op.getDimAttr();
-  shape.entries = getLocalSize(shape.op->getResult(0), shape.dim);
+  nd::TensorType result = nd::getTensorType(shape.op->getResult(0));
+  shape.entries = getLocalSize(shape.op.getResult(), shape.dim, mesh);
+  if (auto table = dyn_cast_or_null<BlockArgument>(shape.op.getTable()))
+    shape.tableInput = table.getArgNumber();
   nd::TensorType indices = nd::getTensorType(shape.op.getIndices());
+  nd::TensorType updates = nd::getTensorType(shape.op.getUpdates());
   StringAttr lanes = kernel.getPlan().getLanes();
   std::optional<Loop> last;
-  Value updates = shape.op.getUpdates();
-  for (nd::DimAttr attr : nd::getTensorType(updates).getDims()) {
+  for (auto [number, attr] : llvm::enumerate(updates.getDims())) {
     StringAttr name = attr.getName();
-    Loop loop{{name}, getLocalSize(updates, name)};
-    if (indices.hasDim(name.getValue()))
-      shape.outer.push_back(loop);
-    else if (name == lanes)
+    Loop loop{{name}, updates.getLocalSize(number, mesh)};
+    if (!indices.hasDim(name.getValue()) && name == lanes)
       last = loop;
-    else
+    else if (!indices.hasDim(name.getValue()))
       shape.inner.push_back(loop);
+    else if (result.hasDim(name.getValue()))
+      shape.kept.push_back(loop);
+    else
+      shape.summed.push_back(loop);
   }
   if (last) {
     shape.inner.push_back(*last);

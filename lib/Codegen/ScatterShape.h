@@ -7,28 +7,24 @@
 #ifndef MESHC_LIB_CODEGEN_SCATTERSHAPE_H
 #define MESHC_LIB_CODEGEN_SCATTERSHAPE_H
 
-#include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "lib/Codegen/LoopNest.h"
 
 namespace meshc::codegen {
 
-/// Reports an error if the kernel gives anything but the result of `op`, or has
-/// other ops than those of elements beside it.
-llvm::LogicalResult verifyStandsAlone(exec::KernelOp kernel,
-                                      mlir::Operation *op);
-
-/// The kernel's scatter op, or null.
-nd::ScatterOpInterface getScatter(exec::KernelOp kernel);
-
 /// A kernel that returns the result of one scatter op. Each index sends its
 /// updates to one entry of `dim`.
 struct ScatterShape {
-  nd::ScatterOpInterface op;
+  nd::ScatterAddOp op;
   mlir::StringAttr dim;
   int64_t entries = 1; ///< local, of the scattered dim
-  /// Loops over the dims of the indices, and over the other dims of the updates
-  /// (the one with lanes last).
-  llvm::SmallVector<Loop> outer, inner;
+  /// The kernel's input that is the table; nothing if there is no table, or if
+  /// the kernel computes it.
+  std::optional<unsigned> tableInput;
+  /// Loops over the dims of the indices that the result has, over those that
+  /// are summed, and over the other dims of the updates (the one with lanes
+  /// last).
+  llvm::SmallVector<Loop> kept, summed, inner;
   /// Entries of the last inner loop, if updates may be computed in vectors
   /// along it; else 1.
   int64_t laneExtent = 1;

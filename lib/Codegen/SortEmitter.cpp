@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/SortEmitter.h"
-#include "lib/Codegen/ScatterShape.h"
+#include "lib/Codegen/SoleOp.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -14,29 +14,20 @@ using namespace mlir;
 
 namespace meshc::codegen {
 
-nd::SortOpInterface getSort(exec::KernelOp kernel) {
-  auto ops = kernel.getBody().front().getOps<nd::SortOpInterface>();
-  return ops.empty() ? nd::SortOpInterface() : *ops.begin();
-}
-
 FailureOr<SortShape> SortShape::of(exec::KernelOp kernel) {
   SortShape shape;
-  shape.op = getSort(kernel);
+  shape.op = getSoleOp<nd::SortOpInterface>(kernel);
   if (failed(verifyStandsAlone(kernel, shape.op)))
     return failure();
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
-  auto getLocalSize = [&](Value tensor, StringAttr dim) {
-    nd::TensorType type = nd::getTensorType(tensor);
-    return type.getLocalSize(type.getDimIndex(dim.getValue()), mesh);
-  };
   Value input = shape.op->getOperand(0), result = shape.op->getResult(0);
-  shape.entries = getLocalSize(input, shape.op.getDimAttr());
-  shape.chosen = getLocalSize(result, shape.op.getIntoAttr());
+  shape.entries = getLocalSize(input, shape.op.getDimAttr(), mesh);
+  shape.chosen = getLocalSize(result, shape.op.getIntoAttr(), mesh);
   auto order = cast<ArrayAttr>(kernel.getOutputOrders()[0]);
   for (auto dim : order.getAsRange<StringAttr>()) {
     if (dim == shape.op.getIntoAttr()) {
       shape.points.push_back({{shape.op.getDimAttr()}, shape.entries});
-    } else if (int64_t size = getLocalSize(result, dim); size > 1) {
+    } else if (int64_t size = getLocalSize(result, dim, mesh); size > 1) {
       shape.rows.push_back({{dim}, size});
       shape.points.push_back({{dim}, size});
     }
@@ -132,8 +123,8 @@ Value SortEmitter::orderFloat(Value element) {
       constant(i32, INT32_MAX), ordered);
 }
 
-/// The number (i64) by which an entry of the row is compared.
-Value SortEmitter::getKey(Value entry) {
+/// A whole number (i32) that is larger where the entry of the row comes later.
+Value SortEmitter::getOrdered(Value entry) {
   nd::ElementIndex place = row;
   place.dims[shape.op.getDimAttr().str()] = {entry, false};
   Value key = emitter.getElement(shape.op->getOperand(0), place);
@@ -142,6 +133,12 @@ Value SortEmitter::getKey(Value entry) {
   if (shape.op.getDescending())
     key = arith::XOrIOp::create(builder, loc, key,
                                 constant(builder.getI32Type(), -1));
+  return key;
+}
+
+/// The number (i64) by which an entry of the row is compared.
+Value SortEmitter::getKey(Value entry) {
+  Value key = getOrdered(entry);
   Type i64 = builder.getI64Type();
   key = arith::ShLIOp::create(builder, loc,
                               arith::ExtSIOp::create(builder, loc, i64, key),

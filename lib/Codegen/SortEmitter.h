@@ -19,9 +19,6 @@
 
 namespace meshc::codegen {
 
-/// The kernel's sort op, or null.
-nd::SortOpInterface getSort(exec::KernelOp kernel);
-
 /// The loops of such a kernel.
 struct SortShape {
   nd::SortOpInterface op;
@@ -36,7 +33,7 @@ struct SortShape {
 };
 
 /// Emits such a kernel, without lanes.
-class SortEmitter : LoopEmitter {
+class SortEmitter : protected LoopEmitter {
 public:
   SortEmitter(const SortShape &shape, KernelElements &emitter)
       : LoopEmitter(emitter), shape(shape) {}
@@ -55,30 +52,33 @@ public:
   /// nothing.
   void emitPoint(mlir::Value number, bool mayBeBeyond);
 
-private:
-  static int64_t count(llvm::ArrayRef<Loop> loops);
+protected:
   nd::ElementIndex makeRow(llvm::ArrayRef<Loop> loops, mlir::Value number);
-  mlir::Value getKey(mlir::Value entry);
-  mlir::Value orderFloat(mlir::Value element);
-  mlir::Value loadEntry(mlir::Value slot);
+  mlir::Value getOrdered(mlir::Value entry);
   void storeEntry(mlir::Value slot, mlir::Value entry);
-  void emitRow();
-  void emitCount();
-  void sink(mlir::Value slot, mlir::Value end, mlir::Value entry);
-  Values chooseChild(mlir::Value slot, mlir::Value end, mlir::Value key);
-  mlir::Value isBefore(mlir::Value a, mlir::Value b);
   mlir::Value isBelow(mlir::Value a, mlir::Value b);
   mlir::Value add(mlir::Value a, int64_t b);
   mlir::Value constant(mlir::Type type, int64_t value);
   /// `then` under the condition.
   void emitIf(mlir::Value condition, llvm::function_ref<void()> then);
+
+  SortShape shape;
+  nd::ElementIndex row; ///< of the code that is being emitted
+
+private:
+  static int64_t count(llvm::ArrayRef<Loop> loops);
+  mlir::Value getKey(mlir::Value entry);
+  mlir::Value orderFloat(mlir::Value element);
+  mlir::Value loadEntry(mlir::Value slot);
+  void emitRow();
+  void emitCount();
+  void sink(mlir::Value slot, mlir::Value end, mlir::Value entry);
+  Values chooseChild(mlir::Value slot, mlir::Value end, mlir::Value key);
+  mlir::Value isBefore(mlir::Value a, mlir::Value b);
   /// The values of one of both.
   Values emitIf(mlir::Value condition, mlir::TypeRange types,
                 llvm::function_ref<Values()> then,
                 llvm::function_ref<Values()> otherwise);
-
-  SortShape shape;
-  nd::ElementIndex row; ///< of the code that is being emitted
 };
 
 } // namespace meshc::codegen

@@ -8,6 +8,7 @@
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/Library.h"
 #include "dialects/Exec/Order.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/OrderAssigner.h"
@@ -100,8 +101,31 @@ std::optional<Order> OrderAssigner::getWantedOrder(OpOperand &use,
     return getWantedOperand(scan, use, depth);
   if (isa<spmd::CollectiveOpInterface>(user))
     return getWantedOrder(user->getResult(use.getOperandNumber()), depth + 1);
+  if (std::optional<Order> changed = getOrderOfChanged(use, depth))
+    return changed;
   std::optional<Order> beside = getOrderBeside(use);
   return beside ? beside : getOrderBehind(use, depth);
+}
+
+/// The number of the input that is a table which the fusion changes, if it
+/// changes one.
+static std::optional<unsigned> getChangedInput(exec::FusionOp fusion) {
+  if (fusion.getNumResults() != 1)
+    return std::nullopt;
+  Value result = fusion.getBody().front().getTerminator()->getOperand(0);
+  Value changed = nd::getChangedTable(result.getDefiningOp());
+  auto table = dyn_cast_or_null<BlockArgument>(changed);
+  return table ? std::optional(table.getArgNumber()) : std::nullopt;
+}
+
+/// Of the result of a fusion that changes the value's entries, perhaps where
+/// they lie.
+std::optional<Order> OrderAssigner::getOrderOfChanged(OpOperand &use,
+                                                      unsigned depth) {
+  auto fusion = dyn_cast<exec::FusionOp>(use.getOwner());
+  if (!fusion || getChangedInput(fusion) != use.getOperandNumber())
+    return std::nullopt;
+  return getWantedOrder(fusion.getResult(0), depth + 1);
 }
 
 /// Of another input of the fusion that has the use: one with the same dims, or
@@ -165,7 +189,15 @@ std::optional<Order> OrderAssigner::getInputOrder(exec::FusionOp fusion,
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// A table that is changed keeps its order, as it may keep its place.
 void OrderAssigner::assignFusion(exec::FusionOp fusion) {
+  if (std::optional<unsigned> table = getChangedInput(fusion)) {
+    Value input = fusion.getInputs()[*table];
+    orders[fusion.getResult(0)] = orders.lookup(input);
+    pinned.insert(input);
+    pinned.insert(fusion.getResult(0));
+    return;
+  }
   for (Value result : fusion.getResults()) {
     orders[result] =
         getInputOrder(fusion, result).value_or(dimOrder.sort(result));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/FusionGroups.h"
 
@@ -157,11 +158,16 @@ void FusionGroups::limitStages() {
   }
 }
 
-/// A sort reads each entry many times, and so needs what is computed.
+/// A sort reads each entry many times, and so needs what is computed. What an
+/// op adds to is stored by its own kernel, so that the op may write over it.
 bool FusionGroups::needsMemory(Value value) const {
   bool isComputed = work.lookup(value) > 0;
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return !isKernelOp(user) || (isComputed && isa<nd::SortOpInterface>(user));
+    if (!isKernelOp(user))
+      return true;
+    return isComputed && (isa<nd::SortOpInterface>(user) ||
+                          (isa<nd::ScatterOpInterface>(user) &&
+                           nd::getChangedTable(user) == value));
   });
 }
 

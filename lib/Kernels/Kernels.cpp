@@ -15,7 +15,11 @@ void addKernelsPasses(mlir::OpPassManager &passes) {
   mlir::OpPassManager &function = passes.nest<mlir::func::FuncOp>();
   function.addPass(createExpandFallbacks());
   function.addPass(createPairContractions());
-  // Equal sums made on the way to products are computed once.
+  // What is added to a product or a carried sum needs no tensor of its own.
+  function.addPass(createScatterIntoSums());
+  function.addPass(createOrderScatters());
+  // Equal sums made on the way to products, and equal orders, are computed
+  // once.
   function.addPass(mlir::createCSEPass());
   function.addPass(createSinkUpdates());
   function.addPass(createFormFusions());

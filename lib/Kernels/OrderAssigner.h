@@ -48,6 +48,8 @@ private:
   std::optional<exec::Order> getOrderBeside(mlir::OpOperand &use) const;
   std::optional<exec::Order> getOrderBehind(mlir::OpOperand &use,
                                             unsigned depth);
+  std::optional<exec::Order> getOrderOfChanged(mlir::OpOperand &use,
+                                               unsigned depth);
   std::optional<exec::Order> getInputOrder(exec::FusionOp fusion,
                                            mlir::Value result);
 

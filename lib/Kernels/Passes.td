@@ -102,6 +102,77 @@ def PairContractions : Pass<"meshc-pair-contractions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
+def ScatterIntoSums : Pass<"meshc-scatter-into-sums", "::mlir::func::FuncOp"> {
+  let summary = "gives a scatter_add the tensor to which its result is added as its table";
+  let description = [{
+    add(x, scatter_add(updates, indices)) becomes one scatter_add into the table x, if
+    nothing else reads the scattered tensor. The schedule lets it write over x where
+    x is not read later. Then there is no second tensor of the table's size, and no
+    pass over the table: the gradient of an embedding that is also the weight of a
+    product is scattered into the gradient of the product.
+
+    ```mlir
+    !u = !nd.tensor<f32, [b = 8, d = 4]>
+    !i = !nd.tensor<i32, [b = 8]>
+    !t = !nd.tensor<f32, [d = 4, v = 16]>
+    func.func @f(%x: !t, %u: !u, %i: !i) -> !t {
+      %0 = nd.scatter_add %u, %i {dim = "v"} : (!u, !i) -> !t
+      %1 = nd.add %0, %x : (!t, !t) -> !t
+      return %1 : !t
+    }
+    ```
+    becomes
+    ```mlir
+    !u = !nd.tensor<f32, [b = 8, d = 4]>
+    !i = !nd.tensor<i32, [b = 8]>
+    !t = !nd.tensor<f32, [d = 4, v = 16]>
+    func.func @f(%x: !t, %u: !u, %i: !i) -> !t {
+      %0 = nd.scatter_add %u, %i into %x {dim = "v"} : (!u, !i, !t) -> !t
+      return %0 : !t
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
+def OrderScatters : Pass<"meshc-order-scatters", "::mlir::func::FuncOp"> {
+  let summary = "sorts the indices of each scatter_add, for GPUs";
+  let description = [{
+    On GPUs, a scatter_add adds the updates of an entry one after another, or by
+    several threads that share them: it needs to know where they are. After the pass
+    each one whose indices have dims to be summed has an order of them. The host's
+    threads walk all indices instead.
+
+    ```mlir
+    !u = !nd.tensor<f32, [b = 8, d = 4, s = 3]>
+    !i = !nd.tensor<i32, [b = 8, s = 3]>
+    !t = !nd.tensor<f32, [d = 4, v = 16]>
+    module attributes {exec.gpu} {
+      func.func @f(%u: !u, %i: !i) -> !t {
+        %0 = nd.scatter_add %u, %i {dim = "v"} : (!u, !i) -> !t
+        return %0 : !t
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !u = !nd.tensor<f32, [b = 8, d = 4, s = 3]>
+    !i = !nd.tensor<i32, [b = 8, s = 3]>
+    !p = !nd.tensor<i32, [place = 24]>
+    !t = !nd.tensor<f32, [d = 4, v = 16]>
+    module attributes {exec.gpu} {
+      func.func @f(%u: !u, %i: !i) -> !t {
+        %0 = nd.merge_dims %i {dims = ["b", "s"], into = "place"} : (!i) -> !p
+        %1 = nd.argsort %0 {count = 24 : i64, dim = "place", into = "place"} : (!p) -> !p
+        %2 = nd.scatter_add %u, %i ordered %1 {dim = "v"} : (!u, !i, !p) -> !t
+        return %2 : !t
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
 def SinkUpdates : Pass<"meshc-sink-updates", "::mlir::func::FuncOp"> {
   let summary = "updates stacked parameters in the loop that computes their gradients";
   let description = [{

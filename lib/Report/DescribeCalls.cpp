@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/ModelPlaces.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
@@ -19,14 +20,21 @@ using namespace mlir;
 
 namespace meshc::report {
 
+static double getLocalBytesOf(Value tensor, nd::MeshAttr mesh) {
+  return nd::getTensorType(tensor).getLocalBytes(mesh);
+}
+
 /// Bytes of an argument that a kernel must read: all of it, unless the ops that
 /// use it read a part (a gather, a slice).
 static double getReadBytes(BlockArgument argument, nd::MeshAttr mesh) {
-  double whole = nd::getTensorType(argument).getLocalBytes(mesh), read = 0;
+  double whole = getLocalBytesOf(argument, mesh), read = 0;
   for (Operation *user : argument.getUsers()) {
-    if (auto insert = dyn_cast<nd::InsertOpInterface>(user)) {
-      // In place: entries that stay are not read.
-      read += insert.getTable() == argument ? 0 : whole;
+    if (Value table = nd::getChangedTable(user)) {
+      // In place: entries that stay are not read, nor those that are replaced.
+      auto scatter = dyn_cast<nd::ScatterOpInterface>(user);
+      double changed =
+          scatter ? getLocalBytesOf(scatter.getUpdates(), mesh) : 0;
+      read += table == argument ? changed : whole;
       continue;
     }
     auto op = dyn_cast<nd::NamedOpInterface>(user);
@@ -34,7 +42,7 @@ static double getReadBytes(BlockArgument argument, nd::MeshAttr mesh) {
       return whole; // it is an output itself
     double bytes = op.getCost().bytes;
     for (Value result : user->getResults())
-      bytes -= nd::getTensorType(result).getLocalBytes(mesh);
+      bytes -= getLocalBytesOf(result, mesh);
     read += std::max(bytes, 0.0);
   }
   return std::min(whole, read);
@@ -62,12 +70,16 @@ static std::string getLines(Block &block) {
 }
 
 /// Bytes of a result that a kernel writes: all of it, or the entries that it
-/// replaces in place.
+/// changes in place.
 static double getWrittenBytes(Value result, nd::MeshAttr mesh) {
-  auto insert = result.getDefiningOp<nd::InsertOpInterface>();
-  if (insert && isa<BlockArgument>(insert.getTable()))
-    result = insert.getUpdates();
-  return nd::getTensorType(result).getLocalBytes(mesh);
+  double whole = getLocalBytesOf(result, mesh);
+  Operation *op = result.getDefiningOp();
+  if (!isa_and_nonnull<BlockArgument>(nd::getChangedTable(op)))
+    return whole;
+  auto scatter = dyn_cast<nd::ScatterOpInterface>(op);
+  Value updates = scatter ? scatter.getUpdates()
+                          : cast<nd::InsertOpInterface>(op).getUpdates();
+  return std::min(whole, getLocalBytesOf(updates, mesh));
 }
 
 static Json describeKernel(exec::KernelOp kernel) {

@@ -15,6 +15,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 using namespace mlir;
@@ -206,6 +207,7 @@ struct Comparison {
 
   void placeBuffers();
   void addFunctions(ModuleOp module);
+  nd::HostTensor drawInput(unsigned input, std::mt19937 &generator);
   void fillInputs();
   void expectOutputs(const MeshcProgram &program);
   SmallVector<nd::HostTensor> evaluate(const nd::EvaluationContext &context);
@@ -260,26 +262,49 @@ void Comparison::addFunctions(ModuleOp module) {
                          /*scratch=*/Value());
 }
 
+nd::HostTensor Comparison::drawInput(unsigned input, std::mt19937 &generator) {
+  std::uniform_real_distribution<double> numbers(options.low, options.high);
+  nd::TensorType type = buffers[input].getTensor();
+  Type element = type.getElementType();
+  nd::HostTensor tensor(type, mesh);
+  for (double &value : tensor.data) {
+    value = isa<FloatType>(element)
+                ? nd::roundToElementType(numbers(generator), element)
+                : double(generator() %
+                         (element.isInteger(1) ? 2 : options.integers));
+    if (!options.specials.empty() && generator() % 2)
+      value = options.specials[generator() % options.specials.size()];
+  }
+  if (options.change)
+    options.change(input, tensor);
+  return tensor;
+}
+
+/// Fills the rows of `order` with the stable orders of those of `numbers`.
+static void sortRows(nd::HostTensor &order, const nd::HostTensor &numbers) {
+  auto length = static_cast<size_t>(order.sizes.back());
+  for (size_t row = 0; row < order.data.size(); row += length) {
+    auto begin = order.data.begin() + row;
+    std::iota(begin, begin + length, 0);
+    std::sort(begin, begin + length, [&](double a, double b) {
+      double first = numbers.data[row + size_t(a)];
+      double second = numbers.data[row + size_t(b)];
+      return first < second || (first == second && a < b);
+    });
+  }
+}
+
 void Comparison::fillInputs() {
   std::mt19937 generator(1);
-  std::uniform_real_distribution<double> numbers(options.low, options.high);
+  for (unsigned input = 0; input < inputCount; ++input)
+    inputs.push_back(drawInput(input, generator));
+  for (auto [order, numbers] : options.orders)
+    sortRows(inputs[order], inputs[numbers]);
   for (unsigned input = 0; input < inputCount; ++input) {
-    nd::TensorType type = buffers[input].getTensor();
-    Type element = type.getElementType();
-    nd::HostTensor tensor(type, mesh);
-    for (double &value : tensor.data) {
-      value = isa<FloatType>(element)
-                  ? nd::roundToElementType(numbers(generator), element)
-                  : double(generator() %
-                           (element.isInteger(1) ? 2 : options.integers));
-      if (!options.specials.empty() && generator() % 2)
-        value = options.specials[generator() % options.specials.size()];
-    }
-    if (options.change)
-      options.change(input, tensor);
-    inputs.push_back(tensor);
+    nd::HostTensor tensor = inputs[input];
     if (options.hide)
       options.hide(input, tensor);
+    Type element = tensor.type.getElementType();
     forEachPlace(tensor, buffers[input], mesh, [&](int64_t from, int64_t to) {
       writeElement(&arena[offsets[input] + to * getBytes(element)], element,
                    tensor.data[from]);

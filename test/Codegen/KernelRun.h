@@ -71,6 +71,9 @@ struct KernelCase {
   llvm::SmallVector<int64_t> coordinates;
   /// Output n overwrites input m: (m, n) pairs.
   llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
+  /// Inputs (m, n) of i32: each row of m along its last dim is not random, but
+  /// the stable order of as many numbers of n.
+  llvm::SmallVector<std::pair<unsigned, unsigned>> orders;
   /// Its code on the host is the runtime's, and its grid on a GPU is fixed.
   bool isLibraryCall = false;
 };

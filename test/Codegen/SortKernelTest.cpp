@@ -70,6 +70,17 @@ TEST(SortKernel, ExtremeNumbers) {
                {-2147483648.0, 2147483647, -1, 0});
 }
 
+/// On a GPU, a block has each of them.
+TEST(SortKernel, LongRows) {
+  std::vector<double> equal = {0.0, -0.0, NAN, -NAN, INFINITY, -INFINITY};
+  for (std::string words : {"", ", descending"}) {
+    expectSort({2, 1025, 1, 1025, "f32", words}, equal);
+    expectSort({1, 3001, 2, 700, "bf16", words}, equal);
+    expectSort({1, 1600, 1, 1600, "i32", words},
+               {-2147483648.0, 2147483647, -1, 0});
+  }
+}
+
 /// Rows that lie along memory, across it, and operands in another order.
 TEST(SortKernel, AllOrders) {
   for (std::string in : {R"(["b", "n", "m"])", R"(["m", "b", "n"])"})

@@ -59,6 +59,42 @@ static LogicalResult uniteDims(std::optional<Location> location, StringRef op,
   return success();
 }
 
+Value getChangedTable(Operation *op) {
+  if (auto insert = dyn_cast_or_null<InsertOp>(op))
+    return insert.getTable();
+  auto scatter = dyn_cast_or_null<ScatterAddOp>(op);
+  return scatter ? scatter.getTable() : Value();
+}
+
+/// The table with its entries along `dim` changed: `change` gets the element
+/// and its update, one update of an entry after another.
+static HostTensor
+changeEntries(HostTensor table, const HostTensor &updates,
+              const HostTensor &indices, StringRef dim, int64_t offset,
+              llvm::function_ref<void(double &, double)> change) {
+  SmallVector<SmallVector<int64_t>> strides = {
+      updates.getStrides(), indices.getStridesAlong(updates.type),
+      table.getStridesAlong(updates.type)};
+  int64_t stride = table.getStrideOf(dim);
+  int64_t size = table.sizes[table.type.getDimIndex(dim)];
+  forEachIndex(updates.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
+    int64_t local = static_cast<int64_t>(indices.data[offsets[1]]) - offset;
+    if (local >= 0 && local < size)
+      change(table.data[offsets[2] + local * stride], updates.data[offsets[0]]);
+  });
+  return table;
+}
+
+/// The rule of an op that changes a table: a rank takes the updates that fall
+/// into its block of the dim. Each rank with the block takes all of them.
+static PartitionRule getTableRule(Operation *op) {
+  PartitionRule rule = getRuleByNames(op);
+  for (Factor &factor : rule.factors)
+    if (!factor.resultDims[0])
+      factor.kind = FactorKind::Whole;
+  return rule;
+}
+
 //===----------------------------------------------------------------------===//
 // GatherOp
 //===----------------------------------------------------------------------===//
@@ -206,25 +242,46 @@ LogicalResult ScatterAddOp::verify() {
              << dim.getName().getValue()
              << "' of the updates is neither the result's nor the indices'";
   }
-  return success();
+  if (getTable() && getTable().getType().getGlobal() != result.getGlobal())
+    return emitOpError("the table must be ")
+           << result.getGlobal() << " like the result, got "
+           << getTable().getType().getGlobal();
+  return verifyOrder();
+}
+
+/// The order has the dims that indices and result share, and one dim for all
+/// others of the indices.
+LogicalResult ScatterAddOp::verifyOrder() {
+  if (!getOrder())
+    return success();
+  TensorType order = getOrder().getType(), indices = getIndices().getType();
+  int64_t summed = 1, rest = 1, shared = 0;
+  for (DimAttr dim : indices.getDims())
+    if (getType().hasDim(dim.getName().getValue()))
+      ++shared;
+    else
+      summed *= dim.getSize();
+  for (DimAttr dim : order.getDims())
+    if (indices.getDim(dim.getName().getValue()) &&
+        getType().hasDim(dim.getName().getValue()))
+      --shared;
+    else
+      rest *= dim.getSize();
+  if (order.getElementType().isSignlessInteger(32) && shared == 0 &&
+      rest == summed)
+    return success();
+  return emitOpError("the order must be i32, with the dims that the indices "
+                     "share with the result and one dim of ")
+         << summed << " places, got " << order;
 }
 
 SmallVector<HostTensor>
 ScatterAddOp::evaluate(ArrayRef<const HostTensor *> operands,
                        const EvaluationContext &context) {
-  const HostTensor &updates = *operands[0], &indices = *operands[1];
-  HostTensor result = context.makeTensor(getType());
-  SmallVector<SmallVector<int64_t>> strides = {
-      updates.getStrides(), indices.getStridesAlong(updates.type),
-      result.getStridesAlong(updates.type)};
-  int64_t stride = result.getStrideOf(getDim());
-  int64_t size = result.sizes[result.type.getDimIndex(getDim())];
-  int64_t offset = context.getOffset(getType(), getDim());
-  forEachIndex(updates.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
-    int64_t local = static_cast<int64_t>(indices.data[offsets[1]]) - offset;
-    if (local >= 0 && local < size)
-      result.data[offsets[2] + local * stride] += updates.data[offsets[0]];
-  });
+  HostTensor result = changeEntries(
+      getTable() ? *operands[2] : context.makeTensor(getType()), *operands[0],
+      *operands[1], getDim(), context.getOffset(getType(), getDim()),
+      [](double &entry, double update) { entry += update; });
   for (double &value : result.data)
     value = context.round(value, getType().getElementType());
   return {std::move(result)};
@@ -233,14 +290,20 @@ ScatterAddOp::evaluate(ArrayRef<const HostTensor *> operands,
 LogicalResult
 ScatterAddOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGrads,
                             SmallVectorImpl<Value> &operandGrads) {
-  if (resultGrads[0] && getType().isFloat())
-    operandGrads[0] = GatherOp::create(builder, getLoc(), resultGrads[0],
-                                       getIndices(), getDimAttr());
+  if (!resultGrads[0] || !getType().isFloat())
+    return success();
+  operandGrads[0] = GatherOp::create(builder, getLoc(), resultGrads[0],
+                                     getIndices(), getDimAttr());
+  if (getTable())
+    operandGrads[2] = resultGrads[0];
   return success();
 }
 
 PartitionRule ScatterAddOp::getPartitionRule() {
-  // A rank takes the updates that fall into its block of `dim`.
+  // The sum of several ranks' results would count the table several times, and
+  // the order is one of all indices.
+  if (getTable() || getOrder())
+    return getTableRule(*this);
   PartitionRule rule = getRuleByNames(*this);
   rule.linearOperands.push_back(0);
   return rule;
@@ -249,9 +312,14 @@ PartitionRule ScatterAddOp::getPartitionRule() {
 OpCost ScatterAddOp::getCost() {
   OpCost cost;
   MeshAttr mesh = MeshAttr::of(*this);
-  cost.flops = getUpdates().getType().getLocalElementCount(mesh);
-  cost.bytes =
-      getTrafficBytes(*this) + 2.0 * getUpdates().getType().getLocalBytes(mesh);
+  TensorType updates = getUpdates().getType();
+  cost.flops = updates.getLocalElementCount(mesh);
+  // The entries are read and written. Those of a table that do not change stay
+  // where they are.
+  cost.bytes = 3.0 * updates.getLocalBytes(mesh) +
+               getIndices().getType().getLocalBytes(mesh);
+  if (!getTable())
+    cost.bytes += getType().getLocalBytes(mesh);
   return cost;
 }
 
@@ -288,20 +356,9 @@ InsertOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
 SmallVector<HostTensor>
 InsertOp::evaluate(ArrayRef<const HostTensor *> operands,
                    const EvaluationContext &context) {
-  const HostTensor &updates = *operands[1], &indices = *operands[2];
-  HostTensor result = *operands[0];
-  SmallVector<SmallVector<int64_t>> strides = {
-      updates.getStrides(), indices.getStridesAlong(updates.type),
-      result.getStridesAlong(updates.type)};
-  int64_t stride = result.getStrideOf(getDim());
-  int64_t size = result.sizes[result.type.getDimIndex(getDim())];
-  int64_t offset = context.getOffset(getType(), getDim());
-  forEachIndex(updates.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
-    int64_t local = static_cast<int64_t>(indices.data[offsets[1]]) - offset;
-    if (local >= 0 && local < size)
-      result.data[offsets[2] + local * stride] = updates.data[offsets[0]];
-  });
-  return {std::move(result)};
+  return {changeEntries(*operands[0], *operands[1], *operands[2], getDim(),
+                        context.getOffset(getType(), getDim()),
+                        [](double &entry, double update) { entry = update; })};
 }
 
 LogicalResult InsertOp::buildGradient(OpBuilder &builder,
@@ -325,14 +382,7 @@ LogicalResult InsertOp::buildGradient(OpBuilder &builder,
   return success();
 }
 
-PartitionRule InsertOp::getPartitionRule() {
-  // A rank takes the updates that fall into its block of `dim`, in their order.
-  PartitionRule rule = getRuleByNames(*this);
-  for (Factor &factor : rule.factors)
-    if (!factor.resultDims[0])
-      factor.kind = FactorKind::Whole;
-  return rule;
-}
+PartitionRule InsertOp::getPartitionRule() { return getTableRule(*this); }
 
 OpCost InsertOp::getCost() {
   OpCost cost;

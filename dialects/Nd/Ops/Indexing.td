@@ -19,16 +19,30 @@ def Nd_GatherOp : Nd_InferredOp<"gather", [Nd_ElementOp, Nd_KeepsShort]> {
   let arguments = (ins Nd_TensorType:$table, Nd_TensorType:$indices, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
 }
-def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface]> {
-  let summary = "the transpose of gather: result[dim = indices] += updates, from zero";
+def Nd_ScatterAddOp : Nd_Op<"scatter_add", [ScatterOpInterface, AttrSizedOperandSegments]> {
+  let summary = "the transpose of gather: the table, or zeros, with table[dim = indices] += updates";
   let description = [{
     The updates have all dims of the indices (i32). The result has `dim` and dims
     of the updates. Dims of the indices that the result lacks are summed over.
-    Out-of-range indices add nothing.
+    Out-of-range indices add nothing. The table has the type of the result. The
+    order says nothing new: it is one way to sort the indices, for kernels.
   }];
-  let arguments = (ins Nd_TensorType:$updates, Nd_TensorType:$indices, StrAttr:$dim);
+  let arguments = (ins Nd_TensorType:$updates, Nd_TensorType:$indices, Optional<Nd_TensorType>:$table,
+      Optional<Nd_TensorType>:$order, StrAttr:$dim);
   let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = [{
+    $updates `,` $indices (`into` $table^)? (`ordered` $order^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$updates, "::mlir::Value":$indices, "::llvm::StringRef":$dim), [{
+      build($_builder, $_state, type, updates, indices, ::mlir::Value(), ::mlir::Value(), dim);
+    }]>,
+  ];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+  private:
+    ::llvm::LogicalResult verifyOrder();
+  }];
 }
 def Nd_InsertOp : Nd_InferredOp<"insert", [InsertOpInterface, Nd_KeepsShort]> {
   let summary = "the table with table[dim = indices] = updates";

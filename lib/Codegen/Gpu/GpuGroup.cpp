@@ -125,8 +125,7 @@ Value GpuGroup::allocateGlobal(StringRef name, int64_t bytes) {
       builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), address);
 }
 
-/// Bytes of a value in workgroup memory: booleans take one each.
-static int64_t getSlotBytes(Type type) {
+int64_t getSlotBytes(Type type) {
   int64_t bytes =
       std::max(getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8, 1u);
   if (auto vector = dyn_cast<VectorType>(type))

@@ -12,6 +12,9 @@
 
 namespace meshc::codegen {
 
+/// Bytes of a value in memory of a kernel: booleans take one each.
+int64_t getSlotBytes(mlir::Type type);
+
 /// Emits code for the threads of a block: their numbers, and how the members of
 /// a group combine their values.
 class GpuGroup {
@@ -26,6 +29,8 @@ public:
   mlir::Value getMember() const { return member; } ///< within the group
   /// Number among the threads of all blocks that share the point.
   mlir::Value getWorker() const { return worker; }
+  /// Number of the block among those that share its points; null if none do.
+  mlir::Value getSharer() const { return sharer; }
 
   /// Combines each value over the members with its reduction. Every member gets
   /// the same bits; the order does not depend on timing. All threads of the
@@ -37,6 +42,14 @@ public:
   /// Address of an unused piece of workgroup memory. If none is left, the
   /// threads wait for each other, and it begins anew.
   mlir::Value allocate(int64_t bytes);
+  /// Address of zero-initialized global memory of the kernel that all blocks
+  /// share and that persists between launches.
+  mlir::Value allocateGlobal(llvm::StringRef name, int64_t bytes);
+  /// Value number `number` of those of its type in memory of the kernel. Of
+  /// what other blocks have stored, loads are volatile.
+  void store(mlir::Value base, mlir::Value value, mlir::Value number);
+  mlir::Value load(mlir::Value base, mlir::Type type, mlir::Value number,
+                   bool isVolatile = false);
   /// The value of the thread of the warp whose number differs in the bits of
   /// `distance`.
   mlir::Value shuffle(mlir::Value value, int64_t distance);
@@ -45,8 +58,8 @@ public:
   /// share the point. Returns the address of these values. `value` is a result
   /// of combineMembers.
   mlir::Value storePartial(mlir::Value value);
-  /// Whether this block is the last one, for all its threads. Call it once,
-  /// after storePartial.
+  /// Whether this block is the last of those that share its points, for all its
+  /// threads. It sees what the others stored before. Call it once.
   mlir::Value emitIsLastBlock();
   /// In the last block: combines this member's share of the values that the
   /// blocks stored at `place`, in block order. combineMembers then yields the
@@ -66,13 +79,7 @@ private:
   allocatePieces(llvm::ArrayRef<mlir::Value> values, int64_t inWarp);
   /// Emits `code` under the condition.
   void storeIf(mlir::Value condition, llvm::function_ref<void()> code);
-  /// Address of zero-initialized global memory of the kernel that all blocks
-  /// share and that persists between launches.
-  mlir::Value allocateGlobal(llvm::StringRef name, int64_t bytes);
   mlir::Value getSlot(mlir::Value base, mlir::Type type, mlir::Value number);
-  void store(mlir::Value base, mlir::Value value, mlir::Value number);
-  mlir::Value load(mlir::Value base, mlir::Type type, mlir::Value number,
-                   bool isVolatile = false);
   mlir::Value divide(mlir::Value value, int64_t by, bool wantsRest);
   mlir::Value emitLess(mlir::Value value, int64_t bound);
 

@@ -11,9 +11,11 @@
 #include "lib/Codegen/Gpu/GpuNestEmitter.h"
 #include "lib/Codegen/Gpu/GpuParts.h"
 #include "lib/Codegen/Gpu/GpuScatterEmitter.h"
+#include "lib/Codegen/Gpu/GpuSortEmitter.h"
 #include "lib/Codegen/InsertEmitter.h"
 #include "lib/Codegen/KernelEntry.h"
 #include "lib/Codegen/PrefixEmitter.h"
+#include "lib/Codegen/SoleOp.h"
 #include "lib/Codegen/SortEmitter.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -142,6 +144,9 @@ static FailureOr<KernelLaunch> emitScatter(exec::KernelOp kernel,
   FailureOr<ScatterShape> shape = ScatterShape::of(kernel);
   if (failed(shape))
     return failure();
+  if (!shape->summed.empty() && !shape->op.getOrder())
+    return kernel.emitOpError() << "needs an order of the indices of '"
+                                << shape->op->getName() << "' on GPUs";
   auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
     GpuScatterEmitter scatter(*shape, emitter, options);
     GpuGroup group(emitter, function, scatter.getMapping());
@@ -172,21 +177,29 @@ static FailureOr<KernelLaunch> emitRows(exec::KernelOp kernel, ModuleOp module,
                       fault, code);
 }
 
-/// A thread has an entry.
+/// A thread has an entry, or a block has a row.
 static FailureOr<KernelLaunch> emitSort(exec::KernelOp kernel, ModuleOp module,
                                         const GpuOptions &options,
                                         GpuFault *fault) {
   FailureOr<SortShape> shape = SortShape::of(kernel);
   if (failed(shape))
     return failure();
-  auto code = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
+  auto sortRows = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
+    GpuSortEmitter sort(*shape, emitter);
+    GpuGroup group(emitter, function, sort.getMapping());
+    sort.emit(group);
+    return sort.getMapping();
+  };
+  auto sortEntries = [&](KernelElements &emitter, LLVM::LLVMFuncOp function) {
     SortEmitter sort(*shape, emitter);
     GpuMapping map = mapPoints(sort.getPoints(), options);
     GpuGroup group(emitter, function, map);
     sort.emitPoint(group.getPoint(), map.points % map.pointsPerBlock != 0);
     return map;
   };
-  return emitFunction(kernel, module, /*lanes=*/1, fault, code);
+  if (GpuSortEmitter::isBetterFor(*shape))
+    return emitFunction(kernel, module, /*lanes=*/1, fault, sortRows);
+  return emitFunction(kernel, module, /*lanes=*/1, fault, sortEntries);
 }
 
 static FailureOr<KernelLaunch> emitAllParts(exec::KernelOp kernel,
@@ -227,13 +240,13 @@ FailureOr<KernelLaunch> emitGpuKernel(exec::KernelOp kernel, ModuleOp module,
     return emitAllParts(kernel, module, options, fault);
   if (exec::getAttention(kernel))
     return emitTiles(kernel, module, fault);
-  if (getScatter(kernel))
+  if (getSoleOp<nd::ScatterAddOp>(kernel))
     return emitScatter(kernel, module, options, fault);
-  if (getInsert(kernel))
+  if (getSoleOp<nd::InsertOpInterface>(kernel))
     return emitRows<InsertShape, InsertEmitter>(kernel, module, options, fault);
-  if (getPrefix(kernel))
+  if (getSoleOp<nd::PrefixOpInterface>(kernel))
     return emitRows<PrefixShape, PrefixEmitter>(kernel, module, options, fault);
-  if (getSort(kernel))
+  if (getSoleOp<nd::SortOpInterface>(kernel))
     return emitSort(kernel, module, options, fault);
   return emitNest(kernel, module, options, fault);
 }

@@ -8,8 +8,6 @@
 #include "lib/Codegen/Gpu/GpuScatterEmitter.h"
 #include "lib/Codegen/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,14 +16,16 @@ using namespace mlir;
 
 namespace meshc::codegen {
 
-/// Elements of an update that one thread has, at most.
-static constexpr int64_t maxChunks = 4;
-/// Numbers that a thread has in registers as sums, at most.
-static constexpr int64_t maxSums = 32;
-static constexpr int64_t maxSpan = 16;
-static constexpr int64_t warpsPerBlock = 8;
-/// Rows of 32 indices that a warp looks at at once, at most.
-static constexpr int64_t maxRows = 8;
+/// Threads of a block, at most.
+static constexpr int64_t threadsPerBlock = 256;
+/// Places that a walker has at least where others could share them.
+static constexpr int64_t leastPlaces = 4;
+/// Sums that a walker takes of those that others have passed on.
+static constexpr int64_t sumsPerWalker = 16;
+/// Sums that are read before the first of them is added.
+static constexpr int64_t sumsAtOnce = 4;
+/// Names no entry: there are fewer.
+static constexpr int64_t noName = INT32_MAX;
 
 //===----------------------------------------------------------------------===//
 // Which thread does what
@@ -35,49 +35,108 @@ GpuScatterEmitter::GpuScatterEmitter(const ScatterShape &shape,
                                      KernelElements &emitter,
                                      const GpuOptions &options)
     : LoopEmitter(emitter), shape(shape) {
-  nd::TensorType result = nd::getTensorType(shape.op->getResult(0));
-  int64_t units = 1;
-  for (const Loop &loop : shape.outer) {
-    bool isKept = result.hasDim(loop.dims.back().getValue());
-    (isKept ? kept : scanned).push_back(loop);
-    (isKept ? units : map.steps) *= loop.size;
-  }
   for (const Loop &loop : shape.inner)
     innerCount *= loop.size;
   innerCount /= emitter.getLanes();
   columns = std::min<int64_t>(llvm::bit_ceil<uint64_t>(innerCount), warpSize);
-  int64_t all = llvm::divideCeil(innerCount, columns);
-  parts = llvm::divideCeil(all, maxChunks);
-  chunks = llvm::divideCeil(all, parts);
-  span =
-      std::clamp<int64_t>(maxSums / (chunks * emitter.getLanes()), 1, maxSpan);
-  span = std::min(span, shape.entries);
-  units *= llvm::divideCeil(shape.entries, span) * parts;
-  map.points = units * columns;
-  shareIndices(options);
+  parts = llvm::divideCeil(innerCount, columns);
+  map.points = parts * columns;
+  for (const Loop &loop : shape.kept)
+    map.points *= loop.size;
+  for (const Loop &loop : shape.summed)
+    map.steps *= loop.size;
+  chooseMapping(options);
 }
 
-/// A warp looks at 32 indices at once and has members of one unit. More warps
-/// of a block, then more blocks, share the indices of a unit where that fills
-/// the GPU.
-void GpuScatterEmitter::shareIndices(const GpuOptions &options) {
-  int64_t inWarp = warpSize / columns;
-  map.members = inWarp;
-  while (getWarps() < warpsPerBlock && map.steps > warpSize * getWarps() &&
-         (inWarp > 1 || map.points * map.members < options.threadsToFill))
+/// As many walkers as fill the GPU, if each has some places, or some entries of
+/// those that must be written though no index names them.
+void GpuScatterEmitter::chooseMapping(const GpuOptions &options) {
+  map.pointsPerBlock = columns;
+  int64_t work = map.steps;
+  if (!shape.tableInput)
+    work = std::max(work, shape.entries);
+  while (map.getThreads() < warpSize ||
+         (map.getThreads() < threadsPerBlock &&
+          work > leastPlaces * map.members &&
+          map.points * map.members < options.threadsToFill))
     map.members *= 2;
-  map.pointsPerBlock =
-      inWarp > 1 ? columns : warpSize * warpsPerBlock / map.members;
-  while (map.pointsPerBlock > warpSize && map.pointsPerBlock / 2 >= map.points)
-    map.pointsPerBlock /= 2;
   constexpr int64_t maxSharers = 128;
   while (map.sharers < maxSharers &&
          map.getBlocks() * map.getThreads() < options.threadsToFill &&
-         map.steps >= 2 * options.leastSteps * warpSize * getWarps())
+         work >= 2 * options.leastSteps * map.getWorkers())
     map.sharers *= 2;
-  auto rows =
-      static_cast<uint64_t>(llvm::divideCeil(map.steps, warpSize * getWarps()));
-  map.unroll = std::min<int64_t>(llvm::bit_floor(rows), maxRows);
+}
+
+int64_t GpuScatterEmitter::getPieceLength() const {
+  int64_t length = llvm::divideCeil(map.steps, map.getWorkers());
+  return llvm::alignTo(
+      length, std::min(sumsAtOnce, int64_t(llvm::bit_floor(uint64_t(length)))));
+}
+
+void GpuScatterEmitter::placeThread(Value point) {
+  unit = point;
+  column = takeOff(unit, columns);
+  Value rest = unit, part = takeOff(rest, parts);
+  setIndices(place, shape.kept, rest, false);
+  Value number = add(scale(part, columns), column);
+  if (innerCount % columns != 0) {
+    isValid = isBelow(number, emitter.getIndexConstant(innerCount));
+    number = arith::MinUIOp::create(builder, loc, number,
+                                    emitter.getIndexConstant(innerCount - 1));
+  }
+  setIndices(place, shape.inner, number, true);
+  firstIndex = arith::IndexCastOp::create(
+      builder, loc, builder.getI32Type(),
+      emitter.getGlobalOffset(nd::getTensorType(shape.op->getResult(0)),
+                              shape.dim.getValue()));
+}
+
+void GpuScatterEmitter::emit(GpuGroup &threads) {
+  group = &threads;
+  placeThread(group->getPoint());
+  emitOthers(group->getWorker());
+  Rows ofBlocks, ofBlock;
+  bool isShared = map.sharers > 1;
+  if (isShared)
+    ofBlocks = allocateGlobalRows(2 * map.sharers);
+  const Rows *last = isShared ? &ofBlocks : nullptr;
+  if (map.members == 1) {
+    walk(getUpdates(), group->getWorker(), getPieceLength(), last,
+         group->getSharer());
+  } else {
+    ofBlock = allocateRows(2 * map.members);
+    walk(getUpdates(), group->getWorker(), getPieceLength(), &ofBlock,
+         group->getMember());
+    group->emitBarrier();
+    combineRows(ofBlock, last, group->getSharer());
+  }
+  if (isShared)
+    emitIf(group->emitIsLastBlock(),
+           [&] { combineRows(ofBlocks, nullptr, {}); });
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of code
+//===----------------------------------------------------------------------===//
+
+Value GpuScatterEmitter::isEqual(Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);
+}
+
+Value GpuScatterEmitter::isBelow(Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, b);
+}
+
+Value GpuScatterEmitter::select(Value condition, Value a, Value b) {
+  return arith::SelectOp::create(builder, loc, condition, a, b);
+}
+
+Value GpuScatterEmitter::add(Value a, Value b) {
+  return arith::AddIOp::create(builder, loc, a, b);
+}
+
+Value GpuScatterEmitter::scale(Value a, int64_t b) {
+  return arith::MulIOp::create(builder, loc, a, emitter.getIndexConstant(b));
 }
 
 Value GpuScatterEmitter::constant(int64_t value) {
@@ -85,307 +144,276 @@ Value GpuScatterEmitter::constant(int64_t value) {
       builder, loc, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
-/// Threads beyond the last unit do as those of the last one, and store nothing.
-void GpuScatterEmitter::takeUnit(GpuGroup &group) {
-  Value point = group.getPoint();
-  warp = group.getWorker();
-  Value before =
-      arith::MulIOp::create(builder, loc, takeOff(warp, warpSize / columns),
-                            emitter.getIndexConstant(columns));
-  firstLane =
-      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), before);
-  Value unit = point, column = takeOff(unit, columns);
-  lane = arith::AddIOp::create(builder, loc, before, column);
-  if (map.points % map.pointsPerBlock != 0) {
-    int64_t units = map.points / columns;
-    isUnit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                   unit, emitter.getIndexConstant(units));
-    unit = arith::MinUIOp::create(builder, loc, unit,
-                                  emitter.getIndexConstant(units - 1));
-  }
-  Value part = takeOff(unit, parts);
-  Value range = takeOff(unit, llvm::divideCeil(shape.entries, span));
-  setIndices(entry, kept, unit, false);
-  firstEntry = arith::MulIOp::create(builder, loc, range,
-                                     emitter.getIndexConstant(span));
-  Value offset = emitter.getGlobalOffset(
-      nd::getTensorType(shape.op->getResult(0)), shape.dim.getValue());
-  offset = arith::AddIOp::create(builder, loc, offset, firstEntry);
-  firstIndex =
-      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), offset);
-  placeElements(part, column);
+Value GpuScatterEmitter::getZero() {
+  return getIdentity(emitter, shape.op, emitter.getLanes() > 1);
 }
 
-void GpuScatterEmitter::placeElements(Value part, Value column) {
-  Value first = arith::MulIOp::create(
-      builder, loc, part, emitter.getIndexConstant(columns * chunks));
-  first = arith::AddIOp::create(builder, loc, first, column);
-  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    Value number = arith::AddIOp::create(
-        builder, loc, first, emitter.getIndexConstant(chunk * columns));
-    Place place{entry, {}};
-    if (innerCount % (columns * chunks) != 0) {
-      place.isValid =
-          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
-                                emitter.getIndexConstant(innerCount));
-      number = arith::MinUIOp::create(builder, loc, number,
-                                      emitter.getIndexConstant(innerCount - 1));
-    }
-    setIndices(place.index, shape.inner, number, true);
-    places.push_back(place);
-  }
-}
-
-void GpuScatterEmitter::emit(GpuGroup &group) {
-  takeUnit(group);
-  Values sums = scanIndices();
-  SmallVector<Operation *> ops(sums.size(), shape.op);
-  group.combineMembers(ops, sums);
-  Value isFirst;
-  if (map.members > 1)
-    isFirst =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                              group.getMember(), emitter.getIndexConstant(0));
-  if (map.sharers == 1)
-    return storeSums(sums, isFirst);
-  Values stored;
-  for (Value sum : sums)
-    stored.push_back(group.storePartial(sum));
-  auto branch = scf::IfOp::create(builder, loc, group.emitIsLastBlock(),
-                                  /*withElse=*/false);
+void GpuScatterEmitter::emitIf(Value condition,
+                               llvm::function_ref<void()> code) {
+  auto branch = scf::IfOp::create(builder, loc, condition, /*withElse=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  for (auto [sum, place] : llvm::zip(sums, stored))
-    sum = group.combinePartials(shape.op, sum.getType(), place);
-  group.combineMembers(ops, sums);
-  storeSums(sums, isFirst);
+  KernelElements::Scope scope(emitter);
+  code();
 }
 
-/// Sums come entry by entry, those of an entry by places.
-void GpuScatterEmitter::storeSums(ArrayRef<Value> sums, Value isFirst) {
-  for (auto [number, sum] : llvm::enumerate(sums)) {
-    const Place &place = places[number % chunks];
-    Value isWanted = isFirst;
-    auto require = [&](Value condition) {
-      if (isWanted && condition)
-        isWanted = arith::AndIOp::create(builder, loc, isWanted, condition);
-      else if (condition)
-        isWanted = condition;
-    };
-    require(isUnit);
-    require(place.isValid);
-    Value at = arith::AddIOp::create(
-        builder, loc, firstEntry,
-        emitter.getIndexConstant(static_cast<int64_t>(number) / chunks));
-    if (shape.entries % span != 0)
-      require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, at,
-                                    emitter.getIndexConstant(shape.entries)));
-    OpBuilder::InsertionGuard guard(builder);
-    if (isWanted) {
-      auto branch =
-          scf::IfOp::create(builder, loc, isWanted, /*withElse=*/false);
-      builder.setInsertionPointToStart(branch.thenBlock());
+//===----------------------------------------------------------------------===//
+// Sums by entry
+//===----------------------------------------------------------------------===//
+
+/// The updates in the order of their indices.
+GpuScatterEmitter::Sums GpuScatterEmitter::getUpdates() {
+  auto locate = [this](Value number) {
+    nd::ElementIndex index = place;
+    if (Value order = shape.op.getOrder()) {
+      for (nd::DimAttr dim : nd::getTensorType(order).getDims())
+        if (!index.dims.count(dim.getName().str()))
+          index.dims[dim.getName().str()] = {number, false};
+      number = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                          emitter.getElement(order, index));
     }
-    nd::ElementIndex index = place.index;
-    index.dims[shape.dim.str()] = {at, false};
-    emitter.store(0, sum, index);
-  }
+    index = place;
+    setIndices(index, shape.summed, number, false);
+    return index;
+  };
+  return {map.steps,
+          [this, locate](Value number) {
+            return emitter.getElement(shape.op.getIndices(), locate(number));
+          },
+          [this, locate](Value number) {
+            return emitter.getElement(shape.op.getUpdates(), locate(number));
+          }};
+}
+
+GpuScatterEmitter::Sums GpuScatterEmitter::getSums(const Rows &rows) {
+  Type name = builder.getI32Type(), sum = getZero().getType();
+  return {rows.count,
+          [=, this](Value number) {
+            return group->load(rows.names, name, getRow(rows, number),
+                               rows.isGlobal);
+          },
+          [=, this](Value number) {
+            Value row = getRow(rows, number);
+            return group->load(rows.sums, sum, add(scale(row, columns), column),
+                               rows.isGlobal);
+          }};
+}
+
+Value GpuScatterEmitter::getRow(const Rows &rows, Value number) {
+  return rows.first ? add(rows.first, number) : number;
+}
+
+/// In the block's memory.
+GpuScatterEmitter::Rows GpuScatterEmitter::allocateRows(int64_t count) {
+  Rows rows;
+  rows.count = count;
+  rows.names = group->allocate(count * int64_t(sizeof(int32_t)));
+  rows.sums =
+      group->allocate(count * columns * getSlotBytes(getZero().getType()));
+  return rows;
+}
+
+/// For the blocks that share the unit.
+GpuScatterEmitter::Rows GpuScatterEmitter::allocateGlobalRows(int64_t count) {
+  Rows rows;
+  int64_t all = count * map.getTeams();
+  rows.count = count;
+  rows.first = scale(unit, count);
+  rows.isGlobal = true;
+  rows.names = group->allocateGlobal("names", all * int64_t(sizeof(int32_t)));
+  rows.sums = group->allocateGlobal(
+      "sums", all * columns * getSlotBytes(getZero().getType()));
+  return rows;
+}
+
+void GpuScatterEmitter::storeEnds(const Rows &rows, Value walker,
+                                  const Ends &ends) {
+  auto storeRow = [&](Value number, Value name, Value sum) {
+    Value row = getRow(rows, number);
+    emitIf(isEqual(column, emitter.getIndexConstant(0)),
+           [&] { group->store(rows.names, name, row); });
+    group->store(rows.sums, sum, add(scale(row, columns), column));
+  };
+  Value first = scale(walker, 2);
+  storeRow(first, ends.firstName, ends.firstSum);
+  storeRow(add(first, emitter.getIndexConstant(1)), ends.lastName,
+           ends.lastSum);
 }
 
 //===----------------------------------------------------------------------===//
-// Looking at indices
+// Walkers
 //===----------------------------------------------------------------------===//
 
-/// Runs `body` on the number of each bit that is set in `bits` (i32), the
-/// lowest first.
-static LoopEmitter::Values forEachBit(
-    OpBuilder &builder, Location loc, Value bits, ArrayRef<Value> carried,
-    llvm::function_ref<LoopEmitter::Values(Value &, ArrayRef<Value>)> body) {
-  SmallVector<Value> operands{bits};
-  llvm::append_range(operands, carried);
-  auto loop = scf::WhileOp::create(
-      builder, loc, ValueRange(operands).getTypes(), operands,
-      [&](OpBuilder &, Location, ValueRange arguments) {
-        Value zero = arith::ConstantOp::create(builder, loc,
-                                               builder.getI32IntegerAttr(0));
-        Value isLeft = arith::CmpIOp::create(
-            builder, loc, arith::CmpIPredicate::ne, arguments[0], zero);
-        scf::ConditionOp::create(builder, loc, isLeft, arguments);
-      },
-      [&](OpBuilder &, Location, ValueRange arguments) {
-        Value rest = arguments[0];
-        LoopEmitter::Values next =
-            body(rest, SmallVector<Value>(arguments.drop_front()));
-        next.insert(next.begin(), rest);
-        scf::YieldOp::create(builder, loc, next);
+/// The name of a sum; beyond the last one, no name, and the last one's number.
+GpuScatterEmitter::NameAt GpuScatterEmitter::readName(const Sums &sums,
+                                                      Value number) {
+  Value last = emitter.getIndexConstant(sums.count - 1);
+  Value inside = arith::MinUIOp::create(builder, loc, number, last);
+  return {inside, select(isEqual(inside, number), sums.getName(inside),
+                         constant(noName))};
+}
+
+/// Walker `walker` sums `length` of the sums. It passes its ends on to the rows
+/// of `slot`, or stores them, too, if there are no rows: then it is alone.
+void GpuScatterEmitter::walk(const Sums &sums, Value walker, int64_t length,
+                             const Rows *into, Value slot) {
+  Value begin = scale(walker, length);
+  Value firstName = readName(sums, begin).name, zero = getZero();
+  Value isFirst = arith::ConstantOp::create(
+      builder, loc, builder.getBoolAttr(into != nullptr));
+  int64_t step = std::min(sumsAtOnce, length & -length);
+  Values carried = emitFor(
+      emitter.getIndexConstant(0), emitter.getIndexConstant(length), step,
+      {firstName, zero, isFirst, zero}, [&](Value base, ArrayRef<Value> args) {
+        Values names, elements, next(args);
+        for (int64_t i = 0; i < step; ++i) {
+          Value number = add(add(begin, base), emitter.getIndexConstant(i));
+          NameAt read = readName(sums, number);
+          names.push_back(read.name);
+          elements.push_back(sums.getSum(read.number));
+          emitter.unify(elements.back(), zero);
+        }
+        for (auto [name, element] : llvm::zip(names, elements))
+          next = addToRun(name, element, next);
+        return next;
       });
-  return LoopEmitter::Values(loop.getResults().drop_front());
+  if (!into)
+    return storeSum(carried[0], carried[1]);
+  Ends ends{firstName, carried[3], carried[0], carried[1]};
+  storeEnds(*into, slot, ends);
 }
 
-/// Clears the lowest set bit and returns its number; 32 if no bit is set.
-static Value takeLowest(OpBuilder &builder, Location loc, Value &bits) {
-  Value lowest = math::CountTrailingZerosOp::create(builder, loc, bits);
-  Value one =
-      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(1));
-  Value others = arith::SubIOp::create(builder, loc, bits, one);
-  bits = arith::AndIOp::create(builder, loc, bits, others);
-  return lowest;
+/// Adds to the current run, or begins another. Carried are the current run's
+/// name and sum, whether it is the walker's first, and the sum of the first one
+/// once it has ended.
+GpuScatterEmitter::Values GpuScatterEmitter::addToRun(Value name, Value sum,
+                                                      ArrayRef<Value> carried) {
+  Value isSame = isEqual(name, carried[0]);
+  Value isFirst = carried[2];
+  Value isStored = arith::OrIOp::create(builder, loc, isSame, isFirst);
+  Value yes =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  isStored = arith::XOrIOp::create(builder, loc, isStored, yes);
+  emitIf(isStored, [&] { storeSum(carried[0], carried[1]); });
+  Value more = combine(emitter, shape.op, carried[1], sum);
+  Value endsFirst = arith::AndIOp::create(
+      builder, loc, isFirst, arith::XOrIOp::create(builder, loc, isSame, yes));
+  return {name, select(isSame, more, sum),
+          arith::AndIOp::create(builder, loc, isFirst, isSame),
+          select(endsFirst, carried[1], carried[3])};
 }
 
-static Value emitOrOfWarp(OpBuilder &builder, Location loc, Value bits) {
-  return gpu::SubgroupReduceOp::create(
-      builder, loc, bits, gpu::AllReduceOperation::OR, /*uniform=*/true);
+/// The block's walkers, fewer and fewer, sum the rows. What is left goes to the
+/// rows of `slot`, or is stored.
+void GpuScatterEmitter::combineRows(Rows rows, const Rows *into, Value slot) {
+  Value member = group->getMember();
+  for (bool isEnd = false; !isEnd;) {
+    int64_t walkers =
+        std::clamp<int64_t>(rows.count / sumsPerWalker, 1, map.members);
+    isEnd = walkers == 1;
+    Rows next;
+    if (!isEnd)
+      next = allocateRows(2 * walkers);
+    emitIf(isBelow(member, emitter.getIndexConstant(walkers)), [&] {
+      walk(getSums(rows), member, rows.count / walkers, isEnd ? into : &next,
+           isEnd ? slot : member);
+    });
+    if (!isEnd)
+      group->emitBarrier();
+    rows = next;
+  }
 }
 
-/// Each warp takes some rows of 32 indices at a time, and then those rows that
-/// hold what the unit looks for.
-GpuScatterEmitter::Values GpuScatterEmitter::scanIndices() {
-  Type type = emitter.getComputeType(
-      nd::getTensorType(shape.op->getResult(0)).getElementType());
-  if (emitter.getLanes() > 1)
-    type = VectorType::get({emitter.getLanes()}, type);
-  Values zeros(span * chunks, arith::ConstantOp::create(
-                                  builder, loc, builder.getZeroAttr(type)));
-  Value before = arith::MulIOp::create(
-      builder, loc, warp, emitter.getIndexConstant(warpSize * map.unroll));
-  return emitFor(
-      emitter.getIndexConstant(0), emitter.getIndexConstant(map.steps),
-      getRound(), zeros, [&](Value base, ArrayRef<Value> sums) {
-        Value first = arith::AddIOp::create(builder, loc, base, before);
-        return forEachBit(
-            builder, loc, findRows(first), sums,
-            [&](Value &rows, ArrayRef<Value> carried) {
-              KernelElements::Scope scope(emitter);
-              Value row = arith::IndexCastUIOp::create(
-                  builder, loc, builder.getIndexType(),
-                  takeLowest(builder, loc, rows));
-              row = arith::MulIOp::create(builder, loc, row,
-                                          emitter.getIndexConstant(warpSize));
-              return addRow(arith::AddIOp::create(builder, loc, first, row),
-                            carried);
-            });
+//===----------------------------------------------------------------------===//
+// The result
+//===----------------------------------------------------------------------===//
+
+void GpuScatterEmitter::store(Value entry, Value element) {
+  auto code = [&] {
+    nd::ElementIndex index = place;
+    index.dims[shape.dim.str()] = {entry, false};
+    if (Value table = shape.op.getTable()) {
+      Value before = emitter.getElement(table, index);
+      element = element ? combine(emitter, shape.op, before, element) : before;
+    }
+    emitter.store(0, element ? element : getZero(), index);
+  };
+  if (isValid)
+    emitIf(isValid, code);
+  else
+    code();
+}
+
+/// Adds the sum of all updates to the entry, if it is one of the rank's.
+void GpuScatterEmitter::storeSum(Value name, Value sum) {
+  Value entry = arith::IndexCastOp::create(
+      builder, loc, builder.getIndexType(),
+      arith::SubIOp::create(builder, loc, name, firstIndex));
+  emitIf(isBelow(entry, emitter.getIndexConstant(shape.entries)),
+         [&] { store(entry, sum); });
+}
+
+/// The first place of the order whose index is not below `wanted`, by halving.
+Value GpuScatterEmitter::findName(Value wanted) {
+  Value zero = emitter.getIndexConstant(0), two = emitter.getIndexConstant(2);
+  auto halvings = int64_t(llvm::Log2_64(map.steps)) + 1;
+  Values range = emitFor(
+      zero, emitter.getIndexConstant(halvings), 1,
+      {zero, emitter.getIndexConstant(map.steps)},
+      [&](Value, ArrayRef<Value> range) -> Values {
+        Value middle =
+            arith::DivUIOp::create(builder, loc, add(range[0], range[1]), two);
+        Value isLess = arith::AndIOp::create(
+            builder, loc, isBelow(range[0], range[1]),
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                  readName(getUpdates(), middle).name, wanted));
+        return {
+            select(isLess, add(middle, emitter.getIndexConstant(1)), range[0]),
+            select(isLess, range[1], middle)};
       });
+  return range[0];
 }
 
-/// How far behind the unit's first entry the index of that number is, as an
-/// unsigned i32; `isThere` (null: it is): else it is none. `index` is set to
-/// it.
-Value GpuScatterEmitter::readDistance(nd::ElementIndex &index, Value number,
-                                      Value isThere) {
-  setIndices(index, scanned, number, false);
-  Value wanted = emitter.getElement(shape.op.getIndices(), index);
-  Value distance = arith::SubIOp::create(builder, loc, wanted, firstIndex);
-  if (isThere)
-    distance =
-        arith::SelectOp::create(builder, loc, isThere, distance, constant(-1));
-  return distance;
-}
-
-/// The same; there is none beyond the last.
-Value GpuScatterEmitter::getDistance(Value number) {
-  Value isIndex;
-  if (map.steps % getRound() != 0) {
-    isIndex =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, number,
-                              emitter.getIndexConstant(map.steps));
-    number = arith::MinUIOp::create(builder, loc, number,
-                                    emitter.getIndexConstant(map.steps - 1));
-  }
-  nd::ElementIndex index = entry;
-  return readDistance(index, number, isIndex);
-}
-
-/// Bit n of the result, the same for the warp: row n of 32 indices holds one
-/// that names an entry of the unit.
-Value GpuScatterEmitter::findRows(Value first) {
-  first = arith::AddIOp::create(builder, loc, first, lane);
-  Value found = constant(0);
-  for (int64_t row = 0; row < map.unroll; ++row) {
-    Value number = arith::AddIOp::create(
-        builder, loc, first, emitter.getIndexConstant(row * warpSize));
-    Value isHere =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                              getDistance(number), constant(span));
-    Value bit = arith::SelectOp::create(
-        builder, loc, isHere, constant(int64_t(1) << row), constant(0));
-    found = arith::OrIOp::create(builder, loc, found, bit);
-  }
-  return emitOrOfWarp(builder, loc, found);
-}
-
-//===----------------------------------------------------------------------===//
-// Adding
-//===----------------------------------------------------------------------===//
-
-/// Adds the updates of the row's indices; `first` is the number of its first.
-/// Threads that are side by side have as many of the row's indices.
-GpuScatterEmitter::Values GpuScatterEmitter::addRow(Value first,
-                                                    ArrayRef<Value> sums) {
-  Value number = arith::AddIOp::create(builder, loc, first, lane);
-  Value isHere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                       getDistance(number), constant(span));
-  Value own =
-      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), lane);
-  Value bit = arith::ShLIOp::create(builder, loc, constant(1), own);
-  bit = arith::SelectOp::create(builder, loc, isHere, bit, constant(0));
-  Value bits = emitOrOfWarp(builder, loc, bit);
-  if (columns < warpSize) {
-    Value mine = arith::ShLIOp::create(
-        builder, loc, constant((int64_t(1) << columns) - 1), firstLane);
-    bits = arith::AndIOp::create(builder, loc, bits, mine);
-  }
-  return forEachBit(builder, loc, bits, sums,
-                    [&](Value &rest, ArrayRef<Value> carried) {
-                      KernelElements::Scope scope(emitter);
-                      return addBatch(first, rest, carried);
-                    });
-}
-
-/// Adds the updates of the indices of the lowest bits of `bits`, read all at
-/// once, to the sums of the entries that they name.
-GpuScatterEmitter::Values GpuScatterEmitter::addBatch(Value first, Value &bits,
-                                                      ArrayRef<Value> sums) {
-  int64_t batch = std::max<int64_t>(8 / chunks, 1);
-  batch = std::min(batch, maxSums / 2 / (chunks * emitter.getLanes()));
-  batch = std::clamp<int64_t>(batch, 1, 4);
-  Values distances, updates;
-  Value lowest;
-  for (int64_t number = 0; number < batch; ++number) {
-    Value isBit, bit;
-    if (number == 0) {
-      bit = lowest = takeLowest(builder, loc, bits);
-    } else {
-      isBit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
-                                    bits, constant(0));
-      // What is not there is read as the first one, and not added.
-      bit = arith::SelectOp::create(builder, loc, isBit,
-                                    takeLowest(builder, loc, bits), lowest);
-    }
-    bit =
-        arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), bit);
-    Value at = arith::AddIOp::create(builder, loc, first, bit);
-    nd::ElementIndex index = entry;
-    distances.push_back(readDistance(index, at, isBit));
-    for (const Place &place : places) {
-      index = place.index;
-      setIndices(index, scanned, at, false);
-      updates.push_back(emitter.getElement(shape.op.getUpdates(), index));
-    }
-  }
-  Values next(sums);
-  for (int64_t number = 0; number < batch; ++number)
-    for (int64_t at = 0; at < span; ++at) {
-      Value isNamed =
-          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                distances[number], constant(at));
-      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-        Value &sum = next[at * chunks + chunk];
-        Value added =
-            combine(emitter, shape.op, sum, updates[number * chunks + chunk]);
-        sum = arith::SelectOp::create(builder, loc, isNamed, added, sum);
-      }
-    }
-  return next;
+/// The entries that no index names are the table's, or zeros; each walker has a
+/// piece of them. In place they are there.
+void GpuScatterEmitter::emitOthers(Value worker) {
+  OpBuilder::InsertionGuard guard(builder);
+  KernelElements::Scope scope(emitter);
+  if (shape.tableInput)
+    enterIfElsewhere(*shape.tableInput);
+  int64_t length = llvm::divideCeil(shape.entries, map.getWorkers());
+  Value all = emitter.getIndexConstant(shape.entries);
+  auto clamp = [&](Value entry) -> Value {
+    return arith::MinUIOp::create(builder, loc, entry, all);
+  };
+  auto getIndex = [&](Value entry) {
+    return add(firstIndex, arith::IndexCastOp::create(
+                               builder, loc, builder.getI32Type(), entry));
+  };
+  Value begin = clamp(scale(worker, length));
+  Value end = clamp(add(begin, emitter.getIndexConstant(length)));
+  Value name = readName(getUpdates(), findName(getIndex(begin))).name;
+  emitFor(
+      begin, end, 1, name, [&](Value entry, ArrayRef<Value> next) -> Values {
+        Value index = getIndex(entry);
+        auto branch =
+            scf::IfOp::create(builder, loc, index.getType(),
+                              isEqual(index, next[0]), /*withElse=*/true);
+        OpBuilder::InsertionGuard inner(builder);
+        auto fill = [&](Block *block, llvm::function_ref<Value()> code) {
+          builder.setInsertionPointToStart(block);
+          KernelElements::Scope scope(emitter);
+          scf::YieldOp::create(builder, loc, code());
+        };
+        fill(branch.thenBlock(), [&] {
+          return readName(getUpdates(), findName(add(index, constant(1)))).name;
+        });
+        fill(branch.elseBlock(), [&] {
+          store(entry, {});
+          return next[0];
+        });
+        return {branch.getResult(0)};
+      });
 }
 
 } // namespace meshc::codegen

@@ -1,5 +1,4 @@
-//===- GpuScatterEmitter.h - adding at computed places, on a GPU
-//-----------------===//
+//===- GpuScatterEmitter.h - adding at computed places, on a GPU ----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,27 +6,22 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A kernel that returns the result of one scatter op. A *unit* is a few
-/// adjacent entries of the scattered dim (or a part of them, if an entry is
-/// long). The threads of a unit scan all indices and sum the updates of the
-/// unit's entries. They work side by side along an update; each keeps the
-/// unit's sums in registers, in the type in which elements are computed. If
-/// there are few units, warps and then blocks share the indices of one, and
-/// their sums are combined in order. Floats are never added with atomic
-/// operations, so every run gives the same bits.
+/// A kernel that returns the result of one scatter op, whose indices have an
+/// order. In that order, indices that name one entry are neighbours: a *run*.
+/// A *walker* is some threads side by side along an update, or along a part of
+/// a long one. It goes through a piece of the order and sums runs in
+/// registers. It stores what it sums of runs that begin and end in its piece,
+/// and passes on the sums of its first and of its last run. What all walkers
+/// pass on is a sequence that is sorted like the order, and is summed in the
+/// same way by fewer walkers: those of a block through its memory, those of
+/// all blocks by the last block, until one walker stores all (a segmented sum
+/// as in G. E. Blelloch, Prefix Sums and Their Applications, 1990, by pieces).
 ///
-/// The lower bound is the bytes of indices, updates and result. In addition,
-/// each unit reads all indices from the caches: one or two instructions per
-/// index and 32 threads. Computed for an H100 (132 multiprocessors, 4
-/// instructions each per cycle, 1.7 GHz, 3.35 TB/s), not measured:
-///
-///     entries × columns, indices | floor   | looking at indices | adding
-///     256 × 24, 131072           |   4 µs  |   1 µs             |  13 µs
-///     50304 × 768, 8192          |  54 µs  |  29 µs             |   2 µs
-///     50304 × 768, 32768         |  77 µs  | 115 µs             |   7 µs
-///
-/// where *adding* is a chain of memory reads, 700 cycles for four updates, by
-/// the warps of the most frequent entry. The columns run concurrently.
+/// So the kernel reads each update once, and reads and writes the entries that
+/// are named, if its result lies where its table does. A run may be as long as
+/// all indices: all walkers share it. No float is added by an atomic
+/// operation, and pieces do not depend on timing: every run gives the same
+/// bits.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_GPU_GPUSCATTEREMITTER_H
@@ -39,8 +33,8 @@
 
 namespace meshc::codegen {
 
-/// Emits such a kernel. A point of the mapping is one thread's place in a unit;
-/// a step is an index.
+/// Emits such a kernel. A point of the mapping is a thread's place in an
+/// update; a member is a walker, and a step a place of the order.
 class GpuScatterEmitter : LoopEmitter {
 public:
   GpuScatterEmitter(const ScatterShape &shape, KernelElements &emitter,
@@ -50,46 +44,70 @@ public:
   void emit(GpuGroup &group);
 
 private:
-  /// The position of a thread's elements in an update and in an entry.
-  struct Place {
-    nd::ElementIndex index;
-    mlir::Value isValid; ///< null: always
+  /// Sums by entry, sorted by entry. Several may belong to one entry.
+  struct Sums {
+    int64_t count = 0;
+    /// Of number `n` (`index`): the index that names the entry (i32), and the
+    /// sum.
+    std::function<mlir::Value(mlir::Value n)> getName, getSum;
+  };
+  struct NameAt {
+    mlir::Value number, name;
+  };
+  /// Memory for such sums, of all threads of a walker.
+  struct Rows {
+    int64_t count = 0;
+    mlir::Value names, sums;
+    mlir::Value first; ///< number of the first row; null: 0
+    bool isGlobal = false;
+  };
+  /// The sums of a walker's first and last run.
+  struct Ends {
+    mlir::Value firstName, firstSum, lastName, lastSum;
   };
 
-  void shareIndices(const GpuOptions &options);
-  /// Warps that share the indices of a unit.
-  int64_t getWarps() const { return map.getWorkers() * columns / warpSize; }
-  /// Indices that they scan at once.
-  int64_t getRound() const { return getWarps() * warpSize * map.unroll; }
-  void takeUnit(GpuGroup &group);
-  void placeElements(mlir::Value part, mlir::Value column);
-  Values scanIndices();
-  mlir::Value findRows(mlir::Value first);
-  mlir::Value getDistance(mlir::Value number);
-  mlir::Value readDistance(nd::ElementIndex &index, mlir::Value number,
-                           mlir::Value isThere);
-  Values addRow(mlir::Value first, llvm::ArrayRef<mlir::Value> sums);
-  Values addBatch(mlir::Value first, mlir::Value &bits,
-                  llvm::ArrayRef<mlir::Value> sums);
-  void storeSums(llvm::ArrayRef<mlir::Value> sums, mlir::Value isFirst);
+  void chooseMapping(const GpuOptions &options);
+  int64_t getPieceLength() const;
+  void placeThread(mlir::Value point);
+  void emitOthers(mlir::Value worker);
+  mlir::Value findName(mlir::Value wanted);
+
+  Sums getUpdates();
+  Sums getSums(const Rows &rows);
+  Rows allocateRows(int64_t count);
+  Rows allocateGlobalRows(int64_t count);
+  mlir::Value getRow(const Rows &rows, mlir::Value number);
+  void storeEnds(const Rows &rows, mlir::Value walker, const Ends &ends);
+  NameAt readName(const Sums &sums, mlir::Value number);
+  void walk(const Sums &sums, mlir::Value walker, int64_t length,
+            const Rows *into, mlir::Value slot);
+  Values addToRun(mlir::Value name, mlir::Value sum,
+                  llvm::ArrayRef<mlir::Value> carried);
+  void combineRows(Rows rows, const Rows *into, mlir::Value slot);
+  void storeSum(mlir::Value name, mlir::Value sum);
+  void store(mlir::Value entry, mlir::Value element);
+
+  mlir::Value isEqual(mlir::Value a, mlir::Value b);
+  mlir::Value isBelow(mlir::Value a, mlir::Value b);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value scale(mlir::Value a, int64_t b);
   mlir::Value constant(int64_t value);
+  mlir::Value getZero();
+  void emitIf(mlir::Value condition, llvm::function_ref<void()> code);
 
   ScatterShape shape;
   GpuMapping map;
-  /// The dims of the indices that the result has, and those that it has not.
-  llvm::SmallVector<Loop> kept, scanned;
   int64_t innerCount = 1; ///< elements (or vectors) of an update
   int64_t columns = 1;    ///< threads side by side along an update, 2^n
-  int64_t parts = 1;      ///< of an update, each another unit's
-  int64_t chunks = 1;     ///< elements of an update that one thread has
-  int64_t span = 1;       ///< entries of a unit
+  int64_t parts = 1;      ///< of an update, each another walker's
 
-  mlir::Value firstEntry, isUnit;
-  mlir::Value firstIndex; ///< i32: the index that names the first entry
-  mlir::Value warp, lane; ///< among the warps of the unit; within the warp
-  mlir::Value firstLane;  ///< of those that are side by side, i32
-  nd::ElementIndex entry; ///< the dims outside of entries and updates
-  llvm::SmallVector<Place, 4> places;
+  GpuGroup *group = nullptr; ///< of the code that is being emitted
+  mlir::Value unit;          ///< number of the part of an update
+  mlir::Value column;
+  mlir::Value isValid;    ///< whether the thread has an element; null: always
+  mlir::Value firstIndex; ///< i32: the index that names the rank's first entry
+  nd::ElementIndex place; ///< of the thread in entries and updates
 };
 
 } // namespace meshc::codegen

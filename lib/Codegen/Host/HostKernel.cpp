@@ -7,11 +7,13 @@
 
 #include "lib/Codegen/Host/HostKernel.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "lib/Codegen/Host/HostCall.h"
 #include "lib/Codegen/Host/HostNestEmitter.h"
 #include "lib/Codegen/Host/HostScatterEmitter.h"
 #include "lib/Codegen/InsertEmitter.h"
 #include "lib/Codegen/PrefixEmitter.h"
+#include "lib/Codegen/SoleOp.h"
 #include "lib/Codegen/SortEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <cmath>
@@ -30,11 +32,11 @@ static double getWork(exec::KernelOp kernel) {
   nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
   Block &body = kernel.getBody().front();
   double work = 0;
-  nd::InsertOpInterface insert = getInsert(kernel);
+  Operation *result = body.getTerminator()->getOperand(0).getDefiningOp();
+  Value table = nd::getChangedTable(result);
   auto addBytes = [&](Value tensor) {
-    // Mostly in place, so that only the updates are written.
-    if (insert &&
-        (tensor == insert.getTable() || tensor == insert->getResult(0)))
+    // Mostly in place, so that only the entries of the updates are written.
+    if (table && (tensor == table || tensor.getDefiningOp() == result))
       return;
     work += nd::getTensorType(tensor).getLocalBytes(mesh) / 4.0;
   };
@@ -203,13 +205,13 @@ static FailureOr<int64_t> emitSort(exec::KernelOp kernel, ModuleOp module,
 
 static FailureOr<int64_t> emitCode(exec::KernelOp kernel, ModuleOp module,
                                    int64_t lanes, FunctionHead head) {
-  if (getScatter(kernel))
+  if (getSoleOp<nd::ScatterAddOp>(kernel))
     return emitScatter(kernel, module, lanes, head);
-  if (getInsert(kernel))
+  if (getSoleOp<nd::InsertOpInterface>(kernel))
     return emitRows<InsertShape, InsertEmitter>(kernel, module, lanes, head);
-  if (getPrefix(kernel))
+  if (getSoleOp<nd::PrefixOpInterface>(kernel))
     return emitRows<PrefixShape, PrefixEmitter>(kernel, module, lanes, head);
-  if (getSort(kernel))
+  if (getSoleOp<nd::SortOpInterface>(kernel))
     return emitSort(kernel, module, head);
   return emitNest(kernel, module, lanes, head);
 }

@@ -21,7 +21,7 @@ static constexpr int64_t stripSize = 65536;
 HostScatterEmitter::HostScatterEmitter(const ScatterShape &shape,
                                        KernelElements &emitter)
     : LoopEmitter(emitter), shape(shape), sums(emitter.getOutput(0)),
-      scanned(shape.outer), within(shape.inner) {
+      around(shape.kept), within(shape.inner) {
   Type type = sums.type.getElementType();
   if (emitter.getComputeType(type) != type)
     makeStrip();
@@ -29,11 +29,6 @@ HostScatterEmitter::HostScatterEmitter(const ScatterShape &shape,
 
 /// Entries with as much of the updates as there is room for, one after another.
 void HostScatterEmitter::makeStrip() {
-  scanned.clear();
-  for (const Loop &loop : shape.outer) {
-    bool isKept = sums.type.hasDim(loop.dims.back().getValue());
-    (isKept ? around : scanned).push_back(loop);
-  }
   unsigned first = shape.inner.size();
   int64_t size = 1;
   while (first > 0 && size * shape.inner[first - 1].size <= stripSize)
@@ -60,16 +55,23 @@ void HostScatterEmitter::makeStrip() {
 }
 
 void HostScatterEmitter::emit(Value begin, Value end) {
-  if (stripEntries != 0)
-    return emitLoops(around, {}, false, [&](const nd::ElementIndex &index) {
-      emitStrips(begin, end, index);
+  if (shape.op.getTable())
+    emitTable(begin, end);
+  else if (stripEntries == 0)
+    emitZeros(begin, end);
+  emitLoops(around, {}, false, [&](const nd::ElementIndex &index) {
+    if (stripEntries != 0)
+      return emitStrips(begin, end, index);
+    emitLoops(shape.summed, index, false, [&](const nd::ElementIndex &at) {
+      emitUpdates(at, begin, end,
+                  [&](const nd::ElementIndex &element, Value entry, Value) {
+                    emitAdd(element, entry);
+                  });
     });
-  emitZeros(begin, end);
-  emitLoops(scanned, {}, false, [&](const nd::ElementIndex &index) {
-    emitSums(index, begin, end);
   });
 }
 
+/// What is not added to stays in the table, or is stored with the sums.
 void HostScatterEmitter::emitStrips(Value begin, Value end,
                                     const nd::ElementIndex &index) {
   emitFor(begin, end, stripEntries, {}, [&](Value low, ArrayRef<Value>) {
@@ -78,18 +80,43 @@ void HostScatterEmitter::emitStrips(Value begin, Value end,
     high = arith::MinUIOp::create(builder, loc, high, end);
     Value count = arith::SubIOp::create(builder, loc, high, low);
     clear(sums.pointer, count, sums.strides.front() * sizeof(float));
-    emitLoops(scanned, index, false,
-              [&](const nd::ElementIndex &at) { emitSums(at, low, high); });
+    auto forUpdates = [&](UpdateBody body) {
+      emitLoops(shape.summed, index, false, [&](const nd::ElementIndex &at) {
+        emitUpdates(at, low, high, body);
+      });
+    };
+    forUpdates([&](const nd::ElementIndex &at, Value, Value fromFirst) {
+      emitAdd(at, fromFirst);
+    });
+    if (shape.op.getTable()) {
+      forUpdates([&](const nd::ElementIndex &at, Value entry, Value fromFirst) {
+        emitStore(at, entry, fromFirst);
+      });
+      return Values();
+    }
     Value zero = emitter.getIndexConstant(0);
     emitFor(zero, count, 1, {}, [&](Value entry, ArrayRef<Value>) {
       Value place = arith::AddIOp::create(builder, loc, low, entry);
-      emitLoops(within, index, true, [&](nd::ElementIndex at) {
-        at.dims[shape.dim.str()] = {entry, false};
-        Value sum = emitter.load(sums, at);
-        at.dims[shape.dim.str()] = {place, false};
-        emitter.store(0, sum, at);
+      emitLoops(within, index, true, [&](const nd::ElementIndex &at) {
+        emitStore(at, place, entry);
       });
       return Values();
+    });
+    return Values();
+  });
+}
+
+/// The entries as the table has them, unless they lie there already.
+void HostScatterEmitter::emitTable(Value begin, Value end) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (shape.tableInput)
+    enterIfElsewhere(*shape.tableInput);
+  SmallVector<Loop> loops(shape.kept);
+  loops.append(shape.inner);
+  emitFor(begin, end, 1, {}, [&](Value entry, ArrayRef<Value>) {
+    emitLoops(loops, {}, true, [&](nd::ElementIndex at) {
+      at.dims[shape.dim.str()] = {entry, false};
+      emitter.store(0, emitter.getElement(shape.op.getTable(), at), at);
     });
     return Values();
   });
@@ -167,8 +194,8 @@ void HostScatterEmitter::emitLoops(ArrayRef<Loop> loops,
 }
 
 /// All updates of one index, if it names one of these entries.
-void HostScatterEmitter::emitSums(const nd::ElementIndex &index, Value begin,
-                                  Value end) {
+void HostScatterEmitter::emitUpdates(const nd::ElementIndex &index, Value begin,
+                                     Value end, UpdateBody body) {
   Value wanted = emitter.getElement(shape.op.getIndices(), index);
   wanted =
       arith::IndexCastOp::create(builder, loc, builder.getIndexType(), wanted);
@@ -183,16 +210,35 @@ void HostScatterEmitter::emitSums(const nd::ElementIndex &index, Value begin,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   KernelElements::Scope scope(emitter);
-  nd::ElementIndex inner = index;
-  inner.dims[shape.dim.str()] = {stripEntries != 0 ? fromBegin : entry, false};
-  emitLoops(within, inner, true,
-            [&](const nd::ElementIndex &at) { emitAdd(at); });
+  emitLoops(within, index, true,
+            [&](const nd::ElementIndex &at) { body(at, entry, fromBegin); });
 }
 
-void HostScatterEmitter::emitAdd(const nd::ElementIndex &index) {
+/// Adds an update to the sum of the entry.
+void HostScatterEmitter::emitAdd(nd::ElementIndex index, Value entry) {
   Value update = emitter.getElement(shape.op.getUpdates(), index);
+  index.dims[shape.dim.str()] = {entry, false};
   Value sum = combine(emitter, shape.op, emitter.load(sums, index), update);
   emitter.store(sums, sum, index);
+}
+
+/// Stores a sum of the stack in the result, or adds it to what the table has
+/// there. Then the sum is zero: where several indices name the entry, the
+/// others add nothing.
+void HostScatterEmitter::emitStore(nd::ElementIndex index, Value entry,
+                                   Value fromFirst) {
+  nd::ElementIndex inSums = index;
+  inSums.dims[shape.dim.str()] = {fromFirst, false};
+  index.dims[shape.dim.str()] = {entry, false};
+  Value sum = emitter.load(sums, inSums);
+  if (shape.op.getTable()) {
+    emitter.store(
+        sums, getIdentity(emitter, shape.op, isa<VectorType>(sum.getType())),
+        inSums);
+    sum = combine(emitter, shape.op, emitter.load(emitter.getOutput(0), index),
+                  sum);
+  }
+  emitter.store(0, sum, index);
 }
 
 } // namespace meshc::codegen

@@ -51,6 +51,48 @@ TEST_F(Indexing, ScatterAddAddsUp) {
   checkGradient({updates, getIndices()}, scatter, {{}, {1, 1, 5, 0}});
 }
 
+/// To what a table has; the order of the indices changes nothing.
+TEST_F(Indexing, ScatterAddIntoATable) {
+  TensorType updates = tensor(f32(), {{"b", 4}, {"d", 2}});
+  auto scatter = [&](ValueBuilder &b, ValueRange x) {
+    return b.make<ScatterAddOp>(getTable(), x[0], x[1], x[2],
+                                x.size() > 3 ? x[3] : Value(),
+                                builder.getStringAttr("v"));
+  };
+  Values added = {1, 10, 2, 20, 4, 40, 8, 80}, table = {1, 2, 3, 4, 5, 6};
+  Values wanted = {9, 5, 3, 84, 35, 6};
+  EXPECT_EQ(run({updates, getIndices(), getTable()},
+                {added, {1, 1, 5, 0}, table}, scatter),
+            wanted);
+  EXPECT_EQ(run({updates, getIndices(), getTable(), getIndices()},
+                {added, {1, 1, 5, 0}, table, {3, 0, 1, 2}}, scatter),
+            wanted);
+  checkGradient({updates, getIndices(), getTable()}, scatter,
+                {{}, {1, 1, 5, 0}, {}});
+}
+
+/// Several ranks' sums would count the table several times.
+TEST_F(Indexing, SumsIntoATableAreNotPartial) {
+  TensorType updates = tensor(f32(), {{"b", 4}, {"d", 2}});
+  for (bool hasTable : {false, true}) {
+    auto function =
+        makeFunction({updates, getIndices(), getTable()},
+                     [&](ValueBuilder &b, ValueRange x) {
+                       return SmallVector<Value>{b.make<ScatterAddOp>(
+                           getTable(), x[0], x[1], hasTable ? x[2] : Value(),
+                           Value(), builder.getStringAttr("v"))};
+                     });
+    PartitionRule rule =
+        cast<NamedOpInterface>(function.getBody().front().front())
+            .getPartitionRule();
+    EXPECT_EQ(rule.linearOperands.empty(), hasTable);
+    for (const Factor &factor : rule.factors)
+      EXPECT_EQ(factor.kind, factor.resultDims[0] ? FactorKind::Parallel
+                             : hasTable           ? FactorKind::Whole
+                                                  : FactorKind::Reduce);
+  }
+}
+
 /// One entry, and one for each d; out of range, nothing.
 TEST_F(Indexing, InsertReplacesEntries) {
   auto insert = [](ValueBuilder &b, ValueRange x) {

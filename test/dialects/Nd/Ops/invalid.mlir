@@ -289,6 +289,22 @@ func.func @f(%u: !nd.tensor<f32, [i = 2]>, %i: !nd.tensor<i32, [i = 2]>) {
 
 // -----
 
+func.func @f(%u: !nd.tensor<f32, [i = 2]>, %i: !nd.tensor<i32, [i = 2]>, %t: !nd.tensor<f32, [v = 9]>) {
+  // expected-error @+1 {{the table must be '!nd.tensor<f32, [v = 8]>' like the result, got '!nd.tensor<f32, [v = 9]>'}}
+  %b = nd.scatter_add %u, %i into %t {dim = "v"} : (!nd.tensor<f32, [i = 2]>, !nd.tensor<i32, [i = 2]>, !nd.tensor<f32, [v = 9]>) -> !nd.tensor<f32, [v = 8]>
+  return
+}
+
+// -----
+
+func.func @f(%u: !nd.tensor<f32, [i = 2, j = 3, k = 5]>, %i: !nd.tensor<i32, [i = 2, j = 3, k = 5]>, %o: !nd.tensor<i32, [j = 3, o = 12]>) {
+  // expected-error @+1 {{the order must be i32, with the dims that the indices share with the result and one dim of 10 places, got '!nd.tensor<i32, [j = 3, o = 12]>'}}
+  %b = nd.scatter_add %u, %i ordered %o {dim = "v"} : (!nd.tensor<f32, [i = 2, j = 3, k = 5]>, !nd.tensor<i32, [i = 2, j = 3, k = 5]>, !nd.tensor<i32, [j = 3, o = 12]>) -> !nd.tensor<f32, [j = 3, v = 8]>
+  return
+}
+
+// -----
+
 func.func @f(%u: !nd.tensor<f32, [v = 8]>, %i: !nd.tensor<i32, [i = 2]>) {
   // expected-error @+1 {{the updates have dim 'v', along which they are scattered; rename it}}
   %b = nd.scatter_add %u, %i {dim = "v"} : (!nd.tensor<f32, [v = 8]>, !nd.tensor<i32, [i = 2]>) -> !nd.tensor<f32, [v = 8]>
