@@ -24,8 +24,8 @@ extern "C" {
 /// Whole tiles of 6 and of 14 rows, and of 16 and of 32 columns. What a thread
 /// needs for a block stays in the second cache. The blocks do not depend on the
 /// number of threads: sums are added in one order.
-#define MESHC_ATTENTION_ROWS 84
-#define MESHC_ATTENTION_MEMORY 128
+#define MESHC_ATTENTION_ROWS 168
+#define MESHC_ATTENTION_MEMORY 64
 /// At most this many threads work on an attention.
 #define MESHC_ATTENTION_THREADS 16
 

@@ -140,24 +140,31 @@ addUnit(Sums<rows> &sums, const float *low, const float *high, int64_t across,
   }
 }
 
+/// The sums of a tile whose rows of A lie together for each unit of k.
 template <Form form, int rows>
 MESHC_AVX2 inline __attribute__((always_inline)) void
 addUnits(Sums<rows> &sums, const TileProduct &tile) {
-  const int64_t along = form == Form::Slivers ? tileM
-                        : form == Form::Rows  ? 1
-                                              : tile.alongA;
-  const int64_t across = form == Form::Rows ? tile.acrossA : 1;
+  const int64_t along = form == Form::Slivers ? tileM : tile.alongA;
+  const float *a = tile.a, *b = reinterpret_cast<const float *>(tile.b);
+#pragma clang loop unroll_count(4)
+  for (int64_t p = 0; p < tile.depth; ++p, a += along, b += tileN)
+    addUnit<rows>(sums, a, a + 3, 1, b);
+}
+
+/// The sums of a tile whose rows of A lie along k. Unrolled, the loop would
+/// load columns of B ahead, for which there are no registers.
+template <int rows>
+MESHC_AVX2 inline __attribute__((always_inline)) void
+addRows(Sums<rows> &sums, const TileProduct &tile) {
+  const int64_t across = tile.acrossA;
   const float *low = tile.a, *high = low + 3 * across;
   const float *b = reinterpret_cast<const float *>(tile.b);
-#pragma clang loop unroll_count(4)
-  for (int64_t p = 0; p < tile.depth; ++p, b += tileN) {
-    addUnit<rows>(sums, low, high, across, b);
-    low += along;
-    high += along;
+#pragma clang loop unroll(disable)
+  for (int64_t p = 0; p < tile.depth; ++p, ++low, ++high, b += tileN) {
     // Hides from the compiler that one pointer follows from the other: it would
     // compute the address of each row.
-    if (form == Form::Rows)
-      asm("" : "+r"(low), "+r"(high));
+    asm("" : "+r"(low), "+r"(high));
+    addUnit<rows>(sums, low, high, across, b);
   }
 }
 
@@ -170,7 +177,10 @@ MESHC_AVX2 void multiplyTile(const TileProduct &tile) {
   for (int64_t i = 0; i < rows; ++i) // the kernel ends with these lines
     _mm_prefetch(reinterpret_cast<const char *>(tile.c + i * tile.rowStride),
                  _MM_HINT_T0);
-  addUnits<form, rows>(sums, tile);
+  if constexpr (form == Form::Rows)
+    addRows<rows>(sums, tile);
+  else
+    addUnits<form, rows>(sums, tile);
   if (tile.columns == tileN) {
 #pragma clang loop unroll(full)
     for (int64_t i = 0; i < rows; ++i)
