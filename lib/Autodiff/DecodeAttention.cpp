@@ -38,8 +38,8 @@ static bool isMemoryCut(nd::AttentionOp op) {
 /// The query's rows along `dims` are those of the position. Keys, values, mask
 /// and bias that vary along the memory are those of all positions so far, from
 /// caches. The band, whose position is now a number, becomes a mask. If ranks
-/// have parts of the memory, primitive ops combine what they find there: of few
-/// rows that is less than keys and values, of which the op needs all.
+/// have parts of the memory, primitive ops combine what they find there. The op
+/// would need all keys and values, which are larger than that for few rows.
 FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
                                                    OpResult result,
                                                    ArrayRef<StringAttr> dims) {

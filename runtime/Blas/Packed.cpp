@@ -168,7 +168,7 @@ addRows(Sums<rows> &sums, const TileProduct &tile) {
   }
 }
 
-/// A tile of `rows` × 16 sums, of which C may have fewer columns.
+/// A tile of `rows` × 16 sums. C may have fewer columns.
 template <Form form, int rows>
 MESHC_AVX2 void multiplyTile(const TileProduct &tile) {
   Sums<rows> sums;

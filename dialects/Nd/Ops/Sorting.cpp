@@ -143,8 +143,8 @@ MESHC_SORTING_OP(TopKOp, false, true)
 // TopKOp
 //===----------------------------------------------------------------------===//
 
-/// Into how many blocks the dim is split, each of which chooses `count`
-/// entries: those of the ranks. 1 if a block has no more than `count` entries.
+/// The number of blocks of the dim. Each rank has one and chooses `count`
+/// entries of it. 1 if a block has no more than `count` entries.
 static int64_t getBlockCount(TopKOp op) {
   int64_t size = op.getInput().getType().getSize(op.getDim());
   int64_t blocks = getBlocksOfRanks(op, op.getDim(), size);
