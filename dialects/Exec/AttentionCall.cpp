@@ -132,14 +132,11 @@ void CallWriter::writeBand() {
   call.highest = scores.highest.value_or(std::numeric_limits<int64_t>::max());
   if (!scores.position)
     return;
-  // The first axis is the outermost.
-  int64_t rows = call.rows;
-  for (StringAttr axis : llvm::reverse(nd::getTensorType(scores.query)
-                                           .getDim(scores.position.getValue())
-                                           .getAxes())) {
-    call.rowOffsets[mesh.getAxisIndex(axis.getValue())] = rows;
-    rows *= mesh.getAxisSize(axis.getValue());
-  }
+  TensorType type = nd::getTensorType(scores.query);
+  int64_t index = type.getDimIndex(scores.position.getValue());
+  for (auto [axis, step] : llvm::zip(type.getDims()[index].getAxes(),
+                                     type.getBlockSteps(index, mesh)))
+    call.rowOffsets[mesh.getAxisIndex(axis.getValue())] = step;
 }
 
 void CallWriter::writeStrides(MeshcAttentionStrides &strides, Value value,

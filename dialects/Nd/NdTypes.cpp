@@ -310,9 +310,33 @@ int64_t TensorType::getElementCount() const {
   return count;
 }
 
-int64_t TensorType::getLocalSize(int64_t index, MeshAttr mesh) const {
+SmallVector<int64_t> TensorType::getBlockSteps(int64_t index,
+                                               MeshAttr mesh) const {
   DimAttr dim = getDims()[index];
-  return dim.getSize() / mesh.getProduct(dim.getAxes());
+  SmallVector<int64_t> steps;
+  int64_t size = dim.getSize();
+  for (StringAttr axis : dim.getAxes()) {
+    size = llvm::divideCeil(size, mesh.getAxisSize(axis.getValue()));
+    steps.push_back(size);
+  }
+  return steps;
+}
+
+int64_t TensorType::getLocalSize(int64_t index, MeshAttr mesh) const {
+  SmallVector<int64_t> steps = getBlockSteps(index, mesh);
+  return steps.empty() ? getDims()[index].getSize() : steps.back();
+}
+
+bool TensorType::isEven(int64_t index, MeshAttr mesh) const {
+  DimAttr dim = getDims()[index];
+  return dim.getSize() % mesh.getProduct(dim.getAxes()) == 0;
+}
+
+bool TensorType::hasPadding(MeshAttr mesh) const {
+  for (int64_t i = 0; i < getRank(); ++i)
+    if (!isEven(i, mesh))
+      return true;
+  return false;
 }
 
 int64_t TensorType::getLocalElementCount(MeshAttr mesh) const {

@@ -147,8 +147,20 @@ def Nd_TensorType : TypeDef<Nd_Dialect, "Tensor"> {
     int64_t getSize(::llvm::StringRef name) const { return getDim(name).getSize(); }
     /// Number of elements over all ranks.
     int64_t getElementCount() const;
-    /// Entries of the dim (by position) on one rank.
+    /// The entries of a block of the dim (by position) at each of its axes. The
+    /// first axis cuts the dim into blocks of ⌈size / axis⌉ entries, each
+    /// further axis cuts every such block again in the same way. The last
+    /// blocks of each level may have fewer entries that exist, or none; the
+    /// others of a block are padding and may hold anything. The block of a rank
+    /// begins at the sum of coordinate × step over the axes.
+    ::llvm::SmallVector<int64_t> getBlockSteps(int64_t dimIndex, MeshAttr mesh) const;
+    /// Entries of the dim (by position) on every rank, padding included: the
+    /// last of the steps, ⌈size / product of the axes⌉.
     int64_t getLocalSize(int64_t dimIndex, MeshAttr mesh) const;
+    /// Whether no block of the dim (by position) has padding.
+    bool isEven(int64_t dimIndex, MeshAttr mesh) const;
+    /// Whether blocks of some dim have padding.
+    bool hasPadding(MeshAttr mesh) const;
     /// Elements and bytes on one rank (an i1 takes one byte).
     int64_t getLocalElementCount(MeshAttr mesh) const;
     int64_t getLocalBytes(MeshAttr mesh) const;

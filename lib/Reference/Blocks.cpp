@@ -35,10 +35,11 @@ RankTensors cutTensor(const HostTensor &whole, nd::TensorType type,
     HostTensor block = context.makeTensor(type);
     if (spmd::getPositionInGroup(rank, type.getPartialAxes(), mesh) == 0)
       spmd::copyBox(whole, getBlockStart(context, type), block, origin,
-                    block.sizes);
+                    context.getCounts(type));
     else
       std::fill(block.data.begin(), block.data.end(),
                 nd::getIdentity(type.getPartialKind(), type.getElementType()));
+    context.spoilPadding(block);
     blocks.push_back(std::move(block));
   }
   return blocks;
@@ -75,7 +76,7 @@ assembleTensor(const RankTensors &blocks, nd::TensorType type,
          llvm::zip(getBlockStart(context, type), strides))
       start += first * stride;
     bool agrees = true;
-    nd::forEachIndex(block.sizes, {block.getStrides(), strides},
+    nd::forEachIndex(context.getCounts(type), {block.getStrides(), strides},
                      [&](auto, ArrayRef<int64_t> offsets) {
                        double value = block.data[offsets[0]];
                        double &knownValue = whole.data[start + offsets[1]];

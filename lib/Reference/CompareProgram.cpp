@@ -462,12 +462,12 @@ void ProgramComparison::describeElement(ProgramDifference &difference,
             std::to_string(index[d]);
     if (sharded == program.state.end())
       continue;
-    int64_t block = index[d] / sharded->second.getLocalSize(d, program.mesh);
-    for (StringAttr axis :
-         llvm::reverse(sharded->second.getDims()[d].getAxes())) {
-      int64_t size = program.mesh.getAxisSize(axis);
-      coordinates[program.mesh.getAxisIndex(axis)] = block % size;
-      block /= size;
+    int64_t entry = index[d];
+    for (auto [axis, step] :
+         llvm::zip(sharded->second.getDims()[d].getAxes(),
+                   sharded->second.getBlockSteps(d, program.mesh))) {
+      coordinates[program.mesh.getAxisIndex(axis)] = entry / step;
+      entry %= step;
     }
   }
   difference.element = text.empty() ? "" : text + "]";

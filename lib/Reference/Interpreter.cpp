@@ -126,6 +126,7 @@ LogicalResult Interpreter::setResults(Operation *op, int64_t rank,
              << "reference semantics of '" << op->getName()
              << "' gave a block of another size than " << result.getType();
     tensor.type = wanted.type;
+    context.spoilPadding(tensor);
     RankTensors &blocks = values[result];
     blocks.resize(rankCount);
     blocks[rank] = std::move(tensor);
@@ -155,9 +156,11 @@ LogicalResult Interpreter::executeOnAll(spmd::SpmdOpInterface op) {
     return op->emitError() << "reference semantics of '" << op->getName()
                            << "' gave results for " << results.size()
                            << " ranks of " << rankCount;
-  for (auto [rank, tensors] : llvm::enumerate(results))
+  for (auto [rank, tensors] : llvm::enumerate(results)) {
+    context.coordinates = context.mesh.getCoordinates(rank);
     if (failed(setResults(op, rank, std::move(tensors))))
       return failure();
+  }
   return success();
 }
 

@@ -86,6 +86,10 @@ public:
   virtual int64_t getLanes() const = 0;
   /// Global index (`index` type) of this rank's first entry along the dim.
   virtual mlir::Value getGlobalOffset(TensorType type, llvm::StringRef dim) = 0;
+  /// How many entries (`index` type) of this rank's block exist along the dim,
+  /// which the type must have; those behind them are padding. A constant where
+  /// all blocks are full.
+  virtual mlir::Value getEntryCount(TensorType type, llvm::StringRef dim) = 0;
   /// The run's seed (i64) and the step's number (i64).
   virtual mlir::Value getSeed() = 0;
   virtual mlir::Value getStep() = 0;

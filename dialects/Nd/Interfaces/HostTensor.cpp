@@ -7,7 +7,9 @@
 
 #include "dialects/Nd/Interfaces/HostTensor.h"
 #include "llvm/ADT/APFloat.h"
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -43,12 +45,49 @@ llvm::SmallVector<int64_t> HostTensor::getStridesAlong(TensorType other) const {
 
 int64_t EvaluationContext::getOffset(TensorType type,
                                      llvm::StringRef name) const {
-  DimAttr dim = type.getDim(name);
-  int64_t block = 0;
-  for (StringAttr axis : dim.getAxes())
-    block = block * mesh.getAxisSize(axis.getValue()) +
-            coordinates[mesh.getAxisIndex(axis.getValue())];
-  return block * type.getLocalSize(type.getDimIndex(name), mesh);
+  int64_t index = type.getDimIndex(name), offset = 0;
+  for (auto [axis, step] : llvm::zip(type.getDims()[index].getAxes(),
+                                     type.getBlockSteps(index, mesh)))
+    offset += coordinates[mesh.getAxisIndex(axis.getValue())] * step;
+  return offset;
+}
+
+int64_t EvaluationContext::getCount(TensorType type,
+                                    llvm::StringRef name) const {
+  int64_t index = type.getDimIndex(name);
+  int64_t count = type.getDims()[index].getSize();
+  for (auto [axis, step] : llvm::zip(type.getDims()[index].getAxes(),
+                                     type.getBlockSteps(index, mesh))) {
+    int64_t first = coordinates[mesh.getAxisIndex(axis.getValue())] * step;
+    count = std::clamp<int64_t>(count - first, 0, step);
+  }
+  return count;
+}
+
+SmallVector<int64_t> EvaluationContext::getCounts(TensorType type) const {
+  return llvm::map_to_vector(type.getDims(), [&](DimAttr dim) {
+    return getCount(type, dim.getName().getValue());
+  });
+}
+
+static double getSpoiledValue(Type elementType) {
+  if (isa<FloatType>(elementType))
+    return std::numeric_limits<double>::quiet_NaN();
+  return elementType.isSignlessInteger(1) ? 1
+                                          : std::numeric_limits<int32_t>::max();
+}
+
+void EvaluationContext::spoilPadding(HostTensor &block) const {
+  if (!block.type.hasPadding(mesh))
+    return;
+  double spoiled = getSpoiledValue(block.type.getElementType());
+  SmallVector<int64_t> counts = getCounts(block.type);
+  forEachIndex(block.sizes, {block.getStrides()},
+               [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
+                 for (auto [entry, count] : llvm::zip(index, counts))
+                   if (entry >= count)
+                     block.data[offsets[0]] = spoiled;
+               });
 }
 
 HostTensor EvaluationContext::makeTensor(Type type) const {

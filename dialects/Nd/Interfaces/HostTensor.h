@@ -51,8 +51,16 @@ struct EvaluationContext {
   bool roundToType = true;
 
   /// Global index of this rank's first entry along the dim of a (possibly
-  /// sharded) type.
+  /// sharded) type. A block that is all padding may begin behind the dim's end.
   int64_t getOffset(TensorType type, llvm::StringRef dim) const;
+  /// How many entries of this rank's block exist along the dim; those behind
+  /// them are padding.
+  int64_t getCount(TensorType type, llvm::StringRef dim) const;
+  /// `getCount` of each dim of the type, in its order.
+  llvm::SmallVector<int64_t> getCounts(TensorType type) const;
+  /// Overwrites the padding of a block with values that show where they leak:
+  /// NaN, the largest i32, true.
+  void spoilPadding(HostTensor &block) const;
   /// A block of zeros of the (possibly sharded) type.
   HostTensor makeTensor(mlir::Type type) const;
   /// The value as stored in a tensor of the element type: rounded, unless it is

@@ -81,7 +81,7 @@ RowByRow::RowByRow(Operation *op, ArrayRef<const HostTensor *> operands,
     return tensor.sizes[tensor.type.getDimIndex(dim)];
   };
   for (DimAttr dim : rowType.getDims())
-    rowSizes.push_back(sizeIn(*operands[0], dim.getName()));
+    rowSizes.push_back(context.getCount(operands[0]->type, dim.getName()));
   for (DimAttr dim : names.getValueDims())
     valueSizes.push_back(sizeIn(*operands[2], dim.getName()));
   query = columnsOf(operands[0]);

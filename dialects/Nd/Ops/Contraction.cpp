@@ -133,7 +133,8 @@ EinsumOp::evaluate(ArrayRef<const HostTensor *> operands,
       contraction.reducedStrides[i].push_back(
           operand->getStrideOf(name.getValue()));
       if (position >= 0)
-        contraction.innerSize = operand->sizes[position];
+        contraction.innerSize =
+            context.getCount(operand->type, name.getValue());
     }
     contraction.reducedSizes.push_back(contraction.innerSize);
   }

@@ -70,18 +70,21 @@ Value getChangedTable(Operation *op) {
 /// and its update, one update of an entry after another.
 static HostTensor
 changeEntries(HostTensor table, const HostTensor &updates,
-              const HostTensor &indices, StringRef dim, int64_t offset,
+              const HostTensor &indices, StringRef dim,
+              const EvaluationContext &context,
               llvm::function_ref<void(double &, double)> change) {
   SmallVector<SmallVector<int64_t>> strides = {
       updates.getStrides(), indices.getStridesAlong(updates.type),
       table.getStridesAlong(updates.type)};
   int64_t stride = table.getStrideOf(dim);
-  int64_t size = table.sizes[table.type.getDimIndex(dim)];
-  forEachIndex(updates.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
+  int64_t offset = context.getOffset(table.type, dim);
+  int64_t size = context.getCount(table.type, dim);
+  auto apply = [&](auto, ArrayRef<int64_t> offsets) {
     int64_t local = static_cast<int64_t>(indices.data[offsets[1]]) - offset;
     if (local >= 0 && local < size)
       change(table.data[offsets[2] + local * stride], updates.data[offsets[0]]);
-  });
+  };
+  forEachIndex(context.getCounts(updates.type), strides, apply);
   return table;
 }
 
@@ -125,7 +128,7 @@ GatherOp::evaluate(ArrayRef<const HostTensor *> operands,
       result.getStrides(), table.getStridesAlong(getType()),
       indices.getStridesAlong(getType())};
   int64_t stride = table.getStrideOf(getDim());
-  int64_t size = table.sizes[table.type.getDimIndex(getDim())];
+  int64_t size = context.getCount(table.type, getDim());
   int64_t offset = context.getOffset(table.type, getDim());
   forEachIndex(result.sizes, strides, [&](auto, ArrayRef<int64_t> offsets) {
     int64_t local = static_cast<int64_t>(indices.data[offsets[2]]) - offset;
@@ -168,17 +171,16 @@ Value GatherOp::emitElement(ElementEmitter &emitter,
   Value number = emitter.getElement(getIndices(), index);
   if (!number || isa<VectorType>(number.getType()))
     return {};
-  int64_t size =
-      table.getLocalSize(table.getDimIndex(getDim()), emitter.getMesh());
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value last = arith::ConstantIndexOp::create(builder, loc, size - 1);
   Value global =
       arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
   Value local = arith::SubIOp::create(builder, loc, global,
                                       emitter.getGlobalOffset(table, getDim()));
-  // Unsigned, so that what is negative is out of range too.
-  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule,
-                                        local, last);
+  // Unsigned, so that what is negative is out of range too. What follows a
+  // short block in the tensor is another rank's.
+  Value inRange =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, local,
+                            emitter.getEntryCount(table, getDim()));
   ElementIndex place = index;
   place.dims[getDim().str()] = {
       arith::SelectOp::create(builder, loc, inRange, local, zero), false};
@@ -250,23 +252,25 @@ LogicalResult ScatterAddOp::verify() {
 }
 
 /// The order has the dims that indices and result share, and one dim for all
-/// others of the indices.
+/// others of the indices. On a rank, it has the places of its block, padding
+/// included.
 LogicalResult ScatterAddOp::verifyOrder() {
   if (!getOrder())
     return success();
   TensorType order = getOrder().getType(), indices = getIndices().getType();
+  MeshAttr mesh = MeshAttr::of(*this);
   int64_t summed = 1, rest = 1, shared = 0;
-  for (DimAttr dim : indices.getDims())
+  for (auto [index, dim] : llvm::enumerate(indices.getDims()))
     if (getType().hasDim(dim.getName().getValue()))
       ++shared;
     else
-      summed *= dim.getSize();
-  for (DimAttr dim : order.getDims())
+      summed *= indices.getLocalSize(index, mesh);
+  for (auto [index, dim] : llvm::enumerate(order.getDims()))
     if (indices.getDim(dim.getName().getValue()) &&
         getType().hasDim(dim.getName().getValue()))
       --shared;
     else
-      rest *= dim.getSize();
+      rest *= order.getLocalSize(index, mesh);
   if (order.getElementType().isSignlessInteger(32) && shared == 0 &&
       rest == summed)
     return success();
@@ -278,10 +282,10 @@ LogicalResult ScatterAddOp::verifyOrder() {
 SmallVector<HostTensor>
 ScatterAddOp::evaluate(ArrayRef<const HostTensor *> operands,
                        const EvaluationContext &context) {
-  HostTensor result = changeEntries(
-      getTable() ? *operands[2] : context.makeTensor(getType()), *operands[0],
-      *operands[1], getDim(), context.getOffset(getType(), getDim()),
-      [](double &entry, double update) { entry += update; });
+  HostTensor result =
+      changeEntries(getTable() ? *operands[2] : context.makeTensor(getType()),
+                    *operands[0], *operands[1], getDim(), context,
+                    [](double &entry, double update) { entry += update; });
   for (double &value : result.data)
     value = context.round(value, getType().getElementType());
   return {std::move(result)};
@@ -357,7 +361,7 @@ SmallVector<HostTensor>
 InsertOp::evaluate(ArrayRef<const HostTensor *> operands,
                    const EvaluationContext &context) {
   return {changeEntries(*operands[0], *operands[1], *operands[2], getDim(),
-                        context.getOffset(getType(), getDim()),
+                        context,
                         [](double &entry, double update) { entry = update; })};
 }
 

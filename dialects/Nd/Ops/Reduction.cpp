@@ -71,17 +71,17 @@ static LogicalResult inferReduction(std::optional<Location> location,
 // Reference semantics
 //===----------------------------------------------------------------------===//
 
-/// Combines the elements of `input` into the elements of `result` at the same
-/// place along the dims that it has.
+/// Combines the elements of `input` that exist into the elements of `result` at
+/// the same place along the dims that it has.
 static void accumulate(const HostTensor &input, HostTensor &result,
+                       const EvaluationContext &context,
                        function_ref<double(double, double)> combine) {
   SmallVector<SmallVector<int64_t>> strides = {
-      result.getStridesAlong(input.type)};
-  int64_t position = 0;
-  forEachIndex(input.sizes, strides,
+      result.getStridesAlong(input.type), input.getStrides()};
+  forEachIndex(context.getCounts(input.type), strides,
                [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
                  double &total = result.data[offsets[0]];
-                 total = combine(total, input.data[position++]);
+                 total = combine(total, input.data[offsets[1]]);
                });
 }
 
@@ -146,7 +146,7 @@ evaluateReduction(ReductionKind kind, TensorType type, const HostTensor &input,
   HostTensor &result = results.emplace_back(context.makeTensor(type));
   Type elementType = type.getElementType();
   llvm::fill(result.data, getIdentity(kind, elementType));
-  accumulate(input, result, getCombination(kind, elementType));
+  accumulate(input, result, context, getCombination(kind, elementType));
   for (double &value : result.data)
     value = context.round(value, elementType);
   return results;
@@ -273,7 +273,7 @@ ReduceMeanOp::evaluate(ArrayRef<const HostTensor *> operands,
                        const EvaluationContext &context) {
   SmallVector<HostTensor> results;
   HostTensor &result = results.emplace_back(context.makeTensor(getType()));
-  accumulate(*operands[0], result,
+  accumulate(*operands[0], result, context,
              getCombination(ReductionKind::Sum, getType().getElementType()));
   double factor = getMeanFactor(*this);
   for (double &value : result.data)
