@@ -9,6 +9,7 @@
 #include "dialects/Nd/ModelPlaces.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "lib/Report/Dims.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
 #include "llvm/ADT/DenseSet.h"
@@ -119,16 +120,33 @@ static int64_t getTotalBytes(ArrayRef<Value> buffers, nd::MeshAttr mesh) {
   return static_cast<int64_t>(bytes);
 }
 
+/// The dims of a buffer in memory order if its blocks have padding; otherwise
+/// none.
+static Json describePadding(Value buffer) {
+  auto type = cast<exec::BufferType>(buffer.getType());
+  if (!type.getTensor().hasPadding(nd::MeshAttr::of(buffer.getDefiningOp())))
+    return Json::array();
+  return describeDims(type.getTensor(), type.getOrder());
+}
+
+/// Adds the dims of a buffer that a call writes if its blocks have padding.
+static void addPadding(Json &described, Value buffer) {
+  if (Json dims = describePadding(buffer); !dims.empty())
+    described["dims"] = std::move(dims);
+}
+
 /// Of a buffer that a call writes: its name in the model, if it has one, its
 /// place, and what it holds.
 static Json describeResult(Value buffer) {
   auto name = dyn_cast<NameLoc>(buffer.getLoc());
   nd::TensorType type = cast<exec::BufferType>(buffer.getType()).getTensor();
   nd::MeshAttr mesh = nd::MeshAttr::of(buffer.getDefiningOp());
-  return {{"name", name ? name.getName().str() : ""},
-          {"location", getPlace(buffer.getLoc())},
-          {"type", getTypeName(type.getElementType())},
-          {"elements", type.getLocalElementCount(mesh)}};
+  Json result = {{"name", name ? name.getName().str() : ""},
+                 {"location", getPlace(buffer.getLoc())},
+                 {"type", getTypeName(type.getElementType())},
+                 {"elements", type.getLocalElementCount(mesh)}};
+  addPadding(result, buffer);
+  return result;
 }
 
 /// What a kernel is launched on: bytes of its inputs, and its results.
@@ -180,6 +198,7 @@ static Json describeProduct(exec::StepOpInterface step,
                {"flops", flops},
                {"read", getTotalBytes(product.reads, mesh)},
                {"written", getTotalBytes(product.writes, mesh)}};
+  addPadding(call, product.c);
   if (!product.epilogue.empty()) {
     addBuffers(call, step.getKernelUse());
     call["epilogue"] = product.epilogue.str();
@@ -244,7 +263,47 @@ static void addSteps(Json &function, ArrayRef<exec::StepOpInterface> steps,
   }
 }
 
+/// The collectives of a function in the order in which its code first names
+/// them, which is that of their sites: those that a loop begins ahead come
+/// before the others of its body, and a wait may stand before its collective.
+static void listCollectives(ArrayRef<exec::StepOpInterface> steps,
+                            llvm::SetVector<Operation *> &list) {
+  for (exec::StepOpInterface step : steps) {
+    if (isa<exec::CollectiveOp>(step.getOperation()))
+      list.insert(step);
+    if (auto wait = dyn_cast<exec::WaitOp>(step.getOperation()))
+      list.insert(wait.getToken().getDefiningOp());
+    auto loop = dyn_cast<exec::LoopOp>(step.getOperation());
+    if (!loop)
+      continue;
+    for (exec::CollectiveOp ahead : loop.getBegunAhead())
+      list.insert(ahead);
+    listCollectives(loop.getSteps(), list);
+  }
+}
+
+/// The padding of what collectives receive, by the numbers of their sites.
+static Json describeReceived(ModuleOp module) {
+  llvm::SetVector<Operation *> collectives;
+  for (auto function : module.getOps<exec::FuncOp>())
+    listCollectives(function.getSteps(), collectives);
+  Json received = Json::array();
+  for (auto [site, op] : llvm::enumerate(collectives)) {
+    Json results = Json::array();
+    bool hasPadding = false;
+    for (Value buffer : cast<exec::CollectiveOp>(op).getRecv()) {
+      results.push_back(describePadding(buffer));
+      hasPadding |= !results.back().empty();
+    }
+    if (hasPadding)
+      received.push_back({{"site", site}, {"results", std::move(results)}});
+  }
+  return received;
+}
+
 void addCalls(Json &report, ModuleOp module) {
+  if (Json received = describeReceived(module); !received.empty())
+    report["received"] = std::move(received);
   report["kernels"] = Json::array();
   llvm::StringMap<StringRef> written = findWrittenTensors(module);
   for (auto kernel : module.getOps<exec::KernelOp>()) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Exec/Exec.h"
+#include "lib/Report/Dims.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
 #include "llvm/ADT/DenseMap.h"
@@ -14,9 +15,7 @@ using namespace mlir;
 
 namespace meshc::report {
 
-/// The dims of a tensor with their sizes and the axes that cut them, outermost
-/// first, in the order in which they lie in memory.
-static Json describeDims(nd::TensorType type, ArrayRef<StringAttr> order) {
+Json describeDims(nd::TensorType type, ArrayRef<StringAttr> order) {
   Json dims = Json::array();
   for (StringAttr name : order)
     for (nd::DimAttr dim : type.getDims()) {

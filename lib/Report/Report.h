@@ -87,6 +87,13 @@ void setArenaBytes(Json &report, int64_t bytes);
 ///     "loops": [{"dim": "layers", "size": 4, "backwards": false,
 ///                "launches": [2, 5], "products": [1, 2]}, …]
 ///
+/// A result or a product whose blocks have padding has its dims in memory
+/// order: `"dims": [{"dim": "i", "size": 10, "axes": ["data"]}, …]`. What a
+/// collective receives is listed by the number of its site in MeshcProgram, if
+/// it has padding. The list of a tensor without padding is empty:
+///
+///     "received": [{"site": 0, "results": [[{"dim": "i", …}, …], []]}, …]
+///
 /// `calls` is how often a call runs: once per iteration of the loops around it,
 /// at most so often if one of them may end early, which has `"while": true`. A
 /// loop has the numbers of its first launch and product and those behind its

@@ -47,37 +47,49 @@ uint8_t meshc::runtime::classify(MeshcType type, const void *values,
   return 0;
 }
 
-static uint8_t classifyDims(MeshcType type, const MeshcDim *dim,
-                            const MeshcDim *end, const char *values) {
-  if (dim == end)
-    return classify(type, values, 1);
+namespace {
+/// The entries of a dim that exist in a block.
+struct Extent {
+  int64_t count, stride;
+};
+} // namespace
+
+static uint8_t classifyDims(MeshcType type, const Extent *dim,
+                            const Extent *end, const char *values) {
   if (dim + 1 == end)
-    return classify(type, values, dim->localSize, dim->localStride);
+    return classify(type, values, dim->count, dim->stride);
   uint8_t found = 0;
-  for (int64_t i = 0; i < dim->localSize; ++i)
+  for (int64_t i = 0; i < dim->count; ++i)
     found |= classifyDims(type, dim + 1, end,
-                          values + i * dim->localStride * sizeOf(type));
+                          values + i * dim->stride * sizeOf(type));
   return found;
 }
 
-uint8_t meshc::runtime::classify(const MeshcTensor &tensor,
-                                 const void *values) {
+uint8_t meshc::runtime::classify(const MeshcProgram &program,
+                                 const MeshcTensor &tensor,
+                                 const int64_t *coords, const void *values) {
   constexpr int64_t grainElements = int64_t(1) << 18; // justify a thread
   const auto *block = static_cast<const char *>(values);
   const MeshcType type = typeOf(tensor);
   if (tensor.rank == 0)
     return classify(type, values, 1);
-  const MeshcDim &outer = tensor.dims[0];
-  const int64_t rowElements =
-      localElements(tensor) / std::max<int64_t>(1, outer.localSize);
+  std::vector<Extent> dims;
+  int64_t elements = 1;
+  for (uint32_t i = 0; i < tensor.rank; ++i) {
+    dims.push_back({blockRange(program, tensor.dims[i], coords).count,
+                    tensor.dims[i].localStride});
+    elements *= dims.back().count;
+  }
+  const Extent outer = dims[0];
+  const int64_t rowElements = elements / std::max<int64_t>(1, outer.count);
   std::atomic<uint8_t> found{0};
   parallelFor(
-      outer.localSize, grainElements / std::max<int64_t>(1, rowElements) + 1,
+      outer.count, grainElements / std::max<int64_t>(1, rowElements) + 1,
       [&](int64_t begin, int64_t end) {
-        std::vector<MeshcDim> dims(tensor.dims, tensor.dims + tensor.rank);
-        dims[0].localSize = end - begin;
-        found |= classifyDims(type, dims.data(), dims.data() + dims.size(),
-                              block + begin * outer.localStride * sizeOf(type));
+        std::vector<Extent> part = dims;
+        part[0].count = end - begin;
+        found |= classifyDims(type, part.data(), part.data() + part.size(),
+                              block + begin * outer.stride * sizeOf(type));
       });
   return found;
 }

@@ -26,9 +26,11 @@ enum Finiteness : uint8_t { HasNan = 1, HasInfinity = 2 };
 uint8_t classify(MeshcType type, const void *values, int64_t count,
                  int64_t stride = 1);
 
-/// The kinds among the values of this rank's block of `tensor` at `values`, in
-/// the order of its local strides. Uses all threads of the rank.
-uint8_t classify(const MeshcTensor &tensor, const void *values);
+/// The kinds among the entries of `tensor` that the rank at `coords` has, in
+/// its block at `values`, in the order of the local strides. Padding does not
+/// count. Uses all threads of the rank.
+uint8_t classify(const MeshcProgram &program, const MeshcTensor &tensor,
+                 const int64_t *coords, const void *values);
 
 } // namespace meshc::runtime
 

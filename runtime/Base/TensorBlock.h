@@ -15,19 +15,31 @@
 #include "meshc/RuntimeAbi.h"
 #include "runtime/Base/Failure.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
 namespace meshc::runtime {
 
-/// The index of this rank's block among those of `dim`: the row-major
-/// coordinate over its axes, the first axis outermost.
-inline int64_t blockIndex(const MeshcProgram &program, const MeshcDim &dim,
-                          const int64_t *coords) {
-  int64_t index = 0;
-  for (uint32_t i = 0; i < dim.axisCount; ++i)
-    index = index * program.axes[dim.axes[i]].size + coords[dim.axes[i]];
-  return index;
+/// The entries of a dim that the rank at `coords` has in its block.
+struct BlockRange {
+  int64_t first = 0; ///< global index; behind the dim's end if there are none
+  int64_t count = 0; ///< that exist, at most localSize; the rest is padding
+};
+
+/// The rank's block of `dim`, cut axis by axis (see MeshcDim).
+inline BlockRange blockRange(const MeshcProgram &program, const MeshcDim &dim,
+                             const int64_t *coords) {
+  BlockRange range{0, dim.size};
+  int64_t step = dim.size;
+  for (uint32_t i = 0; i < dim.axisCount; ++i) {
+    int64_t parts = program.axes[dim.axes[i]].size;
+    step = (step + parts - 1) / parts;
+    int64_t first = coords[dim.axes[i]] * step;
+    range.first += first;
+    range.count = std::min(std::max<int64_t>(range.count - first, 0), step);
+  }
+  return range;
 }
 
 /// Bytes of one element as stored. A type that the runtime does not know is a
@@ -90,12 +102,33 @@ inline int64_t globalElements(const MeshcTensor &tensor) {
   return count;
 }
 
-/// Elements of this rank's block.
+/// Elements of this rank's block, padding included.
 inline int64_t localElements(const MeshcTensor &tensor) {
   int64_t count = 1;
   for (uint32_t i = 0; i < tensor.rank; ++i)
     count *= tensor.dims[i].localSize;
   return count;
+}
+
+/// The entries of a rank's block of `dim`, padding included: localSize follows
+/// from the size and the axes.
+inline int64_t blockSize(const MeshcProgram &program, const MeshcDim &dim) {
+  int64_t size = dim.size;
+  for (uint32_t i = 0; i < dim.axisCount; ++i) {
+    int64_t parts = program.axes[dim.axes[i]].size;
+    size = (size + parts - 1) / parts;
+  }
+  return size;
+}
+
+/// Whether the block that the rank at `coords` has of `tensor` has padding.
+inline bool hasPadding(const MeshcProgram &program, const MeshcTensor &tensor,
+                       const int64_t *coords) {
+  for (uint32_t i = 0; i < tensor.rank; ++i)
+    if (blockRange(program, tensor.dims[i], coords).count !=
+        tensor.dims[i].localSize)
+      return true;
+  return false;
 }
 
 /// "[batch = 64, model = 32]"

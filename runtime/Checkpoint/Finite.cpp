@@ -14,7 +14,8 @@ const MeshcTensor *meshc::runtime::findNotFinite(const Rank &rank) {
   for (uint32_t i = 0; i < rank.program->tensorCount; ++i) {
     const MeshcTensor &tensor = rank.program->tensors[i];
     if (tensor.role == MESHC_PARAMETER &&
-        classify(tensor, rank.device->read(tensor)))
+        classify(*rank.program, tensor, rank.mesh.coords().data(),
+                 rank.device->read(tensor)))
       return &tensor;
   }
   return nullptr;

@@ -121,8 +121,8 @@ static Part findPart(const MeshcProgram &program, const MeshcTensor &tensor,
   int64_t count = 1, global = 1;
   for (uint32_t i = tensor.rank; i-- > 0;) {
     const MeshcDim &dim = tensor.dims[i];
-    int64_t first = blockIndex(program, dim, coords.data()) * dim.localSize;
-    int64_t begin = first, end = first + dim.localSize, base = 0;
+    auto [first, entries] = blockRange(program, dim, coords.data());
+    int64_t begin = first, end = first + entries, base = 0;
     if (i == 0) {
       begin = std::max(begin, slice.begin);
       end = std::min(end, slice.end);

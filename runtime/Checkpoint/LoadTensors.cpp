@@ -171,18 +171,18 @@ static BlockPart findBlockPart(const ParameterSource &source, const Rank &rank,
   part.source = source.offset();
   for (uint32_t i = 0; i < tensor.rank; ++i) {
     const MeshcDim &dim = tensor.dims[i];
-    const int64_t first =
-        blockIndex(*rank.program, dim, rank.mesh.coords().data()) *
-        dim.localSize;
+    const auto [first, entries] =
+        blockRange(*rank.program, dim, rank.mesh.coords().data());
     if (source.isInName(i)) {
       const int64_t entry = indices[i] - first;
-      part.isEmpty = part.isEmpty || entry < 0 || entry >= dim.localSize;
+      part.isEmpty = part.isEmpty || entry < 0 || entry >= entries;
       part.target += entry * dim.localStride;
       continue;
     }
     const int64_t stride = source.strides()[i];
+    part.isEmpty = part.isEmpty || entries == 0;
     part.source += first * stride;
-    part.dims.push_back({dim.localSize, stride, dim.localStride});
+    part.dims.push_back({entries, stride, dim.localStride});
   }
   return part;
 }

@@ -20,7 +20,8 @@
 
 using namespace meshc::runtime;
 
-/// "[batch = 64 {data}, model = 32]"
+/// "[batch = 64 {data}, model = 32]", and "batch = 10 {data: blocks of 4}"
+/// where the axes do not divide a dim.
 static std::string describeSharding(const MeshcProgram &program,
                                     const MeshcTensor &tensor) {
   std::string text = "[";
@@ -28,8 +29,13 @@ static std::string describeSharding(const MeshcProgram &program,
     const MeshcDim &dim = tensor.dims[i];
     text += std::string(i ? ", " : "") + dim.name + " = " +
             std::to_string(dim.size);
-    for (uint32_t j = 0; j < dim.axisCount; ++j)
+    int64_t blocks = 1;
+    for (uint32_t j = 0; j < dim.axisCount; ++j) {
       text += std::string(j ? ", " : " {") + program.axes[dim.axes[j]].name;
+      blocks *= program.axes[dim.axes[j]].size;
+    }
+    if (blocks * dim.localSize != dim.size)
+      text += ": blocks of " + std::to_string(dim.localSize);
     text += dim.axisCount ? "}" : "";
   }
   return text + "]";

@@ -32,9 +32,9 @@ public:
   void run();
 
 private:
-  /// The block of `dim` that the rank of these coordinates has.
-  int64_t blockOf(const MeshcDim &dim, const int64_t *coords) const {
-    return blockIndex(session.program(), dim, coords);
+  /// The entries of `dim` that the rank of these coordinates has.
+  BlockRange rangeOf(const MeshcDim &dim, const int64_t *coords) const {
+    return blockRange(session.program(), dim, coords);
   }
   bool hasSameOthers(const int64_t *coords) const;
   /// Takes from the block of the rank of these coordinates what this rank's
@@ -52,20 +52,25 @@ private:
 } // namespace
 
 bool CacheOrder::hasSameOthers(const int64_t *coords) const {
-  for (uint32_t i = 0; i < cache.rank; ++i)
-    if (i != textNumber && blockOf(cache.dims[i], coords) !=
-                               blockOf(cache.dims[i], session.coords()))
+  for (uint32_t i = 0; i < cache.rank; ++i) {
+    if (i == textNumber)
+      continue;
+    // An empty block may begin where another one does.
+    const BlockRange other = rangeOf(cache.dims[i], coords),
+                     own = rangeOf(cache.dims[i], session.coords());
+    if (other.first != own.first || other.count != own.count)
       return false;
+  }
   return true;
 }
 
 void CacheOrder::take(const char *block, const int64_t *coords,
                       char *target) const {
-  int64_t first = blockOf(texts, coords) * texts.localSize,
-          own = blockOf(texts, session.coords()) * texts.localSize;
-  for (int64_t i = 0; i < texts.localSize && own + i < texts.size; ++i) {
-    int64_t from = parents[static_cast<size_t>(own + i)] - first;
-    if (from >= 0 && from < texts.localSize)
+  const BlockRange other = rangeOf(texts, coords),
+                   own = rangeOf(texts, session.coords());
+  for (int64_t i = 0; i < own.count; ++i) {
+    int64_t from = parents[static_cast<size_t>(own.first + i)] - other.first;
+    if (from >= 0 && from < other.count)
       copyStrided(others, bytes, block + from * texts.localStride * bytes,
                   target + i * texts.localStride * bytes);
   }

@@ -74,7 +74,8 @@ bool UpdateGuard::accept(bool lossIsFinite) {
   for (uint32_t i = 0; i < session.program().tensorCount && isFinite; ++i) {
     const MeshcTensor &tensor = session.program().tensors[i];
     if (isState(tensor))
-      isFinite = classify(tensor, session.device().read(tensor)) == 0;
+      isFinite = classify(session.program(), tensor, session.coords(),
+                          session.device().read(tensor)) == 0;
   }
   if (largestOfRanks(session.communicator(), !isFinite)) {
     restore();

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <sys/resource.h>
 
@@ -27,6 +28,18 @@ Feeder::Feeder(const MeshcProgram &program, const Dataset &dataset,
     inputs.push_back(planInput(program, source, coords));
 }
 
+size_t Feeder::findRows(const BlockRange &range) {
+  auto same = std::find_if(rowSets.begin(), rowSets.end(), [&](const Rows &r) {
+    return r.first == range.first && r.count == range.count;
+  });
+  if (same != rowSets.end())
+    return static_cast<size_t>(same - rowSets.begin());
+  Rows rows{range.first, range.count, {}};
+  rows.examples.resize(static_cast<size_t>(range.count));
+  rowSets.push_back(std::move(rows));
+  return rowSets.size() - 1;
+}
+
 Feeder::Input Feeder::planInput(const MeshcProgram &program,
                                 const Source &source, const int64_t *coords) {
   const MeshcTensor &tensor = *source.input;
@@ -34,6 +47,9 @@ Feeder::Input Feeder::planInput(const MeshcProgram &program,
   input.source = &source;
   input.elementBytes = sizeOf(typeOf(tensor));
   input.rowStride = tensor.dims[0].localStride;
+  input.hasPadding = hasPadding(program, tensor, coords);
+  input.rows = findRows(blockRange(program, tensor.dims[0], coords));
+  input.isEmpty = false;
   input.sourceOffset = 0;
   input.sourceSpan = source.elementBytes;
   // The windows of a corpus for several inputs lie on the same pages.
@@ -43,28 +59,17 @@ Feeder::Input Feeder::planInput(const MeshcProgram &program,
         return other.source->bytes == source.bytes;
       });
 
-  Rows rows;
-  rows.count = tensor.dims[0].localSize;
-  rows.first = blockIndex(program, tensor.dims[0], coords) * rows.count;
-  auto same = std::find_if(rowSets.begin(), rowSets.end(), [&](const Rows &r) {
-    return r.first == rows.first && r.count == rows.count;
-  });
-  input.rows = static_cast<size_t>(same - rowSets.begin());
-  if (same == rowSets.end()) {
-    rows.examples.resize(static_cast<size_t>(rows.count));
-    rowSets.push_back(std::move(rows));
-  }
-
   // From the innermost dim outwards. A dim that is contiguous with the next
   // one, in the file and in the block, merges with it into one loop.
   std::vector<Loop> loops;
   int64_t sourceBytes = source.elementBytes;
   for (uint32_t i = tensor.rank; i-- > 1;) {
     const MeshcDim &dim = tensor.dims[i];
-    input.sourceOffset +=
-        blockIndex(program, dim, coords) * dim.localSize * sourceBytes;
-    input.sourceSpan += (dim.localSize - 1) * sourceBytes;
-    Loop loop{dim.localSize, sourceBytes, dim.localStride};
+    const auto [first, count] = blockRange(program, dim, coords);
+    input.isEmpty |= count == 0;
+    input.sourceOffset += first * sourceBytes;
+    input.sourceSpan += (count - 1) * sourceBytes;
+    Loop loop{count, sourceBytes, dim.localStride};
     sourceBytes *= dim.size;
     if (loop.size == 1)
       continue;
@@ -180,7 +185,9 @@ void Feeder::prefetch(const Selection &selection) {
   for (const Input &input : inputs) {
     const Rows &rows = rowSets[input.rows];
     const Source &source = *input.source;
-    for (int64_t i = 0; input.isPrefetched && i < rows.count; ++i)
+    if (!input.isPrefetched || input.isEmpty)
+      continue;
+    for (int64_t i = 0; i < rows.count; ++i)
       source.bytes->willRead(
           source.row(selection.example(rows.first + i), nullptr) +
               input.sourceOffset,
@@ -199,10 +206,18 @@ void Feeder::fill(const std::function<char *(const MeshcTensor &input)> &place,
     const Source &source = *input.source;
     const Rows &rows = rowSets[input.rows];
     char *base = place(*source.input);
+    const auto blockBytes =
+        static_cast<size_t>(localElements(*source.input) * input.elementBytes);
+    // Kernels may take padding for indices, which must be valid. The block may
+    // have held other things since the last batch.
+    if (input.hasPadding)
+      std::memset(base, 0, blockBytes);
+    if (input.isEmpty)
+      continue;
     std::atomic<int64_t> misfit{-1};
     // About 64 KiB of elements justify waking a thread.
-    int64_t rowWork = localElements(*source.input) /
-                      std::max<int64_t>(rows.count, 1) * input.elementBytes;
+    int64_t rowWork = static_cast<int64_t>(blockBytes) /
+                      std::max<int64_t>(source.input->dims[0].localSize, 1);
     int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(rowWork, 1));
     parallelFor(rows.count, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {

@@ -12,6 +12,7 @@
 #ifndef MESHC_RUNTIME_DATA_FEEDER_H
 #define MESHC_RUNTIME_DATA_FEEDER_H
 
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Data/Dataset.h"
 #include "runtime/Data/Shuffle.h"
 
@@ -29,7 +30,8 @@ public:
          const int64_t *coords);
 
   /// Writes this rank's block of every input to the address that `place`
-  /// returns: row r of the batch is example `selection.example(r)`. Throws
+  /// returns: row r of the batch is example `selection.example(r)`. Padding of
+  /// the block becomes 0. Throws
   /// Failure(Data) if a value of a file does not fit the input's type, a token
   /// is not below the model's vocabulary, or the file can no longer be read.
   void fill(const std::function<char *(const MeshcTensor &input)> &place,
@@ -41,14 +43,14 @@ public:
   void prefetch(const Selection &selection);
 
 private:
-  /// A dim of a row: this rank's extent and strides.
+  /// A dim of a row: this rank's entries that exist, and strides.
   struct Loop {
     int64_t size;
     int64_t sourceBytes; ///< between elements in the file
     int64_t stride;      ///< between elements in the block, in elements
   };
-  /// The rows of a batch that a rank holds, and their current examples. Inputs
-  /// whose first dim is cut alike share them.
+  /// The rows of a batch that a rank holds, without padding, and their current
+  /// examples. Inputs whose first dim is cut alike share them.
   struct Rows {
     int64_t first, count;
     std::vector<int64_t> examples;
@@ -60,12 +62,17 @@ private:
     int64_t sourceOffset;    ///< bytes from a row's start in the file
     int64_t sourceSpan;      ///< bytes of a row from there to this rank's last
     bool isPrefetched;       ///< no earlier input reads the same file
+    bool hasPadding;         ///< the block has entries that do not exist
+    bool isEmpty;            ///< a row has no entry that exists
     std::vector<Loop> outer; ///< all loops of a row but the innermost
     Loop run;                ///< contiguous in the file
     int64_t elementBytes;    ///< of the tensor
     std::vector<int32_t> scratch; ///< of rows that are not in a file
   };
 
+  /// The index in rowSets of the rows of a rank's block, which it adds if they
+  /// are not there yet.
+  size_t findRows(const BlockRange &range);
   Input planInput(const MeshcProgram &program, const Source &source,
                   const int64_t *coords);
   static bool fillRow(const Input &input, char *target, const uint8_t *row);

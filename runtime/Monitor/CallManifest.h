@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The manifest's "launches" and "products" of a function
-/// (lib/Report/Report.h): what a call reads and writes, and where in the model
-/// it comes from.
+/// The manifest's "launches", "products" and "received" (lib/Report/Report.h):
+/// what the calls of a function read and write, and where in the model they
+/// come from.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_MONITOR_CALLMANIFEST_H
@@ -18,21 +18,34 @@
 #include "runtime/Monitor/CallOrder.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace meshc::runtime {
 
+/// A dim of a buffer.
+struct BufferDim {
+  int64_t size = 0;           ///< global
+  std::vector<uint32_t> axes; ///< mesh axis numbers, the outermost first
+};
+
+/// The dims of a dense buffer in memory order, the innermost last; none if no
+/// block of it has padding.
+using PaddedDims = std::vector<BufferDim>;
+
 struct CallResult {
   std::string name;     ///< in the model; may be empty
   std::string location; ///< "gpt.mesh:14:13"; may be empty
   MeshcType type = MESHC_F32;
-  int64_t elements = 0;
+  int64_t elements = 0; ///< padding included
+  PaddedDims dims = {};
 };
 
 struct CallEntry {
   std::string kernel;           ///< of a launch
   std::string name, location;   ///< of a product's C
+  PaddedDims dims;              ///< of a product's C
   std::vector<std::string> ops; ///< of a launch: "exp gpt.mesh:14:13"
   /// For a launch, and for a product with an epilogue: bytes of the kernel's
   /// inputs and of its results.
@@ -48,6 +61,9 @@ struct CallManifest {
 
   std::vector<CallEntry> launches, products;
   CallOrder launchOrder, productOrder;
+  /// By the site of a collective, the dims of what it receives. Collectives
+  /// without padding are absent.
+  std::map<uint32_t, std::vector<PaddedDims>> received;
 };
 
 } // namespace meshc::runtime

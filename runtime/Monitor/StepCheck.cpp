@@ -65,6 +65,35 @@ void StepCheck::addOperand(CheckedCall &call, const void *at,
   addOperands(call.operands, {offsetOf(at), offsetOf(at) + bytes});
 }
 
+/// What is not finite in a result at `offset`, without its padding.
+uint8_t StepCheck::find(const CallResult &result, int64_t offset) {
+  if (result.dims.empty())
+    return classify(result.type, read(offset, result.type, result.elements),
+                    result.elements);
+  std::vector<MeshcDim> dims(result.dims.size());
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    const BufferDim &dim = result.dims[i];
+    dims[i] = {"",
+               dim.size,
+               0,
+               stride,
+               static_cast<uint32_t>(dim.axes.size()),
+               dim.axes.data()};
+    dims[i].localSize = blockSize(session.program(), dims[i]);
+    stride *= dims[i].localSize;
+  }
+  const MeshcTensor tensor = {"a value",
+                              MESHC_METRIC,
+                              static_cast<uint8_t>(result.type),
+                              0,
+                              static_cast<uint32_t>(dims.size()),
+                              dims.data(),
+                              offset};
+  return classify(session.program(), tensor, session.coords(),
+                  session.device().read(tensor));
+}
+
 /// A value that the last call computed.
 void StepCheck::addResult(const CallResult &result, const void *at) {
   int64_t offset = offsetOf(at);
@@ -72,8 +101,7 @@ void StepCheck::addResult(const CallResult &result, const void *at) {
   value.call = static_cast<int>(allCalls.size()) - 1;
   value.name = result.name;
   value.location = result.location;
-  value.found = classify(
-      result.type, read(offset, result.type, result.elements), result.elements);
+  value.found = find(result, offset);
   hold({offset, offset + result.elements * sizeOf(result.type)},
        allValues.size());
   allValues.push_back(std::move(value));
@@ -89,7 +117,7 @@ void StepCheck::addProductResult(const CallEntry &entry, const MeshcGemm &gemm,
   int64_t span =
       (gemm.batch - 1) * gemm.strideC + (gemm.m - 1) * gemm.ldc + gemm.n;
   if (span == rows * gemm.n)
-    return addResult({entry.name, entry.location, type, span}, c);
+    return addResult({entry.name, entry.location, type, span, entry.dims}, c);
   CheckedValue value;
   value.call = static_cast<int>(allCalls.size()) - 1;
   value.name = entry.name;
@@ -170,7 +198,8 @@ void StepCheck::ordering() {
     CheckedValue value;
     value.name = tensor.name;
     value.tensor = &tensor;
-    value.found = classify(tensor, session.device().read(tensor));
+    value.found = classify(session.program(), tensor, session.coords(),
+                           session.device().read(tensor));
     hold({tensor.offsetBytes, endOf(tensor)}, allValues.size());
     allValues.push_back(std::move(value));
   }
@@ -295,11 +324,14 @@ void StepCheck::finish(const OpenCollective &ended) {
   const MeshcCollective &collective = *ended.collective;
   int64_t ranks = session.rank().mesh.group(collective.axes).size();
   auto type = static_cast<MeshcType>(collective.type);
+  auto received = manifest.received.find(collective.site);
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
-    addResult(
-        {"", ended.location, type,
-         countElements(collective.kind, collective.items[i], ranks).second},
-        ended.recv[i]);
+    CallResult result{
+        "", ended.location, type,
+        countElements(collective.kind, collective.items[i], ranks).second};
+    if (received != manifest.received.end() && i < received->second.size())
+      result.dims = received->second[i];
+    addResult(result, ended.recv[i]);
     allValues.back().call = static_cast<int>(ended.call);
   }
 }

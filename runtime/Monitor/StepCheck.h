@@ -94,6 +94,7 @@ private:
   /// Enters the values that overlap `range`.
   void addOperands(std::vector<size_t> &operands, Range range) const;
   void addOperand(CheckedCall &call, const void *at, int64_t bytes) const;
+  uint8_t find(const CallResult &result, int64_t offset);
   void addResult(const CallResult &result, const void *at);
   void addProductResult(const CallEntry &entry, const MeshcGemm &gemm,
                         const void *c);

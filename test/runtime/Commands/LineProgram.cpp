@@ -9,7 +9,8 @@
 /// Linear regression: y = x·w + b, minimize mean((y - target)²) by SGD with
 /// momentum, batch -> data, feature -> tensor. Batch 8, 6 features. All that is
 /// computed is computed by kernels, for the host or (LINE_TARGET) the fake GPU
-/// of test/runtime/Device/Libraries.
+/// of test/runtime/Device/Libraries. Where the axes do not divide a dim,
+/// kernels write NaN to the padding.
 ///
 /// It generates two texts at once, text -> data, of up to 16 bytes. The most
 /// probable byte is the letter number sum((p + 1) · byte at p) mod 26 of the
@@ -27,8 +28,10 @@
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/RuntimeAbi.h"
+#include "test/runtime/Commands/LineManifest.h"
 #include "test/runtime/Device/Libraries/FakeImage.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -44,7 +47,11 @@
 namespace {
 
 constexpr int64_t batch = 8, features = 6;
-constexpr int64_t rows = batch / MESH_DATA, columns = features / MESH_TENSOR;
+constexpr int64_t divideUp(int64_t size, int64_t parts) {
+  return (size + parts - 1) / parts;
+}
+constexpr int64_t rows = divideUp(batch, MESH_DATA),
+                  columns = divideUp(features, MESH_TENSOR);
 
 const MeshcAxis axes[] = {{"data", MESH_DATA}, {"tensor", MESH_TENSOR}};
 const uint32_t dataAxis[] = {0}, tensorAxis[] = {1};
@@ -57,10 +64,11 @@ constexpr int64_t atTarget = 1024,
                   atGradients = 1536, atSums = 1600;
 // Of generation.
 constexpr int64_t texts = 2, positions = 16, block = 4, vocabulary = 256;
-constexpr int64_t ownTexts = texts / MESH_DATA;
+constexpr int64_t ownTexts = divideUp(texts, MESH_DATA);
 constexpr int64_t atCache = 1664, atToken = 1792, atBlock = 1856,
                   atPosition = 1920, atScores = 1984, atLogits = 4032,
-                  arenaSize = 6080;
+                  // With the padding that an all_gather leaves behind them.
+    arenaSize = atLogits + MESH_DATA * ownTexts * vocabulary * 4;
 
 const MeshcDim xDims[] = {{"batch", batch, rows, columns, 1, dataAxis},
                           {"feature", features, columns, 1, 1, tensorAxis}};
@@ -152,33 +160,62 @@ bool askedOfRow(const char *variable, const MeshcContext *ctx) {
          row == ctx->coords[0] && step == ctx->step;
 }
 
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+/// How many entries exist of the block of `local` entries that a rank has of
+/// `size`.
+int64_t countOf(int64_t size, int64_t local, int64_t block) {
+  return std::clamp<int64_t>(size - block * local, 0, local);
+}
+int64_t ownRows(const MeshcContext *ctx) {
+  return countOf(batch, rows, ctx->coords[0]);
+}
+int64_t ownColumns(const MeshcContext *ctx) {
+  return countOf(features, columns, ctx->coords[1]);
+}
+
 /// w, w.momentum, b, b.momentum.
 void begin(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
   for (int64_t i = 0; i < columns; ++i) {
     uint64_t index = static_cast<uint64_t>(ctx->coords[1] * columns + i);
     uint64_t bits = (ctx->seed + index + 1) * 0x9e3779b97f4a7c15u;
-    numbers(buffers[0])[i] = static_cast<float>(bits >> 40) * 0x1p-24f - 0.5f;
-    numbers(buffers[1])[i] = 0;
+    bool exists = i < ownColumns(ctx);
+    numbers(buffers[0])[i] =
+        exists ? static_cast<float>(bits >> 40) * 0x1p-24f - 0.5f : nan;
+    numbers(buffers[1])[i] = exists ? 0 : nan;
   }
   *numbers(buffers[2]) = *numbers(buffers[3]) = 0;
+}
+
+constexpr bool hasPadding =
+    batch % MESH_DATA != 0 || features % MESH_TENSOR != 0;
+
+/// NaN for the padding of x.
+void pad(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      if (i >= ownRows(ctx) || j >= ownColumns(ctx))
+        numbers(buffers[0])[i * columns + j] = nan;
 }
 
 /// y = y + b - target, rows of it.
 void subtract(const MeshcContext *ctx, void *const *buffers, int64_t first,
               int64_t end) {
   for (int64_t i = first; i < end; ++i)
-    numbers(buffers[3])[i] =
-        numbers(buffers[0])[i] + *numbers(buffers[2]) - numbers(buffers[1])[i];
+    numbers(buffers[3])[i] = i < ownRows(ctx) ? numbers(buffers[0])[i] +
+                                                    *numbers(buffers[2]) -
+                                                    numbers(buffers[1])[i]
+                                              : nan;
   if (askedOfRow("LINE_INF", ctx))
     numbers(buffers[3])[first] = std::numeric_limits<float>::infinity();
 }
 
 /// The sums of y² and |y| over this rank's rows.
-void sum(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
+void sum(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
   const float *y = numbers(buffers[0]);
   float *sums = numbers(buffers[1]);
   sums[0] = sums[1] = 0;
-  for (int64_t i = 0; i < rows; ++i) {
+  for (int64_t i = 0; i < ownRows(ctx); ++i) {
     sums[0] += y[i] * y[i] / batch;
     sums[1] += std::fabs(y[i]) / batch;
   }
@@ -191,14 +228,14 @@ void tell(const MeshcContext *, void *const *buffers, int64_t, int64_t) {
 }
 
 /// Of w and b, of y and x.
-void differentiate(const MeshcContext *, void *const *buffers, int64_t,
+void differentiate(const MeshcContext *ctx, void *const *buffers, int64_t,
                    int64_t) {
   const float *y = numbers(buffers[0]), *x = numbers(buffers[1]);
   float *gradients = numbers(buffers[2]);
   for (int64_t j = 0; j <= columns; ++j)
     gradients[j] = 0;
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j)
+  for (int64_t i = 0; i < ownRows(ctx); ++i) {
+    for (int64_t j = 0; j < ownColumns(ctx); ++j)
       gradients[j] += 2 * y[i] * x[i * columns + j] / batch;
     gradients[columns] += 2 * y[i] / batch;
   }
@@ -215,13 +252,17 @@ void update(const MeshcContext *ctx, void *const *buffers, int64_t, int64_t) {
     one(numbers(buffers[1]) + j, numbers(buffers[2]) + j, gradients[j]);
   one(numbers(buffers[3]), numbers(buffers[4]), gradients[columns]);
   if (asked("LINE_NAN", ctx, false))
-    *numbers(buffers[5]) = std::numeric_limits<float>::quiet_NaN();
+    *numbers(buffers[5]) = nan;
   if (asked("LINE_SPOIL", ctx, false))
     *numbers(buffers[1]) = std::numeric_limits<float>::infinity();
 }
 
 const int32_t *wholeNumbers(void *buffer) {
   return static_cast<const int32_t *>(buffer);
+}
+
+int64_t countTexts(const MeshcContext *ctx) {
+  return countOf(texts, ownTexts, ctx->coords[0]);
 }
 
 /// Writes `count` bytes of each of this rank's texts to the cache.
@@ -233,7 +274,9 @@ void rememberBytes(const MeshcContext *ctx, void *const *buffers,
       int64_t text = ctx->coords[0] * ownTexts + i;
       if (place < positions)
         numbers(buffers[0])[i * positions + place] =
-            static_cast<float>(wholeNumbers(buffers[1])[text * count + j]);
+            i < countTexts(ctx)
+                ? static_cast<float>(wholeNumbers(buffers[1])[text * count + j])
+                : nan;
     }
 }
 
@@ -247,9 +290,13 @@ void rememberBlock(const MeshcContext *ctx, void *const *buffers, int64_t,
 }
 
 /// The scores of this rank's texts, of the cache and the position.
-void score(const MeshcContext *, void *const *buffers, int64_t first,
+void score(const MeshcContext *ctx, void *const *buffers, int64_t first,
            int64_t end) {
   for (int64_t i = first; i < end; ++i) {
+    if (i >= countTexts(ctx)) {
+      std::fill_n(numbers(buffers[0]) + i * vocabulary, vocabulary, nan);
+      continue;
+    }
     int64_t sum = 0;
     for (int64_t p = 0; p <= *wholeNumbers(buffers[2]); ++p)
       sum += (p + 1) *
@@ -262,6 +309,7 @@ void score(const MeshcContext *, void *const *buffers, int64_t first,
 
 enum Which {
   Begin,
+  Pad,
   Subtract,
   Sum,
   Tell,
@@ -272,6 +320,7 @@ enum Which {
   Score
 };
 const meshc::fake::Kernel code[] = {{"begin", begin, 1, 4},
+                                    {"pad", pad, 1, 1},
                                     {"subtract", subtract, rows, 4},
                                     {"sum", sum, 1, 2},
                                     {"tell", tell, 1, 3},
@@ -291,10 +340,11 @@ MeshcKernel kernelOf(Which which) {
   return {known.name, known.function, known.extent, 1, known.bufferCount, 0, 0,
           0};
 }
-const MeshcKernel kernels[] = {
-    kernelOf(Begin),    kernelOf(Subtract),      kernelOf(Sum),
-    kernelOf(Tell),     kernelOf(Differentiate), kernelOf(Update),
-    kernelOf(Remember), kernelOf(RememberBlock), kernelOf(Score)};
+const MeshcKernel kernels[] = {kernelOf(Begin),         kernelOf(Pad),
+                               kernelOf(Subtract),      kernelOf(Sum),
+                               kernelOf(Tell),          kernelOf(Differentiate),
+                               kernelOf(Update),        kernelOf(Remember),
+                               kernelOf(RememberBlock), kernelOf(Score)};
 
 template <class... Offsets>
 void launch(MeshcContext *ctx, Which which, Offsets... offsets) {
@@ -313,8 +363,10 @@ void initialize(MeshcContext *ctx) {
 void evalStep(MeshcContext *ctx) {
   if (const char *ms = std::getenv("LINE_SLEEP"))
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(ms)));
+  if (hasPadding)
+    launch(ctx, Pad, atX);
   MeshcGemm product = {};
-  product.m = rows, product.n = 1, product.k = columns;
+  product.m = rows, product.n = 1, product.k = ownColumns(ctx);
   product.lda = columns, product.ldb = product.ldc = 1;
   product.batch = 1;
   product.type = product.typeC = MESHC_F32;
@@ -349,42 +401,38 @@ void generateStep(MeshcContext *ctx) {
     allGather(ctx, 3, atScores, atLogits, ownTexts * vocabulary);
 }
 
-/// As the compiler's, of two calls.
-/// An entry of "launches": names and elements of the results, which are f32.
-std::string launchEntry(const char *kernel, const char *place,
-                        std::vector<int64_t> inputs,
-                        std::vector<std::pair<const char *, int64_t>> results) {
-  std::string text = std::string(R"({"kernel": ")") + kernel +
-                     R"(", "ops": ["add line.mesh:)" + place + R"("])";
-  text += R"(, "inputs": [)";
-  for (int64_t elements : inputs)
-    text += std::to_string(4 * elements) + ", ";
-  text.erase(text.find_last_not_of(", ") + 1);
-  text += R"(], "results": [)";
-  for (auto [name, elements] : results)
-    text += std::string(R"({"name": ")") + name +
-            R"(", "location": "models/line.mesh:)" + place +
-            R"(", "type": "f32", "elements": )" + std::to_string(elements) +
-            "}, ";
-  text.erase(text.find_last_not_of(", ") + 1);
-  return text + "]}";
-}
-
+/// As the compiler's.
 std::string makeManifest() {
-  return R"({"model": "line", "kernels": [{"name": "subtract", "location": )"
+  using meshc::test::launchEntry;
+  const std::string ofBatch = meshc::test::dimEntry("batch", batch, "data"),
+                    ofFeature =
+                        meshc::test::dimEntry("feature", features, "tensor");
+  std::string padded;
+  if (hasPadding)
+    padded = launchEntry("pad", "5:7", {},
+                         {{"x", rows * columns, ofBatch + ", " + ofFeature}}) +
+             ", ";
+  return R"({"model": "line", "received": [{"site": 0, "results": [[)" +
+         ofBatch +
+         R"(]]}], "kernels": [{"name": "subtract", "location": )"
          R"("models/line.mesh:6:3", "lines": "5-6", "read": 600, )"
          R"("written": 400}], "functions": [{"name": "train_step", )"
          R"("products": [{"location": "models/line.mesh:5:7", "name": "y", )"
-         R"("flops": 96000, "read": 8000, "written": 0}], "launches": [)" +
-         launchEntry("subtract", "6:3", {rows, rows, 1}, {{"y", rows}}) + ", " +
-         launchEntry("sum", "7:10", {rows}, {{"", 2}}) + ", " +
+         R"("flops": 96000, "read": 8000, "written": 0, "dims": [)" +
+         ofBatch + R"(]}], "launches": [)" + padded +
+         launchEntry("subtract", "6:3", {rows, rows, 1},
+                     {{"y", rows, ofBatch}}) +
+         ", " + launchEntry("sum", "7:10", {rows}, {{"", 2}}) + ", " +
          launchEntry("tell", "7:3", {2}, {{"loss", 1}, {"error", 1}}) + ", " +
          launchEntry("differentiate", "8:3", {rows, rows * columns},
                      {{"gradients", columns + 1}}) +
          ", " +
-         launchEntry(
-             "update", "9:1", {columns + 1},
-             {{"", columns}, {"", columns}, {"", 1}, {"", 1}, {"loss", 1}}) +
+         launchEntry("update", "9:1", {columns + 1},
+                     {{"", columns, ofFeature},
+                      {"", columns, ofFeature},
+                      {"", 1},
+                      {"", 1},
+                      {"loss", 1}}) +
          "]}]}";
 }
 const std::string manifest = makeManifest();

@@ -10,7 +10,9 @@
 #include "TestFiles.h"
 #include "runtime/Base/Parallel.h"
 
+#include <algorithm>
 #include <fcntl.h>
+#include <numeric>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -24,36 +26,58 @@ namespace {
 constexpr uint32_t dataAxis[] = {0}, tensorAxis[] = {1}, both[] = {1, 0};
 const MeshcAxis axes[] = {{"data", 2}, {"tensor", 3}};
 
-/// x[batch = 4, height = 3, width = 6] with given cuts, in a given memory
-/// order, filled from an array whose element is its own index.
+/// The numbers of the entries in the block of a dim: each axis cuts the list of
+/// the axes before it.
+std::vector<int64_t> entriesOf(const MeshcDim &dim, const int64_t *coords) {
+  std::vector<int64_t> list(static_cast<size_t>(dim.size));
+  std::iota(list.begin(), list.end(), 0);
+  auto step = list.size();
+  for (uint32_t i = 0; i < dim.axisCount; ++i) {
+    const auto parts = static_cast<size_t>(axes[dim.axes[i]].size);
+    step = (step + parts - 1) / parts;
+    size_t begin = static_cast<size_t>(coords[dim.axes[i]]) * step;
+    begin = std::min(begin, list.size());
+    list.resize(std::min(begin + step, list.size()));
+    list.erase(list.begin(), list.begin() + static_cast<int64_t>(begin));
+  }
+  return list;
+}
+
+/// x[batch, height = 3, width, depth] with given cuts, in a given memory order,
+/// filled from an array whose element is its own index. Padding becomes 0.
 void checkFill(uint32_t batchAxes, const uint32_t *batchList,
-               uint32_t widthAxes, const uint32_t *widthList, bool transposed) {
+               uint32_t widthAxes, const uint32_t *widthList, bool transposed,
+               int64_t batch = 12, int64_t width = 6, int64_t depth = 1) {
   Folder folder;
-  constexpr int64_t examples = 7, batch = 12, height = 3, width = 6;
-  std::vector<int32_t> values(examples * height * width);
+  constexpr int64_t examples = 7, height = 3;
+  std::vector<int32_t> values(
+      static_cast<size_t>(examples * height * width * depth));
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<int32_t>(i);
   std::string path = folder.write(
-      "x", npy("{'descr': '<i4', 'fortran_order': False, 'shape': (7, 18)}",
+      "x", npy("{'descr': '<i4', 'fortran_order': False, 'shape': (7, " +
+                   std::to_string(height * width * depth) + ")}",
                bytesOf(values)));
 
-  auto parts = [](uint32_t count, const uint32_t *list) {
-    int64_t product = 1;
+  auto localSize = [](int64_t size, uint32_t count, const uint32_t *list) {
     for (uint32_t i = 0; i < count; ++i)
-      product *= axes[list[i]].size;
-    return product;
+      size = (size + axes[list[i]].size - 1) / axes[list[i]].size;
+    return size;
   };
-  int64_t b = batch / parts(batchAxes, batchList);
-  int64_t w = width / parts(widthAxes, widthList);
+  int64_t b = localSize(batch, batchAxes, batchList);
+  int64_t w = localSize(width, widthAxes, widthList);
   MeshcDim dims[] = {
-      {"batch", batch, b, transposed ? 1 : height * w, batchAxes, batchList},
-      {"height", height, height, transposed ? b : w, 0, nullptr},
-      {"width", width, w, transposed ? b * height : 1, widthAxes, widthList}};
+      {"batch", batch, b, transposed ? 1 : height * w * depth, batchAxes,
+       batchList},
+      {"height", height, height, transposed ? b : w * depth, 0, nullptr},
+      {"width", width, w, transposed ? b * height : depth, widthAxes,
+       widthList},
+      {"depth", depth, depth, transposed ? b * height * w : 1, 0, nullptr}};
   MeshcTensor tensor = {};
   tensor.name = "x";
   tensor.role = MESHC_INPUT;
   tensor.type = MESHC_F32;
-  tensor.rank = 3;
+  tensor.rank = 4;
   tensor.dims = dims;
   tensor.offsetBytes = 64;
   MeshcProgram program = {};
@@ -69,7 +93,8 @@ void checkFill(uint32_t batchAxes, const uint32_t *batchList,
   for (int64_t data = 0; data < 2; ++data)
     for (int64_t rank = 0; rank < 3; ++rank) {
       int64_t coords[] = {data, rank};
-      std::vector<float> arena(16 + static_cast<size_t>(b * height * w), -1.0f);
+      const size_t end = 16 + static_cast<size_t>(b * height * w * depth);
+      std::vector<float> arena(end + 16, -1.0f);
       Feeder(program, dataset, coords)
           .fill(
               [&](const MeshcTensor &input) {
@@ -77,21 +102,27 @@ void checkFill(uint32_t batchAxes, const uint32_t *batchList,
                        input.offsetBytes;
               },
               selection);
-      // By hand: of `both`, tensor is the first axis and so the major one.
-      auto blockOf = [&](uint32_t count, const uint32_t *list) {
-        return count == 0 ? 0 : count == 1 ? coords[*list] : rank * 2 + data;
-      };
-      int64_t firstRow = blockOf(batchAxes, batchList) * b;
-      int64_t firstColumn = blockOf(widthAxes, widthList) * w;
+      const auto rows = entriesOf(dims[0], coords),
+                 columns = entriesOf(dims[2], coords);
       for (int64_t i = 0; i < b; ++i)
         for (int64_t j = 0; j < height; ++j)
-          for (int64_t k = 0; k < w; ++k) {
+          for (int64_t k = 0; k < w * depth; ++k) {
             int64_t at = 16 + i * dims[0].localStride +
-                         j * dims[1].localStride + k * dims[2].localStride;
-            int64_t example = selection.example(firstRow + i);
-            ASSERT_EQ(arena[static_cast<size_t>(at)],
-                      (example * height + j) * width + firstColumn + k);
+                         j * dims[1].localStride +
+                         k / depth * dims[2].localStride +
+                         k % depth * dims[3].localStride;
+            const auto row = static_cast<size_t>(i),
+                       column = static_cast<size_t>(k / depth);
+            int64_t wanted = 0;
+            if (row < rows.size() && column < columns.size())
+              wanted = ((selection.example(rows[row]) * height + j) * width +
+                        columns[column]) *
+                           depth +
+                       k % depth;
+            ASSERT_EQ(arena[static_cast<size_t>(at)], wanted);
           }
+      EXPECT_EQ(std::count(arena.begin(), arena.begin() + 16, -1.0f), 16);
+      EXPECT_EQ(std::count(arena.end() - 16, arena.end(), -1.0f), 16);
     }
 }
 
@@ -108,9 +139,25 @@ TEST(Feeder, fillsEveryRanksBlockUnderAnyCut) {
   }
 }
 
+/// Ten examples on three ranks are 4, 4 and 2. Some blocks are empty, and those
+/// of two axes are parts of a short one.
+TEST(Feeder, fillsBlocksThatAreShortOrEmpty) {
+  for (bool transposed : {false, true})
+    for (auto [batch, width] :
+         {std::pair<int64_t, int64_t>{10, 4}, {5, 7}, {1, 1}}) {
+      checkFill(1, tensorAxis, 0, nullptr, transposed, batch, width);
+      checkFill(0, nullptr, 1, tensorAxis, transposed, batch, width);
+      checkFill(0, nullptr, 1, tensorAxis, transposed, batch, width, 2);
+      checkFill(1, dataAxis, 1, tensorAxis, transposed, batch, width);
+      checkFill(2, both, 0, nullptr, transposed, batch, width);
+      checkFill(0, nullptr, 2, both, transposed, batch, width);
+    }
+}
+
 TEST(Feeder, isTheSameWithThreads) {
   setThreads(3);
   checkFill(1, dataAxis, 1, tensorAxis, false);
+  checkFill(1, tensorAxis, 1, dataAxis, false, 10, 5);
   setThreads(1);
 }
 

@@ -50,6 +50,24 @@ TEST(NonFinite, theFirstCallAndRankAreNamed) {
               first + " on rank 2; lower the learning rate\n");
 }
 
+/// NaN in the padding of an input, a product, a sum over ranks, kernels'
+/// results and parameters is not what is looked for.
+TEST(NonFinite, paddingIsNotBlamed) {
+  Folder folder;
+  std::string train = " train --steps 20 --quiet" + writeLineData(folder);
+  const std::string first = "the loss of step 8 is infinite: the first "
+                            "infinite value is in 'y', which kernel "
+                            "'subtract' computes at line.mesh:6:3 (add "
+                            "line.mesh:6:3) on rank 8;";
+  expectError(run("env LINE_INF=2:7 " + line("3x4") + train), 7, first);
+  expectError(run("env LINE_NAN=7 " + line("3x4") + train), 7,
+              "the loss of step 8 is not a number: the first NaN is in "
+              "'loss', which kernel 'update' computes at line.mesh:9:1");
+  expectError(run("env LINE_SPOIL=7 " + line("3x4") + train), 7,
+              ": in step 8, the first infinite value is in 'w', which kernel "
+              "'update' computes at line.mesh:9:1");
+}
+
 /// A parameter is infinite after step 9; the loss of step 10 shows it.
 TEST(NonFinite, theStepThatSpoilsAParameterIsNamed) {
   Folder folder;
