@@ -422,6 +422,9 @@ def Exec_GemmOp : Exec_StepOp<"gemm", [AttrSizedOperandSegments]> {
   let description = [{
     `sizes`: m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC. All elements
     that they address lie in the buffers.
+    `cut`: the dim of a and b, of those along which k runs, whose blocks have padding
+    on some rank. It is the outermost of them, and the only one with padding. Each
+    rank sums over the entries that exist.
     `scratch`: memory for the runtime's implementation of the product.
 
     With an epilogue (see exec.product), the call has the effect of the product
@@ -431,21 +434,28 @@ def Exec_GemmOp : Exec_StepOp<"gemm", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Exec_BufferType:$a, Exec_BufferType:$b,
       Exec_BufferType:$c, DenseI64ArrayAttr:$sizes, UnitAttr:$trans_a,
-      UnitAttr:$trans_b, OptionalAttr<Exec_EpilogueAttr>:$epilogue,
+      UnitAttr:$trans_b, OptionalAttr<StrAttr>:$cut,
+      OptionalAttr<Exec_EpilogueAttr>:$epilogue,
       OptionalAttr<FlatSymbolRefAttr>:$kernel,
       Variadic<Exec_BufferType>:$inputs, Variadic<Exec_BufferType>:$outputs,
       Optional<Exec_BufferType>:$mask, Optional<Exec_ScratchType>:$scratch);
   let assemblyFormat =
       [{ $a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `->` $c
-      $sizes (`scratch` $scratch^ `:` type($scratch))? (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
+      $sizes (`cut` $cut^)? (`scratch` $scratch^ `:` type($scratch))? (`then` $epilogue^ $kernel `(` $inputs `)` `->` `(` $outputs `)`
       (`mask` $mask^ `:` type($mask))? `:` functional-type($inputs, $outputs))?
       attr-dict `:` type($a) `,` type($b) `->` type($c) }];
   let builders = [OpBuilder<
       (ins "::mlir::Value":$a, "::mlir::Value":$b, "::mlir::Value":$c,
-          "::mlir::DenseI64ArrayAttr":$sizes, "bool":$transA, "bool":$transB),
+          "::mlir::DenseI64ArrayAttr":$sizes, "bool":$transA, "bool":$transB,
+          "::mlir::StringAttr":$cut),
       [{
-    build($_builder, $_state, a, b, c, sizes, transA, transB, EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value(), ::mlir::Value());
+    build($_builder, $_state, a, b, c, sizes, transA, transB, cut, EpilogueAttr(), ::mlir::FlatSymbolRefAttr(), {}, {}, ::mlir::Value(), ::mlir::Value());
   }]>];
+  let extraClassDeclaration = [{
+    /// How many of the elements along k exist on the rank at the context's
+    /// coordinates.
+    int64_t getDepth(const ::meshc::nd::EvaluationContext &context);
+  }];
   let hasVerifier = 1;
 }
 

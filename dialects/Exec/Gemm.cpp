@@ -80,13 +80,73 @@ static LogicalResult verifyRoom(GemmOp op) {
                                         {m, n, sizes[5], batch, sizes[9]})));
 }
 
+static nd::TensorType getTensor(Value buffer) {
+  return cast<BufferType>(buffer.getType()).getTensor();
+}
+
+/// The dims of a and b, which c lacks, whose blocks may have padding.
+static SmallVector<StringAttr> getUnevenDepth(GemmOp op, nd::MeshAttr mesh) {
+  nd::TensorType a = getTensor(op.getA()), b = getTensor(op.getB()),
+                 c = getTensor(op.getC());
+  SmallVector<StringAttr> uneven;
+  for (auto [index, dim] : llvm::enumerate(a.getDims())) {
+    StringRef name = dim.getName().getValue();
+    if (b.hasDim(name) && !c.hasDim(name) && !a.isEven(int64_t(index), mesh))
+      uneven.push_back(dim.getName());
+  }
+  return uneven;
+}
+
+/// Whether the entries of the dim are parts of k one after another, in one
+/// factor: `alongK` elements lie between neighbours along k.
+static LogicalResult verifyCutFactor(GemmOp op, StringRef name, Value buffer,
+                                     int64_t alongK) {
+  auto mesh = nd::MeshAttr::of(op.getOperation());
+  StringRef cut = *op.getCut();
+  nd::TensorType type = getTensor(buffer);
+  int64_t entries = type.getLocalSize(type.getDimIndex(cut), mesh);
+  int64_t k = op.getSizes()[2];
+  if (k % entries != 0)
+    return op.emitOpError() << "cannot divide k (" << k << ") into the "
+                            << entries << " entries of '" << cut << "'";
+  int64_t stride = cast<BufferType>(buffer.getType()).getStride(cut, mesh);
+  if (entries > 1 && stride != k / entries * alongK)
+    return op.emitOpError()
+           << "needs '" << cut << "' as the outermost dim of k: in " << name
+           << " its entries are " << stride << " elements apart, expected "
+           << k / entries * alongK;
+  return success();
+}
+
+/// k is shorter where blocks are: a cut is named if and only if there is one.
+static LogicalResult verifyCut(GemmOp op) {
+  auto mesh = nd::MeshAttr::of(op.getOperation());
+  SmallVector<StringAttr> uneven = getUnevenDepth(op, mesh);
+  if (uneven.size() > 1)
+    return op.emitOpError() << "sums over '" << uneven[0].getValue()
+                            << "' and '" << uneven[1].getValue()
+                            << "', which both have padding; one may have it";
+  if (!op.getCut() && uneven.empty())
+    return success();
+  if (!op.getCut() || uneven.empty() || uneven.front() != op.getCut())
+    return op.emitOpError()
+           << "must name the dim of k whose blocks may have padding: got '"
+           << op.getCut().value_or("") << "', expected '"
+           << (uneven.empty() ? "" : uneven.front().getValue()) << "'";
+  ArrayRef<int64_t> sizes = op.getSizes();
+  return success(succeeded(verifyCutFactor(op, "a", op.getA(),
+                                           op.getTransA() ? sizes[3] : 1)) &&
+                 succeeded(verifyCutFactor(op, "b", op.getB(),
+                                           op.getTransB() ? 1 : sizes[4])));
+}
+
 LogicalResult GemmOp::verify() {
   if (getSizes().size() != 10)
     return emitOpError() << "takes 10 sizes, got " << getSizes().size();
   if (llvm::any_of(getSizes().take_front(7),
                    [](int64_t size) { return size < 1; }))
     return emitOpError("sizes and leading dimensions must be positive");
-  if (failed(verifyRoom(*this)))
+  if (failed(verifyRoom(*this)) || failed(verifyCut(*this)))
     return failure();
   if (getEpilogue().has_value() != getKernel().has_value())
     return emitOpError("needs a kernel with its epilogue");
@@ -132,9 +192,7 @@ Accesses GemmOp::getAccesses() {
 bool GemmOp::mayWriteOver(unsigned, unsigned) { return false; }
 
 static MeshcGemm makeDescriptor(GemmOp op) {
-  auto typeOf = [](Value buffer) {
-    return cast<BufferType>(buffer.getType()).getTensor().getElementType();
-  };
+  auto typeOf = [](Value buffer) { return getTensor(buffer).getElementType(); };
   MeshcGemm gemm =
       describeProduct(op.getSizes(), op.getTransA(), op.getTransB(),
                       typeOf(op.getA()), typeOf(op.getC()));
@@ -147,7 +205,9 @@ static MeshcGemm makeDescriptor(GemmOp op) {
 }
 
 void GemmOp::emitCall(CallEmitter &emitter) {
-  llvm::Value *descriptor = emitter.addDescriptor(makeDescriptor(*this));
+  llvm::Value *descriptor = emitter.addDescriptor(
+      makeDescriptor(*this), cast<BufferType>(getA().getType()),
+      getCut().value_or(""), nd::MeshAttr::of(*this));
   llvm::Value *a = emitter.getAddress(getA()), *b = emitter.getAddress(getB()),
               *c = emitter.getAddress(getC());
   if (!getEpilogue()) {

@@ -15,10 +15,21 @@ namespace meshc::exec {
 // The product
 //===----------------------------------------------------------------------===//
 
-static void multiply(GemmOp gemm, const Arenas &arenas,
+int64_t GemmOp::getDepth(const nd::EvaluationContext &context) {
+  int64_t k = getSizes()[2];
+  if (!getCut())
+    return k;
+  nd::TensorType type = cast<BufferType>(getA().getType()).getTensor();
+  int64_t entries =
+      type.getLocalSize(type.getDimIndex(*getCut()), context.mesh);
+  return k / entries * context.getCount(type, *getCut());
+}
+
+/// `k`: the elements along k that exist.
+static void multiply(GemmOp gemm, const Arenas &arenas, int64_t k,
                      Arenas::Memory &memory) {
   ArrayRef<int64_t> sizes = gemm.getSizes();
-  int64_t m = sizes[0], n = sizes[1], k = sizes[2];
+  int64_t m = sizes[0], n = sizes[1];
   auto typeOf = [](Value buffer) {
     return cast<BufferType>(buffer.getType()).getTensor();
   };
@@ -93,8 +104,8 @@ static void finish(GemmOp gemm, const Locator &locate) {
     }
 }
 
-/// A factor's sums over k.
-static void sumFactor(GemmOp gemm, const Locator &locate) {
+/// A factor's sums over `depth` elements along k.
+static void sumFactor(GemmOp gemm, int64_t depth, const Locator &locate) {
   bool isA = getTraits(*gemm.getEpilogue()).operand == EpilogueOperand::A;
   ArrayRef<int64_t> sizes = gemm.getSizes();
   Elements factor = locate(isA ? gemm.getA() : gemm.getB());
@@ -104,7 +115,7 @@ static void sumFactor(GemmOp gemm, const Locator &locate) {
   bool isAlong = isA ? !gemm.getTransA() : gemm.getTransB();
   for (int64_t i = 0; i < (isA ? sizes[0] : sizes[1]); ++i) {
     double sum = 0;
-    for (int64_t k = 0; k < sizes[2]; ++k)
+    for (int64_t k = 0; k < depth; ++k)
       sum += factor[isAlong ? i * stride + k : k * stride + i];
     sums[i] = sum;
   }
@@ -118,11 +129,14 @@ void GemmOp::run(Arenas &arenas) {
   bool byTable = arenas.getEpilogues() == Arenas::Epilogues::ByTable;
   const EpilogueTraits *epilogue = getTraits(getEpilogue());
   spoilScratch();
+  nd::EvaluationContext context = arenas.getContext();
   for (int64_t rank = 0; rank < arenas.getRankCount(); ++rank) {
     Arenas::Memory &memory = arenas.getMemory(rank);
-    multiply(*this, arenas, memory);
+    context.coordinates = context.mesh.getCoordinates(rank);
+    int64_t depth = getDepth(context);
+    multiply(*this, arenas, depth, memory);
     if (epilogue && byTable)
-      epilogue->sumsFactor() ? sumFactor(*this, {arenas, memory})
+      epilogue->sumsFactor() ? sumFactor(*this, depth, {arenas, memory})
                              : finish(*this, {arenas, memory});
   }
   if (getKernel() && !byTable)

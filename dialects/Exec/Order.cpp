@@ -83,6 +83,16 @@ Order restrictOrder(ArrayRef<StringAttr> order, ArrayRef<StringAttr> group) {
   return restricted;
 }
 
+SmallVector<StringAttr, 2> getUnevenDims(nd::TensorType type,
+                                         ArrayRef<StringAttr> group,
+                                         nd::MeshAttr mesh) {
+  SmallVector<StringAttr, 2> uneven;
+  for (StringAttr dim : group)
+    if (!type.isEven(type.getDimIndex(dim.getValue()), mesh))
+      uneven.push_back(dim);
+  return uneven;
+}
+
 ProductDims ProductDims::of(nd::EinsumOp product) {
   auto a = nd::getTensorType(product.getInputs()[0]);
   auto b = nd::getTensorType(product.getInputs()[1]);
@@ -167,6 +177,21 @@ bool isMatrix(nd::TensorType type, ArrayRef<StringAttr> order,
   return Matrix::of(type, order, batch, rows, columns, mesh).has_value();
 }
 
+/// Whether the entries of `dim` are parts of a walk along `group`, outermost
+/// first, one after another.
+static bool isOutermost(nd::TensorType type, StringAttr dim,
+                        ArrayRef<StringAttr> group, nd::MeshAttr mesh) {
+  if (getLocalSize(type, dim, mesh) == 1)
+    return true;
+  for (StringAttr other : group) {
+    if (other == dim)
+      return true;
+    if (getLocalSize(type, other, mesh) > 1)
+      return false;
+  }
+  return false;
+}
+
 std::optional<ProductShape> ProductShape::of(nd::EinsumOp product,
                                              ArrayRef<StringAttr> orderA,
                                              ArrayRef<StringAttr> orderB,
@@ -182,9 +207,14 @@ std::optional<ProductShape> ProductShape::of(nd::EinsumOp product,
   auto b =
       Matrix::of(typeOf(product.getInputs()[1]), orderB, batch, k, n, mesh);
   auto c = Matrix::of(typeOf(product.getResult()), orderC, batch, m, n, mesh);
-  if (!a || !b || !c)
+  nd::TensorType typeA = typeOf(product.getInputs()[0]);
+  SmallVector<StringAttr, 2> uneven = getUnevenDims(typeA, k, mesh);
+  if (!a || !b || !c || uneven.size() > 1 ||
+      (!uneven.empty() && !isOutermost(typeA, uneven.front(), k, mesh)))
     return std::nullopt;
   ProductShape shape;
+  if (!uneven.empty())
+    shape.cut = uneven.front();
   shape.isSwapped = c->isTransposed;
   // Swapped, c' = b'·a': each matrix is read the other way round.
   shape.transA = shape.isSwapped ? !b->isTransposed : a->isTransposed;

@@ -62,12 +62,15 @@ struct ProductShape {
   bool transA = false, transB = false;
   /// m, n, k, lda, ldb, ldc, batch, strideA, strideB, strideC.
   llvm::SmallVector<int64_t, 10> sizes;
+  /// The dim of k whose blocks may have padding; null without one.
+  mlir::StringAttr cut;
 
   /// The product in the memory orders that its tensors have.
   static std::optional<ProductShape> of(nd::EinsumOp product);
 
   /// The product of `a` and `b` into the result in these memory orders; nothing
-  /// if it is not one (batched) product.
+  /// if it is not one (batched) product, or if a shorter k would not leave out
+  /// what is padding along k.
   static std::optional<ProductShape>
   of(nd::EinsumOp product, llvm::ArrayRef<mlir::StringAttr> orderA,
      llvm::ArrayRef<mlir::StringAttr> orderB,
@@ -87,6 +90,11 @@ bool isMatrix(nd::TensorType type, llvm::ArrayRef<mlir::StringAttr> order,
               llvm::ArrayRef<mlir::StringAttr> batch,
               llvm::ArrayRef<mlir::StringAttr> rows,
               llvm::ArrayRef<mlir::StringAttr> columns, nd::MeshAttr mesh);
+
+/// The dims of the type among `group` whose blocks have padding on some rank.
+llvm::SmallVector<mlir::StringAttr, 2>
+getUnevenDims(nd::TensorType type, llvm::ArrayRef<mlir::StringAttr> group,
+              nd::MeshAttr mesh);
 
 /// The dims of `order` that are in `group`, in the sequence of `order`.
 Order restrictOrder(llvm::ArrayRef<mlir::StringAttr> order,

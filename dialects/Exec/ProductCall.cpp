@@ -167,7 +167,7 @@ void ProductOp::buildCall(OpBuilder &builder, const LibraryCall &call) {
     std::swap(buffers.a, buffers.b);
   auto gemm = GemmOp::create(builder, getLoc(), buffers.a, buffers.b, buffers.c,
                              builder.getDenseI64ArrayAttr(shape.sizes),
-                             shape.transA, shape.transB);
+                             shape.transA, shape.transB, shape.cut);
   if (call.scratch)
     gemm.getScratchMutable().assign(call.scratch);
   const EpilogueTraits *epilogue = getTraits(getEpilogue());

@@ -59,6 +59,16 @@ static Order chooseShared(ProductOp product, OrderChooser &orders, Dims group,
   return cost(fromB) < cost(fromA) ? fromB : fromA;
 }
 
+/// The dim with padding first, so that a shorter k leaves it out.
+static Order moveUnevenFirst(ProductOp product, Dims k) {
+  Order order(getUnevenDims(nd::getTensorType(product.getInputs()[0]), k,
+                            nd::MeshAttr::of(product)));
+  for (StringAttr dim : k)
+    if (!llvm::is_contained(order, dim))
+      order.push_back(dim);
+  return order;
+}
+
 /// Makes the operand a batch of matrices: as it is, as a copy that exists, in
 /// another order where it has no reader yet that minds, or as a new copy.
 static void fitOperand(ProductOp product, OrderChooser &orders,
@@ -111,8 +121,10 @@ void ProductOp::chooseOrders(OrderChooser &orders) {
     return bytes;
   };
   Order k = chooseShared(*this, orders, dims.k, [&](Dims sequence) {
-    return costWith(restrictOrder(orders.getOrder(a), dims.batch), sequence);
+    return costWith(restrictOrder(orders.getOrder(a), dims.batch),
+                    moveUnevenFirst(*this, sequence));
   });
+  k = moveUnevenFirst(*this, k);
   Order batch = chooseShared(*this, orders, dims.batch, [&](Dims sequence) {
     return costWith(sequence, k);
   });

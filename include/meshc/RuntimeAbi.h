@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 9u
+#define MESHC_ABI_VERSION 10u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -102,6 +102,11 @@ void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
 /// the host the call may overwrite the `scratchBytes` bytes of the arena at
 /// `scratchOffset`, which contain nothing else while it runs; GemmScratch.h
 /// says how many suffice. With fewer, or none, the call is slower.
+///
+/// `cut` is null, or the outermost of the dims along which k runs, if its
+/// blocks may have padding (MeshcDim): k / cut->localSize elements along k
+/// belong to each of its entries. Only those of entries that exist on the rank
+/// count, the first ones. Without any, the product is 0.
 typedef struct MeshcGemm {
   int64_t m, n, k;
   int64_t lda, ldb, ldc;             ///< elements between rows as stored
@@ -112,6 +117,7 @@ typedef struct MeshcGemm {
   uint8_t transA, transB;
   uint8_t accumulate;
   int64_t scratchOffset, scratchBytes; ///< in the arena; multiples of 64
+  const struct MeshcDim *cut;
 } MeshcGemm;
 
 /// The runtime chooses the implementation by shape from an ordered list
@@ -194,12 +200,14 @@ typedef struct MeshcAttention {
   int64_t scratchBytes;
 } MeshcAttention;
 
-/// The code of such kernels. `buffers`: of the launch.
+/// The code of such kernels. `counts` is null, or says how many entries exist
+/// on the rank of the rows, and then of each outer dim (MeshcDim): the others
+/// are padding and are not computed. `buffers`: of the launch.
 void meshc_attention(const MeshcContext *ctx, const MeshcAttention *attention,
-                     void *const *buffers);
+                     const int64_t *counts, void *const *buffers);
 void meshc_attention_gradient(const MeshcContext *ctx,
                               const MeshcAttention *attention,
-                              void *const *buffers);
+                              const int64_t *counts, void *const *buffers);
 
 typedef enum MeshcCollectiveKind {
   MESHC_ALL_REDUCE = 0,
@@ -282,9 +290,13 @@ typedef struct MeshcAxis {
   int64_t size;
 } MeshcAxis;
 
-/// One dim of a tensor and its local block. The dim is cut into equal blocks
-/// over `axes` (the first axis outermost): block index = row-major coordinate
-/// over the axes; localSize = size / product of the axis sizes.
+/// One dim of a tensor and its local block. The first of `axes` cuts the dim
+/// into blocks of ⌈size / axis⌉ entries, and each further axis cuts every such
+/// block again in the same way. The block of the last axis has localSize =
+/// ⌈size / product of the axis sizes⌉ entries on every rank. A rank's block
+/// begins at the sum over the axes of coordinate × entries of that axis's
+/// block. Where it passes the end of the dim or of the block of an earlier
+/// axis, its last entries are padding, which may hold anything.
 typedef struct MeshcDim {
   const char *name;
   int64_t size;         ///< global

@@ -27,7 +27,7 @@ static_assert(offsetof(MeshcGemm, n) == 8 && offsetof(MeshcGemm, lda) == 24 &&
               offsetof(MeshcGemm, accumulate) == 84 &&
               offsetof(MeshcGemm, scratchOffset) == 88 &&
               offsetof(MeshcGemm, scratchBytes) == 96 &&
-              sizeof(MeshcGemm) == 104);
+              offsetof(MeshcGemm, cut) == 104 && sizeof(MeshcGemm) == 112);
 static_assert(offsetof(MeshcCollectiveItem, sendInner) == 8 &&
               offsetof(MeshcCollectiveItem, recvOuter) == 16 &&
               sizeof(MeshcCollectiveItem) == 32);
@@ -95,7 +95,7 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   };
   context = make({pointer, pointer, i64, i64, pointer});
   gemm = make({i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8,
-               i8, i64, i64});
+               i8, i64, i64, pointer});
   epilogue = make({i32, i32, pointer});
   collectiveItem = make({i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
@@ -137,6 +137,22 @@ Constant *ConstantTable::getString(StringRef text) {
     address =
         makeGlobal(ConstantDataArray::getString(module.getContext(), text));
   return address;
+}
+
+Constant *ConstantTable::makeDim(exec::BufferType buffer, StringRef name,
+                                 nd::MeshAttr mesh) {
+  nd::TensorType type = buffer.getTensor();
+  nd::DimAttr dim = type.getDim(name);
+  SmallVector<Constant *> axes;
+  for (mlir::StringAttr axis : dim.getAxes())
+    axes.push_back(getInteger(types.i32, mesh.getAxisIndex(axis.getValue())));
+  int64_t localSize = type.getLocalSize(type.getDimIndex(name), mesh);
+  return makeStruct(types.dim,
+                    {getString(name), getInteger(types.i64, dim.getSize()),
+                     getInteger(types.i64, localSize),
+                     getInteger(types.i64, buffer.getStride(name, mesh)),
+                     getInteger(types.i32, int64_t(axes.size())),
+                     makeArray(axes)});
 }
 
 Constant *ConstantTable::makeArray(ArrayRef<Constant *> values) {

@@ -37,6 +37,9 @@ public:
   llvm::Constant *getString(llvm::StringRef text);
   /// Address of an array of the values; null if there are none.
   llvm::Constant *makeArray(llvm::ArrayRef<llvm::Constant *> values);
+  /// The MeshcDim of a buffer's dim.
+  llvm::Constant *makeDim(exec::BufferType buffer, llvm::StringRef name,
+                          nd::MeshAttr mesh);
   /// Address of a constant.
   llvm::Constant *makeGlobal(llvm::Constant *value);
 

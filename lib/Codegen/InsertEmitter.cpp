@@ -61,8 +61,10 @@ void InsertEmitter::emitUpdates(const nd::ElementIndex &index,
   if (loops.empty())
     return emitUpdate(index);
   const Loop &loop = loops.front();
-  emitFor(emitter.getIndexConstant(0), emitter.getIndexConstant(loop.size), 1,
-          {}, [&](Value base, ArrayRef<Value>) {
+  Value count = emitter.getEntryCount(nd::getTensorType(shape.op.getIndices()),
+                                      loop.dims.back().getValue());
+  emitFor(emitter.getIndexConstant(0), count, 1, {},
+          [&](Value base, ArrayRef<Value>) {
             nd::ElementIndex inner = index;
             setIndex(inner, loop, base, /*hasLanes=*/false);
             emitUpdates(inner, loops.drop_front());

@@ -149,27 +149,55 @@ Value KernelElements::getIndexConstant(int64_t value) {
   return constant;
 }
 
+/// The rank's coordinate along the axis, as an `index`.
+Value KernelElements::loadCoordinate(StringAttr axis) {
+  auto number = static_cast<int32_t>(mesh.getAxisIndex(axis.getValue()));
+  Value address = LLVM::GEPOp::create(builder, loc, coordinates.getType(),
+                                      builder.getI64Type(), coordinates,
+                                      ArrayRef<LLVM::GEPArg>{number});
+  auto load =
+      LLVM::LoadOp::create(builder, loc, builder.getI64Type(), address, 8);
+  load.setInvariant(true);
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), load);
+}
+
 Value KernelElements::getGlobalOffset(nd::TensorType type, StringRef dim) {
   nd::DimAttr attr = type.getDim(dim);
-  if (!attr || attr.getAxes().empty())
-    return getIndexConstant(0);
-  Value block = getIndexConstant(0);
-  for (StringAttr axis : attr.getAxes()) {
-    auto number = static_cast<int32_t>(mesh.getAxisIndex(axis.getValue()));
-    Value address = LLVM::GEPOp::create(builder, loc, coordinates.getType(),
-                                        builder.getI64Type(), coordinates,
-                                        ArrayRef<LLVM::GEPArg>{number});
-    auto load =
-        LLVM::LoadOp::create(builder, loc, builder.getI64Type(), address, 8);
-    load.setInvariant(true);
-    Value coordinate =
-        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), load);
-    Value size = getIndexConstant(mesh.getAxisSize(axis.getValue()));
-    block = arith::MulIOp::create(builder, loc, block, size);
-    block = arith::AddIOp::create(builder, loc, block, coordinate);
+  Value offset = getIndexConstant(0);
+  if (!attr)
+    return offset;
+  for (auto [axis, step] : llvm::zip(
+           attr.getAxes(), type.getBlockSteps(type.getDimIndex(dim), mesh))) {
+    Value first = arith::MulIOp::create(builder, loc, loadCoordinate(axis),
+                                        getIndexConstant(step));
+    offset = arith::AddIOp::create(builder, loc, offset, first);
   }
-  int64_t local = type.getLocalSize(type.getDimIndex(dim), mesh);
-  return arith::MulIOp::create(builder, loc, block, getIndexConstant(local));
+  return offset;
+}
+
+/// Each axis leaves of the entries behind its block's first one as many as its
+/// blocks have. Computed once, where the coordinates are known.
+Value KernelElements::getEntryCount(nd::TensorType type, StringRef dim) {
+  int64_t position = type.getDimIndex(dim);
+  if (type.isEven(position, mesh))
+    return getIndexConstant(type.getLocalSize(position, mesh));
+  nd::DimAttr attr = type.getDims()[position];
+  if (Value known = counts.lookup(attr))
+    return known;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(coordinates);
+  Value count = getIndexConstant(attr.getSize());
+  for (auto [axis, step] :
+       llvm::zip(attr.getAxes(), type.getBlockSteps(position, mesh))) {
+    Value width = getIndexConstant(step);
+    Value first =
+        arith::MulIOp::create(builder, loc, loadCoordinate(axis), width);
+    count = arith::SubIOp::create(builder, loc, count, first);
+    count = arith::MaxSIOp::create(builder, loc, count, getIndexConstant(0));
+    count = arith::MinSIOp::create(builder, loc, count, width);
+  }
+  counts[attr] = count;
+  return count;
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,6 +51,7 @@ public:
   int64_t getLanes() const override { return lanes; }
   mlir::Value getGlobalOffset(nd::TensorType type,
                               llvm::StringRef dim) override;
+  mlir::Value getEntryCount(nd::TensorType type, llvm::StringRef dim) override;
   mlir::Value getSeed() override { return seed; }
   mlir::Value getStream(mlir::StringAttr name) override;
   mlir::Value getStep() override { return step; }
@@ -122,6 +123,7 @@ private:
   Place getPlace(const BufferView &view, const nd::ElementIndex &index,
                  int64_t lane = 0);
   mlir::Value loadContext(int field, mlir::Type type);
+  mlir::Value loadCoordinate(mlir::StringAttr axis);
   void makeViews(exec::KernelOp kernel, mlir::ValueRange buffers,
                  llvm::ArrayRef<std::pair<unsigned, unsigned>> inPlace);
 
@@ -132,6 +134,7 @@ private:
   mlir::Value context, seed, step, coordinates;
   llvm::SmallVector<BufferView> views; ///< inputs, then outputs
   llvm::DenseMap<int64_t, mlir::Value> constants;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> counts; ///< by DimAttr
   llvm::DenseMap<mlir::StringAttr, mlir::Value> streams;
   std::vector<std::map<Key, mlir::Value>> known;
 };

@@ -58,6 +58,16 @@ static bool isBlindTo(nd::ElementOpInterface op, DimPair pair,
   return true;
 }
 
+/// Whether blocks of the tensor have padding along one of the dims.
+static bool isUneven(Value tensor, DimPair pair, nd::MeshAttr mesh) {
+  nd::TensorType type = nd::getTensorType(tensor);
+  return llvm::any_of(
+      std::initializer_list<StringAttr>{pair.first, pair.second},
+      [&](StringAttr dim) {
+        return !type.isEven(type.getDimIndex(dim.getValue()), mesh);
+      });
+}
+
 /// Whether the kernel treats (i, j) of the two dims like (0, i·size of the
 /// second + j).
 static bool canCollapse(exec::KernelOp kernel, DimPair pair) {
@@ -71,8 +81,11 @@ static bool canCollapse(exec::KernelOp kernel, DimPair pair) {
         return false;
     if (auto reduce = dyn_cast<nd::ReduceOpInterface>(op)) {
       auto dims = reduce.getReducedDims();
-      if (llvm::is_contained(dims, pair.first) !=
-          llvm::is_contained(dims, pair.second))
+      bool isReduced = llvm::is_contained(dims, pair.first);
+      if (isReduced != llvm::is_contained(dims, pair.second))
+        return false;
+      // Padding is told by the index along its own dim.
+      if (isReduced && isUneven(op.getOperand(0), pair, mesh))
         return false;
     } else if (auto element = dyn_cast<nd::ElementOpInterface>(op)) {
       if (!isBlindTo(element, pair, mesh))

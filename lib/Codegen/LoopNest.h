@@ -21,7 +21,8 @@ namespace meshc::codegen {
 /// One loop of the nest. It walks `dims`, major first, with one index. Several
 /// dims share a loop if they are adjacent in every buffer and no op
 /// distinguishes them. The last dim then carries the whole index and the others
-/// are 0, which gives the same addresses.
+/// are 0, which gives the same addresses. A dim along which a reduction meets
+/// padding has a loop of its own.
 struct Loop {
   llvm::SmallVector<mlir::StringAttr, 2> dims;
   int64_t size = 1;

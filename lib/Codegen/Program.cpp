@@ -30,7 +30,8 @@ generateHostKernels(ModuleOp module, const ProgramOptions &options,
                     KernelLaunches &launches) {
   loadCodegenDialects(*module.getContext());
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
-  SharedKernels shared(module, *kernels, target.getLanes());
+  SharedKernels shared(module, *kernels,
+                       options.lanes.value_or(target.getLanes()));
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     FailureOr<KernelLaunch> launch =
         options.emulated ? emitGpuKernel(kernel, *kernels, *options.emulated)

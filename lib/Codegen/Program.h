@@ -25,6 +25,9 @@ struct ProgramOptions {
   std::string manifest;         ///< JSON, kept in the program
   /// The kernels' code for GPUs; null if the kernels run on the host.
   const GpuCode *gpu = nullptr;
+  /// For tests: elements of a kernel's vectors on the host; by default as many
+  /// as the processor's registers hold.
+  std::optional<int64_t> lanes = std::nullopt;
   /// For tests: emulate GPU kernels with this mapping on the host, with the
   /// functions of runtime/Device/Emulation.h. The unit of a launch is a block.
   std::optional<GpuOptions> emulated = std::nullopt;

@@ -41,26 +41,6 @@ static MeshcRole getAbiRole(nd::TensorRole role) {
   llvm_unreachable("all roles are above");
 }
 
-static llvm::Constant *makeDim(exec::BufferType buffer, StringRef name,
-                               nd::MeshAttr mesh, const AbiTypes &types,
-                               ConstantTable &constants) {
-  nd::TensorType type = buffer.getTensor();
-  nd::DimAttr dim = type.getDim(name);
-  SmallVector<llvm::Constant *> axes;
-  for (StringAttr axis : dim.getAxes())
-    axes.push_back(
-        constants.getInteger(types.i32, mesh.getAxisIndex(axis.getValue())));
-  return constants.makeStruct(
-      types.dim,
-      {constants.getString(name),
-       constants.getInteger(types.i64, dim.getSize()),
-       constants.getInteger(types.i64,
-                            type.getLocalSize(type.getDimIndex(name), mesh)),
-       constants.getInteger(types.i64, buffer.getStride(name, mesh)),
-       constants.getInteger(types.i32, int64_t(axes.size())),
-       constants.makeArray(axes)});
-}
-
 static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
                                   const AbiTypes &types,
                                   ConstantTable &constants) {
@@ -72,7 +52,7 @@ static llvm::Constant *makeTensor(exec::TensorOp op, nd::MeshAttr mesh,
                        << "', which its type does not have";
       return nullptr;
     }
-    dims.push_back(makeDim(buffer, name.getValue(), mesh, types, constants));
+    dims.push_back(constants.makeDim(buffer, name.getValue(), mesh));
   }
   MeshcType type = exec::getAbiType(buffer.getTensor().getElementType());
   return constants.makeStruct(

@@ -49,6 +49,61 @@ Value getIdentity(KernelElements &emitter, Operation *reduction,
   return arith::ConstantOp::create(emitter.builder, emitter.loc, attr);
 }
 
+/// Whether entries at the index are below `count`, for each lane.
+static Value isBelow(KernelElements &emitter, const nd::DimIndex &at,
+                     Value count) {
+  OpBuilder &builder = emitter.builder;
+  Location loc = emitter.loc;
+  if (!at.lanes)
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                 at.base, count);
+  Value zero = emitter.getIndexConstant(0);
+  Value rest = arith::SubIOp::create(builder, loc, count, at.base);
+  rest = arith::MaxSIOp::create(builder, loc, rest, zero);
+  rest = arith::MinSIOp::create(builder, loc, rest,
+                                emitter.getIndexConstant(emitter.getLanes()));
+  rest = emitter.getIndexAsI32({rest, /*lanes=*/false});
+  Value lanes = emitter.getIndexAsI32({zero, /*lanes=*/true});
+  emitter.unify(lanes, rest);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, lanes,
+                               rest);
+}
+
+Value getExistence(KernelElements &emitter, nd::TensorType type,
+                   ArrayRef<StringAttr> dims, const nd::ElementIndex &index) {
+  Value all;
+  for (StringAttr dim : dims) {
+    int64_t position = type.getDimIndex(dim.getValue());
+    if (position < 0 || type.isEven(position, emitter.getMesh()))
+      continue;
+    Value exists = isBelow(emitter, index.at(dim.getValue()),
+                           emitter.getEntryCount(type, dim.getValue()));
+    if (all) {
+      emitter.unify(all, exists);
+      exists = arith::AndIOp::create(emitter.builder, emitter.loc, all, exists);
+    }
+    all = exists;
+  }
+  return all;
+}
+
+Value getTerm(KernelElements &emitter, Operation *reduction,
+              const nd::ElementIndex &index) {
+  Value operand = reduction->getOperand(0);
+  Value element = emitter.getElement(operand, index);
+  Value exists = getExistence(
+      emitter, nd::getTensorType(operand),
+      cast<nd::ReduceOpInterface>(reduction).getReducedDims(), index);
+  if (!exists)
+    return element;
+  bool isVector =
+      isa<VectorType>(element.getType()) || isa<VectorType>(exists.getType());
+  Value identity = getIdentity(emitter, reduction, isVector);
+  emitter.unify(element, identity);
+  return arith::SelectOp::create(emitter.builder, emitter.loc, exists, element,
+                                 identity);
+}
+
 /// A binary op on floats; the sign of zero is not kept by max and min.
 template <typename FloatOp, typename IntOp>
 static Value build(OpBuilder &builder, Location loc, Value a, Value b) {

@@ -24,6 +24,18 @@ mlir::Value combine(KernelElements &emitter, mlir::Operation *reduction,
 mlir::Value combineLanes(KernelElements &emitter, mlir::Operation *reduction,
                          mlir::Value vector);
 
+/// Whether the element(s) of a tensor of that type at the index exist along
+/// those of `dims` that it has: an i1, or one for each lane if the lanes run
+/// along one of them. Null if no block has padding along them.
+mlir::Value getExistence(KernelElements &emitter, nd::TensorType type,
+                         llvm::ArrayRef<mlir::StringAttr> dims,
+                         const nd::ElementIndex &index);
+
+/// The element(s) that the reduction takes in at the index: those of its
+/// operand, or its identity in place of padding along the reduced dims.
+mlir::Value getTerm(KernelElements &emitter, mlir::Operation *reduction,
+                    const nd::ElementIndex &index);
+
 /// Whether the element(s) of the tensor at the index are a vector.
 bool hasLanes(mlir::Value tensor, const nd::ElementIndex &index);
 

@@ -189,7 +189,9 @@ llvm::Value *StepFunctions::getKernel(StringRef symbol) {
   return getKernelAddress(symbol);
 }
 
-llvm::Value *StepFunctions::addDescriptor(const MeshcGemm &gemm) {
+llvm::Value *StepFunctions::addDescriptor(const MeshcGemm &gemm,
+                                          exec::BufferType buffer,
+                                          StringRef cut, nd::MeshAttr mesh) {
   SmallVector<llvm::Constant *> fields;
   for (int64_t size : {gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.ldc,
                        gemm.batch, gemm.strideA, gemm.strideB, gemm.strideC})
@@ -199,6 +201,9 @@ llvm::Value *StepFunctions::addDescriptor(const MeshcGemm &gemm) {
     fields.push_back(constants.getInteger(types.i8, byte));
   for (int64_t bytes : {gemm.scratchOffset, gemm.scratchBytes})
     fields.push_back(constants.getInteger(types.i64, bytes));
+  fields.push_back(
+      cut.empty() ? llvm::ConstantPointerNull::get(types.pointer)
+                  : constants.makeGlobal(constants.makeDim(buffer, cut, mesh)));
   return constants.makeGlobal(constants.makeStruct(types.gemm, fields));
 }
 

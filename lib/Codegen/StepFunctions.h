@@ -57,7 +57,8 @@ private:
   llvm::Value *getNull() override;
   llvm::Value *fillArray(unsigned number, mlir::ValueRange buffers) override;
   llvm::Value *getKernel(llvm::StringRef symbol) override;
-  llvm::Value *addDescriptor(const MeshcGemm &gemm) override;
+  llvm::Value *addDescriptor(const MeshcGemm &gemm, exec::BufferType buffer,
+                             llvm::StringRef cut, nd::MeshAttr mesh) override;
   llvm::Value *addDescriptor(MeshcEpilogueKind kind,
                              llvm::StringRef kernel) override;
   llvm::Value *addDescriptor(const MeshcCollective &collective,

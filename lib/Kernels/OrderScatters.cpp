@@ -9,6 +9,7 @@
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SortingOps.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/Passes.h"
 
 using namespace mlir;
@@ -34,27 +35,28 @@ static StringAttr findFreeName(Operation *op) {
 }
 
 /// The indices with all dims that the result lacks, row-major, as one dim. On a
-/// rank, this is a view of its block.
+/// rank, this is a view of its block, with its padding.
 static Value mergeSummed(OpBuilder &builder, nd::ScatterAddOp scatter,
                          ArrayRef<nd::DimAttr> summed, StringAttr into) {
   nd::TensorType indices = scatter.getIndices().getType();
-  int64_t size = 1;
-  SmallVector<StringAttr> axes;
-  SmallVector<nd::DimAttr> dims;
-  SmallVector<Attribute> names;
+  nd::MeshAttr mesh = nd::MeshAttr::of(scatter);
+  SmallVector<StringAttr> dims;
+  bool isEven = true;
   for (nd::DimAttr dim : summed) {
-    size *= dim.getSize();
-    llvm::append_range(axes, dim.getAxes());
-    names.push_back(dim.getName());
+    dims.push_back(dim.getName());
+    isEven &=
+        indices.isEven(indices.getDimIndex(dim.getName().getValue()), mesh);
   }
-  dims.push_back(nd::DimAttr::get(builder.getContext(), into, size, axes));
-  for (nd::DimAttr dim : indices.getDims())
-    if (!llvm::is_contained(summed, dim))
-      dims.push_back(dim);
-  return nd::MergeDimsOp::create(
-      builder, scatter.getLoc(),
-      nd::TensorType::get(indices.getElementType(), dims), scatter.getIndices(),
-      builder.getArrayAttr(names), into);
+  nd::TensorType type =
+      spmd::FlattenOp::getFlattened(indices, dims, into, mesh);
+  SmallVector<Attribute> names(dims.begin(), dims.end());
+  if (isEven)
+    return nd::MergeDimsOp::create(builder, scatter.getLoc(), type,
+                                   scatter.getIndices(),
+                                   builder.getArrayAttr(names), into);
+  return spmd::FlattenOp::create(builder, scatter.getLoc(), type,
+                                 builder.getArrayAttr(names), into,
+                                 scatter.getIndices());
 }
 
 static void addOrder(nd::ScatterAddOp scatter) {

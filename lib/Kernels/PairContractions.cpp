@@ -116,20 +116,27 @@ NameSet ContractionBuilder::takeFinished() {
 }
 
 /// Whether the product of the two, summed over `dims`, is one of matrices: each
-/// has a dim that the other lacks.
-static bool isMatrixProduct(Value a, Value b, ArrayRef<StringAttr> dims) {
+/// has a dim that the other lacks. A call leaves out the padding of at most one
+/// dim, by a shorter k; kernels leave out any.
+static bool isMatrixProduct(Value a, Value b, ArrayRef<StringAttr> dims,
+                            nd::MeshAttr mesh) {
   auto hasOwn = [](Value value, Value other) {
     return llvm::any_of(exec::getDims(value),
                         [&](StringAttr dim) { return !hasDim(other, dim); });
   };
+  auto isUneven = [&](StringAttr dim) {
+    nd::TensorType type = nd::getTensorType(a);
+    int64_t index = type.getDimIndex(dim.getValue());
+    return index >= 0 && !type.isEven(index, mesh);
+  };
   return nd::getTensorType(a).isFloat() && !dims.empty() && hasOwn(a, b) &&
-         hasOwn(b, a);
+         hasOwn(b, a) && llvm::count_if(dims, isUneven) <= 1;
 }
 
 /// The product of two operands that were taken out.
 Value ContractionBuilder::contract(Value a, Value b) {
   NameSet dims = takeFinished();
-  if (!isMatrixProduct(a, b, dims))
+  if (!isMatrixProduct(a, b, dims, nd::MeshAttr::of(op)))
     return sum(multiply(a, b), dims);
   return nd::EinsumOp::create(builder, loc, getProductType({a, b}, dims),
                               ValueRange{a, b},
@@ -183,11 +190,12 @@ std::pair<size_t, size_t> ContractionBuilder::findCheapestPair() {
 /// that is a matrix product, or has no sum. All else takes several ops.
 bool ContractionBuilder::isOneOp() const {
   return operands.size() == 2 &&
-         (reduced.empty() ||
-          (isMatrixProduct(operands[0], operands[1], reduced) &&
-           llvm::all_of(reduced, [&](StringAttr dim) {
-             return hasDim(operands[0], dim) && hasDim(operands[1], dim);
-           })));
+         (reduced.empty() || (isMatrixProduct(operands[0], operands[1], reduced,
+                                              nd::MeshAttr::of(op)) &&
+                              llvm::all_of(reduced, [&](StringAttr dim) {
+                                return hasDim(operands[0], dim) &&
+                                       hasDim(operands[1], dim);
+                              })));
 }
 
 void ContractionBuilder::run() {

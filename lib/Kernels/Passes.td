@@ -140,8 +140,9 @@ def OrderScatters : Pass<"meshc-order-scatters", "::mlir::func::FuncOp"> {
   let description = [{
     On GPUs, a scatter_add adds the updates of an entry one after another, or by
     several threads that share them: it needs to know where they are. After the pass
-    each one whose indices have dims to be summed has an order of them. The host's
-    threads walk all indices instead.
+    each one whose indices have dims to be summed has an order of them. Where blocks of
+    these dims have padding, it is in the order, too. The host's threads walk all
+    indices instead.
 
     ```mlir
     !u = !nd.tensor<f32, [b = 8, d = 4, s = 3]>

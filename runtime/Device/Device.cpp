@@ -7,6 +7,7 @@
 #include "runtime/Device/Device.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/TensorBlock.h"
 #include "runtime/Comm/Pulse.h"
 #include "runtime/Device/CallObserver.h"
 #include "runtime/Device/CollectiveRooms.h"
@@ -150,12 +151,26 @@ void meshc_launch(MeshcContext *ctx, const MeshcKernel *kernel,
   noteProgress();
 }
 
+/// The product on this rank: k ends where the entries do that exist. Whatever
+/// is given the product from here on need not know of the cut.
+static MeshcGemm withoutPadding(const Rank &rank, const MeshcGemm &gemm) {
+  MeshcGemm known = gemm;
+  if (!gemm.cut)
+    return known;
+  int64_t entries =
+      blockRange(*rank.program, *gemm.cut, rank.mesh.coords().data()).count;
+  known.k = gemm.k / gemm.cut->localSize * entries;
+  known.cut = nullptr;
+  return known;
+}
+
 void meshc_gemm(MeshcContext *ctx, const MeshcGemm *gemm, const void *a,
                 const void *b, void *c) {
   Rank &rank = rankOf(ctx);
-  rank.device->multiply(*gemm, a, b, c);
+  const MeshcGemm known = withoutPadding(rank, *gemm);
+  rank.device->multiply(known, a, b, c);
   if (rank.observer)
-    rank.observer->multiplied(*gemm, nullptr, a, b, c, nullptr);
+    rank.observer->multiplied(known, nullptr, a, b, c, nullptr);
   noteProgress();
 }
 
@@ -164,9 +179,10 @@ void meshc_gemm_epilogue(MeshcContext *ctx, const MeshcGemm *gemm,
                          const void *b, void *c, void *const *buffers,
                          void *mask) {
   Rank &rank = rankOf(ctx);
-  rank.device->multiplyWith(*epilogue, *gemm, a, b, c, buffers, mask);
+  const MeshcGemm known = withoutPadding(rank, *gemm);
+  rank.device->multiplyWith(*epilogue, known, a, b, c, buffers, mask);
   if (rank.observer)
-    rank.observer->multiplied(*gemm, epilogue, a, b, c, buffers);
+    rank.observer->multiplied(known, epilogue, a, b, c, buffers);
   noteProgress();
 }
 

@@ -12,6 +12,7 @@
 #include "mlir/Parser/Parser.h"
 #include "runtime/Base/Float16.h"
 #include "runtime/Device/Emulation.h"
+#include "test/Codegen/GuardedArena.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
 #include <gtest/gtest.h>
@@ -96,15 +97,20 @@ static llvm::orc::SymbolMap getRuntime(llvm::orc::LLJIT &jit) {
   return symbols;
 }
 
-std::unique_ptr<LoadedProgram>
-LoadedProgram::load(ModuleOp module, StringRef march,
-                    std::optional<GpuOptions> gpu) {
+static ProgramOptions getProgramOptions(StringRef march,
+                                        std::optional<GpuOptions> gpu) {
   ProgramOptions options;
   options.march = march.str();
   options.emulated = gpu;
   options.name = "test";
   options.manifest = "{}";
-  return load(module, options);
+  return options;
+}
+
+std::unique_ptr<LoadedProgram>
+LoadedProgram::load(ModuleOp module, StringRef march,
+                    std::optional<GpuOptions> gpu) {
+  return load(module, getProgramOptions(march, gpu));
 }
 
 std::unique_ptr<LoadedProgram>
@@ -199,18 +205,23 @@ struct Comparison {
   exec::KernelOp kernel;
   const KernelCase &options;
   nd::MeshAttr mesh;
-  SmallVector<exec::BufferType> buffers; // inputs, then outputs
-  SmallVector<int64_t> offsets;
-  std::vector<char> arena;
+  SmallVector<exec::BufferType> buffers = {}; // inputs, then outputs
+  SmallVector<int64_t> offsets = {};
+  GuardedArena arena{};
   unsigned inputCount = 0;
-  std::vector<nd::HostTensor> inputs;
+  std::vector<nd::HostTensor> inputs = {};
+  nd::EvaluationContext context = {}; ///< of the rank that runs
 
   void placeBuffers();
   void addFunctions(ModuleOp module);
+  SmallVector<SmallVector<int64_t>> getRanks() const;
   nd::HostTensor drawInput(unsigned input, std::mt19937 &generator);
+  std::vector<bool> findPadding(nd::TensorType type);
+  void spoilPadding(nd::HostTensor &tensor);
   void fillInputs();
-  void expectOutputs(const MeshcProgram &program);
-  SmallVector<nd::HostTensor> evaluate(const nd::EvaluationContext &context);
+  void runRank(const MeshcProgram &program, ArrayRef<int64_t> coordinates);
+  void expectOutputs();
+  SmallVector<nd::HostTensor> evaluate();
 };
 } // namespace
 
@@ -228,18 +239,16 @@ void Comparison::placeBuffers() {
   for (auto [value, order] :
        llvm::zip(body.getTerminator()->getOperands(), kernel.getOutputOrders()))
     add(value, order);
-  int64_t end = 0;
   for (unsigned buffer = 0; buffer < buffers.size(); ++buffer) {
-    offsets.push_back(end);
-    for (auto [input, output] : options.inPlace)
-      if (buffer == inputCount + output)
-        offsets.back() = offsets[input];
-    if (offsets.back() == end)
-      end +=
-          llvm::alignTo(buffers[buffer].getTensor().getLocalBytes(mesh), 64) +
-          64;
+    auto isReplaced = [&](auto pair) {
+      return buffer == inputCount + pair.second;
+    };
+    const auto *replaced = llvm::find_if(options.inPlace, isReplaced);
+    offsets.push_back(
+        replaced != options.inPlace.end()
+            ? offsets[replaced->first]
+            : arena.add(buffers[buffer].getTensor().getLocalBytes(mesh)));
   }
-  arena.resize(end + 64);
 }
 
 void Comparison::addFunctions(ModuleOp module) {
@@ -277,7 +286,42 @@ nd::HostTensor Comparison::drawInput(unsigned input, std::mt19937 &generator) {
   }
   if (options.change)
     options.change(input, tensor);
+  spoilPadding(tensor);
   return tensor;
+}
+
+SmallVector<SmallVector<int64_t>> Comparison::getRanks() const {
+  if (!options.coordinates.empty())
+    return {options.coordinates};
+  int64_t count = 1;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    count *= axis.getSize();
+  SmallVector<SmallVector<int64_t>> ranks;
+  for (int64_t rank = 0; rank < count; ++rank)
+    ranks.push_back(mesh.getCoordinates(rank));
+  return ranks;
+}
+
+/// Which elements of a rank's block are padding.
+std::vector<bool> Comparison::findPadding(nd::TensorType type) {
+  nd::HostTensor marked(type, mesh);
+  context.spoilPadding(marked);
+  std::vector<bool> isPadding;
+  for (double value : marked.data)
+    isPadding.push_back(value != 0);
+  return isPadding;
+}
+
+/// Fills padding with values that show where it leaks.
+void Comparison::spoilPadding(nd::HostTensor &tensor) {
+  context.spoilPadding(tensor);
+  if (!tensor.type.getElementType().isInteger(32))
+    return;
+  size_t number = 0;
+  for (auto [value, isPadding] :
+       llvm::zip(tensor.data, findPadding(tensor.type)))
+    if (isPadding)
+      value = options.padding[number++ % options.padding.size()];
 }
 
 /// Fills the rows of `order` with the stable orders of those of `numbers`.
@@ -296,24 +340,26 @@ static void sortRows(nd::HostTensor &order, const nd::HostTensor &numbers) {
 
 void Comparison::fillInputs() {
   std::mt19937 generator(1);
+  inputs.clear();
   for (unsigned input = 0; input < inputCount; ++input)
     inputs.push_back(drawInput(input, generator));
-  for (auto [order, numbers] : options.orders)
+  for (auto [order, numbers] : options.orders) {
     sortRows(inputs[order], inputs[numbers]);
+    spoilPadding(inputs[order]);
+  }
   for (unsigned input = 0; input < inputCount; ++input) {
     nd::HostTensor tensor = inputs[input];
     if (options.hide)
       options.hide(input, tensor);
     Type element = tensor.type.getElementType();
     forEachPlace(tensor, buffers[input], mesh, [&](int64_t from, int64_t to) {
-      writeElement(&arena[offsets[input] + to * getBytes(element)], element,
-                   tensor.data[from]);
+      writeElement(arena.data() + offsets[input] + to * getBytes(element),
+                   element, tensor.data[from]);
     });
   }
 }
 
-SmallVector<nd::HostTensor>
-Comparison::evaluate(const nd::EvaluationContext &context) {
+SmallVector<nd::HostTensor> Comparison::evaluate() {
   DenseMap<Value, const nd::HostTensor *> values;
   std::vector<std::unique_ptr<nd::HostTensor>> owned;
   Block &body = kernel.getBody().front();
@@ -326,6 +372,7 @@ Comparison::evaluate(const nd::EvaluationContext &context) {
     auto results = cast<nd::NamedOpInterface>(op).evaluate(operands, context);
     for (auto [value, result] : llvm::zip(op.getResults(), results)) {
       owned.push_back(std::make_unique<nd::HostTensor>(std::move(result)));
+      spoilPadding(*owned.back());
       values[value] = owned.back().get();
     }
   }
@@ -335,27 +382,35 @@ Comparison::evaluate(const nd::EvaluationContext &context) {
   return results;
 }
 
-void Comparison::expectOutputs(const MeshcProgram &program) {
-  nd::EvaluationContext reference;
-  reference.mesh = mesh;
-  reference.coordinates = options.coordinates;
-  reference.seed = 0x123456789abcdefULL;
-  reference.step = 3;
-  auto expected = evaluate(reference);
-  MeshcContext context{arena.data(), options.coordinates.data(), reference.seed,
-                       reference.step, nullptr};
-  program.evalStep(&context);
+void Comparison::runRank(const MeshcProgram &program,
+                         ArrayRef<int64_t> coordinates) {
+  context.mesh = mesh;
+  context.coordinates.assign(coordinates.begin(), coordinates.end());
+  context.seed = 0x123456789abcdefULL;
+  context.step = 3;
+  fillInputs();
+  MeshcContext ofProgram{arena.data(), coordinates.data(), context.seed,
+                         context.step, nullptr};
+  program.evalStep(&ofProgram);
+  expectOutputs();
+}
+
+void Comparison::expectOutputs() {
+  auto expected = evaluate();
   for (auto [output, tensor] : llvm::enumerate(expected)) {
     unsigned buffer = inputCount + output;
     Type element = buffers[buffer].getTensor().getElementType();
     int failures = 0;
+    std::vector<bool> isPadding = findPadding(tensor.type);
     double largest = 0;
-    for (double want : tensor.data)
-      if (options.isRelativeToLargest && std::isfinite(want))
+    for (auto [want, ignored] : llvm::zip(tensor.data, isPadding))
+      if (options.isRelativeToLargest && std::isfinite(want) && !ignored)
         largest = std::max(largest, std::abs(want));
     forEachPlace(tensor, buffers[buffer], mesh, [&](int64_t from, int64_t to) {
-      double got = readElement(&arena[offsets[buffer] + to * getBytes(element)],
-                               element);
+      if (isPadding[from])
+        return;
+      double got = readElement(
+          arena.data() + offsets[buffer] + to * getBytes(element), element);
       double want = tensor.data[from];
       double bound =
           isa<FloatType>(element) && std::isfinite(want)
@@ -379,20 +434,27 @@ void expectKernel(StringRef text, const KernelCase &options) {
   auto module = parseSourceString<ModuleOp>(source, &context);
   ASSERT_TRUE(module) << source;
   auto kernel = *module->getOps<exec::KernelOp>().begin();
-  Comparison comparison{kernel, options, nd::MeshAttr::of(kernel), {}, {}, {},
-                        0,      {}};
+  Comparison comparison{kernel, options, nd::MeshAttr::of(kernel)};
   comparison.placeBuffers();
   comparison.addFunctions(*module);
   ASSERT_TRUE(succeeded(verify(*module)));
-  comparison.fillInputs();
-  const std::vector<char> start = comparison.arena;
+  ASSERT_TRUE(comparison.arena.data());
   auto expectOn = [&](const char *target, std::optional<GpuOptions> gpu) {
     SCOPED_TRACE(std::string(target) + ", MESHC_EMULATION_SEED=" +
                  std::to_string(meshc_emulation_seed()));
-    comparison.arena = start;
-    auto program = LoadedProgram::load(*module, options.march, gpu);
-    if (program)
-      comparison.expectOutputs(**program);
+    ProgramOptions program = getProgramOptions(options.march, gpu);
+    program.lanes = options.lanes;
+    auto loaded = LoadedProgram::load(*module, program);
+    if (!loaded)
+      return;
+    for (ArrayRef<int64_t> coordinates : comparison.getRanks()) {
+      std::string rank;
+      for (int64_t coordinate : coordinates)
+        rank += " " + std::to_string(coordinate);
+      SCOPED_TRACE("rank at" + rank);
+      comparison.arena.clear();
+      comparison.runRank(**loaded, coordinates);
+    }
   };
   bool isForGpusOnly = kernel.getParts() || options.isLibraryCall;
   if (!isForGpusOnly)

@@ -67,8 +67,13 @@ struct KernelCase {
   /// Changes it for the kernel alone, at places that it must not read.
   std::function<void(unsigned input, nd::HostTensor &tensor)> hide;
   std::string march = "native";
+  /// Elements of vectors on the host; by default as many as a register holds.
+  std::optional<int64_t> lanes = {};
   std::string mesh = "#nd.mesh<>";
+  /// Of the rank; by default, the kernel runs on all ranks of the mesh.
   llvm::SmallVector<int64_t> coordinates;
+  /// What padding of i32 holds, in turn. That of floats is NaN.
+  std::vector<double> padding = {2147483647, -1, -2147483648.0, 0, 1};
   /// Output n overwrites input m: (m, n) pairs.
   llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
   /// Inputs (m, n) of i32: each row of m along its last dim is not random, but
@@ -80,8 +85,8 @@ struct KernelCase {
 
 /// Compiles the text of one exec.kernel for the host, and for emulated GPUs,
 /// mapped to large and to small grids. Runs it on random inputs and expects the
-/// results of its ops' reference semantics. A kernel with parts runs on GPUs
-/// only.
+/// results of its ops' reference semantics, padding aside. A kernel with parts
+/// runs on GPUs only.
 void expectKernel(llvm::StringRef kernel, const KernelCase &options = {});
 
 } // namespace meshc::codegen

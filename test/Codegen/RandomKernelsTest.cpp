@@ -7,7 +7,8 @@
 ///
 /// \file
 /// Kernels with random dims, memory orders, ops, stages, lanes and outputs in
-/// place of inputs. They must compute the reference semantics of their ops.
+/// place of inputs, some of them on blocks with padding. They must compute the
+/// reference semantics of their ops.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -30,13 +31,16 @@ struct TensorValue {
 /// Writes one kernel's text.
 class RandomKernel {
 public:
-  explicit RandomKernel(unsigned seed) : generator(seed) {}
+  /// `isCut`: axes of a mesh cut some dims, which they need not divide.
+  RandomKernel(unsigned seed, bool isCut) : generator(seed), isCut(isCut) {}
 
   std::string write(KernelCase &options);
 
 private:
   int draw(int count) { return int(generator() % count); }
   void chooseLoops();
+  void cutDims();
+  int getLocalSize(const std::string &dim) const;
   std::string getType(const Dims &dims) const;
   static std::string quote(const Dims &dims);
   Dims shuffled(Dims dims) {
@@ -52,7 +56,9 @@ private:
   const TensorValue &drawValue() { return values[draw(int(values.size()))]; }
 
   std::mt19937 generator;
-  std::map<std::string, int> sizes;
+  bool isCut;
+  std::map<std::string, int> sizes, blocks;
+  std::map<std::string, std::string> axes; ///< " on {p}" or ""
   Dims parallel, reduce;
   std::vector<TensorValue> values;
   std::string arguments, inputOrders, body;
@@ -77,8 +83,35 @@ void RandomKernel::chooseLoops() {
     sizes[name] = choices[draw(10)];
     (draw(5) < 3 ? parallel : reduce).push_back(name);
   }
+  if (isCut)
+    cutDims();
   parallel = shuffled(parallel);
   reduce = shuffled(reduce);
+}
+
+void RandomKernel::cutDims() {
+  struct Cut {
+    std::string axes;
+    int blocks;
+  };
+  static const Cut choices[3][2] = {{{" on {p}", 2}, {" on {q}", 3}},
+                                    {{" on {p, q}", 6}, {"", 1}},
+                                    {{" on {q}", 3}, {"", 1}}};
+  const Cut *cut = choices[draw(3)];
+  Dims dims;
+  for (const auto &[dim, size] : sizes)
+    dims.push_back(dim);
+  dims = shuffled(dims);
+  for (size_t i = 0; i < std::min<size_t>(dims.size(), 2); ++i) {
+    axes[dims[i]] = cut[i].axes;
+    blocks[dims[i]] = cut[i].blocks;
+  }
+}
+
+int RandomKernel::getLocalSize(const std::string &dim) const {
+  auto cut = blocks.find(dim);
+  int count = cut == blocks.end() ? 1 : cut->second;
+  return (sizes.at(dim) + count - 1) / count;
 }
 
 std::string RandomKernel::quote(const Dims &dims) {
@@ -90,9 +123,12 @@ std::string RandomKernel::quote(const Dims &dims) {
 
 std::string RandomKernel::getType(const Dims &dims) const {
   std::string text;
-  for (const std::string &dim : dims)
+  for (const std::string &dim : dims) {
+    auto cut = axes.find(dim);
     text += (text.empty() ? "" : ", ") + dim + " = " +
-            std::to_string(sizes.at(dim));
+            std::to_string(sizes.at(dim)) +
+            (cut == axes.end() ? "" : cut->second);
+  }
   return "!nd.tensor<f32, [" + text + "]>";
 }
 
@@ -181,7 +217,8 @@ std::string RandomKernel::write(KernelCase &options) {
   Dims loops(parallel);
   loops.insert(loops.end(), reduce.begin(), reduce.end());
   for (const std::string &dim : loops)
-    planSizes += (planSizes.empty() ? "" : ", ") + std::to_string(sizes[dim]);
+    planSizes +=
+        (planSizes.empty() ? "" : ", ") + std::to_string(getLocalSize(dim));
   std::string outputs = quote(firstOrder), results = first.name,
               types = getType(all);
   if (!reduce.empty()) {
@@ -196,18 +233,24 @@ std::string RandomKernel::write(KernelCase &options) {
          results + " : " + types + "\n}";
 }
 
-TEST(RandomKernels, ComputeWhatTheirOpsSay) {
-  // RANDOM_KERNELS_SEED=N starts with seed N.
+/// Kernels of `count` seeds. RANDOM_KERNELS_SEED=N starts with seed N.
+static void expectKernels(unsigned count, bool isCut) {
   const char *given = std::getenv("RANDOM_KERNELS_SEED");
   unsigned first = given ? unsigned(std::atoll(given)) : 0;
-  for (unsigned seed = first; seed != first + 150; ++seed) {
+  for (unsigned seed = first; seed != first + count; ++seed) {
     KernelCase options;
     options.tolerance = 3e-5; // sums of up to 35^3 terms, and sums of those
     options.isRelativeToLargest = true;
-    std::string text = RandomKernel(seed).write(options);
+    if (isCut)
+      options.mesh = "#nd.mesh<p = 2, q = 3>";
+    std::string text = RandomKernel(seed, isCut).write(options);
     SCOPED_TRACE("RANDOM_KERNELS_SEED=" + std::to_string(seed) + "\n" + text);
     expectKernel(text, options);
-    if (HasFailure())
+    if (::testing::Test::HasFailure())
       break;
   }
 }
+
+TEST(RandomKernels, ComputeWhatTheirOpsSay) { expectKernels(150, false); }
+
+TEST(RandomKernels, LeavePaddingOut) { expectKernels(100, true); }

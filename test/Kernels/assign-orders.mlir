@@ -284,3 +284,60 @@ func.func @residual(%n: !n {nd.order = ["batch", "seq", "model"]}, %w: !w {nd.or
   }
   return %0#0, %1 : !s, !k
 }
+
+// -----
+
+!x = !nd.tensor<f32, [b = 10 on {d}, i = 8, s = 4]>
+!y = !nd.tensor<f32, [b = 10 on {d}, j = 16, s = 4]>
+!dw = !nd.tensor<f32, [i = 8, j = 16], sum {d}>
+!ws = !nd.tensor<f32, [b = 3 on {d}, i = 8, s = 4]>
+!vs = !nd.tensor<f32, [b = 3 on {d}, j = 16, s = 4]>
+
+module attributes {nd.mesh = #nd.mesh<d = 4>} {
+// The sum goes along b in blocks of 3, of which the last rank has one entry: it is
+// the outermost dim of both factors, so that a shorter k leaves the padding out.
+// CHECK-LABEL: @padding_outermost
+// CHECK: %[[X:.*]] = exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"b", "s", "i"]]}
+// CHECK: %[[Y:.*]] = exec.fusion {{.*}}(%arg1) {{.*}} {exec.orders = {{\[\[}}"b", "s", "j"]]}
+// CHECK: exec.product(%[[X]], %[[Y]])
+func.func @padding_outermost(%x: !x {nd.order = ["s", "b", "i"]}, %y: !y {nd.order = ["s", "b", "j"]}) -> !dw {
+  %0 = nd.einsum %x, %y {reduced = ["b", "s"]} : (!x, !y) -> !dw
+  return %0 : !dw
+}
+
+// With one factor as it must be, the other alone is copied.
+// CHECK-LABEL: @one_factor_outermost
+// CHECK-NOT: exec.fusion {{.*}}(%arg1)
+// CHECK: %[[X:.*]] = exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"b", "s", "i"]]}
+// CHECK: exec.product(%[[X]], %arg1)
+func.func @one_factor_outermost(%x: !x {nd.order = ["s", "b", "i"]}, %y: !y {nd.order = ["b", "s", "j"]}) -> !dw {
+  %0 = nd.einsum %x, %y {reduced = ["b", "s"]} : (!x, !y) -> !dw
+  return %0 : !dw
+}
+
+// Blocks of one entry lie everywhere: all of k exists, or nothing.
+// CHECK-LABEL: @blocks_of_one
+// CHECK-NOT: exec.fusion
+// CHECK: exec.product(%arg0, %arg1)
+func.func @blocks_of_one(%x: !ws {nd.order = ["s", "b", "i"]}, %y: !vs {nd.order = ["s", "b", "j"]}) -> !dw {
+  %0 = nd.einsum %x, %y {reduced = ["b", "s"]} : (!ws, !vs) -> !dw
+  return %0 : !dw
+}
+}
+
+// -----
+
+!x = !nd.tensor<f32, [b = 12 on {d}, i = 8, s = 4]>
+!y = !nd.tensor<f32, [b = 12 on {d}, j = 16, s = 4]>
+!dw = !nd.tensor<f32, [i = 8, j = 16], sum {d}>
+
+module attributes {nd.mesh = #nd.mesh<d = 4>} {
+// Without padding, the factors stay as they are.
+// CHECK-LABEL: @without_padding
+// CHECK-NOT: exec.fusion
+// CHECK: exec.product(%arg0, %arg1)
+func.func @without_padding(%x: !x {nd.order = ["s", "b", "i"]}, %y: !y {nd.order = ["s", "b", "j"]}) -> !dw {
+  %0 = nd.einsum %x, %y {reduced = ["b", "s"]} : (!x, !y) -> !dw
+  return %0 : !dw
+}
+}

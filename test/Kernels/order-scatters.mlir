@@ -42,6 +42,35 @@ func.func @one(%u: !xb, %i: !ib) -> !one {
 
 // -----
 
+!u = !nd.tensor<f32, [b = 9 on {data}, d = 4, s = 7 on {seq}]>
+!i = !nd.tensor<i32, [b = 9 on {data}, s = 7 on {seq}]>
+!t = !nd.tensor<f32, [d = 4, v = 16], sum {data, seq}>
+!ur = !nd.tensor<f32, [b = 9 on {data}, d = 4, s = 6 on {seq}]>
+!ir = !nd.tensor<i32, [b = 9 on {data}, s = 6 on {seq}]>
+!tr = !nd.tensor<f32, [b = 9 on {data}, d = 4, v = 16], sum {seq}>
+
+// Blocks of 5 by 3 places, with their padding.
+// CHECK-LABEL: @padding
+// CHECK-NEXT: %[[FLAT:.*]] = spmd.flatten ["b", "s"] "place" %arg1 : {{.*}} -> {{.*}}<i32, [place = 90 on {data, seq}]>
+// CHECK-NEXT: %[[ORDER:.*]] = nd.argsort %[[FLAT]] {count = 90 : i64, dim = "place", into = "place"}
+// CHECK-NEXT: nd.scatter_add %arg0, %arg1 ordered %[[ORDER]] {dim = "v"}
+module attributes {exec.gpu, nd.mesh = #nd.mesh<data = 2, seq = 3>} {
+func.func @padding(%u: !u, %i: !i) -> !t {
+  %0 = nd.scatter_add %u, %i {dim = "v"} : (!u, !i) -> !t
+  return %0 : !t
+}
+
+// Rows of padding do not matter.
+// CHECK-LABEL: @rows
+// CHECK-NEXT: nd.merge_dims %arg1 {dims = ["s"], into = "place"} : {{.*}} -> !nd.tensor<i32, [b = 9 on {data}, place = 6 on {seq}]>
+func.func @rows(%u: !ur, %i: !ir) -> !tr {
+  %0 = nd.scatter_add %u, %i {dim = "v"} : (!ur, !ir) -> !tr
+  return %0 : !tr
+}
+}
+
+// -----
+
 // The host needs no order.
 // CHECK-LABEL: @host
 // CHECK-NOT: argsort

@@ -141,3 +141,29 @@ func.func @in_loop(%x: !x, %w: !w, %v: !v) -> !nd.tensor<f32, [b = 4, k = 8, n =
   }
   return %0#1 : !nd.tensor<f32, [b = 4, k = 8, n = 3]>
 }
+
+// -----
+
+!x = !nd.tensor<f32, [b = 10 on {d}, i = 8, s = 6 on {t}]>
+!y = !nd.tensor<f32, [b = 10 on {d}, j = 16, s = 6 on {t}]>
+!dw = !nd.tensor<f32, [i = 8, j = 16], sum {d, t}>
+
+module attributes {nd.mesh = #nd.mesh<d = 4, t = 4>} {
+// A shorter k leaves out the padding of one dim. A kernel sums over two of them.
+// CHECK-LABEL: @padding_of_two_dims
+// CHECK: nd.mul %arg0, %arg1
+// CHECK: nd.reduce_sum %{{.*}} {dims = ["b", "s"]}
+// CHECK-NOT: nd.einsum
+func.func @padding_of_two_dims(%x: !x, %y: !y) -> !dw {
+  %0 = nd.einsum %x, %y {reduced = ["b", "s"]} : (!x, !y) -> !dw
+  return %0 : !dw
+}
+
+// Of the dims that are not summed over, any may have padding.
+// CHECK-LABEL: @padding_of_rows
+// CHECK-NEXT: nd.einsum %arg0, %arg1 {reduced = ["b"]}
+func.func @padding_of_rows(%x: !x, %y: !nd.tensor<f32, [b = 10 on {d}, j = 16]>) -> !nd.tensor<f32, [i = 8, j = 16, s = 6 on {t}], sum {d}> {
+  %0 = nd.einsum %x, %y {reduced = ["b"]} : (!x, !nd.tensor<f32, [b = 10 on {d}, j = 16]>) -> !nd.tensor<f32, [i = 8, j = 16, s = 6 on {t}], sum {d}>
+  return %0 : !nd.tensor<f32, [i = 8, j = 16, s = 6 on {t}], sum {d}>
+}
+}

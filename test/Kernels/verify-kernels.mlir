@@ -302,3 +302,18 @@ func.func @not_fused_in_loop(%x: !x {nd.order = ["a"]}) -> !x {
   }
   return %0 : !x
 }
+
+// -----
+
+// The walk along k has the dim with padding inside: no shorter k leaves it out.
+module attributes {nd.mesh = #nd.mesh<d = 4>} {
+func.func @padding_inside(%x: !nd.tensor<f32, [a = 8, b = 10 on {d}, s = 4]> {nd.order = ["s", "b", "a"]}, %y: !nd.tensor<f32, [b = 10 on {d}, c = 2, s = 4]> {nd.order = ["s", "b", "c"]}) -> !nd.tensor<f32, [a = 8, c = 2], sum {d}> {
+  // expected-error @below {{is not one matrix product in the memory orders of its tensors}}
+  %0 = exec.product(%x, %y) : (!nd.tensor<f32, [a = 8, b = 10 on {d}, s = 4]>, !nd.tensor<f32, [b = 10 on {d}, c = 2, s = 4]>) -> !nd.tensor<f32, [a = 8, c = 2], sum {d}> attributes {exec.orders = [["a", "c"]]} {
+  ^bb0(%a: !nd.tensor<f32, [a = 8, b = 10 on {d}, s = 4]>, %b: !nd.tensor<f32, [b = 10 on {d}, c = 2, s = 4]>):
+    %e = nd.einsum %a, %b {reduced = ["b", "s"], exec.orders = [["a", "c"]]} : (!nd.tensor<f32, [a = 8, b = 10 on {d}, s = 4]>, !nd.tensor<f32, [b = 10 on {d}, c = 2, s = 4]>) -> !nd.tensor<f32, [a = 8, c = 2], sum {d}>
+    exec.yield %e : !nd.tensor<f32, [a = 8, c = 2], sum {d}>
+  }
+  return %0 : !nd.tensor<f32, [a = 8, c = 2], sum {d}>
+}
+}

@@ -16,6 +16,7 @@
 #ifndef MESHC_DIALECTS_EXEC_INTERFACES_CALLEMITTER_H
 #define MESHC_DIALECTS_EXEC_INTERFACES_CALLEMITTER_H
 
+#include "dialects/Nd/NdTypes.h"
 #include "meshc/RuntimeAbi.h"
 #include "mlir/IR/ValueRange.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -25,6 +26,8 @@ class Value;
 } // namespace llvm
 
 namespace meshc::exec {
+
+class BufferType;
 
 /// Arguments of calls are values of LLVM's IR; ops only pass them on.
 class CallEmitter {
@@ -64,7 +67,10 @@ public:
   virtual llvm::Value *getKernel(llvm::StringRef symbol) = 0;
 
   /// Addresses of constants of RuntimeAbi.h.
-  virtual llvm::Value *addDescriptor(const MeshcGemm &gemm) = 0;
+  /// The field `cut` becomes that dim of the buffer, or null if it is empty.
+  virtual llvm::Value *addDescriptor(const MeshcGemm &gemm, BufferType buffer,
+                                     llvm::StringRef cut,
+                                     nd::MeshAttr mesh) = 0;
   virtual llvm::Value *addDescriptor(MeshcEpilogueKind kind,
                                      llvm::StringRef kernel) = 0;
   /// Adds a site of the program, too, for this place with this text; the field

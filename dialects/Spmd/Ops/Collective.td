@@ -47,6 +47,29 @@ def Spmd_SliceOp : Spmd_Op<"slice", [DeclareOpInterfaceMethods<NamedOpInterface>
   let hasVerifier = 1;
 }
 
+def Spmd_FlattenOp
+    : Op<Spmd_Dialect, "flatten", [Pure, DeclareOpInterfaceMethods<NamedOpInterface>, Nd_ElementOp]> {
+  let summary = "several dims of a rank's block as one, padding included: a local op that moves no data";
+  let description = [{
+    The entries of a rank's block along `dims`, row-major, are those of its block
+    along `into`. That dim has as many entries as the blocks of all ranks, and all
+    their axes, so that no entry of the result is padding; those that are in the
+    operand hold anything. Unlike nd.merge_dims, the op does not keep the order of
+    a tensor's entries over ranks.
+        // on #nd.mesh<data = 4>: blocks of 3 · 6 entries
+        %b = spmd.flatten ["batch", "seq"] "place" %a : !nd.tensor<i32, [batch = 10 on {data}, seq = 6, x = 2]> -> !nd.tensor<i32, [place = 72 on {data}, x = 2]>
+  }];
+  let arguments = (ins Nd_DimNames:$dims, StrAttr:$into, Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$dims $into $input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The type of the result for an operand of type `input`, which has the dims.
+    static ::meshc::nd::TensorType getFlattened(::meshc::nd::TensorType input,
+        ::llvm::ArrayRef<::mlir::StringAttr> dims, ::mlir::StringAttr into, ::meshc::nd::MeshAttr mesh);
+  }];
+}
+
 class Spmd_Collective<string mnemonic>
     : Spmd_Op<mnemonic, [DeclareOpInterfaceMethods<CollectiveOpInterface>]> {
   let results = (outs Variadic<Nd_TensorType>:$results);

@@ -187,7 +187,7 @@ void GpuNestEmitter::setNeeds(Value isNeededPoint, Value isValid) {
 Value GpuNestEmitter::combineStep(Operation *reduction, Value sum,
                                   const Step &step) {
   setNeeds(isPoint, step.isValid);
-  Value element = emitter.getElement(reduction->getOperand(0), step.index);
+  Value element = getTerm(emitter, reduction, step.index);
   if (step.isValid) {
     Value identity =
         getIdentity(emitter, reduction, isa<VectorType>(element.getType()));

@@ -171,6 +171,10 @@ GpuScatterEmitter::Sums GpuScatterEmitter::getUpdates() {
           index.dims[dim.getName().str()] = {number, false};
       number = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                           emitter.getElement(order, index));
+      // A row of padding may hold anything.
+      if (nd::getTensorType(order).hasPadding(emitter.getMesh()))
+        number = arith::MinUIOp::create(
+            builder, loc, number, emitter.getIndexConstant(map.steps - 1));
     }
     index = place;
     setIndices(index, shape.summed, number, false);
@@ -180,9 +184,23 @@ GpuScatterEmitter::Sums GpuScatterEmitter::getUpdates() {
           [this, locate](Value number) {
             return emitter.getElement(shape.op.getIndices(), locate(number));
           },
-          [this, locate](Value number) {
-            return emitter.getElement(shape.op.getUpdates(), locate(number));
-          }};
+          [this, locate](Value number) { return getUpdate(locate(number)); }};
+}
+
+/// Zeros in place of updates that do not exist. Their indices, which may be
+/// anything, stay in the order: where one names an entry, it adds nothing.
+Value GpuScatterEmitter::getUpdate(const nd::ElementIndex &index) {
+  Value update = emitter.getElement(shape.op.getUpdates(), index);
+  SmallVector<StringAttr> dims;
+  for (const Loop &loop : shape.summed)
+    dims.push_back(loop.dims.back());
+  Value exists = getExistence(emitter, nd::getTensorType(shape.op.getIndices()),
+                              dims, index);
+  if (!exists)
+    return update;
+  Value zero = getZero();
+  emitter.unify(update, zero);
+  return select(exists, update, zero);
 }
 
 GpuScatterEmitter::Sums GpuScatterEmitter::getSums(const Rows &rows) {

@@ -73,6 +73,7 @@ private:
   mlir::Value findName(mlir::Value wanted);
 
   Sums getUpdates();
+  mlir::Value getUpdate(const nd::ElementIndex &index);
   Sums getSums(const Rows &rows);
   Rows allocateRows(int64_t count);
   Rows allocateGlobalRows(int64_t count);

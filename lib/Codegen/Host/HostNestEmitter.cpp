@@ -238,8 +238,8 @@ HostNestEmitter::emitWalkBody(unsigned walk, ArrayRef<nd::ElementIndex> indices,
     for (auto [number, reduction] : llvm::enumerate(nest.stages[walk]))
       for (auto [copy, index] : llvm::enumerate(indices)) {
         Value &slot = next[number * slotCount + firstSlot + copy];
-        Value element = emitter.getElement(reduction->getOperand(0), index);
-        slot = combine(emitter, reduction, slot, element);
+        slot = combine(emitter, reduction, slot,
+                       getTerm(emitter, reduction, index));
       }
   storeOutputs(nest.walkOutputs[walk], indices);
   storeKept(walk, indices);

@@ -521,6 +521,81 @@ exec.func @f {
 
 // -----
 
+!a = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, i = 4]>, ["b", "i"]>
+!c = !exec.buffer<!nd.tensor<f32, [i = 4, j = 4], sum {d}>, ["i", "j"]>
+!b = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, j = 4]>, ["b", "j"]>
+module attributes {nd.mesh = #nd.mesh<d = 2>} {
+exec.func @f {
+  %0 = exec.buffer at 0 : !a
+  %1 = exec.buffer at 64 : !b
+  %2 = exec.buffer at 128 : !c
+  // expected-error @below {{must name the dim of k whose blocks may have padding: got '', expected 'b'}}
+  exec.gemm %0 transposed, %1 -> %2 [4, 4, 3, 4, 4, 4, 1, 0, 0, 0] : !a, !b -> !c
+}
+}
+
+// -----
+
+!a = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, i = 4]>, ["b", "i"]>
+!c = !exec.buffer<!nd.tensor<f32, [i = 4, j = 4], sum {d}>, ["i", "j"]>
+!b = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, j = 4]>, ["b", "j"]>
+module attributes {nd.mesh = #nd.mesh<d = 2>} {
+exec.func @f {
+  %0 = exec.buffer at 0 : !a
+  %1 = exec.buffer at 64 : !b
+  %2 = exec.buffer at 128 : !c
+  // expected-error @below {{cannot divide k (2) into the 3 entries of 'b'}}
+  exec.gemm %0 transposed, %1 -> %2 [4, 4, 2, 4, 4, 4, 1, 0, 0, 0] cut "b" : !a, !b -> !c
+}
+}
+
+// -----
+
+!a = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, i = 4, s = 2]>, ["s", "b", "i"]>
+!c = !exec.buffer<!nd.tensor<f32, [i = 4, j = 4], sum {d}>, ["i", "j"]>
+!b = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, j = 4, s = 2]>, ["s", "b", "j"]>
+module attributes {nd.mesh = #nd.mesh<d = 2>} {
+exec.func @f {
+  %0 = exec.buffer at 0 : !a
+  %1 = exec.buffer at 128 : !b
+  %2 = exec.buffer at 256 : !c
+  // expected-error @below {{needs 'b' as the outermost dim of k: in a its entries are 4 elements apart, expected 8}}
+  exec.gemm %0 transposed, %1 -> %2 [4, 4, 6, 4, 4, 4, 1, 0, 0, 0] cut "b" : !a, !b -> !c
+}
+}
+
+// -----
+
+!a = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, i = 4, s = 3 on {t}]>, ["b", "s", "i"]>
+!c = !exec.buffer<!nd.tensor<f32, [i = 4, j = 4], sum {d, t}>, ["i", "j"]>
+!b = !exec.buffer<!nd.tensor<f32, [b = 5 on {d}, j = 4, s = 3 on {t}]>, ["b", "s", "j"]>
+module attributes {nd.mesh = #nd.mesh<d = 2, t = 2>} {
+exec.func @f {
+  %0 = exec.buffer at 0 : !a
+  %1 = exec.buffer at 128 : !b
+  %2 = exec.buffer at 256 : !c
+  // expected-error @below {{sums over 'b' and 's', which both have padding; one may have it}}
+  exec.gemm %0 transposed, %1 -> %2 [4, 4, 6, 4, 4, 4, 1, 0, 0, 0] cut "b" : !a, !b -> !c
+}
+}
+
+// -----
+
+!a = !exec.buffer<!nd.tensor<f32, [b = 6 on {d}, i = 4]>, ["b", "i"]>
+!c = !exec.buffer<!nd.tensor<f32, [i = 4, j = 4], sum {d}>, ["i", "j"]>
+!b = !exec.buffer<!nd.tensor<f32, [b = 6 on {d}, j = 4]>, ["b", "j"]>
+module attributes {nd.mesh = #nd.mesh<d = 2>} {
+exec.func @f {
+  %0 = exec.buffer at 0 : !a
+  %1 = exec.buffer at 64 : !b
+  %2 = exec.buffer at 128 : !c
+  // expected-error @below {{must name the dim of k whose blocks may have padding: got 'b', expected ''}}
+  exec.gemm %0 transposed, %1 -> %2 [4, 4, 3, 4, 4, 4, 1, 0, 0, 0] cut "b" : !a, !b -> !c
+}
+}
+
+// -----
+
 !t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
 !h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
 !w = !exec.buffer<!nd.tensor<bf16, [i = 8]>, ["i"]>

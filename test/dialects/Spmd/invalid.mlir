@@ -137,3 +137,43 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     return
   }
 }
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 5 on {a}, j = 4]>) {
+    // expected-error @+1 {{gives its result type '!nd.tensor<f32, [k = 24 on {a}]>', got '!nd.tensor<f32, [k = 20 on {a}]>'}}
+    %y = spmd.flatten ["i", "j"] "k" %x : <f32, [i = 5 on {a}, j = 4]> -> <f32, [k = 20 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 5 on {a}, j = 4]>) {
+    // expected-error @+1 {{needs distinct dims of '!nd.tensor<f32, [i = 5 on {a}, j = 4]>', got ["i", "k"]}}
+    %y = spmd.flatten ["i", "k"] "k" %x : <f32, [i = 5 on {a}, j = 4]> -> <f32, [k = 24 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 5 on {a}, j = 4]>) {
+    // expected-error @+1 {{needs at least one dim}}
+    %y = spmd.flatten [] "k" %x : <f32, [i = 5 on {a}, j = 4]> -> <f32, [k = 1, i = 5 on {a}, j = 4]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 5 on {a}, j = 4]>) {
+    // expected-error @+1 {{makes a dim 'j', which the operand has}}
+    %y = spmd.flatten ["i"] "j" %x : <f32, [i = 5 on {a}, j = 4]> -> <f32, [j = 6 on {a}]>
+    return
+  }
+}

@@ -11,7 +11,9 @@
 #include "runtime/Device/Rank.h"
 #include "test/runtime/Data/TestFiles.h"
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 
 using namespace meshc::runtime;
 using namespace meshc::test;
@@ -102,6 +104,76 @@ TEST(HostDevice, copiesNothing) {
       EXPECT_EQ(block, device.context().arena + 4032);
     });
   });
+}
+
+// Products over a dim in blocks that do not divide it.
+
+namespace {
+
+const MeshcAxis axes[] = {{"data", 2}, {"tensor", 2}};
+const uint32_t bothAxes[] = {0, 1};
+
+/// Fills A with 2 and B with 3 along the `depth` elements of k that exist. The
+/// others are not numbers.
+void fillFactors(const MeshcGemm &gemm, int64_t depth, float *a, float *b) {
+  auto exists = [&](int64_t k, float number) {
+    return k < depth ? number : std::numeric_limits<float>::quiet_NaN();
+  };
+  for (int64_t k = 0; k < gemm.k; ++k) {
+    for (int64_t i = 0; i < gemm.m; ++i)
+      a[gemm.transA ? k * gemm.lda + i : i * gemm.lda + k] = exists(k, 2);
+    for (int64_t j = 0; j < gemm.n; ++j)
+      b[k * gemm.ldb + j] = exists(k, 3);
+  }
+}
+
+/// On the rank at `number` of the mesh, whose block of `cut` has `count`
+/// entries.
+void multiplyWhatExists(Rank &rank, const MeshcDim &cut, int64_t count,
+                        int64_t side, int form) {
+  constexpr int64_t perEntry = 5;
+  HostDevice device(rank);
+  char *arena = device.context().arena;
+  MeshcGemm gemm = {};
+  gemm.m = gemm.n = gemm.ldb = gemm.ldc = side;
+  gemm.k = cut.localSize * perEntry;
+  gemm.transA = form & 1, gemm.accumulate = form >> 1;
+  gemm.lda = gemm.transA ? side : gemm.k;
+  gemm.batch = 1;
+  gemm.cut = &cut;
+  auto *a = reinterpret_cast<float *>(arena), *b = a + 1024, *c = b + 1024;
+  fillFactors(gemm, count * perEntry, a, b);
+  std::fill(c, c + side * side, 1.0f);
+  meshc_gemm(&device.context(), &gemm, a, b, c);
+  auto wanted = static_cast<float>(6 * count * perEntry + gemm.accumulate);
+  for (int64_t i = 0; i < side * side; ++i)
+    ASSERT_EQ(c[i], wanted) << side << " " << form << " element " << i;
+}
+
+} // namespace
+
+/// 10 entries in blocks of 5 and then 3, and 3 in blocks of 2 and then 1: the
+/// last rank has none.
+TEST(HostDevice, multipliesWhatExists) {
+  const MeshcDim ten = {"ten", 10, 3, 0, 2, bothAxes},
+                 three = {"three", 3, 1, 0, 2, bothAxes};
+  const int64_t ofTen[] = {3, 2, 3, 2}, ofThree[] = {1, 1, 1, 0};
+  MeshcProgram program = squares(MESHC_HOST);
+  program.axisCount = 2;
+  program.axes = axes;
+  program.arenaBytes = 3 * 4096;
+  auto world = openWorld({});
+  world->run([&](Communicator &communicator) {
+    for (int number = 0; number < 4; ++number) {
+      Rank rank(program, communicator, MeshView({2, 2}, number), 1);
+      for (int64_t side : {1, 3, 32})
+        for (int form = 0; form < 4; ++form) {
+          multiplyWhatExists(rank, ten, ofTen[number], side, form);
+          multiplyWhatExists(rank, three, ofThree[number], side, form);
+        }
+    }
+  });
+  world->finish(0);
 }
 
 TEST(HostDevice, refusesWhatIsForGpus) {
