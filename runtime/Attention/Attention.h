@@ -29,9 +29,10 @@ struct AttentionTensors {
   const void *bias;    ///< null: none
 };
 
-/// Computes output and logarithms of sums on the rank's threads. `coordinates`:
-/// of the rank, one for each mesh axis. `scratch` has at least the bytes of one
-/// thread (AttentionScratch.h); with less than planned, fewer threads work.
+/// Computes output and logarithms of sums on the rank's threads. There may be
+/// no rows. `coordinates`: of the rank, one for each mesh axis. `scratch` has
+/// at least the bytes of one thread (AttentionScratch.h); with less than
+/// planned, fewer threads work.
 void runAttention(const MeshcAttention &attention, const int64_t *coordinates,
                   const AttentionTensors &tensors, void *output, float *logSums,
                   const GemmScratch &scratch);

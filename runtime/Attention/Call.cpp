@@ -35,27 +35,48 @@ static AttentionTensors takeTensors(Buffers &buffers,
   return tensors;
 }
 
+/// The call on what exists. Its blocks need no more scratch memory. If no row
+/// adds to the gradients of keys and values, these are 0 all the same, so that
+/// such a call goes through all their entries.
+static MeshcAttention withoutPadding(const MeshcAttention &attention,
+                                     const int64_t *counts) {
+  MeshcAttention known = attention;
+  if (!counts)
+    return known;
+  known.rows = counts[0];
+  for (int64_t dim = 0; dim < attention.outerCount; ++dim) {
+    const int64_t count = counts[1 + dim];
+    const bool isShared = dim < attention.sharedCount;
+    if (count == 0 && !isShared)
+      known.rows = 0;
+    else
+      known.outerSizes[dim] = count;
+  }
+  return known;
+}
+
 void meshc_attention(const MeshcContext *ctx, const MeshcAttention *attention,
-                     void *const *buffers) {
+                     const int64_t *counts, void *const *buffers) {
+  const MeshcAttention known = withoutPadding(*attention, counts);
   Buffers all(buffers);
-  AttentionTensors tensors = takeTensors(all, *attention);
+  AttentionTensors tensors = takeTensors(all, known);
   void *output = all.take();
   auto *logSums = all.take<float>();
-  runAttention(*attention, ctx->coords, tensors, output, logSums,
+  runAttention(known, ctx->coords, tensors, output, logSums,
                {all.take<char>(), attention->scratchBytes});
 }
 
 void meshc_attention_gradient(const MeshcContext *ctx,
                               const MeshcAttention *attention,
-                              void *const *buffers) {
+                              const int64_t *counts, void *const *buffers) {
+  const MeshcAttention known = withoutPadding(*attention, counts);
   Buffers all(buffers);
-  AttentionTensors tensors = takeTensors(all, *attention);
+  AttentionTensors tensors = takeTensors(all, known);
   AttentionResults results{};
   results.output = all.take();
   results.logSums = all.take<float>();
   results.gradient = all.take();
   void *ofQuery = all.take(), *ofKey = all.take(), *ofValue = all.take();
-  runAttentionGradient(*attention, ctx->coords, tensors, results, ofQuery,
-                       ofKey, ofValue,
-                       {all.take<char>(), attention->scratchBytes});
+  runAttentionGradient(known, ctx->coords, tensors, results, ofQuery, ofKey,
+                       ofValue, {all.take<char>(), attention->scratchBytes});
 }

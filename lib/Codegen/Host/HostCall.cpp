@@ -45,7 +45,7 @@ static LLVM::LLVMFuncOp declare(ModuleOp module, StringRef name) {
   MLIRContext *context = module.getContext();
   auto pointer = LLVM::LLVMPointerType::get(context);
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
-                                          {pointer, pointer, pointer});
+                                          {pointer, pointer, pointer, pointer});
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   return LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
 }
@@ -62,9 +62,13 @@ void emitHostCall(exec::KernelOp kernel, ModuleOp module, StringRef name) {
   KernelEntry entry = openHostKernel(kernel, builder, name);
   Value constant = emitConstant(builder, module, kernel.getLoc(),
                                 (name + ".call").str(), call);
-  LLVM::CallOp::create(
-      builder, kernel.getLoc(), callee,
-      ValueRange{entry.context, constant, entry.function.getArgument(1)});
+  // All entries of its blocks exist.
+  Value counts =
+      LLVM::ZeroOp::create(builder, kernel.getLoc(),
+                           LLVM::LLVMPointerType::get(kernel.getContext()));
+  LLVM::CallOp::create(builder, kernel.getLoc(), callee,
+                       ValueRange{entry.context, constant, counts,
+                                  entry.function.getArgument(1)});
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
 }
 
