@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/Interfaces/ReductionKinds.h"
+#include "meshc/CollectiveBlocks.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -29,19 +30,57 @@ static MeshcCollectiveKind getAbiKind(CollectiveKind kind) {
   llvm_unreachable("all kinds are above");
 }
 
-/// Whether outer × blocks × inner elements are all of the buffer.
-static bool isWhole(int64_t outer, int64_t inner, int64_t blocks,
-                    nd::TensorType tensor, nd::MeshAttr mesh) {
+/// Sizes of the group's axes, in the mesh's order: that of the group's ranks.
+static GroupAxes getGroupAxes(CollectiveOp op, nd::MeshAttr mesh) {
+  GroupAxes axes;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    if (llvm::is_contained(op.getAxes(), axis.getName()))
+      axes.push_back(axis.getSize());
+  return axes;
+}
+
+static SmallVector<MeshcCollectiveItem> getItemsOf(CollectiveOp op) {
+  SmallVector<MeshcCollectiveItem> items;
+  for (ArrayRef<int64_t> sizes = op.getItems(); !sizes.empty();
+       sizes = sizes.drop_front(6))
+    items.push_back(
+        {sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]});
+  return items;
+}
+
+/// Whether outer × entries × inner elements are all of the buffer, where
+/// `isBlock` leaves one block of the entries.
+static bool isWhole(const BlockedBuffer &buffer, bool isBlock,
+                    const GroupAxes &axes, nd::TensorType tensor,
+                    nd::MeshAttr mesh) {
+  if (buffer.outer <= 0 || buffer.entries <= 0 || buffer.inner <= 0)
+    return false;
+  if (buffer.entries / countRanks(axes) > tensor.getLocalElementCount(mesh))
+    return false; // this large, the step may overflow
+  int64_t entries =
+      isBlock ? getBlockStep(buffer.entries, axes) : buffer.entries;
   int64_t count;
-  return outer > 0 && inner > 0 && !llvm::MulOverflow(outer, inner, count) &&
-         !llvm::MulOverflow(count, blocks, count) &&
+  return !llvm::MulOverflow(buffer.outer, buffer.inner, count) &&
+         !llvm::MulOverflow(count, entries, count) &&
          count == tensor.getLocalElementCount(mesh);
 }
 
-/// Whether the item of tensor `i` divides its buffers, as RuntimeAbi.h says at
-/// MeshcCollectiveItem.
-static LogicalResult verifyItem(CollectiveOp op, unsigned i) {
-  CollectiveKind kind = op.getKind();
+/// Whether the item divides its buffers as MeshcCollectiveItem says.
+static bool fits(const MeshcCollectiveItem &item, CollectiveKind kind,
+                 const GroupAxes &axes, nd::TensorType send,
+                 nd::TensorType recv, nd::MeshAttr mesh) {
+  BlockedBuffer out{item.sendOuter, item.sendEntries, item.sendInner};
+  BlockedBuffer in{item.recvOuter, item.recvEntries, item.recvInner};
+  bool areEqual = out.outer == in.outer && out.entries == in.entries &&
+                  out.inner == in.inner;
+  return isWhole(out, kind == CollectiveKind::AllGather, axes, send, mesh) &&
+         isWhole(in, kind == CollectiveKind::ReduceScatter, axes, recv, mesh) &&
+         (areEqual || kind == CollectiveKind::AllToAll) &&
+         ItemBlocks(getAbiKind(kind), item, axes).isValid();
+}
+
+static LogicalResult verifyItem(CollectiveOp op, unsigned i,
+                                const MeshcCollectiveItem &item) {
   nd::MeshAttr mesh = nd::MeshAttr::of(op);
   auto tensorOf = [](Value buffer) {
     return cast<BufferType>(buffer.getType()).getTensor();
@@ -53,28 +92,21 @@ static LogicalResult verifyItem(CollectiveOp op, unsigned i) {
     return op.emitOpError()
            << "all tensors must have elements of type " << type << ", got "
            << send << " to send and " << recv << " to receive";
-  ArrayRef<int64_t> item = op.getItems().slice(4 * i, 4);
-  int64_t group = 1;
-  for (StringAttr axis : op.getAxes().getAsRange<StringAttr>())
-    group *= mesh.getAxisSize(axis.getValue());
-  bool cutsSend =
-      kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
-  bool cutsRecv =
-      kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
-  if (isWhole(item[0], item[1], cutsSend ? group : 1, send, mesh) &&
-      isWhole(item[2], item[3], cutsRecv ? group : 1, recv, mesh))
+  GroupAxes axes = getGroupAxes(op, mesh);
+  if (fits(item, op.getKind(), axes, send, recv, mesh))
     return success();
-  return op.emitOpError() << "items [" << item << "] of tensor " << i
-                          << " do not match " << send << " to send and " << recv
-                          << " to receive, on " << group << " ranks";
+  return op.emitOpError() << "items [" << op.getItems().slice(6 * i, 6)
+                          << "] of tensor " << i << " do not match " << send
+                          << " to send and " << recv << " to receive, on "
+                          << countRanks(axes) << " ranks";
 }
 
 LogicalResult CollectiveOp::verify() {
   if (getSend().empty())
     return emitOpError("needs at least one tensor");
   if (getSend().size() != getRecv().size() ||
-      getItems().size() != 4 * getSend().size())
-    return emitOpError("needs one receive buffer and four item sizes for each "
+      getItems().size() != 6 * getSend().size())
+    return emitOpError("needs one receive buffer and six item sizes for each "
                        "send buffer");
   if (getAhead() && !isa<LoopOp>((*this)->getParentOp()))
     return emitOpError("is begun ahead but stands in no loop: there is no next "
@@ -87,8 +119,8 @@ LogicalResult CollectiveOp::verify() {
     if (llvm::count(getAxes(), axis) > 1)
       return emitOpError() << "names axis '" << axis.getValue() << "' twice";
   }
-  for (unsigned i = 0; i < getSend().size(); ++i)
-    if (failed(verifyItem(*this, i)))
+  for (auto [i, item] : llvm::enumerate(getItemsOf(*this)))
+    if (failed(verifyItem(*this, i, item)))
       return failure();
   return success();
 }
@@ -117,10 +149,7 @@ llvm::Value *CollectiveOp::getDescriptor(CallEmitter &emitter) {
   if (llvm::Value *known = emitter.getBegun(getToken()))
     return known;
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
-  SmallVector<MeshcCollectiveItem> items;
-  for (ArrayRef<int64_t> sizes = getItems(); !sizes.empty();
-       sizes = sizes.drop_front(4))
-    items.push_back({sizes[0], sizes[1], sizes[2], sizes[3]});
+  SmallVector<MeshcCollectiveItem> items = getItemsOf(*this);
   MeshcCollective collective = {};
   collective.kind = getAbiKind(getKind());
   collective.reduction = uint8_t(getReduction());
@@ -172,67 +201,50 @@ static SmallVector<int64_t> getGroup(int64_t rank, ArrayAttr axes,
   return group;
 }
 
-namespace {
-/// outer × group × inner elements: where element `e` of block `p` lies.
-struct Blocked {
-  int64_t outer, inner, group;
-  int64_t at(int64_t p, int64_t e) const {
-    return (e / inner * group + p) * inner + e % inner;
+/// Writes what tensor `i` receives on the rank with place `own` in `group`.
+/// Padding holds anything.
+static void receive(CollectiveOp op, unsigned i, ArrayRef<int64_t> group,
+                    int64_t own, const std::vector<Arenas::Memory> &before,
+                    Arenas &arenas) {
+  nd::EvaluationContext context = arenas.getContext();
+  context.coordinates = context.mesh.getCoordinates(group[own]);
+  auto type = cast<BufferType>(op.getRecv()[i].getType());
+  Type element = type.getTensor().getElementType();
+  int64_t bytes = getElementBytes(type.getTensor());
+  int64_t send = arenas.getOffset(op.getSend()[i]);
+  int64_t recv = arenas.getOffset(op.getRecv()[i]);
+  GroupAxes axes = getGroupAxes(op, context.mesh);
+  MeshcCollectiveItem item = getItemsOf(op)[i];
+  ItemBlocks blocks(getAbiKind(op.getKind()), item, axes);
+  nd::Combination combine = nd::getCombination(op.getReduction(), element);
+  bool reduces = !blocks.receivesBlocks();
+  Arenas::Memory &memory = arenas.getMemory(group[own]);
+  for (auto [member, rank] : llvm::enumerate(group)) {
+    ElementBox from = blocks.getSent(member, own);
+    ElementBox to = blocks.getReceived(member, own);
+    for (int64_t e = 0; e < from.size(); ++e) {
+      double value = before[rank][send + from.at(e) * bytes];
+      double &place = memory[recv + to.at(e) * bytes];
+      place = reduces && member > 0 ? combine(place, value) : value;
+      if (!reduces || member + 1 == group.size())
+        place = context.round(place, element);
+    }
   }
-  int64_t getBlockSize() const { return outer * inner; }
-};
-} // namespace
+  // Padding of any dim, if other ranks' padding was moved, too.
+  nd::HostTensor result = arenas.read(group[own], type, recv);
+  context.spoilPadding(result);
+  arenas.write(group[own], type, recv, result);
+}
 
 static void exchange(CollectiveOp op, Arenas &arenas) {
-  CollectiveKind kind = op.getKind();
   // Nothing is written before all is read.
   std::vector<Arenas::Memory> before = arenas.getMemories();
-  const nd::EvaluationContext &context = arenas.getContext();
+  nd::MeshAttr mesh = arenas.getContext().mesh;
   for (int64_t rank = 0; rank < arenas.getRankCount(); ++rank) {
-    SmallVector<int64_t> group = getGroup(rank, op.getAxes(), context.mesh);
-    int64_t count = group.size();
+    SmallVector<int64_t> group = getGroup(rank, op.getAxes(), mesh);
     int64_t own = llvm::find(group, rank) - group.begin();
-    for (unsigned i = 0; i < op.getSend().size(); ++i) {
-      nd::TensorType type =
-          cast<BufferType>(op.getRecv()[i].getType()).getTensor();
-      int64_t bytes = getElementBytes(type);
-      int64_t send = arenas.getOffset(op.getSend()[i]);
-      int64_t recv = arenas.getOffset(op.getRecv()[i]);
-      ArrayRef<int64_t> item = op.getItems().slice(4 * i, 4);
-      Blocked out{item[0], item[1], count}, in{item[2], item[3], count};
-      auto sent = [&](int64_t member, int64_t at) {
-        return before[group[member]][send + at * bytes];
-      };
-      nd::Combination combine =
-          nd::getCombination(op.getReduction(), type.getElementType());
-      auto combined = [&](int64_t at) {
-        double value = sent(0, at);
-        for (int64_t member = 1; member < count; ++member)
-          value = combine(value, sent(member, at));
-        return context.round(value, type.getElementType());
-      };
-      auto receive = [&](int64_t at, double value) {
-        arenas.getMemory(rank)[recv + at * bytes] = value;
-      };
-      switch (kind) {
-      case CollectiveKind::AllReduce:
-        for (int64_t e = 0; e < out.getBlockSize(); ++e)
-          receive(e, combined(e));
-        break;
-      case CollectiveKind::ReduceScatter:
-        for (int64_t e = 0; e < out.getBlockSize(); ++e)
-          receive(e, combined(out.at(own, e)));
-        break;
-      case CollectiveKind::AllGather:
-      case CollectiveKind::AllToAll:
-        for (int64_t p = 0; p < count; ++p)
-          for (int64_t e = 0; e < in.getBlockSize(); ++e)
-            receive(in.at(p, e), sent(p, kind == CollectiveKind::AllGather
-                                             ? e
-                                             : out.at(own, e)));
-        break;
-      }
-    }
+    for (unsigned i = 0; i < op.getSend().size(); ++i)
+      receive(op, i, group, own, before, arenas);
   }
 }
 

@@ -469,9 +469,10 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
 
     `ahead`: the collective is that of the next iteration of the loop around it, on
     the buffers of that iteration (see exec.loop).
-    `items`: four numbers for each tensor: sendOuter, sendInner, recvOuter, recvInner,
-    which must divide its buffers as MeshcCollectiveItem says. There is at least one
-    tensor, and all have one element type.
+    `items`: six numbers for each tensor: sendOuter, sendEntries, sendInner,
+    recvOuter, recvEntries, recvInner, which must divide its buffers as
+    MeshcCollectiveItem says. There is at least one tensor, and all have one element
+    type.
     `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
   let arguments = (ins Spmd_CollectiveKindAttr:$kind, UnitAttr:$ahead,

@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 10u
+#define MESHC_ABI_VERSION 11u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -216,24 +216,37 @@ typedef enum MeshcCollectiveKind {
   MESHC_ALL_TO_ALL = 3
 } MeshcCollectiveKind;
 
-/// One tensor of a collective; several are combined into one call. With G ranks
-/// in the group, *blocked* (outer, inner) means a buffer of outer × G × inner
-/// elements whose block p is, for each o < outer, the `inner` elements at
-/// (o·G + p)·inner. A block's elements are enumerated in that order.
+/// One tensor of a collective; several are combined into one call.
 ///
-/// - ALL_REDUCE: send and recv are sendOuter·sendInner elements, plain.
-/// - REDUCE_SCATTER: send is blocked (sendOuter, sendInner); recv is the block
-///   of this rank, plain.
-/// - ALL_GATHER: send is plain, recvOuter·recvInner elements; recv is blocked
-///   (recvOuter, recvInner), block p from rank p of the group.
-/// - ALL_TO_ALL: send is blocked (sendOuter, sendInner), recv blocked
-///   (recvOuter, recvInner), sendOuter·sendInner = recvOuter·recvInner; block p
-///   of send goes to rank p, block p of recv comes from rank p.
+/// A *blocked* buffer (outer, entries, inner) has outer × entries × inner
+/// elements. The group's axes cut the entries into a block for each of its
+/// ranks, axis by axis in the mesh's order, as they cut a dim (MeshcDim): block
+/// p has s = ⌈entries / ranks of the group⌉ entries, the first count_p of which
+/// exist. It is, for each o < outer, the `inner` elements of the entries from
+/// start_p on. If the ranks divide the entries, start_p = p · s, count_p = s.
+/// A *plain* buffer has one block, padding included: outer × s × inner
+/// elements. CollectiveBlocks.h has the arithmetic.
 ///
+/// Only entries that exist are defined in what is received; padding of a plain
+/// buffer may be changed.
+///
+/// - ALL_REDUCE: send and recv are outer · entries · inner elements, of which
+///   nothing is cut.
+/// - REDUCE_SCATTER: send is blocked (sendOuter, sendEntries, sendInner); recv
+///   is the block of this rank, plain.
+/// - ALL_GATHER: send is plain; recv is blocked (recvOuter, recvEntries,
+///   recvInner), block p from rank p of the group.
+/// - ALL_TO_ALL: send is blocked (sendOuter, sendEntries, sendInner), recv
+///   blocked (recvOuter, recvEntries, recvInner). Block p of send goes to rank
+///   p, block p of recv comes from rank p. Both are the same sequence of
+///   elements, padding included; those that exist in both are moved. If some do
+///   not exist, s · inner of one side divides `inner` of the other.
+///
+/// In the other kinds, send and recv have equal numbers.
 /// send == recv is allowed for ALL_REDUCE only; otherwise they do not overlap.
 typedef struct MeshcCollectiveItem {
-  int64_t sendOuter, sendInner;
-  int64_t recvOuter, recvInner;
+  int64_t sendOuter, sendEntries, sendInner;
+  int64_t recvOuter, recvEntries, recvInner;
 } MeshcCollectiveItem;
 
 typedef struct MeshcCollective {

@@ -28,9 +28,11 @@ static_assert(offsetof(MeshcGemm, n) == 8 && offsetof(MeshcGemm, lda) == 24 &&
               offsetof(MeshcGemm, scratchOffset) == 88 &&
               offsetof(MeshcGemm, scratchBytes) == 96 &&
               offsetof(MeshcGemm, cut) == 104 && sizeof(MeshcGemm) == 112);
-static_assert(offsetof(MeshcCollectiveItem, sendInner) == 8 &&
-              offsetof(MeshcCollectiveItem, recvOuter) == 16 &&
-              sizeof(MeshcCollectiveItem) == 32);
+static_assert(offsetof(MeshcCollectiveItem, sendEntries) == 8 &&
+              offsetof(MeshcCollectiveItem, sendInner) == 16 &&
+              offsetof(MeshcCollectiveItem, recvOuter) == 24 &&
+              offsetof(MeshcCollectiveItem, recvEntries) == 32 &&
+              sizeof(MeshcCollectiveItem) == 48);
 static_assert(offsetof(MeshcCollective, reduction) == 1 &&
               offsetof(MeshcCollective, type) == 2 &&
               offsetof(MeshcCollective, axes) == 4 &&
@@ -97,7 +99,7 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   gemm = make({i64, i64, i64, i64, i64, i64, i64, i64, i64, i64, i8, i8, i8, i8,
                i8, i64, i64, pointer});
   epilogue = make({i32, i32, pointer});
-  collectiveItem = make({i64, i64, i64, i64});
+  collectiveItem = make({i64, i64, i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
   loop = make({i64, i64, i64, i64});
   kernel = make({pointer, pointer, i64, i64, i32, i32, i32, i32});

@@ -222,8 +222,8 @@ llvm::Value *StepFunctions::addDescriptor(const MeshcCollective &collective,
   for (const MeshcCollectiveItem &item :
        ArrayRef(collective.items, collective.itemCount)) {
     SmallVector<llvm::Constant *> fields;
-    for (int64_t size :
-         {item.sendOuter, item.sendInner, item.recvOuter, item.recvInner})
+    for (int64_t size : {item.sendOuter, item.sendEntries, item.sendInner,
+                         item.recvOuter, item.recvEntries, item.recvInner})
       fields.push_back(constants.getInteger(types.i64, size));
     items.push_back(constants.makeStruct(types.collectiveItem, fields));
   }

@@ -212,32 +212,35 @@ void FunctionBuilder::buildCall(exec::LibraryOpInterface op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A tensor as outer × group × inner elements, cut along one dim.
+/// A tensor as outer × entries × inner elements; the entries are cut.
 struct Blocks {
-  int64_t outer = 1, inner = 1;
+  int64_t outer = 1, entries = 1, inner = 1;
 };
 } // namespace
 
-/// Blocks of `whole` along the dim that is shorter in `part`; one block if
-/// there is no such dim.
+/// Blocks of `whole` along the dim that has more axes in `part`; one block of
+/// one entry if there is no such dim.
 static Blocks getBlocks(Value whole, Value part, nd::MeshAttr mesh) {
   nd::TensorType type = nd::getTensorType(whole);
   nd::TensorType partType = nd::getTensorType(part);
   Blocks blocks;
   bool isInside = false;
   for (StringAttr dim : exec::getOrder(whole).value_or(exec::Order())) {
-    int64_t index = type.getDimIndex(dim.getValue());
-    int64_t size = type.getLocalSize(index, mesh);
-    int64_t partSize = partType.getLocalSize(index, mesh);
-    bool isCut = partSize < size;
-    isInside |= isCut;
-    (isInside ? blocks.inner : blocks.outer) *= isCut ? partSize : size;
+    StringRef name = dim.getValue();
+    int64_t size = type.getLocalSize(type.getDimIndex(name), mesh);
+    if (partType.getDim(name).getAxes().size() >
+        type.getDim(name).getAxes().size()) {
+      blocks.entries = size;
+      isInside = true;
+    } else {
+      (isInside ? blocks.inner : blocks.outer) *= size;
+    }
   }
   return blocks;
 }
 
-/// sendOuter, sendInner, recvOuter, recvInner of one tensor.
-static SmallVector<int64_t, 4> getItem(spmd::CollectiveKind kind, Value send,
+/// The numbers of one tensor, as in MeshcCollectiveItem.
+static SmallVector<int64_t, 6> getItem(spmd::CollectiveKind kind, Value send,
                                        Value recv, nd::MeshAttr mesh) {
   Blocks out = getBlocks(send, recv, mesh), in = getBlocks(recv, send, mesh);
   switch (kind) {
@@ -251,7 +254,7 @@ static SmallVector<int64_t, 4> getItem(spmd::CollectiveKind kind, Value send,
   case spmd::CollectiveKind::AllToAll:
     break;
   }
-  return {out.outer, out.inner, in.outer, in.inner};
+  return {out.outer, out.entries, out.inner, in.outer, in.entries, in.inner};
 }
 
 /// As in "all_reduce of 'h' over tensor".

@@ -286,7 +286,7 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
         %0 = exec.buffer at 0 : !buffer
         %1 = exec.buffer at 64 : !buffer
         %2 = exec.buffer at 128 : !buffer
-        %3 = exec.collective all_reduce sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
+        %3 = exec.collective all_reduce sum over ["a"] [1, 8, 1, 1, 8, 1] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
         exec.launch @exp(%0) -> (%2) : (!buffer) -> !buffer
         exec.launch @exp(%1) -> (%2) : (!buffer) -> !buffer
       }
@@ -306,7 +306,7 @@ def PlaceWaits : Pass<"meshc-place-waits", "::meshc::exec::FuncOp"> {
         %0 = exec.buffer at 0 : !buffer
         %1 = exec.buffer at 64 : !buffer
         %2 = exec.buffer at 128 : !buffer
-        %3 = exec.collective all_reduce sum over ["a"] [1, 8, 1, 8] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
+        %3 = exec.collective all_reduce sum over ["a"] [1, 8, 1, 1, 8, 1] "all_reduce over a"(%0) -> (%1) : (!buffer) -> !buffer
         exec.launch @exp(%0) -> (%2) : (!buffer) -> !buffer
         exec.wait %3
         exec.launch @exp(%1) -> (%2) : (!buffer) -> !buffer

@@ -38,7 +38,8 @@ void Communicator::gather(
 void Communicator::exchange(uint32_t axes, const Group &group, uint32_t site,
                             const void *own, size_t bytes, void *all) {
   auto words = static_cast<int64_t>(bytes / sizeof(int32_t));
-  const MeshcCollectiveItem item = {1, words, 1, words};
+  const int64_t ranks = group.size();
+  const MeshcCollectiveItem item = {1, ranks, words, 1, ranks, words};
   MeshcCollective collective = {};
   collective.kind = MESHC_ALL_GATHER;
   collective.type = MESHC_I32;

@@ -52,9 +52,9 @@ void work(const Group &group, const MeshcCollective &collective,
           const std::vector<Buffers> &all) {
   std::vector<CollectiveStreams> streams;
   streams.reserve(group.size());
-  for (const Buffers &buffers : all)
+  for (int p = 0; p < group.size(); ++p)
     streams.push_back(
-        makeStreams(collective, group.size(), buffers.send, buffers.recv));
+        makeStreams(collective, group, p, all[p].send, all[p].recv));
   auto reduction = static_cast<MeshcReduction>(collective.reduction);
   const std::vector<Stream> &own = streams[group.index].recv;
   std::vector<Stream> sources, destinations;

@@ -32,7 +32,7 @@ struct MessageHeader {
   uint32_t axes = 0;
   uint32_t site = 0;
   uint32_t ranks = 0; ///< how many ranks take part
-  uint64_t bytes = 0; ///< of everything that one rank contributes
+  uint64_t bytes = 0; ///< of the buffers of one rank, padding included
 };
 
 /// A message of another collective arrived.

@@ -69,22 +69,29 @@ void reduceScatterByHost(Exchange &exchange, const Hierarchy &hierarchy,
   const auto &places = hierarchy.places;
   int64_t hosts = places.size(), locals = places[0].size();
   MeshcType type = partialType(recv.type());
-  int64_t limit =
-      std::max<int64_t>(1, std::min(partialElements / hosts, recv.size()));
+  int64_t size = longestOf(send); // the same on all ranks
+  int64_t limit = std::max<int64_t>(1, std::min(partialElements / hosts, size));
   Partials partials(type, limit * hosts);
-  forPieces(recv.size(), limit, [&](int64_t begin, int64_t n) {
+  forPieces(size, limit, [&](int64_t begin, int64_t n) {
+    auto pieceOf = [&](const Stream &stream) {
+      return stream.slice(begin, countIn(stream, begin, n));
+    };
     std::vector<Stream> toLocals, toHosts;
     for (int64_t l = 0; l < locals; ++l) {
       toLocals.emplace_back(recv.type());
       for (int64_t h = 0; h < hosts; ++h)
-        toLocals[l].append(send[places[h][l]].slice(begin, n));
+        toLocals[l].append(pieceOf(send[places[h][l]]));
     }
-    for (int64_t h = 0; h < hosts; ++h)
-      toHosts.push_back(partials.stream(h * n, n));
+    int64_t reduced = 0;
+    for (const std::vector<int> &host : places) {
+      int64_t count = countIn(send[host[hierarchy.within.index]], begin, n);
+      toHosts.push_back(partials.stream(reduced, count));
+      reduced += count;
+    }
     reduceScatter(exchange, hierarchy.within, reduction, toLocals,
-                  partials.stream(0, hosts * n));
+                  partials.stream(0, reduced));
     reduceScatter(exchange, hierarchy.across, reduction, toHosts,
-                  recv.slice(begin, n));
+                  pieceOf(recv));
   });
 }
 

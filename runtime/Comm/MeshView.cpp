@@ -61,6 +61,7 @@ Group MeshView::makeGroup(uint32_t axes) const {
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (!(axes >> i & 1))
       continue;
+    group.axes.push_back(sizes[i]);
     std::vector<int> wider;
     for (int first : group.ranks)
       for (int64_t c = 0; c < sizes[i]; ++c)

@@ -24,6 +24,9 @@ namespace meshc::runtime {
 struct Group {
   std::vector<int> ranks;
   int index = 0;
+  /// The sizes of the mesh axes over which the ranks differ, in the mesh's
+  /// order; empty for ranks that were not chosen by axes.
+  std::vector<int64_t> axes;
 
   int size() const { return static_cast<int>(ranks.size()); }
 };

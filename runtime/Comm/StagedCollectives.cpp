@@ -16,19 +16,6 @@ namespace {
 /// each rank reads.
 constexpr int64_t oneStepBytes = 65536;
 
-/// The size of the longest stream.
-int64_t longest(const std::vector<Stream> &streams) {
-  int64_t size = 0;
-  for (const Stream &stream : streams)
-    size = std::max(size, stream.size());
-  return size;
-}
-
-/// How much of [begin, begin + n) lies within a stream.
-int64_t countIn(const Stream &stream, int64_t begin, int64_t n) {
-  return std::max<int64_t>(0, std::min(n, stream.size() - begin));
-}
-
 /// A message's content as a stream of n elements.
 Stream streamOf(MeshcType type, const char *data, int64_t n) {
   Stream stream(type);
@@ -147,7 +134,7 @@ void meshc::runtime::allGather(Exchange &exchange, const Group &among,
   copyStream(send, recv[among.index]);
   if (among.size() == 1)
     return;
-  forPieces(longest(recv), limit, [&](int64_t begin, int64_t n) {
+  forPieces(longestOf(recv), limit, [&](int64_t begin, int64_t n) {
     int64_t own = countIn(send, begin, n);
     exchange.begin();
     send.read(begin, own, exchange.content(0, 0));
@@ -163,18 +150,22 @@ void meshc::runtime::allGather(Exchange &exchange, const Group &among,
 
 void meshc::runtime::allToAll(Exchange &exchange, const Group &among,
                               const std::vector<Stream> &send,
-                              const std::vector<Stream> &recv) {
+                              const std::vector<Stream> &recv,
+                              int64_t longest) {
   copyStream(send[among.index], recv[among.index]);
   if (among.size() == 1)
     return;
   size_t parts = among.size() - 1;
   size_t bytesOfOne = elementBytes(send[0].type());
   int64_t limit = elementCapacity(exchange, parts, send[0].type());
-  forPieces(send[0].size(), limit, [&](int64_t begin, int64_t n) {
-    postToEach(exchange, among, send, exchange.capacity(parts),
-               [&](int) { return std::pair<int64_t, int64_t>(begin, n); });
+  forPieces(longest, limit, [&](int64_t begin, int64_t n) {
+    postToEach(exchange, among, send, exchange.capacity(parts), [&](int p) {
+      return std::pair<int64_t, int64_t>(begin, countIn(send[p], begin, n));
+    });
     forOthers(among, [&](int p) {
-      recv[p].write(begin, n, exchange.await(among.ranks[p], n * bytesOfOne));
+      int64_t count = countIn(recv[p], begin, n);
+      recv[p].write(begin, count,
+                    exchange.await(among.ranks[p], count * bytesOfOne));
       exchange.release(among.ranks[p]);
     });
   });
@@ -188,7 +179,7 @@ void meshc::runtime::reduceScatter(Exchange &exchange, const Group &among,
     return reduceStreams(reduction, send, {recv});
   size_t parts = among.size() - 1;
   int64_t limit = elementCapacity(exchange, parts, send[0].type());
-  forPieces(longest(send), limit, [&](int64_t begin, int64_t n) {
+  forPieces(longestOf(send), limit, [&](int64_t begin, int64_t n) {
     postToEach(exchange, among, send, exchange.capacity(parts), [&](int p) {
       return std::pair<int64_t, int64_t>(begin, countIn(send[p], begin, n));
     });

@@ -13,7 +13,9 @@
 /// the same bits.
 ///
 /// `among` are the ranks that take part in this step, in the order in which
-/// values are reduced. Member p's stream has the same size on all of them.
+/// values are reduced. Member p's stream has the same size on all of them,
+/// except in allToAll, where what member p sends to q has the size that q
+/// knows. Streams may be empty.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_COMM_STAGEDCOLLECTIVES_H
@@ -30,9 +32,11 @@ void allGather(Exchange &exchange, const Group &among, const Stream &send,
                const std::vector<Stream> &recv);
 
 /// recv[p] becomes member p's send[own place]. Moves (G-1)·n elements to each
-/// rank, the least possible.
+/// rank, the least possible. No member sends more than `longest` elements to
+/// another one; all know the same number.
 void allToAll(Exchange &exchange, const Group &among,
-              const std::vector<Stream> &send, const std::vector<Stream> &recv);
+              const std::vector<Stream> &send, const std::vector<Stream> &recv,
+              int64_t longest);
 
 /// `recv` becomes the reduction of all members' send[own place]. Moves (G-1)·n
 /// elements, the least possible. Types differ as in ReductionKind.

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 
+using namespace meshc;
 using namespace meshc::runtime;
 
 void Stream::append(void *base, int64_t runs, int64_t runLength,
@@ -24,6 +25,16 @@ void Stream::append(void *base, int64_t runs, int64_t runLength,
   }
   segments.push_back({static_cast<char *>(base), runs, runLength, stride});
   count += runs * runLength;
+}
+
+void Stream::append(void *base, const ElementBox &box) {
+  if (box.size() == 0) // where it begins may be behind the buffer
+    return;
+  ElementBox flat = box.flat();
+  for (int64_t o = 0; o < flat.outer; ++o)
+    append(static_cast<char *>(base) +
+               (flat.offset + o * flat.outerStride) * bytesOfElement,
+           flat.rows, flat.length, flat.rowStride);
 }
 
 void Stream::append(const Stream &other) {
@@ -152,44 +163,20 @@ void meshc::runtime::reduceStreams(MeshcReduction reduction,
   }
 }
 
-namespace {
-
-/// One item's buffers and how they are cut among the group.
-class ItemStreams {
-public:
-  ItemStreams(CollectiveStreams &streams, int groupSize)
-      : streams(streams), groupSize(groupSize) {}
-
-  void sendPlain(void *base, int64_t outer, int64_t inner) {
-    streams.send[0].append(base, 1, outer * inner, outer * inner);
-  }
-  void sendBlocked(void *base, int64_t outer, int64_t inner) {
-    blocked(streams.send, base, outer, inner);
-  }
-  void recvPlain(void *base, int64_t outer, int64_t inner) {
-    streams.recv[0].append(base, 1, outer * inner, outer * inner);
-  }
-  void recvBlocked(void *base, int64_t outer, int64_t inner) {
-    blocked(streams.recv, base, outer, inner);
-  }
-
-private:
-  void blocked(std::vector<Stream> &members, void *base, int64_t outer,
-               int64_t inner) {
-    for (int p = 0; p < groupSize; ++p)
-      members[p].append(static_cast<char *>(base) +
-                            p * inner * elementBytes(members[p].type()),
-                        outer, inner, inner * groupSize);
-  }
-
-  CollectiveStreams &streams;
-  int groupSize;
-};
-
-} // namespace
+static Failure contradiction(uint32_t number, const ItemBlocks &item) {
+  auto text = [](const BlockedBuffer &side) {
+    return std::to_string(side.outer) + " x " + std::to_string(side.entries) +
+           " x " + std::to_string(side.inner);
+  };
+  return Failure(ExitCode::Internal,
+                 "item " + std::to_string(number) + " of a collective sends " +
+                     text(item.getSend()) + " elements and receives " +
+                     text(item.getRecv()));
+}
 
 CollectiveStreams meshc::runtime::makeStreams(const MeshcCollective &collective,
-                                              int groupSize, void *const *send,
+                                              const Group &group, int index,
+                                              void *const *send,
                                               void *const *recv) {
   auto type = static_cast<MeshcType>(collective.type);
   bool sendsBlocks = collective.kind == MESHC_REDUCE_SCATTER ||
@@ -197,34 +184,18 @@ CollectiveStreams meshc::runtime::makeStreams(const MeshcCollective &collective,
   bool receivesBlocks = collective.kind == MESHC_ALL_GATHER ||
                         collective.kind == MESHC_ALL_TO_ALL;
   CollectiveStreams streams;
-  streams.send.assign(sendsBlocks ? groupSize : 1, Stream(type));
-  streams.recv.assign(receivesBlocks ? groupSize : 1, Stream(type));
-  ItemStreams add(streams, groupSize);
+  streams.send.assign(sendsBlocks ? group.size() : 1, Stream(type));
+  streams.recv.assign(receivesBlocks ? group.size() : 1, Stream(type));
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
-    MeshcCollectiveItem item = collective.items[i];
-    // A plain side takes its size from the blocked one, as the ABI specifies.
-    bool recvCounts = collective.kind == MESHC_ALL_GATHER;
-    int64_t outer = recvCounts ? item.recvOuter : item.sendOuter;
-    int64_t inner = recvCounts ? item.recvInner : item.sendInner;
-    if (outer < 0 || inner < 0 ||
-        (collective.kind == MESHC_ALL_TO_ALL &&
-         outer * inner != item.recvOuter * item.recvInner))
-      throw Failure(ExitCode::Internal,
-                    "item " + std::to_string(i) + " of a collective sends " +
-                        std::to_string(outer) + " x " + std::to_string(inner) +
-                        " elements and receives " +
-                        std::to_string(item.recvOuter) + " x " +
-                        std::to_string(item.recvInner));
-    if (sendsBlocks)
-      add.sendBlocked(send[i], outer, inner);
-    else
-      add.sendPlain(send[i], outer, inner);
-    if (collective.kind == MESHC_ALL_TO_ALL)
-      add.recvBlocked(recv[i], item.recvOuter, item.recvInner);
-    else if (receivesBlocks)
-      add.recvBlocked(recv[i], outer, inner);
-    else
-      add.recvPlain(recv[i], outer, inner);
+    ItemBlocks item(collective.kind, collective.items[i], group.axes);
+    if (!item.isValid())
+      throw contradiction(i, item);
+    for (size_t p = 0; p < streams.send.size(); ++p)
+      streams.send[p].append(send[i], item.getSent(index, p));
+    for (size_t p = 0; p < streams.recv.size(); ++p)
+      streams.recv[p].append(recv[i], item.getReceived(p, index));
+    streams.sendSize += item.getSendSize();
+    streams.longest += item.getBlockSize();
   }
   return streams;
 }

@@ -14,6 +14,7 @@
 #ifndef MESHC_RUNTIME_COMM_STREAM_H
 #define MESHC_RUNTIME_COMM_STREAM_H
 
+#include "meshc/CollectiveBlocks.h"
 #include "runtime/Comm/MeshView.h"
 #include "runtime/Comm/Reduction.h"
 
@@ -34,6 +35,8 @@ public:
   /// Appends `runs` runs of `runLength` elements; run r starts r·stride
   /// elements after `base`.
   void append(void *base, int64_t runs, int64_t runLength, int64_t stride);
+  /// Appends the elements of a box in the buffer at `base`.
+  void append(void *base, const ElementBox &box);
   /// Appends all of `other`, which has the same type.
   void append(const Stream &other);
 
@@ -76,6 +79,19 @@ private:
   int64_t count = 0;
 };
 
+/// The size of the longest stream.
+inline int64_t longestOf(const std::vector<Stream> &streams) {
+  int64_t size = 0;
+  for (const Stream &stream : streams)
+    size = std::max(size, stream.size());
+  return size;
+}
+
+/// How much of [begin, begin + n) lies within a stream.
+inline int64_t countIn(const Stream &stream, int64_t begin, int64_t n) {
+  return std::max<int64_t>(0, std::min(n, stream.size() - begin));
+}
+
 /// Calls `visit(begin, n)` for pieces of at most `limit` of `size` elements, in
 /// their order. No elements are one empty piece, so that ranks still meet.
 template <class Visit>
@@ -99,16 +115,22 @@ void reduceStreams(MeshcReduction reduction, const std::vector<Stream> &sources,
 
 /// The streams of a collective: for each member of the group (or just one, if
 /// the buffer is plain) what is sent to it and what is received from it.
+/// Only elements that exist belong to them: they may have different sizes, and
+/// those of other ranks may be different again.
 struct CollectiveStreams {
   std::vector<Stream> send, recv;
+  // The same on all ranks of the group, with padding:
+  int64_t sendSize = 0; ///< elements of the buffers that a rank sends from
+  int64_t longest = 0;  ///< no rank sends more to another one
 };
 
-/// Reads `collective`'s items at `send` and `recv` for a group of `groupSize`.
-/// ALL_REDUCE gives one stream for each direction, REDUCE_SCATTER one for recv,
-/// ALL_GATHER one for send. Throws Failure (Internal) if the items' sizes
-/// contradict each other.
-CollectiveStreams makeStreams(const MeshcCollective &collective, int groupSize,
-                              void *const *send, void *const *recv);
+/// Reads `collective`'s items at `send` and `recv`, the buffers of member
+/// `index` of `group`. ALL_REDUCE gives one stream for each direction,
+/// REDUCE_SCATTER one for recv, ALL_GATHER one for send. Throws Failure
+/// (Internal) if the items' sizes contradict each other.
+CollectiveStreams makeStreams(const MeshcCollective &collective,
+                              const Group &group, int index, void *const *send,
+                              void *const *recv);
 
 } // namespace meshc::runtime
 

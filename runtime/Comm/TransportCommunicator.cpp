@@ -23,14 +23,6 @@ namespace {
 /// too.
 constexpr uint64_t directBytes = 16384;
 
-/// What one rank contributes to a collective.
-uint64_t contributedBytes(const CollectiveStreams &streams) {
-  int64_t elements = 0;
-  for (const Stream &stream : streams.send)
-    elements += stream.size();
-  return elements * elementBytes(streams.send[0].type());
-}
-
 void runStaged(Exchange &exchange, const Group &group,
                const MeshcCollective &collective,
                const CollectiveStreams &streams) {
@@ -45,7 +37,8 @@ void runStaged(Exchange &exchange, const Group &group,
   case MESHC_ALL_GATHER:
     return allGather(exchange, group, streams.send[0], streams.recv);
   case MESHC_ALL_TO_ALL:
-    return allToAll(exchange, group, streams.send, streams.recv);
+    return allToAll(exchange, group, streams.send, streams.recv,
+                    streams.longest);
   }
 }
 
@@ -96,7 +89,8 @@ void TransportCommunicator::run(const MeshcCollective &collective,
     throw Failure(ExitCode::Internal, "collective kind " +
                                           std::to_string(collective.kind) +
                                           " is not one that the runtime knows");
-  CollectiveStreams streams = makeStreams(collective, group.size(), send, recv);
+  CollectiveStreams streams =
+      makeStreams(collective, group, group.index, send, recv);
   MessageHeader header;
   header.kind = collective.kind;
   header.type = collective.type;
@@ -104,7 +98,7 @@ void TransportCommunicator::run(const MeshcCollective &collective,
   header.axes = collective.axes;
   header.site = collective.site;
   header.ranks = group.size();
-  header.bytes = contributedBytes(streams);
+  header.bytes = streams.sendSize * elementBytes(streams.send[0].type());
   inExchange(header, [&](Exchange &exchange) {
     const std::optional<Hierarchy> &hierarchy = hierarchyOf(group);
     if (shape.bufferUse && group.size() > 1 && header.bytes > directBytes)

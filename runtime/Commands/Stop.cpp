@@ -60,7 +60,7 @@ int StopAgreement::afterStep() {
   // The largest signal and the smallest number of steps of all ranks.
   int32_t values[2] = {wishedSignal,
                        -static_cast<int32_t>(std::clamp(wanted, 1.0, 1e5))};
-  MeshcCollectiveItem item = {1, 2, 1, 2};
+  MeshcCollectiveItem item = {1, 2, 1, 1, 2, 1};
   MeshcCollective collective = {};
   collective.kind = MESHC_ALL_REDUCE;
   collective.reduction = MESHC_MAX;

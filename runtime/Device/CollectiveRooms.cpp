@@ -44,13 +44,18 @@ int64_t meshc::runtime::roomBytes(int64_t elements, int64_t elementBytes) {
 
 ItemRooms meshc::runtime::planRooms(const MeshcCollective &collective,
                                     const MeshcCollectiveItem &item,
-                                    int64_t size) {
+                                    const GroupAxes &axes) {
   const int64_t elementBytes = elementBytesOf(collective);
+  const int64_t size = countRanks(axes);
   const bool inOrder = reducesInOrder(collective);
+  const ItemBlocks blocks(collective.kind, item, axes);
+  const bool packs = !blocks.getSend().isInOrder(axes);
+  const bool unpacks = !blocks.getRecv().isInOrder(axes);
   ItemRooms rooms;
+  rooms.block = blocks.getBlockSize();
   switch (collective.kind) {
   case MESHC_ALL_REDUCE:
-    rooms.block = rooms.total = item.sendOuter * item.sendInner;
+    rooms.total = rooms.block;
     if (!inOrder)
       break;
     if (rooms.total * elementBytes > smallBytes)
@@ -58,18 +63,16 @@ ItemRooms meshc::runtime::planRooms(const MeshcCollective &collective,
     rooms.arrived = size * rooms.block;
     break;
   case MESHC_REDUCE_SCATTER:
-    rooms.block = rooms.total = item.sendOuter * item.sendInner;
-    rooms.packed = item.sendOuter > 1 ? size * rooms.block : 0;
+    rooms.total = rooms.block;
+    rooms.packed = packs ? size * rooms.block : 0;
     rooms.arrived = inOrder ? size * rooms.block : 0;
     break;
   case MESHC_ALL_GATHER:
-    rooms.block = item.recvOuter * item.recvInner;
-    rooms.arrived = item.recvOuter > 1 ? size * rooms.block : 0;
+    rooms.arrived = unpacks ? size * rooms.block : 0;
     break;
   case MESHC_ALL_TO_ALL:
-    rooms.block = item.recvOuter * item.recvInner;
-    rooms.packed = item.sendOuter > 1 ? size * rooms.block : 0;
-    rooms.arrived = item.recvOuter > 1 ? size * rooms.block : 0;
+    rooms.packed = packs ? size * rooms.block : 0;
+    rooms.arrived = unpacks ? size * rooms.block : 0;
     break;
   }
   return rooms;
@@ -113,11 +116,11 @@ private:
 
 void RoomCount::communicate(const MeshcCollective &collective, void *const *,
                             void *const *) {
-  const int64_t size = rank.mesh.group(collective.axes).size();
+  const Group &group = rank.mesh.group(collective.axes);
   const int64_t elementBytes = elementBytesOf(collective);
   int64_t bytes = 0;
-  for (uint32_t i = 0; size > 1 && i < collective.itemCount; ++i) {
-    ItemRooms rooms = planRooms(collective, collective.items[i], size);
+  for (uint32_t i = 0; group.size() > 1 && i < collective.itemCount; ++i) {
+    ItemRooms rooms = planRooms(collective, collective.items[i], group.axes);
     bytes += roomBytes(rooms.packed, elementBytes) +
              roomBytes(rooms.arrived, elementBytes);
   }

@@ -8,13 +8,15 @@
 /// \file
 /// GPU memory beside a collective's own buffers: for blocks in an order that
 /// NCCL does not accept or produce, and for values of all ranks that are
-/// reduced in the order of the group.
+/// reduced in the order of the group. Between GPUs all blocks of an item have
+/// one size: padding is sent, too, and a room has a whole block where a buffer
+/// has a short one.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_RUNTIME_DEVICE_COLLECTIVEROOMS_H
 #define MESHC_RUNTIME_DEVICE_COLLECTIVEROOMS_H
 
-#include "meshc/RuntimeAbi.h"
+#include "meshc/CollectiveBlocks.h"
 
 #include <cstdint>
 
@@ -25,15 +27,16 @@ namespace meshc::runtime {
 /// drop NaNs.
 bool reducesInOrder(const MeshcCollective &collective);
 
-/// One item of a collective between `size` ranks, in elements.
+/// One item of a collective in a group over `axes`, in elements.
 struct ItemRooms {
-  int64_t block = 0; ///< that a rank sends to each other rank; 0: nothing to do
-  int64_t total = 0; ///< of the values to reduce
+  int64_t block = 0;   ///< that a rank sends to each other rank, padding
+                       ///< included; 0: nothing to do
+  int64_t total = 0;   ///< of the values to reduce
   int64_t packed = 0;  ///< room to send from; 0: sent in place
   int64_t arrived = 0; ///< room to receive in; 0: received in place
 };
 ItemRooms planRooms(const MeshcCollective &collective,
-                    const MeshcCollectiveItem &item, int64_t size);
+                    const MeshcCollectiveItem &item, const GroupAxes &axes);
 
 /// Elements of each rank's slice of a large ordered all-reduce of `total`
 /// elements; the last ranks' slices may be shorter.

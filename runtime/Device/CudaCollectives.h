@@ -14,6 +14,7 @@
 #ifndef MESHC_RUNTIME_DEVICE_CUDACOLLECTIVES_H
 #define MESHC_RUNTIME_DEVICE_CUDACOLLECTIVES_H
 
+#include "meshc/CollectiveBlocks.h"
 #include "runtime/Device/CudaPlugin.h"
 #include "runtime/Device/Rank.h"
 
@@ -67,11 +68,14 @@ std::unique_ptr<CudaCollectives> makeSharedCollectives(const MeshcCuda &cuda,
 /// A contiguous sequence of elements.
 inline MeshcCudaRuns plainRuns(void *base) { return {base, INT64_MAX, 0}; }
 
-/// Block `index` of `count` in a blocked buffer of (outer, `inner`).
-inline MeshcCudaRuns blockRuns(void *base, int64_t index, int64_t count,
-                               int64_t inner, int64_t elementBytes) {
-  return {static_cast<char *>(base) + index * inner * elementBytes,
-          inner > 0 ? inner : 1, count * inner};
+/// The elements of a box with outer = 1, which has some, in the buffer at
+/// `base`.
+inline MeshcCudaRuns boxRuns(void *base, const ElementBox &box,
+                             int64_t elementBytes) {
+  void *first = static_cast<char *>(base) + box.offset * elementBytes;
+  if (box.rows == 1)
+    return plainRuns(first);
+  return {first, box.length, box.rowStride};
 }
 
 } // namespace meshc::runtime

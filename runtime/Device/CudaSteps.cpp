@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+#include "meshc/CollectiveBlocks.h"
 #include "meshc/Epilogues.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/CudaDevice.h"
@@ -12,6 +13,7 @@
 
 #include <cstring>
 
+using namespace meshc;
 using namespace meshc::runtime;
 
 //===----------------------------------------------------------------------===//
@@ -99,14 +101,12 @@ void CudaDevice::multiplyWith(const MeshcEpilogue &epilogue,
 
 /// In a group of one rank, every collective copies.
 static void copyAlone(const MeshcCuda &cuda, MeshcCudaRank *gpu,
-                      const MeshcCollective &collective, void *const *send,
-                      void *const *recv) {
+                      const MeshcCollective &collective, const Group &group,
+                      void *const *send, void *const *recv) {
   int64_t bytes = sizeOf(static_cast<MeshcType>(collective.type));
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
-    const MeshcCollectiveItem &item = collective.items[i];
-    int64_t count = collective.kind == MESHC_ALL_GATHER
-                        ? item.recvOuter * item.recvInner
-                        : item.sendOuter * item.sendInner;
+    int64_t count = ItemBlocks(collective.kind, collective.items[i], group.axes)
+                        .getSendSize();
     if (send[i] != recv[i] && count > 0)
       checkCuda(cuda.copy(gpu, MESHC_CUDA_COMPUTE, recv[i], send[i],
                           static_cast<uint64_t>(count * bytes)),
@@ -118,7 +118,7 @@ void CudaDevice::communicate(const MeshcCollective &collective,
                              void *const *send, void *const *recv) {
   const Group &group = rank.mesh.group(collective.axes);
   if (group.size() == 1)
-    copyAlone(cuda, gpu, collective, send, recv);
+    copyAlone(cuda, gpu, collective, group, send, recv);
   else
     collectives->begin(collective, group, send, recv);
 }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <vector>
 
+using namespace meshc;
 using namespace meshc::runtime;
 
 namespace {
@@ -38,7 +39,7 @@ private:
   /// One item in transit, with the addresses at which NCCL reads and writes
   /// blocks of `block` elements, one for each member, one after the other.
   struct Move {
-    const MeshcCollectiveItem *item;
+    BlockedBuffer sendBlocks, recvBlocks;
     void *send, *recv;
     char *packed,
         *arrived; ///< for send and recv: scratch, or the buffers themselves
@@ -55,8 +56,10 @@ private:
                  void *const *send, void *const *recv);
   void carryOut(const MeshcCollective &collective, const Group &group,
                 void *comm);
-  void pack(const Move &move, int64_t size);
-  void unpack(const Move &move, int64_t size);
+  void pack(const Move &move, const Group &group);
+  void unpack(const Move &move, const Group &group);
+  void copyBlocks(const BlockedBuffer &blocks, const Group &group, void *buffer,
+                  void *room, bool toRoom);
   void exchange(const MeshcCollective &collective, const Group &group,
                 void *comm);
   void exchangeBlocks(const Move &move, const Group &group, void *comm);
@@ -115,7 +118,6 @@ char *NcclCollectives::scratch(int64_t bytes) {
 void NcclCollectives::planMoves(const MeshcCollective &collective,
                                 const Group &group, void *const *send,
                                 void *const *recv) {
-  const int64_t size = group.size();
   std::vector<std::pair<char **, int64_t>> places;
   moves.clear();
   moves.reserve(collective.itemCount);
@@ -128,11 +130,13 @@ void NcclCollectives::planMoves(const MeshcCollective &collective,
   };
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
     const MeshcCollectiveItem &item = collective.items[i];
-    ItemRooms rooms = planRooms(collective, item, size);
+    ItemBlocks blocks(collective.kind, item, group.axes);
+    ItemRooms rooms = planRooms(collective, item, group.axes);
     if (rooms.block == 0)
       continue;
-    moves.push_back({&item, send[i], recv[i], static_cast<char *>(send[i]),
-                     static_cast<char *>(recv[i]), rooms.block, rooms.total});
+    moves.push_back({blocks.getSend(), blocks.getRecv(), send[i], recv[i],
+                     static_cast<char *>(send[i]), static_cast<char *>(recv[i]),
+                     rooms.block, rooms.total});
     room(moves.back().packed, rooms.packed);
     room(moves.back().arrived, rooms.arrived);
   }
@@ -149,21 +153,62 @@ NcclCollectives::slice(const Move &move, int64_t size, int64_t index) const {
   return {begin, std::min(length, move.total - begin)};
 }
 
-/// The blocks of a blocked buffer, one after the other.
-void NcclCollectives::pack(const Move &move, int64_t size) {
-  if (move.packed != move.send)
-    checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.packed,
-                             move.send, move.item->sendOuter, size,
-                             move.item->sendInner * elementBytes),
+/// Copies the entries that exist from a blocked buffer to its room, where all
+/// blocks are full, or back. What is in sequence in both is one copy.
+void NcclCollectives::copyBlocks(const BlockedBuffer &blocks,
+                                 const Group &group, void *buffer, void *room,
+                                 bool toRoom) {
+  const int64_t size = blocks.getBlockSize(group.axes);
+  order.sourceCount = order.destinationCount = 1;
+  for (int p = 0; p < group.size();) {
+    ElementBox outside = blocks.getBox(group.axes, p).flat();
+    ElementBox inside = blocks.getPlainBox(group.axes, p).flat();
+    inside.offset = p * size;
+    for (++p; blocks.outer == 1 && p < group.size(); ++p) {
+      ElementBox next = blocks.getBox(group.axes, p).flat();
+      if (next.offset != outside.offset + outside.length ||
+          p * size != inside.offset + inside.length)
+        break;
+      outside.length += next.length;
+      inside.length += next.length;
+    }
+    order.count = inside.size();
+    if (order.count == 0)
+      continue;
+    order.sources[0] = boxRuns(buffer, outside, elementBytes);
+    order.destinations[0] = boxRuns(room, inside, elementBytes);
+    if (!toRoom)
+      std::swap(order.sources[0], order.destinations[0]);
+    checkCuda(cuda.combine(gpu, MESHC_CUDA_COMMUNICATION, &order),
               "order the blocks of a collective");
+  }
 }
 
-void NcclCollectives::unpack(const Move &move, int64_t size) {
-  if (move.arrived != move.recv)
-    checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.recv,
-                             move.arrived, size, move.item->recvOuter,
-                             move.item->recvInner * elementBytes),
-              "order the blocks of a collective");
+/// The blocks of a blocked buffer, one after the other.
+void NcclCollectives::pack(const Move &move, const Group &group) {
+  const BlockedBuffer &blocks = move.sendBlocks;
+  if (move.packed == move.send)
+    return;
+  if (!areBlocksFull(blocks.entries, group.axes))
+    return copyBlocks(blocks, group, move.send, move.packed, true);
+  checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.packed,
+                           move.send, blocks.outer, group.size(),
+                           getBlockStep(blocks.entries, group.axes) *
+                               blocks.inner * elementBytes),
+            "order the blocks of a collective");
+}
+
+void NcclCollectives::unpack(const Move &move, const Group &group) {
+  const BlockedBuffer &blocks = move.recvBlocks;
+  if (move.arrived == move.recv)
+    return;
+  if (!areBlocksFull(blocks.entries, group.axes))
+    return copyBlocks(blocks, group, move.recv, move.arrived, false);
+  checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.recv,
+                           move.arrived, group.size(), blocks.outer,
+                           getBlockStep(blocks.entries, group.axes) *
+                               blocks.inner * elementBytes),
+            "order the blocks of a collective");
 }
 
 /// Block p of the packed data goes to member p, whose block for this rank
@@ -237,8 +282,6 @@ void NcclCollectives::exchange(const MeshcCollective &collective,
 /// Reduces the data that arrived from each member, in the order of the group.
 void NcclCollectives::reduceArrived(const MeshcCollective &collective,
                                     const Group &group) {
-  order.type = collective.type;
-  order.reduction = collective.reduction;
   order.destinationCount = 1;
   for (const Move &move : moves) {
     bool isSlice =
@@ -298,8 +341,11 @@ void NcclCollectives::carryOut(const MeshcCollective &collective,
   bool reduces = collective.kind == MESHC_REDUCE_SCATTER ||
                  collective.kind == MESHC_ALL_REDUCE;
   groups.mark();
+  // Copies use these too.
+  order.type = collective.type;
+  order.reduction = collective.reduction;
   for (const Move &move : moves)
-    pack(move, group.size());
+    pack(move, group);
   exchange(collective, group, comm);
   if (reduces && reducesInOrder(collective)) {
     reduceArrived(collective, group);
@@ -308,7 +354,7 @@ void NcclCollectives::carryOut(const MeshcCollective &collective,
   }
   for (const Move &move : moves)
     if (!reduces)
-      unpack(move, group.size());
+      unpack(move, group);
 }
 
 void NcclCollectives::begin(const MeshcCollective &collective,

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Device/Recorder.h"
 
+#include "meshc/CollectiveBlocks.h"
 #include "meshc/Epilogues.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/Rank.h"
 
 #include <chrono>
 
+using namespace meshc;
 using namespace meshc::runtime;
 
 int64_t meshc::runtime::traceClock() {
@@ -53,6 +55,16 @@ TracedCall meshc::runtime::describeProduct(const MeshcGemm &gemm,
   return call;
 }
 
+/// The total size in the ring formulas, without padding of the blocks.
+static double countWhole(const ItemBlocks &item, const Group &group) {
+  if (!item.sendsBlocks() || !item.receivesBlocks())
+    return static_cast<double>(item.getSend().size());
+  double sent = 0; // to itself, too
+  for (int p = 0; p < group.size(); ++p)
+    sent += static_cast<double>(item.getSent(group.index, p).size());
+  return sent;
+}
+
 TracedCall meshc::runtime::describeCollective(const MeshcCollective &collective,
                                               const Rank &rank) {
   TracedCall call;
@@ -60,16 +72,13 @@ TracedCall meshc::runtime::describeCollective(const MeshcCollective &collective,
   call.number = collective.site;
   if (collective.site < rank.program->siteCount)
     call.name = rank.program->sites[collective.site].description;
-  double ranks = rank.mesh.group(collective.axes).size(), elements = 0;
-  for (uint32_t i = 0; i < collective.itemCount; ++i) {
-    const MeshcCollectiveItem &item = collective.items[i];
-    bool gathers = collective.kind == MESHC_ALL_GATHER;
-    double sent =
-        static_cast<double>(gathers ? item.recvOuter : item.sendOuter) *
-        static_cast<double>(gathers ? item.recvInner : item.sendInner);
-    // The total size in the ring formulas.
-    elements += collective.kind == MESHC_ALL_REDUCE ? 2 * sent : sent * ranks;
-  }
+  const Group &group = rank.mesh.group(collective.axes);
+  double ranks = group.size(), elements = 0;
+  for (uint32_t i = 0; i < collective.itemCount; ++i)
+    elements += countWhole(
+        ItemBlocks(collective.kind, collective.items[i], group.axes), group);
+  if (collective.kind == MESHC_ALL_REDUCE)
+    elements *= 2;
   call.bytes =
       elements * (ranks - 1) / ranks *
       static_cast<double>(sizeOf(static_cast<MeshcType>(collective.type)));

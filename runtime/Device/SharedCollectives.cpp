@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <vector>
 
+using namespace meshc;
 using namespace meshc::runtime;
 
 namespace {
@@ -43,6 +44,8 @@ private:
   void move(const MeshcCollective &collective, const Group &group,
             const MeshcCollectiveItem &item, void *const *sends,
             void *const *recvs, size_t step);
+  void copy(void *from, const ElementBox &source, void *to,
+            const ElementBox &destination, int64_t elementBytes);
   void combine(MeshcCudaCombine &order);
 
   const MeshcCuda &cuda;
@@ -77,6 +80,30 @@ void SharedCollectives::combine(MeshcCudaCombine &order) {
               "run a collective");
 }
 
+/// Copies a box of one buffer to that of another one.
+void SharedCollectives::copy(void *from, const ElementBox &source, void *to,
+                             const ElementBox &destination,
+                             int64_t elementBytes) {
+  if (source.size() == 0)
+    return;
+  ElementBox read = source.flat(), written = destination.flat();
+  int64_t copies = 1;
+  if (read.outer > 1 || written.outer > 1) { // these have the same rows
+    read = source;
+    written = destination;
+    std::swap(copies, read.outer);
+    written.outer = 1;
+  }
+  order.count = read.size();
+  for (int64_t i = 0; i < copies; ++i) {
+    order.sources[0] = boxRuns(from, read, elementBytes);
+    order.destinations[0] = boxRuns(to, written, elementBytes);
+    combine(order);
+    read.offset += read.outerStride;
+    written.offset += written.outerStride;
+  }
+}
+
 /// One item. Member p's buffers have index p · `step`.
 void SharedCollectives::move(const MeshcCollective &collective,
                              const Group &group,
@@ -85,12 +112,13 @@ void SharedCollectives::move(const MeshcCollective &collective,
                              size_t step) {
   const int64_t size = group.size(), me = group.index;
   const int64_t bytes = sizeOf(static_cast<MeshcType>(collective.type));
+  const ItemBlocks blocks(collective.kind, item, group.axes);
   auto sendOf = [&](int64_t p) { return sends[static_cast<size_t>(p) * step]; };
   auto recvOf = [&](int64_t p) { return recvs[static_cast<size_t>(p) * step]; };
   order.sourceCount = order.destinationCount = 1;
   switch (collective.kind) {
   case MESHC_ALL_REDUCE: { // a slice of whole vectors for each rank
-    int64_t count = item.sendOuter * item.sendInner, vector = 16 / bytes;
+    int64_t count = blocks.getSendSize(), vector = 16 / bytes;
     int64_t slice = ((count + size - 1) / size + vector - 1) / vector * vector;
     int64_t begin = std::min(count, me * slice);
     order.count = std::min(slice, count - begin);
@@ -105,24 +133,21 @@ void SharedCollectives::move(const MeshcCollective &collective,
     return combine(order);
   }
   case MESHC_REDUCE_SCATTER:
-    order.count = item.sendOuter * item.sendInner;
+    order.count = blocks.getSent(me, me).size();
+    if (order.count == 0)
+      return;
     order.sourceCount = static_cast<uint32_t>(size);
     for (int64_t p = 0; p < size; ++p)
-      order.sources[p] = blockRuns(sendOf(p), me, size, item.sendInner, bytes);
-    order.destinations[0] = plainRuns(recvOf(me));
+      order.sources[p] =
+          boxRuns(sendOf(p), blocks.getSent(p, me).flat(), bytes);
+    order.destinations[0] =
+        boxRuns(recvOf(me), blocks.getReceived(me, me).flat(), bytes);
     return combine(order);
   case MESHC_ALL_GATHER:
   case MESHC_ALL_TO_ALL:
-    order.count = item.recvOuter * item.recvInner;
-    for (int64_t p = 0; p < size; ++p) {
-      order.sources[0] =
-          collective.kind == MESHC_ALL_GATHER
-              ? plainRuns(sendOf(p))
-              : blockRuns(sendOf(p), me, size, item.sendInner, bytes);
-      order.destinations[0] =
-          blockRuns(recvOf(me), p, size, item.recvInner, bytes);
-      combine(order);
-    }
+    for (int64_t p = 0; p < size; ++p)
+      copy(sendOf(p), blocks.getSent(p, me), recvOf(me),
+           blocks.getReceived(p, me), bytes);
   }
 }
 

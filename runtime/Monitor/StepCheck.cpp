@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Monitor/StepCheck.h"
 
+#include "meshc/CollectiveBlocks.h"
 #include "meshc/Epilogues.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Device/Recorder.h"
@@ -277,24 +278,6 @@ void StepCheck::multiplied(const MeshcGemm &gemm, const MeshcEpilogue *epilogue,
     addResults(entry, buffers);
 }
 
-/// Elements that a rank sends and receives of one tensor of a collective among
-/// `ranks` ranks.
-static std::pair<int64_t, int64_t>
-countElements(uint8_t kind, const MeshcCollectiveItem &item, int64_t ranks) {
-  int64_t send = item.sendOuter * item.sendInner,
-          recv = item.recvOuter * item.recvInner;
-  switch (kind) {
-  case MESHC_REDUCE_SCATTER:
-    return {send * ranks, send};
-  case MESHC_ALL_GATHER:
-    return {recv, recv * ranks};
-  case MESHC_ALL_TO_ALL:
-    return {send * ranks, recv * ranks};
-  default:
-    return {send, send};
-  }
-}
-
 void StepCheck::communicated(const MeshcCollective &collective,
                              void *const *send, void *const *recv) {
   CheckedCall call;
@@ -305,13 +288,12 @@ void StepCheck::communicated(const MeshcCollective &collective,
     call.what = site.description;
     location = site.location;
   }
-  int64_t ranks = session.rank().mesh.group(collective.axes).size();
+  const GroupAxes &axes = session.rank().mesh.group(collective.axes).axes;
   int64_t size = sizeOf(static_cast<MeshcType>(collective.type));
   for (uint32_t i = 0; i < collective.itemCount; ++i)
-    addOperand(
-        call, send[i],
-        size *
-            countElements(collective.kind, collective.items[i], ranks).first);
+    addOperand(call, send[i],
+               size * ItemBlocks(collective.kind, collective.items[i], axes)
+                          .getSendSize());
   open.push_back({&collective,
                   location,
                   {recv, recv + collective.itemCount},
@@ -322,13 +304,13 @@ void StepCheck::communicated(const MeshcCollective &collective,
 /// Enters what a collective received.
 void StepCheck::finish(const OpenCollective &ended) {
   const MeshcCollective &collective = *ended.collective;
-  int64_t ranks = session.rank().mesh.group(collective.axes).size();
+  const GroupAxes &axes = session.rank().mesh.group(collective.axes).axes;
   auto type = static_cast<MeshcType>(collective.type);
   auto received = manifest.received.find(collective.site);
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
     CallResult result{
         "", ended.location, type,
-        countElements(collective.kind, collective.items[i], ranks).second};
+        ItemBlocks(collective.kind, collective.items[i], axes).getRecvSize()};
     if (received != manifest.received.end() && i < received->second.size())
       result.dims = received->second[i];
     addResult(result, ended.recv[i]);

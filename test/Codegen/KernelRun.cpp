@@ -66,7 +66,8 @@ static void receiveOnes(MeshcContext *, const MeshcCollective *collective,
   for (uint32_t item = 0; item < collective->itemCount; ++item) {
     auto *values = static_cast<float *>(recv[item]);
     const MeshcCollectiveItem &sizes = collective->items[item];
-    for (int64_t i = 0; i < sizes.recvOuter * sizes.recvInner; ++i)
+    int64_t count = sizes.recvOuter * sizes.recvEntries * sizes.recvInner;
+    for (int64_t i = 0; i < count; ++i)
       values[i] = 1;
   }
 }

@@ -41,7 +41,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, exec.arena_bytes = 
     %scratch = exec.scratch at 512 : !exec.scratch<192>
     %c = exec.buffer at 1024 : !c
     exec.gemm %w transposed, %m -> %c [6, 6, 2, 6, 6, 6, 1, 3, 4, 5] scratch %scratch : !exec.scratch<192> : !w, !w -> !c
-    %t = exec.collective all_reduce max over ["tensor"] [1, 12, 1, 12, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
+    %t = exec.collective all_reduce max over ["tensor"] [1, 12, 1, 1, 12, 1, 1, 1, 1, 1, 1, 1] "all_reduce of 'w' over tensor"
       (%w, %s) -> (%m, %s) : (!w, !s) -> (!w, !s) loc("models/gpt.mesh":14:13)
     exec.wait %t
   }
@@ -298,9 +298,9 @@ module attributes {nd.mesh = #nd.mesh<a = 2>, exec.arena_bytes = 4096 : i64} {
       %g = exec.buffer at 1024 : !p
       %gs = exec.buffer at 2048 strides [16] : !t
       exec.wait %next
-      %next = exec.collective all_gather ahead sum over ["a"] [1, 2, 1, 2] "all_gather" (%w) -> (%all) : (!h) -> !t
+      %next = exec.collective all_gather ahead sum over ["a"] [1, 4, 1, 1, 4, 1] "all_gather" (%w) -> (%all) : (!h) -> !t
       exec.wait %sum
-      %sum = exec.collective all_reduce sum over ["a"] [1, 4, 1, 4] "all_reduce" (%g) -> (%gs) : (!p) -> !t
+      %sum = exec.collective all_reduce sum over ["a"] [1, 4, 1, 1, 4, 1] "all_reduce" (%g) -> (%gs) : (!p) -> !t
     }
   }
 })";
@@ -372,7 +372,7 @@ TEST(ProgramTable, PassesDescriptorsToTheRuntime) {
   EXPECT_EQ(calls.collective.axes, 2u);
   EXPECT_EQ(calls.collective.site, 0u);
   ASSERT_EQ(calls.collective.itemCount, 2u);
-  EXPECT_EQ(calls.collective.items[0].sendInner, 12);
+  EXPECT_EQ(calls.collective.items[0].sendEntries, 12);
   EXPECT_EQ(calls.collective.items[1].recvInner, 1);
   ASSERT_EQ(calls.send.size(), 2u);
   EXPECT_EQ(calls.send[0], arena.data() + 64);

@@ -25,9 +25,9 @@ func.func @eval_step(%p: !p {nd.name = "p", nd.role = "parameter", nd.order = ["
 
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 4>} {
 // Which blocks of each tensor go where: outer and inner elements around the dim.
-// CHECK: exec.collective reduce_scatter  sum over ["data"] [3, 20, 3, 20] "reduce_scatter of 'g' over data"
-// CHECK: exec.collective all_gather  sum over ["data"] [3, 20, 3, 20] "all_gather over data"
-// CHECK: exec.collective all_to_all  sum over ["tensor"] [1, 6, 3, 2] "all_to_all over tensor"
+// CHECK: exec.collective reduce_scatter  sum over ["data"] [3, 8, 5, 3, 8, 5] "reduce_scatter of 'g' over data"
+// CHECK: exec.collective all_gather  sum over ["data"] [3, 8, 5, 3, 8, 5] "all_gather over data"
+// CHECK: exec.collective all_to_all  sum over ["tensor"] [1, 12, 2, 3, 8, 1] "all_to_all over tensor"
 func.func @eval_step(%a: !nd.tensor<f32, [i = 3, j = 8, k = 5], sum {data}> {nd.name = "a", nd.role = "input", nd.order = ["i", "j", "k"]},
                      %b: !nd.tensor<f32, [s = 12, t = 8 on {tensor}]> {nd.name = "b", nd.role = "input", nd.order = ["s", "t"]})
     -> (!nd.tensor<f32, [i = 3, j = 8 on {data}, k = 5]> {nd.name = "u", nd.role = "metric", nd.order = ["i", "j", "k"]},

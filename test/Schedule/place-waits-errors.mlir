@@ -16,7 +16,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %1 = exec.buffer at 256 : !t
       %2 = exec.buffer at 384 : !t
       // expected-error @below {{is begun ahead, but the iteration before uses its buffers later}}
-      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
       // expected-note @below {{in this op}}
       exec.launch @neg(%1) -> (%2) : (!t) -> !t
     }
@@ -33,7 +33,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
     exec.loop "d" 4 {
       %0 = exec.buffer at 0 : !t
       %1 = exec.buffer at 256 : !t
-      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
       // expected-error @below {{is there before waits are placed}}
       exec.wait %t
     }

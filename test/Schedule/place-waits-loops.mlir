@@ -28,10 +28,10 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %1 = exec.buffer at 256 : !t
       %2 = exec.buffer at 320 : !t
       %3 = exec.buffer at 384 : !t
-      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
       exec.launch @neg(%0) -> (%2) : (!t) -> !t
       exec.launch @neg(%1) -> (%2) : (!t) -> !t
-      %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
+      %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
     }
   }
   // One iteration has no next one.
@@ -43,7 +43,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
     exec.loop "d" 1 {
       %0 = exec.buffer at 0 : !t
       %1 = exec.buffer at 256 : !t
-      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     }
   }
   // A sum of entries runs until the next iteration's begins: neither sends
@@ -58,7 +58,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %0 = exec.buffer at 256 : !t
       %1 = exec.buffer at 0 strides [64] : !t
       exec.launch @neg(%0) -> (%1) : (!t) -> !t
-      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%1) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%1) -> (%1) : (!t) -> !t
     }
   }
   // What was begun ahead is awaited by its own iteration, before the next one
@@ -79,9 +79,9 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %2 = exec.buffer at 384 : !t
       %3 = exec.buffer at 448 : !t
       exec.launch @neg(%0) -> (%2) : (!t) -> !t
-      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
       exec.launch @neg(%1) -> (%2) : (!t) -> !t
-      %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
+      %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
       exec.launch @neg(%3) -> (%2) : (!t) -> !t
     }
   }
@@ -99,16 +99,16 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
     %1 = exec.buffer at 192 : !t
     %2 = exec.buffer at 576 : !t
     %3 = exec.buffer at 640 : !t
-    %a = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %a = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     exec.launch @neg(%1) -> (%2) : (!t) -> !t
-    %b = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%3) : (!t) -> !t
+    %b = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%3) : (!t) -> !t
     exec.loop "d" 4 {
       %4 = exec.buffer at 0 strides [64] : !t
       %5 = exec.buffer at 704 : !t
       exec.launch @neg(%4) -> (%5) : (!t) -> !t
     }
     exec.launch @neg(%3) -> (%2) : (!t) -> !t
-    %c = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %c = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
   }
   // The loop waits for the entry that it reads in its last iteration.
   // CHECK-LABEL: exec.func @before
@@ -118,7 +118,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
   exec.func @before {
     %0 = exec.buffer at 512 : !t
     %1 = exec.buffer at 192 : !t
-    %a = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %a = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     exec.loop "d" 4 {
       %4 = exec.buffer at 0 strides [64] : !t
       %5 = exec.buffer at 704 : !t

@@ -20,7 +20,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
     %1 = exec.buffer at 64 : !t
     %2 = exec.buffer at 128 : !t
     %3 = exec.buffer at 192 : !t
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     exec.launch @neg(%0) -> (%2) : (!t) -> !t
     exec.launch @neg(%1) -> (%3) : (!t) -> !t
   }
@@ -37,8 +37,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
     %2 = exec.buffer at 128 : !t
     %3 = exec.buffer at 192 : !t
     %4 = exec.buffer at 256 : !t
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
-    %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
     exec.launch @neg(%4) -> (%2) : (!t) -> !t
   }
   // Nobody needs it: it ends with the function. A later one that is waited for
@@ -55,8 +55,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
     %1 = exec.buffer at 64 : !t
     %2 = exec.buffer at 128 : !t
     %3 = exec.buffer at 192 : !t
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
-    %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%1) -> (%2) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%1) -> (%2) : (!t) -> !t
     exec.launch @neg(%0) -> (%3) : (!t) -> !t
   }
 }
@@ -69,7 +69,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
 module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
   exec.func @twice {
     %0 = exec.buffer at 0 : !t
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
     // expected-error @below {{is there before waits are placed}}
     exec.wait %t
   }

@@ -253,11 +253,11 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %2 = exec.buffer at 512 : !t
       %3 = exec.buffer at 128 strides [64] : !t
       exec.wait %t
-      %t = exec.collective all_gather ahead sum over ["data"] [1, 8, 1, 8] "all_gather over data" (%0) -> (%1)
+      %t = exec.collective all_gather ahead sum over ["data"] [1, 16, 1, 1, 16, 1] "all_gather over data" (%0) -> (%1)
         : (!exec.buffer<!nd.tensor<f32, [a = 4 on {data}, b = 4]>, ["a", "b"]>) -> !t
       exec.wait %u
       exec.launch @neg(%1) -> (%2) : (!t) -> !t
-      %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
+      %u = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%2) -> (%3) : (!t) -> !t
     }
   }
 }
@@ -282,7 +282,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %1 = exec.buffer at 256 strides [64] : !t
       %2 = exec.buffer at 512 strides [64] : !t
       exec.wait %t
-      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
       exec.launch @neg(%1) -> (%2) : (!t) -> !t
     }
   }
@@ -310,7 +310,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       exec.launch @neg(%0) -> (%1) : (!t) -> !t
       exec.wait %t
       // expected-note @below {{begun here}}
-      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%1) -> (%2) : (!t) -> !t
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%1) -> (%2) : (!t) -> !t
     }
   }
 }
@@ -335,7 +335,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %2 = exec.buffer at 512 : !t
       exec.wait %t
       // expected-note @below {{begun here}}
-      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
       // expected-error @below {{touches buffers of a collective that runs}}
       exec.launch @neg(%1) -> (%2) : (!t) -> !t
     }
@@ -364,7 +364,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       exec.launch @neg(%1) -> (%2) : (!t) -> !t
       exec.wait %t
       // expected-note @below {{begun here}}
-      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce ahead sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     }
   }
 }
@@ -406,7 +406,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
       %0 = exec.buffer at 0 : !t
       %1 = exec.buffer at 64 : !t
       // expected-error @below {{is not waited for}}
-      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+      %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     }
   }
 }
@@ -427,7 +427,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 1024 : i64} 
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 256 : !t
     // expected-note @below {{begun here}}
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     // expected-error @below {{touches buffers of a collective that runs}}
     exec.loop "d" 4 {
       %2 = exec.buffer at 0 : !t

@@ -146,7 +146,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
     // expected-error @below {{is not waited for}}
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -162,7 +162,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
     // expected-note @below {{begun here}}
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%1) : (!t) -> !t
     // expected-error @below {{touches buffers of a collective that runs}}
     exec.gemm %1, %1 -> %0 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] : !t, !t -> !t
     exec.wait %t
@@ -178,7 +178,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 192 : i64} {
   exec.tensor "p" parameter ["a", "b"] at 0 : !t
   exec.func @train_step {
     %0 = exec.buffer at 0 : !t
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
     exec.wait %t
     // expected-error @below {{waits for a collective a second time}}
     exec.wait %t
@@ -276,7 +276,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>, exec.arena_bytes = 512 : i64} {
     %3 = exec.buffer at 192 : !t
     %s = exec.scratch at 192 : !exec.scratch<64>
     // expected-note @below {{begun here}}
-    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16] "all_reduce over data" (%0) -> (%3) : (!t) -> !t
+    %t = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1] "all_reduce over data" (%0) -> (%3) : (!t) -> !t
     // expected-error @below {{touches buffers of a collective that runs}}
     exec.gemm %0, %1 -> %2 [4, 4, 4, 4, 4, 4, 1, 0, 0, 0] scratch %s : !exec.scratch<64> : !t, !t -> !t
     exec.wait %t

@@ -67,7 +67,7 @@ void benchmark(Communicator &communicator, const char *kind,
   for (int64_t bytes : sizes) {
     int64_t n = bytes / 4;
     std::vector<float> send(n, 1.0f), recv(n);
-    MeshcCollectiveItem item{1, n, 1, n};
+    MeshcCollectiveItem item{1, n, 1, 1, n, 1};
     MeshcCollective collective{};
     collective.axes = 1;
     collective.itemCount = 1;

@@ -129,7 +129,7 @@ TEST(ExecOps, ProductWithEpilogue) {
 TEST(ExecOps, CollectiveHoldsItsBuffers) {
   Program program(R"(
     %h = exec.buffer at 192 : !h
-    %0 = exec.collective all_gather sum over ["data"] [1, 8, 1, 8]
+    %0 = exec.collective all_gather sum over ["data"] [1, 16, 1, 1, 16, 1]
         "all_gather of 'h'" (%h) -> (%q) : (!h) -> !t
     exec.launch @add(%p, %v) -> (%c) : (!t, !b) -> !t
     exec.launch @add(%q, %v) -> (%c) : (!t, !b) -> !t
@@ -160,11 +160,11 @@ TEST(ExecOps, CollectivesAcrossIterations) {
       %y = exec.buffer at 512 : !t
       %z = exec.buffer at 576 strides [64] : !t
       exec.wait %0
-      %0 = exec.collective all_gather ahead sum over ["data"] [1, 8, 1, 8]
+      %0 = exec.collective all_gather ahead sum over ["data"] [1, 16, 1, 1, 16, 1]
           "all_gather" (%x) -> (%all) : (!h) -> !t
       exec.wait %1
       exec.launch @add(%all, %one) -> (%y) : (!t, !b) -> !t
-      %1 = exec.collective all_reduce sum over ["data"] [1, 16, 1, 16]
+      %1 = exec.collective all_reduce sum over ["data"] [1, 16, 1, 1, 16, 1]
           "all_reduce" (%y) -> (%z) : (!t) -> !t
     })");
     ASSERT_TRUE(program.module);

@@ -256,7 +256,7 @@ exec.func @f {
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   exec.func @f {
     %0 = exec.buffer at 0 : !t
-    // expected-error @below {{needs one receive buffer and four item sizes for each send buffer}}
+    // expected-error @below {{needs one receive buffer and six item sizes for each send buffer}}
     %1 = exec.collective all_reduce sum over ["data"] [1, 8] "all_reduce over data" (%0) -> (%0) : (!t) -> !t
   }
 }
@@ -268,7 +268,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   exec.func @f {
     %0 = exec.buffer at 0 : !t
     // expected-error @below {{the mesh has no axis 'tensor'}}
-    %1 = exec.collective all_reduce sum over ["tensor"] [1, 8, 1, 8] "all_reduce over tensor" (%0) -> (%0) : (!t) -> !t
+    %1 = exec.collective all_reduce sum over ["tensor"] [1, 8, 1, 1, 8, 1] "all_reduce over tensor" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -431,7 +431,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %0 = exec.buffer at 0 : !t
     // expected-error @below {{to be one of: all_reduce, reduce_scatter, all_gather, all_to_all}}
     // expected-error @below {{failed to parse}}
-    %1 = exec.collective shuffle sum over ["data"] [1, 8, 1, 8] "shuffle over data" (%0) -> (%0) : (!t) -> !t
+    %1 = exec.collective shuffle sum over ["data"] [1, 8, 1, 1, 8, 1] "shuffle over data" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -620,7 +620,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{names axis 'data' twice}}
-    %3 = exec.collective all_reduce sum over ["data", "data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    %3 = exec.collective all_reduce sum over ["data", "data"] [1, 8, 1, 1, 8, 1] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -635,7 +635,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
     // expected-error @below {{all tensors must have elements of type 'f32', got '!nd.tensor<bf16, [i = 8]>' to send}}
-    %3 = exec.collective all_reduce sum over ["data"] [1, 8, 1, 8, 1, 8, 1, 8] "x" (%0, %2) -> (%0, %2) : (!t, !w) -> (!t, !w)
+    %3 = exec.collective all_reduce sum over ["data"] [1, 8, 1, 1, 8, 1, 1, 8, 1, 1, 8, 1] "x" (%0, %2) -> (%0, %2) : (!t, !w) -> (!t, !w)
   }
 }
 
@@ -649,8 +649,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
-    // expected-error @below {{items [1, 100000, 1, 8] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8]>' to receive, on 2 ranks}}
-    %3 = exec.collective all_reduce sum over ["data"] [1, 100000, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    // expected-error @below {{items [1, 100000, 1, 1, 8, 1] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8]>' to receive, on 2 ranks}}
+    %3 = exec.collective all_reduce sum over ["data"] [1, 100000, 1, 1, 8, 1] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -664,8 +664,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
-    // expected-error @below {{items [-1, -8, 1, 8] of tensor 0 do not match}}
-    %3 = exec.collective all_reduce sum over ["data"] [-1, -8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    // expected-error @below {{items [-1, -8, 1, 1, 8, 1] of tensor 0 do not match}}
+    %3 = exec.collective all_reduce sum over ["data"] [-1, -8, 1, 1, 8, 1] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -679,8 +679,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
-    // expected-error @below {{items [1, 8, 1, 4] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8 on {data}]>' to receive, on 2 ranks}}
-    %3 = exec.collective reduce_scatter sum over ["data"] [1, 8, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
+    // expected-error @below {{items [1, 16, 1, 1, 8, 1] of tensor 0 do not match '!nd.tensor<f32, [i = 8]>' to send and '!nd.tensor<f32, [i = 8 on {data}]>' to receive, on 2 ranks}}
+    %3 = exec.collective reduce_scatter sum over ["data"] [1, 16, 1, 1, 8, 1] "x" (%0) -> (%1) : (!t) -> !h
   }
 }
 
@@ -694,8 +694,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
-    // expected-error @below {{items [1, 4, 1, 8] of tensor 0 do not match}}
-    %3 = exec.collective all_gather sum over ["data"] [1, 4, 1, 8] "x" (%1) -> (%0) : (!h) -> !t
+    // expected-error @below {{items [1, 8, 1, 1, 16, 1] of tensor 0 do not match}}
+    %3 = exec.collective all_gather sum over ["data"] [1, 8, 1, 1, 16, 1] "x" (%1) -> (%0) : (!h) -> !t
   }
 }
 
@@ -709,8 +709,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !w
-    // expected-error @below {{items [1, 8, 1, 8] of tensor 0 do not match}}
-    %3 = exec.collective all_to_all sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    // expected-error @below {{items [1, 16, 1, 1, 16, 1] of tensor 0 do not match}}
+    %3 = exec.collective all_to_all sum over ["data"] [1, 16, 1, 1, 16, 1] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -727,10 +727,57 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %1 = exec.buffer at 64 : !h
     %2 = exec.buffer at 128 : !ab
     %3 = exec.buffer at 192 : !ba
-    %4 = exec.collective reduce_scatter sum over ["data"] [1, 4, 1, 4] "x" (%0) -> (%1) : (!t) -> !h
-    %5 = exec.collective all_gather sum over ["data"] [1, 4, 1, 4] "x" (%1) -> (%0) : (!h) -> !t
-    %6 = exec.collective all_to_all sum over ["data"] [2, 2, 1, 4] "x" (%2) -> (%3) : (!ab) -> !ba
+    %4 = exec.collective reduce_scatter sum over ["data"] [1, 8, 1, 1, 8, 1] "x" (%0) -> (%1) : (!t) -> !h
+    %5 = exec.collective all_gather sum over ["data"] [1, 8, 1, 1, 8, 1] "x" (%1) -> (%0) : (!h) -> !t
+    %6 = exec.collective all_to_all sum over ["data"] [2, 4, 1, 1, 4, 2] "x" (%2) -> (%3) : (!ab) -> !ba
     exec.gemm %2 transposed, %1 -> %0 [2, 2, 2, 4, 2, 2, 2, 2, 0, 4] : !ab, !h -> !t
+  }
+}
+
+// -----
+
+// Sizes of dims that the ranks do not divide.
+!t = !exec.buffer<!nd.tensor<f32, [i = 7]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 7 on {data}]>, ["i"]>
+!ab = !exec.buffer<!nd.tensor<f32, [a = 3 on {data}, b = 5]>, ["a", "b"]>
+!ba = !exec.buffer<!nd.tensor<f32, [a = 3, b = 5 on {data}]>, ["a", "b"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    %2 = exec.buffer at 128 : !ab
+    %3 = exec.buffer at 192 : !ba
+    %4 = exec.collective reduce_scatter sum over ["data"] [1, 7, 1, 1, 7, 1] "x" (%0) -> (%1) : (!t) -> !h
+    %5 = exec.collective all_gather sum over ["data"] [1, 7, 1, 1, 7, 1] "x" (%1) -> (%0) : (!h) -> !t
+    %6 = exec.collective all_to_all sum over ["data"] [2, 5, 1, 1, 3, 3] "x" (%2) -> (%3) : (!ab) -> !ba
+  }
+}
+
+// -----
+
+// Send and receive do not agree on what is gathered.
+!t = !exec.buffer<!nd.tensor<f32, [i = 8]>, ["i"]>
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {data}]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !t
+    %1 = exec.buffer at 64 : !h
+    // expected-error @below {{items [1, 4, 2, 1, 8, 1] of tensor 0 do not match}}
+    %3 = exec.collective all_gather sum over ["data"] [1, 4, 2, 1, 8, 1] "x" (%1) -> (%0) : (!h) -> !t
+  }
+}
+
+// -----
+
+// Rows of 3 and of 2 elements, one of which is padding, do not nest.
+!ab = !exec.buffer<!nd.tensor<f32, [a = 3 on {data}, b = 6]>, ["a", "b"]>
+!ba = !exec.buffer<!nd.tensor<f32, [a = 3, b = 6 on {data}]>, ["a", "b"]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  exec.func @f {
+    %2 = exec.buffer at 128 : !ab
+    %3 = exec.buffer at 192 : !ba
+    // expected-error @below {{items [2, 6, 1, 3, 3, 1] of tensor 0 do not match}}
+    %6 = exec.collective all_to_all sum over ["data"] [2, 6, 1, 3, 3, 1] "x" (%2) -> (%3) : (!ab) -> !ba
   }
 }
 
@@ -741,7 +788,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @below {{'exec.func' op must have no arguments, got '!exec.buffer<<f32, [i = 8]>, ["i"]>'}}
   exec.func @f {
   ^bb0(%0: !t):
-    %1 = exec.collective all_reduce sum over ["data"] [1, 8, 1, 8] "x" (%0) -> (%0) : (!t) -> !t
+    %1 = exec.collective all_reduce sum over ["data"] [1, 8, 1, 1, 8, 1] "x" (%0) -> (%0) : (!t) -> !t
   }
 }
 
@@ -828,7 +875,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %0 = exec.buffer at 0 : !t
     %1 = exec.buffer at 64 : !t
     // expected-error @below {{is begun ahead but stands in no loop: there is no next iteration}}
-    %2 = exec.collective all_reduce ahead sum over ["data"] [1, 8, 1, 8] "all_reduce" (%0) -> (%1) : (!t) -> !t
+    %2 = exec.collective all_reduce ahead sum over ["data"] [1, 8, 1, 1, 8, 1] "all_reduce" (%0) -> (%1) : (!t) -> !t
   }
 }
 
@@ -874,7 +921,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
       %0 = exec.buffer at 0 : !t
       %1 = exec.buffer at 64 alternates [64] : !t
       // expected-error @below {{is begun ahead in a loop that may end before the next iteration}}
-      %2 = exec.collective all_reduce ahead sum over ["data"] [1, 8, 1, 8] "all_reduce" (%0) -> (%1) : (!t) -> !t
+      %2 = exec.collective all_reduce ahead sum over ["data"] [1, 8, 1, 1, 8, 1] "all_reduce" (%0) -> (%1) : (!t) -> !t
       exec.wait %2
       %3 = exec.buffer at 192 : !b
       exec.while %3 : !b

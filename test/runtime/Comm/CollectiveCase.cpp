@@ -193,8 +193,9 @@ std::string CollectiveCase::check(const runtime::MeshView &mesh,
       setValue(type, from.memory.data(), e,
                sentValue(*this, mesh.rank(), i, e));
     int64_t recvInner = kind == MESHC_ALL_TO_ALL ? item.recvInner : item.inner;
-    described.push_back(
-        {item.outer, item.inner, recvInner ? block / recvInner : 0, recvInner});
+    int64_t blocks = kind == MESHC_ALL_REDUCE ? 1 : size;
+    described.push_back({item.outer, blocks, item.inner,
+                         recvInner ? block / recvInner : 0, blocks, recvInner});
   }
   std::vector<Buffers> buffers;
   for (size_t i = 0; i < items.size(); ++i)

@@ -178,7 +178,7 @@ TEST_P(Conformance, SameBitsOnEveryRank) {
       std::vector<float> values(n), sums(n), again(n), first(n);
       for (float &value : values)
         value = distribution(random);
-      MeshcCollectiveItem item{1, n, 1, n};
+      MeshcCollectiveItem item{1, n, 1, 1, n, 1};
       MeshcCollective collective{};
       collective.axes = axisSets() - 1;
       collective.itemCount = 1;

@@ -31,8 +31,8 @@ const MeshcSite sites[] = {{"gpt.mesh:14:13", "all_reduce of 'h' over tensor"},
 void runAt(Communicator &communicator, uint32_t site,
            MeshcCollectiveKind kind = MESHC_ALL_REDUCE, uint32_t axes = 3) {
   std::vector<float> values(1000, 1), results(1000);
-  int64_t inner = kind == MESHC_ALL_TO_ALL ? 1000 / communicator.size() : 1000;
-  MeshcCollectiveItem item{1, inner, 1, inner};
+  int64_t entries = 1000 / communicator.size() * communicator.size();
+  MeshcCollectiveItem item{1, entries, 1, 1, entries, 1};
   MeshcCollective collective{};
   collective.kind = kind;
   collective.axes = axes;

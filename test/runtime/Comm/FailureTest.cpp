@@ -50,7 +50,7 @@ const MeshcProgram &program() {
 void reduceAt(Communicator &communicator, uint32_t site, int64_t n) {
   communicator.setProgram(&program());
   std::vector<float> values(n, 1);
-  MeshcCollectiveItem item{1, n, 1, n};
+  MeshcCollectiveItem item{1, n, 1, 1, n, 1};
   MeshcCollective collective{};
   collective.axes = 1;
   collective.site = site;
@@ -292,7 +292,7 @@ public:
   /// Sums them, in place, over the mesh's `axes`.
   void reduce(Communicator &communicator, const MeshView &mesh, uint32_t axes) {
     auto n = static_cast<int64_t>(bytes / sizeof(float));
-    MeshcCollectiveItem item{1, n, 1, n};
+    MeshcCollectiveItem item{1, n, 1, 1, n, 1};
     MeshcCollective collective{};
     collective.axes = axes;
     collective.itemCount = 1;

@@ -32,6 +32,7 @@ protected:
     return values;
   }
 
+  const Group pair{{0, 1}, 0, {2}};
   std::vector<int32_t> memory = std::vector<int32_t>(100), elements;
   Stream stream{MESHC_I32};
 };
@@ -65,14 +66,14 @@ TEST_F(StreamTest, BlocksOfTheAbi) {
   // Two members; send blocked 2 x 3, recv blocked 3 x 2.
   std::vector<int32_t> from(12), to(12);
   std::iota(from.begin(), from.end(), 0);
-  MeshcCollectiveItem item{2, 3, 3, 2};
+  MeshcCollectiveItem item{2, 2, 3, 3, 2, 2};
   MeshcCollective collective{};
   collective.kind = MESHC_ALL_TO_ALL;
   collective.type = MESHC_I32;
   collective.itemCount = 1;
   collective.items = &item;
   void *send = from.data(), *recv = to.data();
-  CollectiveStreams streams = makeStreams(collective, 2, &send, &recv);
+  CollectiveStreams streams = makeStreams(collective, pair, 0, &send, &recv);
   EXPECT_EQ(readAll(streams.send[1]),
             (std::vector<int32_t>{3, 4, 5, 9, 10, 11}));
   copyStream(streams.send[0], streams.recv[0]);
@@ -80,14 +81,42 @@ TEST_F(StreamTest, BlocksOfTheAbi) {
   EXPECT_EQ(to, (std::vector<int32_t>{0, 1, 3, 4, 2, 6, 5, 9, 7, 8, 10, 11}));
 }
 
+/// Five entries in two blocks of 3, and these in two blocks of 2.
+TEST_F(StreamTest, BlocksWithinBlocks) {
+  const meshc::GroupAxes axes = {2, 2};
+  const int64_t starts[] = {0, 2, 3, 5}, counts[] = {2, 1, 2, 0};
+  for (int64_t p = 0; p < 4; ++p) {
+    EXPECT_EQ(meshc::getBlock(5, axes, p).start, starts[p]);
+    EXPECT_EQ(meshc::getBlock(5, axes, p).count, counts[p]);
+  }
+  std::vector<int32_t> all(10);
+  std::iota(all.begin(), all.end(), 0);
+  MeshcCollectiveItem item{1, 5, 2, 1, 5, 2};
+  MeshcCollective collective{};
+  collective.kind = MESHC_REDUCE_SCATTER;
+  collective.type = MESHC_I32;
+  collective.itemCount = 1;
+  collective.items = &item;
+  void *send = all.data(), *recv = memory.data();
+  const Group group{{0, 1, 2, 3}, 1, axes};
+  CollectiveStreams streams = makeStreams(collective, group, 1, &send, &recv);
+  EXPECT_EQ(readAll(streams.send[1]), (std::vector<int32_t>{4, 5}));
+  EXPECT_EQ(readAll(streams.send[2]), (std::vector<int32_t>{6, 7, 8, 9}));
+  EXPECT_EQ(streams.send[3].size(), 0);
+  EXPECT_EQ(streams.recv[0].size(), 2);
+}
+
 TEST_F(StreamTest, RefusesItemsThatContradictThemselves) {
-  MeshcCollectiveItem item{2, 3, 3, 3};
+  MeshcCollectiveItem item{2, 2, 3, 3, 2, 3};
   MeshcCollective collective{};
   collective.kind = MESHC_ALL_TO_ALL;
   collective.itemCount = 1;
   collective.items = &item;
   void *none = nullptr;
-  EXPECT_THROW(makeStreams(collective, 2, &none, &none), Failure);
+  EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
+  // As many elements, but blocks of 2 rows of 3 are no whole rows of 2.
+  item = {2, 1, 3, 3, 1, 2};
+  EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
 }
 
 } // namespace

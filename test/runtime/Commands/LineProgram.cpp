@@ -114,7 +114,7 @@ void allReduce(MeshcContext *ctx, uint32_t axis, uint32_t site, int64_t offset,
                int64_t count) {
   if (axes[axis].size == 1)
     return;
-  const MeshcCollectiveItem item = {1, count, 1, count};
+  const MeshcCollectiveItem item = {1, count, 1, 1, count, 1};
   const MeshcCollective collective = {
       MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1u << axis, site, 1, &item};
   void *buffer = at(ctx, offset);
@@ -124,7 +124,8 @@ void allReduce(MeshcContext *ctx, uint32_t axis, uint32_t site, int64_t offset,
 
 void allGather(MeshcContext *ctx, uint32_t site, int64_t from, int64_t to,
                int64_t count) {
-  const MeshcCollectiveItem item = {1, count, 1, count};
+  const int64_t ranks = axes[0].size;
+  const MeshcCollectiveItem item = {1, ranks, count, 1, ranks, count};
   const MeshcCollective collective = {
       MESHC_ALL_GATHER, MESHC_SUM, MESHC_F32, 0, 1u, site, 1, &item};
   void *send = at(ctx, from), *recv = at(ctx, to);

@@ -403,7 +403,7 @@ TEST(CudaDevice, waitsForTheCollectivesThatWereBegun) {
   onDevice(squares(1), [](Device &device) {
     device.write(tensors[0], [](char *block) { fill(block, 3); });
     eager = [](MeshcContext *ctx) {
-      static const MeshcCollectiveItem item = {1, 100, 1, 100};
+      static const MeshcCollectiveItem item = {1, 100, 1, 1, 100, 1};
       static const MeshcCollective first = {
           MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1, 0, 1, &item};
       static const MeshcCollective second = first;
@@ -428,8 +428,8 @@ TEST(CudaDevice, takesRoomWhileNoCollectiveIsUnderWay) {
   onDevice(squares(1), [](Device &device) {
     device.write(tensors[0], [](char *block) { fill(block, 3); });
     eager = [](MeshcContext *ctx) {
-      static const MeshcCollectiveItem items[] = {{1, 12, 4, 3},
-                                                  {1, 400, 100, 4}};
+      static const MeshcCollectiveItem items[] = {{4, 2, 3, 4, 2, 3},
+                                                  {100, 2, 4, 100, 2, 4}};
       static const MeshcCollective first = {
           MESHC_ALL_GATHER, 0, MESHC_F32, 0, 1, 0, 1, &items[0]};
       static const MeshcCollective second = {

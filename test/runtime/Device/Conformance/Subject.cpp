@@ -32,7 +32,7 @@ void step(MeshcContext *ctx) {
   char *x = ctx->arena + atX;
   void *loss = ctx->arena + atLoss;
   meshc_gemm(ctx, &gemm, x, x, loss);
-  static const MeshcCollectiveItem item = {1, 1, 1, 1};
+  static const MeshcCollectiveItem item = {1, 1, 1, 1, 1, 1};
   static const MeshcCollective sums[] = {
       {MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1, 0, 1, &item},
       {MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 2, 0, 1, &item}};

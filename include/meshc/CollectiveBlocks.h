@@ -1,0 +1,235 @@
+//===- CollectiveBlocks.h - blocks of a collective's buffers ----*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Which elements of its buffers a rank sends and receives in a collective, as
+/// MeshcCollectiveItem defines it. The compiler's reference and all runtimes
+/// use these functions.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_COLLECTIVEBLOCKS_H
+#define MESHC_COLLECTIVEBLOCKS_H
+
+#include "meshc/RuntimeAbi.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace meshc {
+
+/// The sizes of the axes of a collective's group, in the mesh's order.
+using GroupAxes = std::vector<int64_t>;
+
+/// The ranks of the group.
+inline int64_t countRanks(const GroupAxes &axes) {
+  int64_t ranks = 1;
+  for (int64_t size : axes)
+    ranks *= size;
+  return ranks;
+}
+
+/// Entries of a block of `entries` ones, padding included.
+inline int64_t getBlockStep(int64_t entries, const GroupAxes &axes) {
+  int64_t ranks = countRanks(axes);
+  return (entries + ranks - 1) / ranks;
+}
+
+/// Whether no block has padding. They then lie at equal distances.
+inline bool areBlocksFull(int64_t entries, const GroupAxes &axes) {
+  return entries % countRanks(axes) == 0;
+}
+
+/// The entries of a block that exist.
+struct EntryRange {
+  int64_t start; ///< perhaps behind all entries if the count is 0
+  int64_t count;
+};
+
+/// Block `index` of `entries` entries: each axis cuts the blocks of the one
+/// before it, and a block ends where the one around it does.
+inline EntryRange getBlock(int64_t entries, const GroupAxes &axes,
+                           int64_t index) {
+  EntryRange block = {0, entries};
+  int64_t step = entries, ranks = countRanks(axes);
+  for (int64_t size : axes) {
+    ranks /= size;
+    step = (step + size - 1) / size;
+    int64_t first = index / ranks % size * step;
+    block.start += first;
+    block.count = std::min(std::max<int64_t>(block.count - first, 0), step);
+  }
+  return block;
+}
+
+/// Elements of a buffer: outer × rows × length of them, in this order, the last
+/// ones in sequence.
+struct ElementBox {
+  int64_t offset; ///< of the first
+  int64_t outer, outerStride;
+  int64_t rows, rowStride;
+  int64_t length;
+
+  int64_t size() const { return outer * rows * length; }
+  /// The place of element `index` of the box in the buffer.
+  int64_t at(int64_t index) const {
+    int64_t row = index / length;
+    return offset + row / rows * outerStride + row % rows * rowStride +
+           index % length;
+  }
+  /// The same elements in the same order, with outer = 1 if equal strides lead
+  /// from row to row.
+  ElementBox flat() const {
+    if (rows == 1 || rowStride == length)
+      return {offset, 1, 0, outer, outerStride, rows * length};
+    if (outer == 1 || outerStride == rows * rowStride)
+      return {offset, 1, 0, outer * rows, rowStride, length};
+    return *this;
+  }
+};
+
+/// A buffer of a collective, blocked, as an item describes it.
+struct BlockedBuffer {
+  int64_t outer, entries, inner;
+
+  /// Of the whole buffer.
+  int64_t size() const { return outer * entries * inner; }
+  /// Of one of its blocks, padding included.
+  int64_t getBlockSize(const GroupAxes &axes) const {
+    return outer * getBlockStep(entries, axes) * inner;
+  }
+  /// Whether its blocks are one after the other and full.
+  bool isInOrder(const GroupAxes &axes) const {
+    return outer <= 1 && areBlocksFull(entries, axes);
+  }
+  /// Block `index`, in the whole buffer.
+  ElementBox getBox(const GroupAxes &axes, int64_t index) const {
+    EntryRange block = getBlock(entries, axes, index);
+    return {block.start * inner, outer, entries * inner, 1, 0,
+            block.count * inner};
+  }
+  /// Block `index`, in a buffer that has this block alone.
+  ElementBox getPlainBox(const GroupAxes &axes, int64_t index) const {
+    int64_t count = getBlock(entries, axes, index).count;
+    return {0, outer, getBlockStep(entries, axes) * inner, 1, 0, count * inner};
+  }
+};
+
+/// One item of a collective in a group with these axes, which outlives it.
+class ItemBlocks {
+public:
+  ItemBlocks(uint8_t kind, const MeshcCollectiveItem &item,
+             const GroupAxes &axes)
+      : kind(kind), axes(axes),
+        send{item.sendOuter, item.sendEntries, item.sendInner},
+        recv{item.recvOuter, item.recvEntries, item.recvInner} {
+    if (kind == MESHC_ALL_GATHER)
+      send = recv;
+    else if (kind != MESHC_ALL_TO_ALL)
+      recv = send;
+  }
+
+  bool sendsBlocks() const {
+    return kind == MESHC_REDUCE_SCATTER || kind == MESHC_ALL_TO_ALL;
+  }
+  bool receivesBlocks() const {
+    return kind == MESHC_ALL_GATHER || kind == MESHC_ALL_TO_ALL;
+  }
+  const BlockedBuffer &getSend() const { return send; }
+  const BlockedBuffer &getRecv() const { return recv; }
+
+  /// Whether the sizes are what MeshcCollectiveItem allows.
+  bool isValid() const {
+    for (const BlockedBuffer &side : {send, recv})
+      if (side.outer < 0 || side.entries < 0 || side.inner < 0)
+        return false;
+    return kind != MESHC_ALL_TO_ALL ||
+           (send.getBlockSize(axes) == recv.getBlockSize(axes) &&
+            (isEven() || nestsIn(send, recv) || nestsIn(recv, send)));
+  }
+
+  /// Elements of the buffers of a rank, padding included.
+  int64_t getSendSize() const {
+    return kind == MESHC_ALL_GATHER ? send.getBlockSize(axes) : send.size();
+  }
+  int64_t getRecvSize() const {
+    return kind == MESHC_REDUCE_SCATTER ? recv.getBlockSize(axes) : recv.size();
+  }
+  /// At most this many elements are sent from one rank to another, by those
+  /// that have full blocks.
+  int64_t getBlockSize() const {
+    return kind == MESHC_ALL_REDUCE ? send.size() : send.getBlockSize(axes);
+  }
+
+  /// What rank `from` of the group sends to rank `to`, in the buffer of `from`,
+  /// and where it arrives in the buffer of `to`. Where values are reduced, they
+  /// are reduced element by element. Both boxes have the same size and, unless
+  /// they can be made flat, the same numbers of rows.
+  ElementBox getSent(int64_t from, int64_t to) const {
+    switch (kind) {
+    case MESHC_REDUCE_SCATTER:
+      return send.getBox(axes, to);
+    case MESHC_ALL_GATHER:
+      return send.getPlainBox(axes, from);
+    case MESHC_ALL_TO_ALL:
+      return getMoved(from, to).first;
+    default:
+      return {0, 1, 0, 1, 0, send.size()};
+    }
+  }
+  ElementBox getReceived(int64_t from, int64_t to) const {
+    switch (kind) {
+    case MESHC_REDUCE_SCATTER:
+      return recv.getPlainBox(axes, to);
+    case MESHC_ALL_GATHER:
+      return recv.getBox(axes, from);
+    case MESHC_ALL_TO_ALL:
+      return getMoved(from, to).second;
+    default:
+      return {0, 1, 0, 1, 0, recv.size()};
+    }
+  }
+
+private:
+  bool isEven() const {
+    return areBlocksFull(send.entries, axes) &&
+           areBlocksFull(recv.entries, axes);
+  }
+  /// Whether whole blocks of the entries of `part` are in one entry of `whole`.
+  bool nestsIn(const BlockedBuffer &part, const BlockedBuffer &whole) const {
+    int64_t size = getBlockStep(part.entries, axes) * part.inner;
+    return size > 0 && whole.inner % size == 0;
+  }
+
+  /// Of an all_to_all: sender's and receiver's box.
+  std::pair<ElementBox, ElementBox> getMoved(int64_t from, int64_t to) const {
+    ElementBox sent = send.getBox(axes, to), got = recv.getBox(axes, from);
+    if (isEven() || send.getBlockSize(axes) == 0)
+      return {sent, got};
+    if (nestsIn(send, recv)) {
+      int64_t step = getBlockStep(send.entries, axes) * send.inner;
+      int64_t rows = got.length / step;
+      return {
+          {sent.offset, got.outer, send.size() / recv.outer, rows,
+           sent.outerStride, sent.length},
+          {got.offset, got.outer, got.outerStride, rows, step, sent.length}};
+    }
+    int64_t step = getBlockStep(recv.entries, axes) * recv.inner;
+    int64_t rows = sent.length / step;
+    return {{sent.offset, sent.outer, sent.outerStride, rows, step, got.length},
+            {got.offset, sent.outer, recv.size() / send.outer, rows,
+             got.outerStride, got.length}};
+  }
+
+  uint8_t kind;
+  const GroupAxes &axes;
+  BlockedBuffer send, recv;
+};
+
+} // namespace meshc
+
+#endif // MESHC_COLLECTIVEBLOCKS_H
