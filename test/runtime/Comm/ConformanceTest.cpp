@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveCase.h"
 #include "TestWorlds.h"
+#include "UnevenCase.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -125,6 +126,15 @@ TEST_P(Conformance, SeveralItemsInOne) {
     c.axes = 1;
     c.items.clear();
     c.run(communicator, mesh);
+  });
+}
+
+/// Blocks with fewer entries than others, or none.
+TEST_P(Conformance, BlocksThatAreNotFull) {
+  run([&](Communicator &communicator, const MeshView &mesh) {
+    for (uint32_t axes = 1; axes < axisSets(); ++axes)
+      for (const UnevenCase &c : unevenCases(axes))
+        c.run(communicator, mesh);
   });
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Suite.h"
-#include "test/runtime/Comm/CollectiveCase.h"
+#include "test/runtime/Comm/UnevenCase.h"
 
 using namespace meshc;
 using namespace meshc::test;
@@ -17,7 +17,7 @@ using Buffers = CollectiveCase::Buffers;
 
 /// Copies the buffers to the arena, runs the collective there, and copies them
 /// back.
-std::string check(Subject &subject, const CollectiveCase &c) {
+template <class AnyCase> std::string check(Subject &subject, const AnyCase &c) {
   return c.check(subject.rank.mesh, [&](const MeshcCollective &collective,
                                         const Group &,
                                         const std::vector<Buffers> &buffers) {
@@ -30,8 +30,9 @@ std::string check(Subject &subject, const CollectiveCase &c) {
     };
     std::vector<int64_t> sendAt, recvAt;
     for (const Buffers &item : buffers) {
+      bool inPlace = item.send == item.receive;
       sendAt.push_back(place(*item.send));
-      recvAt.push_back(c.inPlace ? sendAt.back() : place(*item.receive));
+      recvAt.push_back(inPlace ? sendAt.back() : place(*item.receive));
     }
     subject.run([&](MeshcContext *ctx) {
       std::vector<void *> send, recv;
@@ -49,7 +50,8 @@ std::string check(Subject &subject, const CollectiveCase &c) {
   });
 }
 
-void add(std::vector<Case> &cases, const char *topic, const CollectiveCase &c) {
+template <class AnyCase>
+void add(std::vector<Case> &cases, const char *topic, const AnyCase &c) {
   cases.push_back({topic, [c](Subject &subject) { return check(subject, c); }});
 }
 
@@ -98,6 +100,9 @@ void test::addCollectives(std::vector<Case> &cases, uint32_t axisCount) {
                    {1, 4000, 1000}, {700, 64, 6400}, {1, 3, 1}};
         add(cases, "collectives: items", c);
       }
+  for (uint32_t axes = 1; axes <= all; ++axes)
+    for (const UnevenCase &uneven : unevenCases(axes))
+      add(cases, "collectives: padding", uneven);
   c.kind = MESHC_ALL_REDUCE;
   c.inPlace = true;
   for (c.axes = 1; c.axes <= all; ++c.axes)
