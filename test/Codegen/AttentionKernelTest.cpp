@@ -1,4 +1,4 @@
-//===- AttentionKernelTest.cpp - attention in tiles, on GPUs --------------===//
+//===- AttentionKernelTest.cpp - attention that stores no scores ----------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,11 +21,10 @@ struct Shape {
   int64_t batch, group, rows, memory, keys, values;
   std::string type = "f32";
   bool hasMask = false, hasBias = false;
-  bool sharesMask = false;  ///< all rows of a batch entry
-  std::string band;         ///< attributes of the op
-  std::string axes;         ///< that cut the rows
-  bool othersFirst = false; ///< tensors in another memory order
-  int64_t cut = 1;          ///< blocks of the rows
+  bool sharesMask = false;                 ///< all rows of a batch entry
+  std::string band;                        ///< attributes of the op
+  std::map<std::string, std::string> axes; ///< that cut a dim
+  bool othersFirst = false;                ///< tensors in another memory order
 };
 
 class Writer {
@@ -48,7 +47,7 @@ private:
   int64_t getSize(const std::string &dim) const {
     return dim == "b"   ? shape.batch
            : dim == "g" ? shape.group
-           : dim == "s" ? shape.rows * shape.cut
+           : dim == "s" ? shape.rows
            : dim == "m" ? shape.memory
            : dim == "d" ? shape.keys
                         : shape.values;
@@ -56,9 +55,12 @@ private:
   std::string tensor(const std::string &type,
                      const std::vector<std::string> &dims) const {
     std::string text = "!nd.tensor<" + type + ", [";
-    for (const std::string &dim : dims)
+    for (const std::string &dim : dims) {
       text += (&dim == dims.data() ? "" : ", ") + dim + " = " +
-              std::to_string(getSize(dim)) + (dim == "s" ? shape.axes : "");
+              std::to_string(getSize(dim));
+      if (auto cut = shape.axes.find(dim); cut != shape.axes.end())
+        text += " on {" + cut->second + "}";
+    }
     return text + "]>";
   }
   /// The memory order of a tensor of the rows whose elements run along `last`.
@@ -124,10 +126,15 @@ private:
            join(results) + ")\nexec.yield " + join(names) + " : " +
            join(results) + "\n}";
   }
-  std::string partial(std::string type) const {
-    if (shape.axes.empty())
+  /// Of keys and values, which lack two of the rows' dims.
+  std::string partial(const std::string &type) const {
+    std::string axes;
+    for (const auto &[dim, cut] : shape.axes)
+      if (dim != "b")
+        axes += (axes.empty() ? "" : ", ") + cut;
+    if (axes.empty())
       return type;
-    return type.substr(0, type.size() - 1) + ", sum {a}>";
+    return type.substr(0, type.size() - 1) + ", sum {" + axes + "}>";
   }
 
   const Shape &shape;
@@ -137,6 +144,10 @@ private:
 void expectAttention(const Shape &shape, KernelCase options = {},
                      bool hasGradient = true) {
   options.isLibraryCall = true;
+  options.hostFunctions = {
+      {"meshc_attention", reinterpret_cast<void *>(meshc_attention)},
+      {"meshc_attention_gradient",
+       reinterpret_cast<void *>(meshc_attention_gradient)}};
   options.isRelativeToLargest = true;
   options.tolerance = std::max(options.tolerance, 5e-6);
   for (bool isGradient : {false, true}) {
@@ -151,6 +162,25 @@ void expectAttention(const Shape &shape, KernelCase options = {},
 
 std::string band(const std::string &limits) {
   return limits + ", position = \"s\"";
+}
+
+/// The axes of a mesh over which tests cut a dim.
+struct Cut {
+  std::string mesh, axes;
+};
+const Cut cuts[] = {{"#nd.mesh<p = 2>", "p"},
+                    {"#nd.mesh<p = 3>", "p"},
+                    {"#nd.mesh<p = 4>", "p"},
+                    {"#nd.mesh<p = 2, q = 2>", "p, q"}};
+
+/// On every rank of meshes that do not divide the dim.
+void expectUneven(Shape shape, const std::string &dim) {
+  for (const Cut &cut : cuts) {
+    KernelCase options;
+    options.mesh = cut.mesh;
+    shape.axes[dim] = cut.axes;
+    expectAttention(shape, options);
+  }
 }
 
 } // namespace
@@ -195,9 +225,8 @@ TEST(AttentionKernel, CutRows) {
   KernelCase options;
   options.mesh = "#nd.mesh<a = 2>";
   options.coordinates = {1};
-  Shape shape(1, 2, 36, 72, 8, 8);
-  shape.axes = " on {a}";
-  shape.cut = 2;
+  Shape shape(1, 2, 72, 72, 8, 8);
+  shape.axes["s"] = "a";
   shape.band = band(", highest = 0 : i64, lowest = -20 : i64");
   expectAttention(shape, options);
 }
@@ -277,4 +306,66 @@ TEST(AttentionKernel, InfinitiesAndNaN) {
   options.specials.assign(100, 1);
   options.specials.push_back(std::numeric_limits<double>::quiet_NaN());
   expectAttention(shape, options);
+}
+
+/// Rows that do not exist add nothing to the gradients of keys and values,
+/// whatever mask and bias are there.
+TEST(AttentionKernel, UnevenRows) {
+  expectUneven(Shape(2, 2, 71, 37, 8, 8), "s");
+  Shape causal(1, 2, 145, 145, 4, 4);
+  causal.band = band(", highest = 0 : i64");
+  expectUneven(causal, "s");
+  Shape masked(1, 1, 131, 20, 4, 36);
+  masked.hasMask = true;
+  masked.hasBias = true;
+  expectUneven(masked, "s");
+}
+
+/// Some ranks have no rows.
+TEST(AttentionKernel, RanksWithoutRows) {
+  KernelCase options;
+  options.mesh = "#nd.mesh<p = 18>";
+  Shape shape(1, 1, 289, 289, 4, 4);
+  shape.axes["s"] = "p";
+  expectAttention(shape, options);
+  shape.band = band(", highest = 0 : i64, lowest = -40 : i64");
+  expectAttention(shape, options);
+}
+
+/// Of the queries that share keys and values, some do not exist. They may also
+/// be the rows of the tiles, as the longest dim that the keys lack.
+TEST(AttentionKernel, UnevenGroups) {
+  expectUneven(Shape(2, 5, 20, 20, 8, 8), "g");
+  Shape shape(1, 5, 18, 33, 4, 8);
+  shape.hasMask = true;
+  shape.hasBias = true;
+  expectUneven(shape, "g");
+  expectUneven(Shape(2, 71, 3, 20, 8, 8), "g");
+}
+
+/// Keys and values of entries that do not exist.
+TEST(AttentionKernel, UnevenBatch) {
+  expectUneven(Shape(5, 2, 20, 20, 8, 8), "b");
+  Shape shape(5, 1, 18, 33, 4, 8);
+  shape.hasMask = true;
+  shape.hasBias = true;
+  expectUneven(shape, "b");
+  shape.sharesMask = true;
+  expectUneven(shape, "b");
+}
+
+/// Axes that divide none of the dims of the rows.
+TEST(AttentionKernel, UnevenEverything) {
+  for (std::string type : {"f32", "bf16"}) {
+    KernelCase options;
+    options.mesh = "#nd.mesh<p = 2, q = 3, r = 2>";
+    options.tolerance = type == "bf16" ? 8e-3 : 5e-6;
+    Shape shape(3, 5, 33, 40, 8, 12);
+    shape.type = type;
+    shape.axes = {{"b", "p"}, {"g", "q"}, {"s", "r"}};
+    expectAttention(shape, options);
+    shape.othersFirst = true;
+    shape.band = band(", highest = 0 : i64");
+    expectAttention(shape, options);
+  }
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Codegen/KernelRun.h"
+#include "dialects/Exec/AttentionCall.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/IR/Verifier.h"
@@ -115,7 +116,8 @@ LoadedProgram::load(ModuleOp module, StringRef march,
 }
 
 std::unique_ptr<LoadedProgram>
-LoadedProgram::load(ModuleOp module, const ProgramOptions &options) {
+LoadedProgram::load(ModuleOp module, const ProgramOptions &options,
+                    const std::map<std::string, void *> &functions) {
   auto generated = Program::generate(module, options);
   EXPECT_TRUE(succeeded(generated));
   if (failed(generated))
@@ -125,8 +127,12 @@ LoadedProgram::load(ModuleOp module, const ProgramOptions &options) {
   auto loaded = std::make_unique<LoadedProgram>();
   loaded->jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
   auto &library = loaded->jit->getMainJITDylib();
-  llvm::cantFail(
-      library.define(llvm::orc::absoluteSymbols(getRuntime(*loaded->jit))));
+  llvm::orc::SymbolMap symbols = getRuntime(*loaded->jit);
+  for (auto [name, function] : functions)
+    symbols[loaded->jit->mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(function),
+        llvm::JITSymbolFlags::Exported};
+  llvm::cantFail(library.define(llvm::orc::absoluteSymbols(symbols)));
   library.addGenerator(llvm::cantFail(
       llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
           loaded->jit->getDataLayout().getGlobalPrefix())));
@@ -208,6 +214,7 @@ struct Comparison {
   nd::MeshAttr mesh;
   SmallVector<exec::BufferType> buffers = {}; // inputs, then outputs
   SmallVector<int64_t> offsets = {};
+  int64_t scratchOffset = 0, scratchBytes = 0; ///< for the code on the host
   GuardedArena arena{};
   unsigned inputCount = 0;
   std::vector<nd::HostTensor> inputs = {};
@@ -250,6 +257,11 @@ void Comparison::placeBuffers() {
             ? offsets[replaced->first]
             : arena.add(buffers[buffer].getTensor().getLocalBytes(mesh)));
   }
+  if (!options.hostFunctions.empty()) {
+    scratchBytes =
+        exec::describeAttentionSizes(exec::getAttention(kernel)).scratchBytes;
+    scratchOffset = arena.add(scratchBytes);
+  }
 }
 
 void Comparison::addFunctions(ModuleOp module) {
@@ -266,10 +278,15 @@ void Comparison::addFunctions(ModuleOp module) {
   for (auto [buffer, offset] : llvm::zip(buffers, offsets))
     values.push_back(
         exec::BufferOp::create(inner, module.getLoc(), buffer, offset));
+  Value scratch;
+  if (scratchBytes)
+    scratch = exec::ScratchOp::create(
+        inner, module.getLoc(),
+        exec::ScratchType::get(module.getContext(), scratchBytes),
+        scratchOffset);
   exec::LaunchOp::create(inner, module.getLoc(), kernel.getSymName(),
                          ArrayRef(values).take_front(inputCount),
-                         ArrayRef(values).drop_front(inputCount),
-                         /*scratch=*/Value());
+                         ArrayRef(values).drop_front(inputCount), scratch);
 }
 
 nd::HostTensor Comparison::drawInput(unsigned input, std::mt19937 &generator) {
@@ -445,7 +462,7 @@ void expectKernel(StringRef text, const KernelCase &options) {
                  std::to_string(meshc_emulation_seed()));
     ProgramOptions program = getProgramOptions(options.march, gpu);
     program.lanes = options.lanes;
-    auto loaded = LoadedProgram::load(*module, program);
+    auto loaded = LoadedProgram::load(*module, program, options.hostFunctions);
     if (!loaded)
       return;
     for (ArrayRef<int64_t> coordinates : comparison.getRanks()) {
@@ -457,7 +474,8 @@ void expectKernel(StringRef text, const KernelCase &options) {
       comparison.runRank(**loaded, coordinates);
     }
   };
-  bool isForGpusOnly = kernel.getParts() || options.isLibraryCall;
+  bool isForGpusOnly = kernel.getParts() ||
+                       (options.isLibraryCall && options.hostFunctions.empty());
   if (!isForGpusOnly)
     expectOn("on the host", std::nullopt);
   expectOn("on a large GPU, emulated", GpuOptions());

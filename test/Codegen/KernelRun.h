@@ -13,6 +13,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include <functional>
+#include <map>
 
 namespace meshc::codegen {
 
@@ -26,8 +27,10 @@ public:
   static std::unique_ptr<LoadedProgram>
   load(mlir::ModuleOp module, llvm::StringRef march = "native",
        std::optional<GpuOptions> gpu = {});
-  static std::unique_ptr<LoadedProgram> load(mlir::ModuleOp module,
-                                             const ProgramOptions &options);
+  /// `functions`: further ones of the runtime, by name.
+  static std::unique_ptr<LoadedProgram>
+  load(mlir::ModuleOp module, const ProgramOptions &options,
+       const std::map<std::string, void *> &functions = {});
   const MeshcProgram &operator*() const { return *program; }
   const MeshcProgram *operator->() const { return program; }
 
@@ -81,6 +84,8 @@ struct KernelCase {
   llvm::SmallVector<std::pair<unsigned, unsigned>> orders;
   /// Its code on the host is the runtime's, and its grid on a GPU is fixed.
   bool isLibraryCall = false;
+  /// The functions of that code, by name. Without any, it runs on GPUs only.
+  std::map<std::string, void *> hostFunctions;
 };
 
 /// Compiles the text of one exec.kernel for the host, and for emulated GPUs,

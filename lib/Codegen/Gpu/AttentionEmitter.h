@@ -42,6 +42,10 @@ private:
     mlir::Value logSums, products; ///< products: of output and its gradient
   };
 
+  void countEntries();
+  mlir::Value getRowCount();
+  mlir::Value doesExist(const Held &held);
+  mlir::Value getEndIfExists(const Held &held, mlir::Value end);
   Outer split(mlir::Value number, int64_t begin, int64_t end);
   mlir::Value getPlace(const AttentionTensor &tensor, const Outer &outer);
   GlobalEntries getEntries(const AttentionTensor &tensor, const Outer &outer,
@@ -75,6 +79,10 @@ private:
   AttentionTensor query, keys, values, mask, bias, output, logSums, gradient;
   AttentionTensor ofQuery, ofKeys, ofValues;
   mlir::Value firstRow; ///< global index of this rank's first row
+  /// How many rows, and entries of each outer dim, exist on this rank; null if
+  /// the block is full on every rank.
+  mlir::Value existingRows;
+  Outer existingOuter;
   Tile heldKeys, heldValues, streamedKeys, streamedValues, scores;
   RowNumbers numbers;
 };

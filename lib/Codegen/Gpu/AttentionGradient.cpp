@@ -158,7 +158,7 @@ void AttentionEmitter::emitMemoryGradients(Value block) {
         Outer outer = split(other, call.sharedCount, call.outerCount);
         for (auto [all, more] : llvm::zip(each.outer, outer))
           all = all ? all : more;
-        return emitFor(begin, end, 1, carried,
+        return emitFor(begin, getEndIfExists(each, end), 1, carried,
                        [&](Value turn, ArrayRef<Value> values) {
                          return add(each, turn, values);
                        });

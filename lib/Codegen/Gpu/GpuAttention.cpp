@@ -137,6 +137,7 @@ AttentionEmitter::AttentionEmitter(const AttentionPlan &plan,
   if (parts.position)
     firstRow = emitter.getGlobalOffset(nd::getTensorType(parts.query),
                                        parts.position.getValue());
+  countEntries();
   bool isGradient = plan.isGradient();
   heldKeys = allocateTile(tiles.getHeldEntries(), call.keys);
   if (isGradient)
@@ -153,6 +154,45 @@ AttentionEmitter::AttentionEmitter(const AttentionPlan &plan,
 
 Value AttentionEmitter::exp(Value x) {
   return math::ExpOp::create(builder, loc, x);
+}
+
+//===----------------------------------------------------------------------===//
+// What exists
+//===----------------------------------------------------------------------===//
+
+void AttentionEmitter::countEntries() {
+  exec::AttentionLoops loops = *exec::AttentionLoops::of(plan.op);
+  nd::TensorType type =
+      nd::getTensorType(nd::AttentionScores::of(plan.op).query);
+  auto count = [&](StringAttr dim) {
+    bool isFull = !dim || type.isEven(type.getDimIndex(dim.getValue()),
+                                      emitter.getMesh());
+    return isFull ? Value() : emitter.getEntryCount(type, dim.getValue());
+  };
+  existingRows = count(loops.row);
+  existingOuter = llvm::map_to_vector(loops.outer, count);
+}
+
+Value AttentionEmitter::getRowCount() {
+  return existingRows ? existingRows : index(call.rows);
+}
+
+/// Whether the first of the held entries exists; null: always. The same on all
+/// threads of a block.
+Value AttentionEmitter::doesExist(const Held &held) {
+  Value exists;
+  if (held.isRows && existingRows)
+    exists = isLess(held.first, existingRows);
+  for (auto [at, count] : llvm::zip_equal(held.outer, existingOuter))
+    if (at && count)
+      exists = both(exists, isLess(at, count));
+  return exists;
+}
+
+/// The end of a loop that has no turns for padding.
+Value AttentionEmitter::getEndIfExists(const Held &held, Value end) {
+  Value exists = doesExist(held);
+  return exists ? select(exists, end, index(0)) : end;
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,10 +222,10 @@ GlobalEntries AttentionEmitter::getEntries(const AttentionTensor &tensor,
                                            const Outer &outer, Value first,
                                            bool areRows) {
   int64_t stride = areRows ? tensor.strides->row : tensor.strides->memory;
-  int64_t count = areRows ? call.rows : call.memory;
+  Value count = areRows ? getRowCount() : index(call.memory);
   return {tensor.pointer, tensor.elementType,
           plus(getPlace(tensor, outer), times(first, stride)), stride,
-          minus(index(count), first)};
+          minus(count, first)};
 }
 
 AttentionEmitter::Held AttentionEmitter::takeHeld(Value block, bool isRows) {
@@ -237,18 +277,19 @@ std::pair<Value, Value> AttentionEmitter::getAllowedMemory(const Held &held) {
 }
 
 /// The numbers of the streamed tiles, begin and end, that have entries within
-/// the band, and that a mask allows which all rows share.
+/// the band, and that a mask allows which all rows share. For held entries that
+/// do not exist there are none.
 std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
   constexpr int64_t none = std::numeric_limits<int64_t>::min();
   constexpr int64_t all = std::numeric_limits<int64_t>::max();
-  int64_t count = held.isRows ? call.memory : call.rows;
+  Value count = held.isRows ? index(call.memory) : getRowCount();
   int64_t entries = tiles.getStreamedEntries();
   int64_t last = tiles.getHeldEntries() - 1;
-  Value begin = index(0), end = index(count);
+  Value begin = index(0), end = count;
   // In a band, memory m and the global row r have lowest ≤ m - r ≤ highest.
   auto clamp = [&](Value entry) {
     entry = arith::MaxSIOp::create(builder, loc, entry, index(0));
-    return arith::MinSIOp::create(builder, loc, entry, index(count));
+    return arith::MinSIOp::create(builder, loc, entry, count);
   };
   Value first =
       held.isRows ? plus(firstRow, held.first) : minus(held.first, firstRow);
@@ -268,6 +309,7 @@ std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
     begin = arith::MaxSIOp::create(builder, loc, begin, firstAllowed);
     end = arith::MinSIOp::create(builder, loc, end, lastAllowed);
   }
+  end = getEndIfExists(held, end);
   begin = arith::DivUIOp::create(builder, loc, begin, index(entries));
   end = arith::DivUIOp::create(builder, loc, plus(end, index(entries - 1)),
                                index(entries));
@@ -286,8 +328,8 @@ Value AttentionEmitter::isAllowed(Value row, Value entry) {
                                               tiles.getStreamedEntries())
                                    : tiles.getHeldEntries();
   int64_t memory = plan.isGradient() ? rows : tiles.getStreamedEntries();
-  if (call.rows % rows != 0)
-    allowed = both(allowed, isLess(row, index(call.rows)));
+  if (existingRows || call.rows % rows != 0)
+    allowed = both(allowed, isLess(row, getRowCount()));
   if (call.memory % memory != 0)
     allowed = both(allowed, isLess(entry, index(call.memory)));
   Value distance = minus(entry, plus(firstRow, row));

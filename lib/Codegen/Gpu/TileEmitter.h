@@ -28,7 +28,7 @@ struct GlobalEntries {
   mlir::Type elementType;
   mlir::Value first;  ///< element number of the first entry
   int64_t stride = 0; ///< elements between entries
-  mlir::Value count;  ///< entries that there are, at least one
+  mlir::Value count;  ///< entries that there are; may be negative: none
 };
 
 class TileEmitter : public LoopEmitter {

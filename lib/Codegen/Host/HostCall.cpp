@@ -10,6 +10,7 @@
 #include "dialects/Exec/Order.h"
 #include "dialects/Nd/Ops/AttentionOps.h"
 #include "lib/Codegen/Host/HostKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 
@@ -50,6 +51,40 @@ static LLVM::LLVMFuncOp declare(ModuleOp module, StringRef name) {
   return LLVM::LLVMFuncOp::create(builder, module.getLoc(), name, type);
 }
 
+/// The `counts` of meshc_attention: an array of the function, or null if all
+/// blocks are full.
+static Value emitCounts(exec::KernelOp kernel, KernelEntry &entry,
+                        OpBuilder &builder) {
+  Operation *op = exec::getAttention(kernel);
+  nd::TensorType query = nd::getTensorType(nd::AttentionScores::of(op).query);
+  Location loc = kernel.getLoc();
+  auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
+  if (!query.hasPadding(nd::MeshAttr::of(kernel)))
+    return LLVM::ZeroOp::create(builder, loc, pointer);
+  exec::AttentionLoops loops = *exec::AttentionLoops::of(op);
+  SmallVector<StringAttr> dims{loops.row};
+  llvm::append_range(dims, loops.outer);
+  loadBuffers(kernel, entry, builder);
+  KernelElements elements(builder, kernel, entry.context, entry.buffers,
+                          /*lanes=*/1, {});
+  Type number = builder.getI64Type();
+  Value size = LLVM::ConstantOp::create(
+      builder, loc, builder.getI64IntegerAttr(int64_t(dims.size())));
+  Value counts = LLVM::AllocaOp::create(builder, loc, pointer, number, size, 8);
+  for (auto [place, dim] : llvm::enumerate(dims)) {
+    Value count = dim ? elements.getEntryCount(query, dim.getValue())
+                      : elements.getIndexConstant(1);
+    Value slot = LLVM::GEPOp::create(
+        builder, loc, pointer, number, counts,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(place)});
+    LLVM::StoreOp::create(
+        builder, loc,
+        arith::IndexCastOp::create(builder, loc, number, count).getResult(),
+        slot, 8);
+  }
+  return counts;
+}
+
 void emitHostCall(exec::KernelOp kernel, ModuleOp module, StringRef name) {
   Operation *op = exec::getAttention(kernel);
   MeshcAttention call =
@@ -62,10 +97,7 @@ void emitHostCall(exec::KernelOp kernel, ModuleOp module, StringRef name) {
   KernelEntry entry = openHostKernel(kernel, builder, name);
   Value constant = emitConstant(builder, module, kernel.getLoc(),
                                 (name + ".call").str(), call);
-  // All entries of its blocks exist.
-  Value counts =
-      LLVM::ZeroOp::create(builder, kernel.getLoc(),
-                           LLVM::LLVMPointerType::get(kernel.getContext()));
+  Value counts = emitCounts(kernel, entry, builder);
   LLVM::CallOp::create(builder, kernel.getLoc(), callee,
                        ValueRange{entry.context, constant, counts,
                                   entry.function.getArgument(1)});

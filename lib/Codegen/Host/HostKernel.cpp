@@ -81,9 +81,8 @@ KernelEntry openHostKernel(exec::KernelOp kernel, OpBuilder &builder,
   return entry;
 }
 
-/// Loads the buffers' addresses from the function's array.
-static void loadBuffers(exec::KernelOp kernel, KernelEntry &entry,
-                        OpBuilder &builder) {
+void loadBuffers(exec::KernelOp kernel, KernelEntry &entry,
+                 OpBuilder &builder) {
   Location loc = kernel.getLoc();
   auto pointer = LLVM::LLVMPointerType::get(kernel.getContext());
   size_t count =

@@ -30,6 +30,10 @@ KernelEntry openHostKernel(exec::KernelOp kernel, mlir::OpBuilder &builder,
                            llvm::StringRef name,
                            llvm::ArrayRef<mlir::StringAttr> streams = {});
 
+/// Loads the buffers' addresses from the array that the function gets.
+void loadBuffers(exec::KernelOp kernel, KernelEntry &entry,
+                 mlir::OpBuilder &builder);
+
 } // namespace meshc::codegen
 
 #endif // MESHC_LIB_CODEGEN_HOST_HOSTKERNEL_H
