@@ -225,7 +225,7 @@ void Search::reduce(TensorType type) {
                axes,
                {},
                dim.getName(),
-               addAxes(reduced, dim.getName().getValue(), axes, mesh)},
+               addAxes(reduced, dim.getName().getValue(), axes)},
               type);
     reach(type, {CollectiveKind::AllReduce, axes, {}, {}, reduced}, type);
   }
@@ -248,7 +248,7 @@ void Search::gatherOrMove(TensorType type) {
         if (other != dim && mayHold(other, axes))
           reach(type,
                 {CollectiveKind::AllToAll, axes, dim.getName(), other.getName(),
-                 addAxes(gathered, other.getName().getValue(), axes, mesh)},
+                 addAxes(gathered, other.getName().getValue(), axes)},
                 type);
     }
 }
@@ -267,7 +267,7 @@ void Search::slice(TensorType type) {
              run,
              {},
              dim.getName(),
-             addAxes(type, dim.getName().getValue(), run, mesh)},
+             addAxes(type, dim.getName().getValue(), run)},
             {});
   }
 }
@@ -312,7 +312,7 @@ void Search::goStraight() {
           {axis},
           {},
           dim.getName(),
-          addAxes(type, dim.getName().getValue(), {axis}, mesh)},
+          addAxes(type, dim.getName().getValue(), {axis})},
          {});
 }
 

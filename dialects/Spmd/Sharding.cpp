@@ -30,24 +30,18 @@ static TensorType replaceAxes(TensorType type, llvm::StringRef dim,
                          type.getPartialAxes());
 }
 
-TensorType withAxes(TensorType type, llvm::StringRef dim,
-                    ArrayRef<StringAttr> axes, MeshAttr mesh) {
-  if (!type.hasDim(dim) || type.getSize(dim) % mesh.getProduct(axes) != 0)
+TensorType addAxes(TensorType type, llvm::StringRef dim,
+                   ArrayRef<StringAttr> axes) {
+  if (!type.hasDim(dim))
     return {};
-  AxisList used = getUsedAxes(replaceAxes(type, dim, {}));
+  AxisList used = getUsedAxes(type), all(getAxesOf(type, dim));
   for (StringAttr axis : axes) {
     if (llvm::is_contained(used, axis))
       return {};
     used.push_back(axis);
+    all.push_back(axis);
   }
-  return replaceAxes(type, dim, axes);
-}
-
-TensorType addAxes(TensorType type, llvm::StringRef dim,
-                   ArrayRef<StringAttr> axes, MeshAttr mesh) {
-  AxisList all(getAxesOf(type, dim));
-  all.append(axes.begin(), axes.end());
-  return withAxes(type, dim, all, mesh);
+  return replaceAxes(type, dim, all);
 }
 
 TensorType dropAxes(TensorType type, llvm::StringRef dim,

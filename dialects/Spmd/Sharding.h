@@ -23,16 +23,10 @@ using AxisList = llvm::SmallVector<mlir::StringAttr>;
 llvm::ArrayRef<mlir::StringAttr> getAxesOf(nd::TensorType type,
                                            llvm::StringRef dim);
 
-/// The same type with the dim cut over exactly `axes`. Null if they do not
-/// divide the dim or if one of them is already in use.
-nd::TensorType withAxes(nd::TensorType type, llvm::StringRef dim,
-                        llvm::ArrayRef<mlir::StringAttr> axes,
-                        nd::MeshAttr mesh);
-
-/// The type with `axes` appended to those of the dim; null as above.
+/// The type with `axes` appended to those of the dim, which they need not
+/// divide. Null if the type does not have the dim or uses one of the axes.
 nd::TensorType addAxes(nd::TensorType type, llvm::StringRef dim,
-                       llvm::ArrayRef<mlir::StringAttr> axes,
-                       nd::MeshAttr mesh);
+                       llvm::ArrayRef<mlir::StringAttr> axes);
 
 /// The type without `axes`; null unless they are the last axes of the dim.
 nd::TensorType dropAxes(nd::TensorType type, llvm::StringRef dim,

@@ -159,10 +159,7 @@ TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
         mistakes.addConflict(tensor, it->second, dim, axis);
       isFree &= isFirst;
     }
-    bool isDivisible = dim.getSize() % rules.getMesh().getProduct(axes) == 0;
-    if (!isDivisible)
-      mistakes.addIndivisible(tensor, dim, rule);
-    if (!isFree || !isDivisible)
+    if (!isFree)
       cutting.clear();
     dims.push_back(nd::DimAttr::get(type.getContext(), dim.getName(),
                                     dim.getSize(), cutting));

@@ -63,12 +63,6 @@ void LayoutMistakes::addConflict(const PlacedTensor &tensor, nd::DimAttr a,
       {tensor, {a, b}, axis, {}, {}});
 }
 
-void LayoutMistakes::addIndivisible(const PlacedTensor &tensor, nd::DimAttr dim,
-                                    nd::RuleOp rule) {
-  add("size " + dim.getName().getValue() + " " + Twine(dim.getSize()),
-      {tensor, {dim}, {}, rule, {}});
-}
-
 void LayoutMistakes::addCutLoop(const PlacedTensor &tensor, nd::DimAttr dim,
                                 nd::RuleOp rule, Location loop) {
   add("loop " + dim.getName().getValue() + " " + getText(rule),
@@ -91,30 +85,6 @@ LayoutMistakes::reportConflict(const Mistake &mistake) const {
   error.attachNote(ruleB.getLoc())
       << "'" << getText(ruleB)
       << "' from this rule; one of them must stay whole or take another axis";
-  return error;
-}
-
-InFlightDiagnostic
-LayoutMistakes::reportIndivisible(const Mistake &mistake) const {
-  llvm::SmallVector<StringAttr> axes = rules.getAxes(mistake.rule);
-  nd::DimAttr dim = mistake.dims[0];
-  int64_t size = dim.getSize(), blocks = rules.getMesh().getProduct(axes);
-  InFlightDiagnostic error = emitError(mistake.tensor.loc);
-  error << "dim '" << dim.getName().getValue() << "' of size " << size << " of "
-        << describe(mistake.tensor.identity) << " is not divisible by "
-        << blocks
-        << (axes.size() == 1 ? ", the size of mesh axis "
-                             : ", the product of the sizes of mesh axes ");
-  llvm::interleaveComma(axes, error, [&](StringAttr axis) {
-    error << "'" << axis.getValue() << "'";
-  });
-  int64_t below = size / blocks * blocks;
-  error << "; choose ";
-  if (below > 0)
-    error << below << " or ";
-  error << below + blocks;
-  nd::RuleOp rule = mistake.rule;
-  error.attachNote(rule.getLoc()) << "'" << getText(rule) << "' from this rule";
   return error;
 }
 
@@ -172,9 +142,7 @@ InFlightDiagnostic LayoutMistakes::reportCutLoop(const Mistake &mistake) const {
 }
 
 InFlightDiagnostic LayoutMistakes::report(const Mistake &mistake) const {
-  if (mistake.loop)
-    return reportCutLoop(mistake);
-  return mistake.axis ? reportConflict(mistake) : reportIndivisible(mistake);
+  return mistake.loop ? reportCutLoop(mistake) : reportConflict(mistake);
 }
 
 LogicalResult LayoutMistakes::report() const {

@@ -31,9 +31,6 @@ public:
   /// Rules cut two dims of the tensor over one axis.
   void addConflict(const PlacedTensor &tensor, nd::DimAttr a, nd::DimAttr b,
                    mlir::StringAttr axis);
-  /// The dim is not divisible by the product of the rule's axes.
-  void addIndivisible(const PlacedTensor &tensor, nd::DimAttr dim,
-                      nd::RuleOp rule);
   /// A rule cuts a dim of a tensor that the loop takes apart, or puts together,
   /// along it.
   void addCutLoop(const PlacedTensor &tensor, nd::DimAttr dim, nd::RuleOp rule,
@@ -47,13 +44,12 @@ private:
     PlacedTensor tensor;
     llvm::SmallVector<nd::DimAttr> dims; ///< two for a conflict, else one
     mlir::StringAttr axis;               ///< of a conflict
-    nd::RuleOp rule;                     ///< of the other kinds
-    std::optional<mlir::Location> loop;  ///< of a loop over a cut dim
+    nd::RuleOp rule;                     ///< of a loop over a cut dim
+    std::optional<mlir::Location> loop;  ///< likewise; the loop
   };
 
   void add(const llvm::Twine &key, Mistake mistake);
   mlir::InFlightDiagnostic reportConflict(const Mistake &mistake) const;
-  mlir::InFlightDiagnostic reportIndivisible(const Mistake &mistake) const;
   mlir::InFlightDiagnostic reportCutLoop(const Mistake &mistake) const;
   mlir::InFlightDiagnostic report(const Mistake &mistake) const;
   std::string proposeForLoop(const Mistake &mistake) const;

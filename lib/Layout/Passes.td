@@ -76,8 +76,8 @@ def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
     operands (stacked tensors without the loop's dim) and, if carried, of its results.
 
     Refused, at the tensor's line with notes at the rules: two dims of one tensor
-    on one axis; a size that the axes of its dim do not divide; a loop over a dim that
-    a rule cuts, of a tensor whose entries the loop takes or makes.
+    on one axis; a loop over a dim that a rule cuts, of a tensor whose entries the
+    loop takes or makes.
 
     ```mlir
     !x = !nd.tensor<f32, [batch = 8, model = 4]>
@@ -112,8 +112,8 @@ def VerifyLayout : Pass<"meshc-verify-layout", "::mlir::ModuleOp"> {
   let summary = "checks what the layout phase promises";
   let description = [{
     No composite op remains; every result of an op, argument and result of a
-    function has a wanted sharding of its own global type, whose axes divide the
-    dims; state has the same sharding in all functions. This holds in the bodies of
+    function has a wanted sharding of its own global type over axes of the mesh;
+    state has the same sharding in all functions. This holds in the bodies of
     loops, too. No stacked tensor of a loop is cut along the loop's dim.
 
     For example, the pass rejects

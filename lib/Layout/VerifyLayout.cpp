@@ -119,17 +119,11 @@ private:
       return;
     if (tensor.isPartial())
       refuse() << "has a partial result as its sharding: " << wanted;
-    for (nd::DimAttr dim : tensor.getDims()) {
+    for (nd::DimAttr dim : tensor.getDims())
       for (StringAttr axis : dim.getAxes())
         if (mesh.getAxisIndex(axis.getValue()) < 0)
           refuse() << "is sharded over mesh axis '" << axis.getValue()
                    << "', which the mesh does not have";
-      if (dim.getSize() % mesh.getProduct(dim.getAxes()) != 0)
-        refuse() << "has dim '" << dim.getName().getValue() << "' of size "
-                 << dim.getSize()
-                 << ", which is not divisible by the axes of its sharding: "
-                 << wanted;
-    }
   }
 
   /// A parameter or slot has the same sharding wherever it goes in or out.

@@ -29,12 +29,11 @@ static constexpr int64_t searchLimit = 20000;
 
 TensorType getTypeAlong(TensorType type, const PartitionRule &rule,
                         ArrayRef<AxisList> axesOfFactor,
-                        llvm::function_ref<StringAttr(const Factor &)> dimOf,
-                        nd::MeshAttr mesh) {
+                        llvm::function_ref<StringAttr(const Factor &)> dimOf) {
   TensorType cut = type.getGlobal();
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
     if (StringAttr dim = dimOf(factor); dim && !axes.empty() && cut)
-      cut = spmd::addAxes(cut, dim.getValue(), axes, mesh);
+      cut = spmd::addAxes(cut, dim.getValue(), axes);
   return cut;
 }
 
@@ -85,7 +84,7 @@ void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes) {
   // for all of it, or a minor axis is needed elsewhere.
   for (size_t count = axes.size(); count > 0; --count) {
     AxisList list(axes.take_front(count));
-    if (rule.factors[factor].size % mesh.getProduct(list) == 0 &&
+    if (nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)) &&
         !llvm::is_contained(candidates[factor], list))
       candidates[factor].push_back(list);
   }
@@ -180,7 +179,7 @@ bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
     });
     TensorType type = getTypeAlong(
         nd::getTensorType(op->getResult(i)), rule, axesOfFactor,
-        [&](const Factor &factor) { return factor.resultDims[i]; }, mesh);
+        [&](const Factor &factor) { return factor.resultDims[i]; });
     if (!type)
       return false;
     choice.resultTypes.push_back(
@@ -194,7 +193,7 @@ bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     TensorType type = getTypeAlong(
         nd::getTensorType(op->getOperand(i)), rule, axesOfFactor,
-        [&](const Factor &factor) { return factor.operandDims[i]; }, mesh);
+        [&](const Factor &factor) { return factor.operandDims[i]; });
     if (!type)
       return false;
     if (llvm::is_contained(kept.operands, i))
@@ -232,7 +231,7 @@ void Search::evaluate(const Kept &kept) {
       choice.bytes += planner.getBytes(made, result.type) * result.share;
   choice.work = 1;
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
-    choice.work *= double(factor.size) / mesh.getProduct(axes);
+    choice.work *= double(llvm::divideCeil(factor.size, mesh.getProduct(axes)));
   auto cost = [](const FactorChoice &c) {
     return c.bytes + c.work * bytesPerPoint;
   };

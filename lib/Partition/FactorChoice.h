@@ -64,12 +64,11 @@ struct FactorChoice {
 /// The sharded type that `type` has along the factors, dims cut as
 /// `axesOfFactor` says. `dimsOf` gives the name of the value's dim along a
 /// factor, or null. Factors along one dim cut it in the order of the rule,
-/// major first. Null where the axes do not divide a dim.
+/// major first. Null where an axis would cut it twice.
 nd::TensorType
 getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
              llvm::ArrayRef<spmd::AxisList> axesOfFactor,
-             llvm::function_ref<mlir::StringAttr(const nd::Factor &)> dimOf,
-             nd::MeshAttr mesh);
+             llvm::function_ref<mlir::StringAttr(const nd::Factor &)> dimOf);
 
 /// The best choice for `op`. There is always one: nothing cut.
 FactorChoice chooseFactors(mlir::Operation *op,

@@ -96,6 +96,10 @@ private:
         return op->emitOpError("is not local: it needs all of a dim that is "
                                "cut over '")
                << axes.front().getValue() << "'";
+      if (!nd::mayCut(op, factor, nd::MeshAttr::of(op).getProduct(axes)))
+        return op->emitOpError("is not local: its values have other entries in "
+                               "their blocks of a dim that is cut over '")
+               << axes.front().getValue() << "'";
       for (StringAttr axis : axes) {
         if (llvm::is_contained(used, axis))
           return op->emitOpError("is not local: mesh axis '")

@@ -96,6 +96,43 @@ static Json buildCollective(spmd::CollectiveOpInterface op) {
   return collective;
 }
 
+/// Of all points of an op's iteration space that ranks compute, those whose
+/// entries exist.
+static double getExistingShare(nd::NamedOpInterface op, nd::MeshAttr mesh) {
+  double share = 1;
+  for (const nd::Factor &factor : op.getPartitionRule().factors) {
+    auto addFirst = [&](auto values, ArrayRef<StringAttr> dims) {
+      for (auto [value, dim] : llvm::zip(values, dims)) {
+        if (!dim)
+          continue;
+        nd::TensorType type = nd::getTensorType(value);
+        int64_t index = type.getDimIndex(dim.getValue());
+        int64_t blocks = mesh.getProduct(type.getDims()[index].getAxes());
+        share *= double(type.getDims()[index].getSize()) /
+                 double(blocks * type.getLocalSize(index, mesh));
+        return true;
+      }
+      return false;
+    };
+    if (!addFirst(op->getResults(), factor.resultDims))
+      addFirst(op->getOperands(), factor.operandDims);
+  }
+  return share;
+}
+
+/// The share of a function's operations that compute padding, on average over
+/// the ranks.
+static double getPaddedWork(func::FuncOp function, nd::MeshAttr mesh) {
+  double all = 0, padded = 0;
+  function.walk([&](nd::NamedOpInterface op) {
+    nd::OpCost cost = op.getCost();
+    double work = (cost.flops + cost.transcendentals) * double(countCalls(op));
+    all += work;
+    padded += work * (1 - getExistingShare(op, mesh));
+  });
+  return all > 0 ? padded / all : 0;
+}
+
 static Json buildFunction(func::FuncOp function) {
   Json report;
   report["name"] = function.getName().str();
@@ -119,6 +156,7 @@ static Json buildFunction(func::FuncOp function) {
   });
   report["elements"] = elements;
   report["bytes"] = bytes;
+  report["paddedWork"] = getPaddedWork(function, mesh);
   return report;
 }
 

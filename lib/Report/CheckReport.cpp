@@ -67,7 +67,8 @@ static bool isFunction(const Json &json) {
   return hasFields(json, {{"name", isText},
                           {"collectives", isListOf<isCollective>},
                           {"elements", isMapTo<isInteger>},
-                          {"bytes", isMapTo<isNumber>}});
+                          {"bytes", isMapTo<isNumber>},
+                          {"paddedWork", isNumber}});
 }
 
 bool isLimits(const Json &json) {

@@ -170,6 +170,38 @@ static Json listLargest(const Json &report, llvm::ArrayRef<Occupied> occupied) {
   return all;
 }
 
+/// The share of the bytes of a tensor or buffer that is padding, on average
+/// over the ranks.
+static double getPaddingShare(const Json &report, const Json &described) {
+  if (!described.contains("dims"))
+    return 0;
+  std::map<std::string, int64_t> axisSizes;
+  for (const Json &axis : report["mesh"])
+    axisSizes[axis["axis"].get<std::string>()] = axis["size"].get<int64_t>();
+  double entries = 1;
+  for (const Json &dim : described["dims"]) {
+    const auto size = dim["size"].get<int64_t>();
+    int64_t blocks = 1;
+    for (const Json &axis : dim["axes"])
+      blocks *= axisSizes[axis.get<std::string>()];
+    entries *= double(size) / double((size + blocks - 1) / blocks * blocks);
+  }
+  return 1 - entries;
+}
+
+/// The bytes of the program's tensors and of the values at the peak that are
+/// padding, on average over the ranks.
+static int64_t countPadding(const Json &report,
+                            llvm::ArrayRef<Occupied> occupied) {
+  double bytes = 0;
+  for (const Json &tensor : report["tensors"])
+    bytes += tensor["bytes"].get<double>() * getPaddingShare(report, tensor);
+  for (const Occupied &each : occupied)
+    bytes +=
+        double(each.end - each.begin) * getPaddingShare(report, *each.buffer);
+  return static_cast<int64_t>(bytes);
+}
+
 /// Adds the bytes of the program's tensors by what they are for.
 static void addTensors(const Json &report, Json &result) {
   for (const char *kind :
@@ -218,6 +250,7 @@ void addPeak(Json &report) {
   result["scratch"] = scratch;
   result["unused"] =
       memory["arenaBytes"].get<int64_t>() - getTensorBytes(report) - peak.bytes;
+  result["padding"] = countPadding(report, occupied);
   result["lines"] = listLines(lines);
   result["largest"] = listLargest(report, occupied);
   memory["peak"] = std::move(result);

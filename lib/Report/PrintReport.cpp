@@ -99,6 +99,27 @@ static void printPeak(const Json &peak, llvm::raw_ostream &out) {
     out << "    and " << peak["lines"].size() - most << " more lines\n";
 }
 
+/// How much of each rank's memory and work is for entries that do not exist.
+static void printPadding(const Json &report, llvm::raw_ostream &out) {
+  Json parts = Json::array();
+  auto add = [&](double share, const std::string &what) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << llvm::format("%.1f", 100 * share) << " % of " << what;
+    if (share > 0)
+      parts.push_back(text);
+  };
+  if (report.contains("memory") && report["memory"].contains("peak"))
+    add(report["memory"]["peak"]["padding"].get<double>() /
+            report["memory"]["arenaBytes"].get<double>(),
+        "the arena");
+  for (const Json &function : report["functions"])
+    add(function["paddedWork"].get<double>(),
+        "the work of " + function["name"].get<std::string>());
+  if (!parts.empty())
+    out << "padding, on average over the ranks: " << joinTexts(parts) << "\n";
+}
+
 void printReport(const Json &report, llvm::raw_ostream &out) {
   out << "mesh: ";
   bool isFirst = true;
@@ -120,6 +141,7 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
         << " bytes)\n";
   if (report.contains("memory") && report["memory"].contains("peak"))
     printPeak(report["memory"]["peak"], out);
+  printPadding(report, out);
   for (const Json &function : report["functions"]) {
     size_t count = function["collectives"].size();
     out << "\n"

@@ -449,6 +449,27 @@ TEST(UnevenKernel, FlatBlocks) {
       }
 }
 
+/// A further cut of blocks, whole ones or cut already. The last of them may end
+/// behind the block that they are cut from: nothing is read there.
+TEST(UnevenKernel, BlocksOfBlocks) {
+  std::string mesh = "#nd.mesh<p = 2, q = 3>";
+  Cut none{mesh, "", 1}, p{mesh, "p", 2}, q{mesh, "q", 3}, pq{mesh, "p, q", 6};
+  for (auto [from, to, axes] : {std::tuple(none, p, R"(["p"])"),
+                                {none, q, R"(["q"])"},
+                                {p, pq, R"(["q"])"},
+                                {none, pq, R"(["p", "q"])"}})
+    for (int64_t size : {4, 7, 25, 100})
+      for (std::string lanes : {"b", "h"}) {
+        Dim h{"h", 8}, whole{"b", size, from}, part{"b", size, to};
+        std::string x = tensor("f32", {whole, h}), y = tensor("f32", {part, h});
+        const Dims loops = lanes == "h" ? Dims{part, h} : Dims{h, part};
+        std::string order = lanes == "h" ? R"(["b", "h"])" : R"(["h", "b"])";
+        expectOn(p, head(loops, {}, lanes, order, order) + "(%x: " + x +
+                        "):\n%y = spmd.slice \"b\" " + axes + " %x : " + x +
+                        " -> " + y + "\nexec.yield %y : " + y + "\n}");
+      }
+}
+
 /// Blocks of as many entries share no code if only some have padding, or if it
 /// begins elsewhere.
 TEST(UnevenKernel, KeysTellPadding) {

@@ -17,28 +17,6 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
 
 // -----
 
-module attributes {nd.mesh = #nd.mesh<data = 4>} {
-  // expected-note @+1 {{'batch -> data' from this rule}}
-  nd.rule "batch" -> ["data"]
-  // expected-error @+1 {{dim 'batch' of size 10 of tensor 'h' is not divisible by 4, the size of mesh axis 'data'; choose 8 or 12}}
-  func.func @step(%x: !nd.tensor<f32, [batch = 10]> {nd.name = "h"}) {
-    return
-  }
-}
-
-// -----
-
-module attributes {nd.mesh = #nd.mesh<pod = 2, data = 4>} {
-  // expected-note @+1 {{'batch -> (pod, data)' from this rule}}
-  nd.rule "batch" -> ["pod", "data"]
-  // expected-error @+1 {{dim 'batch' of size 4 of the value of this expression is not divisible by 8, the product of the sizes of mesh axes 'pod', 'data'; choose 8}}
-  func.func @step(%x: !nd.tensor<f32, [batch = 4]>) {
-    return
-  }
-}
-
-// -----
-
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @+1 {{function 'step' must have one block, got 2}}
   func.func @step() {

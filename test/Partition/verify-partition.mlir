@@ -146,3 +146,24 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     return
   }
 }
+
+// -----
+
+// Blocks of 2 and 1 entries of 'a' are 8 and 4 entries of 'm', whose blocks have 6.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [a = 3 on {data}, b = 4]>) {
+    // expected-error @+1 {{is not local: its values have other entries in their blocks of a dim that is cut over 'data'}}
+    %y = nd.merge_dims %x {dims = ["a", "b"], into = "m"} : (!nd.tensor<f32, [a = 3 on {data}, b = 4]>) -> !nd.tensor<f32, [m = 12 on {data}]>
+    return
+  }
+}
+
+// -----
+
+// Any other dim may have blocks of different sizes.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [a = 3, b = 4, c = 5 on {data}]>) {
+    %y = nd.merge_dims %x {dims = ["a", "b"], into = "m"} : (!nd.tensor<f32, [a = 3, b = 4, c = 5 on {data}]>) -> !nd.tensor<f32, [c = 5 on {data}, m = 12]>
+    return
+  }
+}

@@ -63,13 +63,13 @@ void LayoutDraw::drawMesh() {
   MLIRContext *context = module.getContext();
   llvm::SmallVector<AxisAttr> axes;
   int64_t ranks = 1;
-  for (size_t i = 0, count = 1 + draw(3); i < count; ++i) {
-    int64_t size = 1 + draw(4);
+  for (size_t i = 0, count = 1 + draw(4); i < count; ++i) {
+    int64_t size = 1 + draw(6);
     if (ranks * size > mostRanks)
       size = 1;
     ranks *= size;
     axes.push_back(AxisAttr::get(
-        context, StringAttr::get(context, StringRef("pqr").substr(i, 1)),
+        context, StringAttr::get(context, StringRef("pqrs").substr(i, 1)),
         size));
   }
   mesh = MeshAttr::get(context, axes);
@@ -156,8 +156,6 @@ bool LayoutDraw::isAllowed() const {
     llvm::SmallVector<StringAttr> used;
     for (DimAttr dim : tensor.type.getDims()) {
       ArrayRef<StringAttr> axes = getAxes(tensor, dim.getName().getValue());
-      if (dim.getSize() % mesh.getProduct(axes) != 0)
-        return false;
       for (StringAttr axis : axes) {
         if (llvm::is_contained(used, axis))
           return false;

@@ -46,6 +46,22 @@ PartitionRule getRuleByNames(Operation *op) {
   return rule;
 }
 
+bool mayCut(Operation *op, const Factor &factor, int64_t blocks) {
+  if (factor.size % blocks == 0)
+    return true;
+  auto fits = [&](Value value, StringAttr dim) {
+    return !dim || getTensorType(value).getSize(dim.getValue()) == factor.size;
+  };
+  return llvm::all_of(llvm::zip(op->getOperands(), factor.operandDims),
+                      [&](auto pair) {
+                        return fits(std::get<0>(pair), std::get<1>(pair));
+                      }) &&
+         llvm::all_of(llvm::zip(op->getResults(), factor.resultDims),
+                      [&](auto pair) {
+                        return fits(std::get<0>(pair), std::get<1>(pair));
+                      });
+}
+
 void makeWhole(PartitionRule &rule, llvm::StringRef name) {
   auto runsAlong = [&](StringAttr dim) {
     return dim && dim.getValue() == name;

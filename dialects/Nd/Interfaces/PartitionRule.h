@@ -61,6 +61,12 @@ PartitionRule getRuleByNames(mlir::Operation *op);
 /// The same, but the dim `whole` must not be cut.
 PartitionRule getRuleByNames(mlir::Operation *op, llvm::StringRef whole);
 
+/// Whether `blocks` blocks of the factor are blocks of each dim of the op's
+/// values along it: they are equal, or these dims all have the factor's size. A
+/// dim that merges the factor with another one has blocks of other entries
+/// where they are not equal.
+bool mayCut(mlir::Operation *op, const Factor &factor, int64_t blocks);
+
 /// Makes the factor of result or operand dim `name` a Whole one.
 void makeWhole(PartitionRule &rule, llvm::StringRef name);
 

@@ -121,21 +121,15 @@ LogicalResult ReshardOp::verify() {
       kept.push_back(axis);
   if (ArrayRef(kept) != to.getPartialAxes())
     return emitOpError("gives the axes of a partial value another order");
-  MeshAttr mesh = MeshAttr::of(*this);
-  for (DimAttr dim : to.getDims())
-    if (dim.getSize() % mesh.getProduct(dim.getAxes()) != 0)
-      return emitOpError() << "cuts dim '" << dim.getName().getValue()
-                           << "' of size " << dim.getSize() << " into "
-                           << mesh.getProduct(dim.getAxes()) << " blocks";
   return success();
 }
 
 LogicalResult SliceOp::verify() {
   if (failed(verifyAxes(*this, getAxes(), /*inMeshOrder=*/false)))
     return failure();
-  return verifyResult(*this, 0,
-                      addAxes(getOperandType(*this, 0), getDim(),
-                              getNames(getAxes()), MeshAttr::of(*this)));
+  return verifyResult(
+      *this, 0,
+      addAxes(getOperandType(*this, 0), getDim(), getNames(getAxes())));
 }
 
 LogicalResult AllReduceOp::verify() {
@@ -161,8 +155,7 @@ LogicalResult ReduceScatterOp::verify() {
       return failure();
     TensorType whole = dropPartial(getOperandType(*this, i), axes);
     if (failed(verifyResult(*this, i,
-                            whole ? addAxes(whole, getName(getDims(), i), axes,
-                                            MeshAttr::of(*this))
+                            whole ? addAxes(whole, getName(getDims(), i), axes)
                                   : whole)))
       return failure();
   }
@@ -194,7 +187,7 @@ LogicalResult AllToAllOp::verify() {
                            << "' to the same dim";
     type = dropAxes(type, getName(getFrom(), i), axes);
     if (type)
-      type = addAxes(type, getName(getTo(), i), axes, MeshAttr::of(*this));
+      type = addAxes(type, getName(getTo(), i), axes);
     if (failed(verifyResult(*this, i, type)))
       return failure();
   }
@@ -233,14 +226,23 @@ static HostTensor combineGroup(RankOperands operands, unsigned index,
   return sum;
 }
 
-/// Copies block number `block` of dim `dim` of `source`, of the target's size,
-/// into the target.
-static void takeBlock(const HostTensor &source, StringRef dim, int64_t block,
-                      HostTensor &target) {
+/// Where the block of the first type begins in that of the second, along a dim
+/// that further axes cut in the first.
+static int64_t getStartWithin(TensorType inner, TensorType outer, StringRef dim,
+                              const EvaluationContext &context) {
+  return context.getOffset(inner, dim) - context.getOffset(outer, dim);
+}
+
+/// Copies the target's block along `dim` from `source`, a block that fewer axes
+/// cut. The context is of the target's rank.
+static void takeBlock(const HostTensor &source, StringRef dim,
+                      const EvaluationContext &context, HostTensor &target) {
   int64_t index = target.type.getDimIndex(dim);
   llvm::SmallVector<int64_t> from(target.sizes.size(), 0), to = from;
-  from[index] = block * target.sizes[index];
-  copyBox(source, from, target, to, target.sizes);
+  llvm::SmallVector<int64_t> sizes(target.sizes);
+  from[index] = getStartWithin(target.type, source.type, dim, context);
+  sizes[index] = context.getCount(target.type, dim);
+  copyBox(source, from, target, to, sizes);
 }
 
 /// Which of an operand's blocks hold the entry at `global` (one index per dim)
@@ -251,13 +253,10 @@ static void locate(TensorType type, ArrayRef<int64_t> global, MeshAttr mesh,
                    llvm::SmallVectorImpl<int64_t> &local) {
   local.assign(global.begin(), global.end());
   for (auto [i, dim] : llvm::enumerate(type.getDims())) {
-    int64_t size = type.getLocalSize(i, mesh);
-    int64_t block = global[i] / size;
-    local[i] = global[i] % size;
-    for (StringAttr axis : llvm::reverse(dim.getAxes())) {
-      int64_t axisSize = mesh.getAxisSize(axis.getValue());
-      coordinates[mesh.getAxisIndex(axis.getValue())] = block % axisSize;
-      block /= axisSize;
+    for (auto [axis, step] :
+         llvm::zip(dim.getAxes(), type.getBlockSteps(int64_t(i), mesh))) {
+      coordinates[mesh.getAxisIndex(axis.getValue())] = local[i] / step;
+      local[i] %= step;
     }
   }
 }
@@ -295,7 +294,7 @@ RankResults ReshardOp::evaluateAll(RankOperands operands,
       }
       target.data[offsets[0]] = context.round(*value, to.getElementType());
     };
-    nd::forEachIndex(target.sizes, {target.getStrides()}, take);
+    nd::forEachIndex(here.getCounts(to), {target.getStrides()}, take);
   }
   return results;
 }
@@ -303,10 +302,11 @@ RankResults ReshardOp::evaluateAll(RankOperands operands,
 RankResults SliceOp::evaluateAll(RankOperands operands,
                                  const EvaluationContext &context) {
   RankResults results = makeResults(*this, operands.size(), context);
-  for (size_t rank = 0; rank < results.size(); ++rank)
-    takeBlock(*operands[rank][0], getDim(),
-              getPositionInGroup(rank, getNames(getAxes()), context.mesh),
-              results[rank][0]);
+  EvaluationContext here = context;
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    here.coordinates = context.mesh.getCoordinates(rank);
+    takeBlock(*operands[rank][0], getDim(), here, results[rank][0]);
+  }
   return results;
 }
 
@@ -327,27 +327,43 @@ RankResults ReduceScatterOp::evaluateAll(RankOperands operands,
                                          const EvaluationContext &context) {
   AxisList axes = getNames(getAxes());
   RankResults results = makeResults(*this, operands.size(), context);
-  for (size_t rank = 0; rank < results.size(); ++rank)
+  EvaluationContext here = context;
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    here.coordinates = context.mesh.getCoordinates(rank);
     for (unsigned i = 0; i < getNumOperands(); ++i)
       takeBlock(combineGroup(operands, i, getGroup(rank, axes, context.mesh),
                              getReduction(), context),
-                getName(getDims(), i),
-                getPositionInGroup(rank, axes, context.mesh), results[rank][i]);
+                getName(getDims(), i), here, results[rank][i]);
+  }
   return results;
+}
+
+/// Copies the entries that exist of the block that the context's rank has of
+/// `source` along `dim` to their place in `target`, which fewer axes cut there.
+/// `from` and `sizes`: where they begin in the source along the other dims, and
+/// how many there are.
+static void placeBlock(const HostTensor &source, ArrayRef<int64_t> from,
+                       llvm::SmallVector<int64_t> sizes, StringRef dim,
+                       const EvaluationContext &context, HostTensor &target) {
+  int64_t index = target.type.getDimIndex(dim);
+  llvm::SmallVector<int64_t> to(sizes.size(), 0);
+  to[index] = getStartWithin(source.type, target.type, dim, context);
+  sizes[index] = context.getCount(source.type, dim);
+  copyBox(source, from, target, to, sizes);
 }
 
 RankResults AllGatherOp::evaluateAll(RankOperands operands,
                                      const EvaluationContext &context) {
   RankResults results = makeResults(*this, operands.size(), context);
+  EvaluationContext there = context;
   for (size_t rank = 0; rank < results.size(); ++rank)
     for (unsigned i = 0; i < getNumOperands(); ++i) {
       HostTensor &target = results[rank][i];
-      int64_t dim = target.type.getDimIndex(getName(getDims(), i));
-      llvm::SmallVector<int64_t> from(target.sizes.size(), 0), to = from;
+      llvm::SmallVector<int64_t> from(target.sizes.size(), 0);
       for (int64_t other : getGroup(rank, getNames(getAxes()), context.mesh)) {
-        const HostTensor &source = *operands[other][i];
-        copyBox(source, from, target, to, source.sizes);
-        to[dim] += source.sizes[dim];
+        there.coordinates = context.mesh.getCoordinates(other);
+        placeBlock(*operands[other][i], from, target.sizes,
+                   getName(getDims(), i), there, target);
       }
     }
   return results;
@@ -355,22 +371,24 @@ RankResults AllGatherOp::evaluateAll(RankOperands operands,
 
 RankResults AllToAllOp::evaluateAll(RankOperands operands,
                                     const EvaluationContext &context) {
-  AxisList axes = getNames(getAxes());
   RankResults results = makeResults(*this, operands.size(), context);
+  EvaluationContext here = context, there = context;
   for (size_t rank = 0; rank < results.size(); ++rank)
     for (unsigned i = 0; i < getNumOperands(); ++i) {
+      here.coordinates = context.mesh.getCoordinates(rank);
       HostTensor &target = results[rank][i];
-      // The dim that was cut becomes longer, the other one shorter.
-      int64_t longer = target.type.getDimIndex(getName(getFrom(), i));
-      int64_t shorter = target.type.getDimIndex(getName(getTo(), i));
-      llvm::SmallVector<int64_t> from(target.sizes.size(), 0), to = from;
+      // The dim `to` becomes shorter; along `from` the blocks are joined.
+      StringRef shorter = getName(getTo(), i);
+      int64_t index = target.type.getDimIndex(shorter);
+      llvm::SmallVector<int64_t> from(target.sizes.size(), 0);
       llvm::SmallVector<int64_t> sizes(target.sizes);
-      sizes[longer] = operands[rank][i]->sizes[longer];
-      from[shorter] =
-          getPositionInGroup(rank, axes, context.mesh) * target.sizes[shorter];
-      for (int64_t other : getGroup(rank, axes, context.mesh)) {
-        copyBox(*operands[other][i], from, target, to, sizes);
-        to[longer] += sizes[longer];
+      from[index] =
+          getStartWithin(target.type, operands[rank][i]->type, shorter, here);
+      sizes[index] = here.getCount(target.type, shorter);
+      for (int64_t other : getGroup(rank, getNames(getAxes()), context.mesh)) {
+        there.coordinates = context.mesh.getCoordinates(other);
+        placeBlock(*operands[other][i], from, sizes, getName(getFrom(), i),
+                   there, target);
       }
     }
   return results;

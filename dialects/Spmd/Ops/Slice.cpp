@@ -23,10 +23,11 @@ SliceOp::evaluate(ArrayRef<const nd::HostTensor *> operands,
   int64_t shift = context.getOffset(result.type, getDim()) -
                   context.getOffset(operands[0]->type, getDim());
   int64_t first = shift * operands[0]->getStrideOf(getDim());
-  nd::forEachIndex(
-      result.sizes, strides, [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
-        result.data[offsets[1]] = operands[0]->data[first + offsets[0]];
-      });
+  nd::forEachIndex(context.getCounts(getType()), strides,
+                   [&](ArrayRef<int64_t>, ArrayRef<int64_t> offsets) {
+                     result.data[offsets[1]] =
+                         operands[0]->data[first + offsets[0]];
+                   });
   return results;
 }
 
@@ -46,6 +47,16 @@ static bool isWhole(SliceOp op, nd::MeshAttr mesh) {
   return mesh.getProduct(getNames(op.getAxes())) == 1;
 }
 
+/// Whether some rank's block ends behind the operand's.
+static bool mayExceed(SliceOp op, nd::MeshAttr mesh) {
+  auto input = cast<nd::TensorType>(op.getInput().getType());
+  auto result = cast<nd::TensorType>(op.getType());
+  int64_t index = input.getDimIndex(op.getDim());
+  return result.getLocalSize(index, mesh) *
+             mesh.getProduct(getNames(op.getAxes())) !=
+         input.getLocalSize(index, mesh);
+}
+
 Value SliceOp::emitElement(nd::ElementEmitter &emitter,
                            const nd::ElementIndex &index) {
   if (isWhole(*this, emitter.getMesh()))
@@ -61,6 +72,14 @@ Value SliceOp::emitElement(nd::ElementEmitter &emitter,
                                       emitter.getGlobalOffset(result, getDim()),
                                       emitter.getGlobalOffset(input, getDim()));
   at.base = arith::AddIOp::create(emitter.builder, emitter.loc, at.base, shift);
+  // Padding is read from some entry of the operand's memory.
+  if (mayExceed(*this, emitter.getMesh()))
+    at.base = arith::MinUIOp::create(
+        emitter.builder, emitter.loc, at.base,
+        arith::ConstantIndexOp::create(
+            emitter.builder, emitter.loc,
+            input.getLocalSize(input.getDimIndex(getDim()), emitter.getMesh()) -
+                1));
   return emitter.getElement(getInput(), inner);
 }
 
@@ -68,7 +87,8 @@ Value SliceOp::emitElement(nd::ElementEmitter &emitter,
 bool SliceOp::supportsLanes(StringRef dim, int64_t lanes, nd::MeshAttr mesh) {
   auto type = cast<nd::TensorType>(getType());
   return dim != getDim() || isWhole(*this, mesh) ||
-         type.getLocalSize(type.getDimIndex(dim), mesh) % lanes == 0;
+         (type.getLocalSize(type.getDimIndex(dim), mesh) % lanes == 0 &&
+          !mayExceed(*this, mesh));
 }
 
 nd::OperandDim SliceOp::getOperandDim(unsigned, StringRef dim) {

@@ -30,16 +30,6 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
 
 // -----
 
-module attributes {nd.mesh = #nd.mesh<a = 3, b = 2>} {
-  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
-    // expected-error @+1 {{cuts dim 'i' of size 8 into 3 blocks}}
-    %y = spmd.reshard %x : <f32, [i = 8]> -> <f32, [i = 8 on {a}]>
-    return
-  }
-}
-
-// -----
-
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8], max {a}>) {
     // expected-error @+1 {{combines by sum, but operand 0 has type}}
