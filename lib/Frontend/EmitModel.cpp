@@ -62,7 +62,8 @@ void Emitter::emitLayout() {
       scopeName = builder.getStringAttr(StringRef(rule->scope->text));
     nd::RuleOp::create(builder, locate(rule->span), scopeName,
                        builder.getStringAttr(StringRef(rule->dim.text)),
-                       builder.getStrArrayAttr(axes), rule->isOptional);
+                       builder.getStrArrayAttr(axes), rule->isOptional,
+                       rule->isWeak);
   }
 }
 

@@ -21,6 +21,8 @@ namespace meshc::layout {
 
 namespace {
 
+using AxisList = llvm::SmallVector<StringAttr>;
+
 /// Finds values without a name or class that only become state (initializers):
 /// they get the sharding of that state, so that each rank computes only its
 /// part.
@@ -54,7 +56,10 @@ private:
   void addSharding(DictionaryAttr &attributes, TypeAttr sharding);
   PlacedTensor place(Value value, const StateInheritance &states) const;
   TypeAttr assign(const PlacedTensor &tensor, Type type);
-  llvm::SmallVector<StringAttr> getCuttingAxes(nd::RuleOp rule) const;
+  llvm::SmallVector<nd::RuleOp> getRules(const PlacedTensor &tensor,
+                                         nd::TensorType type) const;
+  llvm::SmallVector<AxisList> shareAxes(const PlacedTensor &tensor,
+                                        nd::TensorType type);
   void checkLoop(nd::ScanOp loop, const StateInheritance &states);
 
   ModuleOp module;
@@ -130,13 +135,48 @@ void StateInheritance::visitLoop(nd::ScanOp loop) {
 // Shardings
 //===----------------------------------------------------------------------===//
 
-/// The rule's axes that have several ranks.
-llvm::SmallVector<StringAttr> Assigner::getCuttingAxes(nd::RuleOp rule) const {
-  llvm::SmallVector<StringAttr> axes = rules.getAxes(rule);
-  llvm::erase_if(axes, [&](StringAttr axis) {
-    return rules.getMesh().getAxisSize(axis.getValue()) == 1;
+/// The rules of the tensor's dims, by position: null where there is none.
+llvm::SmallVector<nd::RuleOp> Assigner::getRules(const PlacedTensor &tensor,
+                                                 nd::TensorType type) const {
+  return llvm::map_to_vector(type.getDims(), [&](nd::DimAttr dim) {
+    return rules.lookup(tensor.identity, dim.getName().getValue());
   });
-  return axes;
+}
+
+/// The axes that each dim gets, by position. Weak rules come last, in the
+/// order of the layout; they get what is left of their axes.
+llvm::SmallVector<AxisList> Assigner::shareAxes(const PlacedTensor &tensor,
+                                                nd::TensorType type) {
+  llvm::SmallVector<nd::RuleOp> ofDims = getRules(tensor, type);
+  llvm::SmallVector<AxisList> shares(ofDims.size());
+  llvm::DenseMap<StringAttr, nd::DimAttr> users;
+  llvm::SmallVector<unsigned> weak;
+  for (auto [index, rule] : llvm::enumerate(ofDims)) {
+    if (!rule)
+      continue;
+    if (rule.getWeak()) {
+      weak.push_back(index);
+      continue;
+    }
+    shares[index] = rules.getAxes(rule);
+    bool isFree = true;
+    for (StringAttr axis : shares[index]) {
+      auto [it, isFirst] = users.try_emplace(axis, type.getDims()[index]);
+      if (!isFirst)
+        mistakes.addConflict(tensor, it->second, type.getDims()[index], axis);
+      isFree &= isFirst;
+    }
+    if (!isFree)
+      shares[index].clear();
+  }
+  llvm::sort(weak, [&](unsigned a, unsigned b) {
+    return ofDims[a]->isBeforeInBlock(ofDims[b]);
+  });
+  for (unsigned index : weak)
+    for (StringAttr axis : rules.getAxes(ofDims[index]))
+      if (users.try_emplace(axis, type.getDims()[index]).second)
+        shares[index].push_back(axis);
+  return shares;
 }
 
 TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
@@ -144,27 +184,15 @@ TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
   if (!tensorType)
     return TypeAttr::get(type);
   llvm::SmallVector<nd::DimAttr> dims;
-  llvm::DenseMap<StringAttr, nd::DimAttr> user;
-  for (nd::DimAttr dim : tensorType.getGlobal().getDims()) {
-    nd::RuleOp rule = rules.lookup(tensor.identity, dim.getName().getValue());
-    llvm::SmallVector<StringAttr> axes, cutting;
-    if (rule) {
-      axes = rules.getAxes(rule);
-      cutting = getCuttingAxes(rule);
-    }
-    bool isFree = true;
-    for (StringAttr axis : axes) {
-      auto [it, isFirst] = user.try_emplace(axis, dim);
-      if (!isFirst)
-        mistakes.addConflict(tensor, it->second, dim, axis);
-      isFree &= isFirst;
-    }
-    if (!isFree)
-      cutting.clear();
+  for (auto [dim, axes] :
+       llvm::zip(tensorType.getDims(), shareAxes(tensor, tensorType))) {
+    llvm::erase_if(axes, [&](StringAttr axis) {
+      return rules.getMesh().getAxisSize(axis.getValue()) == 1;
+    });
     dims.push_back(nd::DimAttr::get(type.getContext(), dim.getName(),
-                                    dim.getSize(), cutting));
+                                    dim.getSize(), axes));
   }
-  return TypeAttr::get(tensorType.withDims(dims));
+  return TypeAttr::get(tensorType.getGlobal().withDims(dims));
 }
 
 void Assigner::addSharding(DictionaryAttr &attributes, TypeAttr sharding) {
@@ -184,10 +212,12 @@ PlacedTensor Assigner::place(Value value,
 void Assigner::checkLoop(nd::ScanOp loop, const StateInheritance &states) {
   auto check = [&](Value value) {
     PlacedTensor tensor = place(value, states);
-    nd::RuleOp rule = rules.lookup(tensor.identity, loop.getDim());
-    if (rule && !getCuttingAxes(rule).empty())
-      mistakes.addCutLoop(tensor,
-                          nd::getTensorType(value).getDim(loop.getDim()), rule,
+    auto type = cast<nd::TensorType>(
+        assign(tensor, nd::getTensorType(value)).getValue());
+    nd::DimAttr dim = type.getDim(loop.getDim());
+    if (!dim.getAxes().empty())
+      mistakes.addCutLoop(tensor, dim,
+                          rules.lookup(tensor.identity, loop.getDim()),
                           loop.getLoc());
   };
   llvm::for_each(loop.getStacked(), check);

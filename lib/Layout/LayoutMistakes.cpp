@@ -65,7 +65,7 @@ void LayoutMistakes::addConflict(const PlacedTensor &tensor, nd::DimAttr a,
 
 void LayoutMistakes::addCutLoop(const PlacedTensor &tensor, nd::DimAttr dim,
                                 nd::RuleOp rule, Location loop) {
-  add("loop " + dim.getName().getValue() + " " + getText(rule),
+  add("loop " + dim.getName().getValue() + " " + rule.getText(),
       {tensor, {dim}, {}, rule, loop});
 }
 
@@ -81,10 +81,11 @@ LayoutMistakes::reportConflict(const Mistake &mistake) const {
   nd::RuleOp ruleA = rules.lookup(tensor, first);
   nd::RuleOp ruleB = rules.lookup(tensor, second);
   error.attachNote(ruleA.getLoc())
-      << "'" << getText(ruleA) << "' from this rule";
+      << "'" << ruleA.getText() << "' from this rule";
   error.attachNote(ruleB.getLoc())
-      << "'" << getText(ruleB)
-      << "' from this rule; one of them must stay whole or take another axis";
+      << "'" << ruleB.getText()
+      << "' from this rule; one of them must stay whole, take another axis, "
+         "or yield where the axis is taken ('~>')";
   return error;
 }
 
@@ -111,7 +112,7 @@ std::string LayoutMistakes::proposeForLoop(const Mistake &mistake) const {
   StringAttr dim = mistake.dims[0].getName();
   nd::RuleOp from = mistake.rule;
   std::optional<StringRef> scope = from.getScope();
-  std::string rule = getText(from).substr(scope ? scope->size() + 1 : 0);
+  std::string rule = from.getText().substr(scope ? scope->size() + 1 : 0);
   bool isOfParameter = tensor.tensorClass == nd::TensorClass::Parameter ||
                        tensor.tensorClass == nd::TensorClass::Gradient;
   if (isOfParameter && isInOptimizer(dim))
@@ -135,7 +136,7 @@ InFlightDiagnostic LayoutMistakes::reportCutLoop(const Mistake &mistake) const {
   error << ", but a loop runs over it; loops over a cut dim (pipelines) do not "
            "exist yet";
   error.attachNote(rule.getLoc())
-      << "'" << getText(rule) << "' from this rule; remove it"
+      << "'" << rule.getText() << "' from this rule; remove it"
       << proposeForLoop(mistake);
   error.attachNote(*mistake.loop) << "the loop over '" << dim << "' is here";
   return error;

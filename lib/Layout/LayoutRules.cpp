@@ -76,16 +76,4 @@ llvm::SmallVector<StringAttr> LayoutRules::getAxes(nd::RuleOp rule) const {
   return axes;
 }
 
-std::string getText(nd::RuleOp rule) {
-  std::string text;
-  if (std::optional<llvm::StringRef> scope = rule.getScope())
-    text = (*scope + ".").str();
-  text += (rule.getDim() + (rule.getOptional() ? " ->? " : " -> ")).str();
-  auto names =
-      llvm::map_to_vector(rule.getAxes().getAsRange<StringAttr>(),
-                          [](StringAttr axis) { return axis.getValue(); });
-  std::string axes = llvm::join(names, ", ");
-  return text + (names.size() == 1 ? axes : "(" + axes + ")");
-}
-
 } // namespace meshc::layout

@@ -58,9 +58,6 @@ private:
   llvm::SmallVector<nd::RuleOp> rules;
 };
 
-/// The rule as written: "parameter.model -> (pod, data)".
-std::string getText(nd::RuleOp rule);
-
 } // namespace meshc::layout
 
 #endif // MESHC_LIB_LAYOUT_LAYOUTRULES_H

@@ -74,6 +74,8 @@ def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
     Ops in the bodies of loops get shardings, too, and each result of a loop by its
     own name and class. Arguments of a body need none: they have those of the loop's
     operands (stacked tensors without the loop's dim) and, if carried, of its results.
+    A weak rule (`~>`) cuts its dim over those of its axes that no other rule takes in
+    the tensor; of several weak rules, the first one of the layout comes first.
 
     Refused, at the tensor's line with notes at the rules: two dims of one tensor
     on one axis; a loop over a dim that a rule cuts, of a tensor whose entries the

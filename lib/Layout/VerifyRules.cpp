@@ -123,7 +123,7 @@ private:
     for (auto axis : rule.getAxes().getAsRange<StringAttr>()) {
       if (!axes.contains(axis.getValue()) && !rule.getOptional()) {
         (emitError(rule.getLoc())
-         << "layout rule '" << getText(rule) << "' names mesh axis '"
+         << "layout rule '" << rule.getText() << "' names mesh axis '"
          << axis.getValue() << "', which is not there"
          << propose(axis.getValue(), axes, "the mesh")
          << " (a rule with '->?' may name absent axes)")
@@ -133,7 +133,7 @@ private:
       }
       if (!seen.insert(axis).second) {
         emitError(rule.getLoc())
-            << "layout rule '" << getText(rule) << "' names mesh axis '"
+            << "layout rule '" << rule.getText() << "' names mesh axis '"
             << axis.getValue() << "' twice; each axis can cut a dim once";
         return false;
       }
@@ -151,7 +151,7 @@ private:
       known.insert({name, rule.getLoc()});
     InFlightDiagnostic error =
         emitError(rule.getLoc())
-        << "layout rule '" << getText(rule) << "' is for '" << scope
+        << "layout rule '" << rule.getText() << "' is for '" << scope
         << "', which is neither a tensor of the model nor a class "
            "(parameter, gradient, optimizer, activation)"
         << propose(scope, known, "the model");
@@ -169,7 +169,7 @@ private:
                         : isClass(scope) ? "class '" + scope.str() + "'"
                                          : "tensor '" + scope.str() + "'";
     InFlightDiagnostic error = emitError(rule.getLoc())
-                               << "layout rule '" << getText(rule)
+                               << "layout rule '" << rule.getText()
                                << "' names dim '" << rule.getDim()
                                << "', which " << owner << " does not have"
                                << propose(rule.getDim(), dims, owner)
@@ -184,15 +184,16 @@ private:
 
   bool checkAgreement(nd::RuleOp first, nd::RuleOp second,
                       const LayoutRules &rules) {
-    if (rules.getAxes(first) == rules.getAxes(second))
+    if (rules.getAxes(first) == rules.getAxes(second) &&
+        first.getWeak() == second.getWeak())
       return true;
     emitError(second.getLoc())
-            .append("layout rules '", getText(first), "' and '",
-                    getText(second), "' disagree on dim '", second.getDim(),
+            .append("layout rules '", first.getText(), "' and '",
+                    second.getText(), "' disagree on dim '", second.getDim(),
                     "'; keep one, or write 'dim -> (axis, axis)' to shard it "
                     "over both")
             .attachNote(first.getLoc())
-        << "'" << getText(first) << "' from this rule";
+        << "'" << first.getText() << "' from this rule";
     return false;
   }
 

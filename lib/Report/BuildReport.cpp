@@ -33,18 +33,6 @@ std::string getTypeName(Type type) {
   return name;
 }
 
-static std::string getText(nd::RuleOp rule) {
-  std::string text;
-  if (std::optional<StringRef> scope = rule.getScope())
-    text = (*scope + ".").str();
-  text += (rule.getDim() + (rule.getOptional() ? " ->? " : " -> ")).str();
-  std::string axes = llvm::join(
-      llvm::map_range(rule.getAxes().getAsRange<StringAttr>(),
-                      [](StringAttr axis) { return axis.getValue(); }),
-      ", ");
-  return text + (rule.getAxes().size() == 1 ? axes : "(" + axes + ")");
-}
-
 /// How often the op runs in a step: once per iteration of the loops around it.
 static int64_t countCalls(Operation *op) {
   int64_t calls = 1;
@@ -170,7 +158,7 @@ Json buildReport(ModuleOp module) {
   report["ranks"] = mesh.getRankCount();
   report["layout"] = Json::array();
   for (auto rule : module.getOps<nd::RuleOp>())
-    report["layout"].push_back(getText(rule));
+    report["layout"].push_back(rule.getText());
   report["functions"] = Json::array();
   for (auto function : module.getOps<func::FuncOp>())
     report["functions"].push_back(buildFunction(function));

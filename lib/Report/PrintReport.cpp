@@ -106,7 +106,7 @@ static void printPadding(const Json &report, llvm::raw_ostream &out) {
     std::string text;
     llvm::raw_string_ostream(text)
         << llvm::format("%.1f", 100 * share) << " % of " << what;
-    if (share > 0)
+    if (share >= 5e-4)
       parts.push_back(text);
   };
   if (report.contains("memory") && report["memory"].contains("peak"))

@@ -5,7 +5,7 @@
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
   // expected-note @+1 {{'heads -> tensor' from this rule}}
   nd.rule "heads" -> ["tensor"]
-  // expected-note @+1 {{'memory -> tensor' from this rule; one of them must stay whole or take another axis}}
+  // expected-note @+1 {{'memory -> tensor' from this rule; one of them must stay whole, take another axis, or yield where the axis is taken ('~>')}}
   nd.rule "memory" -> ["tensor"]
   func.func @step(%q: !nd.tensor<f32, [batch = 8, heads = 4]>, %k: !nd.tensor<f32, [batch = 8, memory = 16]>) {
     // expected-error @+1 {{dims 'heads' and 'memory' of tensor 'scores' both map to mesh axis 'tensor'}}

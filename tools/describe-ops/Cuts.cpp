@@ -55,7 +55,7 @@ static OwningOpRef<ModuleOp> cut(func::FuncOp function, StringRef dim) {
                            builder.getContext(),
                            nd::AxisAttr::get(builder.getContext(), axis, 2)));
   nd::RuleOp::create(builder, loc, nullptr, builder.getStringAttr(dim),
-                     builder.getArrayAttr(axis), nullptr);
+                     builder.getArrayAttr(axis), nullptr, nullptr);
   builder.clone(*function);
   return module;
 }

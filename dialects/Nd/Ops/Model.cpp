@@ -24,6 +24,20 @@ void NdDialect::registerModel() {
       >();
 }
 
+std::string RuleOp::getText() {
+  std::string text = getScope() ? (*getScope() + ".").str() : "";
+  text +=
+      (getDim() + (getWeak() ? " ~>" : " ->") + (getOptional() ? "? " : " "))
+          .str();
+  SmallVector<StringAttr> axes = getNames(getAxes());
+  if (axes.size() == 1)
+    return text + axes.front().str();
+  text += "(";
+  for (auto [index, axis] : llvm::enumerate(axes))
+    text += (index ? ", " : "") + axis.str();
+  return text + ")";
+}
+
 LogicalResult ParameterOp::verify() {
   SmallVector<StringAttr> order = getNames(getOrder());
   if (failed(verifyDistinct(getLoc(), "parameter", order)))

@@ -39,11 +39,17 @@ def Nd_RuleOp : Op<Nd_Dialect, "rule", []> {
   let description = [{
     In the module's body. `scope` is a class of tensors ("parameter", "gradient",
     "optimizer", "activation") or the name of one tensor. With `optional` (`->?`),
-    the dim or the axes may be absent. Of several axes, the first is the outermost.
+    the dim or the axes may be absent. With `weak` (`~>`), the rule yields each of its
+    axes in tensors where another rule takes it. Of several axes, the first is the
+    outermost.
   }];
   let arguments = (ins OptionalAttr<StrAttr>:$scope, StrAttr:$dim, TypedArrayAttrBase<StrAttr, "axes">:$axes,
-                       UnitAttr:$optional);
-  let assemblyFormat = "$dim `->` $axes (`in` $scope^)? (`optional` $optional^)? attr-dict";
+                       UnitAttr:$optional, UnitAttr:$weak);
+  let assemblyFormat = "$dim `->` $axes (`in` $scope^)? (`optional` $optional^)? (`weak` $weak^)? attr-dict";
+  let extraClassDeclaration = [{
+    /// The rule as written: "parameter.model -> (pod, data)".
+    std::string getText();
+  }];
 }
 def Nd_TrainOp : Op<Nd_Dialect, "train", [IsolatedFromAbove, NoTerminator, SingleBlock]> {
   let summary = "how the model is trained";

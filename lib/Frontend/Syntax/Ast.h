@@ -157,7 +157,8 @@ struct LayoutRule {
   std::optional<RuleScope> scope;
   Name dim;
   std::vector<Name> axes;
-  bool isOptional = false; ///< written with ->?
+  bool isOptional = false; ///< written with ->? or ~>?
+  bool isWeak = false;     ///< written with ~> or ~>?
   Span span;
 };
 

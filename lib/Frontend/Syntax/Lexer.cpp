@@ -194,6 +194,10 @@ bool Lexer::lexPunctuation() {
   // Longer ones first.
   static constexpr Entry entries[] = {
       {"->?", TokenKind::OptionalArrow},
+      {"~>?", TokenKind::WeakOptionalArrow},
+      {"~>", TokenKind::WeakArrow},
+      {":~?", TokenKind::WeakOptionalColon},
+      {":~", TokenKind::WeakColon},
       {":?", TokenKind::OptionalColon},
       {"->", TokenKind::Arrow},
       {"**", TokenKind::Power},

@@ -29,7 +29,8 @@ std::vector<Definition> parseDefinitionList(const SourceSet &sources,
                                             Diagnostics &diagnostics);
 
 /// The rules of --layout: as in a file, and also with `:` for `->`, `:?` for
-/// `->?` and `a+b` for `(a, b)`: `batch:pod+data,optimizer.model:data`. [L8.2]
+/// `->?`, `:~` for `~>`, `:~?` for `~>?` and `a+b` for `(a, b)`:
+/// `batch:pod+data,optimizer.model:data`. [L8.2]
 std::vector<LayoutRule> parseLayoutList(const SourceSet &sources,
                                         uint32_t source,
                                         Diagnostics &diagnostics);

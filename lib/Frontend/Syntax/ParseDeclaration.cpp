@@ -208,7 +208,7 @@ bool Parser::parseLayoutRules(std::vector<LayoutRule> &list,
   return true;
 }
 
-/// [scope.]dim -> axis | (axis, axis), or with ->?  [L3.2]
+/// [scope.]dim -> axis | (axis, axis), or with ->?, ~> or ~>?  [L3.2]
 std::optional<LayoutRule> Parser::parseLayoutRule(bool onCommandLine) {
   std::optional<Name> name = expectName("a dim's name or a scope");
   if (!name)
@@ -235,11 +235,17 @@ std::optional<LayoutRule> Parser::parseLayoutRule(bool onCommandLine) {
 }
 
 bool Parser::parseRuleAxes(LayoutRule &rule, bool onCommandLine) {
-  if (accept(TokenKind::OptionalArrow) ||
-      (onCommandLine && accept(TokenKind::OptionalColon))) {
+  auto takes = [&](TokenKind arrow, TokenKind colon) {
+    return accept(arrow) || (onCommandLine && accept(colon));
+  };
+  if (takes(TokenKind::OptionalArrow, TokenKind::OptionalColon)) {
     rule.isOptional = true;
-  } else if (!(onCommandLine && accept(TokenKind::Colon)) &&
-             !accept(TokenKind::Arrow)) {
+  } else if (takes(TokenKind::WeakArrow, TokenKind::WeakColon)) {
+    rule.isWeak = true;
+  } else if (takes(TokenKind::WeakOptionalArrow,
+                   TokenKind::WeakOptionalColon)) {
+    rule.isOptional = rule.isWeak = true;
+  } else if (!takes(TokenKind::Arrow, TokenKind::Colon)) {
     unexpected(onCommandLine
                    ? "':' or '->' and a mesh axis after " + quote(rule.dim.text)
                    : "'->' and a mesh axis after " + quote(rule.dim.text));

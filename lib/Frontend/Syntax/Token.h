@@ -53,8 +53,12 @@ enum class TokenKind : uint8_t {
   Power,
   Arrow,
   OptionalArrow,
-  OptionalColon, ///< :? for ->? on the command line
-  Unknown,       ///< what the lexer has reported already
+  WeakArrow,
+  WeakOptionalArrow,
+  OptionalColon,     ///< :? for ->? on the command line
+  WeakColon,         ///< :~ for ~> there
+  WeakOptionalColon, ///< :~? for ~>? there
+  Unknown,           ///< what the lexer has reported already
 };
 
 /// One token. Its text is the span's.

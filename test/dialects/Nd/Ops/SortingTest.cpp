@@ -43,7 +43,7 @@ protected:
       rule.erase();
     auto at = OpBuilder::atBlockBegin(module->getBody());
     RuleOp::create(at, at.getUnknownLoc(), nullptr, builder.getStringAttr("n"),
-                   builder.getArrayAttr(names), nullptr);
+                   builder.getArrayAttr(names), nullptr, nullptr);
   }
 };
 
