@@ -158,12 +158,25 @@ protected:
     return module;
   }
 
-  /// The same, with loops replaced by their iterations first.
-  OwningOpRef<ModuleOp> parseUnrolled(const std::string &text) {
+  /// The model of the text in its precision: what loops carry is f32 [L7.8],
+  /// so that its types are those of the text with the loops.
+  OwningOpRef<ModuleOp> parseLowered(const std::string &text) {
     auto module = parseText(text);
+    if (module && !runPasses(*module, {addLowerPrecision}))
+      module = nullptr;
+    return module;
+  }
+
+  /// Its step functions, with loops replaced by their iterations first.
+  OwningOpRef<ModuleOp> parseUnrolled(const std::string &text) {
+    auto module = parseLowered(text);
     if (module && !runPasses(*module, {addUnroll, addAutodiff}))
       module = nullptr;
     return module;
+  }
+
+  static void addLowerPrecision(OpPassManager &passes) {
+    passes.addPass(autodiff::createLowerPrecision());
   }
 
   static void addAutodiff(OpPassManager &passes) {
@@ -272,7 +285,7 @@ protected:
   /// added up in another order.
   void checkUnrolled(uint64_t seed, const std::string &text, ModuleOp unrolled,
                      ModuleOp looped) {
-    auto model = parseText(text);
+    auto model = parseLowered(text);
     ASSERT_TRUE(model);
     bool isSameOrder = !mayReorderSums(*model);
     sameOrder += isSameOrder;
@@ -303,6 +316,26 @@ TEST_F(RandomLayouts, PartitionedComputesWhatOneDeviceDoes) {
   std::cout << compared << " pairs of program and layout agree (" << refused
             << " layouts refused, " << double(ranks) / compared
             << " ranks on average)\n";
+}
+
+// What a loop carries is f32, and so its product with 0.7, although the
+// unrolled form would compute it in bf16 from the second iteration on.
+TEST_F(RandomLayouts, LoopsCarryF32) {
+  std::string text = R"(
+dim o = 4, a = 3, u = 3
+model m(x[o, a]) {
+  param w[a] ~ ones
+  s = x * w
+  for u {
+    s = tanh(einsum(s * 0.7, s -> [o, a]))
+  }
+  loss = mean(s)
+}
+train m minimize loss with sgd(lr = 0.1) precision bf16
+)";
+  auto looped = parse(text), unrolled = parseUnrolled(text);
+  ASSERT_TRUE(looped && unrolled) << errors;
+  EXPECT_EQ(compare(*unrolled, *looped, 1), "") << print(*looped);
 }
 
 // The oracle of loops is the program without them: values, gradients, updates,

@@ -43,6 +43,7 @@ void RandomProgram::openLoop(const Dim &dim) {
   for (size_t i = 0, wanted = draw(3); i < wanted; ++i)
     addCarried(loop);
   enter(loop);
+  loop.endsEarly = draw(4) == 0;
   statements.push_back("  for " + dim.name + (flip() ? " backwards {" : " {"));
   if (flip())
     add("cast(iota(" + dim.name + "), f32) * 0.37 + 0.5", Type::F32, {}, 1.0,
@@ -54,6 +55,10 @@ void RandomProgram::openLoop(const Dim &dim) {
 std::string RandomProgram::drawNext(const Loop &loop, const Known &carried) {
   if (carried.isInteger())
     return "mod(" + carried.name + " * 3 + 1, 8)";
+  // A product: with 16 bits as the precision, only the loop makes it f32.
+  if (draw(4) == 0)
+    return "tanh(einsum(" + carried.name + ", " + carried.name + " -> [" +
+           list(carried.dims) + "]) * 0.7 + 0.3)";
   auto isLike = [&](const Known &known) {
     return known.type == carried.type &&
            known.dims.size() == carried.dims.size() &&
@@ -70,15 +75,61 @@ std::string RandomProgram::drawNext(const Loop &loop, const Known &carried) {
   return "sin(" + other.name + ") * 0.5 + " + carried.name + " * 0.5";
 }
 
+/// A scalar truth value of what is exact: the same number of iterations runs
+/// under every layout.
+std::string RandomProgram::drawCondition(const Loop &loop) {
+  std::string number = "iota(" + loop.dim.name + ") " +
+                       (flip() ? "< " : "!= ") +
+                       std::to_string(draw(loop.dim.size));
+  const Known *x = pick([](const Known &x) { return x.isExact; });
+  if (!x || draw(3) == 0)
+    return number;
+  std::string text = x->name;
+  if (x->type == Type::I1)
+    text = "cast(" + text + ", i32)";
+  if (!x->dims.empty())
+    text = (x->isFloat() ? "max(" : "sum(") + text + ")";
+  text +=
+      x->isFloat() ? " < " + drawNumber(0, 2) : " > " + std::to_string(draw(4));
+  return flip() ? text : text + (flip() ? " and " : " or ") + number;
+}
+
+/// After a loop without a gradient: those of what it has made end here.
+void RandomProgram::stopGradients(const Loop &loop) {
+  auto stop = [&](const Known &known) {
+    if (known.isFloat())
+      statements.push_back("  " + known.name + " = stop_gradient(" +
+                           known.name + ")");
+  };
+  for (size_t index : loop.carried)
+    stop(values[index]);
+  for (size_t i = loop.outside.size(); i < values.size(); ++i)
+    stop(values[i]);
+}
+
+/// A block has at least one statement.
+void RandomProgram::closeBlock() {
+  if (llvm::StringRef(statements.back()).ends_with("{"))
+    add("cast(iota(" + loops.back().dim.name + "), f32)", Type::F32, {}, 4.0,
+        false);
+}
+
+void RandomProgram::addRecomputed(size_t count) {
+  statements.push_back("  recompute {");
+  addSteps(count);
+  closeBlock();
+  statements.push_back("  }");
+}
+
 void RandomProgram::closeLoop() {
+  closeBlock();
   Loop loop = std::move(loops.back());
   loops.pop_back();
-  if (llvm::StringRef(statements.back()).ends_with("{"))
-    add("cast(iota(" + loop.dim.name + "), f32)", Type::F32, {}, 4.0, false);
   for (size_t index : loop.carried)
     statements.push_back("  " + values[index].name + " = " +
                          drawNext(loop, values[index]));
-  statements.push_back("  }");
+  statements.push_back(loop.endsEarly ? "  } while " + drawCondition(loop)
+                                      : "  }");
   pool.push_back(loop.dim);
   for (auto [known, dims] : llvm::zip(values, loop.outside)) {
     known.dims = dims;
@@ -92,6 +143,8 @@ void RandomProgram::closeLoop() {
     else
       values[i].dims.push_back(loop.dim);
   }
+  if (loop.endsEarly)
+    stopGradients(loop);
 }
 
 } // namespace meshc::reference

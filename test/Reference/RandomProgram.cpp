@@ -196,7 +196,10 @@ std::string RandomProgram::drawInitializer(const std::vector<Dim> &dims) {
   }
 }
 
+/// None in a loop that ends early: they would have no gradient.
 void RandomProgram::addParameters(const std::string &letter, size_t count) {
+  if (llvm::any_of(loops, [](const Loop &loop) { return loop.endsEarly; }))
+    return;
   static constexpr Type types[] = {Type::F32, Type::F32,  Type::F32,
                                    Type::F32, Type::BF16, Type::F16};
   for (size_t i = 0; i < count; ++i) {
@@ -277,10 +280,20 @@ void RandomProgram::addTraining() {
     settings += ", weight_decay = 0.1";
   statements.push_back("train m minimize loss with " + std::string(name) + "(" +
                        settings + ")");
+  addTrainingOptions();
+}
+
+void RandomProgram::addTrainingOptions() {
   if (draw(3) == 0)
     statements.push_back("  set p*, *1 ->? (lr = 0.02, weight_decay = 0)");
   if (draw(3) == 0)
     statements.push_back("  clip " + drawNumber(0.1, 2) + " as norm");
+  if (draw(6) == 0)
+    statements.push_back("  average 0.9");
+  // Far from what overflows, so that rounding skips no step.
+  if (draw(5) == 0)
+    statements.push_back(draw(3) ? "  precision bf16"
+                                 : "  precision f16(scale = 16)");
   if (draw(4) == 0) {
     microBatches = static_cast<int64_t>(2 + draw(2));
     statements.push_back("  accumulate " + std::to_string(microBatches));
@@ -289,25 +302,27 @@ void RandomProgram::addTraining() {
 
 void RandomProgram::addSteps(size_t count) {
   static constexpr Step steps[] = {
-      &RandomProgram::addUnary,     &RandomProgram::addSafeUnary,
-      &RandomProgram::addJump,      &RandomProgram::addBinary,
-      &RandomProgram::addBinary,    &RandomProgram::addDivision,
-      &RandomProgram::addSelect,    &RandomProgram::addLogic,
-      &RandomProgram::addEinsum,    &RandomProgram::addEinsum,
-      &RandomProgram::addDot,       &RandomProgram::addDot,
-      &RandomProgram::addReduction, &RandomProgram::addReduction,
-      &RandomProgram::addArgmax,    &RandomProgram::addCumsum,
-      &RandomProgram::addSort,      &RandomProgram::addTopK,
-      &RandomProgram::addRename,    &RandomProgram::addSplit,
-      &RandomProgram::addSplit,     &RandomProgram::addMerge,
-      &RandomProgram::addMerge,     &RandomProgram::addBroadcast,
-      &RandomProgram::addSlice,     &RandomProgram::addEntry,
-      &RandomProgram::addConcat,    &RandomProgram::addPad,
-      &RandomProgram::addSource,    &RandomProgram::addGather,
-      &RandomProgram::addGather,    &RandomProgram::addOneHot,
-      &RandomProgram::addSoftmax,   &RandomProgram::addCrossEntropy,
-      &RandomProgram::addAttention, &RandomProgram::addDropout,
-      &RandomProgram::addCast};
+      &RandomProgram::addUnary,         &RandomProgram::addSafeUnary,
+      &RandomProgram::addJump,          &RandomProgram::addBinary,
+      &RandomProgram::addBinary,        &RandomProgram::addDivision,
+      &RandomProgram::addSelect,        &RandomProgram::addLogic,
+      &RandomProgram::addEinsum,        &RandomProgram::addEinsum,
+      &RandomProgram::addDot,           &RandomProgram::addDot,
+      &RandomProgram::addReduction,     &RandomProgram::addReduction,
+      &RandomProgram::addArgmax,        &RandomProgram::addCumsum,
+      &RandomProgram::addSort,          &RandomProgram::addTopK,
+      &RandomProgram::addRename,        &RandomProgram::addSplit,
+      &RandomProgram::addSplit,         &RandomProgram::addMerge,
+      &RandomProgram::addMerge,         &RandomProgram::addBroadcast,
+      &RandomProgram::addSlice,         &RandomProgram::addEntry,
+      &RandomProgram::addConcat,        &RandomProgram::addPad,
+      &RandomProgram::addSource,        &RandomProgram::addGather,
+      &RandomProgram::addGather,        &RandomProgram::addOneHot,
+      &RandomProgram::addSoftmax,       &RandomProgram::addCrossEntropy,
+      &RandomProgram::addAttention,     &RandomProgram::addDropout,
+      &RandomProgram::addCast,          &RandomProgram::addCategorical,
+      &RandomProgram::addFunction,      &RandomProgram::addFunctionAlong,
+      &RandomProgram::addFunctionOfTwo, &RandomProgram::addFunctionWithLoop};
   for (size_t i = 0; i < count; ++i)
     (this->*steps[draw(std::size(steps))])();
 }
@@ -319,6 +334,8 @@ void RandomProgram::addLoops() {
   openLoop(outer);
   addParameters("q", draw(3));
   addSteps(2 + draw(5));
+  if (draw(4) == 0)
+    addRecomputed(1 + draw(3));
   if (draw(3) == 0) {
     openLoop(inner);
     addParameters("r", draw(2));
@@ -354,6 +371,7 @@ std::vector<std::string> RandomProgram::write() {
                                                      : dim.size);
   lines.push_back("model m(" + llvm::join(inputs, ", ") + ") {");
   lines.insert(lines.end(), statements.begin(), statements.end());
+  lines.insert(lines.end(), functions.begin(), functions.end());
   return lines;
 }
 

@@ -19,7 +19,8 @@ namespace meshc::reference {
 /// applied to sums, whose last bits depend on their order.
 ///
 /// With `hasLoops`, a part of the statements, and some parameters, stand in a
-/// loop, and some of those in another one within it; the loops carry values.
+/// loop, and some of those in another one within it; the loops carry values,
+/// and some end early.
 ///
 /// Every value that nothing else uses enters a metric, weighted by its indices,
 /// so that a permuted block changes it.
@@ -59,6 +60,7 @@ private:
     Dim dim;
     std::vector<size_t> carried;           ///< numbers of values
     std::vector<std::vector<Dim>> outside; ///< dims of the values before it
+    bool endsEarly = false;                ///< and has no gradient
   };
   using Step = bool (RandomProgram::*)();
   using Filter = llvm::function_ref<bool(const Known &)>;
@@ -93,20 +95,32 @@ private:
   bool addSource();
   bool addGather();
   bool addOneHot();
+  bool addCategorical();
   bool addDropout();
   bool addCast();
+  bool addFunction();
+  bool addFunctionAlong();
+  bool addFunctionOfTwo();
+  bool addFunctionWithLoop();
 
   void addInputs();
   void addParameters(const std::string &letter, size_t count);
   void addSteps(size_t count);
+  void addRecomputed(size_t count);
   void addLoops();
   void openLoop(const Dim &dim);
   void enter(Loop &loop);
   void addCarried(Loop &loop);
   std::string drawNext(const Loop &loop, const Known &carried);
+  std::string drawCondition(const Loop &loop);
+  void closeBlock();
   void closeLoop();
+  void stopGradients(const Loop &loop);
+  std::string declare(const std::string &arguments, const std::string &body,
+                      const std::string &gradient);
   void addMetrics();
   void addTraining();
+  void addTrainingOptions();
   std::string drawInitializer(const std::vector<Dim> &dims);
   /// The mean of the value's entries, each weighted by its indices.
   std::string weigh(const Known &value);
@@ -134,6 +148,8 @@ private:
   /// A declared dim of that size that none of `taken` is: of the pool, or new.
   Dim drawDim(int64_t size, const std::vector<Dim> &taken);
   bool isDeclared(const Dim &dim) const;
+  /// Whether the dim is that of the examples, or of a micro-batch.
+  static bool isBatch(const Dim &dim) { return dim.name == "o"; }
   static bool mayJoin(const Known &a, const Known &b);
   static std::vector<Dim> join(const std::vector<Dim> &a,
                                const std::vector<Dim> &b);
@@ -149,7 +165,7 @@ private:
   /// The text's batch, the first dim, has so many times the size.
   int64_t microBatches = 1;
   std::vector<Known> values;
-  std::vector<std::string> inputs, statements;
+  std::vector<std::string> inputs, statements, functions;
   std::vector<Loop> loops; ///< outermost first
   int numbered = 0;
 };

@@ -128,6 +128,19 @@ bool RandomProgram::addArgmax() {
              without(in.dims, {dim}), 4, true);
 }
 
+bool RandomProgram::addCategorical() {
+  const Known *x = pick([](const Known &x) {
+    return x.isFloat() && x.isExact && !x.dims.empty();
+  });
+  if (!x)
+    return false;
+  Known in = *x;
+  Dim dim = drawDimOf(in);
+  return add("categorical(" + in.name + " * " + drawNumber(0.3, 1.5) + ", " +
+                 dim.name + ")",
+             Type::I32, without(in.dims, {dim}), 4, true);
+}
+
 bool RandomProgram::addCumsum() {
   const Known *x = pick([](const Known &x) {
     return (x.isFloat() || x.isInteger()) && !x.dims.empty();
