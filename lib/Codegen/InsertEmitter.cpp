@@ -38,7 +38,8 @@ FailureOr<InsertShape> InsertShape::of(exec::KernelOp kernel) {
 
 void InsertEmitter::emitRow(const nd::ElementIndex &row) {
   emitCopy(row);
-  emitUpdates(row, shape.updates);
+  emitEntries(shape.updates, nd::getTensorType(shape.op.getIndices()), row,
+              [&](const nd::ElementIndex &index) { emitUpdate(index); });
 }
 
 /// All entries of the row, unless they are in their place already.
@@ -52,22 +53,6 @@ void InsertEmitter::emitCopy(const nd::ElementIndex &row) {
             index.dims[shape.op.getDimAttr().str()] = {entry, false};
             emitter.store(0, emitter.getElement(shape.op.getTable(), index),
                           index);
-            return Values();
-          });
-}
-
-void InsertEmitter::emitUpdates(const nd::ElementIndex &index,
-                                ArrayRef<Loop> loops) {
-  if (loops.empty())
-    return emitUpdate(index);
-  const Loop &loop = loops.front();
-  Value count = emitter.getEntryCount(nd::getTensorType(shape.op.getIndices()),
-                                      loop.dims.back().getValue());
-  emitFor(emitter.getIndexConstant(0), count, 1, {},
-          [&](Value base, ArrayRef<Value>) {
-            nd::ElementIndex inner = index;
-            setIndex(inner, loop, base, /*hasLanes=*/false);
-            emitUpdates(inner, loops.drop_front());
             return Values();
           });
 }

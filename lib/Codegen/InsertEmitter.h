@@ -43,7 +43,6 @@ public:
 private:
   void emitRow(const nd::ElementIndex &row) override;
   void emitCopy(const nd::ElementIndex &row);
-  void emitUpdates(const nd::ElementIndex &index, llvm::ArrayRef<Loop> loops);
   void emitUpdate(nd::ElementIndex index);
 
   InsertShape shape;

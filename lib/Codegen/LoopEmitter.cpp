@@ -93,6 +93,22 @@ void LoopEmitter::enterIfElsewhere(unsigned input) {
   builder.setInsertionPointToStart(branch.thenBlock());
 }
 
+void LoopEmitter::emitEntries(
+    ArrayRef<Loop> loops, nd::TensorType tensor, const nd::ElementIndex &index,
+    llvm::function_ref<void(const nd::ElementIndex &)> body) {
+  if (loops.empty())
+    return body(index);
+  const Loop &loop = loops.front();
+  Value count = emitter.getEntryCount(tensor, loop.dims.back().getValue());
+  emitFor(emitter.getIndexConstant(0), count, 1, {},
+          [&](Value base, ArrayRef<Value>) {
+            nd::ElementIndex inner = index;
+            setIndex(inner, loop, base, /*hasLanes=*/false);
+            emitEntries(loops.drop_front(), tensor, inner, body);
+            return Values();
+          });
+}
+
 Value LoopEmitter::takeOff(Value &number, int64_t size) {
   Value count = emitter.getIndexConstant(size);
   Value rest = arith::RemUIOp::create(builder, loc, number, count);

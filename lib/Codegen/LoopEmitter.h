@@ -48,6 +48,11 @@ public:
   /// Moves the insertion point to code for where the only output does not lie
   /// in the buffer of the input.
   void enterIfElsewhere(unsigned input);
+  /// Loops over those entries of the tensor that exist on the rank, along the
+  /// dims of `loops`, and calls `body` with their indices.
+  void emitEntries(llvm::ArrayRef<Loop> loops, nd::TensorType tensor,
+                   const nd::ElementIndex &index,
+                   llvm::function_ref<void(const nd::ElementIndex &)> body);
   /// Returns `number` modulo `size` and divides `number` by `size`.
   mlir::Value takeOff(mlir::Value &number, int64_t size);
 

@@ -62,12 +62,12 @@ void HostScatterEmitter::emit(Value begin, Value end) {
   emitLoops(around, {}, false, [&](const nd::ElementIndex &index) {
     if (stripEntries != 0)
       return emitStrips(begin, end, index);
-    emitSummed(shape.summed, index, [&](const nd::ElementIndex &at) {
-      emitUpdates(at, begin, end,
-                  [&](const nd::ElementIndex &element, Value entry, Value) {
-                    emitAdd(element, entry);
-                  });
-    });
+    emitEntries(shape.summed, nd::getTensorType(shape.op.getIndices()), index,
+                [&](const nd::ElementIndex &at) {
+                  emitUpdates(at, begin, end,
+                              [&](const nd::ElementIndex &element, Value entry,
+                                  Value) { emitAdd(element, entry); });
+                });
   });
 }
 
@@ -81,9 +81,10 @@ void HostScatterEmitter::emitStrips(Value begin, Value end,
     Value count = arith::SubIOp::create(builder, loc, high, low);
     clear(sums.pointer, count, sums.strides.front() * sizeof(float));
     auto forUpdates = [&](UpdateBody body) {
-      emitSummed(shape.summed, index, [&](const nd::ElementIndex &at) {
-        emitUpdates(at, low, high, body);
-      });
+      emitEntries(shape.summed, nd::getTensorType(shape.op.getIndices()), index,
+                  [&](const nd::ElementIndex &at) {
+                    emitUpdates(at, low, high, body);
+                  });
     };
     forUpdates([&](const nd::ElementIndex &at, Value, Value fromFirst) {
       emitAdd(at, fromFirst);
@@ -191,23 +192,6 @@ void HostScatterEmitter::emitLoops(ArrayRef<Loop> loops,
     emitLoops(loops.drop_front(), inner, hasLanes, body);
     return Values();
   });
-}
-
-void HostScatterEmitter::emitSummed(ArrayRef<Loop> loops,
-                                    const nd::ElementIndex &index,
-                                    IndexBody body) {
-  if (loops.empty())
-    return body(index);
-  const Loop &loop = loops.front();
-  Value count = emitter.getEntryCount(nd::getTensorType(shape.op.getIndices()),
-                                      loop.dims.back().getValue());
-  emitFor(emitter.getIndexConstant(0), count, 1, {},
-          [&](Value base, ArrayRef<Value>) {
-            nd::ElementIndex inner = index;
-            setIndex(inner, loop, base, false);
-            emitSummed(loops.drop_front(), inner, body);
-            return Values();
-          });
 }
 
 /// All updates of one index, if it names one of these entries.

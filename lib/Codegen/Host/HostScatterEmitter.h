@@ -50,10 +50,6 @@ private:
   /// Loops around `body`; `hasLanes`: the last one in vectors.
   void emitLoops(llvm::ArrayRef<Loop> loops, const nd::ElementIndex &index,
                  bool hasLanes, IndexBody body);
-  /// Loops over the summed dims around `body`, without padding: its indices may
-  /// be anything.
-  void emitSummed(llvm::ArrayRef<Loop> loops, const nd::ElementIndex &index,
-                  IndexBody body);
 
   ScatterShape shape;
   BufferView sums;
