@@ -153,8 +153,8 @@ void addMemory(Json &report, mlir::ModuleOp module);
 /// are gradients of parameters, "activation" all other temporary values, and
 /// "unused" is what no value occupies at that time. "padding" is how many of
 /// the other bytes belong to entries that do not exist, on average over the
-/// ranks. `lines` divide the activations by source line, and `largest` are at most 8 tensors and values;
-/// both begin with the largest.
+/// ranks. `lines` divide the activations by source line, and `largest` are at
+/// most 8 tensors and values; both begin with the largest.
 void addPeak(Json &report);
 
 /// Prints a report of buildReport as lines of text.

@@ -28,6 +28,7 @@ struct Tensor {
 struct Rule {
   StringRef scope, dim;
   llvm::SmallVector<StringAttr> axes;
+  bool isWeak = false;
 };
 
 class LayoutDraw {
@@ -139,15 +140,17 @@ Rule LayoutDraw::drawRule() {
   if (isScanned(rule.dim))
     return {};
   rule.axes = drawAxes();
+  rule.isWeak = draw(4) == 0;
   return rule;
 }
 
+/// The axes that the dim takes whatever other dims do.
 ArrayRef<StringAttr> LayoutDraw::getAxes(const Tensor &tensor,
                                          StringRef dim) const {
   for (StringRef scope : {tensor.name, tensor.tensorClass, StringRef()})
     for (const Rule &rule : rules)
       if (rule.dim == dim && rule.scope == scope)
-        return rule.axes;
+        return rule.isWeak ? ArrayRef<StringAttr>() : rule.axes;
   return {};
 }
 
@@ -200,7 +203,8 @@ RandomLayout LayoutDraw::run() {
                    std::to_string(axis.getSize());
   for (const Rule &rule : rules) {
     layout.layout += (layout.layout.empty() ? "" : ",") + rule.scope.str() +
-                     (rule.scope.empty() ? "" : ".") + rule.dim.str() + ":?";
+                     (rule.scope.empty() ? "" : ".") + rule.dim.str() +
+                     (rule.isWeak ? ":~?" : ":?");
     layout.layout += llvm::join(
         llvm::map_range(rule.axes, [](StringAttr a) { return a.getValue(); }),
         "+");
