@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Sizes that no axis divides: losses and metrics of a training, and those of an
-# evaluation, are those of one rank under layouts of 2 to 7 ranks, with blocks that
-# are short or empty, with host kernels and GPU kernels, as threads and under
-# mpirun. Checkpoints hold each entry once, so that any number of ranks reads them.
+# Sizes that no axis divides: losses and metrics of a training, those of an
+# evaluation, and generated texts are those of one rank under layouts of 2 to 7
+# ranks, with blocks that are short or empty, with host kernels and GPU kernels, as
+# threads and under mpirun. Checkpoints hold each entry once, so that any number of ranks reads them.
 . "$(dirname "$0")/lib.sh"
 text=/usr/share/common-licenses/GPL-3
 [ -f $text ] || skip "no $text"
@@ -34,6 +34,13 @@ numbers log.jsonl >one.txt
 [ "$(wc -l <one.txt)" = 5 ] || fail "no losses of one rank"
 evaluate ./one >one-eval.txt
 [ -s one-eval.txt ] || fail "no metrics of one rank"
+generate() { # PROGRAM OPTIONS... -> texts: the likeliest tokens, drawn ones, beams
+  for how in --greedy "--temperature 1.1 --seed 4" "--beams 3"; do
+    "$1" generate --checkpoint checkpoint.safetensors --prompt The --tokens 4 --threads 1 --quiet $how "${@:2}" </dev/null
+  done
+}
+generate ./one >one-texts.txt
+[ "$(wc -l <one-texts.txt)" = 3 ] || fail "no texts of one rank"
 mv checkpoint.safetensors one.safetensors
 
 while read -r ranks launcher options; do
@@ -54,6 +61,8 @@ while read -r ranks launcher options; do
   cp one.safetensors checkpoint.safetensors
   evaluate ./many --ranks $ranks >crossed.txt
   compare crossed.txt one-eval.txt "$options: $ranks ranks read the checkpoint of one"
+  generate ./many --ranks $ranks >texts.txt
+  cmp texts.txt one-texts.txt || fail "$options: other texts"
   echo "ok $ranks $launcher $options"
 done <<'LAYOUTS'
 3 threads --mesh data=3 --layout batch:data
@@ -67,6 +76,7 @@ done <<'LAYOUTS'
 3 threads --mesh data=3 --layout batch:data,optimizer.model:data
 3 threads --mesh data=3 --layout batch:data,parameter.model:data,gradient.model:data,optimizer.model:data
 4 threads --mesh seq=4 --layout seq:seq
+4 threads --mesh tensor=4 --layout heads:tensor,ffn:tensor,vocab:tensor,seq:~tensor
 5 threads --mesh tensor=5 --layout model:tensor
 3 threads --mesh data=3 --layout batch:data --gpu-kernels=emulated
 2 threads --mesh tensor=2 --layout heads:tensor,ffn:tensor,vocab:tensor --gpu-kernels=emulated
