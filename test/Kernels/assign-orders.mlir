@@ -294,8 +294,8 @@ func.func @residual(%n: !n {nd.order = ["batch", "seq", "model"]}, %w: !w {nd.or
 !vs = !nd.tensor<f32, [b = 3 on {d}, j = 16, s = 4]>
 
 module attributes {nd.mesh = #nd.mesh<d = 4>} {
-// The sum goes along b in blocks of 3, of which the last rank has one entry: it is
-// the outermost dim of both factors, so that a shorter k leaves the padding out.
+// The ranks have 3, 3, 3 and 1 entries of b. It becomes the outermost dim of both
+// factors, so that a shorter k leaves out the padding.
 // CHECK-LABEL: @padding_outermost
 // CHECK: %[[X:.*]] = exec.fusion {{.*}}(%arg0) {{.*}} {exec.orders = {{\[\[}}"b", "s", "i"]]}
 // CHECK: %[[Y:.*]] = exec.fusion {{.*}}(%arg1) {{.*}} {exec.orders = {{\[\[}}"b", "s", "j"]]}

@@ -2,7 +2,8 @@
 # Sizes that no axis divides: losses and metrics of a training, those of an
 # evaluation, and generated texts are those of one rank under layouts of 2 to 7
 # ranks, with blocks that are short or empty, with host kernels and GPU kernels, as
-# threads and under mpirun. Checkpoints hold each entry once, so that any number of ranks reads them.
+# threads and under mpirun. Checkpoints hold each entry once, so that any number of
+# ranks reads them.
 . "$(dirname "$0")/lib.sh"
 text=/usr/share/common-licenses/GPL-3
 [ -f $text ] || skip "no $text"

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// A call on blocks of which some entries exist, with NaN in all others, must
-/// give the bits of a call on tensors of what exists.
+/// In some blocks not all entries exist; the others hold NaN. A call must give
+/// the bits of a call on tensors that have the existing entries alone.
 ///
 //===----------------------------------------------------------------------===//
 #include "meshc/AttentionScratch.h"

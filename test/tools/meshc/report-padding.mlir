@@ -1,6 +1,5 @@
-// For the search for values that are not finite, the report has the dims of
-// results of which some blocks have padding, and of what collectives receive,
-// by the numbers of their sites.
+// The report has the dims of results whose blocks have padding, and those of what
+// collectives receive, by the numbers of their sites. The search for NaN needs them.
 // RUN: meshc %s --report=json --emit=obj -o %t.o > %t.json
 // RUN: FileCheck %s --input-file %t.json
 // RUN: FileCheck %s --input-file %t.json --check-prefix=KERNEL
