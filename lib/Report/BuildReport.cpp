@@ -8,6 +8,7 @@
 #include "dialects/Nd/ModelPlaces.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Report/Dims.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -151,10 +152,7 @@ static Json buildFunction(func::FuncOp function) {
 Json buildReport(ModuleOp module) {
   nd::MeshAttr mesh = nd::MeshAttr::of(module);
   Json report;
-  report["mesh"] = Json::array();
-  for (nd::AxisAttr axis : mesh.getAxes())
-    report["mesh"].push_back(
-        {{"axis", axis.getName().str()}, {"size", axis.getSize()}});
+  report["mesh"] = describeMesh(mesh);
   report["ranks"] = mesh.getRankCount();
   report["layout"] = Json::array();
   for (auto rule : module.getOps<nd::RuleOp>())

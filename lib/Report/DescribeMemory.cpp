@@ -15,6 +15,13 @@ using namespace mlir;
 
 namespace meshc::report {
 
+Json describeMesh(nd::MeshAttr mesh) {
+  Json axes = Json::array();
+  for (nd::AxisAttr axis : mesh.getAxes())
+    axes.push_back({{"axis", axis.getName().str()}, {"size", axis.getSize()}});
+  return axes;
+}
+
 Json describeDims(nd::TensorType type, ArrayRef<StringAttr> order) {
   Json dims = Json::array();
   for (StringAttr name : order)
@@ -228,6 +235,7 @@ describeFunction(Json &report, exec::FuncOp function,
 
 void addMemory(Json &report, ModuleOp module) {
   nd::MeshAttr mesh = nd::MeshAttr::of(module);
+  report["mesh"] = describeMesh(mesh);
   report["tensors"] = Json::array();
   llvm::DenseMap<int64_t, exec::TensorOp> tensors; // by offset
   for (auto tensor : module.getOps<exec::TensorOp>()) {

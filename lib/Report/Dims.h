@@ -12,6 +12,9 @@
 
 namespace meshc::report {
 
+/// The mesh's axes: `[{"axis": "data", "size": 2}, …]`.
+Json describeMesh(nd::MeshAttr mesh);
+
 /// The dims of a tensor in the given order, each with its whole size and the
 /// axes that cut it, outermost first:
 /// `[{"dim": "i", "size": 64, "axes": ["data"]}, …]`.

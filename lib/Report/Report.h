@@ -114,10 +114,10 @@ void setArenaBytes(Json &report, int64_t bytes);
 /// the parameter or optimizer state that the kernel writes.
 void addCalls(Json &report, mlir::ModuleOp module);
 
-/// Adds how tensors are cut and where they lie, of a module after the schedule
-/// phase. Of the module, what the runtime sees; of each function, its calls in
-/// order, and its buffers with the numbers of the first and the last call that
-/// use them:
+/// Adds the mesh, how tensors are cut and where they lie, of a module after the
+/// schedule phase. Of the module, what the runtime sees; of each function, its
+/// calls in order, and its buffers with the numbers of the first and the last
+/// call that use them:
 ///
 ///     "tensors": [{"name": "w", "class": "parameter", "type": "f32",
 ///                  "dims": [{"dim": "i", "size": 64, "axes": ["data"]}, …],
