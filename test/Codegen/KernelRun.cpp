@@ -219,6 +219,7 @@ struct Comparison {
   unsigned inputCount = 0;
   std::vector<nd::HostTensor> inputs = {};
   nd::EvaluationContext context = {}; ///< of the rank that runs
+  size_t paddings = 0; ///< elements of padding that were filled so far
 
   void placeBuffers();
   void addFunctions(ModuleOp module);
@@ -335,11 +336,10 @@ void Comparison::spoilPadding(nd::HostTensor &tensor) {
   context.spoilPadding(tensor);
   if (!tensor.type.getElementType().isInteger(32))
     return;
-  size_t number = 0;
   for (auto [value, isPadding] :
        llvm::zip(tensor.data, findPadding(tensor.type)))
     if (isPadding)
-      value = options.padding[number++ % options.padding.size()];
+      value = options.padding[paddings++ % options.padding.size()];
 }
 
 /// Fills the rows of `order` with the stable orders of those of `numbers`.

@@ -75,7 +75,8 @@ struct KernelCase {
   std::string mesh = "#nd.mesh<>";
   /// Of the rank; by default, the kernel runs on all ranks of the mesh.
   llvm::SmallVector<int64_t> coordinates;
-  /// What padding of i32 holds, in turn. That of floats is NaN.
+  /// What padding of i32 holds, in turn, from one input and rank to the next.
+  /// That of floats is NaN.
   std::vector<double> padding = {2147483647, -1, -2147483648.0, 0, 1};
   /// Output n overwrites input m: (m, n) pairs.
   llvm::SmallVector<std::pair<unsigned, unsigned>> inPlace;
