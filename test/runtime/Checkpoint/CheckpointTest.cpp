@@ -10,12 +10,12 @@
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Device/HostDevice.h"
+#include "test/runtime/Data/BlockEntries.h"
 #include "test/runtime/Data/TestFiles.h"
 
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <sstream>
 
 using namespace meshc::runtime;
@@ -96,30 +96,14 @@ struct Model {
     world->finish(0);
   }
 
-  /// The numbers of the entries in a rank's block of a dim: each axis cuts the
-  /// list of the axes before it.
-  std::vector<int64_t> entriesOf(const MeshcDim &dim,
-                                 const std::vector<int64_t> &coords) const {
-    std::vector<int64_t> list(static_cast<size_t>(dim.size));
-    std::iota(list.begin(), list.end(), 0);
-    auto step = list.size();
-    for (uint32_t i = 0; i < dim.axisCount; ++i) {
-      const auto parts = static_cast<size_t>(axes[dim.axes[i]].size);
-      step = (step + parts - 1) / parts;
-      size_t begin = static_cast<size_t>(coords[dim.axes[i]]) * step;
-      begin = std::min(begin, list.size());
-      list.resize(std::min(begin + step, list.size()));
-      list.erase(list.begin(), list.begin() + static_cast<int64_t>(begin));
-    }
-    return list;
-  }
   /// Writes or checks that each element is its row-major number. NaN is written
   /// to padding.
   void visit(const Rank &rank, char *arena, bool check) const {
     for (int i = 0; i < 2; ++i) {
       const MeshcDim &row = dims[i][0], &column = dims[i][1];
-      const auto ownRows = entriesOf(row, rank.mesh.coords()),
-                 ownColumns = entriesOf(column, rank.mesh.coords());
+      const auto ownRows = entriesOf(row, axes, rank.mesh.coords().data()),
+                 ownColumns =
+                     entriesOf(column, axes, rank.mesh.coords().data());
       char *base = arena + tensors[i].offsetBytes;
       for (int64_t r = 0; r < row.localSize; ++r)
         for (int64_t c = 0; c < column.localSize; ++c) {

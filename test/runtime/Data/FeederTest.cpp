@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Data/Feeder.h"
 
+#include "BlockEntries.h"
 #include "Inputs.h"
 #include "TestFiles.h"
 #include "runtime/Base/Parallel.h"
 
 #include <algorithm>
 #include <fcntl.h>
-#include <numeric>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -25,23 +25,6 @@ namespace {
 
 constexpr uint32_t dataAxis[] = {0}, tensorAxis[] = {1}, both[] = {1, 0};
 const MeshcAxis axes[] = {{"data", 2}, {"tensor", 3}};
-
-/// The numbers of the entries in the block of a dim: each axis cuts the list of
-/// the axes before it.
-std::vector<int64_t> entriesOf(const MeshcDim &dim, const int64_t *coords) {
-  std::vector<int64_t> list(static_cast<size_t>(dim.size));
-  std::iota(list.begin(), list.end(), 0);
-  auto step = list.size();
-  for (uint32_t i = 0; i < dim.axisCount; ++i) {
-    const auto parts = static_cast<size_t>(axes[dim.axes[i]].size);
-    step = (step + parts - 1) / parts;
-    size_t begin = static_cast<size_t>(coords[dim.axes[i]]) * step;
-    begin = std::min(begin, list.size());
-    list.resize(std::min(begin + step, list.size()));
-    list.erase(list.begin(), list.begin() + static_cast<int64_t>(begin));
-  }
-  return list;
-}
 
 /// x[batch, height = 3, width, depth] with given cuts, in a given memory order,
 /// filled from an array whose element is its own index. Padding becomes 0.
@@ -102,8 +85,8 @@ void checkFill(uint32_t batchAxes, const uint32_t *batchList,
                        input.offsetBytes;
               },
               selection);
-      const auto rows = entriesOf(dims[0], coords),
-                 columns = entriesOf(dims[2], coords);
+      const auto rows = entriesOf(dims[0], axes, coords),
+                 columns = entriesOf(dims[2], axes, coords);
       for (int64_t i = 0; i < b; ++i)
         for (int64_t j = 0; j < height; ++j)
           for (int64_t k = 0; k < w * depth; ++k) {
