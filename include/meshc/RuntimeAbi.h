@@ -220,18 +220,18 @@ typedef enum MeshcCollectiveKind {
 ///
 /// A *blocked* buffer (outer, entries, inner) has outer × entries × inner
 /// elements. The group's axes cut the entries into a block for each of its
-/// ranks, axis by axis in the mesh's order, as they cut a dim (MeshcDim): block
-/// p has s = ⌈entries / ranks of the group⌉ entries, the first count_p of which
-/// exist. It is, for each o < outer, the `inner` elements of the entries from
-/// start_p on. If the ranks divide the entries, start_p = p · s, count_p = s.
-/// A *plain* buffer has one block, padding included: outer × s × inner
-/// elements. CollectiveBlocks.h has the arithmetic.
+/// ranks, axis by axis in the mesh's order, as they cut a dim (MeshcDim). Block
+/// p has s = ⌈entries / ranks of the group⌉ entries, and begins at start_p. Its
+/// first count_p entries exist. For each o < outer, it has the `inner` elements
+/// of each of its entries. If the ranks divide the entries, start_p = p · s,
+/// count_p = s. A *plain* buffer has one block, padding included: outer × s ×
+/// inner elements. CollectiveBlocks.h has the arithmetic.
 ///
 /// Only entries that exist are defined in what is received; padding of a plain
 /// buffer may be changed.
 ///
-/// - ALL_REDUCE: send and recv are outer · entries · inner elements, of which
-///   nothing is cut.
+/// - ALL_REDUCE: send and recv are outer · entries · inner elements. Nothing
+///   is cut.
 /// - REDUCE_SCATTER: send is blocked (sendOuter, sendEntries, sendInner); recv
 ///   is the block of this rank, plain.
 /// - ALL_GATHER: send is plain; recv is blocked (recvOuter, recvEntries,

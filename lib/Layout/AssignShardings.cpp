@@ -135,7 +135,7 @@ void StateInheritance::visitLoop(nd::ScanOp loop) {
 // Shardings
 //===----------------------------------------------------------------------===//
 
-/// The rules of the tensor's dims, by position: null where there is none.
+/// The rule of each dim of the tensor, by position; null if it has none.
 llvm::SmallVector<nd::RuleOp> Assigner::getRules(const PlacedTensor &tensor,
                                                  nd::TensorType type) const {
   return llvm::map_to_vector(type.getDims(), [&](nd::DimAttr dim) {

@@ -769,7 +769,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 
 // -----
 
-// Rows of 3 and of 2 elements, one of which is padding, do not nest.
+// One side has rows of 3 elements, the other rows of 2 with padding. Neither fits
+// into the other.
 !ab = !exec.buffer<!nd.tensor<f32, [a = 3 on {data}, b = 6]>, ["a", "b"]>
 !ba = !exec.buffer<!nd.tensor<f32, [a = 3, b = 6 on {data}]>, ["a", "b"]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
