@@ -20,6 +20,7 @@ static constexpr llvm::StringLiteral nameAttrName = "nd.name",
                                      parameterAttrName = "nd.of",
                                      orderAttrName = "nd.order",
                                      shardingAttrName = "nd.sharding",
+                                     openDimsAttrName = "nd.open_dims",
                                      meshAttrName = "nd.mesh",
                                      modelAttrName = "nd.model",
                                      positionsAttrName = "nd.positions";
@@ -127,6 +128,15 @@ void setShardings(Operation *op, ArrayRef<Attribute> shardings) {
                          ArrayAttr::get(op->getContext(), shardings));
 }
 
+ArrayAttr getOpenDims(Operation *op) {
+  return dyn_cast_or_null<ArrayAttr>(op->getDiscardableAttr(openDimsAttrName));
+}
+
+void setOpenDims(Operation *op, ArrayRef<Attribute> dims) {
+  op->setDiscardableAttr(openDimsAttrName,
+                         ArrayAttr::get(op->getContext(), dims));
+}
+
 StringAttr getModelName(ModuleOp module) {
   return module->getAttrOfType<StringAttr>(modelAttrName);
 }
@@ -197,6 +207,7 @@ void removeSharding(NamedAttrList &attributes) {
 
 void removeShardings(Operation *op) {
   op->removeDiscardableAttr(shardingAttrName);
+  op->removeDiscardableAttr(openDimsAttrName);
 }
 
 void removeClass(Operation *op) { op->removeDiscardableAttr(classAttrName); }
@@ -208,12 +219,12 @@ void removeParameter(Operation *op) {
 bool isIdentity(StringRef attributeName) {
   return attributeName == nameAttrName || attributeName == classAttrName ||
          attributeName == parameterAttrName ||
-         attributeName == shardingAttrName;
+         attributeName == shardingAttrName || attributeName == openDimsAttrName;
 }
 
 void removeIdentity(Operation *op) {
-  for (StringRef name :
-       {nameAttrName, classAttrName, parameterAttrName, shardingAttrName})
+  for (StringRef name : {nameAttrName, classAttrName, parameterAttrName,
+                         shardingAttrName, openDimsAttrName})
     op->removeDiscardableAttr(name);
 }
 
@@ -313,6 +324,27 @@ static LogicalResult verifySharding(const Placed &placed) {
                          << ", one for each result; got " << value;
 }
 
+static LogicalResult verifyOpenDims(const Placed &placed) {
+  auto lists = dyn_cast<ArrayAttr>(placed.attribute.getValue());
+  auto areOf = [](Attribute names, Type type) {
+    auto list = dyn_cast<ArrayAttr>(names);
+    auto tensor = dyn_cast<TensorType>(type);
+    return list && llvm::all_of(list, [&](Attribute name) {
+             auto text = dyn_cast<StringAttr>(name);
+             return text && tensor && tensor.hasDim(text.getValue());
+           });
+  };
+  if (placed.isOnOp() && lists && lists.size() == placed.op->getNumResults() &&
+      llvm::all_of(llvm::zip(lists, placed.op->getResultTypes()),
+                   [&](auto pair) {
+                     return areOf(std::get<0>(pair), std::get<1>(pair));
+                   }))
+    return success();
+  return placed.refuse() << "must be on an op: for each result an array of "
+                            "names of its dims; got "
+                         << placed.attribute.getValue();
+}
+
 /// An attribute that the step functions are built from.
 static LogicalResult verifyEvalValue(const Placed &placed) {
   Operation *op = placed.op;
@@ -350,6 +382,8 @@ static LogicalResult verifyOfTensor(const Placed &placed) {
     return verifyOrder(placed);
   if (name == shardingAttrName)
     return verifySharding(placed);
+  if (name == openDimsAttrName)
+    return verifyOpenDims(placed);
   return placed.refuse() << "is no attribute of the nd dialect"
                          << (placed.isOnOp() ? "" : " for tensors");
 }

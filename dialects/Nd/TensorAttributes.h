@@ -109,6 +109,12 @@ mlir::ArrayAttr getShardings(mlir::Operation *op);
 void setShardings(mlir::Operation *op,
                   llvm::ArrayRef<mlir::Attribute> shardings);
 
+/// Of an op between the phases layout and partition: for each result, the names
+/// of its *open* dims, which no rule of the layout places: partitioning may cut
+/// them. An array of arrays of strings; null if no result has open dims.
+mlir::ArrayAttr getOpenDims(mlir::Operation *op);
+void setOpenDims(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> dims);
+
 /// The model's name, an attribute of its module; null if absent.
 mlir::StringAttr getModelName(mlir::ModuleOp module);
 void setModelName(mlir::ModuleOp module, mlir::StringAttr name);
@@ -130,6 +136,7 @@ inline constexpr llvm::StringLiteral evalValueAttrName = "nd.eval_value";
 
 void removeName(mlir::NamedAttrList &attributes);
 void removeSharding(mlir::NamedAttrList &attributes);
+/// Removes the open dims, too.
 void removeShardings(mlir::Operation *op);
 void removeClass(mlir::Operation *op);
 void removeParameter(mlir::Operation *op);

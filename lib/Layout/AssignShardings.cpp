@@ -55,7 +55,9 @@ private:
   void assignFunction(func::FuncOp function);
   void addSharding(DictionaryAttr &attributes, TypeAttr sharding);
   PlacedTensor place(Value value, const StateInheritance &states) const;
-  TypeAttr assign(const PlacedTensor &tensor, Type type);
+  /// `open`: where to enter the dims that no rule places; may be null.
+  TypeAttr assign(const PlacedTensor &tensor, Type type,
+                  AxisList *open = nullptr);
   llvm::SmallVector<nd::RuleOp> getRules(const PlacedTensor &tensor,
                                          nd::TensorType type) const;
   llvm::SmallVector<AxisList> shareAxes(const PlacedTensor &tensor,
@@ -143,6 +145,12 @@ llvm::SmallVector<nd::RuleOp> Assigner::getRules(const PlacedTensor &tensor,
   });
 }
 
+/// Whether dims of the tensor without a rule are open. State is whole along
+/// them, and so is what the runtime reads or writes as one.
+static bool mayBeOpen(const TensorIdentity &tensor) {
+  return !tensor.isState() && !tensor.isWhole;
+}
+
 /// The axes that each dim gets, by position. Weak rules come last, in the
 /// order of the layout; they get what is left of their axes.
 llvm::SmallVector<AxisList> Assigner::shareAxes(const PlacedTensor &tensor,
@@ -179,13 +187,18 @@ llvm::SmallVector<AxisList> Assigner::shareAxes(const PlacedTensor &tensor,
   return shares;
 }
 
-TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type) {
+TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type,
+                          AxisList *open) {
   auto tensorType = dyn_cast<nd::TensorType>(type);
   if (!tensorType)
     return TypeAttr::get(type);
   llvm::SmallVector<nd::DimAttr> dims;
-  for (auto [dim, axes] :
-       llvm::zip(tensorType.getDims(), shareAxes(tensor, tensorType))) {
+  for (auto [dim, rule, axes] :
+       llvm::zip(tensorType.getDims(), getRules(tensor, tensorType),
+                 shareAxes(tensor, tensorType))) {
+    if (open && mayBeOpen(tensor.identity) &&
+        (!rule || (rule.getWeak() && axes.empty())))
+      open->push_back(dim.getName());
     llvm::erase_if(axes, [&](StringAttr axis) {
       return rules.getMesh().getAxisSize(axis.getValue()) == 1;
     });
@@ -237,15 +250,28 @@ void Assigner::assignFunction(func::FuncOp function) {
   function.walk([&](Operation *op) {
     if (op->getNumResults() == 0)
       return;
-    llvm::SmallVector<Attribute> shardings;
+    auto loop = dyn_cast<nd::ScanOp>(op);
+    llvm::SmallVector<Attribute> shardings, openDims;
+    bool hasOpen = false;
     for (Value result : op->getResults()) {
       PlacedTensor tensor = place(result, states);
-      shardings.push_back(assign(tensor, result.getType()));
+      AxisList open;
+      shardings.push_back(assign(tensor, result.getType(), &open));
+      // A loop takes its stacked results apart along its dim.
+      llvm::erase_if(open, [&](StringAttr dim) {
+        return loop && dim.getValue() == loop.getDim();
+      });
+      openDims.push_back(ArrayAttr::get(
+          op->getContext(),
+          llvm::SmallVector<Attribute>(open.begin(), open.end())));
+      hasOpen |= !open.empty();
       LDBG() << op->getName() << " of '" << tensor.identity.name << "' at "
              << op->getLoc() << ": " << shardings.back();
     }
     nd::setShardings(op, shardings);
-    if (auto loop = dyn_cast<nd::ScanOp>(op))
+    if (hasOpen)
+      nd::setOpenDims(op, openDims);
+    if (loop)
       checkLoop(loop, states);
   });
   attributes.clear();

@@ -76,6 +76,8 @@ def AssignShardings : Pass<"meshc-assign-shardings", "::mlir::ModuleOp"> {
     operands (stacked tensors without the loop's dim) and, if carried, of its results.
     A weak rule (`~>`) cuts its dim over those of its axes that no other rule takes in
     the tensor; of several weak rules, the first one of the layout comes first.
+    Dims of activations and gradients that no rule places are open: `nd.open_dims` names
+    them for each result of an op, and the partition phase may cut them.
 
     Refused, at the tensor's line with notes at the rules: two dims of one tensor
     on one axis; a loop over a dim that a rule cuts, of a tensor whose entries the

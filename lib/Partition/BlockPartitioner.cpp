@@ -69,19 +69,91 @@ bool BlockPartitioner::isZero(Value value) {
 void BlockPartitioner::addArgument(BlockArgument argument,
                                    TensorType sharding) {
   forms[argument] = {made.addArgument(sharding, argument.getLoc())};
-  wanted[argument] = sharding;
+  desired[argument] = DesiredSharding(sharding);
+}
+
+/// Whether the op only copies elements of its operand, each rank its own: a
+/// rename, a broadcast.
+static bool isCopy(Operation *op) {
+  auto named = dyn_cast_or_null<nd::NamedOpInterface>(op);
+  if (!named || op->getNumOperands() != 1 || op->getNumResults() != 1 ||
+      op->getNumRegions() != 0)
+    return false;
+  nd::OpCost cost = named.getCost();
+  return cost.flops == 0 && cost.transcendentals == 0 &&
+         llvm::all_of(named.getPartitionRule().factors,
+                      [](const nd::Factor &factor) {
+                        return factor.kind == nd::FactorKind::Parallel;
+                      });
+}
+
+/// The sharding of a copy's operand (or result, if `forward`) for one of its
+/// result (or operand); null if there is none.
+static TensorType mapThroughCopy(Operation *op, TensorType type, bool forward) {
+  nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
+  nd::MeshAttr mesh = nd::MeshAttr::of(op);
+  auto getDim = [&](const nd::Factor &factor, bool ofResult) {
+    return ofResult ? factor.resultDims[0] : factor.operandDims[0];
+  };
+  llvm::SmallVector<spmd::AxisList> axes;
+  for (const nd::Factor &factor : rule.factors) {
+    StringAttr dim = getDim(factor, !forward);
+    axes.emplace_back(dim ? spmd::getAxesOf(type, dim.getValue())
+                          : ArrayRef<StringAttr>());
+    if (!nd::mayCut(op, factor, mesh.getProduct(axes.back())))
+      return {};
+  }
+  auto along = [&](Value value, bool ofResult) {
+    return getTypeAlong(
+        nd::getTensorType(value), rule, axes,
+        [&](const nd::Factor &factor) { return getDim(factor, ofResult); });
+  };
+  // Several factors along one dim would each claim its axes.
+  Value known = forward ? op->getOperand(0) : op->getResult(0);
+  Value other = forward ? op->getResult(0) : op->getOperand(0);
+  return along(known, !forward) == type ? along(other, forward) : TensorType();
+}
+
+/// The form of the value that its op made, or the first reduced one if that is
+/// partial; null if there is none.
+Value BlockPartitioner::getReduced(Value value) const {
+  for (Value form : forms.lookup(value))
+    if (!nd::getTensorType(form).isPartial())
+      return form;
+  return {};
+}
+
+TensorType BlockPartitioner::getSettled(Value value) const {
+  const DesiredSharding &known = getDesired(value);
+  auto made = forms.find(value);
+  return known.settle(made == forms.end() || made->second.empty()
+                          ? known.preferred
+                          : nd::getTensorType(made->second.front()));
+}
+
+TensorType BlockPartitioner::getSettled(Value value,
+                                        const DesiredSharding &result) const {
+  Value form =
+      isRecomputable(value.getDefiningOp()) ? Value() : getReduced(value);
+  return result.settle(form ? nd::getTensorType(form) : result.preferred);
 }
 
 OperandForms BlockPartitioner::describe(Value value) {
   OperandForms described;
-  described.isRecomputed = isRecomputable(value.getDefiningOp());
+  Operation *op = value.getDefiningOp();
+  described.isRecomputed = isRecomputable(op);
   bool isReduced = false;
   for (Value form : forms.lookup(value)) {
     described.types.push_back(nd::getTensorType(form));
     isReduced |= !described.types.back().isPartial();
     described.reducesInLoop |= isPartialStack(form);
   }
-  described.wanted = wanted.lookup(value);
+  if (isCopy(op))
+    for (Value form : forms.lookup(op->getOperand(0)))
+      if (TensorType type = nd::getTensorType(form); !type.isPartial())
+        if (TensorType copied = mapThroughCopy(op, type, /*forward=*/true))
+          described.types.push_back(copied);
+  described.settled = getSettled(value);
   // Gradients of parameters lie as their class wants before the update uses
   // them: the layout may have a rule for them.
   bool isGradient =
@@ -186,7 +258,7 @@ Value BlockPartitioner::reshard(Value value, Value from, TensorType type) {
   StringAttr name = getCauseName(value);
   if (isPartialStack(from) && from.use_empty()) {
     bool isInside = canYield(from, type);
-    reshardEntries(from, isInside ? type : getWanted(value), name);
+    reshardEntries(from, isInside ? type : getSettled(value), name);
     if (from.getType() == type)
       return from;
   }
@@ -221,10 +293,11 @@ Value BlockPartitioner::getForm(Value value, TensorType type) {
   // to what is wanted of it, and goes on from there.
   bool isReduced = llvm::any_of(
       known, [](Value form) { return !nd::getTensorType(form).isPartial(); });
-  TensorType want = wanted.lookup(value);
-  if (!isReduced && !type.isPartial() && want && want != type &&
-      !hasOneUser(value))
-    reshard(value, known.front(), want);
+  TensorType settled = getSettled(value);
+  if (!isReduced && !type.isPartial() && settled != type && !hasOneUser(value))
+    reshard(value, known.front(), settled);
+  if (Value copied = copyFromOperand(value, type))
+    return copied;
   Value best;
   double least = 0;
   for (Value form : forms[value]) {
@@ -240,22 +313,60 @@ Value BlockPartitioner::getForm(Value value, TensorType type) {
   return reshard(value, best, type);
 }
 
+/// The bytes that getForm would send, without a look at the operands of copies.
+double BlockPartitioner::getFormBytes(Value value, TensorType type) {
+  double least = std::numeric_limits<double>::infinity();
+  for (Value form : forms[value])
+    if (TensorType from = nd::getTensorType(form);
+        from.isPartial() || !type.isPartial())
+      least = std::min(least, planner.getBytes(from, type));
+  return least;
+}
+
+/// A form of a copy made from a form of its operand, if that moves no more
+/// bytes than resharding the copy: other copies, and the operand's users, may
+/// share it. Null otherwise.
+Value BlockPartitioner::copyFromOperand(Value value, TensorType type) {
+  Operation *op = value.getDefiningOp();
+  if (type.isPartial() || !isCopy(op))
+    return {};
+  TensorType needed = mapThroughCopy(op, type, /*forward=*/false);
+  if (!needed ||
+      getFormBytes(op->getOperand(0), needed) > getFormBytes(value, type))
+    return {};
+  Value source = getForm(op->getOperand(0), needed);
+  Operation *again = builder.clone(*op);
+  again->setOperands(source);
+  nd::removeShardings(again);
+  again->getResult(0).setType(type);
+  forms[value].push_back(again->getResult(0));
+  return again->getResult(0);
+}
+
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Enters the shardings that the layout wants for the op's results.
-LogicalResult BlockPartitioner::collectWanted(Operation &op) {
-  ArrayAttr shardings = nd::getShardings(&op);
+/// Enters the shardings that the layout wants for the op's results. Fails, with
+/// an error on the op, if it cannot be partitioned.
+LogicalResult BlockPartitioner::collectDesired(Operation &op) {
+  if (!isa<nd::ScanOp>(op) &&
+      (!isa<nd::NamedOpInterface>(op) || op.getNumRegions() != 0))
+    return op.emitError() << "'" << op.getName()
+                          << "' has no partition rule and cannot be cut over "
+                             "the mesh";
+  ArrayAttr shardings = nd::getShardings(&op), open = nd::getOpenDims(&op);
   for (OpResult result : op.getResults()) {
+    unsigned index = result.getResultNumber();
     TensorType type = nd::getTensorType(result);
-    TensorType sharding = shardings
-                              ? getSharding(shardings[result.getResultNumber()])
-                              : TensorType();
+    TensorType sharding =
+        shardings ? getSharding(shardings[index]) : TensorType();
     if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
       return op.emitError("lacks a required sharding for each result; run the "
                           "layout phase first");
-    wanted[result] = sharding;
+    desired[result] = DesiredSharding(
+        sharding,
+        open ? spmd::getNames(cast<ArrayAttr>(open[index])) : spmd::AxisList());
   }
   return success();
 }
@@ -266,28 +377,20 @@ LogicalResult BlockPartitioner::collectWanted(Operation &op) {
 void BlockPartitioner::addResult(OpResult result, Value computed) {
   forms[result].push_back(computed);
   TensorType type = nd::getTensorType(computed);
-  TensorType want = wanted.lookup(result);
-  if (!type.isPartial() && type != want && getShare(result) == 1 &&
+  if (!type.isPartial() && getShare(result) == 1 &&
       !isRecomputable(result.getOwner()))
-    reshard(result, computed, want);
+    getForm(result, getDesired(result).settle(type));
 }
 
 LogicalResult BlockPartitioner::partition(Operation &op) {
   if (auto loop = dyn_cast<nd::ScanOp>(op))
     return partitionLoop(loop);
-  auto named = dyn_cast<nd::NamedOpInterface>(op);
-  if (!named || op.getNumRegions() != 0)
-    return op.emitError() << "'" << op.getName()
-                          << "' has no partition rule and cannot be cut over "
-                             "the mesh";
-  if (failed(collectWanted(op)))
-    return failure();
   llvm::SmallVector<OperandForms> operands;
   for (Value operand : op.getOperands())
     operands.push_back(describe(operand));
   llvm::SmallVector<WantedResult> results;
   for (OpResult result : op.getResults())
-    results.push_back({wanted.lookup(result), getShare(result)});
+    results.push_back({getDesired(result), getShare(result)});
   FactorChoice choice = chooseFactors(&op, operands, results, planner, mesh);
   LDBG() << op.getName() << " at " << op.getLoc() << ": operands "
          << llvm::interleaved(choice.operandTypes) << ", results "
@@ -309,8 +412,6 @@ LogicalResult BlockPartitioner::partition(Operation &op) {
 }
 
 LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
-  if (failed(collectWanted(*loop)))
-    return failure();
   auto body = std::make_unique<Block>();
   LoopPartitioner partitioner(loop, *body, *this, planner, mesh);
   if (failed(partitioner.run()))
@@ -330,6 +431,14 @@ void BlockPartitioner::partitionEnd(Operation &terminator) {
 }
 
 LogicalResult BlockPartitioner::run() {
+  for (Operation &op : old.without_terminator())
+    if (failed(collectDesired(op)))
+      return failure();
+  for (auto [operand, type] :
+       llvm::zip(old.getTerminator()->getOperands(), ends))
+    if (auto known = desired.find(operand); known != desired.end())
+      known->second.prefer(type);
+  propagatePreferences(old, desired);
   for (Operation &op : old.without_terminator())
     if (failed(partition(op)))
       return failure();

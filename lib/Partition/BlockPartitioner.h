@@ -56,9 +56,13 @@ public:
   virtual mlir::Value getForm(mlir::Value value, nd::TensorType type);
   /// Whether the value is zero everywhere, so that it is a partial sum, too.
   virtual bool isZero(mlir::Value value);
-  /// The sharding that the layout wants for the value.
-  nd::TensorType getWanted(mlir::Value value) const {
-    return wanted.lookup(value);
+  /// The sharding in which the value lies unless a user needs another one.
+  nd::TensorType getSettled(mlir::Value value) const;
+  /// That of an operand of a loop whose result is to lie as `result` says.
+  nd::TensorType getSettled(mlir::Value value,
+                            const DesiredSharding &result) const;
+  const DesiredSharding &getDesired(mlir::Value value) const {
+    return desired.find(value)->second;
   }
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
@@ -73,15 +77,18 @@ protected:
   nd::MeshAttr mesh;
   mlir::OpBuilder builder;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> forms;
-  llvm::DenseMap<mlir::Value, nd::TensorType> wanted;
+  DesiredShardings desired;
   llvm::SmallVector<nd::TensorType> ends;
 
 private:
-  mlir::LogicalResult collectWanted(mlir::Operation &op);
+  mlir::LogicalResult collectDesired(mlir::Operation &op);
   mlir::LogicalResult partitionLoop(nd::ScanOp loop);
   void partitionEnd(mlir::Operation &terminator);
   void addResult(mlir::OpResult result, mlir::Value computed);
+  mlir::Value getReduced(mlir::Value value) const;
+  double getFormBytes(mlir::Value value, nd::TensorType type);
   mlir::Value recompute(mlir::Operation *op, nd::TensorType type);
+  mlir::Value copyFromOperand(mlir::Value value, nd::TensorType type);
   mlir::Value reshard(mlir::Value value, mlir::Value from, nd::TensorType type);
   mlir::StringAttr getCauseName(mlir::Value value);
 };

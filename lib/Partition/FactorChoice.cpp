@@ -95,14 +95,15 @@ void Search::collectCandidates(unsigned index) {
   if (factor.kind == FactorKind::Parallel ||
       factor.kind == FactorKind::Reduce) {
     for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
-      if (dim && result.type)
-        addCandidate(index, spmd::getAxesOf(result.type, dim.getValue()));
+      if (dim)
+        addCandidate(index,
+                     spmd::getAxesOf(result.desired.preferred, dim.getValue()));
     for (auto [forms, dim] : llvm::zip(operands, factor.operandDims))
       if (dim && !forms.isRecomputed) {
         for (TensorType type : forms.types)
           addCandidate(index, spmd::getAxesOf(type, dim.getValue()));
-        if (forms.wanted)
-          addCandidate(index, spmd::getAxesOf(forms.wanted, dim.getValue()));
+        if (forms.settled)
+          addCandidate(index, spmd::getAxesOf(forms.settled, dim.getValue()));
       }
   }
   candidates[index].push_back({});
@@ -205,8 +206,8 @@ bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice) {
       continue;
     moved.push_back(move);
     std::optional<double> least;
-    if (operands[i].willBeReduced && operands[i].wanted && !type.isPartial())
-      least = planner.getBytes(operands[i].wanted, type);
+    if (operands[i].willBeReduced && operands[i].settled && !type.isPartial())
+      least = planner.getBytes(operands[i].settled, type);
     for (TensorType form : operands[i].types) {
       if ((type.isPartial() && !form.isPartial()) ||
           (form.isPartial() && operands[i].willBeReduced))
@@ -227,11 +228,11 @@ void Search::evaluate(const Kept &kept) {
   if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice))
     return;
   for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
-    if (made && result.type)
-      choice.bytes += planner.getBytes(made, result.type) * result.share;
+    choice.bytes +=
+        planner.getBytes(made, result.desired.settle(made)) * result.share;
   choice.work = 1;
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
-    choice.work *= double(llvm::divideCeil(factor.size, mesh.getProduct(axes)));
+    choice.work *= double(factor.size) / double(mesh.getProduct(axes));
   auto cost = [](const FactorChoice &c) {
     return c.bytes + c.work * bytesPerPoint;
   };

@@ -14,8 +14,8 @@
 #ifndef MESHC_LIB_PARTITION_FACTORCHOICE_H
 #define MESHC_LIB_PARTITION_FACTORCHOICE_H
 
-#include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/ReshardPlan.h"
+#include "lib/Partition/DesiredSharding.h"
 
 namespace meshc::partition {
 
@@ -27,8 +27,8 @@ struct OperandForms {
   /// Any sharding is free, because the value is recomputed (constants and the
   /// like).
   bool isRecomputed = false;
-  /// The sharding that the layout assigns to it.
-  nd::TensorType wanted;
+  /// The sharding to which it is reduced unless a user needs another one.
+  nd::TensorType settled;
   /// It is still partial and has other users: it will be reduced to its desired
   /// sharding, whatever this op needs.
   bool willBeReduced = false;
@@ -45,7 +45,7 @@ struct OperandForms {
 
 /// What is wanted of a result.
 struct WantedResult {
-  nd::TensorType type;
+  DesiredSharding desired;
   /// How often it is resharded to it for one execution of the op; see
   /// OperandForms.
   double share = 1;
@@ -58,7 +58,9 @@ struct FactorChoice {
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
   /// Moved for operands and to get the desired results, per execution.
   double bytes = 0;
-  double work = 0; ///< points of the iteration space on one rank
+  /// Points of the iteration space per rank, without padding: the layout has
+  /// decided on uneven blocks, and moving data cannot be meant to avoid them.
+  double work = 0;
 };
 
 /// The sharded type that `type` has along the factors, dims cut as

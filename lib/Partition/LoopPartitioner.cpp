@@ -23,26 +23,36 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
                                  nd::MeshAttr mesh)
     : BlockPartitioner(loop.getBlock(), body, planner, mesh), loop(loop),
       parent(parent) {
-  for (nd::Tie tie : loop.getTies()) {
-    TensorType outside =
-        parent.getWanted(tie.result ? Value(tie.result) : tie.operand);
+  for (nd::Tie tie : loop.getTies())
     switch (tie.kind) {
-    case nd::TieKind::Carried:
-      addArgument(tie.argument, outside);
-      ends.push_back(outside);
+    case nd::TieKind::Carried: {
+      TensorType type =
+          parent.getSettled(tie.operand, parent.getDesired(tie.result));
+      addArgument(tie.argument, type);
+      ends.push_back(type);
       findSum(tie.result.getResultNumber());
       break;
+    }
     case nd::TieKind::StackedOperand:
-      addArgument(tie.argument, nd::getEntryType(outside, loop.getDim()));
+      addArgument(tie.argument,
+                  nd::getEntryType(getStackType(tie.operand), loop.getDim()));
       break;
     case nd::TieKind::Whole:
-      wanted[tie.argument] = outside;
+      desired[tie.argument] = DesiredSharding(parent.getSettled(tie.operand));
       break;
     case nd::TieKind::StackedResult:
-      ends.push_back(nd::getEntryType(outside, loop.getDim()));
+      ends.push_back(nd::getEntryType(parent.getDesired(tie.result).preferred,
+                                      loop.getDim()));
       break;
     }
-  }
+}
+
+/// The sharding in which a stacked operand enters the loop, whole along its
+/// dim.
+TensorType LoopPartitioner::getStackType(Value stack) {
+  TensorType type = parent.getSettled(stack);
+  return spmd::dropAxes(type, loop.getDim(),
+                        spmd::getAxesOf(type, loop.getDim()));
 }
 
 /// The operand of the loop that is whole inside as `value`; null for other
@@ -82,7 +92,7 @@ Value LoopPartitioner::getForm(Value value, TensorType type) {
   // The iterations may ask for several forms. All come from one that is
   // reduced.
   if (describe(value).willBeReduced && !type.isPartial())
-    parent.getForm(outer, parent.getWanted(outer));
+    parent.getForm(outer, parent.getSettled(outer));
   whole.push_back(parent.getForm(outer, type));
   forms[value].push_back(made.addArgument(type, value.getLoc()));
   return forms[value].back();
@@ -184,16 +194,27 @@ double LoopPartitioner::getShare(OpResult result) {
              : parent.getShare(loop->getResult(index));
 }
 
-/// Entries that are partial and only yielded stay so: the user of the stack may
-/// add it to others before they are reduced. Otherwise the parent reduces the
-/// entries in this loop when it asks for the stack (BlockPartitioner::reshard).
+/// Stacked entries keep their shardings along open dims. Entries that are
+/// partial and only yielded stay so: the user of the stack may add it to others
+/// before they are reduced. Otherwise the parent reduces the entries in this
+/// loop when it asks for the stack (BlockPartitioner::reshard).
 void LoopPartitioner::chooseEnds() {
   for (nd::Tie tie : loop.getTies()) {
-    if (tie.kind != nd::TieKind::StackedResult || !tie.yielded.hasOneUse())
+    if (tie.kind != nd::TieKind::StackedResult)
       continue;
-    for (Value form : ArrayRef(forms[tie.yielded]).take_front())
-      if (TensorType type = nd::getTensorType(form); type.isPartial())
-        ends[tie.result.getResultNumber()] = type;
+    TensorType &end = ends[tie.result.getResultNumber()];
+    OperandForms entry = describe(tie.yielded);
+    if (entry.isRecomputed || entry.types.empty())
+      continue;
+    TensorType made = entry.types.front();
+    if (made.isPartial() && tie.yielded.hasOneUse()) {
+      end = made;
+      continue;
+    }
+    TensorType stack = nd::getStackedType(made, loop.getDim(),
+                                          static_cast<int64_t>(loop.getSize()));
+    end = nd::getEntryType(parent.getDesired(tie.result).settle(stack),
+                           loop.getDim());
   }
 }
 
@@ -212,8 +233,7 @@ nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
           parent.getForm(tie.operand, ends[tie.result.getResultNumber()]));
       break;
     case nd::TieKind::StackedOperand:
-      stacked.push_back(
-          parent.getForm(tie.operand, parent.getWanted(tie.operand)));
+      stacked.push_back(parent.getForm(tie.operand, getStackType(tie.operand)));
       break;
     case nd::TieKind::Whole:
       break;

@@ -51,6 +51,7 @@ private:
   mlir::LogicalResult partition(mlir::Operation &op) override;
   void chooseEnds() override;
 
+  nd::TensorType getStackType(mlir::Value stack);
   void findSum(unsigned carried);
   nd::TensorType chooseSharding(const Sum &sum);
   void partitionSum(mlir::Operation &op, const Sum &sum);

@@ -19,13 +19,19 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
     `spmd.reshard`, once per value and sharding. A result with cut Reduce factors
     is a partial value. Partial values stay so through ops that are linear in
     them while that moves no more bytes, and are resharded at their first other
-    use. Values then lie as `nd.sharding` wants.
+    use. Values then lie as `nd.sharding` wants. Along their open dims
+    (`nd.open_dims`), they lie as they were computed. Sums that were partial take
+    there the sharding that the first user wants, which passes it on from the values
+    that it computes.
 
     Constants, indices and random numbers are recomputed in every sharding that is
-    needed. The pass removes `nd.sharding`.
+    needed. Copies, such as renames and broadcasts, are made again from their operand
+    if it has the sharding, or moves for fewer bytes. The pass removes `nd.sharding` and
+    `nd.open_dims`.
 
     The body of a loop is rebuilt in the same way. A carried value has the wanted
-    sharding of its result at both ends of an iteration. Stacked tensors enter as
+    sharding of its result at both ends of an iteration; its open dims lie as in its
+    initial value. Stacked tensors enter as
     wanted; their entries are resharded inside. So are the entries of stacked results,
     unless they are partial and ops that are linear in the stack move fewer bytes if
     it stays so: the gradients of a stacked parameter from two loops are added, and

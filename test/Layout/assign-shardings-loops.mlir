@@ -17,7 +17,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2, stage = 1>} {
   // CHECK-SAME: nd.sharding = [!nd.tensor<f32, [batch = 8 on {data}, model = 4]>, !nd.tensor<f32, [batch = 8 on {data}, layers = 3, model = 4 on {tensor}]>]
   // CHECK-SAME: res_attrs = [{}, {nd.name = "h"}]
   // CHECK: nd.mul {{.*}} {nd.name = "h", nd.sharding = [!nd.tensor<f32, [batch = 8 on {data}, model = 4 on {tensor}]>]}
-  // CHECK: nd.exp {{.*}} {nd.sharding = [!nd.tensor<f32, [batch = 8 on {data}, model = 4]>]}
+  // CHECK: nd.exp {{.*}}nd.sharding = [!nd.tensor<f32, [batch = 8 on {data}, model = 4]>]}
   func.func @loop(%x: !x {nd.name = "x", nd.role = "input"}, %w: !ws {nd.name = "w", nd.role = "parameter"}) -> (!x, !xs) {
     %y:2 = nd.scan "layers" 3 carried(%x : !x) stacked(%w : !ws) -> !x, !xs attributes {res_attrs = [{}, {nd.name = "h"}]} {
     ^bb0(%c: !x, %v: !w):

@@ -56,10 +56,11 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
     return %m : !b
   }
 
-  // Another name, another sharding.
+  // Another name, another sharding: what is renamed moves, for all of its copies.
   // CHECK-LABEL: func.func @renamed
-  // CHECK: %[[R:.*]] = nd.rename %arg0
-  // CHECK: spmd.reshard %[[R]] {{.*}} -> <f32, [batch = 64 on {data}, whole = 32]>
+  // CHECK: %[[X:.*]] = spmd.reshard %arg0 {{.*}} -> <f32, [batch = 64 on {data}, io = 32]>
+  // CHECK: %[[R:.*]] = nd.rename %[[X]] {{.*}} -> !nd.tensor<f32, [batch = 64 on {data}, whole = 32]>
+  // CHECK: return %[[R]]
   func.func @renamed(%x: !x) -> !nd.tensor<f32, [batch = 64, whole = 32]> {
     %r = nd.rename %x {from = ["io"], to = ["whole"]} : (!x) -> !nd.tensor<f32, [batch = 64, whole = 32]>
     return %r : !nd.tensor<f32, [batch = 64, whole = 32]>

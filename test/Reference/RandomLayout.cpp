@@ -139,7 +139,8 @@ Rule LayoutDraw::drawRule() {
       tensor.type.getDims()[draw(tensor.type.getRank())].getName().getValue();
   if (isScanned(rule.dim))
     return {};
-  rule.axes = drawAxes();
+  if (draw(6)) // else the dim stays whole
+    rule.axes = drawAxes();
   rule.isWeak = draw(4) == 0;
   return rule;
 }
@@ -204,7 +205,8 @@ RandomLayout LayoutDraw::run() {
   for (const Rule &rule : rules) {
     layout.layout += (layout.layout.empty() ? "" : ",") + rule.scope.str() +
                      (rule.scope.empty() ? "" : ".") + rule.dim.str() +
-                     (rule.isWeak ? ":~?" : ":?");
+                     (rule.isWeak ? ":~?" : ":?") +
+                     (rule.axes.empty() ? "()" : "");
     layout.layout += llvm::join(
         llvm::map_range(rule.axes, [](StringAttr a) { return a.getValue(); }),
         "+");

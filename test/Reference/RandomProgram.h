@@ -178,9 +178,9 @@ struct RandomLayout {
 
 /// Draws a mesh of at most `mostRanks` ranks (up to four axes of up to six)
 /// and rules that the tensors of `steps`, a module after the phase autodiff,
-/// allow: no two dims of one on an axis. Some rules are weak; some are for
-/// single tensors or classes, some for the state of an optimizer, gradients and
-/// parameters, over one axis or several.
+/// allow: no two dims of one on an axis. Some rules are weak or keep a dim
+/// whole; some are for single tensors or classes, some for the state of an
+/// optimizer, gradients and parameters, over one axis or several.
 RandomLayout drawLayout(mlir::ModuleOp steps, std::mt19937_64 &random,
                         int64_t mostRanks);
 

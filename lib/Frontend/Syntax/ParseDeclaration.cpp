@@ -251,8 +251,12 @@ bool Parser::parseRuleAxes(LayoutRule &rule, bool onCommandLine) {
                    : "'->' and a mesh axis after " + quote(rule.dim.text));
     return false;
   }
-  if (at(TokenKind::LeftParen))
-    return parseNames(TokenKind::LeftParen, TokenKind::RightParen, rule.axes);
+  if (at(TokenKind::LeftParen)) {
+    if (peek(1).kind != TokenKind::RightParen)
+      return parseNames(TokenKind::LeftParen, TokenKind::RightParen, rule.axes);
+    position += 2; // dim -> (): whole
+    return true;
+  }
   do {
     std::optional<Name> axis = expectName("a mesh axis");
     if (!axis)

@@ -269,9 +269,10 @@ TEST(Parser, ReadsLayouts) { // [L3.2], [L8.2]
   SourceSet sources;
   sources.add("<--layout>", "batch:pod+data, optimizer.model->data, "
                             "heads->?tensor, seq -> (a, b), "
-                            "layers.attention . wq.model:tensor");
+                            "layers.attention . wq.model:tensor, key:(), "
+                            "ffn ~> ()");
   std::vector<LayoutRule> rules = parseLayoutList(sources, 0, diagnostics);
-  ASSERT_EQ(rules.size(), 5u);
+  ASSERT_EQ(rules.size(), 7u);
   EXPECT_FALSE(diagnostics.hasErrors());
   EXPECT_EQ(printNames(rules[0].axes), "pod data");
   EXPECT_EQ(rules[1].scope->text, "optimizer");
@@ -280,6 +281,10 @@ TEST(Parser, ReadsLayouts) { // [L3.2], [L8.2]
   EXPECT_EQ(printNames(rules[3].axes), "a b");
   EXPECT_EQ(rules[4].scope->text, "layers.attention.wq"); // [L3.3]
   EXPECT_EQ(rules[4].dim.text, "model");
+  EXPECT_EQ(rules[5].dim.text, "key");
+  EXPECT_TRUE(rules[5].axes.empty());
+  EXPECT_TRUE(rules[6].isWeak);
+  EXPECT_TRUE(rules[6].axes.empty());
 }
 
 TEST(Parser, ReadsLoops) { // [L4.6]

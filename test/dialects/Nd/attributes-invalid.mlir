@@ -143,3 +143,21 @@ func.func @f(%x: !x) {
   %0 = nd.exp %x {nd.sharding = [4]} : (!x) -> !x
   return
 }
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
+  // expected-error @below {{'nd.open_dims' must be on an op: for each result an array of names of its dims; got [["b"]]}}
+  %0 = nd.exp %x {nd.open_dims = [["b"]]} : (!x) -> !x
+  return
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+func.func @f(%x: !x) {
+  // expected-error @below {{'nd.open_dims' must be on an op: for each result an array of names of its dims; got ["a"]}}
+  %0 = nd.exp %x {nd.open_dims = ["a"]} : (!x) -> !x
+  return
+}

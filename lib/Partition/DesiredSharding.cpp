@@ -1,0 +1,115 @@
+//===- DesiredSharding.cpp - how a value lies if users leave the choice ---===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Partition/DesiredSharding.h"
+#include "dialects/Nd/Ops/LoopOps.h"
+
+using namespace mlir;
+
+namespace meshc::partition {
+
+using nd::DimAttr;
+using nd::Factor;
+using nd::FactorKind;
+using nd::TensorType;
+using spmd::AxisList;
+
+/// The type with the dim cut over the longest beginning of `axes` that nothing
+/// else of the type uses.
+static TensorType cutWhereUnused(TensorType type, StringAttr dim,
+                                 ArrayRef<StringAttr> axes) {
+  AxisList used = spmd::getUsedAxes(type);
+  ArrayRef<StringAttr> unused = axes.take_while(
+      [&](StringAttr axis) { return !llvm::is_contained(used, axis); });
+  return unused.empty() ? type : spmd::addAxes(type, dim.getValue(), unused);
+}
+
+void DesiredSharding::prefer(StringAttr dim, ArrayRef<StringAttr> axes) {
+  if (!isOpen(dim))
+    return;
+  TensorType others = spmd::dropAxes(
+      preferred, dim.getValue(), spmd::getAxesOf(preferred, dim.getValue()));
+  if (TensorType wished = spmd::addAxes(others, dim.getValue(), axes))
+    preferred = wished;
+}
+
+void DesiredSharding::prefer(TensorType wish) {
+  if (wish)
+    for (DimAttr dim : wish.getDims())
+      if (!dim.getAxes().empty())
+        prefer(dim.getName(), dim.getAxes());
+}
+
+TensorType DesiredSharding::settle(TensorType made) const {
+  TensorType settled = type;
+  for (StringAttr dim : open)
+    settled =
+        cutWhereUnused(settled, dim, spmd::getAxesOf(made, dim.getValue()));
+  for (StringAttr dim : open) {
+    ArrayRef<StringAttr> wish = spmd::getAxesOf(preferred, dim.getValue());
+    bool areSummed = llvm::all_of(wish, [&](StringAttr axis) {
+      return llvm::is_contained(made.getPartialAxes(), axis);
+    });
+    if (areSummed && spmd::getAxesOf(settled, dim.getValue()).empty())
+      settled = cutWhereUnused(settled, dim, wish);
+  }
+  return settled;
+}
+
+/// The axes over which the desired results cut the factor; empty if they do not
+/// say so, or if it cannot be cut.
+static ArrayRef<StringAttr> getWish(Operation *op, const Factor &factor,
+                                    const DesiredShardings &desired,
+                                    nd::MeshAttr mesh) {
+  if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
+    return {};
+  for (auto [result, dim] : llvm::zip(op->getResults(), factor.resultDims)) {
+    auto known = desired.find(result);
+    if (!dim || known == desired.end() || !known->second.preferred)
+      continue;
+    ArrayRef<StringAttr> axes =
+        spmd::getAxesOf(known->second.preferred, dim.getValue());
+    if (!axes.empty() && nd::mayCut(op, factor, mesh.getProduct(axes)))
+      return axes;
+  }
+  return {};
+}
+
+/// Passes the wishes for a loop's carried results on to their initial values.
+static void passThroughLoop(nd::ScanOp loop, DesiredShardings &desired) {
+  for (const nd::Tie &tie : loop.getTies()) {
+    if (tie.kind != nd::TieKind::Carried)
+      continue;
+    auto initial = desired.find(tie.operand);
+    TensorType wish = desired.lookup(tie.result).preferred;
+    if (initial != desired.end())
+      initial->second.prefer(wish);
+  }
+}
+
+void propagatePreferences(Block &block, DesiredShardings &desired) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(block.getParentOp());
+  for (Operation &op : llvm::reverse(block.without_terminator())) {
+    if (auto loop = dyn_cast<nd::ScanOp>(op))
+      passThroughLoop(loop, desired);
+    auto named = dyn_cast<nd::NamedOpInterface>(op);
+    if (!named || op.getNumRegions() != 0)
+      continue;
+    nd::PartitionRule rule = named.getPartitionRule();
+    for (const Factor &factor : rule.factors) {
+      ArrayRef<StringAttr> wish = getWish(&op, factor, desired, mesh);
+      if (wish.empty())
+        continue;
+      for (auto [operand, dim] :
+           llvm::zip(op.getOperands(), factor.operandDims))
+        if (auto known = desired.find(operand); dim && known != desired.end())
+          known->second.prefer(dim, wish);
+    }
+  }
+}
+
+} // namespace meshc::partition
