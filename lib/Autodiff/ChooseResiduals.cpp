@@ -153,7 +153,8 @@ static llvm::DenseSet<std::pair<Attribute, Attribute>> getRules(ModuleOp module,
 }
 
 /// Whether the layout may cut the new dims of a rename otherwise than the old
-/// ones: then it moves the tensor between ranks.
+/// ones: then it moves the tensor between ranks. New dims without a rule are
+/// open, and lie as the old ones.
 static bool mayMove(Operation *op) {
   auto rename = dyn_cast<nd::RenameOp>(op);
   if (!rename)
@@ -162,7 +163,9 @@ static bool mayMove(Operation *op) {
   return llvm::any_of(llvm::zip(rename.getFrom(), rename.getTo()),
                       [&](auto names) {
                         auto [from, to] = names;
-                        return getRules(module, from) != getRules(module, to);
+                        auto rules = getRules(module, to);
+                        return !rules.empty() &&
+                               rules != getRules(module, from);
                       });
 }
 

@@ -8,6 +8,8 @@
 #include "lib/Partition/BlockPartitioner.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Partition/BlockSearch.h"
+#include "lib/Partition/CauseName.h"
 #include "lib/Partition/LoopPartitioner.h"
 #include "llvm/Support/DebugLog.h"
 #include "llvm/Support/InterleavedRange.h"
@@ -25,40 +27,15 @@ TensorType getSharding(Attribute attribute) {
   return type ? dyn_cast<TensorType>(type.getValue()) : TensorType();
 }
 
-bool hasOneUser(Value value) {
-  Operation *user = nullptr;
-  for (Operation *other : value.getUsers()) {
-    if (user && user != other)
-      return false;
-    user = other;
-  }
-  return user != nullptr;
-}
-
-/// Whether the value is a whole number that every rank has, such as that of an
-/// iteration.
-static bool isNumber(Value value) {
-  TensorType type = nd::getTensorType(value);
-  return type && type.getRank() == 0 && !type.isFloat();
-}
-
-/// Whether any rank can compute any block of the op's result: the op needs
-/// nothing but numbers.
-static bool isRecomputable(Operation *op) {
-  auto named = dyn_cast_or_null<nd::NamedOpInterface>(op);
-  return named && llvm::all_of(op->getOperands(), isNumber) &&
-         op->getNumResults() == 1 &&
-         llvm::all_of(named.getPartitionRule().factors,
-                      [](const nd::Factor &factor) {
-                        return factor.kind == nd::FactorKind::Parallel;
-                      });
-}
-
-/// Whether the value is a stacked result of a loop, of partial entries.
-static bool isPartialStack(Value value) {
+/// Whether the value is a stacked result of a loop.
+static bool isStack(Value value) {
   auto loop = value.getDefiningOp<nd::ScanOp>();
-  return loop && nd::getTensorType(value).isPartial() &&
+  return loop &&
          cast<OpResult>(value).getResultNumber() >= loop.getCarriedCount();
+}
+
+static bool isPartialStack(Value value) {
+  return isStack(value) && nd::getTensorType(value).isPartial();
 }
 
 bool BlockPartitioner::isZero(Value value) {
@@ -72,155 +49,141 @@ void BlockPartitioner::addArgument(BlockArgument argument,
   desired[argument] = DesiredSharding(sharding);
 }
 
-/// Whether the op only copies elements of its operand, each rank its own: a
-/// rename, a broadcast.
-static bool isCopy(Operation *op) {
-  auto named = dyn_cast_or_null<nd::NamedOpInterface>(op);
-  if (!named || op->getNumOperands() != 1 || op->getNumResults() != 1 ||
-      op->getNumRegions() != 0)
-    return false;
-  nd::OpCost cost = named.getCost();
-  return cost.flops == 0 && cost.transcendentals == 0 &&
-         llvm::all_of(named.getPartitionRule().factors,
-                      [](const nd::Factor &factor) {
-                        return factor.kind == nd::FactorKind::Parallel;
-                      });
+//===----------------------------------------------------------------------===//
+// What is known of values
+//===----------------------------------------------------------------------===//
+
+llvm::SmallVector<TensorType> BlockPartitioner::Built::get(Value value) const {
+  return llvm::map_to_vector(block.forms.lookup(value), nd::getTensorType);
 }
 
-/// The sharding of a copy's operand (or result, if `forward`) for one of its
-/// result (or operand); null if there is none.
-static TensorType mapThroughCopy(Operation *op, TensorType type, bool forward) {
-  nd::PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
-  nd::MeshAttr mesh = nd::MeshAttr::of(op);
-  auto getDim = [&](const nd::Factor &factor, bool ofResult) {
-    return ofResult ? factor.resultDims[0] : factor.operandDims[0];
-  };
-  llvm::SmallVector<spmd::AxisList> axes;
-  for (const nd::Factor &factor : rule.factors) {
-    StringAttr dim = getDim(factor, !forward);
-    axes.emplace_back(dim ? spmd::getAxesOf(type, dim.getValue())
-                          : ArrayRef<StringAttr>());
-    if (!nd::mayCut(op, factor, mesh.getProduct(axes.back())))
-      return {};
+const BlockPartitioner::Facts &BlockPartitioner::getFacts(Value value) {
+  auto [it, isNew] = facts.try_emplace(value);
+  if (isNew) {
+    Operation *op = value.getDefiningOp();
+    it->second = {
+        isRecomputable(op), isCopy(op), hasOneUser(value),
+        nd::TensorAttributes::of(value).hasClass(nd::TensorClass::Gradient)};
   }
-  auto along = [&](Value value, bool ofResult) {
-    return getTypeAlong(
-        nd::getTensorType(value), rule, axes,
-        [&](const nd::Factor &factor) { return getDim(factor, ofResult); });
-  };
-  // Several factors along one dim would each claim its axes.
-  Value known = forward ? op->getOperand(0) : op->getResult(0);
-  Value other = forward ? op->getResult(0) : op->getOperand(0);
-  return along(known, !forward) == type ? along(other, forward) : TensorType();
-}
-
-/// The form of the value that its op made, or the first reduced one if that is
-/// partial; null if there is none.
-Value BlockPartitioner::getReduced(Value value) const {
-  for (Value form : forms.lookup(value))
-    if (!nd::getTensorType(form).isPartial())
-      return form;
-  return {};
-}
-
-TensorType BlockPartitioner::getSettled(Value value) const {
-  const DesiredSharding &known = getDesired(value);
-  auto made = forms.find(value);
-  return known.settle(made == forms.end() || made->second.empty()
-                          ? known.preferred
-                          : nd::getTensorType(made->second.front()));
+  return it->second;
 }
 
 TensorType BlockPartitioner::getSettled(Value value,
-                                        const DesiredSharding &result) const {
-  Value form =
-      isRecomputable(value.getDefiningOp()) ? Value() : getReduced(value);
-  return result.settle(form ? nd::getTensorType(form) : result.preferred);
+                                        const AvailableForms &available) const {
+  const DesiredSharding &known = getDesired(value);
+  llvm::SmallVector<TensorType> types = available.get(value);
+  return known.settle(types.empty() ? known.preferred : types.front());
 }
 
-OperandForms BlockPartitioner::describe(Value value) {
+TensorType BlockPartitioner::getSettled(Value value,
+                                        const DesiredSharding &result) {
+  if (!getFacts(value).isRecomputable)
+    for (TensorType type : built.get(value))
+      if (!type.isPartial())
+        return result.settle(type);
+  return result.settle(result.preferred);
+}
+
+static bool isReduced(ArrayRef<TensorType> types) {
+  return llvm::any_of(types, [](TensorType type) { return !type.isPartial(); });
+}
+
+OperandForms BlockPartitioner::describe(Value value,
+                                        const AvailableForms &available) {
+  const Facts known = getFacts(value);
   OperandForms described;
-  Operation *op = value.getDefiningOp();
-  described.isRecomputed = isRecomputable(op);
-  bool isReduced = false;
-  for (Value form : forms.lookup(value)) {
-    described.types.push_back(nd::getTensorType(form));
-    isReduced |= !described.types.back().isPartial();
-    described.reducesInLoop |= isPartialStack(form);
-  }
-  if (isCopy(op))
-    for (Value form : forms.lookup(op->getOperand(0)))
-      if (TensorType type = nd::getTensorType(form); !type.isPartial())
+  described.types = available.get(value);
+  described.isRecomputed = known.isRecomputable;
+  bool willBeReduced = !isReduced(described.types) && !known.hasOneUser;
+  described.reducesInLoop =
+      llvm::any_of(described.types,
+                   [](TensorType type) { return type.isPartial(); }) &&
+      isStack(value);
+  described.settled = getSettled(value, available);
+  if (known.isCopy) {
+    Operation *op = value.getDefiningOp();
+    for (TensorType type : available.get(op->getOperand(0)))
+      if (!type.isPartial())
         if (TensorType copied = mapThroughCopy(op, type, /*forward=*/true))
           described.types.push_back(copied);
-  described.settled = getSettled(value);
+  }
   // Gradients of parameters lie as their class wants before the update uses
   // them: the layout may have a rule for them.
-  bool isGradient =
-      nd::TensorAttributes::of(value).hasClass(nd::TensorClass::Gradient);
-  described.mayStayPartial = hasOneUser(value) && !isGradient;
-  described.willBeReduced = !isReduced && !hasOneUser(value);
+  described.mayStayPartial = known.hasOneUser && !known.isGradient;
+  described.willBeReduced = willBeReduced;
   return described;
 }
 
 //===----------------------------------------------------------------------===//
-// Names
+// Which form comes from which
 //===----------------------------------------------------------------------===//
 
-/// The name of the result of the function or loop that this operand of the
-/// terminator becomes.
-static StringAttr getNameAtEnd(OpOperand &use) {
-  Operation *parent = use.getOwner()->getParentOp();
-  unsigned index = use.getOperandNumber();
-  if (auto function = dyn_cast<FunctionOpInterface>(parent))
-    return nd::TensorAttributes::ofResult(function, index).getName();
-  return nd::TensorAttributes::of(parent->getResult(index)).getName();
-}
-
-/// The first user of the value in program order, or null.
-static Operation *getFirstUser(Value value) {
-  Operation *first = nullptr;
-  for (Operation *user : value.getUsers())
-    if (!first || user->isBeforeInBlock(first))
-      first = user;
-  return first;
-}
-
-/// The name of the first named value on the way from this one through its first
-/// users, or null. `alone`: as long as there is one user only; otherwise ops of
-/// a class are passed by, since gradients of many parameters may come from one
-/// value.
-static StringAttr findNameAhead(Value value, bool alone) {
-  for (int hops = 0; hops < 8; ++hops) {
-    auto tensor = nd::TensorAttributes::of(value);
-    if (tensor.getName() && (alone || !tensor.getClass()))
-      return tensor.getName();
-    if (alone && !hasOneUser(value))
-      return {};
-    Operation *user = getFirstUser(value);
-    if (!user || user->getNumResults() != 1)
-      return {};
-    value = user->getResult(0);
+/// The cheapest way from one of the forms to the type, without a look at the
+/// operands of copies; infinite bytes if there is none.
+BlockPartitioner::Move BlockPartitioner::findReshard(ArrayRef<TensorType> types,
+                                                     TensorType type) {
+  Move best{MoveKind::Reshard, {}, std::numeric_limits<double>::infinity()};
+  for (TensorType from : types) {
+    if (type.isPartial() && !from.isPartial())
+      continue;
+    if (double bytes = planner.getBytes(from, type);
+        !best.from || bytes < best.bytes)
+      best = {MoveKind::Reshard, from, bytes};
   }
-  return {};
+  return best;
 }
 
-/// The name that a reader knows the value by: its own, that of the named value
-/// which it goes into, or that of the partial value which it comes from.
-StringAttr BlockPartitioner::getCauseName(Value value) {
-  if (isa<BlockArgument>(value))
-    return nd::TensorAttributes::of(value).getName();
-  if (StringAttr name = findNameAhead(value, /*alone=*/true))
-    return name;
-  for (OpOperand &use : value.getUses())
-    if (use.getOwner()->hasTrait<OpTrait::IsTerminator>())
-      return getNameAtEnd(use);
-  for (Value operand : value.getDefiningOp()->getOperands())
-    if (auto known = forms.find(operand);
-        known != forms.end() &&
-        nd::getTensorType(known->second.front()).isPartial())
-      return getCauseName(operand);
-  return findNameAhead(value, /*alone=*/false);
+BlockPartitioner::Move
+BlockPartitioner::findMove(Value value, TensorType type,
+                           const AvailableForms &available) {
+  llvm::SmallVector<TensorType> types = available.get(value);
+  if (llvm::is_contained(types, type))
+    return {MoveKind::None, type, 0};
+  const Facts known = getFacts(value);
+  if (known.isRecomputable)
+    return {MoveKind::Recompute, {}, 0};
+  // Whoever else uses a partial value needs it reduced as well: it is reduced
+  // to what is wanted of it, and goes on from there.
+  TensorType settled = getSettled(value, available);
+  if (!isReduced(types) && !type.isPartial() && settled != type &&
+      !known.hasOneUser && !types.empty())
+    return {MoveKind::Settle, settled,
+            planner.getBytes(types.front(), settled)};
+  Move reshard = findReshard(types, type);
+  if (!known.isCopy || type.isPartial())
+    return reshard;
+  // A copy made from its operand: other copies, and the operand's users, may
+  // share the form.
+  Operation *op = value.getDefiningOp();
+  TensorType needed = mapThroughCopy(op, type, /*forward=*/false);
+  if (!needed)
+    return reshard;
+  Move source = findReshard(available.get(op->getOperand(0)), needed);
+  return source.bytes <= reshard.bytes && source.from
+             ? Move{MoveKind::Copy, needed, source.bytes}
+             : reshard;
+}
+
+double BlockPartitioner::obtain(Value value, TensorType type,
+                                AvailableForms &available) {
+  Move move = findMove(value, type, available);
+  switch (move.kind) {
+  case MoveKind::None:
+    return 0;
+  case MoveKind::Recompute:
+    break;
+  case MoveKind::Settle:
+    available.add(value, move.from);
+    return move.bytes + obtain(value, type, available);
+  case MoveKind::Copy:
+    move.bytes =
+        obtain(value.getDefiningOp()->getOperand(0), move.from, available);
+    break;
+  case MoveKind::Reshard:
+    break;
+  }
+  available.add(value, type);
+  return move.bytes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,10 +218,14 @@ static void reshardEntries(Value stack, TensorType type, StringAttr name) {
 /// A form of the value with this sharding. Entries of a partial stack are
 /// resharded in their loop, where this overlaps with later iterations.
 Value BlockPartitioner::reshard(Value value, Value from, TensorType type) {
-  StringAttr name = getCauseName(value);
+  StringAttr name = getCauseName(value, [&](Value other) {
+    auto known = forms.find(other);
+    return known != forms.end() && !known->second.empty() &&
+           nd::getTensorType(known->second.front()).isPartial();
+  });
   if (isPartialStack(from) && from.use_empty()) {
     bool isInside = canYield(from, type);
-    reshardEntries(from, isInside ? type : getSettled(value), name);
+    reshardEntries(from, isInside ? type : getSettled(value, built), name);
     if (from.getType() == type)
       return from;
   }
@@ -282,65 +249,38 @@ Value BlockPartitioner::recompute(Operation *op, TensorType type) {
   return again->getResult(0);
 }
 
-Value BlockPartitioner::getForm(Value value, TensorType type) {
-  llvm::SmallVector<Value> &known = forms[value];
-  for (Value form : known)
-    if (form.getType() == type)
-      return form;
-  if (Operation *op = value.getDefiningOp(); isRecomputable(op))
-    return recompute(op, type);
-  // Whoever else uses a partial value needs it reduced as well: it is reduced
-  // to what is wanted of it, and goes on from there.
-  bool isReduced = llvm::any_of(
-      known, [](Value form) { return !nd::getTensorType(form).isPartial(); });
-  TensorType settled = getSettled(value);
-  if (!isReduced && !type.isPartial() && settled != type && !hasOneUser(value))
-    reshard(value, known.front(), settled);
-  if (Value copied = copyFromOperand(value, type))
-    return copied;
-  Value best;
-  double least = 0;
-  for (Value form : forms[value]) {
-    TensorType from = nd::getTensorType(form);
-    if (type.isPartial() && !from.isPartial())
-      continue;
-    double bytes = planner.getBytes(from, type);
-    if (!best || bytes < least) {
-      best = form;
-      least = bytes;
-    }
-  }
-  return reshard(value, best, type);
-}
-
-/// The bytes that getForm would send, without a look at the operands of copies.
-double BlockPartitioner::getFormBytes(Value value, TensorType type) {
-  double least = std::numeric_limits<double>::infinity();
-  for (Value form : forms[value])
-    if (TensorType from = nd::getTensorType(form);
-        from.isPartial() || !type.isPartial())
-      least = std::min(least, planner.getBytes(from, type));
-  return least;
-}
-
-/// A form of a copy made from a form of its operand, if that moves no more
-/// bytes than resharding the copy: other copies, and the operand's users, may
-/// share it. Null otherwise.
-Value BlockPartitioner::copyFromOperand(Value value, TensorType type) {
-  Operation *op = value.getDefiningOp();
-  if (type.isPartial() || !isCopy(op))
-    return {};
-  TensorType needed = mapThroughCopy(op, type, /*forward=*/false);
-  if (!needed ||
-      getFormBytes(op->getOperand(0), needed) > getFormBytes(value, type))
-    return {};
-  Value source = getForm(op->getOperand(0), needed);
+/// The result of a copy once more, from the operand's form `source`.
+Value BlockPartitioner::copyFrom(Value source, Operation *op, TensorType type) {
   Operation *again = builder.clone(*op);
   again->setOperands(source);
   nd::removeShardings(again);
   again->getResult(0).setType(type);
-  forms[value].push_back(again->getResult(0));
+  forms[op->getResult(0)].push_back(again->getResult(0));
   return again->getResult(0);
+}
+
+Value BlockPartitioner::getForm(Value value, TensorType type) {
+  auto find = [&](TensorType known) {
+    return *llvm::find_if(forms[value],
+                          [&](Value form) { return form.getType() == known; });
+  };
+  Move move = findMove(value, type, built);
+  switch (move.kind) {
+  case MoveKind::None:
+    return find(type);
+  case MoveKind::Recompute:
+    return recompute(value.getDefiningOp(), type);
+  case MoveKind::Settle:
+    reshard(value, forms[value].front(), move.from);
+    return getForm(value, type);
+  case MoveKind::Copy: {
+    Operation *op = value.getDefiningOp();
+    return copyFrom(getForm(op->getOperand(0), move.from), op, type);
+  }
+  case MoveKind::Reshard:
+    return reshard(value, find(move.from), type);
+  }
+  llvm_unreachable("all moves are handled");
 }
 
 //===----------------------------------------------------------------------===//
@@ -378,25 +318,15 @@ void BlockPartitioner::addResult(OpResult result, Value computed) {
   forms[result].push_back(computed);
   TensorType type = nd::getTensorType(computed);
   if (!type.isPartial() && getShare(result) == 1 &&
-      !isRecomputable(result.getOwner()))
+      !getFacts(result).isRecomputable)
     getForm(result, getDesired(result).settle(type));
 }
 
-LogicalResult BlockPartitioner::partition(Operation &op) {
-  if (auto loop = dyn_cast<nd::ScanOp>(op))
-    return partitionLoop(loop);
-  llvm::SmallVector<OperandForms> operands;
-  for (Value operand : op.getOperands())
-    operands.push_back(describe(operand));
-  llvm::SmallVector<WantedResult> results;
-  for (OpResult result : op.getResults())
-    results.push_back({getDesired(result), getShare(result)});
-  FactorChoice choice = chooseFactors(&op, operands, results, planner, mesh);
+void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
   LDBG() << op.getName() << " at " << op.getLoc() << ": operands "
          << llvm::interleaved(choice.operandTypes) << ", results "
          << llvm::interleaved(choice.resultTypes) << ", reshards send "
          << choice.bytes << " bytes";
-
   llvm::SmallVector<Value> blocks;
   for (auto [operand, type] : llvm::zip(op.getOperands(), choice.operandTypes))
     blocks.push_back(getForm(operand, type));
@@ -408,7 +338,14 @@ LogicalResult BlockPartitioner::partition(Operation &op) {
   for (auto [result, computed] :
        llvm::zip(op.getResults(), local->getResults()))
     addResult(result, computed);
-  return success();
+}
+
+bool BlockPartitioner::isBuiltAlone(Operation &op) {
+  return isa<nd::ScanOp>(op);
+}
+
+LogicalResult BlockPartitioner::buildAlone(Operation &op) {
+  return partitionLoop(cast<nd::ScanOp>(op));
 }
 
 LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
@@ -430,7 +367,7 @@ void BlockPartitioner::partitionEnd(Operation &terminator) {
   builder.clone(terminator)->setOperands(values);
 }
 
-LogicalResult BlockPartitioner::run() {
+LogicalResult BlockPartitioner::prepare() {
   for (Operation &op : old.without_terminator())
     if (failed(collectDesired(op)))
       return failure();
@@ -439,9 +376,29 @@ LogicalResult BlockPartitioner::run() {
     if (auto known = desired.find(operand); known != desired.end())
       known->second.prefer(type);
   propagatePreferences(old, desired);
-  for (Operation &op : old.without_terminator())
-    if (failed(partition(op)))
+  return success();
+}
+
+LogicalResult BlockPartitioner::run() {
+  if (failed(prepare()))
+    return failure();
+  llvm::SmallVector<Operation *> ops;
+  auto buildAll = [&] {
+    auto choices = BlockSearch(*this, planner, mesh).run(ops);
+    for (auto [op, choice] : llvm::zip(ops, choices))
+      build(*op, choice);
+    ops.clear();
+  };
+  for (Operation &op : old.without_terminator()) {
+    if (!isBuiltAlone(op)) {
+      ops.push_back(&op);
+      continue;
+    }
+    buildAll();
+    if (failed(buildAlone(op)))
       return failure();
+  }
+  buildAll();
   chooseEnds();
   partitionEnd(*old.getTerminator());
   return success();

@@ -15,6 +15,7 @@
 #define MESHC_LIB_PARTITION_BLOCKPARTITIONER_H
 
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "lib/Partition/CheapOps.h"
 #include "lib/Partition/FactorChoice.h"
 
 namespace meshc::partition {
@@ -23,8 +24,15 @@ namespace meshc::partition {
 /// attribute is null or not the type of a tensor.
 nd::TensorType getSharding(mlir::Attribute attribute);
 
-/// Whether the value is used by exactly one op, however often.
-bool hasOneUser(mlir::Value value);
+/// The shardings in which the values of a block are available: those that were
+/// built, or those of one state of the search.
+class AvailableForms {
+public:
+  virtual ~AvailableForms() = default;
+  /// The first one is that in which the value's op made it; none before that.
+  virtual llvm::SmallVector<nd::TensorType> get(mlir::Value value) const = 0;
+  virtual void add(mlir::Value value, nd::TensorType type) = 0;
+};
 
 /// Rebuilds one block. A value of the old block is known in one or several
 /// forms: values of the new block that hold it in different shardings.
@@ -34,7 +42,7 @@ public:
   BlockPartitioner(mlir::Block &old, mlir::Block &made,
                    spmd::ReshardPlanner &planner, nd::MeshAttr mesh)
       : old(old), made(made), planner(planner), mesh(mesh),
-        builder(mesh.getContext()) {
+        builder(mesh.getContext()), built(*this) {
     builder.setInsertionPointToEnd(&made);
   }
   virtual ~BlockPartitioner() = default;
@@ -48,27 +56,50 @@ public:
   }
   /// Rebuilds all ops. Fails, with an error on the op, if one cannot be cut.
   mlir::LogicalResult run();
+  /// The part of run() before a search: collects what is wanted of the values.
+  mlir::LogicalResult prepare();
 
-  /// What the search for an op's sharding knows of its operand `value`.
-  virtual OperandForms describe(mlir::Value value);
+  /// What the choice of an op's sharding knows of its operand `value`.
+  virtual OperandForms describe(mlir::Value value,
+                                const AvailableForms &available);
+  /// The bytes that each rank sends to hold `value` in the sharding, too.
+  /// Enters the forms that getForm would create.
+  virtual double obtain(mlir::Value value, nd::TensorType type,
+                        AvailableForms &available);
   /// The value of the new block that holds `value` in the sharding; created on
   /// first use.
   virtual mlir::Value getForm(mlir::Value value, nd::TensorType type);
+  /// What was built so far.
+  const AvailableForms &getBuilt() const { return built; }
   /// Whether the value is zero everywhere, so that it is a partial sum, too.
   virtual bool isZero(mlir::Value value);
+  /// Whether any rank can compute any block of the value.
+  bool isRecomputed(mlir::Value value) {
+    return getFacts(value).isRecomputable;
+  }
+  /// Whether the value's op copies its operand.
+  bool isCopied(mlir::Value value) { return getFacts(value).isCopy; }
   /// The sharding in which the value lies unless a user needs another one.
-  nd::TensorType getSettled(mlir::Value value) const;
-  /// That of an operand of a loop whose result is to lie as `result` says.
   nd::TensorType getSettled(mlir::Value value,
-                            const DesiredSharding &result) const;
+                            const AvailableForms &available) const;
+  /// That in which a loop carries the value, whose result is to lie as `result`
+  /// says.
+  nd::TensorType getSettled(mlir::Value value, const DesiredSharding &result);
   const DesiredSharding &getDesired(mlir::Value value) const {
     return desired.find(value)->second;
   }
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
 
+  /// The shardings at the end of the block that are known before its ops are
+  /// rebuilt: those of the first operands of its terminator.
+  virtual llvm::ArrayRef<nd::TensorType> getFixedEnds() { return ends; }
+  mlir::Operation *getTerminator() const { return old.getTerminator(); }
+
 protected:
-  virtual mlir::LogicalResult partition(mlir::Operation &op);
+  /// Whether the op is no part of the search: a loop.
+  virtual bool isBuiltAlone(mlir::Operation &op);
+  virtual mlir::LogicalResult buildAlone(mlir::Operation &op);
   /// Settles the shardings at the end of the block once its ops are rebuilt.
   virtual void chooseEnds() {}
 
@@ -81,16 +112,53 @@ protected:
   llvm::SmallVector<nd::TensorType> ends;
 
 private:
+  /// The forms that this partitioner has built.
+  class Built final : public AvailableForms {
+  public:
+    explicit Built(const BlockPartitioner &block) : block(block) {}
+    llvm::SmallVector<nd::TensorType> get(mlir::Value value) const override;
+    void add(mlir::Value, nd::TensorType) override {} // getForm adds the value
+
+  private:
+    const BlockPartitioner &block;
+  };
+  /// What does not depend on shardings.
+  struct Facts {
+    bool isRecomputable = false, isCopy = false, hasOneUser = false;
+    bool isGradient = false;
+  };
+  enum class MoveKind {
+    None,      ///< the form is there
+    Recompute, ///< the op once more
+    Settle,    ///< first reduce the value to `from`, then look again
+    Copy,      ///< the op once more, on its operand in the form `from`
+    Reshard    ///< of the form `from`
+  };
+  /// How a form comes about.
+  struct Move {
+    MoveKind kind;
+    nd::TensorType from;
+    double bytes; ///< that each rank sends
+  };
+
+  const Facts &getFacts(mlir::Value value);
+  Move findReshard(llvm::ArrayRef<nd::TensorType> types, nd::TensorType type);
+  Move findMove(mlir::Value value, nd::TensorType type,
+                const AvailableForms &available);
   mlir::LogicalResult collectDesired(mlir::Operation &op);
+  void build(mlir::Operation &op, const FactorChoice &choice);
   mlir::LogicalResult partitionLoop(nd::ScanOp loop);
   void partitionEnd(mlir::Operation &terminator);
   void addResult(mlir::OpResult result, mlir::Value computed);
-  mlir::Value getReduced(mlir::Value value) const;
-  double getFormBytes(mlir::Value value, nd::TensorType type);
   mlir::Value recompute(mlir::Operation *op, nd::TensorType type);
-  mlir::Value copyFromOperand(mlir::Value value, nd::TensorType type);
+  mlir::Value copyFrom(mlir::Value source, mlir::Operation *op,
+                       nd::TensorType type);
   mlir::Value reshard(mlir::Value value, mlir::Value from, nd::TensorType type);
-  mlir::StringAttr getCauseName(mlir::Value value);
+
+  llvm::DenseMap<mlir::Value, Facts> facts;
+
+protected:
+  Built built;
 };
 
 } // namespace meshc::partition

@@ -17,15 +17,14 @@ using nd::PartitionRule;
 using nd::TensorType;
 using spmd::AxisList;
 
-/// A point of the iteration space (a multiply-add of a product) counts as one
-/// byte. Work that the layout splits is then never done twice for the sake of a
-/// few bytes: the gradient of a weight is summed over the ranks, not computed
-/// everywhere from a gathered batch, unless the batch is tiny.
-static constexpr double bytesPerPoint = 1;
-
 /// More combinations than this are not searched; the first candidates are those
 /// that the results want.
 static constexpr int64_t searchLimit = 20000;
+
+double getCost(const FactorChoice &choice) {
+  constexpr double bytesPerPoint = 1;
+  return choice.bytes + choice.work * bytesPerPoint;
+}
 
 TensorType getTypeAlong(TensorType type, const PartitionRule &rule,
                         ArrayRef<AxisList> axesOfFactor,
@@ -43,12 +42,13 @@ class Search {
 public:
   Search(Operation *op, ArrayRef<OperandForms> operands,
          ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
-         nd::MeshAttr mesh)
-      : op(op), rule(cast<nd::NamedOpInterface>(op).getPartitionRule()),
+         nd::MeshAttr mesh, size_t count)
+      : op(op), count(count),
+        rule(cast<nd::NamedOpInterface>(op).getPartitionRule()),
         operands(operands), wanted(wanted), planner(planner), mesh(mesh),
         axesOfFactor(rule.factors.size()) {}
 
-  FactorChoice run();
+  llvm::SmallVector<FactorChoice> run();
 
 private:
   /// Axes over which operands stay partial, and which operands do.
@@ -65,7 +65,11 @@ private:
   bool getResultTypes(const Kept &kept, FactorChoice &choice) const;
   bool addOperandCosts(const Kept &kept, FactorChoice &choice);
 
+  bool staysPartial(const FactorChoice &choice) const;
+  bool isBetter(const FactorChoice &a, const FactorChoice &b) const;
+
   Operation *op;
+  size_t count;
   PartitionRule rule;
   ArrayRef<OperandForms> operands;
   ArrayRef<WantedResult> wanted;
@@ -73,7 +77,7 @@ private:
   nd::MeshAttr mesh;
   llvm::SmallVector<llvm::SmallVector<AxisList>> candidates;
   llvm::SmallVector<AxisList> axesOfFactor; ///< of the combination at hand
-  std::optional<FactorChoice> best;
+  llvm::SmallVector<FactorChoice> best; ///< at most `count`, the best one first
   int64_t evaluated = 0;
 };
 
@@ -142,7 +146,7 @@ llvm::SmallVector<Search::Kept> Search::collectKept() const {
 }
 
 void Search::visit(unsigned factor, const Kept &kept, AxisList &used) {
-  if (evaluated >= searchLimit && best)
+  if (evaluated >= searchLimit && !best.empty())
     return;
   if (factor == rule.factors.size())
     return evaluate(kept);
@@ -233,28 +237,33 @@ void Search::evaluate(const Kept &kept) {
   choice.work = 1;
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
     choice.work *= double(factor.size) / double(mesh.getProduct(axes));
-  auto cost = [](const FactorChoice &c) {
-    return c.bytes + c.work * bytesPerPoint;
-  };
-  // At equal cost a later reduction is better: another op may join it, unless a
-  // loop overlaps the earlier one. Ways that keep more partial are visited
-  // later.
-  if (best && cost(*best) < cost(choice))
-    return;
-  bool ties = best && cost(*best) == cost(choice);
-  auto isPartial = [&](const FactorChoice &c) {
-    return llvm::any_of(llvm::zip(c.operandTypes, operands), [](auto pair) {
-      const auto &[type, forms] = pair;
-      return type.isPartial() && !forms.reducesInLoop;
-    });
-  };
-  if (ties && !(isPartial(choice) && !isPartial(*best)))
+  if (best.size() == count && !isBetter(choice, best.back()))
     return;
   choice.axesOfFactor = axesOfFactor;
-  best = std::move(choice);
+  auto *place = llvm::find_if(
+      best, [&](const FactorChoice &other) { return isBetter(choice, other); });
+  best.insert(place, std::move(choice));
+  if (best.size() > count)
+    best.pop_back();
 }
 
-FactorChoice Search::run() {
+/// Whether operands stay partial that no loop reduces while it goes on.
+bool Search::staysPartial(const FactorChoice &choice) const {
+  return llvm::any_of(llvm::zip(choice.operandTypes, operands), [](auto pair) {
+    const auto &[type, forms] = pair;
+    return type.isPartial() && !forms.reducesInLoop;
+  });
+}
+
+/// At equal cost a later reduction is better: another op may join it, unless a
+/// loop overlaps the earlier one.
+bool Search::isBetter(const FactorChoice &a, const FactorChoice &b) const {
+  if (getCost(a) != getCost(b))
+    return getCost(a) < getCost(b);
+  return staysPartial(a) && !staysPartial(b);
+}
+
+llvm::SmallVector<FactorChoice> Search::run() {
   candidates.resize(rule.factors.size());
   for (unsigned i = 0; i < rule.factors.size(); ++i)
     collectCandidates(i);
@@ -262,13 +271,14 @@ FactorChoice Search::run() {
     AxisList used(kept.axes);
     visit(0, kept, used);
   }
-  return *best;
+  return std::move(best);
 }
 
-FactorChoice chooseFactors(Operation *op, ArrayRef<OperandForms> operands,
-                           ArrayRef<WantedResult> wanted,
-                           spmd::ReshardPlanner &planner, nd::MeshAttr mesh) {
-  return Search(op, operands, wanted, planner, mesh).run();
+llvm::SmallVector<FactorChoice>
+findFactorChoices(Operation *op, ArrayRef<OperandForms> operands,
+                  ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
+                  nd::MeshAttr mesh, size_t count) {
+  return Search(op, operands, wanted, planner, mesh, count).run();
 }
 
 } // namespace meshc::partition

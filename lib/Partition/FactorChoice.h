@@ -72,11 +72,20 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
              llvm::ArrayRef<spmd::AxisList> axesOfFactor,
              llvm::function_ref<mlir::StringAttr(const nd::Factor &)> dimOf);
 
-/// The best choice for `op`. There is always one: nothing cut.
-FactorChoice chooseFactors(mlir::Operation *op,
-                           llvm::ArrayRef<OperandForms> operands,
-                           llvm::ArrayRef<WantedResult> wanted,
-                           spmd::ReshardPlanner &planner, nd::MeshAttr mesh);
+/// What a choice costs: its bytes, and its work at the rate of one point of the
+/// iteration space (a multiply-add of a product) per byte. Work that the layout
+/// splits is then never done twice for the sake of a few bytes: the gradient of
+/// a weight is summed over the ranks, not computed everywhere from a gathered
+/// batch, unless the batch is tiny.
+double getCost(const FactorChoice &choice);
+
+/// The at most `count` best choices for `op`, the best one first. There is
+/// always one: nothing cut.
+llvm::SmallVector<FactorChoice>
+findFactorChoices(mlir::Operation *op, llvm::ArrayRef<OperandForms> operands,
+                  llvm::ArrayRef<WantedResult> wanted,
+                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                  size_t count);
 
 } // namespace meshc::partition
 

@@ -38,7 +38,8 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
                   nd::getEntryType(getStackType(tie.operand), loop.getDim()));
       break;
     case nd::TieKind::Whole:
-      desired[tie.argument] = DesiredSharding(parent.getSettled(tie.operand));
+      desired[tie.argument] =
+          DesiredSharding(parent.getSettled(tie.operand, parent.getBuilt()));
       break;
     case nd::TieKind::StackedResult:
       ends.push_back(nd::getEntryType(parent.getDesired(tie.result).preferred,
@@ -50,7 +51,7 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
 /// The sharding in which a stacked operand enters the loop, whole along its
 /// dim.
 TensorType LoopPartitioner::getStackType(Value stack) {
-  TensorType type = parent.getSettled(stack);
+  TensorType type = parent.getSettled(stack, parent.getBuilt());
   return spmd::dropAxes(type, loop.getDim(),
                         spmd::getAxesOf(type, loop.getDim()));
 }
@@ -70,16 +71,35 @@ bool LoopPartitioner::isZero(Value value) {
   return outer ? parent.isZero(outer) : BlockPartitioner::isZero(value);
 }
 
-OperandForms LoopPartitioner::describe(Value value) {
+OperandForms LoopPartitioner::describe(Value value,
+                                       const AvailableForms &available) {
   Value outer = getOuter(value);
   if (!outer)
-    return BlockPartitioner::describe(value);
-  OperandForms described = parent.describe(outer);
+    return BlockPartitioner::describe(value, available);
+  OperandForms described = parent.describe(outer, parent.getBuilt());
   described.mayStayPartial = false;
   described.willBeReduced = llvm::all_of(
       described.types, [](TensorType type) { return type.isPartial(); });
+  described.types.append(available.get(value));
   described.share /= static_cast<double>(loop.getSize());
   return described;
+}
+
+double LoopPartitioner::obtain(Value value, TensorType type,
+                               AvailableForms &available) {
+  if (!getOuter(value))
+    return BlockPartitioner::obtain(value, type, available);
+  OperandForms known = describe(value, available);
+  if (known.isRecomputed || llvm::is_contained(known.types, type))
+    return 0;
+  double least = std::numeric_limits<double>::infinity();
+  if (known.willBeReduced)
+    least = planner.getBytes(known.settled, type);
+  for (TensorType from : known.types)
+    if (!from.isPartial())
+      least = std::min(least, planner.getBytes(from, type));
+  available.add(value, type);
+  return least * known.share;
 }
 
 Value LoopPartitioner::getForm(Value value, TensorType type) {
@@ -91,8 +111,8 @@ Value LoopPartitioner::getForm(Value value, TensorType type) {
       return form;
   // The iterations may ask for several forms. All come from one that is
   // reduced.
-  if (describe(value).willBeReduced && !type.isPartial())
-    parent.getForm(outer, parent.getSettled(outer));
+  if (describe(value, built).willBeReduced && !type.isPartial())
+    parent.getForm(outer, parent.getSettled(outer, parent.getBuilt()));
   whole.push_back(parent.getForm(outer, type));
   forms[value].push_back(made.addArgument(type, value.getLoc()));
   return forms[value].back();
@@ -130,7 +150,7 @@ void LoopPartitioner::findSum(unsigned carried) {
 /// else needs reduced, or the wanted one is a part of it.
 TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
   TensorType pinned = ends[sum.carried];
-  OperandForms known = describe(sum.summand);
+  OperandForms known = describe(sum.summand, built);
   if (known.isRecomputed)
     return pinned;
   TensorType type = known.types.front();
@@ -157,10 +177,14 @@ void LoopPartitioner::partitionSum(Operation &op, const Sum &sum) {
   forms[op.getResult(0)] = {local->getResult(0)};
 }
 
-LogicalResult LoopPartitioner::partition(Operation &op) {
+bool LoopPartitioner::isBuiltAlone(Operation &op) {
+  return sums.contains(&op) || BlockPartitioner::isBuiltAlone(op);
+}
+
+LogicalResult LoopPartitioner::buildAlone(Operation &op) {
   auto sum = sums.find(&op);
   if (sum == sums.end())
-    return BlockPartitioner::partition(op);
+    return BlockPartitioner::buildAlone(op);
   partitionSum(op, sum->second);
   return success();
 }
@@ -194,6 +218,11 @@ double LoopPartitioner::getShare(OpResult result) {
              : parent.getShare(loop->getResult(index));
 }
 
+/// Those of carried values, sums excepted.
+llvm::ArrayRef<TensorType> LoopPartitioner::getFixedEnds() {
+  return ArrayRef(ends).take_front(loop.getCarriedCount());
+}
+
 /// Stacked entries keep their shardings along open dims. Entries that are
 /// partial and only yielded stay so: the user of the stack may add it to others
 /// before they are reduced. Otherwise the parent reduces the entries in this
@@ -203,7 +232,7 @@ void LoopPartitioner::chooseEnds() {
     if (tie.kind != nd::TieKind::StackedResult)
       continue;
     TensorType &end = ends[tie.result.getResultNumber()];
-    OperandForms entry = describe(tie.yielded);
+    OperandForms entry = describe(tie.yielded, built);
     if (entry.isRecomputed || entry.types.empty())
       continue;
     TensorType made = entry.types.front();

@@ -35,10 +35,14 @@ public:
   nd::ScanOp build(mlir::OpBuilder &parentBuilder,
                    std::unique_ptr<mlir::Block> body);
 
-  OperandForms describe(mlir::Value value) override;
+  OperandForms describe(mlir::Value value,
+                        const AvailableForms &available) override;
+  double obtain(mlir::Value value, nd::TensorType type,
+                AvailableForms &available) override;
   mlir::Value getForm(mlir::Value value, nd::TensorType type) override;
   bool isZero(mlir::Value value) override;
   double getShare(mlir::OpResult result) override;
+  llvm::ArrayRef<nd::TensorType> getFixedEnds() override;
 
 private:
   /// A carried value that does nothing but collect a sum.
@@ -48,7 +52,8 @@ private:
     mlir::Value summand;
   };
 
-  mlir::LogicalResult partition(mlir::Operation &op) override;
+  bool isBuiltAlone(mlir::Operation &op) override;
+  mlir::LogicalResult buildAlone(mlir::Operation &op) override;
   void chooseEnds() override;
 
   nd::TensorType getStackType(mlir::Value stack);

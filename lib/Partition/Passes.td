@@ -12,10 +12,11 @@ include "mlir/Pass/PassBase.td"
 def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
   let summary = "makes every op local; disagreements become spmd.reshard";
   let description = [{
-    Rebuilds every function with sharded types. For each op, in program order,
-    the axes that cut each factor of its partition rule are chosen among those
-    that its operands have and its results want, so that the fewest bytes move
-    (then, the least is computed). An operand that lies otherwise gets a
+    Rebuilds every function with sharded types. For each op, the axes that cut each
+    factor of its partition rule are chosen among those that its operands have and
+    its results want. A beam search over the ops in program order finds the choices
+    that together move the fewest bytes and compute the least; it ends at loops, and
+    begins again after them. An operand that lies otherwise gets a
     `spmd.reshard`, once per value and sharding. A result with cut Reduce factors
     is a partial value. Partial values stay so through ops that are linear in
     them while that moves no more bytes, and are resharded at their first other
@@ -31,8 +32,7 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
 
     The body of a loop is rebuilt in the same way. A carried value has the wanted
     sharding of its result at both ends of an iteration; its open dims lie as in its
-    initial value. Stacked tensors enter as
-    wanted; their entries are resharded inside. So are the entries of stacked results,
+    initial value. Stacked tensors enter as wanted; their entries are resharded inside. So are the entries of stacked results,
     unless they are partial and ops that are linear in the stack move fewer bytes if
     it stays so: the gradients of a stacked parameter from two loops are added, and
     the sum is resharded once. Whole tensors are resharded before the loop, once for

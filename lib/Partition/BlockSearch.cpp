@@ -1,0 +1,366 @@
+//===- BlockSearch.cpp - the shardings of the ops of a block --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Partition/BlockSearch.h"
+#include "lib/Partition/CheapOps.h"
+
+using namespace mlir;
+
+namespace meshc::partition {
+
+using nd::TensorType;
+
+SearchBounds SearchBounds::of(size_t ops) {
+  constexpr double stepsPerSearch = 100000;
+  double steps = stepsPerSearch / double(std::max<size_t>(ops, 1));
+  auto choices = size_t(std::clamp(std::sqrt(steps / 8), 6.0, 32.0));
+  auto states =
+      size_t(std::clamp(steps / double(choices), 8.0, 8.0 * double(choices)));
+  return {states, choices};
+}
+
+static size_t hashForm(Value value, TensorType type) {
+  return llvm::hash_combine(value.getAsOpaquePointer(),
+                            type.getAsOpaquePointer());
+}
+
+/// The forms of a state, and those that a step adds to them.
+class BlockSearch::StepForms final : public AvailableForms {
+public:
+  StepForms(const BlockSearch &search, const State &state,
+            llvm::SmallVectorImpl<Form> &added)
+      : search(search), state(state), added(added) {}
+
+  llvm::SmallVector<TensorType> get(Value value) const override {
+    auto types = search.partitioner.getBuilt().get(value);
+    for (const FormMap *map : {&search.common, &state.forms})
+      if (auto known = map->find(value); known != map->end())
+        types.append(known->second);
+    for (auto [other, type] : added)
+      if (other == value)
+        types.push_back(type);
+    return types;
+  }
+  void add(Value value, TensorType type) override {
+    added.emplace_back(value, type);
+  }
+
+private:
+  const BlockSearch &search;
+  const State &state;
+  llvm::SmallVectorImpl<Form> &added;
+};
+
+/// A value that is copied is used as long as its copies: they may be made again
+/// from it.
+void BlockSearch::findLastUses(ArrayRef<Operation *> ops) {
+  llvm::DenseMap<Value, Operation *> lastUse;
+  for (Operation &op : llvm::reverse(*ops.front()->getBlock())) {
+    Operation *last = &op;
+    if (op.getNumResults() == 1 && partitioner.isCopied(op.getResult(0)))
+      if (auto copy = lastUse.find(op.getResult(0)); copy != lastUse.end())
+        last = copy->second;
+    for (Value operand : op.getOperands()) {
+      auto [it, isNew] = lastUse.try_emplace(operand, last);
+      if (!isNew && it->second->isBeforeInBlock(last))
+        it->second = last;
+    }
+    if (&op == ops.front())
+      break;
+  }
+  for (auto [value, op] : lastUse)
+    dying[op].push_back(value);
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (result.use_empty())
+        dying[op].push_back(result);
+}
+
+//===----------------------------------------------------------------------===//
+// One op
+//===----------------------------------------------------------------------===//
+
+BlockSearch::Choices BlockSearch::findChoices(Operation *op,
+                                              const AvailableForms &forms) {
+  llvm::SmallVector<OperandForms> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(partitioner.describe(operand, forms));
+  llvm::SmallVector<WantedResult> results;
+  for (OpResult result : op->getResults())
+    results.push_back(
+        {partitioner.getDesired(result), partitioner.getShare(result)});
+  return Choices(
+      findFactorChoices(op, operands, results, planner, mesh, bounds.choices));
+}
+
+/// The choices for the op, of all states. Those that know its operands in the
+/// same forms have the same ones: `ofState` has their number for each state.
+std::vector<BlockSearch::Choices>
+BlockSearch::findChoices(Operation *op,
+                         llvm::SmallVectorImpl<size_t> &ofState) {
+  std::vector<Choices> choices;
+  std::vector<llvm::SmallVector<Type>> keys;
+  llvm::SmallVector<Form> none;
+  for (const State &state : states) {
+    StepForms forms(*this, state, none);
+    llvm::SmallVector<Type> key;
+    auto addKey = [&](Value value) {
+      for (TensorType type : forms.get(value))
+        key.push_back(type);
+      key.push_back({});
+    };
+    for (Value operand : op->getOperands()) {
+      addKey(operand);
+      if (partitioner.isCopied(operand))
+        addKey(operand.getDefiningOp()->getOperand(0));
+    }
+    ofState.push_back(llvm::find(keys, key) - keys.begin());
+    if (ofState.back() < keys.size())
+      continue;
+    keys.push_back(std::move(key));
+    choices.push_back(findChoices(op, forms));
+  }
+  return choices;
+}
+
+/// The value that the only user of `value` makes, if it is linear in it; null
+/// otherwise.
+static Value getLinearUse(Value value) {
+  if (!hasOneUser(value))
+    return {};
+  auto user = dyn_cast<nd::NamedOpInterface>(*value.user_begin());
+  if (!user || user->getNumResults() != 1 || user->getNumRegions() != 0)
+    return {};
+  nd::PartitionRule rule = user.getPartitionRule();
+  bool isLinear = rule.jointlyLinear ||
+                  llvm::any_of(rule.linearOperands, [&](unsigned operand) {
+                    return operand < user->getNumOperands() &&
+                           user->getOperand(operand) == value;
+                  });
+  return isLinear ? user->getResult(0) : Value();
+}
+
+/// Where the value may meet others as a partial sum: after the linear ops that
+/// follow it.
+Value BlockSearch::getMeeting(Value value) {
+  auto [it, isNew] = meetings.try_emplace(value, value);
+  if (!isNew)
+    return it->second;
+  Value next = getLinearUse(value);
+  Value meeting = next ? getMeeting(next) : value;
+  return meetings[value] = meeting;
+}
+
+/// The debt of the value in the state after the step.
+BlockSearch::Debt &BlockSearch::getDebt(Step &step, Value value) {
+  Value meeting = getMeeting(value);
+  return step.debts.try_emplace(meeting, step.state->debts.lookup(meeting))
+      .first->second;
+}
+
+/// The value is reduced now, or its debt passes on to the result of the op.
+void BlockSearch::pay(Step &step, Value value) {
+  if (!step.state->owing.contains(value) ||
+      llvm::is_contained(step.paid, value))
+    return;
+  step.paid.push_back(value);
+  Debt &debt = getDebt(step, value);
+  if (--debt.values == 0) {
+    step.total -= debt.bytes;
+    debt.bytes = 0;
+  }
+}
+
+void BlockSearch::owe(Step &step, Value value, double bytes) {
+  step.owing.push_back(value);
+  Debt &debt = getDebt(step, value);
+  ++debt.values;
+  step.total += std::max(0.0, bytes - debt.bytes);
+  debt.bytes = std::max(bytes, debt.bytes);
+}
+
+/// Enters what an op made. What is not partial is moved to where it is wanted
+/// now or, if it is a part of something larger, later.
+void BlockSearch::addResult(Step &step, OpResult result, TensorType made) {
+  StepForms forms(*this, *step.state, step.added);
+  forms.add(result, made);
+  if (partitioner.isRecomputed(result) || result.use_empty())
+    return;
+  TensorType settled = partitioner.getDesired(result).settle(made);
+  double share = partitioner.getShare(result);
+  if (made.isPartial() || share != 1)
+    owe(step, result, planner.getBytes(made, settled) * share);
+  else
+    step.total += partitioner.obtain(result, settled, forms);
+}
+
+BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
+                                        const FactorChoice &choice) {
+  Step step;
+  step.state = &state;
+  step.choice = &choice;
+  StepForms forms(*this, state, step.added);
+  FactorChoice work;
+  work.work = choice.work;
+  step.total = state.total + partition::getCost(work);
+  for (auto [operand, type] :
+       llvm::zip(op->getOperands(), choice.operandTypes)) {
+    step.total += partitioner.obtain(operand, type, forms);
+    pay(step, operand);
+  }
+  for (auto [result, type] : llvm::zip(op->getResults(), choice.resultTypes))
+    addResult(step, result, type);
+  hashStep(step, op);
+  return step;
+}
+
+/// Computes the hash of the forms that are used after the op.
+void BlockSearch::hashStep(Step &step, Operation *op) {
+  ArrayRef<Value> dead;
+  if (auto values = dying.find(op); values != dying.end())
+    dead = values->second;
+  step.hash = step.state->hash;
+  for (auto [value, type] : step.added)
+    if (!llvm::is_contained(dead, value))
+      step.hash += hashForm(value, type);
+  for (Value value : dead)
+    if (auto known = step.state->forms.find(value);
+        known != step.state->forms.end())
+      for (TensorType type : known->second)
+        step.hash -= hashForm(value, type);
+}
+
+/// The state after the step.
+BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
+  State next = *step.state;
+  next.total = step.total;
+  for (Value value : step.paid)
+    next.owing.erase(value);
+  next.owing.insert(step.owing.begin(), step.owing.end());
+  for (auto [meeting, debt] : step.debts)
+    if (debt.values == 0)
+      next.debts.erase(meeting);
+    else
+      next.debts[meeting] = debt;
+  for (auto [value, type] : step.added)
+    next.forms[value].push_back(type);
+  dropDead(next.forms, op);
+  next.hash = step.hash;
+  next.last = std::make_shared<Decision>(
+      Decision{*step.choice, std::move(step.added), std::move(next.last)});
+  return next;
+}
+
+/// Forgets the values that nothing uses after the op.
+void BlockSearch::dropDead(FormMap &forms, Operation *op) {
+  if (auto values = dying.find(op); values != dying.end())
+    for (Value value : values->second)
+      forms.erase(value);
+}
+
+/// Goes on to the states after the op. Keeps the best ones, and of those with
+/// equal forms the first.
+void BlockSearch::advance(Operation *op) {
+  llvm::SmallVector<size_t> ofState;
+  std::vector<Choices> choices = findChoices(op, ofState);
+  std::vector<Step> next;
+  for (auto [state, index] : llvm::zip(states, ofState))
+    for (const FactorChoice &choice : choices[index])
+      next.push_back(makeStep(state, op, choice));
+  std::stable_sort(next.begin(), next.end(), [](const Step &a, const Step &b) {
+    return a.total < b.total;
+  });
+  std::vector<State> best;
+  llvm::SmallVector<size_t> hashes;
+  for (Step &step : next) {
+    if (best.size() == bounds.states)
+      break;
+    if (llvm::is_contained(hashes, step.hash))
+      continue;
+    hashes.push_back(step.hash);
+    best.push_back(apply(step, op));
+  }
+  states = std::move(best);
+  dropDead(common, op);
+  ++steps;
+}
+
+//===----------------------------------------------------------------------===//
+// The block
+//===----------------------------------------------------------------------===//
+
+/// Makes the choice for the op that lies `lookahead` ops back final: that of
+/// the best state. The states that chose otherwise are given up.
+void BlockSearch::decideFirst() {
+  auto getFirst = [&](const State &state) {
+    const Decision *decision = state.last.get();
+    for (size_t back = 1; back < steps - decided.size(); ++back)
+      decision = decision->previous.get();
+    return decision;
+  };
+  const Decision *first = getFirst(states.front());
+  std::erase_if(states,
+                [&](const State &state) { return getFirst(state) != first; });
+  decided.push_back(first->choice);
+  first->previous.reset();
+  for (auto [value, type] : first->added) {
+    if (!states.front().forms.contains(value))
+      continue; // nothing uses it any more
+    common[value].push_back(type);
+    for (State &state : states) {
+      auto known = state.forms.find(value);
+      known->second.erase(known->second.begin());
+      if (known->second.empty())
+        state.forms.erase(known);
+      state.hash -= hashForm(value, type);
+    }
+  }
+}
+
+/// Pays for the ends of the block, as far as they are known.
+void BlockSearch::finish(State &state) {
+  Step step;
+  step.state = &state;
+  StepForms forms(*this, state, step.added);
+  step.total = state.total;
+  for (auto [operand, type] :
+       llvm::zip(partitioner.getTerminator()->getOperands(),
+                 partitioner.getFixedEnds())) {
+    if (forms.get(operand).empty())
+      continue; // made by an op after those of this search
+    step.total += partitioner.obtain(operand, type, forms);
+    pay(step, operand);
+  }
+  state.total = step.total;
+}
+
+llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
+  if (ops.empty())
+    return {};
+  findLastUses(ops);
+  bounds = SearchBounds::of(ops.size());
+  states.assign(1, State());
+  for (Operation *op : ops) {
+    advance(op);
+    if (steps - decided.size() > bounds.lookahead)
+      decideFirst();
+  }
+  llvm::for_each(states, [&](State &state) { finish(state); });
+  auto best = llvm::min_element(
+      states, [](const State &a, const State &b) { return a.total < b.total; });
+  cost = best->total;
+  llvm::SmallVector<FactorChoice> rest;
+  for (const Decision *decision = best->last.get();
+       decided.size() + rest.size() < ops.size();
+       decision = decision->previous.get())
+    rest.push_back(decision->choice);
+  decided.append(std::make_move_iterator(rest.rbegin()),
+                 std::make_move_iterator(rest.rend()));
+  return std::move(decided);
+}
+
+} // namespace meshc::partition

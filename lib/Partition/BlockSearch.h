@@ -1,0 +1,128 @@
+//===- BlockSearch.h - the shardings of the ops of a block ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Chooses how the ops of a block are cut, so that all of them together move
+/// and compute the least: a beam search over the ops in program order (Lowerre,
+/// The HARPY speech recognition system, 1976).
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PARTITION_BLOCKSEARCH_H
+#define MESHC_LIB_PARTITION_BLOCKSEARCH_H
+
+#include "lib/Partition/BlockPartitioner.h"
+#include <memory>
+
+namespace meshc::partition {
+
+/// The bounds of a search.
+struct SearchBounds {
+  size_t states;  ///< that are followed
+  size_t choices; ///< for each op, in each state
+  /// A choice is final when the search is so many ops ahead of it.
+  size_t lookahead = 64;
+
+  /// For so many ops: wide for short blocks, and for long ones such that time
+  /// is linear in the ops (a thousand take about 0.1 s).
+  static SearchBounds of(size_t ops);
+};
+
+/// A state says how the ops so far are cut. It has moved and computed what its
+/// choices cost, and owes what it takes to reduce the values that are still
+/// partial. Of the states that the next op leads to, those with the least sum
+/// are followed; of states with the same forms of all values that are used
+/// later, the best one. Time is linear in the number of ops.
+class BlockSearch {
+public:
+  BlockSearch(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
+              nd::MeshAttr mesh)
+      : partitioner(partitioner), planner(planner), mesh(mesh) {}
+
+  /// The choice for each of `ops`, which follow one another in the block. The
+  /// partitioner has built the ops before them.
+  llvm::SmallVector<FactorChoice> run(llvm::ArrayRef<mlir::Operation *> ops);
+  /// The cost of the choices that run() returned, with the ends of the block.
+  double getCost() const { return cost; }
+
+private:
+  using Form = std::pair<mlir::Value, nd::TensorType>;
+  using FormMap =
+      llvm::DenseMap<mlir::Value, llvm::SmallVector<nd::TensorType, 2>>;
+
+  /// The last choice of a state, and those before it.
+  struct Decision {
+    FactorChoice choice;
+    llvm::SmallVector<Form> added;
+    mutable std::shared_ptr<const Decision> previous;
+  };
+  /// What it takes to reduce values, or to move them where they are wanted,
+  /// which nothing has paid yet. Values that meet in a sum have one debt.
+  struct Debt {
+    unsigned values = 0;
+    double bytes = 0;
+  };
+  struct State {
+    double total = 0; ///< bytes moved, work, and debts
+    /// By the value in which those that owe something meet.
+    llvm::DenseMap<mlir::Value, Debt> debts;
+    /// The values that owe something.
+    llvm::DenseSet<mlir::Value> owing;
+    /// Forms that not all states have, of values that are used later.
+    FormMap forms;
+    size_t hash = 0; ///< of these forms, whatever their order
+    std::shared_ptr<const Decision> last;
+  };
+  /// What a choice for the next op adds to a state.
+  struct Step {
+    const State *state = nullptr;
+    const FactorChoice *choice = nullptr;
+    llvm::SmallVector<Form> added;
+    /// Values that paid their debts, and such that have new ones.
+    llvm::SmallVector<mlir::Value> paid, owing;
+    /// The debts that these change, as they are then.
+    llvm::SmallDenseMap<mlir::Value, Debt, 4> debts;
+    double total = 0; ///< of the state after it
+    size_t hash = 0;  ///< of the state after it
+  };
+  class StepForms;
+  using Choices = llvm::SmallVector<FactorChoice, 0>;
+
+  void findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
+  Choices findChoices(mlir::Operation *op, const AvailableForms &forms);
+  std::vector<Choices> findChoices(mlir::Operation *op,
+                                   llvm::SmallVectorImpl<size_t> &ofState);
+  Step makeStep(const State &state, mlir::Operation *op,
+                const FactorChoice &choice);
+  void addResult(Step &step, mlir::OpResult result, nd::TensorType made);
+  mlir::Value getMeeting(mlir::Value value);
+  Debt &getDebt(Step &step, mlir::Value value);
+  void pay(Step &step, mlir::Value value);
+  void owe(Step &step, mlir::Value value, double bytes);
+  void hashStep(Step &step, mlir::Operation *op);
+  void advance(mlir::Operation *op);
+  State apply(Step &step, mlir::Operation *op);
+  void dropDead(FormMap &forms, mlir::Operation *op);
+  void decideFirst();
+  void finish(State &state);
+
+  BlockPartitioner &partitioner;
+  spmd::ReshardPlanner &planner;
+  nd::MeshAttr mesh;
+  SearchBounds bounds = SearchBounds::of(0);
+  std::vector<State> states; ///< the best one first
+  FormMap common;            ///< forms that all states have
+  llvm::DenseMap<mlir::Value, mlir::Value> meetings;
+  /// The values that nothing uses after the op.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> dying;
+  llvm::SmallVector<FactorChoice> decided;
+  size_t steps = 0; ///< ops that the states have behind them
+  double cost = 0;
+};
+
+} // namespace meshc::partition
+
+#endif // MESHC_LIB_PARTITION_BLOCKSEARCH_H
