@@ -7,8 +7,8 @@
 ///
 /// \file
 /// Which elements of its buffers a rank sends and receives in a collective, as
-/// MeshcCollectiveItem defines it. The compiler's reference and all runtimes
-/// use these functions.
+/// MeshcCollectiveItem defines it, and to whom, as MeshcPermutation does. The
+/// compiler's reference and all runtimes use these functions.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_COLLECTIVEBLOCKS_H
@@ -64,6 +64,63 @@ inline EntryRange getBlock(int64_t entries, const GroupAxes &axes,
     block.count = std::min(std::max<int64_t>(block.count - first, 0), step);
   }
   return block;
+}
+
+/// The number that a rank of the group has if the axes are in another order:
+/// `order` as in MeshcPermutation.
+inline int64_t getNumberIn(const uint8_t *order, const GroupAxes &axes,
+                           int64_t index) {
+  int64_t number = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t within = 1; // ranks that differ on the axes behind this one only
+    for (size_t axis = order[i] + size_t(1); axis < axes.size(); ++axis)
+      within *= axes[axis];
+    number = number * axes[order[i]] + index / within % axes[order[i]];
+  }
+  return number;
+}
+
+/// The rank of the group that has this number.
+inline int64_t getRankWith(int64_t number, const uint8_t *order,
+                           const GroupAxes &axes) {
+  int64_t index = 0;
+  for (size_t i = axes.size(); i-- > 0;) {
+    int64_t within = 1;
+    for (size_t axis = order[i] + size_t(1); axis < axes.size(); ++axis)
+      within *= axes[axis];
+    index += number % axes[order[i]] * within;
+    number /= axes[order[i]];
+  }
+  return index;
+}
+
+/// Of a PERMUTE: the rank of the group to which rank `sender` sends.
+inline int64_t getReceiver(const MeshcPermutation &permutation,
+                           const GroupAxes &axes, int64_t sender) {
+  int64_t number = getNumberIn(permutation.senders, axes, sender);
+  return getRankWith((number + permutation.shift) % countRanks(axes),
+                     permutation.receivers, axes);
+}
+
+/// Of a PERMUTE: the rank of the group from which rank `receiver` receives.
+inline int64_t getSender(const MeshcPermutation &permutation,
+                         const GroupAxes &axes, int64_t receiver) {
+  int64_t ranks = countRanks(axes);
+  int64_t number = getNumberIn(permutation.receivers, axes, receiver);
+  return getRankWith((number + ranks - permutation.shift) % ranks,
+                     permutation.senders, axes);
+}
+
+/// Whether both orders have each axis of the group once, and the shift is one.
+inline bool isValidPermutation(const MeshcPermutation &permutation,
+                               const GroupAxes &axes) {
+  if (axes.size() > MESHC_MAX_AXES)
+    return false;
+  for (const uint8_t *order : {permutation.senders, permutation.receivers})
+    for (size_t axis = 0; axis < axes.size(); ++axis)
+      if (std::count(order, order + axes.size(), axis) != 1)
+        return false;
+  return permutation.shift >= 0 && permutation.shift < countRanks(axes);
 }
 
 /// Elements of a buffer: outer × rows × length of them, in this order, the last
@@ -162,12 +219,15 @@ public:
   /// At most this many elements are sent from one rank to another, by those
   /// that have full blocks.
   int64_t getBlockSize() const {
-    return kind == MESHC_ALL_REDUCE ? send.size() : send.getBlockSize(axes);
+    return kind == MESHC_ALL_REDUCE || kind == MESHC_PERMUTE
+               ? send.size()
+               : send.getBlockSize(axes);
   }
 
   /// What rank `from` of the group sends to rank `to`, in the buffer of `from`,
   /// and where it arrives in the buffer of `to`. Where values are reduced, they
-  /// are reduced element by element. Both boxes have the same size and, unless
+  /// are reduced element by element. In a PERMUTE it is all, and `to` is the
+  /// receiver of `from`. Both boxes have the same size and, unless
   /// they can be made flat, the same numbers of rows.
   ElementBox getSent(int64_t from, int64_t to) const {
     switch (kind) {

@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 11u
+#define MESHC_ABI_VERSION 12u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -213,7 +213,8 @@ typedef enum MeshcCollectiveKind {
   MESHC_ALL_REDUCE = 0,
   MESHC_REDUCE_SCATTER = 1,
   MESHC_ALL_GATHER = 2,
-  MESHC_ALL_TO_ALL = 3
+  MESHC_ALL_TO_ALL = 3,
+  MESHC_PERMUTE = 4
 } MeshcCollectiveKind;
 
 /// One tensor of a collective; several are combined into one call.
@@ -241,6 +242,9 @@ typedef enum MeshcCollectiveKind {
 ///   p, block p of recv comes from rank p. Both are the same sequence of
 ///   elements, padding included; those that exist in both are moved. If some do
 ///   not exist, s · inner of one side divides `inner` of the other.
+/// - PERMUTE: send and recv are outer · entries · inner elements, padding
+///   included. Nothing is cut: each rank sends all of them to one rank and
+///   receives as many from one rank, perhaps itself (MeshcPermutation).
 ///
 /// In the other kinds, send and recv have equal numbers.
 /// send == recv is allowed for ALL_REDUCE only; otherwise they do not overlap.
@@ -248,6 +252,18 @@ typedef struct MeshcCollectiveItem {
   int64_t sendOuter, sendEntries, sendInner;
   int64_t recvOuter, recvEntries, recvInner;
 } MeshcCollectiveItem;
+
+/// Who sends to whom in a PERMUTE. The ranks of the group are numbered twice,
+/// row-major over the group's axes: as senders with the axes in one order, as
+/// receivers with the axes in another. Sender p sends to receiver
+/// (p + shift) mod n, of n ranks. An order is the first k bytes of its array,
+/// for a group over k axes: the places of axes among the group's axes in the
+/// mesh's order, each of 0 … k - 1 once. The size does not depend on the number
+/// of ranks.
+typedef struct MeshcPermutation {
+  uint8_t senders[MESHC_MAX_AXES], receivers[MESHC_MAX_AXES];
+  int64_t shift; ///< 0 ≤ shift < n
+} MeshcPermutation;
 
 typedef struct MeshcCollective {
   uint8_t kind;      ///< MeshcCollectiveKind
@@ -259,6 +275,7 @@ typedef struct MeshcCollective {
   uint32_t site; ///< index into MeshcProgram::sites
   uint32_t itemCount;
   const MeshcCollectiveItem *items;
+  const MeshcPermutation *permutation; ///< of a PERMUTE; otherwise null
 } MeshcCollective;
 
 /// Begins a collective. It may run until meshc_wait; until then, generated code

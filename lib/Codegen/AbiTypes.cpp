@@ -39,7 +39,11 @@ static_assert(offsetof(MeshcCollective, reduction) == 1 &&
               offsetof(MeshcCollective, site) == 8 &&
               offsetof(MeshcCollective, itemCount) == 12 &&
               offsetof(MeshcCollective, items) == 16 &&
-              sizeof(MeshcCollective) == 24);
+              offsetof(MeshcCollective, permutation) == 24 &&
+              sizeof(MeshcCollective) == 32);
+static_assert(offsetof(MeshcPermutation, receivers) == MESHC_MAX_AXES &&
+              offsetof(MeshcPermutation, shift) == 2 * MESHC_MAX_AXES &&
+              sizeof(MeshcPermutation) == 2 * MESHC_MAX_AXES + 8);
 static_assert(offsetof(MeshcKernel, function) == 8 &&
               offsetof(MeshcKernel, extent) == 16 &&
               offsetof(MeshcKernel, grain) == 24 &&
@@ -100,7 +104,9 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
                i8, i64, i64, pointer});
   epilogue = make({i32, i32, pointer});
   collectiveItem = make({i64, i64, i64, i64, i64, i64});
-  collective = make({i8, i8, i8, i8, i32, i32, i32, pointer});
+  Type *axisOrder = ArrayType::get(i8, MESHC_MAX_AXES);
+  permutation = make({axisOrder, axisOrder, i64});
+  collective = make({i8, i8, i8, i8, i32, i32, i32, pointer, pointer});
   loop = make({i64, i64, i64, i64});
   kernel = make({pointer, pointer, i64, i64, i32, i32, i32, i32});
   image = make({i32, i32, i64, pointer});

@@ -20,7 +20,8 @@ struct AbiTypes {
   llvm::PointerType *pointer;
   llvm::IntegerType *i8, *i16, *i32, *i64;
   llvm::StructType *context, *gemm, *epilogue, *collectiveItem, *collective,
-      *loop, *kernel, *image, *axis, *dim, *tensor, *site, *program;
+      *permutation, *loop, *kernel, *image, *axis, *dim, *tensor, *site,
+      *program;
 };
 
 /// Private constants of one module.

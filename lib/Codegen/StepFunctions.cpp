@@ -215,6 +215,19 @@ llvm::Value *StepFunctions::addDescriptor(MeshcEpilogueKind kind,
        constants.getInteger(types.i32, 0), getKernelAddress(kernel)}));
 }
 
+llvm::Constant *
+StepFunctions::makePermutation(const MeshcPermutation *permutation) {
+  if (!permutation)
+    return llvm::ConstantPointerNull::get(types.pointer);
+  auto makeOrder = [&](ArrayRef<uint8_t> places) {
+    return llvm::ConstantDataArray::get(module.getContext(), places);
+  };
+  return constants.makeGlobal(constants.makeStruct(
+      types.permutation,
+      {makeOrder(permutation->senders), makeOrder(permutation->receivers),
+       constants.getInteger(types.i64, permutation->shift)}));
+}
+
 llvm::Value *StepFunctions::addDescriptor(const MeshcCollective &collective,
                                           Location location,
                                           StringRef description) {
@@ -232,14 +245,15 @@ llvm::Value *StepFunctions::addDescriptor(const MeshcCollective &collective,
       types.site, {constants.getString(getSourceText(location)),
                    constants.getString(description)}));
   return constants.makeGlobal(constants.makeStruct(
-      types.collective, {constants.getInteger(types.i8, collective.kind),
-                         constants.getInteger(types.i8, collective.reduction),
-                         constants.getInteger(types.i8, collective.type),
-                         constants.getInteger(types.i8, 0),
-                         constants.getInteger(types.i32, collective.axes),
-                         constants.getInteger(types.i32, site),
-                         constants.getInteger(types.i32, collective.itemCount),
-                         constants.makeArray(items)}));
+      types.collective,
+      {constants.getInteger(types.i8, collective.kind),
+       constants.getInteger(types.i8, collective.reduction),
+       constants.getInteger(types.i8, collective.type),
+       constants.getInteger(types.i8, 0),
+       constants.getInteger(types.i32, collective.axes),
+       constants.getInteger(types.i32, site),
+       constants.getInteger(types.i32, collective.itemCount),
+       constants.makeArray(items), makePermutation(collective.permutation)}));
 }
 
 llvm::Function *StepFunctions::emit(exec::FuncOp op) {

@@ -70,6 +70,7 @@ private:
   llvm::Value *getBegun(mlir::Value token) override {
     return begun.lookup(token);
   }
+  llvm::Constant *makePermutation(const MeshcPermutation *permutation);
   llvm::BasicBlock *addBlock();
   llvm::Constant *getKernelAddress(llvm::StringRef symbol);
 

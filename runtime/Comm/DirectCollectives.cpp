@@ -86,6 +86,9 @@ void work(const Group &group, const MeshcCollective &collective,
       copyStream(streams[p].send[group.index], own[p]);
     }
     break;
+  case MESHC_PERMUTE:
+    copyStream(streams[getSenderOf(collective, group)].send[0], own[0]);
+    break;
   }
 }
 

@@ -37,8 +37,8 @@ struct Hierarchy {
 std::optional<Hierarchy> findHierarchy(const Group &group,
                                        const std::vector<int> &hosts);
 
-/// Runs a collective in two levels. Does not accept ALL_TO_ALL, which gains
-/// nothing.
+/// Runs a collective in two levels. Does not accept ALL_TO_ALL and PERMUTE,
+/// which gain nothing.
 void runHierarchically(Exchange &exchange, const Hierarchy &hierarchy,
                        const MeshcCollective &collective,
                        const CollectiveStreams &streams);

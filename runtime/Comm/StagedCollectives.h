@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The four collectives over any transport. Data of any size pass through the
+/// The five collectives over any transport. Data of any size pass through the
 /// transport's slots piece by piece; a rank fills the next slot while its peers
 /// still read the previous one. Either one rank computes each result and the
 /// others copy it, or all ranks compute it in the same order, so that all have
@@ -37,6 +37,11 @@ void allGather(Exchange &exchange, const Group &among, const Stream &send,
 void allToAll(Exchange &exchange, const Group &among,
               const std::vector<Stream> &send, const std::vector<Stream> &recv,
               int64_t longest);
+
+/// Sends `send` to member `receiver`, and `recv` becomes the `send` of member
+/// `sender`; both may be this rank. All members' streams have the same size.
+void permute(Exchange &exchange, const Group &among, int sender, int receiver,
+             const Stream &send, const Stream &recv);
 
 /// `recv` becomes the reduction of all members' send[own place]. Moves (G-1)·n
 /// elements, the least possible. Types differ as in ReductionKind.

@@ -174,6 +174,18 @@ static Failure contradiction(uint32_t number, const ItemBlocks &item) {
                      text(item.getRecv()));
 }
 
+int meshc::runtime::getSenderOf(const MeshcCollective &collective,
+                                const Group &group) {
+  return static_cast<int>(
+      getSender(*collective.permutation, group.axes, group.index));
+}
+
+int meshc::runtime::getReceiverOf(const MeshcCollective &collective,
+                                  const Group &group) {
+  return static_cast<int>(
+      getReceiver(*collective.permutation, group.axes, group.index));
+}
+
 CollectiveStreams meshc::runtime::makeStreams(const MeshcCollective &collective,
                                               const Group &group, int index,
                                               void *const *send,
@@ -183,6 +195,11 @@ CollectiveStreams meshc::runtime::makeStreams(const MeshcCollective &collective,
                      collective.kind == MESHC_ALL_TO_ALL;
   bool receivesBlocks = collective.kind == MESHC_ALL_GATHER ||
                         collective.kind == MESHC_ALL_TO_ALL;
+  if (collective.kind == MESHC_PERMUTE &&
+      !(collective.permutation &&
+        isValidPermutation(*collective.permutation, group.axes)))
+    throw Failure(ExitCode::Internal,
+                  "a permute does not say which rank sends to which");
   CollectiveStreams streams;
   streams.send.assign(sendsBlocks ? group.size() : 1, Stream(type));
   streams.recv.assign(receivesBlocks ? group.size() : 1, Stream(type));

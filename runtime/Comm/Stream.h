@@ -124,10 +124,16 @@ struct CollectiveStreams {
   int64_t longest = 0;  ///< no rank sends more to another one
 };
 
+/// Of a PERMUTE: the member of the group from which this rank receives, and the
+/// one to which it sends.
+int getSenderOf(const MeshcCollective &collective, const Group &group);
+int getReceiverOf(const MeshcCollective &collective, const Group &group);
+
 /// Reads `collective`'s items at `send` and `recv`, the buffers of member
-/// `index` of `group`. ALL_REDUCE gives one stream for each direction,
-/// REDUCE_SCATTER one for recv, ALL_GATHER one for send. Throws Failure
-/// (Internal) if the items' sizes contradict each other.
+/// `index` of `group`. ALL_REDUCE and PERMUTE give one stream for each
+/// direction, REDUCE_SCATTER one for recv, ALL_GATHER one for send. Throws
+/// Failure (Internal) if the items' sizes contradict each other, or a PERMUTE
+/// has no valid permutation.
 CollectiveStreams makeStreams(const MeshcCollective &collective,
                               const Group &group, int index, void *const *send,
                               void *const *recv);

@@ -39,6 +39,10 @@ void runStaged(Exchange &exchange, const Group &group,
   case MESHC_ALL_TO_ALL:
     return allToAll(exchange, group, streams.send, streams.recv,
                     streams.longest);
+  case MESHC_PERMUTE:
+    return permute(exchange, group, getSenderOf(collective, group),
+                   getReceiverOf(collective, group), streams.send[0],
+                   streams.recv[0]);
   }
 }
 
@@ -52,6 +56,8 @@ const char *collectiveName(uint8_t kind) {
     return "all_gather";
   case MESHC_ALL_TO_ALL:
     return "all_to_all";
+  case MESHC_PERMUTE:
+    return "permute";
   }
   return "unknown collective";
 }
@@ -85,7 +91,7 @@ TransportCommunicator::TransportCommunicator(
 void TransportCommunicator::run(const MeshcCollective &collective,
                                 const Group &group, void *const *send,
                                 void *const *recv) {
-  if (collective.kind > MESHC_ALL_TO_ALL)
+  if (collective.kind > MESHC_PERMUTE)
     throw Failure(ExitCode::Internal, "collective kind " +
                                           std::to_string(collective.kind) +
                                           " is not one that the runtime knows");
@@ -103,7 +109,8 @@ void TransportCommunicator::run(const MeshcCollective &collective,
     const std::optional<Hierarchy> &hierarchy = hierarchyOf(group);
     if (shape.bufferUse && group.size() > 1 && header.bytes > directBytes)
       runDirectly(exchange, *shape.bufferUse, group, collective, send, recv);
-    else if (hierarchy && collective.kind != MESHC_ALL_TO_ALL)
+    else if (hierarchy && collective.kind != MESHC_ALL_TO_ALL &&
+             collective.kind != MESHC_PERMUTE)
       runHierarchically(exchange, *hierarchy, collective, streams);
     else
       runStaged(exchange, group, collective, streams);

@@ -74,6 +74,8 @@ ItemRooms meshc::runtime::planRooms(const MeshcCollective &collective,
     rooms.packed = packs ? size * rooms.block : 0;
     rooms.arrived = unpacks ? size * rooms.block : 0;
     break;
+  case MESHC_PERMUTE: // sent and received in place
+    break;
   }
   return rooms;
 }

@@ -63,6 +63,8 @@ private:
   void exchange(const MeshcCollective &collective, const Group &group,
                 void *comm);
   void exchangeBlocks(const Move &move, const Group &group, void *comm);
+  void permute(const MeshcPermutation &permutation, const Move &move,
+               const Group &group, void *comm);
   void exchangeSlices(const Move &move, const Group &group, void *comm);
   void reduceArrived(const MeshcCollective &collective, const Group &group);
   void gatherSlices(const Group &group, void *comm);
@@ -240,6 +242,19 @@ void NcclCollectives::exchangeSlices(const Move &move, const Group &group,
   }
 }
 
+/// All of `send` goes to one member, all of `recv` comes from one.
+void NcclCollectives::permute(const MeshcPermutation &permutation,
+                              const Move &move, const Group &group,
+                              void *comm) {
+  auto to = getReceiver(permutation, group.axes, group.index);
+  auto from = getSender(permutation, group.axes, group.index);
+  int64_t bytes = move.block * elementBytes;
+  groups.expect(
+      cuda.ncclSend(gpu, comm, move.send, bytes, static_cast<int>(to)));
+  groups.expect(
+      cuda.ncclReceive(gpu, comm, move.recv, bytes, static_cast<int>(from)));
+}
+
 /// What NCCL moves, as one operation.
 void NcclCollectives::exchange(const MeshcCollective &collective,
                                const Group &group, void *comm) {
@@ -273,6 +288,9 @@ void NcclCollectives::exchange(const MeshcCollective &collective,
       break;
     case MESHC_ALL_TO_ALL:
       exchangeBlocks(move, group, comm);
+      break;
+    case MESHC_PERMUTE:
+      permute(*collective.permutation, move, group, comm);
       break;
     }
   }

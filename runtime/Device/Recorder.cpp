@@ -9,6 +9,7 @@
 #include "meshc/CollectiveBlocks.h"
 #include "meshc/Epilogues.h"
 #include "runtime/Base/TensorBlock.h"
+#include "runtime/Comm/Stream.h"
 #include "runtime/Device/Rank.h"
 
 #include <chrono>
@@ -77,10 +78,13 @@ TracedCall meshc::runtime::describeCollective(const MeshcCollective &collective,
   for (uint32_t i = 0; i < collective.itemCount; ++i)
     elements += countWhole(
         ItemBlocks(collective.kind, collective.items[i], group.axes), group);
+  double share = (ranks - 1) / ranks;
   if (collective.kind == MESHC_ALL_REDUCE)
-    elements *= 2;
+    share *= 2;
+  else if (collective.kind == MESHC_PERMUTE)
+    share = getReceiverOf(collective, group) == group.index ? 0 : 1;
   call.bytes =
-      elements * (ranks - 1) / ranks *
+      elements * share *
       static_cast<double>(sizeOf(static_cast<MeshcType>(collective.type)));
   return call;
 }

@@ -148,6 +148,12 @@ void SharedCollectives::move(const MeshcCollective &collective,
     for (int64_t p = 0; p < size; ++p)
       copy(sendOf(p), blocks.getSent(p, me), recvOf(me),
            blocks.getReceived(p, me), bytes);
+    return;
+  case MESHC_PERMUTE: {
+    int64_t p = getSender(*collective.permutation, group.axes, me);
+    copy(sendOf(p), blocks.getSent(p, me), recvOf(me),
+         blocks.getReceived(p, me), bytes);
+  }
   }
 }
 

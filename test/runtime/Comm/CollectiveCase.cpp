@@ -67,6 +67,29 @@ double reduced(const CollectiveCase &c, const Group &group, size_t item,
   return value;
 }
 
+/// The members of a group, in the order of their coordinates on its axes when
+/// the axes are in this order.
+std::vector<int> membersInOrder(const Group &group, const uint8_t *order) {
+  std::vector<std::pair<std::vector<int64_t>, int>> members;
+  for (int p = 0; p < group.size(); ++p) {
+    std::vector<int64_t> coordinates(group.axes.size());
+    int64_t rest = p;
+    for (size_t axis = group.axes.size(); axis-- > 0;) {
+      coordinates[axis] = rest % group.axes[axis];
+      rest /= group.axes[axis];
+    }
+    std::vector<int64_t> ordered;
+    for (size_t i = 0; i < group.axes.size(); ++i)
+      ordered.push_back(coordinates[order[i]]);
+    members.emplace_back(ordered, p);
+  }
+  std::sort(members.begin(), members.end());
+  std::vector<int> list;
+  for (const auto &member : members)
+    list.push_back(member.second);
+  return list;
+}
+
 double expectedValue(const CollectiveCase &c, const Group &group, size_t i,
                      int64_t e) {
   const CollectiveCase::Item &item = c.items[i];
@@ -81,6 +104,9 @@ double expectedValue(const CollectiveCase &c, const Group &group, size_t i,
     int64_t p = e / item.inner % size, outer = e / item.inner / size;
     return sentValue(c, group.ranks[p], i, outer * item.inner + e % item.inner);
   }
+  case MESHC_PERMUTE:
+    return sentValue(c, group.ranks[senderOf(group, c.shift, group.index)], i,
+                     e);
   case MESHC_ALL_TO_ALL: {
     int64_t p = e / item.recvInner % size, outer = e / item.recvInner / size;
     int64_t k = outer * item.recvInner + e % item.recvInner;
@@ -106,6 +132,27 @@ struct Buffer {
 };
 
 } // namespace
+
+MeshcPermutation test::makePermutation(const Group &group, int64_t shift) {
+  MeshcPermutation permutation{};
+  size_t axes = group.axes.size();
+  for (size_t i = 0; i < axes; ++i) {
+    permutation.senders[i] = static_cast<uint8_t>((i + 1) % axes);
+    permutation.receivers[i] = static_cast<uint8_t>(axes - 1 - i);
+  }
+  permutation.shift = shift % group.size();
+  return permutation;
+}
+
+int test::senderOf(const Group &group, int64_t shift, int receiver) {
+  MeshcPermutation permutation = makePermutation(group, shift);
+  std::vector<int> senders = membersInOrder(group, permutation.senders);
+  std::vector<int> receivers = membersInOrder(group, permutation.receivers);
+  for (int p = 0; p < group.size(); ++p)
+    if (receivers[(p + permutation.shift) % group.size()] == receiver)
+      return senders[p];
+  return -1;
+}
 
 size_t test::bytesOf(MeshcType type) {
   return type == MESHC_I1 ? 1 : type == MESHC_F32 || type == MESHC_I32 ? 4 : 2;
@@ -163,10 +210,11 @@ double test::valueAt(MeshcType type, const void *data, int64_t index) {
 }
 
 std::string CollectiveCase::text() const {
-  std::string text = "kind " + std::to_string(kind) + " reduction " +
-                     std::to_string(reduction) + " type " +
-                     std::to_string(type) + " axes " + std::to_string(axes) +
-                     (inPlace ? " in place" : "");
+  std::string text =
+      "kind " + std::to_string(kind) + " reduction " +
+      std::to_string(reduction) + " type " + std::to_string(type) + " axes " +
+      std::to_string(axes) + (inPlace ? " in place" : "") +
+      (kind == MESHC_PERMUTE ? " by " + std::to_string(shift) : "");
   for (const Item &item : items)
     text += " (" + std::to_string(item.outer) + " x " +
             std::to_string(item.inner) + " -> x " +
@@ -193,7 +241,8 @@ std::string CollectiveCase::check(const runtime::MeshView &mesh,
       setValue(type, from.memory.data(), e,
                sentValue(*this, mesh.rank(), i, e));
     int64_t recvInner = kind == MESHC_ALL_TO_ALL ? item.recvInner : item.inner;
-    int64_t blocks = kind == MESHC_ALL_REDUCE ? 1 : size;
+    bool isCut = sendsBlocks || receivesBlocks;
+    int64_t blocks = isCut ? size : 1;
     described.push_back({item.outer, blocks, item.inner,
                          recvInner ? block / recvInner : 0, blocks, recvInner});
   }
@@ -208,6 +257,9 @@ std::string CollectiveCase::check(const runtime::MeshView &mesh,
   collective.axes = axes;
   collective.itemCount = static_cast<uint32_t>(items.size());
   collective.items = described.data();
+  const MeshcPermutation permutation = makePermutation(group, shift);
+  if (kind == MESHC_PERMUTE)
+    collective.permutation = &permutation;
   runner(collective, group, buffers);
 
   for (size_t i = 0; i < items.size(); ++i) {

@@ -17,7 +17,8 @@
 namespace meshc::test {
 
 inline constexpr MeshcCollectiveKind allKinds[] = {
-    MESHC_ALL_REDUCE, MESHC_REDUCE_SCATTER, MESHC_ALL_GATHER, MESHC_ALL_TO_ALL};
+    MESHC_ALL_REDUCE, MESHC_REDUCE_SCATTER, MESHC_ALL_GATHER, MESHC_ALL_TO_ALL,
+    MESHC_PERMUTE};
 inline constexpr MeshcReduction allReductions[] = {MESHC_SUM, MESHC_MAX,
                                                    MESHC_MIN, MESHC_PROD};
 inline constexpr MeshcType allTypes[] = {MESHC_F32, MESHC_BF16, MESHC_F16,
@@ -38,6 +39,9 @@ struct CollectiveCase {
   };
   std::vector<Item> items;
   bool inPlace = false;
+  /// Of a PERMUTE: the axes of the group in the order that numbers senders
+  /// begin with the second, those for receivers are the mesh's in reverse.
+  int64_t shift = 1; ///< modulo the ranks of the group
 
   /// For messages.
   std::string text() const;
@@ -58,6 +62,11 @@ struct CollectiveCase {
                                     const std::vector<Buffers> &buffers)>;
   std::string check(const runtime::MeshView &mesh, const Runner &runner) const;
 };
+
+/// The permutation of such a PERMUTE.
+MeshcPermutation makePermutation(const runtime::Group &group, int64_t shift);
+/// Which member then sends to member `receiver`, by enumeration.
+int senderOf(const runtime::Group &group, int64_t shift, int receiver);
 
 /// Bytes of an element, and the value of element `index` of `data`.
 size_t bytesOf(MeshcType type);

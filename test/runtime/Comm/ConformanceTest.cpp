@@ -129,6 +129,20 @@ TEST_P(Conformance, SeveralItemsInOne) {
   });
 }
 
+/// Every rank sends to another one each time, at last to itself.
+TEST_P(Conformance, PermutesByEveryShift) {
+  run([&](Communicator &communicator, const MeshView &mesh) {
+    CollectiveCase c;
+    c.kind = MESHC_PERMUTE;
+    for (c.axes = 0; c.axes < axisSets(); ++c.axes)
+      for (c.shift = 0; c.shift < communicator.size(); ++c.shift)
+        for (int64_t n : {0, 1, 257, 100003}) {
+          c.items = {{1, n, n}, {3, 5, 5}};
+          c.run(communicator, mesh);
+        }
+  });
+}
+
 /// Blocks with fewer entries than others, or none.
 TEST_P(Conformance, BlocksThatAreNotFull) {
   run([&](Communicator &communicator, const MeshView &mesh) {
@@ -159,7 +173,7 @@ TEST_P(Conformance, AxesInTurn) {
     CollectiveCase c;
     for (int round = 0; round < 60; ++round) {
       c.axes = round % axisSets();
-      c.kind = allKinds[round % 4];
+      c.kind = allKinds[round % std::size(allKinds)];
       c.items = {{1, 1 + round * 11, 1}};
       c.run(communicator, mesh);
     }

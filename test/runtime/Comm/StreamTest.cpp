@@ -106,6 +106,42 @@ TEST_F(StreamTest, BlocksWithinBlocks) {
   EXPECT_EQ(streams.recv[0].size(), 2);
 }
 
+/// Six ranks, numbered row-major and column-major; each sends to the next.
+TEST_F(StreamTest, WhoSendsToWhom) {
+  const meshc::GroupAxes axes = {2, 3};
+  MeshcPermutation permutation{};
+  permutation.senders[0] = 0, permutation.senders[1] = 1;
+  permutation.receivers[0] = 1, permutation.receivers[1] = 0;
+  const int64_t receivers[] = {0, 3, 1, 4, 2, 5};
+  const int64_t shifted[] = {3, 1, 4, 2, 5, 0};
+  for (int64_t p = 0; p < 6; ++p) {
+    permutation.shift = 0;
+    EXPECT_EQ(meshc::getReceiver(permutation, axes, p), receivers[p]);
+    EXPECT_EQ(meshc::getSender(permutation, axes, receivers[p]), p);
+    permutation.shift = 1;
+    EXPECT_EQ(meshc::getReceiver(permutation, axes, p), shifted[p]);
+    EXPECT_EQ(meshc::getSender(permutation, axes, shifted[p]), p);
+  }
+}
+
+TEST_F(StreamTest, RefusesPermutationsThatAreNone) {
+  MeshcCollectiveItem item{1, 4, 1, 1, 4, 1};
+  MeshcCollective collective{};
+  collective.kind = MESHC_PERMUTE;
+  collective.itemCount = 1;
+  collective.items = &item;
+  void *none = nullptr;
+  EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
+  MeshcPermutation permutation{};
+  collective.permutation = &permutation;
+  EXPECT_EQ(makeStreams(collective, pair, 0, &none, &none).send[0].size(), 4);
+  permutation.receivers[0] = 1; // the group has one axis
+  EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
+  permutation.receivers[0] = 0;
+  permutation.shift = 2;
+  EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
+}
+
 TEST_F(StreamTest, RefusesItemsThatContradictThemselves) {
   MeshcCollectiveItem item{2, 2, 3, 3, 2, 3};
   MeshcCollective collective{};

@@ -116,7 +116,8 @@ void allReduce(MeshcContext *ctx, uint32_t axis, uint32_t site, int64_t offset,
     return;
   const MeshcCollectiveItem item = {1, count, 1, 1, count, 1};
   const MeshcCollective collective = {
-      MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1u << axis, site, 1, &item};
+      MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1u << axis, site, 1, &item,
+      nullptr};
   void *buffer = at(ctx, offset);
   meshc_collective(ctx, &collective, &buffer, &buffer);
   meshc_wait(ctx, &collective);
@@ -127,7 +128,7 @@ void allGather(MeshcContext *ctx, uint32_t site, int64_t from, int64_t to,
   const int64_t ranks = axes[0].size;
   const MeshcCollectiveItem item = {1, ranks, count, 1, ranks, count};
   const MeshcCollective collective = {
-      MESHC_ALL_GATHER, MESHC_SUM, MESHC_F32, 0, 1u, site, 1, &item};
+      MESHC_ALL_GATHER, MESHC_SUM, MESHC_F32, 0, 1u, site, 1, &item, nullptr};
   void *send = at(ctx, from), *recv = at(ctx, to);
   meshc_collective(ctx, &collective, &send, &recv);
   meshc_wait(ctx, &collective);

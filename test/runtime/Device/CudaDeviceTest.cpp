@@ -405,7 +405,7 @@ TEST(CudaDevice, waitsForTheCollectivesThatWereBegun) {
     eager = [](MeshcContext *ctx) {
       static const MeshcCollectiveItem item = {1, 100, 1, 1, 100, 1};
       static const MeshcCollective first = {
-          MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1, 0, 1, &item};
+          MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1, 0, 1, &item, nullptr};
       static const MeshcCollective second = first;
       void *x = ctx->arena + atX, *y = ctx->arena + atY,
            *z = ctx->arena + atY + 1000;
@@ -431,9 +431,9 @@ TEST(CudaDevice, takesRoomWhileNoCollectiveIsUnderWay) {
       static const MeshcCollectiveItem items[] = {{4, 2, 3, 4, 2, 3},
                                                   {100, 2, 4, 100, 2, 4}};
       static const MeshcCollective first = {
-          MESHC_ALL_GATHER, 0, MESHC_F32, 0, 1, 0, 1, &items[0]};
+          MESHC_ALL_GATHER, 0, MESHC_F32, 0, 1, 0, 1, &items[0], nullptr};
       static const MeshcCollective second = {
-          MESHC_ALL_GATHER, 0, MESHC_F32, 0, 1, 0, 1, &items[1]};
+          MESHC_ALL_GATHER, 0, MESHC_F32, 0, 1, 0, 1, &items[1], nullptr};
       void *x = ctx->arena + atX, *y = ctx->arena + atY,
            *z = ctx->arena + atY + 200;
       meshc_collective(ctx, &first, &x, &y);

@@ -100,6 +100,13 @@ void test::addCollectives(std::vector<Case> &cases, uint32_t axisCount) {
                    {1, 4000, 1000}, {700, 64, 6400}, {1, 3, 1}};
         add(cases, "collectives: items", c);
       }
+  c.kind = MESHC_PERMUTE;
+  for (c.axes = 0; c.axes <= all; ++c.axes)
+    for (c.shift = 0; c.shift < 4; ++c.shift)
+      for (int64_t n : {1, 257, 100003}) {
+        c.items = {{1, n, n}, {3, 5, 5}};
+        add(cases, "collectives: permutes", c);
+      }
   for (uint32_t axes = 1; axes <= all; ++axes)
     for (const UnevenCase &uneven : unevenCases(axes))
       add(cases, "collectives: padding", uneven);

@@ -34,8 +34,8 @@ void step(MeshcContext *ctx) {
   meshc_gemm(ctx, &gemm, x, x, loss);
   static const MeshcCollectiveItem item = {1, 1, 1, 1, 1, 1};
   static const MeshcCollective sums[] = {
-      {MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1, 0, 1, &item},
-      {MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 2, 0, 1, &item}};
+      {MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 1, 0, 1, &item, nullptr},
+      {MESHC_ALL_REDUCE, MESHC_SUM, MESHC_F32, 0, 2, 0, 1, &item, nullptr}};
   for (uint32_t i = 0; i < Rank::of(ctx).program->axisCount; ++i) {
     meshc_collective(ctx, &sums[i], &loss, &loss);
     meshc_wait(ctx, &sums[i]);
