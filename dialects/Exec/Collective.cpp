@@ -26,6 +26,8 @@ static MeshcCollectiveKind getAbiKind(CollectiveKind kind) {
     return MESHC_ALL_GATHER;
   case CollectiveKind::AllToAll:
     return MESHC_ALL_TO_ALL;
+  case CollectiveKind::Permute:
+    return MESHC_PERMUTE;
   }
   llvm_unreachable("all kinds are above");
 }
@@ -37,6 +39,23 @@ static GroupAxes getGroupAxes(CollectiveOp op, nd::MeshAttr mesh) {
     if (llvm::is_contained(op.getAxes(), axis.getName()))
       axes.push_back(axis.getSize());
   return axes;
+}
+
+/// One order of a permute: the places of its axes among the group's.
+static void getPlaces(ArrayAttr order, CollectiveOp op, nd::MeshAttr mesh,
+                      uint8_t *places) {
+  for (auto [i, axis] : llvm::enumerate(order.getAsRange<StringAttr>()))
+    places[i] = llvm::count_if(op.getAxes(), [&](Attribute other) {
+      return mesh.getAxisIndex(cast<StringAttr>(other).getValue()) <
+             mesh.getAxisIndex(axis.getValue());
+    });
+}
+
+static MeshcPermutation getPermutation(CollectiveOp op, nd::MeshAttr mesh) {
+  MeshcPermutation permutation = {};
+  getPlaces(*op.getSenders(), op, mesh, permutation.senders);
+  getPlaces(*op.getReceivers(), op, mesh, permutation.receivers);
+  return permutation;
 }
 
 static SmallVector<MeshcCollectiveItem> getItemsOf(CollectiveOp op) {
@@ -101,6 +120,23 @@ static LogicalResult verifyItem(CollectiveOp op, unsigned i,
                           << countRanks(axes) << " ranks";
 }
 
+/// A permute has two orders of all its axes, other kinds have none.
+static LogicalResult verifyOrders(CollectiveOp op) {
+  bool isPermute = op.getKind() == CollectiveKind::Permute;
+  for (std::optional<ArrayAttr> order : {op.getSenders(), op.getReceivers()}) {
+    if (order.has_value() != isPermute)
+      return op.emitOpError("needs orders of senders and receivers if it is a "
+                            "permute, and none otherwise");
+    if (order && (order->size() != op.getAxes().size() ||
+                  !llvm::all_of(op.getAxes(), [&](Attribute axis) {
+                    return llvm::is_contained(*order, axis);
+                  })))
+      return op.emitOpError() << "has axes " << op.getAxes()
+                              << ", but numbers ranks by " << *order;
+  }
+  return success();
+}
+
 LogicalResult CollectiveOp::verify() {
   if (getSend().empty())
     return emitOpError("needs at least one tensor");
@@ -119,6 +155,8 @@ LogicalResult CollectiveOp::verify() {
     if (llvm::count(getAxes(), axis) > 1)
       return emitOpError() << "names axis '" << axis.getValue() << "' twice";
   }
+  if (failed(verifyOrders(*this)))
+    return failure();
   for (auto [i, item] : llvm::enumerate(getItemsOf(*this)))
     if (failed(verifyItem(*this, i, item)))
       return failure();
@@ -158,6 +196,11 @@ llvm::Value *CollectiveOp::getDescriptor(CallEmitter &emitter) {
     collective.axes |= 1u << mesh.getAxisIndex(axis.getValue());
   collective.itemCount = items.size();
   collective.items = items.data();
+  MeshcPermutation permutation;
+  if (getKind() == CollectiveKind::Permute) {
+    permutation = getPermutation(*this, mesh);
+    collective.permutation = &permutation;
+  }
   llvm::Value *descriptor =
       emitter.addDescriptor(collective, getLoc(), getDescription());
   emitter.setBegun(getToken(), descriptor);
@@ -217,9 +260,13 @@ static void receive(CollectiveOp op, unsigned i, ArrayRef<int64_t> group,
   MeshcCollectiveItem item = getItemsOf(op)[i];
   ItemBlocks blocks(getAbiKind(op.getKind()), item, axes);
   nd::Combination combine = nd::getCombination(op.getReduction(), element);
-  bool reduces = !blocks.receivesBlocks();
+  bool isPermute = op.getKind() == CollectiveKind::Permute;
+  bool reduces = !blocks.receivesBlocks() && !isPermute;
   Arenas::Memory &memory = arenas.getMemory(group[own]);
   for (auto [member, rank] : llvm::enumerate(group)) {
+    if (isPermute && int64_t(member) !=
+                         getSender(getPermutation(op, context.mesh), axes, own))
+      continue;
     ElementBox from = blocks.getSent(member, own);
     ElementBox to = blocks.getReceived(member, own);
     for (int64_t e = 0; e < from.size(); ++e) {

@@ -346,11 +346,16 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     recvOuter, recvEntries, recvInner, which must divide its buffers as
     MeshcCollectiveItem says. There is at least one tensor, and all have one element
     type.
+    `senders`, `receivers`: of a permute alone, the axes in the two orders that number
+    its ranks (spmd.permute).
     `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
   let arguments = (ins Spmd_CollectiveKindAttr:$kind, UnitAttr:$ahead,
       Nd_ReductionKindAttr:$reduction,
-      TypedArrayAttrBase<StrAttr, "axes">:$axes, DenseI64ArrayAttr:$items,
+      TypedArrayAttrBase<StrAttr, "axes">:$axes,
+      OptionalAttr<TypedArrayAttrBase<StrAttr, "axes">>:$senders,
+      OptionalAttr<TypedArrayAttrBase<StrAttr, "axes">>:$receivers,
+      DenseI64ArrayAttr:$items,
       StrAttr:$description, Variadic<Exec_BufferType>:$send,
       Variadic<Exec_BufferType>:$recv);
   let results = (outs Exec_TokenType:$token);
@@ -364,7 +369,7 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     bool goesOn();
   }];
   let assemblyFormat =
-      [{ $kind (`ahead` $ahead^)? $reduction `over` $axes $items $description
+      [{ $kind (`ahead` $ahead^)? $reduction `over` $axes (`from` $senders^ `to` $receivers)? $items $description
       `(` $send `)` `->` `(` $recv `)` attr-dict `:` functional-type($send, $recv) }];
   let hasVerifier = 1;
 }

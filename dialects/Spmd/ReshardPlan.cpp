@@ -139,12 +139,6 @@ bool AxisRuns::mayFollow(StringAttr axis, StringAttr next) const {
   return areTogether(from, axis, next) && areTogether(to, axis, next);
 }
 
-static void sortByMesh(AxisList &axes, MeshAttr mesh) {
-  llvm::sort(axes, [&](StringAttr a, StringAttr b) {
-    return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
-  });
-}
-
 llvm::SmallVector<AxisList> AxisRuns::group(ArrayRef<StringAttr> axes) const {
   AxisList sorted(axes);
   sortByMesh(sorted, mesh);

@@ -24,11 +24,13 @@ namespace meshc::spmd {
 /// One step of a plan: a collective, or (no kind) a local slice.
 struct ReshardStep {
   std::optional<CollectiveKind> kind;
-  AxisList axes;         ///< in the mesh's order for collectives
+  AxisList axes;         ///< in the mesh's order for collectives; the senders'
+                         ///< order of a permute
   mlir::StringAttr from; ///< the dim that loses the axes (gather, all_to_all)
   mlir::StringAttr to;   ///< the dim that gains them (all_to_all,
                          ///< reduce_scatter, slice)
   nd::TensorType result; ///< the sharding after the step
+  AxisList receivers = {}; ///< the receivers' order (permute)
 };
 
 struct ReshardPlan {

@@ -63,6 +63,131 @@ TensorType dropPartial(TensorType type, ArrayRef<StringAttr> axes) {
   return type.withPartial(type.getPartialKind(), rest);
 }
 
+namespace {
+/// Axes of senders and receivers on which equally many ranks differ.
+struct Part {
+  AxisList senders, receivers;
+  int64_t ranks = 1;
+};
+} // namespace
+
+/// Parts of two lists of axes, as small as possible, from the left. Nothing if
+/// the two do not cut into equally many blocks.
+static std::optional<llvm::SmallVector<Part>>
+getParts(ArrayRef<StringAttr> senders, ArrayRef<StringAttr> receivers,
+         MeshAttr mesh) {
+  llvm::SmallVector<Part> parts;
+  while (!senders.empty() || !receivers.empty()) {
+    Part part;
+    int64_t sending = 1, receiving = 1;
+    do {
+      bool grows = sending <= receiving ? !senders.empty() : receivers.empty();
+      ArrayRef<StringAttr> &from = grows ? senders : receivers;
+      if (from.empty())
+        return std::nullopt;
+      (grows ? part.senders : part.receivers).push_back(from.front());
+      (grows ? sending : receiving) *=
+          mesh.getAxisSize(from.front().getValue());
+      from = from.drop_front();
+    } while (sending != receiving);
+    part.ranks = sending;
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+/// Whether axes that cut `entries` into a block for each rank may change places
+/// without a change of the blocks.
+static bool keepsBlocks(const Part &part, int64_t entries, MeshAttr mesh) {
+  auto getSizes = [&](ArrayRef<StringAttr> axes) {
+    return llvm::map_to_vector(axes, [&](StringAttr axis) {
+      return mesh.getAxisSize(axis.getValue());
+    });
+  };
+  return entries % part.ranks == 0 ||
+         getSizes(part.senders) == getSizes(part.receivers);
+}
+
+/// The axes of dim `index` after a permute; nothing if its blocks change.
+static std::optional<AxisList> permuteDim(TensorType type, int64_t index,
+                                          ArrayRef<Part> parts, MeshAttr mesh) {
+  DimAttr dim = type.getDims()[index];
+  llvm::SmallVector<int64_t> steps(type.getBlockSteps(index, mesh));
+  steps.insert(steps.begin(), dim.getSize());
+  ArrayRef<StringAttr> rest = dim.getAxes();
+  AxisList axes;
+  while (!rest.empty()) {
+    const Part *part = llvm::find_if(parts, [&](const Part &candidate) {
+      return llvm::is_contained(candidate.senders, rest.front());
+    });
+    if (part == parts.end()) {
+      axes.push_back(rest.front());
+      rest = rest.drop_front();
+      continue;
+    }
+    size_t count = part->senders.size();
+    if (rest.take_front(count) != ArrayRef(part->senders) ||
+        !keepsBlocks(*part, steps[dim.getAxes().size() - rest.size()], mesh))
+      return std::nullopt;
+    axes.append(part->receivers);
+    rest = rest.drop_front(count);
+  }
+  return axes;
+}
+
+TensorType permuteAxes(TensorType type, const AxisOrders &orders,
+                       MeshAttr mesh) {
+  auto parts = getParts(orders.senders, orders.receivers, mesh);
+  if (!parts || llvm::any_of(type.getPartialAxes(), [&](StringAttr axis) {
+        return llvm::is_contained(orders.senders, axis);
+      }))
+    return {};
+  for (auto [index, dim] : llvm::enumerate(type.getDims())) {
+    std::optional<AxisList> axes =
+        permuteDim(type, static_cast<int64_t>(index), *parts, mesh);
+    if (!axes)
+      return {};
+    type = replaceAxes(type, dim.getName().getValue(), *axes);
+  }
+  return type;
+}
+
+/// The axes of `all` that are not in `some`, in the mesh's order.
+static AxisList getOthers(ArrayRef<StringAttr> all, ArrayRef<StringAttr> some,
+                          MeshAttr mesh) {
+  AxisList others;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    if (llvm::is_contained(all, axis.getName()) &&
+        !llvm::is_contained(some, axis.getName()))
+      others.push_back(axis.getName());
+  return others;
+}
+
+std::optional<AxisOrders> findPermute(TensorType from, TensorType to,
+                                      MeshAttr mesh) {
+  AxisOrders orders;
+  for (auto [source, target] : llvm::zip(from.getDims(), to.getDims())) {
+    auto parts = getParts(source.getAxes(), target.getAxes(), mesh);
+    if (!parts)
+      return std::nullopt;
+    for (const Part &part : *parts)
+      if (part.senders != part.receivers) {
+        orders.senders.append(part.senders);
+        orders.receivers.append(part.receivers);
+      }
+  }
+  if (orders.senders.empty())
+    return std::nullopt;
+  // Ranks that have the same block before, or after.
+  AxisList before = getOthers(orders.receivers, orders.senders, mesh);
+  AxisList after = getOthers(orders.senders, orders.receivers, mesh);
+  orders.senders.append(before);
+  orders.receivers.append(after);
+  if (permuteAxes(from, orders, mesh) != to)
+    return std::nullopt;
+  return orders;
+}
+
 bool areInMeshOrder(ArrayRef<StringAttr> axes, MeshAttr mesh) {
   int64_t last = -1;
   for (StringAttr axis : axes) {
@@ -72,6 +197,12 @@ bool areInMeshOrder(ArrayRef<StringAttr> axes, MeshAttr mesh) {
     last = index;
   }
   return true;
+}
+
+void sortByMesh(AxisList &axes, MeshAttr mesh) {
+  llvm::sort(axes, [&](StringAttr a, StringAttr b) {
+    return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
+  });
 }
 
 AxisList getUsedAxes(TensorType type) {

@@ -14,6 +14,7 @@
 #define MESHC_DIALECTS_SPMD_SHARDING_H
 
 #include "dialects/Nd/NdTypes.h"
+#include <optional>
 
 namespace meshc::spmd {
 
@@ -37,8 +38,28 @@ nd::TensorType dropAxes(nd::TensorType type, llvm::StringRef dim,
 nd::TensorType dropPartial(nd::TensorType type,
                            llvm::ArrayRef<mlir::StringAttr> axes);
 
+/// Who sends to whom in a permute: its group's axes in the order that numbers
+/// senders, and in the order that numbers receivers (Spmd_PermuteOp).
+struct AxisOrders {
+  AxisList senders, receivers;
+};
+
+/// The type after a permute of `type`; null if a dim has some axes of a part of
+/// the senders only, if its blocks would change, or if the type is partial over
+/// one of the axes. The orders have the same axes of the mesh.
+nd::TensorType permuteAxes(nd::TensorType type, const AxisOrders &orders,
+                           nd::MeshAttr mesh);
+
+/// The permute that gives `from` the sharding `to`, over as few axes as
+/// possible. Nothing if there is none, or nothing to do.
+std::optional<AxisOrders> findPermute(nd::TensorType from, nd::TensorType to,
+                                      nd::MeshAttr mesh);
+
 /// Whether all axes belong to the mesh and appear in its order, each once.
 bool areInMeshOrder(llvm::ArrayRef<mlir::StringAttr> axes, nd::MeshAttr mesh);
+
+/// Puts axes of the mesh in its order.
+void sortByMesh(AxisList &axes, nd::MeshAttr mesh);
 
 /// All axes that cut a dim of the tensor or over which it is partial.
 AxisList getUsedAxes(nd::TensorType type);

@@ -30,7 +30,8 @@ def Spmd_Dialect : Dialect {
     coordinate over (a, b). The ops below therefore append axes to a dim's list (as
     the innermost ones) and remove them from its end. The axes of one collective are
     in the mesh's order, because the runtime numbers a group row-major over the
-    mesh. A dim that is cut in another order takes several collectives.
+    mesh. A dim that is cut in another order takes several collectives, or a permute,
+    which numbers ranks over any order of axes.
 
     Discardable attributes: `nd.name` on a reshard or collective is the name of the
     source value that caused it (absent if the value has no name); its location is
@@ -44,7 +45,8 @@ def Spmd_CollectiveKind : I32EnumAttr<"CollectiveKind", "how blocks move between
     I32EnumAttrCase<"AllReduce", 0, "all_reduce">,
     I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,
     I32EnumAttrCase<"AllGather", 2, "all_gather">,
-    I32EnumAttrCase<"AllToAll", 3, "all_to_all">]> {
+    I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
+    I32EnumAttrCase<"Permute", 4, "permute">]> {
   let cppNamespace = "::meshc::spmd";
   let genSpecializedAttr = 0;
 }

@@ -15,6 +15,12 @@ llvm::SmallVector<AxisTraffic> getRingTraffic(CollectiveKind kind,
                                               ArrayRef<StringAttr> axes,
                                               double wholeBytes,
                                               nd::MeshAttr mesh) {
+  if (kind == CollectiveKind::Permute) {
+    llvm::SmallVector<AxisTraffic> traffic;
+    for (StringAttr axis : axes)
+      traffic.push_back({axis, axis == axes.front() ? wholeBytes : 0});
+    return traffic;
+  }
   double passes = kind == CollectiveKind::AllReduce ? 2 : 1;
   llvm::SmallVector<AxisTraffic> traffic(axes.size());
   double rest = wholeBytes;

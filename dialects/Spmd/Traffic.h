@@ -14,10 +14,15 @@
 ///
 ///     all_reduce                                  2 (k - 1) / k · n
 ///     reduce_scatter, all_gather, all_to_all        (k - 1) / k · n
+///     permute                                                       n
 ///
-/// Over several axes the ring is hierarchical: the last axis carries
-/// (k_last - 1) / k_last of the whole, the axis before it the same share of the
-/// remaining n / k_last, and so on. The levels add up to the formula above.
+/// In a permute some ranks may send to themselves; the others send all. The
+/// bytes count for the group's first axis.
+///
+/// Over several axes the ring of the others is hierarchical: the last axis
+/// carries (k_last - 1) / k_last of the whole, the axis before it the same
+/// share of the remaining n / k_last, and so on. The levels add up to the
+/// formula above.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_SPMD_TRAFFIC_H

@@ -91,6 +91,10 @@ Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
           nd::getTensorType(collective->getOperand(0)).getElementType()),
       builder.getBoolAttr(spmd::sendsEntries(collective))};
   llvm::append_range(key, collective.getGroupAxes());
+  if (auto orders = collective.getAxisOrders()) {
+    llvm::append_range(key, orders->senders);
+    llvm::append_range(key, orders->receivers);
+  }
   return builder.getArrayAttr(key);
 }
 

@@ -50,6 +50,9 @@ static Operation *buildStep(OpBuilder &builder, Location loc,
     return spmd::AllToAllOp::create(builder, loc, result, axes,
                                     getArray(builder, step.from),
                                     getArray(builder, step.to), value);
+  case CollectiveKind::Permute:
+    return spmd::PermuteOp::create(builder, loc, result, axes,
+                                   getArray(builder, step.receivers), value);
   }
   return nullptr;
 }

@@ -242,6 +242,10 @@ static Blocks getBlocks(Value whole, Value part, nd::MeshAttr mesh) {
 /// The numbers of one tensor, as in MeshcCollectiveItem.
 static SmallVector<int64_t, 6> getItem(spmd::CollectiveKind kind, Value send,
                                        Value recv, nd::MeshAttr mesh) {
+  if (kind == spmd::CollectiveKind::Permute) { // nothing is cut
+    int64_t size = nd::getTensorType(send).getLocalElementCount(mesh);
+    return {1, size, 1, 1, size, 1};
+  }
   Blocks out = getBlocks(send, recv, mesh), in = getBlocks(recv, send, mesh);
   switch (kind) {
   case spmd::CollectiveKind::ReduceScatter:
@@ -252,6 +256,7 @@ static SmallVector<int64_t, 6> getItem(spmd::CollectiveKind kind, Value send,
     break;
   case spmd::CollectiveKind::AllReduce:
   case spmd::CollectiveKind::AllToAll:
+  case spmd::CollectiveKind::Permute:
     break;
   }
   return {out.outer, out.entries, out.inner, in.outer, in.entries, in.inner};
@@ -280,9 +285,11 @@ void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective,
   for (auto [send, recv] :
        llvm::zip(collective->getOperands(), collective->getResults()))
     llvm::append_range(items, getItem(kind, send, recv, mesh));
-  SmallVector<Attribute> axes;
-  for (StringAttr axis : collective.getGroupAxes())
-    axes.push_back(axis);
+  auto getAxes = [&](ArrayRef<StringAttr> axes) {
+    return builder.getArrayAttr(
+        SmallVector<Attribute>(axes.begin(), axes.end()));
+  };
+  std::optional<spmd::AxisOrders> orders = collective.getAxisOrders();
   auto reduction =
       collective.getGroupReduction().value_or(nd::ReductionKind::Sum);
   exec::CollectiveOp::create(
@@ -290,7 +297,10 @@ void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective,
       spmd::CollectiveKindAttr::get(builder.getContext(), kind),
       ahead ? builder.getUnitAttr() : UnitAttr(),
       nd::ReductionKindAttr::get(builder.getContext(), reduction),
-      builder.getArrayAttr(axes), builder.getDenseI64ArrayAttr(items),
+      getAxes(collective.getGroupAxes()),
+      orders ? getAxes(orders->senders) : ArrayAttr(),
+      orders ? getAxes(orders->receivers) : ArrayAttr(),
+      builder.getDenseI64ArrayAttr(items),
       builder.getStringAttr(describe(collective)),
       getBuffers(collective->getOperands()),
       getBuffers(collective->getResults()));

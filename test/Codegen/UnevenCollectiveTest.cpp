@@ -29,8 +29,8 @@ constexpr int64_t sendOffset = 0, recvOffset = 4096, arenaBytes = 8192;
 
 /// A collective of one tensor; types without the element type.
 struct Case {
-  std::string kind, axes, items;
-  std::string send, recv; ///< the types' dims
+  std::string kind, axes, items; ///< axes: with the orders of a permute
+  std::string send, recv;        ///< the types' dims
   std::string order = "\"j\", \"i\", \"k\"";
   std::string mesh = "a = 2, b = 2";
   std::vector<int64_t> axisSizes = {2, 2};
@@ -204,6 +204,34 @@ TEST(UnevenCollectives, ExchangedDims) {
   check({"all_to_all", "\"b\"", "6, 3, 1, 2, 5, 2",
          "[i = 5 on {a}, j = 5 on {b}, k = 2]",
          "[i = 5 on {a, b}, j = 5, k = 2]", "\"k\", \"j\", \"i\""});
+}
+
+/// Blocks that are short or empty change places, on axes of one size.
+TEST(UnevenCollectives, ChangedPlaces) {
+  const std::string orders =
+      "\"a\", \"b\"] from [\"a\", \"b\"] to [\"b\", \"a\"";
+  check({"permute", orders, "1, 12, 1, 1, 12, 1",
+         "[i = 5 on {a, b}, j = 3, k = 2]", "[i = 5 on {b, a}, j = 3, k = 2]"});
+  check({"permute", orders, "1, 18, 1, 1, 18, 1",
+         "[i = 5 on {a}, j = 3, k = 2]", "[i = 5 on {b}, j = 3, k = 2]",
+         "\"k\", \"j\", \"i\""});
+  check({"permute", orders, "1, 6, 1, 1, 6, 1", "[i = 1 on {a}, j = 3, k = 2]",
+         "[i = 1 on {b}, j = 3, k = 2]"});
+}
+
+/// Axes of different sizes in another order: each block goes to the rank whose
+/// number is that of the block.
+TEST(UnevenCollectives, ChangedOrder) {
+  const std::string orders =
+      "\"a\", \"b\"] from [\"a\", \"b\"] to [\"b\", \"a\"";
+  check({"permute",
+         orders,
+         "1, 8, 1, 1, 8, 1",
+         "[i = 12 on {a, b}, j = 7 on {c}]",
+         "[i = 12 on {b, a}, j = 7 on {c}]",
+         "\"j\", \"i\"",
+         "a = 2, b = 3, c = 2",
+         {2, 3, 2}});
 }
 
 /// A mesh whose axes have different sizes; six ranks.

@@ -23,6 +23,18 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
     return %e, %f : !w, !w
   }
 
+  // Permutes join if the same ranks send to the same.
+  // CHECK-LABEL: @permutes
+  // CHECK: spmd.permute ["a", "b"] to ["b", "a"] %arg0, %arg1
+  // CHECK: spmd.permute ["b", "a"] to ["a", "b"] %arg2
+  func.func @permutes(%x: !nd.tensor<f32, [i = 8 on {a, b}]>, %y: !nd.tensor<f32, [j = 4 on {a}]>, %z: !nd.tensor<f32, [k = 8 on {b, a}]>)
+      -> (!nd.tensor<f32, [i = 8 on {b, a}]>, !nd.tensor<f32, [j = 4 on {b}]>, !nd.tensor<f32, [k = 8 on {a, b}]>) {
+    %u = spmd.permute ["a", "b"] to ["b", "a"] %x : (!nd.tensor<f32, [i = 8 on {a, b}]>) -> !nd.tensor<f32, [i = 8 on {b, a}]>
+    %v = spmd.permute ["a", "b"] to ["b", "a"] %y : (!nd.tensor<f32, [j = 4 on {a}]>) -> !nd.tensor<f32, [j = 4 on {b}]>
+    %w = spmd.permute ["b", "a"] to ["a", "b"] %z : (!nd.tensor<f32, [k = 8 on {b, a}]>) -> !nd.tensor<f32, [k = 8 on {a, b}]>
+    return %u, %v, %w : !nd.tensor<f32, [i = 8 on {b, a}]>, !nd.tensor<f32, [j = 4 on {b}]>, !nd.tensor<f32, [k = 8 on {a, b}]>
+  }
+
   // CHECK-LABEL: @dependent
   // CHECK: spmd.all_reduce
   // CHECK: nd.exp

@@ -169,9 +169,13 @@ TEST_F(ScheduleTest, Collectives) {
 !cut = !nd.tensor<f32, [j = 12 on {data}, k = 4]>
 !both = !nd.tensor<f32, [j = 12 on {data}, k = 4 on {tensor}]>
 !other = !nd.tensor<f32, [j = 12, k = 4 on {data}]>
+!swapped = !nd.tensor<f32, [i = 8, j = 16 on {tensor, data}]>
+!inOrder = !nd.tensor<f32, [i = 8, j = 16 on {data, tensor}]>
 module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 4>} {
-  func.func @eval_step(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["k", "i", "j"]})
+  func.func @eval_step(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["k", "i", "j"]},
+                       %y: !swapped {nd.name = "y", nd.role = "input", nd.order = ["j", "i"]})
       -> (!whole {nd.name = "a", nd.role = "metric", nd.order = ["k", "j"]},
+          !inOrder {nd.name = "e", nd.role = "metric", nd.order = ["i", "j"]},
           !whole {nd.name = "b", nd.role = "metric", nd.order = ["j", "k"]},
           !both {nd.name = "c", nd.role = "metric", nd.order = ["j", "k"]},
           !other {nd.name = "d", nd.role = "metric", nd.order = ["k", "j"]}) {
@@ -183,7 +187,10 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 4>} {
     %5 = spmd.slice "k" ["tensor"] %3 : !cut -> !both
     %6 = nd.neg %5 : (!both) -> !both
     %7 = spmd.all_to_all ["data"] from ["j"] to ["k"] %2 : (!cut) -> !other
-    return %1, %4, %6, %7 : !whole, !whole, !both, !other
+    %8 = nd.neg %y : (!swapped) -> !swapped
+    %9 = spmd.permute ["tensor", "data"] to ["data", "tensor"] %8 : (!swapped) -> !inOrder
+    %10 = nd.neg %9 : (!inOrder) -> !inOrder
+    return %1, %10, %4, %6, %7 : !whole, !inOrder, !whole, !both, !other
   }
 }
 )";

@@ -37,14 +37,16 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       "::llvm::SmallVector<::mlir::StringAttr>", "getGroupAxes", (ins)>,
     InterfaceMethod<"How the ranks' values are combined; none for ops that do not reduce.",
       "::std::optional<::meshc::nd::ReductionKind>", "getGroupReduction", (ins)>,
+    InterfaceMethod<"Who sends to whom in a permute; none for other ops.",
+      "::std::optional<::meshc::spmd::AxisOrders>", "getAxisOrders", (ins)>,
     InterfaceMethod<[{
       Bytes that each rank sends over each mesh axis of the group with the ring
       algorithms (getRingTraffic), summed over all operands.
     }], "::llvm::SmallVector<::meshc::spmd::AxisTraffic>", "getTraffic", (ins)>,
     InterfaceMethod<[{
       Builds one op that combines `members`, with their operands and results in
-      that order. The members include this op and have its kind, axes and
-      reduction. The new location fuses theirs.
+      that order. The members include this op and have its kind, axes, reduction
+      and axis orders. The new location fuses theirs.
     }], "::mlir::Operation *", "createCombined",
       (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<::mlir::Operation *>":$members)>,
   ];

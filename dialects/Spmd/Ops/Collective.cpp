@@ -194,6 +194,28 @@ LogicalResult AllToAllOp::verify() {
   return success();
 }
 
+LogicalResult PermuteOp::verify() {
+  if (failed(verifyAxes(*this, getSenders(), false)) ||
+      failed(verifyAxes(*this, getReceivers(), false)) ||
+      failed(verifyCounts(*this, {})))
+    return failure();
+  AxisList group = getGroupAxes();
+  if (!areInMeshOrder(group, MeshAttr::of(*this)) ||
+      getSenders().size() != getReceivers().size() ||
+      !llvm::all_of(group, [&](StringAttr axis) {
+        return llvm::is_contained(getReceivers(), axis);
+      }))
+    return emitOpError() << "needs each axis once in both orders, got "
+                         << getSenders() << " and " << getReceivers();
+  for (unsigned i = 0; i < getNumOperands(); ++i)
+    if (failed(
+            verifyResult(*this, i,
+                         permuteAxes(getOperandType(*this, i), *getAxisOrders(),
+                                     MeshAttr::of(*this)))))
+      return failure();
+  return success();
+}
+
 OpFoldResult ReshardOp::fold(FoldAdaptor) {
   return getInput().getType() == getResult().getType() ? getInput() : Value();
 }
@@ -391,6 +413,20 @@ RankResults AllToAllOp::evaluateAll(RankOperands operands,
                    there, target);
       }
     }
+  return results;
+}
+
+RankResults PermuteOp::evaluateAll(RankOperands operands,
+                                   const EvaluationContext &context) {
+  AxisList senders = getNames(getSenders()),
+           receivers = getNames(getReceivers());
+  RankResults results = makeResults(*this, operands.size(), context);
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    int64_t number = getPositionInGroup(rank, receivers, context.mesh);
+    int64_t sender = getGroup(rank, senders, context.mesh)[number];
+    for (unsigned i = 0; i < getNumOperands(); ++i)
+      results[rank][i].data = operands[sender][i]->data;
+  }
   return results;
 }
 

@@ -117,4 +117,27 @@ def Spmd_AllToAllOp : Spmd_Collective<"all_to_all"> {
   let assemblyFormat = "$axes `from` $from `to` $to $inputs attr-dict `:` functional-type($inputs, $results)";
 }
 
+def Spmd_PermuteOp : Spmd_Collective<"permute"> {
+  let summary = "every rank sends its block to one rank, and receives one";
+  let description = [{
+    `senders` and `receivers` are the axes of the group in two orders. Each order
+    numbers the ranks of the group, row-major. The rank with number p among senders
+    sends its block to the one with number p among receivers, perhaps itself. The
+    blocks do not change, only their places: it gives the axes of a dim another
+    order, or cuts a dim over another axis of the same size.
+        // on #nd.mesh<a = 2, b = 4>
+        %b = spmd.permute ["a", "b"] to ["b", "a"] %a : (!nd.tensor<f32, [i = 64 on {a, b} ]>) -> !nd.tensor<f32, [i = 64 on {b, a} ]>
+        // on #nd.mesh<a = 4, b = 4>
+        %d = spmd.permute ["a", "b"] to ["b", "a"] %c : (!nd.tensor<f32, [i = 10 on {a} ]>) -> !nd.tensor<f32, [i = 10 on {b} ]>
+    In both orders axes are taken together from the left until as many ranks differ
+    on them in both: here {a, b} and {b, a}; there {a} and {b}, {b} and {a}. A dim
+    that has the axes of such a part of `senders`, in sequence, has those of the part
+    of `receivers` in the result. Unless the two have axes of the same sizes, the
+    number of ranks must divide what they cut: otherwise the blocks are not the same.
+    Operands are not partial over the group's axes.
+  }];
+  let arguments = (ins Spmd_Axes:$senders, Spmd_Axes:$receivers, Variadic<Nd_TensorType>:$inputs);
+  let assemblyFormat = "$senders `to` $receivers $inputs attr-dict `:` functional-type($inputs, $results)";
+}
+
 #endif // MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD

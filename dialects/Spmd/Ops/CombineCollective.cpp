@@ -86,6 +86,7 @@ AxisList AllReduceOp::getGroupAxes() { return getNames(getAxes()); }
 std::optional<ReductionKind> AllReduceOp::getGroupReduction() {
   return getReduction();
 }
+std::optional<AxisOrders> AllReduceOp::getAxisOrders() { return {}; }
 llvm::SmallVector<AxisTraffic> AllReduceOp::getTraffic() {
   return getTrafficOf(*this, getInputs().getTypes());
 }
@@ -101,6 +102,7 @@ AxisList ReduceScatterOp::getGroupAxes() { return getNames(getAxes()); }
 std::optional<ReductionKind> ReduceScatterOp::getGroupReduction() {
   return getReduction();
 }
+std::optional<AxisOrders> ReduceScatterOp::getAxisOrders() { return {}; }
 llvm::SmallVector<AxisTraffic> ReduceScatterOp::getTraffic() {
   return getTrafficOf(*this, getInputs().getTypes());
 }
@@ -116,6 +118,7 @@ AxisList AllGatherOp::getGroupAxes() { return getNames(getAxes()); }
 std::optional<ReductionKind> AllGatherOp::getGroupReduction() {
   return std::nullopt;
 }
+std::optional<AxisOrders> AllGatherOp::getAxisOrders() { return {}; }
 llvm::SmallVector<AxisTraffic> AllGatherOp::getTraffic() {
   return getTrafficOf(*this, getResultTypes());
 }
@@ -131,12 +134,35 @@ AxisList AllToAllOp::getGroupAxes() { return getNames(getAxes()); }
 std::optional<ReductionKind> AllToAllOp::getGroupReduction() {
   return std::nullopt;
 }
+std::optional<AxisOrders> AllToAllOp::getAxisOrders() { return {}; }
 llvm::SmallVector<AxisTraffic> AllToAllOp::getTraffic() {
   return getTrafficOf(*this, getInputs().getTypes());
 }
 Operation *AllToAllOp::createCombined(OpBuilder &builder,
                                       ArrayRef<Operation *> members) {
   return combineMembers(builder, members, {"from", "to"});
+}
+
+CollectiveKind PermuteOp::getCollectiveKind() {
+  return CollectiveKind::Permute;
+}
+AxisList PermuteOp::getGroupAxes() {
+  AxisList axes = getNames(getSenders());
+  sortByMesh(axes, MeshAttr::of(*this));
+  return axes;
+}
+std::optional<ReductionKind> PermuteOp::getGroupReduction() {
+  return std::nullopt;
+}
+std::optional<AxisOrders> PermuteOp::getAxisOrders() {
+  return AxisOrders{getNames(getSenders()), getNames(getReceivers())};
+}
+llvm::SmallVector<AxisTraffic> PermuteOp::getTraffic() {
+  return getTrafficOf(*this, getInputs().getTypes());
+}
+Operation *PermuteOp::createCombined(OpBuilder &builder,
+                                     ArrayRef<Operation *> members) {
+  return combineMembers(builder, members, {});
 }
 
 } // namespace meshc::spmd

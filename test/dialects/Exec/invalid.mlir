@@ -429,7 +429,7 @@ func.func @f(%x: !x, %w: !w) {
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   exec.func @f {
     %0 = exec.buffer at 0 : !t
-    // expected-error @below {{to be one of: all_reduce, reduce_scatter, all_gather, all_to_all}}
+    // expected-error @below {{to be one of: all_reduce, reduce_scatter, all_gather, all_to_all, permute}}
     // expected-error @below {{failed to parse}}
     %1 = exec.collective shuffle sum over ["data"] [1, 8, 1, 1, 8, 1] "shuffle over data" (%0) -> (%0) : (!t) -> !t
   }
@@ -971,4 +971,55 @@ exec.kernel @k <parallel = ["i"], reduce = [], lanes = "i", sizes = [9]> in [["i
 func.func @f(%x: !x) {
   // expected-error @below {{must end the block of a kernel, a fusion or a library op}}
   exec.yield %x : !x
+}
+
+// -----
+
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {a}]>, ["i"]>
+!g = !exec.buffer<!nd.tensor<f32, [i = 8 on {b}]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !h
+    %1 = exec.buffer at 64 : !g
+    %2 = exec.collective permute sum over ["a", "b"] from ["a", "b"] to ["b", "a"] [1, 4, 1, 1, 4, 1] "x" (%0) -> (%1) : (!h) -> !g
+    // expected-error @below {{needs orders of senders and receivers if it is a permute, and none otherwise}}
+    %3 = exec.collective permute sum over ["a", "b"] [1, 4, 1, 1, 4, 1] "x" (%0) -> (%1) : (!h) -> !g
+  }
+}
+
+// -----
+
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {a}]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !h
+    // expected-error @below {{needs orders of senders and receivers if it is a permute, and none otherwise}}
+    %3 = exec.collective all_reduce sum over ["a", "b"] from ["a", "b"] to ["b", "a"] [1, 4, 1, 1, 4, 1] "x" (%0) -> (%0) : (!h) -> !h
+  }
+}
+
+// -----
+
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {a}]>, ["i"]>
+!g = !exec.buffer<!nd.tensor<f32, [i = 8 on {b}]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !h
+    %1 = exec.buffer at 64 : !g
+    // expected-error @below {{has axes ["a", "b"], but numbers ranks by ["b", "b"]}}
+    %3 = exec.collective permute sum over ["a", "b"] from ["a", "b"] to ["b", "b"] [1, 4, 1, 1, 4, 1] "x" (%0) -> (%1) : (!h) -> !g
+  }
+}
+
+// -----
+
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {a}]>, ["i"]>
+!g = !exec.buffer<!nd.tensor<f32, [i = 8 on {b}]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !h
+    %1 = exec.buffer at 64 : !g
+    // expected-error @below {{items [1, 8, 1, 1, 8, 1] of tensor 0 do not match}}
+    %3 = exec.collective permute sum over ["a", "b"] from ["a", "b"] to ["b", "a"] [1, 8, 1, 1, 8, 1] "x" (%0) -> (%1) : (!h) -> !g
+  }
 }

@@ -167,3 +167,65 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     return
   }
 }
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 4>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) {
+    // expected-error @+1 {{needs each axis once in both orders, got ["a", "b"] and ["b", "b"]}}
+    %y = spmd.permute ["a", "b"] to ["b", "b"] %x : (!nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {b, a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 4>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) {
+    // expected-error @+1 {{needs each axis once in both orders, got ["a", "a"] and ["a", "a"]}}
+    %y = spmd.permute ["a", "a"] to ["a", "a"] %x : (!nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {b, a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 4>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) {
+    // expected-error @+1 {{gives result 0 type '!nd.tensor<f32, [i = 64 on {b, a}]>', got '!nd.tensor<f32, [i = 64 on {a, b}]>'}}
+    %y = spmd.permute ["a", "b"] to ["b", "a"] %x : (!nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {a, b}]>
+    return
+  }
+}
+
+// -----
+
+// Two blocks on {a} are no four on {b}.
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 4>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 64 on {a}]>) {
+    // expected-error @+1 {{cannot be done on operand 0 of type '!nd.tensor<f32, [i = 64 on {a}]>'}}
+    %y = spmd.permute ["a", "b"] to ["b", "a"] %x : (!nd.tensor<f32, [i = 64 on {a}]>) -> !nd.tensor<f32, [i = 64 on {b}]>
+    return
+  }
+}
+
+// -----
+
+// Blocks of 7 entries are not the same in both orders: 4 and 3, 3 and 3 and 1.
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 3>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 7 on {a, b}]>) {
+    // expected-error @+1 {{cannot be done on operand 0 of type '!nd.tensor<f32, [i = 7 on {a, b}]>'}}
+    %y = spmd.permute ["a", "b"] to ["b", "a"] %x : (!nd.tensor<f32, [i = 7 on {a, b}]>) -> !nd.tensor<f32, [i = 7 on {b, a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}], sum {b}>) {
+    // expected-error @+1 {{cannot be done on operand 0 of type '!nd.tensor<f32, [i = 8 on {a}], sum {b}>'}}
+    %y = spmd.permute ["a", "b"] to ["b", "a"] %x : (!nd.tensor<f32, [i = 8 on {a}], sum {b}>) -> !nd.tensor<f32, [i = 8 on {b}], sum {a}>
+    return
+  }
+}
