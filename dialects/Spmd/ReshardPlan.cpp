@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/ReshardPlan.h"
-#include "llvm/ADT/MapVector.h"
+#include "dialects/Spmd/AxisRuns.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <limits>
 #include <queue>
 
 using namespace mlir;
@@ -22,45 +24,25 @@ using nd::TensorType;
 /// axis.
 static constexpr double collectiveStep = 1e-3, sliceStep = 1e-5;
 
-/// A search that has settled so many shardings ends: the plan is the direct one
-/// then. Reached only where a dozen axes change places one by one.
+/// A search that has settled so many shardings ends with the best plan so far,
+/// or the straight one. Reached only where a dozen axes change places one by
+/// one.
 static constexpr size_t mostSettled = 20000;
 
 namespace {
 
-/// Axes that never need to part on the way from one sharding to another,
-/// because both have them side by side and in the mesh's order. Steps that take
-/// several axes of one kind at once move no more bytes than steps that take
-/// them one by one, so that a plan over runs is as good as one over axes as
-/// long as every dim is divisible by all axes that may cut it.
-class AxisRuns {
-public:
-  AxisRuns(TensorType from, TensorType to, MeshAttr mesh);
+/// What a search makes as small as possible.
+enum class Objective { Bytes, Memory };
 
-  /// The runs of `axes`, in the mesh's order. `axes` contains every run whole
-  /// or not at all.
-  llvm::SmallVector<AxisList> group(ArrayRef<StringAttr> axes) const;
-  /// Whether a run begins at `axes[index]`.
-  bool begins(ArrayRef<StringAttr> axes, size_t index) const {
-    return first.lookup(axes[index]) == axes[index];
-  }
-
-private:
-  bool mayFollow(StringAttr axis, StringAttr next) const;
-  static bool areTogether(TensorType type, StringAttr axis, StringAttr next);
-  bool isDivisible() const;
-
-  TensorType from, to;
-  MeshAttr mesh;
-  llvm::DenseMap<StringAttr, StringAttr> first; ///< of each axis's run
-};
-
-/// The search from one sharding to another.
+/// The search from one sharding to another by steps within a memory bound.
 class Search {
 public:
-  Search(TensorType from, TensorType to, MeshAttr mesh)
-      : from(from), to(to), mesh(mesh), runs(from, to, mesh) {}
-  ReshardPlan run();
+  Search(TensorType from, TensorType to, MeshAttr mesh, double memoryBound,
+         Objective objective)
+      : from(from), to(to), mesh(mesh), memoryBound(memoryBound),
+        objective(objective), runs(from, to, mesh) {}
+  /// Nothing if no plan was found within the bound.
+  std::optional<ReshardPlan> run();
 
 private:
   struct Reached {
@@ -70,86 +52,37 @@ private:
     bool settled = false;
   };
 
-  void expand(TensorType type);
   void reduce(TensorType type);
   void gatherOrMove(TensorType type);
   void slice(TensorType type);
-  void reach(TensorType previous, ReshardStep step, TensorType whole);
+  void permute(TensorType type);
+  void permuteTo(TensorType type, TensorType result);
+  void permuteFreely(TensorType type);
+  void permuteInOrder(TensorType type);
+  void reach(TensorType previous, ReshardStep step);
+  std::optional<double> addCost(double cost, TensorType previous,
+                                const ReshardStep &step) const;
   bool mayHold(DimAttr dim, ArrayRef<StringAttr> axes) const;
-  void goStraight();
-  ReshardPlan trace();
+  llvm::SmallVector<ReshardStep> goStraight() const;
+  void considerStraight();
+  ReshardPlan makePlan(ArrayRef<ReshardStep> steps) const;
+  llvm::SmallVector<ReshardStep> trace();
 
   TensorType from, to;
   MeshAttr mesh;
+  double memoryBound;
+  Objective objective;
   AxisRuns runs;
   llvm::DenseMap<TensorType, Reached> reached;
   using Entry = std::pair<double, int64_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   llvm::SmallVector<TensorType> order; ///< queue entries name types by number
+  /// The straight plan, if it is within the bound, and its cost.
+  std::optional<llvm::SmallVector<ReshardStep>> straight;
+  double straightCost = std::numeric_limits<double>::infinity();
 };
 
 } // namespace
-
-AxisRuns::AxisRuns(TensorType from, TensorType to, MeshAttr mesh)
-    : from(from), to(to), mesh(mesh) {
-  bool mayJoin = isDivisible();
-  llvm::SmallVector<StringAttr> axes;
-  for (nd::AxisAttr axis : mesh.getAxes())
-    axes.push_back(axis.getName());
-  for (auto [index, start] : llvm::enumerate(axes)) {
-    if (!first.try_emplace(start, start).second || !mayJoin)
-      continue;
-    StringAttr last = start;
-    for (StringAttr next : ArrayRef(axes).drop_front(index + 1))
-      if (!first.contains(next) && mayFollow(last, next)) {
-        first[next] = start;
-        last = next;
-      }
-  }
-}
-
-/// Whether each dim is divisible by all axes that may cut it on the way.
-/// Otherwise some steps are possible for single axes only.
-bool AxisRuns::isDivisible() const {
-  return llvm::all_of(from.getDims(), [&](DimAttr dim) {
-    int64_t blocks = mesh.getProduct(dim.getAxes());
-    for (StringAttr axis : getAxesOf(to, dim.getName().getValue()))
-      if (!llvm::is_contained(dim.getAxes(), axis))
-        blocks *= mesh.getAxisSize(axis.getValue());
-    return dim.getSize() % blocks == 0;
-  });
-}
-
-/// Whether both axes cut one dim, one right after the other; or the type is
-/// partial over both; or it uses neither.
-bool AxisRuns::areTogether(TensorType type, StringAttr axis, StringAttr next) {
-  for (DimAttr dim : type.getDims()) {
-    ArrayRef<StringAttr> axes = dim.getAxes();
-    const auto *place = llvm::find(axes, axis);
-    if (place != axes.end())
-      return place + 1 != axes.end() && place[1] == next;
-    if (llvm::is_contained(axes, next))
-      return false;
-  }
-  return llvm::is_contained(type.getPartialAxes(), axis) ==
-         llvm::is_contained(type.getPartialAxes(), next);
-}
-
-bool AxisRuns::mayFollow(StringAttr axis, StringAttr next) const {
-  return areTogether(from, axis, next) && areTogether(to, axis, next);
-}
-
-llvm::SmallVector<AxisList> AxisRuns::group(ArrayRef<StringAttr> axes) const {
-  AxisList sorted(axes);
-  sortByMesh(sorted, mesh);
-  llvm::MapVector<StringAttr, AxisList> runs;
-  for (StringAttr axis : sorted)
-    runs[first.lookup(axis)].push_back(axis);
-  llvm::SmallVector<AxisList> list;
-  for (auto &[start, run] : runs)
-    list.push_back(std::move(run));
-  return list;
-}
 
 /// Subsets of runs that a step may take at once: all of them; where there are
 /// few, each other one too. Axes are in the mesh's order.
@@ -184,23 +117,52 @@ bool Search::mayHold(DimAttr dim, ArrayRef<StringAttr> axes) const {
   });
 }
 
-/// Enters `step.result` as a neighbour of `previous`. `whole` is the tensor
-/// whose block Traffic.h counts; null for a slice.
-void Search::reach(TensorType previous, ReshardStep step, TensorType whole) {
+/// The tensor whose block Traffic.h counts.
+static TensorType getWhole(TensorType previous, const ReshardStep &step) {
+  return step.kind == CollectiveKind::AllGather ? step.result : previous;
+}
+
+static double getMemory(TensorType previous, const ReshardStep &step,
+                        MeshAttr mesh) {
+  return previous.getLocalBytes(mesh) + step.result.getLocalBytes(mesh);
+}
+
+static double getStepBytes(TensorType previous, const ReshardStep &step,
+                           MeshAttr mesh) {
+  if (!step.kind)
+    return 0;
+  return getRingBytes(*step.kind, step.axes,
+                      getWhole(previous, step).getLocalBytes(mesh), mesh);
+}
+
+/// The cost of a path of `cost` with one more step; nothing if the step is
+/// beyond the bound.
+std::optional<double> Search::addCost(double cost, TensorType previous,
+                                      const ReshardStep &step) const {
+  double memory = getMemory(previous, step, mesh);
+  if (memory > memoryBound)
+    return std::nullopt;
+  if (objective == Objective::Memory)
+    return std::max(cost, memory);
+  double ofStep = step.kind ? collectiveStep
+                            : sliceStep * static_cast<double>(step.axes.size());
+  return cost + ofStep + getStepBytes(previous, step, mesh);
+}
+
+/// Enters `step.result` as a neighbour of `previous`, if it is a sharding.
+void Search::reach(TensorType previous, ReshardStep step) {
   if (!step.result)
     return;
-  double cost = reached.find(previous)->second.cost;
-  if (step.kind)
-    cost += collectiveStep + getRingBytes(*step.kind, step.axes,
-                                          whole.getLocalBytes(mesh), mesh);
-  else
-    cost += sliceStep * double(step.axes.size());
+  std::optional<double> cost =
+      addCost(reached.find(previous)->second.cost, previous, step);
+  if (!cost || *cost > straightCost)
+    return;
   auto [it, isNew] = reached.try_emplace(step.result);
-  if (!isNew && (it->second.settled || it->second.cost <= cost))
+  if (!isNew && (it->second.settled || it->second.cost <= *cost))
     return;
   TensorType result = step.result;
-  it->second = {cost, std::move(step), previous, false};
-  queue.emplace(cost, order.size());
+  it->second = {*cost, std::move(step), previous, false};
+  queue.emplace(*cost, order.size());
   order.push_back(result);
 }
 
@@ -214,14 +176,12 @@ void Search::reduce(TensorType type) {
     TensorType reduced = dropPartial(type, axes);
     for (DimAttr dim : type.getDims())
       if (mayHold(dim, axes))
-        reach(type,
-              {CollectiveKind::ReduceScatter,
-               axes,
-               {},
-               dim.getName(),
-               addAxes(reduced, dim.getName().getValue(), axes)},
-              type);
-    reach(type, {CollectiveKind::AllReduce, axes, {}, {}, reduced}, type);
+        reach(type, {CollectiveKind::ReduceScatter,
+                     axes,
+                     {},
+                     dim.getName(),
+                     addAxes(reduced, dim.getName().getValue(), axes)});
+    reach(type, {CollectiveKind::AllReduce, axes, {}, {}, reduced});
   }
 }
 
@@ -236,14 +196,12 @@ void Search::gatherOrMove(TensorType type) {
         continue;
       TensorType gathered = dropAxes(type, dim.getName().getValue(), axes);
       reach(type,
-            {CollectiveKind::AllGather, axes, dim.getName(), {}, gathered},
-            gathered);
+            {CollectiveKind::AllGather, axes, dim.getName(), {}, gathered});
       for (DimAttr other : type.getDims())
         if (other != dim && mayHold(other, axes))
           reach(type,
                 {CollectiveKind::AllToAll, axes, dim.getName(), other.getName(),
-                 addAxes(gathered, other.getName().getValue(), axes)},
-                type);
+                 addAxes(gathered, other.getName().getValue(), axes)});
     }
 }
 
@@ -256,26 +214,133 @@ void Search::slice(TensorType type) {
       if (!llvm::is_contained(used, axis))
         free.push_back(axis);
     for (const AxisList &run : runs.group(free))
-      reach(type,
-            {std::nullopt,
-             run,
-             {},
-             dim.getName(),
-             addAxes(type, dim.getName().getValue(), run)},
-            {});
+      reach(type, {std::nullopt,
+                   run,
+                   {},
+                   dim.getName(),
+                   addAxes(type, dim.getName().getValue(), run)});
   }
+}
+
+void Search::permuteTo(TensorType type, TensorType result) {
+  auto known = reached.find(result);
+  if (known != reached.end() && known->second.settled)
+    return;
+  if (std::optional<AxisOrders> orders = findPermute(type, result, mesh))
+    reach(type, {CollectiveKind::Permute,
+                 orders->senders,
+                 {},
+                 {},
+                 result,
+                 orders->receivers});
+}
+
+/// The type with other axes on its dims.
+static TensorType withAxes(TensorType type, ArrayRef<AxisList> axes) {
+  llvm::SmallVector<DimAttr> dims;
+  for (auto [dim, ofDim] : llvm::zip(type.getDims(), axes))
+    dims.push_back(
+        DimAttr::get(type.getContext(), dim.getName(), dim.getSize(), ofDim));
+  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
+                         type.getPartialAxes());
+}
+
+namespace {
+/// All ways to cut each dim of a type into as many blocks as now, over any of
+/// these axes.
+struct Arrangements {
+  TensorType type;
+  MeshAttr mesh;
+  AxisList axes;
+  llvm::function_ref<bool(DimAttr, StringAttr)> mayHold;
+  llvm::function_ref<void(ArrayRef<AxisList>)> visit;
+  llvm::SmallVector<AxisList> ofDim = {};
+
+  /// Goes on with the next dim.
+  void place() {
+    if (ofDim.size() == type.getDims().size())
+      return visit(ofDim);
+    int64_t blocks = mesh.getProduct(type.getDims()[ofDim.size()].getAxes());
+    ofDim.emplace_back();
+    place(blocks);
+    ofDim.pop_back();
+  }
+  /// Cuts the last one of `ofDim` into so many more blocks.
+  void place(int64_t blocks) {
+    if (blocks == 1)
+      return place();
+    for (StringAttr axis : axes) {
+      int64_t size = mesh.getAxisSize(axis.getValue());
+      if (size == 1 || blocks % size != 0 ||
+          !mayHold(type.getDims()[ofDim.size() - 1], axis) ||
+          llvm::any_of(ofDim, [&](const AxisList &taken) {
+            return llvm::is_contained(taken, axis);
+          }))
+        continue;
+      ofDim.back().push_back(axis);
+      place(blocks / size);
+      ofDim.back().pop_back();
+    }
+  }
+};
+} // namespace
+
+/// To all shardings that have the same blocks.
+void Search::permuteFreely(TensorType type) {
+  AxisList axes;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    if (!llvm::is_contained(type.getPartialAxes(), axis.getName()))
+      axes.push_back(axis.getName());
+  auto mayHoldOne = [&](DimAttr dim, StringAttr axis) {
+    return mayHold(dim, axis);
+  };
+  auto visit = [&](ArrayRef<AxisList> ofDim) {
+    permuteTo(type, withAxes(type, ofDim));
+  };
+  Arrangements{type, mesh, axes, mayHoldOne, visit}.place();
+}
+
+/// Brings the axes of dims into the target's order, those that the target has
+/// elsewhere behind the others: of one dim, and of all.
+void Search::permuteInOrder(TensorType type) {
+  llvm::SmallVector<AxisList> now, inOrder;
+  for (DimAttr dim : type.getDims()) {
+    AxisList axes, others;
+    for (StringAttr axis : getAxesOf(to, dim.getName().getValue()))
+      if (llvm::is_contained(dim.getAxes(), axis))
+        axes.push_back(axis);
+    for (StringAttr axis : dim.getAxes())
+      if (!llvm::is_contained(axes, axis))
+        others.push_back(axis);
+    for (const AxisList &run : runs.group(others))
+      axes.append(run);
+    inOrder.push_back(axes);
+    now.emplace_back(dim.getAxes());
+  }
+  permuteTo(type, withAxes(type, inOrder));
+  for (size_t dim = 0; dim < now.size(); ++dim) {
+    AxisList before = std::exchange(now[dim], inOrder[dim]);
+    permuteTo(type, withAxes(type, now));
+    now[dim] = before;
+  }
+}
+
+/// Steps that leave all blocks as they are, on other ranks.
+void Search::permute(TensorType type) {
+  if (runs.areFew())
+    return permuteFreely(type);
+  permuteTo(type, to);
+  permuteInOrder(type);
 }
 
 /// Reaches the target without a choice: reduces what is partial, gathers what
 /// is in the way of an axis of the target, and slices.
-void Search::goStraight() {
-  reached.clear();
-  reached[from] = {};
+llvm::SmallVector<ReshardStep> Search::goStraight() const {
+  llvm::SmallVector<ReshardStep> steps;
   TensorType type = from;
-  auto go = [&](ReshardStep step, TensorType whole) {
-    TensorType next = step.result;
-    reach(type, std::move(step), whole ? whole : next);
-    type = next;
+  auto go = [&](ReshardStep step) {
+    type = step.result;
+    steps.push_back(std::move(step));
   };
   AxisList pending;
   for (StringAttr axis : type.getPartialAxes())
@@ -283,8 +348,11 @@ void Search::goStraight() {
       pending.push_back(axis);
   sortByMesh(pending, mesh);
   if (!pending.empty())
-    go({CollectiveKind::AllReduce, pending, {}, {}, dropPartial(type, pending)},
-       type);
+    go({CollectiveKind::AllReduce,
+        pending,
+        {},
+        {},
+        dropPartial(type, pending)});
   for (DimAttr dim : from.getDims()) {
     ArrayRef<StringAttr> wanted = getAxesOf(to, dim.getName().getValue());
     AxisList axes(dim.getAxes());
@@ -295,8 +363,7 @@ void Search::goStraight() {
           last,
           dim.getName(),
           {},
-          dropAxes(type, dim.getName().getValue(), last)},
-         {});
+          dropAxes(type, dim.getName().getValue(), last)});
     }
   }
   for (DimAttr dim : to.getDims())
@@ -306,16 +373,33 @@ void Search::goStraight() {
           {axis},
           {},
           dim.getName(),
-          addAxes(type, dim.getName().getValue(), {axis})},
-         {});
+          addAxes(type, dim.getName().getValue(), {axis})});
+  return steps;
 }
 
-ReshardPlan Search::run() {
+/// Nothing dearer than the straight plan needs to be reached.
+void Search::considerStraight() {
+  llvm::SmallVector<ReshardStep> steps = goStraight();
+  double cost = 0;
+  TensorType type = from;
+  for (const ReshardStep &step : steps) {
+    std::optional<double> next = addCost(cost, type, step);
+    if (!next)
+      return;
+    cost = *next;
+    type = step.result;
+  }
+  straight = std::move(steps);
+  straightCost = cost;
+}
+
+std::optional<ReshardPlan> Search::run() {
+  considerStraight();
   reached[from] = {};
   queue.emplace(0, 0);
   order.push_back(from);
   size_t settled = 0;
-  while (!queue.empty()) {
+  while (!queue.empty() && ++settled <= mostSettled) {
     TensorType type = order[queue.top().second];
     queue.pop();
     Reached &here = reached[type];
@@ -323,34 +407,41 @@ ReshardPlan Search::run() {
       continue;
     here.settled = true;
     if (type == to)
-      break;
-    if (++settled > mostSettled) {
-      goStraight();
-      break;
-    }
+      return makePlan(trace());
     reduce(type);
     gatherOrMove(type);
     slice(type);
+    permute(type);
   }
-  return trace();
+  // The best so far, if the search ends early.
+  if (auto found = reached.find(to); found != reached.end())
+    return makePlan(trace());
+  if (!straight)
+    return std::nullopt;
+  return makePlan(*straight);
 }
 
 /// The steps that led to the target.
-ReshardPlan Search::trace() {
-  ReshardPlan plan;
-  for (TensorType type = to; type && type != from;) {
+llvm::SmallVector<ReshardStep> Search::trace() {
+  llvm::SmallVector<ReshardStep> steps;
+  for (TensorType type = to; type != from;) {
     const Reached &here = reached[type];
-    if (here.step.kind) {
-      TensorType whole = here.step.kind == CollectiveKind::AllGather
-                             ? here.step.result
-                             : here.previous;
-      plan.bytes += getRingBytes(*here.step.kind, here.step.axes,
-                                 whole.getLocalBytes(mesh), mesh);
-    }
-    plan.steps.push_back(here.step);
+    steps.push_back(here.step);
     type = here.previous;
   }
-  std::reverse(plan.steps.begin(), plan.steps.end());
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+ReshardPlan Search::makePlan(ArrayRef<ReshardStep> steps) const {
+  ReshardPlan plan;
+  plan.steps.append(steps.begin(), steps.end());
+  TensorType type = from;
+  for (const ReshardStep &step : steps) {
+    plan.bytes += getStepBytes(type, step, mesh);
+    plan.peak = std::max(plan.peak, getMemory(type, step, mesh));
+    type = step.result;
+  }
   return plan;
 }
 
@@ -369,13 +460,38 @@ static void mergeSlices(llvm::SmallVectorImpl<ReshardStep> &steps) {
   steps = merged;
 }
 
+/// The cheapest plan within the bound, or of those with the least memory.
+static ReshardPlan makePlan(TensorType from, TensorType to, MeshAttr mesh,
+                            double memoryBound) {
+  auto search = [&](double bound, Objective objective) {
+    return Search(from, to, mesh, bound, objective).run();
+  };
+  if (auto plan = search(memoryBound, Objective::Bytes))
+    return *plan;
+  constexpr double anyMemory = std::numeric_limits<double>::infinity();
+  ReshardPlan least = *search(anyMemory, Objective::Memory);
+  return search(least.peak, Objective::Bytes).value_or(least);
+}
+
 const ReshardPlan &ReshardPlanner::plan(TensorType from, TensorType to) {
   auto [it, isNew] = plans.try_emplace({from, to});
   if (isNew && from != to) {
-    it->second = Search(from, to, mesh).run();
+    double larger = std::max(from.getLocalBytes(mesh), to.getLocalBytes(mesh));
+    it->second = makePlan(from, to, mesh, memoryBound.value_or(2 * larger));
     mergeSlices(it->second.steps);
   }
   return it->second;
+}
+
+ReshardPlanner ReshardPlanner::of(Operation *op) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    module = op->getParentOfType<ModuleOp>();
+  auto bound = module->getAttrOfType<IntegerAttr>(memoryBoundAttrName);
+  return ReshardPlanner(
+      MeshAttr::of(op),
+      bound ? std::optional<double>(static_cast<double>(bound.getInt()))
+            : std::nullopt);
 }
 
 } // namespace meshc::spmd

@@ -36,14 +36,32 @@ struct ReshardStep {
 struct ReshardPlan {
   llvm::SmallVector<ReshardStep> steps;
   double bytes = 0; ///< sent by each rank with the ring algorithms
+  double peak = 0;  ///< the largest memory of a step, in bytes: its input's
+                    ///< block and its output's block together
 };
 
 /// Finds plans with Dijkstra's algorithm over shardings and caches them. An
 /// axis is only placed on dims where the source or the target has it. Of plans
 /// with equal bytes, the one with fewer steps wins.
+///
+/// The memory bound limits ReshardPlan::peak: for each step, local ones
+/// included, the sum of its input's and its output's block on a rank, padding
+/// included. Only plans within the bound are considered, if there are any.
+/// Otherwise the plan is the cheapest of those with the least peak.
+///
+/// Reshards that use at most three axes get the cheapest plan there is. With
+/// more axes, those that both shardings have in sequence stay together, and a
+/// permute only leads to the target or brings the axes of dims into its order.
 class ReshardPlanner {
 public:
-  explicit ReshardPlanner(nd::MeshAttr mesh) : mesh(mesh) {}
+  /// `memoryBound`: in bytes. By default that of each reshard is twice the
+  /// larger one of its source's and its target's block.
+  explicit ReshardPlanner(nd::MeshAttr mesh,
+                          std::optional<double> memoryBound = std::nullopt)
+      : mesh(mesh), memoryBound(memoryBound) {}
+  /// The planner for the module around `op`: with its mesh, and the bound that
+  /// its attribute `spmd.memory_bound` gives, if it has one.
+  static ReshardPlanner of(mlir::Operation *op);
 
   /// The cheapest plan. One always exists if spmd.reshard verifies. The
   /// reference is valid until the next call.
@@ -55,8 +73,12 @@ public:
 
 private:
   nd::MeshAttr mesh;
+  std::optional<double> memoryBound;
   llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, ReshardPlan> plans;
 };
+
+/// The module's attribute with the memory bound of reshards, in bytes (i64).
+inline constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound";
 
 } // namespace meshc::spmd
 

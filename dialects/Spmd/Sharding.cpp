@@ -96,6 +96,23 @@ getParts(ArrayRef<StringAttr> senders, ArrayRef<StringAttr> receivers,
   return parts;
 }
 
+/// Whether the blocks that the axes cut, one after the other, are those that
+/// one axis of as many ranks would cut.
+static bool cutAsOne(ArrayRef<StringAttr> axes, int64_t entries,
+                     MeshAttr mesh) {
+  int64_t ranks = mesh.getProduct(axes), step = entries;
+  int64_t ofOne = llvm::divideCeil(entries, ranks);
+  for (StringAttr axis : axes) {
+    int64_t size = mesh.getAxisSize(axis.getValue());
+    ranks /= size;
+    int64_t next = llvm::divideCeil(step, size);
+    if (size > 1 && step > 1 && next != ofOne * ranks)
+      return false;
+    step = next;
+  }
+  return true;
+}
+
 /// Whether axes that cut `entries` into a block for each rank may change places
 /// without a change of the blocks.
 static bool keepsBlocks(const Part &part, int64_t entries, MeshAttr mesh) {
@@ -104,8 +121,9 @@ static bool keepsBlocks(const Part &part, int64_t entries, MeshAttr mesh) {
       return mesh.getAxisSize(axis.getValue());
     });
   };
-  return entries % part.ranks == 0 ||
-         getSizes(part.senders) == getSizes(part.receivers);
+  return getSizes(part.senders) == getSizes(part.receivers) ||
+         (cutAsOne(part.senders, entries, mesh) &&
+          cutAsOne(part.receivers, entries, mesh));
 }
 
 /// The axes of dim `index` after a permute; nothing if its blocks change.

@@ -20,7 +20,7 @@ namespace meshc::collectives {
 namespace {
 struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
   void runOnOperation() override {
-    spmd::ReshardPlanner planner(nd::MeshAttr::of(getOperation()));
+    auto planner = spmd::ReshardPlanner::of(getOperation());
     // Outer loops first: what enters one may enter a loop in it, too.
     llvm::SmallVector<nd::ScanOp> loops;
     getOperation().walk<WalkOrder::PreOrder>(

@@ -79,7 +79,7 @@ static LogicalResult lower(spmd::ReshardOp op, spmd::ReshardPlanner &planner) {
 namespace {
 struct LowerReshards : impl::LowerReshardsBase<LowerReshards> {
   void runOnOperation() override {
-    spmd::ReshardPlanner planner(nd::MeshAttr::of(getOperation()));
+    auto planner = spmd::ReshardPlanner::of(getOperation());
     llvm::SmallVector<spmd::ReshardOp> reshards;
     getOperation().walk([&](spmd::ReshardOp op) { reshards.push_back(op); });
     for (spmd::ReshardOp op : reshards)

@@ -89,7 +89,7 @@ static LogicalResult partition(func::FuncOp function,
 namespace {
 struct PartitionProgram : impl::PartitionProgramBase<PartitionProgram> {
   void runOnOperation() override {
-    spmd::ReshardPlanner planner(nd::MeshAttr::of(getOperation()));
+    auto planner = spmd::ReshardPlanner::of(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (failed(partition(function, planner)))
         return signalPassFailure();

@@ -57,7 +57,7 @@ private:
   ExitCode parseModelText();
   ExitCode parseProgram(std::unique_ptr<llvm::MemoryBuffer> text);
   ExitCode parseMlir();
-  ExitCode checkLoopOptions() const;
+  ExitCode checkPhaseOptions() const;
 
   // Compile.cpp
 

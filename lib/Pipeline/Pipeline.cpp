@@ -9,6 +9,7 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
@@ -44,6 +45,16 @@ static void setLibraryWorkspace(mlir::ModuleOp program,
 //===----------------------------------------------------------------------===//
 // What depends on other options
 //===----------------------------------------------------------------------===//
+
+/// The planners of reshards read it.
+static void setMemoryBound(mlir::ModuleOp program,
+                           const CompileOptions &options) {
+  if (options.memoryBound)
+    program->setAttr(
+        spmd::memoryBoundAttrName,
+        mlir::IntegerAttr::get(mlir::IntegerType::get(program.getContext(), 64),
+                               *options.memoryBound));
+}
 
 static void addAutodiffPasses(mlir::OpPassManager &passes,
                               const CompileOptions &options) {
@@ -105,13 +116,15 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<partition::addPartitionPasses>,
        .judges = partitionJudges,
-       .addVerifier = addPass<partition::createVerifyPartition>},
+       .addVerifier = addPass<partition::createVerifyPartition>,
+       .describe = setMemoryBound},
       // How ranks exchange what they need. The report of them is made here.
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",
        .run = &Compilation::runCollectives,
        .addPasses = addPasses<collectives::addCollectivesPasses>,
        .addVerifier = addPass<collectives::createVerifyCollectives>,
+       .describe = setMemoryBound,
        .verify = &Compilation::comparePartitioned},
       // What runs as one loop nest, what as a library call.
       {.name = "kernels",
@@ -119,14 +132,14 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<kernels::addKernelsPasses>,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
-       .describeTarget = setForGpus},
+       .describe = setForGpus},
       // When, and in which memory.
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runPasses,
        .addPasses = addPasses<schedule::addSchedulePasses>,
        .addVerifier = addPass<schedule::createVerifySchedule>,
-       .describeTarget = setLibraryWorkspace},
+       .describe = setLibraryWorkspace},
       // Machine code of kernels for GPUs, and LLVM IR of everything else.
       {.name = "codegen",
        .promise = "LLVM IR that defines meshc_program",

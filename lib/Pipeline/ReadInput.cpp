@@ -133,9 +133,10 @@ ExitCode Compilation::parseModelText() {
 /// A dump of the codegen phase.
 ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
   if (options.unrollLoops || options.recompute || options.memoryBudget ||
-      options.mesh || options.layout || !options.set.empty() ||
-      options.report != ReportFormat::None || options.verify != Verify::None ||
-      options.emit == Emit::Mlir || options.emit == Emit::Ptx)
+      options.memoryBound || options.mesh || options.layout ||
+      !options.set.empty() || options.report != ReportFormat::None ||
+      options.verify != Verify::None || options.emit == Emit::Mlir ||
+      options.emit == Emit::Ptx)
     return fail(ExitCode::Usage,
                 "'" + options.input +
                     "' is generated code; only --emit=llvm, asm, obj and exe "
@@ -148,9 +149,9 @@ ExitCode Compilation::parseProgram(std::unique_ptr<llvm::MemoryBuffer> text) {
   return ExitCode::Success;
 }
 
-/// Checks the options for loops: gradients are made in one phase, and loops are
-/// unrolled before kernels are formed.
-ExitCode Compilation::checkLoopOptions() const {
+/// Checks options for phases that may be over: gradients are made in one, loops
+/// are unrolled before kernels are formed, and reshards are planned before.
+ExitCode Compilation::checkPhaseOptions() const {
   auto refuse = [&](StringRef option, StringRef last) {
     return fail(ExitCode::Usage,
                 "'" + option + "' needs the model or a dump up to phase '" +
@@ -164,6 +165,9 @@ ExitCode Compilation::checkLoopOptions() const {
   if (options.unrollLoops &&
       getPhaseNumber(state.phase) >= getPhaseNumber("kernels"))
     return refuse("--unroll", "collectives");
+  if (options.memoryBound &&
+      getPhaseNumber(state.phase) >= getPhaseNumber("collectives"))
+    return refuse("--memory-bound", "partition");
   return ExitCode::Success;
 }
 
@@ -190,7 +194,7 @@ ExitCode Compilation::parseMlir() {
     return fail(ExitCode::Usage, "--verify needs the model; '" + options.input +
                                      "' is a dump after phase '" + state.phase +
                                      "'");
-  if (ExitCode code = checkLoopOptions(); code != ExitCode::Success)
+  if (ExitCode code = checkPhaseOptions(); code != ExitCode::Success)
     return code;
   // Kernels were chosen for a target.
   bool hasKernels = state.phase == "kernels" || state.phase == "schedule";

@@ -35,6 +35,47 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 4, c = 2>} {
     %y = spmd.reshard %x : <f32, [i = 64 on {b, a}]> -> <f32, [i = 64]>
     return %y : !nd.tensor<f32, [i = 64]>
   }
+  // Blocks change places: no rank has more than one.
+  // CHECK-LABEL: @to_other_order
+  // CHECK-NEXT: spmd.permute ["a", "b"] to ["b", "a"] %arg0 : (!nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {b, a}]>
+  // CHECK-NEXT: return
+  func.func @to_other_order(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {b, a}]> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {a, b}]> -> <f32, [i = 64 on {b, a}]>
+    return %y : !nd.tensor<f32, [i = 64 on {b, a}]>
+  }
+  // Another axis of the same size, also where it does not divide the dim.
+  // CHECK-LABEL: @to_other_axis
+  // CHECK-NEXT: spmd.permute ["a", "c"] to ["c", "a"] %arg0 {nd.name = "h"}
+  // CHECK-NEXT: return
+  func.func @to_other_axis(%x: !nd.tensor<f32, [i = 7 on {a}]>) -> !nd.tensor<f32, [i = 7 on {c}]> {
+    %y = spmd.reshard %x {nd.name = "h"} : <f32, [i = 7 on {a}]> -> <f32, [i = 7 on {c}]>
+    return %y : !nd.tensor<f32, [i = 7 on {c}]>
+  }
+  // CHECK-LABEL: @exchange
+  // CHECK-NEXT: spmd.permute ["a", "c"] to ["c", "a"]
+  // CHECK-NEXT: return
+  func.func @exchange(%x: !nd.tensor<f32, [i = 64 on {a}, j = 8 on {c}]>) -> !nd.tensor<f32, [i = 64 on {c}, j = 8 on {a}]> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {a}, j = 8 on {c}]> -> <f32, [i = 64 on {c}, j = 8 on {a}]>
+    return %y : !nd.tensor<f32, [i = 64 on {c}, j = 8 on {a}]>
+  }
+  // The outer axis goes: it becomes the inner one before anything is gathered.
+  // CHECK-LABEL: @keep_the_minor
+  // CHECK-NEXT: spmd.permute ["a", "b"] to ["b", "a"]
+  // CHECK-NEXT: spmd.all_gather ["a"] from ["i"]
+  // CHECK-NEXT: return
+  func.func @keep_the_minor(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {b}]> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {a, b}]> -> <f32, [i = 64 on {b}]>
+    return %y : !nd.tensor<f32, [i = 64 on {b}]>
+  }
+  // Blocks of several dims become those of one; none is gathered.
+  // CHECK-LABEL: @from_two_dims
+  // CHECK-NEXT: spmd.all_to_all
+  // CHECK-NEXT: spmd.all_to_all
+  // CHECK-NEXT: return
+  func.func @from_two_dims(%x: !nd.tensor<f32, [i = 8 on {a}, j = 16, k = 32 on {b}]>) -> !nd.tensor<f32, [i = 8, j = 16 on {a, b}, k = 32]> {
+    %y = spmd.reshard %x : <f32, [i = 8 on {a}, j = 16, k = 32 on {b}]> -> <f32, [i = 8, j = 16 on {a, b}, k = 32]>
+    return %y : !nd.tensor<f32, [i = 8, j = 16 on {a, b}, k = 32]>
+  }
   // CHECK-LABEL: @whole_to_blocks
   // CHECK-NEXT: spmd.slice "i" ["b", "a"]
   // CHECK-NEXT: return

@@ -162,15 +162,6 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
          "nothing, what a few pointwise ops give, or all but carried values")
       ->check(isOneOf(getNames(policies)))
       ->default_str("cheap");
-  app.add_option_function<std::string>(
-         "--memory-budget",
-         [&](const std::string &text) {
-           options.memoryBudget = parseBytes("--memory-budget", text);
-         },
-         "bytes that the arena of a rank may take, as in 800M or 8G: chooses "
-         "--recompute so that it fits, or ends with an error that names the "
-         "largest tensors")
-      ->type_name("BYTES");
   Choices<Emit> emits = {{"mlir", Emit::Mlir},  {"llvm", Emit::Llvm},
                          {"asm", Emit::Asm},    {"ptx", Emit::Ptx},
                          {"obj", Emit::Object}, {"exe", Emit::Executable}};
@@ -186,6 +177,29 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_option("--march", options.march,
                  "CPU to generate code for, as in x86-64-v3")
       ->capture_default_str();
+}
+
+/// Options for the memory of a rank.
+static void addMemory(CLI::App &app, CompileOptions &options) {
+  app.add_option_function<std::string>(
+         "--memory-budget",
+         [&](const std::string &text) {
+           options.memoryBudget = parseBytes("--memory-budget", text);
+         },
+         "bytes that the arena of a rank may take, as in 800M or 8G: chooses "
+         "--recompute so that it fits, or ends with an error that names the "
+         "largest tensors")
+      ->type_name("BYTES");
+  app.add_option_function<std::string>(
+         "--memory-bound",
+         [&](const std::string &text) {
+           options.memoryBound = parseBytes("--memory-bound", text);
+         },
+         "bytes that a step of a change of shardings may take on a rank, its "
+         "input and output together, as in 800M; with less than there is a way "
+         "for, the way with the least is taken (default: twice the larger "
+         "block)")
+      ->type_name("BYTES");
 }
 
 /// Options for the target.
@@ -266,6 +280,7 @@ std::optional<ExitCode> parseCommandLine(int argc, char **argv,
              "the input, 4 too little memory, 8 --verify found a difference.");
   app.set_version_flag("--version", "meshc " MESHC_VERSION);
   addFiles(app, options);
+  addMemory(app, options);
   addTargets(app, options);
   addReports(app, options);
   try {

@@ -132,8 +132,8 @@ def Spmd_PermuteOp : Spmd_Collective<"permute"> {
     In both orders axes are taken together from the left until as many ranks differ
     on them in both: here {a, b} and {b, a}; there {a} and {b}, {b} and {a}. A dim
     that has the axes of such a part of `senders`, in sequence, has those of the part
-    of `receivers` in the result. Unless the two have axes of the same sizes, the
-    number of ranks must divide what they cut: otherwise the blocks are not the same.
+    of `receivers` in the result. Both must cut what they cut into the same blocks:
+    they do if their axes have the same sizes, or if the number of ranks divides it.
     Operands are not partial over the group's axes.
   }];
   let arguments = (ins Spmd_Axes:$senders, Spmd_Axes:$receivers, Variadic<Nd_TensorType>:$inputs);

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// On small meshes, plans are compared with an exhaustive search that takes
-/// axes one by one and in all combinations. On meshes of a dozen axes, where
+/// On meshes of up to three axes, plans are compared with an exhaustive search
+/// that takes axes one by one and in all combinations, and lets blocks change
+/// places in all ways. On meshes of a dozen axes, where
 /// that search does not finish, a plan must exist.
 ///
 //===----------------------------------------------------------------------===//
@@ -15,6 +16,7 @@
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include <gtest/gtest.h>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -31,14 +33,21 @@ using nd::TensorType;
 /// Least bytes, then fewest collectives.
 using Cost = std::pair<double, unsigned>;
 
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
 /// The search over single axes and all their combinations.
 class Exhaustive {
 public:
-  Exhaustive(TensorType from, TensorType to, MeshAttr mesh)
-      : from(from), to(to), mesh(mesh) {}
+  Exhaustive(TensorType from, TensorType to, MeshAttr mesh, bool permutes)
+      : from(from), to(to), mesh(mesh), permutes(permutes) {}
 
-  Cost run() {
-    best[from] = {0, 0};
+  /// Of plans whose steps have at most `bound` bytes of input and output;
+  /// infinite if there is none. `beyond` becomes the least sum of a step that
+  /// was left out.
+  Cost run(double bound) {
+    best = {{from, {0, 0}}};
+    memoryBound = bound;
+    beyond = infinite;
     std::set<std::pair<Cost, unsigned>> queue = {{{0, 0}, number(from)}};
     while (!queue.empty()) {
       auto [cost, index] = *queue.begin();
@@ -48,7 +57,7 @@ public:
         return cost;
       if (best.lookup(type) < cost)
         continue;
-      here = cost;
+      here = {type, cost};
       reached.clear();
       expand(type);
       for (auto [next, nextCost] : reached) {
@@ -59,10 +68,13 @@ public:
         queue.insert({nextCost, number(next)});
       }
     }
-    return {INFINITY, 0};
+    return {infinite, 0};
   }
+  double beyond = infinite;
 
 private:
+  using Blocks = std::vector<std::pair<int64_t, int64_t>>;
+
   unsigned number(TensorType type) {
     types.push_back(type);
     return types.size() - 1;
@@ -72,9 +84,15 @@ private:
              ArrayRef<StringAttr> axes, TensorType whole) {
     if (!next)
       return;
+    double memory = here.first.getLocalBytes(mesh) + next.getLocalBytes(mesh);
+    if (memory > memoryBound) {
+      beyond = std::min(beyond, memory);
+      return;
+    }
     double bytes =
         kind ? getRingBytes(*kind, axes, whole.getLocalBytes(mesh), mesh) : 0;
-    reached.push_back({next, {here.first + bytes, here.second + bool(kind)}});
+    Cost cost = here.second;
+    reached.push_back({next, {cost.first + bytes, cost.second + bool(kind)}});
   }
 
   bool mayHold(DimAttr dim, ArrayRef<StringAttr> axes) const {
@@ -120,13 +138,65 @@ private:
       for (StringAttr axis : dim.getAxes())
         if (!llvm::is_contained(used, axis))
           reach(addAxes(type, dim.getName().getValue(), {axis}), {}, {}, {});
+    if (permutes)
+      permute(type);
   }
 
+  /// Every sharding, one axis after the other.
+  void listShardings(TensorType type) {
+    if (blocksOf.contains(type))
+      return;
+    std::vector<Blocks> blocks;
+    for (DimAttr dim : type.getDims())
+      blocks.push_back(getBlocks(dim));
+    blocksOf[type] = blocks;
+    for (DimAttr dim : type.getDims())
+      for (nd::AxisAttr axis : mesh.getAxes())
+        if (mayHold(dim, {axis.getName()}))
+          if (TensorType cut =
+                  addAxes(type, dim.getName().getValue(), {axis.getName()}))
+            listShardings(cut);
+  }
+
+  /// To those whose blocks are those of `type`.
+  void permute(TensorType type) {
+    if (blocksOf.empty())
+      listShardings(type.getGlobal());
+    TensorType cuts = type.withPartial(type.getPartialKind(), {});
+    for (const auto &[next, blocks] : blocksOf)
+      if (next != cuts && blocks == blocksOf[cuts] &&
+          llvm::none_of(type.getPartialAxes(), [&](StringAttr axis) {
+            return llvm::is_contained(getUsedAxes(next), axis);
+          }))
+        reach(next.withPartial(type.getPartialKind(), type.getPartialAxes()),
+              CollectiveKind::Permute, {mesh.getAxes()[0].getName()}, type);
+  }
+
+  /// The first entry and the end of each block of a dim, in their order.
+  Blocks getBlocks(DimAttr dim) const {
+    Blocks blocks = {{0, dim.getSize()}};
+    int64_t step = dim.getSize();
+    for (StringAttr axis : dim.getAxes()) {
+      int64_t size = mesh.getAxisSize(axis.getValue());
+      step = (step + size - 1) / size;
+      Blocks cut;
+      for (auto [first, end] : blocks)
+        for (int64_t i = 0; i < size; ++i)
+          cut.push_back({std::min(end, first + i * step),
+                         std::min(end, first + (i + 1) * step)});
+      blocks = cut;
+    }
+    return blocks;
+  }
   TensorType from, to;
   MeshAttr mesh;
+  bool permutes;
+  double memoryBound = infinite;
   llvm::DenseMap<TensorType, Cost> best;
+  /// Of each sharding the blocks of its dims.
+  llvm::DenseMap<TensorType, std::vector<Blocks>> blocksOf;
   std::vector<TensorType> types;
-  Cost here;
+  std::pair<TensorType, Cost> here;
   std::vector<std::pair<TensorType, Cost>> reached;
 };
 
@@ -151,8 +221,8 @@ protected:
   }
 
   /// Each axis on one of the dims, or on none; in the mesh's order or not.
-  std::optional<TensorType> drawType(MeshAttr mesh, ArrayRef<int64_t> sizes,
-                                     ArrayRef<StringAttr> mayBePartial) {
+  TensorType drawType(MeshAttr mesh, ArrayRef<int64_t> sizes,
+                      ArrayRef<StringAttr> mayBePartial) {
     AxisList axes, partial;
     for (nd::AxisAttr axis : mesh.getAxes())
       axes.push_back(axis.getName());
@@ -177,6 +247,10 @@ protected:
                            partial);
   }
 
+  struct Drawn;
+  Drawn drawPair(int64_t axes);
+  static void expectCheapest(const Drawn &drawn, std::optional<double> bound);
+
   static Cost getCost(const ReshardPlan &plan) {
     auto collectives = llvm::count_if(
         plan.steps, [](const ReshardStep &step) { return !!step.kind; });
@@ -188,42 +262,133 @@ protected:
   std::mt19937_64 random{20241122};
 };
 
+/// Meshes, tensors and two shardings.
+struct ReshardPlanTest::Drawn {
+  MeshAttr mesh;
+  TensorType from, to;
+  std::string text() const {
+    std::string text;
+    llvm::raw_string_ostream(text) << mesh << ": " << from << " to " << to;
+    return text;
+  }
+};
+
+ReshardPlanTest::Drawn ReshardPlanTest::drawPair(int64_t axes) {
+  llvm::SmallVector<int64_t> axisSizes, dimSizes;
+  for (int64_t axis = 0; axis < axes; ++axis)
+    axisSizes.push_back(draw(4) == 0 ? 2 + draw(4) : 2);
+  int64_t dims = 1 + draw(3);
+  // Some dims are not divisible by all axes that may cut them.
+  constexpr int64_t choices[] = {12, 25, 48, 64, 864, 31104};
+  for (int64_t dim = 0; dim < dims; ++dim)
+    dimSizes.push_back(choices[draw(6)]);
+  Drawn drawn;
+  drawn.mesh = makeMesh(axisSizes);
+  AxisList all;
+  for (nd::AxisAttr axis : drawn.mesh.getAxes())
+    all.push_back(axis.getName());
+  drawn.from = drawType(drawn.mesh, dimSizes, all);
+  drawn.to = drawType(drawn.mesh, dimSizes, drawn.from.getPartialAxes());
+  AxisList kept; // in their order
+  for (StringAttr axis : drawn.from.getPartialAxes())
+    if (llvm::is_contained(drawn.to.getPartialAxes(), axis))
+      kept.push_back(axis);
+  drawn.to = drawn.to.withPartial(nd::ReductionKind::Sum, kept);
+  return drawn;
+}
+
+void ReshardPlanTest::expectCheapest(const Drawn &drawn,
+                                     std::optional<double> bound) {
+  ReshardPlanner planner(drawn.mesh, bound);
+  const ReshardPlan &plan = planner.plan(drawn.from, drawn.to);
+  Exhaustive exhaustive(drawn.from, drawn.to, drawn.mesh, true);
+  double limit =
+      bound.value_or(2 * std::max(drawn.from.getLocalBytes(drawn.mesh),
+                                  drawn.to.getLocalBytes(drawn.mesh)));
+  Cost wanted = exhaustive.run(limit);
+  // The least memory that suffices.
+  while (wanted.first == infinite) {
+    limit = exhaustive.beyond;
+    ASSERT_LT(limit, infinite) << drawn.text();
+    wanted = exhaustive.run(limit);
+  }
+  Cost found = getCost(plan);
+  EXPECT_NEAR(found.first, wanted.first, 1e-9 * (1 + wanted.first))
+      << drawn.text();
+  // Equal bytes, rounded differently, may hide a plan of fewer collectives from
+  // the exhaustive search.
+  EXPECT_LE(found.second, wanted.second) << drawn.text();
+  EXPECT_LE(plan.peak, limit) << drawn.text();
+}
+
+/// On up to three axes, whatever the memory bound.
 TEST_F(ReshardPlanTest, AsCheapAsAnExhaustiveSearch) {
-  unsigned compared = 0, withRuns = 0;
-  while (compared < 1500) {
-    llvm::SmallVector<int64_t> axisSizes, dimSizes;
-    int64_t axes = 1 + draw(5);
-    for (int64_t axis = 0; axis < axes; ++axis)
-      axisSizes.push_back(draw(4) == 0 ? 3 : 2);
-    int64_t dims = 1 + draw(3);
-    // Some dims are not divisible by all axes that may cut them.
-    constexpr int64_t choices[] = {12, 48, 64, 864, 31104};
-    for (int64_t dim = 0; dim < dims; ++dim)
-      dimSizes.push_back(choices[draw(5)]);
-    MeshAttr mesh = makeMesh(axisSizes);
-    AxisList all;
-    for (nd::AxisAttr axis : mesh.getAxes())
-      all.push_back(axis.getName());
-    std::optional<TensorType> from = drawType(mesh, dimSizes, all), to;
-    if (from)
-      to = drawType(mesh, dimSizes, from->getPartialAxes());
-    if (!to)
-      continue;
-    ++compared;
-    ReshardPlanner planner(mesh);
-    const ReshardPlan &plan = planner.plan(*from, *to);
+  for (int trial = 0; trial < 5000 && !HasFailure(); ++trial) {
+    Drawn drawn = drawPair(1 + draw(3));
+    expectCheapest(drawn, std::nullopt);
+    expectCheapest(drawn, infinite);
+    double larger = std::max(drawn.from.getLocalBytes(drawn.mesh),
+                             drawn.to.getLocalBytes(drawn.mesh));
+    expectCheapest(drawn, larger * static_cast<double>(draw(8)) / 2);
+  }
+}
+
+/// Every sharding of a tensor of three dims to every other one.
+TEST_F(ReshardPlanTest, AllReshardsOnThreeAxes) {
+  Drawn drawn;
+  drawn.mesh = makeMesh({2, 4, 2});
+  AxisList all;
+  for (nd::AxisAttr axis : drawn.mesh.getAxes())
+    all.push_back(axis.getName());
+  std::vector<TensorType> types;
+  std::set<const void *> known;
+  auto add = [&](auto &&self, TensorType type) -> void {
+    if (!known.insert(type.getAsOpaquePointer()).second)
+      return;
+    types.push_back(type);
+    for (DimAttr dim : type.getDims())
+      for (StringAttr axis : all)
+        if (TensorType cut = addAxes(type, dim.getName().getValue(), {axis}))
+          self(self, cut);
+  };
+  add(add, TensorType::get(builder.getF32Type(),
+                           {makeDim("i", 16, {}), makeDim("j", 48, {}),
+                            makeDim("k", 80, {})},
+                           nd::ReductionKind::Sum, {}));
+  ASSERT_EQ(types.size(), 106u);
+  for (TensorType from : types)
+    for (TensorType to : types) {
+      drawn.from = from;
+      drawn.to = to;
+      if (!HasFailure())
+        expectCheapest(drawn, std::nullopt);
+    }
+}
+
+/// On more axes, plans are no worse than those of all single axes without
+/// permutes.
+TEST_F(ReshardPlanTest, NoDearerThanWithoutPermutes) {
+  unsigned withRuns = 0, withPermutes = 0;
+  for (int trial = 0; trial < 800; ++trial) {
+    Drawn drawn = drawPair(4 + draw(2));
+    ReshardPlanner planner(drawn.mesh, infinite);
+    const ReshardPlan &plan = planner.plan(drawn.from, drawn.to);
     withRuns += llvm::any_of(plan.steps, [](const ReshardStep &step) {
       return step.axes.size() > 1;
     });
-    Cost found = getCost(plan), wanted = Exhaustive(*from, *to, mesh).run();
-    std::string pair;
-    llvm::raw_string_ostream(pair) << mesh << ": " << *from << " to " << *to;
-    ASSERT_NEAR(found.first, wanted.first, 1e-9 * (1 + wanted.first)) << pair;
-    // Equal bytes, rounded differently, may hide a plan of fewer collectives
-    // from the exhaustive search.
-    ASSERT_LE(found.second, wanted.second) << pair;
+    withPermutes += llvm::any_of(plan.steps, [](const ReshardStep &step) {
+      return step.kind == CollectiveKind::Permute;
+    });
+    Cost found = getCost(plan);
+    Cost wanted =
+        Exhaustive(drawn.from, drawn.to, drawn.mesh, false).run(infinite);
+    ASSERT_LE(found.first, wanted.first + 1e-9 * (1 + wanted.first))
+        << drawn.text();
+    if (found.first > wanted.first - 1)
+      ASSERT_LE(found.second, wanted.second) << drawn.text();
   }
-  EXPECT_GT(withRuns, 200u);
+  EXPECT_GT(withRuns, 150u);
+  EXPECT_GT(withPermutes, 100u);
 }
 
 TEST_F(ReshardPlanTest, TwelveAxes) {
@@ -258,6 +423,46 @@ TEST_F(ReshardPlanTest, TwelveAxes) {
       planner.plan(make(first, second), make(secondBack, firstBack));
   EXPECT_TRUE(!back.steps.empty() &&
               back.steps.back().result == make(secondBack, firstBack));
+}
+
+/// Two blocks of i and four of k become eight of j: no rank has more than a
+/// block.
+TEST_F(ReshardPlanTest, NeverHoldsAFullCopy) {
+  MeshAttr mesh = makeMesh({2, 4});
+  StringAttr a = mesh.getAxes()[0].getName(), b = mesh.getAxes()[1].getName();
+  auto make = [&](ArrayRef<StringAttr> ofI, ArrayRef<StringAttr> ofJ,
+                  ArrayRef<StringAttr> ofK) {
+    return TensorType::get(
+        builder.getF32Type(),
+        {makeDim("i", 16, ofI), makeDim("j", 32, ofJ), makeDim("k", 64, ofK)},
+        nd::ReductionKind::Sum, {});
+  };
+  double block = 4.0 * 16 * 32 * 64 / 8;
+  for (const AxisList &ofJ : {AxisList{a, b}, AxisList{b, a}}) {
+    ReshardPlanner planner(mesh);
+    const ReshardPlan &plan =
+        planner.plan(make({a}, {}, {b}), make({}, ofJ, {}));
+    EXPECT_EQ(plan.peak, 2 * block);
+    EXPECT_EQ(getCost(plan), Cost(block / 2 + block * 3 / 4, 2));
+  }
+}
+
+/// Without a plan within the bound, the one with the least memory is taken:
+/// blocks of a dim that neither axis divides are gathered.
+TEST_F(ReshardPlanTest, TakesTheLeastMemoryBeyondTheBound) {
+  MeshAttr mesh = makeMesh({2, 3});
+  StringAttr a = mesh.getAxes()[0].getName(), b = mesh.getAxes()[1].getName();
+  auto make = [&](ArrayRef<StringAttr> ofI) {
+    return TensorType::get(builder.getF32Type(), {makeDim("i", 7, ofI)},
+                           nd::ReductionKind::Sum, {});
+  };
+  ReshardPlanner planner(mesh);
+  const ReshardPlan &plan = planner.plan(make({a}), make({b}));
+  // Cut over both, gathered, cut again; twice the larger block has 32 bytes.
+  EXPECT_EQ(plan.peak, 4 * (7 + 3));
+  EXPECT_EQ(getCost(plan).second, 1u);
+  ReshardPlanner none(mesh, 0);
+  EXPECT_EQ(none.plan(make({a}), make({})).peak, 4 * (4 + 7));
 }
 
 } // namespace
