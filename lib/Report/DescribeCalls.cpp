@@ -7,8 +7,8 @@
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/ModelPlaces.h"
-#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "lib/Cost/KernelCost.h"
 #include "lib/Report/Dims.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
@@ -20,34 +20,6 @@
 using namespace mlir;
 
 namespace meshc::report {
-
-static double getLocalBytesOf(Value tensor, nd::MeshAttr mesh) {
-  return nd::getTensorType(tensor).getLocalBytes(mesh);
-}
-
-/// Bytes of an argument that a kernel must read: all of it, unless the ops that
-/// use it read a part (a gather, a slice).
-static double getReadBytes(BlockArgument argument, nd::MeshAttr mesh) {
-  double whole = getLocalBytesOf(argument, mesh), read = 0;
-  for (Operation *user : argument.getUsers()) {
-    if (Value table = nd::getChangedTable(user)) {
-      // In place: entries that stay are not read, nor those that are replaced.
-      auto scatter = dyn_cast<nd::ScatterOpInterface>(user);
-      double changed =
-          scatter ? getLocalBytesOf(scatter.getUpdates(), mesh) : 0;
-      read += table == argument ? changed : whole;
-      continue;
-    }
-    auto op = dyn_cast<nd::NamedOpInterface>(user);
-    if (!op)
-      return whole; // it is an output itself
-    double bytes = op.getCost().bytes;
-    for (Value result : user->getResults())
-      bytes -= getLocalBytesOf(result, mesh);
-    read += std::max(bytes, 0.0);
-  }
-  return std::min(whole, read);
-}
 
 /// "12-14,20": the lines of the model that ops come from.
 static std::string getLines(Block &block) {
@@ -70,38 +42,20 @@ static std::string getLines(Block &block) {
   return text;
 }
 
-/// Bytes of a result that a kernel writes: all of it, or the entries that it
-/// changes in place.
-static double getWrittenBytes(Value result, nd::MeshAttr mesh) {
-  double whole = getLocalBytesOf(result, mesh);
-  Operation *op = result.getDefiningOp();
-  if (!isa_and_nonnull<BlockArgument>(nd::getChangedTable(op)))
-    return whole;
-  auto scatter = dyn_cast<nd::ScatterOpInterface>(op);
-  Value updates = scatter ? scatter.getUpdates()
-                          : cast<nd::InsertOpInterface>(op).getUpdates();
-  return std::min(whole, getLocalBytesOf(updates, mesh));
-}
-
 static Json describeKernel(exec::KernelOp kernel) {
-  nd::MeshAttr mesh = nd::MeshAttr::of(kernel);
+  cost::KernelCost cost = cost::KernelCost::of(kernel);
   Block &block = kernel.getBody().front();
-  double read = 0, written = 0;
-  for (BlockArgument argument : block.getArguments())
-    read += getReadBytes(argument, mesh);
   std::string place;
-  for (Value value : block.getTerminator()->getOperands()) {
-    written += getWrittenBytes(value, mesh);
+  for (Value value : block.getTerminator()->getOperands())
     if (place.empty())
       place = getPlace(value.getLoc());
-  }
   if (place.empty())
     place = getPlace(kernel.getLoc());
   return {{"name", kernel.getSymName().str()},
           {"location", place},
           {"lines", getLines(block)},
-          {"read", static_cast<int64_t>(read)},
-          {"written", static_cast<int64_t>(written)}};
+          {"read", static_cast<int64_t>(cost.getReadBytes())},
+          {"written", static_cast<int64_t>(cost.getWrittenBytes())}};
 }
 
 static double getBytes(Value buffer, nd::MeshAttr mesh) {

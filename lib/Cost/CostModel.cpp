@@ -1,0 +1,84 @@
+//===- CostModel.cpp - seconds of computations and collectives ------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Cost/CostModel.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+
+using namespace mlir;
+
+namespace meshc::cost {
+
+static double getRate(const Rates &rates, Type element) {
+  std::string name;
+  llvm::raw_string_ostream(name) << element;
+  auto rate = rates.find(name);
+  return rate == rates.end() ? rates.at("f32") : rate->second;
+}
+
+CostModel::CostModel(const Machine &machine, nd::MeshAttr mesh)
+    : machine(machine), mesh(mesh), memory(machine.memory) {
+  auto ranks = static_cast<double>(
+      std::min(machine.nodeRanks, mesh ? mesh.getRankCount() : 1));
+  if (machine.nodeCores > 0) {
+    cores = static_cast<double>(machine.nodeCores) / ranks;
+    // Threads of a rank are whole cores.
+    cores = cores > 1 ? std::floor(cores) : cores;
+    memory *= cores;
+  }
+  if (machine.nodeMemory > 0)
+    memory = std::min(memory, machine.nodeMemory / ranks);
+  cacheBytes = machine.cacheBytes / ranks;
+}
+
+double CostModel::getMemorySeconds(const MemoryTraffic &traffic) const {
+  double seconds = traffic.memory / memory;
+  if (traffic.cache > 0)
+    seconds += traffic.cache / std::max(machine.cacheMemory * cores, memory);
+  return seconds;
+}
+
+double CostModel::getProductSeconds(double flops, const MemoryTraffic &traffic,
+                                    Type element) const {
+  return machine.launch +
+         std::max(flops / (getRate(machine.products, element) * cores),
+                  getMemorySeconds(traffic));
+}
+
+double CostModel::getKernelSeconds(const nd::OpCost &cost,
+                                   const MemoryTraffic &traffic,
+                                   Type element) const {
+  double computing = cost.flops / getRate(machine.kernels, element) +
+                     cost.transcendentals / machine.functions;
+  return machine.launch +
+         std::max(computing / cores, getMemorySeconds(traffic));
+}
+
+const Link &CostModel::getLink(StringAttr axis) const {
+  int64_t reach = mesh.getAxisSize(axis.getValue());
+  int64_t index = mesh.getAxisIndex(axis.getValue());
+  for (nd::AxisAttr later : mesh.getAxes().drop_front(index + 1))
+    reach *= later.getSize();
+  return reach <= machine.nodeRanks ? machine.node : machine.network;
+}
+
+double CostModel::getCollectiveSeconds(spmd::CollectiveKind kind,
+                                       ArrayRef<StringAttr> axes,
+                                       double wholeBytes) const {
+  double passes = kind == spmd::CollectiveKind::AllReduce ? 2 : 1;
+  double seconds = 0;
+  for (const spmd::AxisTraffic &level :
+       spmd::getRingTraffic(kind, axes, wholeBytes, mesh)) {
+    const Link &link = getLink(level.axis);
+    auto size = static_cast<double>(mesh.getAxisSize(level.axis.getValue()));
+    seconds +=
+        passes * (size - 1) * link.latency + level.bytes / link.bandwidth;
+  }
+  return seconds;
+}
+
+} // namespace meshc::cost

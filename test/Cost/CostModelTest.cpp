@@ -1,0 +1,134 @@
+//===- CostModelTest.cpp - times of the published formulas ----------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Cost/CostModel.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/MLIRContext.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace meshc;
+using spmd::CollectiveKind;
+
+namespace {
+
+/// Nodes of 4 ranks. Within a node α = 1 and β = 100, between nodes 10 and 10.
+cost::Machine makeMachine() {
+  cost::Machine machine;
+  machine.nodeRanks = 4;
+  machine.products = {{"f32", 1000}, {"bf16", 2000}};
+  machine.kernels = {{"f32", 100}};
+  machine.functions = 10;
+  machine.memory = 50;
+  machine.launch = 3;
+  machine.node = {1, 100};
+  machine.network = {10, 10};
+  return machine;
+}
+
+struct CostModelTest : ::testing::Test {
+  CostModelTest() { context.loadDialect<nd::NdDialect>(); }
+
+  nd::MeshAttr parseMesh(StringRef axes) {
+    return cast<nd::MeshAttr>(
+        parseAttribute(("#nd.mesh<" + axes + ">").str(), &context));
+  }
+  /// Seconds of a collective over axes of a mesh.
+  double getSeconds(StringRef mesh, CollectiveKind kind,
+                    ArrayRef<StringRef> axes, double bytes,
+                    const cost::Machine &machine = makeMachine()) {
+    SmallVector<StringAttr> names;
+    for (StringRef axis : axes)
+      names.push_back(StringAttr::get(&context, axis));
+    return cost::CostModel(machine, parseMesh(mesh))
+        .getCollectiveSeconds(kind, names, bytes);
+  }
+
+  MLIRContext context;
+};
+
+/// Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005): the ring algorithms take
+/// (p-1)α + (p-1)/p nβ for allgather (section 4.1) and reduce-scatter (4.3, and
+/// reductions there), twice that for allreduce (4.5), with β in s/byte.
+TEST_F(CostModelTest, Rings) {
+  // p = 4, n = 400, α = 1, 1/β = 100: 3 + 0.75·400/100 = 6.
+  EXPECT_DOUBLE_EQ(getSeconds("a = 4", CollectiveKind::AllGather, {"a"}, 400),
+                   6);
+  EXPECT_DOUBLE_EQ(
+      getSeconds("a = 4", CollectiveKind::ReduceScatter, {"a"}, 400), 6);
+  EXPECT_DOUBLE_EQ(getSeconds("a = 4", CollectiveKind::AllToAll, {"a"}, 400),
+                   6);
+  EXPECT_DOUBLE_EQ(getSeconds("a = 4", CollectiveKind::AllReduce, {"a"}, 400),
+                   12);
+  // p = 2: 2·1 + 2·0.5·400/100.
+  EXPECT_DOUBLE_EQ(getSeconds("a = 2", CollectiveKind::AllReduce, {"a"}, 400),
+                   6);
+  EXPECT_DOUBLE_EQ(getSeconds("a = 1", CollectiveKind::AllReduce, {"a"}, 400),
+                   0);
+}
+
+TEST_F(CostModelTest, AxesBetweenNodes) {
+  cost::CostModel model(makeMachine(), parseMesh("pod = 2, data = 2, t = 2"));
+  auto isNetwork = [&](StringRef axis) {
+    return model.getLink(StringAttr::get(&context, axis)).latency == 10;
+  };
+  EXPECT_FALSE(isNetwork("t"));    // reach 2
+  EXPECT_FALSE(isNetwork("data")); // reach 4
+  EXPECT_TRUE(isNetwork("pod"));   // reach 8
+  // One axis of more ranks than a node has.
+  EXPECT_DOUBLE_EQ(getSeconds("a = 8", CollectiveKind::AllGather, {"a"}, 80),
+                   7 * 10 + 7. / 8 * 80 / 10);
+}
+
+/// Several axes: the last one carries its share of the whole, the one before it
+/// of what remains (dialects/Spmd/Traffic.h).
+TEST_F(CostModelTest, SeveralAxes) {
+  // t: 2·1 + 2·200/100 = 6; pod: 2·10 + 2·(200·1/2)/10 = 40.
+  EXPECT_DOUBLE_EQ(getSeconds("pod = 2, data = 2, t = 2",
+                              CollectiveKind::AllReduce, {"pod", "t"}, 400),
+                   46);
+}
+
+TEST_F(CostModelTest, Rooflines) {
+  cost::CostModel model(makeMachine(), parseMesh(""));
+  Type f32 = Float32Type::get(&context), bf16 = BFloat16Type::get(&context);
+  Type f16 = Float16Type::get(&context);
+  EXPECT_DOUBLE_EQ(model.getProductSeconds(8000, {100}, f32), 3 + 8);
+  EXPECT_DOUBLE_EQ(model.getProductSeconds(8000, {100}, bf16), 3 + 4);
+  EXPECT_DOUBLE_EQ(model.getProductSeconds(8000, {100}, f16), 3 + 8);
+  EXPECT_DOUBLE_EQ(model.getProductSeconds(8000, {500}, f32), 3 + 10);
+  EXPECT_DOUBLE_EQ(model.getKernelSeconds({200, 30, 100}, f32), 3 + 5);
+  EXPECT_DOUBLE_EQ(model.getKernelSeconds({200, 30, 500}, f32), 3 + 10);
+}
+
+/// Ranks divide the cores, the memory and the cache of a node.
+TEST_F(CostModelTest, SharedNodes) {
+  cost::Machine machine = makeMachine();
+  machine.nodeCores = 6;
+  machine.nodeMemory = 120;
+  machine.cacheBytes = 1000;
+  machine.cacheMemory = 500;
+  Type f32 = Float32Type::get(&context);
+  // One rank: six cores, and all of the node's memory.
+  cost::CostModel one(machine, parseMesh(""));
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(6000, {}, f32), 3 + 1);
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(0, {240}, f32), 3 + 2);
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(0, {0, 3000}, f32), 3 + 1);
+  EXPECT_DOUBLE_EQ(one.getCacheBytes(), 1000);
+  // Four ranks: one core each, since 1.5 is no number of threads.
+  cost::CostModel four(machine, parseMesh("a = 4"));
+  EXPECT_DOUBLE_EQ(four.getProductSeconds(6000, {}, f32), 3 + 6);
+  EXPECT_DOUBLE_EQ(four.getProductSeconds(0, {240}, f32), 3 + 8);
+  EXPECT_DOUBLE_EQ(four.getCacheBytes(), 250);
+  // More ranks than cores.
+  machine.nodeCores = 2;
+  EXPECT_DOUBLE_EQ(cost::CostModel(machine, parseMesh("a = 4"))
+                       .getProductSeconds(6000, {}, f32),
+                   3 + 12);
+}
+
+} // namespace
