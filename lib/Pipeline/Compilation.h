@@ -8,6 +8,7 @@
 #define MESHC_LIB_PIPELINE_COMPILATION_H
 
 #include "lib/Codegen/Program.h"
+#include "lib/Cost/Machine.h"
 #include "lib/Pipeline/Compile.h"
 #include "lib/Pipeline/Dump.h"
 #include "lib/Pipeline/PhaseTimes.h"
@@ -51,6 +52,8 @@ private:
   // ReadInput.cpp
 
   ExitCode chooseTarget();
+  /// Reads the machine for which times are predicted.
+  ExitCode chooseMachine();
   /// The phase `parse`. Sets `state.phase` to a later one if the input is a
   /// dump.
   ExitCode parse(const Phase &phase);
@@ -119,6 +122,7 @@ private:
   PlaceDiagnostics places;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Verification verification; ///< of --verify
+  cost::Machine machine;     ///< whose times are predicted
   DumpState state;           ///< what is known beside the module
   PhaseTimes times;
   std::unique_ptr<codegen::Program> code; ///< after code generation

@@ -140,6 +140,8 @@ ExitCode Compilation::runPhases() {
 ExitCode Compilation::run() {
   if (ExitCode code = chooseTarget(); code != ExitCode::Success)
     return code;
+  if (ExitCode code = chooseMachine(); code != ExitCode::Success)
+    return code;
   if (!options.depfile.empty() && getOutputPath() == "-")
     return fail(ExitCode::Usage, "'--depfile' needs a file that depends on "
                                  "others; name the output with -o");
@@ -167,6 +169,8 @@ ExitCode compile(const CompileOptions &options) {
     return fail(ExitCode::Usage, "'--seed' requires '--verify'");
   if (!options.reportFile.empty() && options.report == ReportFormat::None)
     return fail(ExitCode::Usage, "'--report-file' requires '--report'");
+  if (!options.machine.empty() && options.report == ReportFormat::None)
+    return fail(ExitCode::Usage, "'--machine' requires '--report'");
   if (options.emit == Emit::Mlir &&
       (options.verify != Verify::None || !options.stopAfter.empty() ||
        options.report != ReportFormat::None))

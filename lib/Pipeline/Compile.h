@@ -67,6 +67,9 @@ struct CompileOptions {
   ReportFormat report = ReportFormat::None;
   std::string reportFile; ///< empty: standard output, or for Html a file
                           ///< named after the input
+  /// --machine: a preset or a file (lib/Cost/Machine.h); empty: "host" for
+  /// target host, otherwise "h100"
+  std::string machine;
   /// Writes a program only if an output is named.
   Verify verify = Verify::None;
   std::optional<uint64_t> verifySeed; ///< none: 0

@@ -71,6 +71,17 @@ ExitCode Compilation::chooseTarget() {
                                    : fail(ExitCode::Input, message);
 }
 
+ExitCode Compilation::chooseMachine() {
+  std::string name = options.machine;
+  if (name.empty())
+    name = options.target == Target::Cuda ? "h100" : "host";
+  auto found = cost::findMachine(name);
+  if (!found)
+    return fail(ExitCode::Input, llvm::toString(found.takeError()));
+  machine = std::move(*found);
+  return ExitCode::Success;
+}
+
 /// Whether MLIR text begins here: an alias, as in "#loc = ", or a module.
 static bool beginsMlir(StringRef text) {
   if (text.consume_front("#") || text.consume_front("!"))

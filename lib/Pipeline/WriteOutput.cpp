@@ -58,6 +58,7 @@ ExitCode Compilation::printReport() {
   report::addMemory(full, *module);
   if (full.contains("memory"))
     report::addPeak(full);
+  report::addTimes(full, *module, machine);
   if (options.report == ReportFormat::Text)
     report::printReport(full, stream);
   else if (options.report == ReportFormat::Json)

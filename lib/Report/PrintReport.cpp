@@ -26,6 +26,19 @@ static std::string formatBytes(double bytes) {
   return text;
 }
 
+/// "3.1 us", "2.0 ms", "1.5 s".
+static std::string formatSeconds(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  if (seconds < 1e-3)
+    out << llvm::format("%.1f us", seconds * 1e6);
+  else if (seconds < 1)
+    out << llvm::format("%.1f ms", seconds * 1e3);
+  else
+    out << llvm::format("%.1f s", seconds);
+  return text;
+}
+
 static std::string joinTexts(const Json &list) {
   std::string text;
   for (const Json &item : list)
@@ -53,7 +66,11 @@ static void printCollective(const Json &collective, llvm::raw_ostream &out) {
         << " times ";
   out << collective["elements"].get<int64_t>() << " "
       << collective["type"].get<std::string>() << ": each rank sends "
-      << describeTraffic(collective["bytes"]) << "\n";
+      << describeTraffic(collective["bytes"]);
+  if (collective.contains("seconds"))
+    out << ", predicted " << formatSeconds(collective["seconds"].get<double>())
+        << ", exposed " << formatSeconds(collective["exposed"].get<double>());
+  out << "\n";
   for (const Json &tensor : collective["tensors"]) {
     auto name = tensor["name"].get<std::string>();
     auto place = tensor["location"].get<std::string>();
@@ -99,6 +116,16 @@ static void printPeak(const Json &peak, llvm::raw_ostream &out) {
     out << "    and " << peak["lines"].size() - most << " more lines\n";
 }
 
+/// How the predicted time of a step function divides.
+static void printTime(const Json &time, llvm::raw_ostream &out) {
+  auto part = [&](const char *name) {
+    return formatSeconds(time[name].get<double>());
+  };
+  out << "  predicted time " << part("seconds") << ": products "
+      << part("products") << ", kernels " << part("kernels")
+      << ", exposed collectives " << part("exposed") << "\n";
+}
+
 /// How much of each rank's memory and work is for entries that do not exist.
 static void printPadding(const Json &report, llvm::raw_ostream &out) {
   Json parts = Json::array();
@@ -142,6 +169,8 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
   if (report.contains("memory") && report["memory"].contains("peak"))
     printPeak(report["memory"]["peak"], out);
   printPadding(report, out);
+  if (report.contains("machine"))
+    out << "machine: " << report["machine"]["name"].get<std::string>() << "\n";
   for (const Json &function : report["functions"]) {
     size_t count = function["collectives"].size();
     out << "\n"
@@ -150,6 +179,8 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
         << describeTraffic(function["bytes"]) << "\n";
     for (const Json &collective : function["collectives"])
       printCollective(collective, out);
+    if (function.contains("time"))
+      printTime(function["time"], out);
   }
   if (report.contains("machineCode"))
     printMachineCode(report["machineCode"], out);

@@ -14,6 +14,7 @@
 #ifndef MESHC_LIB_REPORT_REPORT_H
 #define MESHC_LIB_REPORT_REPORT_H
 
+#include "lib/Cost/Machine.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <nlohmann/json.hpp>
 
@@ -156,6 +157,21 @@ void addMemory(Json &report, mlir::ModuleOp module);
 /// ranks. `lines` divide the activations by source line, and `largest` are at
 /// most 8 tensors and values; both begin with the largest.
 void addPeak(Json &report);
+
+/// Adds the times that lib/Cost/StepTime.h predicts for a module after the
+/// schedule phase: the machine, how the time of each function divides, and of
+/// each collective the seconds of all its calls, and those in which the rank
+/// computes nothing because of it:
+///
+///     "machine": {"name": "host", "source": "…"},
+///     "functions": [{"time": {"seconds": 0.012, "products": 0.008,
+///                             "kernels": 0.003, "exposed": 0.001},
+///                    "collectives": [{"seconds": 0.002,
+///                                     "exposed": 0.001, …}, …], …}, …]
+///
+/// A collective that later phases have removed has no times.
+void addTimes(Json &report, mlir::ModuleOp module,
+              const cost::Machine &machine);
 
 /// Prints a report of buildReport as lines of text.
 void printReport(const Json &report, llvm::raw_ostream &out);

@@ -233,7 +233,8 @@ static void addReports(CLI::App &app, CompileOptions &options) {
                                    {"json", ReportFormat::Json},
                                    {"html", ReportFormat::Html}};
   const std::string report =
-      "print collectives, bytes and memory; --report=json: for programs; "
+      "print collectives, bytes, memory and predicted times; "
+      "--report=json: for programs; "
       "--report=html: as a page for browsers";
   app.add_flag("--report", report)
       ->transform([](std::string value) {
@@ -245,6 +246,11 @@ static void addReports(CLI::App &app, CompileOptions &options) {
   app.add_option("--report-file", options.reportFile,
                  "file for --report (default: standard output; for "
                  "--report=html the input's name with .html)");
+  app.add_option("--machine", options.machine,
+                 "machine whose times --report predicts: host, h100 (nodes of "
+                 "8), h100-ib (the same over InfiniBand), or a JSON file "
+                 "(default: host, or h100 with --target=cuda)")
+      ->type_name("NAME|FILE");
   app.add_flag("--time-phases", options.timePhases,
                "print how long each phase took, on standard error");
   app.add_option("--debug-only", options.debugOnly,
