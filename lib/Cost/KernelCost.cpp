@@ -75,6 +75,7 @@ KernelCost KernelCost::of(exec::KernelOp kernel) {
     nd::OpCost work = named.getCost();
     if (exec::isComputedByLibrary(&op)) {
       cost.productFlops += work.flops;
+      cost.work.transcendentals += work.transcendentals;
       nd::TensorType type = nd::getTensorType(op.getOperand(0));
       if (type.isFloat())
         cost.element = type.getElementType();

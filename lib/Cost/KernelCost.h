@@ -21,8 +21,8 @@ struct KernelCost {
   llvm::SmallVector<double> written;
   /// Operations of its ops; `bytes` is the sum of the above.
   nd::OpCost work;
-  /// Operations that the target's library computes, such as the products of
-  /// attention; not in `work`.
+  /// Additions and multiplications that the target's library computes, such as
+  /// the products of attention; not in `work`.
   double productFlops = 0;
   /// Of the elements that the library computes on; otherwise f32, in which
   /// kernels compute whatever the type.

@@ -110,10 +110,11 @@ void Simulation::compute(exec::StepOpInterface step) {
     llvm::append_range(bytes, cost.written);
     MemoryTraffic traffic = access(buffers, bytes);
     bool isProduct = cost.productFlops > 0;
-    seconds =
-        isProduct
-            ? model.getProductSeconds(cost.productFlops, traffic, cost.element)
-            : model.getKernelSeconds(cost.work, traffic, cost.element);
+    seconds = model.getKernelSeconds(
+        cost.work, isProduct ? MemoryTraffic() : traffic, cost.element);
+    if (isProduct)
+      seconds +=
+          model.getProductSeconds(cost.productFlops, traffic, cost.element);
     (isProduct ? time.products : time.kernels) += seconds;
   }
   time.seconds += seconds;

@@ -73,6 +73,8 @@ struct CompileOptions {
   /// Writes a program only if an output is named.
   Verify verify = Verify::None;
   std::optional<uint64_t> verifySeed; ///< none: 0
+  bool calibrate = false; ///< --calibrate: measure this machine instead
+  int64_t ranks = 2;      ///< --ranks, of --calibrate
   std::string tool; ///< path of the running compiler, to find the runtime and
                     ///< modules by
 };

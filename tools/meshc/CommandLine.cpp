@@ -129,8 +129,7 @@ static std::string describeExtras(const CLI::App &app) {
 static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_option("input", options.input,
                  "the model: a .mesh file, a .mlir file, or - for .mesh text "
-                 "on standard input; or a dump of a phase, to go on from")
-      ->required();
+                 "on standard input; or a dump of a phase, to go on from");
   app.add_option("-o", options.output,
                  "file to write (default: the input's name without ending; "
                  "standard output for text)");
@@ -226,6 +225,23 @@ static void addTargets(CLI::App &app, CompileOptions &options) {
       ->group("");
 }
 
+/// Options for the machine whose times are predicted.
+static void addMachines(CLI::App &app, CompileOptions &options) {
+  app.add_option("--machine", options.machine,
+                 "machine whose times --report predicts: host, h100 (nodes of "
+                 "8), h100-ib (the same over InfiniBand), or a JSON file "
+                 "(default: host, or h100 with --target=cuda)")
+      ->type_name("NAME|FILE");
+  app.add_flag("--calibrate", options.calibrate,
+               "measure the processors and the memory of this host, and write "
+               "a file for --machine to -o; takes no model");
+  app.add_option("--ranks", options.ranks,
+                 "ranks of one thread each that --calibrate runs")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
 /// Options for reports about the program.
 static void addReports(CLI::App &app, CompileOptions &options) {
   // A flag, so that it does not take the model's name for its value.
@@ -246,11 +262,6 @@ static void addReports(CLI::App &app, CompileOptions &options) {
   app.add_option("--report-file", options.reportFile,
                  "file for --report (default: standard output; for "
                  "--report=html the input's name with .html)");
-  app.add_option("--machine", options.machine,
-                 "machine whose times --report predicts: host, h100 (nodes of "
-                 "8), h100-ib (the same over InfiniBand), or a JSON file "
-                 "(default: host, or h100 with --target=cuda)")
-      ->type_name("NAME|FILE");
   app.add_flag("--time-phases", options.timePhases,
                "print how long each phase took, on standard error");
   app.add_option("--debug-only", options.debugOnly,
@@ -289,6 +300,7 @@ std::optional<ExitCode> parseCommandLine(int argc, char **argv,
   addMemory(app, options);
   addTargets(app, options);
   addReports(app, options);
+  addMachines(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -298,6 +310,10 @@ std::optional<ExitCode> parseCommandLine(int argc, char **argv,
     std::string extras = describeExtras(app);
     return failUsage(extras.empty() ? error.what() : extras);
   }
+  if (options.input.empty() && !options.calibrate)
+    return failUsage("input is required");
+  if (!options.calibrate && app.count("--ranks") > 0)
+    return failUsage("'--ranks' requires '--calibrate'");
   return std::nullopt;
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Pipeline/Compile.h"
+#include "lib/Pipeline/Calibrate.h"
 #include "tools/meshc/CommandLine.h"
 #include <cerrno>
 #include <csignal>
@@ -28,5 +28,8 @@ int main(int argc, char **argv) {
   openStandardStreams();
   CompileOptions options;
   std::optional<ExitCode> ended = parseCommandLine(argc, argv, options);
-  return static_cast<int>(ended ? *ended : compile(options));
+  if (ended)
+    return static_cast<int>(*ended);
+  return static_cast<int>(options.calibrate ? calibrate(options)
+                                            : compile(options));
 }
