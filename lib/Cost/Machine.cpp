@@ -16,20 +16,19 @@ namespace meshc::cost {
 static Machine makeHost() {
   Machine host;
   host.name = "host";
-  host.source =
-      "meshc --calibrate on two cores of an AMD EPYC (Zen 4); network: "
-      "10 Gbit/s Ethernet";
+  host.source = "meshc --calibrate on two cores of an AMD EPYC (Zen 4, "
+                "AVX-512), 2026; network: assumed, 10 Gbit/s Ethernet";
   host.nodeRanks = 1024;
   host.nodeCores = 2;
-  host.nodeMemory = 4e10;
-  host.products = {{"f32", 8e10}, {"bf16", 1.2e11}, {"f16", 6e10}};
-  host.kernels = {{"f32", 1.5e10}};
-  host.functions = 2e9;
-  host.memory = 2e10;
+  host.nodeMemory = 6e10;
+  host.products = {{"f32", 1.1e11}, {"bf16", 2.1e11}, {"f16", 8.9e10}};
+  host.kernels = {{"f32", 7.9e10}};
+  host.functions = 6.4e9;
+  host.memory = 5.8e10;
   host.cacheBytes = 3.2e7;
-  host.cacheMemory = 4e10;
-  host.launch = 1e-6;
-  host.node = {5e-6, 4e9};
+  host.cacheMemory = 1.1e11;
+  host.launch = 2e-8;
+  host.node = {3.3e-7, 6.6e9};
   host.network = {3e-5, 1.1e9};
   return host;
 }
