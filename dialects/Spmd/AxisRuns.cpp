@@ -1,5 +1,4 @@
-//===- AxisRuns.cpp - axes that a reshard keeps together
-//--------------------===//
+//===- AxisRuns.cpp - axes that a reshard keeps together ------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
