@@ -36,6 +36,10 @@ struct Cause {
 };
 Cause getCause(mlir::Operation *op, unsigned index);
 
+/// Of an all_gather that sends again what an earlier one sends: the number of
+/// the use, from 2. Gathers that differ in it are not the same op.
+inline constexpr llvm::StringLiteral useAttrName = "spmd.use";
+
 /// Whether the collective is in the body of a loop (nd.scan) and sends nothing
 /// but entries of the loop's stacked operands. They exist before the loop, so
 /// the collective can begin an iteration early.

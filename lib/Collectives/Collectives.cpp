@@ -20,6 +20,7 @@ void addCollectivesPasses(mlir::OpPassManager &passes) {
   passes.addPass(createHoistCollectives());
   // Two ways from one value may begin alike.
   passes.addPass(mlir::createCSEPass());
+  passes.addPass(createRepeatGathers());
   passes.addPass(createCombineCollectives());
   passes.addPass(createVerifyCollectives());
 }

@@ -27,8 +27,8 @@ namespace {
 /// already one node.
 class BlockCombiner {
 public:
-  BlockCombiner(Block &block, int64_t maxBytes)
-      : block(block), maxBytes(maxBytes) {}
+  BlockCombiner(Block &block, int64_t maxBytes, int64_t minBytes, int64_t parts)
+      : block(block), maxBytes(maxBytes), minBytes(minBytes), parts(parts) {}
 
   void run();
 
@@ -42,6 +42,7 @@ private:
   };
 
   void numberOps();
+  llvm::DenseMap<Attribute, int64_t> getLimits();
   void formGroups();
   Attribute getKey(CollectiveOpInterface collective);
   void add(unsigned op, unsigned group);
@@ -50,7 +51,7 @@ private:
   void sort();
   void build();
   Block &block;
-  int64_t maxBytes;
+  int64_t maxBytes, minBytes, parts;
   llvm::SmallVector<Operation *> ops;
   llvm::DenseMap<Operation *, unsigned> numbers;
   llvm::SmallVector<unsigned> node; ///< of each op: number of its group's first
@@ -71,16 +72,31 @@ void BlockCombiner::numberOps() {
   }
 }
 
-/// Bytes of the operands on one rank.
-static int64_t getOperandBytes(Operation *op) {
+/// Bytes of the values on one rank.
+static int64_t getBytes(ValueRange values, nd::MeshAttr mesh) {
   int64_t bytes = 0;
-  for (Value operand : op->getOperands())
-    bytes += nd::getTensorType(operand).getLocalBytes(nd::MeshAttr::of(op));
+  for (Value value : values)
+    bytes += nd::getTensorType(value).getLocalBytes(mesh);
   return bytes;
 }
 
+/// Bytes of the operands or of the results, whichever are more.
+static int64_t getBytes(CollectiveOpInterface collective) {
+  nd::MeshAttr mesh = nd::MeshAttr::of(collective);
+  return std::max(getBytes(collective->getOperands(), mesh),
+                  getBytes(collective->getResults(), mesh));
+}
+
+/// Whether one side of the collective has less memory than the other: the
+/// whole tensors of a combined one are there at the same time.
+static bool changesSize(CollectiveOpInterface collective) {
+  return collective.getCollectiveKind() == spmd::CollectiveKind::AllGather ||
+         collective.getCollectiveKind() == spmd::CollectiveKind::ReduceScatter;
+}
+
 /// What is equal for collectives that can be one. Those that can begin an
-/// iteration early do not wait for others.
+/// iteration early do not wait for others, and what is gathered again comes
+/// later than what is gathered once.
 Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
   Builder builder(collective.getContext());
   auto reduction = collective.getGroupReduction();
@@ -89,7 +105,8 @@ Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
       builder.getI32IntegerAttr(reduction ? static_cast<int>(*reduction) : -1),
       TypeAttr::get(
           nd::getTensorType(collective->getOperand(0)).getElementType()),
-      builder.getBoolAttr(spmd::sendsEntries(collective))};
+      builder.getBoolAttr(spmd::sendsEntries(collective)),
+      builder.getBoolAttr(collective->hasAttr(spmd::useAttrName))};
   llvm::append_range(key, collective.getGroupAxes());
   if (auto orders = collective.getAxisOrders()) {
     llvm::append_range(key, orders->senders);
@@ -141,8 +158,24 @@ void BlockCombiner::passNeedsOn(unsigned op, std::optional<unsigned> group) {
   needed[op].clear();
 }
 
+/// Of each key, the most bytes of a group. What a step gathers or scatters is
+/// divided into several groups, so that few tensors are whole at a time. The
+/// body of a loop is one of several parts already.
+llvm::DenseMap<Attribute, int64_t> BlockCombiner::getLimits() {
+  llvm::DenseMap<Attribute, int64_t> limits;
+  for (auto collective : block.getOps<CollectiveOpInterface>())
+    limits[getKey(collective)] +=
+        changesSize(collective) ? getBytes(collective) : maxBytes * parts;
+  bool isBody = !isa<func::FuncOp>(block.getParentOp());
+  for (auto &[key, bytes] : limits)
+    bytes = isBody ? maxBytes
+                   : std::min(maxBytes, std::max(minBytes, bytes / parts));
+  return limits;
+}
+
 void BlockCombiner::formGroups() {
   needed.resize(ops.size());
+  llvm::DenseMap<Attribute, int64_t> limits = getLimits();
   // By what must be equal; a group that is full or depends gives way to a new
   // one. No member of a group needs a result of an op that comes later, so only
   // one direction is asked for.
@@ -153,9 +186,10 @@ void BlockCombiner::formGroups() {
       passNeedsOn(number, std::nullopt);
       continue;
     }
-    int64_t bytes = getOperandBytes(op);
-    auto [it, isFirst] = open.insert({getKey(collective), groups.size()});
-    if (!isFirst && (groups[it->second].bytes + bytes > maxBytes ||
+    int64_t bytes = getBytes(collective);
+    Attribute key = getKey(collective);
+    auto [it, isFirst] = open.insert({key, groups.size()});
+    if (!isFirst && (groups[it->second].bytes + bytes > limits.lookup(key) ||
                      needs(number, it->second))) {
       it->second = groups.size();
       isFirst = true;
@@ -219,6 +253,8 @@ void BlockCombiner::build() {
     OpBuilder builder(members.back());
     Operation *combined = cast<CollectiveOpInterface>(members.front())
                               .createCombined(builder, members);
+    if (Attribute use = members.front()->getAttr(spmd::useAttrName))
+      combined->setAttr(spmd::useAttrName, use);
     unsigned result = 0;
     for (Operation *member : members)
       for (Value old : member->getResults())
@@ -246,7 +282,7 @@ struct CombineCollectives : impl::CombineCollectivesBase<CombineCollectives> {
       function.walk([&](Block *block) { blocks.push_back(block); });
     });
     for (Block *block : blocks)
-      BlockCombiner(*block, maxBytes).run();
+      BlockCombiner(*block, maxBytes, minBytes, parts).run();
   }
 };
 } // namespace

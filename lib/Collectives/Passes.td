@@ -121,14 +121,76 @@ def HoistCollectives : Pass<"meshc-hoist-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
+def RepeatGathers : Pass<"meshc-repeat-gathers", "::mlir::ModuleOp"> {
+  let summary = "gathers a parameter again for uses that come much later";
+  let description = [{
+    A parameter that is cut is whole only while it is used. Each all_gather of one
+    parameter moves before its first user. If a step function gathers more bytes of
+    other parameters between two users than the gathered parameter has, the later user
+    and those behind it get an all_gather of their own. So the step gathers most
+    parameters twice, once forward and once backward, and keeps few of them (stage 3 of
+    ZeRO: Rajbhandari et al., arXiv 1910.02054; Zhao et al., arXiv 2304.11277). The
+    operand costs no memory: it is the parameter. Gathers of no more than `min-bytes`
+    between two users do not divide them.
+
+    What the body of a loop has gathered, it keeps until the iteration's end.
+
+    ```mlir
+    !small = !nd.tensor<f32, [i = 8 on {a} ]>
+    !large = !nd.tensor<f32, [i = 8 on {a}, j = 65536]>
+    !x = !nd.tensor<f32, [i = 8]>
+    !y = !nd.tensor<f32, [i = 8, j = 65536]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%v: !small {nd.name = "v", nd.role = "parameter"}, %w: !large {nd.name = "w", nd.role = "parameter"}) -> (!x, !y, !x) {
+        %0 = spmd.all_gather ["a"] from ["i"] %v : (!small) -> !x
+        %1 = spmd.all_gather ["a"] from ["i"] %w : (!large) -> !y
+        %2 = nd.exp %0 : (!x) -> !x
+        %3 = nd.exp %1 : (!y) -> !y
+        %4 = nd.neg %0 : (!x) -> !x
+        return %2, %3, %4 : !x, !y, !x
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !small = !nd.tensor<f32, [i = 8 on {a} ]>
+    !large = !nd.tensor<f32, [i = 8 on {a}, j = 65536]>
+    !x = !nd.tensor<f32, [i = 8]>
+    !y = !nd.tensor<f32, [i = 8, j = 65536]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%v: !small {nd.name = "v", nd.role = "parameter"}, %w: !large {nd.name = "w", nd.role = "parameter"}) -> (!x, !y, !x) {
+        %0 = spmd.all_gather ["a"] from ["i"] %v : (!small) -> !x
+        %2 = nd.exp %0 : (!x) -> !x
+        %1 = spmd.all_gather ["a"] from ["i"] %w : (!large) -> !y
+        %3 = nd.exp %1 : (!y) -> !y
+        %5 = spmd.all_gather ["a"] from ["i"] %v {spmd.use = 2 : i64} : (!small) -> !x
+        %4 = nd.neg %5 : (!x) -> !x
+        return %2, %3, %4 : !x, !y, !x
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
+  let options = [
+    Option<"minBytes", "min-bytes", "int64_t", "1048576",
+           "bytes of other parameters that divide no users, per rank">
+  ];
+}
+
 def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
   let summary = "makes one collective of several independent ones";
   let description = [{
     Combines independent collectives of the same kind, axes, reduction and element
-    type into one with many operands, as long as one call moves no more than
-    `max-bytes` per rank. This moves the same bytes with fewer calls. The combined
-    op replaces the last of them; users of its results move behind it. Only collectives
-    of one block are combined: none leaves or enters the body of a loop.
+    type into one with many operands, as long as the operands and the results of one
+    call have no more than `max-bytes` per rank. This moves the same bytes with fewer
+    calls. The combined op replaces the last of them; users of its results move behind
+    it. Only collectives of one block are combined: none leaves or enters the body of a
+    loop.
+
+    The whole tensors of a combined all_gather or reduce_scatter are in memory at the
+    same time. So a call in a step function, outside of loops, has no more than one of
+    `parts` equal parts of what the function gathers or scatters likewise, but
+    `min-bytes` in any case.
 
     ```mlir
     !sum = !nd.tensor<f32, [i = 8], sum {a}>
@@ -159,7 +221,11 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"maxBytes", "max-bytes", "int64_t", "33554432",
-           "largest sum of the operands of a combined collective, per rank">
+           "largest sum of the operands, or of the results, of a combined collective, per rank">,
+    Option<"minBytes", "min-bytes", "int64_t", "1048576",
+           "what a combined collective may have in any case, if max-bytes is not less">,
+    Option<"parts", "parts", "int64_t", "16",
+           "how many collectives gather or scatter the tensors of a function, at least">
   ];
 }
 

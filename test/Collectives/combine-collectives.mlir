@@ -1,10 +1,12 @@
 // RUN: mesh-opt %s -meshc-combine-collectives | FileCheck %s
 // RUN: mesh-opt %s -meshc-combine-collectives=max-bytes=40 | FileCheck %s --check-prefix=SMALL
+// RUN: mesh-opt %s '-meshc-combine-collectives=min-bytes=40 parts=2' | FileCheck %s --check-prefix=PARTS
 
 // CHECK-DAG: #[[U:loc[0-9]+]] = loc("u"(
 // CHECK-DAG: #[[V:loc[0-9]+]] = loc("v"(
 !p = !nd.tensor<f32, [i = 8], sum {a}>
 !w = !nd.tensor<f32, [i = 8]>
+!b = !nd.tensor<f32, [i = 8 on {a}]>
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   // Independent ones join where the last one was, users behind them; each
   // operand keeps its cause.
@@ -97,5 +99,37 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
       nd.yield %5 : !w
     }
     return %r : !w
+  }
+
+  // Of four gathers of 32 bytes each, a part is two. What is summed and stays as
+  // large is one.
+  // CHECK-LABEL: @parts
+  // CHECK-COUNT-2: spmd.all_
+  // CHECK-NOT: spmd.all_
+  // CHECK: return
+  // PARTS-LABEL: @parts
+  // PARTS: spmd.all_gather ["a"] from ["i", "i"] %arg0, %arg1
+  // PARTS: spmd.all_gather ["a"] from ["i", "i"] %arg2, %arg3
+  // PARTS: spmd.all_reduce sum ["a"] %arg4, %arg5
+  func.func @parts(%w: !b, %x: !b, %y: !b, %z: !b, %u: !p, %v: !p) -> (!w, !w, !w, !w, !w, !w) {
+    %0 = spmd.all_gather ["a"] from ["i"] %w : (!b) -> !w
+    %1 = spmd.all_gather ["a"] from ["i"] %x : (!b) -> !w
+    %2 = spmd.all_gather ["a"] from ["i"] %y : (!b) -> !w
+    %3 = spmd.all_gather ["a"] from ["i"] %z : (!b) -> !w
+    %4 = spmd.all_reduce sum ["a"] %u : (!p) -> !w
+    %5 = spmd.all_reduce sum ["a"] %v : (!p) -> !w
+    return %0, %1, %2, %3, %4, %5 : !w, !w, !w, !w, !w, !w
+  }
+
+  // What is gathered again does not join what is gathered once, and stays another op.
+  // CHECK-LABEL: @again
+  // CHECK: spmd.all_gather ["a"] from ["i", "i"] %arg0, %arg1 {spmd.causes
+  // CHECK: spmd.all_gather ["a"] from ["i", "i"] %arg0, %arg1 {spmd.causes = {{.*}}, spmd.use = 2 : i64}
+  func.func @again(%x: !b, %y: !b) -> (!w, !w, !w, !w) {
+    %0 = spmd.all_gather ["a"] from ["i"] %x : (!b) -> !w
+    %1 = spmd.all_gather ["a"] from ["i"] %y : (!b) -> !w
+    %2 = spmd.all_gather ["a"] from ["i"] %x {spmd.use = 2 : i64} : (!b) -> !w
+    %3 = spmd.all_gather ["a"] from ["i"] %y {spmd.use = 2 : i64} : (!b) -> !w
+    return %0, %1, %2, %3 : !w, !w, !w, !w
   }
 }
