@@ -189,14 +189,107 @@ void BlockPlanner::collectLoop(nd::ScanOp scan) {
 }
 
 int64_t BlockPlanner::plan() {
-  for (Operation &op : block)
-    times[&op] = times.size();
+  for (Operation &op : block) {
+    times[&op] = opAt.size();
+    opAt.push_back(&op);
+  }
   for (Operation &op : block.without_terminator())
     if (auto scan = dyn_cast<nd::ScanOp>(op))
       collectLoop(scan);
     else
       collect(op);
-  return pack();
+  collectRanges();
+  return packWithOverlap();
+}
+
+/// When the collective may run as far as the values are concerned.
+CollectiveRange BlockPlanner::getRange(Operation *op) {
+  size_t time = times[op];
+  CollectiveRange range = {op, time, time, time, {}, {}, time};
+  auto add = [&](SmallVector<Storage *> &list, Value value) {
+    Storage *storage = storageOf.lookup(value);
+    if (storage && !llvm::is_contained(list, storage))
+      list.push_back(storage);
+  };
+  for (Value operand : op->getOperands())
+    add(range.sent, operand);
+  if (!isa<spmd::AllGatherOp>(op) || canBeginAhead(cast<spmd::AllGatherOp>(op)))
+    return range;
+  range.earliest = 0;
+  for (Value operand : op->getOperands())
+    if (Operation *definition = operand.getDefiningOp())
+      range.earliest = std::max(range.earliest, times[definition] + 1);
+  for (Value result : op->getResults())
+    add(range.received, result);
+  // Results of the block have their memory anyway: so the gather stands where
+  // it can begin.
+  if (range.received.size() < op->getNumResults())
+    range.earliest = time;
+  return range;
+}
+
+/// A gather may begin when what the one before received is used, and not
+/// earlier: those before it run first in any case. What a collective sends
+/// stays until the one after the next begins.
+void BlockPlanner::collectRanges() {
+  size_t used = 0, nextUsed = 0;
+  for (Operation &op : block) {
+    if (!isa<spmd::CollectiveOpInterface>(op))
+      continue;
+    CollectiveRange range = getRange(&op);
+    if (isa<spmd::AllGatherOp>(op)) {
+      size_t first = times.size();
+      for (Operation *user : op.getUsers())
+        first = std::min(first, times[user]);
+      if (first != nextUsed) {
+        used = nextUsed;
+        nextUsed = first;
+      }
+      range.earliest = std::min(std::max(range.earliest, used), range.time);
+    }
+    collectives.push_back(std::move(range));
+  }
+  for (auto [index, range] : llvm::enumerate(collectives))
+    range.latest = index + 2 < collectives.size() ? collectives[index + 2].time
+                                                  : times.size();
+}
+
+/// Moves the collectives that begin early.
+void BlockPlanner::moveToBegins() {
+  llvm::SmallDenseSet<Operation *> moved;
+  for (const CollectiveRange &range : collectives) {
+    size_t begin = range.begin;
+    while (begin < range.time && moved.contains(opAt[begin]))
+      ++begin;
+    if (begin == range.time)
+      continue;
+    range.op->moveBefore(opAt[begin]);
+    moved.insert(range.op);
+  }
+}
+
+/// Gives collectives time to run beside other ops, as far as this costs no
+/// memory.
+int64_t BlockPlanner::packWithOverlap() {
+  int64_t least = pack();
+  if (collectives.empty())
+    return least;
+  std::deque<Storage> exact = storages;
+  auto restore = [&] {
+    for (auto [storage, before] : llvm::zip(storages, exact))
+      storage = before;
+  };
+  constexpr std::pair<bool, bool> choices[] = {
+      {true, true}, {true, false}, {false, true}};
+  for (auto [received, sent] : choices) {
+    stretchRanges(collectives, storages, times.size(), received, sent);
+    if (pack() <= least) {
+      moveToBegins();
+      return least;
+    }
+    restore();
+  }
+  return least;
 }
 
 /// Places the largest first, each at the lowest offset without overlap with

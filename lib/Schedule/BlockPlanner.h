@@ -15,29 +15,10 @@
 #ifndef MESHC_LIB_SCHEDULE_BLOCKPLANNER_H
 #define MESHC_LIB_SCHEDULE_BLOCKPLANNER_H
 
-#include "dialects/Exec/Exec.h"
 #include "dialects/Nd/Ops/LoopOps.h"
-#include <deque>
+#include "lib/Schedule/StretchRanges.h"
 
 namespace meshc::schedule {
-
-/// The next multiple of the arena's alignment.
-inline int64_t alignInArena(int64_t bytes) {
-  return llvm::alignTo(bytes, exec::arenaAlignment);
-}
-
-/// Memory that values share in turn, and their live range: the numbers of the
-/// first op that writes and the last that reads, both included.
-struct Storage {
-  int64_t bytes = 0;
-  size_t begin = 0, end = 0;
-  size_t number = 0;  ///< in the order of the ops
-  int64_t offset = 0; ///< in the block's memory, then in the arena
-
-  bool meets(const Storage &other) const {
-    return begin <= other.end && other.begin <= end;
-  }
-};
 
 class BlockPlanner {
 public:
@@ -52,7 +33,8 @@ public:
     place(value, {nullptr, {offset, {}}});
   }
 
-  /// Places all other values; returns the bytes of the temporaries.
+  /// Places all other values; returns the bytes of the temporaries. Moves
+  /// all_gathers to where they begin.
   int64_t plan();
   /// Sets the places on the block's ops (ArenaAttributes.h). The temporaries
   /// begin at `base`, a multiple of the arena's alignment.
@@ -85,17 +67,23 @@ private:
   void collect(mlir::Operation &op);
   void collectLoop(nd::ScanOp scan);
   void placeTies(nd::ScanOp scan, BlockPlanner &body);
+  void collectRanges();
+  CollectiveRange getRange(mlir::Operation *op);
   int64_t pack();
+  int64_t packWithOverlap();
+  void moveToBegins();
 
   mlir::Block &block;
   size_t depth;
   nd::MeshAttr mesh;
   llvm::DenseMap<mlir::Operation *, size_t> times;
+  llvm::SmallVector<mlir::Operation *> opAt; ///< of each time
   llvm::DenseMap<mlir::Value, Spot> spots;
   std::deque<Storage> storages;
   llvm::DenseMap<mlir::Value, Storage *> storageOf; ///< of temporaries
   llvm::DenseMap<mlir::Operation *, Storage *> scratchOf;
   llvm::DenseMap<mlir::Operation *, Loop> loops;
+  llvm::SmallVector<CollectiveRange, 0> collectives;
 };
 
 } // namespace meshc::schedule

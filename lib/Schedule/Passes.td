@@ -67,6 +67,13 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
     before the op that overwrites it, and readers of an initial value before the loop
     that takes over its memory. The bodies of loops are ordered likewise.
 
+    Where a block has reductions, several orders are made, and the one with the fewest
+    bytes that live at the same time is taken, the first of equal ones. In the first
+    two, what reads a reduced gradient (the update of a parameter, or a scalar) waits
+    until the next reduction begins, so that other ops run beside a reduction. In every
+    second one, what counts of a gradient that is to be reduced is what remains when it
+    has been: it is computed early, although it is larger than what it frees.
+
     On GPUs the updates of parameters (fusions whose results all replace operands, with
     no reduction) wait for others, to share their launch (`meshc-merge-launches`): until
     nothing else is ready, or until they keep 32 MiB of gradients.
@@ -99,6 +106,60 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
           exec.yield %1 : !x
         }
         return %0, %2 : !x, !x
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
+def DelayGathers : Pass<"meshc-delay-gathers", "::mlir::func::FuncOp"> {
+  let summary = "moves all_gathers to their first users";
+  let description = [{
+    What an all_gather receives is larger than what it sends, so that it takes memory
+    from its begin on. So it stands before the first op that reads a result, or before
+    the op that overwrites its operand. `meshc-plan-arena` begins it earlier where the
+    arena has memory for this. Gathers of results of the block stay where they are:
+    they have their memory anyway.
+
+    ```mlir
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    !x = !nd.tensor<f32, [i = 8]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !x, %w: !block) -> (!x, !x) {
+        %0 = spmd.all_gather ["a"] from ["i"] %w : (!block) -> !x
+        %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!x) -> !x {
+        ^bb0(%in: !x):
+          %2 = nd.exp %in : (!x) -> !x
+          exec.yield %2 : !x
+        }
+        %3 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!x) -> !x {
+        ^bb0(%in: !x):
+          %4 = nd.exp %in : (!x) -> !x
+          exec.yield %4 : !x
+        }
+        return %1, %3 : !x, !x
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !block = !nd.tensor<f32, [i = 8 on {a} ]>
+    !x = !nd.tensor<f32, [i = 8]>
+    module attributes {nd.mesh = #nd.mesh<a = 2>} {
+      func.func @f(%x: !x, %w: !block) -> (!x, !x) {
+        %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!x) -> !x {
+        ^bb0(%in: !x):
+          %2 = nd.exp %in : (!x) -> !x
+          exec.yield %2 : !x
+        }
+        %0 = spmd.all_gather ["a"] from ["i"] %w : (!block) -> !x
+        %3 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!x) -> !x {
+        ^bb0(%in: !x):
+          %4 = nd.exp %in : (!x) -> !x
+          exec.yield %4 : !x
+        }
+        return %1, %3 : !x, !x
       }
     }
     ```

@@ -29,16 +29,30 @@ static constexpr int64_t freeGrowth = exec::arenaAlignment;
 static constexpr int64_t heldBytesLimit = 32 << 20;
 
 namespace {
+/// The ops of a block, without its terminator.
+using Order = SmallVector<Operation *>;
+
+/// What an order of ops is to achieve.
+struct Aims {
+  /// What reads a reduced gradient waits until the next reduction begins, so
+  /// that other ops run beside a reduction.
+  bool overlap;
+  /// Gradients are computed early: what counts is the memory that remains when
+  /// their reduction has ended.
+  bool reduceEarly;
+};
+
 /// List scheduling of one block.
 class OpScheduler {
 public:
-  explicit OpScheduler(Block &block)
-      : block(block), mesh(nd::MeshAttr::of(block.getParentOp())),
+  OpScheduler(Block &block, Aims aims)
+      : block(block), mesh(nd::MeshAttr::of(block.getParentOp())), aims(aims),
         holdsUpdates(
             exec::isForGpus(block.getParentOp()->getParentOfType<ModuleOp>())) {
   }
 
-  LogicalResult run();
+  /// Fails, with an error, if there is no order.
+  FailureOr<Order> run();
 
 private:
   void addEdge(Operation *before, Operation *after);
@@ -47,7 +61,9 @@ private:
   void makeReady(Operation *op);
   void hold(exec::FusionOp update);
   void releaseHeld();
-  int64_t getGrowth(Operation *op) const;
+  int64_t getLastingBytes(Value value);
+  int64_t getGrowth(Operation *op);
+  bool canWait(exec::FusionOp fusion) const;
   void finish(Operation *op);
 
   Block &block;
@@ -57,6 +73,9 @@ private:
   DenseMap<Operation *, size_t> waitsFor;
   DenseMap<Value, llvm::SmallDenseSet<Operation *, 4>> readers; ///< to come
   SmallVector<Operation *> ready; ///< in program order
+  DenseMap<Value, int64_t> lastingBytes;
+  Aims aims;
+  SmallVector<Operation *> patient; ///< until the next reduction begins
   bool holdsUpdates;
   SmallVector<Operation *> held; ///< updates that wait for others
   int64_t heldBytes = 0;
@@ -88,9 +107,32 @@ void OpScheduler::connect() {
       addEdge(reader, terminator->getOperand(index).getDefiningOp());
 }
 
+static bool isUpdateOp(Operation *op) {
+  auto fusion = dyn_cast<exec::FusionOp>(op);
+  return fusion && isUpdate(fusion);
+}
+
+/// The bytes of a value, or of what is left of it once it has been reduced
+/// and, if that is all that it is for, has updated a parameter.
+int64_t OpScheduler::getLastingBytes(Value value) {
+  auto [known, isNew] = lastingBytes.try_emplace(value, 0);
+  if (!isNew)
+    return known->second;
+  Value lasting = value;
+  if (aims.reduceEarly && value.hasOneUse()) {
+    OpOperand &use = *value.use_begin();
+    auto collective = dyn_cast<spmd::CollectiveOpInterface>(use.getOwner());
+    if (collective && collective.getGroupReduction())
+      lasting = collective->getResult(use.getOperandNumber());
+  }
+  if (lasting == value || !llvm::all_of(lasting.getUsers(), isUpdateOp))
+    known->second = nd::getTensorType(lasting).getLocalBytes(mesh);
+  return known->second;
+}
+
 /// Bytes that the op would allocate now, minus those that it frees. Persistent
 /// results and arguments have their own memory and do not count.
-int64_t OpScheduler::getGrowth(Operation *op) const {
+int64_t OpScheduler::getGrowth(Operation *op) {
   int64_t growth = 0;
   auto bytesOf = [&](Value value) {
     return nd::getTensorType(value).getLocalBytes(mesh);
@@ -102,7 +144,7 @@ int64_t OpScheduler::getGrowth(Operation *op) const {
   };
   for (Value result : op->getResults())
     if (!stays(result))
-      growth += bytesOf(result);
+      growth += getLastingBytes(result);
   llvm::SmallDenseSet<Value> seen;
   for (Value operand : op->getOperands())
     if (!stays(operand) && seen.insert(operand).second &&
@@ -111,11 +153,26 @@ int64_t OpScheduler::getGrowth(Operation *op) const {
   return growth;
 }
 
-/// Adds the op to those that are ready, or to the updates that wait for others.
+/// Whether the fusion reads what a collective of the block receives, and what
+/// it computes is not urgent: it updates a parameter, or computes scalars, as
+/// the norm of a gradient.
+bool OpScheduler::canWait(exec::FusionOp fusion) const {
+  bool reads = llvm::any_of(fusion.getInputs(), [](Value input) {
+    return isa_and_nonnull<spmd::CollectiveOpInterface>(input.getDefiningOp());
+  });
+  return reads && (isUpdate(fusion) ||
+                   llvm::all_of(fusion.getResults(), [](Value result) {
+                     return nd::getTensorType(result).getDims().empty();
+                   }));
+}
+
+/// Adds the op to those that are ready, or to those that wait for others.
 void OpScheduler::makeReady(Operation *op) {
   auto fusion = dyn_cast<exec::FusionOp>(op);
   if (holdsUpdates && fusion && isUpdate(fusion))
     return hold(fusion);
+  if (aims.overlap && fusion && canWait(fusion))
+    return patient.push_back(op);
   auto *place = llvm::upper_bound(ready, op, [&](Operation *a, Operation *b) {
     return places.lookup(a) < places.lookup(b);
   });
@@ -138,8 +195,11 @@ void OpScheduler::releaseHeld() {
 }
 
 Operation *OpScheduler::takeNext() {
-  if (ready.empty())
+  if (ready.empty()) {
     releaseHeld();
+    llvm::append_range(released, patient);
+    patient.clear();
+  }
   if (!released.empty()) {
     Operation *op = released.front();
     released.pop_front();
@@ -148,6 +208,12 @@ Operation *OpScheduler::takeNext() {
   auto *best = llvm::find_if(ready, [](Operation *op) {
     return isa<spmd::CollectiveOpInterface>(op);
   });
+  if (best != ready.end() &&
+      cast<spmd::CollectiveOpInterface>(*best).getGroupReduction()) {
+    // Those that waited for it run behind it.
+    llvm::append_range(released, patient);
+    patient.clear();
+  }
   if (best == ready.end())
     best = llvm::find_if(
         ready, [&](Operation *op) { return getGrowth(op) <= freeGrowth; });
@@ -166,23 +232,23 @@ void OpScheduler::finish(Operation *op) {
       makeReady(successor);
 }
 
-LogicalResult OpScheduler::run() {
+FailureOr<Order> OpScheduler::run() {
   connect();
   Operation *terminator = block.getTerminator();
   for (Operation &op : block.without_terminator())
     if (waitsFor.lookup(&op) == 0)
       makeReady(&op);
-  size_t count = 0;
-  while (!ready.empty() || !held.empty() || !released.empty()) {
+  Order order;
+  while (!ready.empty() || !held.empty() || !released.empty() ||
+         !patient.empty()) {
     Operation *op = takeNext();
     if (op == terminator)
       continue;
-    op->moveBefore(terminator);
-    ++count;
+    order.push_back(op);
     finish(op);
   }
-  if (count + 1 == places.size())
-    return success();
+  if (order.size() + 1 == places.size())
+    return order;
   Operation *parent = block.getParentOp();
   auto function = dyn_cast<func::FuncOp>(parent);
   return parent->emitError()
@@ -193,15 +259,82 @@ LogicalResult OpScheduler::run() {
 namespace {
 struct ScheduleOps : impl::ScheduleOpsBase<ScheduleOps> {
   void runOnOperation() override {
-    if (getOperation().isDeclaration())
-      return;
-    SmallVector<Block *> blocks = {&getOperation().getBody().front()};
-    getOperation().walk(
-        [&](nd::ScanOp scan) { blocks.push_back(&scan.getBlock()); });
-    for (Block *block : blocks)
-      if (failed(OpScheduler(*block).run()))
+    // Inner loops first: what they need counts for the blocks around them.
+    SmallVector<Block *> blocks = nd::getBlocks(getOperation());
+    for (Block *block : llvm::reverse(blocks))
+      if (failed(schedule(*block)))
         return signalPassFailure();
   }
+
+  /// Whether the result lies where an operand was.
+  static bool takesPlace(OpResult result) {
+    Operation *op = result.getOwner();
+    auto reduce = dyn_cast<spmd::AllReduceOp>(op);
+    unsigned number = result.getResultNumber();
+    return reduce && reduce->getOperand(number).hasOneUse() &&
+           !isa<BlockArgument>(reduce->getOperand(number)) &&
+           canWriteOver(op, number, number);
+  }
+
+  /// The most bytes that live at the same time outside of the arena's
+  /// residents.
+  int64_t getPeak(const Order &order) const {
+    Block &block = *order.front()->getBlock();
+    nd::MeshAttr mesh = nd::MeshAttr::of(block.getParentOp());
+    Operation *terminator = block.getTerminator();
+    DenseMap<Operation *, size_t> times;
+    for (auto [time, op] : llvm::enumerate(order))
+      times[op] = time;
+    SmallVector<int64_t> dying(order.size(), 0);
+    int64_t live = 0, peak = 0;
+    for (auto [time, op] : llvm::enumerate(order)) {
+      for (Value result : op->getResults()) {
+        if (llvm::is_contained(result.getUsers(), terminator))
+          continue;
+        size_t last = time;
+        for (Operation *user : result.getUsers())
+          last = std::max(last, times.lookup(user));
+        int64_t bytes = nd::getTensorType(result).getLocalBytes(mesh);
+        dying[last] += bytes;
+        if (!takesPlace(cast<OpResult>(result)))
+          live += bytes;
+        else
+          dying[time] -= bytes;
+      }
+      peak = std::max(peak, live + peaks.lookup(op));
+      live -= dying[time];
+    }
+    return peak;
+  }
+
+  LogicalResult schedule(Block &block) {
+    if (block.without_terminator().empty())
+      return success();
+    // Without a reduction, all of them give one order.
+    bool reduces = llvm::any_of(
+        block.getOps<spmd::CollectiveOpInterface>(),
+        [](auto collective) { return bool(collective.getGroupReduction()); });
+    constexpr Aims choices[] = {
+        {true, true}, {true, false}, {false, true}, {false, false}};
+    std::optional<Order> order;
+    int64_t peak = 0;
+    for (Aims aims : llvm::ArrayRef(choices).take_back(reduces ? 4 : 1)) {
+      FailureOr<Order> next = OpScheduler(block, aims).run();
+      if (failed(next))
+        return failure();
+      int64_t nextPeak = getPeak(*next);
+      if (!order || nextPeak < peak) {
+        order = std::move(*next);
+        peak = nextPeak;
+      }
+    }
+    for (Operation *op : *order)
+      op->moveBefore(block.getTerminator());
+    peaks[block.getParentOp()] = peak;
+    return success();
+  }
+
+  DenseMap<Operation *, int64_t> peaks; ///< of loops
 };
 } // namespace
 

@@ -248,3 +248,95 @@ func.func @large_updates_run(%p: !w {nd.name = "p", nd.role = "parameter"}, %q: 
   return %1, %3 : !w, !w
 }
 }
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+!p = !nd.tensor<f32, [i = 8], sum {a}>
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+// The update of a parameter waits until the next reduction begins, so that what this
+// one needs is computed beside the reduction of the parameter's gradient. It costs no
+// memory, since %b is larger than both gradients.
+// CHECK-LABEL: @overlap
+// CHECK: spmd.all_reduce
+// CHECK: nd.neg
+// CHECK: spmd.all_reduce
+// CHECK: nd.sub
+// CHECK: nd.mul
+func.func @overlap(%w: !v {nd.name = "w", nd.role = "parameter"}, %u: !v {nd.name = "u", nd.role = "parameter"}, %x: !v)
+    -> (!v {nd.name = "w", nd.role = "parameter"}, !v {nd.name = "u", nd.role = "parameter"}) {
+  %b = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%x) : (!v) -> !nd.tensor<f32, [i = 8, j = 8]> {
+  ^bb0(%in: !v):
+    %8 = nd.broadcast %in : (!v) -> !nd.tensor<f32, [i = 8, j = 8]>
+    exec.yield %8 : !nd.tensor<f32, [i = 8, j = 8]>
+  }
+  %y = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%b) : (!nd.tensor<f32, [i = 8, j = 8]>) -> !v {
+  ^bb0(%in: !nd.tensor<f32, [i = 8, j = 8]>):
+    %8 = nd.reduce_sum %in {dims = ["j"]} : (!nd.tensor<f32, [i = 8, j = 8]>) -> !v
+    exec.yield %8 : !v
+  }
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%y) : (!v) -> !p {
+  ^bb0(%in: !v):
+    %8 = nd.exp %in : (!v) -> !p
+    exec.yield %8 : !p
+  }
+  %1 = spmd.all_reduce sum ["a"] %0 : (!p) -> !v
+  %2 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%w, %1) : (!v, !v) -> !v {
+  ^bb0(%in: !v, %g: !v):
+    %8 = nd.sub %in, %g : (!v, !v) -> !v
+    exec.yield %8 : !v
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%y) : (!v) -> !p {
+  ^bb0(%in: !v):
+    %8 = nd.neg %in : (!v) -> !p
+    exec.yield %8 : !p
+  }
+  %4 = spmd.all_reduce sum ["a"] %3 : (!p) -> !v
+  %5 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%u, %4) : (!v, !v) -> !v {
+  ^bb0(%in: !v, %g: !v):
+    %8 = nd.mul %in, %g : (!v, !v) -> !v
+    exec.yield %8 : !v
+  }
+  return %2, %5 : !v, !v
+}
+
+// Not if the reduced gradient would raise the memory of the block: the second gradient
+// comes from a larger value.
+// CHECK-LABEL: @no_memory
+// CHECK: spmd.all_reduce
+// CHECK: nd.sub
+// CHECK: nd.broadcast
+// CHECK: spmd.all_reduce
+// CHECK: nd.mul
+func.func @no_memory(%w: !v {nd.name = "w", nd.role = "parameter"}, %u: !v {nd.name = "u", nd.role = "parameter"}, %x: !v)
+    -> (!v {nd.name = "w", nd.role = "parameter"}, !v {nd.name = "u", nd.role = "parameter"}) {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !p {
+  ^bb0(%in: !v):
+    %8 = nd.exp %in : (!v) -> !p
+    exec.yield %8 : !p
+  }
+  %1 = spmd.all_reduce sum ["a"] %0 : (!p) -> !v
+  %2 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%w, %1) : (!v, !v) -> !v {
+  ^bb0(%in: !v, %g: !v):
+    %8 = nd.sub %in, %g : (!v, !v) -> !v
+    exec.yield %8 : !v
+  }
+  %b = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%x) : (!v) -> !nd.tensor<f32, [i = 8, j = 8]> {
+  ^bb0(%in: !v):
+    %8 = nd.broadcast %in : (!v) -> !nd.tensor<f32, [i = 8, j = 8]>
+    exec.yield %8 : !nd.tensor<f32, [i = 8, j = 8]>
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%b) : (!nd.tensor<f32, [i = 8, j = 8]>) -> !p {
+  ^bb0(%in: !nd.tensor<f32, [i = 8, j = 8]>):
+    %8 = nd.reduce_sum %in {dims = ["j"]} : (!nd.tensor<f32, [i = 8, j = 8]>) -> !p
+    exec.yield %8 : !p
+  }
+  %4 = spmd.all_reduce sum ["a"] %3 : (!p) -> !v
+  %5 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%u, %4) : (!v, !v) -> !v {
+  ^bb0(%in: !v, %g: !v):
+    %8 = nd.mul %in, %g : (!v, !v) -> !v
+    exec.yield %8 : !v
+  }
+  return %2, %5 : !v, !v
+}
+}
