@@ -82,4 +82,24 @@ llvm::SmallVector<AxisList> AxisRuns::group(ArrayRef<StringAttr> axes) const {
   return list;
 }
 
+llvm::SmallVector<AxisList> getSubsets(ArrayRef<AxisList> runs, MeshAttr mesh) {
+  llvm::SmallVector<AxisList> subsets;
+  auto add = [&](llvm::function_ref<bool(size_t)> has) {
+    AxisList &subset = subsets.emplace_back();
+    for (auto [index, run] : llvm::enumerate(runs))
+      if (has(index))
+        subset.append(run);
+    sortByMesh(subset, mesh);
+  };
+  if (runs.size() > 6) {
+    add([](size_t) { return true; });
+    for (size_t only = 0; only < runs.size(); ++only)
+      add([&](size_t index) { return index == only; });
+    return subsets;
+  }
+  for (unsigned mask = 1; mask < (1u << runs.size()); ++mask)
+    add([&](size_t index) { return (mask >> index) & 1; });
+  return subsets;
+}
+
 } // namespace meshc::spmd

@@ -55,6 +55,11 @@ private:
       first; ///< of each axis's run
 };
 
+/// Subsets of runs that a step may take at once: all of them; where there are
+/// few, each other one too. Axes are in the mesh's order.
+llvm::SmallVector<AxisList> getSubsets(llvm::ArrayRef<AxisList> runs,
+                                       nd::MeshAttr mesh);
+
 } // namespace meshc::spmd
 
 #endif // MESHC_DIALECTS_SPMD_AXISRUNS_H

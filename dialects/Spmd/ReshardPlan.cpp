@@ -7,6 +7,7 @@
 
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/AxisRuns.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <limits>
 #include <queue>
@@ -83,29 +84,6 @@ private:
 };
 
 } // namespace
-
-/// Subsets of runs that a step may take at once: all of them; where there are
-/// few, each other one too. Axes are in the mesh's order.
-static llvm::SmallVector<AxisList> getSubsets(ArrayRef<AxisList> runs,
-                                              MeshAttr mesh) {
-  llvm::SmallVector<AxisList> subsets;
-  auto add = [&](llvm::function_ref<bool(size_t)> has) {
-    AxisList &subset = subsets.emplace_back();
-    for (auto [index, run] : llvm::enumerate(runs))
-      if (has(index))
-        subset.append(run);
-    sortByMesh(subset, mesh);
-  };
-  if (runs.size() > 6) {
-    add([](size_t) { return true; });
-    for (size_t only = 0; only < runs.size(); ++only)
-      add([&](size_t index) { return index == only; });
-    return subsets;
-  }
-  for (unsigned mask = 1; mask < (1u << runs.size()); ++mask)
-    add([&](size_t index) { return (mask >> index) & 1; });
-  return subsets;
-}
 
 /// Whether the axes may cut the dim on the way: the source or the target has
 /// them there.
@@ -481,6 +459,13 @@ const ReshardPlan &ReshardPlanner::plan(TensorType from, TensorType to) {
     mergeSlices(it->second.steps);
   }
   return it->second;
+}
+
+static constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound";
+
+void setMemoryBound(Operation *module, int64_t bytes) {
+  Builder builder(module->getContext());
+  module->setAttr(memoryBoundAttrName, builder.getI64IntegerAttr(bytes));
 }
 
 ReshardPlanner ReshardPlanner::of(Operation *op) {

@@ -77,8 +77,8 @@ private:
   llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, ReshardPlan> plans;
 };
 
-/// The module's attribute with the memory bound of reshards, in bytes (i64).
-inline constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound";
+/// Gives the module the attribute `spmd.memory_bound`, in bytes.
+void setMemoryBound(mlir::Operation *module, int64_t bytes);
 
 } // namespace meshc::spmd
 

@@ -72,8 +72,8 @@ ExitCode Compilation::afterPhase(const Phase &phase) {
 }
 
 ExitCode Compilation::runPasses(const Phase &phase) {
-  if (phase.describe)
-    phase.describe(*module, options);
+  if (phase.describeTarget)
+    phase.describeTarget(*module, options);
   ExitCode code = runPhase(phase, *module, options);
   if (code == ExitCode::Success)
     state.phase = phase.name.str();

@@ -50,8 +50,8 @@ static std::optional<Trial> plan(ModuleOp parsed, CompileOptions options,
   ArrayRef<Phase> phases = getPhases();
   for (size_t number = getPhaseNumber("autodiff");
        number <= getPhaseNumber("schedule"); ++number) {
-    if (phases[number].describe)
-      phases[number].describe(*program, options);
+    if (phases[number].describeTarget)
+      phases[number].describeTarget(*program, options);
     if (runPhase(phases[number], *program, options) != ExitCode::Success)
       return std::nullopt;
   }

@@ -9,7 +9,6 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/NdInterfaces.h"
-#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
@@ -45,16 +44,6 @@ static void setLibraryWorkspace(mlir::ModuleOp program,
 //===----------------------------------------------------------------------===//
 // What depends on other options
 //===----------------------------------------------------------------------===//
-
-/// The planners of reshards read it.
-static void setMemoryBound(mlir::ModuleOp program,
-                           const CompileOptions &options) {
-  if (options.memoryBound)
-    program->setAttr(
-        spmd::memoryBoundAttrName,
-        mlir::IntegerAttr::get(mlir::IntegerType::get(program.getContext(), 64),
-                               *options.memoryBound));
-}
 
 static void addAutodiffPasses(mlir::OpPassManager &passes,
                               const CompileOptions &options) {
@@ -116,15 +105,13 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<partition::addPartitionPasses>,
        .judges = partitionJudges,
-       .addVerifier = addPass<partition::createVerifyPartition>,
-       .describe = setMemoryBound},
+       .addVerifier = addPass<partition::createVerifyPartition>},
       // How ranks exchange what they need. The report of them is made here.
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",
        .run = &Compilation::runCollectives,
        .addPasses = addPasses<collectives::addCollectivesPasses>,
        .addVerifier = addPass<collectives::createVerifyCollectives>,
-       .describe = setMemoryBound,
        .verify = &Compilation::comparePartitioned},
       // What runs as one loop nest, what as a library call.
       {.name = "kernels",
@@ -132,14 +119,14 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<kernels::addKernelsPasses>,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
-       .describe = setForGpus},
+       .describeTarget = setForGpus},
       // When, and in which memory.
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runPasses,
        .addPasses = addPasses<schedule::addSchedulePasses>,
        .addVerifier = addPass<schedule::createVerifySchedule>,
-       .describe = setLibraryWorkspace},
+       .describeTarget = setLibraryWorkspace},
       // Machine code of kernels for GPUs, and LLVM IR of everything else.
       {.name = "codegen",
        .promise = "LLVM IR that defines meshc_program",

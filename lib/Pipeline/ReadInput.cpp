@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
+#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipeline/Compilation.h"
@@ -120,6 +121,8 @@ ExitCode Compilation::parse(const Phase &) {
                     dump + "'");
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
   ExitCode code = ending == ".mlir" ? parseMlir() : parseModelText();
+  if (code == ExitCode::Success && options.memoryBound)
+    spmd::setMemoryBound(*module, *options.memoryBound);
   if (code == ExitCode::Success && options.emit == Emit::Mlir) {
     hasEnded = true;
     return write(options.output.empty() ? "-" : options.output, print());
