@@ -26,11 +26,11 @@ grep -Eq '"kernels":\[\{"name":"[^"]+","location":"[^"]*model.mesh:[0-9]+:[0-9]+
 ! grep -q '"kind":"wait"' flat.json || { cat flat.json >&2; fail "one device waits for nothing"; }
 # If no product has an epilogue and no kernels share a launch (one parameter is
 # updated), both targets' reports are equal except for the
-# registers of a GPU's kernels, where buffers lie, and what lives at the arena's peak:
+# registers of a GPU's kernels, predicted times, where buffers lie, and what lives at the arena's peak:
 # only the host's arena has scratch memory of products, which moves the peak.
 flatten() {
   sed '/^ "machineCode"/,/^ \],$/d; /^ "memory"/,/^ },$/d' | tr -d ' \n' |
-    sed -E 's/,?\{[^{}]*"class":"scratch"[^{}]*\}//g; s/"offset":[0-9]+,?//g'
+    sed -E 's/,?\{[^{}]*"class":"scratch"[^{}]*\}//g; s/"offset":[0-9]+,?//g; s/,?"(time|machine)":\{[^{}]*\}//g'
 }
 if [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/ptxas" ]; then
   sed -e '/param w2/d' -e 's/w1\[pixel, hidden\]/w1[pixel, class]/' -e 's/relu(\(dot([^)]*)\))/\1/' \
