@@ -25,10 +25,11 @@ using nd::TensorType;
 /// axis.
 static constexpr double collectiveStep = 1e-3, sliceStep = 1e-5;
 
-/// A search that has settled so many shardings ends with the best plan so far,
-/// or the straight one. Reached only where a dozen axes change places one by
-/// one.
-static constexpr size_t mostSettled = 20000;
+/// A search that has settled so many shardings ends with the straight plan. If
+/// more than `fewRuns` runs of axes may change places, there are too many
+/// shardings in between for more than a glance.
+static constexpr size_t mostSettled = 20000, mostSettledOfMany = 200,
+                        fewRuns = 6;
 
 namespace {
 
@@ -376,8 +377,14 @@ std::optional<ReshardPlan> Search::run() {
   reached[from] = {};
   queue.emplace(0, 0);
   order.push_back(from);
+  AxisList used = getUsedAxes(from);
+  for (StringAttr axis : getUsedAxes(to))
+    if (!llvm::is_contained(used, axis))
+      used.push_back(axis);
+  size_t most =
+      runs.group(used).size() > fewRuns ? mostSettledOfMany : mostSettled;
   size_t settled = 0;
-  while (!queue.empty() && ++settled <= mostSettled) {
+  while (!queue.empty() && ++settled <= most) {
     TensorType type = order[queue.top().second];
     queue.pop();
     Reached &here = reached[type];

@@ -160,13 +160,12 @@ static bool mayMove(Operation *op) {
   if (!rename)
     return false;
   auto module = op->getParentOfType<ModuleOp>();
-  return llvm::any_of(llvm::zip(rename.getFrom(), rename.getTo()),
-                      [&](auto names) {
-                        auto [from, to] = names;
-                        auto rules = getRules(module, to);
-                        return !rules.empty() &&
-                               rules != getRules(module, from);
-                      });
+  return llvm::any_of(
+      llvm::zip(rename.getFrom(), rename.getTo()), [&](auto names) {
+        auto [from, to] = names;
+        auto rules = getRules(module, to);
+        return !rules.empty() && rules != getRules(module, from);
+      });
 }
 
 /// Whether the op's result costs less to recompute than to store and load. All

@@ -340,14 +340,6 @@ void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
     addResult(result, computed);
 }
 
-bool BlockPartitioner::isBuiltAlone(Operation &op) {
-  return isa<nd::ScanOp>(op);
-}
-
-LogicalResult BlockPartitioner::buildAlone(Operation &op) {
-  return partitionLoop(cast<nd::ScanOp>(op));
-}
-
 LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
   auto body = std::make_unique<Block>();
   LoopPartitioner partitioner(loop, *body, *this, planner, mesh);
@@ -382,7 +374,8 @@ LogicalResult BlockPartitioner::prepare() {
 LogicalResult BlockPartitioner::run() {
   if (failed(prepare()))
     return failure();
-  llvm::SmallVector<Operation *> ops;
+  // Loops end a search: what they need and make is known when they are built.
+  llvm::SmallVector<Operation *> ops, last;
   auto buildAll = [&] {
     auto choices = BlockSearch(*this, planner, mesh).run(ops);
     for (auto [op, choice] : llvm::zip(ops, choices))
@@ -390,15 +383,18 @@ LogicalResult BlockPartitioner::run() {
     ops.clear();
   };
   for (Operation &op : old.without_terminator()) {
-    if (!isBuiltAlone(op)) {
-      ops.push_back(&op);
+    auto loop = dyn_cast<nd::ScanOp>(op);
+    if (!loop) {
+      (isBuiltLast(op) ? last : ops).push_back(&op);
       continue;
     }
     buildAll();
-    if (failed(buildAlone(op)))
+    if (failed(partitionLoop(loop)))
       return failure();
   }
   buildAll();
+  for (Operation *op : last)
+    buildLast(*op);
   chooseEnds();
   partitionEnd(*old.getTerminator());
   return success();

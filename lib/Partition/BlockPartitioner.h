@@ -97,9 +97,10 @@ public:
   mlir::Operation *getTerminator() const { return old.getTerminator(); }
 
 protected:
-  /// Whether the op is no part of the search: a loop.
-  virtual bool isBuiltAlone(mlir::Operation &op);
-  virtual mlir::LogicalResult buildAlone(mlir::Operation &op);
+  /// Whether the op is no part of a search, but built by buildLast() once all
+  /// others are: nothing but the terminator uses what it makes.
+  virtual bool isBuiltLast(mlir::Operation &) { return false; }
+  virtual void buildLast(mlir::Operation &) {}
   /// Settles the shardings at the end of the block once its ops are rebuilt.
   virtual void chooseEnds() {}
 

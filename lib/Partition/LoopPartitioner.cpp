@@ -177,16 +177,10 @@ void LoopPartitioner::partitionSum(Operation &op, const Sum &sum) {
   forms[op.getResult(0)] = {local->getResult(0)};
 }
 
-bool LoopPartitioner::isBuiltAlone(Operation &op) {
-  return sums.contains(&op) || BlockPartitioner::isBuiltAlone(op);
-}
+bool LoopPartitioner::isBuiltLast(Operation &op) { return sums.contains(&op); }
 
-LogicalResult LoopPartitioner::buildAlone(Operation &op) {
-  auto sum = sums.find(&op);
-  if (sum == sums.end())
-    return BlockPartitioner::buildAlone(op);
-  partitionSum(op, sum->second);
-  return success();
+void LoopPartitioner::buildLast(Operation &op) {
+  partitionSum(op, sums.find(&op)->second);
 }
 
 /// The result of a linear op on this value alone, which stays partial where the

@@ -52,8 +52,8 @@ private:
     mlir::Value summand;
   };
 
-  bool isBuiltAlone(mlir::Operation &op) override;
-  mlir::LogicalResult buildAlone(mlir::Operation &op) override;
+  bool isBuiltLast(mlir::Operation &op) override;
+  void buildLast(mlir::Operation &op) override;
   void chooseEnds() override;
 
   nd::TensorType getStackType(mlir::Value stack);

@@ -36,6 +36,10 @@ namespace {
 
 struct Program {
   const char *name, *text;
+  /// What a program of three iterations may send, as a multiple of what it
+  /// sends unrolled. That may be less: its first iteration knows how the
+  /// initial state lies, and its last one who uses the final state.
+  double most = 1;
 };
 
 struct Layout {
@@ -266,9 +270,11 @@ func.func @ends_early(%x: !x {nd.name = "x", nd.role = "input"}, %w: !w {nd.name
 )";
 
 const Program programs[] = {
-    {"forward", forward},     {"backward", backward}, {"shared", shared},
-    {"recurrent", recurrent}, {"masks", masks},       {"sums", sums},
-    {"nested", nested},       {"lookups", lookups},   {"endsEarly", endsEarly}};
+    {"forward", forward},       {"backward", backward},
+    {"shared", shared},         {"recurrent", recurrent, 2},
+    {"masks", masks},           {"sums", sums},
+    {"nested", nested, 2},      {"lookups", lookups},
+    {"endsEarly", endsEarly, 2}};
 
 const Layout layouts[] = {
     {"batch", "data = 2", {"batch -> data"}, true},
@@ -385,7 +391,7 @@ TEST_P(LoopLayoutTest, ComputesWhatOneDeviceDoes) {
                   collectives::addCollectivesPasses));
   EXPECT_EQ(compare(*sequential, *unrolled), "");
   if (std::get<1>(GetParam()).isUsual)
-    EXPECT_LE(bytes, getBytes(*unrolled));
+    EXPECT_LE(bytes, getBytes(*unrolled) * std::get<0>(GetParam()).most);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LoopLayoutTest,
