@@ -33,8 +33,9 @@ bool RandomProgram::addFunction() {
   Known in = *x;
   switch (draw(in.isExact ? 3 : 2)) {
   case 0: {
-    std::string name = declare("x", "y = tanh(x); return y",
-                               "g) { return g * (1 - y * y) * 0.8 + 0.1 * x");
+    std::string name =
+        declare("x", "y = tanh(x); return y",
+                "g) { return g * (1 - y * y) * 0.8 + 0.1 * g * x");
     return add(name + "(" + in.name + ")", in.type, in.dims, 1, in.isExact);
   }
   case 1: {
