@@ -236,27 +236,23 @@ Value BlockPartitioner::reshard(Value value, Value from, TensorType type) {
   return op;
 }
 
-/// The result of the op once more, in another sharding.
-Value BlockPartitioner::recompute(Operation *op, TensorType type) {
-  SmallVector<Value> numbers;
-  for (Value operand : op->getOperands())
-    numbers.push_back(getForm(operand, nd::getTensorType(operand).getGlobal()));
+/// The result of the op once more, in another sharding, from these operands.
+Value BlockPartitioner::repeat(Operation *op, ValueRange operands,
+                               TensorType type) {
   Operation *again = builder.clone(*op);
-  again->setOperands(numbers);
+  again->setOperands(operands);
   nd::removeShardings(again);
   again->getResult(0).setType(type);
   forms[op->getResult(0)].push_back(again->getResult(0));
   return again->getResult(0);
 }
 
-/// The result of a copy once more, from the operand's form `source`.
-Value BlockPartitioner::copyFrom(Value source, Operation *op, TensorType type) {
-  Operation *again = builder.clone(*op);
-  again->setOperands(source);
-  nd::removeShardings(again);
-  again->getResult(0).setType(type);
-  forms[op->getResult(0)].push_back(again->getResult(0));
-  return again->getResult(0);
+/// The result of an op of numbers, which every rank has, once more.
+Value BlockPartitioner::recompute(Operation *op, TensorType type) {
+  SmallVector<Value> numbers;
+  for (Value operand : op->getOperands())
+    numbers.push_back(getForm(operand, nd::getTensorType(operand).getGlobal()));
+  return repeat(op, numbers, type);
 }
 
 Value BlockPartitioner::getForm(Value value, TensorType type) {
@@ -275,7 +271,7 @@ Value BlockPartitioner::getForm(Value value, TensorType type) {
     return getForm(value, type);
   case MoveKind::Copy: {
     Operation *op = value.getDefiningOp();
-    return copyFrom(getForm(op->getOperand(0), move.from), op, type);
+    return repeat(op, getForm(op->getOperand(0), move.from), type);
   }
   case MoveKind::Reshard:
     return reshard(value, find(move.from), type);

@@ -152,8 +152,8 @@ private:
   void partitionEnd(mlir::Operation &terminator);
   void addResult(mlir::OpResult result, mlir::Value computed);
   mlir::Value recompute(mlir::Operation *op, nd::TensorType type);
-  mlir::Value copyFrom(mlir::Value source, mlir::Operation *op,
-                       nd::TensorType type);
+  mlir::Value repeat(mlir::Operation *op, mlir::ValueRange operands,
+                     nd::TensorType type);
   mlir::Value reshard(mlir::Value value, mlir::Value from, nd::TensorType type);
 
   llvm::DenseMap<mlir::Value, Facts> facts;

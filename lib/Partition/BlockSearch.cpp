@@ -129,7 +129,7 @@ BlockSearch::findChoices(Operation *op,
 
 /// The value that the only user of `value` makes, if it is linear in it; null
 /// otherwise.
-static Value getLinearUse(Value value) {
+static Value followLinearUse(Value value) {
   if (!hasOneUser(value))
     return {};
   auto user = dyn_cast<nd::NamedOpInterface>(*value.user_begin());
@@ -150,7 +150,7 @@ Value BlockSearch::getMeeting(Value value) {
   auto [it, isNew] = meetings.try_emplace(value, value);
   if (!isNew)
     return it->second;
-  Value next = getLinearUse(value);
+  Value next = followLinearUse(value);
   Value meeting = next ? getMeeting(next) : value;
   return meetings[value] = meeting;
 }
@@ -204,9 +204,7 @@ BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
   step.state = &state;
   step.choice = &choice;
   StepForms forms(*this, state, step.added);
-  FactorChoice work;
-  work.work = choice.work;
-  step.total = state.total + partition::getCost(work);
+  step.total = state.total + getWorkCost(choice);
   for (auto [operand, type] :
        llvm::zip(op->getOperands(), choice.operandTypes)) {
     step.total += partitioner.obtain(operand, type, forms);

@@ -21,9 +21,13 @@ using spmd::AxisList;
 /// that the results want.
 static constexpr int64_t searchLimit = 20000;
 
-double getCost(const FactorChoice &choice) {
+double getWorkCost(const FactorChoice &choice) {
   constexpr double bytesPerPoint = 1;
-  return choice.bytes + choice.work * bytesPerPoint;
+  return choice.work * bytesPerPoint;
+}
+
+double getCost(const FactorChoice &choice) {
+  return choice.bytes + getWorkCost(choice);
 }
 
 TensorType getTypeAlong(TensorType type, const PartitionRule &rule,

@@ -78,6 +78,8 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
 /// a weight is summed over the ranks, not computed everywhere from a gathered
 /// batch, unless the batch is tiny.
 double getCost(const FactorChoice &choice);
+/// The part of it that is work.
+double getWorkCost(const FactorChoice &choice);
 
 /// The at most `count` best choices for `op`, the best one first. There is
 /// always one: nothing cut.

@@ -245,9 +245,7 @@ private:
 
   /// The cost of the choice, whose forms it enters.
   double take(Operation *op, const FactorChoice &choice) {
-    FactorChoice work;
-    work.work = choice.work;
-    double cost = getCost(work);
+    double cost = getWorkCost(choice);
     for (auto [operand, type] :
          llvm::zip(op->getOperands(), choice.operandTypes))
       cost += partitioner.obtain(operand, type, forms);

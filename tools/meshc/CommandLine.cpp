@@ -195,8 +195,8 @@ static void addMemory(CLI::App &app, CompileOptions &options) {
            options.memoryBound = parseBytes("--memory-bound", text);
          },
          "bytes that a step of a change of shardings may take on a rank, its "
-         "input and output together, as in 800M; with less than there is a way "
-         "for, the way with the least is taken (default: twice the larger "
+         "input and output together, as in 800M; if no way keeps to it, meshc "
+         "takes the one that needs the least memory (default: twice the larger "
          "block)")
       ->type_name("BYTES");
 }
