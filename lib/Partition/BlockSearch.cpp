@@ -144,43 +144,44 @@ static Value followLinearUse(Value value) {
   return isLinear ? user->getResult(0) : Value();
 }
 
-/// Where the value may meet others as a partial sum: after the linear ops that
-/// follow it.
-Value BlockSearch::getMeeting(Value value) {
-  auto [it, isNew] = meetings.try_emplace(value, value);
+/// The sum that the value becomes a part of while it stays partial: the result
+/// of the last of the linear ops that follow it.
+Value BlockSearch::getSumRoot(Value value) {
+  auto [it, isNew] = sumRoots.try_emplace(value, value);
   if (!isNew)
     return it->second;
   Value next = followLinearUse(value);
-  Value meeting = next ? getMeeting(next) : value;
-  return meetings[value] = meeting;
+  Value root = next ? getSumRoot(next) : value;
+  return sumRoots[value] = root;
 }
 
-/// The debt of the value in the state after the step.
-BlockSearch::Debt &BlockSearch::getDebt(Step &step, Value value) {
-  Value meeting = getMeeting(value);
-  return step.debts.try_emplace(meeting, step.state->debts.lookup(meeting))
+/// The pending cost of the value in the state after the step.
+BlockSearch::PendingCost &BlockSearch::getPendingCost(Step &step, Value value) {
+  Value root = getSumRoot(value);
+  return step.pendingCosts
+      .try_emplace(root, step.state->pendingCosts.lookup(root))
       .first->second;
 }
 
-/// The value is reduced now, or its debt passes on to the result of the op.
-void BlockSearch::pay(Step &step, Value value) {
-  if (!step.state->owing.contains(value) ||
-      llvm::is_contained(step.paid, value))
+/// The value is reduced now, or its cost is that of the result of the op.
+void BlockSearch::resolve(Step &step, Value value) {
+  if (!step.state->pending.contains(value) ||
+      llvm::is_contained(step.resolved, value))
     return;
-  step.paid.push_back(value);
-  Debt &debt = getDebt(step, value);
-  if (--debt.values == 0) {
-    step.total -= debt.bytes;
-    debt.bytes = 0;
+  step.resolved.push_back(value);
+  PendingCost &cost = getPendingCost(step, value);
+  if (--cost.values == 0) {
+    step.total -= cost.bytes;
+    cost.bytes = 0;
   }
 }
 
-void BlockSearch::owe(Step &step, Value value, double bytes) {
-  step.owing.push_back(value);
-  Debt &debt = getDebt(step, value);
-  ++debt.values;
-  step.total += std::max(0.0, bytes - debt.bytes);
-  debt.bytes = std::max(bytes, debt.bytes);
+void BlockSearch::defer(Step &step, Value value, double bytes) {
+  step.pending.push_back(value);
+  PendingCost &cost = getPendingCost(step, value);
+  ++cost.values;
+  step.total += std::max(0.0, bytes - cost.bytes);
+  cost.bytes = std::max(bytes, cost.bytes);
 }
 
 /// Enters what an op made. What is not partial is moved to where it is wanted
@@ -193,7 +194,7 @@ void BlockSearch::addResult(Step &step, OpResult result, TensorType made) {
   TensorType settled = partitioner.getDesired(result).settle(made);
   double share = partitioner.getShare(result);
   if (made.isPartial() || share != 1)
-    owe(step, result, planner.getBytes(made, settled) * share);
+    defer(step, result, planner.getBytes(made, settled) * share);
   else
     step.total += partitioner.obtain(result, settled, forms);
 }
@@ -208,7 +209,7 @@ BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
   for (auto [operand, type] :
        llvm::zip(op->getOperands(), choice.operandTypes)) {
     step.total += partitioner.obtain(operand, type, forms);
-    pay(step, operand);
+    resolve(step, operand);
   }
   for (auto [result, type] : llvm::zip(op->getResults(), choice.resultTypes))
     addResult(step, result, type);
@@ -236,14 +237,14 @@ void BlockSearch::hashStep(Step &step, Operation *op) {
 BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
   State next = *step.state;
   next.total = step.total;
-  for (Value value : step.paid)
-    next.owing.erase(value);
-  next.owing.insert(step.owing.begin(), step.owing.end());
-  for (auto [meeting, debt] : step.debts)
-    if (debt.values == 0)
-      next.debts.erase(meeting);
+  for (Value value : step.resolved)
+    next.pending.erase(value);
+  next.pending.insert(step.pending.begin(), step.pending.end());
+  for (auto [root, cost] : step.pendingCosts)
+    if (cost.values == 0)
+      next.pendingCosts.erase(root);
     else
-      next.debts[meeting] = debt;
+      next.pendingCosts[root] = cost;
   for (auto [value, type] : step.added)
     next.forms[value].push_back(type);
   dropDead(next.forms, op);
@@ -319,7 +320,7 @@ void BlockSearch::decideFirst() {
   }
 }
 
-/// Pays for the ends of the block, as far as they are known.
+/// Adds the cost of the ends of the block, as far as they are known.
 void BlockSearch::finish(State &state) {
   Step step;
   step.state = &state;
@@ -331,7 +332,7 @@ void BlockSearch::finish(State &state) {
     if (forms.get(operand).empty())
       continue; // made by an op after those of this search
     step.total += partitioner.obtain(operand, type, forms);
-    pay(step, operand);
+    resolve(step, operand);
   }
   state.total = step.total;
 }

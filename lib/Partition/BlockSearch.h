@@ -31,11 +31,11 @@ struct SearchBounds {
   static SearchBounds of(size_t ops);
 };
 
-/// A state says how the ops so far are cut. It has moved and computed what its
-/// choices cost, and owes what it takes to reduce the values that are still
-/// partial. Of the states that the next op leads to, those with the least sum
-/// are followed; of states with the same forms of all values that are used
-/// later, the best one. Time is linear in the number of ops.
+/// A state says how the ops so far are cut. Its cost is what its choices move
+/// and compute, plus an estimate for values that are still partial: what it
+/// takes to reduce them. Of the states that the next op leads to, those of the
+/// least cost are followed; of states with the same forms of all values that
+/// are used later, the best one.
 class BlockSearch {
 public:
   BlockSearch(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
@@ -59,18 +59,18 @@ private:
     llvm::SmallVector<Form> added;
     mutable std::shared_ptr<const Decision> previous;
   };
-  /// What it takes to reduce values, or to move them where they are wanted,
-  /// which nothing has paid yet. Values that meet in a sum have one debt.
-  struct Debt {
+  /// An estimate of what it takes to reduce values, or to move them where they
+  /// are wanted, which no choice has done yet. Values of one sum count once.
+  struct PendingCost {
     unsigned values = 0;
     double bytes = 0;
   };
   struct State {
-    double total = 0; ///< bytes moved, work, and debts
-    /// By the value in which those that owe something meet.
-    llvm::DenseMap<mlir::Value, Debt> debts;
-    /// The values that owe something.
-    llvm::DenseSet<mlir::Value> owing;
+    double total = 0; ///< bytes moved, work, and pending costs
+    /// By the sum that the values become parts of; see getSumRoot.
+    llvm::DenseMap<mlir::Value, PendingCost> pendingCosts;
+    /// The values that these are of.
+    llvm::DenseSet<mlir::Value> pending;
     /// Forms that not all states have, of values that are used later.
     FormMap forms;
     size_t hash = 0; ///< of these forms, whatever their order
@@ -81,10 +81,10 @@ private:
     const State *state = nullptr;
     const FactorChoice *choice = nullptr;
     llvm::SmallVector<Form> added;
-    /// Values that paid their debts, and such that have new ones.
-    llvm::SmallVector<mlir::Value> paid, owing;
-    /// The debts that these change, as they are then.
-    llvm::SmallDenseMap<mlir::Value, Debt, 4> debts;
+    /// Values whose cost is not pending any more, and those whose cost is new.
+    llvm::SmallVector<mlir::Value> resolved, pending;
+    /// The costs that these change, as they are after the step.
+    llvm::SmallDenseMap<mlir::Value, PendingCost, 4> pendingCosts;
     double total = 0; ///< of the state after it
     size_t hash = 0;  ///< of the state after it
   };
@@ -98,10 +98,10 @@ private:
   Step makeStep(const State &state, mlir::Operation *op,
                 const FactorChoice &choice);
   void addResult(Step &step, mlir::OpResult result, nd::TensorType made);
-  mlir::Value getMeeting(mlir::Value value);
-  Debt &getDebt(Step &step, mlir::Value value);
-  void pay(Step &step, mlir::Value value);
-  void owe(Step &step, mlir::Value value, double bytes);
+  mlir::Value getSumRoot(mlir::Value value);
+  PendingCost &getPendingCost(Step &step, mlir::Value value);
+  void resolve(Step &step, mlir::Value value);
+  void defer(Step &step, mlir::Value value, double bytes);
   void hashStep(Step &step, mlir::Operation *op);
   void advance(mlir::Operation *op);
   State apply(Step &step, mlir::Operation *op);
@@ -115,7 +115,7 @@ private:
   SearchBounds bounds = SearchBounds::of(0);
   std::vector<State> states; ///< the best one first
   FormMap common;            ///< forms that all states have
-  llvm::DenseMap<mlir::Value, mlir::Value> meetings;
+  llvm::DenseMap<mlir::Value, mlir::Value> sumRoots;
   /// The values that nothing uses after the op.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> dying;
   llvm::SmallVector<FactorChoice> decided;
