@@ -34,15 +34,15 @@ static constexpr size_t mostSettled = 20000, mostSettledOfMany = 200,
 namespace {
 
 /// What a search makes as small as possible.
-enum class Objective { Bytes, Memory };
+enum class Objective { Cost, Memory };
 
 /// The search from one sharding to another by steps within a memory bound.
 class Search {
 public:
-  Search(TensorType from, TensorType to, MeshAttr mesh, double memoryBound,
-         Objective objective)
-      : from(from), to(to), mesh(mesh), memoryBound(memoryBound),
-        objective(objective), runs(from, to, mesh) {}
+  Search(TensorType from, TensorType to, MeshAttr mesh,
+         const ByteCosts &byteCosts, double memoryBound, Objective objective)
+      : from(from), to(to), mesh(mesh), byteCosts(byteCosts),
+        memoryBound(memoryBound), objective(objective), runs(from, to, mesh) {}
   /// Nothing if no plan was found within the bound.
   std::optional<ReshardPlan> run();
 
@@ -72,6 +72,7 @@ private:
 
   TensorType from, to;
   MeshAttr mesh;
+  const ByteCosts &byteCosts;
   double memoryBound;
   Objective objective;
   AxisRuns runs;
@@ -114,6 +115,31 @@ static double getStepBytes(TensorType previous, const ReshardStep &step,
                       getWhole(previous, step).getLocalBytes(mesh), mesh);
 }
 
+static double getByteCost(const ByteCosts &costs, StringAttr axis) {
+  auto known = costs.find(axis);
+  return known == costs.end() ? 1 : known->second;
+}
+
+/// Those bytes at the costs of their axes. A permute's may cross any of them.
+static double getStepCost(TensorType previous, const ReshardStep &step,
+                          MeshAttr mesh, const ByteCosts &costs) {
+  double bytes = getStepBytes(previous, step, mesh);
+  if (costs.empty() || bytes == 0)
+    return bytes;
+  if (step.kind == CollectiveKind::Permute) {
+    double dearest = 0;
+    for (StringAttr axis : step.axes)
+      dearest = std::max(dearest, getByteCost(costs, axis));
+    return bytes * dearest;
+  }
+  double cost = 0;
+  for (const AxisTraffic &level :
+       getRingTraffic(*step.kind, step.axes,
+                      getWhole(previous, step).getLocalBytes(mesh), mesh))
+    cost += level.bytes * getByteCost(costs, level.axis);
+  return cost;
+}
+
 /// The cost of a path of `cost` with one more step; nothing if the step is
 /// beyond the bound.
 std::optional<double> Search::addCost(double cost, TensorType previous,
@@ -125,7 +151,7 @@ std::optional<double> Search::addCost(double cost, TensorType previous,
     return std::max(cost, memory);
   double ofStep = step.kind ? collectiveStep
                             : sliceStep * static_cast<double>(step.axes.size());
-  return cost + ofStep + getStepBytes(previous, step, mesh);
+  return cost + ofStep + getStepCost(previous, step, mesh, byteCosts);
 }
 
 /// Enters `step.result` as a neighbour of `previous`, if it is a sharding.
@@ -424,6 +450,7 @@ ReshardPlan Search::makePlan(ArrayRef<ReshardStep> steps) const {
   TensorType type = from;
   for (const ReshardStep &step : steps) {
     plan.bytes += getStepBytes(type, step, mesh);
+    plan.cost += getStepCost(type, step, mesh, byteCosts);
     plan.peak = std::max(plan.peak, getMemory(type, step, mesh));
     type = step.result;
   }
@@ -447,32 +474,76 @@ static void mergeSlices(llvm::SmallVectorImpl<ReshardStep> &steps) {
 
 /// The cheapest plan within the bound, or of those with the least memory.
 static ReshardPlan makePlan(TensorType from, TensorType to, MeshAttr mesh,
-                            double memoryBound) {
+                            const ByteCosts &byteCosts, double memoryBound) {
   auto search = [&](double bound, Objective objective) {
-    return Search(from, to, mesh, bound, objective).run();
+    return Search(from, to, mesh, byteCosts, bound, objective).run();
   };
-  if (auto plan = search(memoryBound, Objective::Bytes))
+  if (auto plan = search(memoryBound, Objective::Cost))
     return *plan;
   constexpr double anyMemory = std::numeric_limits<double>::infinity();
   ReshardPlan least = *search(anyMemory, Objective::Memory);
-  return search(least.peak, Objective::Bytes).value_or(least);
+  return search(least.peak, Objective::Cost).value_or(least);
+}
+
+ReshardPlan ReshardPlanner::makeWhole(TensorType from, TensorType to) const {
+  if (from == to)
+    return {};
+  double larger = std::max(from.getLocalBytes(mesh), to.getLocalBytes(mesh));
+  ReshardPlan plan =
+      makePlan(from, to, mesh, byteCosts, memoryBound.value_or(2 * larger));
+  mergeSlices(plan.steps);
+  return plan;
+}
+
+double ReshardPlanner::getDearestByte() const {
+  double dearest = 1;
+  for (auto [axis, cost] : byteCosts)
+    dearest = std::max(dearest, cost);
+  return dearest;
 }
 
 const ReshardPlan &ReshardPlanner::plan(TensorType from, TensorType to) {
   auto [it, isNew] = plans.try_emplace({from, to});
-  if (isNew && from != to) {
-    double larger = std::max(from.getLocalBytes(mesh), to.getLocalBytes(mesh));
-    it->second = makePlan(from, to, mesh, memoryBound.value_or(2 * larger));
-    mergeSlices(it->second.steps);
+  if (!isNew || from == to)
+    return it->second;
+  // What becomes partial is a local matter, and comes last.
+  AxisList added = getFurtherPartial(to, from);
+  TensorType whole = dropPartial(to, added);
+  ReshardPlan plan = makeWhole(from, whole);
+  if (!added.empty()) {
+    ReshardStep step{std::nullopt, added, {}, {}, to};
+    plan.peak = std::max(plan.peak, getMemory(whole, step, mesh));
+    plan.steps.push_back(std::move(step));
   }
-  return it->second;
+  return it->second = std::move(plan);
 }
 
-static constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound";
+static constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound",
+                                     byteCostsAttrName = "spmd.byte_costs";
 
 void setMemoryBound(Operation *module, int64_t bytes) {
   Builder builder(module->getContext());
   module->setAttr(memoryBoundAttrName, builder.getI64IntegerAttr(bytes));
+}
+
+void setByteCosts(Operation *module, const ByteCosts &costs) {
+  Builder builder(module->getContext());
+  llvm::SmallVector<NamedAttribute> entries;
+  for (auto [axis, cost] : costs)
+    entries.push_back(
+        builder.getNamedAttr(axis.getValue(), builder.getF64FloatAttr(cost)));
+  module->setAttr(byteCostsAttrName, builder.getDictionaryAttr(entries));
+}
+
+static ByteCosts readByteCosts(ModuleOp module) {
+  ByteCosts costs;
+  if (auto entries = module->getAttrOfType<DictionaryAttr>(byteCostsAttrName))
+    for (NamedAttribute entry : entries)
+      if (auto cost = dyn_cast<FloatAttr>(entry.getValue());
+          cost && cost.getValue().isFiniteNonZero() &&
+          !cost.getValue().isNegative())
+        costs[entry.getName()] = cost.getValueAsDouble();
+  return costs;
 }
 
 ReshardPlanner ReshardPlanner::of(Operation *op) {
@@ -483,7 +554,8 @@ ReshardPlanner ReshardPlanner::of(Operation *op) {
   return ReshardPlanner(
       MeshAttr::of(op),
       bound ? std::optional<double>(static_cast<double>(bound.getInt()))
-            : std::nullopt);
+            : std::nullopt,
+      readByteCosts(module));
 }
 
 } // namespace meshc::spmd

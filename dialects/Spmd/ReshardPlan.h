@@ -21,7 +21,8 @@
 
 namespace meshc::spmd {
 
-/// One step of a plan: a collective, or (no kind) a local slice.
+/// One step of a plan: a collective, or (no kind) a local op: a slice, or with
+/// neither `from` nor `to` one that makes a whole value a partial sum.
 struct ReshardStep {
   std::optional<CollectiveKind> kind;
   AxisList axes;         ///< in the mesh's order for collectives; the senders'
@@ -33,16 +34,22 @@ struct ReshardStep {
   AxisList receivers = {}; ///< the receivers' order (permute)
 };
 
+/// What a byte costs that a rank sends over each axis, beside one over the
+/// fastest axis; 1 for axes that are not there.
+using ByteCosts = llvm::SmallDenseMap<mlir::StringAttr, double, 4>;
+
 struct ReshardPlan {
   llvm::SmallVector<ReshardStep> steps;
   double bytes = 0; ///< sent by each rank with the ring algorithms
+  double cost = 0;  ///< these bytes at the costs of their axes
   double peak = 0;  ///< the largest memory of a step, in bytes: its input's
                     ///< block and its output's block together
 };
 
 /// Finds plans with Dijkstra's algorithm over shardings and caches them. An
 /// axis is only placed on dims where the source or the target has it. Of plans
-/// with equal bytes, the one with fewer steps wins.
+/// with equal costs, the one with fewer steps wins. To make a whole value a
+/// partial sum moves nothing.
 ///
 /// The memory bound limits ReshardPlan::peak: for each step, local ones
 /// included, the sum of its input's and its output's block on a rank, padding
@@ -57,28 +64,39 @@ public:
   /// `memoryBound`: in bytes. By default that of each reshard is twice the
   /// larger one of its source's and its target's block.
   explicit ReshardPlanner(nd::MeshAttr mesh,
-                          std::optional<double> memoryBound = std::nullopt)
-      : mesh(mesh), memoryBound(memoryBound) {}
-  /// The planner for the module around `op`: with its mesh, and the bound that
-  /// its attribute `spmd.memory_bound` gives, if it has one.
+                          std::optional<double> memoryBound = std::nullopt,
+                          ByteCosts byteCosts = ByteCosts())
+      : mesh(mesh), memoryBound(memoryBound), byteCosts(std::move(byteCosts)) {}
+  /// The planner for the module around `op`: with its mesh, and the bound and
+  /// the costs that its attributes `spmd.memory_bound` and `spmd.byte_costs`
+  /// give, if it has them.
   static ReshardPlanner of(mlir::Operation *op);
 
   /// The cheapest plan. One always exists if spmd.reshard verifies. The
   /// reference is valid until the next call.
   const ReshardPlan &plan(nd::TensorType from, nd::TensorType to);
-  /// The bytes of that plan.
-  double getBytes(nd::TensorType from, nd::TensorType to) {
-    return plan(from, to).bytes;
+  /// The cost of that plan.
+  double getCost(nd::TensorType from, nd::TensorType to) {
+    return plan(from, to).cost;
   }
+  /// The cost of a byte over the axis where it is the highest.
+  double getDearestByte() const;
 
 private:
+  ReshardPlan makeWhole(nd::TensorType from, nd::TensorType to) const;
+
   nd::MeshAttr mesh;
   std::optional<double> memoryBound;
+  ByteCosts byteCosts;
   llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, ReshardPlan> plans;
 };
 
 /// Gives the module the attribute `spmd.memory_bound`, in bytes.
 void setMemoryBound(mlir::Operation *module, int64_t bytes);
+
+/// Gives the module the attribute `spmd.byte_costs`: a dictionary of numbers by
+/// axis. Those that are not finite and positive are ignored.
+void setByteCosts(mlir::Operation *module, const ByteCosts &costs);
 
 } // namespace meshc::spmd
 

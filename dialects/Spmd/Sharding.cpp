@@ -63,6 +63,29 @@ TensorType dropPartial(TensorType type, ArrayRef<StringAttr> axes) {
   return type.withPartial(type.getPartialKind(), rest);
 }
 
+AxisList getFurtherPartial(TensorType type, TensorType other) {
+  AxisList further;
+  for (StringAttr axis : type.getPartialAxes())
+    if (!llvm::is_contained(other.getPartialAxes(), axis))
+      further.push_back(axis);
+  return further;
+}
+
+TensorType addPartial(TensorType type, ArrayRef<StringAttr> axes,
+                      MeshAttr mesh) {
+  AxisList used = getUsedAxes(type);
+  if (llvm::any_of(axes, [&](StringAttr axis) {
+        return llvm::is_contained(used, axis);
+      }))
+    return {};
+  if (type.isPartial() && type.getPartialKind() != nd::ReductionKind::Sum)
+    return {};
+  AxisList all(type.getPartialAxes());
+  all.append(axes.begin(), axes.end());
+  sortByMesh(all, mesh);
+  return type.withPartial(nd::ReductionKind::Sum, all);
+}
+
 namespace {
 /// Axes of senders and receivers on which equally many ranks differ.
 struct Part {

@@ -38,6 +38,15 @@ nd::TensorType dropAxes(nd::TensorType type, llvm::StringRef dim,
 nd::TensorType dropPartial(nd::TensorType type,
                            llvm::ArrayRef<mlir::StringAttr> axes);
 
+/// The axes over which `type` is partial and `other` is not.
+AxisList getFurtherPartial(nd::TensorType type, nd::TensorType other);
+
+/// The type as a partial sum over `axes`, too, in the mesh's order. Null if it
+/// uses one of them, or is partial by another reduction.
+nd::TensorType addPartial(nd::TensorType type,
+                          llvm::ArrayRef<mlir::StringAttr> axes,
+                          nd::MeshAttr mesh);
+
 /// Who sends to whom in a permute: its group's axes in the order that numbers
 /// senders, and in the order that numbers receivers (Spmd_PermuteOp).
 struct AxisOrders {

@@ -65,9 +65,9 @@ struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
     auto count = static_cast<double>(loop.getSize());
     nd::TensorType start = getType(inside.getInput());
     nd::TensorType entry = nd::getEntryType(end, loop.getDim());
-    double through = planner.getBytes(start, inside.getType()) * count;
-    through += planner.getBytes(getType(result), end);
-    if (planner.getBytes(start, entry) * count > through)
+    double through = planner.getCost(start, inside.getType()) * count;
+    through += planner.getCost(getType(result), end);
+    if (planner.getCost(start, entry) * count > through)
       return;
     inside.getResult().setType(entry);
     for (Operation *user : llvm::to_vector(result.getUsers())) {
@@ -82,9 +82,9 @@ struct FoldReshards : impl::FoldReshardsBase<FoldReshards> {
     if (!end)
       return;
     nd::TensorType start = getType(op.getInput());
-    double through = planner.getBytes(start, op.getType());
-    through += planner.getBytes(op.getType(), end);
-    if (planner.getBytes(start, end) > through)
+    double through = planner.getCost(start, op.getType());
+    through += planner.getCost(op.getType(), end);
+    if (planner.getCost(start, end) > through)
       return;
     for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
       if (start == end) {

@@ -32,6 +32,8 @@ static Operation *buildStep(OpBuilder &builder, Location loc,
                             const spmd::ReshardStep &step, Value value) {
   ArrayAttr axes = getArray(builder, step.axes);
   TypeRange result(step.result);
+  if (!step.kind && !step.to)
+    return spmd::ToPartialOp::create(builder, loc, step.result, axes, value);
   if (!step.kind)
     return spmd::SliceOp::create(builder, loc, step.result, step.to, axes,
                                  value);

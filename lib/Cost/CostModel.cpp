@@ -66,6 +66,19 @@ const Link &CostModel::getLink(StringAttr axis) const {
   return reach <= machine.nodeRanks ? machine.node : machine.network;
 }
 
+spmd::ByteCosts CostModel::getByteCosts() const {
+  double fastest = 0;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    fastest = std::max(fastest, getLink(axis.getName()).bandwidth);
+  spmd::ByteCosts costs;
+  bool differ = false;
+  for (nd::AxisAttr axis : mesh.getAxes()) {
+    costs[axis.getName()] = fastest / getLink(axis.getName()).bandwidth;
+    differ |= getLink(axis.getName()).bandwidth != fastest;
+  }
+  return differ ? costs : spmd::ByteCosts();
+}
+
 double CostModel::getCollectiveSeconds(spmd::CollectiveKind kind,
                                        ArrayRef<StringAttr> axes,
                                        double wholeBytes) const {

@@ -22,7 +22,7 @@
 #define MESHC_LIB_COST_COSTMODEL_H
 
 #include "dialects/Nd/Interfaces/OpCost.h"
-#include "dialects/Spmd/Traffic.h"
+#include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Cost/Machine.h"
 
 namespace meshc::cost {
@@ -59,6 +59,9 @@ public:
   /// where stride is the product of the later axes' sizes. The axis is within a
   /// node if these are at most the ranks of a node, otherwise between nodes.
   const Link &getLink(mlir::StringAttr axis) const;
+  /// What bytes cost over each axis of the mesh, beside the fastest one; empty
+  /// if all are equal.
+  spmd::ByteCosts getByteCosts() const;
 
   /// Bytes of the machine's cache for each rank; 0: none.
   double getCacheBytes() const { return cacheBytes; }

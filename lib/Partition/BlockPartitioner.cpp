@@ -126,7 +126,7 @@ BlockPartitioner::Move BlockPartitioner::findReshard(ArrayRef<TensorType> types,
   for (TensorType from : types) {
     if (type.isPartial() && !from.isPartial())
       continue;
-    if (double bytes = planner.getBytes(from, type);
+    if (double bytes = planner.getCost(from, type);
         !best.from || bytes < best.bytes)
       best = {MoveKind::Reshard, from, bytes};
   }
@@ -140,15 +140,20 @@ BlockPartitioner::findMove(Value value, TensorType type,
   if (llvm::is_contained(types, type))
     return {MoveKind::None, type, 0};
   const Facts known = getFacts(value);
-  if (known.isRecomputable)
+  if (known.isRecomputable && (!type.isPartial() || isZero(value)))
     return {MoveKind::Recompute, {}, 0};
+  if (type.isPartial() && llvm::none_of(types, [](TensorType form) {
+        return form.isPartial();
+      }))
+    return {MoveKind::ToPartial,
+            spmd::dropPartial(type, type.getPartialAxes()), 0};
   // Whoever else uses a partial value needs it reduced as well: it is reduced
   // to what is wanted of it, and goes on from there.
   TensorType settled = getSettled(value, available);
   if (!isReduced(types) && !type.isPartial() && settled != type &&
       !known.hasOneUser && !types.empty())
     return {MoveKind::Settle, settled,
-            planner.getBytes(types.front(), settled)};
+            planner.getCost(types.front(), settled)};
   Move reshard = findReshard(types, type);
   if (!known.isCopy || type.isPartial())
     return reshard;
@@ -175,6 +180,9 @@ double BlockPartitioner::obtain(Value value, TensorType type,
   case MoveKind::Settle:
     available.add(value, move.from);
     return move.bytes + obtain(value, type, available);
+  case MoveKind::ToPartial:
+    move.bytes = obtain(value, move.from, available);
+    break;
   case MoveKind::Copy:
     move.bytes =
         obtain(value.getDefiningOp()->getOperand(0), move.from, available);
@@ -269,6 +277,8 @@ Value BlockPartitioner::getForm(Value value, TensorType type) {
   case MoveKind::Settle:
     reshard(value, forms[value].front(), move.from);
     return getForm(value, type);
+  case MoveKind::ToPartial:
+    return reshard(value, getForm(value, move.from), type);
   case MoveKind::Copy: {
     Operation *op = value.getDefiningOp();
     return repeat(op, getForm(op->getOperand(0), move.from), type);
@@ -373,7 +383,7 @@ LogicalResult BlockPartitioner::run() {
   // Loops end a search: what they need and make is known when they are built.
   llvm::SmallVector<Operation *> ops, last;
   auto buildAll = [&] {
-    auto choices = BlockSearch(*this, planner, mesh).run(ops);
+    auto choices = searchBlock(*this, planner, mesh, ops);
     for (auto [op, choice] : llvm::zip(ops, choices))
       build(*op, choice);
     ops.clear();

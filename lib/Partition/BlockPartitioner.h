@@ -95,6 +95,10 @@ public:
   /// rebuilt: those of the first operands of its terminator.
   virtual llvm::ArrayRef<nd::TensorType> getFixedEnds() { return ends; }
   mlir::Operation *getTerminator() const { return old.getTerminator(); }
+  /// Whether the operand of the terminator is an entry of a stack that ops
+  /// other than loops use: a gradient, say, which an update reads as its
+  /// parameter lies. What loops use enters them as it lies.
+  virtual bool isStackForOps(unsigned) { return false; }
 
 protected:
   /// Whether the op is no part of a search, but built by buildLast() once all
@@ -132,6 +136,7 @@ private:
     None,      ///< the form is there
     Recompute, ///< the op once more
     Settle,    ///< first reduce the value to `from`, then look again
+    ToPartial, ///< of the whole form `from`: a partial sum
     Copy,      ///< the op once more, on its operand in the form `from`
     Reshard    ///< of the form `from`
   };

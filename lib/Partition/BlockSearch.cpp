@@ -80,6 +80,21 @@ void BlockSearch::findLastUses(ArrayRef<Operation *> ops) {
         dying[op].push_back(result);
 }
 
+void BlockSearch::findOutgoing(ArrayRef<Operation *> ops) {
+  Operation *terminator = partitioner.getTerminator();
+  llvm::SmallPtrSet<Operation *, 32> inside(ops.begin(), ops.end());
+  auto isRead = [&](OpOperand &use) {
+    return use.getOwner() == terminator
+               ? partitioner.isStackForOps(use.getOperandNumber())
+               : !inside.contains(use.getOwner());
+  };
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (!partitioner.isRecomputed(result) &&
+          llvm::any_of(result.getUses(), isRead))
+        outgoing.push_back(result);
+}
+
 //===----------------------------------------------------------------------===//
 // One op
 //===----------------------------------------------------------------------===//
@@ -94,7 +109,8 @@ BlockSearch::Choices BlockSearch::findChoices(Operation *op,
     results.push_back(
         {partitioner.getDesired(result), partitioner.getShare(result)});
   return Choices(
-      findFactorChoices(op, operands, results, planner, mesh, bounds.choices));
+      findFactorChoices(op, operands, results, planner, mesh, moves,
+                                   bounds.choices));
 }
 
 /// The choices for the op, of all states. Those that know its operands in the
@@ -194,7 +210,7 @@ void BlockSearch::addResult(Step &step, OpResult result, TensorType made) {
   TensorType settled = partitioner.getDesired(result).settle(made);
   double share = partitioner.getShare(result);
   if (made.isPartial() || share != 1)
-    defer(step, result, planner.getBytes(made, settled) * share);
+    defer(step, result, planner.getCost(made, settled) * share);
   else
     step.total += partitioner.obtain(result, settled, forms);
 }
@@ -205,7 +221,7 @@ BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
   step.state = &state;
   step.choice = &choice;
   StepForms forms(*this, state, step.added);
-  step.total = state.total + getWorkCost(choice);
+  step.total = state.total + choice.work;
   for (auto [operand, type] :
        llvm::zip(op->getOperands(), choice.operandTypes)) {
     step.total += partitioner.obtain(operand, type, forms);
@@ -237,6 +253,7 @@ void BlockSearch::hashStep(Step &step, Operation *op) {
 BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
   State next = *step.state;
   next.total = step.total;
+  next.work += step.choice->work;
   for (Value value : step.resolved)
     next.pending.erase(value);
   next.pending.insert(step.pending.begin(), step.pending.end());
@@ -334,6 +351,11 @@ void BlockSearch::finish(State &state) {
     step.total += partitioner.obtain(operand, type, forms);
     resolve(step, operand);
   }
+  // Whether others can use these values as they lie is not known yet.
+  if (moves == AxisMoves::One)
+    for (Value value : outgoing)
+      step.total += planner.getCost(partitioner.getSettled(value, forms),
+                                    partitioner.getDesired(value).preferred);
   state.total = step.total;
 }
 
@@ -341,6 +363,7 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   if (ops.empty())
     return {};
   findLastUses(ops);
+  findOutgoing(ops);
   bounds = SearchBounds::of(ops.size());
   states.assign(1, State());
   for (Operation *op : ops) {
@@ -352,6 +375,7 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   auto best = llvm::min_element(
       states, [](const State &a, const State &b) { return a.total < b.total; });
   cost = best->total;
+  bytes = best->total - best->work;
   llvm::SmallVector<FactorChoice> rest;
   for (const Decision *decision = best->last.get();
        decided.size() + rest.size() < ops.size();
@@ -360,6 +384,22 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   decided.append(std::make_move_iterator(rest.rbegin()),
                  std::make_move_iterator(rest.rend()));
   return std::move(decided);
+}
+
+llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
+                                            spmd::ReshardPlanner &planner,
+                                            nd::MeshAttr mesh,
+                                            ArrayRef<Operation *> ops) {
+  constexpr double mostOfBytes = 0.5;
+  BlockSearch inPlace(partitioner, planner, mesh, AxisMoves::None);
+  auto choices = inPlace.run(ops);
+  if (inPlace.getBytes() <= 0)
+    return choices;
+  BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
+  auto moved = moving.run(ops);
+  bool pays = moving.getCost() < inPlace.getCost() &&
+              moving.getBytes() <= mostOfBytes * inPlace.getBytes();
+  return pays ? moved : choices;
 }
 
 } // namespace meshc::partition

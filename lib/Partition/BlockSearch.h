@@ -39,14 +39,16 @@ struct SearchBounds {
 class BlockSearch {
 public:
   BlockSearch(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
-              nd::MeshAttr mesh)
-      : partitioner(partitioner), planner(planner), mesh(mesh) {}
+              nd::MeshAttr mesh, AxisMoves moves)
+      : partitioner(partitioner), planner(planner), mesh(mesh), moves(moves) {}
 
   /// The choice for each of `ops`, which follow one another in the block. The
   /// partitioner has built the ops before them.
   llvm::SmallVector<FactorChoice> run(llvm::ArrayRef<mlir::Operation *> ops);
   /// The cost of the choices that run() returned, with the ends of the block.
   double getCost() const { return cost; }
+  /// The bytes in it, at the costs of their axes.
+  double getBytes() const { return bytes; }
 
 private:
   using Form = std::pair<mlir::Value, nd::TensorType>;
@@ -67,6 +69,7 @@ private:
   };
   struct State {
     double total = 0; ///< bytes moved, work, and pending costs
+    double work = 0;  ///< in it
     /// By the sum that the values become parts of; see getSumRoot.
     llvm::DenseMap<mlir::Value, PendingCost> pendingCosts;
     /// The values that these are of.
@@ -92,6 +95,7 @@ private:
   using Choices = llvm::SmallVector<FactorChoice, 0>;
 
   void findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
+  void findOutgoing(llvm::ArrayRef<mlir::Operation *> ops);
   Choices findChoices(mlir::Operation *op, const AvailableForms &forms);
   std::vector<Choices> findChoices(mlir::Operation *op,
                                    llvm::SmallVectorImpl<size_t> &ofState);
@@ -112,16 +116,27 @@ private:
   BlockPartitioner &partitioner;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
+  AxisMoves moves;
   SearchBounds bounds = SearchBounds::of(0);
   std::vector<State> states; ///< the best one first
   FormMap common;            ///< forms that all states have
   llvm::DenseMap<mlir::Value, mlir::Value> sumRoots;
   /// The values that nothing uses after the op.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> dying;
+  /// What ops outside of the search use, loops and updates included.
+  llvm::SmallVector<mlir::Value> outgoing;
   llvm::SmallVector<FactorChoice> decided;
   size_t steps = 0; ///< ops that the states have behind them
-  double cost = 0;
+  double cost = 0, bytes = 0;
 };
+
+/// The choice for each of `ops`; see BlockSearch::run. Of two searches, that
+/// without moves of axes is taken, unless the other one sends half as much
+/// and costs less: the collectives of the layouts of the literature keep
+/// weights where rules place them, and to gather some takes memory.
+llvm::SmallVector<FactorChoice>
+searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
+            nd::MeshAttr mesh, llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace meshc::partition
 

@@ -21,13 +21,8 @@ using spmd::AxisList;
 /// that the results want.
 static constexpr int64_t searchLimit = 20000;
 
-double getWorkCost(const FactorChoice &choice) {
-  constexpr double bytesPerPoint = 1;
-  return choice.work * bytesPerPoint;
-}
-
 double getCost(const FactorChoice &choice) {
-  return choice.bytes + getWorkCost(choice);
+  return choice.bytes + choice.work;
 }
 
 TensorType getTypeAlong(TensorType type, const PartitionRule &rule,
@@ -40,17 +35,29 @@ TensorType getTypeAlong(TensorType type, const PartitionRule &rule,
   return cut;
 }
 
+/// Points of the iteration space of the whole op: multiply-adds of a product,
+/// and at least the elements of the largest value. A dim that is looked up has
+/// no points of its own.
+static double countPoints(nd::NamedOpInterface op) {
+  double points = op.getCost().flops / 2;
+  for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
+                                         llvm::to_vector(op->getResults())))
+    points = std::max(points,
+                      double(nd::getTensorType(value).getElementCount()));
+  return points;
+}
+
 namespace {
 
 class Search {
 public:
   Search(Operation *op, ArrayRef<OperandForms> operands,
          ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
-         nd::MeshAttr mesh, size_t count)
-      : op(op), count(count),
+         nd::MeshAttr mesh, AxisMoves moves, size_t count)
+      : op(op), moves(moves), count(count),
         rule(cast<nd::NamedOpInterface>(op).getPartitionRule()),
-        operands(operands), wanted(wanted), planner(planner), mesh(mesh),
-        axesOfFactor(rule.factors.size()) {}
+        points(countPoints(cast<nd::NamedOpInterface>(op))), operands(operands), wanted(wanted),
+        planner(planner), mesh(mesh), axesOfFactor(rule.factors.size()) {}
 
   llvm::SmallVector<FactorChoice> run();
 
@@ -61,108 +68,198 @@ private:
     llvm::SmallVector<unsigned> operands;
   };
 
+  /// Axes that may cut a factor.
+  struct Candidate {
+    AxisList axes;
+    bool isMoved; ///< they cut no dim along the factor now
+  };
+
+  void forEachCut(llvm::function_ref<void(StringAttr, ArrayRef<StringAttr>)>
+                      visit) const;
+  void addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
+                    bool isMoved = false);
   void collectCandidates(unsigned factor);
-  void addCandidate(unsigned factor, ArrayRef<StringAttr> axes);
+  void collectMoves(unsigned factor);
+  bool hasMostPoints() const;
+  bool mayStayPartial(unsigned operand) const;
+  bool mayBecomePartial(unsigned operand) const;
+  Kept keepAll() const;
   llvm::SmallVector<Kept> collectKept() const;
-  void visit(unsigned factor, const Kept &kept, AxisList &used);
-  void evaluate(const Kept &kept);
+  void visit(unsigned factor, const Kept &kept, AxisList &used, bool hasMoved);
+  void evaluate(const Kept &kept, bool hasMoved);
   bool getResultTypes(const Kept &kept, FactorChoice &choice) const;
   bool addOperandCosts(const Kept &kept, FactorChoice &choice);
+  std::optional<double> getOperandBytes(const OperandForms &forms,
+                                        TensorType type) const;
 
   bool staysPartial(const FactorChoice &choice) const;
   bool isBetter(const FactorChoice &a, const FactorChoice &b) const;
 
   Operation *op;
+  AxisMoves moves;
   size_t count;
   PartitionRule rule;
+  double points; ///< of the op on one device
   ArrayRef<OperandForms> operands;
   ArrayRef<WantedResult> wanted;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
-  llvm::SmallVector<llvm::SmallVector<AxisList>> candidates;
+  llvm::SmallVector<llvm::SmallVector<Candidate>> candidates;
   llvm::SmallVector<AxisList> axesOfFactor; ///< of the combination at hand
   llvm::SmallVector<FactorChoice> best; ///< at most `count`, the best one first
+  /// The least cost of a choice that moves no axes.
+  double leastInPlace = std::numeric_limits<double>::infinity();
   int64_t evaluated = 0;
 };
 
 } // namespace
 
-void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes) {
+/// Visits the dims that axes cut in a wanted result, or in an operand as it is
+/// available or will be.
+void Search::forEachCut(
+    llvm::function_ref<void(StringAttr, ArrayRef<StringAttr>)> visit) const {
+  auto visitType = [&](TensorType type) {
+    if (type)
+      for (nd::DimAttr dim : type.getDims())
+        if (!dim.getAxes().empty())
+          visit(dim.getName(), dim.getAxes());
+  };
+  for (const WantedResult &result : wanted)
+    visitType(result.desired.preferred);
+  for (const OperandForms &forms : operands)
+    if (!forms.isRecomputed) {
+      llvm::for_each(forms.types, visitType);
+      visitType(forms.settled);
+    }
+}
+
+void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
+                          bool isMoved) {
   // Every beginning of the list may do as well: where the factor is too small
   // for all of it, or a minor axis is needed elsewhere.
-  for (size_t count = axes.size(); count > 0; --count) {
-    AxisList list(axes.take_front(count));
+  for (size_t length = axes.size(); length > 0; --length) {
+    AxisList list(axes.take_front(length));
     if (nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)) &&
-        !llvm::is_contained(candidates[factor], list))
-      candidates[factor].push_back(list);
+        llvm::none_of(candidates[factor], [&](const Candidate &known) {
+          return known.axes == list;
+        }))
+      candidates[factor].push_back({list, isMoved});
   }
 }
 
 void Search::collectCandidates(unsigned index) {
   const Factor &factor = rule.factors[index];
-  if (factor.kind == FactorKind::Parallel ||
-      factor.kind == FactorKind::Reduce) {
-    for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
-      if (dim)
-        addCandidate(index,
-                     spmd::getAxesOf(result.desired.preferred, dim.getValue()));
-    for (auto [forms, dim] : llvm::zip(operands, factor.operandDims))
-      if (dim && !forms.isRecomputed) {
-        for (TensorType type : forms.types)
-          addCandidate(index, spmd::getAxesOf(type, dim.getValue()));
-        if (forms.settled)
-          addCandidate(index, spmd::getAxesOf(forms.settled, dim.getValue()));
-      }
+  if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
+    return;
+  for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
+    if (dim)
+      addCandidate(index,
+                   spmd::getAxesOf(result.desired.preferred, dim.getValue()));
+  for (auto [forms, dim] : llvm::zip(operands, factor.operandDims))
+    if (dim && !forms.isRecomputed) {
+      for (TensorType type : forms.types)
+        addCandidate(index, spmd::getAxesOf(type, dim.getValue()));
+      if (forms.settled)
+        addCandidate(index, spmd::getAxesOf(forms.settled, dim.getValue()));
+    }
+}
+
+/// Adds the axes of other dims: alone, or after those that the factor has.
+void Search::collectMoves(unsigned index) {
+  const Factor &factor = rule.factors[index];
+  if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
+    return;
+  auto own = candidates[index];
+  forEachCut([&](StringAttr, ArrayRef<StringAttr> axes) {
+    addCandidate(index, axes, /*isMoved=*/true);
+    for (const Candidate &first : own) {
+      AxisList both(first.axes);
+      for (StringAttr axis : axes)
+        if (!llvm::is_contained(both, axis))
+          both.push_back(axis);
+      addCandidate(index, both, /*isMoved=*/true);
+    }
+  });
+}
+
+/// Whether the op has more points than any of its values has elements: the sum
+/// of a product, say, may cost more to reduce than its operands to move.
+bool Search::hasMostPoints() const {
+  auto isSmaller = [&](Value value) {
+    return double(nd::getTensorType(value).getElementCount()) < points;
+  };
+  return llvm::all_of(op->getOperands(), isSmaller) &&
+         llvm::all_of(op->getResults(), isSmaller);
+}
+
+bool Search::mayStayPartial(unsigned operand) const {
+  const OperandForms &forms = operands[operand];
+  TensorType type = forms.types.empty() ? TensorType() : forms.types.front();
+  return type && forms.mayStayPartial && type.isPartial() &&
+         type.getPartialKind() == nd::ReductionKind::Sum;
+}
+
+/// Whether the operand is there as a whole value, or made so, which is a partial
+/// sum once all ranks of a group but one have zeros instead.
+bool Search::mayBecomePartial(unsigned operand) const {
+  const OperandForms &forms = operands[operand];
+  return forms.isRecomputed || llvm::any_of(forms.types, [](TensorType type) {
+           return !type.isPartial();
+         });
+}
+
+/// All operands of a jointly linear op: those that are partial stay so, over
+/// the axes that they share, and the others become so.
+Search::Kept Search::keepAll() const {
+  Kept all;
+  bool isFirst = true;
+  for (unsigned i = 0; i < operands.size(); ++i) {
+    all.operands.push_back(i);
+    if (!mayStayPartial(i)) {
+      if (!mayBecomePartial(i))
+        return {};
+      continue;
+    }
+    ArrayRef<StringAttr> axes = operands[i].types.front().getPartialAxes();
+    if (std::exchange(isFirst, false))
+      all.axes.assign(axes.begin(), axes.end());
+    llvm::erase_if(all.axes, [&](StringAttr axis) {
+      return !llvm::is_contained(axes, axis);
+    });
   }
-  candidates[index].push_back({});
+  return all;
 }
 
 llvm::SmallVector<Search::Kept> Search::collectKept() const {
   llvm::SmallVector<Kept> ways(1); // nothing stays partial
-  auto staysPartial = [&](unsigned i) {
-    TensorType type =
-        operands[i].types.empty() ? TensorType() : operands[i].types.front();
-    return type && operands[i].mayStayPartial && type.isPartial() &&
-           type.getPartialKind() == nd::ReductionKind::Sum;
-  };
   if (rule.jointlyLinear) {
-    Kept all;
-    for (unsigned i = 0; i < operands.size(); ++i) {
-      if (!staysPartial(i))
-        return ways;
-      ArrayRef<StringAttr> axes = operands[i].types.front().getPartialAxes();
-      if (i == 0)
-        all.axes.assign(axes.begin(), axes.end());
-      llvm::erase_if(all.axes, [&](StringAttr axis) {
-        return !llvm::is_contained(axes, axis);
-      });
-      all.operands.push_back(i);
-    }
-    if (!all.axes.empty())
+    if (Kept all = keepAll(); !all.axes.empty())
       ways.push_back(all);
     return ways;
   }
   for (unsigned i : rule.linearOperands)
-    if (i < operands.size() && staysPartial(i))
+    if (i < operands.size() && mayStayPartial(i))
       ways.push_back(
           {AxisList(operands[i].types.front().getPartialAxes()), {i}});
   return ways;
 }
 
-void Search::visit(unsigned factor, const Kept &kept, AxisList &used) {
+void Search::visit(unsigned factor, const Kept &kept, AxisList &used,
+                   bool hasMoved) {
   if (evaluated >= searchLimit && !best.empty())
     return;
   if (factor == rule.factors.size())
-    return evaluate(kept);
-  for (const AxisList &axes : candidates[factor]) {
-    if (llvm::any_of(axes, [&](StringAttr axis) {
+    return evaluate(kept, hasMoved);
+  for (const Candidate &candidate : candidates[factor]) {
+    if ((candidate.isMoved && hasMoved) ||
+        llvm::any_of(candidate.axes, [&](StringAttr axis) {
           return llvm::is_contained(used, axis);
         }))
       continue;
-    axesOfFactor[factor] = axes;
-    used.append(axes);
-    visit(factor + 1, kept, used);
-    used.truncate(used.size() - axes.size());
+    axesOfFactor[factor] = candidate.axes;
+    used.append(candidate.axes);
+    visit(factor + 1, kept, used, hasMoved || candidate.isMoved);
+    used.truncate(used.size() - candidate.axes.size());
   }
 }
 
@@ -205,42 +302,63 @@ bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice) {
         [&](const Factor &factor) { return factor.operandDims[i]; });
     if (!type)
       return false;
-    if (llvm::is_contained(kept.operands, i))
+    TensorType whole = type;
+    bool becomesPartial = false;
+    if (llvm::is_contained(kept.operands, i)) {
       type = type.withPartial(nd::ReductionKind::Sum, kept.axes);
+      becomesPartial = !mayStayPartial(i);
+    }
     choice.operandTypes.push_back(type);
     // An operand that is there twice moves once.
     std::pair<Value, TensorType> move(op->getOperand(i), type);
-    if (operands[i].isRecomputed || llvm::is_contained(moved, move))
+    if (llvm::is_contained(moved, move))
       continue;
     moved.push_back(move);
-    std::optional<double> least;
-    if (operands[i].willBeReduced && operands[i].settled && !type.isPartial())
-      least = planner.getBytes(operands[i].settled, type);
-    for (TensorType form : operands[i].types) {
-      if ((type.isPartial() && !form.isPartial()) ||
-          (form.isPartial() && operands[i].willBeReduced))
-        continue;
-      double bytes = planner.getBytes(form, type);
-      least = least ? std::min(*least, bytes) : bytes;
-    }
-    if (!least)
+    // To become partial takes one pass over the block.
+    if (becomesPartial)
+      choice.work += double(whole.getLocalElementCount(mesh));
+    std::optional<double> bytes =
+        getOperandBytes(operands[i], becomesPartial ? whole : type);
+    if (!bytes)
       return false;
-    choice.bytes += *least * operands[i].share;
+    choice.bytes += *bytes * operands[i].share;
   }
   return true;
 }
 
-void Search::evaluate(const Kept &kept) {
+/// The bytes to hold the operand as `type`; nothing if it cannot be.
+std::optional<double> Search::getOperandBytes(const OperandForms &forms,
+                                              TensorType type) const {
+  if (forms.isRecomputed)
+    return 0;
+  std::optional<double> least;
+  if (forms.willBeReduced && forms.settled && !type.isPartial())
+    least = planner.getCost(forms.settled, type);
+  for (TensorType form : forms.types) {
+    if ((type.isPartial() && !form.isPartial()) ||
+        (form.isPartial() && forms.willBeReduced))
+      continue;
+    double bytes = planner.getCost(form, type);
+    least = least ? std::min(*least, bytes) : bytes;
+  }
+  return least;
+}
+
+void Search::evaluate(const Kept &kept, bool hasMoved) {
   ++evaluated;
   FactorChoice choice;
+  choice.movesAxes = hasMoved;
   if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice))
     return;
   for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
     choice.bytes +=
-        planner.getBytes(made, result.desired.settle(made)) * result.share;
-  choice.work = 1;
-  for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor))
-    choice.work *= double(factor.size) / double(mesh.getProduct(axes));
+        planner.getCost(made, result.desired.settle(made)) * result.share;
+  double ofRank = points;
+  for (const AxisList &axes : axesOfFactor)
+    ofRank /= double(mesh.getProduct(axes));
+  choice.work = (choice.work + ofRank) * planner.getDearestByte();
+  if (!hasMoved)
+    leastInPlace = std::min(leastInPlace, getCost(choice));
   if (best.size() == count && !isBetter(choice, best.back()))
     return;
   choice.axesOfFactor = axesOfFactor;
@@ -269,20 +387,28 @@ bool Search::isBetter(const FactorChoice &a, const FactorChoice &b) const {
 
 llvm::SmallVector<FactorChoice> Search::run() {
   candidates.resize(rule.factors.size());
-  for (unsigned i = 0; i < rule.factors.size(); ++i)
+  bool mayMove = moves == AxisMoves::One && hasMostPoints();
+  for (unsigned i = 0; i < rule.factors.size(); ++i) {
     collectCandidates(i);
+    if (mayMove)
+      collectMoves(i);
+    candidates[i].push_back({{}, /*isMoved=*/false});
+  }
   for (const Kept &kept : collectKept()) {
     AxisList used(kept.axes);
-    visit(0, kept, used);
+    visit(0, kept, used, /*hasMoved=*/false);
   }
+  llvm::erase_if(best, [&](const FactorChoice &choice) {
+    return choice.movesAxes && getCost(choice) >= leastInPlace;
+  });
   return std::move(best);
 }
 
 llvm::SmallVector<FactorChoice>
 findFactorChoices(Operation *op, ArrayRef<OperandForms> operands,
                   ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
-                  nd::MeshAttr mesh, size_t count) {
-  return Search(op, operands, wanted, planner, mesh, count).run();
+                  nd::MeshAttr mesh, AxisMoves moves, size_t count) {
+  return Search(op, operands, wanted, planner, mesh, moves, count).run();
 }
 
 } // namespace meshc::partition

@@ -56,12 +56,20 @@ struct FactorChoice {
   llvm::SmallVector<spmd::AxisList> axesOfFactor; ///< as in the rule
   llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
-  /// Moved for operands and to get the desired results, per execution.
+  /// Moved for operands and to get the desired results, per execution: bytes at
+  /// the costs of their axes (spmd::ReshardPlanner).
   double bytes = 0;
   /// Points of the iteration space per rank, without padding: the layout has
   /// decided on uneven blocks, and moving data cannot be meant to avoid them.
+  /// Each counts as a byte over the axis where bytes cost the most.
   double work = 0;
+  /// Axes cut a dim that they cut in no operand and no wanted result.
+  bool movesAxes = false;
 };
+
+/// Whether axes may move to dims that they cut in no operand and no wanted
+/// result; see findFactorChoices.
+enum class AxisMoves { None, One };
 
 /// The sharded type that `type` has along the factors, dims cut as
 /// `axesOfFactor` says. `dimsOf` gives the name of the value's dim along a
@@ -78,16 +86,20 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
 /// a weight is summed over the ranks, not computed everywhere from a gathered
 /// batch, unless the batch is tiny.
 double getCost(const FactorChoice &choice);
-/// The part of it that is work.
-double getWorkCost(const FactorChoice &choice);
 
 /// The at most `count` best choices for `op`, the best one first. There is
 /// always one: nothing cut.
+///
+/// The axes of a factor are those of its dims. With AxisMoves::One, those of one
+/// other dim may move there: a product whose operands are both cut along the summed dim may
+/// send less if one of them is gathered and the other one cut along another
+/// dim. Only ops with more points than their values have elements move axes,
+/// and only where it is cheaper by itself than all choices that move none.
 llvm::SmallVector<FactorChoice>
 findFactorChoices(mlir::Operation *op, llvm::ArrayRef<OperandForms> operands,
                   llvm::ArrayRef<WantedResult> wanted,
                   spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
-                  size_t count);
+                  AxisMoves moves, size_t count);
 
 } // namespace meshc::partition
 

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/LoopPartitioner.h"
-#include "dialects/Nd/TensorAttributes.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "meshc-partition-program"
@@ -94,10 +93,10 @@ double LoopPartitioner::obtain(Value value, TensorType type,
     return 0;
   double least = std::numeric_limits<double>::infinity();
   if (known.willBeReduced)
-    least = planner.getBytes(known.settled, type);
+    least = planner.getCost(known.settled, type);
   for (TensorType from : known.types)
     if (!from.isPartial())
-      least = std::min(least, planner.getBytes(from, type));
+      least = std::min(least, planner.getCost(from, type));
   available.add(value, type);
   return least * known.share;
 }
@@ -157,7 +156,7 @@ TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
   if (type.isPartial() && (type.getPartialKind() != nd::ReductionKind::Sum ||
                            !summands.contains(sum.summand)))
     return pinned;
-  return planner.getBytes(type, pinned) > 0 ? type : pinned;
+  return planner.getCost(type, pinned) > 0 ? type : pinned;
 }
 
 void LoopPartitioner::partitionSum(Operation &op, const Sum &sum) {
@@ -215,6 +214,13 @@ double LoopPartitioner::getShare(OpResult result) {
 /// Those of carried values, sums excepted.
 llvm::ArrayRef<TensorType> LoopPartitioner::getFixedEnds() {
   return ArrayRef(ends).take_front(loop.getCarriedCount());
+}
+
+bool LoopPartitioner::isStackForOps(unsigned end) {
+  return end >= loop.getCarriedCount() &&
+         llvm::any_of(loop->getResult(end).getUsers(), [](Operation *user) {
+           return !isa<nd::ScanOp>(user);
+         });
 }
 
 /// Stacked entries keep their shardings along open dims. Entries that are

@@ -43,6 +43,7 @@ public:
   bool isZero(mlir::Value value) override;
   double getShare(mlir::OpResult result) override;
   llvm::ArrayRef<nd::TensorType> getFixedEnds() override;
+  bool isStackForOps(unsigned end) override;
 
 private:
   /// A carried value that does nothing but collect a sum.

@@ -169,8 +169,6 @@ ExitCode compile(const CompileOptions &options) {
     return fail(ExitCode::Usage, "'--seed' requires '--verify'");
   if (!options.reportFile.empty() && options.report == ReportFormat::None)
     return fail(ExitCode::Usage, "'--report-file' requires '--report'");
-  if (!options.machine.empty() && options.report == ReportFormat::None)
-    return fail(ExitCode::Usage, "'--machine' requires '--report'");
   if (options.emit == Emit::Mlir &&
       (options.verify != Verify::None || !options.stopAfter.empty() ||
        options.report != ReportFormat::None))

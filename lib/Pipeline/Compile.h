@@ -68,7 +68,8 @@ struct CompileOptions {
   std::string reportFile; ///< empty: standard output, or for Html a file
                           ///< named after the input
   /// --machine: a preset or a file (lib/Cost/Machine.h); empty: "host" for
-  /// target host, otherwise "h100"
+  /// target host, otherwise "h100". The speeds of its links weigh bytes in the
+  /// choice of shardings
   std::string machine;
   /// Writes a program only if an output is named.
   Verify verify = Verify::None;

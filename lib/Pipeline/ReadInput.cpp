@@ -9,6 +9,7 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Codegen/Gpu/Toolkit.h"
+#include "lib/Cost/CostModel.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/RunPhase.h"
@@ -121,8 +122,14 @@ ExitCode Compilation::parse(const Phase &) {
                     dump + "'");
   sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
   ExitCode code = ending == ".mlir" ? parseMlir() : parseModelText();
-  if (code == ExitCode::Success && options.memoryBound)
+  if (code != ExitCode::Success)
+    return code;
+  if (options.memoryBound)
     spmd::setMemoryBound(*module, *options.memoryBound);
+  if (auto mesh = nd::MeshAttr::of(*module))
+    if (auto costs = cost::CostModel(machine, mesh).getByteCosts();
+        !costs.empty())
+      spmd::setByteCosts(*module, costs);
   if (code == ExitCode::Success && options.emit == Emit::Mlir) {
     hasEnded = true;
     return write(options.output.empty() ? "-" : options.output, print());

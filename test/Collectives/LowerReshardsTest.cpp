@@ -189,10 +189,10 @@ TEST_F(LowerReshardsTest, RandomPairs) {
     nd::TensorType whole =
         from.getGlobal().withPartial(kind, to.getPartialAxes());
     spmd::ReshardPlanner free(mesh, std::numeric_limits<double>::infinity());
-    EXPECT_LE(free.getBytes(from, to), free.getBytes(from, reduced) +
-                                           free.getBytes(reduced, whole) +
+    EXPECT_LE(free.getCost(from, to), free.getCost(from, reduced) +
+                                           free.getCost(reduced, whole) +
                                            1e-6);
-    EXPECT_NEAR(bytes, planner.getBytes(from, to), 1e-6);
+    EXPECT_NEAR(bytes, planner.getCost(from, to), 1e-6);
   }
 }
 

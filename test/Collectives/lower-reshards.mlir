@@ -105,6 +105,15 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 4, c = 2>} {
     %y = spmd.reshard %x {nd.name = "h"} : <f32, [i = 64], sum {a, b}> -> <f32, [i = 64], sum {b}>
     return %y : !nd.tensor<f32, [i = 64], sum {b}>
   }
+  // A whole value as a partial sum moves nothing; what is cut is gathered first.
+  // CHECK-LABEL: @to_partial
+  // CHECK-NEXT: %[[G:.*]] = spmd.all_gather ["b"] from ["i"] %arg0
+  // CHECK-NEXT: spmd.to_partial ["b"] %[[G]] : !nd.tensor<f32, [i = 64], sum {a}> -> !nd.tensor<f32, [i = 64], sum {a, b}>
+  // CHECK-NEXT: return
+  func.func @to_partial(%x: !nd.tensor<f32, [i = 64 on {b}], sum {a}>) -> !nd.tensor<f32, [i = 64], sum {a, b}> {
+    %y = spmd.reshard %x : <f32, [i = 64 on {b}], sum {a}> -> <f32, [i = 64], sum {a, b}>
+    return %y : !nd.tensor<f32, [i = 64], sum {a, b}>
+  }
   // What is a collective or local already stays.
   // CHECK-LABEL: @lowered
   // CHECK-NEXT: %[[S:.*]] = spmd.all_reduce sum ["a"] %arg0

@@ -201,9 +201,9 @@ class Exhaustive {
 public:
   Exhaustive(BlockPartitioner &partitioner, ArrayRef<Operation *> ops,
              ArrayRef<TensorType> ends, spmd::ReshardPlanner &planner,
-             nd::MeshAttr mesh, double known)
+             nd::MeshAttr mesh, AxisMoves moves, double known)
       : partitioner(partitioner), ops(ops), ends(ends), planner(planner),
-        mesh(mesh), forms(partitioner.getBuilt()), best(known) {}
+        mesh(mesh), moves(moves), forms(partitioner.getBuilt()), best(known) {}
 
   /// `known` if nothing is cheaper; nothing if there are too many to try.
   std::optional<double> run() {
@@ -240,12 +240,13 @@ private:
     llvm::SmallVector<WantedResult> results;
     for (Value result : op->getResults())
       results.push_back({partitioner.getDesired(result)});
-    return findFactorChoices(op, operands, results, planner, mesh, SIZE_MAX);
+    return findFactorChoices(op, operands, results, planner, mesh, moves,
+                             SIZE_MAX);
   }
 
   /// The cost of the choice, whose forms it enters.
   double take(Operation *op, const FactorChoice &choice) {
-    double cost = getWorkCost(choice);
+    double cost = choice.work;
     for (auto [operand, type] :
          llvm::zip(op->getOperands(), choice.operandTypes))
       cost += partitioner.obtain(operand, type, forms);
@@ -264,6 +265,7 @@ private:
   ArrayRef<TensorType> ends;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
+  AxisMoves moves;
   Forms forms;
   double best;
   size_t tried = 0;
@@ -280,7 +282,7 @@ struct Compared {
   std::optional<double> exhaustive;
 };
 
-Compared compare(func::FuncOp function) {
+Compared compare(func::FuncOp function, AxisMoves moves) {
   nd::MeshAttr mesh = nd::MeshAttr::of(function);
   spmd::ReshardPlanner planner(mesh);
   Block made;
@@ -296,24 +298,25 @@ Compared compare(func::FuncOp function) {
   llvm::SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())
     ops.push_back(&op);
-  BlockSearch search(partitioner, planner, mesh);
+  BlockSearch search(partitioner, planner, mesh, moves);
   EXPECT_EQ(search.run(ops).size(), ops.size());
-  Exhaustive exhaustive(partitioner, ops, end, planner, mesh, search.getCost());
+  Exhaustive exhaustive(partitioner, ops, end, planner, mesh, moves,
+                        search.getCost());
   return {search.getCost(), exhaustive.run()};
 }
 
-TEST(BlockSearch, FindsTheCheapestChoice) {
+/// Compares `blocks` blocks with all choices that `moves` allows.
+void compareAll(AxisMoves moves, size_t blocks) {
   MLIRContext context;
   context.loadDialect<func::FuncDialect, nd::NdDialect, spmd::SpmdDialect>();
   size_t seed = readNumber("MESHC_SEARCH_SEED", 1);
-  size_t blocks = readNumber("MESHC_SEARCH_BLOCKS", 600);
   size_t compared = 0, tooMany = 0;
   for (size_t i = 0; i < blocks; ++i) {
     std::mt19937_64 random(seed * 1000003 + i);
     std::string text = BlockDraw(random).run();
     auto module = parseSourceString<ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
-    Compared found = compare(*module->getOps<func::FuncOp>().begin());
+    Compared found = compare(*module->getOps<func::FuncOp>().begin(), moves);
     if (!found.exhaustive) {
       ++tooMany;
       continue;
@@ -326,6 +329,14 @@ TEST(BlockSearch, FindsTheCheapestChoice) {
   llvm::outs() << compared << " blocks compared, " << tooMany
                << " with too many choices to try all\n";
   EXPECT_GE(compared, blocks * 5 / 6);
+}
+
+TEST(BlockSearch, FindsTheCheapestChoice) {
+  compareAll(AxisMoves::None, readNumber("MESHC_SEARCH_BLOCKS", 600));
+}
+
+TEST(BlockSearch, FindsTheCheapestMoves) {
+  compareAll(AxisMoves::One, readNumber("MESHC_SEARCH_BLOCKS", 600) / 6);
 }
 
 } // namespace

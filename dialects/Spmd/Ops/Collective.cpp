@@ -109,17 +109,22 @@ LogicalResult ReshardOp::verify() {
   if (from.getGlobal() != to.getGlobal())
     return emitOpError() << "changes the tensor: from " << from.getGlobal()
                          << " to " << to.getGlobal();
-  if (to.isPartial() && to.getPartialKind() != from.getPartialKind())
+  if (to.isPartial() && from.isPartial() &&
+      to.getPartialKind() != from.getPartialKind())
     return emitOpError() << "changes the kind of partial result";
-  for (StringAttr axis : to.getPartialAxes())
-    if (!llvm::is_contained(from.getPartialAxes(), axis))
-      return emitOpError() << "makes a whole value partial over '"
-                           << axis.getValue() << "'";
-  AxisList kept;
+  AxisList added = getFurtherPartial(to, from);
+  if (!added.empty() && to.getPartialKind() != ReductionKind::Sum)
+    return emitOpError() << "makes a whole value partial over '"
+                         << added.front().getValue()
+                         << "', which only a sum can be";
+  AxisList kept, expected;
   for (StringAttr axis : from.getPartialAxes())
     if (llvm::is_contained(to.getPartialAxes(), axis))
       kept.push_back(axis);
-  if (ArrayRef(kept) != to.getPartialAxes())
+  for (StringAttr axis : to.getPartialAxes())
+    if (!llvm::is_contained(added, axis))
+      expected.push_back(axis);
+  if (kept != expected)
     return emitOpError("gives the axes of a partial value another order");
   return success();
 }
@@ -130,6 +135,14 @@ LogicalResult SliceOp::verify() {
   return verifyResult(
       *this, 0,
       addAxes(getOperandType(*this, 0), getDim(), getNames(getAxes())));
+}
+
+LogicalResult ToPartialOp::verify() {
+  if (failed(verifyAxes(*this, getAxes(), /*inMeshOrder=*/true)))
+    return failure();
+  return verifyResult(*this, 0,
+                      addPartial(getOperandType(*this, 0), getNames(getAxes()),
+                                 MeshAttr::of(*this)));
 }
 
 LogicalResult AllReduceOp::verify() {
@@ -288,10 +301,8 @@ RankResults ReshardOp::evaluateAll(RankOperands operands,
   MeshAttr mesh = context.mesh;
   auto from = cast<TensorType>(getInput().getType());
   auto to = cast<TensorType>(getResult().getType());
-  AxisList combined;
-  for (StringAttr axis : from.getPartialAxes())
-    if (!llvm::is_contained(to.getPartialAxes(), axis))
-      combined.push_back(axis);
+  AxisList combined = getFurtherPartial(from, to);
+  AxisList added = getFurtherPartial(to, from);
   nd::Combination combine =
       nd::getCombination(from.getPartialKind(), from.getElementType());
   RankResults results = makeResults(*this, operands.size(), context);
@@ -299,6 +310,8 @@ RankResults ReshardOp::evaluateAll(RankOperands operands,
     HostTensor &target = results[rank][0];
     EvaluationContext here = context;
     here.coordinates = mesh.getCoordinates(rank);
+    if (getPositionInGroup(int64_t(rank), added, mesh) != 0)
+      continue; // the first rank of the group has the value
     auto take = [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
       llvm::SmallVector<int64_t> global(index), local;
       for (auto [i, dim] : llvm::enumerate(to.getDims()))
@@ -329,6 +342,16 @@ RankResults SliceOp::evaluateAll(RankOperands operands,
     here.coordinates = context.mesh.getCoordinates(rank);
     takeBlock(*operands[rank][0], getDim(), here, results[rank][0]);
   }
+  return results;
+}
+
+RankResults ToPartialOp::evaluateAll(RankOperands operands,
+                                     const EvaluationContext &context) {
+  RankResults results = makeResults(*this, operands.size(), context);
+  AxisList axes = getNames(getAxes());
+  for (size_t rank = 0; rank < results.size(); ++rank)
+    if (getPositionInGroup(int64_t(rank), axes, context.mesh) == 0)
+      results[rank][0].data = operands[rank][0]->data;
   return results;
 }
 

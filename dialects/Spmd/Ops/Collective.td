@@ -21,9 +21,10 @@ class Spmd_Op<string mnemonic, list<Trait> traits = []>
 def Spmd_ReshardOp : Spmd_Op<"reshard"> {
   let summary = "the same tensor in another sharding";
   let description = [{
-    Element type, dims and global sizes stay the same. The result may be partial
-    only over axes over which the operand is partial. The collectives phase replaces
-    every reshard by collectives.
+    Element type, dims and global sizes stay the same. The result may be a partial
+    sum over axes over which the operand is not partial, but no partial result of
+    another kind. The collectives phase replaces every reshard by collectives and
+    local ops.
   }];
   let arguments = (ins Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
@@ -44,6 +45,20 @@ def Spmd_SliceOp : Spmd_Op<"slice", [DeclareOpInterfaceMethods<NamedOpInterface>
   let arguments = (ins StrAttr:$dim, Spmd_Axes:$axes, Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
   let assemblyFormat = "$dim $axes $input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Spmd_ToPartialOp : Spmd_Op<"to_partial", [DeclareOpInterfaceMethods<NamedOpInterface>, Nd_ElementOp]> {
+  let summary = "a whole value as a partial sum: a local op that moves no data";
+  let description = [{
+    The first rank of each group, that with the coordinate 0 on all of `axes`, keeps
+    the operand; the others have zeros. The result is a partial sum over `axes` too,
+    so that it can be added to another one before a collective sums both.
+        %b = spmd.to_partial ["t"] %a : !nd.tensor<f32, [h = 4]> -> !nd.tensor<f32, [h = 4], sum {t}>
+  }];
+  let arguments = (ins Spmd_Axes:$axes, Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$axes $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 

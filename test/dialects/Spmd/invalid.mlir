@@ -2,8 +2,8 @@
 
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
-    // expected-error @+1 {{makes a whole value partial over 'a'}}
-    %y = spmd.reshard %x : <f32, [i = 8]> -> <f32, [i = 8], sum {a}>
+    // expected-error @+1 {{makes a whole value partial over 'a', which only a sum can be}}
+    %y = spmd.reshard %x : <f32, [i = 8]> -> <f32, [i = 8], max {a}>
     return
   }
 }
@@ -226,6 +226,26 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}], sum {b}>) {
     // expected-error @+1 {{cannot be done on operand 0 of type '!nd.tensor<f32, [i = 8 on {a}], sum {b}>'}}
     %y = spmd.permute ["a", "b"] to ["b", "a"] %x : (!nd.tensor<f32, [i = 8 on {a}], sum {b}>) -> !nd.tensor<f32, [i = 8 on {b}], sum {a}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{cannot be done on operand 0 of type '!nd.tensor<f32, [i = 8 on {a}]>'}}
+    %y = spmd.to_partial ["a"] %x : !nd.tensor<f32, [i = 8 on {a}]> -> !nd.tensor<f32, [i = 8 on {a}], sum {b}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{gives result 0 type '!nd.tensor<f32, [i = 8], sum {a}>', got '!nd.tensor<f32, [i = 8], sum {b}>'}}
+    %y = spmd.to_partial ["a"] %x : !nd.tensor<f32, [i = 8]> -> !nd.tensor<f32, [i = 8], sum {b}>
     return
   }
 }

@@ -1,0 +1,78 @@
+// RUN: mesh-opt %s -split-input-file -meshc-partition-program -meshc-verify-partition | FileCheck %s
+
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!w = !nd.tensor<f32, [io = 32, wide = 256]>
+!h = !nd.tensor<f32, [batch = 64, wide = 256]>
+!b = !nd.tensor<f32, [wide = 256]>
+!s = !nd.tensor<f32, []>
+!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
+!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
+module attributes {nd.mesh = #nd.mesh<t = 4>} {
+  // A whole value becomes a partial sum, on one rank of the group, and joins
+  // others: one reduction for both products and what is between them.
+  // CHECK-LABEL: func.func @joins
+  // CHECK: %[[B:.*]] = spmd.reshard %arg3 : <f32, [wide = 256]> -> <f32, [wide = 256], sum {t}>
+  // CHECK: nd.add %{{.*}}, %[[B]] {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256], sum {t}>
+  // CHECK: spmd.reshard {{.*}}[batch = 64, wide = 256], sum {t}> -> <f32, [batch = 64, wide = 256]>
+  // CHECK-NOT: spmd.reshard
+  // CHECK: return
+  func.func @joins(%x: !x {nd.sharding = !xt}, %u: !w {nd.sharding = !wt}, %v: !w {nd.sharding = !wt}, %b: !b {nd.sharding = !b})
+      -> (!h {nd.sharding = !h}) {
+    %p = nd.einsum %x, %u {reduced = ["io"], nd.sharding = [!h]} : (!x, !w) -> !h
+    %q = nd.add %p, %b {nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!h, !b) -> !h
+    %r = nd.einsum %x, %v {reduced = ["io"], nd.sharding = [!h]} : (!x, !w) -> !h
+    %s = nd.add %q, %r {nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!h, !h) -> !h
+    return %s : !h
+  }
+
+  // The sum of a product is larger than its operands: the axis moves from 'io'
+  // to 'wide', where nothing needs to be summed.
+  // CHECK-LABEL: func.func @moves
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {t}]>
+  // CHECK: nd.tanh
+  // CHECK: nd.reduce_sum {{.*}} -> !nd.tensor<f32, [], sum {t}>
+  func.func @moves(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!s {nd.sharding = !s}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
+    %t = nd.tanh %h {nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!h) -> !h
+    %s = nd.reduce_sum %t {dims = ["batch", "wide"], nd.sharding = [!s]} : (!h) -> !s
+    return %s : !s
+  }
+
+  // It stays where this saves less than half: the result is wanted whole.
+  // CHECK-LABEL: func.func @stays
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256], sum {t}>
+  func.func @stays(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!h {nd.sharding = !h}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
+    return %h : !h
+  }
+}
+
+// -----
+
+// Bytes over a network cost more than those within a node: of two axes with
+// equal bytes, the faster one cuts the op.
+!i = !nd.tensor<f32, [i = 64]>
+!a = !nd.tensor<f32, [i = 64 on {a}]>
+!b = !nd.tensor<f32, [i = 64 on {b}]>
+module attributes {nd.mesh = #nd.mesh<a = 4, b = 4>, spmd.byte_costs = {a = 5.0 : f64, b = 1.0 : f64}} {
+  // CHECK-LABEL: func.func @faster_axis
+  // CHECK: nd.mul {{.*}} -> !nd.tensor<f32, [i = 64 on {b}]>
+  func.func @faster_axis(%x: !i {nd.sharding = !a}, %y: !i {nd.sharding = !b}) -> (!i {nd.sharding = !i}) {
+    %z = nd.mul %x, %y {nd.sharding = [!i], nd.open_dims = [["i"]]} : (!i, !i) -> !i
+    return %z : !i
+  }
+}
+
+// -----
+
+!i = !nd.tensor<f32, [i = 64]>
+!a = !nd.tensor<f32, [i = 64 on {a}]>
+!b = !nd.tensor<f32, [i = 64 on {b}]>
+module attributes {nd.mesh = #nd.mesh<a = 4, b = 4>, spmd.byte_costs = {a = 1.0 : f64, b = 5.0 : f64}} {
+  // CHECK-LABEL: func.func @other_is_faster
+  // CHECK: nd.mul {{.*}} -> !nd.tensor<f32, [i = 64 on {a}]>
+  func.func @other_is_faster(%x: !i {nd.sharding = !a}, %y: !i {nd.sharding = !b}) -> (!i {nd.sharding = !i}) {
+    %z = nd.mul %x, %y {nd.sharding = [!i], nd.open_dims = [["i"]]} : (!i, !i) -> !i
+    return %z : !i
+  }
+}
