@@ -55,6 +55,7 @@ static MeshcPermutation getPermutation(CollectiveOp op, nd::MeshAttr mesh) {
   MeshcPermutation permutation = {};
   getPlaces(*op.getSenders(), op, mesh, permutation.senders);
   getPlaces(*op.getReceivers(), op, mesh, permutation.receivers);
+  permutation.shift = static_cast<int64_t>(op.getShift());
   return permutation;
 }
 
@@ -134,6 +135,12 @@ static LogicalResult verifyOrders(CollectiveOp op) {
       return op.emitOpError() << "has axes " << op.getAxes()
                               << ", but numbers ranks by " << *order;
   }
+  int64_t ranks =
+      isPermute ? countRanks(getGroupAxes(op, nd::MeshAttr::of(op))) : 1;
+  auto shift = static_cast<int64_t>(op.getShift());
+  if (shift < 0 || shift >= ranks)
+    return op.emitOpError() << "has a shift of " << shift
+                            << "; it must be at least 0 and less than " << ranks;
   return success();
 }
 

@@ -115,9 +115,13 @@ static double getStepBytes(TensorType previous, const ReshardStep &step,
                       getWhole(previous, step).getLocalBytes(mesh), mesh);
 }
 
-static double getByteCost(const ByteCosts &costs, StringAttr axis) {
-  auto known = costs.find(axis);
-  return known == costs.end() ? 1 : known->second;
+static double getByteCost(const ByteCosts &costs, ArrayRef<StringAttr> axes) {
+  double dearest = 0;
+  for (StringAttr axis : axes) {
+    auto known = costs.find(axis);
+    dearest = std::max(dearest, known == costs.end() ? 1 : known->second);
+  }
+  return dearest;
 }
 
 /// Those bytes at the costs of their axes. A permute's may cross any of them.
@@ -126,12 +130,8 @@ static double getStepCost(TensorType previous, const ReshardStep &step,
   double bytes = getStepBytes(previous, step, mesh);
   if (costs.empty() || bytes == 0)
     return bytes;
-  if (step.kind == CollectiveKind::Permute) {
-    double dearest = 0;
-    for (StringAttr axis : step.axes)
-      dearest = std::max(dearest, getByteCost(costs, axis));
-    return bytes * dearest;
-  }
+  if (step.kind == CollectiveKind::Permute)
+    return bytes * getByteCost(costs, step.axes);
   double cost = 0;
   for (const AxisTraffic &level :
        getRingTraffic(*step.kind, step.axes,
@@ -493,6 +493,10 @@ ReshardPlan ReshardPlanner::makeWhole(TensorType from, TensorType to) const {
       makePlan(from, to, mesh, byteCosts, memoryBound.value_or(2 * larger));
   mergeSlices(plan.steps);
   return plan;
+}
+
+double ReshardPlanner::getByteCost(ArrayRef<StringAttr> axes) const {
+  return spmd::getByteCost(byteCosts, axes);
 }
 
 double ReshardPlanner::getDearestByte() const {

@@ -79,7 +79,9 @@ public:
   double getCost(nd::TensorType from, nd::TensorType to) {
     return plan(from, to).cost;
   }
-  /// The cost of a byte over the axis where it is the highest.
+  /// The cost of a byte over any of `axes`: the highest one.
+  double getByteCost(llvm::ArrayRef<mlir::StringAttr> axes) const;
+  /// The same, of all axes of the mesh.
   double getDearestByte() const;
 
 private:

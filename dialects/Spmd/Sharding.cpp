@@ -183,6 +183,15 @@ TensorType permuteAxes(TensorType type, const AxisOrders &orders,
         return llvm::is_contained(orders.senders, axis);
       }))
     return {};
+  for (auto [index, dim] : llvm::enumerate(type.getDims()))
+    if (orders.shift != 0 &&
+        !type.isEven(static_cast<int64_t>(index), mesh) &&
+        llvm::any_of(dim.getAxes(), [&](StringAttr axis) {
+          return llvm::is_contained(orders.senders, axis);
+        }))
+      return {};
+  if (orders.senders == orders.receivers)
+    return type; // whatever the sizes of the axes are
   for (auto [index, dim] : llvm::enumerate(type.getDims())) {
     std::optional<AxisList> axes =
         permuteDim(type, static_cast<int64_t>(index), *parts, mesh);
@@ -227,6 +236,21 @@ std::optional<AxisOrders> findPermute(TensorType from, TensorType to,
   if (permuteAxes(from, orders, mesh) != to)
     return std::nullopt;
   return orders;
+}
+
+bool areEquidistant(TensorType type, llvm::StringRef dim, MeshAttr mesh) {
+  ArrayRef<StringAttr> axes = getAxesOf(type, dim);
+  int64_t index = type.getDimIndex(dim);
+  int64_t last = type.getLocalSize(index, mesh), ranks = mesh.getProduct(axes);
+  if (type.getSize(dim) == 1)
+    return true;
+  for (auto [axis, step] : llvm::zip(axes, type.getBlockSteps(index, mesh))) {
+    int64_t size = mesh.getAxisSize(axis.getValue());
+    ranks /= size;
+    if (size > 1 && step != last * ranks)
+      return false;
+  }
+  return true;
 }
 
 bool areInMeshOrder(ArrayRef<StringAttr> axes, MeshAttr mesh) {

@@ -48,14 +48,18 @@ nd::TensorType addPartial(nd::TensorType type,
                           nd::MeshAttr mesh);
 
 /// Who sends to whom in a permute: its group's axes in the order that numbers
-/// senders, and in the order that numbers receivers (Spmd_PermuteOp).
+/// senders, and in the order that numbers receivers, and the distance from a
+/// sender's number to its receiver's (Spmd_PermuteOp).
 struct AxisOrders {
   AxisList senders, receivers;
+  int64_t shift = 0;
 };
 
 /// The type after a permute of `type`; null if a dim has some axes of a part of
 /// the senders only, if its blocks would change, or if the type is partial over
-/// one of the axes. The orders have the same axes of the mesh.
+/// one of the axes. The orders have the same axes of the mesh. With a shift, the
+/// blocks of a dim that the axes cut must be full: a short one would take the
+/// place of a full one.
 nd::TensorType permuteAxes(nd::TensorType type, const AxisOrders &orders,
                            nd::MeshAttr mesh);
 
@@ -63,6 +67,12 @@ nd::TensorType permuteAxes(nd::TensorType type, const AxisOrders &orders,
 /// possible. Nothing if there is none, or nothing to do.
 std::optional<AxisOrders> findPermute(nd::TensorType from, nd::TensorType to,
                                       nd::MeshAttr mesh);
+
+/// Whether the block of the rank with number p among those of the dim's axes,
+/// row-major, begins at entry p times the block's size, or has no entry. A single
+/// axis, or axes that divide the dim, cut so.
+bool areEquidistant(nd::TensorType type, llvm::StringRef dim,
+                    nd::MeshAttr mesh);
 
 /// Whether all axes belong to the mesh and appear in its order, each once.
 bool areInMeshOrder(llvm::ArrayRef<mlir::StringAttr> axes, nd::MeshAttr mesh);

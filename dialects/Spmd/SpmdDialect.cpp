@@ -25,6 +25,7 @@ void SpmdDialect::initialize() {
 #include "dialects/Spmd/SpmdAttrs.cpp.inc"
       >();
   registerCollective();
+  registerWindow();
 }
 
 } // namespace meshc::spmd

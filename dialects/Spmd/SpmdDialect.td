@@ -20,6 +20,7 @@ def Spmd_Dialect : Dialect {
   let extraClassDeclaration = [{
     /// One per family, each in Ops/<Family>.cpp.
     void registerCollective();
+    void registerWindow();
   }];
   let description = [{
     After the partition phase every nd op computes on this rank's blocks. Its types

@@ -25,6 +25,8 @@
 
 #define GET_OP_CLASSES
 #include "dialects/Spmd/Ops/Collective.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/Spmd/Ops/Window.h.inc"
 
 namespace meshc::spmd {
 

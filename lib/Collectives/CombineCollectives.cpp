@@ -111,6 +111,7 @@ Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
   if (auto orders = collective.getAxisOrders()) {
     llvm::append_range(key, orders->senders);
     llvm::append_range(key, orders->receivers);
+    key.push_back(builder.getI64IntegerAttr(orders->shift));
   }
   return builder.getArrayAttr(key);
 }

@@ -54,7 +54,8 @@ static Operation *buildStep(OpBuilder &builder, Location loc,
                                     getArray(builder, step.to), value);
   case CollectiveKind::Permute:
     return spmd::PermuteOp::create(builder, loc, result, axes,
-                                   getArray(builder, step.receivers), value);
+                                   getArray(builder, step.receivers),
+                                   /*shift=*/0, value);
   }
   return nullptr;
 }

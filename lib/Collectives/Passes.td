@@ -76,6 +76,43 @@ def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
+def LowerWindows : Pass<"meshc-lower-windows", "::mlir::ModuleOp"> {
+  let summary = "replaces slices and shifts of cut dims by the exchange of halos";
+  let description = [{
+    Each rank sends the entries of its block that other ranks need for theirs, one
+    permute for each distance between owner and receiver (dialects/Spmd/WindowPlan.h),
+    and joins what it receives and what it has. This is the exchange of halos of
+    stencil codes, and that of GSPMD (arXiv 2105.04663, section 4.3). A window of a
+    window is one window of the operand if this moves no more bytes: padding before a
+    dim and a slice that drops its end are a shift. The new permutes inherit the
+    location and `nd.name` of the window.
+
+    ```mlir
+    !block = !nd.tensor<f32, [seq = 64 on {ring} ]>
+    module attributes {nd.mesh = #nd.mesh<ring = 4>} {
+      func.func @f(%x: !block) -> !block {
+        %y = spmd.window "seq" [0, 1, 0, 63] fill 0.0 %x {nd.name = "y"} : (!block) -> !block
+        return %y : !block
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !block = !nd.tensor<f32, [seq = 64 on {ring} ]>
+    !halo = !nd.tensor<f32, [seq = 4 on {ring} ]>
+    module attributes {nd.mesh = #nd.mesh<ring = 4>} {
+      func.func @f(%x: !block) -> !block {
+        %0 = spmd.piece "seq" 15 size 1 %x : !block -> !halo
+        %1 = spmd.permute ["ring"] to ["ring"] shift 1 %0 {nd.name = "y"} : (!halo) -> !halo
+        %y = spmd.join "seq" [0, 16, 1, 64, 1, 16, 1, 64] fill 0.0 %1, %x : (!halo, !block) -> !block
+        return %y : !block
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
+}
+
 def HoistCollectives : Pass<"meshc-hoist-collectives", "::mlir::ModuleOp"> {
   let summary = "moves collectives out of loops that do not change their operands";
   let description = [{
@@ -232,7 +269,7 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
 def VerifyCollectives : Pass<"meshc-verify-collectives", "::mlir::ModuleOp"> {
   let summary = "checks what the collectives phase promises";
   let description = [{
-    No reshard remains, and no collective in a loop whose operands no iteration
+    No reshard and no window remains, and no collective in a loop whose operands no iteration
     changes.
 
     For example, the pass rejects

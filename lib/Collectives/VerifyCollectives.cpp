@@ -24,6 +24,10 @@ struct VerifyCollectives : impl::VerifyCollectivesBase<VerifyCollectives> {
       op.emitError("a reshard remains after the collectives phase");
       ok = false;
     });
+    getOperation().walk([&](spmd::WindowOp op) {
+      op.emitError("a window of a cut dim remains after the collectives phase");
+      ok = false;
+    });
     getOperation().walk([&](nd::ScanOp loop) {
       for (Operation *op : findInvariantOps(loop))
         if (isa<spmd::CollectiveOpInterface>(op)) {

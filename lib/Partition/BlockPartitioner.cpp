@@ -20,6 +20,8 @@ using namespace mlir;
 
 namespace meshc::partition {
 
+using nd::Factor;
+using nd::PartitionRule;
 using nd::TensorType;
 
 TensorType getSharding(Attribute attribute) {
@@ -328,6 +330,40 @@ void BlockPartitioner::addResult(OpResult result, Value computed) {
     getForm(result, getDesired(result).settle(type));
 }
 
+/// The op where a factor is cut along which ranks need entries of others'
+/// blocks.
+Operation *BlockPartitioner::buildWindow(Operation &op, const Factor &halo,
+                                         ValueRange blocks) {
+  llvm::SmallVector<int64_t> segments;
+  for (const nd::Segment &segment : halo.segments)
+    segments.append(
+        {segment.operand, segment.at, segment.from, segment.size});
+  auto window = spmd::WindowOp::create(
+      builder, op.getLoc(), op.getResult(0).getType(), halo.resultDims[0],
+      builder.getDenseI64ArrayAttr(segments), builder.getF64FloatAttr(halo.fill),
+      blocks);
+  window->setDiscardableAttrs(op.getDiscardableAttrDictionary());
+  if (!nd::TensorAttributes::of(window.getOperation()).getName())
+    if (StringAttr name = getCauseName(op.getResult(0), [](Value) {
+          return false;
+        }))
+      nd::setName(window, name);
+  return window;
+}
+
+/// The op on blocks; its results do not have their types yet.
+Operation *BlockPartitioner::buildLocal(Operation &op,
+                                        const FactorChoice &choice,
+                                        ValueRange blocks) {
+  PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
+  for (auto [factor, axes] : llvm::zip(rule.factors, choice.axesOfFactor))
+    if (factor.kind == nd::FactorKind::Halo && !axes.empty())
+      return buildWindow(op, factor, blocks);
+  Operation *local = builder.clone(op);
+  local->setOperands(blocks);
+  return local;
+}
+
 void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
   LDBG() << op.getName() << " at " << op.getLoc() << ": operands "
          << llvm::interleaved(choice.operandTypes) << ", results "
@@ -336,8 +372,7 @@ void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
   llvm::SmallVector<Value> blocks;
   for (auto [operand, type] : llvm::zip(op.getOperands(), choice.operandTypes))
     blocks.push_back(getForm(operand, type));
-  Operation *local = builder.clone(op);
-  local->setOperands(blocks);
+  Operation *local = buildLocal(op, choice, blocks);
   nd::removeShardings(local);
   for (auto [result, type] : llvm::zip(local->getResults(), choice.resultTypes))
     result.setType(type);

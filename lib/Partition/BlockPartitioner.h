@@ -153,6 +153,10 @@ private:
                 const AvailableForms &available);
   mlir::LogicalResult collectDesired(mlir::Operation &op);
   void build(mlir::Operation &op, const FactorChoice &choice);
+  mlir::Operation *buildLocal(mlir::Operation &op, const FactorChoice &choice,
+                              mlir::ValueRange blocks);
+  mlir::Operation *buildWindow(mlir::Operation &op, const nd::Factor &halo,
+                               mlir::ValueRange blocks);
   mlir::LogicalResult partitionLoop(nd::ScanOp loop);
   void partitionEnd(mlir::Operation &terminator);
   void addResult(mlir::OpResult result, mlir::Value computed);

@@ -221,7 +221,7 @@ BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
   step.state = &state;
   step.choice = &choice;
   StepForms forms(*this, state, step.added);
-  step.total = state.total + choice.work;
+  step.total = state.total + choice.work + choice.haloBytes;
   for (auto [operand, type] :
        llvm::zip(op->getOperands(), choice.operandTypes)) {
     step.total += partitioner.obtain(operand, type, forms);

@@ -65,7 +65,7 @@ TensorType DesiredSharding::settle(TensorType made) const {
 static ArrayRef<StringAttr> getWish(Operation *op, const Factor &factor,
                                     const DesiredShardings &desired,
                                     nd::MeshAttr mesh) {
-  if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
+  if (factor.kind == FactorKind::Whole)
     return {};
   for (auto [result, dim] : llvm::zip(op->getResults(), factor.resultDims)) {
     auto known = desired.find(result);

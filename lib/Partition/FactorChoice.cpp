@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/FactorChoice.h"
+#include "dialects/Spmd/WindowPlan.h"
 
 using namespace mlir;
 
@@ -91,6 +92,7 @@ private:
   bool addOperandCosts(const Kept &kept, FactorChoice &choice);
   std::optional<double> getOperandBytes(const OperandForms &forms,
                                         TensorType type) const;
+  bool addHaloCosts(FactorChoice &choice) const;
 
   bool staysPartial(const FactorChoice &choice) const;
   bool isBetter(const FactorChoice &a, const FactorChoice &b) const;
@@ -149,7 +151,7 @@ void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
 
 void Search::collectCandidates(unsigned index) {
   const Factor &factor = rule.factors[index];
-  if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
+  if (factor.kind == FactorKind::Whole)
     return;
   for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
     if (dim)
@@ -344,11 +346,28 @@ std::optional<double> Search::getOperandBytes(const OperandForms &forms,
   return least;
 }
 
+/// What the op exchanges along Halo factors. False if it cannot.
+bool Search::addHaloCosts(FactorChoice &choice) const {
+  for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
+    if (factor.kind != FactorKind::Halo || axes.empty())
+      continue;
+    auto plan = spmd::planWindow(choice.operandTypes, choice.resultTypes[0],
+                                 factor.resultDims[0].getValue(),
+                                 factor.segments, mesh);
+    if (!plan)
+      return false;
+    choice.haloBytes += plan->bytes * planner.getByteCost(axes);
+  }
+  choice.bytes += choice.haloBytes;
+  return true;
+}
+
 void Search::evaluate(const Kept &kept, bool hasMoved) {
   ++evaluated;
   FactorChoice choice;
   choice.movesAxes = hasMoved;
-  if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice))
+  if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice) ||
+      !addHaloCosts(choice))
     return;
   for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
     choice.bytes +=

@@ -56,9 +56,11 @@ struct FactorChoice {
   llvm::SmallVector<spmd::AxisList> axesOfFactor; ///< as in the rule
   llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
-  /// Moved for operands and to get the desired results, per execution: bytes at
-  /// the costs of their axes (spmd::ReshardPlanner).
+  /// Moved for operands, by the op, and to get the desired results, per
+  /// execution: bytes at the costs of their axes (spmd::ReshardPlanner).
   double bytes = 0;
+  /// Of these, what the op itself sends where a Halo factor is cut.
+  double haloBytes = 0;
   /// Points of the iteration space per rank, without padding: the layout has
   /// decided on uneven blocks, and moving data cannot be meant to avoid them.
   /// Each counts as a byte over the axis where bytes cost the most.

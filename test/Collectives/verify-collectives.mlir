@@ -47,3 +47,15 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     return %r : !x
   }
 }
+
+// -----
+
+!block = !nd.tensor<f32, [i = 8 on {a}]>
+// Slices of cut dims are lowered, too.
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @windows(%x: !block) -> !block {
+    // expected-error @below {{a window of a cut dim remains after the collectives phase}}
+    %0 = spmd.window "i" [0, 1, 0, 7] fill 0.0 %x : (!block) -> !block
+    return %0 : !block
+  }
+}

@@ -76,11 +76,10 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
     return %e : !nd.tensor<f32, [io = 32]>
   }
 
-  // A slice needs all of its dim; constants are made anew where needed.
+  // A slice of a dim that is cut takes entries of other ranks' blocks.
   // CHECK-LABEL: func.func @part
-  // CHECK: spmd.reshard %arg0 {{.*}} -> <f32, [batch = 64 on {data}, io = 32]>
-  // CHECK: nd.slice
-  // CHECK-NOT: spmd.reshard {{.*}}iota
+  // CHECK-NEXT: spmd.window "io" [0, 0, 3, 8] {{.*}} %arg0 : (!nd.tensor<f32, [batch = 64 on {data}, io = 32 on {tensor}]>) -> !nd.tensor<f32, [batch = 64 on {data}, io = 8 on {tensor}]>
+  // CHECK-NEXT: return
   func.func @part(%x: !x) -> !nd.tensor<f32, [batch = 64, io = 8]> {
     %p = nd.slice %x {dim = "io", start = 3 : i64, size = 8 : i64} : (!x) -> !nd.tensor<f32, [batch = 64, io = 8]>
     return %p : !nd.tensor<f32, [batch = 64, io = 8]>

@@ -47,7 +47,7 @@ PartitionRule getRuleByNames(Operation *op) {
 }
 
 bool mayCut(Operation *op, const Factor &factor, int64_t blocks) {
-  if (factor.size % blocks == 0)
+  if (factor.kind == FactorKind::Halo || factor.size % blocks == 0)
     return true;
   auto fits = [&](Value value, StringAttr dim) {
     return !dim || getTensorType(value).getSize(dim.getValue()) == factor.size;
@@ -70,6 +70,18 @@ void makeWhole(PartitionRule &rule, llvm::StringRef name) {
     if (llvm::any_of(factor.operandDims, runsAlong) ||
         llvm::any_of(factor.resultDims, runsAlong))
       factor.kind = FactorKind::Whole;
+}
+
+PartitionRule getWindowRule(Operation *op, llvm::StringRef dim,
+                            ArrayRef<Segment> segments, double fill) {
+  PartitionRule rule = getRuleByNames(op);
+  for (Factor &factor : rule.factors)
+    if (factor.resultDims[0].getValue() == dim) {
+      factor.kind = FactorKind::Halo;
+      factor.segments.assign(segments.begin(), segments.end());
+      factor.fill = fill;
+    }
+  return rule;
 }
 
 PartitionRule getRuleByNames(Operation *op, llvm::StringRef whole) {

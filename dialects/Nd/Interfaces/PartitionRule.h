@@ -24,7 +24,15 @@ enum class FactorKind {
   Reduce,   ///< every rank gets a partial result; `reduction` combines them.
             ///< A result that has a dim along the factor is cut instead
   Whole,    ///< must not be cut: every rank needs all entries
-  Halo      ///< like Parallel, plus neighbouring entries of other blocks
+  Halo      ///< a block of the result needs entries of the operands' blocks
+            ///< that lie elsewhere, perhaps on other ranks: see Factor::segments
+};
+
+/// Entries at … at + size - 1 of a result along a Halo factor: they are the
+/// entries from … from + size - 1 of an operand (by number).
+struct Segment {
+  unsigned operand = 0;
+  int64_t at = 0, from = 0, size = 0;
 };
 
 /// One direction of an op's iteration space.
@@ -36,8 +44,11 @@ struct Factor {
   /// factor, or null if the value has no such dim (it is then used whole).
   llvm::SmallVector<mlir::StringAttr, 3> operandDims;
   llvm::SmallVector<mlir::StringAttr, 2> resultDims;
-  /// For FactorKind::Halo: entries needed before and after the block.
-  int64_t haloLow = 0, haloHigh = 0;
+  /// For FactorKind::Halo: where the entries of the only result come from, in
+  /// the result's order. Entries of no segment are `fill`. All values have a dim
+  /// along the factor, of sizes of their own.
+  llvm::SmallVector<Segment, 1> segments = {};
+  double fill = 0;
 };
 
 struct PartitionRule {
@@ -64,11 +75,16 @@ PartitionRule getRuleByNames(mlir::Operation *op, llvm::StringRef whole);
 /// Whether `blocks` blocks of the factor are blocks of each dim of the op's
 /// values along it: they are equal, or these dims all have the factor's size. A
 /// dim that merges the factor with another one has blocks of other entries
-/// where they are not equal.
+/// where they are not equal. Along a Halo factor, blocks may be any.
 bool mayCut(mlir::Operation *op, const Factor &factor, int64_t blocks);
 
 /// Makes the factor of result or operand dim `name` a Whole one.
 void makeWhole(PartitionRule &rule, llvm::StringRef name);
+
+/// The rule of an op whose only result has along `dim` these segments of the
+/// operands, and `fill` elsewhere; along other dims it is as getRuleByNames.
+PartitionRule getWindowRule(mlir::Operation *op, llvm::StringRef dim,
+                            llvm::ArrayRef<Segment> segments, double fill = 0);
 
 } // namespace meshc::nd
 

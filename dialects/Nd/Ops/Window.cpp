@@ -145,7 +145,10 @@ LogicalResult SliceOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule SliceOp::getPartitionRule() {
-  PartitionRule rule = getRuleByNames(*this, getDim());
+  PartitionRule rule = getWindowRule(
+      *this, getDim(),
+      {{0, 0, static_cast<int64_t>(getStart()),
+        static_cast<int64_t>(getSize())}});
   rule.linearOperands.push_back(0);
   return rule;
 }
@@ -234,7 +237,14 @@ LogicalResult ConcatOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule ConcatOp::getPartitionRule() {
-  PartitionRule rule = getRuleByNames(*this, getDim());
+  SmallVector<Segment> segments;
+  int64_t at = 0;
+  for (auto [number, operand] : llvm::enumerate(getInputs())) {
+    int64_t size = getTensorType(operand).getSize(getDim());
+    segments.push_back({static_cast<unsigned>(number), at, 0, size});
+    at += size;
+  }
+  PartitionRule rule = getWindowRule(*this, getDim(), segments);
   rule.jointlyLinear = true;
   return rule;
 }
@@ -340,7 +350,11 @@ LogicalResult PadOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule PadOp::getPartitionRule() {
-  PartitionRule rule = getRuleByNames(*this, getDim());
+  PartitionRule rule = getWindowRule(
+      *this, getDim(),
+      {{0, static_cast<int64_t>(getLow()), 0,
+        getInput().getType().getSize(getDim())}},
+      getValue().convertToDouble());
   // Any other value would be counted once per rank.
   if (getValue().isZero())
     rule.linearOperands.push_back(0);

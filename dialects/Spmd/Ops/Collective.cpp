@@ -220,6 +220,12 @@ LogicalResult PermuteOp::verify() {
       }))
     return emitOpError() << "needs each axis once in both orders, got "
                          << getSenders() << " and " << getReceivers();
+  int64_t ranks = MeshAttr::of(*this).getProduct(group);
+  auto shift = static_cast<int64_t>(getShift());
+  if (shift < 0 || shift >= ranks)
+    return emitOpError() << "has a shift of " << shift
+                         << "; it must be at least 0 and less than the "
+                         << ranks << " ranks of the group";
   for (unsigned i = 0; i < getNumOperands(); ++i)
     if (failed(
             verifyResult(*this, i,
@@ -445,8 +451,11 @@ RankResults PermuteOp::evaluateAll(RankOperands operands,
            receivers = getNames(getReceivers());
   RankResults results = makeResults(*this, operands.size(), context);
   for (size_t rank = 0; rank < results.size(); ++rank) {
+    llvm::SmallVector<int64_t> group = getGroup(rank, senders, context.mesh);
+    auto ranks = static_cast<int64_t>(group.size());
     int64_t number = getPositionInGroup(rank, receivers, context.mesh);
-    int64_t sender = getGroup(rank, senders, context.mesh)[number];
+    auto shift = static_cast<int64_t>(getShift());
+    int64_t sender = group[(number + ranks - shift) % ranks];
     for (unsigned i = 0; i < getNumOperands(); ++i)
       results[rank][i].data = operands[sender][i]->data;
   }

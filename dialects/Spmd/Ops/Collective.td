@@ -137,13 +137,15 @@ def Spmd_PermuteOp : Spmd_Collective<"permute"> {
   let description = [{
     `senders` and `receivers` are the axes of the group in two orders. Each order
     numbers the ranks of the group, row-major. The rank with number p among senders
-    sends its block to the one with number p among receivers, perhaps itself. The
-    blocks do not change, only their places: it gives the axes of a dim another
-    order, or cuts a dim over another axis of the same size.
+    sends its block to the one with number p + `shift` among receivers, modulo their
+    count, perhaps itself. The blocks do not change, only their places: without a
+    shift it gives the axes of a dim another order, or cuts a dim over another axis of
+    the same size. A shift rolls the blocks of a dim, which are all full.
         // on #nd.mesh<a = 2, b = 4>
         %b = spmd.permute ["a", "b"] to ["b", "a"] %a : (!nd.tensor<f32, [i = 64 on {a, b} ]>) -> !nd.tensor<f32, [i = 64 on {b, a} ]>
         // on #nd.mesh<a = 4, b = 4>
         %d = spmd.permute ["a", "b"] to ["b", "a"] %c : (!nd.tensor<f32, [i = 10 on {a} ]>) -> !nd.tensor<f32, [i = 10 on {b} ]>
+        %f = spmd.permute ["a"] to ["a"] shift 1 %e : (!nd.tensor<f32, [i = 8 on {a} ]>) -> !nd.tensor<f32, [i = 8 on {a} ]>
     In both orders axes are taken together from the left until as many ranks differ
     on them in both: here {a, b} and {b, a}; there {a} and {b}, {b} and {a}. A dim
     that has the axes of such a part of `senders`, in sequence, has those of the part
@@ -151,8 +153,9 @@ def Spmd_PermuteOp : Spmd_Collective<"permute"> {
     they do if their axes have the same sizes, or if the number of ranks divides it.
     Operands are not partial over the group's axes.
   }];
-  let arguments = (ins Spmd_Axes:$senders, Spmd_Axes:$receivers, Variadic<Nd_TensorType>:$inputs);
-  let assemblyFormat = "$senders `to` $receivers $inputs attr-dict `:` functional-type($inputs, $results)";
+  let arguments = (ins Spmd_Axes:$senders, Spmd_Axes:$receivers, DefaultValuedAttr<I64Attr, "0">:$shift,
+                       Variadic<Nd_TensorType>:$inputs);
+  let assemblyFormat = "$senders `to` $receivers (`shift` $shift^)? $inputs attr-dict `:` functional-type($inputs, $results)";
 }
 
 #endif // MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD

@@ -155,7 +155,8 @@ std::optional<ReductionKind> PermuteOp::getGroupReduction() {
   return std::nullopt;
 }
 std::optional<AxisOrders> PermuteOp::getAxisOrders() {
-  return AxisOrders{getNames(getSenders()), getNames(getReceivers())};
+  return AxisOrders{getNames(getSenders()), getNames(getReceivers()),
+                    static_cast<int64_t>(getShift())};
 }
 llvm::SmallVector<AxisTraffic> PermuteOp::getTraffic() {
   return getTrafficOf(*this, getInputs().getTypes());

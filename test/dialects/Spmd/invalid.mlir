@@ -242,10 +242,132 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
 
 // -----
 
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 4>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 64 on {a, b}]>) {
+    // expected-error @+1 {{has a shift of 8; it must be at least 0 and less than the 8 ranks of the group}}
+    %y = spmd.permute ["a", "b"] to ["a", "b"] shift 8 %x : (!nd.tensor<f32, [i = 64 on {a, b}]>) -> !nd.tensor<f32, [i = 64 on {a, b}]>
+    return
+  }
+}
+
+// -----
+
 module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
     // expected-error @+1 {{gives result 0 type '!nd.tensor<f32, [i = 8], sum {a}>', got '!nd.tensor<f32, [i = 8], sum {b}>'}}
     %y = spmd.to_partial ["a"] %x : !nd.tensor<f32, [i = 8]> -> !nd.tensor<f32, [i = 8], sum {b}>
+    return
+  }
+}
+
+// -----
+
+// The last block has one entry: it cannot be the first one.
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 3 on {a}]>) {
+    // expected-error @+1 {{cannot be done on operand 0 of type '!nd.tensor<f32, [i = 3 on {a}]>'}}
+    %y = spmd.permute ["a"] to ["a"] shift 1 %x : (!nd.tensor<f32, [i = 3 on {a}]>) -> !nd.tensor<f32, [i = 3 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8]>) {
+    // expected-error @+1 {{needs a dim 'i' that is cut, got '!nd.tensor<f32, [i = 7]>'}}
+    %y = spmd.window "i" [0, 0, 1, 7] fill 0.0 %x : (!nd.tensor<f32, [i = 8]>) -> !nd.tensor<f32, [i = 7]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {b}]>) {
+    // expected-error @+1 {{changes more than the size of dim 'i': '!nd.tensor<f32, [i = 8 on {b}]>' and '!nd.tensor<f32, [i = 7 on {a}]>'}}
+    %y = spmd.window "i" [0, 0, 1, 7] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {b}]>) -> !nd.tensor<f32, [i = 7 on {a}]>
+    return
+  }
+}
+
+// -----
+
+// Blocks of 2, 1, 2 and 0 entries.
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a, b}]>) {
+    // expected-error @+1 {{needs blocks at equal distances along dim 'i', got '!nd.tensor<f32, [i = 5 on {a, b}]>'}}
+    %y = spmd.window "i" [0, 0, 1, 5] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a, b}]>) -> !nd.tensor<f32, [i = 5 on {a, b}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{has a segment [0, 3, 1, 4] that overlaps the one before it or does not lie within operand and result}}
+    %y = spmd.window "i" [0, 0, 0, 4, 0, 3, 1, 4] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{has a segment [0, 0, 2, 7] that overlaps the one before it or does not lie within operand and result}}
+    %y = spmd.window "i" [0, 0, 2, 7] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}], sum {b}>) {
+    // expected-error @+1 {{fills a partial sum with a value that would be counted once per rank}}
+    %y = spmd.window "i" [0, 1, 0, 8] fill 2.0 %x : (!nd.tensor<f32, [i = 8 on {a}], sum {b}>) -> !nd.tensor<f32, [i = 9 on {a}], sum {b}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{takes 2 entries from 3 of blocks of 4}}
+    %y = spmd.piece "i" 3 size 2 %x : !nd.tensor<f32, [i = 8 on {a}]> -> !nd.tensor<f32, [i = 4 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{gives its result type '!nd.tensor<f32, [i = 2 on {a}]>', got '!nd.tensor<f32, [i = 1 on {a}]>'}}
+    %y = spmd.piece "i" 3 size 1 %x : !nd.tensor<f32, [i = 8 on {a}]> -> !nd.tensor<f32, [i = 1 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{needs four numbers for each operand, got 3 for 1 operands}}
+    %y = spmd.join "i" [0, 4, 0] %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{needs four numbers for each segment, and at least one segment}}
+    %y = spmd.window "i" [] fill 2.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 9 on {a}]>
     return
   }
 }

@@ -73,7 +73,7 @@ TEST_F(Window, OnlyZeroPaddingIsLinear) {
             .getPartitionRule();
     EXPECT_EQ(rule.linearOperands.empty(), value != 0);
     for (const Factor &factor : rule.factors)
-      EXPECT_EQ(factor.kind == FactorKind::Whole,
+      EXPECT_EQ(factor.kind == FactorKind::Halo,
                 factor.resultDims[0].getValue() == "x");
   }
 }

@@ -1,0 +1,80 @@
+//===- Window.td - windows of cut dims, and what they become --------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_SPMD_OPS_WINDOW_TD
+#define MESHC_DIALECTS_SPMD_OPS_WINDOW_TD
+
+include "dialects/Nd/NdOp.td"
+include "dialects/Spmd/SpmdDialect.td"
+include "dialects/Spmd/Interfaces/SpmdInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Spmd_WindowOp
+    : Op<Spmd_Dialect, "window", [Pure, DeclareOpInterfaceMethods<SpmdOpInterface>]> {
+  let summary = "entries of cut tensors at other places along the dim that is cut";
+  let description = [{
+    Slices, paddings, concatenations and shifts along a dim that the same axes cut in
+    all operands and in the result; the sizes differ. Of `segments`, each four numbers
+    (operand, at, from, size) say that entries at … at + size - 1 of the result are
+    entries from … from + size - 1 of that operand. Segments are in the order of the
+    result and do not overlap. All other entries are `fill`. All blocks begin at equal
+    distances (areEquidistant). The collectives phase replaces every window by the
+    exchange of halos.
+        // on #nd.mesh<ring = 4>: entry i of the result is entry i - 1, the first is zero
+        %b = spmd.window "seq" [0, 1, 0, 63] fill 0.0 %a : (!nd.tensor<f32, [seq = 64 on {ring} ]>) -> !nd.tensor<f32, [seq = 64 on {ring} ]>
+  }];
+  let arguments = (ins StrAttr:$dim, DenseI64ArrayAttr:$segments, F64Attr:$fill,
+                       Variadic<Nd_TensorType>:$inputs);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$dim $segments `fill` $fill $inputs attr-dict `:` functional-type($inputs, $result)";
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::meshc::nd::Segment> getSegmentList();
+  }];
+  let hasVerifier = 1;
+}
+
+def Spmd_PieceOp
+    : Op<Spmd_Dialect, "piece", [Pure, DeclareOpInterfaceMethods<NamedOpInterface>, Nd_ElementOp]> {
+  let summary = "some entries of every rank's block, padding included: a local op";
+  let description = [{
+    Entries low … low + size - 1 of a rank's block along `dim` are its block of the
+    result. That dim has `size` entries for each rank of its axes, so that none is
+    padding; those that are in the operand hold anything. The result is what a
+    permute sends, not a tensor of the model.
+        // on #nd.mesh<ring = 4>: the last entry of each block
+        %b = spmd.piece "seq" 15 size 1 %a : !nd.tensor<f32, [seq = 64 on {ring} ]> -> !nd.tensor<f32, [seq = 4 on {ring} ]>
+  }];
+  let arguments = (ins StrAttr:$dim, I64Attr:$low, I64Attr:$size, Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$dim $low `size` $size $input attr-dict `:` type($input) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// The type of the result for an operand of type `input`, which has the dim.
+    static ::meshc::nd::TensorType getPiece(::meshc::nd::TensorType input, ::llvm::StringRef dim,
+        int64_t size, ::meshc::nd::MeshAttr mesh);
+  }];
+  let hasVerifier = 1;
+}
+
+def Spmd_JoinOp
+    : Op<Spmd_Dialect, "join", [Pure, DeclareOpInterfaceMethods<NamedOpInterface>, Nd_ElementOp]> {
+  let summary = "a block that consists of entries of the operands' blocks: a local op";
+  let description = [{
+    `places` has four numbers for each operand: origin, step, first, end. On the rank
+    with number p among those of the dim's axes, entry g of the result (a global
+    index) is entry g - origin - p · step of its block of the first operand that has
+    such an entry and for which first ≤ g < end. Where there is none, it is `fill`.
+    Without `fill`, each entry has an operand.
+        // on #nd.mesh<ring = 4>: %halo is the last entry of the previous rank's block
+        %c = spmd.join "seq" [0, 16, 1, 64, 1, 16, 1, 64] fill 0.0 %halo, %a : (!nd.tensor<f32, [seq = 4 on {ring} ]>, !nd.tensor<f32, [seq = 64 on {ring} ]>) -> !nd.tensor<f32, [seq = 64 on {ring} ]>
+  }];
+  let arguments = (ins StrAttr:$dim, DenseI64ArrayAttr:$places, OptionalAttr<F64Attr>:$fill,
+                       Variadic<Nd_TensorType>:$inputs);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$dim $places (`fill` $fill^)? $inputs attr-dict `:` functional-type($inputs, $result)";
+  let hasVerifier = 1;
+}
+
+#endif // MESHC_DIALECTS_SPMD_OPS_WINDOW_TD

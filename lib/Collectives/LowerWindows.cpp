@@ -1,0 +1,284 @@
+//===- LowerWindows.cpp - slices of cut dims as an exchange of halos ------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Spmd/SpmdOps.h"
+#include "dialects/Spmd/WindowPlan.h"
+#include "lib/Collectives/Passes.h"
+#include "llvm/Support/DebugLog.h"
+#include <map>
+
+#define DEBUG_TYPE "meshc-lower-windows"
+
+using namespace mlir;
+
+namespace meshc::collectives {
+
+#define GEN_PASS_DEF_LOWERWINDOWS
+#include "lib/Collectives/Passes.h.inc"
+
+using nd::Segment;
+using nd::TensorType;
+using spmd::WindowOp;
+
+/// What the window sends; nothing if it cannot be lowered.
+static std::optional<spmd::WindowPlan> plan(WindowOp op, ValueRange operands,
+                                            ArrayRef<Segment> segments) {
+  return spmd::planWindow(llvm::map_to_vector(operands, nd::getTensorType),
+                          nd::getTensorType(op.getResult()), op.getDim(),
+                          segments, nd::MeshAttr::of(op));
+}
+
+static bool isFilled(ArrayRef<Segment> segments, TensorType type,
+                     StringRef dim) {
+  int64_t count = 0;
+  for (const Segment &segment : segments)
+    count += segment.size;
+  return count < type.getSize(dim);
+}
+
+//===----------------------------------------------------------------------===//
+// Windows of windows
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A window that takes entries from the operands of windows.
+struct Composition {
+  llvm::SmallVector<Value> operands;
+  llvm::SmallVector<Segment> segments;
+
+  void add(Value operand, Segment segment) {
+    auto *known = llvm::find(operands, operand);
+    segment.operand = known - operands.begin();
+    if (known == operands.end())
+      operands.push_back(operand);
+    segments.push_back(segment);
+  }
+};
+} // namespace
+
+/// Adds the entries that `segment` takes from `inner`. False if some of them
+/// are filled with a value that is not `fill`.
+static bool addThrough(WindowOp inner, const Segment &segment,
+                       const llvm::APFloat &fill, Composition &into) {
+  int64_t end = segment.from + segment.size, count = 0;
+  for (const Segment &part : inner.getSegmentList()) {
+    int64_t low = std::max(segment.from, part.at);
+    int64_t size = std::min(end, part.at + part.size) - low;
+    if (size <= 0)
+      continue;
+    into.add(inner.getInputs()[part.operand],
+             {0, segment.at + low - segment.from, part.from + low - part.at,
+              size});
+    count += size;
+  }
+  return count == segment.size || inner.getFill().bitwiseIsEqual(fill);
+}
+
+/// Takes entries from the operand of `inner` instead of from its result, if
+/// this moves no more bytes.
+static bool foldInto(WindowOp op, WindowOp inner) {
+  if (!inner || inner.getDim() != op.getDim())
+    return false;
+  Composition composed;
+  llvm::SmallVector<Segment> segments = op.getSegmentList();
+  FloatAttr fill =
+      isFilled(segments, nd::getTensorType(op.getResult()), op.getDim())
+          ? op.getFillAttr()
+          : inner.getFillAttr();
+  for (const Segment &segment : segments) {
+    Value operand = op.getInputs()[segment.operand];
+    if (operand != inner.getResult())
+      composed.add(operand, segment);
+    else if (!addThrough(inner, segment, fill.getValue(), composed))
+      return false;
+  }
+  if (composed.segments.empty())
+    return false; // nothing but fill: the padding of a padding
+  auto through = plan(op, op.getInputs(), segments);
+  auto first = plan(inner, inner.getInputs(), inner.getSegmentList());
+  auto straight = plan(op, composed.operands, composed.segments);
+  bool isAlone = llvm::all_of(inner->getUsers(),
+                              [&](Operation *user) { return user == op; });
+  if (!straight || !through || !first ||
+      straight->bytes > through->bytes + (isAlone ? first->bytes : 0))
+    return false;
+  llvm::SmallVector<int64_t> numbers;
+  for (const Segment &segment : composed.segments)
+    numbers.append(
+        {segment.operand, segment.at, segment.from, segment.size});
+  op.setSegments(numbers);
+  op.setFillAttr(fill);
+  op.getInputsMutable().assign(composed.operands);
+  return true;
+}
+
+/// Folds until no operand of the window can be folded.
+static void fold(WindowOp op) {
+  bool isChanged = true;
+  while (isChanged)
+    isChanged = llvm::any_of(llvm::to_vector(op.getInputs()), [&](Value input) {
+      return foldInto(op, input.getDefiningOp<WindowOp>());
+    });
+}
+
+//===----------------------------------------------------------------------===//
+// One window
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds what one window becomes.
+class WindowLowering {
+public:
+  explicit WindowLowering(WindowOp op)
+      : op(op), builder(op), mesh(nd::MeshAttr::of(op)),
+        type(nd::getTensorType(op.getResult())),
+        axes(spmd::getAxesOf(type, op.getDim())),
+        segments(op.getSegmentList()) {}
+
+  LogicalResult run();
+
+private:
+  /// An operand of the join.
+  struct Part {
+    Value value;
+    int64_t origin, step, first, end;
+    int64_t size; ///< entries of its block
+  };
+
+  int64_t getBlockSize(Value value) {
+    TensorType known = nd::getTensorType(value);
+    return known.getLocalSize(known.getDimIndex(op.getDim()), mesh);
+  }
+  Value receive(Value operand, const spmd::WindowPiece &piece);
+  Part getPart(const spmd::WindowPiece &piece);
+  static void addPart(const Part &part, llvm::SmallVector<Part> &parts);
+  bool isOperand();
+
+  WindowOp op;
+  OpBuilder builder;
+  nd::MeshAttr mesh;
+  TensorType type;
+  ArrayRef<StringAttr> axes;
+  llvm::SmallVector<Segment> segments;
+  /// Pieces that two segments need move once.
+  std::map<std::tuple<void *, int64_t, int64_t, int64_t>, Value> received;
+};
+} // namespace
+
+/// The piece of another rank's block, on this rank.
+Value WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
+  int64_t ranks = mesh.getProduct(axes);
+  int64_t shift = (ranks - piece.distance) % ranks;
+  Value &known =
+      received[{operand.getAsOpaquePointer(), shift, piece.low, piece.size}];
+  if (known)
+    return known;
+  Value sent = operand;
+  if (piece.size != getBlockSize(operand) ||
+      !nd::getTensorType(operand).isEven(type.getDimIndex(op.getDim()), mesh))
+    sent = spmd::PieceOp::create(
+        builder, op.getLoc(),
+        spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(),
+                                piece.size, mesh),
+        op.getDimAttr(), builder.getI64IntegerAttr(piece.low),
+        builder.getI64IntegerAttr(piece.size), operand);
+  ArrayAttr order = builder.getArrayAttr(
+      llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
+  auto permute = spmd::PermuteOp::create(builder, op.getLoc(),
+                                         TypeRange(sent.getType()), order,
+                                         order, shift, sent);
+  LDBG() << op.getLoc() << ": rank p receives " << piece.size
+         << " entries from rank p + " << piece.distance;
+  nd::copyName(op, permute);
+  return known = permute->getResult(0);
+}
+
+/// What the join takes from the piece. Of its own block, a rank needs no copy.
+WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
+  const Segment &segment = segments[piece.segment];
+  Value operand = op.getInputs()[segment.operand];
+  int64_t step = getBlockSize(operand);
+  bool isOwn = piece.distance == 0;
+  return {isOwn ? operand : receive(operand, piece),
+          segment.at - segment.from + piece.distance * step +
+              (isOwn ? 0 : piece.low),
+          step,
+          segment.at,
+          segment.at + segment.size,
+          isOwn ? step : piece.size};
+}
+
+/// Adds the part, or makes another one longer that goes on in it.
+void WindowLowering::addPart(const Part &part, llvm::SmallVector<Part> &parts) {
+  for (Part &other : parts)
+    if (other.value == part.value && other.origin == part.origin &&
+        other.step == part.step && other.end == part.first) {
+      other.end = part.end;
+      return;
+    }
+  parts.push_back(part);
+}
+
+/// Whether the window is all of its operand.
+bool WindowLowering::isOperand() {
+  return segments.size() == 1 && segments[0].at == segments[0].from &&
+         segments[0].size == type.getSize(op.getDim()) &&
+         op.getInputs()[segments[0].operand].getType() == type;
+}
+
+LogicalResult WindowLowering::run() {
+  if (isOperand()) {
+    op.replaceAllUsesWith(op.getInputs()[segments[0].operand]);
+    op.erase();
+    return success();
+  }
+  auto known = plan(op, op.getInputs(), segments);
+  if (!known)
+    return op.emitError("needs entries of too many ranks for an exchange of "
+                        "halos along dim '")
+           << op.getDim() << "' of " << type << "; gather the dim";
+  llvm::SmallVector<Part> parts;
+  for (const spmd::WindowPiece &piece : known->pieces)
+    addPart(getPart(piece), parts);
+  // The last one is the easiest to take.
+  std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) {
+    return a.size < b.size;
+  });
+  llvm::SmallVector<int64_t> places;
+  llvm::SmallVector<Value> values;
+  for (const Part &part : parts) {
+    places.append({part.origin, part.step, part.first, part.end});
+    values.push_back(part.value);
+  }
+  auto join = spmd::JoinOp::create(
+      builder, op.getLoc(), type, op.getDimAttr(),
+      builder.getDenseI64ArrayAttr(places),
+      isFilled(segments, type, op.getDim()) ? op.getFillAttr() : FloatAttr(),
+      values);
+  join->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  op.replaceAllUsesWith(join.getResult());
+  op.erase();
+  return success();
+}
+
+namespace {
+struct LowerWindows : impl::LowerWindowsBase<LowerWindows> {
+  void runOnOperation() override {
+    llvm::SmallVector<WindowOp> windows;
+    getOperation().walk([&](WindowOp op) { windows.push_back(op); });
+    llvm::for_each(windows, fold);
+    for (WindowOp op : llvm::reverse(windows))
+      if (op->use_empty())
+        op.erase();
+      else if (failed(WindowLowering(op).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace meshc::collectives

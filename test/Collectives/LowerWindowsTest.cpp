@@ -1,0 +1,254 @@
+//===- LowerWindowsTest.cpp - halos of any window -------------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Random windows, and windows of them, on meshes of one and two axes: what
+/// they are lowered to, run on virtual ranks block by block, computes the
+/// windows' own semantics, which use global indices, and sends no more than was
+/// planned. Padding is NaN.
+///
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/SpmdOps.h"
+#include "dialects/Spmd/WindowPlan.h"
+#include "lib/Collectives/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace meshc;
+using nd::DimAttr;
+using nd::HostTensor;
+using nd::MeshAttr;
+using nd::Segment;
+
+namespace {
+
+using Ranks = llvm::SmallVector<HostTensor>;
+
+class LowerWindowsTest : public testing::Test {
+protected:
+  LowerWindowsTest() : builder(&context) {
+    context.loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
+  }
+
+  int64_t draw(int64_t limit) { return int64_t(random() % uint64_t(limit)); }
+  Location loc() { return builder.getUnknownLoc(); }
+
+  /// One or two axes for `i`, and one that may cut `j`.
+  void drawMesh() {
+    llvm::SmallVector<nd::AxisAttr> list;
+    ofI.clear();
+    for (const char *name : {"a", "b", "c"})
+      list.push_back(nd::AxisAttr::get(
+          &context, builder.getStringAttr(name),
+          name[0] == 'a' ? 1 + draw(5) : 1 + draw(2)));
+    mesh = MeshAttr::get(&context, list);
+    ofI.push_back(list[0].getName());
+    if (draw(2))
+      ofI.insert(ofI.begin() + draw(2), list[1].getName());
+    ofJ.clear();
+    if (draw(2))
+      ofJ.push_back(list[2].getName());
+  }
+
+  nd::TensorType getType(int64_t size) {
+    auto dim = [&](const char *name, int64_t n, ArrayRef<StringAttr> on) {
+      return DimAttr::get(&context, builder.getStringAttr(name), n, on);
+    };
+    return nd::TensorType::get(builder.getF32Type(),
+                           {dim("i", size, ofI), dim("j", 3, ofJ)});
+  }
+
+  /// A size whose blocks begin at equal distances.
+  int64_t drawSize() {
+    while (true)
+      if (int64_t size = 1 + draw(17);
+          spmd::areEquidistant(getType(size), "i", mesh))
+        return size;
+  }
+
+  /// A window of some of the values. Null if it cannot be lowered.
+  Value drawWindow(ArrayRef<Value> values) {
+    llvm::SmallVector<Value> operands;
+    for (int64_t i = 0, count = 1 + draw(2); i < count; ++i)
+      operands.push_back(values[draw(int64_t(values.size()))]);
+    nd::TensorType result = getType(drawSize());
+    llvm::SmallVector<Segment> segments;
+    llvm::SmallVector<int64_t> numbers;
+    int64_t size = result.getSize("i");
+    for (int64_t at = draw(3); at < size; at += draw(4) ? 0 : 1 + draw(3)) {
+      auto operand = unsigned(draw(int64_t(operands.size())));
+      int64_t known = nd::getTensorType(operands[operand]).getSize("i");
+      int64_t from = draw(known);
+      int64_t count = std::min(size - at, known - from);
+      if (draw(3) == 0)
+        count = 1 + draw(count);
+      segments.push_back({operand, at, from, count});
+      numbers.append({operand, at, from, count});
+      at += count;
+    }
+    if (segments.empty())
+      return {};
+    auto types = llvm::map_to_vector(operands, nd::getTensorType);
+    auto plan = spmd::planWindow(types, result, "i", segments, mesh);
+    if (!plan)
+      return {};
+    planned += plan->bytes;
+    return spmd::WindowOp::create(
+        builder, loc(), result, builder.getStringAttr("i"),
+        builder.getDenseI64ArrayAttr(numbers),
+        builder.getF64FloatAttr(double(draw(3))), operands);
+  }
+
+  /// The blocks of a tensor whose values are a function of the global index.
+  Ranks makeBlocks(nd::TensorType type, int64_t salt) {
+    Ranks blocks;
+    for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank) {
+      nd::EvaluationContext here = getContext(rank);
+      HostTensor block = here.makeTensor(type);
+      nd::forEachIndex(
+          block.sizes, {block.getStrides()},
+          [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
+            block.data[offsets[0]] =
+                double(salt + 10 * (here.getOffset(type, "i") + index[0]) +
+                       here.getOffset(type, "j") + index[1]);
+          });
+      here.spoilPadding(block);
+      blocks.push_back(std::move(block));
+    }
+    return blocks;
+  }
+
+  nd::EvaluationContext getContext(int64_t rank) {
+    nd::EvaluationContext evaluation;
+    evaluation.mesh = mesh;
+    evaluation.coordinates = mesh.getCoordinates(rank);
+    return evaluation;
+  }
+
+  /// The results of the op on all ranks.
+  Ranks run(Operation &op, llvm::DenseMap<Value, Ranks> &values) {
+    Ranks results;
+    std::vector<llvm::SmallVector<const HostTensor *>> operands;
+    for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank) {
+      operands.emplace_back();
+      for (Value operand : op.getOperands())
+        operands.back().push_back(&values[operand][rank]);
+    }
+    if (auto onAll = dyn_cast<spmd::SpmdOpInterface>(op))
+      for (auto &ofRank : onAll.evaluateAll(operands, getContext(0)))
+        results.push_back(std::move(ofRank[0]));
+    else
+      for (int64_t rank = 0; rank < mesh.getRankCount(); ++rank)
+        results.push_back(std::move(cast<nd::NamedOpInterface>(op).evaluate(
+            operands[rank], getContext(rank))[0]));
+    for (auto [rank, block] : llvm::enumerate(results))
+      getContext(int64_t(rank)).spoilPadding(block);
+    return results;
+  }
+
+  /// What the function returns. Adds the bytes that a rank sends.
+  Ranks run(Block &body, double &bytes) {
+    llvm::DenseMap<Value, Ranks> values;
+    for (BlockArgument argument : body.getArguments())
+      values[argument] = makeBlocks(nd::getTensorType(argument),
+                                    1000 * argument.getArgNumber());
+    for (Operation &op : body.without_terminator()) {
+      Ranks results = run(op, values);
+      values[op.getResult(0)] = std::move(results);
+      if (auto collective = dyn_cast<spmd::CollectiveOpInterface>(op))
+        for (const spmd::AxisTraffic &traffic : collective.getTraffic())
+          bytes += traffic.bytes;
+    }
+    return values[body.getTerminator()->getOperand(0)];
+  }
+
+  static bool areEqual(const HostTensor &a, const HostTensor &b) {
+    return llvm::equal(a.data, b.data, [](double x, double y) {
+      return x == y || (std::isnan(x) && std::isnan(y));
+    });
+  }
+
+  MLIRContext context;
+  OpBuilder builder;
+  MeshAttr mesh;
+  spmd::AxisList ofI, ofJ;
+  double planned = 0;
+  std::mt19937_64 random{20261123};
+};
+
+TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
+  int lowered = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    drawMesh();
+    planned = 0;
+    OwningOpRef<ModuleOp> module = ModuleOp::create(loc());
+    module->getOperation()->setAttr("nd.mesh", mesh);
+    builder.setInsertionPointToEnd(module->getBody());
+    auto function = func::FuncOp::create(
+        builder, loc(), "f",
+        builder.getFunctionType({getType(drawSize()), getType(drawSize())},
+                                {}));
+    Block *body = function.addEntryBlock();
+    builder.setInsertionPointToStart(body);
+    llvm::SmallVector<Value> values(body->getArguments());
+    for (int64_t i = 0, count = 1 + draw(3); i < count; ++i)
+      if (Value window = drawWindow(values))
+        values.push_back(window);
+    func::ReturnOp::create(builder, loc(), values.back());
+    function.setFunctionType(builder.getFunctionType(
+        body->getArgumentTypes(), values.back().getType()));
+    ASSERT_TRUE(succeeded(verify(*module)));
+    double bytes = 0;
+    Ranks wanted = run(*body, bytes);
+
+    PassManager passes(&context);
+    passes.addPass(collectives::createLowerWindows());
+    passes.addPass(collectives::createVerifyCollectives());
+    ASSERT_TRUE(succeeded(passes.run(*module)));
+    Ranks results = run(*body, bytes);
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    for (auto [rank, result] : llvm::enumerate(results))
+      ASSERT_TRUE(areEqual(result, wanted[rank]))
+          << "rank " << rank << " of\n"
+          << text;
+    EXPECT_LE(bytes, planned + 1e-6) << text;
+    lowered += bytes > 0;
+  }
+  EXPECT_GT(lowered, 1000);
+}
+
+TEST_F(LowerWindowsTest, PlansSendWhatIsNeeded) {
+  auto plan = [&](int64_t ranks, int64_t from, int64_t to, Segment segment) {
+    auto axis =
+        nd::AxisAttr::get(&context, builder.getStringAttr("a"), ranks);
+    mesh = MeshAttr::get(&context, {axis});
+    ofI = {axis.getName()};
+    return spmd::planWindow({getType(from)}, getType(to), "i", {segment}, mesh);
+  };
+  constexpr double row = 3 * 4; // bytes of an entry
+  // A shift sends one entry, however many ranks there are.
+  EXPECT_EQ(plan(4, 64, 64, {0, 1, 0, 63})->bytes, row);
+  EXPECT_EQ(plan(4096, 65536, 65536, {0, 1, 0, 65535})->bytes, row);
+  // Three entries from the next rank.
+  EXPECT_EQ(plan(4, 64, 61, {0, 0, 3, 61})->bytes, 3 * row);
+  // Shifts by more than a block.
+  EXPECT_EQ(plan(4, 64, 64, {0, 20, 0, 44})->bytes, 16 * row);
+  // Nothing but what a rank has.
+  EXPECT_EQ(plan(4, 64, 63, {0, 0, 0, 63})->bytes, 0);
+  EXPECT_EQ(plan(1, 64, 60, {0, 0, 4, 60})->bytes, 0);
+  // A rank of 32 has two entries, and one owner has 32 of 1,024.
+  EXPECT_FALSE(plan(32, 1024, 64, {0, 0, 0, 64}));
+}
+
+} // namespace

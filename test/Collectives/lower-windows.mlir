@@ -1,0 +1,97 @@
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics -meshc-lower-windows | FileCheck %s
+
+!x = !nd.tensor<f32, [h = 8, seq = 64 on {ring}]>
+!short = !nd.tensor<f32, [h = 8, seq = 63 on {ring}]>
+!long = !nd.tensor<f32, [h = 8, seq = 65 on {ring}]>
+!one = !nd.tensor<f32, [h = 8, seq = 1 on {ring}]>
+!tail = !nd.tensor<f32, [h = 8, seq = 8 on {ring}]>
+!other = !nd.tensor<f32, [h = 8, seq = 72 on {ring}]>
+module attributes {nd.mesh = #nd.mesh<ring = 4>} {
+  // The last 63 entries: each rank but the last needs the first entry of the next one.
+  // CHECK-LABEL: @slice
+  // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 0 size 1 %arg0 : <{{.*}}> -> <f32, [h = 8, seq = 4 on {ring}]>
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 3 %[[P]] {nd.name = "y"}
+  // CHECK-NEXT: spmd.join "seq" [15, 16, 0, 63, -1, 16, 0, 63] %[[H]], %arg0 {nd.name = "y"}
+  func.func @slice(%x: !x) -> !short {
+    %y = spmd.window "seq" [0, 0, 1, 63] fill 0.0 %x {nd.name = "y"} : (!x) -> !short
+    return %y : !short
+  }
+  // Blocks of 17 entries: rank 3 begins three entries before its block of the operand.
+  // CHECK-LABEL: @pad
+  // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 0 size 2
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 3 %[[P]]
+  // CHECK-NEXT: spmd.join "seq" [17, 16, 1, 65, 1, 16, 1, 65] fill 7.0{{.*}} %[[H]], %arg0
+  func.func @pad(%x: !x) -> !long {
+    %y = spmd.window "seq" [0, 1, 0, 64] fill 7.0 %x : (!x) -> !long
+    return %y : !long
+  }
+  // Padding and a slice are a shift, whatever else uses the padded tensor.
+  // CHECK-LABEL: @shift
+  // CHECK-NEXT: spmd.piece "seq" 15 size 1
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 1
+  // CHECK-NEXT: spmd.join "seq" [0, 16, 1, 64, 1, 16, 1, 64] fill 7.0{{.*}} %[[H]], %arg0
+  // CHECK-NEXT: return
+  func.func @shift(%x: !x) -> !x {
+    %y = spmd.window "seq" [0, 1, 0, 64] fill 7.0 %x : (!x) -> !long
+    %z = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %y : (!long) -> !x
+    return %z : !x
+  }
+  // Entries that are dropped and filled again: not those of the operand.
+  // CHECK-LABEL: @dropped
+  // CHECK-NEXT: spmd.join "seq" [0, 16, 0, 63] fill 0.0{{.*}} %arg0
+  // CHECK-NEXT: return
+  func.func @dropped(%x: !x) -> !x {
+    %y = spmd.window "seq" [0, 0, 0, 63] fill 0.0 %x : (!x) -> !short
+    %z = spmd.window "seq" [0, 0, 0, 63] fill 0.0 %y : (!short) -> !x
+    return %z : !x
+  }
+  // Two values fill: two windows.
+  // CHECK-LABEL: @two_fills
+  // CHECK: spmd.join {{.*}} fill 7.0
+  // CHECK: spmd.join {{.*}} fill 0.0
+  func.func @two_fills(%x: !short) -> !long {
+    %y = spmd.window "seq" [0, 1, 0, 63] fill 7.0 %x : (!short) -> !x
+    %z = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %y : (!x) -> !long
+    return %z : !long
+  }
+  // The last entry comes first. Both halos are the same entry of the same rank: one permute.
+  // CHECK-LABEL: @roll
+  // CHECK-NEXT: spmd.piece "seq" 15 size 1
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 1
+  // CHECK-NEXT: spmd.join "seq" [0, 16, 0, 64, 1, 16, 1, 64] %[[H]], %arg0
+  // CHECK-NEXT: return
+  func.func @roll(%x: !x) -> !x {
+    %a = spmd.window "seq" [0, 0, 63, 1] fill 0.0 %x : (!x) -> !one
+    %b = spmd.window "seq" [0, 0, 0, 63] fill 0.0 %x : (!x) -> !short
+    %y = spmd.window "seq" [0, 0, 0, 1, 1, 1, 0, 63] fill 0.0 %a, %b : (!one, !short) -> !x
+    return %y : !x
+  }
+  // Blocks of 18 entries of one of 16 and one of 2.
+  // CHECK-LABEL: @concat
+  // CHECK: spmd.permute {{.*}} shift 3
+  // CHECK: spmd.join "seq" {{.*}} : ({{.*}}) -> !nd.tensor<f32, [h = 8, seq = 72 on {ring}]>
+  func.func @concat(%x: !x, %t: !tail) -> !other {
+    %y = spmd.window "seq" [0, 0, 0, 64, 1, 64, 0, 8] fill 0.0 %x, %t : (!x, !tail) -> !other
+    return %y : !other
+  }
+  // A window of everything is its operand.
+  // CHECK-LABEL: @all
+  // CHECK-NEXT: return %arg0
+  func.func @all(%x: !x) -> !x {
+    %y = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %x : (!x) -> !x
+    return %y : !x
+  }
+}
+
+// -----
+
+// Each of 32 ranks has one of 64 entries of the result, and each owner has 32.
+!x = !nd.tensor<f32, [seq = 1024 on {ring}]>
+!y = !nd.tensor<f32, [seq = 64 on {ring}]>
+module attributes {nd.mesh = #nd.mesh<ring = 32>} {
+  func.func @too_far(%x: !x) -> !y {
+    // expected-error @below {{needs entries of too many ranks for an exchange of halos along dim 'seq' of '!nd.tensor<f32, [seq = 64 on {ring}]>'; gather the dim}}
+    %y = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %x : (!x) -> !y
+    return %y : !y
+  }
+}
