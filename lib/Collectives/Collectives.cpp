@@ -17,6 +17,7 @@ void addCollectivesPasses(mlir::OpPassManager &passes) {
   passes.addPass(mlir::createCSEPass());
   passes.addPass(createFoldReshards());
   passes.addPass(createLowerReshards());
+  passes.addPass(createFoldWindows());
   passes.addPass(createLowerWindows());
   passes.addPass(createHoistCollectives());
   // Two ways from one value may begin alike.

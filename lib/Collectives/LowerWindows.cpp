@@ -7,8 +7,8 @@
 
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "dialects/Spmd/WindowPlan.h"
 #include "lib/Collectives/Passes.h"
+#include "lib/Collectives/Windows.h"
 #include "llvm/Support/DebugLog.h"
 #include <map>
 
@@ -24,111 +24,6 @@ namespace meshc::collectives {
 using nd::Segment;
 using nd::TensorType;
 using spmd::WindowOp;
-
-/// What the window sends; nothing if it cannot be lowered.
-static std::optional<spmd::WindowPlan> plan(WindowOp op, ValueRange operands,
-                                            ArrayRef<Segment> segments) {
-  return spmd::planWindow(llvm::map_to_vector(operands, nd::getTensorType),
-                          nd::getTensorType(op.getResult()), op.getDim(),
-                          segments, nd::MeshAttr::of(op));
-}
-
-static bool isFilled(ArrayRef<Segment> segments, TensorType type,
-                     StringRef dim) {
-  int64_t count = 0;
-  for (const Segment &segment : segments)
-    count += segment.size;
-  return count < type.getSize(dim);
-}
-
-//===----------------------------------------------------------------------===//
-// Windows of windows
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A window that takes entries from the operands of windows.
-struct Composition {
-  llvm::SmallVector<Value> operands;
-  llvm::SmallVector<Segment> segments;
-
-  void add(Value operand, Segment segment) {
-    auto *known = llvm::find(operands, operand);
-    segment.operand = known - operands.begin();
-    if (known == operands.end())
-      operands.push_back(operand);
-    segments.push_back(segment);
-  }
-};
-} // namespace
-
-/// Adds the entries that `segment` takes from `inner`. False if some of them
-/// are filled with a value that is not `fill`.
-static bool addThrough(WindowOp inner, const Segment &segment,
-                       const llvm::APFloat &fill, Composition &into) {
-  int64_t end = segment.from + segment.size, count = 0;
-  for (const Segment &part : inner.getSegmentList()) {
-    int64_t low = std::max(segment.from, part.at);
-    int64_t size = std::min(end, part.at + part.size) - low;
-    if (size <= 0)
-      continue;
-    into.add(inner.getInputs()[part.operand],
-             {0, segment.at + low - segment.from, part.from + low - part.at,
-              size});
-    count += size;
-  }
-  return count == segment.size || inner.getFill().bitwiseIsEqual(fill);
-}
-
-/// Takes entries from the operand of `inner` instead of from its result, if
-/// this moves no more bytes.
-static bool foldInto(WindowOp op, WindowOp inner) {
-  if (!inner || inner.getDim() != op.getDim())
-    return false;
-  Composition composed;
-  llvm::SmallVector<Segment> segments = op.getSegmentList();
-  FloatAttr fill =
-      isFilled(segments, nd::getTensorType(op.getResult()), op.getDim())
-          ? op.getFillAttr()
-          : inner.getFillAttr();
-  for (const Segment &segment : segments) {
-    Value operand = op.getInputs()[segment.operand];
-    if (operand != inner.getResult())
-      composed.add(operand, segment);
-    else if (!addThrough(inner, segment, fill.getValue(), composed))
-      return false;
-  }
-  if (composed.segments.empty())
-    return false; // nothing but fill: the padding of a padding
-  auto through = plan(op, op.getInputs(), segments);
-  auto first = plan(inner, inner.getInputs(), inner.getSegmentList());
-  auto straight = plan(op, composed.operands, composed.segments);
-  bool isAlone = llvm::all_of(inner->getUsers(),
-                              [&](Operation *user) { return user == op; });
-  if (!straight || !through || !first ||
-      straight->bytes > through->bytes + (isAlone ? first->bytes : 0))
-    return false;
-  llvm::SmallVector<int64_t> numbers;
-  for (const Segment &segment : composed.segments)
-    numbers.append(
-        {segment.operand, segment.at, segment.from, segment.size});
-  op.setSegments(numbers);
-  op.setFillAttr(fill);
-  op.getInputsMutable().assign(composed.operands);
-  return true;
-}
-
-/// Folds until no operand of the window can be folded.
-static void fold(WindowOp op) {
-  bool isChanged = true;
-  while (isChanged)
-    isChanged = llvm::any_of(llvm::to_vector(op.getInputs()), [&](Value input) {
-      return foldInto(op, input.getDefiningOp<WindowOp>());
-    });
-}
-
-//===----------------------------------------------------------------------===//
-// One window
-//===----------------------------------------------------------------------===//
 
 namespace {
 /// Builds what one window becomes.
@@ -258,7 +153,7 @@ LogicalResult WindowLowering::run() {
   auto join = spmd::JoinOp::create(
       builder, op.getLoc(), type, op.getDimAttr(),
       builder.getDenseI64ArrayAttr(places),
-      isFilled(segments, type, op.getDim()) ? op.getFillAttr() : FloatAttr(),
+      isFilled(op, segments) ? op.getFillAttr() : FloatAttr(),
       values);
   join->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   op.replaceAllUsesWith(join.getResult());
@@ -271,7 +166,6 @@ struct LowerWindows : impl::LowerWindowsBase<LowerWindows> {
   void runOnOperation() override {
     llvm::SmallVector<WindowOp> windows;
     getOperation().walk([&](WindowOp op) { windows.push_back(op); });
-    llvm::for_each(windows, fold);
     for (WindowOp op : llvm::reverse(windows))
       if (op->use_empty())
         op.erase();

@@ -76,16 +76,47 @@ def LowerReshards : Pass<"meshc-lower-reshards", "::mlir::ModuleOp"> {
   let dependentDialects = ["::meshc::spmd::SpmdDialect"];
 }
 
+def FoldWindows : Pass<"meshc-fold-windows", "::mlir::ModuleOp"> {
+  let summary = "makes one window of windows in a row";
+  let description = [{
+    A window of a window is one window of the operand if this moves no more bytes:
+    padding before a dim and a slice that drops its end are a shift, which sends one
+    entry. A window of a sum of windows is a sum of windows, with the same effect: the
+    gradient of a convolution that is written with slices of a padded tensor.
+
+    ```mlir
+    !block = !nd.tensor<f32, [seq = 64 on {ring} ]>
+    !long = !nd.tensor<f32, [seq = 65 on {ring} ]>
+    module attributes {nd.mesh = #nd.mesh<ring = 4>} {
+      func.func @f(%x: !block) -> !block {
+        %y = spmd.window "seq" [0, 1, 0, 64] fill 0.0 %x : (!block) -> !long
+        %z = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %y : (!long) -> !block
+        return %z : !block
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    !block = !nd.tensor<f32, [seq = 64 on {ring} ]>
+    module attributes {nd.mesh = #nd.mesh<ring = 4>} {
+      func.func @f(%x: !block) -> !block {
+        %z = spmd.window "seq" [0, 1, 0, 63] fill 0.0 %x : (!block) -> !block
+        return %z : !block
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::spmd::SpmdDialect"];
+}
+
 def LowerWindows : Pass<"meshc-lower-windows", "::mlir::ModuleOp"> {
   let summary = "replaces slices and shifts of cut dims by the exchange of halos";
   let description = [{
     Each rank sends the entries of its block that other ranks need for theirs, one
     permute for each distance between owner and receiver (dialects/Spmd/WindowPlan.h),
     and joins what it receives and what it has. This is the exchange of halos of
-    stencil codes, and that of GSPMD (arXiv 2105.04663, section 4.3). A window of a
-    window is one window of the operand if this moves no more bytes: padding before a
-    dim and a slice that drops its end are a shift. The new permutes inherit the
-    location and `nd.name` of the window.
+    stencil codes, and that of GSPMD (arXiv 2105.04663, section 4.3). The new permutes
+    inherit the location and `nd.name` of the window.
 
     ```mlir
     !block = !nd.tensor<f32, [seq = 64 on {ring} ]>

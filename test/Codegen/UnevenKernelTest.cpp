@@ -470,6 +470,50 @@ TEST(UnevenKernel, BlocksOfBlocks) {
       }
 }
 
+/// Parts of every block, and blocks that consist of parts of others', of which
+/// some are out of reach.
+TEST(UnevenKernel, PiecesAndJoins) {
+  std::string mesh = "#nd.mesh<p = 2, q = 3>";
+  Cut q{mesh, "q", 3};
+  for (int64_t size : {7, 25, 96})
+    for (std::string lanes : {"b", "h"}) {
+      Dim h{"h", 8}, b{"b", size, q};
+      int64_t low = b.getLocalSize() / 2, count = b.getLocalSize() - low;
+      Dim halo{"b", count * 3, q}, other{"b", size + 5, q};
+      std::string x = tensor("f32", {b, h}), y = tensor("f32", {halo, h}),
+                  z = tensor("f32", {other, h});
+      std::string order = lanes == "h" ? R"(["b", "h"])" : R"(["h", "b"])";
+      auto getLoops = [&](const Dim &dim) {
+        return lanes == "h" ? Dims{dim, h} : Dims{h, dim};
+      };
+      expectOn(q, head(getLoops(halo), {}, lanes, order, order) + "(%x: " + x +
+                      "):\n%y = spmd.piece \"b\" " + std::to_string(low) +
+                      " size " + std::to_string(count) + " %x : " + x + " -> " +
+                      y + "\nexec.yield %y : " + y + "\n}");
+      // What the halo of the previous rank and the block itself are in a tensor
+      // that begins two entries before this one, and what begins it.
+      std::string step = std::to_string(b.getLocalSize());
+      std::string end = std::to_string(size + 2);
+      for (std::string fill : {" fill 7.0", ""}) {
+        std::string places =
+            fill.empty() ? "[-1, " + std::to_string(other.getLocalSize()) +
+                               ", 3, " + end + ", 0, " +
+                               std::to_string(other.getLocalSize()) +
+                               ", 0, 1000]"
+                         : "[" + std::to_string(2 - count) + ", " + step +
+                               ", 2, " + end + ", 2, " + step + ", 2, " + end +
+                               "]";
+        std::string second = fill.empty() ? z : x;
+        expectOn(q, head(getLoops(other), {}, lanes, order + ", " + order,
+                         order) +
+                        "(%y: " + y + ", %x: " + second +
+                        "):\n%z = spmd.join \"b\" " + places + fill +
+                        " %y, %x : (" + y + ", " + second + ") -> " + z +
+                        "\nexec.yield %z : " + z + "\n}");
+      }
+    }
+}
+
 /// Blocks of as many entries share no code if only some have padding, or if it
 /// begins elsewhere.
 TEST(UnevenKernel, KeysTellPadding) {

@@ -13,6 +13,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "dialects/Spmd/WindowPlan.h"
 #include "lib/Collectives/Passes.h"
@@ -71,7 +72,7 @@ protected:
   /// A size whose blocks begin at equal distances.
   int64_t drawSize() {
     while (true)
-      if (int64_t size = 1 + draw(17);
+      if (int64_t size = 1 + (draw(2) ? draw(3) * 8 : draw(17));
           spmd::areEquidistant(getType(size), "i", mesh))
         return size;
   }
@@ -107,6 +108,16 @@ protected:
         builder, loc(), result, builder.getStringAttr("i"),
         builder.getDenseI64ArrayAttr(numbers),
         builder.getF64FloatAttr(double(draw(3))), operands);
+  }
+
+  /// The sum of two of the values. Null if their types differ.
+  Value drawSum(ArrayRef<Value> values) {
+    Value a = values.back(), b = values[draw(int64_t(values.size()))];
+    if (a.getType() != b.getType())
+      return {};
+    auto sum = nd::AddOp::create(builder, loc(), a, b);
+    sum->getResult(0).setType(a.getType());
+    return sum;
   }
 
   /// The blocks of a tensor whose values are a function of the global index.
@@ -201,9 +212,9 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
     Block *body = function.addEntryBlock();
     builder.setInsertionPointToStart(body);
     llvm::SmallVector<Value> values(body->getArguments());
-    for (int64_t i = 0, count = 1 + draw(3); i < count; ++i)
-      if (Value window = drawWindow(values))
-        values.push_back(window);
+    for (int64_t i = 0, count = 1 + draw(4); i < count; ++i)
+      if (Value value = draw(3) ? drawWindow(values) : drawSum(values))
+        values.push_back(value);
     func::ReturnOp::create(builder, loc(), values.back());
     function.setFunctionType(builder.getFunctionType(
         body->getArgumentTypes(), values.back().getType()));
@@ -212,6 +223,7 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
     Ranks wanted = run(*body, bytes);
 
     PassManager passes(&context);
+    passes.addPass(collectives::createFoldWindows());
     passes.addPass(collectives::createLowerWindows());
     passes.addPass(collectives::createVerifyCollectives());
     ASSERT_TRUE(succeeded(passes.run(*module)));

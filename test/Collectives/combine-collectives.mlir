@@ -37,6 +37,15 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
     return %u, %v, %w : !nd.tensor<f32, [i = 8 on {b, a}]>, !nd.tensor<f32, [j = 4 on {b}]>, !nd.tensor<f32, [k = 8 on {a, b}]>
   }
 
+  // CHECK-LABEL: @shifts
+  // CHECK: spmd.permute ["a"] to ["a"] shift 1 %arg0
+  // CHECK: spmd.permute ["a"] to ["a"] %arg0
+  func.func @shifts(%x: !nd.tensor<f32, [i = 8 on {a}]>) -> (!nd.tensor<f32, [i = 8 on {a}]>, !nd.tensor<f32, [i = 8 on {a}]>) {
+    %u = spmd.permute ["a"] to ["a"] shift 1 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    %v = spmd.permute ["a"] to ["a"] %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return %u, %v : !nd.tensor<f32, [i = 8 on {a}]>, !nd.tensor<f32, [i = 8 on {a}]>
+  }
+
   // CHECK-LABEL: @dependent
   // CHECK: spmd.all_reduce
   // CHECK: nd.exp

@@ -1,8 +1,9 @@
-// RUN: mesh-opt %s -split-input-file -verify-diagnostics -meshc-lower-windows | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -verify-diagnostics -meshc-fold-windows -meshc-lower-windows | FileCheck %s
 
 !x = !nd.tensor<f32, [h = 8, seq = 64 on {ring}]>
 !short = !nd.tensor<f32, [h = 8, seq = 63 on {ring}]>
 !long = !nd.tensor<f32, [h = 8, seq = 65 on {ring}]>
+!wide = !nd.tensor<f32, [h = 8, seq = 66 on {ring}]>
 !one = !nd.tensor<f32, [h = 8, seq = 1 on {ring}]>
 !tail = !nd.tensor<f32, [h = 8, seq = 8 on {ring}]>
 !other = !nd.tensor<f32, [h = 8, seq = 72 on {ring}]>
@@ -73,6 +74,37 @@ module attributes {nd.mesh = #nd.mesh<ring = 4>} {
   func.func @concat(%x: !x, %t: !tail) -> !other {
     %y = spmd.window "seq" [0, 0, 0, 64, 1, 64, 0, 8] fill 0.0 %x, %t : (!x, !tail) -> !other
     return %y : !other
+  }
+  // The gradient of three taps: sums of what is padded, without the padding.
+  // CHECK-LABEL: @taps
+  // CHECK-NOT: seq = 66
+  // CHECK: spmd.permute ["ring"] to ["ring"] shift 3 %{{.*}}seq = 4 on {ring}
+  // CHECK-NOT: seq = 66
+  // CHECK: spmd.permute ["ring"] to ["ring"] shift 1 %{{.*}}seq = 4 on {ring}
+  // CHECK-NOT: seq = 66
+  // CHECK: nd.sub
+  // CHECK-NOT: seq = 66
+  // CHECK: %[[S:.*]] = nd.add %{{.*}} -> !nd.tensor<f32, [h = 8, seq = 64 on {ring}]>
+  // CHECK-NEXT: return %[[S]]
+  func.func @taps(%a: !x, %b: !x, %c: !x) -> !x {
+    %0 = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %a : (!x) -> !wide
+    %1 = spmd.window "seq" [0, 1, 0, 64] fill 0.0 %b : (!x) -> !wide
+    %2 = spmd.window "seq" [0, 2, 0, 64] fill 0.0 %c : (!x) -> !wide
+    %3 = nd.sub %0, %1 : (!wide, !wide) -> !wide
+    %4 = nd.add %3, %2 : (!wide, !wide) -> !wide
+    %y = spmd.window "seq" [0, 0, 1, 64] fill 0.0 %4 : (!wide) -> !x
+    return %y : !x
+  }
+  // What is used elsewhere is computed as it is.
+  // CHECK-LABEL: @used_sum
+  // CHECK: %[[S:.*]] = nd.add {{.*}} -> !nd.tensor<f32, [h = 8, seq = 66 on {ring}]>
+  // CHECK: return {{.*}}, %[[S]]
+  func.func @used_sum(%a: !x, %b: !x) -> (!x, !wide) {
+    %0 = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %a : (!x) -> !wide
+    %1 = spmd.window "seq" [0, 1, 0, 64] fill 0.0 %b : (!x) -> !wide
+    %3 = nd.add %0, %1 : (!wide, !wide) -> !wide
+    %y = spmd.window "seq" [0, 0, 1, 64] fill 0.0 %3 : (!wide) -> !x
+    return %y, %3 : !x, !wide
   }
   // A window of everything is its operand.
   // CHECK-LABEL: @all

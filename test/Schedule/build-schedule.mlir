@@ -29,6 +29,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 4>} {
 // CHECK: exec.collective all_gather  sum over ["data"] [3, 8, 5, 3, 8, 5] "all_gather over data"
 // CHECK: exec.collective all_to_all  sum over ["tensor"] [1, 12, 2, 3, 8, 1] "all_to_all over tensor"
 // CHECK: exec.collective permute  sum over ["data", "tensor"] from ["tensor", "data"] to ["data", "tensor"] [1, 10, 1, 1, 10, 1] "permute of 'p' over data, tensor"
+// CHECK: exec.collective permute  sum over ["data", "tensor"] from ["data", "tensor"] to ["data", "tensor"] shift 5 [1, 10, 1, 1, 10, 1] "permute of 'q' over data, tensor"
 func.func @eval_step(%a: !nd.tensor<f32, [i = 3, j = 8, k = 5], sum {data}> {nd.name = "a", nd.role = "input", nd.order = ["i", "j", "k"]},
                      %b: !nd.tensor<f32, [s = 12, t = 8 on {tensor}]> {nd.name = "b", nd.role = "input", nd.order = ["s", "t"]},
                      %c: !nd.tensor<f32, [u = 5, v = 16 on {tensor, data}]> {nd.name = "c", nd.role = "input", nd.order = ["u", "v"]})
@@ -40,6 +41,7 @@ func.func @eval_step(%a: !nd.tensor<f32, [i = 3, j = 8, k = 5], sum {data}> {nd.
   %1 = spmd.all_gather ["data"] from ["j"] %0 : (!nd.tensor<f32, [i = 3, j = 8 on {data}, k = 5]>) -> !nd.tensor<f32, [i = 3, j = 8, k = 5]>
   %2 = spmd.all_to_all ["tensor"] from ["t"] to ["s"] %b : (!nd.tensor<f32, [s = 12, t = 8 on {tensor}]>) -> !nd.tensor<f32, [s = 12 on {tensor}, t = 8]>
   %3 = spmd.permute ["tensor", "data"] to ["data", "tensor"] %c {nd.name = "p"} : (!nd.tensor<f32, [u = 5, v = 16 on {tensor, data}]>) -> !nd.tensor<f32, [u = 5, v = 16 on {data, tensor}]>
-  return %0, %1, %2, %3 : !nd.tensor<f32, [i = 3, j = 8 on {data}, k = 5]>, !nd.tensor<f32, [i = 3, j = 8, k = 5]>, !nd.tensor<f32, [s = 12 on {tensor}, t = 8]>, !nd.tensor<f32, [u = 5, v = 16 on {data, tensor}]>
+  %4 = spmd.permute ["data", "tensor"] to ["data", "tensor"] shift 5 %3 {nd.name = "q"} : (!nd.tensor<f32, [u = 5, v = 16 on {data, tensor}]>) -> !nd.tensor<f32, [u = 5, v = 16 on {data, tensor}]>
+  return %0, %1, %2, %4 : !nd.tensor<f32, [i = 3, j = 8 on {data}, k = 5]>, !nd.tensor<f32, [i = 3, j = 8, k = 5]>, !nd.tensor<f32, [s = 12 on {tensor}, t = 8]>, !nd.tensor<f32, [u = 5, v = 16 on {data, tensor}]>
 }
 }

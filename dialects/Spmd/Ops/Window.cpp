@@ -223,8 +223,8 @@ bool PieceOp::supportsLanes(StringRef dim, int64_t lanes, MeshAttr) {
 
 nd::OperandDim PieceOp::getOperandDim(unsigned, StringRef dim) {
   auto name = StringAttr::get(getContext(), dim);
-  return dim == getDim() && getLow() != 0 ? nd::OperandDim::other(name)
-                                          : nd::OperandDim::same(name);
+  return dim == getDim() ? nd::OperandDim::other(name)
+                         : nd::OperandDim::same(name);
 }
 
 //===----------------------------------------------------------------------===//
