@@ -139,8 +139,9 @@ static LogicalResult verifyOrders(CollectiveOp op) {
       isPermute ? countRanks(getGroupAxes(op, nd::MeshAttr::of(op))) : 1;
   auto shift = static_cast<int64_t>(op.getShift());
   if (shift < 0 || shift >= ranks)
-    return op.emitOpError() << "has a shift of " << shift
-                            << "; it must be at least 0 and less than " << ranks;
+    return op.emitOpError()
+           << "has a shift of " << shift
+           << "; it must be at least 0 and less than " << ranks;
   return success();
 }
 

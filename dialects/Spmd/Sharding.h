@@ -57,9 +57,9 @@ struct AxisOrders {
 
 /// The type after a permute of `type`; null if a dim has some axes of a part of
 /// the senders only, if its blocks would change, or if the type is partial over
-/// one of the axes. The orders have the same axes of the mesh. With a shift, the
-/// blocks of a dim that the axes cut must be full: a short one would take the
-/// place of a full one.
+/// one of the axes. The orders have the same axes of the mesh. With a shift,
+/// the blocks of a dim that the axes cut must be full: a short one would take
+/// the place of a full one.
 nd::TensorType permuteAxes(nd::TensorType type, const AxisOrders &orders,
                            nd::MeshAttr mesh);
 
@@ -69,8 +69,8 @@ std::optional<AxisOrders> findPermute(nd::TensorType from, nd::TensorType to,
                                       nd::MeshAttr mesh);
 
 /// Whether the block of the rank with number p among those of the dim's axes,
-/// row-major, begins at entry p times the block's size, or has no entry. A single
-/// axis, or axes that divide the dim, cut so.
+/// row-major, begins at entry p times the block's size, or has no entry. A
+/// single axis, or axes that divide the dim, cut so.
 bool areEquidistant(nd::TensorType type, llvm::StringRef dim,
                     nd::MeshAttr mesh);
 

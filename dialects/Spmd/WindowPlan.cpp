@@ -7,6 +7,7 @@
 
 #include "dialects/Spmd/WindowPlan.h"
 #include "dialects/Spmd/Sharding.h"
+#include <array>
 #include <map>
 #include <set>
 
@@ -30,8 +31,7 @@ using Intervals = std::map<int64_t, Interval>;
 } // namespace
 
 /// Local size of the dim.
-static int64_t getBlockSize(TensorType type, StringRef dim,
-                            nd::MeshAttr mesh) {
+static int64_t getBlockSize(TensorType type, StringRef dim, nd::MeshAttr mesh) {
   return type.getLocalSize(type.getDimIndex(dim), mesh);
 }
 
@@ -42,8 +42,8 @@ static bool collect(const Segment &segment, int64_t from, int64_t to,
                     int64_t ranks, int64_t resultSize, Intervals &needed) {
   for (int64_t rank = 0; rank < ranks; ++rank) {
     int64_t first = std::max(rank * to, segment.at);
-    int64_t end = std::min({(rank + 1) * to, resultSize,
-                            segment.at + segment.size});
+    int64_t end =
+        std::min({(rank + 1) * to, resultSize, segment.at + segment.size});
     int64_t shift = segment.from - segment.at;
     for (int64_t at = first + shift; at < end + shift;) {
       int64_t owner = at / from, begin = owner * from;

@@ -40,10 +40,10 @@ struct WindowPlan {
 /// Nothing if blocks do not begin at equal distances (areEquidistant), or if a
 /// rank receives from more than eight others: a program's size does not grow
 /// with the ranks.
-std::optional<WindowPlan>
-planWindow(llvm::ArrayRef<nd::TensorType> operands, nd::TensorType result,
-           llvm::StringRef dim, llvm::ArrayRef<nd::Segment> segments,
-           nd::MeshAttr mesh);
+std::optional<WindowPlan> planWindow(llvm::ArrayRef<nd::TensorType> operands,
+                                     nd::TensorType result, llvm::StringRef dim,
+                                     llvm::ArrayRef<nd::Segment> segments,
+                                     nd::MeshAttr mesh);
 
 } // namespace meshc::spmd
 

@@ -8,6 +8,7 @@
 #include "lib/Collectives/Passes.h"
 #include "lib/Collectives/Windows.h"
 #include "llvm/ADT/MapVector.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -63,9 +64,9 @@ static bool addThrough(WindowOp inner, const Segment &segment,
     int64_t size = std::min(end, part.at + part.size) - low;
     if (size <= 0)
       continue;
-    into.add(inner.getInputs()[part.operand],
-             {0, segment.at + low - segment.from, part.from + low - part.at,
-              size});
+    into.add(
+        inner.getInputs()[part.operand],
+        {0, segment.at + low - segment.from, part.from + low - part.at, size});
     count += size;
   }
   return count == segment.size || inner.getFill().bitwiseIsEqual(fill);
@@ -99,8 +100,7 @@ static bool foldInto(WindowOp op, WindowOp inner) {
     return false;
   llvm::SmallVector<int64_t> numbers;
   for (const Segment &segment : composed.segments)
-    numbers.append(
-        {segment.operand, segment.at, segment.from, segment.size});
+    numbers.append({segment.operand, segment.at, segment.from, segment.size});
   op.setSegments(numbers);
   op.setFillAttr(fill);
   op.getInputsMutable().assign(composed.operands);

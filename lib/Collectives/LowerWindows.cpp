@@ -84,9 +84,9 @@ Value WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
         builder.getI64IntegerAttr(piece.size), operand);
   ArrayAttr order = builder.getArrayAttr(
       llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
-  auto permute = spmd::PermuteOp::create(builder, op.getLoc(),
-                                         TypeRange(sent.getType()), order,
-                                         order, shift, sent);
+  auto permute =
+      spmd::PermuteOp::create(builder, op.getLoc(), TypeRange(sent.getType()),
+                              order, order, shift, sent);
   LDBG() << op.getLoc() << ": rank p receives " << piece.size
          << " entries from rank p + " << piece.distance;
   nd::copyName(op, permute);
@@ -141,9 +141,9 @@ LogicalResult WindowLowering::run() {
   for (const spmd::WindowPiece &piece : known->pieces)
     addPart(getPart(piece), parts);
   // The last one is the easiest to take.
-  std::stable_sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) {
-    return a.size < b.size;
-  });
+  std::stable_sort(
+      parts.begin(), parts.end(),
+      [](const Part &a, const Part &b) { return a.size < b.size; });
   llvm::SmallVector<int64_t> places;
   llvm::SmallVector<Value> values;
   for (const Part &part : parts) {
@@ -153,8 +153,7 @@ LogicalResult WindowLowering::run() {
   auto join = spmd::JoinOp::create(
       builder, op.getLoc(), type, op.getDimAttr(),
       builder.getDenseI64ArrayAttr(places),
-      isFilled(op, segments) ? op.getFillAttr() : FloatAttr(),
-      values);
+      isFilled(op, segments) ? op.getFillAttr() : FloatAttr(), values);
   join->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   op.replaceAllUsesWith(join.getResult());
   op.erase();

@@ -336,17 +336,15 @@ Operation *BlockPartitioner::buildWindow(Operation &op, const Factor &halo,
                                          ValueRange blocks) {
   llvm::SmallVector<int64_t> segments;
   for (const nd::Segment &segment : halo.segments)
-    segments.append(
-        {segment.operand, segment.at, segment.from, segment.size});
+    segments.append({segment.operand, segment.at, segment.from, segment.size});
   auto window = spmd::WindowOp::create(
       builder, op.getLoc(), op.getResult(0).getType(), halo.resultDims[0],
-      builder.getDenseI64ArrayAttr(segments), builder.getF64FloatAttr(halo.fill),
-      blocks);
+      builder.getDenseI64ArrayAttr(segments),
+      builder.getF64FloatAttr(halo.fill), blocks);
   window->setDiscardableAttrs(op.getDiscardableAttrDictionary());
   if (!nd::TensorAttributes::of(window.getOperation()).getName())
-    if (StringAttr name = getCauseName(op.getResult(0), [](Value) {
-          return false;
-        }))
+    if (StringAttr name =
+            getCauseName(op.getResult(0), [](Value) { return false; }))
       nd::setName(window, name);
   return window;
 }

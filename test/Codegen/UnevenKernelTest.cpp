@@ -496,20 +496,19 @@ TEST(UnevenKernel, PiecesAndJoins) {
       std::string end = std::to_string(size + 2);
       for (std::string fill : {" fill 7.0", ""}) {
         std::string places =
-            fill.empty() ? "[-1, " + std::to_string(other.getLocalSize()) +
-                               ", 3, " + end + ", 0, " +
-                               std::to_string(other.getLocalSize()) +
-                               ", 0, 1000]"
-                         : "[" + std::to_string(2 - count) + ", " + step +
-                               ", 2, " + end + ", 2, " + step + ", 2, " + end +
-                               "]";
+            fill.empty()
+                ? "[-1, " + std::to_string(other.getLocalSize()) + ", 3, " +
+                      end + ", 0, " + std::to_string(other.getLocalSize()) +
+                      ", 0, 1000]"
+                : "[" + std::to_string(2 - count) + ", " + step + ", 2, " +
+                      end + ", 2, " + step + ", 2, " + end + "]";
         std::string second = fill.empty() ? z : x;
-        expectOn(q, head(getLoops(other), {}, lanes, order + ", " + order,
-                         order) +
-                        "(%y: " + y + ", %x: " + second +
-                        "):\n%z = spmd.join \"b\" " + places + fill +
-                        " %y, %x : (" + y + ", " + second + ") -> " + z +
-                        "\nexec.yield %z : " + z + "\n}");
+        expectOn(q,
+                 head(getLoops(other), {}, lanes, order + ", " + order, order) +
+                     "(%y: " + y + ", %x: " + second +
+                     "):\n%z = spmd.join \"b\" " + places + fill +
+                     " %y, %x : (" + y + ", " + second + ") -> " + z +
+                     "\nexec.yield %z : " + z + "\n}");
       }
     }
 }

@@ -49,9 +49,9 @@ protected:
     llvm::SmallVector<nd::AxisAttr> list;
     ofI.clear();
     for (const char *name : {"a", "b", "c"})
-      list.push_back(nd::AxisAttr::get(
-          &context, builder.getStringAttr(name),
-          name[0] == 'a' ? 1 + draw(5) : 1 + draw(2)));
+      list.push_back(
+          nd::AxisAttr::get(&context, builder.getStringAttr(name),
+                            name[0] == 'a' ? 1 + draw(5) : 1 + draw(2)));
     mesh = MeshAttr::get(&context, list);
     ofI.push_back(list[0].getName());
     if (draw(2))
@@ -66,7 +66,7 @@ protected:
       return DimAttr::get(&context, builder.getStringAttr(name), n, on);
     };
     return nd::TensorType::get(builder.getF32Type(),
-                           {dim("i", size, ofI), dim("j", 3, ofJ)});
+                               {dim("i", size, ofI), dim("j", 3, ofJ)});
   }
 
   /// A size whose blocks begin at equal distances.
@@ -216,8 +216,8 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
       if (Value value = draw(3) ? drawWindow(values) : drawSum(values))
         values.push_back(value);
     func::ReturnOp::create(builder, loc(), values.back());
-    function.setFunctionType(builder.getFunctionType(
-        body->getArgumentTypes(), values.back().getType()));
+    function.setFunctionType(builder.getFunctionType(body->getArgumentTypes(),
+                                                     values.back().getType()));
     ASSERT_TRUE(succeeded(verify(*module)));
     double bytes = 0;
     Ranks wanted = run(*body, bytes);
@@ -231,9 +231,8 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
     std::string text;
     llvm::raw_string_ostream(text) << *module;
     for (auto [rank, result] : llvm::enumerate(results))
-      ASSERT_TRUE(areEqual(result, wanted[rank]))
-          << "rank " << rank << " of\n"
-          << text;
+      ASSERT_TRUE(areEqual(result, wanted[rank])) << "rank " << rank << " of\n"
+                                                  << text;
     EXPECT_LE(bytes, planned + 1e-6) << text;
     lowered += bytes > 0;
   }
@@ -242,8 +241,7 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
 
 TEST_F(LowerWindowsTest, PlansSendWhatIsNeeded) {
   auto plan = [&](int64_t ranks, int64_t from, int64_t to, Segment segment) {
-    auto axis =
-        nd::AxisAttr::get(&context, builder.getStringAttr("a"), ranks);
+    auto axis = nd::AxisAttr::get(&context, builder.getStringAttr("a"), ranks);
     mesh = MeshAttr::get(&context, {axis});
     ofI = {axis.getName()};
     return spmd::planWindow({getType(from)}, getType(to), "i", {segment}, mesh);

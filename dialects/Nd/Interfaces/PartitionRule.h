@@ -25,7 +25,7 @@ enum class FactorKind {
             ///< A result that has a dim along the factor is cut instead
   Whole,    ///< must not be cut: every rank needs all entries
   Halo      ///< a block of the result needs entries of the operands' blocks
-            ///< that lie elsewhere, perhaps on other ranks: see Factor::segments
+       ///< that lie elsewhere, perhaps on other ranks: see Factor::segments
 };
 
 /// Entries at … at + size - 1 of a result along a Halo factor: they are the
@@ -45,8 +45,8 @@ struct Factor {
   llvm::SmallVector<mlir::StringAttr, 3> operandDims;
   llvm::SmallVector<mlir::StringAttr, 2> resultDims;
   /// For FactorKind::Halo: where the entries of the only result come from, in
-  /// the result's order. Entries of no segment are `fill`. All values have a dim
-  /// along the factor, of sizes of their own.
+  /// the result's order. Entries of no segment are `fill`. All values have a
+  /// dim along the factor, of sizes of their own.
   llvm::SmallVector<Segment, 1> segments = {};
   double fill = 0;
 };

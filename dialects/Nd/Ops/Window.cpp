@@ -145,10 +145,9 @@ LogicalResult SliceOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule SliceOp::getPartitionRule() {
-  PartitionRule rule = getWindowRule(
-      *this, getDim(),
-      {{0, 0, static_cast<int64_t>(getStart()),
-        static_cast<int64_t>(getSize())}});
+  PartitionRule rule = getWindowRule(*this, getDim(),
+                                     {{0, 0, static_cast<int64_t>(getStart()),
+                                       static_cast<int64_t>(getSize())}});
   rule.linearOperands.push_back(0);
   return rule;
 }
@@ -350,11 +349,10 @@ LogicalResult PadOp::buildGradient(OpBuilder &builder,
 }
 
 PartitionRule PadOp::getPartitionRule() {
-  PartitionRule rule = getWindowRule(
-      *this, getDim(),
-      {{0, static_cast<int64_t>(getLow()), 0,
-        getInput().getType().getSize(getDim())}},
-      getValue().convertToDouble());
+  PartitionRule rule = getWindowRule(*this, getDim(),
+                                     {{0, static_cast<int64_t>(getLow()), 0,
+                                       getInput().getType().getSize(getDim())}},
+                                     getValue().convertToDouble());
   // Any other value would be counted once per rank.
   if (getValue().isZero())
     rule.linearOperands.push_back(0);

@@ -33,8 +33,8 @@ void SpmdDialect::registerWindow() {
 static TensorType resize(TensorType type, StringRef dim, int64_t size) {
   SmallVector<nd::DimAttr> dims(type.getDims());
   nd::DimAttr &attr = dims[type.getDimIndex(dim)];
-  attr = nd::DimAttr::get(type.getContext(), attr.getName(), size,
-                          attr.getAxes());
+  attr =
+      nd::DimAttr::get(type.getContext(), attr.getName(), size, attr.getAxes());
   return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
                          type.getPartialAxes());
 }
@@ -47,10 +47,10 @@ static LogicalResult verifyAlike(Operation *op, StringRef dim) {
   if (op->getNumOperands() == 0)
     return op->emitOpError("needs at least one operand");
   if (getAxesOf(result, dim).empty())
-    return op->emitOpError() << "needs a dim '" << dim
-                             << "' that is cut, got " << result;
-  for (Type type : llvm::concat<const Type>(op->getOperandTypes(),
-                                            op->getResultTypes())) {
+    return op->emitOpError()
+           << "needs a dim '" << dim << "' that is cut, got " << result;
+  for (Type type :
+       llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes())) {
     auto tensor = cast<TensorType>(type);
     if (!tensor.hasDim(dim) ||
         resize(tensor, dim, result.getSize(dim)) != result)
@@ -125,8 +125,8 @@ WindowOp::evaluateAll(ArrayRef<SmallVector<const HostTensor *>> operands,
   auto type = cast<TensorType>(getType());
   int64_t along = type.getDimIndex(getDim());
   ArrayRef<StringAttr> axes = getAxesOf(type, getDim());
-  double fill = context.round(getFill().convertToDouble(),
-                              type.getElementType());
+  double fill =
+      context.round(getFill().convertToDouble(), type.getElementType());
   SmallVector<nd::Segment> segments = getSegmentList();
   SmallVector<SmallVector<HostTensor>> results(operands.size());
   for (size_t rank = 0; rank < results.size(); ++rank) {
@@ -147,8 +147,7 @@ WindowOp::evaluateAll(ArrayRef<SmallVector<const HostTensor *>> operands,
         int64_t entry = segment.from + at;
         const HostTensor &source =
             *operands[group[entry / size]][segment.operand];
-        element =
-            source.data[getOffsetOf(source, index, along, entry % size)];
+        element = source.data[getOffsetOf(source, index, along, entry % size)];
       }
     };
     nd::forEachIndex(here.getCounts(type), {target.getStrides()}, take);
@@ -183,9 +182,8 @@ LogicalResult PieceOp::verify() {
   return success();
 }
 
-SmallVector<HostTensor>
-PieceOp::evaluate(ArrayRef<const HostTensor *> operands,
-                  const EvaluationContext &context) {
+SmallVector<HostTensor> PieceOp::evaluate(ArrayRef<const HostTensor *> operands,
+                                          const EvaluationContext &context) {
   HostTensor result = context.makeTensor(getType());
   SmallVector<int64_t> from(result.sizes.size(), 0), to = from;
   from[result.type.getDimIndex(getDim())] = static_cast<int64_t>(getLow());
@@ -208,8 +206,8 @@ Value PieceOp::emitElement(nd::ElementEmitter &emitter,
                            const nd::ElementIndex &index) {
   nd::ElementIndex inner = index;
   nd::DimIndex &at = inner.dims[getDim().str()];
-  if (at.lanes && !supportsLanes(getDim(), emitter.getLanes(),
-                                 emitter.getMesh()))
+  if (at.lanes &&
+      !supportsLanes(getDim(), emitter.getLanes(), emitter.getMesh()))
     return {};
   Value low = arith::ConstantIndexOp::create(emitter.builder, emitter.loc,
                                              static_cast<int64_t>(getLow()));
@@ -257,9 +255,8 @@ LogicalResult JoinOp::verify() {
   return success();
 }
 
-SmallVector<HostTensor>
-JoinOp::evaluate(ArrayRef<const HostTensor *> operands,
-                 const EvaluationContext &context) {
+SmallVector<HostTensor> JoinOp::evaluate(ArrayRef<const HostTensor *> operands,
+                                         const EvaluationContext &context) {
   HostTensor result = context.makeTensor(getType());
   TensorType type = result.type;
   int64_t along = type.getDimIndex(getDim());
@@ -341,8 +338,8 @@ private:
 /// cancel out if the blocks that the operand is from are as large as those of
 /// the result.
 Value JoinEmitter::getIndexIn(const Place &place) {
-  Value at = arith::SubIOp::create(builder, emitter.loc, base,
-                                   constant(place.origin));
+  Value at =
+      arith::SubIOp::create(builder, emitter.loc, base, constant(place.origin));
   if (place.step == block)
     return at;
   int64_t ranks = emitter.getMesh().getProduct(getAxesOf(type, op.getDim()));
@@ -365,8 +362,8 @@ Value JoinEmitter::getCondition(const Place &place, Value at, int64_t size) {
   Value global = arith::AddIOp::create(
       builder, emitter.loc, base, emitter.getGlobalOffset(type, op.getDim()));
   if (place.first > 0)
-    condition = both(condition, compare(arith::CmpIPredicate::sge, global,
-                                        place.first));
+    condition = both(condition,
+                     compare(arith::CmpIPredicate::sge, global, place.first));
   if (place.end < type.getSize(op.getDim()))
     condition =
         both(condition, compare(arith::CmpIPredicate::slt, global, place.end));
