@@ -45,11 +45,12 @@ ExitCode Compilation::write(StringRef path, StringRef text) {
   return code;
 }
 
-/// --report
+/// Completes the manifest, and prints --report.
 ExitCode Compilation::printReport() {
   if (std::optional<int64_t> bytes = exec::getArenaBytes(*module))
     report::setArenaBytes(state.manifest, *bytes);
   report::addCalls(state.manifest, *module);
+  report::addTimes(state.manifest, *module, machine);
   if (options.report == ReportFormat::None)
     return ExitCode::Success;
   std::string text, path = options.reportFile;
@@ -58,7 +59,6 @@ ExitCode Compilation::printReport() {
   report::addMemory(full, *module);
   if (full.contains("memory"))
     report::addPeak(full);
-  report::addTimes(full, *module, machine);
   if (options.report == ReportFormat::Text)
     report::printReport(full, stream);
   else if (options.report == ReportFormat::Json)

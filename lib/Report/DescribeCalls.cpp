@@ -12,6 +12,7 @@
 #include "lib/Report/Dims.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
+#include "lib/Report/Sites.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -217,9 +218,9 @@ static void addSteps(Json &function, ArrayRef<exec::StepOpInterface> steps,
   }
 }
 
-/// The collectives of a function in the order in which its code first names
-/// them, which is that of their sites: those that a loop begins ahead come
-/// before the others of its body, and a wait may stand before its collective.
+/// The collectives of some steps in the order in which their code first names
+/// them: those that a loop begins ahead come before the others of its body, and
+/// a wait may stand before its collective.
 static void listCollectives(ArrayRef<exec::StepOpInterface> steps,
                             llvm::SetVector<Operation *> &list) {
   for (exec::StepOpInterface step : steps) {
@@ -236,13 +237,17 @@ static void listCollectives(ArrayRef<exec::StepOpInterface> steps,
   }
 }
 
+llvm::SetVector<Operation *> listSites(ModuleOp module) {
+  llvm::SetVector<Operation *> sites;
+  for (auto function : module.getOps<exec::FuncOp>())
+    listCollectives(function.getSteps(), sites);
+  return sites;
+}
+
 /// The padding of what collectives receive, by the numbers of their sites.
 static Json describeReceived(ModuleOp module) {
-  llvm::SetVector<Operation *> collectives;
-  for (auto function : module.getOps<exec::FuncOp>())
-    listCollectives(function.getSteps(), collectives);
   Json received = Json::array();
-  for (auto [site, op] : llvm::enumerate(collectives)) {
+  for (auto [site, op] : llvm::enumerate(listSites(module))) {
     Json results = Json::array();
     bool hasPadding = false;
     for (Value buffer : cast<exec::CollectiveOp>(op).getRecv()) {

@@ -8,6 +8,8 @@
 #include "lib/Cost/StepTime.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
+#include "lib/Report/Sites.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -42,48 +44,68 @@ static std::string getKey(exec::CollectiveOp op) {
   return getKey(collective);
 }
 
-/// Takes the time of the described collective from those of its function: one
-/// from the same place in the model, if there is one.
-static std::optional<cost::CollectiveTime>
-takeTime(const Json &collective, std::vector<cost::CollectiveTime> &times) {
-  std::string key = getKey(collective);
-  auto place = collective["tensors"][0]["location"].get<std::string>();
-  auto best = times.end();
-  for (auto time = times.begin(); time != times.end(); ++time) {
-    if (getKey(time->op) != key)
-      continue;
-    bool isThere = getPlace(time->op.getLoc()) == place;
-    if (best == times.end() || isThere)
-      best = time;
-    if (isThere)
-      break;
+namespace {
+/// The times of a function's collectives that no described one has taken yet.
+class Times {
+public:
+  explicit Times(ArrayRef<cost::CollectiveTime> times) {
+    for (cost::CollectiveTime time : times)
+      byKey[getKey(time.op)].push_back({getPlace(time.op.getLoc()), time});
   }
-  if (best == times.end())
-    return std::nullopt;
-  cost::CollectiveTime taken = *best;
-  times.erase(best);
-  return taken;
+
+  /// Takes the time of the described collective: one from the same place in the
+  /// model, if there is one.
+  std::optional<cost::CollectiveTime> take(const Json &collective) {
+    std::vector<Entry> &alike = byKey[getKey(collective)];
+    if (alike.empty())
+      return std::nullopt;
+    auto place = collective["tensors"][0]["location"].get<std::string>();
+    auto found = llvm::find_if(
+        alike, [&](const Entry &entry) { return entry.place == place; });
+    if (found == alike.end())
+      found = alike.begin();
+    cost::CollectiveTime taken = found->time;
+    alike.erase(found);
+    return taken;
+  }
+
+private:
+  struct Entry {
+    std::string place;
+    cost::CollectiveTime time;
+  };
+  llvm::StringMap<std::vector<Entry>> byKey;
+};
+} // namespace
+
+static void addTimesOf(Json &described, exec::FuncOp function,
+                       const llvm::DenseMap<Operation *, size_t> &sites,
+                       const cost::Machine &machine) {
+  cost::StepTime time = cost::predictStep(function, machine);
+  described["time"] = {{"seconds", time.seconds},
+                       {"products", time.products},
+                       {"kernels", time.kernels},
+                       {"exposed", time.exposed}};
+  Times left(time.collectives);
+  for (Json &collective : described["collectives"]) {
+    std::optional<cost::CollectiveTime> taken = left.take(collective);
+    if (!taken)
+      continue;
+    collective["site"] = sites.at(taken->op);
+    collective["seconds"] = taken->seconds;
+    collective["exposed"] = taken->exposed;
+  }
 }
 
 void addTimes(Json &report, ModuleOp module, const cost::Machine &machine) {
   report["machine"] = {{"name", machine.name}, {"source", machine.source}};
+  llvm::DenseMap<Operation *, size_t> sites;
+  for (auto [site, op] : llvm::enumerate(listSites(module)))
+    sites[op] = site;
   for (auto function : module.getOps<exec::FuncOp>())
-    for (Json &known : report["functions"]) {
-      if (known["name"] != function.getSymName().str())
-        continue;
-      cost::StepTime time = cost::predictStep(function, machine);
-      known["time"] = {{"seconds", time.seconds},
-                       {"products", time.products},
-                       {"kernels", time.kernels},
-                       {"exposed", time.exposed}};
-      std::vector<cost::CollectiveTime> left(time.collectives.begin(),
-                                             time.collectives.end());
-      for (Json &collective : known["collectives"])
-        if (auto taken = takeTime(collective, left)) {
-          collective["seconds"] = taken->seconds;
-          collective["exposed"] = taken->exposed;
-        }
-    }
+    for (Json &described : report["functions"])
+      if (described["name"] == function.getSymName().str())
+        addTimesOf(described, function, sites, machine);
 }
 
 } // namespace meshc::report

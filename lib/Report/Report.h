@@ -160,16 +160,17 @@ void addPeak(Json &report);
 
 /// Adds the times that lib/Cost/StepTime.h predicts for a module after the
 /// schedule phase: the machine, how the time of each function divides, and of
-/// each collective the seconds of all its calls, and those in which the rank
-/// computes nothing because of it:
+/// each collective the number of its site in MeshcProgram, the seconds of all
+/// its calls, and those in which the rank computes nothing because of it:
 ///
 ///     "machine": {"name": "host", "source": "…"},
 ///     "functions": [{"time": {"seconds": 0.012, "products": 0.008,
 ///                             "kernels": 0.003, "exposed": 0.001},
-///                    "collectives": [{"seconds": 0.002,
+///                    "collectives": [{"site": 0, "seconds": 0.002,
 ///                                     "exposed": 0.001, …}, …], …}, …]
 ///
-/// A collective that later phases have removed has no times.
+/// A collective that later phases have removed has none of them. The manifest
+/// has them, too: `--trace` prints them beside measured times.
 void addTimes(Json &report, mlir::ModuleOp module,
               const cost::Machine &machine);
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <tuple>
+#include <utility>
 
 using namespace meshc::runtime;
 
@@ -52,10 +53,30 @@ CallCosts::CallCosts(const MeshcProgram &program, const std::string &function) {
              known.value("products", nlohmann::json::array()))
           products.push_back(readCost(product));
         productOrder = CallOrder(known, "products");
+        readTimes(known);
       }
+    if (const nlohmann::json &machine =
+            manifest.value("machine", nlohmann::json::object());
+        seconds > 0)
+      machineName = machine.value("name", "");
   } catch (const nlohmann::json::exception &) {
     // A program of another compiler: it is traced without costs.
   }
+}
+
+void CallCosts::readTimes(const nlohmann::json &function) {
+  const nlohmann::json none = nlohmann::json::object();
+  seconds = function.value("time", none).value("seconds", 0.0);
+  for (const nlohmann::json &known :
+       function.value("collectives", nlohmann::json::array()))
+    if (known.contains("site"))
+      times[known.at("site")] = {known.value("seconds", 0.0),
+                                 known.value("exposed", 0.0)};
+}
+
+const PredictedTime *CallCosts::predicted(uint64_t site) const {
+  auto found = times.find(site);
+  return found == times.end() ? nullptr : &found->second;
 }
 
 CallCost CallCosts::of(const TracedCall &call) const {
@@ -179,6 +200,135 @@ static std::string timeLine(const char *name, double microseconds,
   return text;
 }
 
+//===----------------------------------------------------------------------===//
+// Collectives: predicted and measured
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Calls of collectives that share a line.
+struct Exchange {
+  std::string what;
+  double calls = 0, bytes = 0; ///< of a step
+  PredictedTime predicted;
+  bool isPredicted = false;
+  std::vector<double> measured; ///< seconds, by step
+};
+} // namespace
+
+/// The middle value of some; 0 if there are none.
+static double median(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle]
+                           : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// The recorded step in which an activity begins.
+static size_t stepOf(const Recording &recording,
+                     const TracedActivity &activity) {
+  auto next = std::upper_bound(
+      recording.steps.begin(), recording.steps.end(), activity.span.begin,
+      [](int64_t begin, const TracedSpan &step) { return begin < step.begin; });
+  auto number = static_cast<size_t>(next - recording.steps.begin());
+  return number == 0 ? 0 : number - 1;
+}
+
+/// The collectives of the recording's steps, of which it knows when each was.
+static std::vector<Exchange> findExchanges(const Recording &recording,
+                                           const CallCosts &costs) {
+  std::vector<Exchange> found;
+  std::map<std::string, size_t> known;
+  std::map<uint32_t, size_t> rowOf;   // by call
+  std::map<uint64_t, bool> isCounted; // by site: its prediction
+  for (uint32_t i = 0; i < recording.calls.size(); ++i) {
+    const TracedCall &call = recording.calls[i];
+    if (call.kind != CallKind::Collective)
+      continue;
+    CallCost cost = costs.of(call);
+    std::string what = describe(call, cost);
+    auto [place, isNew] = known.try_emplace(what, found.size());
+    if (isNew) {
+      found.emplace_back();
+      found.back().what = what;
+      found.back().measured.resize(recording.steps.size());
+    }
+    Exchange &row = found[place->second];
+    double share = recording.callsVary
+                       ? static_cast<double>(call.given) /
+                             static_cast<double>(recording.stepCount)
+                       : 1;
+    row.calls += share;
+    row.bytes += cost.bytes * share;
+    rowOf[i] = place->second;
+    const PredictedTime *predicted = costs.predicted(call.number);
+    if (!predicted || std::exchange(isCounted[call.number], true))
+      continue;
+    row.isPredicted = true;
+    row.predicted.seconds += predicted->seconds;
+    row.predicted.exposed += predicted->exposed;
+  }
+  for (const TracedActivity &activity : recording.activities)
+    if (auto row = rowOf.find(activity.call); row != rowOf.end())
+      found[row->second].measured[stepOf(recording, activity)] +=
+          static_cast<double>(activity.span.end - activity.span.begin) / 1e9;
+  return found;
+}
+
+/// The end of a line: two predicted times, a measured one, and how many times
+/// longer it is.
+static std::string compareTimes(const PredictedTime &predicted,
+                                double measured) {
+  return column(1e6 * predicted.seconds, 13, 1) +
+         column(1e6 * predicted.exposed, 12, 1) +
+         column(1e6 * measured, 12, 1) +
+         column(predicted.seconds > 0 ? measured / predicted.seconds : 0, 7, 2);
+}
+
+std::string meshc::runtime::describeCollectives(const Recording &recording,
+                                                const CallCosts &costs) {
+  if (costs.machine().empty() || recording.steps.empty())
+    return "";
+  const std::vector<Exchange> rows = findExchanges(recording, costs);
+  if (rows.empty())
+    return "";
+  std::string text = "collectives of a step: predicted for machine '" +
+                     costs.machine() + "', measured as the median of " +
+                     std::to_string(recording.steps.size()) +
+                     (recording.steps.size() == 1 ? " step" : " steps") +
+                     "\n  calls        bytes  predicted us  exposed us "
+                     "measured us  ratio\n";
+  Exchange all;
+  all.measured.resize(recording.steps.size());
+  for (const Exchange &row : rows) {
+    text += column(row.calls, 6, row.calls < 1 ? 1 : 0) +
+            column(row.bytes, 12, 0) +
+            compareTimes(row.predicted, median(row.measured)) + "  " +
+            row.what + (row.isPredicted ? "\n" : " (not predicted)\n");
+    all.calls += row.calls;
+    all.bytes += row.bytes;
+    all.predicted.seconds += row.predicted.seconds;
+    all.predicted.exposed += row.predicted.exposed;
+    for (size_t i = 0; i < all.measured.size(); ++i)
+      all.measured[i] += row.measured[i];
+  }
+  text += column(all.calls, 6, 0) + column(all.bytes, 12, 0) +
+          compareTimes(all.predicted, median(all.measured)) +
+          "  all collectives\n";
+  std::vector<double> steps;
+  for (const TracedSpan &step : recording.steps)
+    steps.push_back(static_cast<double>(step.end - step.begin) / 1e9);
+  return text + std::string(20, ' ') +
+         compareTimes({costs.predictedSeconds(), all.predicted.exposed},
+                      median(steps)) +
+         "  the step\n";
+}
+
+//===----------------------------------------------------------------------===//
+// All calls
+//===----------------------------------------------------------------------===//
+
 std::string meshc::runtime::describeTable(const Recording &recording,
                                           const CallCosts &costs, int64_t done,
                                           const std::string &path) {
@@ -210,6 +360,7 @@ std::string meshc::runtime::describeTable(const Recording &recording,
   text += timeLine("step", step, step) +
           timeLine("inside kernels", inside, step) +
           timeLine("outside kernels", std::max(0.0, step - inside), step);
+  text += describeCollectives(recording, costs);
   if (recording.lost > 0)
     text += "lost: " + std::to_string(recording.lost) +
             " activities of the GPU that CUPTI gave no times of\n";

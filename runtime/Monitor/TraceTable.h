@@ -28,6 +28,12 @@ struct CallCost {
   bool hasEpilogue = false; ///< a product's call that does more
 };
 
+/// What the compiler predicts of a collective, in seconds: of all its calls in
+/// a step, and the part in which the rank computes nothing because of it.
+struct PredictedTime {
+  double seconds = 0, exposed = 0;
+};
+
 /// The costs of a function's calls, from the program's manifest. If the
 /// manifest does not have them, those that the call itself has.
 class CallCosts {
@@ -36,19 +42,41 @@ public:
 
   CallCost of(const TracedCall &call) const;
 
+  /// The machine for which the times of the function's collectives are
+  /// predicted; empty if they are not.
+  const std::string &machine() const { return machineName; }
+  /// Of the collective of a site; null if nothing is predicted of it.
+  const PredictedTime *predicted(uint64_t site) const;
+  /// Of the whole function; 0 if it is not predicted.
+  double predictedSeconds() const { return seconds; }
+
 private:
+  void readTimes(const nlohmann::json &function);
+
   std::map<std::string, CallCost> kernels;
   std::vector<CallCost> products;
   CallOrder productOrder;
   std::vector<std::string> sites;
+  std::string machineName;
+  std::map<uint64_t, PredictedTime> times; ///< by site
+  double seconds = 0;
 };
 
 /// One line for each kernel, product and collective of a step, the longest
 /// first, then the step and the part of its time outside of all of them. Times
 /// and counts are averages per step; those of a loop are summed up. `done`
-/// steps came before; the events are in `path`.
+/// steps came before; the events are in `path`. Where the manifest has
+/// predictions, describeCollectives() follows.
 std::string describeTable(const Recording &recording, const CallCosts &costs,
                           int64_t done, const std::string &path);
+
+/// One line for each collective of a step, in the order of their first calls:
+/// its bytes, its predicted times beside the measured one, which is the median
+/// of the recorded steps, and the quotient of the two; then a line for all
+/// collectives, and one for the step. Empty if the manifest has no predictions,
+/// or if there are no collectives.
+std::string describeCollectives(const Recording &recording,
+                                const CallCosts &costs);
 
 } // namespace meshc::runtime
 

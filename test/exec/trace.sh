@@ -50,6 +50,12 @@ check() { # RANKS OUTPUT FILE
     [ $1 != 1 ] || { cat $2 >&2; fail "the first product is not in the table"; }
   grep -Eq '^ +1 .* kernel [^ ]+, model.mesh:[0-9]+:[0-9]+' $2 || { cat $2 >&2; fail "no kernel in the table"; }
   [ $1 = 1 ] || grep -Eq 'all_reduce of .*, model.mesh:[0-9]+:[0-9]+$' $2 || { cat $2 >&2; fail "no collective in the table"; }
+  # Each collective is predicted, and measured.
+  [ $1 = 1 ] || grep -q "^collectives of a step: predicted for machine 'host', measured as the median of 5 steps" $2 ||
+    { cat $2 >&2; fail "no table of collectives"; }
+  awk '/^collectives of a step/ { on = 1 } on && /(all_reduce|reduce_scatter|all_gather)/ { ++rows; bad += !($3 > 0 && $5 > 0 && $6 > 0) }
+    /  all collectives$/ { on = 0; all = $5 } /  the step$/ { step = $3 } END { exit !(rows > 0 && bad == 0 && all < step) }' $2 ||
+    [ $1 = 1 ] || { cat $2 >&2; fail "a collective has no prediction or no time"; }
   # The parts add up to the whole.
   awk '/^step / { step = $2 } /^inside / { inside = $3 } /^outside / { outside = $3; share = $5 }
     # Times are rounded to 0.1 us, shares to 0.01 %.

@@ -123,6 +123,74 @@ TEST(Trace, makesATable) {
       "outside kernels           40.0 us  40.00 %\n");
 }
 
+namespace {
+/// Three steps with two collectives. That of site 0 is called twice, and takes
+/// 2 · 10, 2 · 15 and 2 · 40 us; that of site 1 takes 8 us, and 30 in the first
+/// step. The third one, of which nothing is predicted, takes 1 us.
+Recording threeExchanges() {
+  Recording made;
+  made.streams = {"calls"};
+  TracedCall sum = call(CallKind::Collective, "all_reduce of 'w'");
+  sum.bytes = 600;
+  TracedCall gather = call(CallKind::Collective, "all_gather of 'v'", 1);
+  TracedCall other = call(CallKind::Collective, "all_gather of 'u'", 2);
+  made.calls = {sum, gather, sum, other, call(CallKind::Kernel, "k0")};
+  const int64_t times[3][2] = {{10, 30}, {15, 8}, {40, 8}};
+  for (int64_t step = 0; step < 3; ++step) {
+    int64_t t = 1000000 * (step + 1);
+    int64_t sums = 1000 * times[step][0], gathers = 1000 * times[step][1];
+    made.activities.push_back({0, 0, {t, t + sums}, ""});
+    made.activities.push_back({1, 0, {t + 50000, t + 50000 + gathers}, ""});
+    made.activities.push_back({2, 0, {t + 90000, t + 90000 + sums}, ""});
+    made.activities.push_back({3, 0, {t + 140000, t + 141000}, ""});
+    made.activities.push_back({4, 0, {t + 150000, t + 190000}, ""});
+    made.steps.push_back({t, t + 200000 + 10000 * step});
+  }
+  made.stepCount = 3;
+  made.windows = {{1000000, 4000000}};
+  return made;
+}
+
+const char *const predictions =
+    R"({"machine": {"name": "host"},
+        "functions": [{"name": "train_step",
+          "time": {"seconds": 0.0001, "exposed": 2.6e-05},
+          "collectives": [
+            {"site": 1, "seconds": 4e-06, "exposed": 0},
+            {"site": 0, "seconds": 2.5e-05, "exposed": 2.5e-05},
+            {"kind": "all_gather"}]}]})";
+} // namespace
+
+TEST(Trace, comparesCollectivesWithPredictions) {
+  MeshcProgram program = described(predictions);
+  CallCosts costs(program, "train_step");
+  EXPECT_EQ(costs.machine(), "host");
+  EXPECT_EQ(
+      describeCollectives(threeExchanges(), costs),
+      "collectives of a step: predicted for machine 'host', measured as the "
+      "median of 3 steps\n"
+      "  calls        bytes  predicted us  exposed us measured us  ratio\n"
+      "      2         1200          25.0         25.0         30.0    1.20  "
+      "all_reduce of 'w', m.mesh:3:1\n"
+      "      1            -           4.0            -          8.0    2.00  "
+      "all_gather of 'v'\n"
+      "      1            -             -            -          1.0       -  "
+      "all_gather of 'u' (not predicted)\n"
+      "      4         1200          29.0         25.0         51.0    1.76  "
+      "all collectives\n"
+      "                             100.0         25.0        210.0    2.10  "
+      "the step\n");
+  // They end the table; without predictions or collectives there are none.
+  expectHas(describeTable(threeExchanges(), costs, 0, "t"),
+            "collectives of a step: ");
+  EXPECT_EQ(describeCollectives(twoSteps(), CallCosts(program, "eval_step")),
+            "");
+  Recording alone = threeExchanges();
+  alone.calls = {call(CallKind::Kernel, "k0")};
+  alone.activities.clear();
+  EXPECT_EQ(describeCollectives(alone, costs), "");
+}
+
 TEST(Trace, doesWithoutAManifest) {
   for (const char *text : {static_cast<const char *>(nullptr), "", "{}", "[1]",
                            "{\"kernels\": 3}", "{\"kernels\": [3]}"}) {
