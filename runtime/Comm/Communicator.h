@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -60,6 +61,8 @@ public:
   /// 0 ≤ rank() < size().
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// By rank: a number for the host on which it runs.
+  virtual const std::vector<int> &hosts() const = 0;
 
   /// Provides the names of collectives' sites for error messages. `program`
   /// outlives the communicator; null removes the names.

@@ -66,7 +66,8 @@ void runRank(Shared &shared, int rank) {
 
 class ThreadWorld final : public World {
 public:
-  ThreadWorld(int ranks, int threadsPerRank, double timeoutSeconds)
+  ThreadWorld(int ranks, int threadsPerRank, double timeoutSeconds,
+              int ranksPerHost)
       : shared(std::make_shared<Shared>()), ranks(ranks) {
     SharedSegment segment =
         SharedSegment::inProcess(ranks, slotBytesFor(ranks));
@@ -76,7 +77,9 @@ public:
     for (int rank = 0; rank < ranks; ++rank) {
       WorldShape shape;
       shape.rank = rank;
-      shape.hosts.assign(ranks, 0);
+      shape.hosts.resize(ranks);
+      for (int other = 0; other < ranks; ++other)
+        shape.hosts[other] = ranksPerHost > 0 ? other / ranksPerHost : 0;
       shape.bufferUse = bufferUse;
       auto transport = std::make_unique<SharedTransport>(
           segment, all, rank,
@@ -168,6 +171,8 @@ private:
 
 std::unique_ptr<World> meshc::runtime::openThreadWorld(int ranks,
                                                        int threadsPerRank,
-                                                       double timeoutSeconds) {
-  return std::make_unique<ThreadWorld>(ranks, threadsPerRank, timeoutSeconds);
+                                                       double timeoutSeconds,
+                                                       int ranksPerHost) {
+  return std::make_unique<ThreadWorld>(ranks, threadsPerRank, timeoutSeconds,
+                                       ranksPerHost);
 }

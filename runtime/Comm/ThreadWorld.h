@@ -11,11 +11,12 @@
 
 namespace meshc::runtime {
 
-/// `ranks` ≥ 1. One rank runs on the calling thread itself. If a rank does not
-/// return after another has failed, it is abandoned after a few seconds;
-/// finish() then ends the process without it.
+/// `ranks` ≥ 1; `ranksPerHost` as in WorldOptions. One rank runs on the calling
+/// thread itself. If a rank does not return after another has failed, it is
+/// abandoned after a few seconds; finish() then ends the process without it.
 std::unique_ptr<World> openThreadWorld(int ranks, int threadsPerRank,
-                                       double timeoutSeconds);
+                                       double timeoutSeconds,
+                                       int ranksPerHost = 0);
 
 } // namespace meshc::runtime
 

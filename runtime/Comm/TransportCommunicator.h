@@ -41,6 +41,7 @@ public:
 
   int rank() const override { return shape.rank; }
   int size() const override { return all.size(); }
+  const std::vector<int> &hosts() const override { return shape.hosts; }
   void run(const MeshcCollective &collective, const Group &group,
            void *const *send, void *const *recv) override;
   void barrier() override;

@@ -99,7 +99,7 @@ std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
       throw usage("'--comm threads' under mpirun: each of its processes would "
                   "run all ranks; leave out one of the two");
     return openThreadWorld(std::max(1, options.ranks), options.threadsPerRank,
-                           options.timeoutSeconds);
+                           options.timeoutSeconds, options.ranksPerHost);
   }
   if (options.ranks && options.ranks != (launch.launched ? launch.size : 1))
     throw usage("'--ranks " + std::to_string(options.ranks) +

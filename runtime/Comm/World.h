@@ -37,6 +37,9 @@ struct WorldOptions {
   /// Threads: how many ranks; 0 means one. Under mpirun, whose -n decides, it
   /// must be 0 or equal to that.
   int ranks = 0;
+  /// Threads, for tests: consecutive ranks appear to be on hosts of so many
+  /// ranks each; 0: all on one.
+  int ranksPerHost = 0;
   /// Compute threads of each rank: waits yield earlier if ranks times threads
   /// exceed the cores.
   int threadsPerRank = 1;

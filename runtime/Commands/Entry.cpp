@@ -375,6 +375,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     DeviceOptions device;
     device.matmul = parseMatmulPrecision(options.matmul);
     device.epilogues = !options.noEpilogues;
+    device.ncclSums = options.ncclSums;
     device.holdsInputs = options.holdBatch;
     if (std::getenv("MESHC_TIMEOUT"))
       device.timeoutSeconds = wanted.timeoutSeconds;

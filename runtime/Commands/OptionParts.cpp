@@ -64,6 +64,9 @@ void meshc::runtime::addRunOptions(CLI::App &app, Options &options,
   app.add_flag("--no-epilogues", options.noEpilogues,
                "On a GPU, leave what follows matrix products to kernels of "
                "their own");
+  app.add_flag("--nccl-sums", options.ncclSums,
+               "Between GPUs, let NCCL sum bf16 and f16: less work, but each "
+               "rank rounds the sum");
   mayDiffer.freely(
       app.add_option("--log", options.log,
                      "Write metrics to this file, a JSON object per line"));

@@ -77,6 +77,7 @@ struct Options {
   std::string communicator = "auto";
   std::string matmul = "f32";
   bool noEpilogues = false;
+  bool ncclSums = false;
   bool holdBatch = false; ///< of `train`
 
   std::string log;

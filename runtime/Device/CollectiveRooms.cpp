@@ -7,6 +7,7 @@
 #include "runtime/Device/CollectiveRooms.h"
 
 #include "runtime/Base/TensorBlock.h"
+#include "runtime/Comm/Reduction.h"
 #include "runtime/Comm/World.h"
 #include "runtime/Device/Device.h"
 #include "runtime/Device/Rank.h"
@@ -21,7 +22,15 @@ static int64_t elementBytesOf(const MeshcCollective &collective) {
   return sizeOf(static_cast<MeshcType>(collective.type));
 }
 
-bool meshc::runtime::reducesInOrder(const MeshcCollective &collective) {
+MeshcType meshc::runtime::partialTypeOf(const MeshcCollective &collective) {
+  auto type = static_cast<MeshcType>(collective.type);
+  bool isSum =
+      collective.reduction == MESHC_SUM || collective.reduction == MESHC_PROD;
+  return isSum ? partialType(type) : type;
+}
+
+bool meshc::runtime::reducesInOrder(const MeshcCollective &collective,
+                                    bool ncclSums) {
   if (collective.kind != MESHC_ALL_REDUCE &&
       collective.kind != MESHC_REDUCE_SCATTER)
     return false;
@@ -29,7 +38,7 @@ bool meshc::runtime::reducesInOrder(const MeshcCollective &collective) {
   bool real = half || collective.type == MESHC_F32;
   bool extremum =
       collective.reduction == MESHC_MAX || collective.reduction == MESHC_MIN;
-  return extremum ? real : half;
+  return extremum ? real : half && !ncclSums;
 }
 
 int64_t meshc::runtime::sliceLength(int64_t total, int64_t size,
@@ -44,10 +53,11 @@ int64_t meshc::runtime::roomBytes(int64_t elements, int64_t elementBytes) {
 
 ItemRooms meshc::runtime::planRooms(const MeshcCollective &collective,
                                     const MeshcCollectiveItem &item,
-                                    const GroupAxes &axes) {
+                                    const GroupAxes &axes, int64_t hosts,
+                                    bool ncclSums) {
   const int64_t elementBytes = elementBytesOf(collective);
   const int64_t size = countRanks(axes);
-  const bool inOrder = reducesInOrder(collective);
+  const bool inOrder = reducesInOrder(collective, ncclSums);
   const ItemBlocks blocks(collective.kind, item, axes);
   const bool packs = !blocks.getSend().isInOrder(axes);
   const bool unpacks = !blocks.getRecv().isInOrder(axes);
@@ -58,14 +68,17 @@ ItemRooms meshc::runtime::planRooms(const MeshcCollective &collective,
     rooms.total = rooms.block;
     if (!inOrder)
       break;
-    if (rooms.total * elementBytes > smallBytes)
+    if (rooms.total * elementBytes > smallBytes) {
       rooms.block = sliceLength(rooms.total, size, elementBytes);
+      rooms.partials = hosts > 1 ? hosts * rooms.block : 0;
+    }
     rooms.arrived = size * rooms.block;
     break;
   case MESHC_REDUCE_SCATTER:
     rooms.total = rooms.block;
     rooms.packed = packs ? size * rooms.block : 0;
     rooms.arrived = inOrder ? size * rooms.block : 0;
+    rooms.partials = inOrder && hosts > 1 ? hosts * rooms.block : 0;
     break;
   case MESHC_ALL_GATHER:
     rooms.arrived = unpacks ? size * rooms.block : 0;
@@ -122,7 +135,8 @@ void RoomCount::communicate(const MeshcCollective &collective, void *const *,
   const int64_t elementBytes = elementBytesOf(collective);
   int64_t bytes = 0;
   for (uint32_t i = 0; group.size() > 1 && i < collective.itemCount; ++i) {
-    ItemRooms rooms = planRooms(collective, collective.items[i], group.axes);
+    ItemRooms rooms = planRooms(collective, collective.items[i], group.axes,
+                                /*hosts=*/1, /*ncclSums=*/false);
     bytes += roomBytes(rooms.packed, elementBytes) +
              roomBytes(rooms.arrived, elementBytes);
   }

@@ -23,9 +23,14 @@
 namespace meshc::runtime {
 
 /// Whether NCCL moves the values and the runtime reduces them, in the order of
-/// the group. NCCL would round 16-bit sums on every rank, and its MAX and MIN
-/// drop NaNs.
-bool reducesInOrder(const MeshcCollective &collective);
+/// the group. NCCL would round 16-bit sums on every rank, which `ncclSums`
+/// permits, and its MAX and MIN drop NaNs.
+bool reducesInOrder(const MeshcCollective &collective, bool ncclSums);
+
+/// The type of what a host's ranks have reduced, before it is reduced with that
+/// of other hosts: F32 for sums and products of 16 bits, otherwise the
+/// collective's. An extremum is exact in any type.
+MeshcType partialTypeOf(const MeshcCollective &collective);
 
 /// One item of a collective in a group over `axes`, in elements.
 struct ItemRooms {
@@ -34,9 +39,15 @@ struct ItemRooms {
   int64_t total = 0;   ///< of the values to reduce
   int64_t packed = 0;  ///< room to send from; 0: sent in place
   int64_t arrived = 0; ///< room to receive in; 0: received in place
+  /// Of partialTypeOf: what this rank's host reduced for all hosts, and as much
+  /// that arrives from them; 0: the ranks of all hosts reduce together.
+  int64_t partials = 0;
 };
+/// `hosts`: how many the group has, if its ranks reduce within each of them
+/// first (HostSums.h), otherwise 1.
 ItemRooms planRooms(const MeshcCollective &collective,
-                    const MeshcCollectiveItem &item, const GroupAxes &axes);
+                    const MeshcCollectiveItem &item, const GroupAxes &axes,
+                    int64_t hosts, bool ncclSums);
 
 /// Elements of each rank's slice of a large ordered all-reduce of `total`
 /// elements; the last ranks' slices may be shorter.
@@ -46,8 +57,8 @@ int64_t sliceLength(int64_t total, int64_t size, int64_t elementBytes);
 int64_t roomBytes(int64_t elements, int64_t elementBytes);
 
 /// Bytes of rooms that a rank of the program will have allocated once each of
-/// its functions has run. Rooms are kept, and a larger one is added if the last
-/// does not suffice.
+/// its functions has run on one host, without NCCL's own sums. Rooms are kept,
+/// and a larger one is added if the last does not suffice.
 int64_t plannedRooms(const MeshcProgram &program);
 
 } // namespace meshc::runtime

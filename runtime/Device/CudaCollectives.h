@@ -51,13 +51,18 @@ public:
   virtual int64_t scratchBytes() const = 0;
 };
 
+struct NcclOptions {
+  double timeoutSeconds = 600;
+  /// NCCL sums bf16 and f16 itself, and rounds on each rank.
+  bool ncclSums = false;
+};
+
 /// Uses NCCL. Its groups are created when a collective first needs them, by all
 /// ranks, which reach the same collectives in the same order. Throws Failure
 /// (Device) if NCCL is missing.
-std::unique_ptr<CudaCollectives> makeNcclCollectives(const MeshcCuda &cuda,
-                                                     MeshcCudaRank *gpu,
-                                                     const Rank &rank,
-                                                     double timeoutSeconds);
+std::unique_ptr<CudaCollectives>
+makeNcclCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank,
+                    const NcclOptions &options);
 
 /// For ranks that are threads of this process, on one GPU.
 std::unique_ptr<CudaCollectives> makeSharedCollectives(const MeshcCuda &cuda,

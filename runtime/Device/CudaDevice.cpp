@@ -64,7 +64,8 @@ void CudaDevice::open(const DeviceOptions &options) {
     collectives =
         place.shared
             ? makeSharedCollectives(cuda, gpu, rank, options.timeoutSeconds)
-            : makeNcclCollectives(cuda, gpu, rank, options.timeoutSeconds);
+            : makeNcclCollectives(cuda, gpu, rank,
+                                  {options.timeoutSeconds, options.ncclSums});
   checkCuda(cuda.newEvent(gpu, &settled), "make an event");
   makeArena();
   makeSlots();

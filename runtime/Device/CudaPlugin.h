@@ -26,7 +26,7 @@
 
 extern "C" {
 
-#define MESHC_CUDA_PLUGIN_VERSION 4u
+#define MESHC_CUDA_PLUGIN_VERSION 5u
 
 /// Maximum number of arrays in one reduction or copy; larger groups on one GPU
 /// are refused.
@@ -67,13 +67,22 @@ typedef struct MeshcCudaRuns {
   int64_t runLength, stride; ///< elements
 } MeshcCudaRuns;
 
+/// Where a reduction has partial results, which are F32.
+typedef enum MeshcCudaPartials {
+  MESHC_CUDA_NO_PARTIALS = 0,
+  MESHC_CUDA_WRITES_PARTIALS = 1, ///< in its destinations
+  MESHC_CUDA_READS_PARTIALS = 2   ///< in its sources
+} MeshcCudaPartials;
+
 /// Reduces `count` elements of the sources, in their order, into every
 /// destination. A single source is copied. BF16 and F16 are accumulated in f32.
 /// MAX and MIN return NaN if any operand is NaN. For I1, SUM and MAX are the
 /// logical or, PROD and MIN the logical and. A destination may be one of the
-/// sources, element by element.
+/// sources, element by element. Sources or destinations that are partial
+/// results are F32; the others are then BF16 or F16.
 typedef struct MeshcCudaCombine {
   uint8_t type, reduction;                ///< MeshcType, MeshcReduction
+  uint8_t partials;                       ///< MeshcCudaPartials
   uint32_t sourceCount, destinationCount; ///< 1 … MESHC_CUDA_MAX_ARRAYS
   int64_t count;
   MeshcCudaRuns sources[MESHC_CUDA_MAX_ARRAYS];

@@ -66,6 +66,7 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
       options.matmul == MatmulPrecision::TF32   ? "--matmul tf32"
       : options.matmul == MatmulPrecision::BF16 ? "--matmul bf16"
       : !options.epilogues                      ? "--no-epilogues"
+      : options.ncclSums                        ? "--nccl-sums"
       : options.holdsInputs                     ? "--hold-batch"
                                                 : nullptr;
   if (forGpus)

@@ -8,9 +8,12 @@
 #include "runtime/Device/CollectiveRooms.h"
 #include "runtime/Device/CudaCollectives.h"
 #include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/HostSums.h"
 #include "runtime/Device/NcclGroups.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <vector>
 
 using namespace meshc;
@@ -21,8 +24,9 @@ namespace {
 class NcclCollectives final : public CudaCollectives {
 public:
   NcclCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank,
-                  double timeoutSeconds)
-      : cuda(cuda), gpu(gpu), groups(cuda, gpu, rank, timeoutSeconds) {
+                  const NcclOptions &options)
+      : cuda(cuda), gpu(gpu), groups(cuda, gpu, rank, options.timeoutSeconds),
+        hosts(rank.communicator->hosts()), ncclSums(options.ncclSums) {
     checkCuda(cuda.newEvent(gpu, &ready), "make an event");
   }
   ~NcclCollectives() override;
@@ -44,6 +48,8 @@ private:
     char *packed,
         *arrived; ///< for send and recv: scratch, or the buffers themselves
     int64_t block, total; ///< elements of a block, or of an all-reduce
+    /// For ranks that reduce within their hosts first; otherwise null.
+    char *partials, *arrivedPartials;
   };
   /// A collective that the compute stream was not ordered after yet.
   struct Begun {
@@ -52,6 +58,10 @@ private:
   };
 
   char *scratch(int64_t bytes);
+  const Hierarchy *findHosts(uint32_t axes, const Group &group);
+  bool reduces(const MeshcCollective &collective) const {
+    return reducesInOrder(collective, ncclSums);
+  }
   void planMoves(const MeshcCollective &collective, const Group &group,
                  void *const *send, void *const *recv);
   void carryOut(const MeshcCollective &collective, const Group &group,
@@ -61,13 +71,19 @@ private:
   void copyBlocks(const BlockedBuffer &blocks, const Group &group, void *buffer,
                   void *room, bool toRoom);
   void exchange(const MeshcCollective &collective, const Group &group,
+                const std::vector<HostSum> &sums, const HostSums &onHosts,
                 void *comm);
   void exchangeBlocks(const Move &move, const Group &group, void *comm);
   void permute(const MeshcPermutation &permutation, const Move &move,
                const Group &group, void *comm);
   void exchangeSlices(const Move &move, const Group &group, void *comm);
   void reduceArrived(const MeshcCollective &collective, const Group &group);
-  void gatherSlices(const Group &group, void *comm);
+  void gatherSlices(const Group &group, const std::vector<HostSum> &sums,
+                    const HostSums &onHosts, void *comm);
+  std::vector<HostSum> planSums(const MeshcCollective &collective) const;
+  void reduceInOrder(const MeshcCollective &collective, const Group &group,
+                     const std::vector<HostSum> &sums, const HostSums &onHosts,
+                     void *comm);
   std::pair<int64_t, int64_t> slice(const Move &move, int64_t size,
                                     int64_t index) const;
   void *spareEvent();
@@ -82,7 +98,11 @@ private:
   std::vector<char *> scratchMemory; ///< the last one is in use
   int64_t lastScratchSize = 0, scratchSize = 0, elementBytes = 4;
   std::vector<Move> moves;
-  MeshcCudaCombine order;
+  MeshcCudaCombine order = {};
+  std::vector<int> hosts; ///< by rank
+  bool ncclSums;
+  std::map<uint32_t, std::optional<Hierarchy>> hierarchies; ///< by axes
+  const Hierarchy *hierarchy = nullptr; ///< of the collective's group
 };
 
 NcclCollectives::~NcclCollectives() {
@@ -115,6 +135,18 @@ char *NcclCollectives::scratch(int64_t bytes) {
   return scratchMemory.back();
 }
 
+/// The hosts of the group over `axes`; null if its ranks reduce together.
+const Hierarchy *NcclCollectives::findHosts(uint32_t axes, const Group &group) {
+  auto [found, isNew] = hierarchies.try_emplace(axes);
+  if (isNew) {
+    found->second = findHierarchy(group, hosts);
+    // One kernel reduces the values of a host.
+    if (found->second && found->second->within.size() > MESHC_CUDA_MAX_ARRAYS)
+      found->second.reset();
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
 /// Plans the items into `moves`, with room for those that NCCL cannot access in
 /// place.
 void NcclCollectives::planMoves(const MeshcCollective &collective,
@@ -123,28 +155,48 @@ void NcclCollectives::planMoves(const MeshcCollective &collective,
   std::vector<std::pair<char **, int64_t>> places;
   moves.clear();
   moves.reserve(collective.itemCount);
+  hierarchy = findHosts(collective.axes, group);
+  const int64_t hostCount = hierarchy ? hierarchy->across.size() : 1;
+  const int64_t partialBytes = sizeOf(partialTypeOf(collective));
   int64_t bytes = 0;
-  auto room = [&](char *&place, int64_t elements) {
+  auto room = [&](char *&place, int64_t elements, int64_t bytesOfOne) {
     if (elements == 0)
       return;
     places.emplace_back(&place, bytes);
-    bytes += roomBytes(elements, elementBytes);
+    bytes += roomBytes(elements, bytesOfOne);
   };
   for (uint32_t i = 0; i < collective.itemCount; ++i) {
     const MeshcCollectiveItem &item = collective.items[i];
     ItemBlocks blocks(collective.kind, item, group.axes);
-    ItemRooms rooms = planRooms(collective, item, group.axes);
+    ItemRooms rooms =
+        planRooms(collective, item, group.axes, hostCount, ncclSums);
     if (rooms.block == 0)
       continue;
     moves.push_back({blocks.getSend(), blocks.getRecv(), send[i], recv[i],
                      static_cast<char *>(send[i]), static_cast<char *>(recv[i]),
-                     rooms.block, rooms.total});
-    room(moves.back().packed, rooms.packed);
-    room(moves.back().arrived, rooms.arrived);
+                     rooms.block, rooms.total, nullptr, nullptr});
+    Move &move = moves.back();
+    room(move.packed, rooms.packed, elementBytes);
+    room(move.arrived, rooms.arrived, elementBytes);
+    room(move.partials, rooms.partials, partialBytes);
+    room(move.arrivedPartials, rooms.partials, partialBytes);
   }
   char *base = bytes ? scratch(bytes) : nullptr;
   for (auto &[place, offset] : places)
     *place = base + offset;
+}
+
+/// The items whose ranks reduce within their hosts first.
+std::vector<HostSum>
+NcclCollectives::planSums(const MeshcCollective &collective) const {
+  std::vector<HostSum> sums;
+  for (const Move &move : moves)
+    if (move.partials)
+      sums.push_back({hierarchy, collective.kind == MESHC_REDUCE_SCATTER,
+                      move.block, move.total, move.packed,
+                      static_cast<char *>(move.recv), move.arrived,
+                      move.partials, move.arrivedPartials});
+  return sums;
 }
 
 /// Member `index`'s slice of an all-reduce: its start and its elements.
@@ -255,14 +307,20 @@ void NcclCollectives::permute(const MeshcPermutation &permutation,
       cuda.ncclReceive(gpu, comm, move.recv, bytes, static_cast<int>(from)));
 }
 
-/// What NCCL moves, as one operation.
+/// What NCCL moves first, as one operation.
 void NcclCollectives::exchange(const MeshcCollective &collective,
-                               const Group &group, void *comm) {
+                               const Group &group,
+                               const std::vector<HostSum> &sums,
+                               const HostSums &onHosts, void *comm) {
   const auto type = static_cast<MeshcType>(collective.type);
   const auto reduction = static_cast<MeshcReduction>(collective.reduction);
-  const bool ordered = reducesInOrder(collective);
+  const bool ordered = reduces(collective);
   NcclOperation operation(cuda, groups);
+  for (const HostSum &sum : sums)
+    onHosts.exchangeWithin(sum, comm);
   for (const Move &move : moves) {
+    if (move.partials)
+      continue;
     int64_t bytes = move.block * elementBytes;
     switch (collective.kind) {
     case MESHC_ALL_REDUCE:
@@ -306,7 +364,7 @@ void NcclCollectives::reduceArrived(const MeshcCollective &collective,
         collective.kind == MESHC_ALL_REDUCE && move.block != move.total;
     auto [begin, count] = isSlice ? slice(move, group.size(), group.index)
                                   : std::pair<int64_t, int64_t>(0, move.block);
-    if (count == 0)
+    if (count == 0 || move.partials)
       continue;
     order.count = count;
     order.destinations[0] =
@@ -328,14 +386,19 @@ void NcclCollectives::reduceArrived(const MeshcCollective &collective,
   }
 }
 
-/// The slices of large ordered all-reduces, from each member to all.
-void NcclCollectives::gatherSlices(const Group &group, void *comm) {
+/// The slices of large ordered all-reduces, from each member to all; of those
+/// on several hosts, to the other hosts.
+void NcclCollectives::gatherSlices(const Group &group,
+                                   const std::vector<HostSum> &sums,
+                                   const HostSums &onHosts, void *comm) {
   auto isSliced = [](const Move &move) { return move.block != move.total; };
   if (std::none_of(moves.begin(), moves.end(), isSliced))
     return;
   NcclOperation operation(cuda, groups);
+  for (const HostSum &sum : sums)
+    onHosts.gatherAcross(sum, comm);
   for (const Move &move : moves) {
-    if (!isSliced(move))
+    if (!isSliced(move) || move.partials)
       continue;
     char *recv = static_cast<char *>(move.recv);
     auto [ownBegin, ownCount] = slice(move, group.size(), group.index);
@@ -354,24 +417,52 @@ void NcclCollectives::gatherSlices(const Group &group, void *comm) {
   operation.end(comm);
 }
 
+/// What follows the first exchange if the runtime reduces.
+void NcclCollectives::reduceInOrder(const MeshcCollective &collective,
+                                    const Group &group,
+                                    const std::vector<HostSum> &sums,
+                                    const HostSums &onHosts, void *comm) {
+  reduceArrived(collective, group);
+  for (const HostSum &sum : sums)
+    onHosts.reduceWithin(sum);
+  auto exchangeAll = [&](void (HostSums::*step)(const HostSum &, void *)
+                             const) {
+    NcclOperation operation(cuda, groups);
+    for (const HostSum &sum : sums)
+      (onHosts.*step)(sum, comm);
+    operation.end(comm);
+  };
+  if (!sums.empty())
+    exchangeAll(&HostSums::exchangeAcross);
+  for (const HostSum &sum : sums)
+    onHosts.reduceAcross(sum);
+  if (collective.kind != MESHC_ALL_REDUCE)
+    return;
+  gatherSlices(group, sums, onHosts, comm);
+  if (!sums.empty())
+    exchangeAll(&HostSums::gatherWithin);
+}
+
 void NcclCollectives::carryOut(const MeshcCollective &collective,
                                const Group &group, void *comm) {
-  bool reduces = collective.kind == MESHC_REDUCE_SCATTER ||
-                 collective.kind == MESHC_ALL_REDUCE;
+  bool isReduction = collective.kind == MESHC_REDUCE_SCATTER ||
+                     collective.kind == MESHC_ALL_REDUCE;
+  const std::vector<HostSum> sums = planSums(collective);
+  const HostSums onHosts(cuda, gpu, groups,
+                         static_cast<MeshcType>(collective.type),
+                         partialTypeOf(collective),
+                         static_cast<MeshcReduction>(collective.reduction));
   groups.mark();
   // Copies use these too.
   order.type = collective.type;
   order.reduction = collective.reduction;
   for (const Move &move : moves)
     pack(move, group);
-  exchange(collective, group, comm);
-  if (reduces && reducesInOrder(collective)) {
-    reduceArrived(collective, group);
-    if (collective.kind == MESHC_ALL_REDUCE)
-      gatherSlices(group, comm);
-  }
+  exchange(collective, group, sums, onHosts, comm);
+  if (isReduction && reduces(collective))
+    reduceInOrder(collective, group, sums, onHosts, comm);
   for (const Move &move : moves)
-    if (!reduces)
+    if (!isReduction)
       unpack(move, group);
 }
 
@@ -425,6 +516,7 @@ void NcclCollectives::wait(const MeshcCollective &collective) {
 
 std::unique_ptr<CudaCollectives>
 meshc::runtime::makeNcclCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu,
-                                    const Rank &rank, double timeoutSeconds) {
-  return std::make_unique<NcclCollectives>(cuda, gpu, rank, timeoutSeconds);
+                                    const Rank &rank,
+                                    const NcclOptions &options) {
+  return std::make_unique<NcclCollectives>(cuda, gpu, rank, options);
 }

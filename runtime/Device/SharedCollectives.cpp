@@ -174,6 +174,7 @@ void SharedCollectives::begin(const MeshcCollective &collective,
   own.insert(own.end(), recv, recv + collective.itemCount);
   meet(collective, group, own, all);
   order.type = collective.type;
+  order.partials = MESHC_CUDA_NO_PARTIALS;
   order.reduction = collective.reduction;
   for (uint32_t i = 0; i < collective.itemCount; ++i)
     move(collective, group, collective.items[i], all.data() + i,

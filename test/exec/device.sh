@@ -75,3 +75,7 @@ on_fakes FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 --threads 1
 grep -q "+ blocks of collectives ${planned:-none} +" memory.txt ||
   { cat memory.txt; fail "info says '$planned' bytes for blocks of collectives"; }
 echo "ok blocks of collectives take $planned bytes"
+# NCCL's own sums need none; the fake NCCL refuses them unless the user asked for them.
+on_fakes FAKE_NCCL_HALF_SUMS=1 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory --nccl-sums </dev/null >memory.txt
+grep -q "+ blocks of collectives 0 +" memory.txt || { cat memory.txt; fail "--nccl-sums takes memory for blocks of collectives"; }
+echo "ok --nccl-sums"

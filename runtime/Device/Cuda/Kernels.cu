@@ -82,44 +82,75 @@ __device__ Stored *find(const MeshcCudaRuns &runs, int64_t element) {
          element % runs.runLength;
 }
 
-/// `count` elements from `element` on, which every array has in one run.
-template <class Type, class Op, int count>
+/// `count` elements, aligned to what one access moves.
+template <class Stored, int count>
+struct alignas(sizeof(Stored) * count > 16 ? 16 : sizeof(Stored) *
+                                                      count) Vector {
+  Stored values[count];
+};
+
+/// `count` elements of type From from `element` on, which every array has in
+/// one run; their reduction has type To.
+template <class From, class To, class Op, int count>
 __device__ void combineAt(const MeshcCudaCombine &order, int64_t element) {
-  using Stored = typename Type::Stored;
-  struct alignas(sizeof(Stored) * count) Vector {
-    Stored values[count];
+  using Source = Vector<typename From::Stored, count>;
+  using Result = Vector<typename To::Stored, count>;
+  auto sourceAt = [&](uint32_t s) {
+    return *reinterpret_cast<const Source *>(
+        find<typename From::Stored>(order.sources[s], element));
   };
-  auto at = [&](const MeshcCudaRuns &runs) {
-    return reinterpret_cast<Vector *>(find<Stored>(runs, element));
-  };
-  typename Type::Value values[count];
-  Vector vector = *at(order.sources[0]);
+  typename From::Value values[count];
+  Source source = sourceAt(0);
 #pragma unroll
   for (int i = 0; i < count; ++i)
-    values[i] = Type::load(vector.values[i]);
+    values[i] = From::load(source.values[i]);
   for (uint32_t s = 1; s < order.sourceCount; ++s) {
-    vector = *at(order.sources[s]);
+    source = sourceAt(s);
 #pragma unroll
     for (int i = 0; i < count; ++i)
-      values[i] = combineTwo<Op>(values[i], Type::load(vector.values[i]));
+      values[i] = combineTwo<Op>(values[i], From::load(source.values[i]));
   }
-  if (order.sourceCount > 1) {
+  Result result;
 #pragma unroll
-    for (int i = 0; i < count; ++i)
-      vector.values[i] = Type::store(values[i]);
-  }
+  for (int i = 0; i < count; ++i)
+    result.values[i] = To::store(values[i]);
+  for (uint32_t d = 0; d < order.destinationCount; ++d)
+    *reinterpret_cast<Result *>(
+        find<typename To::Stored>(order.destinations[d], element)) = result;
+}
+
+/// A single source of the destinations' type, to the bit: not every NaN
+/// survives f32.
+template <class Type, int count>
+__device__ void copyAt(const MeshcCudaCombine &order, int64_t element) {
+  using Stored = typename Type::Stored;
+  auto at = [&](const MeshcCudaRuns &runs) {
+    return reinterpret_cast<Vector<Stored, count> *>(
+        find<Stored>(runs, element));
+  };
+  Vector<Stored, count> vector = *at(order.sources[0]);
   for (uint32_t d = 0; d < order.destinationCount; ++d)
     *at(order.destinations[d]) = vector;
 }
 
-template <class Type, class Op, int count>
+template <class From, class To, class Op, int count>
 __device__ void combineAll(const MeshcCudaCombine &order) {
+  constexpr bool isOneType = sizeof(typename From::Stored) ==
+                             sizeof(typename To::Stored);
   int64_t whole = order.count / count;
-  for (int64_t i = firstIndex(); i < whole; i += indexStep())
-    combineAt<Type, Op, count>(order, i * count);
   int64_t rest = whole * count + firstIndex();
-  if (rest < order.count && firstIndex() < count)
-    combineAt<Type, Op, 1>(order, rest);
+  bool hasRest = rest < order.count && firstIndex() < count;
+  if (isOneType && order.sourceCount == 1) {
+    for (int64_t i = firstIndex(); i < whole; i += indexStep())
+      copyAt<From, count>(order, i * count);
+    if (hasRest)
+      copyAt<From, 1>(order, rest);
+    return;
+  }
+  for (int64_t i = firstIndex(); i < whole; i += indexStep())
+    combineAt<From, To, Op, count>(order, i * count);
+  if (hasRest)
+    combineAt<From, To, Op, 1>(order, rest);
 }
 
 template <class Index, class Unit>
@@ -163,21 +194,25 @@ __device__ void storeAny(uint8_t type, void *base, int64_t i, float value) {
 
 } // namespace
 
-#define COMBINE(typeName, Type, opName, Op, count)                             \
-  extern "C" __global__ void combine_##typeName##_##opName(                    \
+#define COMBINE(name, From, To, Op, count)                                     \
+  extern "C" __global__ void combine_##name(                                   \
       const __grid_constant__ MeshcCudaCombine order) {                        \
-    combineAll<Type, Op, 1>(order);                                            \
+    combineAll<From, To, Op, 1>(order);                                        \
   }                                                                            \
-  extern "C" __global__ void combine_##typeName##_##opName##_vector(           \
+  extern "C" __global__ void combine_##name##_vector(                          \
       const __grid_constant__ MeshcCudaCombine order) {                        \
-    combineAll<Type, Op, count>(order);                                        \
+    combineAll<From, To, Op, count>(order);                                    \
   }
 #define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
-  COMBINE(f32, F32, name, Kind, 4)                                             \
-  COMBINE(bf16, BF16, name, Kind, 8)                                           \
-  COMBINE(f16, F16, name, Kind, 8)                                             \
-  COMBINE(i32, I32, name, Kind, 4)                                             \
-  COMBINE(i1, I1, name, Kind, 16)
+  COMBINE(f32_##name, F32, F32, Kind, 4)                                       \
+  COMBINE(bf16_##name, BF16, BF16, Kind, 8)                                    \
+  COMBINE(f16_##name, F16, F16, Kind, 8)                                       \
+  COMBINE(i32_##name, I32, I32, Kind, 4)                                       \
+  COMBINE(i1_##name, I1, I1, Kind, 16)                                         \
+  COMBINE(bf16_##name##_to_f32, BF16, F32, Kind, 8)                            \
+  COMBINE(f16_##name##_to_f32, F16, F32, Kind, 8)                              \
+  COMBINE(bf16_##name##_of_f32, F32, BF16, Kind, 8)                            \
+  COMBINE(f16_##name##_of_f32, F32, F16, Kind, 8)
 #include "meshc/Reductions.def"
 
 #define TRANSPOSE(bytes, Unit)                                                 \

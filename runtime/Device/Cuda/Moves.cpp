@@ -25,7 +25,8 @@ static int64_t bytesOf(uint8_t type) {
   }
 }
 
-/// Whether every 16-byte vector lies entirely within one run.
+/// Whether every vector of so many elements lies entirely within one run, and
+/// its 16-byte parts are aligned.
 static bool isVector(const MeshcCudaRuns &runs, int64_t vector) {
   if (reinterpret_cast<uintptr_t>(runs.base) % 16 != 0)
     return false;
@@ -42,6 +43,10 @@ const char *meshc::cuda::combine(MeshcCudaRank *rank, MeshcCudaStream stream,
   };
   if (order->type > MESHC_I1 || order->reduction >= std::size(reductions))
     return say("a reduction or type that the plugin does not know");
+  bool isHalf = order->type == MESHC_BF16 || order->type == MESHC_F16;
+  if (order->partials > MESHC_CUDA_READS_PARTIALS ||
+      (order->partials != MESHC_CUDA_NO_PARTIALS && !isHalf))
+    return say("partial results that the plugin does not know");
   int64_t vector = 16 / bytesOf(order->type);
   bool vectors =
       std::all_of(order->sources, order->sources + order->sourceCount,
@@ -49,9 +54,12 @@ const char *meshc::cuda::combine(MeshcCudaRank *rank, MeshcCudaStream stream,
       std::all_of(order->destinations,
                   order->destinations + order->destinationCount,
                   [&](const auto &runs) { return isVector(runs, vector); });
-  // One kernel per name: combine_f32_sum, combine_f32_sum_vector.
+  // One kernel per name: combine_f32_sum, combine_f32_sum_vector,
+  // combine_bf16_sum_to_f32, combine_bf16_sum_of_f32_vector.
+  static const char *const partials[] = {"", "_to_f32", "_of_f32"};
   std::string name = std::string("combine_") + types[order->type] + "_" +
-                     reductions[order->reduction] + (vectors ? "_vector" : "");
+                     reductions[order->reduction] + partials[order->partials] +
+                     (vectors ? "_vector" : "");
   int64_t work = vectors ? order->count / vector + 1 : order->count;
   void *parameters[] = {const_cast<MeshcCudaCombine *>(order)};
   return launchOwn(rank, stream, name, work, parameters);

@@ -502,6 +502,12 @@ TEST(CudaConformance, runsASectionByItself) {
   EXPECT_EQ(run(std::string(CONFORMANCE) + " --section 99").code, 2);
 }
 
+TEST(CudaConformance, reducesOnSeveralHosts) {
+  Outcome outcome = run(fake(4, 1) + CONFORMANCE + " --section 10");
+  EXPECT_EQ(outcome.code, 0) << outcome.out;
+  expectIn(outcome.out, "2x2    2 hosts      collectives: sizes ");
+}
+
 TEST(CudaConformance, failsWhereAGpuCannotBeUsed) {
   auto fails = [](const std::string &setting, const std::string &part) {
     Outcome outcome = run(setting + CONFORMANCE);

@@ -188,6 +188,10 @@ TEST(HostDevice, refusesWhatIsForGpus) {
   message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
   EXPECT_NE(message.find("'--no-epilogues'"), std::string::npos) << message;
   options = {};
+  options.ncclSums = true;
+  message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
+  EXPECT_NE(message.find("'--nccl-sums'"), std::string::npos) << message;
+  options = {};
   options.holdsInputs = true;
   message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
   EXPECT_NE(message.find("'--hold-batch'"), std::string::npos) << message;

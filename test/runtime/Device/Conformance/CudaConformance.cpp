@@ -8,7 +8,8 @@
 /// \file
 /// Runs every kind of copy, matrix product, collective and step on GPUs and
 /// compares with the host's results: ranks that share one GPU, and, if there
-/// are enough, a GPU for each rank with NCCL. Needs the CUDA plugin and a
+/// are enough, a GPU for each rank with NCCL, also as if the ranks were on
+/// several hosts. Needs the CUDA plugin and a
 /// driver, nothing else; prints a table and
 ///
 ///     N passed, N failed, N skipped
@@ -140,7 +141,7 @@ void printRow(const std::string &mesh, const std::string &way,
 
 /// All cases on a mesh, whose ranks are threads.
 Counts runMesh(const std::vector<int64_t> &mesh, const std::string &way,
-               MatmulPrecision precision) {
+               MatmulPrecision precision, int ranksPerHost) {
   const MeshcProgram program = suiteProgram(mesh);
   const std::vector<Case> cases = allCases(mesh, precision);
   Findings findings;
@@ -150,6 +151,7 @@ Counts runMesh(const std::vector<int64_t> &mesh, const std::string &way,
     options.ranks = 1;
     for (int64_t size : mesh)
       options.ranks *= static_cast<int>(size);
+    options.ranksPerHost = ranksPerHost;
     auto world = openWorld(withEnvironment(options));
     world->run([&](Communicator &communicator) {
       Rank rank(program, communicator, MeshView(mesh, communicator.rank()), 1);
@@ -210,6 +212,7 @@ struct Section {
   std::vector<int64_t> mesh;
   bool shared; ///< one GPU for all ranks
   MatmulPrecision precision;
+  int ranksPerHost = 0; ///< that the ranks see; 0: all on one
 
   int ranks() const {
     int count = 1;
@@ -218,21 +221,30 @@ struct Section {
     return count;
   }
   std::string way() const {
-    return ranks() == 1 ? "alone" : shared ? "share a GPU" : "by NCCL";
+    return ranks() == 1   ? "alone"
+           : shared       ? "share a GPU"
+           : ranksPerHost ? std::to_string(ranks() / ranksPerHost) + " hosts"
+                          : "by NCCL";
   }
 };
 
-const Section sections[] = {
-    {{1}, true, MatmulPrecision::F32},    {{1}, true, MatmulPrecision::TF32},
-    {{2}, true, MatmulPrecision::F32},    {{4}, true, MatmulPrecision::F32},
-    {{2, 2}, true, MatmulPrecision::F32}, {{2}, false, MatmulPrecision::F32},
-    {{4}, false, MatmulPrecision::F32},   {{2, 2}, false, MatmulPrecision::F32},
-    {{1}, true, MatmulPrecision::BF16}};
+const Section sections[] = {{{1}, true, MatmulPrecision::F32},
+                            {{1}, true, MatmulPrecision::TF32},
+                            {{2}, true, MatmulPrecision::F32},
+                            {{4}, true, MatmulPrecision::F32},
+                            {{2, 2}, true, MatmulPrecision::F32},
+                            {{2}, false, MatmulPrecision::F32},
+                            {{4}, false, MatmulPrecision::F32},
+                            {{2, 2}, false, MatmulPrecision::F32},
+                            {{1}, true, MatmulPrecision::BF16},
+                            {{6}, false, MatmulPrecision::F32, 2},
+                            {{2, 2}, false, MatmulPrecision::F32, 2}};
 
 Counts runSection(const Section &section) {
   if (section.shared)
     seeOneGpu();
-  return runMesh(section.mesh, section.way(), section.precision);
+  return runMesh(section.mesh, section.way(), section.precision,
+                 section.ranksPerHost);
 }
 
 void printSkipped(const Section &section) {

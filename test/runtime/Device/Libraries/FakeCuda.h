@@ -43,6 +43,7 @@
 ///   without an epilogue.
 /// - FAKE_CUDA_NCCL_FAILS=1, FAKE_CUDA_NCCL_HANGS=1: NCCL fails or hangs after
 ///   some operations.
+/// - FAKE_NCCL_HALF_SUMS=1: NCCL sums bf16 and f16, as the user asked for.
 /// - FAKE_NCCL_NO_END=1: no group is ever finalized.
 ///
 //===----------------------------------------------------------------------===//

@@ -18,7 +18,8 @@
 ///   the whole for a gather and a reduce-scatter; sends and receives never);
 /// - reductions that NCCL computes differently than RuntimeAbi.h requires: sums
 ///   in 16 bits, which it rounds at every rank, and extrema of floats, which
-///   drop NaN.
+///   drop NaN. With FAKE_NCCL_HALF_SUMS=1, sums in 16 bits are allowed, and
+///   rounded at every rank.
 ///
 //===----------------------------------------------------------------------===//
 #include "FakeCuda.h"
@@ -146,7 +147,8 @@ MeshcType typeOf(ncclDataType_t type) {
 
 MeshcReduction reductionOf(ncclRedOp_t reduction, MeshcType type) {
   const bool isHalf = type == MESHC_BF16 || type == MESHC_F16;
-  if (isHalf)
+  const bool isSum = reduction == ncclSum || reduction == ncclProd;
+  if (isHalf && !(isSum && setting("FAKE_NCCL_HALF_SUMS", 0)))
     violate("NCCL rounds 16 bits at every rank");
   switch (reduction) {
   case ncclSum:
@@ -155,7 +157,7 @@ MeshcReduction reductionOf(ncclRedOp_t reduction, MeshcType type) {
     return MESHC_PROD;
   case ncclMax:
   case ncclMin:
-    if (type == MESHC_F32)
+    if (type == MESHC_F32 || isHalf)
       violate("NCCL's extrema drop NaN");
     return reduction == ncclMax ? MESHC_MAX : MESHC_MIN;
   default:
@@ -386,7 +388,8 @@ ncclResult_t ncclAllGather(const void *send, void *receive, size_t count,
 
 ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t comm, cudaStream_t stream) {
-  note("ncclSend(%p, count=%zu, peer=%d)", data, count, peer);
+  note("ncclSend(%p, count=%zu, peer=%d, from=%d)", data, count, peer,
+       comm ? comm->index : -1);
   return add(comm, stream,
              {Kind::Send, data, nullptr,
               static_cast<int64_t>(count) * bytesOf(typeOf(type)), peer,

@@ -54,11 +54,15 @@ void runCollective(GroupOperation &operation, size_t position, int size) {
     std::vector<const void *> sources;
     for (const std::vector<char> &data : sent)
       sources.push_back(data.data());
-    result.resize(sent[0].size());
+    // Of two at a time: what each rank adds to is rounded to the type.
+    result = sent[0];
     void *destination = result.data();
-    runtime::reduce({first.reduction, first.type, first.type}, sources.data(),
-                    size, &destination, 1,
-                    static_cast<int64_t>(result.size()) / bytesOf(first.type));
+    for (int p = 1; p < size; ++p) {
+      const void *two[] = {result.data(), sources[p]};
+      runtime::reduce(
+          {first.reduction, first.type, first.type}, two, 2, &destination, 1,
+          static_cast<int64_t>(result.size()) / bytesOf(first.type));
+    }
   }
   for (int p = 0; p < size; ++p) {
     const Call &call = operation.calls[p][position];

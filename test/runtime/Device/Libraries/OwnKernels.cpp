@@ -67,12 +67,15 @@ Launch combineBy(void (*kernel)(const MeshcCudaCombine)) {
         violate("a reduction of too few or too many arrays");
     return [=](int gpu) {
       MeshcCudaCombine known = order;
-      for (MeshcCudaRuns *runs : {known.sources, known.destinations})
-        for (uint32_t i = 0;
-             i < (runs == known.sources ? known.sourceCount
-                                        : known.destinationCount);
-             ++i)
-          runs[i] = resolveRuns(runs[i], known.count, known.type, gpu);
+      auto resolveAll = [&](MeshcCudaRuns *runs, uint32_t count,
+                            MeshcCudaPartials partials) {
+        uint8_t type = known.partials == partials ? MESHC_F32 : known.type;
+        for (uint32_t i = 0; i < count; ++i)
+          runs[i] = resolveRuns(runs[i], known.count, type, gpu);
+      };
+      resolveAll(known.sources, known.sourceCount, MESHC_CUDA_READS_PARTIALS);
+      resolveAll(known.destinations, known.destinationCount,
+                 MESHC_CUDA_WRITES_PARTIALS);
       runGrid(kernel, blocks, threads, known);
     };
   };
@@ -147,12 +150,17 @@ std::map<std::string, Launch> makeAll() {
   all["combine_" #type "_" #op] = combineBy(combine_##type##_##op);            \
   all["combine_" #type "_" #op "_vector"] =                                    \
       combineBy(combine_##type##_##op##_vector);
+#define ADD_PARTIALS(type, op)                                                 \
+  ADD_COMBINE(type, op##_to_f32)                                               \
+  ADD_COMBINE(type, op##_of_f32)
 #define MESHC_REDUCTION(CONSTANT, Kind, name, number, identity, combined)      \
   ADD_COMBINE(f32, name)                                                       \
   ADD_COMBINE(bf16, name)                                                      \
   ADD_COMBINE(f16, name)                                                       \
   ADD_COMBINE(i32, name)                                                       \
-  ADD_COMBINE(i1, name)
+  ADD_COMBINE(i1, name)                                                        \
+  ADD_PARTIALS(bf16, name)                                                     \
+  ADD_PARTIALS(f16, name)
 #include "meshc/Reductions.def"
   all["transpose_1"] = transposeBy(transpose_1);
   all["transpose_2"] = transposeBy(transpose_2);
