@@ -21,41 +21,54 @@ static double getRate(const Rates &rates, Type element) {
 }
 
 CostModel::CostModel(const Machine &machine, nd::MeshAttr mesh)
-    : machine(machine), mesh(mesh), memory(machine.memory) {
+    : machine(machine), mesh(mesh) {
   auto ranks = static_cast<double>(
       std::min(machine.nodeRanks, mesh ? mesh.getRankCount() : 1));
   if (machine.nodeCores > 0) {
     cores = static_cast<double>(machine.nodeCores) / ranks;
     // Threads of a rank are whole cores.
     cores = cores > 1 ? std::floor(cores) : cores;
-    memory *= cores;
   }
-  if (machine.nodeMemory > 0)
-    memory = std::min(memory, machine.nodeMemory / ranks);
+  memoryLimit = machine.nodeMemory / ranks;
   cacheBytes = machine.cacheBytes / ranks;
 }
 
-double CostModel::getMemorySeconds(const MemoryTraffic &traffic) const {
+/// On so many cores of the rank.
+double CostModel::getMemorySeconds(const MemoryTraffic &traffic,
+                                   double cores) const {
+  double memory = machine.memory * cores;
+  if (memoryLimit > 0)
+    memory = std::min(memory, memoryLimit);
   double seconds = traffic.memory / memory;
   if (traffic.cache > 0)
     seconds += traffic.cache / std::max(machine.cacheMemory * cores, memory);
   return seconds;
 }
 
+/// Of a call that computes for so many seconds on one core.
+double CostModel::getCallSeconds(double computing,
+                                 const MemoryTraffic &traffic) const {
+  if (cores <= 1)
+    return machine.launch +
+           std::max(computing / cores, getMemorySeconds(traffic, cores));
+  double alone = std::max(computing, getMemorySeconds(traffic, 1));
+  double together = machine.threadStart +
+                    std::max(computing / (cores * machine.threadEfficiency),
+                             getMemorySeconds(traffic, cores));
+  return machine.launch + std::min(alone, together);
+}
+
 double CostModel::getProductSeconds(double flops, const MemoryTraffic &traffic,
                                     Type element) const {
-  return machine.launch +
-         std::max(flops / (getRate(machine.products, element) * cores),
-                  getMemorySeconds(traffic));
+  return getCallSeconds(flops / getRate(machine.products, element), traffic);
 }
 
 double CostModel::getKernelSeconds(const nd::OpCost &cost,
                                    const MemoryTraffic &traffic,
                                    Type element) const {
-  double computing = cost.flops / getRate(machine.kernels, element) +
-                     cost.transcendentals / machine.functions;
-  return machine.launch +
-         std::max(computing / cores, getMemorySeconds(traffic));
+  return getCallSeconds(cost.flops / getRate(machine.kernels, element) +
+                            cost.transcendentals / machine.functions,
+                        traffic);
 }
 
 const Link &CostModel::getLink(StringAttr axis) const {

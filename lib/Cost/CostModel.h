@@ -17,6 +17,10 @@
 ///
 /// Over several axes these are sums over the levels of Traffic.h.
 ///
+/// A call on several cores of a rank is a parallel region: it takes a time to
+/// begin and end, and attains a share of the cores' rates (Machine.h). It runs
+/// on one core if it ends earlier there.
+///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_COST_COSTMODEL_H
 #define MESHC_LIB_COST_COSTMODEL_H
@@ -68,13 +72,14 @@ public:
   const Machine &getMachine() const { return machine; }
 
 private:
-  double getMemorySeconds(const MemoryTraffic &traffic) const;
+  double getCallSeconds(double computing, const MemoryTraffic &traffic) const;
+  double getMemorySeconds(const MemoryTraffic &traffic, double cores) const;
 
   Machine machine;
   nd::MeshAttr mesh;
-  double cores = 1;      ///< of a rank; below 1 if ranks share one
-  double memory;         ///< bytes/s of a rank
-  double cacheBytes = 0; ///< of a rank
+  double cores = 1;       ///< of a rank; below 1 if ranks share one
+  double memoryLimit = 0; ///< bytes/s of a rank; 0: no limit
+  double cacheBytes = 0;  ///< of a rank
 };
 
 } // namespace meshc::cost

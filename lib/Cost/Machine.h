@@ -55,8 +55,15 @@ struct Machine {
   /// call finds there have `cacheMemory` bytes/s.
   double cacheBytes = 0, cacheMemory = 0;
   double launch = 0; ///< seconds per call of a kernel or product
-  Link node;         ///< between ranks of one node
-  Link network;      ///< between ranks of several nodes
+  /// Seconds that a call takes to begin and end on several cores of a rank. A
+  /// call that is done sooner on one core runs there.
+  double threadStart = 0;
+  /// The share of the cores' rates that several cores of a rank attain in a
+  /// call: above 0, at most 1. The call lasts until the slowest of them is
+  /// done.
+  double threadEfficiency = 1;
+  Link node;    ///< between ranks of one node
+  Link network; ///< between ranks of several nodes
   /// The share of a collective's time in which the device also computes: 0 if a
   /// collective occupies the rank until it has ended, 1 if it takes nothing
   /// from computations.

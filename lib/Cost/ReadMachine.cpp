@@ -20,7 +20,7 @@ namespace {
 struct Field {
   const char *path; ///< of names, joined by dots
   const char *unit; ///< as in "bytes per second"
-  enum Range { Positive, NotNegative, Count, Share } range;
+  enum Range { Positive, NotNegative, Count, Share, PositiveShare } range;
   bool isRequired;
   void (*set)(Machine &, double);
   double (*get)(const Machine &);
@@ -47,6 +47,9 @@ static const Field fields[] = {
     MESHC_FIELD("cache.memory", "bytes per second", Positive, false,
                 cacheMemory),
     MESHC_FIELD("launch", "seconds", NotNegative, true, launch),
+    MESHC_FIELD("threads.start", "seconds", NotNegative, false, threadStart),
+    MESHC_FIELD("threads.efficiency", "", PositiveShare, false,
+                threadEfficiency),
     MESHC_FIELD("links.node.latency", "seconds", NotNegative, true,
                 node.latency),
     MESHC_FIELD("links.node.bandwidth", "bytes per second", Positive, true,
@@ -75,6 +78,8 @@ static std::string describeRange(const Field &field) {
     return "a whole number of " + unit + " from 1 to 1000000000";
   case Field::Share:
     return "a share from 0 to 1";
+  case Field::PositiveShare:
+    return "a share above 0, at most 1";
   }
   return "";
 }
@@ -92,6 +97,8 @@ static bool isInRange(const Json &json, Field::Range range) {
     return value >= 1 && value <= 1e9 && value == std::floor(value);
   case Field::Share:
     return value >= 0 && value <= 1;
+  case Field::PositiveShare:
+    return value > 0 && value <= 1;
   }
   return false;
 }
@@ -285,7 +292,7 @@ std::string writeMachine(const Machine &machine) {
                {"kernels", machine.kernels}};
   for (const Field &field : fields) {
     double value = field.get(machine);
-    if (!field.isRequired && value == 0)
+    if (!field.isRequired && value == field.get(Machine()))
       continue;
     Json *at = &json;
     for (llvm::StringRef name : llvm::split(field.path, '.'))

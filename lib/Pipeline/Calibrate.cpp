@@ -42,6 +42,23 @@ model products(x[n, m]) {{
 train products minimize loss with sgd(lr = 0.001) {0}
 )";
 
+/// Many small products, one after the other: nothing between them lets a
+/// thread fall asleep.
+static constexpr const char *rowModel = R"(
+dim n = 128, m = 256, k = 256
+model row(x[n, m]) {
+  param w[m, k] ~ normal(0.06)
+  param v[k, m] ~ normal(0.06)
+  y = x
+  y = dot(dot(y, w, m), v, k)
+  y = dot(dot(y, w, m), v, k)
+  y = dot(dot(y, w, m), v, k)
+  y = dot(dot(y, w, m), v, k)
+  loss = mean(square(y))
+}
+train row minimize loss with sgd(lr = 0.001)
+)";
+
 /// Each element of x goes through a chain of operations. {0}: the chain.
 static constexpr const char *chainModel = R"(
 dim n = 128, m = 1024
@@ -78,6 +95,13 @@ static double getMedian(std::vector<double> values) {
   return *middle;
 }
 
+/// The value that a quarter of some are below; they are not empty.
+static double getLowerQuartile(std::vector<double> values) {
+  auto quarter = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
+  std::nth_element(values.begin(), quarter, values.end());
+  return *quarter;
+}
+
 /// A figure to three digits: it has no more.
 static double roundFigure(double value) {
   double rounded = 0;
@@ -102,7 +126,7 @@ public:
 
 private:
   ExitCode measure(const std::string &model, int64_t elements, int64_t ranks,
-                   const std::string &layout);
+                   const std::string &layout, int64_t threads = 1);
   ExitCode execute(const std::vector<std::string> &arguments);
   ExitCode writeExamples(int64_t elements, int64_t columns);
   ExitCode readTrace();
@@ -113,6 +137,7 @@ private:
   const Call *measureUpdate(int64_t elements, int64_t ranks, ExitCode &code);
   ExitCode measureLinks();
   ExitCode measureMemory();
+  ExitCode measureThreads();
   void roundFigures();
   std::string getPath(const char *name) const { return folder + "/" + name; }
 
@@ -207,9 +232,10 @@ void Calibration::chooseTimes() {
 }
 
 /// Compiles a model whose input has `columns` columns, or one dim, and traces
-/// its steps.
+/// its steps on so many ranks and threads of each.
 ExitCode Calibration::measure(const std::string &model, int64_t columns,
-                              int64_t ranks, const std::string &layout) {
+                              int64_t ranks, const std::string &layout,
+                              int64_t threads) {
   if (auto error = link::writeFile(getPath("model.mesh"), model))
     return fail(ExitCode::Input, llvm::toString(std::move(error)));
   CompileOptions compiling;
@@ -225,11 +251,11 @@ ExitCode Calibration::measure(const std::string &model, int64_t columns,
     return code;
   calls.clear();
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    ExitCode code =
-        execute({compiling.output, "train", "--data", "x=" + getPath("x.npy"),
-                 "--steps", "40", "--comm", "threads", "--threads", "1",
-                 "--quiet", "--trace", getPath("trace.json"), "--trace-steps",
-                 std::to_string(tracedSteps)});
+    ExitCode code = execute({compiling.output, "train", "--data",
+                             "x=" + getPath("x.npy"), "--steps", "40", "--comm",
+                             "threads", "--threads", std::to_string(threads),
+                             "--quiet", "--trace", getPath("trace.json"),
+                             "--trace-steps", std::to_string(tracedSteps)});
     if (code == ExitCode::Success)
       code = readTrace();
     if (code != ExitCode::Success)
@@ -325,6 +351,35 @@ ExitCode Calibration::measureMemory() {
   return code;
 }
 
+/// What the threads of one rank, of which each has a core, attain together: the
+/// efficiency from a large product, beside which a beginning takes no time, and
+/// the time of a beginning from small ones. A step of many calls has few of the
+/// fastest ones: hence the lower quartile.
+ExitCode Calibration::measureThreads() {
+  int64_t count = machine.nodeCores;
+  if (count < 2)
+    return ExitCode::Success;
+  auto cores = static_cast<double>(count);
+  ExitCode code =
+      measure(llvm::formatv(productsModel, "").str(), 512, 1, "", count);
+  if (code != ExitCode::Success)
+    return code;
+  const Call *product = findLargest("product");
+  machine.threadEfficiency =
+      std::min(1.0, product->flops / product->seconds /
+                        (machine.products["f32"] * cores));
+  double seconds[2] = {};
+  for (int64_t threads : {int64_t(1), count}) {
+    code = measure(rowModel, 256, 1, "", threads);
+    if (code != ExitCode::Success)
+      return code;
+    seconds[threads > 1] = getLowerQuartile(findLargest("product")->times);
+  }
+  machine.threadStart = std::max(
+      0.0, seconds[1] - seconds[0] / (cores * machine.threadEfficiency));
+  return code;
+}
+
 /// α from an all_reduce of few bytes, β from larger ones.
 ExitCode Calibration::measureLinks() {
   auto ranks = static_cast<double>(options.ranks);
@@ -357,7 +412,8 @@ void Calibration::roundFigures() {
       rate = roundFigure(rate);
   for (double *figure :
        {&machine.functions, &machine.memory, &machine.nodeMemory,
-        &machine.cacheMemory, &machine.launch, &machine.node.latency,
+        &machine.cacheMemory, &machine.launch, &machine.threadStart,
+        &machine.threadEfficiency, &machine.node.latency,
         &machine.node.bandwidth})
     *figure = roundFigure(*figure);
 }
@@ -394,6 +450,8 @@ ExitCode Calibration::run() {
   if (ExitCode code =
           measureChain("y = y + sigmoid(x * 1.{0})\n", 2, machine.functions);
       code != ExitCode::Success)
+    return code;
+  if (ExitCode code = measureThreads(); code != ExitCode::Success)
     return code;
   if (ExitCode code = measureMemory(); code != ExitCode::Success)
     return code;

@@ -16,7 +16,9 @@ namespace meshc {
 /// thread each, and writes a machine (docs/machines.md) to `options.output`, or
 /// to standard output. Takes about half a minute. Each figure is that of the
 /// fastest of 60 steps; of collectives and of the memory that ranks share, the
-/// median. What lies beyond one host is not measured.
+/// median; of the beginning of a call on several threads, measured with one
+/// rank that has all cores, the lower quartile. What lies beyond one host is
+/// not measured.
 ExitCode calibrate(const CompileOptions &options);
 
 } // namespace meshc

@@ -131,4 +131,31 @@ TEST_F(CostModelTest, SharedNodes) {
                    3 + 12);
 }
 
+/// A call on several cores begins and ends together, and attains a share of
+/// their rates; one that is done sooner on one core runs there.
+TEST_F(CostModelTest, SeveralCores) {
+  cost::Machine machine = makeMachine();
+  machine.nodeCores = 4;
+  machine.threadStart = 2;
+  machine.threadEfficiency = 0.5;
+  machine.cacheBytes = 1000;
+  machine.cacheMemory = 100;
+  Type f32 = Float32Type::get(&context);
+  cost::CostModel one(machine, parseMesh(""));
+  // 8000 operations take 8 s on one core, 2 + 4 s on four.
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(8000, {}, f32), 3 + 2 + 4);
+  EXPECT_DOUBLE_EQ(one.getKernelSeconds({800, 0, 0}, {}, f32), 3 + 2 + 4);
+  // 4 s on one core, 2 + 2 s on four; less stays on one.
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(4000, {}, f32), 3 + 4);
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(1000, {}, f32), 3 + 1);
+  // Of the memory's rates, several cores attain all: 800 B in 4 s rather than
+  // in 16 s, and from the cache in 2 s.
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(0, {800}, f32), 3 + 2 + 4);
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(0, {0, 800}, f32), 3 + 2 + 2);
+  EXPECT_DOUBLE_EQ(one.getProductSeconds(0, {0, 100}, f32), 3 + 1);
+  // A rank of one core begins no threads.
+  cost::CostModel four(machine, parseMesh("a = 4"));
+  EXPECT_DOUBLE_EQ(four.getProductSeconds(8000, {}, f32), 3 + 8);
+}
+
 } // namespace

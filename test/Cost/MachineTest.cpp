@@ -23,6 +23,7 @@ const char *const complete = R"({
  "memory": 1e10,
  "cache": {"bytes": 1e6, "memory": 5e10},
  "launch": 1e-6,
+ "threads": {"start": 2e-6, "efficiency": 0.75},
  "links": {"node": {"latency": 1e-6, "bandwidth": 1e9},
            "network": {"latency": 1e-5, "bandwidth": 1e8}},
  "overlap": 0.5
@@ -54,6 +55,8 @@ void expectEqual(const cost::Machine &a, const cost::Machine &b) {
   EXPECT_EQ(a.cacheBytes, b.cacheBytes);
   EXPECT_EQ(a.cacheMemory, b.cacheMemory);
   EXPECT_EQ(a.launch, b.launch);
+  EXPECT_EQ(a.threadStart, b.threadStart);
+  EXPECT_EQ(a.threadEfficiency, b.threadEfficiency);
   EXPECT_EQ(a.node.latency, b.node.latency);
   EXPECT_EQ(a.node.bandwidth, b.node.bandwidth);
   EXPECT_EQ(a.network.latency, b.network.latency);
@@ -75,6 +78,8 @@ TEST(Machine, Reads) {
                         .cacheBytes = 1e6,
                         .cacheMemory = 5e10,
                         .launch = 1e-6,
+                        .threadStart = 2e-6,
+                        .threadEfficiency = 0.75,
                         .node = {1e-6, 1e9},
                         .network = {1e-5, 1e8},
                         .overlap = 0.5});
@@ -94,6 +99,11 @@ TEST(Machine, HasDefaults) {
       "m.json"));
   EXPECT_EQ(machine.nodeCores, 0);
   EXPECT_EQ(machine.nodeMemory, 0);
+  machine = llvm::cantFail(cost::readMachine(
+      replaced(R"("threads": {"start": 2e-6, "efficiency": 0.75},)", ""),
+      "m.json"));
+  EXPECT_EQ(machine.threadStart, 0);
+  EXPECT_EQ(machine.threadEfficiency, 1);
   machine = llvm::cantFail(
       cost::readMachine(replaced(R"("name": "small",)", ""), "m.json"));
   EXPECT_EQ(machine.name, "m.json");
@@ -140,6 +150,10 @@ TEST(Machine, RefusesFields) {
        "1000000000"},
       {R"("overlap": 0.5)", R"("overlap": 2)",
        "'overlap' is 2; expected a share from 0 to 1"},
+      {R"("efficiency": 0.75)", R"("efficiency": 0)",
+       "'threads.efficiency' is 0; expected a share above 0, at most 1"},
+      {R"("start": 2e-6)", R"("start": -1)",
+       "'threads.start' is -1; expected a number of seconds, 0 or more"},
       {R"("f32": 1e11, )", "",
        "'products.f32' is missing; expected a number of operations per second "
        "above 0" +

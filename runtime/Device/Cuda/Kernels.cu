@@ -84,8 +84,10 @@ __device__ Stored *find(const MeshcCudaRuns &runs, int64_t element) {
 
 /// `count` elements, aligned to what one access moves.
 template <class Stored, int count>
-struct alignas(sizeof(Stored) * count > 16 ? 16 : sizeof(Stored) *
-                                                      count) Vector {
+constexpr size_t vectorAlignment =
+    sizeof(Stored) * count < 16 ? sizeof(Stored) * count : 16;
+template <class Stored, int count>
+struct alignas(vectorAlignment<Stored, count>) Vector {
   Stored values[count];
 };
 
@@ -135,8 +137,8 @@ __device__ void copyAt(const MeshcCudaCombine &order, int64_t element) {
 
 template <class From, class To, class Op, int count>
 __device__ void combineAll(const MeshcCudaCombine &order) {
-  constexpr bool isOneType = sizeof(typename From::Stored) ==
-                             sizeof(typename To::Stored);
+  constexpr bool isOneType =
+      sizeof(typename From::Stored) == sizeof(typename To::Stored);
   int64_t whole = order.count / count;
   int64_t rest = whole * count + firstIndex();
   bool hasRest = rest < order.count && firstIndex() < count;
