@@ -1,8 +1,8 @@
-"""The least that a training step sends and computes under a layout: formulas over the sizes of a model.
-docs/rationale/layouts-and-minima.md derives them.
+"""The least that a training step sends, computes and keeps under a layout: formulas over the sizes of a model.
+docs/rationale/layouts-and-minima.md explains them.
 
-Counts are elements of f32 that one rank sends. An all_reduce of n elements among k ranks sends 2(k-1)/k n; a
-reduce_scatter, all_gather or all_to_all whose whole has n elements sends (k-1)/k n (Patarasuk and Yuan 2009).
+Counts are elements of f32. Of what a rank sends: an all_reduce of n elements among k ranks takes 2(k-1)/k n; a
+reduce_scatter, all_gather or all_to_all whose whole has n elements takes (k-1)/k n (Patarasuk and Yuan 2009).
 """
 from dataclasses import dataclass, field
 from math import ceil, prod
@@ -20,10 +20,9 @@ def move(n, k):
 
 @dataclass(frozen=True)
 class Parameter:
-    dims: dict  # sizes by name, without those of the loop
+    dims: dict  # sizes by name, without the loop's
     layers: int = 1
-    isExpert: bool = False
-    use: str = "layer"  # layer, table (lookup and logits), lookup, logits, end
+    use: str = "layer"  # layer, expert, table (lookup and logits), lookup, logits, end
 
     def count(self, cuts={}):
         """Elements of a rank's block. `cuts` are numbers of ranks by dims."""
@@ -32,7 +31,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Transformer:
-    """`batch` is that of one rank of data."""
+    """`batch` is that of one rank of data. `groups` of heads share keys and values; 0: each head has its own."""
 
     name: str
     batch: int
@@ -43,155 +42,159 @@ class Transformer:
     key: int
     ffn: int
     vocab: int
-    groups: int = 0  # of heads that share keys and values; 0: each head has its own
+    groups: int = 0
     experts: int = 0
-    parameters: list = field(default_factory=list, compare=False)
+
+    @property
+    def tokens(self):
+        return self.batch * self.seq
 
     @property
     def kv(self):
         return self.groups or self.heads
 
     @property
-    def slot(self):
-        return self.experts and int(1.25 * self.seq / self.experts)
+    def slots(self):
+        """Of all experts, for the sequences of a rank of data."""
+        return self.batch * self.experts * int(1.25 * self.seq / self.experts) if self.experts else 0
 
-    def sets(self, data):
-        """The words of --set; `data` is the number of ranks that share the batch."""
-        sizes = {"batch": self.batch * data, "seq": self.seq, "layers": self.layers, "model": self.model, "ffn": self.ffn,
-                 "heads": self.heads // (self.groups or 1), "key": self.key, "vocab": self.vocab}
+    @property
+    def sizes(self):
+        """Of the dims that a model's text declares."""
+        sizes = {"seq": self.seq, "layers": self.layers, "model": self.model, "heads": self.heads // (self.groups or 1),
+                 "key": self.key, "ffn": self.ffn, "vocab": self.vocab}
+        optional = {"groups": self.groups, "experts": self.experts}
+        return sizes | {name: size for name, size in optional.items() if size}
+
+    @property
+    def parameters(self):
+        d, vocab = {"model": self.model}, {"vocab": self.vocab, "model": self.model}
+        query, kv = {"heads": self.heads, "key": self.key}, {"heads": self.heads, "key": self.key}
         if self.groups:
-            sizes["groups"] = self.groups
+            query = {"groups": self.groups, "heads": self.heads // self.groups, "key": self.key}
+            kv = {"groups": self.groups, "key": self.key}
+        stack, rest = [query | d, kv | d, kv | d, query | d, d, d], [Parameter(d, use="end")]
+        if self.groups:
+            stack += 3 * [d | {"ffn": self.ffn}]
+            rest += [Parameter(vocab, use="lookup"), Parameter(vocab, use="logits")]
+        else:
+            stack += [d, d]  # biases of the norms
+            rest += [Parameter(vocab, use="table"), Parameter({"seq": self.seq} | d, use="end"), Parameter(d, use="end")]
         if self.experts:
-            sizes["experts"] = self.experts
-        return [f"{name}={size}" for name, size in sizes.items()]
+            stack.append(d | {"choice": self.experts})
+            rest += 2 * [Parameter({"experts": self.experts, "ffn": self.ffn} | d, self.layers, "expert")]
+        elif not self.groups:
+            stack += 2 * [d | {"ffn": self.ffn}] + 3 * [query] + [{"ffn": self.ffn}, d, d]
+        return rest + [Parameter(dims, self.layers) for dims in stack]
 
     def flops(self, data):
-        """Of the products of a step, by what divides them. A backward pass has two products for each one forward.
-        Attention counts all scores; its gradient computes them again: 2 products forward, 5 backward."""
-        tokens = self.batch * data * self.seq
+        """Of the products of a step, by what divides them. A product has two backward. Attention has 2 products forward and
+        5 backward, of all scores; half of them count for nothing under a causal mask."""
+        tokens, slots = self.tokens * data, self.slots * data
         d, layers = self.model, self.layers
-        dense = 6 * tokens * d * self.key * (2 * self.heads + 2 * self.kv)
-        dense += 14 * tokens * self.seq * self.heads * self.key
-        if self.experts:
-            slots = self.batch * data * self.experts * self.slot
-            dense += 6 * slots * 2 * d * self.ffn + 6 * tokens * d * self.experts
-        else:
-            dense += 6 * tokens * d * self.ffn * (3 if self.groups else 2)
-        return {"layers": layers * dense, "vocab": 6 * tokens * d * self.vocab}
+        cut = 6 * tokens * d * self.key * 2 * self.heads + 14 * tokens * self.seq * self.heads * self.key
+        cut += 6 * slots * 2 * d * self.ffn if self.experts else 6 * tokens * d * self.ffn * (3 if self.groups else 2)
+        return {"layers": layers * cut, "kv": layers * 6 * tokens * d * self.key * 2 * self.kv,
+                "router": layers * 6 * tokens * d * self.experts, "vocab": 6 * tokens * d * self.vocab}
 
 
-def make(name, batch, seq, layers, model, heads, key, ffn, vocab, groups=0, experts=0):
-    d, kv = {"model": model}, {"groups": groups, "key": key} if groups else {"heads": heads, "key": key}
-    query = {"groups": groups, "heads": heads // groups, "key": key} if groups else {"heads": heads, "key": key}
-    stack = [query | d, kv | d, kv | d, query | d, d, d]
-    rest = [Parameter(d, use="end")]
-    if groups:
-        stack += 3 * [d | {"ffn": ffn}]
-        rest += [Parameter({"vocab": vocab} | d, use=use) for use in ("lookup", "logits")]
-    else:
-        stack += [d, d]  # biases of the norms
-        rest += [Parameter({"vocab": vocab} | d, use="table"), Parameter({"seq": seq} | d, use="end"), Parameter(d, use="end")]
-    parameters = rest
-    if experts:
-        stack.append(d | {"choice": experts})
-        parameters += 2 * [Parameter({"experts": experts, "ffn": ffn} | d, layers, isExpert=True)]
-    elif not groups:
-        stack += 2 * [d | {"ffn": ffn}] + 3 * [query] + [{"ffn": ffn}, d, d]
-    parameters += [Parameter(dims, layers) for dims in stack]
-    return Transformer(name, batch, seq, layers, model, heads, key, ffn, vocab, groups, experts, parameters)
+# === What is sent ===
 
 
-def reduce_gradients(m, axes, data, ring=1):
-    """Gradients of blocks that several ranks compute from their own entries of the batch and of seq, once per step (DDP:
-    Li et al., arXiv 2006.15704). The gradient of a table that is only looked up may instead be computed from gathered
-    rows (Parallax: Kim et al., arXiv 1808.02621)."""
+def reduce_gradients(m, cuts, data, ring=1):
+    """Each gradient once, among the ranks that have different entries of the batch or of seq (DistributedDataParallel: Li et
+    al., arXiv 2006.15704). The gradient of a table that is only looked up may instead be added up from the gradients of all
+    looked up rows (Parallax: Kim et al., arXiv 1808.02621). Experts that `ring` divides are reduced by their halves."""
     total = 0
     for p in m.parameters:
-        cuts = axes | ({"seq": ring} if ring > 1 else {})
-        ranks = data if "seq" in p.dims or "experts" in axes and p.isExpert else data * ring
-        if "experts" in axes and p.isExpert:
-            ranks = ring
-        best = reduce(p.count(cuts), ranks)
-        if p.use == "lookup":
-            tokens = m.batch * data * m.seq
-            best = min(best, move(tokens * (m.model + 1), ranks))
-        total += best
+        n, ranks = p.count(cuts | {"seq": ring}), data * (1 if "seq" in p.dims else ring)
+        if p.use == "expert":
+            total += 0 if "experts" in cuts else reduce(n / ring, data) + move(n, ring)
+        elif p.use == "lookup":
+            total += min(reduce(n, ranks), move(m.tokens * data * (m.model + 1), ranks))
+        else:
+            total += reduce(n, ranks)
     return total
 
 
 def megatron(m, tokens, k):
-    """Shoeybi et al., arXiv 1909.08053: forward and backward, each layer all-reduces its tokens twice; so do the lookup
-    of the embedding forward and the logits backward. Cross-entropy needs three numbers per token."""
+    """Shoeybi et al., arXiv 1909.08053: each layer all-reduces its tokens twice forward and twice backward, the lookup of
+    the embedding once forward, the logits once backward. Cross-entropy takes three numbers per token."""
     return reduce((4 * m.layers + 2) * tokens * m.model + 3 * tokens, k)
 
 
-def sequence_parallel(m, tokens, k):
+def sequence_parallel(m, k):
     """Korthikanti et al., arXiv 2205.05198: an all_gather and a reduce_scatter for each all_reduce. Inputs of products
     are kept cut, and gathered again for the gradients of weights: two more all_gathers per layer. Gradients of
     parameters that no axis cuts are partial sums."""
-    small = sum(p.count() for p in m.parameters if not {"heads", "groups", "ffn", "vocab", "seq"} & set(p.dims))
-    return megatron(m, tokens, k) + move(2 * m.layers * tokens * m.model, k) + reduce(small, k)
+    whole = sum(p.count() for p in m.parameters if not {"heads", "groups", "ffn", "vocab", "seq"} & set(p.dims))
+    return megatron(m, m.tokens, k) + move(2 * m.layers * m.tokens * m.model, k) + reduce(whole, k)
+
+
+def shared_groups(m, k):
+    """Megatron's, where the axis cuts the heads of each group: keys and values are whole. Either their gradients are reduced
+    or those of their weights."""
+    return megatron(m, m.tokens, k) + reduce(m.layers * 2 * m.kv * m.key * min(m.tokens, m.model), k)
 
 
 def context(m, tokens, heads, ring):
-    """The parts of a sequence see each other's keys and values. Either these are gathered forward, again backward, and
-    their gradients scattered (ring attention: Liu et al., arXiv 2310.01889, sends as much), or queries, keys, values
-    and results, and their gradients, change from parts of seq to parts of the heads and back (DeepSpeed-Ulysses: Jacobs
-    et al., arXiv 2309.14509)."""
+    """Parts of a sequence see each other's keys and values; `tokens` are a rank's, `heads` the ranks that divide the heads.
+    Keys and values are gathered forward, again backward, and their gradients scattered; ring attention (Liu et al., arXiv
+    2310.01889) sends as much. Or queries, keys, values and results, and their gradients, change from parts of seq to
+    parts of the heads and back (DeepSpeed-Ulysses: Jacobs et al., arXiv 2309.14509)."""
     gathered = 3 * move(2 * tokens * ring * m.kv // heads * m.key, ring)
     exchanged = 2 * move(2 * tokens * (m.heads + m.kv) // heads * m.key, ring)
-    isDivided = m.kv // heads % ring == 0
-    return m.layers * (min(gathered, exchanged) if isDivided else gathered)
+    return m.layers * (min(gathered, exchanged) if m.kv // heads % ring == 0 else gathered)
 
 
 def zero(m, stage, k):
-    """Rajbhandari et al., arXiv 1910.02054: gradients are scattered and parameters gathered, in stage 3 forward and
-    backward. The looked up rows of a table whose columns are cut move as activations, forward and backward; the
-    logits' table is gathered once, since backward begins where forward ends."""
-    rows = move(m.batch * m.seq * m.model, k)  # from columns to tokens
-    ids = move(m.batch * k * m.seq, k)
+    """Rajbhandari et al., arXiv 1910.02054: gradients are scattered and parameters gathered, in stage 3 forward and again
+    backward. The logits' table is gathered once, as backward begins where forward ends. Where a table's columns are cut,
+    looked up rows move instead of the table."""
+    rows, ids = move(m.tokens * m.model, k), move(m.tokens * k, k)
     total = 0
     for p in m.parameters:
         n = move(p.count(), k)
         if stage < 3 or "model" not in p.dims:
             total += min(2 * n, n + rows + ids) if p.use == "lookup" else 2 * n
         else:
-            gathers = {"layer": 2, "table": 1, "lookup": 0, "logits": 1, "end": 1}[p.use]
-            total += (gathers + (p.use != "lookup")) * n
+            total += {"layer": 3, "table": 2, "lookup": 0, "logits": 2, "end": 2}[p.use] * n
             total += 2 * rows + ids if p.use in ("lookup", "table") else 0
     return total
 
 
-def experts(m, k):
+def experts(m, k, parts=1):
     """Tokens travel to their experts and back by all_to_alls of all slots, forward and backward (GShard: Lepikhin et al.,
     arXiv 2006.16668)."""
-    return 4 * m.layers * move(m.batch * m.experts * m.slot * m.model, k)
+    return 4 * m.layers * move(m.slots * m.model / parts, k)
 
 
-def weights_of_layer(m):
+def divided_slots(m, ring):
+    """Parts of a sequence fill the slots of one set of experts: ranks sum what they found, each for its part of the experts, and
+    gather the results; backward likewise. The numbers of the tokens in the slots are summed first."""
+    return m.layers * (4 * move(m.slots * m.model, ring) + reduce(m.slots, ring))
+
+
+def layer_weights(m):
     return sum(p.count() for p in m.parameters if p.use == "layer" and len(p.dims) > 1) / m.layers
 
 
-def results_of_layer(m, tokens):
-    """What the products of a layer forward make that sum over model, and what those that make it sum over instead."""
-    wide = (m.heads + 2 * m.kv) * m.key + (2 if m.groups else 1) * m.ffn
-    return tokens * wide, tokens * (m.heads * m.key + m.ffn)
+def model_cut(m, r, c=1):
+    """`model -> rows` (r), and heads, ffn and vocab -> cols (c): the bytes and the names of the cheapest plans for the layers
+    and for the logits. Plans over rows:
 
-
-def model_cut(m, tokens, r, c=1):
-    """`model -> rows` (r), and heads, ffn and vocab -> cols (c). Plans over rows; the cheapest one counts, for the layers
-    and for the logits each:
-    partial: products that sum over model leave partial sums, which are reduce-scattered along the batch; the ones that
-    make it gather their operand. Backward is the reverse.
-    turned: weights change their cut from model to heads and ffn by an all_to_all, once forward, and their gradients
-    back; then sequence parallelism's collectives along model, where an input is gathered again backward.
-    moved: activations change their cut from model to batch by an all_to_all at both ends of a layer and back; weights are
+    partial: products that sum over model leave partial sums, which are reduce-scattered along the batch; those that make
+    it gather their operand. Backward is the reverse (Mesh-TensorFlow's two-dimensional layout: Shazeer et al., arXiv 1811.02084).
+    turned: weights change their cut from model to heads and ffn by an all_to_all, and their gradients back; then
+    sequence parallelism's collectives, along model instead of seq.
+    moved: activations change their cut from model to the batch by an all_to_all, at both ends of a layer and back; weights are
     gathered forward and backward, and their gradients scattered, as in ZeRO-3.
-    Over cols they are Megatron's."""
-    nd, weights, table = tokens * m.model, weights_of_layer(m) / c, m.vocab * m.model / c
-    norms = 2 * reduce(2 * tokens, r) * 2
-    overCols = reduce(nd / r, c)
-    layers = {"partial": 2 * move(sum(results_of_layer(m, tokens)) / c, r) + norms,
+
+    Over cols they are Megatron's. Norms of cut tokens take two sums per token forward and two backward."""
+    tokens, nd, weights, table = m.tokens, m.tokens * m.model, layer_weights(m) / c, m.vocab * m.model / c
+    wide = tokens * ((2 * m.heads + 2 * m.kv) * m.key + (3 if m.groups else 2) * m.ffn) / c
+    norms, overCols = 4 * reduce(2 * tokens, r), reduce(nd / r, c)
+    layers = {"partial": 2 * move(wide, r) + norms,
               "turned": 2 * move(weights / r, r) + 10 * move(nd, r) + norms,
               "moved": 3 * move(weights, r) + 4 * move(nd / r, r)}
     ends = {"partial": 2 * move(m.vocab / c * tokens, r) + reduce(3 * tokens / r, c),
@@ -201,10 +204,50 @@ def model_cut(m, tokens, r, c=1):
     return total, min(layers, key=layers.get), min(ends, key=ends.get)
 
 
+# === What is kept ===
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How many ranks divide what: `dims` of parameters, `state` those of the optimizer's state and of reduced gradients,
+    `inner` heads and ffn, `kv` keys and values, `vocab`, `norms` the inputs of norms; `tokens` are a rank's."""
+
+    dims: dict = field(default_factory=dict)
+    state: dict = field(default_factory=dict)
+    tokens: int = 0
+    inner: int = 1
+    kv: int = 1
+    vocab: int = 1
+    norms: int = 1
+
+
+def arena(m, cuts):
+    """Elements of a rank's arena with AdamW (docs/rationale/zero-memory.md): parameters, state, what layers keep for their
+    gradients, and the larger of two moments. Where backward begins: logits, and the gradient of their table. In the first
+    iteration of the backward loop: the gradient of a tied table, and the work of a layer with the gradient of one of its
+    weights. A gradient updates its parameter at once."""
+    T, d, inner = cuts.tokens or m.tokens, m.model, cuts.inner
+    state = sum(p.count(cuts.dims) + 2 * p.count(cuts.state) for p in m.parameters)
+    gates = 2 if m.groups else 1
+    slots = m.slots / m.tokens * T if m.experts else T
+    kept = T * (2 * d / cuts.norms + (2 * m.heads / inner + 2 * m.kv / cuts.kv) * m.key + m.heads / inner) + slots * gates * m.ffn / inner
+    if m.experts:
+        kept += T * (d + 2 * m.experts) + (slots * d if "experts" in cuts.dims else 0)
+    table = m.vocab * d / cuts.vocab
+    begin = T * m.vocab / cuts.vocab + T * d * (1 + 3 / cuts.norms) + table
+    weight = max(p.count(cuts.dims) for p in m.parameters if p.use in ("layer", "expert")) / m.layers
+    inLoop = (0 if m.groups else table) + weight + 2 * slots * m.ffn / inner + 4 * T * d / cuts.norms
+    return state + m.layers * kept + max(begin, inLoop)
+
+
+# === Convolutions ===
+
+
 @dataclass(frozen=True)
 class Convolutions:
     """`batch` is that of one rank of data."""
 
+    name: str
     batch: int
     row: int
     col: int
@@ -215,38 +258,46 @@ class Convolutions:
     hidden: int
     classes: int
 
-    def sets(self, data):
-        return [f"batch={self.batch * data}", f"row={self.row}", f"col={self.col}", f"color={self.color}",
-                f"tall={self.window}", f"wide={self.window}", f"first={self.first}", f"second={self.second}",
-                f"hidden={self.hidden}", f"class={self.classes}"]
+    @property
+    def sizes(self):
+        return {"row": self.row, "col": self.col, "color": self.color, "tall": self.window, "wide": self.window,
+                "first": self.first, "second": self.second, "hidden": self.hidden, "class": self.classes}
 
-    def weights(self, k=1):
-        """Elements of the four weights, where `first` and `hidden` are cut over k ranks."""
-        taps, flat = self.window**2, self.row * self.col // 16 * self.second
-        return [taps * self.color * self.first // k, taps * self.first * self.second // k, flat * self.hidden // k,
-                self.hidden * self.classes // k]
+    @property
+    def area(self):
+        return self.row * self.col
+
+    @property
+    def weights(self):
+        taps = self.window**2
+        return [taps * self.color * self.first, taps * self.first * self.second,
+                self.area // 16 * self.second * self.hidden, self.hidden * self.classes]
 
     def flops(self, data):
-        """Of a step; images have no gradient."""
-        images = self.batch * data
-        one, two, three, four = self.weights()
-        area = self.row * self.col
-        return {"layers": images * (4 * area * one + 6 * area // 4 * two + 6 * three), "vocab": images * 6 * four}
+        """Of a step, by what divides them; images have no gradient."""
+        one, two, three, four = self.weights
+        return {"images": self.batch * data * (4 * self.area * one + 6 * self.area // 4 * two + 6 * three),
+                "classes": self.batch * data * 6 * four}
 
 
 def channels(m, k):
     """Megatron's cut of two pairs of products: the results of the second convolution and of the last product are
     partial sums, and backward the gradient of what the hidden layer reads. The one between the pairs may be reduced
     before or behind the pooling, for the same sum."""
-    area = m.row * m.col
-    return reduce(m.batch * (area // 4 * m.second + m.classes + area // 16 * m.second), k)
+    return reduce(m.batch * (m.area // 4 * m.second + m.classes + m.area // 16 * m.second), k)
 
 
 def halo(m, k):
-    """The rows of an image on k ranks. A convolution needs rows of its neighbours' blocks, half a window on either
-    side, and sends back their gradients (Dryden et al., arXiv 1903.06681); images have none. The hidden layer's result is a
-    partial sum, and the gradients of the two convolutions' weights are."""
+    """The rows of an image on k ranks. A convolution needs rows of the neighbours' blocks, half a window on either
+    side, and sends back their gradients (Dryden et al., arXiv 1903.06681); images have none. The hidden layer's result is
+    a partial sum, and the gradients of the two convolutions' weights are."""
     rows = (m.window - 1) // (1 if k > 2 else 2)
-    exchanged = m.batch * rows * m.col * (m.color + 2 * m.first / 2)
-    one, two, _, _ = m.weights()
-    return exchanged + reduce(m.batch * m.hidden + one + two, k)
+    one, two, _, _ = m.weights
+    return m.batch * rows * m.col * (m.color + 2 * m.first / 2) + reduce(m.batch * m.hidden + one + two, k)
+
+
+def image_arena(m, batch, weights, first=1, rows=1):
+    """Elements of a rank's arena: parameters and state, images, the results of both convolutions and of their pooling, and the windows of one of them, forward or backward."""
+    area = batch * m.area / rows
+    kept = m.color + (1 + 1 / 4) * m.first / first + (1 / 4 + 1 / 16) * m.second
+    return 3 * weights + area * (kept + m.window**2 * max(m.color, m.first / first / 4))
