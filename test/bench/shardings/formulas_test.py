@@ -1,0 +1,86 @@
+"""Tests of the formulas, and that table.py --check can fail."""
+import types, unittest
+
+import minima, rows, table
+
+
+def find_faults(row, size, **ratios):
+    """The faults of a row with these ratios to the least; all others are 1."""
+    figures = {what: getattr(row, what) * ratios.get(what, 1) for what in ("bytes", "flops", "arena")}
+    found = types.SimpleNamespace(**figures)
+    found.ratio = lambda row, what: figures[what] / getattr(row, what)
+    return list(table.find_faults(row, found, size))
+
+
+class Bounds(unittest.TestCase):
+    def setUp(self):
+        self.rows = {row.name: row for row in rows.make(rows.FULL)}
+
+    def test_known_excesses_are_of_rows_and_exceed(self):
+        for name, excesses in rows.KNOWN.items():
+            self.assertIn(name, self.rows)
+            for what, ratios in excesses.items():
+                self.assertGreater(min(ratios), 1.05 if what == "arena" else 1.02, name)
+
+    def test_more_than_the_least_is_a_fault(self):
+        row = self.rows["gpt2 tensor=4"]
+        self.assertEqual(find_faults(row, "full"), [])
+        for what, ratio in (("bytes", 1.03), ("flops", 1.03), ("arena", 1.06)):
+            self.assertEqual(len(find_faults(row, "full", **{what: ratio})), 1, what)
+
+    def test_less_than_the_least_is_a_fault(self):
+        for what in ("bytes", "flops", "arena"):
+            self.assertEqual(len(find_faults(self.rows["gpt2 tensor=4"], "full", **{what: 0.97})), 1, what)
+
+    def test_known_excesses_must_not_grow(self):
+        row = self.rows["llama data=4"]
+        known = rows.KNOWN[row.name]["bytes"][0]
+        self.assertEqual(find_faults(row, "full", bytes=known), [])
+        self.assertEqual(find_faults(row, "full", bytes=1), [])
+        self.assertEqual(len(find_faults(row, "full", bytes=known + 0.01)), 1)
+
+
+class Formulas(unittest.TestCase):
+    def setUp(self):
+        self.gpt2 = rows.FULL["gpt2"]
+
+    def test_parameters(self):
+        published = minima.Transformer("gpt2", 1, 1024, 12, 768, 12, 64, 3072, 50257)
+        self.assertEqual(sum(p.count() for p in published.parameters), 124_439_808)
+
+    def test_blocks_of_uneven_sizes(self):
+        table = next(p for p in self.gpt2.parameters if p.use == "table")
+        self.assertEqual(table.count({"vocab": 4}), 12565 * 768)
+
+    def test_a_ring_of_one_rank_sends_nothing(self):
+        self.assertEqual(minima.reduce(10, 1), 0)
+        self.assertEqual(minima.megatron(self.gpt2, 1024, 1), 0)
+        self.assertEqual(minima.reduce_gradients(self.gpt2, {}, 1), 0)
+
+    def test_data_parallelism(self):
+        parameters = sum(p.count() for p in self.gpt2.parameters)
+        self.assertEqual(minima.reduce_gradients(self.gpt2, {}, 4), 2 * 3 / 4 * parameters)
+
+    def test_zero_3_sends_half_as_much_again_but_for_tables(self):
+        once = [p.count() for p in self.gpt2.parameters if p.use in ("table", "end") or "model" not in p.dims]
+        parameters = sum(p.count() for p in self.gpt2.parameters)
+        expected = 7 / 8 * (3 * parameters - sum(once) + 2 * 1024 * 768 + 8 * 1024)
+        self.assertAlmostEqual(minima.zero(self.gpt2, 3, 8), expected)
+
+    def test_megatron(self):
+        self.assertEqual(minima.megatron(self.gpt2, 1024, 4), 1.5 * (50 * 1024 * 768 + 3 * 1024))
+
+    def test_flops(self):
+        # 6 for each parameter of a product and token (arXiv 2001.08361), and attention.
+        products = sum(p.count() for p in self.gpt2.parameters if len(p.dims) > 1 and {"model"} < set(p.dims) and "seq" not in p.dims)
+        expected = 1024 * (6 * products + 12 * 14 * 512 * 768)
+        self.assertAlmostEqual(sum(self.gpt2.flops(1).values()) / expected, 1)
+
+    def test_context_takes_the_cheaper_plan(self):
+        gathered, exchanged = 3 * 0.5 * 2 * 512 * 2 * 6 * 64, 2 * 0.5 * 4 * 512 * 6 * 64
+        self.assertEqual(minima.context(self.gpt2, 512, 2, 2), 12 * min(gathered, exchanged))
+        self.assertEqual(minima.context(self.gpt2, 512, 4, 2), 12 * 3 * 0.5 * 2 * 512 * 2 * 3 * 64)
+
+
+if __name__ == "__main__":
+    unittest.main()
