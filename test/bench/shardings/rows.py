@@ -69,7 +69,7 @@ def layer_rows(m):
     dims = divide(2)
     add("data=2, tensor=2, seq on ring=2", {"data": 2, "tensor": 2, "ring": 2}, f"batch:data,{tensor},seq:ring",
         minima.megatron(m, T / 2, 2) + minima.reduce_gradients(m, dims, 2, 2) + minima.context(m, T // 2, 2, 2)
-        + (minima.divided_slots(m, 2) if m.experts else 0), (7, 10) if m.experts else (4, 5),
+        + (minima.divided_slots(m, 2) if m.experts else 0), (7, 9) if m.experts else (3, 5) if m.groups else (4, 5),
         Cuts(dims | {"seq": 2}, dims | {"seq": 2}, T // 2, inner=2, kv=2, vocab=2))
     if m.experts:
         expert_rows(m, add, tensor, divide)
