@@ -17,7 +17,8 @@ static Machine makeHost() {
   Machine host;
   host.name = "host";
   host.source = "meshc --calibrate on two cores of an AMD EPYC (Zen 4, "
-                "AVX-512), 2026; network: assumed, 10 Gbit/s Ethernet";
+                "AVX-512), threads on two of another one (Zen 3), 2026; "
+                "network: assumed, 10 Gbit/s Ethernet";
   host.nodeRanks = 1024;
   host.nodeCores = 2;
   host.nodeMemory = 6e10;
@@ -28,6 +29,8 @@ static Machine makeHost() {
   host.cacheBytes = 3.2e7;
   host.cacheMemory = 1.1e11;
   host.launch = 2e-8;
+  host.threadStart = 4.3e-6;
+  host.threadEfficiency = 0.85;
   host.node = {3.3e-7, 6.6e9};
   host.network = {3e-5, 1.1e9};
   return host;

@@ -9,17 +9,24 @@ MODELS = {
     "perceptron": (ROOT / "test/bench/step/models/perceptron.mesh", [],
                    {"images": ("f", (512, 784), 1), "labels": ("i", (512,), 10)}),
     "char": (ROOT / "test/bench/step/models/char.mesh", [], {"tokens": ("i", (512, 16), 256), "targets": ("i", (512,), 256)}),
+    # Small batches: the layouts differ, since updates and sums of gradients take the most time.
+    "perceptron 64": (ROOT / "test/bench/step/models/perceptron.mesh", ["batch=64"],
+                      {"images": ("f", (64, 784), 1), "labels": ("i", (64,), 10)}),
+    "char 64": (ROOT / "test/bench/step/models/char.mesh", ["batch=64"],
+                {"tokens": ("i", (64, 16), 256), "targets": ("i", (64,), 256)}),
     "gpt": (ROOT / "python-free-examples/05_gpt/gpt.mesh", ["vocab=66"], None),
     "gpt wide": (ROOT / "python-free-examples/05_gpt/gpt.mesh", ["vocab=66", "model=256", "batch=8"], None),
     "llama": (ROOT / "python-free-examples/06_llama/llama.mesh", ["vocab=66"], None),
     "deep": (ROOT / "python-free-examples/04_deep/deep.mesh", ["layers=12"],
              {"images": ("f", (500, 784), 1), "labels": ("i", (500,), 10)}),
 }
-BATCHES = {"perceptron": 512, "char": 512, "gpt": 12, "gpt wide": 8, "llama": 12, "deep": 500}
+BATCHES = {"perceptron": 512, "char": 512, "perceptron 64": 64, "char 64": 64, "gpt": 12, "gpt wide": 8, "llama": 12, "deep": 500}
 TRANSFORMER = [("1 rank", "data=1,tensor=1", None), ("2, data", "data=2,tensor=1", None), ("2, tensor", "data=1,tensor=2", None)]
 LAYOUTS = {
     "perceptron": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "h1:tensor")],
     "char": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "hidden:tensor")],
+    "perceptron 64": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "h1:tensor")],
+    "char 64": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "hidden:tensor")],
     "gpt": TRANSFORMER,
     "gpt wide": TRANSFORMER,
     "llama": TRANSFORMER,
@@ -139,15 +146,17 @@ def compare(args, cpu, folder):
     programs = Programs(folder, machine, args.steps)
     print(f"{datetime.date.today()}, {cpu}, {os.cpu_count()} cores; ms per step{', sums of calls' if args.calls else ''}, the "
           f"least of {args.repeats} runs; ~: other programs ran, too")
-    print(f"{'model':<12}{'layout':<11}{'predicted':>10}{'products':>10}{'kernels':>9}{'exposed':>9}{'measured':>10}{'error':>8}")
+    print(f"{'model':<15}{'layout':<11}{'predicted':>10}{'products':>10}{'kernels':>9}{'exposed':>9}{'measured':>10}{'error':>8}")
     errors, pairs, wrong = [], 0, []
     for model in args.models:
         built = [programs.compile(model, row) for row in range(len(LAYOUTS[model]))]
         programs.data(model)
         measured = []
+        how = programs.add_calls if args.calls else programs.measure
+        # In turns, so that what disturbs the machine for a while disturbs all layouts.
+        turns = [[alone(lambda: how(model, program), args.patience) for program, _ in built] for _ in range(args.repeats)]
         for row, (program, function) in enumerate(built):
-            how = programs.add_calls if args.calls else programs.measure
-            runs = [alone(lambda: how(model, program), args.patience) for _ in range(args.repeats)]
+            runs = [turn[row] for turn in turns]
             isAlone = any(alone for _, alone in runs)
             seconds = min(seconds for seconds, alone in runs if alone or not isAlone)
             measured.append(seconds)
@@ -156,7 +165,7 @@ def compare(args, cpu, folder):
             errors.append(abs(error))
             parts = "".join(f"{1e3 * step[part]:>{width}.2f}" for part, width in
                             (("seconds", 10), ("products", 10), ("kernels", 9), ("exposed", 9)))
-            print(f"{model:<12}{LAYOUTS[model][row][0]:<11}{parts}{1e3 * seconds:>10.2f}{100 * error:>+7.1f}%"
+            print(f"{model:<15}{LAYOUTS[model][row][0]:<11}{parts}{1e3 * seconds:>10.2f}{100 * error:>+7.1f}%"
                   f"{'' if isAlone else ' ~'}", flush=True)
         predicted = [function["time"]["seconds"] for _, function in built]
         for a in range(len(built)):
