@@ -283,8 +283,7 @@ typedef struct MeshcCollective {
 /// the same collectives in the same order, and the collectives run in that
 /// order. Every rank gets the same bits. BF16 and F16 sums are accumulated in
 /// f32; between GPUs, in groups of more than 64 ranks, the sum is rounded after
-/// the first 64 ranks and after every 63 more. The ranks of a host may be summed
-/// first, without rounding. On the host the collective has
+/// the first 64 ranks and after every 63 more. On the host the collective has
 /// finished when the call returns.
 void meshc_collective(MeshcContext *ctx, const MeshcCollective *collective,
                       void *const *send, void *const *recv);

@@ -15,9 +15,11 @@
 #include "runtime/Comm/World.h"
 #include "test/runtime/Comm/CollectiveCase.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 
 using namespace meshc;
