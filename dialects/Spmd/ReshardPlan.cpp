@@ -510,6 +510,12 @@ const ReshardPlan &ReshardPlanner::plan(TensorType from, TensorType to) {
   auto [it, isNew] = plans.try_emplace({from, to});
   if (!isNew || from == to)
     return it->second;
+  if (from.isPartial() && to.isPartial() &&
+      from.getPartialKind() != to.getPartialKind()) {
+    it->second.bytes = it->second.cost =
+        std::numeric_limits<double>::infinity();
+    return it->second;
+  }
   // What becomes partial is a local matter, and comes last.
   AxisList added = getFurtherPartial(to, from);
   TensorType whole = dropPartial(to, added);

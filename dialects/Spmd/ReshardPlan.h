@@ -72,7 +72,8 @@ public:
   /// give, if it has them.
   static ReshardPlanner of(mlir::Operation *op);
 
-  /// The cheapest plan. One always exists if spmd.reshard verifies. The
+  /// The cheapest plan. One always exists if spmd.reshard verifies; between two
+  /// kinds of partial results there is none, and its cost is infinite. The
   /// reference is valid until the next call.
   const ReshardPlan &plan(nd::TensorType from, nd::TensorType to);
   /// The cost of that plan.

@@ -135,7 +135,7 @@ def LowerWindows : Pass<"meshc-lower-windows", "::mlir::ModuleOp"> {
       func.func @f(%x: !block) -> !block {
         %0 = spmd.piece "seq" 15 size 1 %x : !block -> !halo
         %1 = spmd.permute ["ring"] to ["ring"] shift 1 %0 {nd.name = "y"} : (!halo) -> !halo
-        %y = spmd.join "seq" [0, 16, 1, 64, 1, 16, 1, 64] fill 0.0 %1, %x : (!halo, !block) -> !block
+        %y = spmd.join "seq" [0, 16, 1, 64, 1, 16, 1, 64] fill 0.0 %1, %x {nd.name = "y"} : (!halo, !block) -> !block
         return %y : !block
       }
     }

@@ -126,13 +126,31 @@ BlockPartitioner::Move BlockPartitioner::findReshard(ArrayRef<TensorType> types,
                                                      TensorType type) {
   Move best{MoveKind::Reshard, {}, std::numeric_limits<double>::infinity()};
   for (TensorType from : types) {
-    if (type.isPartial() && !from.isPartial())
+    if (type.isPartial() &&
+        (!from.isPartial() || from.getPartialKind() != type.getPartialKind()))
       continue;
     if (double bytes = planner.getCost(from, type);
         !best.from || bytes < best.bytes)
       best = {MoveKind::Reshard, from, bytes};
   }
   return best;
+}
+
+/// The cheapest way from one of the forms to a partial sum: from another one,
+/// or from a whole form, which is there if it `isRecomputable`.
+BlockPartitioner::Move BlockPartitioner::findPartial(ArrayRef<TensorType> types,
+                                                     TensorType type,
+                                                     bool isRecomputable) {
+  TensorType whole = spmd::dropPartial(type, type.getPartialAxes());
+  auto reduced = llvm::to_vector(llvm::make_filter_range(
+      types, [](TensorType form) { return !form.isPartial(); }));
+  Move toWhole = findReshard(reduced, whole);
+  if (isRecomputable)
+    toWhole.bytes = 0;
+  Move reshard = findReshard(types, type);
+  return reshard.from && reshard.bytes < toWhole.bytes
+             ? reshard
+             : Move{MoveKind::ToPartial, whole, toWhole.bytes};
 }
 
 BlockPartitioner::Move
@@ -144,18 +162,14 @@ BlockPartitioner::findMove(Value value, TensorType type,
   const Facts known = getFacts(value);
   if (known.isRecomputable && (!type.isPartial() || isZero(value)))
     return {MoveKind::Recompute, {}, 0};
-  if (type.isPartial() && llvm::none_of(types, [](TensorType form) {
-        return form.isPartial();
-      }))
-    return {MoveKind::ToPartial,
-            spmd::dropPartial(type, type.getPartialAxes()), 0};
+  if (type.isPartial())
+    return findPartial(types, type, known.isRecomputable);
   // Whoever else uses a partial value needs it reduced as well: it is reduced
   // to what is wanted of it, and goes on from there.
   TensorType settled = getSettled(value, available);
   if (!isReduced(types) && !type.isPartial() && settled != type &&
       !known.hasOneUser && !types.empty())
-    return {MoveKind::Settle, settled,
-            planner.getCost(types.front(), settled)};
+    return {MoveKind::Settle, settled, planner.getCost(types.front(), settled)};
   Move reshard = findReshard(types, type);
   if (!known.isCopy || type.isPartial())
     return reshard;

@@ -149,6 +149,8 @@ private:
 
   const Facts &getFacts(mlir::Value value);
   Move findReshard(llvm::ArrayRef<nd::TensorType> types, nd::TensorType type);
+  Move findPartial(llvm::ArrayRef<nd::TensorType> types, nd::TensorType type,
+                   bool isRecomputable);
   Move findMove(mlir::Value value, nd::TensorType type,
                 const AvailableForms &available);
   mlir::LogicalResult collectDesired(mlir::Operation &op);

@@ -108,8 +108,7 @@ BlockSearch::Choices BlockSearch::findChoices(Operation *op,
   for (OpResult result : op->getResults())
     results.push_back(
         {partitioner.getDesired(result), partitioner.getShare(result)});
-  return Choices(
-      findFactorChoices(op, operands, results, planner, mesh, moves,
+  return Choices(findFactorChoices(op, operands, results, planner, mesh, moves,
                                    bounds.choices));
 }
 

@@ -43,8 +43,8 @@ static double countPoints(nd::NamedOpInterface op) {
   double points = op.getCost().flops / 2;
   for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
                                          llvm::to_vector(op->getResults())))
-    points = std::max(points,
-                      double(nd::getTensorType(value).getElementCount()));
+    points =
+        std::max(points, double(nd::getTensorType(value).getElementCount()));
   return points;
 }
 
@@ -57,8 +57,9 @@ public:
          nd::MeshAttr mesh, AxisMoves moves, size_t count)
       : op(op), moves(moves), count(count),
         rule(cast<nd::NamedOpInterface>(op).getPartitionRule()),
-        points(countPoints(cast<nd::NamedOpInterface>(op))), operands(operands), wanted(wanted),
-        planner(planner), mesh(mesh), axesOfFactor(rule.factors.size()) {}
+        points(countPoints(cast<nd::NamedOpInterface>(op))), operands(operands),
+        wanted(wanted), planner(planner), mesh(mesh),
+        axesOfFactor(rule.factors.size()) {}
 
   llvm::SmallVector<FactorChoice> run();
 
@@ -75,8 +76,8 @@ private:
     bool isMoved; ///< they cut no dim along the factor now
   };
 
-  void forEachCut(llvm::function_ref<void(StringAttr, ArrayRef<StringAttr>)>
-                      visit) const;
+  void forEachCut(
+      llvm::function_ref<void(StringAttr, ArrayRef<StringAttr>)> visit) const;
   void addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
                     bool isMoved = false);
   void collectCandidates(unsigned factor);
@@ -141,7 +142,10 @@ void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
   // for all of it, or a minor axis is needed elsewhere.
   for (size_t length = axes.size(); length > 0; --length) {
     AxisList list(axes.take_front(length));
-    if (nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)) &&
+    bool cutsAsNext =
+        length < axes.size() && mesh.getAxisSize(axes[length].getValue()) == 1;
+    if (!cutsAsNext &&
+        nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)) &&
         llvm::none_of(candidates[factor], [&](const Candidate &known) {
           return known.axes == list;
         }))
@@ -201,8 +205,8 @@ bool Search::mayStayPartial(unsigned operand) const {
          type.getPartialKind() == nd::ReductionKind::Sum;
 }
 
-/// Whether the operand is there as a whole value, or made so, which is a partial
-/// sum once all ranks of a group but one have zeros instead.
+/// Whether the operand is there as a whole value, or made so, which is a
+/// partial sum once all ranks of a group but one have zeros instead.
 bool Search::mayBecomePartial(unsigned operand) const {
   const OperandForms &forms = operands[operand];
   return forms.isRecomputed || llvm::any_of(forms.types, [](TensorType type) {
@@ -396,11 +400,13 @@ bool Search::staysPartial(const FactorChoice &choice) const {
   });
 }
 
-/// At equal cost a later reduction is better: another op may join it, unless a
-/// loop overlaps the earlier one.
+/// At equal cost, axes stay where they are, and a later reduction is better:
+/// another op may join it, unless a loop overlaps the earlier one.
 bool Search::isBetter(const FactorChoice &a, const FactorChoice &b) const {
   if (getCost(a) != getCost(b))
     return getCost(a) < getCost(b);
+  if (a.movesAxes != b.movesAxes)
+    return b.movesAxes;
   return staysPartial(a) && !staysPartial(b);
 }
 

@@ -92,11 +92,12 @@ double getCost(const FactorChoice &choice);
 /// The at most `count` best choices for `op`, the best one first. There is
 /// always one: nothing cut.
 ///
-/// The axes of a factor are those of its dims. With AxisMoves::One, those of one
-/// other dim may move there: a product whose operands are both cut along the summed dim may
-/// send less if one of them is gathered and the other one cut along another
-/// dim. Only ops with more points than their values have elements move axes,
-/// and only where it is cheaper by itself than all choices that move none.
+/// The axes of a factor are those of its dims. With AxisMoves::One, those of
+/// one other dim may move there: a product whose operands are both cut along
+/// the summed dim may send less if one of them is gathered and the other one
+/// cut along another dim. Only ops with more points than their values have
+/// elements move axes, and only where it is cheaper by itself than all choices
+/// that move none.
 llvm::SmallVector<FactorChoice>
 findFactorChoices(mlir::Operation *op, llvm::ArrayRef<OperandForms> operands,
                   llvm::ArrayRef<WantedResult> wanted,

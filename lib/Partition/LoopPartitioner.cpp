@@ -218,9 +218,8 @@ llvm::ArrayRef<TensorType> LoopPartitioner::getFixedEnds() {
 
 bool LoopPartitioner::isStackForOps(unsigned end) {
   return end >= loop.getCarriedCount() &&
-         llvm::any_of(loop->getResult(end).getUsers(), [](Operation *user) {
-           return !isa<nd::ScanOp>(user);
-         });
+         llvm::any_of(loop->getResult(end).getUsers(),
+                      [](Operation *user) { return !isa<nd::ScanOp>(user); });
 }
 
 /// Stacked entries keep their shardings along open dims. Entries that are

@@ -190,8 +190,7 @@ TEST_F(LowerReshardsTest, RandomPairs) {
         from.getGlobal().withPartial(kind, to.getPartialAxes());
     spmd::ReshardPlanner free(mesh, std::numeric_limits<double>::infinity());
     EXPECT_LE(free.getCost(from, to), free.getCost(from, reduced) +
-                                           free.getCost(reduced, whole) +
-                                           1e-6);
+                                          free.getCost(reduced, whole) + 1e-6);
     EXPECT_NEAR(bytes, planner.getCost(from, to), 1e-6);
   }
 }

@@ -108,7 +108,7 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 4, c = 2>} {
   // A whole value as a partial sum moves nothing; what is cut is gathered first.
   // CHECK-LABEL: @to_partial
   // CHECK-NEXT: %[[G:.*]] = spmd.all_gather ["b"] from ["i"] %arg0
-  // CHECK-NEXT: spmd.to_partial ["b"] %[[G]] : !nd.tensor<f32, [i = 64], sum {a}> -> !nd.tensor<f32, [i = 64], sum {a, b}>
+  // CHECK-NEXT: spmd.to_partial ["b"] %[[G]] : <f32, [i = 64], sum {a}> -> <f32, [i = 64], sum {a, b}>
   // CHECK-NEXT: return
   func.func @to_partial(%x: !nd.tensor<f32, [i = 64 on {b}], sum {a}>) -> !nd.tensor<f32, [i = 64], sum {a, b}> {
     %y = spmd.reshard %x : <f32, [i = 64 on {b}], sum {a}> -> <f32, [i = 64], sum {a, b}>

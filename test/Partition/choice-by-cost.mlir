@@ -76,3 +76,27 @@ module attributes {nd.mesh = #nd.mesh<a = 4, b = 4>, spmd.byte_costs = {a = 1.0 
     return %z : !i
   }
 }
+
+// -----
+
+// What was a maximum and is reduced may join sums, over any axes, each time
+// from its whole form.
+!x = !nd.tensor<f32, [k = 64, n = 256]>
+!xt = !nd.tensor<f32, [k = 64 on {t}, n = 256]>
+!n = !nd.tensor<f32, [n = 256]>
+module attributes {nd.mesh = #nd.mesh<t = 4>} {
+  // CHECK-LABEL: func.func @maximum_joins
+  // CHECK: %[[M:.*]] = spmd.reshard %{{.*}} : <f32, [n = 256], max {t}> -> <f32, [n = 256]>
+  // CHECK: %[[P:.*]] = spmd.reshard %[[M]] : <f32, [n = 256]> -> <f32, [n = 256], sum {t}>
+  // CHECK: nd.add %[[P]]
+  func.func @maximum_joins(%x: !x {nd.sharding = !xt}) -> (!n {nd.sharding = !n}, !n {nd.sharding = !n}) {
+    %m = nd.reduce_max %x {dims = ["k"], nd.sharding = [!n], nd.open_dims = [["n"]]} : (!x) -> !n
+    %e = nd.exp %m {nd.sharding = [!n], nd.open_dims = [["n"]]} : (!n) -> !n
+    %xx = nd.mul %x, %x {nd.sharding = [!x], nd.open_dims = [["k", "n"]]} : (!x, !x) -> !x
+    %s = nd.reduce_sum %x {dims = ["k"], nd.sharding = [!n], nd.open_dims = [["n"]]} : (!x) -> !n
+    %t = nd.reduce_sum %xx {dims = ["k"], nd.sharding = [!n], nd.open_dims = [["n"]]} : (!x) -> !n
+    %a = nd.add %m, %s {nd.sharding = [!n], nd.open_dims = [["n"]]} : (!n, !n) -> !n
+    %y = nd.add %a, %t {nd.sharding = [!n], nd.open_dims = [["n"]]} : (!n, !n) -> !n
+    return %y, %e : !n, !n
+  }
+}

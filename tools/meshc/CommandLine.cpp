@@ -227,11 +227,12 @@ static void addTargets(CLI::App &app, CompileOptions &options) {
 
 /// Options for the machine whose times are predicted.
 static void addMachines(CLI::App &app, CompileOptions &options) {
-  app.add_option("--machine", options.machine,
-                 "machine to compile for, whose times --report and the "
-                 "program's --trace predict: host, h100 (nodes of 8), h100-ib "
-                 "(the same over InfiniBand), or a JSON file (default: host, or "
-                 "h100 with --target=cuda)")
+  app.add_option(
+         "--machine", options.machine,
+         "machine to compile for, whose times --report and the "
+         "program's --trace predict: host, h100 (nodes of 8), h100-ib "
+         "(the same over InfiniBand), or a JSON file (default: host, or "
+         "h100 with --target=cuda)")
       ->type_name("NAME|FILE");
   app.add_flag("--calibrate", options.calibrate,
                "measure the processors and the memory of this host, and write "

@@ -49,8 +49,8 @@ Value ToPartialOp::emitElement(nd::ElementEmitter &emitter,
   Value element = emitter.getElement(getInput(), index);
   if (!element)
     return {};
-  Value number = emitter.getGlobalOffset(getNumbers(*this, emitter.getMesh()),
-                                         "rank");
+  Value number =
+      emitter.getGlobalOffset(getNumbers(*this, emitter.getMesh()), "rank");
   Value isFirst = arith::CmpIOp::create(
       emitter.builder, emitter.loc, arith::CmpIPredicate::eq, number,
       arith::ConstantIndexOp::create(emitter.builder, emitter.loc, 0));
