@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/LoopPartitioner.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "meshc-partition-program"
