@@ -130,10 +130,10 @@ private:
   double cost = 0, bytes = 0;
 };
 
-/// The choice for each of `ops`; see BlockSearch::run. Of two searches, that
-/// without moves of axes is taken, unless the other one sends half as much
-/// and costs less: the collectives of the layouts of the literature keep
-/// weights where rules place them, and to gather some takes memory.
+/// The choice for each of `ops`; see BlockSearch::run. Searches without and
+/// with moves of axes. Takes the moves only if they at least halve the bytes,
+/// and cost less: layouts of the literature keep weights where rules place
+/// them, and gathering weights takes memory.
 llvm::SmallVector<FactorChoice>
 searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
             nd::MeshAttr mesh, llvm::ArrayRef<mlir::Operation *> ops);

@@ -351,10 +351,10 @@ ExitCode Calibration::measureMemory() {
   return code;
 }
 
-/// What the threads of one rank, of which each has a core, attain together: the
-/// efficiency from a large product, beside which a beginning takes no time, and
-/// the time of a beginning from small ones. A step of many calls has few of the
-/// fastest ones: hence the lower quartile.
+/// Measures one rank with a thread on each core. A large product gives the
+/// efficiency: its start takes no time worth counting. Small products give the
+/// time of a start. The lower quartile counts, since few calls of a step are
+/// among the fastest.
 ExitCode Calibration::measureThreads() {
   int64_t count = machine.nodeCores;
   if (count < 2)

@@ -235,7 +235,7 @@ static size_t stepOf(const Recording &recording,
   return number == 0 ? 0 : number - 1;
 }
 
-/// The collectives of the recording's steps, of which it knows when each was.
+/// The collectives of the recorded steps, with their times.
 static std::vector<Exchange> findExchanges(const Recording &recording,
                                            const CallCosts &costs) {
   std::vector<Exchange> found;

@@ -470,8 +470,8 @@ TEST(UnevenKernel, BlocksOfBlocks) {
       }
 }
 
-/// Parts of every block, and blocks that consist of parts of others', of which
-/// some are out of reach.
+/// Pieces are parts of a block; joins make a block of pieces. Some ranks have
+/// no entry to take.
 TEST(UnevenKernel, PiecesAndJoins) {
   std::string mesh = "#nd.mesh<p = 2, q = 3>";
   Cut q{mesh, "q", 3};

@@ -126,7 +126,7 @@ TEST(Trace, makesATable) {
 namespace {
 /// Three steps with two collectives. That of site 0 is called twice, and takes
 /// 2 · 10, 2 · 15 and 2 · 40 us; that of site 1 takes 8 us, and 30 in the first
-/// step. The third one, of which nothing is predicted, takes 1 us.
+/// step. The third collective takes 1 us and has no prediction.
 Recording threeExchanges() {
   Recording made;
   made.streams = {"calls"};
