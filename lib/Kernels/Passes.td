@@ -106,7 +106,8 @@ def ScatterIntoSums : Pass<"meshc-scatter-into-sums", "::mlir::func::FuncOp"> {
   let summary = "gives a scatter_add the tensor to which its result is added as its table";
   let description = [{
     add(x, scatter_add(updates, indices)) becomes one scatter_add into the table x, if
-    nothing else reads the scattered tensor. The schedule lets it write over x where
+    nothing else reads the scattered tensor, and it is not of 16 bits, where the two
+    ops round twice. The schedule lets it write over x where
     x is not read later. Then there is no second tensor of the table's size, and no
     pass over the table: the gradient of an embedding that is also the weight of a
     product is scattered into the gradient of the product.

@@ -18,13 +18,16 @@ namespace meshc::kernels {
 #include "lib/Kernels/Passes.h.inc"
 
 /// The operand of the sum that is a scattered tensor without a table, for this
-/// sum alone, of the sum's type; null if there is none.
+/// sum alone, of the sum's type; null if there is none. In 16 bits the
+/// scattered tensor is rounded before the sum, and one op would not do that
+/// [L2.7].
 static nd::ScatterAddOp findScatter(nd::AddOp sum, unsigned operand) {
   auto scatter = sum->getOperand(operand).getDefiningOp<nd::ScatterAddOp>();
   bool fits = scatter && !scatter.getTable() && scatter->hasOneUse() &&
               scatter->getBlock() == sum->getBlock() &&
               scatter.getType() == sum.getType() &&
-              sum->getOperand(1 - operand).getType() == sum.getType();
+              sum->getOperand(1 - operand).getType() == sum.getType() &&
+              !sum.getType().isShortFloat();
   return fits ? scatter : nd::ScatterAddOp();
 }
 

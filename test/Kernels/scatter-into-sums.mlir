@@ -3,6 +3,8 @@
 !u = !nd.tensor<f32, [b = 8, d = 4]>
 !i = !nd.tensor<i32, [b = 8]>
 !t = !nd.tensor<f32, [d = 4, v = 16]>
+!uh = !nd.tensor<bf16, [b = 8, d = 4]>
+!h = !nd.tensor<bf16, [d = 4, v = 16]>
 !d = !nd.tensor<f32, [d = 4]>
 !part = !nd.tensor<f32, [d = 4, v = 16], sum {data}>
 !up = !nd.tensor<f32, [b = 8 on {data}, d = 4]>
@@ -47,6 +49,16 @@ func.func @carried(%x: !t, %u: !u, %i: !i) -> !t {
     nd.yield %2 : !t
   }
   return %0 : !t
+}
+
+// In 16 bits, two ops mean two roundings: of the scattered tensor and of the sum.
+// CHECK-LABEL: @short
+// CHECK-NOT: into
+// CHECK: nd.add
+func.func @short(%x: !h, %u: !uh, %i: !i) -> !h {
+  %0 = nd.scatter_add %u, %i {dim = "v"} : (!uh, !i) -> !h
+  %1 = nd.add %x, %0 : (!h, !h) -> !h
+  return %1 : !h
 }
 
 // A tensor that is repeated is no table; nor is a sum, if something else reads what is scattered.
