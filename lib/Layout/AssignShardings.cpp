@@ -79,7 +79,7 @@ StateInheritance::StateInheritance(func::FuncOp function) {
   Block &block = function.getBody().front();
   for (auto [index, value] :
        llvm::enumerate(block.getTerminator()->getOperands())) {
-    TensorIdentity identity = getResultIdentity(function, index);
+    TensorIdentity identity = nd::getResultIdentity(function, index);
     want(value, identity.isState() ? std::optional(identity) : std::nullopt);
   }
   visit(block);
@@ -145,12 +145,6 @@ llvm::SmallVector<nd::RuleOp> Assigner::getRules(const PlacedTensor &tensor,
   });
 }
 
-/// Whether dims of the tensor without a rule are open. State is whole along
-/// them, and so is what the runtime reads or writes as one.
-static bool mayBeOpen(const TensorIdentity &tensor) {
-  return !tensor.isState() && !tensor.isWhole;
-}
-
 /// The axes that each dim gets, by position. Weak rules come last, in the
 /// order of the layout; they get what is left of their axes.
 llvm::SmallVector<AxisList> Assigner::shareAxes(const PlacedTensor &tensor,
@@ -196,7 +190,7 @@ TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type,
   for (auto [dim, rule, axes] :
        llvm::zip(tensorType.getDims(), getRules(tensor, tensorType),
                  shareAxes(tensor, tensorType))) {
-    if (open && mayBeOpen(tensor.identity) &&
+    if (open && tensor.identity.mayBeOpen() &&
         (!rule || (rule.getWeak() && axes.empty())))
       open->push_back(dim.getName());
     llvm::erase_if(axes, [&](StringAttr axis) {
@@ -218,7 +212,7 @@ PlacedTensor Assigner::place(Value value,
                              const StateInheritance &states) const {
   if (std::optional<TensorIdentity> state = states.lookup(value))
     return {*state, value.getLoc(), /*isElsewhere=*/true};
-  return {getIdentity(value), value.getLoc()};
+  return {nd::getIdentity(value), value.getLoc()};
 }
 
 /// Tensors that a loop takes apart or puts together lie whole along its dim.
@@ -243,9 +237,9 @@ void Assigner::assignFunction(func::FuncOp function) {
   llvm::SmallVector<DictionaryAttr> attributes;
   function.getAllArgAttrs(attributes);
   for (BlockArgument argument : function.getArguments())
-    addSharding(
-        attributes[argument.getArgNumber()],
-        assign({getIdentity(argument), argument.getLoc()}, argument.getType()));
+    addSharding(attributes[argument.getArgNumber()],
+                assign({nd::getIdentity(argument), argument.getLoc()},
+                       argument.getType()));
   function.setAllArgAttrs(attributes);
   function.walk([&](Operation *op) {
     if (op->getNumResults() == 0)
@@ -277,10 +271,11 @@ void Assigner::assignFunction(func::FuncOp function) {
   attributes.clear();
   function.getAllResultAttrs(attributes);
   for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
-    addSharding(attributes[index],
-                assign({getResultIdentity(function, index), function.getLoc(),
-                        /*isElsewhere=*/true},
-                       type));
+    addSharding(
+        attributes[index],
+        assign({nd::getResultIdentity(function, index), function.getLoc(),
+                /*isElsewhere=*/true},
+               type));
   function.setAllResultAttrs(attributes);
 }
 

@@ -16,7 +16,7 @@ LayoutMistakes::LayoutMistakes(ModuleOp module, const LayoutRules &rules)
     : module(module), rules(rules) {
   for (auto function : module.getOps<func::FuncOp>())
     for (BlockArgument argument : function.getArguments()) {
-      TensorIdentity identity = getIdentity(argument);
+      TensorIdentity identity = nd::getIdentity(argument);
       if (identity.tensorClass == nd::TensorClass::Parameter)
         parameters.try_emplace(identity.name, argument.getLoc());
     }
@@ -94,7 +94,7 @@ bool LayoutMistakes::isInOptimizer(StringAttr dim) const {
   auto has = [&](Value value) {
     auto type = dyn_cast<nd::TensorType>(value.getType());
     return type && type.hasDim(dim.getValue()) &&
-           getIdentity(value).tensorClass == nd::TensorClass::Optimizer;
+           nd::getIdentity(value).tensorClass == nd::TensorClass::Optimizer;
   };
   ModuleOp program = module;
   return program

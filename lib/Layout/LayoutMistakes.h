@@ -7,10 +7,14 @@
 #ifndef MESHC_LIB_LAYOUT_LAYOUTMISTAKES_H
 #define MESHC_LIB_LAYOUT_LAYOUTMISTAKES_H
 
-#include "lib/Layout/LayoutRules.h"
+#include "dialects/Nd/LayoutRules.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace meshc::layout {
+
+using nd::LayoutRules;
+using nd::TensorIdentity;
 
 /// A tensor that a rule is applied to.
 struct PlacedTensor {

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/LayoutRules.h"
 #include "dialects/Nd/Ops/ModelOps.h"
-#include "lib/Layout/LayoutRules.h"
 #include "lib/Layout/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -66,7 +67,7 @@ struct VerifyRules : impl::VerifyRulesBase<VerifyRules> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     collectTensors(module);
-    LayoutRules rules(module);
+    nd::LayoutRules rules(module);
     bool ok = true;
     llvm::MapVector<std::pair<StringRef, StringRef>, nd::RuleOp> first;
     for (auto rule : module.getOps<nd::RuleOp>()) {
@@ -87,19 +88,21 @@ private:
       if (function.isDeclaration())
         continue;
       for (BlockArgument argument : function.getArguments())
-        collect(getIdentity(argument), argument.getType(), argument.getLoc());
+        collect(nd::getIdentity(argument), argument.getType(),
+                argument.getLoc());
       for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
-        collect(getResultIdentity(function, index), type, function.getLoc());
+        collect(nd::getResultIdentity(function, index), type,
+                function.getLoc());
       // Arguments of loops have the names of values outside, and their dims.
       function.walk([&](Operation *op) {
         for (Value result : op->getResults())
-          collect(getIdentity(result), result.getType(), op->getLoc());
+          collect(nd::getIdentity(result), result.getType(), op->getLoc());
       });
     }
   }
 
   /// Enters the tensor's dims under all scopes that reach it.
-  void collect(const TensorIdentity &tensor, Type type, Location loc) {
+  void collect(const nd::TensorIdentity &tensor, Type type, Location loc) {
     auto tensorType = dyn_cast<nd::TensorType>(type);
     if (!tensorType)
       return;
@@ -143,7 +146,7 @@ private:
 
   bool checkScope(nd::RuleOp rule) {
     StringRef scope = rule.getScope().value_or("");
-    if (scope.empty() || isClass(scope) || rule.getOptional() ||
+    if (scope.empty() || nd::isClass(scope) || rule.getOptional() ||
         tensorNames.contains(scope))
       return true;
     Names known = tensorNames;
@@ -155,7 +158,7 @@ private:
         << "', which is neither a tensor of the model nor a class "
            "(parameter, gradient, optimizer, activation)"
         << propose(scope, known, "the model");
-    if (!isClass(findNearest(scope, known)))
+    if (!nd::isClass(findNearest(scope, known)))
       notePlace(error, scope, known);
     return false;
   }
@@ -165,9 +168,9 @@ private:
     const Names &dims = dimsOfScope[scope];
     if (rule.getOptional() || dims.contains(rule.getDim()))
       return true;
-    std::string owner = scope.empty()    ? "the model"
-                        : isClass(scope) ? "class '" + scope.str() + "'"
-                                         : "tensor '" + scope.str() + "'";
+    std::string owner = scope.empty()        ? "the model"
+                        : nd::isClass(scope) ? "class '" + scope.str() + "'"
+                                             : "tensor '" + scope.str() + "'";
     InFlightDiagnostic error = emitError(rule.getLoc())
                                << "layout rule '" << rule.getText()
                                << "' names dim '" << rule.getDim()
@@ -183,7 +186,7 @@ private:
   }
 
   bool checkAgreement(nd::RuleOp first, nd::RuleOp second,
-                      const LayoutRules &rules) {
+                      const nd::LayoutRules &rules) {
     if (rules.getAxes(first) == rules.getAxes(second) &&
         first.getWeak() == second.getWeak())
       return true;

@@ -92,6 +92,11 @@ private:
   ExitCode comparePartitioned();
   ExitCode compareCompiled();
 
+  // Explain.cpp: steps of --explain, after the phases autodiff, partition.
+
+  ExitCode keepSteps();
+  ExitCode explainValues();
+
   // GenerateCode.cpp
 
   /// The phase `codegen`. The report says what kernels take, so it is printed
@@ -121,9 +126,10 @@ private:
   mlir::SourceMgrDiagnosticHandler handler;
   PlaceDiagnostics places;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  Verification verification; ///< of --verify
-  cost::Machine machine;     ///< whose times are predicted
-  DumpState state;           ///< what is known beside the module
+  mlir::OwningOpRef<mlir::ModuleOp> steps; ///< of --explain, before layout
+  Verification verification;               ///< of --verify
+  cost::Machine machine;                   ///< whose times are predicted
+  DumpState state;                         ///< what is known beside the module
   PhaseTimes times;
   std::unique_ptr<codegen::Program> code; ///< after code generation
   llvm::SmallVector<char> bytes;          ///< of emitCode
@@ -136,10 +142,10 @@ private:
 /// Prints an error that has no place in the model.
 ExitCode fail(ExitCode code, const llvm::Twine &message);
 
-/// Whether a program is to be written. --verify alone builds none.
+/// Whether a program is to be written. --verify and --explain alone build none.
 inline bool isToWrite(const CompileOptions &options) {
-  return options.verify == Verify::None || !options.output.empty() ||
-         options.emit != Emit::Executable;
+  return (options.verify == Verify::None && options.explain.empty()) ||
+         !options.output.empty() || options.emit != Emit::Executable;
 }
 
 } // namespace meshc

@@ -116,6 +116,9 @@ ExitCode Compilation::runOne(const Phase &phase) {
   bool isDump = phase.name == "parse" && state.phase != "parse";
   if (code != ExitCode::Success || hasEnded || isDump)
     return code;
+  if (!options.explain.empty() && phase.explain)
+    if (code = (this->*phase.explain)(); code != ExitCode::Success)
+      return code;
   code = afterPhase(phase);
   if (code != ExitCode::Success || hasEnded)
     return code;
@@ -175,6 +178,13 @@ ExitCode compile(const CompileOptions &options) {
     return fail(ExitCode::Usage,
                 "'--emit=mlir' ends after the phase 'parse'; leave '--verify', "
                 "'--report' and '--stop-after' out");
+  if (!options.explain.empty() &&
+      (options.emit == Emit::Mlir ||
+       (!options.stopAfter.empty() &&
+        getPhaseNumber(options.stopAfter) < getPhaseNumber("partition"))))
+    return fail(ExitCode::Usage,
+                "'--explain' is about the program after the phase 'partition'; "
+                "leave '--emit=mlir' and earlier ends out");
   if (options.verify == Verify::Compiled && options.emit != Emit::Executable)
     return fail(ExitCode::Usage, "'--verify' runs the program; leave '--emit' "
                                  "out, or use '--verify=program'");

@@ -74,6 +74,9 @@ struct CompileOptions {
   /// Writes a program only if an output is named.
   Verify verify = Verify::None;
   std::optional<uint64_t> verifySeed; ///< none: 0
+  /// --explain: a value's name or a line of the model; empty: nothing. Writes a
+  /// program only if an output is named.
+  std::string explain;
   bool calibrate = false; ///< --calibrate: measure this machine instead
   int64_t ranks = 2;      ///< --ranks, of --calibrate
   std::string tool; ///< path of the running compiler, to find the runtime and

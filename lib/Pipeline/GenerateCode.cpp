@@ -21,7 +21,7 @@ ExitCode Compilation::generateCode(const Phase &) {
       return code;
   if (ExitCode code = printReport(); code != ExitCode::Success)
     return code;
-  hasEnded = options.verify == Verify::Program && !isToWrite(options);
+  hasEnded = options.verify != Verify::Compiled && !isToWrite(options);
   // Of --emit=ptx there is no code of the host.
   if (hasEnded || options.emit == Emit::Ptx)
     return ExitCode::Success;

@@ -5,13 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Exec/Exec.h"
 #include "dialects/Nd/NdOps.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/Memory.h"
-#include "lib/Pipeline/RunPhase.h"
-#include "mlir/IR/Diagnostics.h"
+#include "lib/Pipeline/Trial.h"
 
 using namespace mlir;
 
@@ -29,36 +27,6 @@ static StringRef getName(Recompute policy) {
     return "full";
   }
   return "";
-}
-
-namespace {
-/// A program planned with one policy.
-struct Trial {
-  Recompute policy;
-  OwningOpRef<ModuleOp> program; ///< after the phase schedule
-  int64_t arenaBytes;
-};
-} // namespace
-
-/// Plans the program up to its arena, silently; nothing if a phase refuses it.
-static std::optional<Trial> plan(ModuleOp parsed, CompileOptions options,
-                                 Recompute policy) {
-  options.recompute = policy;
-  OwningOpRef<ModuleOp> program = parsed.clone();
-  ScopedDiagnosticHandler silent(parsed.getContext(),
-                                 [](Diagnostic &) { return success(); });
-  ArrayRef<Phase> phases = getPhases();
-  for (size_t number = getPhaseNumber("autodiff");
-       number <= getPhaseNumber("schedule"); ++number) {
-    if (phases[number].describeTarget)
-      phases[number].describeTarget(*program, options);
-    if (runPhase(phases[number], *program, options) != ExitCode::Success)
-      return std::nullopt;
-  }
-  std::optional<int64_t> bytes = exec::getArenaBytes(*program);
-  if (!bytes)
-    return std::nullopt;
-  return Trial{policy, std::move(program), *bytes};
 }
 
 /// The largest tensors and values at the program's peak, a line for each.
@@ -96,20 +64,25 @@ ExitCode Compilation::fitMemory() {
   if (options.recompute || !hasLoops || options.unrollLoops)
     policies = {options.recompute.value_or(Recompute::Cheap)};
   std::optional<Trial> least;
+  Recompute leastPolicy = policies.front();
+  CompileOptions trialOptions = options;
   for (Recompute policy : policies) {
-    std::optional<Trial> trial = plan(*module, options, policy);
+    trialOptions.recompute = policy;
+    std::optional<Trial> trial = tryPhases(*module, "autodiff", trialOptions);
     if (!trial) // the phases report why
       return ExitCode::Success;
     if (trial->arenaBytes <= *options.memoryBudget) {
       options.recompute = policy;
       return ExitCode::Success;
     }
-    if (!least || trial->arenaBytes < least->arenaBytes)
+    if (!least || trial->arenaBytes < least->arenaBytes) {
       least = std::move(trial);
+      leastPolicy = policy;
+    }
   }
   std::string choice = policies.size() == 1
                            ? ""
-                           : (" with '--recompute=" + getName(least->policy) +
+                           : (" with '--recompute=" + getName(leastPolicy) +
                               "', which needs least")
                                  .str();
   return fail(ExitCode::Memory,

@@ -90,7 +90,8 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runAutodiff,
        .addPasses = addAutodiffPasses,
        .judges = modelJudges,
-       .addVerifier = addPass<autodiff::createVerifySteps>},
+       .addVerifier = addPass<autodiff::createVerifySteps>,
+       .explain = &Compilation::keepSteps},
       // How everything shall be cut, by name; nothing is cut yet.
       {.name = "layout",
        .promise = "every tensor has a sharding; every rule was used",
@@ -105,7 +106,8 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<partition::addPartitionPasses>,
        .judges = partitionJudges,
-       .addVerifier = addPass<partition::createVerifyPartition>},
+       .addVerifier = addPass<partition::createVerifyPartition>,
+       .explain = &Compilation::explainValues},
       // How ranks exchange what they need. The report of them is made here.
       {.name = "collectives",
        .promise = "reshards are the cheapest collectives; these are combined",

@@ -43,6 +43,8 @@ struct Phase {
                          const CompileOptions &options) = nullptr;
   /// What --verify does after the phase; null: nothing.
   ExitCode (Compilation::*verify)() = nullptr;
+  /// What --explain does after the phase; null: nothing.
+  ExitCode (Compilation::*explain)() = nullptr;
 };
 
 /// All phases in order, from the model's text to the executable.

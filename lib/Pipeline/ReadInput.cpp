@@ -57,9 +57,9 @@ ExitCode Compilation::chooseTarget() {
   bool stopsBefore =
       !options.stopAfter.empty() &&
       getPhaseNumber(options.stopAfter) < getPhaseNumber("codegen");
-  bool onlyVerifies = options.verify != Verify::None && !isToWrite(options) &&
-                      options.report == ReportFormat::None;
-  if (options.emit == Emit::Mlir || stopsBefore || onlyVerifies)
+  bool needsNoCode =
+      !isToWrite(options) && options.report == ReportFormat::None;
+  if (options.emit == Emit::Mlir || stopsBefore || needsNoCode)
     return ExitCode::Success;
   auto toolkit = codegen::findCudaToolkit(options.cudaPath);
   if (toolkit) {
@@ -183,6 +183,9 @@ ExitCode Compilation::checkPhaseOptions() const {
     return refuse("--recompute", "parse");
   if (options.memoryBudget)
     return refuse("--memory-budget", "parse");
+  if (!options.explain.empty() &&
+      getPhaseNumber(state.phase) >= getPhaseNumber("partition"))
+    return refuse("--explain", "layout");
   if (options.unrollLoops &&
       getPhaseNumber(state.phase) >= getPhaseNumber("kernels"))
     return refuse("--unroll", "collectives");

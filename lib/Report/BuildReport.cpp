@@ -34,8 +34,7 @@ std::string getTypeName(Type type) {
   return name;
 }
 
-/// How often the op runs in a step: once per iteration of the loops around it.
-static int64_t countCalls(Operation *op) {
+int64_t countCalls(Operation *op) {
   int64_t calls = 1;
   for (auto loop = op->getParentOfType<nd::ScanOp>(); loop;
        loop = loop->getParentOfType<nd::ScanOp>())

@@ -8,6 +8,7 @@
 #define MESHC_LIB_REPORT_PLACE_H
 
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Operation.h"
 #include "mlir/IR/Types.h"
 #include <string>
 
@@ -16,6 +17,9 @@ namespace meshc::report {
 /// "gpt.mesh:14:13": the innermost place within the location that is in the
 /// model's file; "" if it has none.
 std::string getPlace(mlir::Location location);
+
+/// How often the op runs in a step: once per iteration of the loops around it.
+int64_t countCalls(mlir::Operation *op);
 
 /// "f32"
 std::string getTypeName(mlir::Type type);

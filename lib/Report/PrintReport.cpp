@@ -5,39 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Report/Format.h"
 #include "lib/Report/MachineCode.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace meshc::report {
-
-/// "512 B", "1.5 kB", "2.0 MB", "3.1 GB" (powers of 1000).
-static std::string formatBytes(double bytes) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  if (bytes < 1e3)
-    out << llvm::format("%.0f B", bytes);
-  else if (bytes < 1e6)
-    out << llvm::format("%.1f kB", bytes / 1e3);
-  else if (bytes < 1e9)
-    out << llvm::format("%.1f MB", bytes / 1e6);
-  else
-    out << llvm::format("%.1f GB", bytes / 1e9);
-  return text;
-}
-
-/// "3.1 us", "2.0 ms", "1.5 s".
-static std::string formatSeconds(double seconds) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  if (seconds < 1e-3)
-    out << llvm::format("%.1f us", seconds * 1e6);
-  else if (seconds < 1)
-    out << llvm::format("%.1f ms", seconds * 1e3);
-  else
-    out << llvm::format("%.1f s", seconds);
-  return text;
-}
 
 static std::string joinTexts(const Json &list) {
   std::string text;

@@ -264,6 +264,18 @@ static void addReports(CLI::App &app, CompileOptions &options) {
   app.add_option("--report-file", options.reportFile,
                  "file for --report (default: standard output; for "
                  "--report=html the input's name with .html)");
+  app.add_option_function<std::string>(
+         "--explain",
+         [&](const std::string &text) {
+           if (text.empty())
+             throw CLI::ValidationError("'--explain' is empty; expected the "
+                                        "name of a value or a line's number");
+           options.explain = text;
+         },
+         "print why a value lies as it does: which rules or ops decide, which "
+         "collectives move it for whom, and what other rules would cost; of a "
+         "line, its values; writes no program without -o")
+      ->type_name("NAME|LINE");
   app.add_flag("--time-phases", options.timePhases,
                "print how long each phase took, on standard error");
   app.add_option("--debug-only", options.debugOnly,

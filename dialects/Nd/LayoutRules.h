@@ -4,19 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_LAYOUT_LAYOUTRULES_H
-#define MESHC_LIB_LAYOUT_LAYOUTRULES_H
+#ifndef MESHC_DIALECTS_ND_LAYOUTRULES_H
+#define MESHC_DIALECTS_ND_LAYOUTRULES_H
 
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/TensorAttributes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace meshc::layout {
+namespace meshc::nd {
 
 /// The properties of a tensor to which the scopes of rules refer.
 struct TensorIdentity {
   llvm::StringRef name; ///< empty: without a name
-  nd::TensorClass tensorClass = nd::TensorClass::Activation;
+  TensorClass tensorClass = TensorClass::Activation;
   /// The parameter that a gradient or an optimizer's value belongs to; empty
   /// for others.
   llvm::StringRef parameter;
@@ -24,9 +23,13 @@ struct TensorIdentity {
 
   /// A parameter or an optimizer's value.
   bool isState() const {
-    return tensorClass == nd::TensorClass::Parameter ||
-           tensorClass == nd::TensorClass::Optimizer;
+    return tensorClass == TensorClass::Parameter ||
+           tensorClass == TensorClass::Optimizer;
   }
+  /// Whether dims of such a result of an op are open if no rule places them.
+  /// State is whole along them, and so is what the runtime reads or writes as
+  /// one.
+  bool mayBeOpen() const { return !isState() && !isWhole; }
   bool operator==(const TensorIdentity &other) const {
     return name == other.name && tensorClass == other.tensorClass &&
            parameter == other.parameter && isWhole == other.isWhole;
@@ -35,7 +38,8 @@ struct TensorIdentity {
 
 /// Of any value: a result of an op, or an argument of a function or a loop.
 TensorIdentity getIdentity(mlir::Value value);
-TensorIdentity getResultIdentity(mlir::func::FuncOp function, unsigned index);
+TensorIdentity getResultIdentity(mlir::FunctionOpInterface function,
+                                 unsigned index);
 
 /// Whether `scope` is a class of tensors rather than a name.
 bool isClass(llvm::StringRef scope);
@@ -46,18 +50,18 @@ public:
   explicit LayoutRules(mlir::ModuleOp module);
 
   /// The narrowest rule for the dim of such a tensor, or null.
-  nd::RuleOp lookup(const TensorIdentity &tensor, llvm::StringRef dim) const;
+  RuleOp lookup(const TensorIdentity &tensor, llvm::StringRef dim) const;
   /// The rule's axes that the mesh has (an optional rule may name others).
-  llvm::SmallVector<mlir::StringAttr> getAxes(nd::RuleOp rule) const;
-  nd::MeshAttr getMesh() const { return mesh; }
+  llvm::SmallVector<mlir::StringAttr> getAxes(RuleOp rule) const;
+  MeshAttr getMesh() const { return mesh; }
 
 private:
-  nd::RuleOp find(llvm::StringRef scope, llvm::StringRef dim) const;
+  RuleOp find(llvm::StringRef scope, llvm::StringRef dim) const;
 
-  nd::MeshAttr mesh;
-  llvm::SmallVector<nd::RuleOp> rules;
+  MeshAttr mesh;
+  llvm::SmallVector<RuleOp> rules;
 };
 
-} // namespace meshc::layout
+} // namespace meshc::nd
 
-#endif // MESHC_LIB_LAYOUT_LAYOUTRULES_H
+#endif // MESHC_DIALECTS_ND_LAYOUTRULES_H
