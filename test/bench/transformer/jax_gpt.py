@@ -1,9 +1,9 @@
 """A training step of a transformer under JAX, its layers as a scan: prints {"seconds": …, "memory": peak bytes, …}.
 
-usage: jax_gpt.py SHAPE [--steps N] [--devices N] [--tensor]
+usage: jax_gpt.py SHAPE [--steps N] [--devices N] [--tensor | --zero]
 
---devices cuts the batch over N host devices; with --tensor heads, feed-forward layers and vocabulary instead. Cores
-are the caller's (taskset).
+--devices cuts the batch over N host devices; with --tensor heads, feed-forward layers and vocabulary instead; with --zero
+the parameters and Adam's state along the model, too. Cores are the caller's (taskset).
 """
 import argparse, os, statistics, time
 
@@ -13,6 +13,7 @@ parser = argparse.ArgumentParser()
 add_arguments(parser)
 parser.add_argument("--devices", type=int, default=1)
 parser.add_argument("--tensor", action="store_true")
+parser.add_argument("--zero", action="store_true")
 args = parser.parse_args()
 flags = [f"--xla_force_host_platform_device_count={args.devices}"]
 if len(os.sched_getaffinity(0)) == 1:
@@ -37,6 +38,9 @@ whole = jax.tree.map(lambda _: P(), params)
 cut = dict(whole, tokens=P("d"),
            blocks=dict(whole["blocks"], wqkv=P(None, None, None, "d"), bqkv=P(None, None, "d"), wo=P(None, "d"),
                        up=P(None, None, "d"), ub=P(None, "d"), down=P(None, "d")))
+# ZeRO-3: every dim of size D that is a parameter's first one of this size.
+zero = jax.tree.map(lambda a: P(*["d" if i == a.shape.index(D) else None for i in range(a.ndim)]) if D in a.shape else P(),
+                    params)
 
 
 def norm(x, gain, bias):
@@ -73,7 +77,7 @@ tokens, targets = (jax.random.randint(next(keys), (shape.batch, shape.seq), 0, V
 if args.devices > 1:
     mesh = Mesh(np.array(jax.devices()), ("d",))
     put = lambda value, spec: jax.device_put(value, NamedSharding(mesh, spec))
-    params = jax.tree.map(put, params, cut if args.tensor else whole)
+    params = jax.tree.map(put, params, cut if args.tensor else zero if args.zero else whole)
     tokens, targets = (put(value, P() if args.tensor else P("d")) for value in (tokens, targets))
 zeros = lambda: jax.tree.map(jnp.zeros_like, params)
 state = (params, zeros(), zeros(), jnp.float32(0))

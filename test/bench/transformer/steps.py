@@ -1,4 +1,4 @@
-"""Training steps of transformers: meshc beside PyTorch (eager, compiled, DDP) and JAX, in one run. Each row measures all
+"""Training steps of transformers: meshc beside PyTorch (eager, compiled, DDP, FSDP2) and JAX, in one run. Each row measures all
 of them in turn, REPEATS times, and keeps each one's best median. Called by test/bench/transformer/run.
 """
 import argparse, json, pathlib, statistics, sys, tempfile
@@ -12,6 +12,8 @@ from machine import CORES, attained, peer, run
 ROOT = HERE.parents[2]
 MODELS = {"nano": ROOT / "python-free-examples/05_gpt/gpt.mesh"}
 GPT2 = ROOT / "test/accuracy/models/gpt2.mesh"
+# Parameters, their gradients and the optimizer's state cut as the batch is.
+ZERO = "batch:data,parameter.model:data,gradient.model:data,optimizer.model:data"
 
 
 class Meshc:
@@ -21,13 +23,14 @@ class Meshc:
         self.folder, self.steps = pathlib.Path(folder), steps
         (self.folder / "tokens").write_bytes(bytes(i * i % 66 for i in range(1 << 16)))
 
-    def measure(self, name, mesh, ranks, threads, cores):
-        """Seconds of a step, and bytes of the arenas of all ranks."""
+    def measure(self, name, mesh, ranks, threads, cores, layout=None):
+        """Seconds of a step, and bytes of the arenas of all ranks. Without a layout, that of the model's text."""
         shape = SHAPES[name]
-        program = self.folder / (name.replace(" ", "_") + "-" + mesh)
+        program = self.folder / (name.replace(" ", "_") + "-" + mesh + ("-" + layout if layout else "").replace(":", "_"))
         if not program.exists():
             sizes = [word for dim in ("batch", "seq", "vocab") for word in ("--set", f"{dim}={getattr(shape, dim)}")]
-            run([ROOT / "build/bin/meshc", MODELS.get(name, GPT2), *sizes, "--mesh", mesh, "-o", program], CORES)
+            rules = ["--layout", layout] if layout else []
+            run([ROOT / "build/bin/meshc", MODELS.get(name, GPT2), *sizes, *rules, "--mesh", mesh, "-o", program], CORES)
         log = self.folder / "log.jsonl"
         log.unlink(missing_ok=True)
         run([program, "train", "--data", self.folder / "tokens", "--steps", self.steps + 2, "--ranks", ranks,
@@ -42,7 +45,8 @@ def rows(name, meshc, steps):
     """Per row: resources, cores, and by name what measures ours and the peers."""
     torch = lambda cores, *more: lambda: peer(HERE / "torch_gpt.py", name, "--steps", steps, *more, cores=cores)
     jax = lambda cores, *more: lambda: peer(HERE / "jax_gpt.py", name, "--steps", steps, *more, cores=cores)
-    ours = lambda mesh, ranks, threads, cores: {"meshc": lambda: meshc.measure(name, mesh, ranks, threads, cores)}
+    ours = lambda mesh, ranks, threads, cores, layout=None: {
+        "meshc": lambda: meshc.measure(name, mesh, ranks, threads, cores, layout)}
     for cores in (CORES[:1], CORES):
         n = len(cores)
         yield (f"{n} thread{'s' * (n > 1)}", n, ours("data=1,tensor=1", 1, n, cores),
@@ -52,11 +56,15 @@ def rows(name, meshc, steps):
            {"torch DDP": torch(CORES, "--ddp", 2), "torch DDP compiled": torch(CORES, "--ddp", 2, "--compile"),
             "jax": jax(CORES, "--devices", 2)})
     yield ("2 ranks, tensor", 2, ours("data=1,tensor=2", 2, 1, CORES), {"jax": jax(CORES, "--devices", 2, "--tensor")})
+    yield ("2 ranks, ZeRO-3", 2, ours("data=2", 2, 1, CORES, ZERO),
+           {"torch FSDP2": torch(CORES, "--fsdp", 2), "torch FSDP2 compiled": torch(CORES, "--fsdp", 2, "--compile"),
+            "jax": jax(CORES, "--devices", 2, "--zero")})
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--only", default="", help="rows whose resources contain this text, such as ZeRO")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=2)
     args = parser.parse_args()
@@ -69,6 +77,8 @@ def main():
         meshc = Meshc(folder, args.steps)
         for name in args.shapes:
             for resources, cores, ours, peers in rows(name, meshc, args.steps):
+                if args.only not in resources:
+                    continue
                 best = {}
                 for _ in range(args.repeats):
                     for who, measure in {**ours, **peers}.items():

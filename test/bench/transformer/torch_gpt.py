@@ -1,12 +1,16 @@
 """A training step of a transformer under PyTorch: prints {"seconds": …, "memory": peak bytes, …}.
 
-usage: torch_gpt.py SHAPE [--threads N] [--steps N] [--compile] [--ddp N]
+usage: torch_gpt.py SHAPE [--threads N] [--steps N] [--compile] [--ddp N | --fsdp N]
+
+--ddp copies the model to N processes over gloo; --fsdp shards parameters, gradients and optimizer state over them (FSDP2,
+torch.distributed.fsdp.fully_shard): of each block, and of what is outside of blocks.
 """
 import argparse, os, socket, statistics, time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.distributed.fsdp import fully_shard
 
 from shapes import SHAPES, add_arguments, report
 
@@ -48,11 +52,17 @@ def measure(args, rank=0):
     torch.set_num_threads(args.threads)
     shape = SHAPES[args.shape]
     model = Gpt(shape)
-    batch = shape.batch // max(args.ddp, 1)
+    batch = shape.batch // args.processes
     tokens, targets = (torch.randint(shape.vocab, (batch, shape.seq)) for _ in range(2))
+    if args.processes > 1:
+        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[rank]})
+    if args.fsdp:
+        mesh = torch.distributed.init_device_mesh("cpu", (args.fsdp,))
+        for block in model.blocks:
+            fully_shard(block, mesh=mesh)
+        fully_shard(model, mesh=mesh)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.1, fused=True)
     if args.ddp:
-        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[rank]})
         model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     forward = torch.compile(model) if args.compile else model
     times = []
@@ -67,9 +77,9 @@ def measure(args, rank=0):
     return statistics.median(times[2:]), loss
 
 
-def ddp_rank(rank, args, port, result):
+def run_rank(rank, args, port, result):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), GLOO_SOCKET_IFNAME="lo")
-    torch.distributed.init_process_group("gloo", rank=rank, world_size=args.ddp)
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=args.processes)
     measured = measure(args, rank)
     if rank == 0:
         result[:] = measured
@@ -83,14 +93,17 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--ddp", type=int, default=0)
+    parser.add_argument("--fsdp", type=int, default=0)
     args = parser.parse_args()
-    result = measure(args) if not args.ddp else torch.multiprocessing.get_context("spawn").Array("d", 2)
-    if args.ddp:
+    args.processes = max(args.ddp, args.fsdp, 1)
+    alone = args.processes == 1
+    result = measure(args) if alone else torch.multiprocessing.get_context("spawn").Array("d", 2)
+    if not alone:
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
-        torch.multiprocessing.spawn(ddp_rank, (args, port, result), nprocs=args.ddp)
-    report(*result, torch.__version__, max(args.ddp, 1))
+        torch.multiprocessing.spawn(run_rank, (args, port, result), nprocs=args.processes)
+    report(*result, torch.__version__, args.processes)
 
 
 if __name__ == "__main__":
