@@ -100,7 +100,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .judges = layoutJudges,
        .addVerifier = addPass<layout::createVerifyLayout>,
        .verify = &Compilation::keepWhole},
-      // What one rank computes.
       {.name = "partition",
        .promise = "every op is local; disagreements are explicit reshards",
        .run = &Compilation::runPasses,
@@ -122,7 +121,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .addPasses = addPasses<kernels::addKernelsPasses>,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
        .describeTarget = setForGpus},
-      // When, and in which memory.
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runPasses,
@@ -134,7 +132,6 @@ llvm::ArrayRef<Phase> getPhases() {
        .promise = "LLVM IR that defines meshc_program",
        .run = &Compilation::generateCode,
        .verify = &Compilation::compareCompiled},
-      // The object and the runtime.
       {.name = "link",
        .promise = "a file as --emit wants it, complete or absent",
        .run = &Compilation::writeProgram},
