@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Spmd/CallCosts.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,16 +21,22 @@ namespace meshc::collectives {
 #define GEN_PASS_DEF_COMBINECOLLECTIVES
 #include "lib/Collectives/Passes.h.inc"
 
+using spmd::CallCosts;
 using spmd::CollectiveOpInterface;
 
 namespace {
+
+/// The options of the pass.
+struct GroupBounds {
+  int64_t maxBytes, minBytes, parts;
+};
 
 /// The ops of a block as a graph of dependences in which some collectives are
 /// already one node.
 class BlockCombiner {
 public:
-  BlockCombiner(Block &block, int64_t maxBytes, int64_t minBytes, int64_t parts)
-      : block(block), maxBytes(maxBytes), minBytes(minBytes), parts(parts) {}
+  BlockCombiner(Block &block, const GroupBounds &bounds, CallCosts calls)
+      : block(block), bounds(bounds), calls(std::move(calls)) {}
 
   void run();
 
@@ -41,8 +49,15 @@ private:
     llvm::BitVector needed;
   };
 
+  /// The most bytes of groups of one key.
+  struct Limits {
+    int64_t first = 0, others = 0;
+  };
+
   void numberOps();
-  llvm::DenseMap<Attribute, int64_t> getLimits();
+  llvm::DenseMap<Attribute, Limits> getLimits();
+  double getBytesDuringProducts();
+  Limits limitByCost(CollectiveOpInterface collective, int64_t all);
   void formGroups();
   Attribute getKey(CollectiveOpInterface collective);
   void add(unsigned op, unsigned group);
@@ -50,8 +65,10 @@ private:
   void passNeedsOn(unsigned op, std::optional<unsigned> group);
   void sort();
   void build();
+
   Block &block;
-  int64_t maxBytes, minBytes, parts;
+  GroupBounds bounds;
+  CallCosts calls;
   llvm::SmallVector<Operation *> ops;
   llvm::DenseMap<Operation *, unsigned> numbers;
   llvm::SmallVector<unsigned> node; ///< of each op: number of its group's first
@@ -159,28 +176,95 @@ void BlockCombiner::passNeedsOn(unsigned op, std::optional<unsigned> group) {
   needed[op].clear();
 }
 
+/// What the links could send while the block's products are computed: bytes
+/// over the fastest axis.
+double BlockCombiner::getBytesDuringProducts() {
+  double bytes = 0;
+  block.walk([&](nd::NamedOpInterface op) {
+    if (op->getNumResults() == 0 || op->getNumRegions() > 0)
+      return;
+    double runs = 1;
+    for (auto loop = op->getParentOfType<nd::ScanOp>(); loop;
+         loop = loop->getParentOfType<nd::ScanOp>())
+      runs *= static_cast<double>(loop.getSize());
+    bytes += calls.getBytesDuring(
+        runs * op.getCost().flops,
+        nd::getTensorType(op->getResult(0)).getElementType());
+  });
+  return bytes;
+}
+
+/// Divides collectives of `all` bytes into groups for a machine that computes
+/// during them. Each call takes a latency L, in bytes that the links send in
+/// it. Of k equal groups, the last one ends after all computations: k L (1 -
+/// overlap) + all / k · overlap is least for k = sqrt(all · overlap / (L · (1 -
+/// overlap))). If the links are busy longer than the computations take, C, all
+/// latencies count, and the first group waits for its part of them: C / k + k L
+/// is least for k = sqrt(C / L). The first group has no more than 2 L: what it
+/// sends is ready soonest.
+BlockCombiner::Limits
+BlockCombiner::limitByCost(CollectiveOpInterface collective, int64_t all) {
+  // No machine hides everything: ranks begin the calls.
+  constexpr double mostOverlap = 0.95;
+  nd::MeshAttr mesh = nd::MeshAttr::of(collective);
+  auto planner = spmd::ReshardPlanner::of(collective);
+  spmd::CollectiveKind kind = collective.getCollectiveKind();
+  double latency =
+      calls.getLatencyBytes(kind, collective.getGroupAxes(), mesh, planner);
+  int64_t most = bounds.maxBytes;
+  if (latency == 0)
+    return {most, most};
+  // In bytes of the whole, as `all` and `latency` are.
+  double perByte = 0;
+  for (const spmd::AxisTraffic &level :
+       spmd::getRingTraffic(kind, collective.getGroupAxes(), 1, mesh))
+    perByte += level.bytes * planner.getByteCost(level.axis);
+  double computing = getBytesDuringProducts() / perByte;
+  double overlap = std::min(calls.overlap, mostOverlap);
+  double groups = std::sqrt(
+      std::min(double(all) * overlap / (1 - overlap), computing) / latency);
+  double bytes = double(all) / std::max(groups, 1.0);
+  auto atMost = [&](double limit) {
+    return int64_t(std::min(double(most), limit));
+  };
+  return {atMost(std::min(bytes, 2 * latency)), atMost(bytes)};
+}
+
 /// Of each key, the most bytes of a group. What a step gathers or scatters is
-/// divided into several groups, so that few tensors are whole at a time. The
-/// body of a loop is one of several parts already.
-llvm::DenseMap<Attribute, int64_t> BlockCombiner::getLimits() {
-  llvm::DenseMap<Attribute, int64_t> limits;
-  for (auto collective : block.getOps<CollectiveOpInterface>())
-    limits[getKey(collective)] +=
-        changesSize(collective) ? getBytes(collective) : maxBytes * parts;
+/// divided into several groups, so that few tensors are whole at a time; memory
+/// decides there, not cost. The body of a loop is one of several parts already.
+llvm::DenseMap<Attribute, BlockCombiner::Limits> BlockCombiner::getLimits() {
+  llvm::MapVector<Attribute, std::pair<CollectiveOpInterface, int64_t>> all;
+  for (auto collective : block.getOps<CollectiveOpInterface>()) {
+    auto &[first, bytes] = all[getKey(collective)];
+    if (!first)
+      first = collective;
+    bytes += getBytes(collective);
+  }
   bool isBody = !isa<func::FuncOp>(block.getParentOp());
-  for (auto &[key, bytes] : limits)
-    bytes = isBody ? maxBytes
-                   : std::min(maxBytes, std::max(minBytes, bytes / parts));
+  llvm::DenseMap<Attribute, Limits> limits;
+  for (auto &[key, entry] : all) {
+    auto [collective, bytes] = entry;
+    int64_t most = bounds.maxBytes;
+    if (isBody)
+      limits[key] = {most, most};
+    else if (changesSize(collective))
+      limits[key].first = limits[key].others =
+          std::min(most, std::max(bounds.minBytes, bytes / bounds.parts));
+    else
+      limits[key] = limitByCost(collective, bytes);
+  }
   return limits;
 }
 
 void BlockCombiner::formGroups() {
   needed.resize(ops.size());
-  llvm::DenseMap<Attribute, int64_t> limits = getLimits();
+  llvm::DenseMap<Attribute, Limits> limits = getLimits();
   // By what must be equal; a group that is full or depends gives way to a new
   // one. No member of a group needs a result of an op that comes later, so only
   // one direction is asked for.
   llvm::MapVector<Attribute, unsigned> open;
+  llvm::DenseSet<Attribute> hasFull;
   for (auto [number, op] : llvm::enumerate(ops)) {
     auto collective = dyn_cast<CollectiveOpInterface>(op);
     if (!collective) {
@@ -190,8 +274,12 @@ void BlockCombiner::formGroups() {
     int64_t bytes = getBytes(collective);
     Attribute key = getKey(collective);
     auto [it, isFirst] = open.insert({key, groups.size()});
-    if (!isFirst && (groups[it->second].bytes + bytes > limits.lookup(key) ||
-                     needs(number, it->second))) {
+    Limits limit = limits.lookup(key);
+    int64_t most = hasFull.contains(key) ? limit.others : limit.first;
+    bool isFull = !isFirst && groups[it->second].bytes + bytes > most;
+    if (isFull)
+      hasFull.insert(key);
+    if (isFull || (!isFirst && needs(number, it->second))) {
       it->second = groups.size();
       isFirst = true;
     }
@@ -283,7 +371,9 @@ struct CombineCollectives : impl::CombineCollectivesBase<CombineCollectives> {
       function.walk([&](Block *block) { blocks.push_back(block); });
     });
     for (Block *block : blocks)
-      BlockCombiner(*block, maxBytes, minBytes, parts).run();
+      BlockCombiner(*block, {maxBytes, minBytes, parts},
+                    CallCosts::of(getOperation()))
+          .run();
   }
 };
 } // namespace

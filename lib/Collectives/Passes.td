@@ -260,6 +260,15 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
     `parts` equal parts of what the function gathers or scatters likewise, but
     `min-bytes` in any case.
 
+    On a machine that computes during collectives (`spmd.overlap`, between 0 and 1), the
+    other calls of a function are as large as latency and overlap want: few calls have few
+    latencies, and the last one of many ends sooner after the computations. If all of one
+    kind have n bytes, and the links send L bytes in the latency of a call
+    (`spmd.latency_bytes`), there are sqrt(n / L · overlap / (1 - overlap)) calls, or
+    sqrt(C / L) if that is less, where C are the bytes that the links could send while the
+    function's products are computed (`spmd.flops_per_byte`). The first call has at most
+    2 L bytes, so that communication starts early.
+
     ```mlir
     !sum = !nd.tensor<f32, [i = 8], sum {a}>
     !x = !nd.tensor<f32, [i = 8]>

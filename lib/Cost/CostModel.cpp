@@ -92,6 +92,21 @@ spmd::ByteCosts CostModel::getByteCosts() const {
   return differ ? costs : spmd::ByteCosts();
 }
 
+spmd::CallCosts CostModel::getCallCosts() const {
+  spmd::CallCosts costs;
+  costs.overlap = machine.overlap;
+  double fastest = 0;
+  for (nd::AxisAttr axis : mesh.getAxes()) {
+    const Link &link = getLink(axis.getName());
+    costs.latencyBytes[axis.getName()] = link.latency * link.bandwidth;
+    fastest = std::max(fastest, link.bandwidth);
+  }
+  for (const auto &[type, rate] : machine.products)
+    if (fastest > 0)
+      costs.flopsPerByte[type] = rate * std::max(cores, 1.0) / fastest;
+  return costs;
+}
+
 double CostModel::getCollectiveSeconds(spmd::CollectiveKind kind,
                                        ArrayRef<StringAttr> axes,
                                        double wholeBytes) const {

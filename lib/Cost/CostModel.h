@@ -26,7 +26,7 @@
 #define MESHC_LIB_COST_COSTMODEL_H
 
 #include "dialects/Nd/Interfaces/OpCost.h"
-#include "dialects/Spmd/ReshardPlan.h"
+#include "dialects/Spmd/CallCosts.h"
 #include "lib/Cost/Machine.h"
 
 namespace meshc::cost {
@@ -66,6 +66,8 @@ public:
   /// What bytes cost over each axis of the mesh, beside the fastest one; empty
   /// if all are equal.
   spmd::ByteCosts getByteCosts() const;
+  /// What calls of collectives cost over each axis.
+  spmd::CallCosts getCallCosts() const;
 
   /// Bytes of the machine's cache for each rank; 0: none.
   double getCacheBytes() const { return cacheBytes; }

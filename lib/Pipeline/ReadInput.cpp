@@ -126,10 +126,13 @@ ExitCode Compilation::parse(const Phase &) {
     return code;
   if (options.memoryBound)
     spmd::setMemoryBound(*module, *options.memoryBound);
-  if (auto mesh = nd::MeshAttr::of(*module))
-    if (auto costs = cost::CostModel(machine, mesh).getByteCosts();
-        !costs.empty())
+  if (auto mesh = nd::MeshAttr::of(*module)) {
+    cost::CostModel model(machine, mesh);
+    if (auto costs = model.getByteCosts(); !costs.empty())
       spmd::setByteCosts(*module, costs);
+    if (machine.overlap > 0)
+      spmd::setCallCosts(*module, model.getCallCosts());
+  }
   if (code == ExitCode::Success && options.emit == Emit::Mlir) {
     hasEnded = true;
     return write(options.output.empty() ? "-" : options.output, print());

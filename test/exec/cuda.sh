@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Programs for GPUs, tested without a GPU: up to kernel selection the program equals
-# the host's, except for the epilogues of products, and the CUDA toolkit's assembler
-# accepts the kernels for Hopper and Blackwell.
+# the host's for the same machine, except for the epilogues of products, and the CUDA
+# toolkit's assembler accepts the kernels for Hopper and Blackwell.
 . "$(dirname "$0")/lib.sh"
 models=$(ls "$root"/python-free-examples/*/*.mesh "$root"/test/exec/models/*.mesh)
 for model in $models; do
-  "$meshc" "$model" --stop-after=collectives -o host.mlir
+  "$meshc" "$model" --machine h100 --stop-after=collectives -o host.mlir
   "$meshc" "$model" --target=cuda --chip=sm_90,sm_100 --stop-after=collectives -o cuda.mlir
   cmp host.mlir cuda.mlir || fail "$model: the programs of host and cuda differ"
   echo "ok $model: the same program"
