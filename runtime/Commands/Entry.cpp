@@ -376,6 +376,7 @@ static int runWorld(const MeshcProgram &program, const Options &options,
     device.matmul = parseMatmulPrecision(options.matmul);
     device.epilogues = !options.noEpilogues;
     device.ncclSums = options.ncclSums;
+    device.ncclMemory = options.ncclMemory;
     device.holdsInputs = options.holdBatch;
     if (std::getenv("MESHC_TIMEOUT"))
       device.timeoutSeconds = wanted.timeoutSeconds;

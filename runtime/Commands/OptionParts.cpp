@@ -67,6 +67,9 @@ void meshc::runtime::addRunOptions(CLI::App &app, Options &options,
   app.add_flag("--nccl-sums", options.ncclSums,
                "Between GPUs, let NCCL sum bf16 and f16: less work, but each "
                "rank rounds the sum");
+  app.add_flag("--nccl-memory", options.ncclMemory,
+               "Between GPUs, hold tensors in memory of NCCL that all its "
+               "groups know: less copying, and NVLink switches may sum");
   mayDiffer.freely(
       app.add_option("--log", options.log,
                      "Write metrics to this file, a JSON object per line"));

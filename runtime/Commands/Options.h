@@ -78,6 +78,7 @@ struct Options {
   std::string matmul = "f32";
   bool noEpilogues = false;
   bool ncclSums = false;
+  bool ncclMemory = false;
   bool holdBatch = false; ///< of `train`
 
   std::string log;

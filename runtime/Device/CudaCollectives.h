@@ -46,6 +46,14 @@ public:
   /// collective has failed, or, with `late`, names the one that is waited for.
   virtual void check(bool late) = 0;
 
+  /// Allocates the rank's buffers in memory that collectives can access without
+  /// copies, released with this object; null if they gain nothing from it.
+  /// Returns null or the text of an error. Called once, before any collective.
+  virtual const char *allocateArena(uint64_t /*bytes*/, void **memory) {
+    *memory = nullptr;
+    return nullptr;
+  }
+
   /// Bytes of GPU memory beyond the rank's own buffers, used to reorder blocks;
   /// excludes NCCL's.
   virtual int64_t scratchBytes() const = 0;
@@ -55,6 +63,8 @@ struct NcclOptions {
   double timeoutSeconds = 600;
   /// NCCL sums bf16 and f16 itself, and rounds on each rank.
   bool ncclSums = false;
+  /// Buffers are NCCL's memory, which all its groups know.
+  bool ncclMemory = false;
 };
 
 /// Uses NCCL. Its groups are created when a collective first needs them, by all

@@ -65,7 +65,8 @@ void CudaDevice::open(const DeviceOptions &options) {
         place.shared
             ? makeSharedCollectives(cuda, gpu, rank, options.timeoutSeconds)
             : makeNcclCollectives(cuda, gpu, rank,
-                                  {options.timeoutSeconds, options.ncclSums});
+                                  {options.timeoutSeconds, options.ncclSums,
+                                   options.ncclMemory});
   checkCuda(cuda.newEvent(gpu, &settled), "make an event");
   makeArena();
   makeSlots();
@@ -95,8 +96,8 @@ void CudaDevice::close() {
     cuda.releaseHost(gpu, stagingMemory);
   if (coordMemory)
     cuda.release(gpu, coordMemory);
-  if (ctx.arena)
-    cuda.release(gpu, ctx.arena);
+  if (ownArena)
+    cuda.release(gpu, ownArena);
   cuda.close(gpu);
 }
 
@@ -106,17 +107,38 @@ int64_t CudaDevice::freeMemory() const {
   return static_cast<int64_t>(bytes);
 }
 
-void *CudaDevice::allocate(int64_t bytes, const std::string &what) {
-  int64_t available = freeMemory();
-  void *memory = nullptr;
-  const char *error = cuda.allocate(gpu, static_cast<uint64_t>(bytes), &memory);
+void CudaDevice::expectMemory(const char *error, int64_t bytes,
+                              const std::string &what,
+                              int64_t available) const {
   if (error)
     throw Failure(ExitCode::Internal,
                   "a rank needs " + what + " of " + std::to_string(bytes) +
                       " bytes and GPU " + gpuName + " has " +
                       std::to_string(available) + " left (" + error +
                       "); compile for a larger mesh or a smaller batch");
+}
+
+void *CudaDevice::allocate(int64_t bytes, const std::string &what) {
+  int64_t available = freeMemory();
+  void *memory = nullptr;
+  expectMemory(cuda.allocate(gpu, static_cast<uint64_t>(bytes), &memory), bytes,
+               what, available);
   return memory;
+}
+
+/// The collectives' memory if they have any, otherwise `ownArena`.
+char *CudaDevice::allocateArena(int64_t bytes) {
+  const char *what = "an arena";
+  void *memory = nullptr;
+  if (collectives) {
+    int64_t available = freeMemory();
+    expectMemory(
+        collectives->allocateArena(static_cast<uint64_t>(bytes), &memory),
+        bytes, what, available);
+  }
+  if (!memory)
+    memory = ownArena = allocate(bytes, what);
+  return static_cast<char *>(memory);
 }
 
 char *CudaDevice::allocateHost(int64_t bytes) {
@@ -129,7 +151,7 @@ char *CudaDevice::allocateHost(int64_t bytes) {
 /// The zeroed arena, and the run's data for kernels.
 void CudaDevice::makeArena() {
   int64_t bytes = std::max<int64_t>(rank.program->arenaBytes, 1);
-  ctx.arena = static_cast<char *>(allocate(bytes, "an arena"));
+  ctx.arena = allocateArena(bytes);
   checkCuda(cuda.zero(gpu, MESHC_CUDA_COMPUTE, ctx.arena,
                       static_cast<uint64_t>(bytes)),
             "clear the arena");

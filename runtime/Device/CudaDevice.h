@@ -123,6 +123,9 @@ private:
   char *staging(int64_t bytes);
   int64_t freeMemory() const;
   void *allocate(int64_t bytes, const std::string &what);
+  char *allocateArena(int64_t bytes);
+  void expectMemory(const char *error, int64_t bytes, const std::string &what,
+                    int64_t available) const;
   char *allocateHost(int64_t bytes);
 
   MeshcCudaRounding rounding; ///< of f32 factors
@@ -130,6 +133,7 @@ private:
   double timeoutSeconds;
   std::string gpuName;
   std::unique_ptr<CudaCollectives> collectives; ///< null: a single rank
+  void *ownArena = nullptr;    ///< the arena, unless collectives own it
   char *coordMemory = nullptr; ///< of the GPU: the rank's coordinates
   char *runContext = nullptr;  ///< of the GPU: the context of the current run
   Slot slots[2];

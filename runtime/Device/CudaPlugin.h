@@ -26,7 +26,7 @@
 
 extern "C" {
 
-#define MESHC_CUDA_PLUGIN_VERSION 5u
+#define MESHC_CUDA_PLUGIN_VERSION 6u
 
 /// Maximum number of arrays in one reduction or copy; larger groups on one GPU
 /// are refused.
@@ -262,6 +262,19 @@ struct MeshcCuda {
                           int64_t bytes, int to);
   const char *(*ncclReceive)(MeshcCudaRank *rank, void *group, void *data,
                              int64_t bytes, int from);
+  /// GPU memory that NCCL can map into other ranks and switches (NVIDIA's NCCL
+  /// manual, "User Buffer Registration").
+  const char *(*ncclAllocate)(MeshcCudaRank *rank, uint64_t bytes,
+                              void **memory);
+  /// Call it after ncclUnregister.
+  const char *(*ncclRelease)(MeshcCudaRank *rank, void *memory);
+  /// Lets the group's operations access this memory directly. All ranks of the
+  /// group register theirs, and operations use the same offsets in it on each.
+  const char *(*ncclRegister)(void *group, void *memory, uint64_t bytes,
+                              void **registration);
+  /// Call it after releasing the graphs that use the group, and before
+  /// ncclClose.
+  const char *(*ncclUnregister)(void *group, void *registration);
 };
 
 /// The plugin's one symbol.

@@ -67,6 +67,7 @@ void meshc::runtime::checkDevice(const MeshcProgram &program,
       : options.matmul == MatmulPrecision::BF16 ? "--matmul bf16"
       : !options.epilogues                      ? "--no-epilogues"
       : options.ncclSums                        ? "--nccl-sums"
+      : options.ncclMemory                      ? "--nccl-memory"
       : options.holdsInputs                     ? "--hold-batch"
                                                 : nullptr;
   if (forGpus)

@@ -76,6 +76,8 @@ struct DeviceOptions {
   bool epilogues = true; ///< of products, in one call if there is one
   /// NCCL sums bf16 and f16 itself: faster, and rounded on each rank.
   bool ncclSums = false;
+  /// Buffers of collectives are NCCL's memory, which other GPUs may access.
+  bool ncclMemory = false;
   /// For a GPU's work, and for other ranks in it; 0: forever.
   double timeoutSeconds = 600;
   bool trace = false; ///< the device has a recorder

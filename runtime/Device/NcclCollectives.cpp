@@ -8,6 +8,7 @@
 #include "runtime/Device/CollectiveRooms.h"
 #include "runtime/Device/CudaCollectives.h"
 #include "runtime/Device/CudaLibrary.h"
+#include "runtime/Device/Device.h"
 #include "runtime/Device/HostSums.h"
 #include "runtime/Device/NcclGroups.h"
 
@@ -26,7 +27,8 @@ public:
   NcclCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank,
                   const NcclOptions &options)
       : cuda(cuda), gpu(gpu), groups(cuda, gpu, rank, options.timeoutSeconds),
-        hosts(rank.communicator->hosts()), ncclSums(options.ncclSums) {
+        hosts(rank.communicator->hosts()), ncclSums(options.ncclSums),
+        ncclMemory(options.ncclMemory) {
     checkCuda(cuda.newEvent(gpu, &ready), "make an event");
   }
   ~NcclCollectives() override;
@@ -38,6 +40,7 @@ public:
   bool canBeCaptured() const override { return true; }
   void check(bool late) override { groups.check(late); }
   int64_t scratchBytes() const override { return scratchSize; }
+  const char *allocateArena(uint64_t bytes, void **memory) override;
 
 private:
   /// One item in transit, with the addresses at which NCCL reads and writes
@@ -57,6 +60,7 @@ private:
     void *done; ///< event
   };
 
+  const char *allocate(uint64_t bytes, void **memory);
   char *scratch(int64_t bytes);
   const Hierarchy *findHosts(uint32_t axes, const Group &group);
   bool reduces(const MeshcCollective &collective) const {
@@ -96,25 +100,50 @@ private:
   std::vector<Begun> begun;
   std::vector<void *> spareEvents;
   std::vector<char *> scratchMemory; ///< the last one is in use
+  void *arena = nullptr;             ///< if it is NCCL's
   int64_t lastScratchSize = 0, scratchSize = 0, elementBytes = 4;
   std::vector<Move> moves;
   MeshcCudaCombine order = {};
   std::vector<int> hosts; ///< by rank
-  bool ncclSums;
+  bool ncclSums, ncclMemory;
   std::map<uint32_t, std::optional<Hierarchy>> hierarchies; ///< by axes
   const Hierarchy *hierarchy = nullptr; ///< of the collective's group
 };
 
 NcclCollectives::~NcclCollectives() {
   groups.close();
+  auto release = [this](void *memory) {
+    if (!ncclMemory)
+      cuda.release(gpu, memory);
+    else if (cuda.ncclRelease(gpu, memory))
+      leaveWork();
+  };
   for (char *memory : scratchMemory)
-    cuda.release(gpu, memory);
+    release(memory);
+  if (arena)
+    release(arena);
   for (const Begun &entry : begun)
     cuda.dropEvent(gpu, entry.done);
   for (void *event : spareEvents)
     cuda.dropEvent(gpu, event);
   if (ready)
     cuda.dropEvent(gpu, ready);
+}
+
+/// Memory for buffers of collectives, from all ranks at the same point.
+const char *NcclCollectives::allocate(uint64_t bytes, void **memory) {
+  if (!ncclMemory)
+    return cuda.allocate(gpu, bytes, memory);
+  if (const char *error = cuda.ncclAllocate(gpu, bytes, memory))
+    return error;
+  groups.share(*memory, bytes);
+  return nullptr;
+}
+
+const char *NcclCollectives::allocateArena(uint64_t bytes, void **memory) {
+  const char *error = ncclMemory ? allocate(bytes, &arena) : nullptr;
+  *memory = arena;
+  return error;
 }
 
 /// At least `bytes` of GPU memory. Graphs keep the addresses that they were
@@ -124,7 +153,7 @@ char *NcclCollectives::scratch(int64_t bytes) {
   if (bytes > lastScratchSize) {
     void *memory = nullptr;
     groups.whileIdle([&] {
-      checkCuda(cuda.allocate(gpu, static_cast<uint64_t>(bytes), &memory),
+      checkCuda(allocate(static_cast<uint64_t>(bytes), &memory),
                 "allocate " + std::to_string(bytes) +
                     " bytes of the GPU for the blocks of collectives");
     });

@@ -39,6 +39,11 @@ void NcclGroups::close() {
     if (cuda.ncclClose(group))
       leaveWork();
   };
+  for (const auto &[group, ofGroup] : registrations)
+    for (void *registration : ofGroup)
+      if (cuda.ncclUnregister(group, registration))
+        leaveWork();
+  registrations.clear();
   for (const auto &entry : groups)
     if (entry.second != world)
       leave(entry.second);
@@ -133,8 +138,26 @@ void *NcclGroups::find(uint32_t axes, const Group &group) {
   if (found != groups.end())
     return found->second;
   void *made = nullptr;
-  whileIdle([&] { made = make(group); });
+  whileIdle([&] {
+    made = make(group);
+    if (!registrations.try_emplace(made).second)
+      return;
+    for (const auto &[memory, bytes] : shared)
+      registerMemory(made, memory, bytes);
+  });
   return groups[axes] = made;
+}
+
+void NcclGroups::registerMemory(void *group, void *memory, uint64_t bytes) {
+  void *registration = nullptr;
+  expect(cuda.ncclRegister(group, memory, bytes, &registration));
+  registrations[group].push_back(registration);
+}
+
+void NcclGroups::share(void *memory, uint64_t bytes) {
+  shared.emplace_back(memory, bytes);
+  for (const auto &entry : registrations)
+    registerMemory(entry.first, memory, bytes);
 }
 
 void *NcclGroups::make(const Group &group) {

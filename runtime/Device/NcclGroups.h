@@ -14,6 +14,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -34,6 +36,11 @@ public:
 
   /// Leaves all groups; call it before releasing memory that collectives use.
   void close();
+
+  /// Lets the collectives of all groups, also of those to come, access `bytes`
+  /// bytes of ncclAllocate's memory directly, until `close`. All ranks call it
+  /// at the same point of the program, while none has a collective in progress.
+  void share(void *memory, uint64_t bytes);
 
   /// Calls `action`, which allocates GPU memory, while no rank has a collective
   /// in progress. If ranks are threads, CUDA may make the allocation wait for
@@ -63,6 +70,7 @@ private:
 
   [[noreturn]] void fail(const std::string &what) const;
   bool isLate(Clock::time_point begin) const;
+  void registerMemory(void *group, void *memory, uint64_t bytes);
   void *openWorld();
   void *make(const Group &group);
   void drain();
@@ -73,9 +81,12 @@ private:
   double timeoutSeconds;
   void *world = nullptr;
   std::map<uint32_t, void *> groups; ///< by axes; `world` may be one of them
-  void *drained = nullptr;           ///< event
-  uint32_t *reached = nullptr;       ///< the site that the GPU reached, + 1
-  uint32_t current = UINT32_MAX;     ///< the site that the host is at
+  std::vector<std::pair<void *, uint64_t>> shared; ///< memory and its bytes
+  /// Of the shared memory, by group: those that carry collectives.
+  std::map<void *, std::vector<void *>> registrations;
+  void *drained = nullptr;       ///< event
+  uint32_t *reached = nullptr;   ///< the site that the GPU reached, + 1
+  uint32_t current = UINT32_MAX; ///< the site that the host is at
 };
 
 /// NCCL calls that form one operation. If one of them throws, the operation is

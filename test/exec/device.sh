@@ -13,9 +13,11 @@ text="--data /usr/share/common-licenses/GPL-3"
 seed=${MESHC_EMULATION_SEED:-$RANDOM}
 echo "MESHC_EMULATION_SEED=$seed"
 
-losses() { # PROGRAM -> one loss a line
+losses() { # PROGRAM [OPTION...] -> one loss a line
+  local program=$1
+  shift
   rm -f log.jsonl
-  ./$1 train $data --steps 5 --seed 3 --threads 1 --ranks $ranks --quiet --log log.jsonl --log-every 1 </dev/null
+  ./$program train "$@" $data --steps 5 --seed 3 --threads 1 --ranks $ranks --quiet --log log.jsonl --log-every 1 </dev/null
   sed -n 's/.*"step":[0-9]*,"loss":\([-+0-9.e]*\).*/\1/p' log.jsonl
 }
 on_fakes() { # VARIABLE=VALUE COMMAND...
@@ -79,3 +81,19 @@ echo "ok blocks of collectives take $planned bytes"
 on_fakes FAKE_NCCL_HALF_SUMS=1 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory --nccl-sums </dev/null >memory.txt
 grep -q "+ blocks of collectives 0 +" memory.txt || { cat memory.txt; fail "--nccl-sums takes memory for blocks of collectives"; }
 echo "ok --nccl-sums"
+
+# With --nccl-memory, all that NCCL reads and writes is memory that its groups
+# know, whether groups are made before it or after; the numbers stay the same.
+for program in "half d=2 batch:d" "mlp d=2,t=2 batch:d,h1:t"; do
+  read -r model mesh layout <<<"$program"
+  ranks=2
+  [ "$mesh" = d=2 ] || ranks=4
+  "$meshc" "$root/test/exec/models/$model.mesh" --mesh "$mesh" --layout "$layout" --target=cuda --gpu-kernels=emulated -o device
+  on_fakes FAKE_CUDA_GPUS=$ranks losses device >plain.txt
+  [ -s plain.txt ] || fail "$model --mesh $mesh has no losses"
+  on_fakes FAKE_NCCL_REGISTERED=1 losses device --nccl-memory >registered.txt
+  diff plain.txt registered.txt || fail "$model --mesh $mesh --nccl-memory"
+  on_fakes FAKE_NCCL_REGISTERED=1 losses device >refused.txt 2>&1 || true
+  grep -q "memory that is not registered" refused.txt || { cat refused.txt; fail "the fake NCCL does not look at registrations"; }
+done
+echo "ok --nccl-memory"

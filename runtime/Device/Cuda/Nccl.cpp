@@ -37,6 +37,10 @@ struct Library {
   decltype(&::ncclAllGather) allGather = nullptr;
   decltype(&::ncclSend) send = nullptr;
   decltype(&::ncclRecv) receive = nullptr;
+  decltype(&::ncclMemAlloc) memAlloc = nullptr;
+  decltype(&::ncclMemFree) memFree = nullptr;
+  decltype(&::ncclCommRegister) commRegister = nullptr;
+  decltype(&::ncclCommDeregister) commDeregister = nullptr;
 
   std::string problem; ///< why it cannot be used; empty if it can
   int version = 0;
@@ -57,7 +61,7 @@ private:
           reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
       if (!symbol)
         problem = std::string("libnccl.so.2 lacks '") + name +
-                  "'; expected NCCL 2.18 or newer";
+                  "'; expected NCCL 2.19 or newer";
     };
     find(getVersion, "ncclGetVersion");
     find(getUniqueId, "ncclGetUniqueId");
@@ -75,6 +79,10 @@ private:
     find(allGather, "ncclAllGather");
     find(send, "ncclSend");
     find(receive, "ncclRecv");
+    find(memAlloc, "ncclMemAlloc");
+    find(memFree, "ncclMemFree");
+    find(commRegister, "ncclCommRegister");
+    find(commDeregister, "ncclCommDeregister");
     if (problem.empty())
       getVersion(&version);
   }
@@ -269,6 +277,24 @@ const char *receive(MeshcCudaRank *rank, void *group, void *data, int64_t bytes,
                                from, handleOf(group), streamOf(rank)));
 }
 
+const char *allocate(MeshcCudaRank *, uint64_t bytes, void **memory) {
+  return report(nccl().memAlloc(memory, bytes));
+}
+
+const char *release(MeshcCudaRank *, void *memory) {
+  return report(nccl().memFree(memory));
+}
+
+const char *registerMemory(void *group, void *memory, uint64_t bytes,
+                           void **registration) {
+  return report(
+      nccl().commRegister(handleOf(group), memory, bytes, registration));
+}
+
+const char *unregister(void *group, void *registration) {
+  return report(nccl().commDeregister(handleOf(group), registration));
+}
+
 } // namespace
 
 void meshc::cuda::addNccl(MeshcCuda &table) {
@@ -285,4 +311,8 @@ void meshc::cuda::addNccl(MeshcCuda &table) {
   table.ncclAllGather = allGather;
   table.ncclSend = send;
   table.ncclReceive = receive;
+  table.ncclAllocate = allocate;
+  table.ncclRelease = release;
+  table.ncclRegister = registerMemory;
+  table.ncclUnregister = unregister;
 }

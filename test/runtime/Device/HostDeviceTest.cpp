@@ -192,6 +192,10 @@ TEST(HostDevice, refusesWhatIsForGpus) {
   message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
   EXPECT_NE(message.find("'--nccl-sums'"), std::string::npos) << message;
   options = {};
+  options.ncclMemory = true;
+  message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
+  EXPECT_NE(message.find("'--nccl-memory'"), std::string::npos) << message;
+  options = {};
   options.holdsInputs = true;
   message = failureOf(ExitCode::Usage, [&] { checkDevice(program, options); });
   EXPECT_NE(message.find("'--hold-batch'"), std::string::npos) << message;

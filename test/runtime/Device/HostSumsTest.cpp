@@ -33,7 +33,7 @@ struct Reduction {
   MeshcCollectiveKind kind;
   int64_t elements; ///< that each rank gets
   int ranks, ranksPerHost;
-  bool ncclSums = false;
+  bool ncclSums = false, ncclMemory = false;
 };
 
 /// The value that a rank sends for each element; of a reduce-scatter, for each
@@ -93,6 +93,7 @@ int run(const Reduction &reduction, const Values &values, double wanted) {
     Rank rank(program, communicator, MeshView(mesh, communicator.rank()), 1);
     DeviceOptions deviceOptions;
     deviceOptions.ncclSums = reduction.ncclSums;
+    deviceOptions.ncclMemory = reduction.ncclMemory;
     auto device = makeDevice(rank, deviceOptions);
     Subject subject{rank, *device};
     if (!runOn(subject, reduction, values, wanted))
@@ -191,4 +192,19 @@ TEST(HostSumsTest, ncclSumsWhereTheUserSaysSo) {
       testing::ExitedWithCode(0), "");
   EXPECT_EXIT(std::_Exit(run({MESHC_ALL_REDUCE, large, 4, 2}, values, 260)),
               testing::ExitedWithCode(0), "");
+}
+
+/// `--nccl-memory`: the arena and all rooms are memory that the group knows,
+/// however many ranks a host has.
+TEST(HostSumsTest, operatesOnMemoryThatNcclKnows) {
+  auto runKnown = [](int ranks, int ranksPerHost, bool ncclMemory) {
+    setenv("FAKE_NCCL_REGISTERED", "1", 1);
+    const double wanted = ranks * (ranks - 1) / 2;
+    Reduction reduction = {MESHC_ALL_REDUCE, large, ranks, ranksPerHost};
+    reduction.ncclMemory = ncclMemory;
+    std::_Exit(run(reduction, [](int rank) { return rank; }, wanted));
+  };
+  for (int ranks : {4, 5}) // 2 and 2, or 2, 2 and 1 on a host
+    EXPECT_EXIT(runKnown(ranks, 2, true), testing::ExitedWithCode(0), "");
+  EXPECT_DEATH(runKnown(4, 2, false), "memory that is not registered");
 }

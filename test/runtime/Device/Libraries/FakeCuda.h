@@ -44,6 +44,8 @@
 /// - FAKE_CUDA_NCCL_FAILS=1, FAKE_CUDA_NCCL_HANGS=1: NCCL fails or hangs after
 ///   some operations.
 /// - FAKE_NCCL_HALF_SUMS=1: NCCL sums bf16 and f16, as the user asked for.
+/// - FAKE_NCCL_REGISTERED=1: NCCL operates on registered memory alone, as the
+///   user asked for.
 /// - FAKE_NCCL_NO_END=1: no group is ever finalized.
 ///
 //===----------------------------------------------------------------------===//
@@ -82,10 +84,13 @@ __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 void *resolve(const void *address, uint64_t bytes, int gpu);
 /// The same for memory of a GPU.
 void *resolveDevice(const void *address, uint64_t bytes, int gpu);
+enum class Memory { Plain, Nccl, Pinned };
 /// Null if the GPU has less memory left.
-void *allocateOn(int gpu, uint64_t bytes);
+void *allocateOn(int gpu, uint64_t bytes, Memory memory = Memory::Plain);
 void *allocatePinned(uint64_t bytes);
-void releaseMemory(void *address, bool pinned);
+/// Of cudaMalloc or ncclMemAlloc; notes the handle.
+cudaError_t allocateHere(void **address, uint64_t bytes, Memory memory);
+void releaseMemory(void *address, Memory memory);
 uint64_t freeBytesOf(int gpu);
 uint64_t totalBytesOf(int gpu);
 void changeUsedBytes(int gpu, int64_t by);

@@ -21,23 +21,24 @@ constexpr uint64_t deviceBit = uint64_t(1) << 62;
 
 struct Block {
   uint64_t bytes;
-  int gpu; ///< -1: pinned memory of the host
+  int gpu; ///< -1: of the host
+  Memory memory;
 };
 
 std::mutex mutex;
 std::map<uint64_t, Block> blocks; ///< by address, as the runtime knows it
 std::map<int, uint64_t> usedBytes;
 
-void *allocate(uint64_t bytes, int gpu) {
+void *allocate(uint64_t bytes, int gpu, Memory memory) {
   // Aligned as CUDA's, and of garbage.
-  void *memory = nullptr;
-  if (posix_memalign(&memory, 512, bytes ? bytes : 1) != 0)
+  void *place = nullptr;
+  if (posix_memalign(&place, 512, bytes ? bytes : 1) != 0)
     return nullptr;
-  std::memset(memory, 0xa7, bytes);
-  uint64_t address = reinterpret_cast<uint64_t>(memory);
+  std::memset(place, 0xa7, bytes);
+  uint64_t address = reinterpret_cast<uint64_t>(place);
   if (gpu >= 0)
     address |= deviceBit;
-  blocks[address] = {bytes, gpu};
+  blocks[address] = {bytes, gpu, memory};
   return reinterpret_cast<void *>(address);
 }
 
@@ -60,28 +61,38 @@ void *find(const void *address, uint64_t bytes, int gpu, bool onDevice) {
 
 } // namespace
 
-void *fake::allocateOn(int gpu, uint64_t bytes) {
+void *fake::allocateOn(int gpu, uint64_t bytes, Memory memory) {
   std::lock_guard<std::mutex> lock(mutex);
   if (usedBytes[gpu] + bytes > totalBytesOf(gpu))
     return nullptr;
   usedBytes[gpu] += bytes;
-  return allocate(bytes, gpu);
+  return allocate(bytes, gpu, memory);
 }
 
 void *fake::allocatePinned(uint64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
-  return allocate(bytes, -1);
+  return allocate(bytes, -1, Memory::Pinned);
 }
 
-void fake::releaseMemory(void *address, bool pinned) {
+void fake::releaseMemory(void *address, Memory memory) {
   std::lock_guard<std::mutex> lock(mutex);
   auto found = blocks.find(reinterpret_cast<uint64_t>(address));
-  if (found == blocks.end() || (found->second.gpu < 0) != pinned)
+  if (found == blocks.end() || found->second.memory != memory)
     violate("what is released was not allocated so");
-  if (!pinned)
+  if (memory != Memory::Pinned)
     usedBytes[found->second.gpu] -= found->second.bytes;
   std::free(reinterpret_cast<void *>(found->first & ~deviceBit));
   blocks.erase(found);
+}
+
+cudaError_t fake::allocateHere(void **address, uint64_t bytes, Memory memory) {
+  if (operationsUnderWay > 0)
+    violate("memory is allocated while a collective is under way");
+  *address = allocateOn(self().gpu, bytes, memory);
+  if (!*address)
+    return self().lastError = cudaErrorMemoryAllocation;
+  ++self().held;
+  return cudaSuccess;
 }
 
 uint64_t fake::totalBytesOf(int) {
@@ -115,20 +126,14 @@ extern "C" {
 cudaError_t cudaMalloc(void **memory, size_t bytes) {
   note("cudaMalloc(bytes=%zu)", bytes);
   forbidInCapture("cudaMalloc");
-  if (operationsUnderWay > 0)
-    violate("memory is allocated while a collective is under way");
-  *memory = allocateOn(self().gpu, bytes);
-  if (!*memory)
-    return self().lastError = cudaErrorMemoryAllocation;
-  ++self().held;
-  return cudaSuccess;
+  return allocateHere(memory, bytes, Memory::Plain);
 }
 
 cudaError_t cudaFree(void *memory) {
   note("cudaFree(%p)", memory);
   forbidInCapture("cudaFree");
   --self().held;
-  releaseMemory(memory, /*pinned=*/false);
+  releaseMemory(memory, Memory::Plain);
   return cudaSuccess;
 }
 
@@ -146,7 +151,7 @@ cudaError_t cudaFreeHost(void *memory) {
   note("cudaFreeHost(%p)", memory);
   forbidInCapture("cudaFreeHost");
   --self().held;
-  releaseMemory(memory, /*pinned=*/true);
+  releaseMemory(memory, Memory::Pinned);
   return cudaSuccess;
 }
 

@@ -16,6 +16,8 @@
 /// - overlapping buffers, except those that NCCL's manual allows ("In-place
 ///   Operations": an all-reduce over its own buffer, a block at its place in
 ///   the whole for a gather and a reduce-scatter; sends and receives never);
+/// - memory that a group knows (ncclCommRegister) in a part of an operation's
+///   buffers only, or at other places of the members' memories;
 /// - reductions that NCCL computes differently than RuntimeAbi.h requires: sums
 ///   in 16 bits, which it rounds at every rank, and extrema of floats, which
 ///   drop NaN. With FAKE_NCCL_HALF_SUMS=1, sums in 16 bits are allowed, and
@@ -31,6 +33,7 @@
 #include <map>
 #include <mutex>
 #include <nccl.h>
+#include <set>
 
 using namespace meshc;
 using namespace meshc::fake;
@@ -61,6 +64,8 @@ struct ncclComm {
   int busy = 0;                 ///< polls until the last call is done
   std::function<void()> finish; ///< what the last of these polls does
   bool isFinal = false;
+  /// Memory that the group's operations access directly: its bytes by address.
+  std::map<const char *, size_t> registered;
   /// Shared with the graphs that use the group.
   std::shared_ptr<int> inGraphs = std::make_shared<int>(0);
 };
@@ -164,6 +169,21 @@ MeshcReduction reductionOf(ncclRedOp_t reduction, MeshcType type) {
     violate("a reduction of NCCL that the fake does not know");
   }
 }
+
+/// Where the buffer is in memory that the group knows.
+int64_t placeOf(ncclComm_t comm, const void *memory, int64_t bytes) {
+  const auto *begin = static_cast<const char *>(memory);
+  auto after = comm->registered.upper_bound(begin);
+  if (after == comm->registered.begin())
+    return Call::unregistered;
+  const auto &[known, size] = *std::prev(after);
+  return begin - known + bytes <= static_cast<int64_t>(size)
+             ? begin - known
+             : Call::unregistered;
+}
+
+/// The groups of all ranks that know memory at this address.
+std::multiset<const void *> registrations;
 
 ncclResult_t add(ncclComm_t comm, cudaStream_t stream, const Call &call) {
   if (!comm)
@@ -298,6 +318,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   forbidInCapture("ncclCommFinalize");
   std::lock_guard<std::mutex> lock(mutex);
   expectIdle(comm);
+  if (!comm->registered.empty())
+    violate("a group is closed that still has registered memory");
   if (comm->inGraphs.use_count() > 1)
     violate("a group is closed before the graphs that use it");
   comm->isFinal = true;
@@ -318,6 +340,61 @@ ncclResult_t ncclCommAbort(ncclComm_t) {
   violate("a group is aborted, which may block for ever");
 }
 
+ncclResult_t ncclMemAlloc(void **memory, size_t bytes) {
+  note("ncclMemAlloc(bytes=%zu)", bytes);
+  forbidInCapture("ncclMemAlloc");
+  constexpr size_t page = 2 << 20; // CUDA's granularity of mapped memory
+  return allocateHere(memory, (bytes + page - 1) / page * page, Memory::Nccl) ==
+                 cudaSuccess
+             ? ncclSuccess
+             : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclMemFree(void *memory) {
+  note("ncclMemFree(%p)", memory);
+  forbidInCapture("ncclMemFree");
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (registrations.count(memory))
+      violate("memory is released that a group still knows");
+  }
+  --self().held;
+  releaseMemory(memory, Memory::Nccl);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes,
+                              void **handle) {
+  note("ncclCommRegister(%p, bytes=%zu)", memory, bytes);
+  if (!comm)
+    return ncclInvalidArgument;
+  resolveDevice(memory, bytes, self().gpu);
+  std::lock_guard<std::mutex> lock(mutex);
+  expectIdle(comm);
+  expectNoOperation("memory is registered");
+  if (!comm->registered.emplace(static_cast<const char *>(memory), bytes)
+           .second)
+    violate("a group is told of the same memory twice");
+  registrations.insert(memory);
+  *handle = memory;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle) {
+  note("ncclCommDeregister(%p)", handle);
+  if (!comm)
+    return ncclInvalidArgument;
+  forbidInCapture("ncclCommDeregister");
+  std::lock_guard<std::mutex> lock(mutex);
+  expectIdle(comm);
+  if (comm->inGraphs.use_count() > 1)
+    violate("a group forgets memory that graphs use");
+  if (!comm->registered.erase(static_cast<const char *>(handle)))
+    violate("a group is to forget memory that it does not know");
+  registrations.erase(registrations.find(handle));
+  return ncclSuccess;
+}
+
 ncclResult_t ncclGroupStart(void) {
   if (inOperation)
     violate("an NCCL operation begins within another");
@@ -335,7 +412,10 @@ ncclResult_t ncclGroupEnd(void) {
   if (!caller)
     return ncclSuccess;
   ncclComm_t comm = caller;
-  checkBuffers(calls, comm->members->size, comm->index);
+  checkBuffers(calls, comm->members->size, comm->index,
+               [&](const void *memory, int64_t bytes) {
+                 return placeOf(comm, memory, bytes);
+               });
   useFirst(comm, groupBytes, "an NCCL group");
   std::lock_guard<std::mutex> lock(mutex);
   comm->busy = 1 + static_cast<int>(self().random() % 3);

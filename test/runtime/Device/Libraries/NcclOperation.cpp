@@ -13,11 +13,16 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <optional>
 
 using namespace meshc;
 using namespace meshc::fake;
 
 namespace {
+
+bool isCollective(const Call &call) {
+  return call.kind != Kind::Send && call.kind != Kind::Receive;
+}
 
 std::vector<char> takeBytes(const void *from, int64_t bytes, int gpu) {
   std::vector<char> data(static_cast<size_t>(bytes));
@@ -95,13 +100,44 @@ void runMessages(GroupOperation &operation) {
       violate("an NCCL send has no receive");
 }
 
+/// "User Buffer Registration" of NCCL's manual: the buffers of all members are
+/// registered or none is, and those of a collective have the same place in the
+/// registered memory of each member.
+void checkRegistrations(const GroupOperation &operation) {
+  std::optional<bool> isRegistered;
+  auto check = [&](const void *buffer, int64_t place) {
+    const bool isKnown = place != Call::unregistered;
+    if (!buffer)
+      return;
+    if (isRegistered.value_or(isKnown) != isKnown)
+      violate("an NCCL operation mixes registered and other memory");
+    if (!isKnown && setting("FAKE_NCCL_REGISTERED", 0))
+      violate("an NCCL operation uses memory that is not registered");
+    isRegistered = isKnown;
+  };
+  std::vector<const Call *> first;
+  for (const auto &[member, calls] : operation.calls) {
+    size_t next = 0;
+    for (const Call &call : calls) {
+      check(call.send, call.sendPlace);
+      check(call.receive, call.receivePlace);
+      if (!isCollective(call))
+        continue;
+      if (member == 0)
+        first.push_back(&call);
+      else if (call.sendPlace != first[next]->sendPlace ||
+               call.receivePlace != first[next]->receivePlace)
+        violate("a collective of NCCL at other places of the registered "
+                "memory of other members");
+      ++next;
+    }
+  }
+}
+
 } // namespace
 
 void fake::runOperation(GroupOperation &operation, int size) {
   size_t collectives = 0;
-  auto isCollective = [](const Call &call) {
-    return call.kind != Kind::Send && call.kind != Kind::Receive;
-  };
   std::map<int, std::vector<Call>> all = operation.calls;
   for (auto &[member, list] : operation.calls) {
     list.erase(std::remove_if(list.begin(), list.end(), isCollective),
@@ -113,6 +149,7 @@ void fake::runOperation(GroupOperation &operation, int size) {
   }
   runMessages(operation);
   operation.calls = all;
+  checkRegistrations(operation);
   for (auto &entry : operation.calls)
     entry.second.erase(
         std::remove_if(entry.second.begin(), entry.second.end(),
@@ -163,10 +200,14 @@ bool isInPlace(const Call &call, int index) {
 
 } // namespace
 
-void fake::checkBuffers(const std::vector<Call> &brought, int size, int index) {
+void fake::checkBuffers(
+    std::vector<Call> &brought, int size, int index,
+    const std::function<int64_t(const void *, int64_t)> &find) {
   std::vector<Range> ranges;
-  for (const Call &call : brought) {
+  for (Call &call : brought) {
     auto [sends, receives] = rangesOf(call, size);
+    call.sendPlace = find(sends.begin, sends.bytes);
+    call.receivePlace = find(receives.begin, receives.bytes);
     for (const Range &range : {sends, receives})
       if (range.bytes > 0)
         resolveDevice(range.begin, static_cast<uint64_t>(range.bytes),

@@ -9,6 +9,7 @@
 
 #include "meshc/RuntimeAbi.h"
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Call {
   int peer;
   MeshcType type;
   MeshcReduction reduction;
+  /// The buffers' places in their registered memory; `unregistered` otherwise.
+  int64_t sendPlace = unregistered, receivePlace = unregistered;
+  static constexpr int64_t unregistered = -1;
 };
 
 /// Each member's contribution to one operation of a group.
@@ -34,8 +38,10 @@ struct GroupOperation {
 };
 
 /// The calls of member `index` of `size`: their buffers belong to its GPU and
-/// do not overlap, except in place.
-void checkBuffers(const std::vector<Call> &brought, int size, int index);
+/// do not overlap, except in place. `find` says where they are in memory that
+/// the group knows, which is noted in the calls.
+void checkBuffers(std::vector<Call> &brought, int size, int index,
+                  const std::function<int64_t(const void *, int64_t)> &find);
 
 /// Once all members have come.
 void runOperation(GroupOperation &operation, int size);

@@ -27,6 +27,7 @@ struct ncclConfig_t {
 
 enum ncclResult_t {
   ncclSuccess,
+  ncclUnhandledCudaError,
   ncclInvalidArgument,
   ncclRemoteError,
   ncclInProgress
@@ -53,6 +54,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
+ncclResult_t ncclMemAlloc(void **memory, size_t bytes);
+ncclResult_t ncclMemFree(void *memory);
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes,
+                              void **handle);
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
