@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/Base/TensorBlock.h"
+#include "runtime/Device/BlockCopies.h"
 #include "runtime/Device/CollectiveRooms.h"
 #include "runtime/Device/CudaCollectives.h"
 #include "runtime/Device/CudaLibrary.h"
-#include "runtime/Device/Device.h"
 #include "runtime/Device/HostSums.h"
 #include "runtime/Device/NcclGroups.h"
+#include "runtime/Device/NcclMemory.h"
 
 #include <algorithm>
 #include <map>
@@ -27,8 +28,8 @@ public:
   NcclCollectives(const MeshcCuda &cuda, MeshcCudaRank *gpu, const Rank &rank,
                   const NcclOptions &options)
       : cuda(cuda), gpu(gpu), groups(cuda, gpu, rank, options.timeoutSeconds),
-        hosts(rank.communicator->hosts()), ncclSums(options.ncclSums),
-        ncclMemory(options.ncclMemory) {
+        memory(cuda, gpu, groups, options.ncclMemory),
+        hosts(rank.communicator->hosts()), ncclSums(options.ncclSums) {
     checkCuda(cuda.newEvent(gpu, &ready), "make an event");
   }
   ~NcclCollectives() override;
@@ -39,8 +40,10 @@ public:
   void waitForAll() override { orderBehind(begun.size()); }
   bool canBeCaptured() const override { return true; }
   void check(bool late) override { groups.check(late); }
-  int64_t scratchBytes() const override { return scratchSize; }
-  const char *allocateArena(uint64_t bytes, void **memory) override;
+  int64_t scratchBytes() const override { return memory.roomBytes(); }
+  const char *allocateArena(uint64_t bytes, void **arena) override {
+    return memory.allocateArena(bytes, arena);
+  }
 
 private:
   /// One item in transit, with the addresses at which NCCL reads and writes
@@ -60,8 +63,6 @@ private:
     void *done; ///< event
   };
 
-  const char *allocate(uint64_t bytes, void **memory);
-  char *scratch(int64_t bytes);
   const Hierarchy *findHosts(uint32_t axes, const Group &group);
   bool reduces(const MeshcCollective &collective) const {
     return reducesInOrder(collective, ncclSums);
@@ -70,10 +71,6 @@ private:
                  void *const *send, void *const *recv);
   void carryOut(const MeshcCollective &collective, const Group &group,
                 void *comm);
-  void pack(const Move &move, const Group &group);
-  void unpack(const Move &move, const Group &group);
-  void copyBlocks(const BlockedBuffer &blocks, const Group &group, void *buffer,
-                  void *room, bool toRoom);
   void exchange(const MeshcCollective &collective, const Group &group,
                 const std::vector<HostSum> &sums, const HostSums &onHosts,
                 void *comm);
@@ -96,72 +93,28 @@ private:
   const MeshcCuda &cuda;
   MeshcCudaRank *gpu;
   NcclGroups groups;
+  NcclMemory memory;
   void *ready = nullptr; ///< event: a collective's send buffer is computed
   std::vector<Begun> begun;
   std::vector<void *> spareEvents;
-  std::vector<char *> scratchMemory; ///< the last one is in use
-  void *arena = nullptr;             ///< if it is NCCL's
-  int64_t lastScratchSize = 0, scratchSize = 0, elementBytes = 4;
+  int64_t elementBytes = 4;
   std::vector<Move> moves;
   MeshcCudaCombine order = {};
   std::vector<int> hosts; ///< by rank
-  bool ncclSums, ncclMemory;
+  bool ncclSums;
   std::map<uint32_t, std::optional<Hierarchy>> hierarchies; ///< by axes
   const Hierarchy *hierarchy = nullptr; ///< of the collective's group
 };
 
 NcclCollectives::~NcclCollectives() {
   groups.close();
-  auto release = [this](void *memory) {
-    if (!ncclMemory)
-      cuda.release(gpu, memory);
-    else if (cuda.ncclRelease(gpu, memory))
-      leaveWork();
-  };
-  for (char *memory : scratchMemory)
-    release(memory);
-  if (arena)
-    release(arena);
+  memory.release();
   for (const Begun &entry : begun)
     cuda.dropEvent(gpu, entry.done);
   for (void *event : spareEvents)
     cuda.dropEvent(gpu, event);
   if (ready)
     cuda.dropEvent(gpu, ready);
-}
-
-/// Memory for buffers of collectives, from all ranks at the same point.
-const char *NcclCollectives::allocate(uint64_t bytes, void **memory) {
-  if (!ncclMemory)
-    return cuda.allocate(gpu, bytes, memory);
-  if (const char *error = cuda.ncclAllocate(gpu, bytes, memory))
-    return error;
-  groups.share(*memory, bytes);
-  return nullptr;
-}
-
-const char *NcclCollectives::allocateArena(uint64_t bytes, void **memory) {
-  const char *error = ncclMemory ? allocate(bytes, &arena) : nullptr;
-  *memory = arena;
-  return error;
-}
-
-/// At least `bytes` of GPU memory. Graphs keep the addresses that they were
-/// captured with, so no room is freed before the end. Rooms grow in a
-/// function's first run, which is not captured, on all ranks alike.
-char *NcclCollectives::scratch(int64_t bytes) {
-  if (bytes > lastScratchSize) {
-    void *memory = nullptr;
-    groups.whileIdle([&] {
-      checkCuda(allocate(static_cast<uint64_t>(bytes), &memory),
-                "allocate " + std::to_string(bytes) +
-                    " bytes of the GPU for the blocks of collectives");
-    });
-    scratchMemory.push_back(static_cast<char *>(memory));
-    lastScratchSize = bytes;
-    scratchSize += bytes;
-  }
-  return scratchMemory.back();
 }
 
 /// The hosts of the group over `axes`; null if its ranks reduce together.
@@ -210,7 +163,7 @@ void NcclCollectives::planMoves(const MeshcCollective &collective,
     room(move.partials, rooms.partials, partialBytes);
     room(move.arrivedPartials, rooms.partials, partialBytes);
   }
-  char *base = bytes ? scratch(bytes) : nullptr;
+  char *base = bytes ? memory.findRooms(bytes) : nullptr;
   for (auto &[place, offset] : places)
     *place = base + offset;
 }
@@ -234,64 +187,6 @@ NcclCollectives::slice(const Move &move, int64_t size, int64_t index) const {
   int64_t length = sliceLength(move.total, size, elementBytes);
   int64_t begin = std::min(move.total, index * length);
   return {begin, std::min(length, move.total - begin)};
-}
-
-/// Copies the entries that exist from a blocked buffer to its room, where all
-/// blocks are full, or back. What is in sequence in both is one copy.
-void NcclCollectives::copyBlocks(const BlockedBuffer &blocks,
-                                 const Group &group, void *buffer, void *room,
-                                 bool toRoom) {
-  const int64_t size = blocks.getBlockSize(group.axes);
-  order.sourceCount = order.destinationCount = 1;
-  for (int p = 0; p < group.size();) {
-    ElementBox outside = blocks.getBox(group.axes, p).flat();
-    ElementBox inside = blocks.getPlainBox(group.axes, p).flat();
-    inside.offset = p * size;
-    for (++p; blocks.outer == 1 && p < group.size(); ++p) {
-      ElementBox next = blocks.getBox(group.axes, p).flat();
-      if (next.offset != outside.offset + outside.length ||
-          p * size != inside.offset + inside.length)
-        break;
-      outside.length += next.length;
-      inside.length += next.length;
-    }
-    order.count = inside.size();
-    if (order.count == 0)
-      continue;
-    order.sources[0] = boxRuns(buffer, outside, elementBytes);
-    order.destinations[0] = boxRuns(room, inside, elementBytes);
-    if (!toRoom)
-      std::swap(order.sources[0], order.destinations[0]);
-    checkCuda(cuda.combine(gpu, MESHC_CUDA_COMMUNICATION, &order),
-              "order the blocks of a collective");
-  }
-}
-
-/// The blocks of a blocked buffer, one after the other.
-void NcclCollectives::pack(const Move &move, const Group &group) {
-  const BlockedBuffer &blocks = move.sendBlocks;
-  if (move.packed == move.send)
-    return;
-  if (!areBlocksFull(blocks.entries, group.axes))
-    return copyBlocks(blocks, group, move.send, move.packed, true);
-  checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.packed,
-                           move.send, blocks.outer, group.size(),
-                           getBlockStep(blocks.entries, group.axes) *
-                               blocks.inner * elementBytes),
-            "order the blocks of a collective");
-}
-
-void NcclCollectives::unpack(const Move &move, const Group &group) {
-  const BlockedBuffer &blocks = move.recvBlocks;
-  if (move.arrived == move.recv)
-    return;
-  if (!areBlocksFull(blocks.entries, group.axes))
-    return copyBlocks(blocks, group, move.recv, move.arrived, false);
-  checkCuda(cuda.transpose(gpu, MESHC_CUDA_COMMUNICATION, move.recv,
-                           move.arrived, group.size(), blocks.outer,
-                           getBlockStep(blocks.entries, group.axes) *
-                               blocks.inner * elementBytes),
-            "order the blocks of a collective");
 }
 
 /// Block p of the packed data goes to member p, whose block for this rank
@@ -481,18 +376,20 @@ void NcclCollectives::carryOut(const MeshcCollective &collective,
                          static_cast<MeshcType>(collective.type),
                          partialTypeOf(collective),
                          static_cast<MeshcReduction>(collective.reduction));
+  const BlockCopies copies(cuda, gpu, group,
+                           static_cast<MeshcType>(collective.type));
   groups.mark();
-  // Copies use these too.
   order.type = collective.type;
   order.reduction = collective.reduction;
   for (const Move &move : moves)
-    pack(move, group);
+    if (move.packed != move.send)
+      copies.pack(move.sendBlocks, move.send, move.packed);
   exchange(collective, group, sums, onHosts, comm);
   if (isReduction && reduces(collective))
     reduceInOrder(collective, group, sums, onHosts, comm);
   for (const Move &move : moves)
-    if (!isReduction)
-      unpack(move, group);
+    if (!isReduction && move.arrived != move.recv)
+      copies.unpack(move.recvBlocks, move.arrived, move.recv);
 }
 
 void NcclCollectives::begin(const MeshcCollective &collective,
