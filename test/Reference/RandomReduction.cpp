@@ -11,10 +11,17 @@
 
 namespace meshc::reference {
 
+/// How much larger than `count` entries their sum is: as independent ones of
+/// either sign, but not if all have one sign, as those of x · x may.
+static double getGrowth(double count, bool isRepeated) {
+  return isRepeated ? count : std::sqrt(count);
+}
+
 bool RandomProgram::addEinsum() {
   std::vector<Known> operands;
   std::vector<Dim> dims;
   double size = 1;
+  bool isRepeated = false;
   for (size_t tries = 0, wanted = 1 + draw(4);
        operands.size() < wanted && tries < 8; ++tries) {
     const Known *x = pick([&](const Known &x) {
@@ -26,6 +33,8 @@ bool RandomProgram::addEinsum() {
       return false;
     if (count(join(dims, x->dims)) > 4 * maxElements)
       continue;
+    isRepeated |= llvm::any_of(
+        operands, [&](const Known &other) { return other.name == x->name; });
     operands.push_back(*x);
     dims = join(dims, x->dims);
     size *= x->size;
@@ -41,8 +50,9 @@ bool RandomProgram::addEinsum() {
   std::string text;
   for (const Known &operand : operands)
     text += (text.empty() ? "" : ", ") + operand.name;
-  return add("einsum(" + text + " -> [" + list(kept) + "])", operands[0].type,
-             kept, size * std::sqrt(double(count(dims)) / count(kept)), false);
+  return add(
+      "einsum(" + text + " -> [" + list(kept) + "])", operands[0].type, kept,
+      size * getGrowth(double(count(dims)) / count(kept), isRepeated), false);
 }
 
 /// A product of two tensors over dims that both have, as `dot` or spelled out.
@@ -66,7 +76,8 @@ bool RandomProgram::addDot() {
   for (const Dim &dim : a.dims)
     if (isShared(b, dim) && (reduced.empty() || flip()))
       reduced.push_back(dim);
-  double size = a.size * b.size * std::sqrt(double(count(reduced)));
+  double growth = getGrowth(double(count(reduced)), a.name == b.name);
+  double size = a.size * b.size * growth;
   std::vector<Dim> dims = without(join(a.dims, b.dims), reduced);
   std::string names = ", " + list(reduced) + ")";
   if (draw(3) != 0)
@@ -77,8 +88,8 @@ bool RandomProgram::addDot() {
       a.isExact && b.isExact);
   Known product = values.back();
   values.back().uses = flip();
-  return add("sum(" + product.name + names, a.type, dims,
-             product.size * std::sqrt(double(count(reduced))), false);
+  return add("sum(" + product.name + names, a.type, dims, product.size * growth,
+             false);
 }
 
 /// What makes `count` factors exp(±exponent) one number of a few units at most:
