@@ -57,19 +57,28 @@ void setCallCosts(Operation *module, const CallCosts &costs) {
   module->setAttr(overlapAttrName, builder.getF64FloatAttr(costs.overlap));
 }
 
+double CallCosts::getByteCost(CollectiveKind kind, ArrayRef<StringAttr> axes,
+                              nd::MeshAttr mesh,
+                              const ReshardPlanner &planner) {
+  double cost = 0;
+  for (const AxisTraffic &level : getRingTraffic(kind, axes, 1, mesh))
+    cost += level.bytes * planner.getByteCost(level.axis);
+  return cost;
+}
+
 double CallCosts::getLatencyBytes(CollectiveKind kind,
                                   ArrayRef<StringAttr> axes, nd::MeshAttr mesh,
                                   const ReshardPlanner &planner) const {
   if (overlap == 0)
     return 0;
   double passes = kind == CollectiveKind::AllReduce ? 2 : 1;
-  double latency = 0, perByte = 0;
+  double latency = 0;
   for (const AxisTraffic &level : getRingTraffic(kind, axes, 1, mesh)) {
-    double cost = planner.getByteCost(level.axis);
     auto size = static_cast<double>(mesh.getAxisSize(level.axis.getValue()));
-    latency += passes * (size - 1) * latencyBytes.lookup(level.axis) * cost;
-    perByte += level.bytes * cost;
+    latency += passes * (size - 1) * latencyBytes.lookup(level.axis) *
+               planner.getByteCost(level.axis);
   }
+  double perByte = getByteCost(kind, axes, mesh, planner);
   return perByte > 0 ? latency / perByte : 0;
 }
 

@@ -33,7 +33,12 @@ struct CallCosts {
   /// no positive numbers.
   static CallCosts of(mlir::Operation *op);
 
-  /// The bytes of a whole (Traffic.h) that one collective over the axes sends
+  /// The cost of each byte of a whole (Traffic.h) that a collective over the
+  /// axes sends, where a byte over the fastest axis costs 1.
+  static double getByteCost(CollectiveKind kind,
+                            llvm::ArrayRef<mlir::StringAttr> axes,
+                            nd::MeshAttr mesh, const ReshardPlanner &planner);
+  /// The bytes of a whole that one collective over the axes sends
   /// in the time of its latencies: a call of so many bytes takes twice as long
   /// as their transfer. 0 if there are no costs.
   double getLatencyBytes(CollectiveKind kind,

@@ -215,11 +215,9 @@ BlockCombiner::limitByCost(CollectiveOpInterface collective, int64_t all) {
   if (latency == 0)
     return {most, most};
   // In bytes of the whole, as `all` and `latency` are.
-  double perByte = 0;
-  for (const spmd::AxisTraffic &level :
-       spmd::getRingTraffic(kind, collective.getGroupAxes(), 1, mesh))
-    perByte += level.bytes * planner.getByteCost(level.axis);
-  double computing = getBytesDuringProducts() / perByte;
+  double computing =
+      getBytesDuringProducts() /
+      CallCosts::getByteCost(kind, collective.getGroupAxes(), mesh, planner);
   double overlap = std::min(calls.overlap, mostOverlap);
   double groups = std::sqrt(
       std::min(double(all) * overlap / (1 - overlap), computing) / latency);

@@ -1,7 +1,7 @@
 // RUN: mesh-opt %s -split-input-file -meshc-combine-collectives | FileCheck %s
 
-// Eight sums of 32 bytes, n = 256 bytes. A call has two latencies of 8 bytes and sends each byte once: L = 16. Computations hide half
-// of a call and last long: sqrt(n / L) = 4 calls, of which the first has 2 L bytes.
+// There are eight sums of 32 bytes: n = 256 bytes. A call costs two latencies of 8 bytes each: L = 16. Computations hide half of each
+// call, and they take longer than all calls. So there are sqrt(n / L) = 4 calls and one more, because the first may send only 2 L bytes.
 // CHECK-LABEL: @step
 // CHECK: spmd.all_reduce sum ["a"] %arg0 :
 // CHECK: spmd.all_reduce sum ["a"] %arg1, %arg2 {
