@@ -80,7 +80,7 @@ bool RandomProgram::addBinary() {
   Known b = *y;
   std::string left = a.name, right = b.name;
   std::vector<Dim> dims = join(a.dims, b.dims);
-  bool isExact = a.isExact && b.isExact;
+  bool isExact = a.isExact && b.isExact, bothMayTie = a.mayTie && b.mayTie;
   switch (draw(a.isInteger() ? 6 : 5)) {
   case 0:
     return add(left + " + " + right, a.type, dims, a.size + b.size, isExact);
@@ -89,11 +89,11 @@ bool RandomProgram::addBinary() {
   case 2:
     return add(left + " * " + right, a.type, dims, a.size * b.size, isExact);
   case 3:
-    return add("maximum(" + left + ", " + right + ")", a.type, dims,
-               std::max(a.size, b.size), isExact);
+    return !bothMayTie && add("maximum(" + left + ", " + right + ")", a.type,
+                              dims, std::max(a.size, b.size), isExact);
   case 4:
-    return add("minimum(" + left + ", " + right + ")", a.type, dims,
-               std::max(a.size, b.size), isExact);
+    return !bothMayTie && add("minimum(" + left + ", " + right + ")", a.type,
+                              dims, std::max(a.size, b.size), isExact);
   default:
     return add(flip() ? left + " / " + right
                       : "mod(" + left + ", " + right + ")",

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include <cmath>
 
@@ -62,6 +63,19 @@ RandomProgram::Known *RandomProgram::pick(Filter filter) {
   return picked;
 }
 
+bool RandomProgram::mayTie(llvm::StringRef expression) const {
+  auto isPartOfName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  while (!expression.empty()) {
+    llvm::StringRef name = expression.take_while(isPartOfName);
+    if (llvm::any_of(values, [&](const Known &known) {
+          return known.mayTie && known.name == name;
+        }))
+      return true;
+    expression = expression.drop_front(std::max<size_t>(name.size(), 1));
+  }
+  return false;
+}
+
 bool RandomProgram::add(std::string expression, Type type,
                         std::vector<Dim> dims, double size, bool isExact) {
   if (type <= Type::F16 && size > 20) {
@@ -76,7 +90,8 @@ bool RandomProgram::add(std::string expression, Type type,
   }
   std::string name = "t" + std::to_string(++numbered);
   statements.push_back("  " + name + " = " + expression);
-  values.push_back({name, type, std::move(dims), size, isExact});
+  values.push_back(
+      {name, type, std::move(dims), size, isExact, mayTie(expression)});
   return true;
 }
 
@@ -206,10 +221,13 @@ void RandomProgram::addParameters(const std::string &letter, size_t count) {
     Type type = types[draw(std::size(types))];
     std::vector<Dim> dims = drawDims(3);
     std::string name = letter + std::to_string(i);
+    std::string initializer = drawInitializer(dims);
     statements.push_back("  param " + name + "[" + list(dims) +
-                         "]: " + spell(type) + " ~ " + drawInitializer(dims));
+                         "]: " + spell(type) + " ~ " + initializer);
+    bool areEqual = initializer == "zeros" || initializer == "ones" ||
+                    llvm::StringRef(initializer).starts_with("constant");
     // Initial values have errors of their own.
-    values.push_back({name, type, dims, 1, false});
+    values.push_back({name, type, dims, 1, false, areEqual});
   }
 }
 

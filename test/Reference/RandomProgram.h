@@ -16,7 +16,10 @@ namespace meshc::reference {
 /// tensors, with dims of size 1 and of prime sizes, all element types, and a
 /// training statement. The model is well conditioned: values stay between about
 /// one and a thousand, and discontinuous ops (floor, comparisons …) are not
-/// applied to sums, whose last bits depend on their order.
+/// applied to sums, whose last bits depend on their order. For the same reason
+/// no entry is chosen (max, min) among the entries of a parameter that begins
+/// with equal ones: an optimizer that scales each gradient by its own size
+/// moves them by the same amount but for rounding, and rounding would choose.
 ///
 /// With `hasLoops`, a part of the statements, and some parameters, stand in a
 /// loop, and some of those in another one within it; the loops carry values,
@@ -44,8 +47,9 @@ private:
     std::string name;
     Type type;
     std::vector<Dim> dims;
-    double size;  ///< order of magnitude of the entries
-    bool isExact; ///< the same to the bit under every layout
+    double size;         ///< order of magnitude of the entries
+    bool isExact;        ///< the same to the bit under every layout
+    bool mayTie = false; ///< entries may be equal but for rounding
     int uses = 0;
     bool isHidden = false; ///< inside a loop that it does not fit
 
@@ -132,6 +136,8 @@ private:
   /// A value that passes, later ones more often; null if none does. Counts as a
   /// use.
   Known *pick(Filter filter);
+  /// Whether the expression has an operand whose entries may tie.
+  bool mayTie(llvm::StringRef expression) const;
   /// Assigns an expression to a new name.
   bool add(std::string expression, Type type, std::vector<Dim> dims,
            double size, bool isExact);

@@ -117,9 +117,11 @@ bool RandomProgram::addReduction() {
   case 2:
     return add("mean" + arguments, in.type, rest, in.size, false);
   case 3:
-    return add("max" + arguments, in.type, rest, in.size, in.isExact);
+    return !in.mayTie &&
+           add("max" + arguments, in.type, rest, in.size, in.isExact);
   case 4:
-    return add("min" + arguments, in.type, rest, in.size, in.isExact);
+    return !in.mayTie &&
+           add("min" + arguments, in.type, rest, in.size, in.isExact);
   default:
     return add("prod(exp(tanh(" + in.name + ") * " +
                    spellExponent(count(gone)) + "), " + list(gone) + ")",
