@@ -136,7 +136,7 @@ void CallWriter::writeBand() {
   int64_t index = type.getDimIndex(scores.position.getValue());
   for (auto [axis, step] : llvm::zip(type.getDims()[index].getAxes(),
                                      type.getBlockSteps(index, mesh)))
-    call.rowOffsets[mesh.getAxisIndex(axis.getValue())] = step;
+    call.rowOffsets[mesh.getAxisIndex(axis)] = step;
 }
 
 void CallWriter::writeStrides(MeshcAttentionStrides &strides, Value value,

@@ -46,8 +46,8 @@ static void getPlaces(ArrayAttr order, CollectiveOp op, nd::MeshAttr mesh,
                       uint8_t *places) {
   for (auto [i, axis] : llvm::enumerate(order.getAsRange<StringAttr>()))
     places[i] = llvm::count_if(op.getAxes(), [&](Attribute other) {
-      return mesh.getAxisIndex(cast<StringAttr>(other).getValue()) <
-             mesh.getAxisIndex(axis.getValue());
+      return mesh.getAxisIndex(cast<StringAttr>(other)) <
+             mesh.getAxisIndex(axis);
     });
 }
 
@@ -157,7 +157,7 @@ LogicalResult CollectiveOp::verify() {
                        "iteration");
   nd::MeshAttr mesh = nd::MeshAttr::of(*this);
   for (StringAttr axis : getAxes().getAsRange<StringAttr>()) {
-    if (mesh.getAxisIndex(axis.getValue()) < 0)
+    if (mesh.getAxisIndex(axis) < 0)
       return emitOpError() << "the mesh has no axis '" << axis.getValue()
                            << "'";
     if (llvm::count(getAxes(), axis) > 1)
@@ -201,7 +201,7 @@ llvm::Value *CollectiveOp::getDescriptor(CallEmitter &emitter) {
   collective.reduction = uint8_t(getReduction());
   collective.type = getAbiType(getSend().front());
   for (StringAttr axis : getAxes().getAsRange<StringAttr>())
-    collective.axes |= 1u << mesh.getAxisIndex(axis.getValue());
+    collective.axes |= 1u << mesh.getAxisIndex(axis);
   collective.itemCount = items.size();
   collective.items = items.data();
   MeshcPermutation permutation;

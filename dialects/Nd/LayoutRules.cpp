@@ -70,7 +70,7 @@ RuleOp LayoutRules::lookup(const TensorIdentity &tensor,
 llvm::SmallVector<StringAttr> LayoutRules::getAxes(RuleOp rule) const {
   llvm::SmallVector<StringAttr> axes;
   for (auto axis : rule.getAxes().getAsRange<StringAttr>())
-    if (mesh.getAxisIndex(axis.getValue()) >= 0)
+    if (mesh.getAxisIndex(axis) >= 0)
       axes.push_back(axis);
   return axes;
 }

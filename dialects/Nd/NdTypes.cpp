@@ -128,14 +128,14 @@ int64_t MeshAttr::getRankCount() const {
   return count;
 }
 
-int64_t MeshAttr::getAxisIndex(StringRef name) const {
+int64_t MeshAttr::getAxisIndex(StringAttr name) const {
   for (auto [index, axis] : llvm::enumerate(getAxes()))
-    if (axis.getName().getValue() == name)
+    if (axis.getName() == name)
       return index;
   return -1;
 }
 
-int64_t MeshAttr::getAxisSize(StringRef name) const {
+int64_t MeshAttr::getAxisSize(StringAttr name) const {
   int64_t index = getAxisIndex(name);
   return index < 0 ? 1 : getAxes()[index].getSize();
 }
@@ -143,7 +143,7 @@ int64_t MeshAttr::getAxisSize(StringRef name) const {
 int64_t MeshAttr::getProduct(ArrayRef<StringAttr> axes) const {
   int64_t product = 1;
   for (StringAttr axis : axes)
-    product *= getAxisSize(axis.getValue());
+    product *= getAxisSize(axis);
   return product;
 }
 
@@ -316,15 +316,18 @@ SmallVector<int64_t> TensorType::getBlockSteps(int64_t index,
   SmallVector<int64_t> steps;
   int64_t size = dim.getSize();
   for (StringAttr axis : dim.getAxes()) {
-    size = llvm::divideCeil(size, mesh.getAxisSize(axis.getValue()));
+    size = llvm::divideCeil(size, mesh.getAxisSize(axis));
     steps.push_back(size);
   }
   return steps;
 }
 
 int64_t TensorType::getLocalSize(int64_t index, MeshAttr mesh) const {
-  SmallVector<int64_t> steps = getBlockSteps(index, mesh);
-  return steps.empty() ? getDims()[index].getSize() : steps.back();
+  DimAttr dim = getDims()[index];
+  int64_t size = dim.getSize();
+  for (StringAttr axis : dim.getAxes())
+    size = llvm::divideCeil(size, mesh.getAxisSize(axis));
+  return size;
 }
 
 bool TensorType::isEven(int64_t index, MeshAttr mesh) const {

@@ -94,9 +94,9 @@ def Nd_MeshAttr : AttrDef<Nd_Dialect, "Mesh"> {
     /// Number of ranks: the product of the axis sizes (1 for no axes).
     int64_t getRankCount() const;
     /// Position of the axis in the mesh, or -1.
-    int64_t getAxisIndex(::llvm::StringRef axis) const;
+    int64_t getAxisIndex(::mlir::StringAttr axis) const;
     /// Size of the axis; 1 for an axis that is not in the mesh.
-    int64_t getAxisSize(::llvm::StringRef axis) const;
+    int64_t getAxisSize(::mlir::StringAttr axis) const;
     /// Product of the sizes of the axes.
     int64_t getProduct(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     /// Coordinates of a rank, one per axis.

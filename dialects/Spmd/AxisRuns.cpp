@@ -46,7 +46,7 @@ bool AxisRuns::isDivisible() const {
     int64_t blocks = mesh.getProduct(dim.getAxes());
     for (StringAttr axis : getAxesOf(to, dim.getName().getValue()))
       if (!llvm::is_contained(dim.getAxes(), axis))
-        blocks *= mesh.getAxisSize(axis.getValue());
+        blocks *= mesh.getAxisSize(axis);
     return dim.getSize() % blocks == 0;
   });
 }

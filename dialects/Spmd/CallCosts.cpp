@@ -74,7 +74,7 @@ double CallCosts::getLatencyBytes(CollectiveKind kind,
   double passes = kind == CollectiveKind::AllReduce ? 2 : 1;
   double latency = 0;
   for (const AxisTraffic &level : getRingTraffic(kind, axes, 1, mesh)) {
-    auto size = static_cast<double>(mesh.getAxisSize(level.axis.getValue()));
+    auto size = static_cast<double>(mesh.getAxisSize(level.axis));
     latency += passes * (size - 1) * latencyBytes.lookup(level.axis) *
                planner.getByteCost(level.axis);
   }

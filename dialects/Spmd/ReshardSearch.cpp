@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/ReshardSearch.h"
-#include "dialects/Spmd/AxisRuns.h"
+#include "dialects/Spmd/ReshardBound.h"
+#include "dialects/Spmd/ReshardSteps.h"
 #include <limits>
 #include <queue>
 
@@ -23,74 +24,75 @@ using nd::TensorType;
 /// axis.
 static constexpr double collectiveStep = 1e-3, sliceStep = 1e-5;
 
-/// A search that has settled so many shardings ends with the straight plan. If
-/// more than `fewRuns` runs of axes may change places, there are too many
-/// shardings in between for more than a glance.
-static constexpr size_t mostSettled = 20000, mostSettledOfMany = 200,
-                        fewRuns = 6;
+/// A search that has settled so many shardings gives up: of up to three axes,
+/// of more, and in haste. Over more than `fewRuns` runs of axes, there are too
+/// many shardings in between for anything but haste.
+static constexpr size_t mostSettledOfFew = 20000, mostSettled = 1000,
+                        mostSettledInHaste = 200, fewRuns = 5;
+
+/// In haste the shardings near the target come first: the bytes that still have
+/// to be sent count so much (Pohl, Artificial Intelligence 1, 1970).
+static constexpr double haste = 1.5;
+
+/// Relative, of sums of bytes.
+static constexpr double roundingError = 1e-9;
 
 namespace {
 
-/// The search from one sharding to another by steps within a memory bound.
+/// The search from one sharding to another by steps within a memory bound: A*
+/// (Hart, Nilsson and Raphael, IEEE Trans. SSC 4, 1968) with getLeastBytes.
 class Search {
 public:
   Search(TensorType from, TensorType to, MeshAttr mesh,
-         const ByteCosts &byteCosts, double memoryBound, Objective objective)
+         const ByteCosts &byteCosts, double memoryBound, Objective objective,
+         bool inHaste)
       : from(from), to(to), mesh(mesh), byteCosts(byteCosts),
-        memoryBound(memoryBound), objective(objective), runs(from, to, mesh) {}
-  /// Nothing if no plan was found within the bound.
+        memoryBound(memoryBound), objective(objective), inHaste(inHaste),
+        steps(from, to, mesh, inHaste), costOfRest(getCostOfRest()) {}
+  /// The best plan found within the bound, if there is one.
   std::optional<ReshardPlan> run();
+  /// Whether `run` has given up before it knew that no plan is better.
+  bool hasGivenUp() const { return gaveUp; }
 
 private:
   struct Reached {
     double cost = 0;
+    double rest = 0;     ///< that the way to the target costs at least
     ReshardStep step;    ///< that led here
     TensorType previous; ///< null at the start
     bool settled = false;
   };
 
-  void reduce(TensorType type);
-  void gatherOrMove(TensorType type);
-  void slice(TensorType type);
-  void permute(TensorType type);
-  void permuteTo(TensorType type, TensorType result);
-  void permuteFreely(TensorType type);
-  void permuteInOrder(TensorType type);
+  double getCostOfRest() const;
+  double getRest(TensorType type) const;
+  bool sliceAtOnce(TensorType type);
   void reach(TensorType previous, ReshardStep step);
   std::optional<double> addCost(double cost, TensorType previous,
                                 const ReshardStep &step) const;
-  bool mayHold(DimAttr dim, ArrayRef<StringAttr> axes) const;
-  llvm::SmallVector<ReshardStep> goStraight() const;
-  void considerStraight();
+  llvm::SmallVector<ReshardStep> goStraight(TensorType type) const;
+  void considerStraight(TensorType type);
   ReshardPlan makePlan(ArrayRef<ReshardStep> steps) const;
-  llvm::SmallVector<ReshardStep> trace();
+  llvm::SmallVector<ReshardStep> trace(TensorType type) const;
 
   TensorType from, to;
   MeshAttr mesh;
   const ByteCosts &byteCosts;
   double memoryBound;
   Objective objective;
-  AxisRuns runs;
+  bool inHaste;
+  ReshardSteps steps;
+  double costOfRest; ///< of a byte that still has to be sent
+  bool gaveUp = false;
   llvm::DenseMap<TensorType, Reached> reached;
   using Entry = std::pair<double, int64_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   llvm::SmallVector<TensorType> order; ///< queue entries name types by number
-  /// The straight plan, if it is within the bound, and its cost.
+  /// The best plan that goes straight from some sharding on, and its cost.
   std::optional<llvm::SmallVector<ReshardStep>> straight;
   double straightCost = std::numeric_limits<double>::infinity();
 };
 
 } // namespace
-
-/// Whether the axes may cut the dim on the way: the source or the target has
-/// them there.
-bool Search::mayHold(DimAttr dim, ArrayRef<StringAttr> axes) const {
-  StringRef name = dim.getName().getValue();
-  return llvm::all_of(axes, [&](StringAttr axis) {
-    return llvm::is_contained(getAxesOf(from, name), axis) ||
-           llvm::is_contained(getAxesOf(to, name), axis);
-  });
-}
 
 /// The tensor whose block Traffic.h counts.
 static TensorType getWhole(TensorType previous, const ReshardStep &step) {
@@ -148,195 +150,45 @@ std::optional<double> Search::addCost(double cost, TensorType previous,
   return cost + ofStep + getStepCost(previous, step, mesh, byteCosts);
 }
 
+/// At least the cheapest axis carries it. In haste it counts as if the dearest
+/// one did, and more.
+double Search::getCostOfRest() const {
+  double cheapest = 1, dearest = 1;
+  for (auto [axis, cost] : byteCosts) {
+    cheapest = std::min(cheapest, cost);
+    dearest = std::max(dearest, cost);
+  }
+  return inHaste ? haste * dearest : cheapest;
+}
+
+double Search::getRest(TensorType type) const {
+  return objective == Objective::Memory
+             ? 0
+             : costOfRest * getLeastBytes(type, to, mesh);
+}
+
 /// Enters `step.result` as a neighbour of `previous`, if it is a sharding.
 void Search::reach(TensorType previous, ReshardStep step) {
   if (!step.result)
     return;
   std::optional<double> cost =
       addCost(reached.find(previous)->second.cost, previous, step);
-  if (!cost || *cost > straightCost)
+  if (!cost || *cost > straightCost * (1 + roundingError))
     return;
   auto [it, isNew] = reached.try_emplace(step.result);
-  if (!isNew && (it->second.settled || it->second.cost <= *cost))
+  if (!isNew && (it->second.cost <= *cost || (inHaste && it->second.settled)))
     return;
   TensorType result = step.result;
-  it->second = {*cost, std::move(step), previous, false};
-  queue.emplace(*cost, order.size());
+  double rest = isNew ? getRest(result) : it->second.rest;
+  it->second = {*cost, rest, std::move(step), previous, false};
+  queue.emplace(*cost + rest, order.size());
   order.push_back(result);
-}
-
-/// Steps that end being partial over some axes.
-void Search::reduce(TensorType type) {
-  AxisList pending;
-  for (StringAttr axis : type.getPartialAxes())
-    if (!llvm::is_contained(to.getPartialAxes(), axis))
-      pending.push_back(axis);
-  for (AxisList &axes : getSubsets(runs.group(pending), mesh)) {
-    TensorType reduced = dropPartial(type, axes);
-    for (DimAttr dim : type.getDims())
-      if (mayHold(dim, axes))
-        reach(type, {CollectiveKind::ReduceScatter,
-                     axes,
-                     {},
-                     dim.getName(),
-                     addAxes(reduced, dim.getName().getValue(), axes)});
-    reach(type, {CollectiveKind::AllReduce, axes, {}, {}, reduced});
-  }
-}
-
-/// Steps that take the last axes from a dim, and may give them to another.
-void Search::gatherOrMove(TensorType type) {
-  for (DimAttr dim : type.getDims())
-    for (size_t count = 1; count <= dim.getAxes().size(); ++count) {
-      AxisList axes(dim.getAxes().take_back(count));
-      if (!areInMeshOrder(axes, mesh))
-        break;
-      if (!runs.begins(axes, 0))
-        continue;
-      TensorType gathered = dropAxes(type, dim.getName().getValue(), axes);
-      reach(type,
-            {CollectiveKind::AllGather, axes, dim.getName(), {}, gathered});
-      for (DimAttr other : type.getDims())
-        if (other != dim && mayHold(other, axes))
-          reach(type,
-                {CollectiveKind::AllToAll, axes, dim.getName(), other.getName(),
-                 addAxes(gathered, other.getName().getValue(), axes)});
-    }
-}
-
-/// Local steps: a rank keeps its block only.
-void Search::slice(TensorType type) {
-  AxisList used = getUsedAxes(type);
-  for (DimAttr dim : to.getDims()) {
-    AxisList free;
-    for (StringAttr axis : dim.getAxes())
-      if (!llvm::is_contained(used, axis))
-        free.push_back(axis);
-    for (const AxisList &run : runs.group(free))
-      reach(type, {std::nullopt,
-                   run,
-                   {},
-                   dim.getName(),
-                   addAxes(type, dim.getName().getValue(), run)});
-  }
-}
-
-void Search::permuteTo(TensorType type, TensorType result) {
-  auto known = reached.find(result);
-  if (known != reached.end() && known->second.settled)
-    return;
-  if (std::optional<AxisOrders> orders = findPermute(type, result, mesh))
-    reach(type, {CollectiveKind::Permute,
-                 orders->senders,
-                 {},
-                 {},
-                 result,
-                 orders->receivers});
-}
-
-/// The type with other axes on its dims.
-static TensorType withAxes(TensorType type, ArrayRef<AxisList> axes) {
-  llvm::SmallVector<DimAttr> dims;
-  for (auto [dim, ofDim] : llvm::zip(type.getDims(), axes))
-    dims.push_back(
-        DimAttr::get(type.getContext(), dim.getName(), dim.getSize(), ofDim));
-  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
-                         type.getPartialAxes());
-}
-
-namespace {
-/// All ways to cut each dim of a type into as many blocks as now, over any of
-/// these axes.
-struct Arrangements {
-  TensorType type;
-  MeshAttr mesh;
-  AxisList axes;
-  llvm::function_ref<bool(DimAttr, StringAttr)> mayHold;
-  llvm::function_ref<void(ArrayRef<AxisList>)> visit;
-  llvm::SmallVector<AxisList> ofDim = {};
-
-  /// Goes on with the next dim.
-  void place() {
-    if (ofDim.size() == type.getDims().size())
-      return visit(ofDim);
-    int64_t blocks = mesh.getProduct(type.getDims()[ofDim.size()].getAxes());
-    ofDim.emplace_back();
-    place(blocks);
-    ofDim.pop_back();
-  }
-  /// Cuts the last one of `ofDim` into so many more blocks.
-  void place(int64_t blocks) {
-    if (blocks == 1)
-      return place();
-    for (StringAttr axis : axes) {
-      int64_t size = mesh.getAxisSize(axis.getValue());
-      if (size == 1 || blocks % size != 0 ||
-          !mayHold(type.getDims()[ofDim.size() - 1], axis) ||
-          llvm::any_of(ofDim, [&](const AxisList &taken) {
-            return llvm::is_contained(taken, axis);
-          }))
-        continue;
-      ofDim.back().push_back(axis);
-      place(blocks / size);
-      ofDim.back().pop_back();
-    }
-  }
-};
-} // namespace
-
-/// To all shardings that have the same blocks.
-void Search::permuteFreely(TensorType type) {
-  AxisList axes;
-  for (nd::AxisAttr axis : mesh.getAxes())
-    if (!llvm::is_contained(type.getPartialAxes(), axis.getName()))
-      axes.push_back(axis.getName());
-  auto mayHoldOne = [&](DimAttr dim, StringAttr axis) {
-    return mayHold(dim, axis);
-  };
-  auto visit = [&](ArrayRef<AxisList> ofDim) {
-    permuteTo(type, withAxes(type, ofDim));
-  };
-  Arrangements{type, mesh, axes, mayHoldOne, visit}.place();
-}
-
-/// Brings the axes of dims into the target's order, those that the target has
-/// elsewhere behind the others: of one dim, and of all.
-void Search::permuteInOrder(TensorType type) {
-  llvm::SmallVector<AxisList> now, inOrder;
-  for (DimAttr dim : type.getDims()) {
-    AxisList axes, others;
-    for (StringAttr axis : getAxesOf(to, dim.getName().getValue()))
-      if (llvm::is_contained(dim.getAxes(), axis))
-        axes.push_back(axis);
-    for (StringAttr axis : dim.getAxes())
-      if (!llvm::is_contained(axes, axis))
-        others.push_back(axis);
-    for (const AxisList &run : runs.group(others))
-      axes.append(run);
-    inOrder.push_back(axes);
-    now.emplace_back(dim.getAxes());
-  }
-  permuteTo(type, withAxes(type, inOrder));
-  for (size_t dim = 0; dim < now.size(); ++dim) {
-    AxisList before = std::exchange(now[dim], inOrder[dim]);
-    permuteTo(type, withAxes(type, now));
-    now[dim] = before;
-  }
-}
-
-/// Steps that leave all blocks as they are, on other ranks.
-void Search::permute(TensorType type) {
-  if (runs.areFew())
-    return permuteFreely(type);
-  permuteTo(type, to);
-  permuteInOrder(type);
 }
 
 /// Reaches the target without a choice: reduces what is partial, gathers what
 /// is in the way of an axis of the target, and slices.
-llvm::SmallVector<ReshardStep> Search::goStraight() const {
+llvm::SmallVector<ReshardStep> Search::goStraight(TensorType type) const {
   llvm::SmallVector<ReshardStep> steps;
-  TensorType type = from;
   auto go = [&](ReshardStep step) {
     type = step.result;
     steps.push_back(std::move(step));
@@ -352,7 +204,7 @@ llvm::SmallVector<ReshardStep> Search::goStraight() const {
         {},
         {},
         dropPartial(type, pending)});
-  for (DimAttr dim : from.getDims()) {
+  for (DimAttr dim : type.getDims()) {
     ArrayRef<StringAttr> wanted = getAxesOf(to, dim.getName().getValue());
     AxisList axes(dim.getAxes());
     while (axes.size() > wanted.size() ||
@@ -376,35 +228,50 @@ llvm::SmallVector<ReshardStep> Search::goStraight() const {
   return steps;
 }
 
-/// Nothing dearer than the straight plan needs to be reached.
-void Search::considerStraight() {
-  llvm::SmallVector<ReshardStep> steps = goStraight();
-  double cost = 0;
-  TensorType type = from;
-  for (const ReshardStep &step : steps) {
+/// The path to `type` and straight on from there is a plan, if it is within the
+/// bound. Nothing dearer needs to be reached.
+void Search::considerStraight(TensorType type) {
+  llvm::SmallVector<ReshardStep> plan = trace(type);
+  double cost = reached.find(type)->second.cost;
+  for (ReshardStep &step : goStraight(type)) {
     std::optional<double> next = addCost(cost, type, step);
     if (!next)
       return;
     cost = *next;
     type = step.result;
+    plan.push_back(std::move(step));
   }
-  straight = std::move(steps);
+  if (cost >= straightCost)
+    return;
+  straight = std::move(plan);
   straightCost = cost;
 }
 
+/// Takes the slice that no plan needs to wait with, if it is within the bound.
+/// Where memory counts, to cut over more axes at once takes less.
+bool Search::sliceAtOnce(TensorType type) {
+  if (objective == Objective::Memory && !inHaste)
+    return false;
+  std::optional<ReshardStep> slice = steps.getSlice(type);
+  if (!slice || getMemory(type, *slice, mesh) > memoryBound)
+    return false;
+  reach(type, std::move(*slice));
+  return true;
+}
+
 std::optional<ReshardPlan> Search::run() {
-  considerStraight();
   reached[from] = {};
+  considerStraight(from);
   queue.emplace(0, 0);
   order.push_back(from);
-  AxisList used = getUsedAxes(from);
-  for (StringAttr axis : getUsedAxes(to))
-    if (!llvm::is_contained(used, axis))
-      used.push_back(axis);
-  size_t most =
-      runs.group(used).size() > fewRuns ? mostSettledOfMany : mostSettled;
-  size_t settled = 0;
-  while (!queue.empty() && ++settled <= most) {
+  size_t most = inHaste          ? mostSettledInHaste
+                : steps.areFew() ? mostSettledOfFew
+                                 : mostSettled;
+  for (size_t settled = 0; !queue.empty(); ++settled) {
+    if (settled == most) {
+      gaveUp = true;
+      break;
+    }
     TensorType type = order[queue.top().second];
     queue.pop();
     Reached &here = reached[type];
@@ -412,25 +279,29 @@ std::optional<ReshardPlan> Search::run() {
       continue;
     here.settled = true;
     if (type == to)
-      return makePlan(trace());
-    reduce(type);
-    gatherOrMove(type);
-    slice(type);
-    permute(type);
+      return makePlan(trace(to));
+    if (sliceAtOnce(type))
+      continue;
+    steps.visit(type, [&](ReshardStep step) { reach(type, std::move(step)); });
   }
   // The best so far, if the search ends early.
-  if (auto found = reached.find(to); found != reached.end())
-    return makePlan(trace());
+  if (gaveUp)
+    for (TensorType type : order)
+      if (reached.find(type)->second.settled)
+        considerStraight(type);
+  if (auto found = reached.find(to);
+      found != reached.end() && found->second.cost < straightCost)
+    return makePlan(trace(to));
   if (!straight)
     return std::nullopt;
   return makePlan(*straight);
 }
 
-/// The steps that led to the target.
-llvm::SmallVector<ReshardStep> Search::trace() {
+/// The steps that led there.
+llvm::SmallVector<ReshardStep> Search::trace(TensorType type) const {
   llvm::SmallVector<ReshardStep> steps;
-  for (TensorType type = to; type != from;) {
-    const Reached &here = reached[type];
+  while (type != from) {
+    const Reached &here = reached.find(type)->second;
     steps.push_back(here.step);
     type = here.previous;
   }
@@ -456,7 +327,23 @@ std::optional<ReshardPlan> searchReshard(TensorType from, TensorType to,
                                          const ByteCosts &byteCosts,
                                          double memoryBound,
                                          Objective objective) {
-  return Search(from, to, mesh, byteCosts, memoryBound, objective).run();
+  auto search = [&](bool inHaste) {
+    return Search(from, to, mesh, byteCosts, memoryBound, objective, inHaste);
+  };
+  auto getScore = [&](const std::optional<ReshardPlan> &plan) {
+    if (!plan)
+      return std::numeric_limits<double>::infinity();
+    return objective == Objective::Cost ? plan->cost : plan->peak;
+  };
+  std::optional<ReshardPlan> best;
+  if (ReshardSteps(from, to, mesh, false).countRuns() <= fewRuns) {
+    Search thorough = search(false);
+    best = thorough.run();
+    if (!thorough.hasGivenUp())
+      return best;
+  }
+  std::optional<ReshardPlan> other = search(true).run();
+  return getScore(other) < getScore(best) ? other : best;
 }
 
 } // namespace meshc::spmd

@@ -19,8 +19,9 @@ namespace meshc::spmd {
 /// What a search makes as small as possible: the cost of a plan, or its peak.
 enum class Objective { Cost, Memory };
 
-/// The best plan from one sharding to another by steps whose memory is within
-/// the bound, in bytes. Nothing if none was found.
+/// The best plan from one sharding to another by the steps of ReshardSteps.h
+/// whose memory is within the bound, in bytes. Nothing if none was found. A
+/// search that takes too long gives up and is repeated in haste.
 std::optional<ReshardPlan> searchReshard(nd::TensorType from, nd::TensorType to,
                                          nd::MeshAttr mesh,
                                          const ByteCosts &byteCosts,

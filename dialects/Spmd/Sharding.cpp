@@ -109,8 +109,7 @@ getParts(ArrayRef<StringAttr> senders, ArrayRef<StringAttr> receivers,
       if (from.empty())
         return std::nullopt;
       (grows ? part.senders : part.receivers).push_back(from.front());
-      (grows ? sending : receiving) *=
-          mesh.getAxisSize(from.front().getValue());
+      (grows ? sending : receiving) *= mesh.getAxisSize(from.front());
       from = from.drop_front();
     } while (sending != receiving);
     part.ranks = sending;
@@ -126,7 +125,7 @@ static bool cutAsOne(ArrayRef<StringAttr> axes, int64_t entries,
   int64_t ranks = mesh.getProduct(axes), step = entries;
   int64_t ofOne = llvm::divideCeil(entries, ranks);
   for (StringAttr axis : axes) {
-    int64_t size = mesh.getAxisSize(axis.getValue());
+    int64_t size = mesh.getAxisSize(axis);
     ranks /= size;
     int64_t next = llvm::divideCeil(step, size);
     if (size > 1 && step > 1 && next != ofOne * ranks)
@@ -140,9 +139,8 @@ static bool cutAsOne(ArrayRef<StringAttr> axes, int64_t entries,
 /// without a change of the blocks.
 static bool keepsBlocks(const Part &part, int64_t entries, MeshAttr mesh) {
   auto getSizes = [&](ArrayRef<StringAttr> axes) {
-    return llvm::map_to_vector(axes, [&](StringAttr axis) {
-      return mesh.getAxisSize(axis.getValue());
-    });
+    return llvm::map_to_vector(
+        axes, [&](StringAttr axis) { return mesh.getAxisSize(axis); });
   };
   return getSizes(part.senders) == getSizes(part.receivers) ||
          (cutAsOne(part.senders, entries, mesh) &&
@@ -244,7 +242,7 @@ bool areEquidistant(TensorType type, llvm::StringRef dim, MeshAttr mesh) {
   if (type.getSize(dim) == 1)
     return true;
   for (auto [axis, step] : llvm::zip(axes, type.getBlockSteps(index, mesh))) {
-    int64_t size = mesh.getAxisSize(axis.getValue());
+    int64_t size = mesh.getAxisSize(axis);
     ranks /= size;
     if (size > 1 && step != last * ranks)
       return false;
@@ -255,7 +253,7 @@ bool areEquidistant(TensorType type, llvm::StringRef dim, MeshAttr mesh) {
 bool areInMeshOrder(ArrayRef<StringAttr> axes, MeshAttr mesh) {
   int64_t last = -1;
   for (StringAttr axis : axes) {
-    int64_t index = mesh.getAxisIndex(axis.getValue());
+    int64_t index = mesh.getAxisIndex(axis);
     if (index <= last)
       return false;
     last = index;
@@ -265,7 +263,7 @@ bool areInMeshOrder(ArrayRef<StringAttr> axes, MeshAttr mesh) {
 
 void sortByMesh(AxisList &axes, MeshAttr mesh) {
   llvm::sort(axes, [&](StringAttr a, StringAttr b) {
-    return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
+    return mesh.getAxisIndex(a) < mesh.getAxisIndex(b);
   });
 }
 

@@ -25,7 +25,7 @@ llvm::SmallVector<AxisTraffic> getRingTraffic(CollectiveKind kind,
   llvm::SmallVector<AxisTraffic> traffic(axes.size());
   double rest = wholeBytes;
   for (size_t i = axes.size(); i-- > 0;) {
-    double size = mesh.getAxisSize(axes[i].getValue());
+    double size = mesh.getAxisSize(axes[i]);
     traffic[i] = {axes[i], passes * rest * (size - 1) / size};
     rest /= size;
   }

@@ -28,8 +28,8 @@ llvm::SmallVector<int64_t> getGroup(int64_t rank, ArrayRef<StringAttr> axes,
   for (int64_t i = 0, count = mesh.getProduct(axes); i < count; ++i) {
     int64_t rest = i;
     for (StringAttr axis : llvm::reverse(axes)) {
-      int64_t size = mesh.getAxisSize(axis.getValue());
-      coordinates[mesh.getAxisIndex(axis.getValue())] = rest % size;
+      int64_t size = mesh.getAxisSize(axis);
+      coordinates[mesh.getAxisIndex(axis)] = rest % size;
       rest /= size;
     }
     group.push_back(getRankAt(coordinates, mesh));
@@ -42,8 +42,8 @@ int64_t getPositionInGroup(int64_t rank, ArrayRef<StringAttr> axes,
   llvm::SmallVector<int64_t> coordinates = mesh.getCoordinates(rank);
   int64_t position = 0;
   for (StringAttr axis : axes)
-    position = position * mesh.getAxisSize(axis.getValue()) +
-               coordinates[mesh.getAxisIndex(axis.getValue())];
+    position = position * mesh.getAxisSize(axis) +
+               coordinates[mesh.getAxisIndex(axis)];
   return position;
 }
 

@@ -153,7 +153,7 @@ Constant *ConstantTable::makeDim(exec::BufferType buffer, StringRef name,
   nd::DimAttr dim = type.getDim(name);
   SmallVector<Constant *> axes;
   for (mlir::StringAttr axis : dim.getAxes())
-    axes.push_back(getInteger(types.i32, mesh.getAxisIndex(axis.getValue())));
+    axes.push_back(getInteger(types.i32, mesh.getAxisIndex(axis)));
   int64_t localSize = type.getLocalSize(type.getDimIndex(name), mesh);
   return makeStruct(types.dim,
                     {getString(name), getInteger(types.i64, dim.getSize()),

@@ -151,7 +151,7 @@ Value KernelElements::getIndexConstant(int64_t value) {
 
 /// The rank's coordinate along the axis, as an `index`.
 Value KernelElements::loadCoordinate(StringAttr axis) {
-  auto number = static_cast<int32_t>(mesh.getAxisIndex(axis.getValue()));
+  auto number = static_cast<int32_t>(mesh.getAxisIndex(axis));
   Value address = LLVM::GEPOp::create(builder, loc, coordinates.getType(),
                                       builder.getI64Type(), coordinates,
                                       ArrayRef<LLVM::GEPArg>{number});

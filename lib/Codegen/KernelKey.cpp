@@ -58,7 +58,7 @@ void KeyWriter::renameDims() {
     return a.getValue() < b.getValue();
   });
   for (auto [position, dim] : llvm::enumerate(sorted))
-    if (mesh.getAxisIndex(dim.getValue()) < 0)
+    if (mesh.getAxisIndex(dim) < 0)
       newNames[dim] =
           StringAttr::get(kernel.getContext(), "%" + Twine(position));
   replacer.addReplacement([this](StringAttr name) -> std::optional<Attribute> {

@@ -72,8 +72,8 @@ double CostModel::getKernelSeconds(const nd::OpCost &cost,
 }
 
 const Link &CostModel::getLink(StringAttr axis) const {
-  int64_t reach = mesh.getAxisSize(axis.getValue());
-  int64_t index = mesh.getAxisIndex(axis.getValue());
+  int64_t reach = mesh.getAxisSize(axis);
+  int64_t index = mesh.getAxisIndex(axis);
   for (nd::AxisAttr later : mesh.getAxes().drop_front(index + 1))
     reach *= later.getSize();
   return reach <= machine.nodeRanks ? machine.node : machine.network;
@@ -115,7 +115,7 @@ double CostModel::getCollectiveSeconds(spmd::CollectiveKind kind,
   for (const spmd::AxisTraffic &level :
        spmd::getRingTraffic(kind, axes, wholeBytes, mesh)) {
     const Link &link = getLink(level.axis);
-    auto size = static_cast<double>(mesh.getAxisSize(level.axis.getValue()));
+    auto size = static_cast<double>(mesh.getAxisSize(level.axis));
     seconds +=
         passes * (size - 1) * link.latency + level.bytes / link.bandwidth;
   }

@@ -58,7 +58,7 @@ private:
           addAxes(dim.getAxes());
     }
     llvm::sort(axes, [&](StringAttr a, StringAttr b) {
-      return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
+      return mesh.getAxisIndex(a) < mesh.getAxisIndex(b);
     });
     return nd::TensorType::get(type.getElementType(), own,
                                nd::ReductionKind::Sum, axes);

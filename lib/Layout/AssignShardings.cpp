@@ -194,7 +194,7 @@ TypeAttr Assigner::assign(const PlacedTensor &tensor, Type type,
         (!rule || (rule.getWeak() && axes.empty())))
       open->push_back(dim.getName());
     llvm::erase_if(axes, [&](StringAttr axis) {
-      return rules.getMesh().getAxisSize(axis.getValue()) == 1;
+      return rules.getMesh().getAxisSize(axis) == 1;
     });
     dims.push_back(nd::DimAttr::get(type.getContext(), dim.getName(),
                                     dim.getSize(), axes));

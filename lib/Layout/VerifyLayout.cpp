@@ -121,7 +121,7 @@ private:
       refuse() << "has a partial result as its sharding: " << wanted;
     for (nd::DimAttr dim : tensor.getDims())
       for (StringAttr axis : dim.getAxes())
-        if (mesh.getAxisIndex(axis.getValue()) < 0)
+        if (mesh.getAxisIndex(axis) < 0)
           refuse() << "is sharded over mesh axis '" << axis.getValue()
                    << "', which the mesh does not have";
   }

@@ -143,7 +143,7 @@ void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
   for (size_t length = axes.size(); length > 0; --length) {
     AxisList list(axes.take_front(length));
     bool cutsAsNext =
-        length < axes.size() && mesh.getAxisSize(axes[length].getValue()) == 1;
+        length < axes.size() && mesh.getAxisSize(axes[length]) == 1;
     if (!cutsAsNext &&
         nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)) &&
         llvm::none_of(candidates[factor], [&](const Candidate &known) {
@@ -287,7 +287,7 @@ bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
         partial.append(axes);
     // The order has no meaning; with one order, equal shardings are one type.
     llvm::sort(partial, [&](StringAttr a, StringAttr b) {
-      return mesh.getAxisIndex(a.getValue()) < mesh.getAxisIndex(b.getValue());
+      return mesh.getAxisIndex(a) < mesh.getAxisIndex(b);
     });
     TensorType type = getTypeAlong(
         nd::getTensorType(op->getResult(i)), rule, axesOfFactor,

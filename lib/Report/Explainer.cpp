@@ -100,9 +100,8 @@ bool Explainer::isAsRulesWant(const nd::TensorIdentity &tensor,
     if (!rule || rule.getWeak())
       return true;
     auto axes = rules.getAxes(rule);
-    llvm::erase_if(axes, [&](StringAttr axis) {
-      return mesh.getAxisSize(axis.getValue()) == 1;
-    });
+    llvm::erase_if(
+        axes, [&](StringAttr axis) { return mesh.getAxisSize(axis) == 1; });
     return dim.getAxes() == ArrayRef(axes);
   });
 }
@@ -130,7 +129,7 @@ std::string Explainer::explainRule(nd::RuleOp rule, TensorType home,
   for (StringAttr axis : rules.getAxes(rule)) {
     if (llvm::is_contained(dim.getAxes(), axis))
       continue;
-    if (mesh.getAxisSize(axis.getValue()) == 1)
+    if (mesh.getAxisSize(axis) == 1)
       text += "; axis '" + axis.str() + "' has one rank, which cuts nothing";
     for (nd::DimAttr other : home.getDims())
       if (llvm::is_contained(other.getAxes(), axis))

@@ -89,8 +89,7 @@ protected:
       HostTensor block = evaluation.makeTensor(type);
       int64_t salt = 1;
       for (StringAttr axis : type.getPartialAxes())
-        salt = salt * 5 +
-               evaluation.coordinates[mesh.getAxisIndex(axis.getValue())];
+        salt = salt * 5 + evaluation.coordinates[mesh.getAxisIndex(axis)];
       int64_t i = evaluation.getOffset(type, "i");
       int64_t j = evaluation.getOffset(type, "j");
       for (int64_t row = 0; row < block.sizes[0]; ++row)

@@ -138,7 +138,8 @@ protected:
 
   int64_t getAxisSize(StringRef axis) {
     std::string text = llvm::formatv("#nd.mesh<{0}>", GetParam().mesh);
-    return cast<nd::MeshAttr>(parseAttribute(text, &context)).getAxisSize(axis);
+    return cast<nd::MeshAttr>(parseAttribute(text, &context))
+        .getAxisSize(StringAttr::get(&context, axis));
   }
 
   MLIRContext context;

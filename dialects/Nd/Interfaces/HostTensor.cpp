@@ -48,7 +48,7 @@ int64_t EvaluationContext::getOffset(TensorType type,
   int64_t index = type.getDimIndex(name), offset = 0;
   for (auto [axis, step] : llvm::zip(type.getDims()[index].getAxes(),
                                      type.getBlockSteps(index, mesh)))
-    offset += coordinates[mesh.getAxisIndex(axis.getValue())] * step;
+    offset += coordinates[mesh.getAxisIndex(axis)] * step;
   return offset;
 }
 
@@ -58,7 +58,7 @@ int64_t EvaluationContext::getCount(TensorType type,
   int64_t count = type.getDims()[index].getSize();
   for (auto [axis, step] : llvm::zip(type.getDims()[index].getAxes(),
                                      type.getBlockSteps(index, mesh))) {
-    int64_t first = coordinates[mesh.getAxisIndex(axis.getValue())] * step;
+    int64_t first = coordinates[mesh.getAxisIndex(axis)] * step;
     count = std::clamp<int64_t>(count - first, 0, step);
   }
   return count;

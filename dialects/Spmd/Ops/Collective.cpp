@@ -47,7 +47,7 @@ static LogicalResult verifyAxes(Operation *op, ArrayAttr axes,
   if (names.empty())
     return op->emitOpError("needs at least one mesh axis");
   for (StringAttr axis : names)
-    if (mesh.getAxisIndex(axis.getValue()) < 0)
+    if (mesh.getAxisIndex(axis) < 0)
       return op->emitOpError() << "runs over '" << axis.getValue()
                                << "', which is not an axis of the mesh";
   if (inMeshOrder && !areInMeshOrder(names, mesh))
@@ -296,7 +296,7 @@ static void locate(TensorType type, ArrayRef<int64_t> global, MeshAttr mesh,
   for (auto [i, dim] : llvm::enumerate(type.getDims())) {
     for (auto [axis, step] :
          llvm::zip(dim.getAxes(), type.getBlockSteps(int64_t(i), mesh))) {
-      coordinates[mesh.getAxisIndex(axis.getValue())] = local[i] / step;
+      coordinates[mesh.getAxisIndex(axis)] = local[i] / step;
       local[i] %= step;
     }
   }

@@ -1,0 +1,72 @@
+//===- ReshardBound.cpp - bytes that no reshard avoids --------------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/ReshardBound.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace mlir;
+
+namespace meshc::spmd {
+
+using nd::DimAttr;
+using nd::MeshAttr;
+using nd::TensorType;
+
+/// Bytes of a rank's block without padding, on the average of all ranks.
+static double getMeanBytes(TensorType type, MeshAttr mesh) {
+  double bytes = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(),
+                                  unsigned(8));
+  for (DimAttr dim : type.getDims())
+    bytes *= static_cast<double>(dim.getSize()) /
+             static_cast<double>(mesh.getProduct(dim.getAxes()));
+  return bytes;
+}
+
+/// What a rank has of its new block already: on average at most this part.
+/// Along a dim the smaller block may lie in the larger one. Where axes of one
+/// size cut both, one after the other, it does so only on ranks that have the
+/// same coordinate on both axes. No block has padding.
+static double getOverlap(TensorType from, TensorType to, MeshAttr mesh) {
+  double overlap = 1;
+  llvm::EquivalenceClasses<StringAttr> equal;
+  for (auto [source, target] : llvm::zip(from.getDims(), to.getDims())) {
+    overlap *= std::min(
+        1.0, static_cast<double>(mesh.getProduct(target.getAxes())) /
+                 static_cast<double>(mesh.getProduct(source.getAxes())));
+    for (auto [a, b] : llvm::zip(source.getAxes(), target.getAxes())) {
+      int64_t size = mesh.getAxisSize(a);
+      if (size != mesh.getAxisSize(b))
+        break;
+      if (a == b || equal.isEquivalent(a, b))
+        continue;
+      equal.unionSets(a, b);
+      overlap /= static_cast<double>(size);
+    }
+  }
+  return overlap;
+}
+
+double getLeastBytes(TensorType from, TensorType to, MeshAttr mesh) {
+  double wanted = getMeanBytes(to, mesh);
+  AxisList pending = getFurtherPartial(from, to);
+  auto terms = static_cast<double>(mesh.getProduct(pending));
+  if (terms == 1) {
+    if (from.hasPadding(mesh) || to.hasPadding(mesh))
+      return std::max(0.0, wanted - from.getLocalBytes(mesh));
+    return wanted * (1 - getOverlap(from, to, mesh));
+  }
+  // First a rank may drop what the target cuts off over unused axes.
+  double held = getMeanBytes(from, mesh);
+  AxisList used = getUsedAxes(from);
+  for (DimAttr dim : to.getDims())
+    for (StringAttr axis : dim.getAxes())
+      if (!llvm::is_contained(used, axis))
+        held /= static_cast<double>(mesh.getAxisSize(axis));
+  return held * (terms - 1) / terms + std::max(0.0, wanted - held / terms);
+}
+
+} // namespace meshc::spmd

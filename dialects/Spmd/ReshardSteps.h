@@ -1,0 +1,71 @@
+//===- ReshardSteps.h - steps from one sharding to the next -----*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The steps that a search for a path between two shardings may take.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_SPMD_RESHARDSTEPS_H
+#define MESHC_DIALECTS_SPMD_RESHARDSTEPS_H
+
+#include "dialects/Spmd/AxisRuns.h"
+#include "dialects/Spmd/ReshardPlan.h"
+
+namespace meshc::spmd {
+
+/// The steps on the way from one sharding to another. Except for a permute of
+/// many axes, they place an axis only on dims where either of the two has it.
+///
+/// In haste there are far fewer, enough for a good plan over a dozen axes in
+/// any order: a dim is cut over all axes that are free, sums end over all axes
+/// or over those that one dim gets, and a permute leads to the target, or
+/// towards it in one of a few ways.
+class ReshardSteps {
+public:
+  using Visit = llvm::function_ref<void(ReshardStep)>;
+
+  ReshardSteps(nd::TensorType from, nd::TensorType to, nd::MeshAttr mesh,
+               bool inHaste)
+      : from(from), to(to), mesh(mesh), inHaste(inHaste), runs(from, to, mesh) {
+  }
+
+  /// A slice that every cheapest plan may take next: it cuts a dim over the
+  /// next axes of the target's, which nothing uses. It moves nothing, all later
+  /// steps move less, and none needs to undo it. In haste it takes all free
+  /// axes: a permute of the smaller blocks puts them in order. The one of the
+  /// largest part if there are several; none if there is no such dim.
+  std::optional<ReshardStep> getSlice(nd::TensorType type) const;
+
+  /// All steps from `type`. The result of some is null: they are impossible.
+  void visit(nd::TensorType type, Visit visit) const;
+
+  /// How many runs of axes (AxisRuns.h) either sharding uses.
+  size_t countRuns() const;
+  /// Whether there are so few axes that permutes lead everywhere.
+  bool areFew() const { return runs.areFew(); }
+
+private:
+  llvm::SmallVector<AxisList>
+  getReductions(llvm::ArrayRef<mlir::StringAttr> pending) const;
+  void reduce(nd::TensorType type, Visit visit) const;
+  void gatherOrMove(nd::TensorType type, Visit visit) const;
+  void slice(nd::TensorType type, Visit visit) const;
+  void permuteTo(nd::TensorType type, nd::TensorType result, Visit visit) const;
+  void permuteFreely(nd::TensorType type, Visit visit) const;
+  void permuteInOrder(nd::TensorType type, Visit visit) const;
+  void permuteTowards(nd::TensorType type, Visit visit) const;
+  bool mayHold(nd::DimAttr dim, llvm::ArrayRef<mlir::StringAttr> axes) const;
+
+  nd::TensorType from, to;
+  nd::MeshAttr mesh;
+  bool inHaste;
+  AxisRuns runs;
+};
+
+} // namespace meshc::spmd
+
+#endif // MESHC_DIALECTS_SPMD_RESHARDSTEPS_H
