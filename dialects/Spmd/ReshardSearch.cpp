@@ -206,10 +206,18 @@ llvm::SmallVector<ReshardStep> Search::goStraight(TensorType type) const {
         dropPartial(type, pending)});
   for (DimAttr dim : type.getDims()) {
     ArrayRef<StringAttr> wanted = getAxesOf(to, dim.getName().getValue());
-    AxisList axes(dim.getAxes());
-    while (axes.size() > wanted.size() ||
-           ArrayRef(axes) != wanted.take_front(axes.size())) {
-      AxisList last = {axes.pop_back_val()};
+    ArrayRef<StringAttr> axes = dim.getAxes();
+    size_t common = 0;
+    while (common < std::min(axes.size(), wanted.size()) &&
+           axes[common] == wanted[common])
+      ++common;
+    while (axes.size() > common) {
+      size_t count = 1; // of axes that one step can gather
+      while (count < axes.size() - common &&
+             areInMeshOrder(axes.take_back(count + 1), mesh))
+        ++count;
+      AxisList last(axes.take_back(count));
+      axes = axes.drop_back(count);
       go({CollectiveKind::AllGather,
           last,
           dim.getName(),

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Random pairs of shardings on meshes of one to four axes: the collectives of
+/// Random pairs of shardings on meshes of one to eight axes: the collectives of
 /// a lowered reshard, run on virtual ranks block by block, compute the
 /// reshard's own semantics, which use global indices; and they move no more
 /// than gathering everything would.
@@ -42,10 +42,9 @@ protected:
 
   int64_t draw(int64_t limit) { return random() % limit; }
 
-  MeshAttr drawMesh() {
+  MeshAttr drawMesh(int64_t count) {
     llvm::SmallVector<nd::AxisAttr> axes;
-    const char *names[] = {"a", "b", "c", "d"};
-    int64_t count = 1 + draw(4);
+    const char *names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     for (int64_t i = 0; i < count; ++i)
       axes.push_back(nd::AxisAttr::get(&context,
                                        builder.getStringAttr(names[i]),
@@ -124,73 +123,88 @@ protected:
     });
   }
 
+  void compare(MeshAttr mesh);
+
   MLIRContext context;
   OpBuilder builder;
   int64_t size = 0; ///< of both dims
   std::mt19937_64 random{20240611};
 };
 
+/// Runs a reshard and what it becomes between two random shardings.
+void LowerReshardsTest::compare(MeshAttr mesh) {
+  auto kind = static_cast<nd::ReductionKind>(draw(3));
+  spmd::AxisList all;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    all.push_back(axis.getName());
+  nd::TensorType from = drawType(mesh, kind, all);
+  nd::TensorType to = drawType(mesh, kind, from.getPartialAxes());
+
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
+  module->getOperation()->setAttr("nd.mesh", mesh);
+  builder.setInsertionPointToEnd(module->getBody());
+  auto function = func::FuncOp::create(builder, builder.getUnknownLoc(), "f",
+                                       builder.getFunctionType({from}, {to}));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  auto reshard = spmd::ReshardOp::create(builder, builder.getUnknownLoc(), to,
+                                         body->getArgument(0));
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), reshard.getResult());
+  ASSERT_TRUE(succeeded(verify(*module)));
+
+  nd::EvaluationContext evaluation;
+  evaluation.mesh = mesh;
+  Ranks values = makeOperands(from, evaluation);
+  Ranks wanted = run(reshard, values, evaluation);
+
+  PassManager passes(&context);
+  passes.addPass(collectives::createLowerReshards());
+  passes.addPass(collectives::createVerifyCollectives());
+  ASSERT_TRUE(succeeded(passes.run(*module)));
+  double bytes = 0;
+  for (Operation &op : body->without_terminator()) {
+    values = run(&op, values, evaluation);
+    if (auto collective = dyn_cast<spmd::CollectiveOpInterface>(op))
+      for (const spmd::AxisTraffic &traffic : collective.getTraffic())
+        bytes += traffic.bytes;
+  }
+  for (size_t rank = 0; rank < values.size(); ++rank)
+    ASSERT_TRUE(areEqual(values[rank][0], wanted[rank][0]))
+        << "rank " << rank << " of\n"
+        << [&] {
+             std::string text;
+             llvm::raw_string_ostream(text) << *module;
+             return text;
+           }();
+
+  // Reduced, then gathered whole, then cut is one way.
+  auto planner = spmd::ReshardPlanner::of(*module);
+  nd::TensorType reduced = from.withPartial(kind, to.getPartialAxes());
+  nd::TensorType whole =
+      from.getGlobal().withPartial(kind, to.getPartialAxes());
+  spmd::ReshardPlanner free(mesh, std::numeric_limits<double>::infinity());
+  EXPECT_LE(free.getCost(from, to),
+            free.getCost(from, reduced) + free.getCost(reduced, whole) + 1e-6);
+  EXPECT_NEAR(bytes, planner.getCost(from, to), 1e-6);
+}
+
 TEST_F(LowerReshardsTest, RandomPairs) {
-  for (int trial = 0; trial < 800; ++trial) {
-    MeshAttr mesh = drawMesh();
+  for (int trial = 0; trial < 800 && !HasFailure(); ++trial) {
+    MeshAttr mesh = drawMesh(1 + draw(4));
     // All axes divide the dims, or not.
     size = mesh.getAxes().size() > 2 ? 16 : 36;
     if (trial % 2)
       size = 1 + draw(14);
-    auto kind = static_cast<nd::ReductionKind>(draw(3));
-    spmd::AxisList all;
-    for (nd::AxisAttr axis : mesh.getAxes())
-      all.push_back(axis.getName());
-    nd::TensorType from = drawType(mesh, kind, all);
-    nd::TensorType to = drawType(mesh, kind, from.getPartialAxes());
+    compare(mesh);
+  }
+}
 
-    OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc());
-    module->getOperation()->setAttr("nd.mesh", mesh);
-    builder.setInsertionPointToEnd(module->getBody());
-    auto function = func::FuncOp::create(builder, builder.getUnknownLoc(), "f",
-                                         builder.getFunctionType({from}, {to}));
-    Block *body = function.addEntryBlock();
-    builder.setInsertionPointToStart(body);
-    auto reshard = spmd::ReshardOp::create(builder, builder.getUnknownLoc(), to,
-                                           body->getArgument(0));
-    func::ReturnOp::create(builder, builder.getUnknownLoc(),
-                           reshard.getResult());
-    ASSERT_TRUE(succeeded(verify(*module)));
-
-    nd::EvaluationContext evaluation;
-    evaluation.mesh = mesh;
-    Ranks values = makeOperands(from, evaluation);
-    Ranks wanted = run(reshard, values, evaluation);
-
-    PassManager passes(&context);
-    passes.addPass(collectives::createLowerReshards());
-    passes.addPass(collectives::createVerifyCollectives());
-    ASSERT_TRUE(succeeded(passes.run(*module)));
-    double bytes = 0;
-    for (Operation &op : body->without_terminator()) {
-      values = run(&op, values, evaluation);
-      if (auto collective = dyn_cast<spmd::CollectiveOpInterface>(op))
-        for (const spmd::AxisTraffic &traffic : collective.getTraffic())
-          bytes += traffic.bytes;
-    }
-    for (size_t rank = 0; rank < values.size(); ++rank)
-      ASSERT_TRUE(areEqual(values[rank][0], wanted[rank][0]))
-          << "rank " << rank << " of\n"
-          << [&] {
-               std::string text;
-               llvm::raw_string_ostream(text) << *module;
-               return text;
-             }();
-
-    // Reduced, then gathered whole, then cut is one way.
-    auto planner = spmd::ReshardPlanner::of(*module);
-    nd::TensorType reduced = from.withPartial(kind, to.getPartialAxes());
-    nd::TensorType whole =
-        from.getGlobal().withPartial(kind, to.getPartialAxes());
-    spmd::ReshardPlanner free(mesh, std::numeric_limits<double>::infinity());
-    EXPECT_LE(free.getCost(from, to), free.getCost(from, reduced) +
-                                          free.getCost(reduced, whole) + 1e-6);
-    EXPECT_NEAR(bytes, planner.getCost(from, to), 1e-6);
+/// Plans of a search in haste (ReshardSteps.h).
+TEST_F(LowerReshardsTest, RandomPairsOnManyAxes) {
+  for (int trial = 0; trial < 200 && !HasFailure(); ++trial) {
+    MeshAttr mesh = drawMesh(6 + draw(3));
+    size = trial % 3 ? 64 : 1 + draw(40);
+    compare(mesh);
   }
 }
 
