@@ -38,6 +38,7 @@ using Alternative = SmallVector<DimRule, 2>;
 struct Row {
   std::string text;
   double bytes, arena, seconds;
+  bool isTooLarge = false; ///< for --memory-budget, recomputing as now
 };
 
 } // namespace
@@ -111,6 +112,8 @@ static std::optional<Row> makeRow(ModuleOp steps, std::string text,
           step["time"]["seconds"].get<double>()};
   for (const auto &[axis, bytes] : step["bytes"].items())
     row.bytes += bytes.get<double>();
+  row.isTooLarge =
+      options.memoryBudget && trial->arenaBytes > *options.memoryBudget;
   return row;
 }
 
@@ -158,17 +161,21 @@ static std::string compareRules(ModuleOp steps, const Explanation &explanation,
          "time predicted for machine '"
       << machine.name << "'\n";
   auto print = [&](const std::string &text, const std::string &bytes,
-                   const std::string &arena, const std::string &seconds) {
-    out << llvm::format("  %-*s %10s %10s %10s\n", int(width), text.c_str(),
-                        bytes.c_str(), arena.c_str(), seconds.c_str());
+                   const std::string &arena, const std::string &seconds,
+                   bool isTooLarge) {
+    out << llvm::format("  %-*s %10s %10s %10s%s\n", int(width), text.c_str(),
+                        bytes.c_str(), arena.c_str(), seconds.c_str(),
+                        isTooLarge ? "  over --memory-budget" : "");
   };
   const Row &now = rows.front();
   print(now.text, report::formatBytes(now.bytes),
-        report::formatBytes(now.arena), report::formatSeconds(now.seconds));
+        report::formatBytes(now.arena), report::formatSeconds(now.seconds),
+        now.isTooLarge);
   for (const Row &row : llvm::drop_begin(rows))
     print(row.text, formatChange(row.bytes - now.bytes, report::formatBytes),
           formatChange(row.arena - now.arena, report::formatBytes),
-          formatChange(row.seconds - now.seconds, report::formatSeconds));
+          formatChange(row.seconds - now.seconds, report::formatSeconds),
+          row.isTooLarge);
   if (refused > 0)
     out << "  refused: " << refused
         << ", where two dims of a tensor want one axis, or a loop takes the "
@@ -188,8 +195,13 @@ static std::string describeUnknown(const Question &question, ModuleOp program,
                                    StringRef input) {
   if (!question.name.empty()) {
     std::vector<std::string> names = report::listNames(program);
+    // The last parts of a name are an answer, too.
+    std::vector<std::string_view> known;
+    for (StringRef rest : names)
+      for (; !rest.empty(); rest = rest.split('.').second)
+        known.emplace_back(rest);
     return "--explain: the model has no value '" + question.name + "'" +
-           syntax::didYouMean(question.name, {names.begin(), names.end()});
+           syntax::didYouMean(question.name, known);
   }
   std::string text = "--explain: nothing is computed at line " +
                      std::to_string(question.line) + " of '" + input.str() +

@@ -10,6 +10,8 @@
 #include "lib/Report/Format.h"
 #include "lib/Report/Place.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+#include <set>
 
 using namespace mlir;
 
@@ -17,8 +19,8 @@ namespace meshc::report {
 
 using nd::TensorType;
 
-/// The value, and the arguments of loops' bodies that are the value or its
-/// entries.
+/// The value, the arguments of loops' bodies that are the value or its entries,
+/// and the results of loops that hand it on.
 SmallVector<Value> Explainer::getAliases(Value value) {
   SmallVector<Value> aliases = {value};
   for (size_t i = 0; i < aliases.size(); ++i)
@@ -29,6 +31,15 @@ SmallVector<Value> Explainer::getAliases(Value value) {
               tie.kind != nd::TieKind::Carried &&
               !llvm::is_contained(aliases, tie.argument))
             aliases.push_back(tie.argument);
+  for (size_t i = 0; i < aliases.size(); ++i)
+    for (OpOperand &use : aliases[i].getUses()) {
+      auto loop = dyn_cast<nd::ScanOp>(use.getOwner()->getParentOp());
+      if (!loop || use.getOwner() != loop.getYield())
+        continue;
+      OpResult result = loop->getResult(use.getOperandNumber());
+      if (isHandedOn(result) && !llvm::is_contained(aliases, result))
+        aliases.push_back(result);
+    }
   return aliases;
 }
 
@@ -63,7 +74,9 @@ SmallVector<Explainer::Move> Explainer::getMoves(Value value) {
   return moves;
 }
 
-bool Explainer::isMoved(Value value) { return !getMoves(value).empty(); }
+bool Explainer::isMoved(Value value) {
+  return value.getDefiningOp<spmd::WindowOp>() || !getMoves(value).empty();
+}
 
 /// Why the op takes the dims of this operand in another way than they lie.
 std::string Explainer::explainDims(OpOperand &use, TensorType from,
@@ -89,7 +102,7 @@ std::string Explainer::explainDims(OpOperand &use, TensorType from,
       if (name)
         return ", which makes its result as " +
                describeForm(nd::getTensorType(result));
-    return ", which takes '" + dim.str() + "' as one";
+    return ", which takes '" + dim.str() + "' as one: the cheapest of its ways";
   }
   return "";
 }
@@ -168,13 +181,17 @@ std::string Explainer::explainMove(const Move &move) {
                            : std::string("from ")) +
           describeForm(from) + " to " + describeForm(to) + "\n";
   SmallVector<Value> forms = getAliases(op);
+  llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>>
+      uses;
   for (Value form : forms)
     for (OpOperand &use : form.getUses()) {
       bool isFollowed = isa<spmd::ReshardOp>(use.getOwner()) ||
                         (isa<nd::ScanOp>(use.getOwner()) && forms.size() > 1);
       if (!isFollowed)
-        text += "    for " + explainUse(use, from) + "\n";
+        uses.insert(explainUse(use, from));
     }
+  for (const std::string &use : uses)
+    text += "    for " + use + "\n";
   return text;
 }
 

@@ -7,6 +7,8 @@
 
 #include "lib/Report/Explainer.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Spmd/WindowPlan.h"
+#include "lib/Report/Format.h"
 #include "lib/Report/Place.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -79,7 +81,20 @@ std::string describeValue(Value value) {
   if (Operation *op = value.getDefiningOp())
     return "the result of '" + getOpName(op) + "'" +
            describePlace(value.getLoc());
-  return "a value that the loop carries" + describePlace(value.getLoc());
+  auto argument = cast<BlockArgument>(value);
+  auto loop = dyn_cast<nd::ScanOp>(argument.getOwner()->getParentOp());
+  std::string text =
+      loop && loop.getTie(argument).kind != nd::TieKind::Carried
+          ? "a value from outside the loop over '" + loop.getDim().str() + "'"
+          : "a value that the loop carries";
+  return text + describePlace(value.getLoc());
+}
+
+bool isHandedOn(OpResult result) {
+  auto loop = dyn_cast<nd::ScanOp>(result.getOwner());
+  return loop &&
+         getName(result) == getName(getSource(loop.getYield()->getOperand(
+                                result.getResultNumber())));
 }
 
 StringRef getName(Value value) {
@@ -91,18 +106,31 @@ StringRef getName(Value value) {
 // How a value lies
 //===----------------------------------------------------------------------===//
 
-/// Whether each dim with a rule lies over the rule's axes. What a weak rule
-/// gets depends on others.
+/// The axes over which the rule cuts a dim of a tensor that lies as `type`:
+/// those with more than one rank. A weak rule leaves others those that they
+/// have.
+spmd::AxisList Explainer::getAxes(nd::RuleOp rule, TensorType type,
+                                  nd::DimAttr dim) {
+  spmd::AxisList axes(rules.getAxes(rule));
+  llvm::erase_if(axes, [&](StringAttr axis) {
+    bool isTaken = llvm::any_of(type.getDims(), [&](nd::DimAttr other) {
+      return other != dim && llvm::is_contained(other.getAxes(), axis);
+    });
+    return mesh.getAxisSize(axis) == 1 || (rule.getWeak() && isTaken);
+  });
+  return axes;
+}
+
+/// Whether each dim with a rule lies over the rule's axes, and state without a
+/// rule is whole. What a weak rule gets depends on others.
 bool Explainer::isAsRulesWant(const nd::TensorIdentity &tensor,
                               TensorType type) {
   return llvm::all_of(type.getDims(), [&](nd::DimAttr dim) {
     nd::RuleOp rule = rules.lookup(tensor, dim.getName().getValue());
-    if (!rule || rule.getWeak())
-      return true;
-    auto axes = rules.getAxes(rule);
-    llvm::erase_if(
-        axes, [&](StringAttr axis) { return mesh.getAxisSize(axis) == 1; });
-    return dim.getAxes() == ArrayRef(axes);
+    if (!rule)
+      return tensor.mayBeOpen() || dim.getAxes().empty();
+    return rule.getWeak() ||
+           dim.getAxes() == ArrayRef(getAxes(rule, type, dim));
   });
 }
 
@@ -119,36 +147,40 @@ TensorType Explainer::getHome(Value value) {
   return made;
 }
 
+/// "the rule 'batch -> data' (gpt.mesh:2:8)"
+static std::string describeRule(nd::RuleOp rule) {
+  std::string place = getPlace(rule.getLoc());
+  return (rule.getWeak() ? "the weak rule '" : "the rule '") + rule.getText() +
+         "'" + (place.empty() ? "" : " (" + place + ")");
+}
+
 /// What a rule says of the dim. A weak one may have to yield.
 std::string Explainer::explainRule(nd::RuleOp rule, TensorType home,
                                    nd::DimAttr dim) {
-  std::string place = getPlace(rule.getLoc());
-  std::string text = (rule.getWeak() ? "the weak rule '" : "the rule '") +
-                     rule.getText() + "'" +
-                     (place.empty() ? "" : " (" + place + ")");
+  std::string text = describeRule(rule);
   for (StringAttr axis : rules.getAxes(rule)) {
     if (llvm::is_contained(dim.getAxes(), axis))
       continue;
     if (mesh.getAxisSize(axis) == 1)
       text += "; axis '" + axis.str() + "' has one rank, which cuts nothing";
     for (nd::DimAttr other : home.getDims())
-      if (llvm::is_contained(other.getAxes(), axis))
+      if (rule.getWeak() && llvm::is_contained(other.getAxes(), axis))
         text += "; it yields '" + axis.str() + "' to dim '" +
                 other.getName().str() + "'";
   }
   return text;
 }
 
-/// How the dim of the op's result, which no rule places, came to lie so.
+/// How the dim of the op's result came to lie so without a rule.
 std::string Explainer::explainOpen(Value value, nd::DimAttr dim) {
   TensorType made = nd::getTensorType(value);
   if (spmd::getAxesOf(made, dim.getName().getValue()) != dim.getAxes())
     return llvm::is_contained(made.getPartialAxes(),
                               dim.getAxes().empty() ? StringAttr()
                                                     : dim.getAxes().front())
-               ? "no rule places it; where the " + getReduction(made) +
+               ? "where the " + getReduction(made) +
                      " ends, each rank keeps the block that users want"
-               : "no rule places it; a rule has its axis for another dim";
+               : "a rule has its axis for another dim";
   auto op = value.getDefiningOp<nd::NamedOpInterface>();
   unsigned index = cast<OpResult>(value).getResultNumber();
   if (op && op->getNumRegions() == 0)
@@ -161,11 +193,10 @@ std::string Explainer::explainOpen(Value value, nd::DimAttr dim) {
                          .getDim(name.getValue())
                          .getAxes()
                          .empty())
-          return "no rule places it; it is computed so from " +
-                 describeValue(operand);
+          return "it is computed so from " + describeValue(operand);
     }
-  return dim.getAxes().empty() ? "no rule places it; it is computed whole"
-                               : "no rule places it; the loop's values lie so";
+  return dim.getAxes().empty() ? "it is computed whole"
+                               : "the loop's values lie so";
 }
 
 /// "  batch over data: the rule 'batch -> data' (gpt.mesh:2:8)"
@@ -181,12 +212,20 @@ std::string Explainer::explainDim(Value value, TensorType home,
     return text +
            "the runtime reads or writes it as one, whatever the layout\n";
   nd::RuleOp rule = rules.lookup(tensor, dim.getName().getValue());
-  bool isOpen = isa<OpResult>(value) && tensor.mayBeOpen();
-  if (rule && !(rule.getWeak() && isOpen && !dim.getAxes().empty() &&
-                ArrayRef(rules.getAxes(rule)) != dim.getAxes()))
-    return text + explainRule(rule, home, dim) + "\n";
-  if (isOpen)
-    return text + explainOpen(value, dim) + "\n";
+  bool isResult = isa<OpResult>(value);
+  if (rule) {
+    // A weak rule yields where its dim is whole.
+    if (!isResult || (rule.getWeak() && dim.getAxes().empty()) ||
+        dim.getAxes() == ArrayRef(getAxes(rule, home, dim)))
+      return text + explainRule(rule, home, dim) + "\n";
+    return text + describeRule(rule) +
+           " has no effect, because no op uses the value so; " +
+           explainOpen(value, dim) + "\n";
+  }
+  if (isResult && (tensor.mayBeOpen() || !dim.getAxes().empty()))
+    return text + "no rule places it; " + explainOpen(value, dim) + "\n";
+  if (!isResult && isa<nd::ScanOp>(value.getParentBlock()->getParentOp()))
+    return text + "no rule places it; the loop's initial value lies so\n";
   return text +
          "no rule places it, and parameters, optimizer state and inputs are "
          "whole without one\n";
@@ -197,7 +236,11 @@ std::string Explainer::describeTitle(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op) {
     auto tensor = nd::TensorAttributes::of(value);
+    if (name.empty())
+      return describeValue(value);
     text = "'" + name + "'";
+    if (auto loop = dyn_cast<nd::ScanOp>(value.getParentBlock()->getParentOp()))
+      text += ", carried by the loop over '" + loop.getDim().str() + "'";
     if (tensor.getRole())
       text += ", " + nd::stringifyTensorRole(*tensor.getRole()).str();
     return text + describePlace(value.getLoc());
@@ -209,7 +252,23 @@ std::string Explainer::describeTitle(Value value) {
   return text;
 }
 
-std::string Explainer::describe(Value value) {
+/// What the window sends: at most so much, since windows of windows become one.
+std::string Explainer::explainWindow(spmd::WindowOp window) {
+  std::string text = "  entries of '" + window.getDim().str() +
+                     "' beyond a rank's block come from other ranks";
+  auto plan = spmd::planWindow(
+      llvm::map_to_vector(window.getInputs(), nd::getTensorType),
+      nd::getTensorType(window.getResult()), window.getDim(),
+      window.getSegmentList(), mesh);
+  if (plan && plan->bytes > 0)
+    text += ": each rank sends at most " +
+            formatBytes(plan->bytes * double(countCalls(window)));
+  return text + "\n";
+}
+
+std::string
+Explainer::describe(Value value,
+                    llvm::function_ref<bool(mlir::Value)> isDescribed) {
   TensorType made = nd::getTensorType(value), home = getHome(value);
   std::string text = "  " + describeGlobal(home) + " lies as " +
                      describeForm(home) + ": a block has " +
@@ -224,13 +283,14 @@ std::string Explainer::describe(Value value) {
       text += "    " + describeValue(operand) + " as " +
               describeForm(nd::getTensorType(operand)) + "\n";
   }
-  if (auto window = value.getDefiningOp<spmd::WindowOp>())
-    text += "  entries of '" + window.getDim().str() +
-            "' beyond a rank's block come from other ranks\n";
+  auto window = value.getDefiningOp<spmd::WindowOp>();
+  if (window)
+    text += explainWindow(window);
   SmallVector<Move> moves = getMoves(value);
-  for (const Move &move : moves)
-    text += explainMove(move);
-  if (moves.empty())
+  for (Move move : moves)
+    if (!move.isForValue || !isDescribed(getSource(move.op)))
+      text += explainMove(move);
+  if (moves.empty() && !window)
     text += "  nothing moves it to other ranks\n";
   return text;
 }

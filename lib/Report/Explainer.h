@@ -17,6 +17,9 @@ namespace meshc::report {
 llvm::StringRef getName(mlir::Value value);
 /// The value that reshards moved.
 mlir::Value getSource(mlir::Value value);
+/// Whether the value is what a loop hands on of a value in its body that has
+/// its name.
+bool isHandedOn(mlir::OpResult result);
 /// "'hidden'", "the result of 'einsum' at gpt.mesh:14:13"
 std::string describeValue(mlir::Value value);
 /// "[batch over data, model], parts of a sum over tensor"
@@ -39,11 +42,14 @@ public:
 
   /// The value's title, such as "'hidden', made by 'relu' at gpt.mesh:14:13".
   std::string describeTitle(mlir::Value value);
-  /// The lines below it.
-  std::string describe(mlir::Value value);
+  /// The lines below it. What moves a value for this one is left out if
+  /// `isDescribed` says that the answer has that value, too.
+  std::string describe(mlir::Value value,
+                       llvm::function_ref<bool(mlir::Value)> isDescribed);
   /// How the value lies where it is not moved for a user.
   nd::TensorType getHome(mlir::Value value);
-  /// Whether a collective moves the value, or what it is computed from.
+  /// Whether a collective moves the value, its entries or what it is computed
+  /// from.
   bool isMoved(mlir::Value value);
 
 private:
@@ -56,12 +62,14 @@ private:
 
   llvm::SmallVector<mlir::Value> getAliases(mlir::Value value);
   llvm::SmallVector<Move> getMoves(mlir::Value value);
+  spmd::AxisList getAxes(nd::RuleOp rule, nd::TensorType type, nd::DimAttr dim);
   bool isAsRulesWant(const nd::TensorIdentity &tensor, nd::TensorType type);
   std::string explainDim(mlir::Value value, nd::TensorType home,
                          nd::DimAttr dim);
   std::string explainRule(nd::RuleOp rule, nd::TensorType home,
                           nd::DimAttr dim);
   std::string explainOpen(mlir::Value value, nd::DimAttr dim);
+  std::string explainWindow(spmd::WindowOp window);
   std::string explainMove(const Move &move);
   std::string explainUse(mlir::OpOperand &use, nd::TensorType from);
   std::string explainDims(mlir::OpOperand &use, nd::TensorType from,
