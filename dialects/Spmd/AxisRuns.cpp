@@ -23,7 +23,8 @@ AxisRuns::AxisRuns(TensorType from, TensorType to, MeshAttr mesh)
     if (!llvm::is_contained(used, axis))
       used.push_back(axis);
   few = used.size() <= fewAxes;
-  bool mayJoin = !few && isDivisible();
+  divisible = areAllDivisible();
+  bool mayJoin = !few && divisible;
   llvm::SmallVector<StringAttr> axes;
   for (nd::AxisAttr axis : mesh.getAxes())
     axes.push_back(axis.getName());
@@ -41,7 +42,7 @@ AxisRuns::AxisRuns(TensorType from, TensorType to, MeshAttr mesh)
 
 /// Whether each dim is divisible by all axes that may cut it on the way.
 /// Otherwise some steps are possible for single axes only.
-bool AxisRuns::isDivisible() const {
+bool AxisRuns::areAllDivisible() const {
   return llvm::all_of(from.getDims(), [&](DimAttr dim) {
     int64_t blocks = mesh.getProduct(dim.getAxes());
     for (StringAttr axis : getAxesOf(to, dim.getName().getValue()))

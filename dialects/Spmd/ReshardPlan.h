@@ -52,15 +52,16 @@ struct ReshardPlan {
 ///
 /// The memory bound limits ReshardPlan::peak: for each step, local ones
 /// included, the sum of its input's and its output's block on a rank, padding
-/// included. Only plans within the bound are considered, if there are any.
-/// Otherwise the plan is the cheapest of those with the least peak.
+/// included. Only plans within the bound are considered, if the search finds
+/// any. Otherwise the plan is the cheapest of those with the least peak found.
 ///
 /// Reshards that use at most three axes get the cheapest plan there is among
-/// those that place an axis only on dims where the source or the target has it.
-/// With more axes, those that both shardings have in sequence stay together,
-/// and permutes lead to few shardings. Over more than five axes or such
-/// sequences the plan is that of a search in haste: on twelve axes of 2 it
-/// sends a fifth more than the least, on average of random pairs.
+/// those that place an axis only on dims where the source or the target has it,
+/// and the least peak. With more axes, the search gives up after some time, and
+/// permutes lead to few shardings. Over more than five axes (runs, AxisRuns.h)
+/// it is in haste: on twelve axes of 2 that divide two dims, and without a
+/// bound, its plans send about a fifth more than getLeastBytes, on the average
+/// over random pairs.
 class ReshardPlanner {
 public:
   /// `memoryBound`: in bytes. By default that of each reshard is twice the

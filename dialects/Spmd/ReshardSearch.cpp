@@ -24,11 +24,11 @@ using nd::TensorType;
 /// axis.
 static constexpr double collectiveStep = 1e-3, sliceStep = 1e-5;
 
-/// A search that has settled so many shardings gives up: of up to three axes,
-/// of more, and in haste. Over more than `fewRuns` runs of axes, there are too
-/// many shardings in between for anything but haste.
-static constexpr size_t mostSettledOfFew = 20000, mostSettled = 1000,
-                        mostSettledInHaste = 200, fewRuns = 5;
+/// A search that has taken so many entries from its queue gives up: of up to
+/// three axes, of more, and in haste. Over more than `fewRuns` runs of axes,
+/// there are too many shardings in between for anything but haste.
+static constexpr size_t mostOfFew = 20000, mostTaken = 1000, mostInHaste = 200,
+                        fewRuns = 5;
 
 /// In haste the shardings near the target come first: the bytes that still have
 /// to be sent count so much (Pohl, Artificial Intelligence 1, 1970).
@@ -57,8 +57,8 @@ public:
 private:
   struct Reached {
     double cost = 0;
-    double rest = 0;     ///< that the way to the target costs at least
-    ReshardStep step;    ///< that led here
+    double rest = 0;  ///< of the way to the target; at most that, but in haste
+    ReshardStep step; ///< that led here
     TensorType previous; ///< null at the start
     bool settled = false;
   };
@@ -150,8 +150,8 @@ std::optional<double> Search::addCost(double cost, TensorType previous,
   return cost + ofStep + getStepCost(previous, step, mesh, byteCosts);
 }
 
-/// At least the cheapest axis carries it. In haste it counts as if the dearest
-/// one did, and more.
+/// Each byte costs at least as much as one over the cheapest axis. In haste it
+/// counts as if the dearest axis carried it, and more.
 double Search::getCostOfRest() const {
   double cheapest = 1, dearest = 1;
   for (auto [axis, cost] : byteCosts) {
@@ -256,9 +256,10 @@ void Search::considerStraight(TensorType type) {
 }
 
 /// Takes the slice that no plan needs to wait with, if it is within the bound.
-/// Where memory counts, to cut over more axes at once takes less.
+/// A thorough search waits if a dim is uneven, and where the least memory is
+/// wanted: a slice over more axes may then be better.
 bool Search::sliceAtOnce(TensorType type) {
-  if (objective == Objective::Memory && !inHaste)
+  if (!inHaste && (objective == Objective::Memory || !steps.isDivisible()))
     return false;
   std::optional<ReshardStep> slice = steps.getSlice(type);
   if (!slice || getMemory(type, *slice, mesh) > memoryBound)
@@ -272,11 +273,9 @@ std::optional<ReshardPlan> Search::run() {
   considerStraight(from);
   queue.emplace(0, 0);
   order.push_back(from);
-  size_t most = inHaste          ? mostSettledInHaste
-                : steps.areFew() ? mostSettledOfFew
-                                 : mostSettled;
-  for (size_t settled = 0; !queue.empty(); ++settled) {
-    if (settled == most) {
+  size_t most = inHaste ? mostInHaste : steps.areFew() ? mostOfFew : mostTaken;
+  for (size_t taken = 0; !queue.empty(); ++taken) {
+    if (taken == most) {
       gaveUp = true;
       break;
     }
@@ -292,8 +291,8 @@ std::optional<ReshardPlan> Search::run() {
       continue;
     steps.visit(type, [&](ReshardStep step) { reach(type, std::move(step)); });
   }
-  // The best so far, if the search ends early.
-  if (gaveUp)
+  // The best so far: the search ended early, or left out steps.
+  if (gaveUp || inHaste)
     for (TensorType type : order)
       if (reached.find(type)->second.settled)
         considerStraight(type);

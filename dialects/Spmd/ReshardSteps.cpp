@@ -110,7 +110,7 @@ std::optional<ReshardStep> ReshardSteps::getSlice(TensorType type) const {
   for (DimAttr dim : to.getDims()) {
     StringRef name = dim.getName().getValue();
     AxisList axes = getFree(dim, used);
-    if (!inHaste)
+    if (!inHaste || !runs.isDivisible())
       axes = getNext(dim, getAxesOf(type, name), std::move(axes));
     if (mesh.getProduct(axes) <= most)
       continue;

@@ -20,10 +20,9 @@ namespace meshc::spmd {
 /// The steps on the way from one sharding to another. Except for a permute of
 /// many axes, they place an axis only on dims where either of the two has it.
 ///
-/// In haste there are far fewer, enough for a good plan over a dozen axes in
-/// any order: a dim is cut over all axes that are free, sums end over all axes
-/// or over those that one dim gets, and a permute leads to the target, or
-/// towards it in one of a few ways.
+/// Over more than three axes, a permute leads to the target or, in a few ways,
+/// towards it. In haste, sums end over all axes or over those that one dim
+/// gets. That is enough for good plans over a dozen axes in any order.
 class ReshardSteps {
 public:
   using Visit = llvm::function_ref<void(ReshardStep)>;
@@ -33,11 +32,13 @@ public:
       : from(from), to(to), mesh(mesh), inHaste(inHaste), runs(from, to, mesh) {
   }
 
-  /// A slice that every cheapest plan may take next: it cuts a dim over the
-  /// next axes of the target's, which nothing uses. It moves nothing, all later
-  /// steps move less, and none needs to undo it. In haste it takes all free
-  /// axes: a permute of the smaller blocks puts them in order. The one of the
-  /// largest part if there are several; none if there is no such dim.
+  /// A slice that a cheapest plan may take next: it cuts a dim over the next
+  /// axes of the target's, which nothing uses. It moves nothing, and all later
+  /// steps move less. No step needs to undo it if all dims are divisible.
+  /// Otherwise a permute that the other order allows may become impossible. In
+  /// haste, if all dims are divisible, it takes all free axes: a permute of the
+  /// smaller blocks puts them in order. The slice into the smallest part if
+  /// there are several; none if there is no such dim.
   std::optional<ReshardStep> getSlice(nd::TensorType type) const;
 
   /// All steps from `type`. The result of some is null: they are impossible.
@@ -45,6 +46,8 @@ public:
 
   /// How many runs of axes (AxisRuns.h) either sharding uses.
   size_t countRuns() const;
+  /// Whether each dim is divisible by all axes that may cut it on the way.
+  bool isDivisible() const { return runs.isDivisible(); }
   /// Whether there are so few axes that permutes lead everywhere.
   bool areFew() const { return runs.areFew(); }
 
