@@ -18,13 +18,12 @@ using nd::TensorType;
 
 AxisRuns::AxisRuns(TensorType from, TensorType to, MeshAttr mesh)
     : from(from), to(to), mesh(mesh) {
-  AxisList used = getUsedAxes(from);
+  used = getUsedAxes(from);
   for (StringAttr axis : getUsedAxes(to))
     if (!llvm::is_contained(used, axis))
       used.push_back(axis);
   few = used.size() <= fewAxes;
-  divisible = areAllDivisible();
-  bool mayJoin = !few && divisible;
+  bool mayJoin = !few && isDivisible();
   llvm::SmallVector<StringAttr> axes;
   for (nd::AxisAttr axis : mesh.getAxes())
     axes.push_back(axis.getName());
@@ -40,9 +39,8 @@ AxisRuns::AxisRuns(TensorType from, TensorType to, MeshAttr mesh)
   }
 }
 
-/// Whether each dim is divisible by all axes that may cut it on the way.
 /// Otherwise some steps are possible for single axes only.
-bool AxisRuns::areAllDivisible() const {
+bool AxisRuns::isDivisible() const {
   return llvm::all_of(from.getDims(), [&](DimAttr dim) {
     int64_t blocks = mesh.getProduct(dim.getAxes());
     for (StringAttr axis : getAxesOf(to, dim.getName().getValue()))

@@ -19,8 +19,8 @@ namespace meshc::spmd {
 
 /// Axes that mostly stay together on the way from one sharding to another,
 /// because both have them side by side and in the mesh's order. (A permute
-/// towards the target may part them.) Steps that take several
-/// axes of one kind at once move no more bytes than steps that take them one by
+/// towards the target may part them.) Steps that take several axes of one kind
+/// at once move no more bytes than steps that take them one by
 /// one, so that a plan over runs is nearly as good as one over axes as long as
 /// every dim is divisible by all axes that may cut it: only a permute may use
 /// that one of them has the size of another axis. If the two shardings have at
@@ -41,8 +41,11 @@ public:
   /// Whether the two shardings have so few axes that each is a run.
   bool areFew() const { return few; }
 
+  /// How many runs either sharding uses.
+  size_t count() const { return group(used).size(); }
+
   /// Whether each dim is divisible by all axes that may cut it on the way.
-  bool isDivisible() const { return divisible; }
+  bool isDivisible() const;
 
 private:
   static constexpr size_t fewAxes = 3;
@@ -50,11 +53,11 @@ private:
   bool mayFollow(mlir::StringAttr axis, mlir::StringAttr next) const;
   static bool areTogether(nd::TensorType type, mlir::StringAttr axis,
                           mlir::StringAttr next);
-  bool areAllDivisible() const;
 
   nd::TensorType from, to;
   nd::MeshAttr mesh;
-  bool few, divisible;
+  AxisList used; ///< by either
+  bool few;
   llvm::DenseMap<mlir::StringAttr, mlir::StringAttr>
       first; ///< of each axis's run
 };

@@ -193,10 +193,7 @@ llvm::SmallVector<ReshardStep> Search::goStraight(TensorType type) const {
     type = step.result;
     steps.push_back(std::move(step));
   };
-  AxisList pending;
-  for (StringAttr axis : type.getPartialAxes())
-    if (!llvm::is_contained(to.getPartialAxes(), axis))
-      pending.push_back(axis);
+  AxisList pending = getFurtherPartial(type, to);
   sortByMesh(pending, mesh);
   if (!pending.empty())
     go({CollectiveKind::AllReduce,
@@ -343,7 +340,7 @@ std::optional<ReshardPlan> searchReshard(TensorType from, TensorType to,
     return objective == Objective::Cost ? plan->cost : plan->peak;
   };
   std::optional<ReshardPlan> best;
-  if (ReshardSteps(from, to, mesh, false).countRuns() <= fewRuns) {
+  if (AxisRuns(from, to, mesh).count() <= fewRuns) {
     Search thorough = search(false);
     best = thorough.run();
     if (!thorough.hasGivenUp())

@@ -46,11 +46,7 @@ ReshardSteps::getReductions(ArrayRef<StringAttr> pending) const {
 
 /// Steps that end being partial over some axes.
 void ReshardSteps::reduce(TensorType type, Visit visit) const {
-  AxisList pending;
-  for (StringAttr axis : type.getPartialAxes())
-    if (!llvm::is_contained(to.getPartialAxes(), axis))
-      pending.push_back(axis);
-  for (const AxisList &axes : getReductions(pending)) {
+  for (const AxisList &axes : getReductions(getFurtherPartial(type, to))) {
     TensorType reduced = dropPartial(type, axes);
     for (DimAttr dim : type.getDims())
       if (mayHold(dim, axes))
@@ -110,7 +106,7 @@ std::optional<ReshardStep> ReshardSteps::getSlice(TensorType type) const {
   for (DimAttr dim : to.getDims()) {
     StringRef name = dim.getName().getValue();
     AxisList axes = getFree(dim, used);
-    if (!inHaste || !runs.isDivisible())
+    if (!inHaste || !divisible)
       axes = getNext(dim, getAxesOf(type, name), std::move(axes));
     if (mesh.getProduct(axes) <= most)
       continue;
@@ -289,14 +285,6 @@ void ReshardSteps::visit(TensorType type, Visit visit) const {
   permuteTo(type, to, visit);
   permuteTowards(type, visit);
   permuteInOrder(type, visit);
-}
-
-size_t ReshardSteps::countRuns() const {
-  AxisList used = getUsedAxes(from);
-  for (StringAttr axis : getUsedAxes(to))
-    if (!llvm::is_contained(used, axis))
-      used.push_back(axis);
-  return runs.group(used).size();
 }
 
 } // namespace meshc::spmd

@@ -29,8 +29,8 @@ public:
 
   ReshardSteps(nd::TensorType from, nd::TensorType to, nd::MeshAttr mesh,
                bool inHaste)
-      : from(from), to(to), mesh(mesh), inHaste(inHaste), runs(from, to, mesh) {
-  }
+      : from(from), to(to), mesh(mesh), inHaste(inHaste), runs(from, to, mesh),
+        divisible(runs.isDivisible()) {}
 
   /// A slice that a cheapest plan may take next: it cuts a dim over the next
   /// axes of the target's, which nothing uses. It moves nothing, and all later
@@ -44,10 +44,8 @@ public:
   /// All steps from `type`. The result of some is null: they are impossible.
   void visit(nd::TensorType type, Visit visit) const;
 
-  /// How many runs of axes (AxisRuns.h) either sharding uses.
-  size_t countRuns() const;
   /// Whether each dim is divisible by all axes that may cut it on the way.
-  bool isDivisible() const { return runs.isDivisible(); }
+  bool isDivisible() const { return divisible; }
   /// Whether there are so few axes that permutes lead everywhere.
   bool areFew() const { return runs.areFew(); }
 
@@ -67,6 +65,7 @@ private:
   nd::MeshAttr mesh;
   bool inHaste;
   AxisRuns runs;
+  bool divisible;
 };
 
 } // namespace meshc::spmd

@@ -286,9 +286,7 @@ bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
       if (factor.kind == FactorKind::Reduce && !factor.resultDims[i])
         partial.append(axes);
     // The order has no meaning; with one order, equal shardings are one type.
-    llvm::sort(partial, [&](StringAttr a, StringAttr b) {
-      return mesh.getAxisIndex(a) < mesh.getAxisIndex(b);
-    });
+    spmd::sortByMesh(partial, mesh);
     TensorType type = getTypeAlong(
         nd::getTensorType(op->getResult(i)), rule, axesOfFactor,
         [&](const Factor &factor) { return factor.resultDims[i]; });

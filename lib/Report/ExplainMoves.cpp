@@ -10,8 +10,6 @@
 #include "lib/Report/Format.h"
 #include "lib/Report/Place.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/SetVector.h"
-#include <set>
 
 using namespace mlir;
 
@@ -181,14 +179,15 @@ std::string Explainer::explainMove(const Move &move) {
                            : std::string("from ")) +
           describeForm(from) + " to " + describeForm(to) + "\n";
   SmallVector<Value> forms = getAliases(op);
-  llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>>
-      uses;
+  std::vector<std::string> uses; // each once
   for (Value form : forms)
     for (OpOperand &use : form.getUses()) {
       bool isFollowed = isa<spmd::ReshardOp>(use.getOwner()) ||
                         (isa<nd::ScanOp>(use.getOwner()) && forms.size() > 1);
       if (!isFollowed)
-        uses.insert(explainUse(use, from));
+        if (std::string text = explainUse(use, from);
+            !llvm::is_contained(uses, text))
+          uses.push_back(std::move(text));
     }
   for (const std::string &use : uses)
     text += "    for " + use + "\n";

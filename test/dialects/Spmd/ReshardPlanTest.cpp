@@ -260,6 +260,11 @@ protected:
                            partial);
   }
 
+  static AxisList getAxes(MeshAttr mesh) {
+    return llvm::map_to_vector(
+        mesh.getAxes(), [](nd::AxisAttr axis) { return axis.getName(); });
+  }
+
   struct Drawn;
   Drawn drawPair(int64_t axes);
   static void expectCheapest(const Drawn &drawn, std::optional<double> bound);
@@ -297,9 +302,7 @@ ReshardPlanTest::Drawn ReshardPlanTest::drawPair(int64_t axes) {
     dimSizes.push_back(choices[draw(6)]);
   Drawn drawn;
   drawn.mesh = makeMesh(axisSizes);
-  AxisList all;
-  for (nd::AxisAttr axis : drawn.mesh.getAxes())
-    all.push_back(axis.getName());
+  AxisList all = getAxes(drawn.mesh);
   drawn.from = drawType(drawn.mesh, dimSizes, all);
   drawn.to = drawType(drawn.mesh, dimSizes, drawn.from.getPartialAxes());
   AxisList kept; // in their order
@@ -350,9 +353,7 @@ TEST_F(ReshardPlanTest, AsCheapAsAnExhaustiveSearch) {
 TEST_F(ReshardPlanTest, AllReshardsOnThreeAxes) {
   Drawn drawn;
   drawn.mesh = makeMesh({2, 4, 2});
-  AxisList all;
-  for (nd::AxisAttr axis : drawn.mesh.getAxes())
-    all.push_back(axis.getName());
+  AxisList all = getAxes(drawn.mesh);
   std::vector<TensorType> types;
   std::set<const void *> known;
   auto add = [&](auto &&self, TensorType type) -> void {
@@ -423,9 +424,7 @@ TEST_F(ReshardPlanTest, NoPathIsBelowTheLeastBytes) {
 /// plan avoids.
 TEST_F(ReshardPlanTest, NearTheLeastBytesOnTwelveAxes) {
   MeshAttr mesh = makeMesh(llvm::SmallVector<int64_t>(12, 2));
-  AxisList all;
-  for (nd::AxisAttr axis : mesh.getAxes())
-    all.push_back(axis.getName());
+  AxisList all = getAxes(mesh);
   double sum = 0, count = 0;
   for (int trial = 0; trial < 400; ++trial) {
     Drawn drawn;
@@ -451,9 +450,7 @@ TEST_F(ReshardPlanTest, NearTheLeastBytesOnTwelveAxes) {
 TEST_F(ReshardPlanTest, WaitsWithSlicesOfUnevenDims) {
   Drawn drawn;
   drawn.mesh = makeMesh({2, 2, 4});
-  AxisList all;
-  for (nd::AxisAttr axis : drawn.mesh.getAxes())
-    all.push_back(axis.getName());
+  AxisList all = getAxes(drawn.mesh);
   auto make = [&](ArrayRef<StringAttr> axes, ArrayRef<StringAttr> partial) {
     return TensorType::get(builder.getF32Type(), {makeDim("i", 12, axes)},
                            nd::ReductionKind::Sum, partial);
@@ -486,9 +483,7 @@ TEST_F(ReshardPlanTest, StaysWithinTheBoundInHaste) {
 TEST_F(ReshardPlanTest, TwelveAxes) {
   llvm::SmallVector<int64_t> sizes(12, 2);
   MeshAttr mesh = makeMesh(sizes);
-  AxisList all;
-  for (nd::AxisAttr axis : mesh.getAxes())
-    all.push_back(axis.getName());
+  AxisList all = getAxes(mesh);
   ArrayRef<StringAttr> first = ArrayRef(all).take_front(6);
   ArrayRef<StringAttr> second = ArrayRef(all).drop_front(6);
   auto make = [&](ArrayRef<StringAttr> ofI, ArrayRef<StringAttr> ofJ,
