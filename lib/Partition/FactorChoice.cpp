@@ -243,8 +243,12 @@ llvm::SmallVector<Search::Kept> Search::collectKept() const {
       ways.push_back(all);
     return ways;
   }
+  // What is also another operand is needed whole for that.
+  auto isOnce = [&](unsigned i) {
+    return llvm::count(op->getOperands(), op->getOperand(i)) == 1;
+  };
   for (unsigned i : rule.linearOperands)
-    if (i < operands.size() && mayStayPartial(i))
+    if (i < operands.size() && mayStayPartial(i) && isOnce(i))
       ways.push_back(
           {AxisList(operands[i].types.front().getPartialAxes()), {i}});
   return ways;
