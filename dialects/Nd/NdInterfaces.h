@@ -15,6 +15,7 @@
 #ifndef MESHC_DIALECTS_ND_NDINTERFACES_H
 #define MESHC_DIALECTS_ND_NDINTERFACES_H
 
+#include "dialects/Nd/Interfaces/AffineIndex.h"
 #include "dialects/Nd/Interfaces/ElementEmitter.h"
 #include "dialects/Nd/Interfaces/HostTensor.h"
 #include "dialects/Nd/Interfaces/OpCost.h"

@@ -37,6 +37,7 @@ def Nd_ReadsPosition : NativeOpTrait<"ReadsPosition"> {
 }
 
 def Nd_ElementOp : DeclareOpInterfaceMethods<ElementOpInterface>;
+def Nd_AffineOp : DeclareOpInterfaceMethods<AffineOpInterface>;
 def Nd_ReduceOp : DeclareOpInterfaceMethods<ReduceOpInterface>;
 def Nd_PrefixOp : DeclareOpInterfaceMethods<PrefixOpInterface>;
 def Nd_SortOp : DeclareOpInterfaceMethods<SortOpInterface>;

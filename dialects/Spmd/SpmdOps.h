@@ -15,6 +15,7 @@
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/Traffic.h"
+#include "dialects/Spmd/WindowPlan.h"
 
 #include "dialects/Spmd/SpmdDialect.h.inc"
 

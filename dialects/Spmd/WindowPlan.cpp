@@ -35,34 +35,71 @@ static int64_t getBlockSize(TensorType type, StringRef dim, nd::MeshAttr mesh) {
   return type.getLocalSize(type.getDimIndex(dim), mesh);
 }
 
-/// Which entries of other blocks some rank needs for the segment: of each
-/// distance, the shortest interval that has them all. `from` and `to`: the
-/// block sizes of operand and result. False if there are too many.
-static bool collect(const Segment &segment, int64_t from, int64_t to,
-                    int64_t ranks, int64_t resultSize, Intervals &needed) {
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    int64_t first = std::max(rank * to, segment.at);
-    int64_t end =
-        std::min({(rank + 1) * to, resultSize, segment.at + segment.size});
-    int64_t shift = segment.from - segment.at;
-    for (int64_t at = first + shift; at < end + shift;) {
-      int64_t owner = at / from, begin = owner * from;
-      int64_t next = std::min(begin + from, end + shift);
-      Interval part = {at - begin, next - begin};
-      auto [it, isNew] = needed.try_emplace(owner - rank, part);
-      it->second.low = std::min(it->second.low, part.low);
-      it->second.end = std::max(it->second.end, part.end);
-      if (needed.size() > mostSent + 1)
+Segment getRepetition(const Segment &segment, Repeat repeat, int64_t number,
+                      int64_t operandSize, int64_t resultSize) {
+  int64_t at = segment.at + number * repeat.at;
+  int64_t from = segment.from + number * repeat.from;
+  int64_t skipped = std::max({int64_t(0), -at, -from});
+  int64_t end = std::min({segment.size, resultSize - at, operandSize - from});
+  return {segment.operand, at + skipped, from + skipped, end - skipped};
+}
+
+bool WindowSegments::isWidening(int64_t resultBlock) const {
+  return repeat && list.size() == 1 && list[0].at == 0 &&
+         list[0].size == resultBlock && repeat->at == resultBlock;
+}
+
+bool WindowSegments::isNarrowing(int64_t operandBlock) const {
+  return repeat && list.size() == 1 && list[0].from >= 0 &&
+         list[0].size <= operandBlock - list[0].from &&
+         repeat->from == operandBlock;
+}
+
+/// Adds the entries of other blocks that the rank needs for the segment: of
+/// each distance, the shortest interval that has all of them. `from` and `to`:
+/// the block sizes of operand and result. False if there are too many.
+static bool collect(const Segment &segment, int64_t rank, int64_t from,
+                    int64_t to, int64_t resultSize, Intervals &needed) {
+  int64_t first = std::max(rank * to, segment.at);
+  int64_t end =
+      std::min({(rank + 1) * to, resultSize, segment.at + segment.size});
+  int64_t shift = segment.from - segment.at;
+  for (int64_t at = first + shift; at < end + shift;) {
+    int64_t owner = at / from, begin = owner * from;
+    int64_t next = std::min(begin + from, end + shift);
+    Interval part = {at - begin, next - begin};
+    auto [it, isNew] = needed.try_emplace(owner - rank, part);
+    it->second.low = std::min(it->second.low, part.low);
+    it->second.end = std::max(it->second.end, part.end);
+    if (needed.size() > mostSent + 1)
+      return false;
+    at = next;
+  }
+  return true;
+}
+
+/// The same for all ranks.
+static bool collectAll(const Segment &segment, std::optional<Repeat> repeat,
+                       int64_t ranks, TensorType operand, TensorType result,
+                       StringRef dim, nd::MeshAttr mesh, Intervals &needed) {
+  int64_t from = getBlockSize(operand, dim, mesh);
+  int64_t to = getBlockSize(result, dim, mesh);
+  int64_t resultSize = result.getSize(dim);
+  int64_t count = repeat ? ranks : 1;
+  for (int64_t number = 0; number < count; ++number) {
+    Segment part = repeat ? getRepetition(segment, *repeat, number,
+                                          operand.getSize(dim), resultSize)
+                          : segment;
+    for (int64_t rank = part.at / to; rank * to < part.at + part.size; ++rank)
+      if (!collect(part, rank, from, to, resultSize, needed))
         return false;
-      at = next;
-    }
   }
   return true;
 }
 
 std::optional<WindowPlan> planWindow(ArrayRef<TensorType> operands,
                                      TensorType result, StringRef dim,
-                                     ArrayRef<Segment> segments,
+                                     const WindowSegments &segments,
                                      nd::MeshAttr mesh) {
   ArrayRef<StringAttr> axes = getAxesOf(result, dim);
   auto isCutAlike = [&](TensorType type) {
@@ -71,14 +108,18 @@ std::optional<WindowPlan> planWindow(ArrayRef<TensorType> operands,
   if (!isCutAlike(result) || !llvm::all_of(operands, isCutAlike))
     return std::nullopt;
   int64_t ranks = mesh.getProduct(axes);
-  int64_t to = getBlockSize(result, dim, mesh);
   WindowPlan plan;
   std::set<std::array<int64_t, 4>> sent;
-  for (auto [number, segment] : llvm::enumerate(segments)) {
+  for (auto [number, segment] : llvm::enumerate(segments.list)) {
     TensorType operand = operands[segment.operand];
     int64_t from = getBlockSize(operand, dim, mesh);
+    if (segments.repeat && !segments.isNarrowing(from) &&
+        !(segments.isWidening(getBlockSize(result, dim, mesh)) &&
+          segments.getWideningStep(from) > 0))
+      return std::nullopt;
     Intervals needed;
-    if (!collect(segment, from, to, ranks, result.getSize(dim), needed))
+    if (!collectAll(segment, segments.repeat, ranks, operand, result, dim, mesh,
+                    needed))
       return std::nullopt;
     for (auto [distance, interval] : needed) {
       int64_t size = interval.end - interval.low;

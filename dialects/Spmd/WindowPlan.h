@@ -20,6 +20,20 @@
 
 namespace meshc::spmd {
 
+/// A segment that is there once for each rank p of the dim's axes: `at` is then
+/// p times repeat.at further on, and `from` p times repeat.from. Entries that
+/// would lie beyond the operand hold anything; those beyond the result are not
+/// there. Ranks' numbers are row-major over the axes.
+struct Repeat {
+  int64_t at = 0, from = 0;
+};
+
+/// Of rank `number`, what is within an operand and a result of these sizes; its
+/// size is 0 or less if nothing is.
+nd::Segment getRepetition(const nd::Segment &segment, Repeat repeat,
+                          int64_t number, int64_t operandSize,
+                          int64_t resultSize);
+
 /// Entries low … low + size - 1 of an operand's block on the rank whose number
 /// is that of the receiver plus `distance`, which may be negative or 0. Some
 /// rank needs each of them for the segment.
@@ -35,14 +49,36 @@ struct WindowPlan {
   double bytes = 0; ///< sent by each rank, padding of other dims included
 };
 
+/// What a window takes from where.
+struct WindowSegments {
+  llvm::SmallVector<nd::Segment, 1> list;
+  /// Of the only segment: the window widens blocks, or adds up nothing but
+  /// blocks that were widened (isWidening, isNarrowing).
+  std::optional<Repeat> repeat = {};
+
+  /// Whether each repetition is all of a rank's block of the result, of
+  /// `resultBlock` entries.
+  bool isWidening(int64_t resultBlock) const;
+  /// Whether each repetition is of a rank's block of the operand, of
+  /// `operandBlock` entries.
+  bool isNarrowing(int64_t operandBlock) const;
+  /// Of a widening window: how much further on a rank's widened block is from
+  /// its block of the operand than that of the rank before it, plus a block of
+  /// the operand. An spmd.join needs at least 1.
+  int64_t getWideningStep(int64_t operandBlock) const {
+    return repeat->at - repeat->from + operandBlock;
+  }
+};
+
 /// The plan for the segments along `dim`, which the same axes cut in all types.
 /// Ranks are numbered row-major over these axes. Time is linear in the ranks.
-/// Nothing if blocks do not begin at equal distances (areEquidistant), or if a
-/// rank receives from more than eight others: a program's size does not grow
-/// with the ranks.
+/// Nothing if blocks do not begin at equal distances (areEquidistant), if a
+/// segment repeats in another way than those two or with too small a step, or
+/// if a rank receives from more than eight others: a program's size does not
+/// grow with the ranks.
 std::optional<WindowPlan> planWindow(llvm::ArrayRef<nd::TensorType> operands,
                                      nd::TensorType result, llvm::StringRef dim,
-                                     llvm::ArrayRef<nd::Segment> segments,
+                                     const WindowSegments &segments,
                                      nd::MeshAttr mesh);
 
 } // namespace meshc::spmd

@@ -21,17 +21,21 @@ using nd::Segment;
 using spmd::WindowOp;
 
 std::optional<spmd::WindowPlan> plan(WindowOp op, ValueRange operands,
-                                     ArrayRef<Segment> segments) {
+                                     const spmd::WindowSegments &segments) {
   return spmd::planWindow(llvm::map_to_vector(operands, nd::getTensorType),
                           nd::getTensorType(op.getResult()), op.getDim(),
                           segments, nd::MeshAttr::of(op));
 }
 
-bool isFilled(WindowOp op, ArrayRef<Segment> segments) {
+bool isFilled(WindowOp op, const spmd::WindowSegments &segments) {
+  auto type = nd::getTensorType(op.getResult());
+  if (segments.repeat)
+    return !segments.isWidening(
+        type.getLocalSize(type.getDimIndex(op.getDim()), nd::MeshAttr::of(op)));
   int64_t count = 0;
-  for (const Segment &segment : segments)
+  for (const Segment &segment : segments.list)
     count += segment.size;
-  return count < nd::getTensorType(op.getResult()).getSize(op.getDim());
+  return count < type.getSize(op.getDim());
 }
 
 //===----------------------------------------------------------------------===//
@@ -42,7 +46,7 @@ namespace {
 /// A window that takes entries from the operands of windows.
 struct Composition {
   llvm::SmallVector<Value> operands;
-  llvm::SmallVector<Segment> segments;
+  llvm::SmallVector<Segment, 1> segments;
 
   void add(Value operand, Segment segment) {
     auto *known = llvm::find(operands, operand);
@@ -59,7 +63,7 @@ struct Composition {
 static bool addThrough(WindowOp inner, const Segment &segment,
                        const llvm::APFloat &fill, Composition &into) {
   int64_t end = segment.from + segment.size, count = 0;
-  for (const Segment &part : inner.getSegmentList()) {
+  for (const Segment &part : inner.getWindowSegments().list) {
     int64_t low = std::max(segment.from, part.at);
     int64_t size = std::min(end, part.at + part.size) - low;
     if (size <= 0)
@@ -75,12 +79,13 @@ static bool addThrough(WindowOp inner, const Segment &segment,
 /// Takes entries from the operand of `inner` instead of from its result, if
 /// this moves no more bytes.
 static bool foldInto(WindowOp op, WindowOp inner) {
-  if (!inner || inner.getDim() != op.getDim())
+  if (!inner || inner.getDim() != op.getDim() || inner.getRepeat() ||
+      op.getRepeat())
     return false;
   Composition composed;
-  llvm::SmallVector<Segment> segments = op.getSegmentList();
+  llvm::SmallVector<Segment, 1> segments = op.getWindowSegments().list;
   FloatAttr fill =
-      isFilled(op, segments) ? op.getFillAttr() : inner.getFillAttr();
+      isFilled(op, {segments}) ? op.getFillAttr() : inner.getFillAttr();
   for (const Segment &segment : segments) {
     Value operand = op.getInputs()[segment.operand];
     if (operand != inner.getResult())
@@ -90,9 +95,9 @@ static bool foldInto(WindowOp op, WindowOp inner) {
   }
   if (composed.segments.empty())
     return false; // nothing but fill: the padding of a padding
-  auto through = plan(op, op.getInputs(), segments);
-  auto first = plan(inner, inner.getInputs(), inner.getSegmentList());
-  auto straight = plan(op, composed.operands, composed.segments);
+  auto through = plan(op, op.getInputs(), {segments});
+  auto first = plan(inner, inner.getInputs(), inner.getWindowSegments());
+  auto straight = plan(op, composed.operands, {composed.segments});
   bool isAlone = llvm::all_of(inner->getUsers(),
                               [&](Operation *user) { return user == op; });
   if (!straight || !through || !first ||
@@ -165,7 +170,7 @@ bool SumOfWindows::collect(Value value) {
   Operation *producer = value.getDefiningOp();
   if (auto window = dyn_cast_or_null<WindowOp>(producer)) {
     windowOf[value] = {};
-    return window.getDim() == op.getDim();
+    return window.getDim() == op.getDim() && !window.getRepeat();
   }
   return isSum(producer) &&
          llvm::all_of(producer->getOperands(),
@@ -179,13 +184,14 @@ bool SumOfWindows::cutsSum() {
   auto getSize = [&](Value value) {
     return nd::getTensorType(value).getSize(op.getDim());
   };
-  return op.getInputs().size() == 1 && isSum(whole.getDefiningOp()) &&
-         (!isFilled(op, op.getSegmentList()) || op.getFill().isPosZero()) &&
+  return !op.getRepeat() && op.getInputs().size() == 1 &&
+         isSum(whole.getDefiningOp()) &&
+         (!isFilled(op, op.getWindowSegments()) || op.getFill().isPosZero()) &&
          getSize(op.getResult()) <= getSize(whole);
 }
 
 static double getBytes(WindowOp window) {
-  auto known = plan(window, window.getInputs(), window.getSegmentList());
+  auto known = plan(window, window.getInputs(), window.getWindowSegments());
   return known ? known->bytes : std::numeric_limits<double>::infinity();
 }
 

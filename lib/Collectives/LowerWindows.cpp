@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
@@ -33,7 +34,7 @@ public:
       : op(op), builder(op), mesh(nd::MeshAttr::of(op)),
         type(nd::getTensorType(op.getResult())),
         axes(spmd::getAxesOf(type, op.getDim())),
-        segments(op.getSegmentList()) {}
+        segments(op.getWindowSegments()) {}
 
   LogicalResult run();
 
@@ -49,8 +50,11 @@ private:
     TensorType known = nd::getTensorType(value);
     return known.getLocalSize(known.getDimIndex(op.getDim()), mesh);
   }
+  Value take(Value operand, const spmd::WindowPiece &piece);
   Value receive(Value operand, const spmd::WindowPiece &piece);
   Part getPart(const spmd::WindowPiece &piece);
+  Part getWideningPart(const spmd::WindowPiece &piece);
+  Part getNarrowingPart(const spmd::WindowPiece &piece);
   static void addPart(const Part &part, llvm::SmallVector<Part> &parts);
   bool isOperand();
 
@@ -59,11 +63,24 @@ private:
   nd::MeshAttr mesh;
   TensorType type;
   ArrayRef<StringAttr> axes;
-  llvm::SmallVector<Segment> segments;
+  spmd::WindowSegments segments;
   /// Pieces that two segments need move once.
   std::map<std::tuple<void *, int64_t, int64_t, int64_t>, Value> received;
 };
 } // namespace
+
+/// The piece of a rank's own block.
+Value WindowLowering::take(Value operand, const spmd::WindowPiece &piece) {
+  if (piece.size == getBlockSize(operand) &&
+      nd::getTensorType(operand).isEven(type.getDimIndex(op.getDim()), mesh))
+    return operand;
+  return spmd::PieceOp::create(
+      builder, op.getLoc(),
+      spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(),
+                              piece.size, mesh),
+      op.getDimAttr(), builder.getI64IntegerAttr(piece.low),
+      builder.getI64IntegerAttr(piece.size), operand);
+}
 
 /// The piece of another rank's block, on this rank.
 Value WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
@@ -73,15 +90,7 @@ Value WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
       received[{operand.getAsOpaquePointer(), shift, piece.low, piece.size}];
   if (known)
     return known;
-  Value sent = operand;
-  if (piece.size != getBlockSize(operand) ||
-      !nd::getTensorType(operand).isEven(type.getDimIndex(op.getDim()), mesh))
-    sent = spmd::PieceOp::create(
-        builder, op.getLoc(),
-        spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(),
-                                piece.size, mesh),
-        op.getDimAttr(), builder.getI64IntegerAttr(piece.low),
-        builder.getI64IntegerAttr(piece.size), operand);
+  Value sent = take(operand, piece);
   ArrayAttr order = builder.getArrayAttr(
       llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
   auto permute =
@@ -95,7 +104,11 @@ Value WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
 
 /// What the join takes from the piece. Of its own block, a rank needs no copy.
 WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
-  const Segment &segment = segments[piece.segment];
+  const Segment &segment = segments.list[piece.segment];
+  if (segments.isWidening(getBlockSize(op.getResult())))
+    return getWideningPart(piece);
+  if (segments.repeat)
+    return getNarrowingPart(piece);
   Value operand = op.getInputs()[segment.operand];
   int64_t step = getBlockSize(operand);
   bool isOwn = piece.distance == 0;
@@ -106,6 +119,38 @@ WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
           segment.at,
           segment.at + segment.size,
           isOwn ? step : piece.size};
+}
+
+/// Of a widened block, wherever it is: the entry of the piece is known from
+/// that of the table. What lies beyond the table may come from anywhere.
+WindowLowering::Part
+WindowLowering::getWideningPart(const spmd::WindowPiece &piece) {
+  const Segment &segment = segments.list[piece.segment];
+  Value operand = op.getInputs()[segment.operand];
+  int64_t block = getBlockSize(operand);
+  bool isOwn = piece.distance == 0;
+  return {isOwn ? operand : receive(operand, piece),
+          piece.distance * block - segment.from + (isOwn ? 0 : piece.low),
+          segments.getWideningStep(block),
+          0,
+          type.getSize(op.getDim()),
+          isOwn ? block : piece.size};
+}
+
+/// Of another rank's widened block, the part that belongs here; the first and
+/// the last ranks have no such others.
+WindowLowering::Part
+WindowLowering::getNarrowingPart(const spmd::WindowPiece &piece) {
+  const Segment &segment = segments.list[piece.segment];
+  Value operand = op.getInputs()[segment.operand];
+  int64_t ranks = mesh.getProduct(axes), block = getBlockSize(op.getResult());
+  int64_t step = segments.repeat->at;
+  return {piece.distance == 0 ? take(operand, piece) : receive(operand, piece),
+          segment.at - segment.from + piece.distance * step + piece.low,
+          step,
+          std::max<int64_t>(0, -piece.distance) * block,
+          (ranks - std::max<int64_t>(0, piece.distance)) * block,
+          piece.size};
 }
 
 /// Adds the part, or makes another one longer that goes on in it.
@@ -121,14 +166,15 @@ void WindowLowering::addPart(const Part &part, llvm::SmallVector<Part> &parts) {
 
 /// Whether the window is all of its operand.
 bool WindowLowering::isOperand() {
-  return segments.size() == 1 && segments[0].at == segments[0].from &&
-         segments[0].size == type.getSize(op.getDim()) &&
-         op.getInputs()[segments[0].operand].getType() == type;
+  const Segment &first = segments.list[0];
+  return !segments.repeat && segments.list.size() == 1 &&
+         first.at == first.from && first.size == type.getSize(op.getDim()) &&
+         op.getInputs()[first.operand].getType() == type;
 }
 
 LogicalResult WindowLowering::run() {
   if (isOperand()) {
-    op.replaceAllUsesWith(op.getInputs()[segments[0].operand]);
+    op.replaceAllUsesWith(op.getInputs()[segments.list[0].operand]);
     op.erase();
     return success();
   }
@@ -140,6 +186,13 @@ LogicalResult WindowLowering::run() {
   llvm::SmallVector<Part> parts;
   for (const spmd::WindowPiece &piece : known->pieces)
     addPart(getPart(piece), parts);
+  if (parts.empty()) { // repetitions, all of them beyond operand or result
+    auto none = nd::ConstantOp::create(builder, op.getLoc(), type,
+                                       op.getFill().convertToDouble());
+    op.replaceAllUsesWith(none.getResult());
+    op.erase();
+    return success();
+  }
   // The last one is the easiest to take.
   std::stable_sort(
       parts.begin(), parts.end(),

@@ -16,10 +16,11 @@ namespace meshc::collectives {
 /// cannot be lowered.
 std::optional<spmd::WindowPlan> plan(spmd::WindowOp op,
                                      mlir::ValueRange operands,
-                                     llvm::ArrayRef<nd::Segment> segments);
+                                     const spmd::WindowSegments &segments);
 
-/// Whether some entries of the window's result are of no segment.
-bool isFilled(spmd::WindowOp op, llvm::ArrayRef<nd::Segment> segments);
+/// Whether some entries of the window's result are of no segment. A window that
+/// widens blocks has none, one that narrows them may have some.
+bool isFilled(spmd::WindowOp op, const spmd::WindowSegments &segments);
 
 } // namespace meshc::collectives
 

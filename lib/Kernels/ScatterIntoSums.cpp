@@ -44,7 +44,7 @@ struct ScatterIntoSums : impl::ScatterIntoSumsBase<ScatterIntoSums> {
       auto into = nd::ScatterAddOp::create(
           builder, loc, sum.getType(), scatter.getUpdates(),
           scatter.getIndices(), sum->getOperand(1 - operand),
-          scatter.getOrder(), scatter.getDimAttr());
+          scatter.getOrder(), scatter.getDimAttr(), scatter.getAlongAttr());
       nd::copyName(sum, into);
       nd::copyClass(sum, into);
       nd::copyParameter(sum, into);

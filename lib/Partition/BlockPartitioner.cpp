@@ -11,6 +11,7 @@
 #include "lib/Partition/BlockSearch.h"
 #include "lib/Partition/CauseName.h"
 #include "lib/Partition/LoopPartitioner.h"
+#include "lib/Partition/OverlapBuilder.h"
 #include "llvm/Support/DebugLog.h"
 #include "llvm/Support/InterleavedRange.h"
 
@@ -353,7 +354,7 @@ Operation *BlockPartitioner::buildWindow(Operation &op, const Factor &halo,
     segments.append({segment.operand, segment.at, segment.from, segment.size});
   auto window = spmd::WindowOp::create(
       builder, op.getLoc(), op.getResult(0).getType(), halo.resultDims[0],
-      builder.getDenseI64ArrayAttr(segments),
+      builder.getDenseI64ArrayAttr(segments), /*repeat=*/nullptr,
       builder.getF64FloatAttr(halo.fill), blocks);
   window->setDiscardableAttrs(op.getDiscardableAttrDictionary());
   if (!nd::TensorAttributes::of(window.getOperation()).getName())
@@ -367,10 +368,14 @@ Operation *BlockPartitioner::buildWindow(Operation &op, const Factor &halo,
 Operation *BlockPartitioner::buildLocal(Operation &op,
                                         const FactorChoice &choice,
                                         ValueRange blocks) {
-  PartitionRule rule = cast<nd::NamedOpInterface>(op).getPartitionRule();
-  for (auto [factor, axes] : llvm::zip(rule.factors, choice.axesOfFactor))
+  PartitionRule rule =
+      nd::joinOverlaps(cast<nd::NamedOpInterface>(op).getPartitionRule());
+  for (auto [factor, axes] : llvm::zip(rule.factors, choice.axesOfFactor)) {
     if (factor.kind == nd::FactorKind::Halo && !axes.empty())
       return buildWindow(op, factor, blocks);
+    if (factor.kind == nd::FactorKind::Overlap && !axes.empty())
+      return OverlapBuilder(op, factor, choice, builder, mesh).build(blocks);
+  }
   Operation *local = builder.clone(op);
   local->setOperands(blocks);
   return local;

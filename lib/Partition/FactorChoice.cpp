@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/FactorChoice.h"
-#include "dialects/Spmd/WindowPlan.h"
+#include "dialects/Spmd/OverlapPlan.h"
 
 using namespace mlir;
 
@@ -56,7 +56,8 @@ public:
          ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
          nd::MeshAttr mesh, AxisMoves moves, size_t count)
       : op(op), moves(moves), count(count),
-        rule(cast<nd::NamedOpInterface>(op).getPartitionRule()),
+        rule(nd::joinOverlaps(
+            cast<nd::NamedOpInterface>(op).getPartitionRule())),
         points(countPoints(cast<nd::NamedOpInterface>(op))), operands(operands),
         wanted(wanted), planner(planner), mesh(mesh),
         axesOfFactor(rule.factors.size()) {}
@@ -89,6 +90,7 @@ private:
   llvm::SmallVector<Kept> collectKept() const;
   void visit(unsigned factor, const Kept &kept, AxisList &used, bool hasMoved);
   void evaluate(const Kept &kept, bool hasMoved);
+  bool areOverlapsAlone() const;
   bool getResultTypes(const Kept &kept, FactorChoice &choice) const;
   bool addOperandCosts(const Kept &kept, FactorChoice &choice);
   std::optional<double> getOperandBytes(const OperandForms &forms,
@@ -273,6 +275,19 @@ void Search::visit(unsigned factor, const Kept &kept, AxisList &used,
   }
 }
 
+/// Whether each overlap that is cut has its dims for itself.
+bool Search::areOverlapsAlone() const {
+  auto isCut = [&](size_t i) { return !axesOfFactor[i].empty(); };
+  for (auto [i, overlap] : llvm::enumerate(rule.factors)) {
+    if (overlap.kind != FactorKind::Overlap || !isCut(i))
+      continue;
+    for (auto [j, other] : llvm::enumerate(rule.factors))
+      if (i != j && isCut(j) && nd::shareDim(overlap, other))
+        return false;
+  }
+  return true;
+}
+
 bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
   std::optional<nd::ReductionKind> kind;
   if (!kept.axes.empty())
@@ -352,14 +367,23 @@ std::optional<double> Search::getOperandBytes(const OperandForms &forms,
   return least;
 }
 
-/// What the op exchanges along Halo factors. False if it cannot.
+/// What the op exchanges along Halo and Overlap factors. False if it cannot.
 bool Search::addHaloCosts(FactorChoice &choice) const {
   for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
     if (factor.kind != FactorKind::Halo || axes.empty())
       continue;
     auto plan = spmd::planWindow(choice.operandTypes, choice.resultTypes[0],
                                  factor.resultDims[0].getValue(),
-                                 factor.segments, mesh);
+                                 {factor.segments}, mesh);
+    if (!plan)
+      return false;
+    choice.haloBytes += plan->bytes * planner.getByteCost(axes);
+  }
+  for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
+    if (factor.kind != FactorKind::Overlap || axes.empty())
+      continue;
+    auto plan = spmd::planOverlap(factor, choice.operandTypes,
+                                  choice.resultTypes, mesh);
     if (!plan)
       return false;
     choice.haloBytes += plan->bytes * planner.getByteCost(axes);
@@ -372,8 +396,8 @@ void Search::evaluate(const Kept &kept, bool hasMoved) {
   ++evaluated;
   FactorChoice choice;
   choice.movesAxes = hasMoved;
-  if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice) ||
-      !addHaloCosts(choice))
+  if (!areOverlapsAlone() || !getResultTypes(kept, choice) ||
+      !addOperandCosts(kept, choice) || !addHaloCosts(choice))
     return;
   for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
     choice.bytes +=

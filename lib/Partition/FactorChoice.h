@@ -53,13 +53,14 @@ struct WantedResult {
 
 /// A consistent way to compute an op on blocks.
 struct FactorChoice {
-  llvm::SmallVector<spmd::AxisList> axesOfFactor; ///< as in the rule
+  /// Of the rule's factors, then of its overlaps.
+  llvm::SmallVector<spmd::AxisList> axesOfFactor;
   llvm::SmallVector<nd::TensorType> operandTypes; ///< that the op needs
   llvm::SmallVector<nd::TensorType> resultTypes;  ///< that the op makes
   /// Moved for operands, by the op, and to get the desired results, per
   /// execution: bytes at the costs of their axes (spmd::ReshardPlanner).
   double bytes = 0;
-  /// Of these, what the op itself sends where a Halo factor is cut.
+  /// Of these, what the op itself sends where a Halo or Overlap factor is cut.
   double haloBytes = 0;
   /// Points of the iteration space per rank, without padding: the layout has
   /// decided on uneven blocks, and moving data cannot be meant to avoid them.

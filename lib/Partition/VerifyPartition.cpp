@@ -23,13 +23,29 @@ using nd::PartitionRule;
 using nd::TensorType;
 using spmd::AxisList;
 
+/// The rule of an op on blocks. One that is cut along an overlap has it as a
+/// factor, instead of the factors of the same dims.
+static PartitionRule getLocalRule(nd::NamedOpInterface op) {
+  PartitionRule rule = op.getPartitionRule();
+  auto overlapping = dyn_cast<nd::OverlapOpInterface>(op.getOperation());
+  StringAttr along = overlapping ? overlapping.getAlongAttr() : StringAttr();
+  if (!along)
+    return rule;
+  Factor merged = overlapping.getOverlapFactor();
+  llvm::erase_if(rule.factors, [&](const Factor &factor) {
+    return nd::shareDim(factor, merged);
+  });
+  rule.factors.push_back(std::move(merged));
+  return rule;
+}
+
 namespace {
 
 /// Checks one op against its rule.
 class LocalityCheck {
 public:
   explicit LocalityCheck(nd::NamedOpInterface op)
-      : op(op), rule(op.getPartitionRule()), axesOfFactor(rule.factors.size()),
+      : op(op), rule(getLocalRule(op)), axesOfFactor(rule.factors.size()),
         isKnown(rule.factors.size(), false) {}
 
   LogicalResult run() {

@@ -254,13 +254,23 @@ std::string Explainer::describeTitle(Value value) {
 
 /// What the window sends: at most so much, since windows of windows become one.
 std::string Explainer::explainWindow(spmd::WindowOp window) {
-  std::string text = "  entries of '" + window.getDim().str() +
-                     "' beyond a rank's block come from other ranks";
+  TensorType type = nd::getTensorType(window.getResult());
+  spmd::WindowSegments segments = window.getWindowSegments();
   auto plan = spmd::planWindow(
-      llvm::map_to_vector(window.getInputs(), nd::getTensorType),
-      nd::getTensorType(window.getResult()), window.getDim(),
-      window.getSegmentList(), mesh);
-  if (plan && plan->bytes > 0)
+      llvm::map_to_vector(window.getInputs(), nd::getTensorType), type,
+      window.getDim(), segments, mesh);
+  bool isSent = plan && plan->bytes > 0;
+  std::string dim = "'" + window.getDim().str() + "'", text;
+  if (!segments.repeat)
+    text =
+        "  entries of " + dim + " beyond a rank's block come from other ranks";
+  else if (nd::getTensorType(window.getInputs()[0]).getSize(window.getDim()) <
+           type.getSize(window.getDim()))
+    text = "  blocks along " + dim + " are widened by entries that others have";
+  else
+    text = "  parts of widened blocks along " + dim +
+           (isSent ? " go to the ranks that have them" : " are the rank's own");
+  if (isSent)
     text += ": each rank sends at most " +
             formatBytes(plan->bytes * double(countCalls(window)));
   return text + "\n";

@@ -9,13 +9,14 @@
 /// Random windows, and windows of them, on meshes of one and two axes: what
 /// they are lowered to, run on virtual ranks block by block, computes the
 /// windows' own semantics, which use global indices, and sends no more than was
-/// planned. Padding is NaN.
+/// planned. So do the windows of overlaps, whose results are computed here,
+/// too. Padding is NaN.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Spmd/OverlapPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "dialects/Spmd/WindowPlan.h"
 #include "lib/Collectives/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -83,7 +84,7 @@ protected:
     for (int64_t i = 0, count = 1 + draw(2); i < count; ++i)
       operands.push_back(values[draw(int64_t(values.size()))]);
     nd::TensorType result = getType(drawSize());
-    llvm::SmallVector<Segment> segments;
+    llvm::SmallVector<Segment, 1> segments;
     llvm::SmallVector<int64_t> numbers;
     int64_t size = result.getSize("i");
     for (int64_t at = draw(3); at < size; at += draw(4) ? 0 : 1 + draw(3)) {
@@ -100,13 +101,13 @@ protected:
     if (segments.empty())
       return {};
     auto types = llvm::map_to_vector(operands, nd::getTensorType);
-    auto plan = spmd::planWindow(types, result, "i", segments, mesh);
+    auto plan = spmd::planWindow(types, result, "i", {segments}, mesh);
     if (!plan)
       return {};
     planned += plan->bytes;
     return spmd::WindowOp::create(
         builder, loc(), result, builder.getStringAttr("i"),
-        builder.getDenseI64ArrayAttr(numbers),
+        builder.getDenseI64ArrayAttr(numbers), /*repeat=*/nullptr,
         builder.getF64FloatAttr(double(draw(3))), operands);
   }
 
@@ -183,6 +184,95 @@ protected:
     return values[body.getTerminator()->getOperand(0)];
   }
 
+  /// An overlap of a table with dim `i` and indices with dim `line`.
+  struct DrawnOverlap {
+    nd::Factor factor;
+    nd::TensorType table, indices;
+    int64_t step; ///< from the first entry of a rank's indices to the next's
+  };
+
+  DrawnOverlap drawOverlap(bool isOfResult) {
+    DrawnOverlap drawn;
+    drawn.table = getType(drawSize());
+    StringAttr row = builder.getStringAttr("i");
+    StringAttr line = builder.getStringAttr("line");
+    do
+      drawn.indices = nd::TensorType::get(
+          builder.getI32Type(),
+          {DimAttr::get(&context, line, 1 + draw(24), ofI)});
+    while (!spmd::areEquidistant(drawn.indices, "line", mesh));
+    nd::Factor &factor = drawn.factor;
+    factor.kind = nd::FactorKind::Overlap;
+    factor.operandDims = {isOfResult ? line : row, line};
+    factor.resultDims = {isOfResult ? row : line};
+    factor.overlap.stride = 1 + draw(3);
+    factor.overlap.low = draw(9) - 5;
+    factor.overlap.high = factor.overlap.low + draw(5);
+    factor.overlap.isOfResult = isOfResult;
+    drawn.step = factor.overlap.stride * drawn.indices.getLocalSize(0, mesh);
+    return drawn;
+  }
+
+  Value buildWindow(Value from, nd::TensorType to,
+                    const spmd::WindowSegments &segments) {
+    const Segment &only = segments.list[0];
+    return spmd::WindowOp::create(
+        builder, loc(), to, builder.getStringAttr("i"),
+        builder.getDenseI64ArrayAttr(
+            {only.operand, only.at, only.from, only.size}),
+        builder.getDenseI64ArrayAttr(
+            {segments.repeat->at, segments.repeat->from}),
+        builder.getF64FloatAttr(0), from);
+  }
+
+  /// What the sum of the windows of `from` is on all ranks before and after the
+  /// windows are lowered. Adds the bytes that a rank sends.
+  std::pair<Ranks, Ranks> lower(nd::TensorType from, nd::TensorType to,
+                                ArrayRef<spmd::WindowSegments> windows,
+                                double &bytes) {
+    OwningOpRef<ModuleOp> module = ModuleOp::create(loc());
+    module->getOperation()->setAttr("nd.mesh", mesh);
+    builder.setInsertionPointToEnd(module->getBody());
+    auto function = func::FuncOp::create(builder, loc(), "f",
+                                         builder.getFunctionType({from}, {to}));
+    Block *body = function.addEntryBlock();
+    builder.setInsertionPointToStart(body);
+    Value sum;
+    for (const spmd::WindowSegments &segments : windows) {
+      Value window = buildWindow(body->getArgument(0), to, segments);
+      sum = sum ? nd::AddOp::create(builder, loc(), to, sum, window).getResult()
+                : window;
+    }
+    func::ReturnOp::create(builder, loc(), sum);
+    EXPECT_TRUE(succeeded(verify(*module)));
+    Ranks before = run(*body, bytes);
+    PassManager passes(&context);
+    passes.addPass(collectives::createFoldWindows());
+    passes.addPass(collectives::createLowerWindows());
+    passes.addPass(collectives::createVerifyCollectives());
+    EXPECT_TRUE(succeeded(passes.run(*module)));
+    return {before, run(*body, bytes)};
+  }
+
+  /// Compares the entries that exist with `wanted`, of the global index along
+  /// `i` and that along `j`; those for which it gives NaN may be anything.
+  void compare(const Ranks &ranks,
+               llvm::function_ref<double(int64_t, int64_t)> wanted) {
+    for (auto [rank, block] : llvm::enumerate(ranks)) {
+      nd::EvaluationContext here = getContext(int64_t(rank));
+      int64_t i = here.getOffset(block.type, "i");
+      int64_t j = here.getOffset(block.type, "j");
+      nd::forEachIndex(here.getCounts(block.type), {block.getStrides()},
+                       [&](ArrayRef<int64_t> index, ArrayRef<int64_t> at) {
+                         double value = wanted(i + index[0], j + index[1]);
+                         if (!std::isnan(value))
+                           ASSERT_EQ(block.data[at[0]], value)
+                               << "rank " << rank << ", entry " << i + index[0]
+                               << " of " << block.type.getSize("i");
+                       });
+    }
+  }
+
   static bool areEqual(const HostTensor &a, const HostTensor &b) {
     return llvm::equal(a.data, b.data, [](double x, double y) {
       return x == y || (std::isnan(x) && std::isnan(y));
@@ -239,12 +329,109 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
   EXPECT_GT(lowered, 1000);
 }
 
+/// Entry j of a rank's widened block is entry p · step + low + j of the table.
+TEST_F(LowerWindowsTest, TablesAreWidened) {
+  int sent = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    drawMesh();
+    DrawnOverlap drawn = drawOverlap(/*isOfResult=*/false);
+    auto plan =
+        spmd::planOverlap(drawn.factor, {drawn.table, drawn.indices}, {}, mesh);
+    if (!plan)
+      continue;
+    double bytes = 0;
+    auto [before, after] =
+        lower(drawn.table, plan->widened, plan->windows, bytes);
+    auto wanted = [&](int64_t i, int64_t j) -> double {
+      int64_t rank = i / plan->block;
+      int64_t entry =
+          rank * drawn.step + drawn.factor.overlap.low + i % plan->block;
+      bool isThere = entry >= 0 && entry < drawn.table.getSize("i");
+      return isThere ? double(10 * entry + j) : std::nan("");
+    };
+    compare(before, wanted);
+    compare(after, wanted);
+    ASSERT_FALSE(HasFailure());
+    EXPECT_LE(bytes, plan->bytes + 1e-6);
+    sent += bytes > 0;
+  }
+  EXPECT_GT(sent, 500);
+}
+
+/// An entry of the table is the sum of those of widened blocks that are there.
+TEST_F(LowerWindowsTest, TablesAreNarrowed) {
+  int sent = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    drawMesh();
+    DrawnOverlap drawn = drawOverlap(/*isOfResult=*/true);
+    auto plan = spmd::planOverlap(drawn.factor, {drawn.table, drawn.indices},
+                                  {drawn.table}, mesh);
+    if (!plan)
+      continue;
+    double bytes = 0;
+    auto [before, after] =
+        lower(plan->widened, drawn.table, plan->windows, bytes);
+    auto wanted = [&](int64_t i, int64_t j) {
+      double sum = 0;
+      for (int64_t at = 0; at < plan->widened.getSize("i"); ++at)
+        if (at / plan->block * drawn.step + drawn.factor.overlap.low +
+                at % plan->block ==
+            i)
+          sum += double(10 * at + j);
+      return sum;
+    };
+    compare(before, wanted);
+    compare(after, wanted);
+    ASSERT_FALSE(HasFailure());
+    EXPECT_LE(bytes, plan->bytes + 1e-6);
+    sent += bytes > 0;
+  }
+  EXPECT_GT(sent, 500);
+}
+
+TEST_F(LowerWindowsTest, OverlapsSendHalos) {
+  auto plan = [&](int64_t ranks, int64_t rows, int64_t lines,
+                  nd::Overlap overlap) {
+    auto axis = nd::AxisAttr::get(&context, builder.getStringAttr("a"), ranks);
+    mesh = MeshAttr::get(&context, {axis});
+    ofI = {axis.getName()};
+    ofJ.clear();
+    nd::Factor factor;
+    StringAttr row = builder.getStringAttr("i");
+    StringAttr line = builder.getStringAttr("line");
+    factor.overlap = overlap;
+    factor.operandDims = {overlap.isOfResult ? line : row, line};
+    factor.resultDims = {overlap.isOfResult ? row : line};
+    auto indices = nd::TensorType::get(
+        builder.getI32Type(), {DimAttr::get(&context, line, lines, ofI)});
+    nd::TensorType table = getType(rows);
+    return spmd::planOverlap(factor, {table, indices}, {table}, mesh);
+  };
+  constexpr double row = 3 * 4; // bytes of an entry
+  for (bool isOfResult : {false, true}) {
+    // Two rows on either side of a block, however many ranks there are.
+    EXPECT_EQ(plan(4, 64, 64, {1, -2, 2, isOfResult})->bytes, 4 * row);
+    EXPECT_EQ(plan(4096, 65536, 65536, {1, -2, 2, isOfResult})->bytes, 4 * row);
+    EXPECT_EQ(plan(4, 64, 32, {2, -2, 2, isOfResult})->bytes, 3 * row);
+    // Nothing but what a rank has.
+    EXPECT_EQ(plan(4, 64, 64, {1, 0, 0, isOfResult})->bytes, 0);
+    EXPECT_EQ(plan(4, 64, 16, {4, 0, 3, isOfResult})->bytes, 0);
+    // The entries of one rank's indices are those of many ranks.
+    EXPECT_FALSE(plan(32, 1024, 1024, {1, 0, 512, isOfResult}));
+    // Nothing is there.
+    EXPECT_FALSE(plan(4, 64, 64, {1, 64, 66, isOfResult}));
+    // More than 32 bits number.
+    EXPECT_FALSE(plan(4, 64, 64, {int64_t(1) << 27, 0, 0, isOfResult}));
+  }
+}
+
 TEST_F(LowerWindowsTest, PlansSendWhatIsNeeded) {
   auto plan = [&](int64_t ranks, int64_t from, int64_t to, Segment segment) {
     auto axis = nd::AxisAttr::get(&context, builder.getStringAttr("a"), ranks);
     mesh = MeshAttr::get(&context, {axis});
     ofI = {axis.getName()};
-    return spmd::planWindow({getType(from)}, getType(to), "i", {segment}, mesh);
+    return spmd::planWindow({getType(from)}, getType(to), "i", {{segment}},
+                            mesh);
   };
   constexpr double row = 3 * 4; // bytes of an entry
   // A shift sends one entry, however many ranks there are.

@@ -26,6 +26,46 @@ module attributes {nd.mesh = #nd.mesh<ring = 4>} {
     %y = spmd.window "seq" [0, 1, 0, 64] fill 7.0 %x : (!x) -> !long
     return %y : !long
   }
+  // Blocks widened by one entry on either side. What is beyond the tensor may be anything.
+  // CHECK-LABEL: @widen
+  // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 15 size 1 %arg0
+  // CHECK-NEXT: %[[A:.*]] = spmd.permute ["ring"] to ["ring"] shift 1 %[[P]]
+  // CHECK-NEXT: %[[Q:.*]] = spmd.piece "seq" 0 size 1 %arg0
+  // CHECK-NEXT: %[[B:.*]] = spmd.permute ["ring"] to ["ring"] shift 3 %[[Q]]
+  // CHECK-NEXT: spmd.join "seq" [0, 18, 0, 72, 17, 18, 0, 72, 1, 18, 0, 72] %[[A]], %[[B]], %arg0
+  // CHECK-NEXT: return
+  func.func @widen(%x: !x) -> !other {
+    %y = spmd.window "seq" [0, 0, -1, 18] repeat [18, 16] fill 0.0 %x : (!x) -> !other
+    return %y : !other
+  }
+  // The last entry of each widened block goes to the next rank, and none to the first.
+  // CHECK-LABEL: @narrow
+  // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 17 size 1 %arg0
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 1 %[[P]]
+  // CHECK-NEXT: spmd.join "seq" [0, 16, 16, 64] fill 0.0{{.*}} %[[H]]
+  // CHECK-NEXT: return
+  func.func @narrow(%x: !other) -> !x {
+    %y = spmd.window "seq" [0, 16, 17, 1] repeat [16, 18] fill 0.0 %x : (!other) -> !x
+    return %y : !x
+  }
+  // No rank has such entries.
+  // CHECK-LABEL: @beyond
+  // CHECK-NEXT: nd.constant 2.0{{.*}} -> !nd.tensor<f32, [h = 8, seq = 64 on {ring}]>
+  // CHECK-NEXT: return
+  func.func @beyond(%x: !other) -> !x {
+    %y = spmd.window "seq" [0, 64, 17, 1] repeat [16, 18] fill 2.0 %x : (!other) -> !x
+    return %y : !x
+  }
+  // Windows that repeat are not folded into others.
+  // CHECK-LABEL: @repeated
+  // CHECK: spmd.join
+  // CHECK: spmd.join
+  // CHECK-NEXT: return
+  func.func @repeated(%x: !short) -> !other {
+    %y = spmd.window "seq" [0, 1, 0, 63] fill 0.0 %x : (!short) -> !x
+    %z = spmd.window "seq" [0, 0, -1, 18] repeat [18, 16] fill 0.0 %y : (!x) -> !other
+    return %z : !other
+  }
   // Padding and a slice are a shift, whatever else uses the padded tensor.
   // CHECK-LABEL: @shift
   // CHECK-NEXT: spmd.piece "seq" 15 size 1

@@ -167,3 +167,32 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     return
   }
 }
+
+// -----
+
+// On overlapping blocks, a rank's indices are those of its own widened block: what
+// is cut over one axis along the table and the indices is no partial sum.
+!e = !nd.tensor<f32, [row = 20 on {data}]>
+!i = !nd.tensor<i32, [line = 16 on {data}]>
+!y = !nd.tensor<f32, [line = 16 on {data}]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%e: !e, %i: !i) {
+    %y = nd.gather %e, %i {along = "line", dim = "row"} : (!e, !i) -> !y
+    %z = nd.scatter_add %y, %i {along = "line", dim = "row"} : (!y, !i) -> !e
+    // expected-error @+1 {{is not local: mesh axis 'data' cuts two directions of it}}
+    %u = nd.gather %e, %i {dim = "row"} : (!e, !i) -> !y
+    return
+  }
+}
+
+// -----
+
+!e = !nd.tensor<f32, [row = 20 on {data}]>
+!i = !nd.tensor<i32, [line = 16 on {data}]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%e: !e, %i: !i) {
+    // expected-error @+1 {{is not local: dim 'line' is cut differently on two of its values}}
+    %y = nd.gather %e, %i {along = "line", dim = "row"} : (!e, !i) -> !nd.tensor<f32, [line = 16]>
+    return
+  }
+}

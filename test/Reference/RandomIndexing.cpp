@@ -52,6 +52,32 @@ bool RandomProgram::addGather() {
              table.type, dims, table.size, table.isExact);
 }
 
+bool RandomProgram::addGatherOfWindows() {
+  const Known *t =
+      pick([](const Known &x) { return !x.dims.empty() && x.dims.size() < 3; });
+  if (!t)
+    return false;
+  Known table = *t;
+  Dim dim = drawDimOf(table);
+  std::vector<Dim> dims = without(table.dims, {dim});
+  std::string indices = std::to_string(int(draw(5)) - 2);
+  for (size_t i = 0, count = 1 + draw(2); i < count; ++i) {
+    Dim line = pool[draw(pool.size())];
+    auto isOther = [&](const Dim &known) {
+      return known.name == line.name && known != line;
+    };
+    std::vector<Dim> both = join(dims, {line});
+    if (line.name == dim.name || llvm::any_of(dims, isOther) ||
+        RandomProgram::count(both) > maxElements)
+      continue;
+    dims = both;
+    indices += " + iota(" + line.name + ") * " + std::to_string(1 + draw(3));
+  }
+  // Indices out of range give 0.
+  return add("gather(" + table.name + ", " + indices + ", " + dim.name + ")",
+             table.type, dims, table.size, table.isExact);
+}
+
 bool RandomProgram::addOneHot() {
   const Known *i =
       pick([](const Known &x) { return x.isInteger() && x.dims.size() < 3; });

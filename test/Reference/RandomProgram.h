@@ -98,6 +98,7 @@ private:
   bool addPad();
   bool addSource();
   bool addGather();
+  bool addGatherOfWindows();
   bool addOneHot();
   bool addCategorical();
   bool addDropout();

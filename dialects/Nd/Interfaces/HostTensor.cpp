@@ -70,7 +70,7 @@ SmallVector<int64_t> EvaluationContext::getCounts(TensorType type) const {
   });
 }
 
-static double getSpoiledValue(Type elementType) {
+double getSpoiledValue(Type elementType) {
   if (isa<FloatType>(elementType))
     return std::numeric_limits<double>::quiet_NaN();
   return elementType.isSignlessInteger(1) ? 1

@@ -40,6 +40,9 @@ struct HostTensor {
   llvm::SmallVector<int64_t> getStridesAlong(TensorType other) const;
 };
 
+/// What a test expects to show where it leaks: NaN, the largest i32, true.
+double getSpoiledValue(mlir::Type elementType);
+
 /// The context in which reference semantics run.
 struct EvaluationContext {
   MeshAttr mesh;                          ///< may be the empty mesh
@@ -58,8 +61,7 @@ struct EvaluationContext {
   int64_t getCount(TensorType type, llvm::StringRef dim) const;
   /// `getCount` of each dim of the type, in its order.
   llvm::SmallVector<int64_t> getCounts(TensorType type) const;
-  /// Overwrites the padding of a block with values that show where they leak:
-  /// NaN, the largest i32, true.
+  /// Overwrites the padding of a block with getSpoiledValue.
   void spoilPadding(HostTensor &block) const;
   /// A block of zeros of the (possibly sharded) type.
   HostTensor makeTensor(mlir::Type type) const;

@@ -78,6 +78,36 @@ def ReduceOpInterface : OpInterface<"ReduceOpInterface"> {
   ];
 }
 
+def AffineOpInterface : OpInterface<"AffineOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    An op whose i32 elements may be an affine function of their position, if those
+    of its operands are.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      The function, from those of the operands; nothing if it is not affine.
+      Overflow is the caller's to exclude.
+    }], "::std::optional<::meshc::nd::AffineIndex>", "getAffineIndex",
+      (ins "::llvm::ArrayRef<::meshc::nd::AffineIndex>":$operands)>,
+  ];
+}
+
+def OverlapOpInterface : OpInterface<"OverlapOpInterface"> {
+  let cppNamespace = "::meshc::nd";
+  let description = [{
+    A gather or a scatter whose rule may have overlaps (PartitionRule). Cut along
+    one of them, it has the dim of the indices in `along`: all indices of a rank
+    are then those of entries of its own block, or -1.
+  }];
+  let methods = [
+    InterfaceMethod<"The dim of the indices whose blocks lie with those of the table; null if none does.",
+      "::mlir::StringAttr", "getAlongAttr", (ins)>,
+    InterfaceMethod<"Sets it.", "void", "setAlongAttr", (ins "::mlir::StringAttr":$along)>,
+    InterfaceMethod<"The factor along that dim and the table's.", "::meshc::nd::Factor", "getOverlapFactor", (ins)>,
+  ];
+}
+
 def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
   let cppNamespace = "::meshc::nd";
   let description = [{

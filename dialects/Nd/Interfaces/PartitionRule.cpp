@@ -47,7 +47,8 @@ PartitionRule getRuleByNames(Operation *op) {
 }
 
 bool mayCut(Operation *op, const Factor &factor, int64_t blocks) {
-  if (factor.kind == FactorKind::Halo || factor.size % blocks == 0)
+  if (factor.kind == FactorKind::Halo || factor.kind == FactorKind::Overlap ||
+      factor.size % blocks == 0)
     return true;
   auto fits = [&](Value value, StringAttr dim) {
     return !dim || getTensorType(value).getSize(dim.getValue()) == factor.size;
@@ -60,6 +61,22 @@ bool mayCut(Operation *op, const Factor &factor, int64_t blocks) {
                       [&](auto pair) {
                         return fits(std::get<0>(pair), std::get<1>(pair));
                       });
+}
+
+PartitionRule joinOverlaps(PartitionRule rule) {
+  rule.factors.append(rule.overlaps.begin(), rule.overlaps.end());
+  rule.overlaps.clear();
+  return rule;
+}
+
+bool shareDim(const Factor &a, const Factor &b) {
+  auto shareOne = [](ArrayRef<StringAttr> of, ArrayRef<StringAttr> other) {
+    return llvm::any_of(llvm::zip(of, other), [](auto pair) {
+      return std::get<0>(pair) && std::get<0>(pair) == std::get<1>(pair);
+    });
+  };
+  return shareOne(a.operandDims, b.operandDims) ||
+         shareOne(a.resultDims, b.resultDims);
 }
 
 void makeWhole(PartitionRule &rule, llvm::StringRef name) {

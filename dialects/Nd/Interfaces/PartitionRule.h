@@ -24,8 +24,10 @@ enum class FactorKind {
   Reduce,   ///< every rank gets a partial result; `reduction` combines them.
             ///< A result that has a dim along the factor is cut instead
   Whole,    ///< must not be cut: every rank needs all entries
-  Halo      ///< a block of the result needs entries of the operands' blocks
-       ///< that lie elsewhere, perhaps on other ranks: see Factor::segments
+  Halo,     ///< a block of the result needs entries of the operands' blocks
+        ///< that lie elsewhere, perhaps on other ranks: see Factor::segments
+  Overlap ///< blocks of the indices need blocks of the table that are wider
+          ///< than its own, and overlap: see Overlap
 };
 
 /// Entries at … at + size - 1 of a result along a Halo factor: they are the
@@ -33,6 +35,16 @@ enum class FactorKind {
 struct Segment {
   unsigned operand = 0;
   int64_t at = 0, from = 0, size = 0;
+};
+
+/// Of a gather or scatter with affine indices (AffineIndex): entry i of the
+/// indices along one of their dims needs only entries stride · i + low …
+/// stride · i + high of the table, wherever it is along the others.
+struct Overlap {
+  int64_t stride = 1, low = 0, high = 0;
+  /// The table is the scatter's result, and not the gather's first operand.
+  /// The indices are the second operand of both.
+  bool isOfResult = false;
 };
 
 /// One direction of an op's iteration space.
@@ -49,10 +61,14 @@ struct Factor {
   /// dim along the factor, of sizes of their own.
   llvm::SmallVector<Segment, 1> segments = {};
   double fill = 0;
+  Overlap overlap = {}; ///< for FactorKind::Overlap
 };
 
 struct PartitionRule {
   llvm::SmallVector<Factor, 4> factors;
+  /// Factors of kind Overlap. They run along dims that have factors already:
+  /// where one of them is cut, these are not.
+  llvm::SmallVector<Factor, 0> overlaps;
   /// Operands (by number) in which the op is linear while the other operands
   /// are fixed. A sum-partial operand then gives a sum-partial result, so that
   /// its all-reduce may be delayed. `add` is special: see `jointlyLinear`.
@@ -75,8 +91,14 @@ PartitionRule getRuleByNames(mlir::Operation *op, llvm::StringRef whole);
 /// Whether `blocks` blocks of the factor are blocks of each dim of the op's
 /// values along it: they are equal, or these dims all have the factor's size. A
 /// dim that merges the factor with another one has blocks of other entries
-/// where they are not equal. Along a Halo factor, blocks may be any.
+/// where they are not equal. Along a Halo or Overlap factor, blocks may be any.
 bool mayCut(mlir::Operation *op, const Factor &factor, int64_t blocks);
+
+/// The rule with its overlaps after its other factors.
+PartitionRule joinOverlaps(PartitionRule rule);
+
+/// Whether two factors of an op run along one dim of one of its values.
+bool shareDim(const Factor &a, const Factor &b);
 
 /// Makes the factor of result or operand dim `name` a Whole one.
 void makeWhole(PartitionRule &rule, llvm::StringRef name);

@@ -242,6 +242,36 @@ MESHC_POINTWISE_OP(AndOp, 2)
 MESHC_POINTWISE_OP(OrOp, 2)
 
 //===----------------------------------------------------------------------===//
+// Affine functions of positions
+//===----------------------------------------------------------------------===//
+
+/// `a` plus `b` times `factor`.
+static std::optional<AffineIndex> addScaled(AffineIndex a, const AffineIndex &b,
+                                            int64_t factor) {
+  if (!a.add(b, factor))
+    return std::nullopt;
+  return a;
+}
+
+std::optional<AffineIndex>
+AddOp::getAffineIndex(ArrayRef<AffineIndex> operands) {
+  return addScaled(operands[0], operands[1], 1);
+}
+
+std::optional<AffineIndex>
+SubOp::getAffineIndex(ArrayRef<AffineIndex> operands) {
+  return addScaled(operands[0], operands[1], -1);
+}
+
+std::optional<AffineIndex>
+MulOp::getAffineIndex(ArrayRef<AffineIndex> operands) {
+  for (unsigned fixed : {0, 1})
+    if (operands[fixed].steps.empty())
+      return addScaled({}, operands[1 - fixed], operands[fixed].constant);
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
 // Canonicalization
 //===----------------------------------------------------------------------===//
 

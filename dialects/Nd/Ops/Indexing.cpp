@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/DimNames.h"
+#include "dialects/Nd/Ops/IndexOverlap.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
@@ -102,6 +103,11 @@ static PartitionRule getTableRule(Operation *op) {
 // GatherOp
 //===----------------------------------------------------------------------===//
 
+LogicalResult GatherOp::verify() {
+  return verifyAlong(*this, getIndices().getType(), getTable().getType(),
+                     getDim());
+}
+
 LogicalResult GatherOp::inferReturnTypes(
     MLIRContext *context, std::optional<Location> location, ValueRange operands,
     DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
@@ -152,7 +158,14 @@ PartitionRule GatherOp::getPartitionRule() {
   // A rank that has not got the entry contributes 0.
   PartitionRule rule = getRuleByNames(*this);
   rule.linearOperands.push_back(0);
+  if (auto overlap = findOverlap(getIndices(), getTable().getType(), getDim()))
+    rule.overlaps.push_back(makeGatherFactor(*overlap, getDimAttr()));
   return rule;
+}
+
+Factor GatherOp::getOverlapFactor() {
+  return makeGatherFactor(getKnownOverlap(getAlongAttr(), getIndices()),
+                          getDimAttr());
 }
 
 OpCost GatherOp::getCost() {
@@ -248,6 +261,8 @@ LogicalResult ScatterAddOp::verify() {
     return emitOpError("the table must be ")
            << result.getGlobal() << " like the result, got "
            << getTable().getType().getGlobal();
+  if (failed(verifyAlong(*this, indices, result, getDim())))
+    return failure();
   return verifyOrder();
 }
 
@@ -310,7 +325,14 @@ PartitionRule ScatterAddOp::getPartitionRule() {
     return getTableRule(*this);
   PartitionRule rule = getRuleByNames(*this);
   rule.linearOperands.push_back(0);
+  if (auto overlap = findOverlap(getIndices(), getType(), getDim()))
+    rule.overlaps.push_back(makeScatterFactor(*overlap, getDimAttr()));
   return rule;
+}
+
+Factor ScatterAddOp::getOverlapFactor() {
+  return makeScatterFactor(getKnownOverlap(getAlongAttr(), getIndices()),
+                           getDimAttr());
 }
 
 OpCost ScatterAddOp::getCost() {

@@ -52,9 +52,9 @@ class Nd_Binary<string mnemonic, string meaning, list<Trait> traits = []>
   let results = (outs Nd_TensorType:$result);
 }
 // Floats and i32.
-def Nd_AddOp : Nd_Binary<"add", "lhs + rhs", [Nd_KeepsShort]> { let hasFolder = 1; }
-def Nd_SubOp : Nd_Binary<"sub", "lhs - rhs", [Nd_KeepsShort]> { let hasFolder = 1; }
-def Nd_MulOp : Nd_Binary<"mul", "lhs * rhs", [Nd_KeepsShort]> { let hasFolder = 1; }
+def Nd_AddOp : Nd_Binary<"add", "lhs + rhs", [Nd_AffineOp, Nd_KeepsShort]> { let hasFolder = 1; }
+def Nd_SubOp : Nd_Binary<"sub", "lhs - rhs", [Nd_AffineOp, Nd_KeepsShort]> { let hasFolder = 1; }
+def Nd_MulOp : Nd_Binary<"mul", "lhs * rhs", [Nd_AffineOp, Nd_KeepsShort]> { let hasFolder = 1; }
 def Nd_DivOp : Nd_Binary<"div", "lhs / rhs; integers round toward minus infinity, and x / 0 = 0"> { let hasFolder = 1; }
 def Nd_ModOp : Nd_Binary<"mod", "x - y * floor(x / y); sign of the divisor; integers: x mod 0 = 0">;
 def Nd_MaximumOp : Nd_Binary<"maximum", "the larger; NaN if an operand is NaN; on ties the gradient goes to lhs", [Nd_KeepsShort]>;

@@ -97,6 +97,11 @@ OperandDim BroadcastOp::getOperandDim(unsigned, StringRef dim) {
   return getSameDim(getInput(), dim);
 }
 
+std::optional<AffineIndex>
+BroadcastOp::getAffineIndex(ArrayRef<AffineIndex> operands) {
+  return operands[0];
+}
+
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getType())
     return getInput();
@@ -192,6 +197,14 @@ bool RenameOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 OperandDim RenameOp::getOperandDim(unsigned, StringRef dim) {
   return OperandDim::same(
       renameDim(StringAttr::get(getContext(), dim), getTo(), getFrom()));
+}
+
+std::optional<AffineIndex>
+RenameOp::getAffineIndex(ArrayRef<AffineIndex> operands) {
+  AffineIndex renamed = operands[0];
+  for (auto &[dim, step] : renamed.steps)
+    dim = renameDim(dim, getFrom(), getTo());
+  return renamed;
 }
 
 OpFoldResult RenameOp::fold(FoldAdaptor adaptor) {

@@ -108,6 +108,13 @@ bool ConstantOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
 
 OperandDim ConstantOp::getOperandDim(unsigned, StringRef) { return {}; }
 
+std::optional<AffineIndex> ConstantOp::getAffineIndex(ArrayRef<AffineIndex>) {
+  auto number = dyn_cast<IntegerAttr>(getValue());
+  if (!number)
+    return std::nullopt;
+  return AffineIndex{number.getInt()};
+}
+
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
 //===----------------------------------------------------------------------===//
@@ -162,6 +169,10 @@ Value IotaOp::emitElement(ElementEmitter &emitter, const ElementIndex &index) {
 }
 
 bool IotaOp::supportsLanes(StringRef, int64_t, MeshAttr) { return true; }
+
+std::optional<AffineIndex> IotaOp::getAffineIndex(ArrayRef<AffineIndex>) {
+  return AffineIndex{0, {{getType().getDims()[0].getName(), 1}}};
+}
 
 OperandDim IotaOp::getOperandDim(unsigned, StringRef) { return {}; }
 

@@ -10,7 +10,7 @@
 include "dialects/Nd/NdOp.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 
-def Nd_ConstantOp : Nd_Op<"constant", [Nd_ElementOp, ConstantLike]> {
+def Nd_ConstantOp : Nd_Op<"constant", [Nd_ElementOp, Nd_AffineOp, ConstantLike]> {
   let summary = "every element is `value`: `nd.constant 1.0 : f32 -> type`";
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Nd_TensorType:$result);
@@ -19,7 +19,7 @@ def Nd_ConstantOp : Nd_Op<"constant", [Nd_ElementOp, ConstantLike]> {
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def Nd_IotaOp : Nd_Op<"iota", [Nd_ElementOp, Nd_ReadsPosition]> {
+def Nd_IotaOp : Nd_Op<"iota", [Nd_ElementOp, Nd_AffineOp, Nd_ReadsPosition]> {
   let summary = "i32 or float: the global index along the only dim";
   let arguments = (ins);
   let results = (outs Nd_TensorType:$result);

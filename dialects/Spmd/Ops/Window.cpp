@@ -9,6 +9,8 @@
 #include "dialects/Spmd/SpmdOps.h"
 #include "dialects/Spmd/VirtualRanks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
 
 #define GET_OP_CLASSES
 #include "dialects/Spmd/Ops/Window.cpp.inc"
@@ -77,24 +79,51 @@ static int64_t getOffsetOf(const HostTensor &operand, ArrayRef<int64_t> index,
 // WindowOp
 //===----------------------------------------------------------------------===//
 
-SmallVector<nd::Segment> WindowOp::getSegmentList() {
-  SmallVector<nd::Segment> segments;
+WindowSegments WindowOp::getWindowSegments() {
+  WindowSegments segments;
   for (ArrayRef<int64_t> rest = getSegments(); rest.size() >= 4;
        rest = rest.drop_front(4))
-    segments.push_back(
+    segments.list.push_back(
         {static_cast<unsigned>(rest[0]), rest[1], rest[2], rest[3]});
+  if (auto repeat = getRepeat())
+    segments.repeat = {(*repeat)[0], (*repeat)[1]};
   return segments;
+}
+
+/// The numbers of a segment that repeats are those of 32-bit entries, and its
+/// repetitions do not overlap.
+static LogicalResult verifyRepeat(WindowOp op) {
+  ArrayRef<int64_t> repeat = *op.getRepeat(), segment = op.getSegments();
+  if (repeat.size() != 2 || segment.size() != 4 || op.getNumOperands() != 1)
+    return op.emitOpError("needs one operand, one segment and two numbers to "
+                          "repeat it");
+  for (int64_t number : llvm::concat<const int64_t>(repeat, segment))
+    if (number < std::numeric_limits<int32_t>::min() ||
+        number > std::numeric_limits<int32_t>::max())
+      return op.emitOpError("has a number that exceeds 32 bits: ") << number;
+  if (segment[0] != 0 || segment[3] < 1 || repeat[0] < segment[3])
+    return op.emitOpError()
+           << "has a segment [" << segment
+           << "] that overlaps itself when it repeats after " << repeat[0]
+           << " entries, has no entries, or is not of its "
+              "operand";
+  if (nd::getTensorType(op.getResult()).isPartial() && !op.getFill().isZero())
+    return op.emitOpError("fills a partial sum with a value that would be "
+                          "counted once per rank");
+  return success();
 }
 
 LogicalResult WindowOp::verify() {
   if (failed(verifyAlike(*this, getDim())))
     return failure();
+  if (getRepeat())
+    return verifyRepeat(*this);
   auto result = cast<TensorType>(getType());
   int64_t end = 0, count = 0;
   if (getSegments().empty() || getSegments().size() % 4 != 0)
     return emitOpError("needs four numbers for each segment, and at least one "
                        "segment");
-  for (const nd::Segment &segment : getSegmentList()) {
+  for (const nd::Segment &segment : getWindowSegments().list) {
     auto isWithin = [&](int64_t start, TensorType type) {
       return start >= 0 && segment.size > 0 &&
              segment.size <= type.getSize(getDim()) - start;
@@ -118,6 +147,22 @@ LogicalResult WindowOp::verify() {
   return success();
 }
 
+/// Which entry of which operand is entry `at` of the result; nothing if it is
+/// of no segment. The entry may lie beyond the operand if the segments repeat.
+static std::optional<std::pair<unsigned, int64_t>>
+findOrigin(const WindowSegments &segments, int64_t at, int64_t ranks) {
+  for (const nd::Segment &segment : segments.list) {
+    Repeat repeat = segments.repeat.value_or(Repeat());
+    int64_t number =
+        repeat.at ? llvm::divideFloorSigned(at - segment.at, repeat.at) : 0;
+    int64_t within = at - segment.at - number * repeat.at;
+    if (number >= 0 && number < ranks && within >= 0 && within < segment.size)
+      return std::pair(segment.operand,
+                       segment.from + number * repeat.from + within);
+  }
+  return std::nullopt;
+}
+
 SmallVector<SmallVector<HostTensor>>
 WindowOp::evaluateAll(ArrayRef<SmallVector<const HostTensor *>> operands,
                       const EvaluationContext &context) {
@@ -127,7 +172,8 @@ WindowOp::evaluateAll(ArrayRef<SmallVector<const HostTensor *>> operands,
   ArrayRef<StringAttr> axes = getAxesOf(type, getDim());
   double fill =
       context.round(getFill().convertToDouble(), type.getElementType());
-  SmallVector<nd::Segment> segments = getSegmentList();
+  WindowSegments segments = getWindowSegments();
+  int64_t ranks = mesh.getProduct(axes);
   SmallVector<SmallVector<HostTensor>> results(operands.size());
   for (size_t rank = 0; rank < results.size(); ++rank) {
     EvaluationContext here = context;
@@ -139,16 +185,18 @@ WindowOp::evaluateAll(ArrayRef<SmallVector<const HostTensor *>> operands,
     auto take = [&](ArrayRef<int64_t> index, ArrayRef<int64_t> offsets) {
       double &element = target.data[offsets[0]];
       element = fill;
-      for (const nd::Segment &segment : segments) {
-        int64_t at = first + index[along] - segment.at;
-        if (at < 0 || at >= segment.size)
-          continue;
-        int64_t size = operands[rank][segment.operand]->sizes[along];
-        int64_t entry = segment.from + at;
-        const HostTensor &source =
-            *operands[group[entry / size]][segment.operand];
-        element = source.data[getOffsetOf(source, index, along, entry % size)];
+      auto origin = findOrigin(segments, first + index[along], ranks);
+      if (!origin)
+        return;
+      auto [operand, entry] = *origin;
+      TensorType from = operands[rank][operand]->type;
+      if (entry < 0 || entry >= from.getSize(getDim())) {
+        element = nd::getSpoiledValue(from.getElementType());
+        return;
       }
+      int64_t size = operands[rank][operand]->sizes[along];
+      const HostTensor &source = *operands[group[entry / size]][operand];
+      element = source.data[getOffsetOf(source, index, along, entry % size)];
     };
     nd::forEachIndex(here.getCounts(type), {target.getStrides()}, take);
   }

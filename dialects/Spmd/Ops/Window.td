@@ -23,15 +23,24 @@ def Spmd_WindowOp
     result and do not overlap. All other entries are `fill`. All blocks begin at equal
     distances (areEquidistant). The collectives phase replaces every window by the
     exchange of halos.
+
+    With `repeat`, two numbers, the only segment is there once for each rank p of the
+    dim's axes: its `at` is then p times the first number further on, and its `from` p
+    times the second. Entries that would come from beyond the operand hold anything.
+    So blocks are widened by entries that others have, too: each repetition is a block
+    of the result. Or parts of widened blocks go where they belong: each repetition is
+    of one block of the operand.
         // on #nd.mesh<ring = 4>: entry i of the result is entry i - 1, the first is zero
         %b = spmd.window "seq" [0, 1, 0, 63] fill 0.0 %a : (!nd.tensor<f32, [seq = 64 on {ring} ]>) -> !nd.tensor<f32, [seq = 64 on {ring} ]>
+        // the 16 entries of each block between those before and after it
+        %c = spmd.window "seq" [0, 0, -1, 18] repeat [18, 16] fill 0.0 %a : (!nd.tensor<f32, [seq = 64 on {ring} ]>) -> !nd.tensor<f32, [seq = 72 on {ring} ]>
   }];
-  let arguments = (ins StrAttr:$dim, DenseI64ArrayAttr:$segments, F64Attr:$fill,
-                       Variadic<Nd_TensorType>:$inputs);
+  let arguments = (ins StrAttr:$dim, DenseI64ArrayAttr:$segments, OptionalAttr<DenseI64ArrayAttr>:$repeat,
+                       F64Attr:$fill, Variadic<Nd_TensorType>:$inputs);
   let results = (outs Nd_TensorType:$result);
-  let assemblyFormat = "$dim $segments `fill` $fill $inputs attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = "$dim $segments (`repeat` $repeat^)? `fill` $fill $inputs attr-dict `:` functional-type($inputs, $result)";
   let extraClassDeclaration = [{
-    ::llvm::SmallVector<::meshc::nd::Segment> getSegmentList();
+    ::meshc::spmd::WindowSegments getWindowSegments();
   }];
   let hasVerifier = 1;
 }
@@ -74,6 +83,27 @@ def Spmd_JoinOp
                        Variadic<Nd_TensorType>:$inputs);
   let results = (outs Nd_TensorType:$result);
   let assemblyFormat = "$dim $places (`fill` $fill^)? $inputs attr-dict `:` functional-type($inputs, $result)";
+  let hasVerifier = 1;
+}
+
+def Spmd_ReindexOp
+    : Op<Spmd_Dialect, "reindex", [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<NamedOpInterface>,
+                                   Nd_ElementOp]> {
+  let summary = "indices of a table as indices of its widened blocks: a local op";
+  let description = [{
+    The i32 indices are those of entries of a table with `size` entries. Blocks of the
+    table are widened to `block` entries each (a window with `repeat`): the block of
+    the rank with number p among those of the axes of the indices' dim `along` begins
+    with entry p · b · stride + low of the table, where b is the size of a block of
+    `along`. An index becomes that of the entry of the rank's own block, counted
+    through all blocks; it becomes -1 where the table has no such entry.
+        // on #nd.mesh<ring = 4>
+        %b = spmd.reindex "line" stride 1 low -1 size 64 block 18 %a : !nd.tensor<i32, [line = 64 on {ring}, tap = 3]>
+  }];
+  let arguments = (ins StrAttr:$along, I64Attr:$stride, I64Attr:$low, I64Attr:$size, I64Attr:$block,
+                       Nd_TensorType:$input);
+  let results = (outs Nd_TensorType:$result);
+  let assemblyFormat = "$along `stride` $stride `low` $low `size` $size `block` $block $input attr-dict `:` type($input)";
   let hasVerifier = 1;
 }
 

@@ -371,3 +371,73 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     return
   }
 }
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{needs one operand, one segment and two numbers to repeat it}}
+    %y = spmd.window "i" [0, 0, -1, 6] repeat [6] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 12 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{has a segment [0, 0, -1, 6] that overlaps itself when it repeats after 5 entries}}
+    %y = spmd.window "i" [0, 0, -1, 6] repeat [5, 4] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 12 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{has a number that exceeds 32 bits: 4294967296}}
+    %y = spmd.window "i" [0, 0, 4294967296, 6] repeat [6, 4] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 12 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}], sum {b}>) {
+    // expected-error @+1 {{fills a partial sum with a value that would be counted once per rank}}
+    %y = spmd.window "i" [0, 0, -1, 6] repeat [6, 4] fill 1.0 %x : (!nd.tensor<f32, [i = 8 on {a}], sum {b}>) -> !nd.tensor<f32, [i = 12 on {a}], sum {b}>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{needs indices that are i32, got '!nd.tensor<f32, [i = 8 on {a}]>'}}
+    %y = spmd.reindex "i" stride 1 low 0 size 8 block 4 %x : <f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<i32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{needs a dim 'j' with blocks at equal distances, got '!nd.tensor<i32, [i = 8 on {a}]>'}}
+    %y = spmd.reindex "j" stride 1 low 0 size 8 block 4 %x : <i32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<i32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{cannot number a table of 8 entries in blocks of 2147483647 with 32 bits}}
+    %y = spmd.reindex "i" stride 1 low 0 size 8 block 2147483647 %x : <i32, [i = 8 on {a}]>
+    return
+  }
+}

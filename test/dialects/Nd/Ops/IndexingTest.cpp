@@ -57,7 +57,7 @@ TEST_F(Indexing, ScatterAddIntoATable) {
   auto scatter = [&](ValueBuilder &b, ValueRange x) {
     return b.make<ScatterAddOp>(getTable(), x[0], x[1], x[2],
                                 x.size() > 3 ? x[3] : Value(),
-                                builder.getStringAttr("v"));
+                                builder.getStringAttr("v"), StringAttr());
   };
   Values added = {1, 10, 2, 20, 4, 40, 8, 80}, table = {1, 2, 3, 4, 5, 6};
   Values wanted = {9, 5, 3, 84, 35, 6};
@@ -80,7 +80,7 @@ TEST_F(Indexing, SumsIntoATableAreNotPartial) {
                      [&](ValueBuilder &b, ValueRange x) {
                        return SmallVector<Value>{b.make<ScatterAddOp>(
                            getTable(), x[0], x[1], hasTable ? x[2] : Value(),
-                           Value(), builder.getStringAttr("v"))};
+                           Value(), builder.getStringAttr("v"), StringAttr())};
                      });
     PartitionRule rule =
         cast<NamedOpInterface>(function.getBody().front().front())

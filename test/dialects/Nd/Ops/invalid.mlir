@@ -543,3 +543,21 @@ module {
     nd.average
   }
 }
+
+// -----
+
+func.func @f(%t: !nd.tensor<f32, [v = 6]>, %i: !nd.tensor<i32, [b = 2]>) {
+  // expected-error @+1 {{needs 'along' to name a dim of the indices that the table lacks, got 'v'}}
+  %a = nd.gather %t, %i {along = "v", dim = "v"} : (!nd.tensor<f32, [v = 6]>, !nd.tensor<i32, [b = 2]>) -> !nd.tensor<f32, [b = 2]>
+  return
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%u: !nd.tensor<f32, [b = 2 on {a}]>, %i: !nd.tensor<i32, [b = 2 on {a}]>) {
+    // expected-error @+1 {{needs dim 'v' of the table to be cut as dim 'b' of the indices is: they are '!nd.tensor<f32, [v = 6]>' and '!nd.tensor<i32, [b = 2 on {a}]>'}}
+    %a = nd.scatter_add %u, %i {along = "b", dim = "v"} : (!nd.tensor<f32, [b = 2 on {a}]>, !nd.tensor<i32, [b = 2 on {a}]>) -> !nd.tensor<f32, [v = 6]>
+    return
+  }
+}

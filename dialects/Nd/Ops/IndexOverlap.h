@@ -1,0 +1,53 @@
+//===- IndexOverlap.h - affine indices and the blocks they need -*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a gather and a scatter whose indices are affine share: where their
+/// iteration space may be cut along a dim of the indices and the table's dim at
+/// once.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_DIALECTS_ND_OPS_INDEXOVERLAP_H
+#define MESHC_DIALECTS_ND_OPS_INDEXOVERLAP_H
+
+#include "dialects/Nd/NdInterfaces.h"
+
+namespace meshc::nd {
+
+/// An overlap, and the dim of the indices along which it is.
+struct IndexOverlap {
+  Overlap overlap;
+  mlir::StringAttr line;
+  int64_t size; ///< of the line
+};
+
+/// The overlap of the i32 indices that number entries of `table` along `dim`:
+/// along that dim of the indices, absent from the table, along which they grow
+/// the most. Nothing if they are not affine, or grow along no such dim.
+std::optional<IndexOverlap> findOverlap(mlir::Value indices, TensorType table,
+                                        llvm::StringRef dim);
+
+/// The overlap along the dim `line` of indices that are rebased
+/// (OverlapOpInterface): of a rank's block alone.
+inline IndexOverlap getKnownOverlap(mlir::StringAttr line,
+                                    mlir::Value indices) {
+  return {Overlap(), line, getTensorType(indices).getSize(line.getValue())};
+}
+
+/// The factor of the overlap for a gather along `dim` of its first operand.
+Factor makeGatherFactor(const IndexOverlap &overlap, mlir::StringAttr dim);
+/// The same for a scatter along `dim` of its result.
+Factor makeScatterFactor(const IndexOverlap &overlap, mlir::StringAttr dim);
+
+/// Reports unless `along` of the op (OverlapOpInterface) is null or a dim of
+/// the indices that the table lacks and that is cut as the table's `dim` is.
+mlir::LogicalResult verifyAlong(OverlapOpInterface op, TensorType indices,
+                                TensorType table, llvm::StringRef dim);
+
+} // namespace meshc::nd
+
+#endif // MESHC_DIALECTS_ND_OPS_INDEXOVERLAP_H
