@@ -400,7 +400,7 @@ void BlockPartitioner::build(Operation &op, const FactorChoice &choice) {
 
 LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
   auto body = std::make_unique<Block>();
-  LoopPartitioner partitioner(loop, *body, *this, planner, mesh);
+  LoopPartitioner partitioner(loop, *body, *this, planner, mesh, limit);
   if (failed(partitioner.run()))
     return failure();
   nd::ScanOp local = partitioner.build(builder, std::move(body));
@@ -435,7 +435,7 @@ LogicalResult BlockPartitioner::run() {
   // Loops end a search: what they need and make is known when they are built.
   llvm::SmallVector<Operation *> ops, last;
   auto buildAll = [&] {
-    auto choices = searchBlock(*this, planner, mesh, ops);
+    auto choices = searchBlock(*this, planner, mesh, limit, ops);
     for (auto [op, choice] : llvm::zip(ops, choices))
       build(*op, choice);
     ops.clear();

@@ -17,6 +17,7 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Partition/CheapOps.h"
 #include "lib/Partition/FactorChoice.h"
+#include "lib/Partition/MoveLimit.h"
 
 namespace meshc::partition {
 
@@ -38,10 +39,11 @@ public:
 /// forms: values of the new block that hold it in different shardings.
 class BlockPartitioner {
 public:
-  /// The new ops go to the end of `made`.
+  /// The new ops go to the end of `made`. Notes in `limit` what it refuses.
   BlockPartitioner(mlir::Block &old, mlir::Block &made,
-                   spmd::ReshardPlanner &planner, nd::MeshAttr mesh)
-      : old(old), made(made), planner(planner), mesh(mesh),
+                   spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                   MoveLimit &limit)
+      : old(old), made(made), planner(planner), mesh(mesh), limit(limit),
         builder(mesh.getContext()), built(*this) {
     builder.setInsertionPointToEnd(&made);
   }
@@ -111,6 +113,7 @@ protected:
   mlir::Block &old, &made;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
+  MoveLimit &limit;
   mlir::OpBuilder builder;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> forms;
   DesiredShardings desired;

@@ -387,18 +387,21 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
 
 llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
                                             spmd::ReshardPlanner &planner,
-                                            nd::MeshAttr mesh,
+                                            nd::MeshAttr mesh, MoveLimit &limit,
                                             ArrayRef<Operation *> ops) {
-  constexpr double mostOfBytes = 0.5;
   BlockSearch inPlace(partitioner, planner, mesh, AxisMoves::None);
   auto choices = inPlace.run(ops);
   if (inPlace.getBytes() <= 0)
     return choices;
   BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
   auto moved = moving.run(ops);
-  bool pays = moving.getCost() < inPlace.getCost() &&
-              moving.getBytes() <= mostOfBytes * inPlace.getBytes();
-  return pays ? moved : choices;
+  if (moving.getCost() >= inPlace.getCost())
+    return choices;
+  double share = moving.getBytes() / inPlace.getBytes();
+  if (share <= limit.share)
+    return moved;
+  limit.refused = std::min(limit.refused, share);
+  return choices;
 }
 
 } // namespace meshc::partition

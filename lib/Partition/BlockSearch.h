@@ -131,12 +131,14 @@ private:
 };
 
 /// The choice for each of `ops`; see BlockSearch::run. Searches without and
-/// with moves of axes. Takes the moves only if they at least halve the bytes,
-/// and cost less: layouts of the literature keep weights where rules place
-/// them, and gathering weights takes memory.
+/// with moves of axes. Takes the moves only if they cost less and send at most
+/// the limit's share of the bytes: layouts of the literature keep weights where
+/// rules place them, and gathering weights takes memory. Notes the share in the
+/// limit if it exceeds it.
 llvm::SmallVector<FactorChoice>
 searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
-            nd::MeshAttr mesh, llvm::ArrayRef<mlir::Operation *> ops);
+            nd::MeshAttr mesh, MoveLimit &limit,
+            llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace meshc::partition
 

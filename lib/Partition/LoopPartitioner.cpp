@@ -20,8 +20,8 @@ using nd::TensorType;
 LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
                                  BlockPartitioner &parent,
                                  spmd::ReshardPlanner &planner,
-                                 nd::MeshAttr mesh)
-    : BlockPartitioner(loop.getBlock(), body, planner, mesh), loop(loop),
+                                 nd::MeshAttr mesh, MoveLimit &limit)
+    : BlockPartitioner(loop.getBlock(), body, planner, mesh, limit), loop(loop),
       parent(parent) {
   for (nd::Tie tie : loop.getTies())
     switch (tie.kind) {

@@ -28,7 +28,8 @@ public:
   /// `parent` rebuilds the block around the loop and knows the shardings that
   /// the layout wants for the loop's results. `body` is empty.
   LoopPartitioner(nd::ScanOp loop, mlir::Block &body, BlockPartitioner &parent,
-                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh);
+                  spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
+                  MoveLimit &limit);
 
   /// The new loop around `body`, which it takes over once run() has filled it.
   /// Asks the parent for the operands.

@@ -60,7 +60,8 @@ static void dropShardings(func::FuncOp function) {
 }
 
 static LogicalResult partition(func::FuncOp function,
-                               spmd::ReshardPlanner &planner) {
+                               spmd::ReshardPlanner &planner,
+                               MoveLimit &limit) {
   if (!function.getBody().hasOneBlock())
     return function.emitError("a function must have one block");
   llvm::SmallVector<TensorType> arguments, results;
@@ -71,7 +72,7 @@ static LogicalResult partition(func::FuncOp function,
   Block *block = new Block();
   function.getBody().push_back(block);
   BlockPartitioner partitioner(*old, *block, planner,
-                               nd::MeshAttr::of(function));
+                               nd::MeshAttr::of(function), limit);
   for (auto [argument, type] : llvm::zip(old->getArguments(), arguments))
     partitioner.addArgument(argument, type);
   partitioner.setEnds(results);
@@ -90,9 +91,11 @@ namespace {
 struct PartitionProgram : impl::PartitionProgramBase<PartitionProgram> {
   void runOnOperation() override {
     auto planner = spmd::ReshardPlanner::of(getOperation());
+    MoveLimit limit = readMoveLimit(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (failed(partition(function, planner)))
+      if (failed(partition(function, planner, limit)))
         return signalPassFailure();
+    setRefusedShare(getOperation(), limit);
   }
 };
 } // namespace

@@ -70,6 +70,8 @@ private:
   ExitCode runPasses(const Phase &phase);
   /// The same, with the recomputation that --memory-budget needs.
   ExitCode runAutodiff(const Phase &phase);
+  /// The phase partition; see partitionProgram.
+  ExitCode runPartition(const Phase &phase);
   /// A phase of passes; then the report of the collectives is made.
   ExitCode runCollectives(const Phase &phase);
   ExitCode afterPhase(const Phase &phase);

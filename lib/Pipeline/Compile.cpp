@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Pipeline/ChooseMoves.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/DebugOutput.h"
 #include "lib/Pipeline/Memory.h"
@@ -75,6 +76,13 @@ ExitCode Compilation::runPasses(const Phase &phase) {
   if (phase.describeTarget)
     phase.describeTarget(*module, options);
   ExitCode code = runPhase(phase, *module, options);
+  if (code == ExitCode::Success)
+    state.phase = phase.name.str();
+  return code;
+}
+
+ExitCode Compilation::runPartition(const Phase &phase) {
+  ExitCode code = partitionProgram(module, options, machine);
   if (code == ExitCode::Success)
     state.phase = phase.name.str();
   return code;

@@ -90,27 +90,17 @@ static std::string setRules(ModuleOp program, StringRef scope,
   return text;
 }
 
-/// The function whose costs are compared: the training step, if there is one.
-static const report::Json &getStep(const report::Json &report) {
-  for (const report::Json &function : report["functions"])
-    if (function["name"] == "train_step")
-      return function;
-  return report["functions"].back();
-}
-
 /// A row for the program after the phase autodiff; nothing if its layout is
 /// refused.
 static std::optional<Row> makeRow(ModuleOp steps, std::string text,
                                   const CompileOptions &options,
                                   const cost::Machine &machine) {
-  std::optional<Trial> trial = tryPhases(steps, "layout", options);
+  std::optional<Trial> trial = tryPhases(steps, "layout", options, machine);
   if (!trial)
     return std::nullopt;
-  report::addTimes(trial->report, *trial->program, machine);
-  const report::Json &step = getStep(trial->report);
   Row row{std::move(text), 0, double(trial->arenaBytes),
-          step["time"]["seconds"].get<double>()};
-  for (const auto &[axis, bytes] : step["bytes"].items())
+          trial->predictStep(machine)};
+  for (const auto &[axis, bytes] : trial->getStep()["bytes"].items())
     row.bytes += bytes.get<double>();
   row.isTooLarge =
       options.memoryBudget && trial->arenaBytes > *options.memoryBudget;

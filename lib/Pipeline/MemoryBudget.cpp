@@ -68,7 +68,8 @@ ExitCode Compilation::fitMemory() {
   CompileOptions trialOptions = options;
   for (Recompute policy : policies) {
     trialOptions.recompute = policy;
-    std::optional<Trial> trial = tryPhases(*module, "autodiff", trialOptions);
+    std::optional<Trial> trial =
+        tryPhases(*module, "autodiff", trialOptions, machine);
     if (!trial) // the phases report why
       return ExitCode::Success;
     if (trial->arenaBytes <= *options.memoryBudget) {

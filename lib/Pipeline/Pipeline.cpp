@@ -102,7 +102,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .verify = &Compilation::keepWhole},
       {.name = "partition",
        .promise = "every op is local; disagreements are explicit reshards",
-       .run = &Compilation::runPasses,
+       .run = &Compilation::runPartition,
        .addPasses = addPasses<partition::addPartitionPasses>,
        .judges = partitionJudges,
        .addVerifier = addPass<partition::createVerifyPartition>,

@@ -7,6 +7,7 @@
 
 #include "lib/Pipeline/Trial.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "lib/Pipeline/ChooseMoves.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "mlir/IR/Diagnostics.h"
@@ -15,8 +16,21 @@ using namespace mlir;
 
 namespace meshc {
 
+const report::Json &Trial::getStep() const {
+  for (const report::Json &function : report["functions"])
+    if (function["name"] == "train_step")
+      return function;
+  return report["functions"].back();
+}
+
+double Trial::predictStep(const cost::Machine &machine) {
+  report::addTimes(report, *program, machine);
+  return getStep()["time"]["seconds"].get<double>();
+}
+
 std::optional<Trial> tryPhases(ModuleOp program, llvm::StringRef first,
-                               const CompileOptions &options) {
+                               const CompileOptions &options,
+                               const cost::Machine &machine) {
   Trial trial;
   trial.program = program.clone();
   ScopedDiagnosticHandler silent(program.getContext(),
@@ -26,7 +40,10 @@ std::optional<Trial> tryPhases(ModuleOp program, llvm::StringRef first,
        number <= getPhaseNumber("schedule"); ++number) {
     if (phases[number].describeTarget)
       phases[number].describeTarget(*trial.program, options);
-    if (runPhase(phases[number], *trial.program, options) != ExitCode::Success)
+    ExitCode code = phases[number].name == "partition"
+                        ? partitionProgram(trial.program, options, machine)
+                        : runPhase(phases[number], *trial.program, options);
+    if (code != ExitCode::Success)
       return std::nullopt;
     if (phases[number].name == "collectives")
       trial.report = report::buildReport(*trial.program);

@@ -18,12 +18,20 @@ struct Trial {
   mlir::OwningOpRef<mlir::ModuleOp> program; ///< after the phase schedule
   report::Json report;                       ///< report::buildReport
   int64_t arenaBytes = 0;                    ///< of each rank
+
+  /// The report of the function whose costs are compared: the training step, if
+  /// there is one.
+  const report::Json &getStep() const;
+  /// The time that the machine takes for it. Adds times to the report.
+  double predictStep(const cost::Machine &machine);
 };
 
 /// Takes a copy of the program through the phases from `first` to schedule,
-/// without a message. Nothing if a phase refuses it.
+/// without a message. Nothing if a phase refuses it. The machine is that of
+/// partitionProgram.
 std::optional<Trial> tryPhases(mlir::ModuleOp program, llvm::StringRef first,
-                               const CompileOptions &options);
+                               const CompileOptions &options,
+                               const cost::Machine &machine);
 
 } // namespace meshc
 

@@ -287,7 +287,8 @@ Compared compare(func::FuncOp function, AxisMoves moves) {
   spmd::ReshardPlanner planner(mesh);
   Block made;
   Block &block = function.getBody().front();
-  BlockPartitioner partitioner(block, made, planner, mesh);
+  MoveLimit limit;
+  BlockPartitioner partitioner(block, made, planner, mesh, limit);
   for (BlockArgument argument : block.getArguments())
     partitioner.addArgument(
         argument, getSharding(function.getArgAttr(argument.getArgNumber(),

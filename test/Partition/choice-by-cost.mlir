@@ -100,3 +100,59 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
     return %y, %e : !n, !n
   }
 }
+
+// -----
+
+// The phase notes the least share of bytes for which it moved no axes, for
+// whoever can tell whether it would shorten the step.
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!w = !nd.tensor<f32, [io = 32, wide = 256]>
+!h = !nd.tensor<f32, [batch = 64, wide = 256]>
+!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
+!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
+// CHECK: module attributes {{.*}}spmd.refused_share = 6.25{{0*}}e-01 : f64
+module attributes {nd.mesh = #nd.mesh<t = 4>} {
+  // CHECK-LABEL: func.func @refused
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256], sum {t}>
+  func.func @refused(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!h {nd.sharding = !h}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
+    return %h : !h
+  }
+}
+
+// -----
+
+// With that share, the axis moves.
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!w = !nd.tensor<f32, [io = 32, wide = 256]>
+!h = !nd.tensor<f32, [batch = 64, wide = 256]>
+!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
+!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
+// CHECK-NOT: spmd.refused_share
+module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = 0.7 : f64} {
+  // CHECK-LABEL: func.func @allowed
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {t}]>
+  func.func @allowed(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!h {nd.sharding = !h}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
+    return %h : !h
+  }
+}
+
+// -----
+
+// A share that is no number, or below 0, is as good as none. Where moves cost
+// more, nothing is refused.
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!w = !nd.tensor<f32, [io = 32, wide = 256]>
+!h = !nd.tensor<f32, [batch = 64, wide = 256]>
+!xb = !nd.tensor<f32, [batch = 64 on {t}, io = 32]>
+!hb = !nd.tensor<f32, [batch = 64 on {t}, wide = 256]>
+// CHECK-NOT: spmd.refused_share
+module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = -1.0 : f64} {
+  // CHECK-LABEL: func.func @none
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64 on {t}, wide = 256]>
+  func.func @none(%x: !x {nd.sharding = !xb}, %w: !w {nd.sharding = !w}) -> (!h {nd.sharding = !hb}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!hb]} : (!x, !w) -> !h
+    return %h : !h
+  }
+}

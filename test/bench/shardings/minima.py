@@ -104,12 +104,14 @@ class Transformer:
 def reduce_gradients(m, cuts, data, ring=1):
     """Each gradient once, among the ranks that have different entries of the batch or of seq (DistributedDataParallel: Li et
     al., arXiv 2006.15704). The gradient of a table that is only looked up may instead be added up from the gradients of all
-    looked up rows (Parallax: Kim et al., arXiv 1808.02621). Experts that `ring` divides are reduced by their halves."""
+    looked up rows (Parallax: Kim et al., arXiv 1808.02621). Experts that `ring` divides are reduced by their halves. Or tokens
+    travel to the experts of a rank, as if these were cut, and their gradients are gathered: both experts' products share the way."""
     total = 0
     for p in m.parameters:
         n, ranks = p.count(cuts | {"seq": ring}), data * (1 if "seq" in p.dims else ring)
         if p.use == "expert":
-            total += 0 if "experts" in cuts else reduce(n / ring, data) + move(n, ring)
+            traveled = move(n / ring, data) + experts(m, data, ring) / 2
+            total += 0 if "experts" in cuts else min(reduce(n / ring, data), traveled) + move(n, ring)
         elif p.use == "lookup":
             total += min(reduce(n, ranks), move(m.tokens * data * (m.model + 1), ranks))
         else:
@@ -278,6 +280,20 @@ class Convolutions:
         one, two, three, four = self.weights
         return {"images": self.batch * data * (4 * self.area * one + 6 * self.area // 4 * two + 6 * three),
                 "classes": self.batch * data * 6 * four}
+
+
+def image_gradients(m, k, c=1):
+    """Images on k ranks of data, channels on c. Gradients of convolutions are reduced. Those of a product's weight, too; or rows of one
+    operand change to parts of its columns, rows of the other one are gathered, and so are the parts of the gradient that ranks
+    compute (Krizhevsky, arXiv 1404.5997, for both directions)."""
+    def product(n, a, b):
+        def parts(cut, whole):
+            return move(n + m.batch * cut + k * m.batch * whole, k)
+        return min(reduce(n, k), parts(a, b), parts(b, a))
+
+    one, two, three, four = (n / c for n in m.weights)
+    return (reduce(one + two, k) + product(three, m.area // 16 * m.second, m.hidden / c)
+            + product(four, m.hidden / c, m.classes))
 
 
 def channels(m, k):

@@ -7,10 +7,11 @@ import rows
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-# A machine on which each FLOP of a product takes a second, and nothing else any time: its predicted times are FLOPs.
-COUNTER = {"name": "counter", "source": "a second for each FLOP of a product", "node": {"ranks": 1}, "products": {"f32": 1},
-           "kernels": {"f32": 1e30}, "functions": 1e30, "memory": 1e30, "launch": 0, "overlap": 1,
-           "links": {name: {"latency": 0, "bandwidth": 1e30} for name in ("node", "network")}}
+# A machine on which each FLOP of a product takes a second, and a byte 100 seconds: its predicted times of products are FLOPs, and where
+# the predicted time of a step decides on a program, both count.
+COUNTER = {"name": "counter", "source": "a second for each FLOP of a product, 100 for a byte", "node": {"ranks": 1}, "products": {"f32": 1},
+           "kernels": {"f32": 1e30}, "functions": 1e30, "memory": 1e30, "launch": 0, "overlap": 0,
+           "links": {name: {"latency": 0, "bandwidth": 0.01} for name in ("node", "network")}}
 
 
 def compile(meshc, row, folder):
