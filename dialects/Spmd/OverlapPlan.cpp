@@ -31,15 +31,24 @@ struct Shape {
 };
 } // namespace
 
-/// Nothing if 32 bits do not number all entries.
+static bool fitsIn32Bits(int64_t number) {
+  return number >= std::numeric_limits<int32_t>::min() &&
+         number <= std::numeric_limits<int32_t>::max();
+}
+
+/// Nothing if 32 bits do not number all entries, or if a widened block is as
+/// large as the table, of `size` entries, which each rank may as well have.
 static std::optional<Shape> getShape(const nd::Overlap &overlap, int64_t row,
-                                     int64_t line, int64_t ranks) {
+                                     int64_t line, int64_t ranks,
+                                     int64_t size) {
   int64_t step = 0, span = 0, total = 0;
   if (llvm::MulOverflow(line, overlap.stride, step) ||
       llvm::MulOverflow(line - 1, overlap.stride, span) ||
       llvm::AddOverflow(span, overlap.high - overlap.low + 1, span) ||
-      llvm::MulOverflow(span, ranks, total) ||
-      total > std::numeric_limits<int32_t>::max())
+      span >= size || llvm::MulOverflow(span, ranks, total) ||
+      !llvm::all_of(
+          ArrayRef<int64_t>{total, step, overlap.low, overlap.low + span},
+          fitsIn32Bits))
     return std::nullopt;
   return Shape{row, step, span, overlap.low, ranks};
 }
@@ -90,8 +99,12 @@ std::optional<OverlapPlan> planOverlap(const nd::Factor &factor,
   };
   auto shape = getShape(overlap, getBlock(table, row.getValue()),
                         getBlock(indices, line),
-                        mesh.getProduct(getAxesOf(table, row.getValue())));
+                        mesh.getProduct(getAxesOf(table, row.getValue())),
+                        table.getSize(row.getValue()));
   if (!shape)
+    return std::nullopt;
+  // A part of each window moves, but for those that are a rank's own.
+  if (overlap.isOfResult && shape->widened / shape->step > mostSent + 2)
     return std::nullopt;
   OverlapPlan plan;
   plan.block = shape->widened;

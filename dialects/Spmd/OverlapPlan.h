@@ -33,8 +33,8 @@ struct OverlapPlan {
 /// The plan for an Overlap factor of a gather or a scatter that has operands
 /// and results of these types, where some axis cuts the factor. Nothing where
 /// planWindow gives none for one of the windows, where more than eight pieces
-/// move in all, where 32 bits do not number the widened table, or where no rank
-/// names an entry of the table.
+/// move in all, where 32 bits do not number the widened table, where a widened
+/// block is no smaller than the table, or where no rank names an entry of it.
 std::optional<OverlapPlan> planOverlap(const nd::Factor &factor,
                                        llvm::ArrayRef<nd::TensorType> operands,
                                        llvm::ArrayRef<nd::TensorType> results,

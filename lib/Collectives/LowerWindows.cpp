@@ -167,8 +167,11 @@ void WindowLowering::addPart(const Part &part, llvm::SmallVector<Part> &parts) {
 /// Whether the window is all of its operand.
 bool WindowLowering::isOperand() {
   const Segment &first = segments.list[0];
-  return !segments.repeat && segments.list.size() == 1 &&
-         first.at == first.from && first.size == type.getSize(op.getDim()) &&
+  bool isAll = segments.repeat
+                   ? segments.isWidening(getBlockSize(op.getResult())) &&
+                         segments.repeat->at == segments.repeat->from
+                   : first.size == type.getSize(op.getDim());
+  return isAll && segments.list.size() == 1 && first.at == first.from &&
          op.getInputs()[first.operand].getType() == type;
 }
 

@@ -393,11 +393,13 @@ bool Search::addHaloCosts(FactorChoice &choice) const {
 }
 
 void Search::evaluate(const Kept &kept, bool hasMoved) {
+  if (!areOverlapsAlone())
+    return;
   ++evaluated;
   FactorChoice choice;
   choice.movesAxes = hasMoved;
-  if (!areOverlapsAlone() || !getResultTypes(kept, choice) ||
-      !addOperandCosts(kept, choice) || !addHaloCosts(choice))
+  if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice) ||
+      !addHaloCosts(choice))
     return;
   for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
     choice.bytes +=

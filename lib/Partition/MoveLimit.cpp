@@ -39,6 +39,7 @@ MoveLimit readMoveLimit(ModuleOp module) {
 }
 
 void setRefusedShare(ModuleOp module, const MoveLimit &limit) {
+  module->removeAttr(refusedShareName);
   if (std::isfinite(limit.refused))
     set(module, refusedShareName, limit.refused);
 }

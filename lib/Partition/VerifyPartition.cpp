@@ -52,8 +52,9 @@ public:
     for (Value value : llvm::concat<Value>(operands(), results()))
       if (!nd::getTensorType(value))
         return op->emitOpError("is not on nd tensors");
-    return success(succeeded(learnFactors()) && succeeded(checkFactors()) &&
-                   succeeded(checkDims()) && succeeded(checkPartial()));
+    return success(succeeded(checkIndices()) && succeeded(learnFactors()) &&
+                   succeeded(checkFactors()) && succeeded(checkDims()) &&
+                   succeeded(checkPartial()));
   }
 
 private:
@@ -84,6 +85,20 @@ private:
           if (failed(body(dim, getFactors(isResult, index, dim.getName()))))
             return failure();
     return success();
+  }
+
+  /// Where blocks overlap, indices are those of a rank's own widened block.
+  LogicalResult checkIndices() {
+    auto overlapping = dyn_cast<nd::OverlapOpInterface>(op.getOperation());
+    StringAttr along = overlapping ? overlapping.getAlongAttr() : StringAttr();
+    if (!along)
+      return success();
+    auto reindex = op->getOperand(1).getDefiningOp<spmd::ReindexOp>();
+    if (reindex && reindex.getAlongAttr() == along)
+      return success();
+    return op->emitOpError("is not local: its indices may be those of other "
+                           "ranks' entries; reindex them along '")
+           << along.getValue() << "'";
   }
 
   /// A dim along which one factor runs says how the factor is cut; all such

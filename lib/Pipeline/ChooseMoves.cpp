@@ -27,7 +27,16 @@ namespace {
 /// What is known of a partitioned program.
 struct Outcome {
   double seconds = 0; ///< of its step
-  bool fits = true;   ///< in the memory budget
+  int64_t arenaBytes = 0;
+  bool fits = true; ///< in the memory budget
+
+  /// A program that fits; of those that do, the faster one; of those that do
+  /// not, the smaller one.
+  bool isBetterThan(const Outcome &other) const {
+    if (fits != other.fits)
+      return fits;
+    return fits ? seconds < other.seconds : arenaBytes < other.arenaBytes;
+  }
 };
 } // namespace
 
@@ -35,9 +44,9 @@ static std::optional<Outcome> predict(ModuleOp program,
                                       const CompileOptions &options,
                                       const cost::Machine &machine) {
   auto trial = tryPhases(program, "collectives", options, machine);
-  if (!trial)
+  if (!trial || trial->report["functions"].empty())
     return std::nullopt;
-  return Outcome{trial->predictStep(machine),
+  return Outcome{trial->predictStep(machine), trial->arenaBytes,
                  !options.memoryBudget ||
                      trial->arenaBytes <= *options.memoryBudget};
 }
@@ -47,7 +56,7 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
                           const cost::Machine &machine) {
   const Phase &phase = getPhases()[getPhaseNumber("partition")];
   OwningOpRef<ModuleOp> whole = program->clone();
-  if (ExitCode code = runPhase(phase, *program, options);
+  if (ExitCode code = tryPhase(phase, *program, options);
       code != ExitCode::Success)
     return code;
   ScopedDiagnosticHandler silent(program->getContext(),
@@ -60,7 +69,7 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
       best = predict(*program, options, machine);
     OwningOpRef<ModuleOp> other = whole->clone();
     partition::setMoveShare(*other, *share);
-    if (!best || runPhase(phase, *other, options) != ExitCode::Success)
+    if (!best || tryPhase(phase, *other, options) != ExitCode::Success)
       break;
     std::optional<double> next = partition::takeRefusedShare(*other);
     auto outcome = predict(*other, options, machine);
@@ -68,8 +77,7 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
            << " of their bytes where axes move: a step of "
            << (outcome ? outcome->seconds : -1) << " s, the best one so far "
            << best->seconds << " s";
-    if (outcome && (outcome->fits || !best->fits) &&
-        outcome->seconds < best->seconds) {
+    if (outcome && outcome->isBetterThan(*best)) {
       program = std::move(other);
       best = outcome;
     }

@@ -83,6 +83,8 @@ ExitCode Compilation::runPasses(const Phase &phase) {
 
 ExitCode Compilation::runPartition(const Phase &phase) {
   ExitCode code = partitionProgram(module, options, machine);
+  if (code == ExitCode::Internal)
+    return reportDefect(("phase '" + phase.name + "'").str());
   if (code == ExitCode::Success)
     state.phase = phase.name.str();
   return code;

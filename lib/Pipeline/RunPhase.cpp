@@ -67,7 +67,7 @@ private:
 
 } // namespace
 
-ExitCode runPhase(const Phase &phase, ModuleOp program,
+ExitCode tryPhase(const Phase &phase, ModuleOp program,
                   const CompileOptions &options) {
   FailureWatch watch(phase, program.getContext());
   PassManager passes(program.getContext());
@@ -83,9 +83,15 @@ ExitCode runPhase(const Phase &phase, ModuleOp program,
   phase.addPasses(passes, options);
   if (succeeded(passes.run(program)))
     return ExitCode::Success;
-  if (watch.isRefused)
-    return ExitCode::Input;
-  return reportDefect(("phase '" + phase.name + "'").str());
+  return watch.isRefused ? ExitCode::Input : ExitCode::Internal;
+}
+
+ExitCode runPhase(const Phase &phase, ModuleOp program,
+                  const CompileOptions &options) {
+  ExitCode code = tryPhase(phase, program, options);
+  return code == ExitCode::Internal
+             ? reportDefect(("phase '" + phase.name + "'").str())
+             : code;
 }
 
 LogicalResult verifyPromise(const Phase &phase, ModuleOp program) {

@@ -15,8 +15,12 @@ namespace meshc {
 
 /// Runs a phase over the program. Input where one of its judges
 /// (Phase::judges) refuses the model; Internal where any other pass fails, or a
-/// verifier: then reportDefect has been called. Errors go to the context's
-/// diagnostic engine. With --unroll, loops are unrolled before.
+/// verifier. Errors go to the context's diagnostic engine. With --unroll, loops
+/// are unrolled before.
+ExitCode tryPhase(const Phase &phase, mlir::ModuleOp program,
+                  const CompileOptions &options);
+
+/// The same, and calls reportDefect where the result is Internal.
 ExitCode runPhase(const Phase &phase, mlir::ModuleOp program,
                   const CompileOptions &options);
 

@@ -42,7 +42,7 @@ std::optional<Trial> tryPhases(ModuleOp program, llvm::StringRef first,
       phases[number].describeTarget(*trial.program, options);
     ExitCode code = phases[number].name == "partition"
                         ? partitionProgram(trial.program, options, machine)
-                        : runPhase(phases[number], *trial.program, options);
+                        : tryPhase(phases[number], *trial.program, options);
     if (code != ExitCode::Success)
       return std::nullopt;
     if (phases[number].name == "collectives")

@@ -252,6 +252,11 @@ std::string Explainer::describeTitle(Value value) {
   return text;
 }
 
+static int64_t getBlockSize(Value value, StringRef dim, nd::MeshAttr mesh) {
+  TensorType type = nd::getTensorType(value);
+  return type.getLocalSize(type.getDimIndex(dim), mesh);
+}
+
 /// What the window sends: at most so much, since windows of windows become one.
 std::string Explainer::explainWindow(spmd::WindowOp window) {
   TensorType type = nd::getTensorType(window.getResult());
@@ -264,11 +269,11 @@ std::string Explainer::explainWindow(spmd::WindowOp window) {
   if (!segments.repeat)
     text =
         "  entries of " + dim + " beyond a rank's block come from other ranks";
-  else if (nd::getTensorType(window.getInputs()[0]).getSize(window.getDim()) <
-           type.getSize(window.getDim()))
+  else if (!segments.isNarrowing(
+               getBlockSize(window.getInputs()[0], window.getDim(), mesh)))
     text = "  blocks along " + dim + " are widened by entries that others have";
   else
-    text = "  parts of widened blocks along " + dim +
+    text = "  parts of blocks along " + dim +
            (isSent ? " go to the ranks that have them" : " are the rank's own");
   if (isSent)
     text += ": each rank sends at most " +

@@ -418,6 +418,11 @@ TEST_F(LowerWindowsTest, OverlapsSendHalos) {
     EXPECT_EQ(plan(4, 64, 16, {4, 0, 3, isOfResult})->bytes, 0);
     // The entries of one rank's indices are those of many ranks.
     EXPECT_FALSE(plan(32, 1024, 1024, {1, 0, 512, isOfResult}));
+    // Widened blocks as large as the table, or much larger.
+    EXPECT_TRUE(plan(4, 64, 64, {1, 0, 47, isOfResult}));
+    EXPECT_FALSE(plan(4, 64, 64, {1, 0, 48, isOfResult}));
+    EXPECT_FALSE(plan(4, 64, 64, {1000, 0, 0, isOfResult}));
+    EXPECT_FALSE(plan(4, 64, 8, {1, 0, int64_t(1) << 40, isOfResult}));
     // Nothing is there.
     EXPECT_FALSE(plan(4, 64, 64, {1, 64, 66, isOfResult}));
     // More than 32 bits number.

@@ -140,19 +140,41 @@ module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = 0.7 : f64} {
 
 // -----
 
-// A share that is no number, or below 0, is as good as none. Where moves cost
-// more, nothing is refused.
+// A share that is no number, or below 0, is as good as none: here the axis moves.
+// Nothing is refused.
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
 !w = !nd.tensor<f32, [io = 32, wide = 256]>
 !h = !nd.tensor<f32, [batch = 64, wide = 256]>
-!xb = !nd.tensor<f32, [batch = 64 on {t}, io = 32]>
-!hb = !nd.tensor<f32, [batch = 64 on {t}, wide = 256]>
+!s = !nd.tensor<f32, []>
+!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
+!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
 // CHECK-NOT: spmd.refused_share
-module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = -1.0 : f64} {
-  // CHECK-LABEL: func.func @none
-  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64 on {t}, wide = 256]>
-  func.func @none(%x: !x {nd.sharding = !xb}, %w: !w {nd.sharding = !w}) -> (!h {nd.sharding = !hb}) {
-    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!hb]} : (!x, !w) -> !h
-    return %h : !h
+module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = -1.0 : f64, spmd.refused_share = 0.1 : f64} {
+  // CHECK-LABEL: func.func @below_zero
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {t}]>
+  func.func @below_zero(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!s {nd.sharding = !s}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
+    %t = nd.tanh %h {nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!h) -> !h
+    %s = nd.reduce_sum %t {dims = ["batch", "wide"], nd.sharding = [!s]} : (!h) -> !s
+    return %s : !s
+  }
+}
+
+// -----
+
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!w = !nd.tensor<f32, [io = 32, wide = 256]>
+!h = !nd.tensor<f32, [batch = 64, wide = 256]>
+!s = !nd.tensor<f32, []>
+!xt = !nd.tensor<f32, [batch = 64, io = 32 on {t}]>
+!wt = !nd.tensor<f32, [io = 32 on {t}, wide = 256]>
+module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.move_share = "all"} {
+  // CHECK-LABEL: func.func @no_number
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {t}]>
+  func.func @no_number(%x: !x {nd.sharding = !xt}, %w: !w {nd.sharding = !wt}) -> (!s {nd.sharding = !s}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!x, !w) -> !h
+    %t = nd.tanh %h {nd.sharding = [!h], nd.open_dims = [["batch", "wide"]]} : (!h) -> !h
+    %s = nd.reduce_sum %t {dims = ["batch", "wide"], nd.sharding = [!s]} : (!h) -> !s
+    return %s : !s
   }
 }

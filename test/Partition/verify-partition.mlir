@@ -177,8 +177,9 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 !y = !nd.tensor<f32, [line = 16 on {data}]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   func.func @f(%e: !e, %i: !i) {
-    %y = nd.gather %e, %i {along = "line", dim = "row"} : (!e, !i) -> !y
-    %z = nd.scatter_add %y, %i {along = "line", dim = "row"} : (!y, !i) -> !e
+    %j = spmd.reindex "line" stride 1 low -1 size 16 block 10 %i : <i32, [line = 16 on {data}]>
+    %y = nd.gather %e, %j {along = "line", dim = "row"} : (!e, !i) -> !y
+    %z = nd.scatter_add %y, %j {along = "line", dim = "row"} : (!y, !i) -> !e
     // expected-error @+1 {{is not local: mesh axis 'data' cuts two directions of it}}
     %u = nd.gather %e, %i {dim = "row"} : (!e, !i) -> !y
     return
@@ -191,8 +192,21 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 !i = !nd.tensor<i32, [line = 16 on {data}]>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   func.func @f(%e: !e, %i: !i) {
+    %j = spmd.reindex "line" stride 1 low -1 size 16 block 10 %i : <i32, [line = 16 on {data}]>
     // expected-error @+1 {{is not local: dim 'line' is cut differently on two of its values}}
-    %y = nd.gather %e, %i {along = "line", dim = "row"} : (!e, !i) -> !nd.tensor<f32, [line = 16]>
+    %y = nd.gather %e, %j {along = "line", dim = "row"} : (!e, !i) -> !nd.tensor<f32, [line = 16]>
+    return
+  }
+}
+
+// -----
+
+!e = !nd.tensor<f32, [row = 20 on {data}]>
+!i = !nd.tensor<i32, [line = 16 on {data}]>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  func.func @f(%e: !e, %i: !i) {
+    // expected-error @+1 {{is not local: its indices may be those of other ranks' entries; reindex them along 'line'}}
+    %y = nd.gather %e, %i {along = "line", dim = "row"} : (!e, !i) -> !nd.tensor<f32, [line = 16 on {data}]>
     return
   }
 }

@@ -38,11 +38,17 @@ LogicalResult ReindexOp::verify() {
   if (!type.hasDim(getAlong()) || !areEquidistant(type, getAlong(), mesh))
     return emitOpError() << "needs a dim '" << getAlong()
                          << "' with blocks at equal distances, got " << type;
-  if (block < 1 || size < 1 || size > most ||
+  auto isSmall = [&](uint64_t number) {
+    return std::abs(static_cast<int64_t>(number)) <= most;
+  };
+  if (block < 1 || size < 1 || size > most || !isSmall(getStride()) ||
+      !isSmall(getLow()) ||
       block > most / mesh.getProduct(getAxesOf(type, getAlong())))
     return emitOpError() << "cannot number a table of " << size
                          << " entries in blocks of " << block
-                         << " with 32 bits";
+                         << " with 32 bits, from entry "
+                         << static_cast<int64_t>(getLow()) << " in steps of "
+                         << static_cast<int64_t>(getStride());
   return success();
 }
 

@@ -107,6 +107,20 @@ static LogicalResult verifyRepeat(WindowOp op) {
            << "] that overlaps itself when it repeats after " << repeat[0]
            << " entries, has no entries, or is not of its "
               "operand";
+  auto getBlock = [&](Value value) {
+    TensorType type = nd::getTensorType(value);
+    return type.getLocalSize(type.getDimIndex(op.getDim()), MeshAttr::of(op));
+  };
+  WindowSegments segments = op.getWindowSegments();
+  int64_t from = getBlock(op.getInputs()[0]);
+  if (!segments.isNarrowing(from) &&
+      !(segments.isWidening(getBlock(op.getResult())) &&
+        segments.getWideningStep(from) > 0))
+    return op.emitOpError()
+           << "has a segment [" << segment << "] that repeats by [" << repeat
+           << "]: neither are its repetitions the blocks of the result, at "
+              "least as far apart as they are longer than those of the "
+              "operand, nor is each within one block of the operand";
   if (nd::getTensorType(op.getResult()).isPartial() && !op.getFill().isZero())
     return op.emitOpError("fills a partial sum with a value that would be "
                           "counted once per rank");

@@ -96,7 +96,8 @@ def Spmd_ReindexOp
     the rank with number p among those of the axes of the indices' dim `along` begins
     with entry p · b · stride + low of the table, where b is the size of a block of
     `along`. An index becomes that of the entry of the rank's own block, counted
-    through all blocks; it becomes -1 where the table has no such entry.
+    through all blocks; it becomes -1 where the table, or that block, has no such
+    entry.
         // on #nd.mesh<ring = 4>
         %b = spmd.reindex "line" stride 1 low -1 size 64 block 18 %a : !nd.tensor<i32, [line = 64 on {ring}, tap = 3]>
   }];

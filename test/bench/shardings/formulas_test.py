@@ -25,6 +25,7 @@ class Bounds(unittest.TestCase):
         for name, excesses in rows.KNOWN.items():
             self.assertIn(name, self.rows)
             for what, ratios in excesses.items():
+                self.assertGreater(min(ratios), 1, name)
                 self.assertGreater(max(ratios), 1.05 if what == "arena" else 1.02, name)
 
     def test_more_than_the_least_is_a_fault(self):

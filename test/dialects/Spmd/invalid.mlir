@@ -436,8 +436,28 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
 
 module attributes {nd.mesh = #nd.mesh<a = 2>} {
   func.func @f(%x: !nd.tensor<i32, [i = 8 on {a}]>) {
-    // expected-error @+1 {{cannot number a table of 8 entries in blocks of 2147483647 with 32 bits}}
+    // expected-error @+1 {{cannot number a table of 8 entries in blocks of 2147483647 with 32 bits, from entry 0 in steps of 1}}
     %y = spmd.reindex "i" stride 1 low 0 size 8 block 2147483647 %x : <i32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<i32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{cannot number a table of 8 entries in blocks of 4 with 32 bits, from entry 4294967296 in steps of 1}}
+    %y = spmd.reindex "i" stride 1 low 4294967296 size 8 block 4 %x : <i32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{has a segment [0, 1, -1, 5] that repeats by [6, 4]: neither are its repetitions the blocks of the result}}
+    %y = spmd.window "i" [0, 1, -1, 5] repeat [6, 4] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 12 on {a}]>
     return
   }
 }
