@@ -185,8 +185,9 @@ def SinkUpdates : Pass<"meshc-sink-updates", "::mlir::func::FuncOp"> {
     or of the loop around, whose memory order has the loop's dim first. What they
     read without that dim is computed before the loop.
 
-    A gradient whose entries a collective reduces stays stacked, since the collective
-    runs on during the next iteration. Where launches take time (GPUs), entries of
+    Where ranks compute during collectives (`spmd.overlap`), a gradient whose entries a
+    collective reduces stays stacked, since the collective runs on during the next
+    iteration. Where launches take time (GPUs), entries of
     less than 1 MiB stay stacked, too.
 
     ```mlir

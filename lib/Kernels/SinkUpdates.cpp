@@ -10,6 +10,7 @@
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Spmd/CallCosts.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Kernels/Passes.h"
 #include "lib/Kernels/SettledOrders.h"
@@ -168,13 +169,15 @@ std::optional<UpdateSinker::Cone> UpdateSinker::findCone(OpResult gradient) {
   return cone;
 }
 
-/// A gradient that is reduced in the loop is not: its collective goes on while
-/// the next iteration runs, and an update would have to wait for it.
+/// Where ranks compute during collectives, a gradient that is reduced in the
+/// loop is not: its collective goes on while the next iteration runs, and an
+/// update would have to wait for it.
 bool UpdateSinker::isWorthwhile(OpResult gradient) {
   nd::Tie tie = scan.getTie(gradient);
   Operation *producer = tie.yielded.getDefiningOp();
-  if (!producer || isa<spmd::CollectiveOpInterface>(producer) ||
-      gradient.use_empty())
+  if (!producer || gradient.use_empty() ||
+      (isa<spmd::CollectiveOpInterface>(producer) &&
+       spmd::CallCosts::of(scan).overlap > 0))
     return false;
   bool launchesAreDear = exec::isForGpus(scan->getParentOfType<ModuleOp>());
   return !launchesAreDear ||

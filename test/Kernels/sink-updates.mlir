@@ -106,14 +106,43 @@ func.func @returned(%p: !xs {nd.order = ["n", "a"]}, %x: !x)
 !xs = !nd.tensor<f32, [a = 4, n = 2]>
 !sum = !nd.tensor<f32, [a = 4], sum {d}>
 
-// The reduction of an entry goes on while the next iteration runs.
+// The reduction of an entry goes on while the next iteration runs, on a machine
+// that computes during collectives.
 // CHECK-LABEL: @reduced
 // CHECK: nd.scan
 // CHECK: spmd.all_reduce
+// CHECK: nd.yield
 // CHECK: nd.sub
 // CHECK-NEXT: return
-module attributes {nd.mesh = #nd.mesh<d = 2>} {
+module attributes {nd.mesh = #nd.mesh<d = 2>, spmd.overlap = 0.5 : f64, spmd.latency_bytes = {d = 1.0 : f64}, spmd.flops_per_byte = {f32 = 1.0 : f64}} {
   func.func @reduced(%p: !xs {nd.order = ["n", "a"]}, %x: !x, %y: !sum) -> (!x, !xs {nd.order = ["n", "a"]}) {
+    %0:2 = nd.scan "n" 2 carried(%x : !x) stacked(%p : !xs) whole(%y : !sum) -> !x, !xs {
+    ^bb0(%h: !x, %w: !x, %part: !sum):
+      %1 = nd.mul %h, %w : (!x, !x) -> !x
+      %2 = spmd.all_reduce sum ["d"] %part : (!sum) -> !x
+      nd.yield %1, %2 : !x, !x
+    }
+    %2 = nd.sub %p, %0#1 : (!xs, !xs) -> !xs
+    return %0#0, %2 : !x, !xs
+  }
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4]>
+!xs = !nd.tensor<f32, [a = 4, n = 2]>
+!sum = !nd.tensor<f32, [a = 4], sum {d}>
+
+// On any other machine, the reduction has ended when the iteration goes on.
+// CHECK-LABEL: @reduced_at_once
+// CHECK: nd.scan
+// CHECK: %[[G:.*]] = spmd.all_reduce
+// CHECK: nd.sub %{{.*}}, %[[G]]
+// CHECK: nd.yield
+// CHECK-NOT: nd.sub
+// CHECK: return
+module attributes {nd.mesh = #nd.mesh<d = 2>} {
+  func.func @reduced_at_once(%p: !xs {nd.order = ["n", "a"]}, %x: !x, %y: !sum) -> (!x, !xs {nd.order = ["n", "a"]}) {
     %0:2 = nd.scan "n" 2 carried(%x : !x) stacked(%p : !xs) whole(%y : !sum) -> !x, !xs {
     ^bb0(%h: !x, %w: !x, %part: !sum):
       %1 = nd.mul %h, %w : (!x, !x) -> !x
