@@ -62,9 +62,8 @@ struct WindowSegments {
   /// Whether each repetition is of a rank's block of the operand, of
   /// `operandBlock` entries.
   bool isNarrowing(int64_t operandBlock) const;
-  /// Of a widening window: how much further on a rank's widened block is from
-  /// its block of the operand than that of the rank before it, plus a block of
-  /// the operand. An spmd.join needs at least 1.
+  /// The step of the spmd.join that a widening window becomes. A window with a
+  /// step below 1, whose sources are far apart, cannot be lowered.
   int64_t getWideningStep(int64_t operandBlock) const {
     return repeat->at - repeat->from + operandBlock;
   }

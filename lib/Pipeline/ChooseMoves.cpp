@@ -21,6 +21,9 @@ namespace meshc {
 
 /// Of a block that saves less, a trial would take longer than it is worth.
 static constexpr double mostShare = 0.99;
+/// A step that is not shorter than this is no reason to move axes: predictions
+/// are not that exact, and the usual plan has fewer kinds of collectives.
+static constexpr double mostOfStep = 0.99;
 static constexpr int mostTrials = 3;
 
 namespace {
@@ -30,12 +33,13 @@ struct Outcome {
   int64_t arenaBytes = 0;
   bool fits = true; ///< in the memory budget
 
-  /// A program that fits; of those that do, the faster one; of those that do
-  /// not, the smaller one.
+  /// A program that fits; of those that do, one that is clearly faster; of
+  /// those that do not, the smaller one.
   bool isBetterThan(const Outcome &other) const {
     if (fits != other.fits)
       return fits;
-    return fits ? seconds < other.seconds : arenaBytes < other.arenaBytes;
+    return fits ? seconds < mostOfStep * other.seconds
+                : arenaBytes < other.arenaBytes;
   }
 };
 } // namespace

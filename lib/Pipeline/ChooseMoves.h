@@ -19,10 +19,10 @@ namespace meshc {
 /// half of its bytes (partition::MoveLimit), they move where this shortens the
 /// step: a search of a block knows neither what other blocks then send nor what
 /// is hidden behind computation. So the phases up to the schedule run on both
-/// programs, and the one of the shorter time on `machine` stays. At most three
-/// shares are tried, the least one that was refused first; each also moves what
-/// those before it do. A program that fits the memory budget is better than one
-/// that does not.
+/// programs, and the one of the shorter time on `machine` stays, if it is
+/// shorter by 1 %. At most three shares are tried, the least one that was
+/// refused first; each also moves what those before it do. A program that fits
+/// the memory budget is better than one that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,
                           const CompileOptions &options,
                           const cost::Machine &machine);

@@ -117,10 +117,9 @@ static LogicalResult verifyRepeat(WindowOp op) {
       !(segments.isWidening(getBlock(op.getResult())) &&
         segments.getWideningStep(from) > 0))
     return op.emitOpError()
-           << "has a segment [" << segment << "] that repeats by [" << repeat
-           << "]: neither are its repetitions the blocks of the result, at "
-              "least as far apart as they are longer than those of the "
-              "operand, nor is each within one block of the operand";
+           << "repeats the segment [" << segment << "] by [" << repeat
+           << "]: that neither widens the blocks of the operand to those of "
+              "the result, nor takes a part of each block of the operand";
   if (nd::getTensorType(op.getResult()).isPartial() && !op.getFill().isZero())
     return op.emitOpError("fills a partial sum with a value that would be "
                           "counted once per rank");

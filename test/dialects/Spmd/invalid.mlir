@@ -456,7 +456,7 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
 
 module attributes {nd.mesh = #nd.mesh<a = 2>} {
   func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
-    // expected-error @+1 {{has a segment [0, 1, -1, 5] that repeats by [6, 4]: neither are its repetitions the blocks of the result}}
+    // expected-error @+1 {{repeats the segment [0, 1, -1, 5] by [6, 4]: that neither widens the blocks of the operand to those of the result, nor takes a part of each block of the operand}}
     %y = spmd.window "i" [0, 1, -1, 5] repeat [6, 4] fill 0.0 %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 12 on {a}]>
     return
   }
