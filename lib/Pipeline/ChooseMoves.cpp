@@ -44,10 +44,18 @@ struct Outcome {
 };
 } // namespace
 
+/// Kernels are those of the host, so that programs for all targets are the same
+/// up to the phase kernels, as far as the machine is the same; unless the
+/// arena's size counts, which depends on the target.
 static std::optional<Outcome> predict(ModuleOp program,
                                       const CompileOptions &options,
                                       const cost::Machine &machine) {
-  auto trial = tryPhases(program, "collectives", options, machine);
+  CompileOptions common = options;
+  if (!options.memoryBudget) {
+    common.target = Target::Host;
+    common.emulateGpu = false;
+  }
+  auto trial = tryPhases(program, "collectives", common, machine);
   if (!trial || trial->report["functions"].empty())
     return std::nullopt;
   return Outcome{trial->predictStep(machine), trial->arenaBytes,
