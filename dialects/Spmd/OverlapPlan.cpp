@@ -53,7 +53,9 @@ static std::optional<Shape> getShape(const nd::Overlap &overlap, int64_t row,
   return Shape{row, step, span, overlap.low, ranks};
 }
 
-/// Entries low … end - 1 of each widened block, where they belong in the table.
+/// Adds windows that take entries low … end - 1 of each widened block to their
+/// places in the table. A window takes at most `step` entries of each block, so
+/// that no two blocks have the same entry of the table.
 static void addParts(const Shape &shape, int64_t low, int64_t end,
                      SmallVectorImpl<WindowSegments> &windows) {
   for (int64_t from = low; from < end; from += shape.step) {
@@ -63,10 +65,9 @@ static void addParts(const Shape &shape, int64_t low, int64_t end,
   }
 }
 
-/// The windows of a scatter. An entry of the table has one of a part at most,
-/// so parts have at most `step` entries. Of a rank's widened block, what is of
-/// blocks before its own, of its own, and of those after it are parts for
-/// themselves: then most of it does not move.
+/// Adds the windows of a scatter. They divide a rank's widened block into what
+/// belongs to ranks before it, to itself, and to ranks after it. So the middle
+/// part, which is most of the block, does not move.
 static void addNarrowing(const Shape &shape,
                          SmallVectorImpl<WindowSegments> &windows) {
   // Where the rank's own block begins and ends, on the first and the last rank.
@@ -94,16 +95,13 @@ std::optional<OverlapPlan> planOverlap(const nd::Factor &factor,
       overlap.isOfResult ? factor.resultDims[0] : factor.operandDims[0];
   if (!areEquidistant(indices, line, mesh))
     return std::nullopt;
-  auto getBlock = [&](TensorType type, StringRef dim) {
-    return type.getLocalSize(type.getDimIndex(dim), mesh);
-  };
-  auto shape = getShape(overlap, getBlock(table, row.getValue()),
-                        getBlock(indices, line),
+  auto shape = getShape(overlap, getBlockSize(table, row.getValue(), mesh),
+                        getBlockSize(indices, line, mesh),
                         mesh.getProduct(getAxesOf(table, row.getValue())),
                         table.getSize(row.getValue()));
   if (!shape)
     return std::nullopt;
-  // A part of each window moves, but for those that are a rank's own.
+  // Of each window, a part moves. Only a rank's own part does not.
   if (overlap.isOfResult && shape->widened / shape->step > mostSent + 2)
     return std::nullopt;
   OverlapPlan plan;

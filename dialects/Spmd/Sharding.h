@@ -68,6 +68,12 @@ nd::TensorType permuteAxes(nd::TensorType type, const AxisOrders &orders,
 std::optional<AxisOrders> findPermute(nd::TensorType from, nd::TensorType to,
                                       nd::MeshAttr mesh);
 
+/// The entries of a block along the dim, padding included.
+inline int64_t getBlockSize(nd::TensorType type, llvm::StringRef dim,
+                            nd::MeshAttr mesh) {
+  return type.getLocalSize(type.getDimIndex(dim), mesh);
+}
+
 /// Whether the block of the rank with number p among those of the dim's axes,
 /// row-major, begins at entry p times the block's size, or has no entry. A
 /// single axis, or axes that divide the dim, cut so.

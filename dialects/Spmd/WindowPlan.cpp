@@ -30,11 +30,6 @@ struct Interval {
 using Intervals = std::map<int64_t, Interval>;
 } // namespace
 
-/// Local size of the dim.
-static int64_t getBlockSize(TensorType type, StringRef dim, nd::MeshAttr mesh) {
-  return type.getLocalSize(type.getDimIndex(dim), mesh);
-}
-
 Segment getRepetition(const Segment &segment, Repeat repeat, int64_t number,
                       int64_t operandSize, int64_t resultSize) {
   int64_t at = segment.at + number * repeat.at;
@@ -113,9 +108,7 @@ std::optional<WindowPlan> planWindow(ArrayRef<TensorType> operands,
   for (auto [number, segment] : llvm::enumerate(segments.list)) {
     TensorType operand = operands[segment.operand];
     int64_t from = getBlockSize(operand, dim, mesh);
-    if (segments.repeat && !segments.isNarrowing(from) &&
-        !(segments.isWidening(getBlockSize(result, dim, mesh)) &&
-          segments.getWideningStep(from) > 0))
+    if (!segments.canBeLowered(from, getBlockSize(result, dim, mesh)))
       return std::nullopt;
     Intervals needed;
     if (!collectAll(segment, segments.repeat, ranks, operand, result, dim, mesh,

@@ -20,16 +20,16 @@
 
 namespace meshc::spmd {
 
-/// A segment that is there once for each rank p of the dim's axes: `at` is then
-/// p times repeat.at further on, and `from` p times repeat.from. Entries that
-/// would lie beyond the operand hold anything; those beyond the result are not
-/// there. Ranks' numbers are row-major over the axes.
+/// How a segment repeats: once for each rank of the dim's axes. For the rank
+/// with number p, row-major over the axes, p times these numbers are added to
+/// the segment's `at` and `from`. Entries that would come from beyond the
+/// operand hold anything. Entries beyond the result do not exist.
 struct Repeat {
   int64_t at = 0, from = 0;
 };
 
-/// Of rank `number`, what is within an operand and a result of these sizes; its
-/// size is 0 or less if nothing is.
+/// The repetition for the rank `number`, without what lies beyond an operand
+/// and a result of these sizes. If nothing is left, its size is 0 or less.
 nd::Segment getRepetition(const nd::Segment &segment, Repeat repeat,
                           int64_t number, int64_t operandSize,
                           int64_t resultSize);
@@ -52,8 +52,7 @@ struct WindowPlan {
 /// What a window takes from where.
 struct WindowSegments {
   llvm::SmallVector<nd::Segment, 1> list;
-  /// Of the only segment: the window widens blocks, or adds up nothing but
-  /// blocks that were widened (isWidening, isNarrowing).
+  /// How the only segment repeats, if it does.
   std::optional<Repeat> repeat = {};
 
   /// Whether each repetition is all of a rank's block of the result, of
@@ -62,10 +61,15 @@ struct WindowSegments {
   /// Whether each repetition is of a rank's block of the operand, of
   /// `operandBlock` entries.
   bool isNarrowing(int64_t operandBlock) const;
-  /// The step of the spmd.join that a widening window becomes. A window with a
-  /// step below 1, whose sources are far apart, cannot be lowered.
+  /// The step of the spmd.join that a widening window becomes.
   int64_t getWideningStep(int64_t operandBlock) const {
     return repeat->at - repeat->from + operandBlock;
+  }
+  /// Whether the segments do not repeat, or do so in one of these two ways; a
+  /// step must be at least 1.
+  bool canBeLowered(int64_t operandBlock, int64_t resultBlock) const {
+    return !repeat || isNarrowing(operandBlock) ||
+           (isWidening(resultBlock) && getWideningStep(operandBlock) > 0);
   }
 };
 

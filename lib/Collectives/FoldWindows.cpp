@@ -31,7 +31,7 @@ bool isFilled(WindowOp op, const spmd::WindowSegments &segments) {
   auto type = nd::getTensorType(op.getResult());
   if (segments.repeat)
     return !segments.isWidening(
-        type.getLocalSize(type.getDimIndex(op.getDim()), nd::MeshAttr::of(op)));
+        spmd::getBlockSize(type, op.getDim(), nd::MeshAttr::of(op)));
   int64_t count = 0;
   for (const Segment &segment : segments.list)
     count += segment.size;

@@ -15,14 +15,13 @@
 namespace meshc {
 
 /// Runs the phase partition, as tryPhase does, on a program after the phase
-/// layout. If the axes of a block could have moved to other dims, but not at
-/// half of its bytes (partition::MoveLimit), they move where this shortens the
-/// step: a search of a block knows neither what other blocks then send nor what
-/// is hidden behind computation. So the phases up to the schedule run on both
-/// programs, and the one of the shorter time on `machine` stays, if it is
-/// shorter by 1 %. At most three shares are tried, the least one that was
-/// refused first; each also moves what those before it do. A program that fits
-/// the memory budget is better than one that does not.
+/// layout. By itself, the phase moves axes to other dims only where this halves
+/// the bytes of a block (partition::MoveLimit). The search of a block knows
+/// neither what other blocks then send nor what computation hides. So this
+/// function allows more moves, runs both programs up to the schedule, and keeps
+/// the other one if its step is shorter by 1 % on `machine`. It tries at most
+/// three limits, the one nearest to a half first. A program that fits the
+/// memory budget is better than one that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,
                           const CompileOptions &options,
                           const cost::Machine &machine);

@@ -252,11 +252,6 @@ std::string Explainer::describeTitle(Value value) {
   return text;
 }
 
-static int64_t getBlockSize(Value value, StringRef dim, nd::MeshAttr mesh) {
-  TensorType type = nd::getTensorType(value);
-  return type.getLocalSize(type.getDimIndex(dim), mesh);
-}
-
 /// What the window sends: at most so much, since windows of windows become one.
 std::string Explainer::explainWindow(spmd::WindowOp window) {
   TensorType type = nd::getTensorType(window.getResult());
@@ -270,7 +265,8 @@ std::string Explainer::explainWindow(spmd::WindowOp window) {
     text =
         "  entries of " + dim + " beyond a rank's block come from other ranks";
   else if (!segments.isNarrowing(
-               getBlockSize(window.getInputs()[0], window.getDim(), mesh)))
+               spmd::getBlockSize(nd::getTensorType(window.getInputs()[0]),
+                                  window.getDim(), mesh)))
     text = "  blocks along " + dim + " are widened by entries that others have";
   else
     text = "  parts of blocks along " + dim +

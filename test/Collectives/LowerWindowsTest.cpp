@@ -189,6 +189,11 @@ protected:
     nd::Factor factor;
     nd::TensorType table, indices;
     int64_t step; ///< from the first entry of a rank's indices to the next's
+
+    /// Where entry `at` of the widened table, of blocks of `block`, belongs.
+    int64_t getTableEntry(int64_t at, int64_t block) const {
+      return at / block * step + factor.overlap.low + at % block;
+    }
   };
 
   DrawnOverlap drawOverlap(bool isOfResult) {
@@ -273,6 +278,36 @@ protected:
     }
   }
 
+  /// Draws overlaps, and compares their windows with `wanted`, of the global
+  /// indices along `i` and `j` of the windows' result.
+  void checkOverlaps(
+      bool isOfResult,
+      llvm::function_ref<double(const DrawnOverlap &, const spmd::OverlapPlan &,
+                                int64_t, int64_t)>
+          wanted) {
+    int sent = 0;
+    for (int trial = 0; trial < 2000; ++trial) {
+      drawMesh();
+      DrawnOverlap drawn = drawOverlap(isOfResult);
+      auto plan = spmd::planOverlap(drawn.factor, {drawn.table, drawn.indices},
+                                    {drawn.table}, mesh);
+      if (!plan)
+        continue;
+      double bytes = 0;
+      auto [before, after] =
+          isOfResult ? lower(plan->widened, drawn.table, plan->windows, bytes)
+                     : lower(drawn.table, plan->widened, plan->windows, bytes);
+      for (const Ranks *ranks : {&before, &after})
+        compare(*ranks, [&](int64_t i, int64_t j) {
+          return wanted(drawn, *plan, i, j);
+        });
+      ASSERT_FALSE(HasFailure());
+      EXPECT_LE(bytes, plan->bytes + 1e-6);
+      sent += bytes > 0;
+    }
+    EXPECT_GT(sent, 500);
+  }
+
   static bool areEqual(const HostTensor &a, const HostTensor &b) {
     return llvm::equal(a.data, b.data, [](double x, double y) {
       return x == y || (std::isnan(x) && std::isnan(y));
@@ -331,62 +366,26 @@ TEST_F(LowerWindowsTest, HalosAreWhatWindowsNeed) {
 
 /// Entry j of a rank's widened block is entry p · step + low + j of the table.
 TEST_F(LowerWindowsTest, TablesAreWidened) {
-  int sent = 0;
-  for (int trial = 0; trial < 2000; ++trial) {
-    drawMesh();
-    DrawnOverlap drawn = drawOverlap(/*isOfResult=*/false);
-    auto plan =
-        spmd::planOverlap(drawn.factor, {drawn.table, drawn.indices}, {}, mesh);
-    if (!plan)
-      continue;
-    double bytes = 0;
-    auto [before, after] =
-        lower(drawn.table, plan->widened, plan->windows, bytes);
-    auto wanted = [&](int64_t i, int64_t j) -> double {
-      int64_t rank = i / plan->block;
-      int64_t entry =
-          rank * drawn.step + drawn.factor.overlap.low + i % plan->block;
-      bool isThere = entry >= 0 && entry < drawn.table.getSize("i");
-      return isThere ? double(10 * entry + j) : std::nan("");
-    };
-    compare(before, wanted);
-    compare(after, wanted);
-    ASSERT_FALSE(HasFailure());
-    EXPECT_LE(bytes, plan->bytes + 1e-6);
-    sent += bytes > 0;
-  }
-  EXPECT_GT(sent, 500);
+  checkOverlaps(/*isOfResult=*/false,
+                [](const DrawnOverlap &drawn, const spmd::OverlapPlan &plan,
+                   int64_t i, int64_t j) {
+                  int64_t entry = drawn.getTableEntry(i, plan.block);
+                  bool isThere = entry >= 0 && entry < drawn.table.getSize("i");
+                  return isThere ? double(10 * entry + j) : std::nan("");
+                });
 }
 
 /// An entry of the table is the sum of those of widened blocks that are there.
 TEST_F(LowerWindowsTest, TablesAreNarrowed) {
-  int sent = 0;
-  for (int trial = 0; trial < 2000; ++trial) {
-    drawMesh();
-    DrawnOverlap drawn = drawOverlap(/*isOfResult=*/true);
-    auto plan = spmd::planOverlap(drawn.factor, {drawn.table, drawn.indices},
-                                  {drawn.table}, mesh);
-    if (!plan)
-      continue;
-    double bytes = 0;
-    auto [before, after] =
-        lower(plan->widened, drawn.table, plan->windows, bytes);
-    auto wanted = [&](int64_t i, int64_t j) {
-      double sum = 0;
-      for (int64_t at = 0; at < plan->widened.getSize("i"); ++at)
-        if (at / plan->block * drawn.step + drawn.factor.overlap.low +
-                at % plan->block ==
-            i)
-          sum += double(10 * at + j);
-      return sum;
-    };
-    compare(before, wanted);
-    compare(after, wanted);
-    ASSERT_FALSE(HasFailure());
-    EXPECT_LE(bytes, plan->bytes + 1e-6);
-    sent += bytes > 0;
-  }
-  EXPECT_GT(sent, 500);
+  checkOverlaps(/*isOfResult=*/true,
+                [](const DrawnOverlap &drawn, const spmd::OverlapPlan &plan,
+                   int64_t i, int64_t j) {
+                  double sum = 0;
+                  for (int64_t at = 0; at < plan.widened.getSize("i"); ++at)
+                    if (drawn.getTableEntry(at, plan.block) == i)
+                      sum += double(10 * at + j);
+                  return sum;
+                });
 }
 
 TEST_F(LowerWindowsTest, OverlapsSendHalos) {

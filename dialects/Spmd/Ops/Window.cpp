@@ -108,14 +108,11 @@ static LogicalResult verifyRepeat(WindowOp op) {
            << " entries, has no entries, or is not of its "
               "operand";
   auto getBlock = [&](Value value) {
-    TensorType type = nd::getTensorType(value);
-    return type.getLocalSize(type.getDimIndex(op.getDim()), MeshAttr::of(op));
+    return getBlockSize(nd::getTensorType(value), op.getDim(),
+                        MeshAttr::of(op));
   };
-  WindowSegments segments = op.getWindowSegments();
-  int64_t from = getBlock(op.getInputs()[0]);
-  if (!segments.isNarrowing(from) &&
-      !(segments.isWidening(getBlock(op.getResult())) &&
-        segments.getWideningStep(from) > 0))
+  if (!op.getWindowSegments().canBeLowered(getBlock(op.getInputs()[0]),
+                                           getBlock(op.getResult())))
     return op.emitOpError()
            << "repeats the segment [" << segment << "] by [" << repeat
            << "]: that neither widens the blocks of the operand to those of "
@@ -160,8 +157,9 @@ LogicalResult WindowOp::verify() {
   return success();
 }
 
-/// Which entry of which operand is entry `at` of the result; nothing if it is
-/// of no segment. The entry may lie beyond the operand if the segments repeat.
+/// Finds where entry `at` of the result comes from: the number of an operand
+/// and an entry of it, which may lie beyond the operand if the segment repeats.
+/// Nothing if no segment has the entry.
 static std::optional<std::pair<unsigned, int64_t>>
 findOrigin(const WindowSegments &segments, int64_t at, int64_t ranks) {
   for (const nd::Segment &segment : segments.list) {
