@@ -70,8 +70,8 @@ compare 1e-4 || fail "products that cublasLt refuses"
 echo "ok products that cublasLt refuses"
 
 # Summing 16-bit values between GPUs needs memory for blocks; 'info' reports the
-# amount that a run allocates.
-"$meshc" "$root/test/exec/models/half.mesh" --mesh d=2 --layout batch:d --target=cuda --gpu-kernels=emulated -o device
+# amount that a run allocates. This layout's only collective is such a sum.
+"$meshc" "$root/test/exec/models/half.mesh" --mesh d=2 --layout h1:d --target=cuda --gpu-kernels=emulated -o device
 planned=$(./device info | sed -n 's/^  blocks of collectives \([0-9]*\) bytes.*/\1/p')
 on_fakes FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory </dev/null >memory.txt
 grep -q "+ blocks of collectives ${planned:-none} +" memory.txt ||
