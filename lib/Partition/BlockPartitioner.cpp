@@ -426,6 +426,7 @@ LogicalResult BlockPartitioner::prepare() {
     if (auto known = desired.find(operand); known != desired.end())
       known->second.prefer(type);
   propagatePreferences(old, desired);
+  cuts = LinkedCuts(old, desired);
   return success();
 }
 

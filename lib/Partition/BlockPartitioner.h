@@ -90,6 +90,8 @@ public:
   const DesiredSharding &getDesired(mlir::Value value) const {
     return desired.find(value)->second;
   }
+  /// How the layout cuts dims that ops of the block link to one another.
+  const LinkedCuts &getLinkedCuts() const { return cuts; }
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
 
@@ -117,6 +119,7 @@ protected:
   mlir::OpBuilder builder;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> forms;
   DesiredShardings desired;
+  LinkedCuts cuts;
   llvm::SmallVector<nd::TensorType> ends;
 
 private:

@@ -14,13 +14,17 @@ namespace meshc::partition {
 
 using nd::TensorType;
 
+/// Products count as recent for so many ops, and so many of the states that cut
+/// them alike are followed beside the best ones.
+static constexpr size_t recentOps = 16, mostAlike = 4;
+
 SearchBounds SearchBounds::of(size_t ops) {
   constexpr double stepsPerSearch = 100000;
   double steps = stepsPerSearch / double(std::max<size_t>(ops, 1));
   auto choices = size_t(std::clamp(std::sqrt(steps / 8), 6.0, 32.0));
   auto states =
       size_t(std::clamp(steps / double(choices), 8.0, 8.0 * double(choices)));
-  return {states, choices};
+  return {states, states / 2, choices};
 }
 
 static size_t hashForm(Value value, TensorType type) {
@@ -108,7 +112,8 @@ BlockSearch::Choices BlockSearch::findChoices(Operation *op,
   for (OpResult result : op->getResults())
     results.push_back(
         {partitioner.getDesired(result), partitioner.getShare(result)});
-  return Choices(findFactorChoices(op, operands, results, planner, mesh, moves,
+  return Choices(findFactorChoices(op, operands, results, planner, mesh,
+                                   partitioner.getLinkedCuts(), moves,
                                    bounds.choices));
 }
 
@@ -229,6 +234,7 @@ BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
   for (auto [result, type] : llvm::zip(op->getResults(), choice.resultTypes))
     addResult(step, result, type);
   hashStep(step, op);
+  enterProduct(step, op);
   return step;
 }
 
@@ -248,6 +254,20 @@ void BlockSearch::hashStep(Step &step, Operation *op) {
         step.hash -= hashForm(value, type);
 }
 
+/// Enters how the op is cut if it is a product, and forgets earlier ones.
+void BlockSearch::enterProduct(Step &step, Operation *op) {
+  for (auto [number, cut] : step.state->products)
+    if (number + recentOps > steps)
+      step.products.emplace_back(number, cut);
+  if (!isProduct)
+    return;
+  size_t cut = llvm::hash_value(op);
+  for (TensorType type : llvm::concat<const TensorType>(
+           step.choice->operandTypes, step.choice->resultTypes))
+    cut = llvm::hash_combine(cut, type.getAsOpaquePointer());
+  step.products.emplace_back(steps, cut);
+}
+
 /// The state after the step.
 BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
   State next = *step.state;
@@ -265,6 +285,7 @@ BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
     next.forms[value].push_back(type);
   dropDead(next.forms, op);
   next.hash = step.hash;
+  next.products = std::move(step.products);
   next.last = std::make_shared<Decision>(
       Decision{*step.choice, std::move(step.added), std::move(next.last)});
   return next;
@@ -277,11 +298,12 @@ void BlockSearch::dropDead(FormMap &forms, Operation *op) {
       forms.erase(value);
 }
 
-/// Goes on to the states after the op. Keeps the best ones, and of those with
-/// equal forms the first.
+/// Goes on to the states after the op. Keeps the best ones and some that cut
+/// the last products otherwise; of those with equal forms the first.
 void BlockSearch::advance(Operation *op) {
   llvm::SmallVector<size_t> ofState;
   std::vector<Choices> choices = findChoices(op, ofState);
+  isProduct = hasMostPoints(op);
   std::vector<Step> next;
   for (auto [state, index] : llvm::zip(states, ofState))
     for (const FactorChoice &choice : choices[index])
@@ -291,12 +313,18 @@ void BlockSearch::advance(Operation *op) {
   });
   std::vector<State> best;
   llvm::SmallVector<size_t> hashes;
+  llvm::SmallDenseMap<size_t, size_t> alike; // of states, by their products
   for (Step &step : next) {
-    if (best.size() == bounds.states)
+    if (best.size() == bounds.states + bounds.others)
       break;
-    if (llvm::is_contained(hashes, step.hash))
+    size_t products = 0;
+    for (auto [number, cut] : step.products)
+      products += cut;
+    if (llvm::is_contained(hashes, step.hash) ||
+        (best.size() >= bounds.states && alike[products] >= mostAlike))
       continue;
     hashes.push_back(step.hash);
+    ++alike[products];
     best.push_back(apply(step, op));
   }
   states = std::move(best);

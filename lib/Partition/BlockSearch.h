@@ -21,7 +21,8 @@ namespace meshc::partition {
 
 /// The bounds of a search.
 struct SearchBounds {
-  size_t states;  ///< that are followed
+  size_t states;  ///< that are followed since they are the best
+  size_t others;  ///< more of them, whose recent products are cut otherwise
   size_t choices; ///< for each op, in each state
   /// A choice is final when the search is so many ops ahead of it.
   size_t lookahead = 64;
@@ -36,6 +37,12 @@ struct SearchBounds {
 /// takes to reduce them. Of the states that the next op leads to, those of the
 /// least cost are followed; of states with the same forms of all values that
 /// are used later, the best one.
+///
+/// The best states may all cut the large products alike, and differ in small
+/// values. A choice that pays off a few ops later would be lost among them. So
+/// some more states are followed, a few for each way to cut the products of the
+/// last ops (stratified beam search; the idea is that of Vijayakumar et al.,
+/// Diverse Beam Search, arXiv 1610.02424).
 class BlockSearch {
 public:
   BlockSearch(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
@@ -54,6 +61,9 @@ private:
   using Form = std::pair<mlir::Value, nd::TensorType>;
   using FormMap =
       llvm::DenseMap<mlir::Value, llvm::SmallVector<nd::TensorType, 2>>;
+
+  /// The numbers of the last ops that are products, and hashes of their cuts.
+  using ProductCuts = llvm::SmallVector<std::pair<size_t, size_t>, 4>;
 
   /// The last choice of a state, and those before it.
   struct Decision {
@@ -77,6 +87,7 @@ private:
     /// Forms that not all states have, of values that are used later.
     FormMap forms;
     size_t hash = 0; ///< of these forms, whatever their order
+    ProductCuts products;
     std::shared_ptr<const Decision> last;
   };
   /// What a choice for the next op adds to a state.
@@ -90,6 +101,7 @@ private:
     llvm::SmallDenseMap<mlir::Value, PendingCost, 4> pendingCosts;
     double total = 0; ///< of the state after it
     size_t hash = 0;  ///< of the state after it
+    ProductCuts products;
   };
   class StepForms;
   using Choices = llvm::SmallVector<FactorChoice, 0>;
@@ -107,6 +119,7 @@ private:
   void resolve(Step &step, mlir::Value value);
   void defer(Step &step, mlir::Value value, double bytes);
   void hashStep(Step &step, mlir::Operation *op);
+  void enterProduct(Step &step, mlir::Operation *op);
   void advance(mlir::Operation *op);
   State apply(Step &step, mlir::Operation *op);
   void dropDead(FormMap &forms, mlir::Operation *op);
@@ -118,6 +131,7 @@ private:
   nd::MeshAttr mesh;
   AxisMoves moves;
   SearchBounds bounds = SearchBounds::of(0);
+  bool isProduct = false;    ///< the op at hand; see hasMostPoints
   std::vector<State> states; ///< the best one first
   FormMap common;            ///< forms that all states have
   llvm::DenseMap<mlir::Value, mlir::Value> sumRoots;

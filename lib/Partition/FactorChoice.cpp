@@ -48,18 +48,28 @@ static double countPoints(nd::NamedOpInterface op) {
   return points;
 }
 
+bool hasMostPoints(Operation *op) {
+  double points = countPoints(cast<nd::NamedOpInterface>(op));
+  auto isSmaller = [&](Value value) {
+    return double(nd::getTensorType(value).getElementCount()) < points;
+  };
+  return llvm::all_of(op->getOperands(), isSmaller) &&
+         llvm::all_of(op->getResults(), isSmaller);
+}
+
 namespace {
 
 class Search {
 public:
   Search(Operation *op, ArrayRef<OperandForms> operands,
          ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
-         nd::MeshAttr mesh, AxisMoves moves, size_t count)
+         nd::MeshAttr mesh, const LinkedCuts &cuts, AxisMoves moves,
+         size_t count)
       : op(op), moves(moves), count(count),
         rule(nd::joinOverlaps(
             cast<nd::NamedOpInterface>(op).getPartitionRule())),
         points(countPoints(cast<nd::NamedOpInterface>(op))), operands(operands),
-        wanted(wanted), planner(planner), mesh(mesh),
+        wanted(wanted), planner(planner), mesh(mesh), cuts(cuts),
         axesOfFactor(rule.factors.size()) {}
 
   llvm::SmallVector<FactorChoice> run();
@@ -77,13 +87,11 @@ private:
     bool isMoved; ///< they cut no dim along the factor now
   };
 
-  void forEachCut(
-      llvm::function_ref<void(StringAttr, ArrayRef<StringAttr>)> visit) const;
+  void forEachCut(llvm::function_ref<void(ArrayRef<StringAttr>)> visit) const;
   void addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
                     bool isMoved = false);
   void collectCandidates(unsigned factor);
   void collectMoves(unsigned factor);
-  bool hasMostPoints() const;
   bool mayStayPartial(unsigned operand) const;
   bool mayBecomePartial(unsigned operand) const;
   Kept keepAll() const;
@@ -109,6 +117,7 @@ private:
   ArrayRef<WantedResult> wanted;
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
+  const LinkedCuts &cuts;
   llvm::SmallVector<llvm::SmallVector<Candidate>> candidates;
   llvm::SmallVector<AxisList> axesOfFactor; ///< of the combination at hand
   llvm::SmallVector<FactorChoice> best; ///< at most `count`, the best one first
@@ -119,15 +128,15 @@ private:
 
 } // namespace
 
-/// Visits the dims that axes cut in a wanted result, or in an operand as it is
+/// Visits the axes that cut a dim in a wanted result, or in an operand as it is
 /// available or will be.
 void Search::forEachCut(
-    llvm::function_ref<void(StringAttr, ArrayRef<StringAttr>)> visit) const {
+    llvm::function_ref<void(ArrayRef<StringAttr>)> visit) const {
   auto visitType = [&](TensorType type) {
     if (type)
       for (nd::DimAttr dim : type.getDims())
         if (!dim.getAxes().empty())
-          visit(dim.getName(), dim.getAxes());
+          visit(dim.getAxes());
   };
   for (const WantedResult &result : wanted)
     visitType(result.desired.preferred);
@@ -170,15 +179,29 @@ void Search::collectCandidates(unsigned index) {
       if (forms.settled)
         addCandidate(index, spmd::getAxesOf(forms.settled, dim.getValue()));
     }
+  auto addLinked = [&](Value value, StringAttr dim) {
+    if (dim)
+      for (const AxisList &axes : cuts.get(value, dim))
+        addCandidate(index, axes);
+  };
+  // All dims of a factor are linked, so that the first one speaks for all.
+  for (auto [result, dim] : llvm::zip(op->getResults(), factor.resultDims))
+    if (dim)
+      return addLinked(result, dim);
+  for (auto [operand, dim] : llvm::zip(op->getOperands(), factor.operandDims))
+    if (dim)
+      return addLinked(operand, dim);
 }
 
-/// Adds the axes of other dims: alone, or after those that the factor has.
+/// Adds the axes of other dims, and those that cut nothing of this op but other
+/// values of the block, so that ranks along them compute the same: alone, or
+/// after those that the factor has.
 void Search::collectMoves(unsigned index) {
   const Factor &factor = rule.factors[index];
   if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
     return;
   auto own = candidates[index];
-  forEachCut([&](StringAttr, ArrayRef<StringAttr> axes) {
+  auto add = [&](ArrayRef<StringAttr> axes) {
     addCandidate(index, axes, /*isMoved=*/true);
     for (const Candidate &first : own) {
       AxisList both(first.axes);
@@ -187,17 +210,15 @@ void Search::collectMoves(unsigned index) {
           both.push_back(axis);
       addCandidate(index, both, /*isMoved=*/true);
     }
-  });
-}
-
-/// Whether the op has more points than any of its values has elements: the sum
-/// of a product, say, may cost more to reduce than its operands to move.
-bool Search::hasMostPoints() const {
-  auto isSmaller = [&](Value value) {
-    return double(nd::getTensorType(value).getElementCount()) < points;
   };
-  return llvm::all_of(op->getOperands(), isSmaller) &&
-         llvm::all_of(op->getResults(), isSmaller);
+  AxisList idle(cuts.getAxes());
+  forEachCut([&](ArrayRef<StringAttr> axes) {
+    add(axes);
+    llvm::erase_if(
+        idle, [&](StringAttr axis) { return llvm::is_contained(axes, axis); });
+  });
+  for (StringAttr axis : idle)
+    add(axis);
 }
 
 bool Search::mayStayPartial(unsigned operand) const {
@@ -440,7 +461,9 @@ bool Search::isBetter(const FactorChoice &a, const FactorChoice &b) const {
 
 llvm::SmallVector<FactorChoice> Search::run() {
   candidates.resize(rule.factors.size());
-  bool mayMove = moves == AxisMoves::One && hasMostPoints();
+  // The sum of a product, say, may cost more to reduce than its operands to
+  // move.
+  bool mayMove = moves == AxisMoves::One && hasMostPoints(op);
   for (unsigned i = 0; i < rule.factors.size(); ++i) {
     collectCandidates(i);
     if (mayMove)
@@ -460,8 +483,9 @@ llvm::SmallVector<FactorChoice> Search::run() {
 llvm::SmallVector<FactorChoice>
 findFactorChoices(Operation *op, ArrayRef<OperandForms> operands,
                   ArrayRef<WantedResult> wanted, spmd::ReshardPlanner &planner,
-                  nd::MeshAttr mesh, AxisMoves moves, size_t count) {
-  return Search(op, operands, wanted, planner, mesh, moves, count).run();
+                  nd::MeshAttr mesh, const LinkedCuts &cuts, AxisMoves moves,
+                  size_t count) {
+  return Search(op, operands, wanted, planner, mesh, cuts, moves, count).run();
 }
 
 } // namespace meshc::partition

@@ -15,7 +15,7 @@
 #define MESHC_LIB_PARTITION_FACTORCHOICE_H
 
 #include "dialects/Spmd/ReshardPlan.h"
-#include "lib/Partition/DesiredSharding.h"
+#include "lib/Partition/LinkedCuts.h"
 
 namespace meshc::partition {
 
@@ -90,20 +90,26 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
 /// batch, unless the batch is tiny.
 double getCost(const FactorChoice &choice);
 
+/// Whether the op has more points of its iteration space than any of its values
+/// has elements, as products have.
+bool hasMostPoints(mlir::Operation *op);
+
 /// The at most `count` best choices for `op`, the best one first. There is
 /// always one: nothing cut.
 ///
-/// The axes of a factor are those of its dims. With AxisMoves::One, those of
-/// one other dim may move there: a product whose operands are both cut along
-/// the summed dim may send less if one of them is gathered and the other one
-/// cut along another dim. Only ops with more points than their values have
+/// The axes of a factor are those of its dims, and of the dims that `cuts`
+/// links to them. With AxisMoves::One, those of one other dim may move there: a
+/// product whose operands are both cut along the summed dim may send less if
+/// one of them is gathered and the other one cut along another dim. So may an
+/// axis that cuts nothing of the op, but other values of the block: otherwise
+/// its ranks compute the same. Only ops with more points than their values have
 /// elements move axes, and only where it is cheaper by itself than all choices
 /// that move none.
 llvm::SmallVector<FactorChoice>
 findFactorChoices(mlir::Operation *op, llvm::ArrayRef<OperandForms> operands,
                   llvm::ArrayRef<WantedResult> wanted,
                   spmd::ReshardPlanner &planner, nd::MeshAttr mesh,
-                  AxisMoves moves, size_t count);
+                  const LinkedCuts &cuts, AxisMoves moves, size_t count);
 
 } // namespace meshc::partition
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Pipeline/ChooseMoves.h"
+#include "lib/Pipeline/ChoosePartition.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/DebugOutput.h"
 #include "lib/Pipeline/Memory.h"

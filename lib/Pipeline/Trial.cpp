@@ -7,7 +7,7 @@
 
 #include "lib/Pipeline/Trial.h"
 #include "dialects/Exec/ArenaAttributes.h"
-#include "lib/Pipeline/ChooseMoves.h"
+#include "lib/Pipeline/ChoosePartition.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "mlir/IR/Diagnostics.h"

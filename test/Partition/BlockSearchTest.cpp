@@ -240,8 +240,8 @@ private:
     llvm::SmallVector<WantedResult> results;
     for (Value result : op->getResults())
       results.push_back({partitioner.getDesired(result)});
-    return findFactorChoices(op, operands, results, planner, mesh, moves,
-                             SIZE_MAX);
+    return findFactorChoices(op, operands, results, planner, mesh,
+                             partitioner.getLinkedCuts(), moves, SIZE_MAX);
   }
 
   /// The cost of the choice, whose forms it enters.

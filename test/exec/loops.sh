@@ -57,7 +57,7 @@ draws
 draws --gpu-kernels=emulated
 draws --mesh d=2,m=2 --layout batch:d,model:m
 deep --set layers=5
-deep --set layers=5 --mesh d=2,m=2 --layout batch:d,model:m
+deep --set layers=5 --mesh d=2,m=2 --layout batch:d,hidden:m
 OPTIONS
 
 # Whatever gradients recompute, the losses are the same, to the last bit. Of 48

@@ -1,11 +1,11 @@
-//===- ChooseMoves.h - the partition of the least predicted time -*- C++ -*-==//
+//===- ChoosePartition.h - the least predicted time -------------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-#ifndef MESHC_LIB_PIPELINE_CHOOSEMOVES_H
-#define MESHC_LIB_PIPELINE_CHOOSEMOVES_H
+#ifndef MESHC_LIB_PIPELINE_CHOOSEPARTITION_H
+#define MESHC_LIB_PIPELINE_CHOOSEPARTITION_H
 
 #include "lib/Cost/Machine.h"
 #include "lib/Pipeline/Compile.h"
@@ -20,12 +20,18 @@ namespace meshc {
 /// neither what other blocks then send nor what computation hides. So this
 /// function allows more moves, runs both programs up to the schedule, and keeps
 /// the other one if its step is shorter by 1 % on `machine`. It tries at most
-/// three limits, the one nearest to a half first. A program that fits the
-/// memory budget is better than one that does not.
+/// three limits, the one nearest to a half first.
+///
+/// Then it lets loops keep values as the loops that use them have them
+/// (partition::keepAsUsed), and partitions the program again. It keeps that one
+/// if its step is shorter by 0.2 % and its arena at most 5 % larger. It does
+/// this at most twice.
+///
+/// A program that fits the memory budget is better than one that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,
                           const CompileOptions &options,
                           const cost::Machine &machine);
 
 } // namespace meshc
 
-#endif // MESHC_LIB_PIPELINE_CHOOSEMOVES_H
+#endif // MESHC_LIB_PIPELINE_CHOOSEPARTITION_H

@@ -1,0 +1,33 @@
+//===- KeptForms.h - how a loop keeps values for another one ----*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The body of a forward loop is partitioned before that of its backward loop,
+/// and does not know what the latter needs of the values that it keeps for it.
+/// Once both are known, the program can be partitioned again with that
+/// knowledge: if the gradients of experts need their hidden values cut by
+/// experts, say, the forward loop may as well compute them so.
+///
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PARTITION_KEPTFORMS_H
+#define MESHC_LIB_PARTITION_KEPTFORMS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace meshc::partition {
+
+/// Finds, in a program after the phase partition, the values that a loop keeps
+/// for another one (its stacked results) and that the other one's body moves to
+/// another sharding. In `layout`, the same program before that phase, gives
+/// them this sharding. It may be larger only where no rule of the layout places
+/// a dim. Returns whether there are any; there are none if `layout` is another
+/// program.
+bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned);
+
+} // namespace meshc::partition
+
+#endif // MESHC_LIB_PARTITION_KEPTFORMS_H

@@ -1,0 +1,91 @@
+//===- LinkedCuts.cpp - how a block's placed values cut its dims ----------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Partition/LinkedCuts.h"
+
+using namespace mlir;
+
+namespace meshc::partition {
+
+LinkedCuts::LinkedCuts(Block &block, const DesiredShardings &desired) {
+  for (Operation &op : block.without_terminator())
+    link(op);
+  for (Value argument : block.getArguments())
+    collect(argument, desired);
+  for (Operation &op : block.without_terminator())
+    for (Value result : op.getResults())
+      collect(result, desired);
+}
+
+unsigned LinkedCuts::getNumber(Value value, StringAttr dim) {
+  auto [it, isNew] = numbers.try_emplace({value, dim}, parents.size());
+  if (isNew)
+    parents.push_back(it->second);
+  return it->second;
+}
+
+unsigned LinkedCuts::findClass(unsigned number) const {
+  while (parents[number] != number)
+    number = parents[number] = parents[parents[number]];
+  return number;
+}
+
+/// Links the dims along each factor of the op.
+void LinkedCuts::link(Operation &op) {
+  auto named = dyn_cast<nd::NamedOpInterface>(op);
+  if (!named || op.getNumRegions() != 0)
+    return;
+  nd::PartitionRule rule = nd::joinOverlaps(named.getPartitionRule());
+  for (const nd::Factor &factor : rule.factors) {
+    if (factor.kind == nd::FactorKind::Whole)
+      continue;
+    std::optional<unsigned> first;
+    auto add = [&](Value value, StringAttr dim) {
+      if (!dim)
+        return;
+      unsigned number = getNumber(value, dim);
+      if (first)
+        parents[findClass(number)] = findClass(*first);
+      else
+        first = number;
+    };
+    for (auto [operand, dim] : llvm::zip(op.getOperands(), factor.operandDims))
+      add(operand, dim);
+    for (auto [result, dim] : llvm::zip(op.getResults(), factor.resultDims))
+      add(result, dim);
+  }
+}
+
+/// Enters how the layout cuts the value's dims. Open dims are whole in its
+/// type.
+void LinkedCuts::collect(Value value, const DesiredShardings &desired) {
+  auto known = desired.find(value);
+  if (known == desired.end() || !known->second.type)
+    return;
+  for (nd::DimAttr dim : known->second.type.getDims()) {
+    spmd::AxisList cut(dim.getAxes());
+    if (cut.empty())
+      continue;
+    auto &ofClass = cuts[findClass(getNumber(value, dim.getName()))];
+    if (!llvm::is_contained(ofClass, cut))
+      ofClass.push_back(cut);
+    for (StringAttr axis : cut)
+      if (!llvm::is_contained(axes, axis))
+        axes.push_back(axis);
+  }
+}
+
+ArrayRef<spmd::AxisList> LinkedCuts::get(Value value, StringAttr dim) const {
+  auto number = numbers.find({value, dim});
+  if (number == numbers.end())
+    return {};
+  auto known = cuts.find(findClass(number->second));
+  return known == cuts.end() ? ArrayRef<spmd::AxisList>()
+                             : ArrayRef<spmd::AxisList>(known->second);
+}
+
+} // namespace meshc::partition

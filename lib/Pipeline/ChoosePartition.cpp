@@ -1,0 +1,189 @@
+//===- ChoosePartition.cpp - the partition of the least predicted time ----===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Pipeline/ChoosePartition.h"
+#include "lib/Partition/KeptForms.h"
+#include "lib/Partition/MoveLimit.h"
+#include "lib/Pipeline/Pipeline.h"
+#include "lib/Pipeline/RunPhase.h"
+#include "lib/Pipeline/Trial.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-choose-partition"
+
+using namespace mlir;
+
+namespace meshc {
+
+/// Of a block that saves less, a trial would take longer than it is worth.
+static constexpr double mostShare = 0.99;
+/// A step that is not shorter than this is no reason to move axes: predictions
+/// are not that exact, and the usual plan has fewer kinds of collectives. One
+/// that keeps values otherwise has the same kinds, and need not save as much.
+static constexpr double mostOfStep = 0.99, mostOfKeptStep = 0.998;
+/// Nor is it one to keep values if the arena is larger than this: where memory
+/// has room, batches are larger, or no values are computed twice.
+static constexpr double mostOfArena = 1.05;
+static constexpr int mostTrials = 3, mostKeptTrials = 2;
+
+namespace {
+/// What is known of a partitioned program.
+struct Outcome {
+  double seconds = 0; ///< of its step
+  int64_t arenaBytes = 0;
+  bool fits = true; ///< in the memory budget
+
+  /// A program that fits; of those that do, one that takes at most `share` of
+  /// the other one's time; of those that do not, the smaller one.
+  bool isBetterThan(const Outcome &other, double share) const {
+    if (fits != other.fits)
+      return fits;
+    return fits ? seconds < share * other.seconds
+                : arenaBytes < other.arenaBytes;
+  }
+};
+} // namespace
+
+/// Kernels are those of the host, so that programs for all targets are the same
+/// up to the phase kernels, as far as the machine is the same; unless the
+/// arena's size counts, which depends on the target.
+static std::optional<Outcome> predict(ModuleOp program,
+                                      const CompileOptions &options,
+                                      const cost::Machine &machine) {
+  CompileOptions common = options;
+  if (!options.memoryBudget) {
+    common.target = Target::Host;
+    common.emulateGpu = false;
+  }
+  auto trial = tryPhases(program, "collectives", common, machine);
+  if (!trial || trial->report["functions"].empty())
+    return std::nullopt;
+  return Outcome{trial->predictStep(machine), trial->arenaBytes,
+                 !options.memoryBudget ||
+                     trial->arenaBytes <= *options.memoryBudget};
+}
+
+namespace {
+/// The partitioned program of the least predicted step, of those that were
+/// tried.
+class Choice {
+public:
+  Choice(OwningOpRef<ModuleOp> &program, const CompileOptions &options,
+         const cost::Machine &machine)
+      : program(program), layout(program->clone()), options(options),
+        machine(machine) {}
+
+  /// Partitions the program with the usual limit for moves of axes. Fails, with
+  /// an error, if the program cannot be partitioned.
+  ExitCode takeUsual();
+  /// Tries to move axes in blocks that save less.
+  void tryMoves();
+  /// Tries to keep values as other loops use them.
+  void tryKept();
+
+private:
+  /// What a trial found.
+  struct Tried {
+    bool isTaken = false;
+    std::optional<double> refusedShare; ///< that the next one may allow
+  };
+  Tried tryOther(OwningOpRef<ModuleOp> other,
+                 llvm::function_ref<bool(const Outcome &)> isBetter);
+
+  OwningOpRef<ModuleOp> &program;
+  OwningOpRef<ModuleOp> layout; ///< before the phase
+  const CompileOptions &options;
+  const cost::Machine &machine;
+  std::optional<Outcome> best;        ///< of `program`, once it is known
+  std::optional<double> moveShare;    ///< of `program`, if not the usual one
+  std::optional<double> refusedShare; ///< by the usual limit
+};
+} // namespace
+
+static ExitCode runPartition(ModuleOp program, const CompileOptions &options) {
+  return tryPhase(getPhases()[getPhaseNumber("partition")], program, options);
+}
+
+ExitCode Choice::takeUsual() {
+  ExitCode code = runPartition(*program, options);
+  if (code == ExitCode::Success)
+    refusedShare = partition::takeRefusedShare(*program);
+  return code;
+}
+
+/// Partitions a copy of `layout` with changes. It becomes the program if it is
+/// better than the best one.
+Choice::Tried
+Choice::tryOther(OwningOpRef<ModuleOp> other,
+                 llvm::function_ref<bool(const Outcome &)> isBetter) {
+  if (!best)
+    best = predict(*program, options, machine);
+  if (!best || runPartition(*other, options) != ExitCode::Success)
+    return {};
+  Tried tried;
+  tried.refusedShare = partition::takeRefusedShare(*other);
+  std::optional<Outcome> outcome = predict(*other, options, machine);
+  LDBG() << "a step of " << (outcome ? outcome->seconds : -1)
+         << " s, the best one so far " << best->seconds << " s";
+  tried.isTaken = outcome && isBetter(*outcome);
+  if (tried.isTaken) {
+    program = std::move(other);
+    best = outcome;
+  }
+  return tried;
+}
+
+void Choice::tryMoves() {
+  std::optional<double> share = refusedShare;
+  for (int trial = 0; trial < mostTrials && share && *share <= mostShare;
+       ++trial) {
+    LDBG() << "blocks that send up to " << *share
+           << " of their bytes where axes move";
+    OwningOpRef<ModuleOp> other = layout->clone();
+    partition::setMoveShare(*other, *share);
+    Tried tried = tryOther(std::move(other), [&](const Outcome &outcome) {
+      return outcome.isBetterThan(*best, mostOfStep);
+    });
+    if (tried.isTaken)
+      moveShare = share;
+    share = tried.refusedShare;
+  }
+}
+
+void Choice::tryKept() {
+  bool isTaken = true;
+  for (int trial = 0; trial < mostKeptTrials && isTaken; ++trial) {
+    OwningOpRef<ModuleOp> other = layout->clone();
+    if (moveShare)
+      partition::setMoveShare(*other, *moveShare);
+    if (!partition::keepAsUsed(*other, *program))
+      return;
+    LDBG() << "values kept as other loops use them";
+    isTaken = tryOther(std::move(other), [&](const Outcome &outcome) {
+                return outcome.isBetterThan(*best, mostOfKeptStep) &&
+                       (options.memoryBudget ||
+                        double(outcome.arenaBytes) <=
+                            mostOfArena * double(best->arenaBytes));
+              }).isTaken;
+  }
+}
+
+ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
+                          const CompileOptions &options,
+                          const cost::Machine &machine) {
+  Choice choice(program, options, machine);
+  if (ExitCode code = choice.takeUsual(); code != ExitCode::Success)
+    return code;
+  ScopedDiagnosticHandler silent(program->getContext(),
+                                 [](Diagnostic &) { return success(); });
+  choice.tryMoves();
+  choice.tryKept();
+  return ExitCode::Success;
+}
+
+} // namespace meshc
