@@ -95,6 +95,9 @@ public:
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
 
+  /// How often the block runs in a step.
+  virtual double getTimes() { return 1; }
+
   /// The shardings at the end of the block that are known before its ops are
   /// rebuilt: those of the first operands of its terminator.
   virtual llvm::ArrayRef<nd::TensorType> getFixedEnds() { return ends; }

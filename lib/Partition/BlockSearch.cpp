@@ -391,7 +391,9 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
     return {};
   findLastUses(ops);
   findOutgoing(ops);
-  bounds = SearchBounds::of(ops.size());
+  // An op has more choices on more axes, and more reshards to plan.
+  bounds = SearchBounds::of(ops.size() *
+                            std::max<size_t>(mesh.getAxes().size() / 4, 1));
   states.assign(1, State());
   for (Operation *op : ops) {
     advance(op);
@@ -423,12 +425,16 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
     return choices;
   BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
   auto moved = moving.run(ops);
-  if (moving.getCost() >= inPlace.getCost())
-    return choices;
   double share = moving.getBytes() / inPlace.getBytes();
-  if (share <= limit.share)
+  bool costsLess = moving.getCost() < inPlace.getCost();
+  if (costsLess && share <= limit.share) {
+    limit.send(moving.getBytes() * partitioner.getTimes());
     return moved;
-  limit.refused = std::min(limit.refused, share);
+  }
+  limit.send(inPlace.getBytes() * partitioner.getTimes());
+  if (costsLess)
+    limit.refuse(share, (inPlace.getBytes() - moving.getBytes()) *
+                            partitioner.getTimes());
   return choices;
 }
 

@@ -150,17 +150,21 @@ void Search::forEachCut(
 void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
                           bool isMoved) {
   // Every beginning of the list may do as well: where the factor is too small
-  // for all of it, or a minor axis is needed elsewhere.
+  // for all of it, or a minor axis is needed elsewhere. Of axes that move,
+  // these would be too many, so that only the longest one counts.
   for (size_t length = axes.size(); length > 0; --length) {
     AxisList list(axes.take_front(length));
     bool cutsAsNext =
         length < axes.size() && mesh.getAxisSize(axes[length]) == 1;
-    if (!cutsAsNext &&
-        nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)) &&
-        llvm::none_of(candidates[factor], [&](const Candidate &known) {
+    if (cutsAsNext ||
+        !nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)))
+      continue;
+    if (llvm::none_of(candidates[factor], [&](const Candidate &known) {
           return known.axes == list;
         }))
       candidates[factor].push_back({list, isMoved});
+    if (isMoved)
+      return;
   }
 }
 

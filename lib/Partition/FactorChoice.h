@@ -7,8 +7,8 @@
 ///
 /// \file
 /// Chooses, for one op, the mesh axes that cut each factor of its partition
-/// rule. The candidates come from its operands and the desired results; the
-/// choice minimizes the bytes moved.
+/// rule. The candidates come from its operands, the desired results, and other
+/// values of the block (LinkedCuts); the choice minimizes the bytes moved.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_PARTITION_FACTORCHOICE_H
@@ -66,12 +66,13 @@ struct FactorChoice {
   /// decided on uneven blocks, and moving data cannot be meant to avoid them.
   /// Each counts as a byte over the axis where bytes cost the most.
   double work = 0;
-  /// Axes cut a dim that they cut in no operand and no wanted result.
+  /// Axes cut a dim that they cut in no operand, no wanted result, and nothing
+  /// that is linked to it.
   bool movesAxes = false;
 };
 
-/// Whether axes may move to dims that they cut in no operand and no wanted
-/// result; see findFactorChoices.
+/// Whether axes may move to dims that they cut in no operand, no wanted result,
+/// and nothing that is linked to them; see findFactorChoices.
 enum class AxisMoves { None, One };
 
 /// The sharded type that `type` has along the factors, dims cut as

@@ -36,14 +36,11 @@ static llvm::SmallVector<BlockArgument> findEntries(OpResult stack) {
   return entries;
 }
 
-/// Whether the result of an op may be kept as `type` instead of `from`: if this
-/// takes no more memory, or wherever the layout lets dims be whole.
-static bool mayKeep(OpResult result, TensorType from, TensorType type,
-                    nd::MeshAttr mesh) {
+/// Whether the result of an op may be kept as `type` instead of `from`: if only
+/// dims that no rule places are cut otherwise.
+static bool mayKeep(OpResult result, TensorType from, TensorType type) {
   if (type.isPartial() || type.getGlobal() != from.getGlobal())
     return false;
-  if (type.getLocalElementCount(mesh) <= from.getLocalElementCount(mesh))
-    return true;
   ArrayAttr open = nd::getOpenDims(result.getOwner());
   auto isOpen = [&](StringAttr dim) {
     return open && llvm::is_contained(
@@ -59,7 +56,7 @@ static bool mayKeep(OpResult result, TensorType from, TensorType type,
 /// cost, of those in which `made`, the value that is kept, may be; null if
 /// there is none.
 static TensorType findUse(OpResult stack, OpResult made,
-                          spmd::ReshardPlanner &planner, nd::MeshAttr mesh) {
+                          spmd::ReshardPlanner &planner) {
   TensorType costly;
   double highest = 0;
   for (BlockArgument entry : findEntries(stack))
@@ -70,7 +67,7 @@ static TensorType findUse(OpResult stack, OpResult made,
       TensorType from = nd::getTensorType(entry),
                  type = nd::getTensorType(reshard.getResult());
       double cost = planner.getCost(from, type);
-      if (cost > highest && mayKeep(made, from, type, mesh)) {
+      if (cost > highest && mayKeep(made, from, type)) {
         costly = type;
         highest = cost;
       }
@@ -95,20 +92,20 @@ static void place(OpResult result, TensorType sharding) {
 bool keepAsUsed(ModuleOp layout, ModuleOp partitioned) {
   auto before = findLoops(layout), after = findLoops(partitioned);
   auto planner = spmd::ReshardPlanner::of(partitioned);
-  nd::MeshAttr mesh = nd::MeshAttr::of(partitioned);
   bool any = false;
-  if (before.size() != after.size())
+  auto haveSameResults = [](nd::ScanOp a, nd::ScanOp b) {
+    return a->getNumResults() == b->getNumResults();
+  };
+  if (!llvm::equal(before, after, haveSameResults))
     return false;
   for (auto [loop, local] : llvm::zip(before, after)) {
-    if (loop->getNumResults() != local->getNumResults())
-      return false;
     for (nd::Tie tie : loop.getTies()) {
       auto made = dyn_cast_or_null<OpResult>(tie.yielded);
       if (tie.kind != nd::TieKind::StackedResult || !made ||
           !nd::getShardings(made.getOwner()) || !nd::getShardings(loop))
         continue;
       TensorType use = findUse(local->getResult(tie.result.getResultNumber()),
-                               made, planner, mesh);
+                               made, planner);
       if (!use || use.getGlobal() != nd::getTensorType(made).getGlobal())
         continue;
       place(made, use);

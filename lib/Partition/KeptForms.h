@@ -22,9 +22,9 @@ namespace meshc::partition {
 
 /// Finds, in a program after the phase partition, the values that a loop keeps
 /// for another one (its stacked results) and that the other one's body moves to
-/// another sharding. In `layout`, the same program before that phase, gives
-/// them this sharding. It may be larger only where no rule of the layout places
-/// a dim. Returns whether there are any; there are none if `layout` is another
+/// another sharding, which differs only in dims that no rule of the layout
+/// places. Gives them this sharding in `layout`, the same program before that
+/// phase. Returns whether there are any; there are none if `layout` is another
 /// program.
 bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned);
 

@@ -14,6 +14,7 @@ namespace meshc::partition {
 LinkedCuts::LinkedCuts(Block &block, const DesiredShardings &desired) {
   for (Operation &op : block.without_terminator())
     link(op);
+  // Values that are in no op's factors have classes of their own.
   for (Value argument : block.getArguments())
     collect(argument, desired);
   for (Operation &op : block.without_terminator())
@@ -22,16 +23,10 @@ LinkedCuts::LinkedCuts(Block &block, const DesiredShardings &desired) {
 }
 
 unsigned LinkedCuts::getNumber(Value value, StringAttr dim) {
-  auto [it, isNew] = numbers.try_emplace({value, dim}, parents.size());
+  auto [it, isNew] = numbers.try_emplace({value, dim}, numbers.size());
   if (isNew)
-    parents.push_back(it->second);
+    classes.grow(it->second + 1);
   return it->second;
-}
-
-unsigned LinkedCuts::findClass(unsigned number) const {
-  while (parents[number] != number)
-    number = parents[number] = parents[parents[number]];
-  return number;
 }
 
 /// Links the dims along each factor of the op.
@@ -49,7 +44,7 @@ void LinkedCuts::link(Operation &op) {
         return;
       unsigned number = getNumber(value, dim);
       if (first)
-        parents[findClass(number)] = findClass(*first);
+        classes.join(number, *first);
       else
         first = number;
     };
@@ -60,8 +55,8 @@ void LinkedCuts::link(Operation &op) {
   }
 }
 
-/// Enters how the layout cuts the value's dims. Open dims are whole in its
-/// type.
+/// Enters how the value's dims are cut before the search. Open dims of results
+/// are whole then.
 void LinkedCuts::collect(Value value, const DesiredShardings &desired) {
   auto known = desired.find(value);
   if (known == desired.end() || !known->second.type)
@@ -70,7 +65,7 @@ void LinkedCuts::collect(Value value, const DesiredShardings &desired) {
     spmd::AxisList cut(dim.getAxes());
     if (cut.empty())
       continue;
-    auto &ofClass = cuts[findClass(getNumber(value, dim.getName()))];
+    auto &ofClass = cuts[classes.findLeader(getNumber(value, dim.getName()))];
     if (!llvm::is_contained(ofClass, cut))
       ofClass.push_back(cut);
     for (StringAttr axis : cut)
@@ -83,7 +78,7 @@ ArrayRef<spmd::AxisList> LinkedCuts::get(Value value, StringAttr dim) const {
   auto number = numbers.find({value, dim});
   if (number == numbers.end())
     return {};
-  auto known = cuts.find(findClass(number->second));
+  auto known = cuts.find(classes.findLeader(number->second));
   return known == cuts.end() ? ArrayRef<spmd::AxisList>()
                              : ArrayRef<spmd::AxisList>(known->second);
 }

@@ -17,6 +17,7 @@
 #define MESHC_LIB_PARTITION_LINKEDCUTS_H
 
 #include "lib/Partition/DesiredSharding.h"
+#include "llvm/ADT/IntEqClasses.h"
 
 namespace meshc::partition {
 
@@ -25,26 +26,24 @@ public:
   /// Of no block: no cuts.
   LinkedCuts() = default;
   /// Links the dims of the block's values along the factors of its ops, and
-  /// collects the axes by which the layout cuts them. Time is linear in the
-  /// ops.
+  /// collects the axes that cut them: where the layout places them and, in a
+  /// loop, where they enter it.
   LinkedCuts(mlir::Block &block, const DesiredShardings &desired);
 
   /// The axes that cut the value's dim, or one that is linked to it, in the
-  /// order of the block; empty if the layout places none of them.
+  /// order of the block; empty if none is cut.
   llvm::ArrayRef<spmd::AxisList> get(mlir::Value value,
                                      mlir::StringAttr dim) const;
-  /// The axes by which the layout cuts anything in the block.
+  /// The axes that cut anything in the block.
   llvm::ArrayRef<mlir::StringAttr> getAxes() const { return axes; }
 
 private:
   unsigned getNumber(mlir::Value value, mlir::StringAttr dim);
-  unsigned findClass(unsigned number) const;
   void link(mlir::Operation &op);
   void collect(mlir::Value value, const DesiredShardings &desired);
 
   llvm::DenseMap<std::pair<mlir::Value, mlir::StringAttr>, unsigned> numbers;
-  /// The dim that stands for a class has its own number.
-  mutable llvm::SmallVector<unsigned> parents;
+  llvm::IntEqClasses classes; ///< of these numbers
   llvm::DenseMap<unsigned, llvm::SmallVector<spmd::AxisList>> cuts;
   spmd::AxisList axes;
 };

@@ -7,7 +7,6 @@
 
 #include "lib/Partition/MoveLimit.h"
 #include "mlir/IR/Builders.h"
-#include <cmath>
 
 using namespace mlir;
 
@@ -15,6 +14,15 @@ namespace meshc::partition {
 
 static constexpr llvm::StringLiteral moveShareName = "spmd.move_share",
                                      refusedShareName = "spmd.refused_share";
+
+std::optional<double> MoveLimit::getRefusedShare() const {
+  constexpr double leastSaved = 0.005;
+  std::optional<double> least;
+  for (const Refused &block : refused)
+    if (block.saved >= leastSaved * sent)
+      least = std::min(least.value_or(block.share), block.share);
+  return least;
+}
 
 static void set(ModuleOp module, StringRef name, double share) {
   Builder builder(module.getContext());
@@ -40,8 +48,8 @@ MoveLimit readMoveLimit(ModuleOp module) {
 
 void setRefusedShare(ModuleOp module, const MoveLimit &limit) {
   module->removeAttr(refusedShareName);
-  if (std::isfinite(limit.refused))
-    set(module, refusedShareName, limit.refused);
+  if (std::optional<double> share = limit.getRefusedShare())
+    set(module, refusedShareName, *share);
 }
 
 std::optional<double> takeRefusedShare(ModuleOp module) {

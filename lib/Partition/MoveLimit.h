@@ -8,20 +8,34 @@
 #define MESHC_LIB_PARTITION_MOVELIMIT_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include <limits>
 #include <optional>
 
 namespace meshc::partition {
 
-/// Where axes may move to other dims (AxisMoves), in all blocks of a program.
+/// Where axes may move to other dims (AxisMoves), in all blocks of a function.
 struct MoveLimit {
   /// A block's axes move if it then sends at most this share of what it sends
   /// otherwise. With a half, the layouts of the literature keep their
   /// collectives.
   double share = 0.5;
-  /// The least share, above that one, of the blocks whose axes could have moved
-  /// at a lower cost; infinite if there is none.
-  double refused = std::numeric_limits<double>::infinity();
+
+  /// Notes that a block will send so many bytes in a step.
+  void send(double bytes) { sent += bytes; }
+  /// Notes that a block stays as it is, which would cost less with moves, send
+  /// this share of its bytes, and save so many in a step.
+  void refuse(double refusedShare, double saved) {
+    refused.push_back({refusedShare, saved});
+  }
+  /// The least share of the refused blocks that would save at least half a
+  /// percent of what all blocks send; nothing if there is none.
+  std::optional<double> getRefusedShare() const;
+
+private:
+  struct Refused {
+    double share, saved;
+  };
+  double sent = 0;
+  llvm::SmallVector<Refused, 4> refused;
 };
 
 /// Gives the module the attribute `spmd.move_share`, which the partition phase
@@ -31,11 +45,11 @@ void setMoveShare(mlir::ModuleOp module, double share);
 /// The limit that a module's attribute sets, or the usual one.
 MoveLimit readMoveLimit(mlir::ModuleOp module);
 
-/// Notes, by the attribute `spmd.refused_share`, what the phase refused.
+/// Notes the limit's refused share by the attribute `spmd.refused_share`, or
+/// removes the attribute if there is none.
 void setRefusedShare(mlir::ModuleOp module, const MoveLimit &limit);
 
-/// What setRefusedShare noted; nothing if no block was refused. Removes both
-/// attributes.
+/// What setRefusedShare noted, if anything. Removes both attributes.
 std::optional<double> takeRefusedShare(mlir::ModuleOp module);
 
 } // namespace meshc::partition

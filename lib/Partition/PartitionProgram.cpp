@@ -91,11 +91,18 @@ namespace {
 struct PartitionProgram : impl::PartitionProgramBase<PartitionProgram> {
   void runOnOperation() override {
     auto planner = spmd::ReshardPlanner::of(getOperation());
-    MoveLimit limit = readMoveLimit(getOperation());
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    ModuleOp module = getOperation();
+    MoveLimit noted;
+    bool hasStep = module.lookupSymbol("train_step") != nullptr;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      MoveLimit limit = readMoveLimit(module);
       if (failed(partition(function, planner, limit)))
         return signalPassFailure();
-    setRefusedShare(getOperation(), limit);
+      // The time of this function, or of the last one, decides on programs.
+      if (!hasStep || function.getSymName() == "train_step")
+        noted = limit;
+    }
+    setRefusedShare(module, noted);
   }
 };
 } // namespace

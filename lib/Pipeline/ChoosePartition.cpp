@@ -29,7 +29,7 @@ static constexpr double mostOfStep = 0.99, mostOfKeptStep = 0.998;
 /// Nor is it one to keep values if the arena is larger than this: where memory
 /// has room, batches are larger, or no values are computed twice.
 static constexpr double mostOfArena = 1.05;
-static constexpr int mostTrials = 3, mostKeptTrials = 2;
+static constexpr int mostTrials = 3;
 
 namespace {
 /// What is known of a partitioned program.
@@ -156,21 +156,18 @@ void Choice::tryMoves() {
 }
 
 void Choice::tryKept() {
-  bool isTaken = true;
-  for (int trial = 0; trial < mostKeptTrials && isTaken; ++trial) {
-    OwningOpRef<ModuleOp> other = layout->clone();
-    if (moveShare)
-      partition::setMoveShare(*other, *moveShare);
-    if (!partition::keepAsUsed(*other, *program))
-      return;
-    LDBG() << "values kept as other loops use them";
-    isTaken = tryOther(std::move(other), [&](const Outcome &outcome) {
-                return outcome.isBetterThan(*best, mostOfKeptStep) &&
-                       (options.memoryBudget ||
-                        double(outcome.arenaBytes) <=
-                            mostOfArena * double(best->arenaBytes));
-              }).isTaken;
-  }
+  OwningOpRef<ModuleOp> other = layout->clone();
+  if (moveShare)
+    partition::setMoveShare(*other, *moveShare);
+  if (!partition::keepAsUsed(*other, *program))
+    return;
+  LDBG() << "values kept as other loops use them";
+  tryOther(std::move(other), [&](const Outcome &outcome) {
+    bool isSmall =
+        double(outcome.arenaBytes) <= mostOfArena * double(best->arenaBytes);
+    return outcome.isBetterThan(*best, mostOfKeptStep) &&
+           (options.memoryBudget || isSmall);
+  });
 }
 
 ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,

@@ -24,8 +24,7 @@ namespace meshc {
 ///
 /// Then it lets loops keep values as the loops that use them have them
 /// (partition::keepAsUsed), and partitions the program again. It keeps that one
-/// if its step is shorter by 0.2 % and its arena at most 5 % larger. It does
-/// this at most twice.
+/// if its step is shorter by 0.2 % and its arena at most 5 % larger.
 ///
 /// A program that fits the memory budget is better than one that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,

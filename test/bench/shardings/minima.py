@@ -186,13 +186,14 @@ def turned_layer(m, r, c):
     """Of the products of a layer whose weights are turned. Those that sum over model gather their input. Backward they gather it again,
     turn the weight again and its gradient back, and scatter the gradient of the input; or they gather the gradients of their
     results, and need nothing else. Those that make model scatter their result, or gather their input for a weight that is not
-    turned. Backward they gather the gradient of the result, and turn the weight and its gradient."""
+    turned. Backward they gather the gradient of the result, and turn the weight and its gradient; or they gather their input and
+    scatter its gradient."""
     tokens, d, nd = m.tokens, m.model, m.tokens * m.model
     total = 0
     for width in ((m.heads + 2 * m.kv) * m.key / c, (2 if m.groups else 1) * m.ffn / c):
         total += nd + d * width / r + min(2 * nd + 2 * d * width / r, tokens * width)
     for width in (m.heads * m.key / c, m.ffn / c):
-        total += min(nd + d * width / r, tokens * width) + nd + 2 * d * width / r
+        total += min(nd + d * width / r, tokens * width) + min(nd + 2 * d * width / r, 2 * tokens * width)
     return move(total, r)
 
 
