@@ -69,15 +69,17 @@ on_fakes FAKE_CUBLAS_REFUSES=call losses device >device.txt
 compare 1e-4 || fail "products that cublasLt refuses"
 echo "ok products that cublasLt refuses"
 
-# Summing 16-bit values between GPUs needs memory for blocks; 'info' reports the
-# amount that a run allocates. This layout's only collective is such a sum.
-"$meshc" "$root/test/exec/models/half.mesh" --mesh d=2 --layout h1:d --target=cuda --gpu-kernels=emulated -o device
-planned=$(./device info | sed -n 's/^  blocks of collectives \([0-9]*\) bytes.*/\1/p')
-on_fakes FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory </dev/null >memory.txt
-grep -q "+ blocks of collectives ${planned:-none} +" memory.txt ||
-  { cat memory.txt; fail "info says '$planned' bytes for blocks of collectives"; }
-echo "ok blocks of collectives take $planned bytes"
-# NCCL's own sums need none; the fake NCCL refuses them unless the user asked for them.
+# Summing 16-bit values between GPUs needs memory for blocks, and so do all_to_alls
+# (batch:d); 'info' reports the amount that a run allocates.
+for layout in batch:d h1:d; do
+  "$meshc" "$root/test/exec/models/half.mesh" --mesh d=2 --layout $layout --target=cuda --gpu-kernels=emulated -o device
+  planned=$(./device info | sed -n 's/^  blocks of collectives \([0-9]*\) bytes.*/\1/p')
+  on_fakes FAKE_CUDA_GPUS=2 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory </dev/null >memory.txt
+  grep -q "+ blocks of collectives ${planned:-none} +" memory.txt ||
+    { cat memory.txt; fail "info says '$planned' bytes for blocks of collectives with $layout"; }
+  echo "ok blocks of collectives take $planned bytes with $layout"
+done
+# The only collective of h1:d is a sum. NCCL's own sums need none; the fake NCCL refuses them unless the user asked for them.
 on_fakes FAKE_NCCL_HALF_SUMS=1 ./device train $images --steps 2 --ranks 2 --threads 1 --quiet --memory --nccl-sums </dev/null >memory.txt
 grep -q "+ blocks of collectives 0 +" memory.txt || { cat memory.txt; fail "--nccl-sums takes memory for blocks of collectives"; }
 echo "ok --nccl-sums"

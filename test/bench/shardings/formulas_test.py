@@ -39,7 +39,7 @@ class Bounds(unittest.TestCase):
             self.assertEqual(len(find_faults(self.rows["gpt2 tensor=4"], "full", **{what: 0.97})), 1, what)
 
     def test_known_excesses_must_not_grow(self):
-        row = self.rows["llama rows=2 × cols=2"]
+        row = self.rows["llama model on tensor=4"]
         known = rows.KNOWN[row.name]["bytes"][0]
         self.assertEqual(find_faults(row, "full"), [])
         self.assertEqual(find_faults(row, "full", bytes=1), [])

@@ -105,13 +105,12 @@ def reduce_gradients(m, cuts, data, ring=1):
     """Each gradient once, among the ranks that have different entries of the batch or of seq (DistributedDataParallel: Li et
     al., arXiv 2006.15704). The gradient of a table that is only looked up may instead be added up from the gradients of all
     looked up rows (Parallax: Kim et al., arXiv 1808.02621). Experts that `ring` divides are reduced by their halves. Or tokens
-    travel to the experts of a rank, as if these were cut, and their gradients are gathered: both experts' products share the way.
-    Slots are not kept (see arena), so they travel to their experts backward, too."""
+    travel to the experts of a rank, as if these were cut, and their gradients are gathered: both experts' products share the way."""
     total = 0
     for p in m.parameters:
         n, ranks = p.count(cuts | {"seq": ring}), data * (1 if "seq" in p.dims else ring)
         if p.use == "expert":
-            traveled = move(n / ring, data) + experts(m, data, ring) * 5 / 4 / 2
+            traveled = move(n / ring, data) + experts(m, data, ring) / 2
             total += 0 if "experts" in cuts else min(reduce(n / ring, data), traveled) + move(n, ring)
         elif p.use == "lookup":
             total += min(reduce(n, ranks), move(m.tokens * data * (m.model + 1), ranks))
@@ -183,17 +182,19 @@ def layer_weights(m):
 
 
 def turned_layer(m, r, c):
-    """Of the products of a layer whose weights are turned. Those that sum over model gather their input. Backward they gather it again,
-    turn the weight again and its gradient back, and scatter the gradient of the input; or they gather the gradients of their
-    results, and need nothing else. Those that make model scatter their result, or gather their input for a weight that is not
-    turned. Backward they gather the gradient of the result, and turn the weight and its gradient; or they gather their input and
-    scatter its gradient."""
+    """Of the products of a layer whose weights are turned, and kept so for backward. Those that sum over model gather their input.
+    Backward they gather it again, turn the gradient of the weight, and scatter that of the input; or they gather the gradients of
+    their results, and need nothing else. Those that make model scatter their result, or gather their input for a weight that is
+    not turned. Backward they gather the gradient of the result, and turn that of the weight; or they gather their input and scatter
+    its gradient."""
     tokens, d, nd = m.tokens, m.model, m.tokens * m.model
     total = 0
     for width in ((m.heads + 2 * m.kv) * m.key / c, (2 if m.groups else 1) * m.ffn / c):
-        total += nd + d * width / r + min(2 * nd + 2 * d * width / r, tokens * width)
+        weight = d * width / r
+        total += nd + weight + min(2 * nd + weight, tokens * width)
     for width in (m.heads * m.key / c, m.ffn / c):
-        total += min(nd + d * width / r, tokens * width) + min(nd + 2 * d * width / r, 2 * tokens * width)
+        weight, inputs = d * width / r, tokens * width
+        total += min(nd + weight + min(nd + weight, 2 * inputs), inputs + min(nd + 2 * weight, 2 * inputs))
     return move(total, r)
 
 
@@ -207,13 +208,11 @@ def model_cut(m, r, c=1):
     moved: activations change their cut from model to the batch by an all_to_all, at both ends of a layer and back; weights are
     gathered forward and backward, and their gradients scattered, as in ZeRO-3.
 
-    Neither gathered activations nor copies of weights are kept for backward. Over cols the plans are Megatron's. Norms of cut tokens
-    take two sums per token forward and two backward."""
+    Over cols they are Megatron's. Norms of cut tokens take two sums per token forward and two backward."""
     tokens, nd, weights, table = m.tokens, m.tokens * m.model, layer_weights(m) / c, m.vocab * m.model / c
     wide = tokens * ((2 * m.heads + 2 * m.kv) * m.key + (3 if m.groups else 2) * m.ffn) / c
     norms, overCols = 4 * reduce(2 * tokens, r), reduce(nd / r, c)
-    again = tokens * (m.heads * m.key + m.ffn) / c  # inputs of the products that make model
-    layers = {"partial": 2 * move(wide, r) + move(again, r) + norms,
+    layers = {"partial": 2 * move(wide, r) + norms,
               "turned": turned_layer(m, r, c) + norms,
               "moved": 3 * move(weights, r) + 4 * move(nd / r, r)}
     ends = {"partial": 2 * move(m.vocab / c * tokens, r) + reduce(3 * tokens / r, c),
