@@ -183,12 +183,8 @@ double BlockCombiner::getBytesDuringProducts() {
   block.walk([&](nd::NamedOpInterface op) {
     if (op->getNumResults() == 0 || op->getNumRegions() > 0)
       return;
-    double runs = 1;
-    for (auto loop = op->getParentOfType<nd::ScanOp>(); loop;
-         loop = loop->getParentOfType<nd::ScanOp>())
-      runs *= static_cast<double>(loop.getSize());
     bytes += calls.getBytesDuring(
-        runs * op.getCost().flops,
+        double(nd::countRuns(op)) * op.getCost().flops,
         nd::getTensorType(op->getResult(0)).getElementType());
   });
   return bytes;

@@ -25,11 +25,6 @@ using nd::Factor;
 using nd::PartitionRule;
 using nd::TensorType;
 
-TensorType getSharding(Attribute attribute) {
-  auto type = dyn_cast_or_null<TypeAttr>(attribute);
-  return type ? dyn_cast<TensorType>(type.getValue()) : TensorType();
-}
-
 /// Whether the value is a stacked result of a loop.
 static bool isStack(Value value) {
   auto loop = value.getDefiningOp<nd::ScanOp>();
@@ -318,18 +313,12 @@ LogicalResult BlockPartitioner::collectDesired(Operation &op) {
     return op.emitError() << "'" << op.getName()
                           << "' has no partition rule and cannot be cut over "
                              "the mesh";
-  ArrayAttr shardings = nd::getShardings(&op), open = nd::getOpenDims(&op);
   for (OpResult result : op.getResults()) {
-    unsigned index = result.getResultNumber();
-    TensorType type = nd::getTensorType(result);
-    TensorType sharding =
-        shardings ? getSharding(shardings[index]) : TensorType();
-    if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
+    std::optional<DesiredSharding> known = readDesired(result);
+    if (!known)
       return op.emitError("lacks a required sharding for each result; run the "
                           "layout phase first");
-    desired[result] = DesiredSharding(
-        sharding,
-        open ? spmd::getNames(cast<ArrayAttr>(open[index])) : spmd::AxisList());
+    desired[result] = std::move(*known);
   }
   return success();
 }

@@ -21,10 +21,6 @@
 
 namespace meshc::partition {
 
-/// The sharding in an attribute that the layout phase left; null if the
-/// attribute is null or not the type of a tensor.
-nd::TensorType getSharding(mlir::Attribute attribute);
-
 /// The shardings in which the values of a block are available: those that were
 /// built, or those of one state of the search.
 class AvailableForms {
@@ -94,9 +90,6 @@ public:
   const LinkedCuts &getLinkedCuts() const { return cuts; }
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
-
-  /// How often the block runs in a step.
-  virtual double getTimes() { return 1; }
 
   /// The shardings at the end of the block that are known before its ops are
   /// rebuilt: those of the first operands of its terminator.

@@ -7,6 +7,8 @@
 
 #include "lib/Partition/BlockSearch.h"
 #include "lib/Partition/CheapOps.h"
+#include <unordered_map>
+#include <unordered_set>
 
 using namespace mlir;
 
@@ -18,9 +20,11 @@ using nd::TensorType;
 /// them alike are followed beside the best ones.
 static constexpr size_t recentOps = 16, mostAlike = 4;
 
-SearchBounds SearchBounds::of(size_t ops) {
+SearchBounds SearchBounds::of(size_t ops, size_t axes) {
+  // Without those of the others. On more axes a step has more reshards to plan.
   constexpr double stepsPerSearch = 100000;
-  double steps = stepsPerSearch / double(std::max<size_t>(ops, 1));
+  double steps = stepsPerSearch / double(std::max<size_t>(ops, 1)) /
+                 std::max(double(axes) / 4, 1.0);
   auto choices = size_t(std::clamp(std::sqrt(steps / 8), 6.0, 32.0));
   auto states =
       size_t(std::clamp(steps / double(choices), 8.0, 8.0 * double(choices)));
@@ -234,7 +238,6 @@ BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
   for (auto [result, type] : llvm::zip(op->getResults(), choice.resultTypes))
     addResult(step, result, type);
   hashStep(step, op);
-  enterProduct(step, op);
   return step;
 }
 
@@ -254,18 +257,22 @@ void BlockSearch::hashStep(Step &step, Operation *op) {
         step.hash -= hashForm(value, type);
 }
 
-/// Enters how the op is cut if it is a product, and forgets earlier ones.
-void BlockSearch::enterProduct(Step &step, Operation *op) {
+/// The recent products after the step, whose op may be one.
+BlockSearch::ProductCuts BlockSearch::getProducts(const Step &step,
+                                                  Operation *op,
+                                                  bool isProduct) const {
+  ProductCuts products;
   for (auto [number, cut] : step.state->products)
     if (number + recentOps > steps)
-      step.products.emplace_back(number, cut);
+      products.emplace_back(number, cut);
   if (!isProduct)
-    return;
+    return products;
   size_t cut = llvm::hash_value(op);
   for (TensorType type : llvm::concat<const TensorType>(
            step.choice->operandTypes, step.choice->resultTypes))
     cut = llvm::hash_combine(cut, type.getAsOpaquePointer());
-  step.products.emplace_back(steps, cut);
+  products.emplace_back(steps, cut);
+  return products;
 }
 
 /// The state after the step.
@@ -285,7 +292,6 @@ BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
     next.forms[value].push_back(type);
   dropDead(next.forms, op);
   next.hash = step.hash;
-  next.products = std::move(step.products);
   next.last = std::make_shared<Decision>(
       Decision{*step.choice, std::move(step.added), std::move(next.last)});
   return next;
@@ -303,7 +309,7 @@ void BlockSearch::dropDead(FormMap &forms, Operation *op) {
 void BlockSearch::advance(Operation *op) {
   llvm::SmallVector<size_t> ofState;
   std::vector<Choices> choices = findChoices(op, ofState);
-  isProduct = hasMostPoints(op);
+  const bool isProduct = hasMostPoints(op);
   std::vector<Step> next;
   for (auto [state, index] : llvm::zip(states, ofState))
     for (const FactorChoice &choice : choices[index])
@@ -312,20 +318,23 @@ void BlockSearch::advance(Operation *op) {
     return a.total < b.total;
   });
   std::vector<State> best;
-  llvm::SmallVector<size_t> hashes;
-  llvm::SmallDenseMap<size_t, size_t> alike; // of states, by their products
+  std::unordered_set<size_t> hashes;
+  std::unordered_map<size_t, size_t> alike; // of states, by their products
   for (Step &step : next) {
     if (best.size() == bounds.states + bounds.others)
       break;
-    size_t products = 0;
-    for (auto [number, cut] : step.products)
-      products += cut;
-    if (llvm::is_contained(hashes, step.hash) ||
-        (best.size() >= bounds.states && alike[products] >= mostAlike))
+    if (hashes.contains(step.hash))
       continue;
-    hashes.push_back(step.hash);
-    ++alike[products];
+    ProductCuts products = getProducts(step, op, isProduct);
+    size_t key = 0;
+    for (auto [number, cut] : products)
+      key += cut;
+    if (best.size() >= bounds.states && alike[key] >= mostAlike)
+      continue;
+    hashes.insert(step.hash);
+    ++alike[key];
     best.push_back(apply(step, op));
+    best.back().products = std::move(products);
   }
   states = std::move(best);
   dropDead(common, op);
@@ -391,9 +400,7 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
     return {};
   findLastUses(ops);
   findOutgoing(ops);
-  // An op has more choices on more axes, and more reshards to plan.
-  bounds = SearchBounds::of(ops.size() *
-                            std::max<size_t>(mesh.getAxes().size() / 4, 1));
+  bounds = SearchBounds::of(ops.size(), mesh.getAxes().size());
   states.assign(1, State());
   for (Operation *op : ops) {
     advance(op);
@@ -425,16 +432,16 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
     return choices;
   BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
   auto moved = moving.run(ops);
-  double share = moving.getBytes() / inPlace.getBytes();
-  bool costsLess = moving.getCost() < inPlace.getCost();
+  const double share = moving.getBytes() / inPlace.getBytes();
+  const double runs = double(nd::countRuns(ops.front()));
+  const bool costsLess = moving.getCost() < inPlace.getCost();
   if (costsLess && share <= limit.share) {
-    limit.send(moving.getBytes() * partitioner.getTimes());
+    limit.noteSent(moving.getBytes() * runs);
     return moved;
   }
-  limit.send(inPlace.getBytes() * partitioner.getTimes());
+  limit.noteSent(inPlace.getBytes() * runs);
   if (costsLess)
-    limit.refuse(share, (inPlace.getBytes() - moving.getBytes()) *
-                            partitioner.getTimes());
+    limit.noteRefused(share, (inPlace.getBytes() - moving.getBytes()) * runs);
   return choices;
 }
 

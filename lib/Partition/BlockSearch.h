@@ -27,9 +27,9 @@ struct SearchBounds {
   /// A choice is final when the search is so many ops ahead of it.
   size_t lookahead = 64;
 
-  /// For so many ops: wide for short blocks, and for long ones such that time
-  /// is linear in the ops (a thousand take about 0.1 s).
-  static SearchBounds of(size_t ops);
+  /// For so many ops and axes of the mesh: wide for short blocks, and for long
+  /// ones such that time is linear in the ops (a thousand take about 0.1 s).
+  static SearchBounds of(size_t ops, size_t axes);
 };
 
 /// A state says how the ops so far are cut. Its cost is what its choices move
@@ -101,7 +101,6 @@ private:
     llvm::SmallDenseMap<mlir::Value, PendingCost, 4> pendingCosts;
     double total = 0; ///< of the state after it
     size_t hash = 0;  ///< of the state after it
-    ProductCuts products;
   };
   class StepForms;
   using Choices = llvm::SmallVector<FactorChoice, 0>;
@@ -119,7 +118,8 @@ private:
   void resolve(Step &step, mlir::Value value);
   void defer(Step &step, mlir::Value value, double bytes);
   void hashStep(Step &step, mlir::Operation *op);
-  void enterProduct(Step &step, mlir::Operation *op);
+  ProductCuts getProducts(const Step &step, mlir::Operation *op,
+                          bool isProduct) const;
   void advance(mlir::Operation *op);
   State apply(Step &step, mlir::Operation *op);
   void dropDead(FormMap &forms, mlir::Operation *op);
@@ -130,8 +130,7 @@ private:
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   AxisMoves moves;
-  SearchBounds bounds = SearchBounds::of(0);
-  bool isProduct = false;    ///< the op at hand; see hasMostPoints
+  SearchBounds bounds = SearchBounds::of(0, 0);
   std::vector<State> states; ///< the best one first
   FormMap common;            ///< forms that all states have
   llvm::DenseMap<mlir::Value, mlir::Value> sumRoots;

@@ -7,6 +7,7 @@
 
 #include "lib/Partition/DesiredSharding.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 
 using namespace mlir;
 
@@ -17,6 +18,11 @@ using nd::Factor;
 using nd::FactorKind;
 using nd::TensorType;
 using spmd::AxisList;
+
+TensorType getSharding(Attribute attribute) {
+  auto type = dyn_cast_or_null<TypeAttr>(attribute);
+  return type ? dyn_cast<TensorType>(type.getValue()) : TensorType();
+}
 
 /// The type with the dim cut over the longest beginning of `axes` that nothing
 /// else of the type uses.
@@ -58,6 +64,20 @@ TensorType DesiredSharding::settle(TensorType made) const {
       settled = cutWhereUnused(settled, dim, wish);
   }
   return settled;
+}
+
+std::optional<DesiredSharding> readDesired(OpResult result) {
+  ArrayAttr shardings = nd::getShardings(result.getOwner()),
+            open = nd::getOpenDims(result.getOwner());
+  unsigned index = result.getResultNumber();
+  TensorType type = nd::getTensorType(result);
+  TensorType sharding =
+      shardings ? getSharding(shardings[index]) : TensorType();
+  if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
+    return std::nullopt;
+  return DesiredSharding(sharding,
+                         open ? spmd::getNames(cast<ArrayAttr>(open[index]))
+                              : AxisList());
 }
 
 /// The axes over which the desired results cut the factor; empty if they do not

@@ -19,6 +19,10 @@
 
 namespace meshc::partition {
 
+/// The sharding in an attribute that the layout phase left; null if the
+/// attribute is null or not the type of a tensor.
+nd::TensorType getSharding(mlir::Attribute attribute);
+
 /// What the layout and the users of a value want of its sharding.
 struct DesiredSharding {
   DesiredSharding() = default;
@@ -48,6 +52,10 @@ struct DesiredSharding {
 
 /// The desired shardings of the values of one block.
 using DesiredShardings = llvm::DenseMap<mlir::Value, DesiredSharding>;
+
+/// What the layout wants of the result: the attributes that it left on the op.
+/// Nothing if it left none, or those of another type.
+std::optional<DesiredSharding> readDesired(mlir::OpResult result);
 
 /// Lets the ops of the block, from the last to the first, pass the wishes for
 /// their results on to the open dims of their operands. Time is linear in the

@@ -183,18 +183,8 @@ void Search::collectCandidates(unsigned index) {
       if (forms.settled)
         addCandidate(index, spmd::getAxesOf(forms.settled, dim.getValue()));
     }
-  auto addLinked = [&](Value value, StringAttr dim) {
-    if (dim)
-      for (const AxisList &axes : cuts.get(value, dim))
-        addCandidate(index, axes);
-  };
-  // All dims of a factor are linked, so that the first one speaks for all.
-  for (auto [result, dim] : llvm::zip(op->getResults(), factor.resultDims))
-    if (dim)
-      return addLinked(result, dim);
-  for (auto [operand, dim] : llvm::zip(op->getOperands(), factor.operandDims))
-    if (dim)
-      return addLinked(operand, dim);
+  for (const AxisList &axes : cuts.get(op, factor))
+    addCandidate(index, axes);
 }
 
 /// Adds the axes of other dims, and those that cut nothing of this op but other

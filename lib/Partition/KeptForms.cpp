@@ -10,6 +10,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Partition/DesiredSharding.h"
 
 using namespace mlir;
 
@@ -36,26 +37,10 @@ static llvm::SmallVector<BlockArgument> findEntries(OpResult stack) {
   return entries;
 }
 
-/// Whether the result of an op may be kept as `type` instead of `from`: if only
-/// dims that no rule places are cut otherwise.
-static bool mayKeep(OpResult result, TensorType from, TensorType type) {
-  if (type.isPartial() || type.getGlobal() != from.getGlobal())
-    return false;
-  ArrayAttr open = nd::getOpenDims(result.getOwner());
-  auto isOpen = [&](StringAttr dim) {
-    return open && llvm::is_contained(
-                       cast<ArrayAttr>(open[result.getResultNumber()]), dim);
-  };
-  return llvm::all_of(type.getDims(), [&](nd::DimAttr dim) {
-    return isOpen(dim.getName()) ||
-           dim.getAxes() == spmd::getAxesOf(from, dim.getName().getValue());
-  });
-}
-
 /// The sharding to which loops move the entries of the stack at the highest
-/// cost, of those in which `made`, the value that is kept, may be; null if
-/// there is none.
-static TensorType findUse(OpResult stack, OpResult made,
+/// cost, of those that differ only in open dims from what is wanted of the kept
+/// value; null if there is none.
+static TensorType findUse(OpResult stack, const DesiredSharding &wanted,
                           spmd::ReshardPlanner &planner) {
   TensorType costly;
   double highest = 0;
@@ -64,10 +49,9 @@ static TensorType findUse(OpResult stack, OpResult made,
       auto reshard = dyn_cast<spmd::ReshardOp>(user);
       if (!reshard)
         continue;
-      TensorType from = nd::getTensorType(entry),
-                 type = nd::getTensorType(reshard.getResult());
-      double cost = planner.getCost(from, type);
-      if (cost > highest && mayKeep(made, from, type)) {
+      TensorType type = nd::getTensorType(reshard.getResult());
+      double cost = planner.getCost(nd::getTensorType(entry), type);
+      if (cost > highest && !type.isPartial() && wanted.settle(type) == type) {
         costly = type;
         highest = cost;
       }
@@ -94,19 +78,25 @@ bool keepAsUsed(ModuleOp layout, ModuleOp partitioned) {
   auto planner = spmd::ReshardPlanner::of(partitioned);
   bool any = false;
   auto haveSameResults = [](nd::ScanOp a, nd::ScanOp b) {
-    return a->getNumResults() == b->getNumResults();
+    return llvm::equal(a->getResultTypes(), b->getResultTypes(),
+                       [](Type x, Type y) {
+                         return cast<TensorType>(x).getGlobal() ==
+                                cast<TensorType>(y).getGlobal();
+                       });
   };
   if (!llvm::equal(before, after, haveSameResults))
     return false;
-  for (auto [loop, local] : llvm::zip(before, after)) {
+  for (auto [loop, local] : llvm::zip(before, after))
     for (nd::Tie tie : loop.getTies()) {
       auto made = dyn_cast_or_null<OpResult>(tie.yielded);
-      if (tie.kind != nd::TieKind::StackedResult || !made ||
-          !nd::getShardings(made.getOwner()) || !nd::getShardings(loop))
+      if (tie.kind != nd::TieKind::StackedResult || !made)
+        continue;
+      std::optional<DesiredSharding> wanted = readDesired(made);
+      if (!wanted || !readDesired(tie.result))
         continue;
       TensorType use = findUse(local->getResult(tie.result.getResultNumber()),
-                               made, planner);
-      if (!use || use.getGlobal() != nd::getTensorType(made).getGlobal())
+                               *wanted, planner);
+      if (!use)
         continue;
       place(made, use);
       place(tie.result,
@@ -114,7 +104,6 @@ bool keepAsUsed(ModuleOp layout, ModuleOp partitioned) {
                                static_cast<int64_t>(loop.getSize())));
       any = true;
     }
-  }
   return any;
 }
 

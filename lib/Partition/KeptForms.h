@@ -25,7 +25,7 @@ namespace meshc::partition {
 /// another sharding, which differs only in dims that no rule of the layout
 /// places. Gives them this sharding in `layout`, the same program before that
 /// phase. Returns whether there are any; there are none if `layout` is another
-/// program.
+/// program. Does not follow stacks that an outer loop hands on.
 bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned);
 
 } // namespace meshc::partition

@@ -29,6 +29,19 @@ unsigned LinkedCuts::getNumber(Value value, StringAttr dim) {
   return it->second;
 }
 
+/// The dims of the op's values along the factor; all are linked.
+static llvm::SmallVector<std::pair<Value, StringAttr>, 4>
+getDimsAlong(Operation *op, const nd::Factor &factor) {
+  llvm::SmallVector<std::pair<Value, StringAttr>, 4> dims;
+  for (auto [operand, dim] : llvm::zip(op->getOperands(), factor.operandDims))
+    if (dim)
+      dims.emplace_back(operand, dim);
+  for (auto [result, dim] : llvm::zip(op->getResults(), factor.resultDims))
+    if (dim)
+      dims.emplace_back(result, dim);
+  return dims;
+}
+
 /// Links the dims along each factor of the op.
 void LinkedCuts::link(Operation &op) {
   auto named = dyn_cast<nd::NamedOpInterface>(op);
@@ -39,19 +52,11 @@ void LinkedCuts::link(Operation &op) {
     if (factor.kind == nd::FactorKind::Whole)
       continue;
     std::optional<unsigned> first;
-    auto add = [&](Value value, StringAttr dim) {
-      if (!dim)
-        return;
+    for (auto [value, dim] : getDimsAlong(&op, factor)) {
       unsigned number = getNumber(value, dim);
-      if (first)
-        classes.join(number, *first);
-      else
-        first = number;
-    };
-    for (auto [operand, dim] : llvm::zip(op.getOperands(), factor.operandDims))
-      add(operand, dim);
-    for (auto [result, dim] : llvm::zip(op.getResults(), factor.resultDims))
-      add(result, dim);
+      classes.join(number, first.value_or(number));
+      first = number;
+    }
   }
 }
 
@@ -74,8 +79,10 @@ void LinkedCuts::collect(Value value, const DesiredShardings &desired) {
   }
 }
 
-ArrayRef<spmd::AxisList> LinkedCuts::get(Value value, StringAttr dim) const {
-  auto number = numbers.find({value, dim});
+ArrayRef<spmd::AxisList> LinkedCuts::get(Operation *op,
+                                         const nd::Factor &factor) const {
+  auto dims = getDimsAlong(op, factor);
+  auto number = dims.empty() ? numbers.end() : numbers.find(dims.front());
   if (number == numbers.end())
     return {};
   auto known = cuts.find(classes.findLeader(number->second));

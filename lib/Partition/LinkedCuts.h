@@ -30,11 +30,11 @@ public:
   /// loop, where they enter it.
   LinkedCuts(mlir::Block &block, const DesiredShardings &desired);
 
-  /// The axes that cut the value's dim, or one that is linked to it, in the
-  /// order of the block; empty if none is cut.
-  llvm::ArrayRef<spmd::AxisList> get(mlir::Value value,
-                                     mlir::StringAttr dim) const;
-  /// The axes that cut anything in the block.
+  /// The axes that cut the dims along the factor of the op, or others that are
+  /// linked to them, in the order of the block; empty if none is cut.
+  llvm::ArrayRef<spmd::AxisList> get(mlir::Operation *op,
+                                     const nd::Factor &factor) const;
+  /// All axes in it.
   llvm::ArrayRef<mlir::StringAttr> getAxes() const { return axes; }
 
 private:

@@ -42,9 +42,6 @@ public:
                 AvailableForms &available) override;
   mlir::Value getForm(mlir::Value value, nd::TensorType type) override;
   bool isZero(mlir::Value value) override;
-  double getTimes() override {
-    return parent.getTimes() * static_cast<double>(loop.getSize());
-  }
   double getShare(mlir::OpResult result) override;
   llvm::ArrayRef<nd::TensorType> getFixedEnds() override;
   bool isStackForOps(unsigned end) override;

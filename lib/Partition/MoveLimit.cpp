@@ -15,8 +15,11 @@ namespace meshc::partition {
 static constexpr llvm::StringLiteral moveShareName = "spmd.move_share",
                                      refusedShareName = "spmd.refused_share";
 
+/// Of what a function sends. Of a block that saves less, a trial would take
+/// longer than it is worth.
+static constexpr double leastSaved = 0.005;
+
 std::optional<double> MoveLimit::getRefusedShare() const {
-  constexpr double leastSaved = 0.005;
   std::optional<double> least;
   for (const Refused &block : refused)
     if (block.saved >= leastSaved * sent)

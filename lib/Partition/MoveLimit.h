@@ -12,7 +12,8 @@
 
 namespace meshc::partition {
 
-/// Where axes may move to other dims (AxisMoves), in all blocks of a function.
+/// Where axes may move to other dims (AxisMoves) in the blocks of a function,
+/// and what these then send and refuse.
 struct MoveLimit {
   /// A block's axes move if it then sends at most this share of what it sends
   /// otherwise. With a half, the layouts of the literature keep their
@@ -20,10 +21,10 @@ struct MoveLimit {
   double share = 0.5;
 
   /// Notes that a block will send so many bytes in a step.
-  void send(double bytes) { sent += bytes; }
+  void noteSent(double bytes) { sent += bytes; }
   /// Notes that a block stays as it is, which would cost less with moves, send
   /// this share of its bytes, and save so many in a step.
-  void refuse(double refusedShare, double saved) {
+  void noteRefused(double refusedShare, double saved) {
     refused.push_back({refusedShare, saved});
   }
   /// The least share of the refused blocks that would save at least half a

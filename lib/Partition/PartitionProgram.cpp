@@ -92,17 +92,19 @@ struct PartitionProgram : impl::PartitionProgramBase<PartitionProgram> {
   void runOnOperation() override {
     auto planner = spmd::ReshardPlanner::of(getOperation());
     ModuleOp module = getOperation();
-    MoveLimit noted;
-    bool hasStep = module.lookupSymbol("train_step") != nullptr;
-    for (auto function : module.getOps<func::FuncOp>()) {
+    auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+    // Programs are compared by the time of one function (Trial::getStep in
+    // lib/Pipeline), so that only its blocks ask for another one.
+    auto compared = module.lookupSymbol<func::FuncOp>("train_step");
+    if (!compared && !functions.empty())
+      compared = functions.back();
+    for (func::FuncOp function : functions) {
       MoveLimit limit = readMoveLimit(module);
       if (failed(partition(function, planner, limit)))
         return signalPassFailure();
-      // The time of this function, or of the last one, decides on programs.
-      if (!hasStep || function.getSymName() == "train_step")
-        noted = limit;
+      if (function == compared)
+        setRefusedShare(module, limit);
     }
-    setRefusedShare(module, noted);
   }
 };
 } // namespace

@@ -20,14 +20,12 @@ using namespace mlir;
 
 namespace meshc {
 
-/// Of a block that saves less, a trial would take longer than it is worth.
-static constexpr double mostShare = 0.99;
 /// A step that is not shorter than this is no reason to move axes: predictions
 /// are not that exact, and the usual plan has fewer kinds of collectives. One
 /// that keeps values otherwise has the same kinds, and need not save as much.
 static constexpr double mostOfStep = 0.99, mostOfKeptStep = 0.998;
-/// Nor is it one to keep values if the arena is larger than this: where memory
-/// has room, batches are larger, or no values are computed twice.
+/// Values are not kept otherwise if the arena grows by more than this: a larger
+/// batch or less recomputation is a better use of the memory.
 static constexpr double mostOfArena = 1.05;
 static constexpr int mostTrials = 3;
 
@@ -38,12 +36,13 @@ struct Outcome {
   int64_t arenaBytes = 0;
   bool fits = true; ///< in the memory budget
 
-  /// A program that fits; of those that do, one that takes at most `share` of
-  /// the other one's time; of those that do not, the smaller one.
-  bool isBetterThan(const Outcome &other, double share) const {
+  /// A program that fits; of those that do, one that takes at most these shares
+  /// of the other one's time and arena; of those that do not, the smaller one.
+  bool isBetterThan(const Outcome &other, double ofStep, double ofArena) const {
     if (fits != other.fits)
       return fits;
-    return fits ? seconds < share * other.seconds
+    return fits ? seconds < ofStep * other.seconds &&
+                      double(arenaBytes) <= ofArena * double(other.arenaBytes)
                 : arenaBytes < other.arenaBytes;
   }
 };
@@ -92,16 +91,16 @@ private:
     bool isTaken = false;
     std::optional<double> refusedShare; ///< that the next one may allow
   };
-  Tried tryOther(OwningOpRef<ModuleOp> other,
-                 llvm::function_ref<bool(const Outcome &)> isBetter);
+  Tried tryOther(OwningOpRef<ModuleOp> other, double ofStep, double ofArena);
 
   OwningOpRef<ModuleOp> &program;
-  OwningOpRef<ModuleOp> layout; ///< before the phase
+  /// Before the phase, with the limit for moves that `program` has.
+  OwningOpRef<ModuleOp> layout;
   const CompileOptions &options;
   const cost::Machine &machine;
   std::optional<Outcome> best;        ///< of `program`, once it is known
-  std::optional<double> moveShare;    ///< of `program`, if not the usual one
   std::optional<double> refusedShare; ///< by the usual limit
+  static constexpr double any = std::numeric_limits<double>::infinity();
 };
 } // namespace
 
@@ -116,11 +115,10 @@ ExitCode Choice::takeUsual() {
   return code;
 }
 
-/// Partitions a copy of `layout` with changes. It becomes the program if it is
-/// better than the best one.
-Choice::Tried
-Choice::tryOther(OwningOpRef<ModuleOp> other,
-                 llvm::function_ref<bool(const Outcome &)> isBetter) {
+/// Partitions `other`, which is `layout` with changes. It becomes the program
+/// if it is better than the best one.
+Choice::Tried Choice::tryOther(OwningOpRef<ModuleOp> other, double ofStep,
+                               double ofArena) {
   if (!best)
     best = predict(*program, options, machine);
   if (!best || runPartition(*other, options) != ExitCode::Success)
@@ -130,7 +128,7 @@ Choice::tryOther(OwningOpRef<ModuleOp> other,
   std::optional<Outcome> outcome = predict(*other, options, machine);
   LDBG() << "a step of " << (outcome ? outcome->seconds : -1)
          << " s, the best one so far " << best->seconds << " s";
-  tried.isTaken = outcome && isBetter(*outcome);
+  tried.isTaken = outcome && outcome->isBetterThan(*best, ofStep, ofArena);
   if (tried.isTaken) {
     program = std::move(other);
     best = outcome;
@@ -140,34 +138,24 @@ Choice::tryOther(OwningOpRef<ModuleOp> other,
 
 void Choice::tryMoves() {
   std::optional<double> share = refusedShare;
-  for (int trial = 0; trial < mostTrials && share && *share <= mostShare;
-       ++trial) {
+  for (int trial = 0; trial < mostTrials && share; ++trial) {
     LDBG() << "blocks that send up to " << *share
            << " of their bytes where axes move";
     OwningOpRef<ModuleOp> other = layout->clone();
     partition::setMoveShare(*other, *share);
-    Tried tried = tryOther(std::move(other), [&](const Outcome &outcome) {
-      return outcome.isBetterThan(*best, mostOfStep);
-    });
+    Tried tried = tryOther(std::move(other), mostOfStep, any);
     if (tried.isTaken)
-      moveShare = share;
+      partition::setMoveShare(*layout, *share);
     share = tried.refusedShare;
   }
 }
 
 void Choice::tryKept() {
-  OwningOpRef<ModuleOp> other = layout->clone();
-  if (moveShare)
-    partition::setMoveShare(*other, *moveShare);
-  if (!partition::keepAsUsed(*other, *program))
+  if (!partition::keepAsUsed(*layout, *program))
     return;
   LDBG() << "values kept as other loops use them";
-  tryOther(std::move(other), [&](const Outcome &outcome) {
-    bool isSmall =
-        double(outcome.arenaBytes) <= mostOfArena * double(best->arenaBytes);
-    return outcome.isBetterThan(*best, mostOfKeptStep) &&
-           (options.memoryBudget || isSmall);
-  });
+  tryOther(std::move(layout), mostOfKeptStep,
+           options.memoryBudget ? any : mostOfArena);
 }
 
 ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,

@@ -24,7 +24,8 @@ namespace meshc {
 ///
 /// Then it lets loops keep values as the loops that use them have them
 /// (partition::keepAsUsed), and partitions the program again. It keeps that one
-/// if its step is shorter by 0.2 % and its arena at most 5 % larger.
+/// if its step is shorter by 0.2 % and its arena at most 5 % larger, which does
+/// not count if there is a memory budget.
 ///
 /// A program that fits the memory budget is better than one that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,

@@ -34,14 +34,6 @@ std::string getTypeName(Type type) {
   return name;
 }
 
-int64_t countCalls(Operation *op) {
-  int64_t calls = 1;
-  for (auto loop = op->getParentOfType<nd::ScanOp>(); loop;
-       loop = loop->getParentOfType<nd::ScanOp>())
-    calls *= static_cast<int64_t>(loop.getSize());
-  return calls;
-}
-
 /// Whether a loop around the op may end before its last iteration.
 static bool mayRunLess(Operation *op) {
   auto loop = op->getParentOfType<nd::ScanOp>();
@@ -72,7 +64,7 @@ static Json buildCollective(spmd::CollectiveOpInterface op) {
                                      {"location", getPlace(cause.location)}});
     elements += count;
   }
-  int64_t calls = countCalls(operation);
+  int64_t calls = nd::countRuns(operation);
   collective["elements"] = elements;
   collective["calls"] = calls;
   if (mayRunLess(operation))
@@ -114,7 +106,8 @@ static double getPaddedWork(func::FuncOp function, nd::MeshAttr mesh) {
   double all = 0, padded = 0;
   function.walk([&](nd::NamedOpInterface op) {
     nd::OpCost cost = op.getCost();
-    double work = (cost.flops + cost.transcendentals) * double(countCalls(op));
+    double work =
+        (cost.flops + cost.transcendentals) * double(nd::countRuns(op));
     all += work;
     padded += work * (1 - getExistingShare(op, mesh));
   });

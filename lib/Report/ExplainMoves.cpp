@@ -166,7 +166,7 @@ std::string Explainer::explainMove(const Move &move) {
   spmd::ReshardOp op = move.op;
   TensorType from = nd::getTensorType(op.getInput()), to = op.getType();
   const spmd::ReshardPlan &plan = planner.plan(from, to);
-  int64_t calls = countCalls(op);
+  int64_t calls = nd::countRuns(op);
   std::string text = "  " + describeSteps(plan);
   if (plan.bytes > 0)
     text += ", " + (calls > 1 ? std::to_string(calls) + " times" : "once") +

@@ -273,7 +273,7 @@ std::string Explainer::explainWindow(spmd::WindowOp window) {
            (isSent ? " go to the ranks that have them" : " are the rank's own");
   if (isSent)
     text += ": each rank sends at most " +
-            formatBytes(plan->bytes * double(countCalls(window)));
+            formatBytes(plan->bytes * double(nd::countRuns(window)));
   return text + "\n";
 }
 

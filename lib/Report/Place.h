@@ -18,9 +18,6 @@ namespace meshc::report {
 /// model's file; "" if it has none.
 std::string getPlace(mlir::Location location);
 
-/// How often the op runs in a step: once per iteration of the loops around it.
-int64_t countCalls(mlir::Operation *op);
-
 /// "f32"
 std::string getTypeName(mlir::Type type);
 

@@ -22,14 +22,4 @@ module attributes {nd.mesh = #nd.mesh<d = 4>} {
     %c = nd.einsum %b, %w {reduced = ["ffn"], nd.sharding = [!gd]} : (!h, !w) -> !g
     return %c : !g
   }
-
-  // No op links the dim to one that is cut.
-  // CHECK-LABEL: func.func @alone
-  // CHECK-NOT: spmd.reshard
-  // CHECK: return
-  func.func @alone(%g: !g {nd.sharding = !gd}, %w: !w {nd.sharding = !w}, %h: !h {nd.sharding = !hd})
-      -> (!h {nd.sharding = !nd.tensor<f32, [batch = 8 on {d}, expert = 8, ffn = 64]>}, !h {nd.sharding = !hd}) {
-    %a = nd.einsum %g, %w {reduced = ["model"], nd.sharding = [!h], nd.open_dims = [["batch", "expert", "ffn"]]} : (!g, !w) -> !h
-    return %a, %h : !h, !h
-  }
 }

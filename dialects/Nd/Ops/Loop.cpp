@@ -44,6 +44,14 @@ TensorType getStackedType(TensorType entry, StringRef dim, int64_t size) {
   return keepPartial(entry.withDims(dims), entry);
 }
 
+int64_t countRuns(Operation *op) {
+  int64_t runs = 1;
+  for (auto loop = op->getParentOfType<ScanOp>(); loop;
+       loop = loop->getParentOfType<ScanOp>())
+    runs *= static_cast<int64_t>(loop.getSize());
+  return runs;
+}
+
 /// Calls `body` with the offset of each element of the entry, in the entry and
 /// in the stacked block.
 static void forEachOfEntry(const HostTensor &entry, const HostTensor &stacked,

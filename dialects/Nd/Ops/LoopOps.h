@@ -40,6 +40,10 @@ HostTensor takeEntry(const HostTensor &stacked, llvm::StringRef dim,
 void putEntry(const HostTensor &entry, llvm::StringRef dim, int64_t index,
               HostTensor &stacked);
 
+/// How often the op runs for each call of its function: the product of the
+/// sizes of the loops around it. A loop with `while` may end earlier.
+int64_t countRuns(mlir::Operation *op);
+
 /// The block of the function and those of the loops in it, outer ones first;
 /// nothing for a declaration.
 llvm::SmallVector<mlir::Block *> getBlocks(mlir::FunctionOpInterface function);
