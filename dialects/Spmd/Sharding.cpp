@@ -189,14 +189,18 @@ TensorType permuteAxes(TensorType type, const AxisOrders &orders,
       return {};
   if (orders.senders == orders.receivers)
     return type; // whatever the sizes of the axes are
+  // All dims at once: an axis may go from one dim to another.
+  llvm::SmallVector<DimAttr> dims;
   for (auto [index, dim] : llvm::enumerate(type.getDims())) {
     std::optional<AxisList> axes =
         permuteDim(type, static_cast<int64_t>(index), *parts, mesh);
     if (!axes)
       return {};
-    type = replaceAxes(type, dim.getName().getValue(), *axes);
+    dims.push_back(DimAttr::get(type.getContext(), dim.getName(), dim.getSize(),
+                                *axes));
   }
-  return type;
+  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
+                         type.getPartialAxes());
 }
 
 /// The axes of `all` that are not in `some`, in the mesh's order.
