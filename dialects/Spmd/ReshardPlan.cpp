@@ -90,7 +90,8 @@ const ReshardPlan &ReshardPlanner::plan(TensorType from, TensorType to) {
 }
 
 static constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound",
-                                     byteCostsAttrName = "spmd.byte_costs";
+                                     byteCostsAttrName = "spmd.byte_costs",
+                                     pointCostAttrName = "spmd.point_cost";
 
 void setMemoryBound(Operation *module, int64_t bytes) {
   Builder builder(module->getContext());
@@ -106,14 +107,26 @@ void setByteCosts(Operation *module, const ByteCosts &costs) {
   module->setAttr(byteCostsAttrName, builder.getDictionaryAttr(entries));
 }
 
+void setPointCost(Operation *module, double cost) {
+  module->setAttr(pointCostAttrName,
+                  Builder(module->getContext()).getF64FloatAttr(cost));
+}
+
+/// The number, if it is finite and positive.
+static std::optional<double> readCost(Attribute attribute) {
+  auto cost = dyn_cast_or_null<FloatAttr>(attribute);
+  if (!cost || !cost.getValue().isFiniteNonZero() ||
+      cost.getValue().isNegative())
+    return std::nullopt;
+  return cost.getValueAsDouble();
+}
+
 static ByteCosts readByteCosts(ModuleOp module) {
   ByteCosts costs;
   if (auto entries = module->getAttrOfType<DictionaryAttr>(byteCostsAttrName))
     for (NamedAttribute entry : entries)
-      if (auto cost = dyn_cast<FloatAttr>(entry.getValue());
-          cost && cost.getValue().isFiniteNonZero() &&
-          !cost.getValue().isNegative())
-        costs[entry.getName()] = cost.getValueAsDouble();
+      if (std::optional<double> cost = readCost(entry.getValue()))
+        costs[entry.getName()] = *cost;
   return costs;
 }
 
@@ -126,7 +139,8 @@ ReshardPlanner ReshardPlanner::of(Operation *op) {
       MeshAttr::of(op),
       bound ? std::optional<double>(static_cast<double>(bound.getInt()))
             : std::nullopt,
-      readByteCosts(module));
+      readByteCosts(module),
+      readCost(module->getAttr(pointCostAttrName)).value_or(1));
 }
 
 } // namespace meshc::spmd

@@ -68,11 +68,13 @@ public:
   /// larger one of its source's and its target's block.
   explicit ReshardPlanner(nd::MeshAttr mesh,
                           std::optional<double> memoryBound = std::nullopt,
-                          ByteCosts byteCosts = ByteCosts())
-      : mesh(mesh), memoryBound(memoryBound), byteCosts(std::move(byteCosts)) {}
+                          ByteCosts byteCosts = ByteCosts(),
+                          double pointCost = 1)
+      : mesh(mesh), memoryBound(memoryBound), byteCosts(std::move(byteCosts)),
+        pointCost(pointCost) {}
   /// The planner for the module around `op`: with its mesh, and the bound and
-  /// the costs that its attributes `spmd.memory_bound` and `spmd.byte_costs`
-  /// give, if it has them.
+  /// the costs that its attributes `spmd.memory_bound`, `spmd.byte_costs` and
+  /// `spmd.point_cost` give, if it has them.
   static ReshardPlanner of(mlir::Operation *op);
 
   /// The cheapest plan. One always exists if spmd.reshard verifies; between two
@@ -87,6 +89,9 @@ public:
   double getByteCost(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The same, of all axes of the mesh.
   double getDearestByte() const;
+  /// What a point of a pointwise op's iteration space costs, beside a byte over
+  /// the axis where bytes cost the most.
+  double getPointCost() const { return pointCost; }
 
 private:
   ReshardPlan makeWhole(nd::TensorType from, nd::TensorType to) const;
@@ -94,6 +99,7 @@ private:
   nd::MeshAttr mesh;
   std::optional<double> memoryBound;
   ByteCosts byteCosts;
+  double pointCost;
   llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, ReshardPlan> plans;
 };
 
@@ -103,6 +109,11 @@ void setMemoryBound(mlir::Operation *module, int64_t bytes);
 /// Gives the module the attribute `spmd.byte_costs`: a dictionary of numbers by
 /// axis. Those that are not finite and positive are ignored.
 void setByteCosts(mlir::Operation *module, const ByteCosts &costs);
+
+/// Gives the module the attribute `spmd.point_cost`; see
+/// ReshardPlanner::getPointCost. A cost that is not finite and positive is
+/// ignored.
+void setPointCost(mlir::Operation *module, double cost);
 
 } // namespace meshc::spmd
 

@@ -196,8 +196,8 @@ TensorType permuteAxes(TensorType type, const AxisOrders &orders,
         permuteDim(type, static_cast<int64_t>(index), *parts, mesh);
     if (!axes)
       return {};
-    dims.push_back(DimAttr::get(type.getContext(), dim.getName(), dim.getSize(),
-                                *axes));
+    dims.push_back(
+        DimAttr::get(type.getContext(), dim.getName(), dim.getSize(), *axes));
   }
   return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
                          type.getPartialAxes());

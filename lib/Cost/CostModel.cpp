@@ -92,6 +92,15 @@ spmd::ByteCosts CostModel::getByteCosts() const {
   return differ ? costs : spmd::ByteCosts();
 }
 
+double CostModel::getPointCost() const {
+  double slowest = std::numeric_limits<double>::infinity();
+  for (nd::AxisAttr axis : mesh.getAxes())
+    slowest = std::min(slowest, getLink(axis.getName()).bandwidth);
+  double computing = 1 / machine.kernels.at("f32") / cores;
+  double seconds = std::max(computing, getMemorySeconds({4, 0}, cores));
+  return std::isfinite(slowest) ? seconds * slowest : 1;
+}
+
 spmd::CallCosts CostModel::getCallCosts() const {
   spmd::CallCosts costs;
   costs.overlap = machine.overlap;

@@ -7,8 +7,11 @@
 
 #include "lib/Partition/BlockSearch.h"
 #include "lib/Partition/CheapOps.h"
+#include "llvm/Support/DebugLog.h"
 #include <unordered_map>
 #include <unordered_set>
+
+#define DEBUG_TYPE "meshc-search-block"
 
 using namespace mlir;
 
@@ -22,9 +25,9 @@ static constexpr size_t recentOps = 16, mostAlike = 4;
 
 SearchBounds SearchBounds::of(size_t ops, size_t axes) {
   // Without those of the others. On more axes a step has more reshards to plan.
-  constexpr double stepsPerSearch = 100000;
+  constexpr double stepsPerSearch = 200000;
   double steps = stepsPerSearch / double(std::max<size_t>(ops, 1)) /
-                 std::max(double(axes) / 4, 1.0);
+                 std::max(double(axes * axes) / 8, 1.0);
   auto choices = size_t(std::clamp(std::sqrt(steps / 8), 6.0, 32.0));
   auto states =
       size_t(std::clamp(steps / double(choices), 8.0, 8.0 * double(choices)));
@@ -433,6 +436,10 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
   BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
   auto moved = moving.run(ops);
   const double share = moving.getBytes() / inPlace.getBytes();
+  LDBG() << ops.size() << " ops from " << ops.front()->getLoc() << ": in place "
+         << inPlace.getBytes() << " bytes, cost " << inPlace.getCost()
+         << "; moving " << moving.getBytes() << " bytes, cost "
+         << moving.getCost();
   const double runs = double(nd::countRuns(ops.front()));
   const bool costsLess = moving.getCost() < inPlace.getCost();
   if (costsLess && share <= limit.share) {

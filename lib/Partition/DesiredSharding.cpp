@@ -50,8 +50,21 @@ void DesiredSharding::prefer(TensorType wish) {
         prefer(dim.getName(), dim.getAxes());
 }
 
+/// Cuts placed dims by the axes of `made` that follow those of `type`.
+TensorType DesiredSharding::cutFurther(TensorType settled,
+                                       TensorType made) const {
+  for (DimAttr dim : type.getDims()) {
+    ArrayRef<StringAttr> axes = spmd::getAxesOf(made, dim.getName().getValue());
+    if (!dim.getAxes().empty() && axes.size() > dim.getAxes().size() &&
+        axes.take_front(dim.getAxes().size()) == dim.getAxes())
+      settled = cutWhereUnused(settled, dim.getName(),
+                               axes.drop_front(dim.getAxes().size()));
+  }
+  return settled;
+}
+
 TensorType DesiredSharding::settle(TensorType made) const {
-  TensorType settled = type;
+  TensorType settled = mayCutFurther ? cutFurther(type, made) : type;
   for (StringAttr dim : open)
     settled =
         cutWhereUnused(settled, dim, spmd::getAxesOf(made, dim.getValue()));
@@ -75,9 +88,11 @@ std::optional<DesiredSharding> readDesired(OpResult result) {
       shardings ? getSharding(shardings[index]) : TensorType();
   if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
     return std::nullopt;
-  return DesiredSharding(sharding,
+  DesiredSharding wanted(sharding,
                          open ? spmd::getNames(cast<ArrayAttr>(open[index]))
                               : AxisList());
+  wanted.mayCutFurther = true;
+  return wanted;
 }
 
 /// The axes over which the desired results cut the factor; empty if they do not

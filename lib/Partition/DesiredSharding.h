@@ -40,21 +40,29 @@ struct DesiredSharding {
   /// The same for all dims that are cut in `wish`, which may be null.
   void prefer(nd::TensorType wish);
   /// The reduced sharding that the value takes once it was computed as `made`:
-  /// placed dims as the layout wants them, open ones as they are. Open dims
-  /// take axes over which `made` is partial if the users want it: a
-  /// reduce-scatter is cheaper than an all-reduce.
+  /// placed dims as the layout wants them, or cut further where `made` is and
+  /// mayCutFurther allows it, open ones as they are. Open dims take axes over
+  /// which `made` is partial if the users want it: a reduce-scatter is cheaper
+  /// than an all-reduce.
   nd::TensorType settle(nd::TensorType made) const;
 
   nd::TensorType type;      ///< open dims whole; null if unknown
   nd::TensorType preferred; ///< open dims as the users want them
   spmd::AxisList open;      ///< names of dims
+  /// Whether a placed dim may also be cut by axes behind those of its rule, if
+  /// the rule names any: `ffn -> cols` holds where (cols, rows) cut ffn.
+  bool mayCutFurther = false;
+
+private:
+  nd::TensorType cutFurther(nd::TensorType settled, nd::TensorType made) const;
 };
 
 /// The desired shardings of the values of one block.
 using DesiredShardings = llvm::DenseMap<mlir::Value, DesiredSharding>;
 
 /// What the layout wants of the result: the attributes that it left on the op.
-/// Nothing if it left none, or those of another type.
+/// Its placed dims may be cut further. Nothing if the layout left none, or
+/// those of another type.
 std::optional<DesiredSharding> readDesired(mlir::OpResult result);
 
 /// Lets the ops of the block, from the last to the first, pass the wishes for

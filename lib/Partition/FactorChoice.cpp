@@ -68,8 +68,9 @@ public:
       : op(op), moves(moves), count(count),
         rule(nd::joinOverlaps(
             cast<nd::NamedOpInterface>(op).getPartitionRule())),
-        points(countPoints(cast<nd::NamedOpInterface>(op))), operands(operands),
-        wanted(wanted), planner(planner), mesh(mesh), cuts(cuts),
+        points(countPoints(cast<nd::NamedOpInterface>(op))),
+        isProduct(hasMostPoints(op)), operands(operands), wanted(wanted),
+        planner(planner), mesh(mesh), cuts(cuts),
         axesOfFactor(rule.factors.size()) {}
 
   llvm::SmallVector<FactorChoice> run();
@@ -113,6 +114,7 @@ private:
   size_t count;
   PartitionRule rule;
   double points; ///< of the op on one device
+  bool isProduct;
   ArrayRef<OperandForms> operands;
   ArrayRef<WantedResult> wanted;
   spmd::ReshardPlanner &planner;
@@ -422,7 +424,9 @@ void Search::evaluate(const Kept &kept, bool hasMoved) {
   double ofRank = points;
   for (const AxisList &axes : axesOfFactor)
     ofRank /= double(mesh.getProduct(axes));
-  choice.work = (choice.work + ofRank) * planner.getDearestByte();
+  choice.work *= planner.getPointCost();
+  choice.work += isProduct ? ofRank : ofRank * planner.getPointCost();
+  choice.work *= planner.getDearestByte();
   if (!hasMoved)
     leastInPlace = std::min(leastInPlace, getCost(choice));
   if (best.size() == count && !isBetter(choice, best.back()))
@@ -457,7 +461,7 @@ llvm::SmallVector<FactorChoice> Search::run() {
   candidates.resize(rule.factors.size());
   // The sum of a product, say, may cost more to reduce than its operands to
   // move.
-  bool mayMove = moves == AxisMoves::One && hasMostPoints(op);
+  bool mayMove = moves == AxisMoves::One && isProduct;
   for (unsigned i = 0; i < rule.factors.size(); ++i) {
     collectCandidates(i);
     if (mayMove)

@@ -64,7 +64,8 @@ struct FactorChoice {
   double haloBytes = 0;
   /// Points of the iteration space per rank, without padding: the layout has
   /// decided on uneven blocks, and moving data cannot be meant to avoid them.
-  /// Each counts as a byte over the axis where bytes cost the most.
+  /// Each counts as a byte over the axis where bytes cost the most; outside of
+  /// products, at ReshardPlanner::getPointCost.
   double work = 0;
   /// Axes cut a dim that they cut in no operand, no wanted result, and nothing
   /// that is linked to it.
@@ -84,11 +85,11 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
              llvm::ArrayRef<spmd::AxisList> axesOfFactor,
              llvm::function_ref<mlir::StringAttr(const nd::Factor &)> dimOf);
 
-/// What a choice costs: its bytes, and its work at the rate of one point of the
-/// iteration space (a multiply-add of a product) per byte. Work that the layout
-/// splits is then never done twice for the sake of a few bytes: the gradient of
-/// a weight is summed over the ranks, not computed everywhere from a gathered
-/// batch, unless the batch is tiny.
+/// What a choice costs: its bytes, and its work at the rate of one multiply-add
+/// of a product per byte. Products that the layout splits are then never
+/// computed twice for the sake of a few bytes: the gradient of a weight is
+/// summed over the ranks, not computed everywhere from a gathered batch, unless
+/// the batch is tiny.
 double getCost(const FactorChoice &choice);
 
 /// Whether the op has more points of its iteration space than any of its values

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/ChoosePartition.h"
+#include "dialects/Spmd/ReshardPlan.h"
+#include "lib/Cost/CostModel.h"
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/MoveLimit.h"
 #include "lib/Pipeline/Pipeline.h"
@@ -21,12 +23,16 @@ using namespace mlir;
 namespace meshc {
 
 /// A step that is not shorter than this is no reason to move axes: predictions
-/// are not that exact, and the usual plan has fewer kinds of collectives. One
-/// that keeps values otherwise has the same kinds, and need not save as much.
-static constexpr double mostOfStep = 0.99, mostOfKeptStep = 0.998;
-/// Values are not kept otherwise if the arena grows by more than this: a larger
-/// batch or less recomputation is a better use of the memory.
+/// are not that exact, and the usual plan has fewer kinds of collectives. The
+/// other trials have the same kinds, and need not save as much.
+static constexpr double mostOfStep = 0.99, mostOfLikeStep = 0.998;
+/// They are not kept if the arena grows by more than this: a larger batch or
+/// less recomputation is a better use of the memory.
 static constexpr double mostOfArena = 1.05;
+/// Only points that cost at most this are worth a trial. Less than the least
+/// cost counts as that: of two programs that send equally much, the one that
+/// computes less is better.
+static constexpr double mostPointCost = 0.25, leastPointCost = 0.01;
 static constexpr int mostTrials = 3;
 
 namespace {
@@ -82,6 +88,8 @@ public:
   ExitCode takeUsual();
   /// Tries to move axes in blocks that save less.
   void tryMoves();
+  /// Tries the cost of pointwise ops that the machine has.
+  void tryPointCost();
   /// Tries to keep values as other loops use them.
   void tryKept();
 
@@ -92,9 +100,15 @@ private:
     std::optional<double> refusedShare; ///< that the next one may allow
   };
   Tried tryOther(OwningOpRef<ModuleOp> other, double ofStep, double ofArena);
+  /// The same, for a program with the same kinds of collectives.
+  Tried tryLike(OwningOpRef<ModuleOp> other) {
+    return tryOther(std::move(other), mostOfLikeStep,
+                    options.memoryBudget ? any : mostOfArena);
+  }
 
   OwningOpRef<ModuleOp> &program;
-  /// Before the phase, with the limit for moves that `program` has.
+  /// Before the phase, with the limit for moves and the cost of points that
+  /// `program` has.
   OwningOpRef<ModuleOp> layout;
   const CompileOptions &options;
   const cost::Machine &machine;
@@ -150,12 +164,29 @@ void Choice::tryMoves() {
   }
 }
 
+void Choice::tryPointCost() {
+  auto mesh = nd::MeshAttr::of(*layout);
+  if (!mesh || mesh.getRankCount() == 1)
+    return;
+  double cost = cost::CostModel(machine, mesh).getPointCost();
+  if (cost > mostPointCost)
+    return;
+  cost = std::max(cost, leastPointCost);
+  LDBG() << "points of pointwise ops at the cost of " << cost << " bytes";
+  OwningOpRef<ModuleOp> other = layout->clone();
+  spmd::setPointCost(*other, cost);
+  if (tryLike(std::move(other)).isTaken)
+    spmd::setPointCost(*layout, cost);
+}
+
 void Choice::tryKept() {
-  if (!partition::keepAsUsed(*layout, *program))
+  OwningOpRef<ModuleOp> other = layout->clone();
+  if (!partition::keepAsUsed(*other, *program))
     return;
   LDBG() << "values kept as other loops use them";
-  tryOther(std::move(layout), mostOfKeptStep,
-           options.memoryBudget ? any : mostOfArena);
+  OwningOpRef<ModuleOp> kept = other->clone();
+  if (tryLike(std::move(other)).isTaken)
+    layout = std::move(kept);
 }
 
 ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
@@ -168,6 +199,7 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
                                  [](Diagnostic &) { return success(); });
   choice.tryMoves();
   choice.tryKept();
+  choice.tryPointCost();
   return ExitCode::Success;
 }
 

@@ -121,6 +121,14 @@ spmd::AxisList Explainer::getAxes(nd::RuleOp rule, TensorType type,
   return axes;
 }
 
+/// Whether axes of the rule and perhaps others behind them cut the dim.
+bool Explainer::isCutFurther(nd::RuleOp rule, TensorType type,
+                             nd::DimAttr dim) {
+  spmd::AxisList axes = getAxes(rule, type, dim);
+  return !axes.empty() && dim.getAxes().size() > axes.size() &&
+         dim.getAxes().take_front(axes.size()) == ArrayRef(axes);
+}
+
 /// Whether each dim with a rule lies over the rule's axes, and state without a
 /// rule is whole. What a weak rule gets depends on others.
 bool Explainer::isAsRulesWant(const nd::TensorIdentity &tensor,
@@ -130,7 +138,8 @@ bool Explainer::isAsRulesWant(const nd::TensorIdentity &tensor,
     if (!rule)
       return tensor.mayBeOpen() || dim.getAxes().empty();
     return rule.getWeak() ||
-           dim.getAxes() == ArrayRef(getAxes(rule, type, dim));
+           dim.getAxes() == ArrayRef(getAxes(rule, type, dim)) ||
+           (tensor.mayBeOpen() && isCutFurther(rule, type, dim));
   });
 }
 
@@ -218,6 +227,11 @@ std::string Explainer::explainDim(Value value, TensorType home,
     if (!isResult || (rule.getWeak() && dim.getAxes().empty()) ||
         dim.getAxes() == ArrayRef(getAxes(rule, home, dim)))
       return text + explainRule(rule, home, dim) + "\n";
+    if (isCutFurther(rule, home, dim))
+      return text + explainRule(rule, home, dim) + "; " +
+             describeAxes(
+                 dim.getAxes().drop_front(getAxes(rule, home, dim).size())) +
+             " cuts it further: " + explainOpen(value, dim) + "\n";
     return text + describeRule(rule) +
            " has no effect, because no op uses the value so; " +
            explainOpen(value, dim) + "\n";

@@ -84,6 +84,22 @@ TEST_F(CostModelTest, AxesBetweenNodes) {
                    7 * 10 + 7. / 8 * 80 / 10);
 }
 
+/// A point of a pointwise op reads or writes 4 bytes: 4/50 s, which is more
+/// than 1/100 s for computing it. Beside it, a byte takes 1/100 s within a
+/// node, and 1/10 s between nodes.
+TEST_F(CostModelTest, PointsBesideBytes) {
+  auto getPointCost = [&](StringRef mesh, double memory) {
+    cost::Machine machine = makeMachine();
+    machine.memory = memory;
+    return cost::CostModel(machine, parseMesh(mesh)).getPointCost();
+  };
+  EXPECT_DOUBLE_EQ(getPointCost("a = 4", 50), 8);
+  EXPECT_DOUBLE_EQ(getPointCost("a = 2, b = 4", 50), 0.8);
+  // With a fast memory, computing decides.
+  EXPECT_DOUBLE_EQ(getPointCost("a = 4", 1e9), 1);
+  EXPECT_DOUBLE_EQ(getPointCost("", 50), 1);
+}
+
 /// Several axes: the last one carries its share of the whole, the one before it
 /// of what remains (dialects/Spmd/Traffic.h).
 TEST_F(CostModelTest, SeveralAxes) {

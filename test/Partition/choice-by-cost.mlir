@@ -222,3 +222,71 @@ module attributes {nd.mesh = #nd.mesh<t = 4>} {
     return %h : !h
   }
 }
+
+// -----
+
+// An axis that moves may cut a dim behind the axes of its rule, and what uses
+// the value computes on these blocks. A dim that a rule keeps whole stays so.
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!w = !nd.tensor<f32, [io = 32, wide = 256]>
+!h = !nd.tensor<f32, [batch = 64, wide = 256]>
+!s = !nd.tensor<f32, []>
+!xr = !nd.tensor<f32, [batch = 64, io = 32 on {r}]>
+!wrc = !nd.tensor<f32, [io = 32 on {r}, wide = 256 on {c}]>
+!wr = !nd.tensor<f32, [io = 32 on {r}, wide = 256]>
+!hc = !nd.tensor<f32, [batch = 64, wide = 256 on {c}]>
+module attributes {nd.mesh = #nd.mesh<r = 4, c = 2>} {
+  // CHECK-LABEL: func.func @cuts_further
+  // CHECK: nd.einsum {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {c, r}]>
+  // CHECK: nd.tanh {{.*}} -> !nd.tensor<f32, [batch = 64, wide = 256 on {c, r}]>
+  // CHECK: nd.reduce_sum {{.*}} -> !nd.tensor<f32, [], sum {r, c}>
+  func.func @cuts_further(%x: !x {nd.sharding = !xr}, %w: !w {nd.sharding = !wrc}) -> (!s {nd.sharding = !s}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!hc], nd.open_dims = [["batch"]]} : (!x, !w) -> !h
+    %t = nd.tanh %h {nd.sharding = [!hc], nd.open_dims = [["batch"]]} : (!h) -> !h
+    %s = nd.reduce_sum %t {dims = ["batch", "wide"], nd.sharding = [!s]} : (!h) -> !s
+    return %s : !s
+  }
+
+  // CHECK-LABEL: func.func @stays_whole
+  // CHECK-NOT: wide = 256 on
+  // CHECK: return
+  func.func @stays_whole(%x: !x {nd.sharding = !xr}, %w: !w {nd.sharding = !wr}) -> (!s {nd.sharding = !s}) {
+    %h = nd.einsum %x, %w {reduced = ["io"], nd.sharding = [!h], nd.open_dims = [["batch"]]} : (!x, !w) -> !h
+    %t = nd.tanh %h {nd.sharding = [!h], nd.open_dims = [["batch"]]} : (!h) -> !h
+    %s = nd.reduce_sum %t {dims = ["batch", "wide"], nd.sharding = [!s]} : (!h) -> !s
+    return %s : !s
+  }
+}
+
+// -----
+
+// x is wanted whole, so that each rank could compute the sum alone. A sum of
+// blocks takes a fourth of the work, and an all-reduce of one number.
+!n = !nd.tensor<f32, [n = 16]>
+!nt = !nd.tensor<f32, [n = 16 on {t}]>
+!s = !nd.tensor<f32, []>
+module attributes {nd.mesh = #nd.mesh<t = 4>} {
+  // CHECK-LABEL: func.func @dear_points
+  // CHECK: nd.reduce_sum {{.*}} -> !nd.tensor<f32, [], sum {t}>
+  func.func @dear_points(%x: !n {nd.sharding = !nt}) -> (!n {nd.sharding = !n}, !s {nd.sharding = !s}) {
+    %e = nd.exp %x {nd.sharding = [!n], nd.open_dims = [["n"]]} : (!n) -> !n
+    %s = nd.reduce_sum %e {dims = ["n"], nd.sharding = [!s]} : (!n) -> !s
+    return %x, %s : !n, !s
+  }
+}
+
+// -----
+
+// Where bytes cost much more than pointwise work, the all-reduce does not pay.
+!n = !nd.tensor<f32, [n = 16]>
+!nt = !nd.tensor<f32, [n = 16 on {t}]>
+!s = !nd.tensor<f32, []>
+module attributes {nd.mesh = #nd.mesh<t = 4>, spmd.point_cost = 0.01 : f64} {
+  // CHECK-LABEL: func.func @cheap_points
+  // CHECK: nd.reduce_sum {{.*}} -> !nd.tensor<f32, []>
+  func.func @cheap_points(%x: !n {nd.sharding = !nt}) -> (!n {nd.sharding = !n}, !s {nd.sharding = !s}) {
+    %e = nd.exp %x {nd.sharding = [!n], nd.open_dims = [["n"]]} : (!n) -> !n
+    %s = nd.reduce_sum %e {dims = ["n"], nd.sharding = [!s]} : (!n) -> !s
+    return %x, %s : !n, !s
+  }
+}
