@@ -66,6 +66,14 @@ const BlockPartitioner::Facts &BlockPartitioner::getFacts(Value value) {
   return it->second;
 }
 
+void BlockPartitioner::setMayCutFurther(ArrayRef<Operation *> ops,
+                                        bool mayCut) {
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (auto known = desired.find(result); known != desired.end())
+        known->second.mayCutFurther = mayCut;
+}
+
 TensorType BlockPartitioner::getSettled(Value value,
                                         const AvailableForms &available) const {
   const DesiredSharding &known = getDesired(value);

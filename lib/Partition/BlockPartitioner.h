@@ -86,6 +86,9 @@ public:
   const DesiredSharding &getDesired(mlir::Value value) const {
     return desired.find(value)->second;
   }
+  /// Whether placed dims of what these ops make may be cut further
+  /// (DesiredSharding::mayCutFurther).
+  void setMayCutFurther(llvm::ArrayRef<mlir::Operation *> ops, bool mayCut);
   /// How the layout cuts dims that ops of the block link to one another.
   const LinkedCuts &getLinkedCuts() const { return cuts; }
   /// How often the result is resharded for one execution of its op.

@@ -429,10 +429,12 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
                                             spmd::ReshardPlanner &planner,
                                             nd::MeshAttr mesh, MoveLimit &limit,
                                             ArrayRef<Operation *> ops) {
+  partitioner.setMayCutFurther(ops, limit.isRaised());
   BlockSearch inPlace(partitioner, planner, mesh, AxisMoves::None);
   auto choices = inPlace.run(ops);
   if (inPlace.getBytes() <= 0)
     return choices;
+  partitioner.setMayCutFurther(ops, true);
   BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
   auto moved = moving.run(ops);
   const double share = moving.getBytes() / inPlace.getBytes();
@@ -446,6 +448,7 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
     limit.noteSent(moving.getBytes() * runs);
     return moved;
   }
+  partitioner.setMayCutFurther(ops, limit.isRaised());
   limit.noteSent(inPlace.getBytes() * runs);
   if (costsLess)
     limit.noteRefused(share, (inPlace.getBytes() - moving.getBytes()) * runs);

@@ -144,10 +144,11 @@ private:
 };
 
 /// The choice for each of `ops`; see BlockSearch::run. Searches without and
-/// with moves of axes. Takes the moves only if they cost less and send at most
-/// the limit's share of the bytes: layouts of the literature keep weights where
-/// rules place them, and gathering weights takes memory. Notes the share in the
-/// limit if it exceeds it.
+/// with moves of axes, where placed dims may also be cut further; if the limit
+/// is raised, without moves, too. Takes the moves only if they cost less and
+/// send at most the limit's share of the bytes: layouts of the literature keep
+/// weights where rules place them, and gathering weights takes memory. Notes
+/// the share in the limit if it exceeds it.
 llvm::SmallVector<FactorChoice>
 searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
             nd::MeshAttr mesh, MoveLimit &limit,

@@ -50,7 +50,8 @@ struct DesiredSharding {
   nd::TensorType preferred; ///< open dims as the users want them
   spmd::AxisList open;      ///< names of dims
   /// Whether a placed dim may also be cut by axes behind those of its rule, if
-  /// the rule names any: `ffn -> cols` holds where (cols, rows) cut ffn.
+  /// the rule names any: `ffn -> cols` holds where (cols, rows) cut ffn. Of
+  /// values that ops make, this is so where axes move (searchBlock).
   bool mayCutFurther = false;
 
 private:

@@ -18,7 +18,12 @@ struct MoveLimit {
   /// A block's axes move if it then sends at most this share of what it sends
   /// otherwise. With a half, the layouts of the literature keep their
   /// collectives.
-  double share = 0.5;
+  double share = usualShare;
+
+  /// Whether the program is a trial that allows more moves than usual. What it
+  /// sends is then compared with the usual program as a whole, so that its
+  /// blocks may also cut placed dims further where no axes move.
+  bool isRaised() const { return share > usualShare; }
 
   /// Notes that a block will send so many bytes in a step.
   void noteSent(double bytes) { sent += bytes; }
@@ -32,6 +37,7 @@ struct MoveLimit {
   std::optional<double> getRefusedShare() const;
 
 private:
+  static constexpr double usualShare = 0.5;
   struct Refused {
     double share, saved;
   };
