@@ -149,16 +149,6 @@ void ReshardSteps::permuteTo(TensorType type, TensorType result,
            orders->receivers});
 }
 
-/// The type with other axes on its dims.
-static TensorType withAxes(TensorType type, ArrayRef<AxisList> axes) {
-  llvm::SmallVector<DimAttr> dims;
-  for (auto [dim, ofDim] : llvm::zip(type.getDims(), axes))
-    dims.push_back(
-        DimAttr::get(type.getContext(), dim.getName(), dim.getSize(), ofDim));
-  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
-                         type.getPartialAxes());
-}
-
 namespace {
 /// All ways to cut each dim of a type into as many blocks as now, over any of
 /// these axes.

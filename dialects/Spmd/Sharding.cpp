@@ -20,6 +20,23 @@ ArrayRef<StringAttr> getAxesOf(TensorType type, llvm::StringRef dim) {
   return attr ? attr.getAxes() : ArrayRef<StringAttr>();
 }
 
+ArrayRef<StringAttr> getAxesBehind(ArrayRef<StringAttr> axes,
+                                   ArrayRef<StringAttr> placed) {
+  if (placed.empty() || axes.size() < placed.size() ||
+      axes.take_front(placed.size()) != placed)
+    return {};
+  return axes.drop_front(placed.size());
+}
+
+TensorType withAxes(TensorType type, ArrayRef<AxisList> ofDims) {
+  llvm::SmallVector<DimAttr> dims;
+  for (auto [dim, axes] : llvm::zip(type.getDims(), ofDims))
+    dims.push_back(
+        DimAttr::get(type.getContext(), dim.getName(), dim.getSize(), axes));
+  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
+                         type.getPartialAxes());
+}
+
 /// `type` with other axes on one dim, unchecked.
 static TensorType replaceAxes(TensorType type, llvm::StringRef dim,
                               ArrayRef<StringAttr> axes) {
@@ -190,17 +207,15 @@ TensorType permuteAxes(TensorType type, const AxisOrders &orders,
   if (orders.senders == orders.receivers)
     return type; // whatever the sizes of the axes are
   // All dims at once: an axis may go from one dim to another.
-  llvm::SmallVector<DimAttr> dims;
-  for (auto [index, dim] : llvm::enumerate(type.getDims())) {
+  llvm::SmallVector<AxisList> ofDims;
+  for (size_t index = 0; index < type.getDims().size(); ++index) {
     std::optional<AxisList> axes =
         permuteDim(type, static_cast<int64_t>(index), *parts, mesh);
     if (!axes)
       return {};
-    dims.push_back(
-        DimAttr::get(type.getContext(), dim.getName(), dim.getSize(), *axes));
+    ofDims.push_back(*axes);
   }
-  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
-                         type.getPartialAxes());
+  return withAxes(type, ofDims);
 }
 
 /// The axes of `all` that are not in `some`, in the mesh's order.

@@ -24,6 +24,16 @@ using AxisList = llvm::SmallVector<mlir::StringAttr>;
 llvm::ArrayRef<mlir::StringAttr> getAxesOf(nd::TensorType type,
                                            llvm::StringRef dim);
 
+/// The axes of `axes` behind `placed`, if they begin with these; empty if they
+/// do not, or if `placed` is empty.
+llvm::ArrayRef<mlir::StringAttr>
+getAxesBehind(llvm::ArrayRef<mlir::StringAttr> axes,
+              llvm::ArrayRef<mlir::StringAttr> placed);
+
+/// The type with other axes on its dims: a list for each. No two lists have an
+/// axis in common, nor with the partial axes.
+nd::TensorType withAxes(nd::TensorType type, llvm::ArrayRef<AxisList> ofDims);
+
 /// The type with `axes` appended to those of the dim, which they need not
 /// divide. Null if the type does not have the dim or uses one of the axes.
 nd::TensorType addAxes(nd::TensorType type, llvm::StringRef dim,

@@ -96,7 +96,8 @@ double CostModel::getPointCost() const {
   double slowest = std::numeric_limits<double>::infinity();
   for (nd::AxisAttr axis : mesh.getAxes())
     slowest = std::min(slowest, getLink(axis.getName()).bandwidth);
-  double computing = 1 / machine.kernels.at("f32") / cores;
+  double efficiency = cores > 1 ? machine.threadEfficiency : 1;
+  double computing = 1 / (machine.kernels.at("f32") * cores * efficiency);
   double seconds = std::max(computing, getMemorySeconds({4, 0}, cores));
   return std::isfinite(slowest) ? seconds * slowest : 1;
 }

@@ -70,8 +70,7 @@ void BlockPartitioner::setMayCutFurther(ArrayRef<Operation *> ops,
                                         bool mayCut) {
   for (Operation *op : ops)
     for (Value result : op->getResults())
-      if (auto known = desired.find(result); known != desired.end())
-        known->second.mayCutFurther = mayCut;
+      desired.find(result)->second.mayCutFurther = mayCut;
 }
 
 TensorType BlockPartitioner::getSettled(Value value,
@@ -326,6 +325,7 @@ LogicalResult BlockPartitioner::collectDesired(Operation &op) {
     if (!known)
       return op.emitError("lacks a required sharding for each result; run the "
                           "layout phase first");
+    known->mayCutFurther = limit.isRaised();
     desired[result] = std::move(*known);
   }
   return success();

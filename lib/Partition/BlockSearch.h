@@ -143,12 +143,12 @@ private:
   double cost = 0, bytes = 0;
 };
 
-/// The choice for each of `ops`; see BlockSearch::run. Searches without and
-/// with moves of axes, where placed dims may also be cut further; if the limit
-/// is raised, without moves, too. Takes the moves only if they cost less and
-/// send at most the limit's share of the bytes: layouts of the literature keep
-/// weights where rules place them, and gathering weights takes memory. Notes
-/// the share in the limit if it exceeds it.
+/// The choice for each of `ops`; see BlockSearch::run. Searches twice: without
+/// moves of axes, and with them. With them, placed dims may be cut further;
+/// without them, only if the limit is raised. Takes the moves only if they cost
+/// less and send at most the limit's share of the bytes: layouts of the
+/// literature keep weights where rules place them, and gathering weights takes
+/// memory. Notes the share in the limit if it exceeds it.
 llvm::SmallVector<FactorChoice>
 searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
             nd::MeshAttr mesh, MoveLimit &limit,

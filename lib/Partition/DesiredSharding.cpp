@@ -55,10 +55,8 @@ TensorType DesiredSharding::cutFurther(TensorType settled,
                                        TensorType made) const {
   for (DimAttr dim : type.getDims()) {
     ArrayRef<StringAttr> axes = spmd::getAxesOf(made, dim.getName().getValue());
-    if (!dim.getAxes().empty() && axes.size() > dim.getAxes().size() &&
-        axes.take_front(dim.getAxes().size()) == dim.getAxes())
-      settled = cutWhereUnused(settled, dim.getName(),
-                               axes.drop_front(dim.getAxes().size()));
+    settled = cutWhereUnused(settled, dim.getName(),
+                             spmd::getAxesBehind(axes, dim.getAxes()));
   }
   return settled;
 }
@@ -88,11 +86,9 @@ std::optional<DesiredSharding> readDesired(OpResult result) {
       shardings ? getSharding(shardings[index]) : TensorType();
   if (!type || !sharding || sharding.getGlobal() != type.getGlobal())
     return std::nullopt;
-  DesiredSharding wanted(sharding,
+  return DesiredSharding(sharding,
                          open ? spmd::getNames(cast<ArrayAttr>(open[index]))
                               : AxisList());
-  wanted.mayCutFurther = true;
-  return wanted;
 }
 
 /// The axes over which the desired results cut the factor; empty if they do not

@@ -50,8 +50,9 @@ struct DesiredSharding {
   nd::TensorType preferred; ///< open dims as the users want them
   spmd::AxisList open;      ///< names of dims
   /// Whether a placed dim may also be cut by axes behind those of its rule, if
-  /// the rule names any: `ffn -> cols` holds where (cols, rows) cut ffn. Of
-  /// values that ops make, this is so where axes move (searchBlock).
+  /// the rule names any: `ffn -> cols` holds where (cols, rows) cut ffn. So it
+  /// is in blocks where axes move (searchBlock), and where the limit for moves
+  /// is raised.
   bool mayCutFurther = false;
 
 private:
@@ -62,8 +63,7 @@ private:
 using DesiredShardings = llvm::DenseMap<mlir::Value, DesiredSharding>;
 
 /// What the layout wants of the result: the attributes that it left on the op.
-/// Its placed dims may be cut further. Nothing if the layout left none, or
-/// those of another type.
+/// Nothing if it left none, or those of another type.
 std::optional<DesiredSharding> readDesired(mlir::OpResult result);
 
 /// Lets the ops of the block, from the last to the first, pass the wishes for

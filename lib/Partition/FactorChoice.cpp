@@ -424,9 +424,9 @@ void Search::evaluate(const Kept &kept, bool hasMoved) {
   double ofRank = points;
   for (const AxisList &axes : axesOfFactor)
     ofRank /= double(mesh.getProduct(axes));
-  choice.work *= planner.getPointCost();
-  choice.work += isProduct ? ofRank : ofRank * planner.getPointCost();
-  choice.work *= planner.getDearestByte();
+  choice.work += ofRank;
+  double cost = isProduct ? 1 : planner.getPointCost();
+  choice.work *= cost * planner.getDearestByte();
   if (!hasMoved)
     leastInPlace = std::min(leastInPlace, getCost(choice));
   if (best.size() == count && !isBetter(choice, best.back()))

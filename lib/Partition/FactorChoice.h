@@ -62,10 +62,11 @@ struct FactorChoice {
   double bytes = 0;
   /// Of these, what the op itself sends where a Halo or Overlap factor is cut.
   double haloBytes = 0;
-  /// Points of the iteration space per rank, without padding: the layout has
-  /// decided on uneven blocks, and moving data cannot be meant to avoid them.
-  /// Each counts as a byte over the axis where bytes cost the most; outside of
-  /// products, at ReshardPlanner::getPointCost.
+  /// What the points of the iteration space cost per rank, without padding: the
+  /// layout has decided on uneven blocks, and moving data cannot be meant to
+  /// avoid them. A point of a product costs as much as a byte over the axis
+  /// where bytes cost the most, one of another op ReshardPlanner::getPointCost
+  /// times that.
   double work = 0;
   /// Axes cut a dim that they cut in no operand, no wanted result, and nothing
   /// that is linked to it.

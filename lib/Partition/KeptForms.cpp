@@ -38,8 +38,8 @@ static llvm::SmallVector<BlockArgument> findEntries(OpResult stack) {
 }
 
 /// The sharding to which loops move the entries of the stack at the highest
-/// cost, of those that differ only in open dims from what is wanted of the kept
-/// value; null if there is none.
+/// cost, of those that the layout allows the kept value: its rules hold,
+/// perhaps with further axes behind theirs. Null if there is none.
 static TensorType findUse(OpResult stack, const DesiredSharding &wanted,
                           spmd::ReshardPlanner &planner) {
   TensorType costly;
@@ -94,6 +94,7 @@ bool keepAsUsed(ModuleOp layout, ModuleOp partitioned) {
       std::optional<DesiredSharding> wanted = readDesired(made);
       if (!wanted || !readDesired(tie.result))
         continue;
+      wanted->mayCutFurther = true;
       TensorType use = findUse(local->getResult(tie.result.getResultNumber()),
                                *wanted, planner);
       if (!use)

@@ -22,10 +22,11 @@ namespace meshc::partition {
 
 /// Finds, in a program after the phase partition, the values that a loop keeps
 /// for another one (its stacked results) and that the other one's body moves to
-/// another sharding, which differs only in dims that no rule of the layout
-/// places. Gives them this sharding in `layout`, the same program before that
-/// phase. Returns whether there are any; there are none if `layout` is another
-/// program. Does not follow stacks that an outer loop hands on.
+/// another sharding that the layout allows: its rules hold, perhaps with
+/// further axes behind theirs. Gives them this sharding in `layout`, the same
+/// program before that phase. Returns whether there are any; there are none if
+/// `layout` is another program. Does not follow stacks that an outer loop hands
+/// on.
 bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned);
 
 } // namespace meshc::partition

@@ -223,7 +223,8 @@ bool LoopPartitioner::isStackForOps(unsigned end) {
                       [](Operation *user) { return !isa<nd::ScanOp>(user); });
 }
 
-/// Stacked entries keep their shardings along open dims. Entries that are
+/// Stacked entries keep their shardings along open dims, and along placed ones
+/// where the body may cut them further. Entries that are
 /// partial and only yielded stay so: the user of the stack may add it to others
 /// before they are reduced. Otherwise the parent reduces the entries in this
 /// loop when it asks for the stack (BlockPartitioner::reshard).
@@ -242,8 +243,9 @@ void LoopPartitioner::chooseEnds() {
     }
     TensorType stack = nd::getStackedType(made, loop.getDim(),
                                           static_cast<int64_t>(loop.getSize()));
-    end = nd::getEntryType(parent.getDesired(tie.result).settle(stack),
-                           loop.getDim());
+    DesiredSharding wanted = parent.getDesired(tie.result);
+    wanted.mayCutFurther = getDesired(tie.yielded).mayCutFurther;
+    end = nd::getEntryType(wanted.settle(stack), loop.getDim());
   }
 }
 

@@ -24,7 +24,7 @@ namespace meshc {
 
 /// A step that is not shorter than this is no reason to move axes: predictions
 /// are not that exact, and the usual plan has fewer kinds of collectives. The
-/// other trials have the same kinds, and need not save as much.
+/// other trials change less, and need not save as much.
 static constexpr double mostOfStep = 0.99, mostOfLikeStep = 0.998;
 /// They are not kept if the arena grows by more than this: a larger batch or
 /// less recomputation is a better use of the memory.
@@ -88,27 +88,23 @@ public:
   ExitCode takeUsual();
   /// Tries to move axes in blocks that save less.
   void tryMoves();
-  /// Tries the cost of pointwise ops that the machine has.
-  void tryPointCost();
   /// Tries to keep values as other loops use them.
   void tryKept();
+  /// Tries the cost of pointwise ops that the machine has.
+  void tryPointCost();
 
 private:
-  /// What a trial found.
-  struct Tried {
-    bool isTaken = false;
-    std::optional<double> refusedShare; ///< that the next one may allow
-  };
-  Tried tryOther(OwningOpRef<ModuleOp> other, double ofStep, double ofArena);
-  /// The same, for a program with the same kinds of collectives.
-  Tried tryLike(OwningOpRef<ModuleOp> other) {
-    return tryOther(std::move(other), mostOfLikeStep,
-                    options.memoryBudget ? any : mostOfArena);
+  /// Returns the share that the next trial of moves may allow, if any.
+  std::optional<double> tryOther(OwningOpRef<ModuleOp> other, double ofStep,
+                                 double ofArena);
+  /// The same, for a smaller change.
+  void tryLike(OwningOpRef<ModuleOp> other) {
+    tryOther(std::move(other), mostOfLikeStep,
+             options.memoryBudget ? any : mostOfArena);
   }
 
   OwningOpRef<ModuleOp> &program;
-  /// Before the phase, with the limit for moves and the cost of points that
-  /// `program` has.
+  /// What `program` was made from: before the phase, with what trials changed.
   OwningOpRef<ModuleOp> layout;
   const CompileOptions &options;
   const cost::Machine &machine;
@@ -129,25 +125,35 @@ ExitCode Choice::takeUsual() {
   return code;
 }
 
-/// Partitions `other`, which is `layout` with changes. It becomes the program
-/// if it is better than the best one.
-Choice::Tried Choice::tryOther(OwningOpRef<ModuleOp> other, double ofStep,
-                               double ofArena) {
+static bool areEqual(ModuleOp a, ModuleOp b) {
+  return OperationEquivalence::isRegionEquivalentTo(
+      &a.getBodyRegion(), &b.getBodyRegion(),
+      OperationEquivalence::IgnoreLocations);
+}
+
+/// Partitions `other`, which is `layout` with changes. If this is better than
+/// the best program, it becomes the program, and `other` becomes `layout`.
+std::optional<double> Choice::tryOther(OwningOpRef<ModuleOp> other,
+                                       double ofStep, double ofArena) {
+  OwningOpRef<ModuleOp> partitioned = other->clone();
+  if (runPartition(*partitioned, options) != ExitCode::Success)
+    return {};
+  std::optional<double> refused = partition::takeRefusedShare(*partitioned);
+  if (areEqual(*partitioned, *program))
+    return refused;
   if (!best)
     best = predict(*program, options, machine);
-  if (!best || runPartition(*other, options) != ExitCode::Success)
+  if (!best)
     return {};
-  Tried tried;
-  tried.refusedShare = partition::takeRefusedShare(*other);
-  std::optional<Outcome> outcome = predict(*other, options, machine);
+  std::optional<Outcome> outcome = predict(*partitioned, options, machine);
   LDBG() << "a step of " << (outcome ? outcome->seconds : -1)
          << " s, the best one so far " << best->seconds << " s";
-  tried.isTaken = outcome && outcome->isBetterThan(*best, ofStep, ofArena);
-  if (tried.isTaken) {
-    program = std::move(other);
+  if (outcome && outcome->isBetterThan(*best, ofStep, ofArena)) {
+    program = std::move(partitioned);
+    layout = std::move(other);
     best = outcome;
   }
-  return tried;
+  return refused;
 }
 
 void Choice::tryMoves() {
@@ -157,11 +163,16 @@ void Choice::tryMoves() {
            << " of their bytes where axes move";
     OwningOpRef<ModuleOp> other = layout->clone();
     partition::setMoveShare(*other, *share);
-    Tried tried = tryOther(std::move(other), mostOfStep, any);
-    if (tried.isTaken)
-      partition::setMoveShare(*layout, *share);
-    share = tried.refusedShare;
+    share = tryOther(std::move(other), mostOfStep, any);
   }
+}
+
+void Choice::tryKept() {
+  OwningOpRef<ModuleOp> other = layout->clone();
+  if (!partition::keepAsUsed(*other, *program))
+    return;
+  LDBG() << "values kept as other loops use them";
+  tryLike(std::move(other));
 }
 
 void Choice::tryPointCost() {
@@ -175,18 +186,7 @@ void Choice::tryPointCost() {
   LDBG() << "points of pointwise ops at the cost of " << cost << " bytes";
   OwningOpRef<ModuleOp> other = layout->clone();
   spmd::setPointCost(*other, cost);
-  if (tryLike(std::move(other)).isTaken)
-    spmd::setPointCost(*layout, cost);
-}
-
-void Choice::tryKept() {
-  OwningOpRef<ModuleOp> other = layout->clone();
-  if (!partition::keepAsUsed(*other, *program))
-    return;
-  LDBG() << "values kept as other loops use them";
-  OwningOpRef<ModuleOp> kept = other->clone();
-  if (tryLike(std::move(other)).isTaken)
-    layout = std::move(kept);
+  tryLike(std::move(other));
 }
 
 ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,

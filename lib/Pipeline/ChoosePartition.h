@@ -22,14 +22,14 @@ namespace meshc {
 /// the other one if its step is shorter by 1 % on `machine`. It tries at most
 /// three limits, the one nearest to a half first.
 ///
-/// Where the machine sends bytes so slowly that a point of a pointwise op costs
-/// far less than one, it then tries to partition the program at that cost, and
-/// keeps the other program if its step is shorter by 0.2 % and its arena at
-/// most 5 % larger, which does not count if there is a memory budget.
-///
 /// Then it lets loops keep values as the loops that use them have them
 /// (partition::keepAsUsed), and partitions the program again. It keeps that one
-/// under the same conditions.
+/// if its step is shorter by 0.2 % and its arena at most 5 % larger, which does
+/// not count if there is a memory budget.
+///
+/// On a machine where a point of a pointwise op costs less than a fourth of a
+/// byte (CostModel::getPointCost), it then partitions the program at that cost.
+/// It keeps that one under the same conditions.
 ///
 /// A program that fits the memory budget is better than one that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,

@@ -121,12 +121,10 @@ spmd::AxisList Explainer::getAxes(nd::RuleOp rule, TensorType type,
   return axes;
 }
 
-/// Whether axes of the rule and perhaps others behind them cut the dim.
-bool Explainer::isCutFurther(nd::RuleOp rule, TensorType type,
-                             nd::DimAttr dim) {
-  spmd::AxisList axes = getAxes(rule, type, dim);
-  return !axes.empty() && dim.getAxes().size() > axes.size() &&
-         dim.getAxes().take_front(axes.size()) == ArrayRef(axes);
+/// The axes that cut the dim behind those of the rule.
+llvm::ArrayRef<StringAttr>
+Explainer::getFurtherAxes(nd::RuleOp rule, TensorType type, nd::DimAttr dim) {
+  return spmd::getAxesBehind(dim.getAxes(), getAxes(rule, type, dim));
 }
 
 /// Whether each dim with a rule lies over the rule's axes, and state without a
@@ -139,7 +137,7 @@ bool Explainer::isAsRulesWant(const nd::TensorIdentity &tensor,
       return tensor.mayBeOpen() || dim.getAxes().empty();
     return rule.getWeak() ||
            dim.getAxes() == ArrayRef(getAxes(rule, type, dim)) ||
-           (tensor.mayBeOpen() && isCutFurther(rule, type, dim));
+           (tensor.mayBeOpen() && !getFurtherAxes(rule, type, dim).empty());
   });
 }
 
@@ -227,11 +225,9 @@ std::string Explainer::explainDim(Value value, TensorType home,
     if (!isResult || (rule.getWeak() && dim.getAxes().empty()) ||
         dim.getAxes() == ArrayRef(getAxes(rule, home, dim)))
       return text + explainRule(rule, home, dim) + "\n";
-    if (isCutFurther(rule, home, dim))
-      return text + explainRule(rule, home, dim) + "; " +
-             describeAxes(
-                 dim.getAxes().drop_front(getAxes(rule, home, dim).size())) +
-             " cuts it further: " + explainOpen(value, dim) + "\n";
+    if (auto further = getFurtherAxes(rule, home, dim); !further.empty())
+      return text + explainRule(rule, home, dim) + "; cut further over " +
+             describeAxes(further) + ": " + explainOpen(value, dim) + "\n";
     return text + describeRule(rule) +
            " has no effect, because no op uses the value so; " +
            explainOpen(value, dim) + "\n";

@@ -63,7 +63,8 @@ private:
   llvm::SmallVector<mlir::Value> getAliases(mlir::Value value);
   llvm::SmallVector<Move> getMoves(mlir::Value value);
   spmd::AxisList getAxes(nd::RuleOp rule, nd::TensorType type, nd::DimAttr dim);
-  bool isCutFurther(nd::RuleOp rule, nd::TensorType type, nd::DimAttr dim);
+  llvm::ArrayRef<mlir::StringAttr>
+  getFurtherAxes(nd::RuleOp rule, nd::TensorType type, nd::DimAttr dim);
   bool isAsRulesWant(const nd::TensorIdentity &tensor, nd::TensorType type);
   std::string explainDim(mlir::Value value, nd::TensorType home,
                          nd::DimAttr dim);
