@@ -79,10 +79,15 @@ const Link &CostModel::getLink(StringAttr axis) const {
   return reach <= machine.nodeRanks ? machine.node : machine.network;
 }
 
-spmd::ByteCosts CostModel::getByteCosts() const {
+double CostModel::getFastestBandwidth() const {
   double fastest = 0;
   for (nd::AxisAttr axis : mesh.getAxes())
     fastest = std::max(fastest, getLink(axis.getName()).bandwidth);
+  return fastest;
+}
+
+spmd::ByteCosts CostModel::getByteCosts() const {
+  double fastest = getFastestBandwidth();
   spmd::ByteCosts costs;
   bool differ = false;
   for (nd::AxisAttr axis : mesh.getAxes()) {
@@ -105,11 +110,10 @@ double CostModel::getPointCost() const {
 spmd::CallCosts CostModel::getCallCosts() const {
   spmd::CallCosts costs;
   costs.overlap = machine.overlap;
-  double fastest = 0;
+  double fastest = getFastestBandwidth();
   for (nd::AxisAttr axis : mesh.getAxes()) {
     const Link &link = getLink(axis.getName());
     costs.latencyBytes[axis.getName()] = link.latency * link.bandwidth;
-    fastest = std::max(fastest, link.bandwidth);
   }
   for (const auto &[type, rate] : machine.products)
     if (fastest > 0)

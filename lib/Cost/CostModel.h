@@ -66,6 +66,8 @@ public:
   /// What bytes cost over each axis of the mesh, beside the fastest one; empty
   /// if all are equal.
   spmd::ByteCosts getByteCosts() const;
+  /// Bytes per second over the fastest axis; 0 without axes.
+  double getFastestBandwidth() const;
   /// What a point of a pointwise op costs, beside a byte over the axis where
   /// bytes cost the most: to read or write an f32, or to compute it if that
   /// takes longer. 1 without axes.

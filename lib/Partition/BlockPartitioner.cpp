@@ -98,6 +98,8 @@ OperandForms BlockPartitioner::describe(Value value,
   const Facts known = getFacts(value);
   OperandForms described;
   described.types = available.get(value);
+  if (!described.types.empty())
+    llvm::append_range(described.types, getKept(value));
   described.isRecomputed = known.isRecomputable;
   bool willBeReduced = !isReduced(described.types) && !known.hasOneUser;
   described.reducesInLoop =
@@ -174,6 +176,10 @@ BlockPartitioner::findMove(Value value, TensorType type,
       !known.hasOneUser && !types.empty())
     return {MoveKind::Settle, settled, planner.getCost(types.front(), settled)};
   Move reshard = findReshard(types, type);
+  if (llvm::is_contained(getKept(value), type))
+    if (double bytes = *limit.keptByteCost * double(type.getLocalBytes(mesh));
+        bytes < reshard.bytes)
+      reshard = {MoveKind::Kept, type, bytes};
   if (!known.isCopy || type.isPartial())
     return reshard;
   // A copy made from its operand: other copies, and the operand's users, may
@@ -183,7 +189,9 @@ BlockPartitioner::findMove(Value value, TensorType type,
   if (!needed)
     return reshard;
   Move source = findReshard(available.get(op->getOperand(0)), needed);
-  return source.bytes <= reshard.bytes && source.from
+  return source.from && (source.bytes < reshard.bytes ||
+                         (source.bytes == reshard.bytes &&
+                          reshard.kind == MoveKind::Reshard))
              ? Move{MoveKind::Copy, needed, source.bytes}
              : reshard;
 }
@@ -206,6 +214,7 @@ double BlockPartitioner::obtain(Value value, TensorType type,
     move.bytes =
         obtain(value.getDefiningOp()->getOperand(0), move.from, available);
     break;
+  case MoveKind::Kept:
   case MoveKind::Reshard:
     break;
   }
@@ -302,6 +311,8 @@ Value BlockPartitioner::getForm(Value value, TensorType type) {
     Operation *op = value.getDefiningOp();
     return repeat(op, getForm(op->getOperand(0), move.from), type);
   }
+  case MoveKind::Kept:
+    return takeKept(value, type);
   case MoveKind::Reshard:
     return reshard(value, find(move.from), type);
   }
@@ -401,6 +412,9 @@ LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
   if (failed(partitioner.run()))
     return failure();
   nd::ScanOp local = partitioner.build(builder, std::move(body));
+  if (limit.keptByteCost)
+    local = partitioner.offerCopies(local, copies);
+  partitioner.dropUnusedCopies();
   for (auto [result, computed] :
        llvm::zip(loop->getResults(), local->getResults()))
     addResult(result, computed);
@@ -425,6 +439,11 @@ LogicalResult BlockPartitioner::prepare() {
   propagatePreferences(old, desired);
   cuts = LinkedCuts(old, desired);
   return success();
+}
+
+void BlockPartitioner::dropUnusedCopies() {
+  llvm::for_each(copies, dropUnused);
+  copies.clear();
 }
 
 LogicalResult BlockPartitioner::run() {

@@ -17,6 +17,7 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "lib/Partition/CheapOps.h"
 #include "lib/Partition/FactorChoice.h"
+#include "lib/Partition/LoopCopies.h"
 #include "lib/Partition/MoveLimit.h"
 
 namespace meshc::partition {
@@ -54,6 +55,9 @@ public:
   }
   /// Rebuilds all ops. Fails, with an error on the op, if one cannot be cut.
   mlir::LogicalResult run();
+  /// To be called once the block is complete: until then, the stacks that loops
+  /// in it offer to later ones are values of the block.
+  void dropUnusedCopies();
   /// The part of run() before a search: collects what is wanted of the values.
   mlir::LogicalResult prepare();
 
@@ -93,6 +97,8 @@ public:
   const LinkedCuts &getLinkedCuts() const { return cuts; }
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
+  /// What the loops that were rebuilt offer to later ones.
+  llvm::ArrayRef<LoopCopies> getCopies() const { return copies; }
 
   /// The shardings at the end of the block that are known before its ops are
   /// rebuilt: those of the first operands of its terminator.
@@ -108,6 +114,10 @@ protected:
   /// others are: nothing but the terminator uses what it makes.
   virtual bool isBuiltLast(mlir::Operation &) { return false; }
   virtual void buildLast(mlir::Operation &) {}
+  /// The forms of a value that an earlier loop may keep for this block.
+  virtual llvm::ArrayRef<nd::TensorType> getKept(mlir::Value) { return {}; }
+  /// Lets the earlier loop keep the form, one of getKept.
+  virtual mlir::Value takeKept(mlir::Value, nd::TensorType) { return {}; }
   /// Settles the shardings at the end of the block once its ops are rebuilt.
   virtual void chooseEnds() {}
 
@@ -143,6 +153,7 @@ private:
     Settle,    ///< first reduce the value to `from`, then look again
     ToPartial, ///< of the whole form `from`: a partial sum
     Copy,      ///< the op once more, on its operand in the form `from`
+    Kept,      ///< by an earlier loop
     Reshard    ///< of the form `from`
   };
   /// How a form comes about.
@@ -173,6 +184,7 @@ private:
   mlir::Value reshard(mlir::Value value, mlir::Value from, nd::TensorType type);
 
   llvm::DenseMap<mlir::Value, Facts> facts;
+  llvm::SmallVector<LoopCopies> copies;
 
 protected:
   Built built;

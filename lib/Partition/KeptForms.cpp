@@ -38,24 +38,31 @@ static llvm::SmallVector<BlockArgument> findEntries(OpResult stack) {
 }
 
 /// The sharding to which loops move the entries of the stack at the highest
-/// cost, of those that the layout allows the kept value: its rules hold,
-/// perhaps with further axes behind theirs. Null if there is none.
+/// cost, or in which its own loop keeps a copy of them, of those that the
+/// layout allows the kept value: its rules hold, perhaps with further axes
+/// behind theirs. Null if there is none.
 static TensorType findUse(OpResult stack, const DesiredSharding &wanted,
                           spmd::ReshardPlanner &planner) {
   TensorType costly;
   double highest = 0;
-  for (BlockArgument entry : findEntries(stack))
-    for (Operation *user : entry.getUsers()) {
-      auto reshard = dyn_cast<spmd::ReshardOp>(user);
-      if (!reshard)
-        continue;
-      TensorType type = nd::getTensorType(reshard.getResult());
-      double cost = planner.getCost(nd::getTensorType(entry), type);
-      if (cost > highest && !type.isPartial() && wanted.settle(type) == type) {
-        costly = type;
-        highest = cost;
-      }
+  auto consider = [&](Operation *user) {
+    auto reshard = dyn_cast<spmd::ReshardOp>(user);
+    if (!reshard)
+      return;
+    TensorType type = nd::getTensorType(reshard.getResult());
+    double cost =
+        planner.getCost(nd::getTensorType(reshard.getOperand()), type);
+    if (cost > highest && !type.isPartial() && wanted.settle(type) == type) {
+      costly = type;
+      highest = cost;
     }
+  };
+  for (BlockArgument entry : findEntries(stack))
+    llvm::for_each(entry.getUsers(), consider);
+  auto loop = cast<nd::ScanOp>(stack.getOwner());
+  for (Operation *user : loop.getTie(stack).yielded.getUsers())
+    if (llvm::is_contained(user->getUsers(), loop.getYield().getOperation()))
+      consider(user);
   return costly;
 }
 
@@ -73,39 +80,89 @@ static void place(OpResult result, TensorType sharding) {
   }
 }
 
-bool keepAsUsed(ModuleOp layout, ModuleOp partitioned) {
+static constexpr llvm::StringLiteral exactStacksName = "spmd.exact_stacks";
+
+static ArrayRef<int64_t> getExactStacks(nd::ScanOp loop) {
+  auto stacks = loop->getAttrOfType<DenseI64ArrayAttr>(exactStacksName);
+  return stacks ? stacks.asArrayRef() : ArrayRef<int64_t>();
+}
+
+bool isExact(OpResult stack) {
+  return llvm::is_contained(getExactStacks(cast<nd::ScanOp>(stack.getOwner())),
+                            stack.getResultNumber());
+}
+
+static void setExact(OpResult stack) {
+  auto loop = cast<nd::ScanOp>(stack.getOwner());
+  auto stacks = llvm::to_vector(getExactStacks(loop));
+  if (!isExact(stack))
+    stacks.push_back(stack.getResultNumber());
+  loop->setAttr(exactStacksName,
+                DenseI64ArrayAttr::get(loop.getContext(), stacks));
+}
+
+void dropExact(nd::ScanOp loop) { loop->removeAttr(exactStacksName); }
+
+namespace {
+/// A value that a loop keeps, and a sharding in which it may be kept as well.
+struct KeptValue {
+  OpResult made, stack;
+  TensorType use;
+  bool isPlaced; ///< so by the layout already, if not cut further
+};
+} // namespace
+
+static void findKeptValues(nd::ScanOp loop, nd::ScanOp local,
+                           spmd::ReshardPlanner &planner,
+                           llvm::SmallVectorImpl<KeptValue> &values) {
+  for (nd::Tie tie : loop.getTies()) {
+    auto made = dyn_cast_or_null<OpResult>(tie.yielded);
+    if (tie.kind != nd::TieKind::StackedResult || !made)
+      continue;
+    std::optional<DesiredSharding> wanted = readDesired(made);
+    if (!wanted || !readDesired(tie.result))
+      continue;
+    wanted->mayCutFurther = true;
+    if (TensorType use = findUse(local->getResult(tie.result.getResultNumber()),
+                                 *wanted, planner))
+      values.push_back(
+          {made, tie.result, use, wanted->type == use && wanted->open.empty()});
+  }
+}
+
+/// Whether `local`, without copies that it keeps, has the results of `loop`.
+static bool hasResultsOf(nd::ScanOp loop, nd::ScanOp local) {
+  unsigned count = loop->getNumResults();
+  return count <= local->getNumResults() &&
+         llvm::equal(loop->getResultTypes(),
+                     local->getResults().take_front(count).getTypes(),
+                     [](Type x, Type y) {
+                       return cast<TensorType>(x).getGlobal() ==
+                              cast<TensorType>(y).getGlobal();
+                     });
+}
+
+bool keepAsUsed(ModuleOp layout, ModuleOp partitioned, KeptForm form) {
   auto before = findLoops(layout), after = findLoops(partitioned);
-  auto planner = spmd::ReshardPlanner::of(partitioned);
-  bool any = false;
-  auto haveSameResults = [](nd::ScanOp a, nd::ScanOp b) {
-    return llvm::equal(a->getResultTypes(), b->getResultTypes(),
-                       [](Type x, Type y) {
-                         return cast<TensorType>(x).getGlobal() ==
-                                cast<TensorType>(y).getGlobal();
-                       });
-  };
-  if (!llvm::equal(before, after, haveSameResults))
+  if (!llvm::equal(before, after, hasResultsOf))
     return false;
+  auto planner = spmd::ReshardPlanner::of(partitioned);
+  llvm::SmallVector<KeptValue> values;
   for (auto [loop, local] : llvm::zip(before, after))
-    for (nd::Tie tie : loop.getTies()) {
-      auto made = dyn_cast_or_null<OpResult>(tie.yielded);
-      if (tie.kind != nd::TieKind::StackedResult || !made)
-        continue;
-      std::optional<DesiredSharding> wanted = readDesired(made);
-      if (!wanted || !readDesired(tie.result))
-        continue;
-      wanted->mayCutFurther = true;
-      TensorType use = findUse(local->getResult(tie.result.getResultNumber()),
-                               *wanted, planner);
-      if (!use)
-        continue;
-      place(made, use);
-      place(tie.result,
-            nd::getStackedType(use, loop.getDim(),
-                               static_cast<int64_t>(loop.getSize())));
-      any = true;
-    }
-  return any;
+    findKeptValues(loop, local, planner, values);
+  if (form == KeptForm::Placed)
+    llvm::erase_if(values,
+                   [](const KeptValue &value) { return value.isPlaced; });
+  for (const KeptValue &value : values) {
+    auto loop = cast<nd::ScanOp>(value.stack.getOwner());
+    place(value.made, value.use);
+    place(value.stack,
+          nd::getStackedType(value.use, loop.getDim(),
+                             static_cast<int64_t>(loop.getSize())));
+    if (form == KeptForm::Exact)
+      setExact(value.stack);
+  }
+  return !values.empty();
 }
 
 } // namespace meshc::partition

@@ -16,18 +16,33 @@
 #ifndef MESHC_LIB_PARTITION_KEPTFORMS_H
 #define MESHC_LIB_PARTITION_KEPTFORMS_H
 
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace meshc::partition {
 
+/// How keepAsUsed says what a value is kept as.
+enum class KeptForm {
+  Placed, ///< as a rule does: it may be cut further
+  Exact   ///< it is kept so, even if its op makes it cut further
+};
+
 /// Finds, in a program after the phase partition, the values that a loop keeps
-/// for another one (its stacked results) and that the other one's body moves to
-/// another sharding that the layout allows: its rules hold, perhaps with
-/// further axes behind theirs. Gives them this sharding in `layout`, the same
-/// program before that phase. Returns whether there are any; there are none if
-/// `layout` is another program. Does not follow stacks that an outer loop hands
-/// on.
-bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned);
+/// for another one (its stacked results), and that the other one's body moves
+/// to another sharding that the layout allows, or of which the loop itself
+/// keeps a copy in one: its rules hold, perhaps with further axes behind
+/// theirs. Gives them this sharding in `layout`, the same program before that
+/// phase. Returns whether there are any that it did not have; there are none
+/// if `layout` is another program. Does not follow stacks that an outer loop
+/// hands on.
+bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned,
+                KeptForm form);
+
+/// Whether the stacked result is marked as exact: its entries are kept as the
+/// layout has them, and not cut further where their op makes them so.
+bool isExact(mlir::OpResult stack);
+/// Removes the marks.
+void dropExact(nd::ScanOp loop);
 
 } // namespace meshc::partition
 

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/LoopPartitioner.h"
+#include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "lib/Partition/KeptForms.h"
 #include "llvm/Support/DebugLog.h"
 
 #define DEBUG_TYPE "meshc-partition-program"
@@ -46,6 +48,7 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
                                       loop.getDim()));
       break;
     }
+  findKept();
 }
 
 /// The sharding in which a stacked operand enters the loop, whole along its
@@ -236,6 +239,8 @@ void LoopPartitioner::chooseEnds() {
     OperandForms entry = describe(tie.yielded, built);
     if (entry.isRecomputed || entry.types.empty())
       continue;
+    if (isExact(tie.result))
+      continue;
     TensorType made = entry.types.front();
     if (made.isPartial() && tie.yielded.hasOneUse()) {
       end = made;
@@ -247,6 +252,85 @@ void LoopPartitioner::chooseEnds() {
     wanted.mayCutFurther = getDesired(tie.yielded).mayCutFurther;
     end = nd::getEntryType(wanted.settle(stack), loop.getDim());
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// Enters what earlier loops offer of values that both bodies have.
+void LoopPartitioner::findKept() {
+  for (const LoopCopies &copies : parent.getCopies()) {
+    if (copies.stacks.empty())
+      continue;
+    for (auto [value, twin] : findLoopTwins(copies.loop, loop))
+      for (OpResult stack : copies.stacks.lookup(twin)) {
+        Kept &known = kept[value];
+        known.types.push_back(
+            nd::getEntryType(nd::getTensorType(stack), loop.getDim()));
+        known.stacks.push_back(stack);
+      }
+  }
+}
+
+ArrayRef<TensorType> LoopPartitioner::getKept(Value value) {
+  auto known = kept.find(value);
+  return known == kept.end() ? ArrayRef<TensorType>() : known->second.types;
+}
+
+Value LoopPartitioner::takeKept(Value value, TensorType type) {
+  const Kept &known = kept.find(value)->second;
+  auto index = llvm::find(known.types, type) - known.types.begin();
+  unsigned position =
+      loop.getCarriedCount() + loop.getStackedCount() + taken.size();
+  taken.push_back(known.stacks[index]);
+  forms[value].push_back(made.insertArgument(position, type, value.getLoc()));
+  return forms[value].back();
+}
+
+/// Appends the forms to which the value was moved, and that take no more of a
+/// rank's memory than its op has made of it or the layout wants of it: what the
+/// layout cuts is not kept gathered.
+void LoopPartitioner::addMoved(Value value, SmallVectorImpl<MovedForm> &moved) {
+  auto known = forms.find(value);
+  if (known == forms.end() || known->second.empty() || getOuter(value) ||
+      isRecomputed(value))
+    return;
+  TensorType first = nd::getTensorType(known->second.front());
+  if (first.isPartial())
+    return;
+  int64_t most = std::max(first.getLocalBytes(mesh),
+                          getDesired(value).type.getLocalBytes(mesh));
+  for (Value form : llvm::drop_begin(known->second)) {
+    TensorType type = nd::getTensorType(form);
+    if (!type.isPartial() && type.getLocalBytes(mesh) <= most &&
+        planner.getCost(first, type) > 0)
+      moved.push_back({value, form});
+  }
+}
+
+nd::ScanOp LoopPartitioner::offerCopies(nd::ScanOp local,
+                                        SmallVectorImpl<LoopCopies> &copies) {
+  SmallVector<MovedForm> moved;
+  for (BlockArgument argument : old.getArguments())
+    addMoved(argument, moved);
+  for (Operation &op : old.without_terminator())
+    for (Value result : op.getResults())
+      addMoved(result, moved);
+  llvm::erase_if(moved, [&](const MovedForm &each) {
+    return nd::findStackedResult(local, each.form) != nullptr;
+  });
+  if (moved.empty())
+    return local;
+  auto entries = llvm::map_to_vector(
+      moved, [](const MovedForm &each) { return each.form; });
+  unsigned count = local->getNumResults();
+  IRRewriter rewriter(local.getContext());
+  nd::ScanOp made = nd::addStackedResults(rewriter, local, entries);
+  LoopCopies &offered = copies.emplace_back(loop);
+  for (auto [index, each] : llvm::enumerate(moved))
+    offered.stacks[each.value].push_back(made->getResult(count + index));
+  return made;
 }
 
 //===----------------------------------------------------------------------===//
@@ -274,6 +358,7 @@ nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
                              static_cast<int64_t>(loop.getSize())));
       break;
     }
+  llvm::append_range(stacked, taken);
   auto local = nd::ScanOp::create(parentBuilder, loop.getLoc(), loop.getDim(),
                                   loop.getSize(), loop.getBackwards(), carried,
                                   stacked, whole, stackedResults);
@@ -283,6 +368,7 @@ nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
   local.setResAttrsAttr(loop.getResAttrsAttr());
   local->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   nd::removeShardings(local);
+  dropExact(local);
   return local;
 }
 

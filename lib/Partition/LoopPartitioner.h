@@ -23,6 +23,8 @@ namespace meshc::partition {
 ///   body asks for, once, and the form becomes one more whole operand.
 /// - A carried sum that starts at zero takes the sharding of what is added to
 ///   it, partial sums included. It is resharded once, after the loop.
+/// - If the program keeps copies (MoveLimit::keptByteCost), the body may take
+///   what an earlier loop has moved, instead of moving it once more.
 class LoopPartitioner final : public BlockPartitioner {
 public:
   /// `parent` rebuilds the block around the loop and knows the shardings that
@@ -35,6 +37,11 @@ public:
   /// Asks the parent for the operands.
   nd::ScanOp build(mlir::OpBuilder &parentBuilder,
                    std::unique_ptr<mlir::Block> body);
+
+  /// Replaces the new loop by one that also stacks what its body has moved to
+  /// other shardings, and adds these stacks to `copies`.
+  nd::ScanOp offerCopies(nd::ScanOp made,
+                         llvm::SmallVectorImpl<LoopCopies> &copies);
 
   OperandForms describe(mlir::Value value,
                         const AvailableForms &available) override;
@@ -57,7 +64,16 @@ private:
   bool isBuiltLast(mlir::Operation &op) override;
   void buildLast(mlir::Operation &op) override;
   void chooseEnds() override;
+  llvm::ArrayRef<nd::TensorType> getKept(mlir::Value value) override;
+  mlir::Value takeKept(mlir::Value value, nd::TensorType type) override;
 
+  /// A value, and a form to which the body has moved it.
+  struct MovedForm {
+    mlir::Value value, form;
+  };
+
+  void findKept();
+  void addMoved(mlir::Value value, llvm::SmallVectorImpl<MovedForm> &moved);
   nd::TensorType getStackType(mlir::Value stack);
   void findSum(unsigned carried);
   nd::TensorType chooseSharding(const Sum &sum);
@@ -69,6 +85,14 @@ private:
   llvm::DenseMap<mlir::Operation *, Sum> sums; ///< by their additions
   /// What only sums use, with the numbers of the sums.
   llvm::DenseMap<mlir::Value, unsigned> summands;
+  /// What earlier loops may keep of a value: the types of the entries, and the
+  /// stacks.
+  struct Kept {
+    llvm::SmallVector<nd::TensorType, 1> types;
+    llvm::SmallVector<mlir::OpResult, 1> stacks;
+  };
+  llvm::DenseMap<mlir::Value, Kept> kept;
+  llvm::SmallVector<mlir::Value> taken; ///< of these stacks
   llvm::SmallVector<mlir::Value> whole; ///< operands of the new loop
 };
 

@@ -13,7 +13,8 @@ using namespace mlir;
 namespace meshc::partition {
 
 static constexpr llvm::StringLiteral moveShareName = "spmd.move_share",
-                                     refusedShareName = "spmd.refused_share";
+                                     refusedShareName = "spmd.refused_share",
+                                     keptByteCostName = "spmd.kept_byte_cost";
 
 /// Of what a function sends. Of a block that saves less, a trial would take
 /// longer than it is worth.
@@ -27,24 +28,29 @@ std::optional<double> MoveLimit::getRefusedShare() const {
   return least;
 }
 
-static void set(ModuleOp module, StringRef name, double share) {
+static void set(ModuleOp module, StringRef name, double number) {
   Builder builder(module.getContext());
-  module->setAttr(name, builder.getF64FloatAttr(share));
+  module->setAttr(name, builder.getF64FloatAttr(number));
 }
 
 static std::optional<double> get(ModuleOp module, StringRef name) {
-  auto share = module->getAttrOfType<FloatAttr>(name);
-  if (!share || !(share.getValueAsDouble() >= 0))
+  auto number = module->getAttrOfType<FloatAttr>(name);
+  if (!number || !(number.getValueAsDouble() >= 0))
     return std::nullopt;
-  return share.getValueAsDouble();
+  return number.getValueAsDouble();
 }
 
 void setMoveShare(ModuleOp module, double share) {
   set(module, moveShareName, share);
 }
 
+void setKeptByteCost(ModuleOp module, double cost) {
+  set(module, keptByteCostName, cost);
+}
+
 MoveLimit readMoveLimit(ModuleOp module) {
   MoveLimit limit;
+  limit.keptByteCost = get(module, keptByteCostName);
   limit.share = get(module, moveShareName).value_or(limit.share);
   return limit;
 }
@@ -58,6 +64,7 @@ void setRefusedShare(ModuleOp module, const MoveLimit &limit) {
 std::optional<double> takeRefusedShare(ModuleOp module) {
   std::optional<double> share = get(module, refusedShareName);
   module->removeAttr(moveShareName);
+  module->removeAttr(keptByteCostName);
   module->removeAttr(refusedShareName);
   return share;
 }

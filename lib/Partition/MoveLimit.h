@@ -25,6 +25,11 @@ struct MoveLimit {
   /// blocks may also cut placed dims further where no axes move.
   bool isRaised() const { return share > usualShare; }
 
+  /// What a byte costs that a loop keeps as a copy of what it moves, for later
+  /// loops that would move it as well (LoopPartitioner), beside a byte that is
+  /// sent (spmd::ReshardPlanner). Without it, loops keep no copies.
+  std::optional<double> keptByteCost;
+
   /// Notes that a block will send so many bytes in a step.
   void noteSent(double bytes) { sent += bytes; }
   /// Notes that a block stays as it is, which would cost less with moves, send
@@ -48,6 +53,10 @@ private:
 /// Gives the module the attribute `spmd.move_share`, which the partition phase
 /// reads. The share is from 0 to 1.
 void setMoveShare(mlir::ModuleOp module, double share);
+
+/// Gives the module the attribute `spmd.kept_byte_cost`, which the partition
+/// phase reads: MoveLimit::keptByteCost, at least 0.
+void setKeptByteCost(mlir::ModuleOp module, double cost);
 
 /// The limit that a module's attribute sets, or the usual one.
 MoveLimit readMoveLimit(mlir::ModuleOp module);

@@ -78,6 +78,7 @@ static LogicalResult partition(func::FuncOp function,
   partitioner.setEnds(results);
   if (failed(partitioner.run()))
     return failure();
+  partitioner.dropUnusedCopies();
   function.setFunctionType(
       FunctionType::get(function.getContext(), block->getArgumentTypes(),
                         block->getTerminator()->getOperandTypes()));

@@ -9,6 +9,7 @@
 #include "dialects/Spmd/ReshardPlan.h"
 #include "lib/Cost/CostModel.h"
 #include "lib/Partition/KeptForms.h"
+#include "lib/Partition/LoopCopies.h"
 #include "lib/Partition/MoveLimit.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/RunPhase.h"
@@ -23,12 +24,14 @@ using namespace mlir;
 namespace meshc {
 
 /// A step that is not shorter than this is no reason to move axes: predictions
-/// are not that exact, and the usual plan has fewer kinds of collectives. The
-/// other trials change less, and need not save as much.
-static constexpr double mostOfStep = 0.99, mostOfLikeStep = 0.998;
-/// They are not kept if the arena grows by more than this: a larger batch or
-/// less recomputation is a better use of the memory.
-static constexpr double mostOfArena = 1.05;
+/// are not that exact, and the usual plan has fewer kinds of collectives.
+static constexpr double mostOfStep = 0.99;
+/// The other trials change less. The share of the step that they save, less
+/// this part of the share by which the arena grows, must be as large as that: a
+/// larger batch or less recomputation are other uses of the memory. All trials
+/// together let it grow by at most a fourth.
+static constexpr double leastGain = 0.0002, priceOfArena = 0.05,
+                        mostOfArena = 1.25;
 /// Only points that cost at most this are worth a trial. Less than the least
 /// cost counts as that: of two programs that send equally much, the one that
 /// computes less is better.
@@ -42,14 +45,13 @@ struct Outcome {
   int64_t arenaBytes = 0;
   bool fits = true; ///< in the memory budget
 
-  /// A program that fits; of those that do, one that takes at most these shares
-  /// of the other one's time and arena; of those that do not, the smaller one.
-  bool isBetterThan(const Outcome &other, double ofStep, double ofArena) const {
+  /// A program that fits; of those that do, the one that the function says; of
+  /// those that do not, the smaller one.
+  bool isBetterThan(const Outcome &other,
+                    llvm::function_ref<bool()> says) const {
     if (fits != other.fits)
       return fits;
-    return fits ? seconds < ofStep * other.seconds &&
-                      double(arenaBytes) <= ofArena * double(other.arenaBytes)
-                : arenaBytes < other.arenaBytes;
+    return fits ? says() : arenaBytes < other.arenaBytes;
   }
 };
 } // namespace
@@ -89,28 +91,32 @@ public:
   /// Tries to move axes in blocks that save less.
   void tryMoves();
   /// Tries to keep values as other loops use them.
-  void tryKept();
+  void tryKept(partition::KeptForm form);
+  /// Tries to keep copies of what several loops move.
+  void tryCopies();
   /// Tries the cost of pointwise ops that the machine has.
   void tryPointCost();
 
 private:
+  /// Whether the first outcome, of two that fit, is better.
+  using Judge = bool (Choice::*)(const Outcome &, const Outcome &) const;
+  bool isShorter(const Outcome &one, const Outcome &other) const;
+  bool isWorthIt(const Outcome &one, const Outcome &other) const;
+
+  /// Predicts `best` unless it is known. Returns whether it is.
+  bool knowsBest();
   /// Returns the share that the next trial of moves may allow, if any.
-  std::optional<double> tryOther(OwningOpRef<ModuleOp> other, double ofStep,
-                                 double ofArena);
-  /// The same, for a smaller change.
-  void tryLike(OwningOpRef<ModuleOp> other) {
-    tryOther(std::move(other), mostOfLikeStep,
-             options.memoryBudget ? any : mostOfArena);
-  }
+  std::optional<double> tryOther(OwningOpRef<ModuleOp> other, Judge judge);
 
   OwningOpRef<ModuleOp> &program;
   /// What `program` was made from: before the phase, with what trials changed.
   OwningOpRef<ModuleOp> layout;
   const CompileOptions &options;
   const cost::Machine &machine;
-  std::optional<Outcome> best;        ///< of `program`, once it is known
+  std::optional<Outcome> best; ///< of `program`, once it is known
+  /// That of `program` before the trials that let its arena grow.
+  int64_t arenaBefore = 0;
   std::optional<double> refusedShare; ///< by the usual limit
-  static constexpr double any = std::numeric_limits<double>::infinity();
 };
 } // namespace
 
@@ -131,24 +137,48 @@ static bool areEqual(ModuleOp a, ModuleOp b) {
       OperationEquivalence::IgnoreLocations);
 }
 
+bool Choice::isShorter(const Outcome &one, const Outcome &other) const {
+  return one.seconds < mostOfStep * other.seconds;
+}
+
+bool Choice::isWorthIt(const Outcome &one, const Outcome &other) const {
+  double saved = 1 - one.seconds / other.seconds;
+  double growth = double(one.arenaBytes) / double(other.arenaBytes) - 1;
+  if (options.memoryBudget)
+    return saved >= leastGain;
+  return saved - priceOfArena * growth >= leastGain &&
+         double(one.arenaBytes) <= mostOfArena * double(arenaBefore);
+}
+
+bool Choice::knowsBest() {
+  if (!best && (best = predict(*program, options, machine)))
+    arenaBefore = best->arenaBytes;
+  return best.has_value();
+}
+
 /// Partitions `other`, which is `layout` with changes. If this is better than
-/// the best program, it becomes the program, and `other` becomes `layout`.
+/// the best program, it becomes the program, and `other` becomes `layout`, also
+/// if the changes do nothing yet: they may with those of later trials.
 std::optional<double> Choice::tryOther(OwningOpRef<ModuleOp> other,
-                                       double ofStep, double ofArena) {
+                                       Judge judge) {
   OwningOpRef<ModuleOp> partitioned = other->clone();
   if (runPartition(*partitioned, options) != ExitCode::Success)
     return {};
   std::optional<double> refused = partition::takeRefusedShare(*partitioned);
-  if (areEqual(*partitioned, *program))
+  if (areEqual(*partitioned, *program)) {
+    layout = std::move(other);
     return refused;
-  if (!best)
-    best = predict(*program, options, machine);
-  if (!best)
+  }
+  if (!knowsBest())
     return {};
   std::optional<Outcome> outcome = predict(*partitioned, options, machine);
-  LDBG() << "a step of " << (outcome ? outcome->seconds : -1)
-         << " s, the best one so far " << best->seconds << " s";
-  if (outcome && outcome->isBetterThan(*best, ofStep, ofArena)) {
+  if (!outcome)
+    return {};
+  LDBG() << "a step of " << outcome->seconds << " s, an arena of "
+         << outcome->arenaBytes << " bytes; the best ones so far "
+         << best->seconds << " s, " << best->arenaBytes << " bytes";
+  if (outcome->isBetterThan(*best,
+                            [&] { return (this->*judge)(*outcome, *best); })) {
     program = std::move(partitioned);
     layout = std::move(other);
     best = outcome;
@@ -163,16 +193,36 @@ void Choice::tryMoves() {
            << " of their bytes where axes move";
     OwningOpRef<ModuleOp> other = layout->clone();
     partition::setMoveShare(*other, *share);
-    share = tryOther(std::move(other), mostOfStep, any);
+    share = tryOther(std::move(other), &Choice::isShorter);
   }
+  if (best)
+    arenaBefore = best->arenaBytes;
 }
 
-void Choice::tryKept() {
+void Choice::tryKept(partition::KeptForm form) {
   OwningOpRef<ModuleOp> other = layout->clone();
-  if (!partition::keepAsUsed(*other, *program))
+  if (!partition::keepAsUsed(*other, *program, form))
     return;
   LDBG() << "values kept as other loops use them";
-  tryLike(std::move(other));
+  tryOther(std::move(other), &Choice::isWorthIt);
+}
+
+void Choice::tryCopies() {
+  if (!partition::mayKeepCopies(*program, 0))
+    return;
+  if (!knowsBest() || best->arenaBytes == 0)
+    return;
+  cost::CostModel model(machine, nd::MeshAttr::of(*layout));
+  double step = best->seconds * model.getFastestBandwidth();
+  double cost =
+      options.memoryBudget ? 0 : priceOfArena * step / double(best->arenaBytes);
+  if (!partition::mayKeepCopies(*program, cost))
+    return;
+  LDBG() << "copies of what several loops move, at the cost of " << cost
+         << " bytes";
+  OwningOpRef<ModuleOp> other = layout->clone();
+  partition::setKeptByteCost(*other, cost);
+  tryOther(std::move(other), &Choice::isWorthIt);
 }
 
 void Choice::tryPointCost() {
@@ -186,7 +236,7 @@ void Choice::tryPointCost() {
   LDBG() << "points of pointwise ops at the cost of " << cost << " bytes";
   OwningOpRef<ModuleOp> other = layout->clone();
   spmd::setPointCost(*other, cost);
-  tryLike(std::move(other));
+  tryOther(std::move(other), &Choice::isWorthIt);
 }
 
 ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
@@ -198,8 +248,10 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
   ScopedDiagnosticHandler silent(program->getContext(),
                                  [](Diagnostic &) { return success(); });
   choice.tryMoves();
-  choice.tryKept();
+  choice.tryKept(partition::KeptForm::Placed);
+  choice.tryCopies();
   choice.tryPointCost();
+  choice.tryKept(partition::KeptForm::Exact);
   return ExitCode::Success;
 }
 

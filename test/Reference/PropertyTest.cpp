@@ -15,6 +15,7 @@
 #include "RandomProgram.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Collectives/Passes.h"
@@ -22,6 +23,8 @@
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Loops/Passes.h"
+#include "lib/Partition/KeptForms.h"
+#include "lib/Partition/MoveLimit.h"
 #include "lib/Partition/Passes.h"
 #include "lib/Reference/CompareSteps.h"
 #include "mlir/Pass/PassManager.h"
@@ -259,8 +262,11 @@ protected:
              " --layout " + layout.layout + "\n" + errors + text +
              "\nbecame\n" + print(*module);
     };
+    ASSERT_TRUE(prepareTrial(*module)) << describe();
+    uint64_t stacks = countLoopResults(*module);
     ASSERT_TRUE(runPasses(*module, {partition::addPartitionPasses}))
         << describe();
+    withCopies += countLoopResults(*module) > stacks;
     // The reshards themselves, now and then.
     if (compared % 4 == 0)
       ASSERT_EQ(compare(sequential, *module, seed), "") << describe();
@@ -277,6 +283,34 @@ protected:
     }
     ranks += nd::MeshAttr::of(*module).getRankCount();
     ++compared;
+  }
+
+  static uint64_t countLoopResults(ModuleOp module) {
+    uint64_t results = 0;
+    module.walk([&](nd::ScanOp loop) { results += loop.getNumResults(); });
+    return results;
+  }
+
+  /// Most programs are partitioned as in a trial of the phase (lib/Pipeline,
+  /// partitionProgram): with all moves of axes, cheap points, copies for later
+  /// loops, values kept as these use them, or all of that. Returns false if
+  /// the program cannot be partitioned.
+  bool prepareTrial(ModuleOp module) {
+    uint64_t kind = compared % 6;
+    if (kind == 1 || kind == 5)
+      partition::setMoveShare(module, 1);
+    if (kind == 2 || kind == 5)
+      spmd::setPointCost(module, 0.01);
+    if (kind == 3 || kind == 5)
+      partition::setKeptByteCost(module, 0.25);
+    if (kind != 4 && kind != 5)
+      return true;
+    OwningOpRef<ModuleOp> partitioned = module.clone();
+    if (!runPasses(*partitioned, {partition::addPartitionPasses}))
+      return false;
+    for (auto form : {partition::KeptForm::Placed, partition::KeptForm::Exact})
+      keptOtherwise += partition::keepAsUsed(module, *partitioned, form);
+    return true;
   }
 
   /// The program of the text, its loops against the unrolled form, on one
@@ -301,7 +335,8 @@ protected:
         << print(looped);
   }
 
-  uint64_t compared = 0, refused = 0, ranks = 0, sameOrder = 0;
+  uint64_t compared = 0, refused = 0, ranks = 0, sameOrder = 0,
+           keptOtherwise = 0, withCopies = 0;
 };
 
 TEST_F(RandomLayouts, PartitionedComputesWhatOneDeviceDoes) {
@@ -368,6 +403,56 @@ TEST_F(RandomLayouts, LoopedComputesWhatUnrolledDoes) {
             << " pairs of one and a layout, agree with the unrolled ones ("
             << refused << " layouts refused, " << double(ranks) / compared
             << " ranks on average)\n";
+}
+
+// Layers of a transformer, in which backward loops move what their forward
+// loops have moved, under layouts that make them do so and under random ones.
+TEST_F(RandomLayouts, TrialsComputeWhatOneDeviceDoes) {
+  std::string text = R"(
+dim batch = 3, seq = 5, memory = seq, layers = 2, model = 6, heads = 4, key = 3, ffn = 8
+model m(x[batch, seq, model], y[batch, seq, model]) {
+  for layers {
+    param wq[model, heads, key] ~ he(model)
+    param wk[model, heads, key] ~ he(model)
+    param wo[heads, key, model] ~ he(heads, key)
+    param up[model, ffn] ~ he(model)
+    param down[ffn, model] ~ he(ffn)
+    k = dot(rename(x, seq -> memory), wk, model)
+    p = tanh(dot(dot(x, wq, model), k, key))
+    x = x + dot(dot(p, k, memory), wo, heads, key)
+    x = x - mean(x, model)
+    x = x + dot(square(dot(x, up, model)), down, ffn)
+  }
+  loss = mean(square(x - y))
+}
+train m minimize loss with sgd(lr = 0.1)
+)";
+  // Seven of them, so that each meets all six kinds of trial in turn.
+  const RandomLayout chosen[] = {{"a=2", "model:a"},
+                                 {"a=3", "model:a"},
+                                 {"a=2,b=2", "model:a,heads:b,ffn:b"},
+                                 {"a=2,b=2", "model:a,batch:b"},
+                                 {"a=2", "seq:a"},
+                                 {"a=5", "seq:a"},
+                                 {"a=2,b=2", "seq:a,heads:b,ffn:b"}};
+  uint64_t wanted = getNumber("MESHC_PROPERTY_TRIALS", 100);
+  uint64_t seed = getNumber("MESHC_PROPERTY_SEED", 1);
+  for (; compared < wanted / 2; ++seed)
+    for (const RandomLayout &layout : chosen) {
+      check(seed, text, layout, {});
+      if (HasFatalFailure())
+        return;
+    }
+  for (; compared < wanted; ++seed) {
+    check(seed, text);
+    if (HasFatalFailure())
+      return;
+  }
+  EXPECT_GT(withCopies, wanted / 20);
+  EXPECT_GT(keptOtherwise, wanted / 20);
+  std::cout << compared << " layouts agree, " << withCopies
+            << " of them with copies and " << keptOtherwise
+            << " with values kept as they are used\n";
 }
 
 } // namespace

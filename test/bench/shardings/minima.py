@@ -141,10 +141,10 @@ def shared_groups(m, k):
 
 def context(m, tokens, heads, ring):
     """Parts of a sequence see each other's keys and values; `tokens` are a rank's, `heads` the ranks that divide the heads.
-    Keys and values are gathered forward, again backward, and their gradients scattered; ring attention (Liu et al., arXiv
-    2310.01889) sends as much. Or queries, keys, values and results, and their gradients, change from parts of seq to
+    Keys and values are gathered forward and kept so, as the layout does not cut memory, and their gradients are scattered. Ring
+    attention (Liu et al., arXiv 2310.01889) gathers them again backward. Or queries, keys, values and results, and their gradients, change from parts of seq to
     parts of the heads and back (DeepSpeed-Ulysses: Jacobs et al., arXiv 2309.14509)."""
-    gathered = 3 * move(2 * tokens * ring * m.kv // heads * m.key, ring)
+    gathered = 2 * move(2 * tokens * ring * m.kv // heads * m.key, ring)
     exchanged = 2 * move(2 * tokens * (m.heads + m.kv) // heads * m.key, ring)
     return m.layers * (min(gathered, exchanged) if m.kv // heads % ring == 0 else gathered)
 
@@ -171,30 +171,40 @@ def experts(m, k, parts=1):
     return 4 * m.layers * move(m.slots * m.model / parts, k)
 
 
-def divided_slots(m, ring):
+def divided_slots(m, ring, k):
     """Parts of a sequence fill the slots of one set of experts: ranks sum what they found, each for its part of the experts, and
-    gather the results; backward likewise. The numbers of the tokens in the slots are summed first."""
-    return m.layers * (4 * move(m.slots * m.model, ring) + reduce(m.slots, ring))
+    gather the results; backward likewise. Or each of the k ranks that divide ffn gathers its part of the tokens' model, finds its part
+    of all slots there, and has the results scattered so; backward likewise. Then the k ranks gather the slots and scatter
+    the results, and gather the tokens, instead of the two all_reduces of a layer. The numbers of the tokens in the slots are summed
+    first."""
+    tokens, slots = m.tokens // ring * m.model, m.slots * m.model
+    summed = 4 * move(slots, ring)
+    gathered = 4 * move(tokens * ring / k, ring) + 4 * move(slots / ring, k) + 2 * move(tokens, k) - 2 * reduce(tokens, k)
+    return m.layers * (min(summed, gathered) + reduce(m.slots, ring))
 
 
 def layer_weights(m):
     return sum(p.count() for p in m.parameters if p.use == "layer" and len(p.dims) > 1) / m.layers
 
 
-def turned_layer(m, r, c):
-    """Of the products of a layer whose weights are turned, and kept so for backward. Those that sum over model gather their input.
-    Backward they gather it again, turn the gradient of the weight, and scatter that of the input; or they gather the gradients of
-    their results, and need nothing else. Those that make model scatter their result, or gather their input for a weight that is
-    not turned. Backward they gather the gradient of the result, and turn that of the weight; or they gather their input and scatter
-    its gradient."""
+def model_products(m, r, c):
+    """The products of a layer, each in the cheapest of these ways.
+
+    Those that sum over model gather their input for a weight that is turned, or leave partial sums, which are scattered along the
+    batch. Backward they gather the gradients of their results, and need nothing else; or they gather their input again, scatter its
+    gradient, and turn that of the weight, and the weight unless it was kept so.
+
+    Those that make model scatter their result, of a weight that is turned and kept so, or gather their input and keep it: the layout
+    does not cut it. Backward they gather the gradient of the result, and turn that of the weight, and the weight if it is not; or they
+    gather the input unless it was kept, and scatter its gradient."""
     tokens, d, nd = m.tokens, m.model, m.tokens * m.model
     total = 0
     for width in ((m.heads + 2 * m.kv) * m.key / c, (2 if m.groups else 1) * m.ffn / c):
-        weight = d * width / r
-        total += nd + weight + min(2 * nd + weight, tokens * width)
+        weight, results = d * width / r, tokens * width
+        total += min(nd + weight + min(2 * nd + weight, results), results + min(2 * nd + 2 * weight, results))
     for width in (m.heads * m.key / c, m.ffn / c):
         weight, inputs = d * width / r, tokens * width
-        total += min(nd + weight + min(nd + weight, 2 * inputs), inputs + min(nd + 2 * weight, 2 * inputs))
+        total += min(nd + weight + min(nd + weight, 2 * inputs), inputs + min(nd + 2 * weight, inputs))
     return move(total, r)
 
 
@@ -202,18 +212,16 @@ def model_cut(m, r, c=1):
     """`model -> rows` (r), and heads, ffn and vocab -> cols (c): the bytes and the names of the cheapest plans for the layers
     and for the logits. Plans over rows:
 
-    partial: products that sum over model leave partial sums, which are reduce-scattered along the batch; those that make
-    it gather their operand. Backward is the reverse (Mesh-TensorFlow's two-dimensional layout: Shazeer et al., arXiv 1811.02084).
-    turned: weights change their cut from model to heads and ffn by an all_to_all; see turned_layer.
+    products: each for itself, see model_products; the logits and their table are turned, or
+    partial: the logits are partial sums, which are reduce-scattered along the batch, and their gradients are gathered
+    (Mesh-TensorFlow's two-dimensional layout: Shazeer et al., arXiv 1811.02084).
     moved: activations change their cut from model to the batch by an all_to_all, at both ends of a layer and back; weights are
     gathered forward and backward, and their gradients scattered, as in ZeRO-3.
 
     Over cols they are Megatron's. Norms of cut tokens take two sums per token forward and two backward."""
     tokens, nd, weights, table = m.tokens, m.tokens * m.model, layer_weights(m) / c, m.vocab * m.model / c
-    wide = tokens * ((2 * m.heads + 2 * m.kv) * m.key + (3 if m.groups else 2) * m.ffn) / c
     norms, overCols = 4 * reduce(2 * tokens, r), reduce(nd / r, c)
-    layers = {"partial": 2 * move(wide, r) + norms,
-              "turned": turned_layer(m, r, c) + norms,
+    layers = {"products": model_products(m, r, c) + norms,
               "moved": 3 * move(weights, r) + 4 * move(nd / r, r)}
     ends = {"partial": 2 * move(m.vocab / c * tokens, r) + reduce(3 * tokens / r, c),
             "turned": 2 * move(table / r, r) + 2 * move(nd, r) + reduce(3 * tokens, r * c),
