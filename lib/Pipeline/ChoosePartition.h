@@ -22,16 +22,21 @@ namespace meshc {
 /// the other one if its step is shorter by 1 % on `machine`. It tries at most
 /// three limits, the one nearest to a half first.
 ///
-/// Then it lets loops keep values as the loops that use them have them
-/// (partition::keepAsUsed), and partitions the program again. It keeps that one
-/// if its step is shorter by 0.2 % and its arena at most 5 % larger, which does
-/// not count if there is a memory budget.
+/// The other trials change less. They, in this order:
 ///
-/// On a machine where a point of a pointwise op costs less than a fourth of a
-/// byte (CostModel::getPointCost), it then partitions the program at that cost.
-/// It keeps that one under the same conditions.
+/// - let loops keep values as the loops that use them have them
+///   (partition::keepAsUsed);
+/// - let loops keep copies of what later loops move as well
+///   (partition::LoopCopies), at a price per byte;
+/// - price pointwise ops as they are on a machine where a point costs less than
+///   a fourth of a byte (CostModel::getPointCost);
+/// - let loops keep nothing but what other loops use (partition::KeptForm).
 ///
-/// A program that fits the memory budget is better than one that does not.
+/// The program of a trial is kept if the share of the step that it saves, less
+/// a twentieth of the share by which the arena grows, is at least 0.02 %, and
+/// all of them have not enlarged the arena by more than a fourth. With a memory
+/// budget the arena does not count, but a program that fits is better than one
+/// that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,
                           const CompileOptions &options,
                           const cost::Machine &machine);
