@@ -98,8 +98,6 @@ OperandForms BlockPartitioner::describe(Value value,
   const Facts known = getFacts(value);
   OperandForms described;
   described.types = available.get(value);
-  if (!described.types.empty())
-    llvm::append_range(described.types, getKept(value));
   described.isRecomputed = known.isRecomputable;
   bool willBeReduced = !isReduced(described.types) && !known.hasOneUser;
   described.reducesInLoop =
@@ -176,10 +174,10 @@ BlockPartitioner::findMove(Value value, TensorType type,
       !known.hasOneUser && !types.empty())
     return {MoveKind::Settle, settled, planner.getCost(types.front(), settled)};
   Move reshard = findReshard(types, type);
-  if (llvm::is_contained(getKept(value), type))
-    if (double bytes = *limit.keptByteCost * double(type.getLocalBytes(mesh));
+  for (TensorType kept : getKept(value))
+    if (double bytes = getCostOfKept(kept) + planner.getCost(kept, type);
         bytes < reshard.bytes)
-      reshard = {MoveKind::Kept, type, bytes};
+      reshard = {MoveKind::Kept, kept, bytes};
   if (!known.isCopy || type.isPartial())
     return reshard;
   // A copy made from its operand: other copies, and the operand's users, may
@@ -189,9 +187,7 @@ BlockPartitioner::findMove(Value value, TensorType type,
   if (!needed)
     return reshard;
   Move source = findReshard(available.get(op->getOperand(0)), needed);
-  return source.from && (source.bytes < reshard.bytes ||
-                         (source.bytes == reshard.bytes &&
-                          reshard.kind == MoveKind::Reshard))
+  return source.bytes <= reshard.bytes && source.from
              ? Move{MoveKind::Copy, needed, source.bytes}
              : reshard;
 }
@@ -215,6 +211,9 @@ double BlockPartitioner::obtain(Value value, TensorType type,
         obtain(value.getDefiningOp()->getOperand(0), move.from, available);
     break;
   case MoveKind::Kept:
+    if (move.from != type)
+      available.add(value, move.from);
+    break;
   case MoveKind::Reshard:
     break;
   }
@@ -311,8 +310,10 @@ Value BlockPartitioner::getForm(Value value, TensorType type) {
     Operation *op = value.getDefiningOp();
     return repeat(op, getForm(op->getOperand(0), move.from), type);
   }
-  case MoveKind::Kept:
-    return takeKept(value, type);
+  case MoveKind::Kept: {
+    Value kept = takeKept(value, move.from);
+    return move.from == type ? kept : reshard(value, kept, type);
+  }
   case MoveKind::Reshard:
     return reshard(value, find(move.from), type);
   }
@@ -442,7 +443,7 @@ LogicalResult BlockPartitioner::prepare() {
 }
 
 void BlockPartitioner::dropUnusedCopies() {
-  llvm::for_each(copies, dropUnused);
+  llvm::for_each(llvm::reverse(copies), dropUnused);
   copies.clear();
 }
 

@@ -97,6 +97,8 @@ public:
   const LinkedCuts &getLinkedCuts() const { return cuts; }
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
+  /// The forms of a value that an earlier loop may keep for this block.
+  virtual llvm::ArrayRef<nd::TensorType> getKept(mlir::Value) { return {}; }
   /// What the loops that were rebuilt offer to later ones.
   llvm::ArrayRef<LoopCopies> getCopies() const { return copies; }
 
@@ -114,10 +116,10 @@ protected:
   /// others are: nothing but the terminator uses what it makes.
   virtual bool isBuiltLast(mlir::Operation &) { return false; }
   virtual void buildLast(mlir::Operation &) {}
-  /// The forms of a value that an earlier loop may keep for this block.
-  virtual llvm::ArrayRef<nd::TensorType> getKept(mlir::Value) { return {}; }
   /// Lets the earlier loop keep the form, one of getKept.
   virtual mlir::Value takeKept(mlir::Value, nd::TensorType) { return {}; }
+  /// What this costs, in bytes.
+  virtual double getCostOfKept(nd::TensorType) { return 0; }
   /// Settles the shardings at the end of the block once its ops are rebuilt.
   virtual void chooseEnds() {}
 
@@ -153,7 +155,7 @@ private:
     Settle,    ///< first reduce the value to `from`, then look again
     ToPartial, ///< of the whole form `from`: a partial sum
     Copy,      ///< the op once more, on its operand in the form `from`
-    Kept,      ///< by an earlier loop
+    Kept,      ///< of the form `from`, which an earlier loop keeps
     Reshard    ///< of the form `from`
   };
   /// How a form comes about.

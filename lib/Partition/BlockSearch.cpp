@@ -113,8 +113,10 @@ void BlockSearch::findOutgoing(ArrayRef<Operation *> ops) {
 BlockSearch::Choices BlockSearch::findChoices(Operation *op,
                                               const AvailableForms &forms) {
   llvm::SmallVector<OperandForms> operands;
-  for (Value operand : op->getOperands())
+  for (Value operand : op->getOperands()) {
     operands.push_back(partitioner.describe(operand, forms));
+    llvm::append_range(operands.back().types, partitioner.getKept(operand));
+  }
   llvm::SmallVector<WantedResult> results;
   for (OpResult result : op->getResults())
     results.push_back(

@@ -22,7 +22,8 @@ namespace meshc::partition {
 /// The search's knowledge of an operand.
 struct OperandForms {
   /// The shardings in which it is already available; the first is that of its
-  /// defining op.
+  /// defining op. Behind them, those in which an earlier loop may keep it: what
+  /// that costs counts later (BlockPartitioner::obtain).
   llvm::SmallVector<nd::TensorType> types;
   /// Any sharding is free, because the value is recomputed (constants and the
   /// like).

@@ -60,8 +60,12 @@ static TensorType findUse(OpResult stack, const DesiredSharding &wanted,
   for (BlockArgument entry : findEntries(stack))
     llvm::for_each(entry.getUsers(), consider);
   auto loop = cast<nd::ScanOp>(stack.getOwner());
+  auto isCopy = [&](OpOperand &use) {
+    return use.getOwner() == loop.getYield() &&
+           use.getOperandNumber() >= loop.getCarriedCount();
+  };
   for (Operation *user : loop.getTie(stack).yielded.getUsers())
-    if (llvm::is_contained(user->getUsers(), loop.getYield().getOperation()))
+    if (llvm::any_of(user->getUses(), isCopy))
       consider(user);
   return costly;
 }

@@ -32,9 +32,8 @@ enum class KeptForm {
 /// to another sharding that the layout allows, or of which the loop itself
 /// keeps a copy in one: its rules hold, perhaps with further axes behind
 /// theirs. Gives them this sharding in `layout`, the same program before that
-/// phase. Returns whether there are any that it did not have; there are none
-/// if `layout` is another program. Does not follow stacks that an outer loop
-/// hands on.
+/// phase. Returns whether there are any; there are none if `layout` is another
+/// program. Does not follow stacks that an outer loop hands on.
 bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned,
                 KeptForm form);
 

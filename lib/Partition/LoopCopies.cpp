@@ -110,11 +110,12 @@ llvm::MapVector<Value, Value> findLoopTwins(nd::ScanOp earlier,
     if (Value twin = inEarlier.lookup(numbering.get(value)))
       twins[value] = twin;
   };
-  for (const nd::Tie &tie : earlier.getTies())
-    if (isEntryOrWhole(tie)) {
+  for (const nd::Tie &tie : earlier.getTies()) {
+    if (isEntryOrWhole(tie))
       numbering.addArgument(tie);
+    if (tie.argument)
       enter(tie.argument);
-    }
+  }
   for (Operation &op : earlier.getBlock().without_terminator()) {
     numbering.add(op);
     llvm::for_each(op.getResults(), enter);
@@ -139,13 +140,14 @@ llvm::MapVector<Value, Value> findLoopTwins(nd::ScanOp earlier,
 static bool movesValues(nd::ScanOp loop, double keptByteCost) {
   auto planner = spmd::ReshardPlanner::of(loop->getParentOfType<ModuleOp>());
   auto mesh = nd::MeshAttr::of(loop);
+  double costPerByte = keptByteCost / double(nd::countRuns(loop));
   return llvm::any_of(
       loop.getBlock().getOps<spmd::ReshardOp>(), [&](spmd::ReshardOp op) {
         nd::TensorType from = nd::getTensorType(op.getOperand()),
                        to = nd::getTensorType(op.getResult());
         return !from.isPartial() &&
                planner.getCost(from, to) >
-                   keptByteCost * double(to.getLocalBytes(mesh));
+                   costPerByte * double(to.getLocalBytes(mesh));
       });
 }
 
@@ -162,12 +164,35 @@ bool mayKeepCopies(ModuleOp partitioned, double keptByteCost) {
   return partitioned.walk(mayKeep).wasInterrupted();
 }
 
+/// Erases what nothing uses in loops that read the stack, and their entries of
+/// the stack if these are not used then.
+static void dropUnusedEntries(OpResult stack) {
+  for (Operation *user : llvm::to_vector(stack.getUsers())) {
+    auto loop = dyn_cast<nd::ScanOp>(user);
+    if (!loop)
+      continue;
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(loop.getBlock())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    for (const nd::Tie &tie : loop.getTies())
+      if (tie.kind == nd::TieKind::StackedOperand && tie.operand == stack &&
+          tie.argument.use_empty()) {
+        unsigned index = tie.argument.getArgNumber();
+        loop.getStackedMutable().erase(index - loop.getCarriedCount());
+        loop.getBlock().eraseArgument(index);
+        break;
+      }
+  }
+}
+
 void dropUnused(const LoopCopies &copies) {
   nd::ScanOp loop;
   llvm::SmallVector<unsigned> unused;
   for (const auto &[value, stacks] : copies.stacks)
     for (OpResult stack : stacks) {
       loop = cast<nd::ScanOp>(stack.getOwner());
+      dropUnusedEntries(stack);
       if (stack.use_empty())
         unused.push_back(stack.getResultNumber());
     }

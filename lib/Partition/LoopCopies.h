@@ -42,7 +42,8 @@ struct LoopCopies {
 /// are no copies to keep.
 bool mayKeepCopies(mlir::ModuleOp partitioned, double keptByteCost);
 
-/// Replaces the new loop by one without the stacks that nothing uses.
+/// Replaces the new loop by one without the stacks that nothing uses. To be
+/// called for later loops first.
 void dropUnused(const LoopCopies &copies);
 
 } // namespace meshc::partition

@@ -288,13 +288,20 @@ Value LoopPartitioner::takeKept(Value value, TensorType type) {
   return forms[value].back();
 }
 
+/// In loops around this one, a copy saves as many moves as there are
+/// iterations.
+double LoopPartitioner::getCostOfKept(TensorType type) {
+  return limit.keptByteCost.value_or(0) * double(type.getLocalBytes(mesh)) /
+         double(nd::countRuns(loop));
+}
+
 /// Appends the forms to which the value was moved, and that take no more of a
 /// rank's memory than its op has made of it or the layout wants of it: what the
-/// layout cuts is not kept gathered.
+/// layout cuts is not kept gathered. A value with the loop's dim has no stack.
 void LoopPartitioner::addMoved(Value value, SmallVectorImpl<MovedForm> &moved) {
   auto known = forms.find(value);
   if (known == forms.end() || known->second.empty() || getOuter(value) ||
-      isRecomputed(value))
+      isRecomputed(value) || nd::getTensorType(value).hasDim(loop.getDim()))
     return;
   TensorType first = nd::getTensorType(known->second.front());
   if (first.isPartial())

@@ -66,6 +66,7 @@ private:
   void chooseEnds() override;
   llvm::ArrayRef<nd::TensorType> getKept(mlir::Value value) override;
   mlir::Value takeKept(mlir::Value value, nd::TensorType type) override;
+  double getCostOfKept(nd::TensorType type) override;
 
   /// A value, and a form to which the body has moved it.
   struct MovedForm {

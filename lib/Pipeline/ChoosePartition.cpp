@@ -26,10 +26,11 @@ namespace meshc {
 /// A step that is not shorter than this is no reason to move axes: predictions
 /// are not that exact, and the usual plan has fewer kinds of collectives.
 static constexpr double mostOfStep = 0.99;
-/// The other trials change less. The share of the step that they save, less
-/// this part of the share by which the arena grows, must be as large as that: a
-/// larger batch or less recomputation are other uses of the memory. All trials
-/// together let it grow by at most a fourth.
+/// The other trials change less. The share of the step that they save, less the
+/// price of the arena times the share by which it grows, is their gain: a
+/// larger batch or less recomputation are other uses of the memory. It must be
+/// at least this, and a smaller arena is worth no longer step than by this. All
+/// trials together let the arena grow by at most a fourth.
 static constexpr double leastGain = 0.0002, priceOfArena = 0.05,
                         mostOfArena = 1.25;
 /// Only points that cost at most this are worth a trial. Less than the least
@@ -143,10 +144,10 @@ bool Choice::isShorter(const Outcome &one, const Outcome &other) const {
 
 bool Choice::isWorthIt(const Outcome &one, const Outcome &other) const {
   double saved = 1 - one.seconds / other.seconds;
-  double growth = double(one.arenaBytes) / double(other.arenaBytes) - 1;
-  if (options.memoryBudget)
+  if (options.memoryBudget || other.arenaBytes == 0)
     return saved >= leastGain;
-  return saved - priceOfArena * growth >= leastGain &&
+  double growth = double(one.arenaBytes) / double(other.arenaBytes) - 1;
+  return saved >= -leastGain && saved - priceOfArena * growth >= leastGain &&
          double(one.arenaBytes) <= mostOfArena * double(arenaBefore);
 }
 
@@ -214,15 +215,23 @@ void Choice::tryCopies() {
     return;
   cost::CostModel model(machine, nd::MeshAttr::of(*layout));
   double step = best->seconds * model.getFastestBandwidth();
-  double cost =
-      options.memoryBudget ? 0 : priceOfArena * step / double(best->arenaBytes);
-  if (!partition::mayKeepCopies(*program, cost))
-    return;
-  LDBG() << "copies of what several loops move, at the cost of " << cost
-         << " bytes";
-  OwningOpRef<ModuleOp> other = layout->clone();
-  partition::setKeptByteCost(*other, cost);
-  tryOther(std::move(other), &Choice::isWorthIt);
+  double usual = priceOfArena * step / double(best->arenaBytes);
+  // A budget may have room for copies that are hardly worth it.
+  llvm::SmallVector<double> costs = {usual};
+  if (options.memoryBudget)
+    costs.insert(costs.begin(), usual / 100);
+  for (double cost : costs) {
+    if (!partition::mayKeepCopies(*program, cost))
+      return;
+    LDBG() << "copies of what several loops move, at the cost of " << cost
+           << " bytes";
+    OwningOpRef<ModuleOp> other = layout->clone();
+    partition::setKeptByteCost(*other, cost);
+    ModuleOp tried = *other;
+    tryOther(std::move(other), &Choice::isWorthIt);
+    if (*layout == tried)
+      return;
+  }
 }
 
 void Choice::tryPointCost() {

@@ -33,8 +33,9 @@ namespace meshc {
 /// - let loops keep nothing but what other loops use (partition::KeptForm).
 ///
 /// The program of a trial is kept if the share of the step that it saves, less
-/// a twentieth of the share by which the arena grows, is at least 0.02 %, and
-/// all of them have not enlarged the arena by more than a fourth. With a memory
+/// a twentieth of the share by which the arena grows, is at least 0.02 %. The
+/// step may be longer by 0.02 % if the arena is smaller. All of them together
+/// enlarge the arena by at most a fourth. With a memory
 /// budget the arena does not count, but a program that fits is better than one
 /// that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,

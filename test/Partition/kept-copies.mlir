@@ -235,3 +235,45 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, spmd.move_share = 1
     return %y#0, %y#1 : !x, !ws
   }
 }
+
+// -----
+
+// The second loop could take %m from the first one. But it takes %r, too, and
+// then needs no %m: only the stack of %r is kept.
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!xs = !nd.tensor<f32, [batch = 64, io = 32, layers = 4]>
+!k = !nd.tensor<f32, [batch = 64, io = 32, z = 8]>
+!ks = !nd.tensor<f32, [batch = 64, io = 32, layers = 4, z = 8]>
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, spmd.kept_byte_cost = 0.01 : f64} {
+  nd.rule "batch" -> ["data"]
+  nd.rule "batch" -> ["tensor"] in "k"
+  nd.rule "batch" -> ["tensor"] in "m"
+  nd.rule "batch" -> ["tensor"] in "r"
+  // CHECK-LABEL: func.func @unused
+  // CHECK: %[[F:.*]]:3 = nd.scan "layers" 4
+  // CHECK: nd.reduce_sum
+  // CHECK-NEXT: %[[R:.*]] = spmd.reshard {{.*}} {nd.name = "r"}
+  // CHECK: nd.yield %{{.*}}, %{{.*}}, %[[R]]
+  // CHECK: nd.scan "layers" 4 backwards {{.*}} stacked(%[[F]]#1, %arg1, %[[F]]#2 : !
+  // CHECK-NOT: nd.mul
+  // CHECK: return
+  func.func @unused(%x: !x, %kk: !ks {nd.name = "k"}) -> !x {
+    %y:2 = nd.scan "layers" 4 carried(%x : !x) stacked(%kk : !ks) -> !x, !xs {
+    ^bb0(%c: !x, %k: !k):
+      %e = nd.exp %c : (!x) -> !x
+      %m = nd.mul %e, %k {nd.name = "m"} : (!x, !k) -> !k
+      %r = nd.reduce_sum %m {dims = ["z"], nd.name = "r"} : (!k) -> !x
+      %a = nd.tanh %r  : (!x) -> !x
+      nd.yield %a, %e : !x, !x
+    }
+    %z = nd.scan "layers" 4 backwards carried(%y#0 : !x) stacked(%y#1, %kk : !xs, !ks) -> !x {
+    ^bb0(%d: !x, %e: !x, %k: !k):
+      %m = nd.mul %e, %k {nd.name = "m"} : (!x, !k) -> !k
+      %r = nd.reduce_sum %m {dims = ["z"], nd.name = "r"} : (!k) -> !x
+      %a = nd.tanh %r  : (!x) -> !x
+      %b = nd.add %a, %d : (!x, !x) -> !x
+      nd.yield %b : !x
+    }
+    return %z : !x
+  }
+}

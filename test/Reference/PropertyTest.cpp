@@ -296,7 +296,7 @@ protected:
   /// loops, values kept as these use them, or all of that. Returns false if
   /// the program cannot be partitioned.
   bool prepareTrial(ModuleOp module) {
-    uint64_t kind = compared % 6;
+    uint64_t kind = compared / 8 % 6;
     if (kind == 1 || kind == 5)
       partition::setMoveShare(module, 1);
     if (kind == 2 || kind == 5)
@@ -308,8 +308,9 @@ protected:
     OwningOpRef<ModuleOp> partitioned = module.clone();
     if (!runPasses(*partitioned, {partition::addPartitionPasses}))
       return false;
-    for (auto form : {partition::KeptForm::Placed, partition::KeptForm::Exact})
-      keptOtherwise += partition::keepAsUsed(module, *partitioned, form);
+    auto form = compared % 2 == 0 ? partition::KeptForm::Placed
+                                  : partition::KeptForm::Exact;
+    keptOtherwise += partition::keepAsUsed(module, *partitioned, form);
     return true;
   }
 
@@ -427,7 +428,8 @@ model m(x[batch, seq, model], y[batch, seq, model]) {
 }
 train m minimize loss with sgd(lr = 0.1)
 )";
-  // Seven of them, so that each meets all six kinds of trial in turn.
+  // Seven of them, so that each meets all six kinds of trial, eight programs of
+  // each at a time.
   const RandomLayout chosen[] = {{"a=2", "model:a"},
                                  {"a=3", "model:a"},
                                  {"a=2,b=2", "model:a,heads:b,ffn:b"},

@@ -40,11 +40,11 @@ class Bounds(unittest.TestCase):
 
     def test_known_excesses_must_not_grow(self):
         row = self.rows["llama model on tensor=4"]
-        known = rows.KNOWN[row.name]["bytes"][0]
+        known = rows.KNOWN[row.name]["arena"][0]
         self.assertEqual(find_faults(row, "full"), [])
-        self.assertEqual(find_faults(row, "full", bytes=1), [])
-        self.assertEqual(len(list(table.find_gains(row, with_ratios(row, bytes=1), "full"))), 1)
-        self.assertEqual(len(find_faults(row, "full", bytes=known + 0.01)), 1)
+        self.assertEqual(find_faults(row, "full", arena=1), [])
+        self.assertEqual(len(list(table.find_gains(row, with_ratios(row, arena=1), "full"))), 1)
+        self.assertEqual(len(find_faults(row, "full", arena=known + 0.01)), 1)
 
 
 class Formulas(unittest.TestCase):
@@ -84,9 +84,25 @@ class Formulas(unittest.TestCase):
         self.assertAlmostEqual(sum(self.gpt2.flops(1).values()) / expected, 1)
 
     def test_context_takes_the_cheaper_plan(self):
-        gathered, exchanged = 3 * 0.5 * 2 * 512 * 2 * 6 * 64, 2 * 0.5 * 4 * 512 * 6 * 64
-        self.assertEqual(minima.context(self.gpt2, 512, 2, 2), 12 * min(gathered, exchanged))
-        self.assertEqual(minima.context(self.gpt2, 512, 4, 2), 12 * 3 * 0.5 * 2 * 512 * 2 * 3 * 64)
+        # Keys and values of all heads, with as many keys as heads: the same. Three heads cannot be exchanged on two ranks.
+        self.assertEqual(minima.context(self.gpt2, 512, 2, 2), 12 * 2 * 0.5 * 4 * 512 * 6 * 64)
+        self.assertEqual(minima.context(self.gpt2, 512, 4, 2), 12 * 2 * 0.5 * 2 * 512 * 2 * 3 * 64)
+        # Fewer keys and values than heads.
+        llama = rows.FULL["llama"]
+        self.assertEqual(minima.context(llama, 512, 2, 2), 12 * 2 * 0.5 * 2 * 512 * 2 * 2 * 64)
+
+    def test_products_with_a_cut_model(self):
+        tokens, projections, up, out, down = 1024 * 768, 768 * 2304 // 4, 768 * 3072 // 4, 768 * 768 // 4, 768 * 3072 // 4
+        # Turned and kept so; the attention's result is gathered and kept so.
+        expected = (tokens + projections) + (2 * tokens + projections) + (tokens + up) + (2 * tokens + up) + 2 * tokens + 2 * (tokens + down)
+        self.assertEqual(minima.model_products(self.gpt2, 4, 1), 3 / 4 * expected)
+
+    def test_slots_of_a_divided_sequence(self):
+        moe = rows.FULL["moe"]
+        # On two ranks of ring, with a feed-forward layer that two others divide: tokens are fewer than slots.
+        tokens, slots = 512 * 512, 2 * 8 * 80 * 512
+        expected = 4 * tokens / 2 + 4 * slots / 2 / 2 + 2 * tokens / 2 - 4 * tokens / 2 + 2 * 8 * 80
+        self.assertEqual(minima.divided_slots(moe, 2, 2), 6 * expected)
 
 
 if __name__ == "__main__":

@@ -195,8 +195,8 @@ def model_products(m, r, c):
     gradient, and turn that of the weight, and the weight unless it was kept so.
 
     Those that make model scatter their result, of a weight that is turned and kept so, or gather their input and keep it: the layout
-    does not cut it. Backward they gather the gradient of the result, and turn that of the weight, and the weight if it is not; or they
-    gather the input unless it was kept, and scatter its gradient."""
+    does not cut it. Backward they gather the gradient of the result, and turn what was not kept: the gradient of the weight, or the weight.
+    Or they gather the input unless it was kept, and scatter its gradient."""
     tokens, d, nd = m.tokens, m.model, m.tokens * m.model
     total = 0
     for width in ((m.heads + 2 * m.kv) * m.key / c, (2 if m.groups else 1) * m.ffn / c):
@@ -204,7 +204,7 @@ def model_products(m, r, c):
         total += min(nd + weight + min(2 * nd + weight, results), results + min(2 * nd + 2 * weight, results))
     for width in (m.heads * m.key / c, m.ffn / c):
         weight, inputs = d * width / r, tokens * width
-        total += min(nd + weight + min(nd + weight, 2 * inputs), inputs + min(nd + 2 * weight, inputs))
+        total += min(nd + weight + min(nd + weight, 2 * inputs), inputs + min(nd + weight, inputs))
     return move(total, r)
 
 
