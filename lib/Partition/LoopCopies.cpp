@@ -123,11 +123,10 @@ llvm::MapVector<Value, Value> findLoopTwins(nd::ScanOp earlier,
   for (const nd::Tie &tie : later.getTies()) {
     if (!isEntryOrWhole(tie))
       continue;
-    if (Value yielded = getYielded(earlier, tie)) {
+    if (Value yielded = getYielded(earlier, tie))
       numbering.unite(tie.argument, yielded);
-    } else {
+    else
       numbering.addArgument(tie);
-    }
     find(tie.argument);
   }
   for (Operation &op : later.getBlock().without_terminator()) {

@@ -65,7 +65,7 @@ MoveLimit readMoveLimit(mlir::ModuleOp module);
 /// removes the attribute if there is none.
 void setRefusedShare(mlir::ModuleOp module, const MoveLimit &limit);
 
-/// What setRefusedShare noted, if anything. Removes both attributes.
+/// What setRefusedShare noted, if anything. Removes all these attributes.
 std::optional<double> takeRefusedShare(mlir::ModuleOp module);
 
 } // namespace meshc::partition

@@ -77,8 +77,8 @@ static std::optional<Outcome> predict(ModuleOp program,
 }
 
 namespace {
-/// The partitioned program of the least predicted step, of those that were
-/// tried.
+/// The best partitioned program of those that were tried: that of the least
+/// predicted step, as far as it is worth its memory.
 class Choice {
 public:
   Choice(OwningOpRef<ModuleOp> &program, const CompileOptions &options,

@@ -61,7 +61,8 @@ static void addPasses(mlir::OpPassManager &passes, const CompileOptions &) {
 // The phases
 //===----------------------------------------------------------------------===//
 
-static constexpr llvm::StringLiteral modelJudges[] = {"meshc-build-steps"};
+static constexpr llvm::StringLiteral modelJudges[] = {"meshc-build-steps",
+                                                      "meshc-decode-positions"};
 static constexpr llvm::StringLiteral layoutJudges[] = {
     "meshc-verify-rules", "meshc-assign-shardings"};
 // Text in MLIR may have ops that cannot be cut.

@@ -21,7 +21,8 @@ using namespace mlir;
 
 namespace meshc {
 
-static std::vector<std::string> listCollectives(ModuleOp module) {
+static std::vector<std::string> listCollectives(ModuleOp module,
+                                                const DimSizes &sizes) {
   SmallVector<std::pair<std::string, unsigned>> counts;
   module.walk([&](spmd::CollectiveOpInterface op) {
     std::string text = "`" + op->getName().stripDialect().str();
@@ -29,7 +30,8 @@ static std::vector<std::string> listCollectives(ModuleOp module) {
       text += " " + stringifyReductionKind(*reduction).str();
     // A collective that combines several counts as these.
     for (Value operand : op->getOperands()) {
-      std::string one = text + "` of `" + writeType(operand.getType()) + "`";
+      std::string one =
+          text + "` of `" + writeType(operand.getType(), &sizes) + "`";
       auto known = llvm::find_if(
           counts, [&](const auto &count) { return count.first == one; });
       if (known == counts.end())
@@ -74,17 +76,20 @@ static LogicalResult compileToCollectives(ModuleOp module) {
 
 FailureOr<std::vector<Cut>> findCuts(func::FuncOp function) {
   std::set<std::string> dims;
+  DimSizes sizes;
   for (TypeRange types : {TypeRange(function.getArgumentTypes()),
                           TypeRange(function.getResultTypes())})
     for (Type type : types)
-      for (nd::DimAttr dim : cast<nd::TensorType>(type).getDims())
+      for (nd::DimAttr dim : cast<nd::TensorType>(type).getDims()) {
         dims.insert(dim.getName().str());
+        sizes.emplace(dim.getName().str(), dim.getSize());
+      }
   std::vector<Cut> cuts;
   for (const std::string &dim : dims) {
     OwningOpRef<ModuleOp> module = cut(function, dim);
     if (failed(compileToCollectives(*module)))
       return failure();
-    std::vector<std::string> collectives = listCollectives(*module);
+    std::vector<std::string> collectives = listCollectives(*module, sizes);
     auto same = llvm::find_if(
         cuts, [&](const Cut &cut) { return cut.collectives == collectives; });
     if (same == cuts.end())

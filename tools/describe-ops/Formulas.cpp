@@ -34,11 +34,20 @@ std::string Formulas::getText() const {
   return text;
 }
 
-std::string writeType(Type type) {
+std::string writeType(Type type, const DimSizes *sizes) {
   auto tensor = cast<nd::TensorType>(type);
-  SmallVector<StringRef> dims;
-  for (nd::DimAttr dim : tensor.getDims())
-    dims.push_back(dim.getName().getValue());
+  SmallVector<std::string> dims;
+  for (nd::DimAttr dim : tensor.getDims()) {
+    dims.push_back(dim.getName().str());
+    if (!sizes)
+      continue;
+    auto [first, last] = sizes->equal_range(dims.back());
+    if (first != last &&
+        llvm::none_of(llvm::make_range(first, last), [&](const auto &known) {
+          return known.second == dim.getSize();
+        }))
+      dims.back() += " = " + std::to_string(dim.getSize());
+  }
   std::string text;
   llvm::raw_string_ostream(text) << tensor.getElementType();
   return text + "[" + llvm::join(dims, ", ") + "]";

@@ -10,13 +10,16 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
+#include <map>
 #include <string>
 #include <utility>
 
 namespace meshc {
 
-/// Element type and dims of a tensor: `f32[b, m]`.
-std::string writeType(mlir::Type type);
+/// Element type and dims of a tensor: `f32[b, m]`. With `sizes`, a dim also has
+/// its size if that is not among those of its name there: `f32[b, m = 2]`.
+using DimSizes = std::multimap<std::string, int64_t>;
+std::string writeType(mlir::Type type, const DimSizes *sizes = nullptr);
 
 /// Writes values of nd ops as formulas: operands by the names that they were
 /// given, constants as numbers, all else as calls of the ops. A call has the
