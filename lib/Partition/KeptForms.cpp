@@ -37,10 +37,10 @@ static llvm::SmallVector<BlockArgument> findEntries(OpResult stack) {
   return entries;
 }
 
-/// The sharding to which loops move the entries of the stack at the highest
-/// cost, or in which its own loop keeps a copy of them, of those that the
-/// layout allows the kept value: its rules hold, perhaps with further axes
-/// behind theirs. Null if there is none.
+/// Another sharding of the stack's entries: one to which a loop moves them, or
+/// in which their own loop keeps a copy. The rules of the layout hold in it,
+/// perhaps with further axes behind theirs. If there are several, the one that
+/// is costliest to move to; null if there is none.
 static TensorType findUse(OpResult stack, const DesiredSharding &wanted,
                           spmd::ReshardPlanner &planner) {
   TensorType costly;

@@ -27,13 +27,14 @@ enum class KeptForm {
   Exact   ///< it is kept so, even if its op makes it cut further
 };
 
-/// Finds, in a program after the phase partition, the values that a loop keeps
-/// for another one (its stacked results), and that the other one's body moves
-/// to another sharding that the layout allows, or of which the loop itself
-/// keeps a copy in one: its rules hold, perhaps with further axes behind
-/// theirs. Gives them this sharding in `layout`, the same program before that
-/// phase. Returns whether there are any; there are none if `layout` is another
-/// program. Does not follow stacks that an outer loop hands on.
+/// Looks at a program after the phase partition for values that a loop keeps
+/// for another one (its stacked results), where the other one moves them to
+/// another sharding, or the loop keeps a copy in another sharding. If the rules
+/// of the layout allow that sharding, perhaps with further axes behind theirs,
+/// gives it to the values in `layout`: the same program before the phase.
+///
+/// Returns whether there are such values. If `layout` is another program, there
+/// are none. Does not follow stacks that an outer loop hands on.
 bool keepAsUsed(mlir::ModuleOp layout, mlir::ModuleOp partitioned,
                 KeptForm form);
 

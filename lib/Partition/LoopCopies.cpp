@@ -84,8 +84,8 @@ static bool isEntryOrWhole(const nd::Tie &tie) {
          tie.kind == nd::TieKind::Whole;
 }
 
-/// What `earlier` yields to the stack of which the argument is an entry; null
-/// if it makes no such stack.
+/// The value that `earlier` stacks, if the argument is an entry of that stack;
+/// otherwise null.
 static Value getYielded(nd::ScanOp earlier, const nd::Tie &tie) {
   auto stack = dyn_cast<OpResult>(tie.operand);
   if (!stack || stack.getOwner() != earlier ||

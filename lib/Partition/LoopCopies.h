@@ -36,10 +36,10 @@ struct LoopCopies {
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::OpResult, 1>> stacks;
 };
 
-/// Whether a program after the phase partition has loops one after another over
-/// one dim, of which the first moves a value that is not a partial sum, at a
-/// higher cost than that of keeping it (MoveLimit::keptByteCost). If not, there
-/// are no copies to keep.
+/// A quick test of a program after the phase partition: false if no loop has
+/// copies to keep. There may be some if another loop over the same dim follows,
+/// and the first one moves a value at a higher cost than that of keeping it
+/// (MoveLimit::keptByteCost). Partial sums do not count.
 bool mayKeepCopies(mlir::ModuleOp partitioned, double keptByteCost);
 
 /// Replaces the new loop by one without the stacks that nothing uses. To be

@@ -28,16 +28,18 @@ namespace meshc {
 ///   (partition::keepAsUsed);
 /// - let loops keep copies of what later loops move as well
 ///   (partition::LoopCopies), at a price per byte;
-/// - price pointwise ops as they are on a machine where a point costs less than
-///   a fourth of a byte (CostModel::getPointCost);
-/// - let loops keep nothing but what other loops use (partition::KeptForm).
+/// - use the machine's price of pointwise ops, where a point costs less than a
+///   fourth of a byte (CostModel::getPointCost);
+/// - let loops keep values exactly as other loops use them, and no parts beside
+///   them (partition::KeptForm).
 ///
-/// The program of a trial is kept if the share of the step that it saves, less
-/// a twentieth of the share by which the arena grows, is at least 0.02 %. The
-/// step may be longer by 0.02 % if the arena is smaller. All of them together
-/// enlarge the arena by at most a fourth. With a memory
-/// budget the arena does not count, but a program that fits is better than one
-/// that does not.
+/// The gain of a trial is the share of the step that it saves, less a twentieth
+/// of the share by which the arena grows. Its program is kept if the gain is at
+/// least 0.02 %. For a smaller arena, the step may be longer by 0.02 %. All
+/// trials together enlarge the arena by at most a fourth.
+///
+/// With a memory budget the arena does not count, but a program that fits is
+/// better than one that does not.
 ExitCode partitionProgram(mlir::OwningOpRef<mlir::ModuleOp> &program,
                           const CompileOptions &options,
                           const cost::Machine &machine);
