@@ -174,10 +174,10 @@ BlockPartitioner::findMove(Value value, TensorType type,
       !known.hasOneUser && !types.empty())
     return {MoveKind::Settle, settled, planner.getCost(types.front(), settled)};
   Move reshard = findReshard(types, type);
-  for (TensorType kept : getKept(value))
-    if (double bytes = getCostOfKept(kept) + planner.getCost(kept, type);
+  for (const OfferedForm &kept : getKept(value))
+    if (double bytes = kept.cost + planner.getCost(kept.type, type);
         bytes < reshard.bytes)
-      reshard = {MoveKind::Kept, kept, bytes};
+      reshard = {MoveKind::Kept, kept.type, bytes};
   if (!known.isCopy || type.isPartial())
     return reshard;
   // A copy made from its operand: other copies, and the operand's users, may
@@ -413,7 +413,7 @@ LogicalResult BlockPartitioner::partitionLoop(nd::ScanOp loop) {
   if (failed(partitioner.run()))
     return failure();
   nd::ScanOp local = partitioner.build(builder, std::move(body));
-  if (limit.keptByteCost)
+  if (limit.keptByteCost && isFollowed(loop))
     local = partitioner.offerCopies(local, copies);
   partitioner.dropUnusedCopies();
   for (auto [result, computed] :

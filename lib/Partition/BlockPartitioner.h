@@ -98,7 +98,7 @@ public:
   /// How often the result is resharded for one execution of its op.
   virtual double getShare(mlir::OpResult) { return 1; }
   /// The forms of a value that an earlier loop may keep for this block.
-  virtual llvm::ArrayRef<nd::TensorType> getKept(mlir::Value) { return {}; }
+  virtual llvm::ArrayRef<OfferedForm> getKept(mlir::Value) { return {}; }
   /// What the loops that were rebuilt offer to later ones.
   llvm::ArrayRef<LoopCopies> getCopies() const { return copies; }
 
@@ -116,10 +116,9 @@ protected:
   /// others are: nothing but the terminator uses what it makes.
   virtual bool isBuiltLast(mlir::Operation &) { return false; }
   virtual void buildLast(mlir::Operation &) {}
-  /// Lets the earlier loop keep the form, one of getKept.
+  /// Lets the earlier loop keep the form of this type, which is one of
+  /// getKept. Returns the value of the new block that holds its entry.
   virtual mlir::Value takeKept(mlir::Value, nd::TensorType) { return {}; }
-  /// What this costs, in bytes.
-  virtual double getCostOfKept(nd::TensorType) { return 0; }
   /// Settles the shardings at the end of the block once its ops are rebuilt.
   virtual void chooseEnds() {}
 

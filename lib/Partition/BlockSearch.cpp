@@ -115,7 +115,8 @@ BlockSearch::Choices BlockSearch::findChoices(Operation *op,
   llvm::SmallVector<OperandForms> operands;
   for (Value operand : op->getOperands()) {
     operands.push_back(partitioner.describe(operand, forms));
-    llvm::append_range(operands.back().types, partitioner.getKept(operand));
+    for (const OfferedForm &kept : partitioner.getKept(operand))
+      operands.back().types.push_back(kept.type);
   }
   llvm::SmallVector<WantedResult> results;
   for (OpResult result : op->getResults())
@@ -431,7 +432,6 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
                                             spmd::ReshardPlanner &planner,
                                             nd::MeshAttr mesh, MoveLimit &limit,
                                             ArrayRef<Operation *> ops) {
-  partitioner.setMayCutFurther(ops, limit.isRaised());
   BlockSearch inPlace(partitioner, planner, mesh, AxisMoves::None);
   auto choices = inPlace.run(ops);
   if (inPlace.getBytes() <= 0)

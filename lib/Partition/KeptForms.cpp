@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/KeptForms.h"
-#include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
@@ -60,12 +60,9 @@ static TensorType findUse(OpResult stack, const DesiredSharding &wanted,
   for (BlockArgument entry : findEntries(stack))
     llvm::for_each(entry.getUsers(), consider);
   auto loop = cast<nd::ScanOp>(stack.getOwner());
-  auto isCopy = [&](OpOperand &use) {
-    return use.getOwner() == loop.getYield() &&
-           use.getOperandNumber() >= loop.getCarriedCount();
-  };
   for (Operation *user : loop.getTie(stack).yielded.getUsers())
-    if (llvm::any_of(user->getUses(), isCopy))
+    if (user->getNumResults() == 1 &&
+        nd::findStackedResult(loop, user->getResult(0)))
       consider(user);
   return costly;
 }

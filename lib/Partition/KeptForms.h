@@ -21,10 +21,10 @@
 
 namespace meshc::partition {
 
-/// How keepAsUsed says what a value is kept as.
+/// How keepAsUsed gives a value a sharding.
 enum class KeptForm {
-  Placed, ///< as a rule does: it may be cut further
-  Exact   ///< it is kept so, even if its op makes it cut further
+  Placed, ///< as a rule would: the value may still be cut further
+  Exact   ///< exactly, even where the value's op makes it cut further
 };
 
 /// Looks at a program after the phase partition for values that a loop keeps

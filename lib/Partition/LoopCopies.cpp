@@ -38,6 +38,8 @@ private:
     return it->second;
   }
   void set(Value value, unsigned number) { numbers[value] = number; }
+  /// Their attributes, operands and types of results are equal. Attributes that
+  /// are not the op's own, such as names, do not count.
   bool areEqual(Operation *a, Operation *b);
 
   unsigned next = 0;
@@ -95,11 +97,15 @@ static Value getYielded(nd::ScanOp earlier, const nd::Tie &tie) {
   return made.kind == nd::TieKind::StackedResult ? made.yielded : Value();
 }
 
+static bool mayHaveTwins(nd::ScanOp earlier, nd::ScanOp later) {
+  return earlier.getDim() == later.getDim() &&
+         earlier.getSize() == later.getSize() && !earlier.getConditional();
+}
+
 llvm::MapVector<Value, Value> findLoopTwins(nd::ScanOp earlier,
                                             nd::ScanOp later) {
   llvm::MapVector<Value, Value> twins;
-  if (earlier.getDim() != later.getDim() ||
-      earlier.getSize() != later.getSize() || earlier.getConditional())
+  if (!mayHaveTwins(earlier, later))
     return twins;
   Numbering numbering;
   llvm::DenseMap<unsigned, Value> inEarlier; // by number
@@ -136,73 +142,68 @@ llvm::MapVector<Value, Value> findLoopTwins(nd::ScanOp earlier,
   return twins;
 }
 
-static bool movesValues(nd::ScanOp loop, double keptByteCost) {
-  auto planner = spmd::ReshardPlanner::of(loop->getParentOfType<ModuleOp>());
-  auto mesh = nd::MeshAttr::of(loop);
-  double costPerByte = keptByteCost / double(nd::countRuns(loop));
-  return llvm::any_of(
-      loop.getBlock().getOps<spmd::ReshardOp>(), [&](spmd::ReshardOp op) {
-        nd::TensorType from = nd::getTensorType(op.getOperand()),
-                       to = nd::getTensorType(op.getResult());
-        return !from.isPartial() &&
-               planner.getCost(from, to) >
-                   costPerByte * double(to.getLocalBytes(mesh));
-      });
+bool isFollowed(nd::ScanOp loop) {
+  for (Operation *later = loop->getNextNode(); later;
+       later = later->getNextNode())
+    if (auto other = dyn_cast<nd::ScanOp>(later);
+        other && mayHaveTwins(loop, other))
+      return true;
+  return false;
 }
 
-bool mayKeepCopies(ModuleOp partitioned, double keptByteCost) {
-  auto mayKeep = [&](nd::ScanOp loop) {
-    for (Operation *later = loop->getNextNode(); later;
-         later = later->getNextNode())
-      if (auto other = dyn_cast<nd::ScanOp>(later);
-          other && other.getDim() == loop.getDim() &&
-          movesValues(loop, keptByteCost))
-        return WalkResult::interrupt();
-    return WalkResult::advance();
-  };
-  return partitioned.walk(mayKeep).wasInterrupted();
+double getMostForCopies(ModuleOp partitioned) {
+  auto planner = spmd::ReshardPlanner::of(partitioned);
+  double most = 0;
+  partitioned.walk([&](nd::ScanOp loop) {
+    if (!isFollowed(loop))
+      return;
+    auto mesh = nd::MeshAttr::of(loop);
+    for (auto op : loop.getBlock().getOps<spmd::ReshardOp>()) {
+      nd::TensorType from = nd::getTensorType(op.getOperand()),
+                     to = nd::getTensorType(op.getResult());
+      if (!from.isPartial())
+        most = std::max(most, planner.getCost(from, to) *
+                                  double(nd::countRuns(loop)) /
+                                  double(to.getLocalBytes(mesh)));
+    }
+  });
+  return most;
 }
 
-/// Erases what nothing uses in loops that read the stack, and their entries of
-/// the stack if these are not used then.
-static void dropUnusedEntries(OpResult stack) {
-  for (Operation *user : llvm::to_vector(stack.getUsers())) {
-    auto loop = dyn_cast<nd::ScanOp>(user);
-    if (!loop)
-      continue;
-    for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(loop.getBlock())))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+/// Erases what nothing uses in loops that read the stacks, and their entries of
+/// the stacks that are not used then.
+static void dropUnusedEntries(const llvm::SmallSetVector<Value, 4> &stacks,
+                              RewriterBase &rewriter) {
+  llvm::SmallSetVector<nd::ScanOp, 4> readers;
+  for (Value stack : stacks)
+    for (Operation *user : stack.getUsers())
+      if (auto loop = dyn_cast<nd::ScanOp>(user))
+        readers.insert(loop);
+  for (nd::ScanOp loop : readers) {
+    nd::eraseDeadOps(rewriter, loop.getBlock());
     for (const nd::Tie &tie : loop.getTies())
-      if (tie.kind == nd::TieKind::StackedOperand && tie.operand == stack &&
-          tie.argument.use_empty()) {
-        unsigned index = tie.argument.getArgNumber();
-        loop.getStackedMutable().erase(index - loop.getCarriedCount());
-        loop.getBlock().eraseArgument(index);
-        break;
-      }
+      if (tie.kind == nd::TieKind::StackedOperand &&
+          stacks.contains(tie.operand) && tie.argument.use_empty())
+        nd::dropStackedOperand(loop, tie.argument);
   }
 }
 
 void dropUnused(const LoopCopies &copies) {
-  nd::ScanOp loop;
-  llvm::SmallVector<unsigned> unused;
-  for (const auto &[value, stacks] : copies.stacks)
-    for (OpResult stack : stacks) {
-      loop = cast<nd::ScanOp>(stack.getOwner());
-      dropUnusedEntries(stack);
-      if (stack.use_empty())
-        unused.push_back(stack.getResultNumber());
-    }
-  if (unused.empty())
+  llvm::SmallSetVector<Value, 4> stacks;
+  for (const auto &[value, ofValue] : copies.stacks)
+    stacks.insert_range(ofValue);
+  if (stacks.empty())
     return;
+  auto loop = stacks.front().getDefiningOp<nd::ScanOp>();
+  IRRewriter rewriter(loop.getContext());
+  dropUnusedEntries(stacks, rewriter);
   llvm::BitVector arguments(loop.getBlock().getNumArguments(), true);
   llvm::BitVector results(loop.getNumResults(), true);
-  for (unsigned result : unused)
-    results.reset(result);
-  IRRewriter rewriter(loop.getContext());
-  nd::keepTies(rewriter, loop, arguments, results);
+  for (Value stack : stacks)
+    if (stack.use_empty())
+      results.reset(cast<OpResult>(stack).getResultNumber());
+  if (!results.all())
+    nd::keepTies(rewriter, loop, arguments, results);
 }
 
 } // namespace meshc::partition

@@ -13,11 +13,11 @@
 namespace meshc::partition {
 
 /// Finds values of the body of `later` that the body of `earlier` has as well,
-/// for the same entry: entries of one stack, one whole tensor, entries that
-/// `earlier` stacks for `later`, and what equal ops make of equal values (value
-/// numbering: Cocke and Schwartz, Programming Languages and Their Compilers,
-/// 1970). A backward loop has such values where it recomputes those of its
-/// forward loop.
+/// for the same entry of the loops' dim: entries of one stack, one whole
+/// tensor, entries that `earlier` stacks for `later`, and what equal ops make
+/// of equal values (value numbering: Cocke and Schwartz, Programming Languages
+/// and Their Compilers, 1970). A backward loop has such values where it
+/// recomputes those of its forward loop.
 ///
 /// Maps them to those of `earlier`, in the order of the body. Empty if the
 /// loops are not over the same entries of one dim, or if `earlier` may end
@@ -25,22 +25,31 @@ namespace meshc::partition {
 llvm::MapVector<mlir::Value, mlir::Value> findLoopTwins(nd::ScanOp earlier,
                                                         nd::ScanOp later);
 
+/// Whether a later loop of the block may have twins of the loop's values.
+bool isFollowed(nd::ScanOp loop);
+
 /// What a loop of the new block may keep for later ones, besides what its
 /// model keeps: stacked results whose entries are values that its body has
 /// moved to other shardings. It keeps those that are used.
 struct LoopCopies {
-  explicit LoopCopies(nd::ScanOp loop) : loop(loop) {}
-
   nd::ScanOp loop; ///< the old one
   /// The stacks, by the values of its body.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::OpResult, 1>> stacks;
 };
 
-/// A quick test of a program after the phase partition: false if no loop has
-/// copies to keep. There may be some if another loop over the same dim follows,
-/// and the first one moves a value at a higher cost than that of keeping it
-/// (MoveLimit::keptByteCost). Partial sums do not count.
-bool mayKeepCopies(mlir::ModuleOp partitioned, double keptByteCost);
+/// One of these stacks, as a later loop sees it.
+struct OfferedForm {
+  nd::TensorType type;  ///< of its entries
+  double cost;          ///< of keeping an entry, in bytes that are sent
+  mlir::OpResult stack; ///< of the new loop
+};
+
+/// The highest cost of a kept byte (MoveLimit::keptByteCost) at which a loop of
+/// the program may have copies to keep: where it moves a value, and another
+/// loop over the same dim follows, what the moves cost over the bytes that are
+/// kept. Values that are reduced do not count. 0 if there are no such moves.
+/// The program is one after the phase partition.
+double getMostForCopies(mlir::ModuleOp partitioned);
 
 /// Replaces the new loop by one without the stacks that nothing uses. To be
 /// called for later loops first.

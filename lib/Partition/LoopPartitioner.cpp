@@ -227,10 +227,10 @@ bool LoopPartitioner::isStackForOps(unsigned end) {
 }
 
 /// Stacked entries keep their shardings along open dims, and along placed ones
-/// where the body may cut them further. Entries that are
-/// partial and only yielded stay so: the user of the stack may add it to others
-/// before they are reduced. Otherwise the parent reduces the entries in this
-/// loop when it asks for the stack (BlockPartitioner::reshard).
+/// where the body may cut them further. Entries that are partial and only
+/// yielded stay so: the user of the stack may add it to others before they are
+/// reduced. Otherwise the parent reduces the entries in this loop when it asks
+/// for the stack (BlockPartitioner::reshard).
 void LoopPartitioner::chooseEnds() {
   for (nd::Tie tie : loop.getTies()) {
     if (tie.kind != nd::TieKind::StackedResult)
@@ -258,46 +258,42 @@ void LoopPartitioner::chooseEnds() {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// Enters what earlier loops offer of values that both bodies have.
+/// Enters what earlier loops offer of values that both bodies have. A stack is
+/// kept once, while a move is paid for at each run of the body: in loops around
+/// this one, too.
 void LoopPartitioner::findKept() {
-  for (const LoopCopies &copies : parent.getCopies()) {
-    if (copies.stacks.empty())
-      continue;
+  double costOfByte =
+      limit.keptByteCost.value_or(0) / double(nd::countRuns(loop));
+  for (const LoopCopies &copies : parent.getCopies())
     for (auto [value, twin] : findLoopTwins(copies.loop, loop))
       for (OpResult stack : copies.stacks.lookup(twin)) {
-        Kept &known = kept[value];
-        known.types.push_back(
-            nd::getEntryType(nd::getTensorType(stack), loop.getDim()));
-        known.stacks.push_back(stack);
+        TensorType type =
+            nd::getEntryType(nd::getTensorType(stack), loop.getDim());
+        kept[value].push_back(
+            {type, costOfByte * double(type.getLocalBytes(mesh)), stack});
       }
-  }
 }
 
-ArrayRef<TensorType> LoopPartitioner::getKept(Value value) {
+ArrayRef<OfferedForm> LoopPartitioner::getKept(Value value) {
   auto known = kept.find(value);
-  return known == kept.end() ? ArrayRef<TensorType>() : known->second.types;
+  return known == kept.end() ? ArrayRef<OfferedForm>() : known->second;
 }
 
 Value LoopPartitioner::takeKept(Value value, TensorType type) {
-  const Kept &known = kept.find(value)->second;
-  auto index = llvm::find(known.types, type) - known.types.begin();
+  const OfferedForm *form =
+      llvm::find_if(getKept(value),
+                    [&](const OfferedForm &each) { return each.type == type; });
   unsigned position =
       loop.getCarriedCount() + loop.getStackedCount() + taken.size();
-  taken.push_back(known.stacks[index]);
+  taken.push_back(form->stack);
   forms[value].push_back(made.insertArgument(position, type, value.getLoc()));
   return forms[value].back();
 }
 
-/// In loops around this one, a copy saves as many moves as there are
-/// iterations.
-double LoopPartitioner::getCostOfKept(TensorType type) {
-  return limit.keptByteCost.value_or(0) * double(type.getLocalBytes(mesh)) /
-         double(nd::countRuns(loop));
-}
-
-/// Appends the forms to which the value was moved, and that take no more of a
-/// rank's memory than its op has made of it or the layout wants of it: what the
-/// layout cuts is not kept gathered. A value with the loop's dim has no stack.
+/// Appends the forms to which the value was moved, unless they take more of a
+/// rank's memory than the form that its op has made and the one that the layout
+/// wants: what the layout cuts is not kept gathered. A value that has the
+/// loop's dim itself cannot be an entry of a stack.
 void LoopPartitioner::addMoved(Value value, SmallVectorImpl<MovedForm> &moved) {
   auto known = forms.find(value);
   if (known == forms.end() || known->second.empty() || getOuter(value) ||
@@ -334,9 +330,9 @@ nd::ScanOp LoopPartitioner::offerCopies(nd::ScanOp local,
   unsigned count = local->getNumResults();
   IRRewriter rewriter(local.getContext());
   nd::ScanOp made = nd::addStackedResults(rewriter, local, entries);
-  LoopCopies &offered = copies.emplace_back(loop);
+  copies.emplace_back().loop = loop;
   for (auto [index, each] : llvm::enumerate(moved))
-    offered.stacks[each.value].push_back(made->getResult(count + index));
+    copies.back().stacks[each.value].push_back(made->getResult(count + index));
   return made;
 }
 

@@ -64,9 +64,8 @@ private:
   bool isBuiltLast(mlir::Operation &op) override;
   void buildLast(mlir::Operation &op) override;
   void chooseEnds() override;
-  llvm::ArrayRef<nd::TensorType> getKept(mlir::Value value) override;
+  llvm::ArrayRef<OfferedForm> getKept(mlir::Value value) override;
   mlir::Value takeKept(mlir::Value value, nd::TensorType type) override;
-  double getCostOfKept(nd::TensorType type) override;
 
   /// A value, and a form to which the body has moved it.
   struct MovedForm {
@@ -86,13 +85,8 @@ private:
   llvm::DenseMap<mlir::Operation *, Sum> sums; ///< by their additions
   /// What only sums use, with the numbers of the sums.
   llvm::DenseMap<mlir::Value, unsigned> summands;
-  /// What earlier loops may keep of a value: the types of the entries, and the
-  /// stacks.
-  struct Kept {
-    llvm::SmallVector<nd::TensorType, 1> types;
-    llvm::SmallVector<mlir::OpResult, 1> stacks;
-  };
-  llvm::DenseMap<mlir::Value, Kept> kept;
+  /// What earlier loops may keep of a value.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<OfferedForm, 1>> kept;
   llvm::SmallVector<mlir::Value> taken; ///< of these stacks
   llvm::SmallVector<mlir::Value> whole; ///< operands of the new loop
 };

@@ -1,4 +1,4 @@
-//===- MoveLimit.h - how readily axes move to other dims --------*- C++ -*-===//
+//===- MoveLimit.h - what a trial of the phase may do -----------*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,10 @@
 
 namespace meshc::partition {
 
-/// Where axes may move to other dims (AxisMoves) in the blocks of a function,
-/// and what these then send and refuse.
+/// What the blocks of a function may do to send less, and what they then send
+/// and refuse: where axes may move to other dims (AxisMoves), and what copies
+/// cost. The usual program has the initial values; trials have others
+/// (lib/Pipeline, partitionProgram).
 struct MoveLimit {
   /// A block's axes move if it then sends at most this share of what it sends
   /// otherwise. With a half, the layouts of the literature keep their
@@ -58,14 +60,16 @@ void setMoveShare(mlir::ModuleOp module, double share);
 /// phase reads: MoveLimit::keptByteCost, at least 0.
 void setKeptByteCost(mlir::ModuleOp module, double cost);
 
-/// The limit that a module's attribute sets, or the usual one.
+/// The limit that the module's attributes set; the usual values where it has
+/// none.
 MoveLimit readMoveLimit(mlir::ModuleOp module);
 
 /// Notes the limit's refused share by the attribute `spmd.refused_share`, or
 /// removes the attribute if there is none.
 void setRefusedShare(mlir::ModuleOp module, const MoveLimit &limit);
 
-/// What setRefusedShare noted, if anything. Removes all these attributes.
+/// What setRefusedShare noted, if anything. Removes this attribute and those
+/// of setMoveShare and setKeptByteCost.
 std::optional<double> takeRefusedShare(mlir::ModuleOp module);
 
 } // namespace meshc::partition

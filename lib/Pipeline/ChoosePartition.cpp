@@ -26,11 +26,11 @@ namespace meshc {
 /// A step that is not shorter than this is no reason to move axes: predictions
 /// are not that exact, and the usual plan has fewer kinds of collectives.
 static constexpr double mostOfStep = 0.99;
-/// The other trials change less. The share of the step that they save, less the
-/// price of the arena times the share by which it grows, is their gain: a
-/// larger batch or less recomputation are other uses of the memory. It must be
-/// at least this, and a smaller arena is worth no longer step than by this. All
-/// trials together let the arena grow by at most a fourth.
+/// The other trials change less. Their gain is the share of the step that they
+/// save, less the price of the arena times the share by which it grows: the
+/// memory could serve a larger batch or less recomputation instead. The gain
+/// must be at least this. A step may be longer by this share where the arena
+/// becomes smaller. All trials together let the arena grow by at most a fourth.
 static constexpr double leastGain = 0.0002, priceOfArena = 0.05,
                         mostOfArena = 1.25;
 /// Only points that cost at most this are worth a trial. Less than the least
@@ -46,13 +46,12 @@ struct Outcome {
   int64_t arenaBytes = 0;
   bool fits = true; ///< in the memory budget
 
-  /// A program that fits; of those that do, the one that the function says; of
-  /// those that do not, the smaller one.
-  bool isBetterThan(const Outcome &other,
-                    llvm::function_ref<bool()> says) const {
+  /// A program that fits is better than one that does not; of two that fit, the
+  /// one that is preferred; of two that do not, the smaller one.
+  bool isBetterThan(const Outcome &other, bool isPreferred) const {
     if (fits != other.fits)
       return fits;
-    return fits ? says() : arenaBytes < other.arenaBytes;
+    return fits ? isPreferred : arenaBytes < other.arenaBytes;
   }
 };
 } // namespace
@@ -106,8 +105,8 @@ private:
 
   /// Predicts `best` unless it is known. Returns whether it is.
   bool knowsBest();
-  /// Returns the share that the next trial of moves may allow, if any.
-  std::optional<double> tryOther(OwningOpRef<ModuleOp> other, Judge judge);
+  /// Returns whether `other` has become `layout`.
+  bool tryOther(OwningOpRef<ModuleOp> other, Judge judge);
 
   OwningOpRef<ModuleOp> &program;
   /// What `program` was made from: before the phase, with what trials changed.
@@ -117,7 +116,9 @@ private:
   std::optional<Outcome> best; ///< of `program`, once it is known
   /// That of `program` before the trials that let its arena grow.
   int64_t arenaBefore = 0;
-  std::optional<double> refusedShare; ///< by the usual limit
+  /// What the last program that was partitioned has refused, if anything: the
+  /// share that the next trial of moves may allow.
+  std::optional<double> refusedShare;
 };
 } // namespace
 
@@ -160,41 +161,39 @@ bool Choice::knowsBest() {
 /// Partitions `other`, which is `layout` with changes. If this is better than
 /// the best program, it becomes the program, and `other` becomes `layout`, also
 /// if the changes do nothing yet: they may with those of later trials.
-std::optional<double> Choice::tryOther(OwningOpRef<ModuleOp> other,
-                                       Judge judge) {
+bool Choice::tryOther(OwningOpRef<ModuleOp> other, Judge judge) {
+  refusedShare.reset();
   OwningOpRef<ModuleOp> partitioned = other->clone();
   if (runPartition(*partitioned, options) != ExitCode::Success)
-    return {};
-  std::optional<double> refused = partition::takeRefusedShare(*partitioned);
+    return false;
+  refusedShare = partition::takeRefusedShare(*partitioned);
   if (areEqual(*partitioned, *program)) {
     layout = std::move(other);
-    return refused;
+    return true;
   }
   if (!knowsBest())
-    return {};
+    return false;
   std::optional<Outcome> outcome = predict(*partitioned, options, machine);
   if (!outcome)
-    return {};
+    return false;
   LDBG() << "a step of " << outcome->seconds << " s, an arena of "
          << outcome->arenaBytes << " bytes; the best ones so far "
          << best->seconds << " s, " << best->arenaBytes << " bytes";
-  if (outcome->isBetterThan(*best,
-                            [&] { return (this->*judge)(*outcome, *best); })) {
-    program = std::move(partitioned);
-    layout = std::move(other);
-    best = outcome;
-  }
-  return refused;
+  if (!outcome->isBetterThan(*best, (this->*judge)(*outcome, *best)))
+    return false;
+  program = std::move(partitioned);
+  layout = std::move(other);
+  best = outcome;
+  return true;
 }
 
 void Choice::tryMoves() {
-  std::optional<double> share = refusedShare;
-  for (int trial = 0; trial < mostTrials && share; ++trial) {
-    LDBG() << "blocks that send up to " << *share
+  for (int trial = 0; trial < mostTrials && refusedShare; ++trial) {
+    LDBG() << "blocks that send up to " << *refusedShare
            << " of their bytes where axes move";
     OwningOpRef<ModuleOp> other = layout->clone();
-    partition::setMoveShare(*other, *share);
-    share = tryOther(std::move(other), &Choice::isShorter);
+    partition::setMoveShare(*other, *refusedShare);
+    tryOther(std::move(other), &Choice::isShorter);
   }
   if (best)
     arenaBefore = best->arenaBytes;
@@ -209,27 +208,24 @@ void Choice::tryKept(partition::KeptForm form) {
 }
 
 void Choice::tryCopies() {
-  if (!partition::mayKeepCopies(*program, 0))
-    return;
-  if (!knowsBest() || best->arenaBytes == 0)
+  const double most = partition::getMostForCopies(*program);
+  if (most <= 0 || !knowsBest() || best->arenaBytes == 0)
     return;
   cost::CostModel model(machine, nd::MeshAttr::of(*layout));
   double step = best->seconds * model.getFastestBandwidth();
   double usual = priceOfArena * step / double(best->arenaBytes);
-  // A budget may have room for copies that are hardly worth it.
+  // Within a budget, copies need not be worth their memory.
   llvm::SmallVector<double> costs = {usual};
   if (options.memoryBudget)
     costs.insert(costs.begin(), usual / 100);
   for (double cost : costs) {
-    if (!partition::mayKeepCopies(*program, cost))
+    if (cost >= most)
       return;
     LDBG() << "copies of what several loops move, at the cost of " << cost
            << " bytes";
     OwningOpRef<ModuleOp> other = layout->clone();
     partition::setKeptByteCost(*other, cost);
-    ModuleOp tried = *other;
-    tryOther(std::move(other), &Choice::isWorthIt);
-    if (*layout == tried)
+    if (tryOther(std::move(other), &Choice::isWorthIt))
       return;
   }
 }

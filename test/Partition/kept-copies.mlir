@@ -276,4 +276,36 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, spmd.kept_byte_cost
     }
     return %z : !x
   }
+
+  // Nor is %m kept if the second loop computes it twice.
+  // CHECK-LABEL: func.func @unused_twice
+  // CHECK: %[[F:.*]]:3 = nd.scan "layers" 4
+  // CHECK: %[[R:.*]] = spmd.reshard {{.*}} {nd.name = "r"}
+  // CHECK: nd.yield %{{.*}}, %{{.*}}, %[[R]]
+  // CHECK: nd.scan "layers" 4 backwards {{.*}} stacked(%[[F]]#1, %arg1, %[[F]]#2, %[[F]]#2 : !
+  // CHECK-NOT: nd.mul
+  // CHECK: return
+  func.func @unused_twice(%x: !x, %kk: !ks {nd.name = "k"}) -> !x {
+    %y:2 = nd.scan "layers" 4 carried(%x : !x) stacked(%kk : !ks) -> !x, !xs {
+    ^bb0(%c: !x, %k: !k):
+      %e = nd.exp %c : (!x) -> !x
+      %m = nd.mul %e, %k {nd.name = "m"} : (!x, !k) -> !k
+      %r = nd.reduce_sum %m {dims = ["z"], nd.name = "r"} : (!k) -> !x
+      %a = nd.tanh %r  : (!x) -> !x
+      nd.yield %a, %e : !x, !x
+    }
+    %z = nd.scan "layers" 4 backwards carried(%y#0 : !x) stacked(%y#1, %kk : !xs, !ks) -> !x {
+    ^bb0(%d: !x, %e: !x, %k: !k):
+      %m = nd.mul %e, %k {nd.name = "m"} : (!x, !k) -> !k
+      %n = nd.mul %e, %k {nd.name = "m"} : (!x, !k) -> !k
+      %r = nd.reduce_sum %m {dims = ["z"], nd.name = "r"} : (!k) -> !x
+      %s = nd.reduce_sum %n {dims = ["z"], nd.name = "r"} : (!k) -> !x
+      %a = nd.tanh %r  : (!x) -> !x
+      %t = nd.exp %s  : (!x) -> !x
+      %b = nd.add %a, %d : (!x, !x) -> !x
+      %f = nd.add %b, %t : (!x, !x) -> !x
+      nd.yield %f : !x
+    }
+    return %z : !x
+  }
 }

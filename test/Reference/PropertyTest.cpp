@@ -7,8 +7,10 @@
 ///
 /// \file
 /// Random programs under random layouts: the ranks together compute what one
-/// device computes. MESHC_PROPERTY_SEED and MESHC_PROPERTY_PAIRS choose other
-/// programs and more of them.
+/// device computes. MESHC_PROPERTY_SEED chooses other programs.
+/// MESHC_PROPERTY_PAIRS, MESHC_PROPERTY_LOOPS and MESHC_PROPERTY_TRIALS say how
+/// many pairs of a program and a layout, programs with loops, and layouts of
+/// programs whose loops keep copies are compared.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -291,10 +293,10 @@ protected:
     return results;
   }
 
-  /// Most programs are partitioned as in a trial of the phase (lib/Pipeline,
-  /// partitionProgram): with all moves of axes, cheap points, copies for later
-  /// loops, values kept as these use them, or all of that. Returns false if
-  /// the program cannot be partitioned.
+  /// Five of six programs are partitioned as in a trial of the phase
+  /// (lib/Pipeline, partitionProgram): with all moves of axes, cheap points,
+  /// copies for later loops, values kept as these use them, or all of that.
+  /// Returns false if the program cannot be partitioned.
   bool prepareTrial(ModuleOp module) {
     uint64_t kind = compared / 8 % 6;
     if (kind == 1 || kind == 5)
@@ -428,8 +430,8 @@ model m(x[batch, seq, model], y[batch, seq, model]) {
 }
 train m minimize loss with sgd(lr = 0.1)
 )";
-  // Seven of them, so that each meets all six kinds of trial, eight programs of
-  // each at a time.
+  // Seven of them: programs meet the six kinds of trial in turn, so that each
+  // layout meets all.
   const RandomLayout chosen[] = {{"a=2", "model:a"},
                                  {"a=3", "model:a"},
                                  {"a=2,b=2", "model:a,heads:b,ffn:b"},
@@ -437,7 +439,7 @@ train m minimize loss with sgd(lr = 0.1)
                                  {"a=2", "seq:a"},
                                  {"a=5", "seq:a"},
                                  {"a=2,b=2", "seq:a,heads:b,ffn:b"}};
-  // Other tests choose otherwise, so that loops keep nothing.
+  // Other tests set another value, with which loops may keep nothing.
   recompute = autodiff::Recompute::Cheap;
   uint64_t wanted = getNumber("MESHC_PROPERTY_TRIALS", 100);
   uint64_t seed = getNumber("MESHC_PROPERTY_SEED", 1);

@@ -15,7 +15,6 @@
 #include "tools/describe-ops/Formulas.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <set>
 
 using namespace mlir;
 
@@ -75,17 +74,14 @@ static LogicalResult compileToCollectives(ModuleOp module) {
 }
 
 FailureOr<std::vector<Cut>> findCuts(func::FuncOp function) {
-  std::set<std::string> dims;
   DimSizes sizes;
   for (TypeRange types : {TypeRange(function.getArgumentTypes()),
                           TypeRange(function.getResultTypes())})
     for (Type type : types)
-      for (nd::DimAttr dim : cast<nd::TensorType>(type).getDims()) {
-        dims.insert(dim.getName().str());
-        sizes.emplace(dim.getName().str(), dim.getSize());
-      }
+      for (nd::DimAttr dim : cast<nd::TensorType>(type).getDims())
+        sizes[dim.getName().str()].insert(dim.getSize());
   std::vector<Cut> cuts;
-  for (const std::string &dim : dims) {
+  for (const auto &[dim, ofDim] : sizes) {
     OwningOpRef<ModuleOp> module = cut(function, dim);
     if (failed(compileToCollectives(*module)))
       return failure();

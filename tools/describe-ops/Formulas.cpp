@@ -41,11 +41,8 @@ std::string writeType(Type type, const DimSizes *sizes) {
     dims.push_back(dim.getName().str());
     if (!sizes)
       continue;
-    auto [first, last] = sizes->equal_range(dims.back());
-    if (first != last &&
-        llvm::none_of(llvm::make_range(first, last), [&](const auto &known) {
-          return known.second == dim.getSize();
-        }))
+    auto known = sizes->find(dims.back());
+    if (known != sizes->end() && !known->second.contains(dim.getSize()))
       dims.back() += " = " + std::to_string(dim.getSize());
   }
   std::string text;

@@ -11,14 +11,18 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
 namespace meshc {
 
+/// The sizes of the dims of an example, by their names: an op may have dims of
+/// one name in several sizes.
+using DimSizes = std::map<std::string, std::set<int64_t>>;
+
 /// Element type and dims of a tensor: `f32[b, m]`. With `sizes`, a dim also has
 /// its size if that is not among those of its name there: `f32[b, m = 2]`.
-using DimSizes = std::multimap<std::string, int64_t>;
 std::string writeType(mlir::Type type, const DimSizes *sizes = nullptr);
 
 /// Writes values of nd ops as formulas: operands by the names that they were

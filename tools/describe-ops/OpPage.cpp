@@ -28,7 +28,7 @@ Each op is shown by an example, with the types of its operands and results.
 An operand that is not named has none.
 
 **Cut** says what happens where a layout cuts one dim over a mesh axis of k ranks: the collectives that this example becomes.
-A dim of a tensor that is named has its size where that is not the example's, for k = 2: `m = 2` is one entry for each rank.
+Where a dim does not have the example's size, the type gives its size for k = 2: `m = 2` is one entry for each rank.
 Each rank sends, of n bytes of the tensor that is named, 2 (k - 1) / k · n in an `all_reduce`, and (k - 1) / k · n in a
 `reduce_scatter`, `all_gather` or `all_to_all`. In a program there may be less: a sum may stay a partial sum, and a tensor that
 others need whole is gathered once. There may also be a `permute`, in which a rank sends all n, or, for a

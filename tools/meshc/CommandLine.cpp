@@ -187,7 +187,8 @@ static void addMemory(CLI::App &app, CompileOptions &options) {
          },
          "bytes that the arena of a rank may take, as in 800M or 8G: chooses "
          "--recompute so that it fits, or ends with an error that names the "
-         "largest tensors")
+         "largest tensors. Loops may use the room that is left for copies, "
+         "where they shorten the step")
       ->type_name("BYTES");
   app.add_option_function<std::string>(
          "--memory-bound",

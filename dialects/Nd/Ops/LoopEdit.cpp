@@ -43,6 +43,18 @@ BlockArgument getWholeArgument(ScanOp scan, Value operand) {
   return scan.getBlock().addArgument(operand.getType(), operand.getLoc());
 }
 
+void dropStackedOperand(ScanOp scan, BlockArgument argument) {
+  unsigned index = argument.getArgNumber();
+  scan.getStackedMutable().erase(index - scan.getCarriedCount());
+  scan.getBlock().eraseArgument(index);
+}
+
+void eraseDeadOps(RewriterBase &rewriter, Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      rewriter.eraseOp(&op);
+}
+
 /// The name, class and parameter of a value.
 static DictionaryAttr getIdentity(Value value) {
   MLIRContext *context = value.getContext();
@@ -129,10 +141,7 @@ ScanOp keepTies(RewriterBase &rewriter, ScanOp scan,
   dropped.flip();
   rewriter.modifyOpInPlace(made.getYield(),
                            [&] { made.getYield()->eraseOperands(dropped); });
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(made.getBlock())))
-    if (isOpTriviallyDead(&op))
-      rewriter.eraseOp(&op);
+  eraseDeadOps(rewriter, made.getBlock());
   dropped = arguments;
   dropped.flip();
   made.getBlock().eraseArguments(dropped);

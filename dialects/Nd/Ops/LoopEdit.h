@@ -27,6 +27,13 @@ mlir::OpResult findStackedResult(ScanOp scan, mlir::Value yielded);
 mlir::BlockArgument getStackedArgument(ScanOp scan, mlir::Value operand);
 mlir::BlockArgument getWholeArgument(ScanOp scan, mlir::Value operand);
 
+/// Drops a stacked operand. Nothing uses its argument, which is erased.
+void dropStackedOperand(ScanOp scan, mlir::BlockArgument argument);
+
+/// Erases the ops of the block whose results nothing uses, those that only
+/// erased ops use included.
+void eraseDeadOps(mlir::RewriterBase &rewriter, mlir::Block &block);
+
 /// Replaces the loop by one with further stacked results, the last ones. Their
 /// entries are values of the body without the loop's dim. A result has the
 /// name, class and parameter of its entry.

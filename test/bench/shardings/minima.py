@@ -142,8 +142,8 @@ def shared_groups(m, k):
 def context(m, tokens, heads, ring):
     """Parts of a sequence see each other's keys and values; `tokens` are a rank's, `heads` the ranks that divide the heads.
     Keys and values are gathered forward and kept so, as the layout does not cut memory, and their gradients are scattered. Ring
-    attention (Liu et al., arXiv 2310.01889) gathers them again backward. Or queries, keys, values and results, and their gradients, change from parts of seq to
-    parts of the heads and back (DeepSpeed-Ulysses: Jacobs et al., arXiv 2309.14509)."""
+    attention (Liu et al., arXiv 2310.01889) gathers them again backward. Or queries, keys, values and results, and their
+    gradients, change from parts of seq to parts of the heads and back (DeepSpeed-Ulysses: Jacobs et al., arXiv 2309.14509)."""
     gathered = 2 * move(2 * tokens * ring * m.kv // heads * m.key, ring)
     exchanged = 2 * move(2 * tokens * (m.heads + m.kv) // heads * m.key, ring)
     return m.layers * (min(gathered, exchanged) if m.kv // heads % ring == 0 else gathered)
