@@ -214,7 +214,7 @@ StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
   }
   if (failed(gradients))
     return failure();
-  SmallVector<Value> sums = loop.sum(*gradients);
+  SmallVector<Value> sums = loop.sum(*gradients, parameters);
   nd::ValueBuilder build(step.builder, train.getLoc());
   for (auto [metric, sum] : llvm::zip(metrics, sums))
     step.addResult(metric,

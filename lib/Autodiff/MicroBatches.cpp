@@ -11,6 +11,7 @@
 #include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
+#include "lib/Autodiff/StepValues.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -110,23 +111,29 @@ void MicroBatchLoop::numberRandomNumbers() {
     op->insertOperands(0, reach(scan, number, op));
 }
 
-SmallVector<Value> MicroBatchLoop::sum(ValueRange more) {
+SmallVector<Value> MicroBatchLoop::sum(ValueRange gradients,
+                                       ArrayRef<StepTensor> parameters) {
   numberRandomNumbers();
   Location loc = scan.getLoc();
   SmallVector<Value> summands(getEnd().getValues());
-  llvm::append_range(summands, more);
-  OpBuilder inside = getBuilder();
-  nd::ValueBuilder body(inside, loc);
+  OpBuilder body = getBuilder();
+  nd::ValueBuilder build(body, loc);
+  for (auto [gradient, parameter] : llvm::zip(gradients, parameters)) {
+    summands.push_back(gradient);
+    if (!gradient)
+      continue;
+    // 16 bits would round each addition.
+    summands.back() = build.castTo(gradient, builder.getF32Type());
+    markGradient(summands.back(), parameter);
+  }
   SmallVector<Value> zeros, next;
   for (Value summand : summands) {
     if (!summand)
       continue;
-    // 16 bits would round each addition.
-    Value wide = body.castTo(summand, builder.getF32Type());
-    auto type = cast<nd::TensorType>(wide.getType());
+    auto type = nd::getTensorType(summand);
     BlockArgument sum = scan.getBlock().insertArgument(next.size(), type, loc);
     zeros.push_back(nd::ConstantOp::create(builder, loc, type, 0.0));
-    next.push_back(nd::AddOp::create(inside, loc, sum, wide));
+    next.push_back(nd::AddOp::create(body, loc, sum, summand));
   }
   getEnd()->setOperands(next);
   auto summing = nd::ScanOp::create(

@@ -37,10 +37,12 @@ public:
   mlir::OpBuilder getBuilder() { return mlir::OpBuilder(getEnd()); }
 
   /// The sums over the iterations, in f32: of the operands of getEnd(), and
-  /// then of `more`, values of the body that are floats or null, which stay
-  /// null. To be called once, with the complete body; its random numbers
-  /// depend on the iteration from now on.
-  llvm::SmallVector<mlir::Value> sum(mlir::ValueRange more);
+  /// then of the gradients of the parameters, values of the body that are
+  /// floats or null, which stay null. Marks the gradients as such. To be called
+  /// once, with the complete body; its random numbers depend on the iteration
+  /// from now on.
+  llvm::SmallVector<mlir::Value> sum(mlir::ValueRange gradients,
+                                     llvm::ArrayRef<StepTensor> parameters);
 
 private:
   void numberRandomNumbers();

@@ -39,8 +39,9 @@ def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
     With `accumulate n`, `@train_step` and `@eval_step` have inputs of n times the
     examples, and run the model in an `nd.scan` over n micro-batches: example i is in
     number i mod n. The loop carries the sums of the metrics and of the gradients,
-    in f32. With `precision f16`, the state has the scale of the loss and the number
-    of good steps, behind the slots, and a result with the role "skipped"
+    in f32. What it adds to the sum of a gradient is marked as that gradient. With
+    `precision f16`, the state has the scale of the loss and the number of good
+    steps, behind the slots, and a result with the role "skipped"
     (`LossScale`).
 
     An op with the float attribute `nd.eval_value` (the factor of a dropout) is

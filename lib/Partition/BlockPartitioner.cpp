@@ -349,7 +349,7 @@ LogicalResult BlockPartitioner::collectDesired(Operation &op) {
 void BlockPartitioner::addResult(OpResult result, Value computed) {
   forms[result].push_back(computed);
   TensorType type = nd::getTensorType(computed);
-  if (!type.isPartial() && getShare(result) == 1 &&
+  if (!type.isPartial() && getWanted(result).share == 1 &&
       !getFacts(result).isRecomputable)
     getForm(result, getDesired(result).settle(type));
 }

@@ -95,8 +95,10 @@ public:
   void setMayCutFurther(llvm::ArrayRef<mlir::Operation *> ops, bool mayCut);
   /// How the layout cuts dims that ops of the block link to one another.
   const LinkedCuts &getLinkedCuts() const { return cuts; }
-  /// How often the result is resharded for one execution of its op.
-  virtual double getShare(mlir::OpResult) { return 1; }
+  /// What is wanted of the result of an op of the block.
+  virtual WantedResult getWanted(mlir::OpResult result) {
+    return {getDesired(result)};
+  }
   /// The forms of a value that an earlier loop may keep for this block.
   virtual llvm::ArrayRef<OfferedForm> getKept(mlir::Value) { return {}; }
   /// What the loops that were rebuilt offer to later ones.

@@ -120,8 +120,7 @@ BlockSearch::Choices BlockSearch::findChoices(Operation *op,
   }
   llvm::SmallVector<WantedResult> results;
   for (OpResult result : op->getResults())
-    results.push_back(
-        {partitioner.getDesired(result), partitioner.getShare(result)});
+    results.push_back(partitioner.getWanted(result));
   return Choices(findFactorChoices(op, operands, results, planner, mesh,
                                    partitioner.getLinkedCuts(), moves,
                                    bounds.choices));
@@ -221,12 +220,12 @@ void BlockSearch::addResult(Step &step, OpResult result, TensorType made) {
   forms.add(result, made);
   if (partitioner.isRecomputed(result) || result.use_empty())
     return;
-  TensorType settled = partitioner.getDesired(result).settle(made);
-  double share = partitioner.getShare(result);
-  if (made.isPartial() || share != 1)
-    defer(step, result, planner.getCost(made, settled) * share);
+  WantedResult wanted = partitioner.getWanted(result);
+  if (made.isPartial() || wanted.share != 1)
+    defer(step, result, wanted.getCost(made, planner));
   else
-    step.total += partitioner.obtain(result, settled, forms);
+    step.total +=
+        partitioner.obtain(result, wanted.desired.settle(made), forms);
 }
 
 BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,

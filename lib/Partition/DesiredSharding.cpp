@@ -77,6 +77,31 @@ TensorType DesiredSharding::settle(TensorType made) const {
   return settled;
 }
 
+TensorType scatterSum(TensorType made, TensorType placed) {
+  for (DimAttr wanted : placed.getDims()) {
+    if (!made.hasDim(wanted.getName().getValue()) ||
+        made.getPartialKind() != nd::ReductionKind::Sum)
+      continue;
+    ArrayRef<StringAttr> before =
+        spmd::getAxesOf(made, wanted.getName().getValue());
+    AxisList summed, others;
+    for (StringAttr axis : wanted.getAxes())
+      if (llvm::is_contained(made.getPartialAxes(), axis))
+        summed.push_back(axis);
+      else if (!llvm::is_contained(before, axis))
+        others.push_back(axis);
+    AxisList used = spmd::getUsedAxes(made);
+    if (summed.empty() || llvm::any_of(others, [&](StringAttr axis) {
+          return llvm::is_contained(used, axis);
+        }))
+      continue;
+    made = spmd::dropAxes(spmd::dropPartial(made, summed),
+                          wanted.getName().getValue(), before);
+    made = spmd::addAxes(made, wanted.getName().getValue(), wanted.getAxes());
+  }
+  return made;
+}
+
 std::optional<DesiredSharding> readDesired(OpResult result) {
   ArrayAttr shardings = nd::getShardings(result.getOwner()),
             open = nd::getOpenDims(result.getOwner());

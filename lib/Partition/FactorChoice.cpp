@@ -18,6 +18,13 @@ using nd::PartitionRule;
 using nd::TensorType;
 using spmd::AxisList;
 
+double WantedResult::getCost(TensorType made,
+                             spmd::ReshardPlanner &planner) const {
+  TensorType part = scattered ? scatterSum(made, scattered) : made;
+  double each = part == made ? 0 : planner.getCost(made, part);
+  return each + planner.getCost(part, desired.settle(part)) * share;
+}
+
 /// More combinations than this are not searched; the first candidates are those
 /// that the results want.
 static constexpr int64_t searchLimit = 20000;
@@ -419,8 +426,7 @@ void Search::evaluate(const Kept &kept, bool hasMoved) {
       !addHaloCosts(choice))
     return;
   for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
-    choice.bytes +=
-        planner.getCost(made, result.desired.settle(made)) * result.share;
+    choice.bytes += result.getCost(made, planner);
   double ofRank = points;
   for (const AxisList &axes : axesOfFactor)
     ofRank /= double(mesh.getProduct(axes));

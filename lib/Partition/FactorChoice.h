@@ -46,10 +46,18 @@ struct OperandForms {
 
 /// What is wanted of a result.
 struct WantedResult {
+  /// The bytes that ranks send to reshard the result that was computed as
+  /// `made`, for one execution of the op; see OperandForms::share.
+  double getCost(nd::TensorType made, spmd::ReshardPlanner &planner) const;
+
   DesiredSharding desired;
   /// How often it is resharded to it for one execution of the op; see
   /// OperandForms.
   double share = 1;
+  /// If the result is a part of a sum over iterations that the layout cuts:
+  /// how. Each part is scattered so (scatterSum), for each execution of the op,
+  /// and `share` is that of what follows. Null for other results.
+  nd::TensorType scattered;
 };
 
 /// A consistent way to compute an op on blocks.

@@ -149,8 +149,18 @@ void LoopPartitioner::findSum(unsigned carried) {
     summands[summand] = carried;
 }
 
-/// The sharding of what is added, unless it is a partial value that something
-/// else needs reduced, or the wanted one is a part of it.
+/// How the layout cuts the sum's gradient; null if what is added is no gradient
+/// of a parameter. Parts of such gradients, as those of the layers that share a
+/// parameter, have no sharding of their own.
+TensorType LoopPartitioner::getScattered(Value summand) const {
+  auto known = nd::TensorAttributes::of(summand);
+  return known.hasClass(nd::TensorClass::Gradient) ? getDesired(summand).type
+                                                   : TensorType();
+}
+
+/// The sharding of what is added, scattered as the layout cuts it, unless it is
+/// a partial value that something else needs reduced, or the wanted one is a
+/// part of it.
 TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
   TensorType pinned = ends[sum.carried];
   OperandForms known = describe(sum.summand, built);
@@ -160,6 +170,8 @@ TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
   if (type.isPartial() && (type.getPartialKind() != nd::ReductionKind::Sum ||
                            !summands.contains(sum.summand)))
     return pinned;
+  if (TensorType scattered = getScattered(sum.summand))
+    type = scatterSum(type, scattered);
   return planner.getCost(type, pinned) > 0 ? type : pinned;
 }
 
@@ -198,21 +210,30 @@ static OpResult getLinearUse(OpResult value) {
   return user->getResult(0);
 }
 
-/// A summand is resharded as a part of the sum, after the loop. An entry is
+/// A summand is scattered in each iteration, where the layout cuts it, and
+/// otherwise resharded as a part of the sum, after the loop. An entry is
 /// resharded as often as the stack is, which may be a summand of a loop around
 /// this one.
-double LoopPartitioner::getShare(OpResult result) {
+WantedResult LoopPartitioner::getWanted(OpResult result) {
+  WantedResult wanted = BlockPartitioner::getWanted(result);
   while (OpResult next = getLinearUse(result))
     result = next;
-  if (auto sum = summands.find(result); sum != summands.end())
-    return parent.getShare(loop->getResult(sum->second)) /
-           static_cast<double>(loop.getSize());
+  if (auto sum = summands.find(result); sum != summands.end()) {
+    wanted.share = parent.getWanted(loop->getResult(sum->second)).share /
+                   static_cast<double>(loop.getSize());
+    wanted.scattered = getScattered(result);
+    return wanted;
+  }
   if (!result.hasOneUse() || *result.user_begin() != loop.getYield())
-    return 1;
+    return wanted;
   unsigned index = result.use_begin()->getOperandNumber();
-  return index < loop.getCarriedCount()
-             ? 1
-             : parent.getShare(loop->getResult(index));
+  if (index < loop.getCarriedCount())
+    return wanted;
+  WantedResult stack = parent.getWanted(loop->getResult(index));
+  wanted.share = stack.share;
+  if (stack.scattered)
+    wanted.scattered = nd::getEntryType(stack.scattered, loop.getDim());
+  return wanted;
 }
 
 /// Those of carried values, sums excepted.

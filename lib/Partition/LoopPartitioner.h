@@ -22,7 +22,10 @@ namespace meshc::partition {
 /// - Whole tensors are resharded outside: the parent makes each form that the
 ///   body asks for, once, and the form becomes one more whole operand.
 /// - A carried sum that starts at zero takes the sharding of what is added to
-///   it, partial sums included. It is resharded once, after the loop.
+///   it, partial sums included. It is resharded once, after the loop. But where
+///   the layout cuts a gradient over an axis over which it is partial, each
+///   iteration's gradient is scattered, so that no rank holds more of the sum
+///   than its part.
 /// - If the program keeps copies (MoveLimit::keptByteCost), the body may take
 ///   what an earlier loop has moved, instead of moving it once more.
 class LoopPartitioner final : public BlockPartitioner {
@@ -49,7 +52,7 @@ public:
                 AvailableForms &available) override;
   mlir::Value getForm(mlir::Value value, nd::TensorType type) override;
   bool isZero(mlir::Value value) override;
-  double getShare(mlir::OpResult result) override;
+  WantedResult getWanted(mlir::OpResult result) override;
   llvm::ArrayRef<nd::TensorType> getFixedEnds() override;
   bool isStackForOps(unsigned end) override;
 
@@ -76,6 +79,7 @@ private:
   void addMoved(mlir::Value value, llvm::SmallVectorImpl<MovedForm> &moved);
   nd::TensorType getStackType(mlir::Value stack);
   void findSum(unsigned carried);
+  nd::TensorType getScattered(mlir::Value summand) const;
   nd::TensorType chooseSharding(const Sum &sum);
   void partitionSum(mlir::Operation &op, const Sum &sum);
   mlir::Value getOuter(mlir::Value value);

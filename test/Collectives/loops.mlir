@@ -57,8 +57,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
         {nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"}]} {
     ^bb0(%t: !b, %c: !x, %h: !h):
       %d = nd.einsum %c, %h {reduced = ["batch"], nd.name = "gradient of w", nd.class = "gradient", nd.of = "w"} : (!x, !h) -> !w
-      %b = nd.reduce_sum %c {dims = ["batch"], nd.class = "gradient"} : (!x) -> !b
-      %s = nd.add %t, %b {nd.class = "gradient"} : (!b, !b) -> !b
+      %b = nd.reduce_sum %c {dims = ["batch"]} : (!x) -> !b
+      %s = nd.add %t, %b : (!b, !b) -> !b
       nd.yield %s, %d : !b, !w
     }
     return %y#1, %y#0 : !ws, !b

@@ -77,8 +77,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
     %z = nd.constant 0.0 : f32 -> !w
     %y = nd.scan "layers" 4 backwards carried(%z : !w) stacked(%xs, %gs : !xs, !hs) -> !w attributes {res_attrs = [{nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}]} {
     ^bb0(%t: !w, %x: !x, %g: !h):
-      %d = nd.einsum %x, %g {reduced = ["batch"], nd.class = "gradient"} : (!x, !h) -> !w
-      %a = nd.add %t, %d {nd.class = "gradient"} : (!w, !w) -> !w
+      %d = nd.einsum %x, %g {reduced = ["batch"]} : (!x, !h) -> !w
+      %a = nd.add %t, %d : (!w, !w) -> !w
       nd.yield %a : !w
     }
     return %y : !w
