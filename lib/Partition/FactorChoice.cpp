@@ -7,6 +7,8 @@
 
 #include "lib/Partition/FactorChoice.h"
 #include "dialects/Spmd/OverlapPlan.h"
+#include "lib/Partition/FactorCandidates.h"
+#include <map>
 
 using namespace mlir;
 
@@ -78,7 +80,7 @@ public:
         points(countPoints(cast<nd::NamedOpInterface>(op))),
         isProduct(hasMostPoints(op)), operands(operands), wanted(wanted),
         planner(planner), mesh(mesh), cuts(cuts),
-        axesOfFactor(rule.factors.size()) {}
+        axesOfFactor(rule.factors.size()), chosen(rule.factors.size()) {}
 
   llvm::SmallVector<FactorChoice> run();
 
@@ -89,17 +91,14 @@ private:
     llvm::SmallVector<unsigned> operands;
   };
 
-  /// Axes that may cut a factor.
-  struct Candidate {
-    AxisList axes;
-    bool isMoved; ///< they cut no dim along the factor now
+  /// An operand as the axes at hand cut it.
+  struct CutOperand {
+    TensorType type; ///< without sums that stay; null if it cannot be cut so
+    /// What it sends to be there, once in `OperandForms::share` executions of
+    /// the op; nothing if it cannot be.
+    std::optional<double> bytes;
   };
 
-  void forEachCut(llvm::function_ref<void(ArrayRef<StringAttr>)> visit) const;
-  void addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
-                    bool isMoved = false);
-  void collectCandidates(unsigned factor);
-  void collectMoves(unsigned factor);
   bool mayStayPartial(unsigned operand) const;
   bool mayBecomePartial(unsigned operand) const;
   Kept keepAll() const;
@@ -108,7 +107,9 @@ private:
   void evaluate(const Kept &kept, bool hasMoved);
   bool areOverlapsAlone() const;
   bool getResultTypes(const Kept &kept, FactorChoice &choice) const;
-  bool addOperandCosts(const Kept &kept, FactorChoice &choice);
+  const CutOperand &getCutOperand(unsigned operand, const Kept &kept);
+  bool addOperandCosts(const Kept &kept, FactorChoice &choice,
+                       double leastWork);
   std::optional<double> getOperandBytes(const OperandForms &forms,
                                         TensorType type) const;
   bool addHaloCosts(FactorChoice &choice) const;
@@ -127,102 +128,21 @@ private:
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   const LinkedCuts &cuts;
-  llvm::SmallVector<llvm::SmallVector<Candidate>> candidates;
+  llvm::SmallVector<FactorCandidates> candidates; ///< of each factor
   llvm::SmallVector<AxisList> axesOfFactor; ///< of the combination at hand
+  llvm::SmallVector<unsigned> chosen;       ///< the numbers of these candidates
+  /// For the same sums that stay, each operand by the numbers of the candidates
+  /// that cut its dims. Many combinations differ in other factors.
+  using CutOperands = std::map<llvm::SmallVector<unsigned>, CutOperand>;
+  llvm::SmallVector<CutOperands> cutOperands;
   llvm::SmallVector<FactorChoice> best; ///< at most `count`, the best one first
-  /// The least cost of a choice that moves no axes.
+  /// The least cost of a choice that moves no axes. Choices that cost more than
+  /// all of `best` do not count.
   double leastInPlace = std::numeric_limits<double>::infinity();
   int64_t evaluated = 0;
 };
 
 } // namespace
-
-/// Visits the axes that cut a dim in a wanted result, or in an operand as it is
-/// available or will be.
-void Search::forEachCut(
-    llvm::function_ref<void(ArrayRef<StringAttr>)> visit) const {
-  auto visitType = [&](TensorType type) {
-    if (type)
-      for (nd::DimAttr dim : type.getDims())
-        if (!dim.getAxes().empty())
-          visit(dim.getAxes());
-  };
-  for (const WantedResult &result : wanted)
-    visitType(result.desired.preferred);
-  for (const OperandForms &forms : operands)
-    if (!forms.isRecomputed) {
-      llvm::for_each(forms.types, visitType);
-      visitType(forms.settled);
-    }
-}
-
-void Search::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
-                          bool isMoved) {
-  // Every beginning of the list may do as well: where the factor is too small
-  // for all of it, or a minor axis is needed elsewhere. Of axes that move,
-  // these would be too many, so that only the longest one counts.
-  for (size_t length = axes.size(); length > 0; --length) {
-    AxisList list(axes.take_front(length));
-    bool cutsAsNext =
-        length < axes.size() && mesh.getAxisSize(axes[length]) == 1;
-    if (cutsAsNext ||
-        !nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)))
-      continue;
-    if (llvm::none_of(candidates[factor], [&](const Candidate &known) {
-          return known.axes == list;
-        }))
-      candidates[factor].push_back({list, isMoved});
-    if (isMoved)
-      return;
-  }
-}
-
-void Search::collectCandidates(unsigned index) {
-  const Factor &factor = rule.factors[index];
-  if (factor.kind == FactorKind::Whole)
-    return;
-  for (auto [result, dim] : llvm::zip(wanted, factor.resultDims))
-    if (dim)
-      addCandidate(index,
-                   spmd::getAxesOf(result.desired.preferred, dim.getValue()));
-  for (auto [forms, dim] : llvm::zip(operands, factor.operandDims))
-    if (dim && !forms.isRecomputed) {
-      for (TensorType type : forms.types)
-        addCandidate(index, spmd::getAxesOf(type, dim.getValue()));
-      if (forms.settled)
-        addCandidate(index, spmd::getAxesOf(forms.settled, dim.getValue()));
-    }
-  for (const AxisList &axes : cuts.get(op, factor))
-    addCandidate(index, axes);
-}
-
-/// Adds the axes of other dims, and those that cut nothing of this op but other
-/// values of the block, so that ranks along them compute the same: alone, or
-/// after those that the factor has.
-void Search::collectMoves(unsigned index) {
-  const Factor &factor = rule.factors[index];
-  if (factor.kind != FactorKind::Parallel && factor.kind != FactorKind::Reduce)
-    return;
-  auto own = candidates[index];
-  auto add = [&](ArrayRef<StringAttr> axes) {
-    addCandidate(index, axes, /*isMoved=*/true);
-    for (const Candidate &first : own) {
-      AxisList both(first.axes);
-      for (StringAttr axis : axes)
-        if (!llvm::is_contained(both, axis))
-          both.push_back(axis);
-      addCandidate(index, both, /*isMoved=*/true);
-    }
-  };
-  AxisList idle(cuts.getAxes());
-  forEachCut([&](ArrayRef<StringAttr> axes) {
-    add(axes);
-    llvm::erase_if(
-        idle, [&](StringAttr axis) { return llvm::is_contained(axes, axis); });
-  });
-  for (StringAttr axis : idle)
-    add(axis);
-}
 
 bool Search::mayStayPartial(unsigned operand) const {
   const OperandForms &forms = operands[operand];
@@ -286,13 +206,14 @@ void Search::visit(unsigned factor, const Kept &kept, AxisList &used,
     return;
   if (factor == rule.factors.size())
     return evaluate(kept, hasMoved);
-  for (const Candidate &candidate : candidates[factor]) {
+  for (auto [number, candidate] : llvm::enumerate(candidates[factor])) {
     if ((candidate.isMoved && hasMoved) ||
         llvm::any_of(candidate.axes, [&](StringAttr axis) {
           return llvm::is_contained(used, axis);
         }))
       continue;
     axesOfFactor[factor] = candidate.axes;
+    chosen[factor] = number;
     used.append(candidate.axes);
     visit(factor + 1, kept, used, hasMoved || candidate.isMoved);
     used.truncate(used.size() - candidate.axes.size());
@@ -341,20 +262,47 @@ bool Search::getResultTypes(const Kept &kept, FactorChoice &choice) const {
   return true;
 }
 
-bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice) {
+const Search::CutOperand &Search::getCutOperand(unsigned operand,
+                                                const Kept &kept) {
+  llvm::SmallVector<unsigned> key;
+  for (auto [factor, number] : llvm::zip(rule.factors, chosen))
+    if (factor.operandDims[operand])
+      key.push_back(number);
+  auto [it, isNew] = cutOperands[operand].try_emplace(std::move(key));
+  CutOperand &cut = it->second;
+  if (!isNew)
+    return cut;
+  cut.type = getTypeAlong(
+      nd::getTensorType(op->getOperand(operand)), rule, axesOfFactor,
+      [&](const Factor &factor) { return factor.operandDims[operand]; });
+  if (!cut.type)
+    return cut;
+  // A whole value becomes a part of a sum where it lies.
+  bool staysPartial =
+      llvm::is_contained(kept.operands, operand) && mayStayPartial(operand);
+  cut.bytes = getOperandBytes(
+      operands[operand],
+      staysPartial ? cut.type.withPartial(nd::ReductionKind::Sum, kept.axes)
+                   : cut.type);
+  return cut;
+}
+
+/// Adds what the operands cost. False if the op cannot have them so, or if they
+/// and the work, whose cost is at least `leastWork`, cost more than the choices
+/// that are known. Then the reshards of the other operands are not planned.
+bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice,
+                             double leastWork) {
   llvm::SmallVector<std::pair<Value, TensorType>> moved;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    TensorType type = getTypeAlong(
-        nd::getTensorType(op->getOperand(i)), rule, axesOfFactor,
-        [&](const Factor &factor) { return factor.operandDims[i]; });
-    if (!type)
+    if (best.size() == count && choice.bytes + leastWork > getCost(best.back()))
       return false;
-    TensorType whole = type;
-    bool becomesPartial = false;
-    if (llvm::is_contained(kept.operands, i)) {
-      type = type.withPartial(nd::ReductionKind::Sum, kept.axes);
-      becomesPartial = !mayStayPartial(i);
-    }
+    const CutOperand &cut = getCutOperand(i, kept);
+    if (!cut.bytes)
+      return false;
+    const bool isKept = llvm::is_contained(kept.operands, i);
+    TensorType type =
+        isKept ? cut.type.withPartial(nd::ReductionKind::Sum, kept.axes)
+               : cut.type;
     choice.operandTypes.push_back(type);
     // An operand that is there twice moves once.
     std::pair<Value, TensorType> move(op->getOperand(i), type);
@@ -362,13 +310,9 @@ bool Search::addOperandCosts(const Kept &kept, FactorChoice &choice) {
       continue;
     moved.push_back(move);
     // To become partial takes one pass over the block.
-    if (becomesPartial)
-      choice.work += double(whole.getLocalElementCount(mesh));
-    std::optional<double> bytes =
-        getOperandBytes(operands[i], becomesPartial ? whole : type);
-    if (!bytes)
-      return false;
-    choice.bytes += *bytes * operands[i].share;
+    if (isKept && !mayStayPartial(i))
+      choice.work += double(cut.type.getLocalElementCount(mesh));
+    choice.bytes += *cut.bytes * operands[i].share;
   }
   return true;
 }
@@ -422,17 +366,18 @@ void Search::evaluate(const Kept &kept, bool hasMoved) {
   ++evaluated;
   FactorChoice choice;
   choice.movesAxes = hasMoved;
-  if (!getResultTypes(kept, choice) || !addOperandCosts(kept, choice) ||
-      !addHaloCosts(choice))
-    return;
-  for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
-    choice.bytes += result.getCost(made, planner);
   double ofRank = points;
   for (const AxisList &axes : axesOfFactor)
     ofRank /= double(mesh.getProduct(axes));
+  const double cost =
+      (isProduct ? 1 : planner.getPointCost()) * planner.getDearestByte();
+  if (!addOperandCosts(kept, choice, ofRank * cost) ||
+      !getResultTypes(kept, choice) || !addHaloCosts(choice))
+    return;
+  for (auto [made, result] : llvm::zip(choice.resultTypes, wanted))
+    choice.bytes += result.getCost(made, planner);
   choice.work += ofRank;
-  double cost = isProduct ? 1 : planner.getPointCost();
-  choice.work *= cost * planner.getDearestByte();
+  choice.work *= cost;
   if (!hasMoved)
     leastInPlace = std::min(leastInPlace, getCost(choice));
   if (best.size() == count && !isBetter(choice, best.back()))
@@ -464,17 +409,12 @@ bool Search::isBetter(const FactorChoice &a, const FactorChoice &b) const {
 }
 
 llvm::SmallVector<FactorChoice> Search::run() {
-  candidates.resize(rule.factors.size());
   // The sum of a product, say, may cost more to reduce than its operands to
   // move.
-  bool mayMove = moves == AxisMoves::One && isProduct;
-  for (unsigned i = 0; i < rule.factors.size(); ++i) {
-    collectCandidates(i);
-    if (mayMove)
-      collectMoves(i);
-    candidates[i].push_back({{}, /*isMoved=*/false});
-  }
+  candidates = findCandidates(op, rule, operands, wanted, mesh, cuts,
+                              moves == AxisMoves::One && isProduct);
   for (const Kept &kept : collectKept()) {
+    cutOperands.assign(operands.size(), {});
     AxisList used(kept.axes);
     visit(0, kept, used, /*hasMoved=*/false);
   }
