@@ -95,9 +95,16 @@ TensorType scatterSum(TensorType made, TensorType placed) {
           return llvm::is_contained(used, axis);
         }))
       continue;
-    made = spmd::dropAxes(spmd::dropPartial(made, summed),
-                          wanted.getName().getValue(), before);
-    made = spmd::addAxes(made, wanted.getName().getValue(), wanted.getAxes());
+    // Axes that cut the dim already stay, also where they have to leave later.
+    bool staysCut = llvm::any_of(before, [&](StringAttr axis) {
+      return !llvm::is_contained(wanted.getAxes(), axis);
+    });
+    made = spmd::dropPartial(made, summed);
+    if (!staysCut)
+      made = spmd::dropAxes(made, wanted.getName().getValue(), before);
+    made = spmd::addAxes(made, wanted.getName().getValue(),
+                         staysCut ? ArrayRef<StringAttr>(summed)
+                                  : wanted.getAxes());
   }
   return made;
 }

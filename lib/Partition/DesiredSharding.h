@@ -60,9 +60,10 @@ private:
 };
 
 /// `made`, of which each dim that `placed` cuts over axes of the sum is cut so:
-/// what a reduce-scatter makes of it. It stays a sum over other axes. Dims that
-/// `placed` cuts over axes of other dims of `made` stay as they are, and so
-/// does a type that is no partial sum.
+/// what a reduce-scatter makes of it. It stays a sum over other axes. Axes of
+/// `made` that `placed` does not have stay, behind them those of the sum. Dims
+/// that `placed` cuts over axes of other dims of `made` stay as they are, and
+/// so does a type that is no partial sum.
 nd::TensorType scatterSum(nd::TensorType made, nd::TensorType placed);
 
 /// The desired shardings of the values of one block.

@@ -1,4 +1,4 @@
-// RUN: mesh-opt %s -meshc-assign-shardings -meshc-partition-program -cse -meshc-verify-partition | FileCheck %s
+// RUN: mesh-opt %s -split-input-file -meshc-assign-shardings -meshc-partition-program -cse -meshc-verify-partition | FileCheck %s
 
 // Gradients that a loop sums over micro-batches, whose layout cuts them over an axis that also cuts the examples.
 !x = !nd.tensor<f32, [batch = 512, io = 32]>
@@ -114,6 +114,34 @@ module attributes {nd.mesh = #nd.mesh<pod = 2, data = 2, tensor = 2>} {
     %y = nd.scan "layers" 4 carried(%z : !w) stacked(%xs, %gs : !xs, !hs) -> !w attributes {res_attrs = [{nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}]} {
     ^bb0(%t: !w, %x: !x, %g: !h):
       %d = nd.einsum %x, %g {reduced = ["batch"]} : (!x, !h) -> !w
+      %a = nd.add %t, %d : (!w, !w) -> !w
+      nd.yield %a : !w
+    }
+    return %y : !w
+  }
+}
+
+// -----
+
+// The gradient is made in parts along the dim that the layout cuts otherwise. They are scattered as they lie, and moved once.
+!x = !nd.tensor<f32, [batch = 512, io = 32, micro_batch = 3]>
+!h = !nd.tensor<f32, [batch = 512, hidden = 16, micro_batch = 3]>
+!w = !nd.tensor<f32, [hidden = 16, io = 32]>
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
+  nd.rule "batch" -> ["data"]
+  nd.rule "io" -> ["tensor"]
+  nd.rule "io" -> ["data"] in "gradient"
+  // CHECK-LABEL: func.func @elsewhere
+  // CHECK: %[[R:.*]] = nd.scan "micro_batch" 3
+  // CHECK: %[[D:.*]] = nd.einsum
+  // CHECK-NEXT: %[[S:.*]] = spmd.reshard %[[D]] {{.*}} -> <f32, [hidden = 16, io = 32 on {tensor, data}]>
+  // CHECK-NEXT: nd.add %{{.*}}, %[[S]]
+  // CHECK: spmd.reshard %[[R]] {{.*}} -> <f32, [hidden = 16, io = 32 on {data}]>
+  func.func @elsewhere(%xs: !x, %gs: !h) -> (!w {nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}) {
+    %z = nd.constant 0.0 : f32 -> !w
+    %y = nd.scan "micro_batch" 3 carried(%z : !w) stacked(%xs, %gs : !x, !h) -> !w attributes {res_attrs = [{nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"}]} {
+    ^bb0(%t: !w, %x: !nd.tensor<f32, [batch = 512, io = 32]>, %g: !nd.tensor<f32, [batch = 512, hidden = 16]>):
+      %d = nd.einsum %x, %g {reduced = ["batch"], nd.class = "gradient", nd.name = "gradient of w", nd.of = "w"} : (!nd.tensor<f32, [batch = 512, io = 32]>, !nd.tensor<f32, [batch = 512, hidden = 16]>) -> !w
       %a = nd.add %t, %d : (!w, !w) -> !w
       nd.yield %a : !w
     }
