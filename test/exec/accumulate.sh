@@ -47,6 +47,7 @@ done <<'OPTIONS'
 --mesh d=2,t=2 --layout batch:d,ffn:t,vocab:t
 --mesh d=2 --layout batch:d,parameter.model:d,gradient.model:d,optimizer.model:d
 --mesh p=2,d=2 --layout batch:(p,d),gradient.model:d,optimizer.model:d
+--gpu-kernels=emulated --mesh d=2 --layout batch:d,gradient.model:d,optimizer.model:d
 OPTIONS
 
 # Dropout: the same numbers under a layout, and where the loop over layers is unrolled.
