@@ -78,33 +78,28 @@ TensorType DesiredSharding::settle(TensorType made) const {
 }
 
 TensorType scatterSum(TensorType made, TensorType placed) {
+  if (!made.isPartial() || made.getPartialKind() != nd::ReductionKind::Sum)
+    return made;
   for (DimAttr wanted : placed.getDims()) {
-    if (!made.hasDim(wanted.getName().getValue()) ||
-        made.getPartialKind() != nd::ReductionKind::Sum)
+    StringRef dim = wanted.getName().getValue();
+    if (!made.hasDim(dim))
       continue;
-    ArrayRef<StringAttr> before =
-        spmd::getAxesOf(made, wanted.getName().getValue());
-    AxisList summed, others;
-    for (StringAttr axis : wanted.getAxes())
-      if (llvm::is_contained(made.getPartialAxes(), axis))
-        summed.push_back(axis);
-      else if (!llvm::is_contained(before, axis))
-        others.push_back(axis);
-    AxisList used = spmd::getUsedAxes(made);
-    if (summed.empty() || llvm::any_of(others, [&](StringAttr axis) {
-          return llvm::is_contained(used, axis);
-        }))
+    ArrayRef<StringAttr> before = spmd::getAxesOf(made, dim);
+    AxisList summed = llvm::filter_to_vector(wanted.getAxes(), [&](auto axis) {
+      return llvm::is_contained(made.getPartialAxes(), axis);
+    });
+    if (summed.empty())
       continue;
-    // Axes that cut the dim already stay, also where they have to leave later.
+    TensorType rest = spmd::dropPartial(made, summed);
     bool staysCut = llvm::any_of(before, [&](StringAttr axis) {
       return !llvm::is_contained(wanted.getAxes(), axis);
     });
-    made = spmd::dropPartial(made, summed);
-    if (!staysCut)
-      made = spmd::dropAxes(made, wanted.getName().getValue(), before);
-    made = spmd::addAxes(made, wanted.getName().getValue(),
-                         staysCut ? ArrayRef<StringAttr>(summed)
-                                  : wanted.getAxes());
+    TensorType scattered =
+        staysCut ? spmd::addAxes(rest, dim, summed)
+                 : spmd::addAxes(spmd::dropAxes(rest, dim, before), dim,
+                                 wanted.getAxes());
+    if (scattered)
+      made = scattered;
   }
   return made;
 }

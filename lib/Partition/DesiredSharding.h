@@ -59,11 +59,16 @@ private:
   nd::TensorType cutFurther(nd::TensorType settled, nd::TensorType made) const;
 };
 
-/// `made`, of which each dim that `placed` cuts over axes of the sum is cut so:
-/// what a reduce-scatter makes of it. It stays a sum over other axes. Axes of
-/// `made` that `placed` does not have stay, behind them those of the sum. Dims
-/// that `placed` cuts over axes of other dims of `made` stay as they are, and
-/// so does a type that is no partial sum.
+/// The sharding of a partial sum `made` after reduce-scatters that cut its dims
+/// as `placed` does.
+///
+/// - A dim is scattered where `placed` cuts it over axes of the sum. If `made`
+///   cuts the dim over axes that `placed` does not name, these stay, and those
+///   of the sum come behind them.
+/// - A dim is left alone if `placed` cuts it over an axis of another dim.
+/// - The result is still a sum over the axes that cut no dim in `placed`.
+///
+/// A type that is no partial sum is returned as it is.
 nd::TensorType scatterSum(nd::TensorType made, nd::TensorType placed);
 
 /// The desired shardings of the values of one block.

@@ -23,8 +23,8 @@ using spmd::AxisList;
 double WantedResult::getCost(TensorType made,
                              spmd::ReshardPlanner &planner) const {
   TensorType part = scattered ? scatterSum(made, scattered) : made;
-  double each = part == made ? 0 : planner.getCost(made, part);
-  return each + planner.getCost(part, desired.settle(part)) * share;
+  return planner.getCost(made, part) +
+         planner.getCost(part, desired.settle(part)) * share;
 }
 
 /// More combinations than this are not searched; the first candidates are those

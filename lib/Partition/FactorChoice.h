@@ -54,9 +54,10 @@ struct WantedResult {
   /// How often it is resharded to it for one execution of the op; see
   /// OperandForms.
   double share = 1;
-  /// If the result is a part of a sum over iterations that the layout cuts:
-  /// how. Each part is scattered so (scatterSum), for each execution of the op,
-  /// and `share` is that of what follows. Null for other results.
+  /// How the layout cuts a gradient that a loop sums, if the result is added to
+  /// that sum; null for other results. Each execution of the op scatters its
+  /// result so (scatterSum). Only what is left to reshard then counts by
+  /// `share`.
   nd::TensorType scattered;
 };
 

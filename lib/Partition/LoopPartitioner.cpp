@@ -149,18 +149,18 @@ void LoopPartitioner::findSum(unsigned carried) {
     summands[summand] = carried;
 }
 
-/// How the layout cuts the sum's gradient; null if what is added is no gradient
-/// of a parameter. Parts of such gradients, as those of the layers that share a
-/// parameter, have no sharding of their own.
+/// How the layout cuts what is added to a sum, if it is the gradient of a
+/// parameter; null otherwise. What one of several layers adds to the gradient
+/// of a parameter that they share is not marked as a gradient.
 TensorType LoopPartitioner::getScattered(Value summand) const {
   auto known = nd::TensorAttributes::of(summand);
   return known.hasClass(nd::TensorClass::Gradient) ? getDesired(summand).type
                                                    : TensorType();
 }
 
-/// The sharding of what is added, scattered as the layout cuts it, unless it is
-/// a partial value that something else needs reduced, or the wanted one is a
-/// part of it.
+/// The sharding of what is added, once it is scattered as getScattered says. It
+/// is the wanted one where something else needs a partial value reduced, and
+/// where the wanted one is a part of it.
 TensorType LoopPartitioner::chooseSharding(const Sum &sum) {
   TensorType pinned = ends[sum.carried];
   OperandForms known = describe(sum.summand, built);

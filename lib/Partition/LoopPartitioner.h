@@ -23,9 +23,9 @@ namespace meshc::partition {
 ///   body asks for, once, and the form becomes one more whole operand.
 /// - A carried sum that starts at zero takes the sharding of what is added to
 ///   it, partial sums included. It is resharded once, after the loop. But where
-///   the layout cuts a gradient over an axis over which it is partial, each
-///   iteration's gradient is scattered, so that no rank holds more of the sum
-///   than its part.
+///   the layout cuts a gradient over one of its partial axes, each iteration
+///   scatters its gradient, so that no rank holds more than its part of the
+///   sum.
 /// - If the program keeps copies (MoveLimit::keptByteCost), the body may take
 ///   what an earlier loop has moved, instead of moving it once more.
 class LoopPartitioner final : public BlockPartitioner {
