@@ -8,10 +8,11 @@
 #include "lib/Partition/BlockPartitioner.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
-#include "lib/Partition/BlockSearch.h"
 #include "lib/Partition/CauseName.h"
 #include "lib/Partition/LoopPartitioner.h"
 #include "lib/Partition/OverlapBuilder.h"
+#include "lib/Partition/SearchBlock.h"
+#include "lib/Partition/SinkToUses.h"
 #include "llvm/Support/DebugLog.h"
 #include "llvm/Support/InterleavedRange.h"
 
@@ -169,10 +170,10 @@ BlockPartitioner::findMove(Value value, TensorType type,
     return findPartial(types, type, known.isRecomputable);
   // Whoever else uses a partial value needs it reduced as well: it is reduced
   // to what is wanted of it, and goes on from there.
-  TensorType settled = getSettled(value, available);
-  if (!isReduced(types) && !type.isPartial() && settled != type &&
-      !known.hasOneUser && !types.empty())
-    return {MoveKind::Settle, settled, planner.getCost(types.front(), settled)};
+  if (!isReduced(types) && !known.hasOneUser && !types.empty())
+    if (TensorType settled = getSettled(value, available); settled != type)
+      return {MoveKind::Settle, settled,
+              planner.getCost(types.front(), settled)};
   Move reshard = findReshard(types, type);
   for (const OfferedForm &kept : getKept(value))
     if (double bytes = kept.cost + planner.getCost(kept.type, type);
@@ -430,6 +431,7 @@ void BlockPartitioner::partitionEnd(Operation &terminator) {
 }
 
 LogicalResult BlockPartitioner::prepare() {
+  sinkToUses(old);
   for (Operation &op : old.without_terminator())
     if (failed(collectDesired(op)))
       return failure();

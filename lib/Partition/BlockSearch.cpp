@@ -7,11 +7,8 @@
 
 #include "lib/Partition/BlockSearch.h"
 #include "lib/Partition/CheapOps.h"
-#include "llvm/Support/DebugLog.h"
 #include <unordered_map>
 #include <unordered_set>
-
-#define DEBUG_TYPE "meshc-search-block"
 
 using namespace mlir;
 
@@ -21,11 +18,14 @@ using nd::TensorType;
 
 /// Products count as recent for so many ops, and so many of the states that cut
 /// them alike are followed beside the best ones.
-static constexpr size_t recentOps = 16, mostAlike = 4;
+static constexpr size_t recentOps = 32, mostAlike = 4;
+/// A value is large if it has at least a 16th of the elements of the smallest
+/// operand or result of a product.
+static constexpr int64_t partsOfLarge = 16;
 
 SearchBounds SearchBounds::of(size_t ops, size_t axes) {
   // Without those of the others. On more axes a step has more reshards to plan.
-  constexpr double stepsPerSearch = 200000;
+  constexpr double stepsPerSearch = 150000;
   double steps = stepsPerSearch / double(std::max<size_t>(ops, 1)) /
                  std::max(double(axes * axes) / 8, 1.0);
   auto choices = size_t(std::clamp(std::sqrt(steps / 8), 6.0, 32.0));
@@ -91,6 +91,22 @@ void BlockSearch::findLastUses(ArrayRef<Operation *> ops) {
         dying[op].push_back(result);
 }
 
+/// Decides which values are large: those that may be as expensive to move as
+/// what the product with the largest operands reads or makes. If the block has
+/// no product, all are.
+void BlockSearch::findLarge(ArrayRef<Operation *> ops) {
+  leastOfLarge = 0;
+  for (Operation *op : ops) {
+    if (!hasMostPoints(op))
+      continue;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()),
+                                           llvm::to_vector(op->getResults())))
+      least = std::min(least, nd::getTensorType(value).getElementCount());
+    leastOfLarge = std::max(leastOfLarge, least / partsOfLarge);
+  }
+}
+
 void BlockSearch::findOutgoing(ArrayRef<Operation *> ops) {
   Operation *terminator = partitioner.getTerminator();
   llvm::SmallPtrSet<Operation *, 32> inside(ops.begin(), ops.end());
@@ -118,10 +134,7 @@ BlockSearch::Choices BlockSearch::findChoices(Operation *op,
     for (const OfferedForm &kept : partitioner.getKept(operand))
       operands.back().types.push_back(kept.type);
   }
-  llvm::SmallVector<WantedResult> results;
-  for (OpResult result : op->getResults())
-    results.push_back(partitioner.getWanted(result));
-  return Choices(findFactorChoices(op, operands, results, planner, mesh,
+  return Choices(findFactorChoices(op, operands, wantedResults, planner, mesh,
                                    partitioner.getLinkedCuts(), moves,
                                    bounds.choices));
 }
@@ -220,12 +233,15 @@ void BlockSearch::addResult(Step &step, OpResult result, TensorType made) {
   forms.add(result, made);
   if (partitioner.isRecomputed(result) || result.use_empty())
     return;
-  WantedResult wanted = partitioner.getWanted(result);
-  if (made.isPartial() || wanted.share != 1)
+  const WantedResult &wanted = wantedResults[result.getResultNumber()];
+  if (made.isPartial() || wanted.share != 1) {
     defer(step, result, wanted.getCost(made, planner));
-  else
-    step.total +=
-        partitioner.obtain(result, wanted.desired.settle(made), forms);
+    return;
+  }
+  TensorType &settled = settledResults[{result.getResultNumber(), made}];
+  if (!settled)
+    settled = wanted.desired.settle(made);
+  step.total += partitioner.obtain(result, settled, forms);
 }
 
 BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
@@ -246,20 +262,31 @@ BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
   return step;
 }
 
-/// Computes the hash of the forms that are used after the op.
+bool BlockSearch::isLarge(Value value) const {
+  return nd::getTensorType(value).getElementCount() >= leastOfLarge;
+}
+
+/// Computes the hashes of the forms that are used after the op.
 void BlockSearch::hashStep(Step &step, Operation *op) {
   ArrayRef<Value> dead;
   if (auto values = dying.find(op); values != dying.end())
     dead = values->second;
   step.hash = step.state->hash;
+  step.largeHash = step.state->largeHash;
+  auto add = [&](Value value, TensorType type, size_t factor) {
+    size_t hash = factor * hashForm(value, type);
+    step.hash += hash;
+    if (isLarge(value))
+      step.largeHash += hash;
+  };
   for (auto [value, type] : step.added)
     if (!llvm::is_contained(dead, value))
-      step.hash += hashForm(value, type);
+      add(value, type, 1);
   for (Value value : dead)
     if (auto known = step.state->forms.find(value);
         known != step.state->forms.end())
       for (TensorType type : known->second)
-        step.hash -= hashForm(value, type);
+        add(value, type, size_t(-1));
 }
 
 /// The recent products after the step, whose op may be one.
@@ -280,6 +307,14 @@ BlockSearch::ProductCuts BlockSearch::getProducts(const Step &step,
   return products;
 }
 
+/// A hash of how they are cut.
+size_t BlockSearch::hashProducts(const ProductCuts &products) {
+  size_t hash = 0;
+  for (auto [number, cut] : products)
+    hash += cut;
+  return hash;
+}
+
 /// The state after the step.
 BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
   State next = *step.state;
@@ -297,6 +332,7 @@ BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
     next.forms[value].push_back(type);
   dropDead(next.forms, op);
   next.hash = step.hash;
+  next.largeHash = step.largeHash;
   next.last = std::make_shared<Decision>(
       Decision{*step.choice, std::move(step.added), std::move(next.last)});
   return next;
@@ -309,36 +345,65 @@ void BlockSearch::dropDead(FormMap &forms, Operation *op) {
       forms.erase(value);
 }
 
-/// Goes on to the states after the op. Keeps the best ones and some that cut
-/// the last products otherwise; of those with equal forms the first.
+/// The steps to follow, the best one first: those of the least cost, with other
+/// forms of large values in each unless there is room for more, and some that
+/// cut the last products otherwise. Of those with equal forms the first.
+std::vector<BlockSearch::Step *>
+BlockSearch::selectSteps(std::vector<Step> &next, Operation *op,
+                         bool isProduct) const {
+  std::vector<Step *> sorted, best, left;
+  for (Step &step : next)
+    sorted.push_back(&step);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](Step *a, Step *b) { return a->total < b->total; });
+  std::unordered_set<size_t> hashes, large;
+  auto other = sorted.begin();
+  for (; other != sorted.end() && best.size() < bounds.states; ++other)
+    if (hashes.insert((*other)->hash).second)
+      (large.insert((*other)->largeHash).second ? best : left)
+          .push_back(*other);
+  if (best.size() < bounds.states)
+    best.insert(best.end(), left.begin(),
+                left.begin() +
+                    std::min(left.size(), bounds.states - best.size()));
+  std::unordered_map<size_t, size_t> alike; // of the best, by their products
+  auto countAlike = [&](Step *step) -> size_t & {
+    return alike[hashProducts(getProducts(*step, op, isProduct))];
+  };
+  if (other != sorted.end())
+    for (Step *step : best)
+      ++countAlike(step);
+  for (; other != sorted.end() && best.size() < bounds.states + bounds.others;
+       ++other)
+    if (size_t &count = countAlike(*other);
+        count < mostAlike && hashes.insert((*other)->hash).second) {
+      ++count;
+      best.push_back(*other);
+    }
+  std::stable_sort(best.begin(), best.end(),
+                   [](Step *a, Step *b) { return a->total < b->total; });
+  return best;
+}
+
+/// Goes on to the states after the op.
 void BlockSearch::advance(Operation *op) {
+  settledResults.clear();
+  wantedResults.clear();
+  for (OpResult result : op->getResults())
+    wantedResults.push_back(partitioner.getWanted(result));
   llvm::SmallVector<size_t> ofState;
   std::vector<Choices> choices = findChoices(op, ofState);
-  const bool isProduct = hasMostPoints(op);
   std::vector<Step> next;
   for (auto [state, index] : llvm::zip(states, ofState))
     for (const FactorChoice &choice : choices[index])
       next.push_back(makeStep(state, op, choice));
-  std::stable_sort(next.begin(), next.end(), [](const Step &a, const Step &b) {
-    return a.total < b.total;
-  });
   std::vector<State> best;
-  std::unordered_set<size_t> hashes;
-  std::unordered_map<size_t, size_t> alike; // of states, by their products
-  for (Step &step : next) {
-    if (best.size() == bounds.states + bounds.others)
-      break;
-    if (hashes.contains(step.hash))
-      continue;
-    ProductCuts products = getProducts(step, op, isProduct);
-    size_t key = 0;
-    for (auto [number, cut] : products)
-      key += cut;
-    if (best.size() >= bounds.states && alike[key] >= mostAlike)
-      continue;
-    hashes.insert(step.hash);
-    ++alike[key];
-    best.push_back(apply(step, op));
+  const bool isProduct = hasMostPoints(op);
+  std::vector<Step *> selected = selectSteps(next, op, isProduct);
+  best.reserve(selected.size());
+  for (Step *step : selected) {
+    ProductCuts products = getProducts(*step, op, isProduct);
+    best.push_back(apply(*step, op));
     best.back().products = std::move(products);
   }
   states = std::move(best);
@@ -374,6 +439,8 @@ void BlockSearch::decideFirst() {
       if (known->second.empty())
         state.forms.erase(known);
       state.hash -= hashForm(value, type);
+      if (isLarge(value))
+        state.largeHash -= hashForm(value, type);
     }
   }
 }
@@ -405,6 +472,7 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
     return {};
   findLastUses(ops);
   findOutgoing(ops);
+  findLarge(ops);
   bounds = SearchBounds::of(ops.size(), mesh.getAxes().size());
   states.assign(1, State());
   for (Operation *op : ops) {
@@ -425,35 +493,6 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   decided.append(std::make_move_iterator(rest.rbegin()),
                  std::make_move_iterator(rest.rend()));
   return std::move(decided);
-}
-
-llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
-                                            spmd::ReshardPlanner &planner,
-                                            nd::MeshAttr mesh, MoveLimit &limit,
-                                            ArrayRef<Operation *> ops) {
-  BlockSearch inPlace(partitioner, planner, mesh, AxisMoves::None);
-  auto choices = inPlace.run(ops);
-  if (inPlace.getBytes() <= 0)
-    return choices;
-  partitioner.setMayCutFurther(ops, true);
-  BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
-  auto moved = moving.run(ops);
-  const double share = moving.getBytes() / inPlace.getBytes();
-  LDBG() << ops.size() << " ops from " << ops.front()->getLoc() << ": in place "
-         << inPlace.getBytes() << " bytes, cost " << inPlace.getCost()
-         << "; moving " << moving.getBytes() << " bytes, cost "
-         << moving.getCost();
-  const double runs = double(nd::countRuns(ops.front()));
-  const bool costsLess = moving.getCost() < inPlace.getCost();
-  if (costsLess && share <= limit.share) {
-    limit.noteSent(moving.getBytes() * runs);
-    return moved;
-  }
-  partitioner.setMayCutFurther(ops, limit.isRaised());
-  limit.noteSent(inPlace.getBytes() * runs);
-  if (costsLess)
-    limit.noteRefused(share, (inPlace.getBytes() - moving.getBytes()) * runs);
-  return choices;
 }
 
 } // namespace meshc::partition

@@ -38,11 +38,13 @@ struct SearchBounds {
 /// least cost are followed; of states with the same forms of all values that
 /// are used later, the best one.
 ///
-/// The best states may all cut the large products alike, and differ in small
-/// values. A choice that pays off a few ops later would be lost among them. So
-/// some more states are followed, a few for each way to cut the products of the
-/// last ops (stratified beam search; the idea is that of Vijayakumar et al.,
-/// Diverse Beam Search, arXiv 1610.02424).
+/// The best states may all cut the large values alike, and differ in small
+/// ones. A choice that pays off a few ops later would be lost among them. So
+/// only the best state is followed of those with the same forms of all large
+/// values, unless there is room for more. And some others are followed, a few
+/// for each way to cut the products of the last ops (stratified beam search;
+/// the idea is that of Vijayakumar et al., Diverse Beam Search, arXiv
+/// 1610.02424).
 class BlockSearch {
 public:
   BlockSearch(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
@@ -86,7 +88,8 @@ private:
     llvm::DenseSet<mlir::Value> pending;
     /// Forms that not all states have, of values that are used later.
     FormMap forms;
-    size_t hash = 0; ///< of these forms, whatever their order
+    size_t hash = 0;      ///< of these forms, whatever their order
+    size_t largeHash = 0; ///< of those of large values
     ProductCuts products;
     std::shared_ptr<const Decision> last;
   };
@@ -99,13 +102,14 @@ private:
     llvm::SmallVector<mlir::Value> resolved, pending;
     /// The costs that these change, as they are after the step.
     llvm::SmallDenseMap<mlir::Value, PendingCost, 4> pendingCosts;
-    double total = 0; ///< of the state after it
-    size_t hash = 0;  ///< of the state after it
+    double total = 0;               ///< of the state after it
+    size_t hash = 0, largeHash = 0; ///< of the state after it
   };
   class StepForms;
   using Choices = llvm::SmallVector<FactorChoice, 0>;
 
   void findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
+  void findLarge(llvm::ArrayRef<mlir::Operation *> ops);
   void findOutgoing(llvm::ArrayRef<mlir::Operation *> ops);
   Choices findChoices(mlir::Operation *op, const AvailableForms &forms);
   std::vector<Choices> findChoices(mlir::Operation *op,
@@ -117,9 +121,13 @@ private:
   PendingCost &getPendingCost(Step &step, mlir::Value value);
   void resolve(Step &step, mlir::Value value);
   void defer(Step &step, mlir::Value value, double bytes);
+  bool isLarge(mlir::Value value) const;
   void hashStep(Step &step, mlir::Operation *op);
   ProductCuts getProducts(const Step &step, mlir::Operation *op,
                           bool isProduct) const;
+  static size_t hashProducts(const ProductCuts &products);
+  std::vector<Step *> selectSteps(std::vector<Step> &next, mlir::Operation *op,
+                                  bool isProduct) const;
   void advance(mlir::Operation *op);
   State apply(Step &step, mlir::Operation *op);
   void dropDead(FormMap &forms, mlir::Operation *op);
@@ -139,20 +147,15 @@ private:
   /// What ops outside of the search use, loops and updates included.
   llvm::SmallVector<mlir::Value> outgoing;
   llvm::SmallVector<FactorChoice> decided;
-  size_t steps = 0; ///< ops that the states have behind them
+  /// What is wanted of the results of the op at hand, and where they settle, by
+  /// their numbers and by how they are made.
+  llvm::SmallVector<WantedResult> wantedResults;
+  llvm::DenseMap<std::pair<unsigned, nd::TensorType>, nd::TensorType>
+      settledResults;
+  int64_t leastOfLarge = 0; ///< elements of a large value
+  size_t steps = 0;         ///< ops that the states have behind them
   double cost = 0, bytes = 0;
 };
-
-/// The choice for each of `ops`; see BlockSearch::run. Searches twice: without
-/// moves of axes, and with them. With them, placed dims may be cut further;
-/// without them, only if the limit is raised. Takes the moves only if they cost
-/// less and send at most the limit's share of the bytes: layouts of the
-/// literature keep weights where rules place them, and gathering weights takes
-/// memory. Notes the share in the limit if it exceeds it.
-llvm::SmallVector<FactorChoice>
-searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
-            nd::MeshAttr mesh, MoveLimit &limit,
-            llvm::ArrayRef<mlir::Operation *> ops);
 
 } // namespace meshc::partition
 

@@ -94,8 +94,9 @@ public:
   void tryKept(partition::KeptForm form);
   /// Tries to keep copies of what several loops move.
   void tryCopies();
-  /// Tries the cost of pointwise ops that the machine has.
-  void tryPointCost();
+  /// Tries the cost of pointwise ops that the machine has. Returns whether the
+  /// program is now another one.
+  bool tryPointCost();
 
 private:
   /// Whether the first outcome, of two that fit, is better.
@@ -230,18 +231,18 @@ void Choice::tryCopies() {
   }
 }
 
-void Choice::tryPointCost() {
+bool Choice::tryPointCost() {
   auto mesh = nd::MeshAttr::of(*layout);
   if (!mesh || mesh.getRankCount() == 1)
-    return;
+    return false;
   double cost = cost::CostModel(machine, mesh).getPointCost();
   if (cost > mostPointCost)
-    return;
+    return false;
   cost = std::max(cost, leastPointCost);
   LDBG() << "points of pointwise ops at the cost of " << cost << " bytes";
   OwningOpRef<ModuleOp> other = layout->clone();
   spmd::setPointCost(*other, cost);
-  tryOther(std::move(other), &Choice::isWorthIt);
+  return tryOther(std::move(other), &Choice::isWorthIt);
 }
 
 ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
@@ -255,8 +256,9 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
   choice.tryMoves();
   choice.tryKept(partition::KeptForm::Placed);
   choice.tryCopies();
-  choice.tryPointCost();
   choice.tryKept(partition::KeptForm::Exact);
+  if (choice.tryPointCost())
+    choice.tryKept(partition::KeptForm::Exact);
   return ExitCode::Success;
 }
 

@@ -75,8 +75,8 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, spmd.kept_byte_cost
   // CHECK: nd.scan "layers" 4 {{.*}} -> !nd.tensor<f32, [batch = 64 on {data}, io = 32]>{{ }}
   // CHECK: nd.scan "layers" 4 {{.*}} stacked(%arg1, %arg2 : !
   // CHECK: %[[F:.*]] = nd.sqrt
-  // CHECK: %[[G:.*]] = nd.exp
   // CHECK: spmd.reshard %[[F]] {nd.name = "g"}
+  // CHECK: %[[G:.*]] = nd.exp
   // CHECK: spmd.reshard %[[G]] {nd.name = "g"}
   // CHECK: return
   func.func @others(%x: !x, %v: !ws {nd.name = "v", nd.role = "parameter"}, %w: !ws {nd.name = "w", nd.role = "parameter"}) -> !x {

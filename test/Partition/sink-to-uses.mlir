@@ -1,0 +1,69 @@
+// RUN: mesh-opt %s -meshc-assign-shardings -meshc-partition-program | FileCheck %s
+
+// The phase decides how a value lies where the value is used: what is not a product moves to its first user. It does not move past a
+// loop, nor to the end of the block, and products stay.
+
+!x = !nd.tensor<f32, [batch = 64, io = 32]>
+!w = !nd.tensor<f32, [hidden = 16, io = 32]>
+!h = !nd.tensor<f32, [batch = 64, hidden = 16]>
+!s = !nd.tensor<f32, []>
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  nd.rule "batch" -> ["data"]
+
+  // A chain keeps its order.
+  // CHECK-LABEL: func.func @chain
+  // CHECK-NEXT: %[[H:.*]] = nd.einsum %arg0, %arg2
+  // CHECK-NEXT: %[[E:.*]] = nd.exp %arg1
+  // CHECK-NEXT: %[[T:.*]] = nd.tanh %[[E]]
+  // CHECK-NEXT: nd.einsum %[[T]], %arg2
+  func.func @chain(%x: !x, %y: !x, %w: !w) -> (!h, !h) {
+    %e = nd.exp %y : (!x) -> !x
+    %t = nd.tanh %e : (!x) -> !x
+    %h = nd.einsum %x, %w {reduced = ["io"]} : (!x, !w) -> !h
+    %k = nd.einsum %t, %w {reduced = ["io"]} : (!x, !w) -> !h
+    return %h, %k : !h, !h
+  }
+
+  // To the first of two users.
+  // CHECK-LABEL: func.func @users
+  // CHECK-NEXT: nd.exp %arg1
+  // CHECK-NEXT: nd.tanh
+  // CHECK-NEXT: nd.einsum
+  func.func @users(%x: !x, %y: !x, %w: !w) -> (!h, !x, !x) {
+    %e = nd.exp %y : (!x) -> !x
+    %t = nd.tanh %e : (!x) -> !x
+    %h = nd.einsum %x, %w {reduced = ["io"]} : (!x, !w) -> !h
+    %s = nd.sqrt %e : (!x) -> !x
+    return %h, %t, %s : !h, !x, !x
+  }
+
+  // A product stays, and so does what a return needs.
+  // CHECK-LABEL: func.func @products
+  // CHECK-NEXT: nd.exp %arg1
+  // CHECK-NEXT: nd.einsum %arg1
+  // CHECK-NEXT: nd.einsum %arg0
+  // CHECK-NEXT: nd.tanh
+  func.func @products(%x: !x, %y: !x, %w: !w) -> (!h, !x, !h) {
+    %e = nd.exp %y : (!x) -> !x
+    %k = nd.einsum %y, %w {reduced = ["io"]} : (!x, !w) -> !h
+    %h = nd.einsum %x, %w {reduced = ["io"]} : (!x, !w) -> !h
+    %t = nd.tanh %k : (!h) -> !h
+    return %h, %e, %t : !h, !x, !h
+  }
+
+  // CHECK-LABEL: func.func @loop
+  // CHECK: nd.exp %arg1
+  // CHECK: nd.scan
+  // CHECK: nd.tanh
+  func.func @loop(%x: !x, %y: !x) -> !x {
+    %e = nd.exp %y : (!x) -> !x
+    %z = nd.scan "layers" 4 carried(%x : !x) -> !x {
+    ^bb0(%c: !x):
+      %o = nd.sqrt %c : (!x) -> !x
+      nd.yield %o : !x
+    }
+    %t = nd.tanh %e : (!x) -> !x
+    %a = nd.add %z, %t : (!x, !x) -> !x
+    return %a : !x
+  }
+}
