@@ -97,6 +97,38 @@ class Formulas(unittest.TestCase):
         expected = (tokens + projections) + (2 * tokens + projections) + (tokens + up) + (2 * tokens + up) + 2 * tokens + 2 * (tokens + down)
         self.assertEqual(minima.model_products(self.gpt2, 4, 1), 3 / 4 * expected)
 
+    def test_weights_that_are_gathered_for_moved_tokens(self):
+        moe = rows.FULL["moe"]
+        # Queries, keys and values over 2 x 2 ranks: tokens move to the batch, weights are gathered, gradients of results are gathered.
+        tokens, slots = 1024 * 512, 2 * 8 * 80
+        projections = tokens / 2 + 512 * 768 + 1024 * 768
+        experts = 4 * slots * 1024  # partial sums and inputs, forward and backward
+        expected = projections + 2 * 1024 * 256 + experts + 2 * 1024 * 8
+        self.assertEqual(minima.model_products(moe, 2, 2), 1 / 2 * expected)
+
+    def test_tokens_that_travel_to_experts_under_zero(self):
+        moe = rows.FULL["moe"]
+        expert = 2 * 6 * 8 * 2048 * 512
+        others = sum(p.count() for p in moe.parameters) - expert
+        slots = 4 * 6 * 2 * 8 * 80 * 512
+        self.assertAlmostEqual(minima.zero(moe, 1, 8), 7 / 8 * (2 * others + slots + expert / 8 + expert))
+        once = sum(p.count() for p in moe.parameters if p.use in ("table", "end"))
+        self.assertAlmostEqual(minima.zero(moe, 3, 8), 7 / 8 * (3 * others - once + 2 * 1024 * 512 + 8 * 1024 + slots + 2 * expert / 8))
+
+    def test_sequence_parallelism_with_many_tokens(self):
+        # The result of the attention and the gradient of the queries: a fourth of the tokens and a weight, instead of all tokens.
+        moe = rows.FULL["moe"]
+        saved = 6 * 2 * (1024 * 512 - 1024 * 512 / 4 - 512 * 512)
+        whole = sum(p.count() for p in moe.parameters if set(p.dims) <= {"model", "choice"})
+        expected = minima.megatron(moe, 1024, 4) + 3 / 4 * (6 * 2 * 1024 * 512 - saved) + 1.5 * whole
+        self.assertAlmostEqual(minima.sequence_parallel(moe, 4), expected)
+
+    def test_zero_3_of_a_wide_hidden_layer_moves_images(self):
+        cnn = rows.FULL["cnn"]
+        features, hidden = 16 * 256 * 64, 8 * 16 * 512
+        small = 2 * 2400 + 2 * 25 * 32 * 64 + 2 * 512 * 10
+        self.assertAlmostEqual(minima.image_zero(cnn, 3, 8), 7 / 8 * (2 * (features + hidden) + small))
+
     def test_slots_of_a_divided_sequence(self):
         moe = rows.FULL["moe"]
         # On two ranks of ring, with a feed-forward layer that two others divide: tokens are fewer than slots.

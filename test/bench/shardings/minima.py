@@ -128,9 +128,13 @@ def megatron(m, tokens, k):
 def sequence_parallel(m, k):
     """Korthikanti et al., arXiv 2205.05198: an all_gather and a reduce_scatter for each all_reduce. Inputs of products
     are kept cut, and gathered again for the gradients of weights: two more all_gathers per layer. Gradients of
-    parameters that no axis cuts are partial sums."""
+    parameters that no axis cuts are partial sums. Where tokens are many, the result of the attention changes from parts of the heads to
+    parts of seq instead, for a weight that is gathered; and so does the gradient of the queries, for the gradient of their weight, which
+    is scattered."""
     whole = sum(p.count() for p in m.parameters if not {"heads", "groups", "ffn", "vocab", "seq"} & set(p.dims))
-    return megatron(m, m.tokens, k) + move(2 * m.layers * m.tokens * m.model, k) + reduce(whole, k)
+    nd, width = m.tokens * m.model, m.heads * m.key
+    saved = 2 * max(0, nd - m.tokens * width / k - m.model * width)
+    return megatron(m, m.tokens, k) + move(m.layers * (2 * nd - saved), k) + reduce(whole, k)
 
 
 def shared_groups(m, k):
@@ -152,12 +156,16 @@ def context(m, tokens, heads, ring):
 def zero(m, stage, k):
     """Rajbhandari et al., arXiv 1910.02054: gradients are scattered and parameters gathered, in stage 3 forward and again
     backward. The logits' table is gathered once, as backward begins where forward ends. Where a table's columns are cut,
-    looked up rows move instead of the table."""
+    looked up rows move instead of the table. Tokens may travel to the experts of a rank (reduce_gradients): then parts of model are
+    changed to parts of the experts by all_to_alls and kept so, and gradients back, instead of what is gathered and scattered."""
     rows, ids = move(m.tokens * m.model, k), move(m.tokens * k, k)
     total = 0
     for p in m.parameters:
         n = move(p.count(), k)
-        if stage < 3 or "model" not in p.dims:
+        turned, traveled = n / k, experts(m, k) / 2
+        if p.use == "expert":
+            total += min(2 * n, n + turned + traveled) if stage < 3 else min(3 * n, 2 * turned + traveled)
+        elif stage < 3 or "model" not in p.dims:
             total += min(2 * n, n + rows + ids) if p.use == "lookup" else 2 * n
         else:
             total += {"layer": 3, "table": 2, "lookup": 0, "logits": 2, "end": 2}[p.use] * n
@@ -184,27 +192,38 @@ def divided_slots(m, ring, k):
 
 
 def layer_weights(m):
-    return sum(p.count() for p in m.parameters if p.use == "layer" and len(p.dims) > 1) / m.layers
+    return sum(p.count() for p in m.parameters if p.use in ("layer", "expert") and len(p.dims) > 1) / m.layers
 
 
 def model_products(m, r, c):
     """The products of a layer, each in the cheapest of these ways.
 
-    Those that sum over model gather their input for a weight that is turned, or leave partial sums, which are scattered along the
-    batch. Backward they gather the gradients of their results, and need nothing else; or they gather their input again, scatter its
-    gradient, and turn that of the weight, and the weight unless it was kept so.
+    Those that sum over model gather their input for a weight that is turned, or move it to parts of the batch for a weight that is
+    gathered, or leave partial sums, which are scattered along the batch. Backward they gather the gradients of their results, and need
+    nothing else; or they gather their input again, scatter its gradient, and turn that of the weight, and the weight unless it was kept so.
 
     Those that make model scatter their result, of a weight that is turned and kept so, or gather their input and keep it: the layout
     does not cut it. Backward they gather the gradient of the result, and turn what was not kept: the gradient of the weight, or the weight.
-    Or they gather the input unless it was kept, and scatter its gradient."""
-    tokens, d, nd = m.tokens, m.model, m.tokens * m.model
-    total = 0
-    for width in ((m.heads + 2 * m.kv) * m.key / c, (2 if m.groups else 1) * m.ffn / c):
-        weight, results = d * width / r, tokens * width
-        total += min(nd + weight + min(2 * nd + weight, results), results + min(2 * nd + 2 * weight, results))
-    for width in (m.heads * m.key / c, m.ffn / c):
-        weight, inputs = d * width / r, tokens * width
-        total += min(nd + weight + min(nd + weight, 2 * inputs), inputs + min(nd + weight, inputs))
+    Or they gather the input unless it was kept, and scatter its gradient.
+
+    Experts compute on slots, which hold the tokens that were gathered. Or their weights are turned to parts of the experts, and
+    slots travel to them from parts of model and back."""
+    d, nd = m.model, m.tokens * m.model
+
+    def into(numbers, width, weights):
+        weight, results = weights * d * width / r, numbers * width
+        return min(nd + weight + min(2 * nd + weight, results), nd / r + weight * r + results, results + min(2 * nd + 2 * weight, results))
+
+    def out_of(numbers, width, weights):
+        weight, inputs = weights * d * width / r, numbers * width
+        return min(nd + weight + min(nd + weight, 2 * inputs), inputs + min(nd + weight, inputs))
+
+    rows, count = (m.slots, m.experts) if m.experts else (m.tokens, 1)
+    feedForward = into(rows, (2 if m.groups else 1) * m.ffn / c, count) + out_of(rows, m.ffn / c, count)
+    if m.experts:
+        feedForward = min(feedForward, 4 * m.slots * d / r + 4 * m.experts * d * m.ffn / c / r)
+        feedForward += 2 * m.tokens * m.experts  # the router's partial sums
+    total = into(m.tokens, (m.heads + 2 * m.kv) * m.key / c, 1) + out_of(m.tokens, m.heads * m.key / c, 1) + feedForward
     return move(total, r)
 
 
@@ -236,7 +255,8 @@ def model_cut(m, r, c=1):
 @dataclass(frozen=True)
 class Cuts:
     """How many ranks divide what: `dims` of parameters, `state` those of the optimizer's state and of reduced gradients,
-    `inner` heads and ffn, `kv` keys and values, `vocab`, `norms` the inputs of norms; `tokens` are a rank's."""
+    `inner` heads and ffn, `kv` keys and values, `vocab`, `norms` the inputs of norms; `tokens` are a rank's. Where tokens travel to
+    experts, `traveled` ranks have parts of these."""
 
     dims: dict = field(default_factory=dict)
     state: dict = field(default_factory=dict)
@@ -245,6 +265,7 @@ class Cuts:
     kv: int = 1
     vocab: int = 1
     norms: int = 1
+    traveled: int = 0
 
 
 def arena(m, cuts):
@@ -259,6 +280,8 @@ def arena(m, cuts):
     kept = T * (2 * d / cuts.norms + (2 * m.heads / inner + 2 * m.kv / cuts.kv) * m.key + m.heads / inner) + slots * gates * m.ffn / inner
     if m.experts:
         kept += T * (d + 2 * m.experts) + (slots * d if "experts" in cuts.dims else 0)
+        if cuts.traveled:
+            kept += slots * d + sum(p.count() for p in m.parameters if p.use == "expert") / m.layers / cuts.traveled
     table = m.vocab * d / cuts.vocab
     begin = T * m.vocab / cuts.vocab + T * d * (1 + 3 / cuts.norms) + table
     weight = max(p.count(cuts.dims) for p in m.parameters if p.use in ("layer", "expert")) / m.layers
@@ -306,18 +329,35 @@ class Convolutions:
                 "classes": self.batch * data * 6 * four}
 
 
-def image_gradients(m, k, c=1):
-    """Images on k ranks of data, channels on c. Gradients of convolutions are reduced. Those of a product's weight, too; or rows of one
-    operand change to parts of its columns, rows of the other one are gathered, and so are the parts of the gradient that ranks
-    compute (Krizhevsky, arXiv 1404.5997, for both directions)."""
-    def product(n, a, b):
-        def parts(cut, whole):
-            return move(n + m.batch * cut + k * m.batch * whole, k)
-        return min(reduce(n, k), parts(a, b), parts(b, a))
+def parts(m, k, cut, whole):
+    """What a product's operands and its result take to change from images on k ranks to parts of one operand's columns, `cut` and
+    `whole` per image, and back."""
+    return move(m.batch * cut + k * m.batch * whole, k)
 
+
+def product_gradient(m, k, n, a, b):
+    """Of a product's weight with n = a * b entries. It is reduced; or rows of one operand change to parts of its columns, rows of
+    the other one are gathered, and so are the parts of the gradient that ranks compute (Krizhevsky, arXiv 1404.5997, for both
+    directions)."""
+    return min(reduce(n, k), move(n, k) + parts(m, k, a, b), move(n, k) + parts(m, k, b, a))
+
+
+def image_gradients(m, k, c=1):
+    """Images on k ranks of data, channels on c. Gradients of convolutions are reduced."""
     one, two, three, four = (n / c for n in m.weights)
-    return (reduce(one + two, k) + product(three, m.area // 16 * m.second, m.hidden / c)
-            + product(four, m.hidden / c, m.classes))
+    return (reduce(one + two, k) + product_gradient(m, k, three, m.area // 16 * m.second, m.hidden / c)
+            + product_gradient(m, k, four, m.hidden / c, m.classes))
+
+
+def image_zero(m, stage, k):
+    """ZeRO along `second`, which is a dim of the second convolution and of the hidden layer. The convolution's weight is gathered
+    once: no loop lies between forward and backward. The gradient of the hidden layer's is scattered, or computed in parts. In stage 3 each rank may instead have its part of all
+    images' features, from which partial sums of the hidden layer are scattered; backward likewise."""
+    one, two, three, four = m.weights
+    turned = parts(m, k, m.area // 16 * m.second, m.hidden)
+    rest = reduce(one, k) + product_gradient(m, k, four, m.hidden, m.classes)
+    rest += 2 * move(two, k)
+    return rest + (min(move(three, k), turned) + move(three, k) if stage < 3 else min(3 * move(three, k), 2 * turned))
 
 
 def channels(m, k):

@@ -57,11 +57,11 @@ def layer_rows(m):
         least = sum(work.values()) / ranks + work["router"] * (whole - 1) / ranks if flops is None else flops(work)
         rows.append(Row(m, title, mesh, layout, 4 * elements, least, 4 * minima.arena(m, cuts), counts))
 
-    def add_cut(title, data, k, elements, counts, layout=None, **more):
+    def add_cut(title, data, k, elements, counts, layout=None, flops=None, **more):
         mesh = ({"data": data} if data > 1 else {}) | {"tensor": k}
         dims = divide(k)
         add(title, mesh, layout or ("batch:data," if data > 1 else "") + tensor, elements, counts,
-            Cuts(dims, dims, inner=k, kv=k, vocab=k, **more))
+            Cuts(dims, dims, inner=k, kv=k, vocab=k, **more), flops)
 
     add("data=4", {"data": 4}, "batch:data", minima.reduce_gradients(m, {}, 4), (0, 1), Cuts())
     add_cut("tensor=4", 1, 4, minima.megatron(m, T, 4), (2, 2))
@@ -73,8 +73,7 @@ def layer_rows(m):
         Cuts(dims | {"seq": 2}, dims | {"seq": 2}, T // 2, inner=2, kv=2, vocab=2))
     if m.experts:
         expert_rows(m, add, tensor, divide)
-    else:
-        dense_rows(m, add, add_cut, tensor, divide)
+    memory_rows(m, add, add_cut, tensor, divide)
     add("vocabulary on tensor=4", {"tensor": 4}, "vocab:tensor", minima.reduce(2 * T * m.model + 3 * T, 4), (0, 0),
         Cuts({"vocab": 4}, {"vocab": 4}, vocab=4), lambda work: sum(work.values()) - work["vocab"] * 3 / 4)
     return rows
@@ -89,23 +88,26 @@ def expert_rows(m, add, tensor, divide):
         Cuts(two, two, inner=2, kv=2, vocab=2))
 
 
-def dense_rows(m, add, add_cut, tensor, divide):
-    T = m.tokens
-    add_cut("sequence parallelism, tensor=4", 1, 4, minima.sequence_parallel(m, 4), (4, 7), f"{tensor},seq:~tensor", norms=4)
+def memory_rows(m, add, add_cut, tensor, divide):
+    """Layouts that cut activations, state or the dim that all layers share."""
+    whole = lambda work: sum(work.values()) / 4
+    add_cut("sequence parallelism, tensor=4", 1, 4, minima.sequence_parallel(m, 4), (9, 8) if m.experts else (4, 7),
+            f"{tensor},seq:~tensor", norms=4, flops=whole)
     if m.groups:
         k = {"heads": 4, "ffn": 4, "vocab": 4}
         add("heads of a group on tensor=4", {"tensor": 4}, "heads:tensor,ffn:tensor,vocab:tensor",
             minima.shared_groups(m, 4), (2, 2), Cuts(k, k, inner=4, kv=1, vocab=4),
             lambda work: (sum(work.values()) + 3 * work["kv"]) / 4)
     scopes = ["optimizer.model:data", "gradient.model:data", "parameter.model:data"]
+    counts = [(0, 5), (4, 4)] if m.experts else [(0, 2), (1, 3)]
     for stage in (1, 2, 3):
         state = {"model": 8}
         add(f"ZeRO-{stage}, data=8", {"data": 8}, ",".join(["batch:data"] + scopes[:stage]), minima.zero(m, stage, 8),
-            (int(stage == 3), 2 + int(stage == 3)), Cuts(state if stage == 3 else {}, state))
-    layer = {"products": (5, 9), "moved": (3, 4)}
+            counts[stage == 3], Cuts(state if stage == 3 else {}, state, traveled=8 if m.experts and stage == 3 else 0))
+    layer = {"products": (10, 11) if m.experts else (5, 9), "moved": (3, 4)}
     elements, plan, _ = minima.model_cut(m, 4)
     add("model on tensor=4", {"tensor": 4}, "model:tensor", elements, layer[plan],
-        Cuts({"model": 4}, {"model": 4}, inner=4, kv=4, vocab=4, norms=4))
+        Cuts({"model": 4}, {"model": 4}, inner=4, kv=4, vocab=4, norms=4), whole)
     elements, plan, _ = minima.model_cut(m, 2, 2)
     dims = divide(2) | {"model": 2}
     add("rows=2 × cols=2", {"rows": 2, "cols": 2}, "model:rows," + tensor.replace("tensor", "cols"), elements, layer[plan],
@@ -120,7 +122,12 @@ def image_rows(m, large):
     def row(model, title, mesh, layout, elements, flops, counts, batch, *sizes):
         return Row(model, title, mesh, layout, 4 * elements, flops, 4 * minima.image_arena(model, batch, *sizes), counts)
 
-    return [
+    scopes = ["optimizer.second:data", "gradient.second:data", "parameter.second:data"]
+    cut = sum(m.weights[1:3]) / 8
+    zero = [row(m, f"ZeRO-{stage}, data=8", {"data": 8}, ",".join(["batch:data"] + scopes[:stage]), minima.image_zero(m, stage, 8),
+                sum(work.values()), counts, m.batch, all - 8 * cut + cut if stage == 3 else all - (8 * cut - cut) * 2 / 3)
+            for stage, counts in ((1, (0, 2)), (2, (0, 2)), (3, (2, 4)))]
+    return zero + [
         row(m, "data=4", {"data": 4}, "batch:data", minima.image_gradients(m, 4), sum(work.values()), (0, 1), m.batch, all),
         row(m, "tensor=4", {"tensor": 4}, columns, minima.channels(m, 4), sum(work.values()) / 4, (2, 1), m.batch, all / 4, 4),
         row(m, "data=2, tensor=2", {"data": 2, "tensor": 2}, f"batch:data,{columns}",
@@ -146,7 +153,12 @@ KNOWN = {
     "llama rows=2 × cols=2": {"flops": (1.001, 1.081), "arena": (1.106,)},
     "moe data=4": {"arena": (1.065,)},
     "moe data=2, tensor=2": {"arena": (1.122,)},
-    "moe data=2, tensor=2, seq on ring=2": {"bytes": (1.006, 1.109), "flops": (1.001, 1.408), "arena": (1.110,)},
+    "moe data=2, tensor=2, seq on ring=2": {"bytes": (1.001, 1.108), "flops": (1.001, 1.408), "arena": (1.110,)},
+    "moe model on tensor=4": {"arena": (1.264,)},
+    "moe rows=2 × cols=2": {"flops": (1.001, 1.101), "arena": (1.205,)},
+    "cnn ZeRO-1, data=8": {"arena": (1.237,)},
+    "cnn ZeRO-2, data=8": {"arena": (1.237,)},
+    "cnn ZeRO-3, data=8": {"arena": (1.325,)},
     "cnn data=4": {"arena": (1.154,)},
     "cnn tensor=4": {"arena": (1.344,)},
     "cnn data=2, tensor=2": {"arena": (1.296,)},
