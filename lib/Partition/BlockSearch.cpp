@@ -91,9 +91,9 @@ void BlockSearch::findLastUses(ArrayRef<Operation *> ops) {
         dying[op].push_back(result);
 }
 
-/// Decides which values are large: those that may be as expensive to move as
-/// what the product with the largest operands reads or makes. If the block has
-/// no product, all are.
+/// Decides which values are large. Of several products, the one counts whose
+/// smallest operand or result is the largest. If the block has no product, all
+/// values are large.
 void BlockSearch::findLarge(ArrayRef<Operation *> ops) {
   leastOfLarge = 0;
   for (Operation *op : ops) {
@@ -357,28 +357,28 @@ BlockSearch::selectSteps(std::vector<Step> &next, Operation *op,
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](Step *a, Step *b) { return a->total < b->total; });
   std::unordered_set<size_t> hashes, large;
-  auto other = sorted.begin();
-  for (; other != sorted.end() && best.size() < bounds.states; ++other)
-    if (hashes.insert((*other)->hash).second)
-      (large.insert((*other)->largeHash).second ? best : left)
-          .push_back(*other);
-  if (best.size() < bounds.states)
-    best.insert(best.end(), left.begin(),
-                left.begin() +
-                    std::min(left.size(), bounds.states - best.size()));
+  for (Step *step : sorted) {
+    if (!hashes.insert(step->hash).second)
+      continue;
+    bool isBest =
+        best.size() < bounds.states && large.insert(step->largeHash).second;
+    (isBest ? best : left).push_back(step);
+  }
+  auto rest = left.begin();
+  for (; rest != left.end() && best.size() < bounds.states; ++rest)
+    best.push_back(*rest);
   std::unordered_map<size_t, size_t> alike; // of the best, by their products
   auto countAlike = [&](Step *step) -> size_t & {
     return alike[hashProducts(getProducts(*step, op, isProduct))];
   };
-  if (other != sorted.end())
+  if (rest != left.end())
     for (Step *step : best)
       ++countAlike(step);
-  for (; other != sorted.end() && best.size() < bounds.states + bounds.others;
-       ++other)
-    if (size_t &count = countAlike(*other);
-        count < mostAlike && hashes.insert((*other)->hash).second) {
+  for (; rest != left.end() && best.size() < bounds.states + bounds.others;
+       ++rest)
+    if (size_t &count = countAlike(*rest); count < mostAlike) {
       ++count;
-      best.push_back(*other);
+      best.push_back(*rest);
     }
   std::stable_sort(best.begin(), best.end(),
                    [](Step *a, Step *b) { return a->total < b->total; });

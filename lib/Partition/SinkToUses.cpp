@@ -1,4 +1,4 @@
-//===- SinkToUses.cpp - cheap ops close to their users --------------------===//
+//===- SinkToUses.cpp - ops that are no products --------------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,38 +13,86 @@ using namespace mlir;
 
 namespace meshc::partition {
 
-/// The first op of the block that uses a result of `op`; null if there is none,
-/// or if the terminator uses one.
-static Operation *findFirstUser(Operation *op, Block &block) {
-  Operation *first = nullptr;
-  for (Operation *user : op->getUsers()) {
-    Operation *inBlock = block.findAncestorOpInBlock(*user);
-    if (inBlock == block.getTerminator())
-      return nullptr;
-    if (!first || inBlock->isBeforeInBlock(first))
-      first = inBlock;
-  }
-  return first;
-}
+namespace {
+/// Ops of a block between two loops, in the order that they had. An op that
+/// moves is held back until one that stays needs it.
+class Sinker {
+public:
+  explicit Sinker(Block &block);
+  void run();
 
-void sinkToUses(Block &block) {
+private:
+  bool moves(Operation *op) const;
+  void collect(Operation *op, llvm::SmallVectorImpl<Operation *> &needed);
+  void release(llvm::SmallVectorImpl<Operation *> &ops, Operation *before);
+
+  Block &block;
   llvm::SmallVector<Operation *> ops;
-  llvm::DenseMap<Operation *, unsigned> loopsBefore;
-  unsigned loops = 0;
-  for (Operation &op : block.without_terminator()) {
+  /// The place of each op in the block, and the loops before it.
+  llvm::DenseMap<Operation *, std::pair<size_t, size_t>> places;
+  llvm::SmallPtrSet<Operation *, 32> held;
+};
+} // namespace
+
+Sinker::Sinker(Block &block) : block(block) {
+  size_t loops = 0;
+  for (Operation &op : block) {
+    places[&op] = {ops.size(), loops};
     ops.push_back(&op);
-    loopsBefore[&op] = loops;
     loops += op.getNumRegions() != 0;
   }
-  for (Operation *op : llvm::reverse(ops)) {
-    if (!isa<nd::NamedOpInterface>(op) || op->getNumRegions() != 0 ||
-        !isMemoryEffectFree(op) || hasMostPoints(op))
+}
+
+/// Whether another op than the terminator needs the result before the next loop
+/// or for it.
+bool Sinker::moves(Operation *op) const {
+  if (!isa<nd::NamedOpInterface>(op) || op->getNumRegions() != 0 ||
+      !isMemoryEffectFree(op) || hasMostPoints(op))
+    return false;
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    Operation *inBlock = block.findAncestorOpInBlock(*user);
+    return inBlock != block.getTerminator() &&
+           places.lookup(inBlock).second == places.lookup(op).second;
+  });
+}
+
+/// Takes what the op needs of those held back.
+void Sinker::collect(Operation *op,
+                     llvm::SmallVectorImpl<Operation *> &needed) {
+  for (Value operand : op->getOperands())
+    if (Operation *maker = operand.getDefiningOp();
+        maker && held.erase(maker)) {
+      needed.push_back(maker);
+      collect(maker, needed);
+    }
+}
+
+void Sinker::release(llvm::SmallVectorImpl<Operation *> &ops,
+                     Operation *before) {
+  llvm::sort(ops, [&](Operation *a, Operation *b) {
+    return places.lookup(a).first < places.lookup(b).first;
+  });
+  for (Operation *op : ops)
+    op->moveBefore(before);
+}
+
+void Sinker::run() {
+  for (Operation *op : ops) {
+    if (moves(op)) {
+      held.insert(op);
       continue;
-    Operation *user = findFirstUser(op, block);
-    if (user && user != op->getNextNode() &&
-        loopsBefore[user] == loopsBefore[op])
-      op->moveBefore(user);
+    }
+    llvm::SmallVector<Operation *> needed;
+    if (op->getNumRegions() != 0 || op == block.getTerminator()) {
+      needed.assign(held.begin(), held.end());
+      held.clear();
+    } else {
+      collect(op, needed);
+    }
+    release(needed, op);
   }
 }
+
+void sinkToUses(Block &block) { Sinker(block).run(); }
 
 } // namespace meshc::partition

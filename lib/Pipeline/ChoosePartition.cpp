@@ -106,8 +106,10 @@ private:
 
   /// Predicts `best` unless it is known. Returns whether it is.
   bool knowsBest();
-  /// Returns whether `other` has become `layout`.
-  bool tryOther(OwningOpRef<ModuleOp> other, Judge judge);
+  enum class Tried { Refused, Same, Taken };
+  /// What has become of `other`: nothing; `layout`, for the same program; or
+  /// `layout` of another program.
+  Tried tryOther(OwningOpRef<ModuleOp> other, Judge judge);
 
   OwningOpRef<ModuleOp> &program;
   /// What `program` was made from: before the phase, with what trials changed.
@@ -162,30 +164,30 @@ bool Choice::knowsBest() {
 /// Partitions `other`, which is `layout` with changes. If this is better than
 /// the best program, it becomes the program, and `other` becomes `layout`, also
 /// if the changes do nothing yet: they may with those of later trials.
-bool Choice::tryOther(OwningOpRef<ModuleOp> other, Judge judge) {
+Choice::Tried Choice::tryOther(OwningOpRef<ModuleOp> other, Judge judge) {
   refusedShare.reset();
   OwningOpRef<ModuleOp> partitioned = other->clone();
   if (runPartition(*partitioned, options) != ExitCode::Success)
-    return false;
+    return Tried::Refused;
   refusedShare = partition::takeRefusedShare(*partitioned);
   if (areEqual(*partitioned, *program)) {
     layout = std::move(other);
-    return true;
+    return Tried::Same;
   }
   if (!knowsBest())
-    return false;
+    return Tried::Refused;
   std::optional<Outcome> outcome = predict(*partitioned, options, machine);
   if (!outcome)
-    return false;
+    return Tried::Refused;
   LDBG() << "a step of " << outcome->seconds << " s, an arena of "
          << outcome->arenaBytes << " bytes; the best ones so far "
          << best->seconds << " s, " << best->arenaBytes << " bytes";
   if (!outcome->isBetterThan(*best, (this->*judge)(*outcome, *best)))
-    return false;
+    return Tried::Refused;
   program = std::move(partitioned);
   layout = std::move(other);
   best = outcome;
-  return true;
+  return Tried::Taken;
 }
 
 void Choice::tryMoves() {
@@ -226,7 +228,7 @@ void Choice::tryCopies() {
            << " bytes";
     OwningOpRef<ModuleOp> other = layout->clone();
     partition::setKeptByteCost(*other, cost);
-    if (tryOther(std::move(other), &Choice::isWorthIt))
+    if (tryOther(std::move(other), &Choice::isWorthIt) != Tried::Refused)
       return;
   }
 }
@@ -242,7 +244,7 @@ bool Choice::tryPointCost() {
   LDBG() << "points of pointwise ops at the cost of " << cost << " bytes";
   OwningOpRef<ModuleOp> other = layout->clone();
   spmd::setPointCost(*other, cost);
-  return tryOther(std::move(other), &Choice::isWorthIt);
+  return tryOther(std::move(other), &Choice::isWorthIt) == Tried::Taken;
 }
 
 ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,

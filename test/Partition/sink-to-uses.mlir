@@ -37,6 +37,21 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     return %h, %t, %s : !h, !x, !x
   }
 
+  // What two products need keeps its order.
+  // CHECK-LABEL: func.func @order
+  // CHECK-NEXT: nd.einsum %arg0, %arg2
+  // CHECK-NEXT: nd.exp %arg1
+  // CHECK-NEXT: nd.tanh %arg0
+  // CHECK-NEXT: nd.add
+  func.func @order(%x: !x, %y: !x, %w: !w) -> (!h, !x) {
+    %e = nd.exp %y : (!x) -> !x
+    %t = nd.tanh %x : (!x) -> !x
+    %h = nd.einsum %x, %w {reduced = ["io"]} : (!x, !w) -> !h
+    %a = nd.add %t, %e : (!x, !x) -> !x
+    %k = nd.einsum %a, %w {reduced = ["io"]} : (!x, !w) -> !h
+    return %k, %a : !h, !x
+  }
+
   // A product stays, and so does what a return needs.
   // CHECK-LABEL: func.func @products
   // CHECK-NEXT: nd.exp %arg1
