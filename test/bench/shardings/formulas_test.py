@@ -71,7 +71,7 @@ class Formulas(unittest.TestCase):
     def test_zero_3_sends_half_as_much_again_but_for_tables(self):
         once = [p.count() for p in self.gpt2.parameters if p.use in ("table", "end") or "model" not in p.dims]
         parameters = sum(p.count() for p in self.gpt2.parameters)
-        expected = 7 / 8 * (3 * parameters - sum(once) + 2 * 1024 * 768 + 8 * 1024)
+        expected = 7 / 8 * (3 * parameters - sum(once) + 1024 * 768 + 8 * 1024)
         self.assertAlmostEqual(minima.zero(self.gpt2, 3, 8), expected)
 
     def test_megatron(self):
@@ -113,21 +113,42 @@ class Formulas(unittest.TestCase):
         slots = 4 * 6 * 2 * 8 * 80 * 512
         self.assertAlmostEqual(minima.zero(moe, 1, 8), 7 / 8 * (2 * others + slots + expert / 8 + expert))
         once = sum(p.count() for p in moe.parameters if p.use in ("table", "end"))
-        self.assertAlmostEqual(minima.zero(moe, 3, 8), 7 / 8 * (3 * others - once + 2 * 1024 * 512 + 8 * 1024 + slots + 2 * expert / 8))
+        self.assertAlmostEqual(minima.zero(moe, 3, 8), 7 / 8 * (3 * others - once + 1024 * 512 + 8 * 1024 + slots + 2 * expert / 8))
 
-    def test_sequence_parallelism_with_many_tokens(self):
-        # The result of the attention and the gradient of the queries: a fourth of the tokens and a weight, instead of all tokens.
+    def test_sequence_parallelism(self):
+        # The input of the feed-forward layer is gathered again.
+        whole = 12 * 6 * 768 + 2 * 768
+        expected = minima.megatron(self.gpt2, 1024, 4) + 3 / 4 * 12 * 1024 * 768 + 1.5 * whole
+        self.assertAlmostEqual(minima.sequence_parallel(self.gpt2, 4), expected)
+        # Slots are kept. The attention's result: a fourth of the tokens and a weight, instead of all tokens.
         moe = rows.FULL["moe"]
-        saved = 6 * 2 * (1024 * 512 - 1024 * 512 / 4 - 512 * 512)
+        saved = 6 * (1024 * 512 - 1024 * 512 / 4 - 512 * 512)
         whole = sum(p.count() for p in moe.parameters if set(p.dims) <= {"model", "choice"})
-        expected = minima.megatron(moe, 1024, 4) + 3 / 4 * (6 * 2 * 1024 * 512 - saved) + 1.5 * whole
-        self.assertAlmostEqual(minima.sequence_parallel(moe, 4), expected)
+        self.assertAlmostEqual(minima.sequence_parallel(moe, 4), minima.megatron(moe, 1024, 4) - 3 / 4 * saved + 1.5 * whole)
+
+    def test_turned_experts(self):
+        # Over four ranks it is cheaper to turn the weights and to let slots travel than to leave partial sums.
+        moe = rows.FULL["moe"]
+        experts = 4 * 2 * 8 * 80 * 512 / 4 + 4 * 8 * 512 * 2048 / 4 + 2 * 1024 * 8
+        tokens, projections, out = 1024 * 512, 512 * 1536 / 4, 1024 * 512
+        attention = tokens + projections + (2 * tokens + projections) + 2 * out
+        self.assertEqual(minima.model_products(moe, 4, 1), 3 / 4 * (experts + attention))
+
+    def test_slots_and_turned_experts_are_kept(self):
+        moe = rows.FULL["moe"]
+        slots, turned = 6 * 2 * 8 * 80 * 512, 6 * 2 * 8 * 512 * 2048 / 8
+        least = minima.arena(moe, minima.Cuts())
+        self.assertEqual(minima.arena(moe, minima.Cuts(travels=True)), least + slots)
+        self.assertEqual(minima.arena(moe, minima.Cuts(travels=True, turned=8)), least + slots + turned)
 
     def test_zero_3_of_a_wide_hidden_layer_moves_images(self):
         cnn = rows.FULL["cnn"]
         features, hidden = 16 * 256 * 64, 8 * 16 * 512
         small = 2 * 2400 + 2 * 25 * 32 * 64 + 2 * 512 * 10
         self.assertAlmostEqual(minima.image_zero(cnn, 3, 8), 7 / 8 * (2 * (features + hidden) + small))
+        # In stages 1 and 2 the weight of the hidden layer is gathered for the forward pass, and its gradient computed in parts.
+        for stage in (1, 2):
+            self.assertAlmostEqual(minima.image_zero(cnn, stage, 8), 7 / 8 * (features + hidden + 256 * 64 * 512 + small))
 
     def test_slots_of_a_divided_sequence(self):
         moe = rows.FULL["moe"]

@@ -126,15 +126,16 @@ def megatron(m, tokens, k):
 
 
 def sequence_parallel(m, k):
-    """Korthikanti et al., arXiv 2205.05198: an all_gather and a reduce_scatter for each all_reduce. Inputs of products
-    are kept cut, and gathered again for the gradients of weights: two more all_gathers per layer. Gradients of
-    parameters that no axis cuts are partial sums. Where tokens are many, the result of the attention changes from parts of the heads to
-    parts of seq instead, for a weight that is gathered; and so does the gradient of the queries, for the gradient of their weight, which
-    is scattered."""
+    """Korthikanti et al., arXiv 2205.05198: an all_gather and a reduce_scatter for each all_reduce. The input of the feed-forward
+    layer is kept cut, and gathered again for the gradient of its weight. That of the attention has another name where keys and values
+    see it, and slots have no seq: the layout cuts neither, and both may be kept gathered. Gradients of parameters that no axis cuts are
+    partial sums. Where tokens are many, the result of the attention changes from parts of the heads to parts of seq instead of being
+    scattered, for a weight that is gathered."""
     whole = sum(p.count() for p in m.parameters if not {"heads", "groups", "ffn", "vocab", "seq"} & set(p.dims))
     nd, width = m.tokens * m.model, m.heads * m.key
-    saved = 2 * max(0, nd - m.tokens * width / k - m.model * width)
-    return megatron(m, m.tokens, k) + move(m.layers * (2 * nd - saved), k) + reduce(whole, k)
+    again = 0 if m.experts else nd
+    saved = max(0, nd - m.tokens * width / k - m.model * width)
+    return megatron(m, m.tokens, k) + move(m.layers * (again - saved), k) + reduce(whole, k)
 
 
 def shared_groups(m, k):
@@ -156,7 +157,7 @@ def context(m, tokens, heads, ring):
 def zero(m, stage, k):
     """Rajbhandari et al., arXiv 1910.02054: gradients are scattered and parameters gathered, in stage 3 forward and again
     backward. The logits' table is gathered once, as backward begins where forward ends. Where a table's columns are cut,
-    looked up rows move instead of the table. Tokens may travel to the experts of a rank (reduce_gradients): then parts of model are
+    looked up rows move instead of the table, and so do their gradients unless the table's is scattered anyway. Tokens may travel to the experts of a rank (reduce_gradients): then parts of model are
     changed to parts of the experts by all_to_alls and kept so, and gradients back, instead of what is gathered and scattered."""
     rows, ids = move(m.tokens * m.model, k), move(m.tokens * k, k)
     total = 0
@@ -169,7 +170,7 @@ def zero(m, stage, k):
             total += min(2 * n, n + rows + ids) if p.use == "lookup" else 2 * n
         else:
             total += {"layer": 3, "table": 2, "lookup": 0, "logits": 2, "end": 2}[p.use] * n
-            total += 2 * rows + ids if p.use in ("lookup", "table") else 0
+            total += {"lookup": 2 * rows + ids, "table": rows + ids}.get(p.use, 0)
     return total
 
 
@@ -255,8 +256,8 @@ def model_cut(m, r, c=1):
 @dataclass(frozen=True)
 class Cuts:
     """How many ranks divide what: `dims` of parameters, `state` those of the optimizer's state and of reduced gradients,
-    `inner` heads and ffn, `kv` keys and values, `vocab`, `norms` the inputs of norms; `tokens` are a rank's. Where tokens travel to
-    experts, `traveled` ranks have parts of these."""
+    `inner` heads and ffn, `kv` keys and values, `vocab`, `norms` the inputs of norms; `tokens` are a rank's. `travels`: slots travel to
+    whole experts, and are kept there. `turned`: so many ranks keep turned parts of the experts."""
 
     dims: dict = field(default_factory=dict)
     state: dict = field(default_factory=dict)
@@ -265,7 +266,8 @@ class Cuts:
     kv: int = 1
     vocab: int = 1
     norms: int = 1
-    traveled: int = 0
+    travels: bool = False
+    turned: int = 0
 
 
 def arena(m, cuts):
@@ -279,9 +281,9 @@ def arena(m, cuts):
     slots = m.slots / m.tokens * T if m.experts else T
     kept = T * (2 * d / cuts.norms + (2 * m.heads / inner + 2 * m.kv / cuts.kv) * m.key + m.heads / inner) + slots * gates * m.ffn / inner
     if m.experts:
-        kept += T * (d + 2 * m.experts) + (slots * d if "experts" in cuts.dims else 0)
-        if cuts.traveled:
-            kept += slots * d + sum(p.count() for p in m.parameters if p.use == "expert") / m.layers / cuts.traveled
+        kept += T * (d + 2 * m.experts) + (slots * d if "experts" in cuts.dims or cuts.travels else 0)
+        if cuts.turned:
+            kept += sum(p.count() for p in m.parameters if p.use == "expert") / m.layers / cuts.turned
     table = m.vocab * d / cuts.vocab
     begin = T * m.vocab / cuts.vocab + T * d * (1 + 3 / cuts.norms) + table
     weight = max(p.count(cuts.dims) for p in m.parameters if p.use in ("layer", "expert")) / m.layers
@@ -330,8 +332,8 @@ class Convolutions:
 
 
 def parts(m, k, cut, whole):
-    """What a product's operands and its result take to change from images on k ranks to parts of one operand's columns, `cut` and
-    `whole` per image, and back."""
+    """What it takes to change from images on k ranks to parts of one operand's columns, `cut` per image, and to gather the other
+    operand, or to scatter partial sums of the result, `whole` per image."""
     return move(m.batch * cut + k * m.batch * whole, k)
 
 
@@ -351,13 +353,13 @@ def image_gradients(m, k, c=1):
 
 def image_zero(m, stage, k):
     """ZeRO along `second`, which is a dim of the second convolution and of the hidden layer. The convolution's weight is gathered
-    once: no loop lies between forward and backward. The gradient of the hidden layer's is scattered, or computed in parts. In stage 3 each rank may instead have its part of all
+    once, and so is the hidden layer's: no loop lies between forward and backward. The gradient of the hidden layer's is scattered, or computed in parts. In stage 3 each rank may instead have its part of all
     images' features, from which partial sums of the hidden layer are scattered; backward likewise."""
     one, two, three, four = m.weights
     turned = parts(m, k, m.area // 16 * m.second, m.hidden)
     rest = reduce(one, k) + product_gradient(m, k, four, m.hidden, m.classes)
     rest += 2 * move(two, k)
-    return rest + (min(move(three, k), turned) + move(three, k) if stage < 3 else min(3 * move(three, k), 2 * turned))
+    return rest + (min(move(three, k), turned) + move(three, k) if stage < 3 else min(2 * move(three, k), 2 * turned))
 
 
 def channels(m, k):
@@ -377,7 +379,8 @@ def halo(m, k):
 
 
 def image_arena(m, batch, weights, first=1, rows=1):
-    """Elements of a rank's arena: parameters and state, images, the results of both convolutions and of their pooling, and the windows of one of them, forward or backward."""
+    """Elements of a rank's arena: parameters and state, images, the results of both convolutions and of their pooling, and the
+    windows of one of them, forward or backward."""
     area = batch * m.area / rows
     kept = m.color + (1 + 1 / 4) * m.first / first + (1 / 4 + 1 / 16) * m.second
     return 3 * weights + area * (kept + m.window**2 * max(m.color, m.first / first / 4))
