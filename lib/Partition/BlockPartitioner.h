@@ -79,8 +79,10 @@ public:
   bool isRecomputed(mlir::Value value) {
     return getFacts(value).isRecomputable;
   }
-  /// Whether the value's op copies its operand.
-  bool isCopied(mlir::Value value) { return getFacts(value).isCopy; }
+  /// The values from which the value can be copied.
+  llvm::ArrayRef<CopySource> getCopySources(mlir::Value value) {
+    return getFacts(value).copySources;
+  }
   /// The sharding in which the value lies unless a user needs another one.
   nd::TensorType getSettled(mlir::Value value,
                             const AvailableForms &available) const;
@@ -97,7 +99,7 @@ public:
   const LinkedCuts &getLinkedCuts() const { return cuts; }
   /// What is wanted of the result of an op of the block.
   virtual WantedResult getWanted(mlir::OpResult result) {
-    return {getDesired(result)};
+    return {getDesired(result), /*share=*/1, /*scattered=*/{}};
   }
   /// The forms of a value that an earlier loop may keep for this block.
   virtual llvm::ArrayRef<OfferedForm> getKept(mlir::Value) { return {}; }
@@ -147,15 +149,15 @@ private:
   };
   /// What does not depend on shardings.
   struct Facts {
-    bool isRecomputable = false, isCopy = false, hasOneUser = false;
-    bool isGradient = false;
+    bool isRecomputable = false, hasOneUser = false, isGradient = false;
+    llvm::SmallVector<CopySource, 1> copySources;
   };
   enum class MoveKind {
     None,      ///< the form is there
     Recompute, ///< the op once more
     Settle,    ///< first reduce the value to `from`, then look again
     ToPartial, ///< of the whole form `from`: a partial sum
-    Copy,      ///< the op once more, on its operand in the form `from`
+    Copy,      ///< of the form `from` of a value with the same elements
     Kept,      ///< of the form `from`, which an earlier loop keeps
     Reshard    ///< of the form `from`
   };
@@ -163,11 +165,14 @@ private:
   struct Move {
     MoveKind kind;
     nd::TensorType from;
-    double bytes; ///< that each rank sends
+    double bytes;                       ///< that each rank sends
+    const CopySource *source = nullptr; ///< of a Copy
   };
 
   const Facts &getFacts(mlir::Value value);
   Move findReshard(llvm::ArrayRef<nd::TensorType> types, nd::TensorType type);
+  Move findDirect(mlir::Value value, nd::TensorType type,
+                  llvm::ArrayRef<nd::TensorType> types);
   Move findPartial(llvm::ArrayRef<nd::TensorType> types, nd::TensorType type,
                    bool isRecomputable);
   Move findMove(mlir::Value value, nd::TensorType type,
@@ -182,11 +187,13 @@ private:
   void partitionEnd(mlir::Operation &terminator);
   void addResult(mlir::OpResult result, mlir::Value computed);
   mlir::Value recompute(mlir::Operation *op, nd::TensorType type);
+  mlir::Value copy(const CopySource &source, mlir::Value form,
+                   nd::TensorType type);
   mlir::Value repeat(mlir::Operation *op, mlir::ValueRange operands,
                      nd::TensorType type);
   mlir::Value reshard(mlir::Value value, mlir::Value from, nd::TensorType type);
 
-  llvm::DenseMap<mlir::Value, Facts> facts;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Facts>> facts;
   llvm::SmallVector<LoopCopies> copies;
 
 protected:

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/BlockSearch.h"
-#include "lib/Partition/CheapOps.h"
+#include "lib/Partition/LastUses.h"
 #include <unordered_map>
 #include <unordered_set>
 
@@ -66,31 +66,6 @@ private:
   llvm::SmallVectorImpl<Form> &added;
 };
 
-/// A value that is copied is used as long as its copies: they may be made again
-/// from it.
-void BlockSearch::findLastUses(ArrayRef<Operation *> ops) {
-  llvm::DenseMap<Value, Operation *> lastUse;
-  for (Operation &op : llvm::reverse(*ops.front()->getBlock())) {
-    Operation *last = &op;
-    if (op.getNumResults() == 1 && partitioner.isCopied(op.getResult(0)))
-      if (auto copy = lastUse.find(op.getResult(0)); copy != lastUse.end())
-        last = copy->second;
-    for (Value operand : op.getOperands()) {
-      auto [it, isNew] = lastUse.try_emplace(operand, last);
-      if (!isNew && it->second->isBeforeInBlock(last))
-        it->second = last;
-    }
-    if (&op == ops.front())
-      break;
-  }
-  for (auto [value, op] : lastUse)
-    dying[op].push_back(value);
-  for (Operation *op : ops)
-    for (Value result : op->getResults())
-      if (result.use_empty())
-        dying[op].push_back(result);
-}
-
 /// Decides which values are large. Of several products, the one counts whose
 /// smallest operand or result is the largest. If the block has no product, all
 /// values are large.
@@ -131,8 +106,13 @@ BlockSearch::Choices BlockSearch::findChoices(Operation *op,
   llvm::SmallVector<OperandForms> operands;
   for (Value operand : op->getOperands()) {
     operands.push_back(partitioner.describe(operand, forms));
+    auto &types = operands.back().types;
     for (const OfferedForm &kept : partitioner.getKept(operand))
-      operands.back().types.push_back(kept.type);
+      types.push_back(kept.type);
+    for (const CopySource &source : partitioner.getCopySources(operand))
+      for (const OfferedForm &kept : partitioner.getKept(source.value))
+        if (TensorType copied = source.getCopied(kept.type))
+          types.push_back(copied);
   }
   return Choices(findFactorChoices(op, operands, wantedResults, planner, mesh,
                                    partitioner.getLinkedCuts(), moves,
@@ -157,8 +137,8 @@ BlockSearch::findChoices(Operation *op,
     };
     for (Value operand : op->getOperands()) {
       addKey(operand);
-      if (partitioner.isCopied(operand))
-        addKey(operand.getDefiningOp()->getOperand(0));
+      for (const CopySource &source : partitioner.getCopySources(operand))
+        addKey(source.value);
     }
     ofState.push_back(llvm::find(keys, key) - keys.begin());
     if (ofState.back() < keys.size())
@@ -470,7 +450,7 @@ void BlockSearch::finish(State &state) {
 llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   if (ops.empty())
     return {};
-  findLastUses(ops);
+  dying = findLastUses(ops);
   findOutgoing(ops);
   findLarge(ops);
   bounds = SearchBounds::of(ops.size(), mesh.getAxes().size());

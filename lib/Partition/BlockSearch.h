@@ -108,7 +108,6 @@ private:
   class StepForms;
   using Choices = llvm::SmallVector<FactorChoice, 0>;
 
-  void findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
   void findLarge(llvm::ArrayRef<mlir::Operation *> ops);
   void findOutgoing(llvm::ArrayRef<mlir::Operation *> ops);
   Choices findChoices(mlir::Operation *op, const AvailableForms &forms);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/CheapOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Spmd/Sharding.h"
 #include "lib/Partition/FactorChoice.h"
 
@@ -53,6 +54,24 @@ bool isCopy(Operation *op) {
                       [](const nd::Factor &factor) {
                         return factor.kind == nd::FactorKind::Parallel;
                       });
+}
+
+llvm::SmallVector<CopySource, 1> findCopySources(Value value) {
+  llvm::SmallVector<CopySource, 1> sources;
+  if (Operation *op = value.getDefiningOp(); isCopy(op))
+    sources.push_back({op->getOperand(0), op, /*isResult=*/false});
+  for (Operation *user : value.getUsers())
+    if (isa<nd::RenameOp>(user) && user->getBlock() == value.getParentBlock())
+      sources.push_back({user->getResult(0), user, /*isResult=*/true});
+  return sources;
+}
+
+TensorType CopySource::getNeeded(TensorType type) const {
+  return mapThroughCopy(op, type, /*forward=*/isResult);
+}
+
+TensorType CopySource::getCopied(TensorType type) const {
+  return mapThroughCopy(op, type, /*forward=*/!isResult);
 }
 
 TensorType mapThroughCopy(Operation *op, TensorType type, bool forward) {

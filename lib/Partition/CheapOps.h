@@ -22,6 +22,22 @@ bool isRecomputable(mlir::Operation *op);
 /// rename, a broadcast. False for null.
 bool isCopy(mlir::Operation *op);
 
+/// Another value with the same elements, from which a value can be copied.
+struct CopySource {
+  mlir::Value value;
+  mlir::Operation *op; ///< the copy that makes one of them from the other
+  bool isResult;       ///< `value` is what `op` makes: the copy goes back
+
+  /// The sharding in which `value` is copied to one with the sharding `type`,
+  /// and the other way around; null as for mapThroughCopy.
+  nd::TensorType getNeeded(nd::TensorType type) const;
+  nd::TensorType getCopied(nd::TensorType type) const;
+};
+
+/// The values from which `value` can be copied: the operand of the copy that
+/// makes it, and what renames in its block make of it.
+llvm::SmallVector<CopySource, 1> findCopySources(mlir::Value value);
+
 /// The sharding of the result of a copy whose operand has the sharding `type`;
 /// if not `forward`, that of the operand for a result with it. Null if a block
 /// of one is no block of the other.

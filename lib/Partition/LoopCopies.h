@@ -28,9 +28,10 @@ llvm::MapVector<mlir::Value, mlir::Value> findLoopTwins(nd::ScanOp earlier,
 /// Whether a later loop of the block may have twins of the loop's values.
 bool isFollowed(nd::ScanOp loop);
 
-/// What a loop of the new block may keep for later ones, besides what its
-/// model keeps: stacked results whose entries are values that its body has
-/// moved to other shardings. It keeps those that are used.
+/// What a loop of the new block may keep for later ones, besides what its model
+/// keeps: stacked results whose entries are values that its body has moved to
+/// other shardings, or has made of such values by ops other than products. It
+/// keeps those that are used.
 struct LoopCopies {
   nd::ScanOp loop; ///< the old one
   /// The stacks, by the values of its body.
@@ -47,8 +48,9 @@ struct OfferedForm {
 /// The highest cost of a kept byte (MoveLimit::keptByteCost) at which a loop of
 /// the program may have copies to keep: where it moves a value, and another
 /// loop over the same dim follows, what the moves cost over the bytes that are
-/// kept. Values that are reduced do not count. 0 if there are no such moves.
-/// The program is one after the phase partition.
+/// kept. Values that are reduced do not count, nor does what is made of moved
+/// ones. 0 if there are no such moves. The program is one after the phase
+/// partition.
 double getMostForCopies(mlir::ModuleOp partitioned);
 
 /// Replaces the new loop by one without the stacks that nothing uses. To be

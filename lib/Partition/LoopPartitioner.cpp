@@ -8,6 +8,7 @@
 #include "lib/Partition/LoopPartitioner.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/KeptForms.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -311,36 +312,78 @@ Value LoopPartitioner::takeKept(Value value, TensorType type) {
   return forms[value].back();
 }
 
-/// Appends the forms to which the value was moved, unless they take more of a
-/// rank's memory than the form that its op has made and the one that the layout
-/// wants: what the layout cuts is not kept gathered. A value that has the
-/// loop's dim itself cannot be an entry of a stack.
-void LoopPartitioner::addMoved(Value value, SmallVectorImpl<MovedForm> &moved) {
+/// The values of the new body that ranks do not have without a move: what was
+/// moved to another sharding, and what is made of it by ops other than
+/// products. What products make is computed again where the program says so.
+llvm::DenseSet<Value> LoopPartitioner::findMoved() {
+  llvm::DenseSet<Value> moved;
+  auto isMoved = [&](Value value) { return moved.contains(value); };
+  for (Operation &op : made.without_terminator()) {
+    if (auto reshard = dyn_cast<spmd::ReshardOp>(op)) {
+      TensorType from = nd::getTensorType(reshard.getOperand());
+      TensorType to = nd::getTensorType(reshard.getResult());
+      if (!from.isPartial() &&
+          (isMoved(reshard.getOperand()) || planner.getCost(from, to) > 0))
+        moved.insert(reshard.getResult());
+      continue;
+    }
+    if (isa<nd::NamedOpInterface>(op) && op.getNumRegions() == 0 &&
+        !hasMostPoints(&op) && llvm::any_of(op.getOperands(), isMoved))
+      moved.insert_range(op.getResults());
+  }
+  return moved;
+}
+
+/// Appends those of the value's forms that are `movedForms`, unless they take
+/// more of a rank's memory than the form that the layout wants, or than the one
+/// that its op has made without a move: what the layout cuts is not kept
+/// gathered. A value that has the loop's dim itself cannot be an entry of a
+/// stack.
+void LoopPartitioner::addMoved(Value value,
+                               const llvm::DenseSet<Value> &movedForms,
+                               SmallVectorImpl<MovedForm> &moved) {
   auto known = forms.find(value);
   if (known == forms.end() || known->second.empty() || getOuter(value) ||
       isRecomputed(value) || nd::getTensorType(value).hasDim(loop.getDim()))
     return;
-  TensorType first = nd::getTensorType(known->second.front());
-  if (first.isPartial())
+  Value first = known->second.front();
+  TensorType made = nd::getTensorType(first);
+  if (made.isPartial())
     return;
-  int64_t most = std::max(first.getLocalBytes(mesh),
-                          getDesired(value).type.getLocalBytes(mesh));
-  for (Value form : llvm::drop_begin(known->second)) {
+  bool isMade = !movedForms.contains(first);
+  int64_t most = getDesired(value).type.getLocalBytes(mesh);
+  if (isMade)
+    most = std::max(most, made.getLocalBytes(mesh));
+  for (Value form : known->second) {
     TensorType type = nd::getTensorType(form);
-    if (!type.isPartial() && type.getLocalBytes(mesh) <= most &&
-        planner.getCost(first, type) > 0)
+    if (movedForms.contains(form) && !type.isPartial() &&
+        type.getLocalBytes(mesh) <= most &&
+        !(isMade && planner.getCost(made, type) == 0))
       moved.push_back({value, form});
   }
+}
+
+/// The values that later loops have as well.
+llvm::DenseSet<Value> LoopPartitioner::findTwins() {
+  llvm::DenseSet<Value> twins;
+  for (Operation *later = loop->getNextNode(); later;
+       later = later->getNextNode())
+    if (auto other = dyn_cast<nd::ScanOp>(later))
+      twins.insert_range(llvm::make_second_range(findLoopTwins(loop, other)));
+  return twins;
 }
 
 nd::ScanOp LoopPartitioner::offerCopies(nd::ScanOp local,
                                         SmallVectorImpl<LoopCopies> &copies) {
   SmallVector<MovedForm> moved;
-  for (BlockArgument argument : old.getArguments())
-    addMoved(argument, moved);
+  const llvm::DenseSet<Value> twins = findTwins(), movedForms = findMoved();
+  auto add = [&](Value value) {
+    if (twins.contains(value))
+      addMoved(value, movedForms, moved);
+  };
+  llvm::for_each(old.getArguments(), add);
   for (Operation &op : old.without_terminator())
-    for (Value result : op.getResults())
-      addMoved(result, moved);
+    llvm::for_each(op.getResults(), add);
   llvm::erase_if(moved, [&](const MovedForm &each) {
     return nd::findStackedResult(local, each.form) != nullptr;
   });

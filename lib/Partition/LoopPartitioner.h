@@ -70,13 +70,17 @@ private:
   llvm::ArrayRef<OfferedForm> getKept(mlir::Value value) override;
   mlir::Value takeKept(mlir::Value value, nd::TensorType type) override;
 
-  /// A value, and a form to which the body has moved it.
+  /// A value, and a form that the body has by a move.
   struct MovedForm {
     mlir::Value value, form;
   };
 
   void findKept();
-  void addMoved(mlir::Value value, llvm::SmallVectorImpl<MovedForm> &moved);
+  llvm::DenseSet<mlir::Value> findMoved();
+  void addMoved(mlir::Value value,
+                const llvm::DenseSet<mlir::Value> &movedForms,
+                llvm::SmallVectorImpl<MovedForm> &moved);
+  llvm::DenseSet<mlir::Value> findTwins();
   nd::TensorType getStackType(mlir::Value stack);
   void findSum(unsigned carried);
   nd::TensorType getScattered(mlir::Value summand) const;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/SinkToUses.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 #include "lib/Partition/FactorChoice.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -31,6 +32,7 @@ private:
   /// The place of each op in the block, and the loops before it.
   llvm::DenseMap<Operation *, std::pair<size_t, size_t>> places;
   llvm::SmallPtrSet<Operation *, 32> held;
+  llvm::DenseMap<Value, llvm::SmallVector<Operation *, 1>> renames; ///< held
 };
 } // namespace
 
@@ -59,12 +61,18 @@ bool Sinker::moves(Operation *op) const {
 /// Takes what the op needs of those held back.
 void Sinker::collect(Operation *op,
                      llvm::SmallVectorImpl<Operation *> &needed) {
-  for (Value operand : op->getOperands())
-    if (Operation *maker = operand.getDefiningOp();
-        maker && held.erase(maker)) {
+  auto take = [&](Operation *maker) {
+    if (maker && held.erase(maker)) {
       needed.push_back(maker);
       collect(maker, needed);
     }
+  };
+  for (Value operand : op->getOperands()) {
+    take(operand.getDefiningOp());
+    for (Operation *rename : renames.lookup(operand))
+      take(rename);
+    renames.erase(operand);
+  }
 }
 
 void Sinker::release(llvm::SmallVectorImpl<Operation *> &ops,
@@ -80,6 +88,8 @@ void Sinker::run() {
   for (Operation *op : ops) {
     if (moves(op)) {
       held.insert(op);
+      if (auto rename = dyn_cast<nd::RenameOp>(op))
+        renames[rename.getInput()].push_back(op);
       continue;
     }
     llvm::SmallVector<Operation *> needed;

@@ -6,6 +6,8 @@
 !x = !nd.tensor<f32, [batch = 64, io = 32]>
 !w = !nd.tensor<f32, [hidden = 16, io = 32]>
 !h = !nd.tensor<f32, [batch = 64, hidden = 16]>
+!o = !nd.tensor<f32, [io = 32, other = 64]>
+!r = !nd.tensor<f32, [hidden = 16, other = 64]>
 !s = !nd.tensor<f32, []>
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   nd.rule "batch" -> ["data"]
@@ -35,6 +37,22 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
     %h = nd.einsum %x, %w {reduced = ["io"]} : (!x, !w) -> !h
     %s = nd.sqrt %e : (!x) -> !x
     return %h, %t, %s : !h, !x, !x
+  }
+
+  // A rename moves to where its operand is needed.
+  // CHECK-LABEL: func.func @renames
+  // CHECK-NEXT: nd.einsum %arg0, %arg2
+  // CHECK-NEXT: %[[E:.*]] = nd.exp %arg1
+  // CHECK-NEXT: %[[R:.*]] = nd.rename %[[E]]
+  // CHECK-NEXT: nd.einsum %[[E]], %arg2
+  // CHECK-NEXT: nd.einsum %[[R]], %arg3
+  func.func @renames(%x: !x, %y: !x, %w: !w, %v: !w) -> (!h, !h, !r) {
+    %e = nd.exp %y : (!x) -> !x
+    %r = nd.rename %e {from = ["batch"], to = ["other"]} : (!x) -> !o
+    %h = nd.einsum %x, %w {reduced = ["io"]} : (!x, !w) -> !h
+    %k = nd.einsum %e, %w {reduced = ["io"]} : (!x, !w) -> !h
+    %l = nd.einsum %r, %v {reduced = ["io"]} : (!o, !w) -> !r
+    return %h, %k, %l : !h, !h, !r
   }
 
   // What two products need keeps its order.

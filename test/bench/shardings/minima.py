@@ -257,7 +257,8 @@ def model_cut(m, r, c=1):
 class Cuts:
     """How many ranks divide what: `dims` of parameters, `state` those of the optimizer's state and of reduced gradients,
     `inner` heads and ffn, `kv` keys and values, `vocab`, `norms` the inputs of norms; `tokens` are a rank's. `travels`: slots travel to
-    whole experts, and are kept there. `turned`: so many ranks keep turned parts of the experts."""
+    whole experts, and are kept there. `turned`: so many ranks keep turned parts of the experts. `gathered`: each rank keeps what it
+    has gathered and the layout does not cut, the attention's input along `memory` and slots (sequence_parallel)."""
 
     dims: dict = field(default_factory=dict)
     state: dict = field(default_factory=dict)
@@ -268,6 +269,7 @@ class Cuts:
     norms: int = 1
     travels: bool = False
     turned: int = 0
+    gathered: bool = False
 
 
 def arena(m, cuts):
@@ -280,8 +282,10 @@ def arena(m, cuts):
     gates = 2 if m.groups else 1
     slots = m.slots / m.tokens * T if m.experts else T
     kept = T * (2 * d / cuts.norms + (2 * m.heads / inner + 2 * m.kv / cuts.kv) * m.key + m.heads / inner) + slots * gates * m.ffn / inner
+    kept += T * d if cuts.gathered else 0
     if m.experts:
-        kept += T * (d + 2 * m.experts) + (slots * d if "experts" in cuts.dims or cuts.travels else 0)
+        kept += T * (d / cuts.norms + 2 * m.experts)
+        kept += slots * d if "experts" in cuts.dims or cuts.travels or cuts.gathered else 0
         if cuts.turned:
             kept += sum(p.count() for p in m.parameters if p.use == "expert") / m.layers / cuts.turned
     table = m.vocab * d / cuts.vocab

@@ -1,0 +1,23 @@
+//===- LastUses.h - how long the values of a block are used -----*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_PARTITION_LASTUSES_H
+#define MESHC_LIB_PARTITION_LASTUSES_H
+
+#include "mlir/IR/Operation.h"
+
+namespace meshc::partition {
+
+/// The values that nothing uses after an op, by the ops: what `ops` use or
+/// make, which follow one another in a block. A value that is copied is used as
+/// long as its copies, which may be made again from it (CopySource). So is a
+/// rename's result as long as its operand.
+llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>>
+findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
+
+} // namespace meshc::partition
+
+#endif // MESHC_LIB_PARTITION_LASTUSES_H
