@@ -28,7 +28,7 @@ SearchBounds SearchBounds::of(size_t ops, size_t axes) {
   constexpr double stepsPerSearch = 150000;
   double steps = stepsPerSearch / double(std::max<size_t>(ops, 1)) /
                  std::max(double(axes * axes) / 8, 1.0);
-  auto choices = size_t(std::clamp(std::sqrt(steps / 8), 6.0, 32.0));
+  auto choices = size_t(std::clamp(std::sqrt(steps / 8), 6.0, 64.0));
   auto states =
       size_t(std::clamp(steps / double(choices), 8.0, 8.0 * double(choices)));
   return {states, states / 2, choices};
