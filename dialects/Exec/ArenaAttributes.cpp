@@ -20,6 +20,9 @@ static constexpr llvm::StringLiteral offsetAttrName = "exec.offset",
                                      scratchAttrName = "exec.scratch",
                                      arenaBytesAttrName = "exec.arena_bytes",
                                      gpuAttrName = "exec.gpu",
+                                     recomputeAttrName = "exec.recompute",
+                                     recomputeGainAttrName =
+                                         "exec.recompute_gain",
                                      libraryWorkspaceAttrName =
                                          "exec.library_workspace";
 
@@ -122,6 +125,25 @@ void setArenaBytes(ModuleOp module, int64_t bytes) {
                   Builder(module.getContext()).getI64IntegerAttr(bytes));
 }
 
+void setRecompute(ModuleOp module) {
+  module->setAttr(recomputeAttrName, UnitAttr::get(module.getContext()));
+}
+
+bool takeRecompute(ModuleOp module) {
+  return bool(module->removeAttr(recomputeAttrName));
+}
+
+void setRecomputeGain(ModuleOp module, int64_t bytes) {
+  module->setAttr(recomputeGainAttrName,
+                  Builder(module.getContext()).getI64IntegerAttr(bytes));
+}
+
+int64_t takeRecomputeGain(ModuleOp module) {
+  auto bytes = dyn_cast_or_null<IntegerAttr>(
+      module->removeAttr(recomputeGainAttrName));
+  return bytes ? bytes.getInt() : 0;
+}
+
 bool isForGpus(ModuleOp module) { return module->hasAttr(gpuAttrName); }
 
 void setForGpus(ModuleOp module) {
@@ -212,7 +234,7 @@ static LogicalResult verifyProperty(Operation *op, NamedAttribute attribute) {
     return op->emitError() << "'" << name << "' belongs on the module";
   auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
   bool isBytes = bytes && bytes.getType().isInteger(64) && bytes.getInt() >= 0;
-  bool wantsBytes = name == arenaBytesAttrName;
+  bool wantsBytes = name == arenaBytesAttrName || name == recomputeGainAttrName;
   if (wantsBytes ? isBytes : isa<UnitAttr>(attribute.getValue()))
     return success();
   return op->emitError() << "'" << name << "' must be "
@@ -233,7 +255,8 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op,
   if (name == ordersAttrName)
     return verifyOrders(op, attribute);
   if (name == arenaBytesAttrName || name == gpuAttrName ||
-      name == libraryWorkspaceAttrName)
+      name == libraryWorkspaceAttrName || name == recomputeAttrName ||
+      name == recomputeGainAttrName)
     return verifyProperty(op, attribute);
   return op->emitError() << "'" << name << "' is no attribute of the exec "
                          << "dialect for ops";

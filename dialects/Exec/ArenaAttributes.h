@@ -45,6 +45,17 @@ void setScratchPlace(mlir::Operation *op, ScratchPlace place);
 std::optional<int64_t> getArenaBytes(mlir::ModuleOp module);
 void setArenaBytes(mlir::ModuleOp module, int64_t bytes);
 
+/// Asks the phase schedule to compute fusions again where this lowers the peak
+/// of a block (meshc-recompute-fusions).
+void setRecompute(mlir::ModuleOp module);
+/// Whether setRecompute was called; removes what it noted.
+bool takeRecompute(mlir::ModuleOp module);
+/// Notes that the peak of a block would fall by so many bytes, at least, if
+/// fusions were computed again.
+void setRecomputeGain(mlir::ModuleOp module, int64_t bytes);
+/// What setRecomputeGain noted, which it removes; 0 if nothing.
+int64_t takeRecomputeGain(mlir::ModuleOp module);
+
 /// Whether kernels are code for GPUs, emulated or not. The library of such a
 /// target can do what follows a product in the product's call.
 bool isForGpus(mlir::ModuleOp module);

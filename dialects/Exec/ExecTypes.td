@@ -33,6 +33,9 @@ def Exec_Dialect : Dialect {
     - `exec.gpu` (module, unit): kernels are code for GPUs, whose library supports
       epilogues of products
     - `exec.arena_bytes` (module, i64): size of a rank's arena
+    - `exec.recompute` (module, unit, before the schedule phase): fusions are computed
+      again where this lowers a peak; without it, `exec.recompute_gain` (module, i64,
+      after it) says that this would lower a peak, and by how many bytes at least
     - `exec.library_workspace` (module, unit): calls run in CUDA's libraries, which
       have scratch memory of their own; none is planned in the arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result

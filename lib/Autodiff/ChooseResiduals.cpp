@@ -23,12 +23,6 @@ namespace meshc::autodiff {
 #define GEN_PASS_DEF_CHOOSERESIDUALS
 #include "lib/Autodiff/Passes.h.inc"
 
-/// A stored byte is written and read once. In the time of a byte's way to
-/// memory or back, a processor of today computes about 16 operations.
-static constexpr double operationsPerByte = 32;
-/// A transcendental function as arithmetic.
-static constexpr double operationsPerTranscendental = 16;
-
 namespace {
 /// Builds values of the producer's body in that of the consumer.
 class Recomputation {
@@ -174,13 +168,13 @@ static bool mayMove(Operation *op) {
 bool ResidualChoice::isCheap(Operation *op) {
   llvm::SetVector<Operation *> ops;
   ops.insert(op);
-  double operations = 0;
+  nd::OpCost work;
   for (size_t i = 0; i < ops.size(); ++i) {
     if (!isa<nd::ElementOpInterface>(ops[i]) || mayMove(ops[i]))
       return false;
     nd::OpCost cost = cast<nd::NamedOpInterface>(ops[i]).getCost();
-    operations +=
-        cost.flops + operationsPerTranscendental * cost.transcendentals;
+    work.flops += cost.flops;
+    work.transcendentals += cost.transcendentals;
     for (Value operand : ops[i]->getOperands()) {
       if (isAvailable(operand))
         continue;
@@ -189,7 +183,7 @@ bool ResidualChoice::isCheap(Operation *op) {
       ops.insert(operand.getDefiningOp());
     }
   }
-  return operations <= operationsPerByte * getBytes(op->getResult(0));
+  return nd::isCheaperThanMemory(work, getBytes(op->getResult(0)));
 }
 
 /// Makes values of the body stacked results that stay.

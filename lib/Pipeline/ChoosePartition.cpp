@@ -11,6 +11,7 @@
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/LoopCopies.h"
 #include "lib/Partition/MoveLimit.h"
+#include "lib/Pipeline/Outcome.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "lib/Pipeline/Trial.h"
@@ -26,35 +27,14 @@ namespace meshc {
 /// A step that is not shorter than this is no reason to move axes: predictions
 /// are not that exact, and the usual plan has fewer kinds of collectives.
 static constexpr double mostOfStep = 0.99;
-/// The other trials change less. Their gain is the share of the step that they
-/// save, less the price of the arena times the share by which it grows: the
-/// memory could serve a larger batch or less recomputation instead. The gain
-/// must be at least this. A step may be longer by this share where the arena
-/// becomes smaller. All trials together let the arena grow by at most a fourth.
-static constexpr double leastGain = 0.0002, priceOfArena = 0.05,
-                        mostOfArena = 1.25;
+/// The other trials change less, and must be worth their arena. All of them
+/// together let it grow by at most a fourth.
+static constexpr double mostOfArena = 1.25;
 /// Only points that cost at most this are worth a trial. Less than the least
 /// cost counts as that: of two programs that send equally much, the one that
 /// computes less is better.
 static constexpr double mostPointCost = 0.25, leastPointCost = 0.01;
 static constexpr int mostTrials = 3;
-
-namespace {
-/// What is known of a partitioned program.
-struct Outcome {
-  double seconds = 0; ///< of its step
-  int64_t arenaBytes = 0;
-  bool fits = true; ///< in the memory budget
-
-  /// A program that fits is better than one that does not; of two that fit, the
-  /// one that is preferred; of two that do not, the smaller one.
-  bool isBetterThan(const Outcome &other, bool isPreferred) const {
-    if (fits != other.fits)
-      return fits;
-    return fits ? isPreferred : arenaBytes < other.arenaBytes;
-  }
-};
-} // namespace
 
 /// Kernels are those of the host, so that programs for all targets are the same
 /// up to the phase kernels, as far as the machine is the same; unless the
@@ -147,11 +127,9 @@ bool Choice::isShorter(const Outcome &one, const Outcome &other) const {
 }
 
 bool Choice::isWorthIt(const Outcome &one, const Outcome &other) const {
-  double saved = 1 - one.seconds / other.seconds;
   if (options.memoryBudget || other.arenaBytes == 0)
-    return saved >= leastGain;
-  double growth = double(one.arenaBytes) / double(other.arenaBytes) - 1;
-  return saved >= -leastGain && saved - priceOfArena * growth >= leastGain &&
+    return one.getSaved(other) >= Outcome::leastGain;
+  return one.isWorthItsArena(other) &&
          double(one.arenaBytes) <= mostOfArena * double(arenaBefore);
 }
 
@@ -216,7 +194,7 @@ void Choice::tryCopies() {
     return;
   cost::CostModel model(machine, nd::MeshAttr::of(*layout));
   double step = best->seconds * model.getFastestBandwidth();
-  double usual = priceOfArena * step / double(best->arenaBytes);
+  double usual = Outcome::priceOfArena * step / double(best->arenaBytes);
   // Within a budget, copies need not be worth their memory.
   llvm::SmallVector<double> costs = {usual};
   if (options.memoryBudget)

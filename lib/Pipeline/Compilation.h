@@ -72,6 +72,13 @@ private:
   ExitCode runAutodiff(const Phase &phase);
   /// The phase partition; see partitionProgram.
   ExitCode runPartition(const Phase &phase);
+  /// The phase schedule; see scheduleProgram.
+  ExitCode runSchedule(const Phase &phase);
+  /// A phase of which there are several programs to choose from.
+  using ProgramChoice = ExitCode (*)(mlir::OwningOpRef<mlir::ModuleOp> &,
+                                     const CompileOptions &,
+                                     const cost::Machine &);
+  ExitCode runChosen(const Phase &phase, ProgramChoice choose);
   /// A phase of passes; then the report of the collectives is made.
   ExitCode runCollectives(const Phase &phase);
   ExitCode afterPhase(const Phase &phase);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/ChoosePartition.h"
+#include "lib/Pipeline/ChooseSchedule.h"
 #include "lib/Pipeline/Compilation.h"
 #include "lib/Pipeline/DebugOutput.h"
 #include "lib/Pipeline/Memory.h"
@@ -81,13 +82,23 @@ ExitCode Compilation::runPasses(const Phase &phase) {
   return code;
 }
 
-ExitCode Compilation::runPartition(const Phase &phase) {
-  ExitCode code = partitionProgram(module, options, machine);
+ExitCode Compilation::runChosen(const Phase &phase, ProgramChoice choose) {
+  if (phase.describeTarget)
+    phase.describeTarget(*module, options);
+  ExitCode code = choose(module, options, machine);
   if (code == ExitCode::Internal)
     return reportDefect(("phase '" + phase.name + "'").str());
   if (code == ExitCode::Success)
     state.phase = phase.name.str();
   return code;
+}
+
+ExitCode Compilation::runPartition(const Phase &phase) {
+  return runChosen(phase, partitionProgram);
+}
+
+ExitCode Compilation::runSchedule(const Phase &phase) {
+  return runChosen(phase, scheduleProgram);
 }
 
 ExitCode Compilation::runCollectives(const Phase &phase) {

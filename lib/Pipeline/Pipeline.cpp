@@ -124,7 +124,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .describeTarget = setForGpus},
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",
-       .run = &Compilation::runPasses,
+       .run = &Compilation::runSchedule,
        .addPasses = addPasses<schedule::addSchedulePasses>,
        .addVerifier = addPass<schedule::createVerifySchedule>,
        .describeTarget = setLibraryWorkspace},

@@ -8,6 +8,7 @@
 #include "lib/Pipeline/Trial.h"
 #include "dialects/Exec/ArenaAttributes.h"
 #include "lib/Pipeline/ChoosePartition.h"
+#include "lib/Pipeline/ChooseSchedule.h"
 #include "lib/Pipeline/Pipeline.h"
 #include "lib/Pipeline/RunPhase.h"
 #include "mlir/IR/Diagnostics.h"
@@ -40,9 +41,13 @@ std::optional<Trial> tryPhases(ModuleOp program, llvm::StringRef first,
        number <= getPhaseNumber("schedule"); ++number) {
     if (phases[number].describeTarget)
       phases[number].describeTarget(*trial.program, options);
-    ExitCode code = phases[number].name == "partition"
-                        ? partitionProgram(trial.program, options, machine)
-                        : tryPhase(phases[number], *trial.program, options);
+    ExitCode code;
+    if (phases[number].name == "partition")
+      code = partitionProgram(trial.program, options, machine);
+    else if (phases[number].name == "schedule")
+      code = scheduleProgram(trial.program, options, machine);
+    else
+      code = tryPhase(phases[number], *trial.program, options);
     if (code != ExitCode::Success)
       return std::nullopt;
     if (phases[number].name == "collectives")

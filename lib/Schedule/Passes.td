@@ -113,6 +113,63 @@ def ScheduleOps : Pass<"meshc-schedule-ops", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }
 
+def RecomputeFusions : Pass<"meshc-recompute-fusions", "::mlir::ModuleOp"> {
+  let summary = "computes again what lives at the peak of a block, but is not used there";
+  let description = [{
+    Where the module asks for it (`exec.recompute`). A value that the gradients of a
+    model without loops read lives from the forward pass to the backward pass. If it
+    is not used where the most bytes live, its fusion is computed once more in front of
+    the next user behind that place (rematerialization: Briggs et al., PLDI 1992; for
+    tensors under a limit of memory: Jain et al., Checkmate, arXiv 1910.02653). Of
+    several values the one counts that lowers the peak the most, and then the next one
+    at the new peak, until none lowers it by at least a fourth of its bytes.
+
+    The fusion must have one result and no reduced dims, cost at most 32 operations
+    per byte as what loops do not store (`meshc-choose-residuals`), and read values
+    that are in memory behind the peak anyway.
+
+    Without the attribute, the pass changes nothing. If there is such a value, it notes
+    in `exec.recompute_gain` how many bytes less would live at the peak.
+
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    !w = !nd.tensor<f32, [i = 8, j = 8]>
+    module attributes {exec.recompute} {
+      func.func @f(%x: !v, %y: !v, %z: !w) -> !v {
+        %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+        ^bb0(%in: !v):
+          %5 = nd.add %in, %in : (!v, !v) -> !v
+          exec.yield %5 : !v
+        }
+        %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+        ^bb0(%in: !v):
+          %5 = nd.neg %in : (!v) -> !v
+          exec.yield %5 : !v
+        }
+        %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+        ^bb0(%a: !v, %b: !w):
+          %5 = nd.mul %a, %b : (!v, !w) -> !w
+          exec.yield %5 : !w
+        }
+        %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+        ^bb0(%in: !w):
+          %5 = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+          exec.yield %5 : !v
+        }
+        %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+        ^bb0(%a: !v, %b: !v):
+          %5 = nd.mul %a, %b : (!v, !v) -> !v
+          exec.yield %5 : !v
+        }
+        return %4 : !v
+      }
+    }
+    ```
+    becomes the same with `%4` reading a copy of `%0` that stands in front of it.
+  }];
+  let dependentDialects = ["::meshc::exec::ExecDialect"];
+}
+
 def DelayGathers : Pass<"meshc-delay-gathers", "::mlir::func::FuncOp"> {
   let summary = "moves all_gathers to their first users";
   let description = [{

@@ -13,6 +13,7 @@ namespace meshc::schedule {
 void addSchedulePasses(mlir::OpPassManager &passes) {
   passes.addNestedPass<mlir::func::FuncOp>(createPlaceResults());
   passes.addNestedPass<mlir::func::FuncOp>(createScheduleOps());
+  passes.addPass(createRecomputeFusions());
   passes.addNestedPass<mlir::func::FuncOp>(createDelayGathers());
   // Before places are planned: what runs at the same time needs its memory at
   // the same time.

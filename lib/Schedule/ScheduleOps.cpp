@@ -8,6 +8,7 @@
 #include "dialects/Exec/ArenaAttributes.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Schedule/LiveBytes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Schedule/Residence.h"
 #include <deque>
@@ -266,47 +267,6 @@ struct ScheduleOps : impl::ScheduleOpsBase<ScheduleOps> {
         return signalPassFailure();
   }
 
-  /// Whether the result lies where an operand was.
-  static bool takesPlace(OpResult result) {
-    Operation *op = result.getOwner();
-    auto reduce = dyn_cast<spmd::AllReduceOp>(op);
-    unsigned number = result.getResultNumber();
-    return reduce && reduce->getOperand(number).hasOneUse() &&
-           !isa<BlockArgument>(reduce->getOperand(number)) &&
-           canWriteOver(op, number, number);
-  }
-
-  /// The most bytes that live at the same time outside of the arena's
-  /// residents.
-  int64_t getPeak(const Order &order) const {
-    Block &block = *order.front()->getBlock();
-    nd::MeshAttr mesh = nd::MeshAttr::of(block.getParentOp());
-    Operation *terminator = block.getTerminator();
-    DenseMap<Operation *, size_t> times;
-    for (auto [time, op] : llvm::enumerate(order))
-      times[op] = time;
-    SmallVector<int64_t> dying(order.size(), 0);
-    int64_t live = 0, peak = 0;
-    for (auto [time, op] : llvm::enumerate(order)) {
-      for (Value result : op->getResults()) {
-        if (llvm::is_contained(result.getUsers(), terminator))
-          continue;
-        size_t last = time;
-        for (Operation *user : result.getUsers())
-          last = std::max(last, times.lookup(user));
-        int64_t bytes = nd::getTensorType(result).getLocalBytes(mesh);
-        dying[last] += bytes;
-        if (!takesPlace(cast<OpResult>(result)))
-          live += bytes;
-        else
-          dying[time] -= bytes;
-      }
-      peak = std::max(peak, live + peaks.lookup(op));
-      live -= dying[time];
-    }
-    return peak;
-  }
-
   LogicalResult schedule(Block &block) {
     if (block.without_terminator().empty())
       return success();
@@ -322,7 +282,7 @@ struct ScheduleOps : impl::ScheduleOpsBase<ScheduleOps> {
       FailureOr<Order> next = OpScheduler(block, aims).run();
       if (failed(next))
         return failure();
-      int64_t nextPeak = getPeak(*next);
+      int64_t nextPeak = *llvm::max_element(countLiveBytes(*next, peaks));
       if (!order || nextPeak < peak) {
         order = std::move(*next);
         peak = nextPeak;

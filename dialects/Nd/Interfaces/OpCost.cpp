@@ -24,6 +24,12 @@ double getTrafficBytes(Operation *op) {
   return bytes;
 }
 
+bool isCheaperThanMemory(const OpCost &cost, double bytes) {
+  constexpr double operationsPerByte = 32, operationsPerTranscendental = 16;
+  return cost.flops + operationsPerTranscendental * cost.transcendentals <=
+         operationsPerByte * bytes;
+}
+
 OpCost getElementwiseCost(Operation *op, double flops, double transcendentals) {
   OpCost cost;
   if (op->getNumResults() == 0)

@@ -382,9 +382,13 @@ def halo(m, k):
     return m.batch * rows * m.col * (m.color + 2 * m.first / 2) + reduce(m.batch * m.hidden + one + two, k)
 
 
-def image_arena(m, batch, weights, first=1, rows=1):
-    """Elements of a rank's arena: parameters and state, images, the results of both convolutions and of their pooling, and the
-    windows of one of them, forward or backward."""
-    area = batch * m.area / rows
-    kept = m.color + (1 + 1 / 4) * m.first / first + (1 / 4 + 1 / 16) * m.second
-    return 3 * weights + area * (kept + m.window**2 * max(m.color, m.first / first / 4))
+def image_arena(m, batch, weights, ranks, first=1, rows=1):
+    """Elements of a rank's arena: parameters and state, images, and the largest of three moments. The first convolution has its
+    windows and its result, or the result's gradient. In the gradient of the second one, there are the first one's result, before
+    and after the pooling, the gradient of its windows, and that of the rows in which the windows lie. And where the hidden layer
+    has the gradient of its weight, a part on each of the ranks, there are the results of both convolutions and their poolings."""
+    area, first = batch * m.area / rows, m.first / first
+    one = m.window**2 * m.color + first
+    two = first + first / 4 + (m.window**2 + m.window) * first / 4
+    three = 5 / 4 * first + (1 / 4 + 1 / 16) * m.second + m.weights[2] / ranks / area
+    return 3 * weights + area * (m.color + max(one, two, three))

@@ -1,0 +1,88 @@
+//===- ChooseSchedule.cpp - what is computed again outside of loops -------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Pipeline/ChooseSchedule.h"
+#include "dialects/Exec/ArenaAttributes.h"
+#include "lib/Cost/StepTime.h"
+#include "lib/Pipeline/Outcome.h"
+#include "lib/Pipeline/Pipeline.h"
+#include "lib/Pipeline/RunPhase.h"
+#include "llvm/Support/DebugLog.h"
+
+#define DEBUG_TYPE "meshc-choose-schedule"
+
+using namespace mlir;
+
+namespace meshc {
+
+using autodiff::Recompute;
+
+/// The outcome of a scheduled program. The step is the training step, or the
+/// last function if there is none.
+static Outcome predictScheduled(ModuleOp program, const CompileOptions &options,
+                       const cost::Machine &machine) {
+  Outcome outcome;
+  outcome.arenaBytes = exec::getArenaBytes(program).value_or(0);
+  outcome.fits = !options.memoryBudget ||
+                 outcome.arenaBytes <= *options.memoryBudget;
+  exec::FuncOp step;
+  for (auto function : program.getOps<exec::FuncOp>())
+    if (!step || step.getSymName() != "train_step")
+      step = function;
+  if (step)
+    outcome.seconds = cost::predictStep(step, machine).seconds;
+  return outcome;
+}
+
+/// Whether the program that computes more again is better than the usual one.
+static bool isBetter(const Outcome &other, const Outcome &usual,
+                     const CompileOptions &options) {
+  if (options.memoryBudget)
+    return other.isBetterThan(usual, /*isPreferred=*/false);
+  if (options.recompute == Recompute::Full)
+    return other.arenaBytes < usual.arenaBytes;
+  return usual.seconds > 0 && other.isWorthItsArena(usual);
+}
+
+/// Whether a peak that is lower by so many bytes could be worth any time.
+static bool isWorthATrial(int64_t gain, const Outcome &usual,
+                          const CompileOptions &options) {
+  if (gain == 0 || options.recompute == Recompute::None)
+    return false;
+  if (options.memoryBudget)
+    return !usual.fits;
+  return options.recompute == Recompute::Full ||
+         Outcome::priceOfArena * double(gain) >=
+             Outcome::leastGain * double(usual.arenaBytes);
+}
+
+ExitCode scheduleProgram(OwningOpRef<ModuleOp> &program,
+                         const CompileOptions &options,
+                         const cost::Machine &machine) {
+  const Phase &phase = getPhases()[getPhaseNumber("schedule")];
+  OwningOpRef<ModuleOp> other = program->clone();
+  if (ExitCode code = tryPhase(phase, *program, options);
+      code != ExitCode::Success)
+    return code;
+  int64_t gain = exec::takeRecomputeGain(*program);
+  Outcome usual = predictScheduled(*program, options, machine);
+  if (!isWorthATrial(gain, usual, options))
+    return ExitCode::Success;
+  exec::setRecompute(*other);
+  if (ExitCode code = tryPhase(phase, *other, options);
+      code != ExitCode::Success)
+    return code;
+  Outcome outcome = predictScheduled(*other, options, machine);
+  LDBG() << "fusions computed again: a step of " << outcome.seconds
+         << " s instead of " << usual.seconds << " s, an arena of "
+         << outcome.arenaBytes << " bytes instead of " << usual.arenaBytes;
+  if (isBetter(outcome, usual, options))
+    program = std::move(other);
+  return ExitCode::Success;
+}
+
+} // namespace meshc

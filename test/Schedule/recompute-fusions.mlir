@@ -1,0 +1,309 @@
+// RUN: mesh-opt %s -split-input-file -meshc-recompute-fusions | FileCheck %s
+
+!v = !nd.tensor<f32, [i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 8]>
+// %0 is not used where %2 is, the largest value. The last op reads it again.
+// CHECK: module {
+module attributes {exec.recompute} {
+// CHECK-LABEL: @late_user
+// CHECK: exec.fusion {{.*}}(%arg0)
+// CHECK: %[[D:.*]] = exec.fusion {{.*}} reduce = ["j"]
+// CHECK-NEXT: ^bb0
+// CHECK: %[[AGAIN:.*]] = exec.fusion {{.*}}(%arg0)
+// CHECK: exec.fusion {{.*}}(%[[D]], %[[AGAIN]])
+func.func @late_user(%x: !v, %z: !w) -> !v {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  return %4 : !v
+}
+
+// The body of a loop is a block of its own.
+// CHECK-LABEL: @loop
+// CHECK: nd.scan
+// CHECK-NEXT: ^bb0(%{{[^:]*}}: !nd.tensor<f32, [i = 8]>, %[[X:[^:]*]]:
+// CHECK: %[[D:.*]] = exec.fusion {{.*}} reduce = ["j"]
+// CHECK: %[[AGAIN:.*]] = exec.fusion {{.*}}(%[[X]])
+// CHECK: exec.fusion {{.*}}(%[[D]], %[[AGAIN]])
+func.func @loop(%c: !v, %xs: !nd.tensor<f32, [i = 8, n = 4]>, %w: !w) -> !v {
+  %l = nd.scan "n" 4 carried(%c : !v) stacked(%xs : !nd.tensor<f32, [i = 8, n = 4]>) whole(%w : !w) -> !v {
+  ^bb0(%carried: !v, %x: !v, %z: !w):
+    %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+    ^bb0(%in: !v):
+      %r0 = nd.neg %in : (!v) -> !v
+      exec.yield %r0 : !v
+    }
+    %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+    ^bb0(%in: !v):
+      %r0 = nd.neg %in : (!v) -> !v
+      exec.yield %r0 : !v
+    }
+    %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+    ^bb0(%p: !v, %q: !w):
+      %r = nd.mul %p, %q : (!v, !w) -> !w
+      exec.yield %r : !w
+    }
+    %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+    ^bb0(%in: !w):
+      %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+      exec.yield %r : !v
+    }
+    %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+    ^bb0(%p: !v, %q: !v):
+      %r = nd.mul %p, %q : (!v, !v) -> !v
+      exec.yield %r : !v
+    }
+  %5 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%4, %carried) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+    nd.yield %5 : !v
+  }
+  return %l : !v
+}
+
+// %0 is used at the peak.
+// CHECK-LABEL: @used_at_peak
+// CHECK-COUNT-4: exec.fusion
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @used_at_peak(%x: !v, %z: !w) -> !v {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%0, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2, %0) : (!w, !v) -> !v {
+  ^bb0(%p: !w, %q: !v):
+    %r = nd.mul %p, %q : (!w, !v) -> !w
+    %t = nd.reduce_sum %r {dims = ["j"]} : (!w) -> !v
+    exec.yield %t : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  return %4 : !v
+}
+
+// It takes 36 operations per byte to compute %0.
+// CHECK-LABEL: @dear
+// CHECK-COUNT-5: exec.fusion
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @dear(%x: !v, %z: !w) -> !v {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.exp %in : (!v) -> !v
+    %r1 = nd.exp %r0 : (!v) -> !v
+    %r2 = nd.exp %r1 : (!v) -> !v
+    %r3 = nd.exp %r2 : (!v) -> !v
+    %r4 = nd.exp %r3 : (!v) -> !v
+    %r5 = nd.exp %r4 : (!v) -> !v
+    %r6 = nd.exp %r5 : (!v) -> !v
+    %r7 = nd.exp %r6 : (!v) -> !v
+    %r8 = nd.exp %r7 : (!v) -> !v
+    exec.yield %r8 : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  return %4 : !v
+}
+
+// %0 is a sum.
+// CHECK-LABEL: @reduced
+// CHECK-COUNT-5: exec.fusion
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @reduced(%x: !w, %z: !w) -> !v {
+  %0 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%x) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  return %4 : !v
+}
+
+// What %0 reads is not in memory any more.
+// CHECK-LABEL: @operand_is_gone
+// CHECK-COUNT-6: exec.fusion
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @operand_is_gone(%x: !w, %z: !w) -> !v {
+  %g = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%x) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%g) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  return %4 : !v
+}
+
+// Nor is a parameter that was updated.
+// CHECK-LABEL: @overwritten
+// CHECK-COUNT-6: exec.fusion
+// CHECK-NOT: exec.fusion
+// CHECK: return
+func.func @overwritten(%x: !v {nd.name = "p", nd.role = "parameter", nd.order = ["i"]}, %z: !w)
+    -> (!v {nd.name = "p", nd.role = "parameter", nd.order = ["i"]}, !v) {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %u = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %x) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  return %u, %4 : !v, !v
+}
+}
+
+// -----
+
+!v = !nd.tensor<f32, [i = 8]>
+!w = !nd.tensor<f32, [i = 8, j = 8]>
+// If the module does not ask for it, the pass only says what it would save.
+// CHECK: module attributes {exec.recompute_gain = 32 : i64} {
+// CHECK-COUNT-5: exec.fusion
+// CHECK-NOT: exec.fusion
+func.func @not_asked(%x: !v, %z: !w) -> !v {
+  %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+  ^bb0(%in: !v):
+    %r0 = nd.neg %in : (!v) -> !v
+    exec.yield %r0 : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %0) : (!v, !v) -> !v {
+  ^bb0(%p: !v, %q: !v):
+    %r = nd.mul %p, %q : (!v, !v) -> !v
+    exec.yield %r : !v
+  }
+  return %4 : !v
+}
