@@ -139,8 +139,8 @@ void setRecomputeGain(ModuleOp module, int64_t bytes) {
 }
 
 int64_t takeRecomputeGain(ModuleOp module) {
-  auto bytes = dyn_cast_or_null<IntegerAttr>(
-      module->removeAttr(recomputeGainAttrName));
+  auto bytes =
+      dyn_cast_or_null<IntegerAttr>(module->removeAttr(recomputeGainAttrName));
   return bytes ? bytes.getInt() : 0;
 }
 

@@ -24,11 +24,11 @@ using autodiff::Recompute;
 /// The outcome of a scheduled program. The step is the training step, or the
 /// last function if there is none.
 static Outcome predictScheduled(ModuleOp program, const CompileOptions &options,
-                       const cost::Machine &machine) {
+                                const cost::Machine &machine) {
   Outcome outcome;
   outcome.arenaBytes = exec::getArenaBytes(program).value_or(0);
-  outcome.fits = !options.memoryBudget ||
-                 outcome.arenaBytes <= *options.memoryBudget;
+  outcome.fits =
+      !options.memoryBudget || outcome.arenaBytes <= *options.memoryBudget;
   exec::FuncOp step;
   for (auto function : program.getOps<exec::FuncOp>())
     if (!step || step.getSymName() != "train_step")

@@ -1,4 +1,5 @@
-//===- ChooseSchedule.h - what is computed again outside of loops *- C++ -*-===//
+//===- ChooseSchedule.h - what is computed again outside of loops *- C++
+//-*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -124,9 +124,9 @@ def RecomputeFusions : Pass<"meshc-recompute-fusions", "::mlir::ModuleOp"> {
     several values the one counts that lowers the peak the most, and then the next one
     at the new peak, until none lowers it by at least a fourth of its bytes.
 
-    The fusion must have one result and no reduced dims, cost at most 32 operations
-    per byte as what loops do not store (`meshc-choose-residuals`), and read values
-    that are in memory behind the peak anyway.
+    The fusion must have one result and no reduced dims, and cost at most 32 operations
+    per byte, as what loops do not store (`meshc-choose-residuals`). What it reads lives
+    longer for this, and counts.
 
     Without the attribute, the pass changes nothing. If there is such a value, it notes
     in `exec.recompute_gain` how many bytes less would live at the peak.

@@ -31,7 +31,8 @@ namespace {
 class BlockRecomputer {
 public:
   BlockRecomputer(Block &block, const DenseMap<Operation *, int64_t> &inner)
-      : block(block), inner(inner), mesh(nd::MeshAttr::of(block.getParentOp())) {
+      : block(block), inner(inner),
+        mesh(nd::MeshAttr::of(block.getParentOp())) {
     findOverwriting();
     measure();
   }
@@ -48,13 +49,16 @@ private:
   struct Gap {
     exec::FusionOp fusion;
     size_t begin = 0, end = 0; ///< its last use before the peak, the next one
+    SmallVector<Value, 2> inputs; ///< that must live up to `end` for this
     int64_t gain = 0;
   };
 
   void findOverwriting();
   void measure();
+  size_t getLastUse(Value value) const;
   std::optional<Gap> findGap(Operation *op) const;
-  bool isThere(Value value, size_t time) const;
+  bool addInputs(Gap &gap) const;
+  int64_t getPeakWith(const Gap &gap) const;
 
   Block &block;
   const DenseMap<Operation *, int64_t> &inner;
@@ -93,16 +97,47 @@ void BlockRecomputer::measure() {
   peak = llvm::max_element(live) - live.begin();
 }
 
-/// Whether the value is in memory when the op at `time` begins, whatever is
-/// computed again.
-bool BlockRecomputer::isThere(Value value, size_t time) const {
-  if (Operation *op = overwriting.lookup(value); op && times.lookup(op) < time)
-    return false;
-  if (isa<BlockArgument>(value))
-    return true;
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return user == block.getTerminator() || times.lookup(user) >= time;
-  });
+/// The place of the last op that uses the value.
+size_t BlockRecomputer::getLastUse(Value value) const {
+  size_t last = times.lookup(value.getDefiningOp());
+  for (Operation *user : value.getUsers())
+    last = std::max(last, user == block.getTerminator() ? order.size()
+                                                        : times.lookup(user));
+  return last;
+}
+
+/// Finds the inputs that must live longer than now. Returns false if one of
+/// them is overwritten before.
+bool BlockRecomputer::addInputs(Gap &gap) const {
+  for (Value input : gap.fusion.getInputs()) {
+    if (Operation *op = overwriting.lookup(input);
+        op && times.lookup(op) < gap.end)
+      return false;
+    if (!isa<BlockArgument>(input) && getLastUse(input) < gap.end)
+      gap.inputs.push_back(input);
+  }
+  return true;
+}
+
+/// The bytes that live at the peak if the value is computed again.
+int64_t BlockRecomputer::getPeakWith(const Gap &gap) const {
+  auto bytesOf = [&](Value value) {
+    return nd::getTensorType(value).getLocalBytes(mesh);
+  };
+  // How the bytes change from one op to the next.
+  DenseMap<size_t, int64_t> changes;
+  changes[gap.begin + 1] -= bytesOf(gap.fusion->getResult(0));
+  changes[gap.end] += bytesOf(gap.fusion->getResult(0));
+  for (Value input : gap.inputs) {
+    changes[getLastUse(input) + 1] += bytesOf(input);
+    changes[gap.end + 1] -= bytesOf(input);
+  }
+  int64_t most = 0, change = 0;
+  for (auto [time, bytes] : llvm::enumerate(live)) {
+    change += changes.lookup(time);
+    most = std::max(most, bytes + change);
+  }
+  return most;
 }
 
 /// Whether it costs less to compute the fusion's result again than to store and
@@ -139,9 +174,7 @@ BlockRecomputer::findGap(Operation *op) const {
     else
       gap.end = std::min(gap.end, time);
   }
-  if (gap.end == order.size() || !isCheap(fusion) ||
-      !llvm::all_of(fusion.getInputs(),
-                    [&](Value input) { return isThere(input, gap.end); }))
+  if (gap.end == order.size() || !isCheap(fusion) || !addInputs(gap))
     return std::nullopt;
   return gap;
 }
@@ -154,12 +187,7 @@ int64_t BlockRecomputer::findBest() {
       continue;
     int64_t bytes =
         nd::getTensorType(gap->fusion->getResult(0)).getLocalBytes(mesh);
-    int64_t without = 0;
-    for (size_t i = 0; i < order.size(); ++i)
-      without = std::max(without, gap->begin < i && i < gap->end
-                                      ? live[i] - bytes
-                                      : live[i]);
-    gap->gain = live[peak] - without;
+    gap->gain = live[peak] - getPeakWith(*gap);
     if (double(gap->gain) >= leastShare * double(bytes) &&
         gap->gain > best.gain)
       best = *gap;
@@ -171,9 +199,8 @@ void BlockRecomputer::apply() {
   OpBuilder builder(order[best.end]);
   Operation *again = builder.clone(*best.fusion);
   best.fusion->getResult(0).replaceUsesWithIf(
-      again->getResult(0), [&](OpOperand &use) {
-        return times.lookup(use.getOwner()) >= best.end;
-      });
+      again->getResult(0),
+      [&](OpOperand &use) { return times.lookup(use.getOwner()) >= best.end; });
   if (best.fusion->use_empty())
     best.fusion->erase();
   measure();

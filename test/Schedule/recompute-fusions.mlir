@@ -191,12 +191,12 @@ func.func @reduced(%x: !w, %z: !w) -> !v {
   return %4 : !v
 }
 
-// What %0 reads is not in memory any more.
-// CHECK-LABEL: @operand_is_gone
+// What %0 reads would have to live instead, and is as large.
+// CHECK-LABEL: @input_is_as_large
 // CHECK-COUNT-6: exec.fusion
 // CHECK-NOT: exec.fusion
 // CHECK: return
-func.func @operand_is_gone(%x: !w, %z: !w) -> !v {
+func.func @input_is_as_large(%x: !w, %z: !w) -> !v {
   %g = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%x) : (!w) -> !v {
   ^bb0(%in: !w):
     %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
@@ -230,7 +230,48 @@ func.func @operand_is_gone(%x: !w, %z: !w) -> !v {
   return %4 : !v
 }
 
-// Nor is a parameter that was updated.
+// A smaller one lives instead of %0.
+// CHECK-LABEL: @input_is_smaller
+// CHECK: %[[G:.*]] = exec.fusion {{.*}} reduce = ["j"], {{.*}}(%arg0)
+// CHECK: exec.fusion {{.*}}(%[[G]], %arg1)
+// CHECK: exec.fusion {{.*}}(%[[G]], %arg1)
+// CHECK: return
+func.func @input_is_smaller(%x: !w, %z: !w) -> !v {
+  %g = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%x) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %0 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%g, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %1 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%0) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+  ^bb0(%p: !v, %q: !w):
+    %r = nd.mul %p, %q : (!v, !w) -> !w
+    exec.yield %r : !w
+  }
+  %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+  ^bb0(%in: !w):
+    %r = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+    exec.yield %r : !v
+  }
+  %4 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%0, %3) : (!w, !v) -> !v {
+  ^bb0(%p: !w, %q: !v):
+    %r = nd.mul %p, %q : (!w, !v) -> !w
+    %t = nd.reduce_sum %r {dims = ["j"]} : (!w) -> !v
+    exec.yield %t : !v
+  }
+  return %4 : !v
+}
+
+// A parameter that was updated is not there any more.
 // CHECK-LABEL: @overwritten
 // CHECK-COUNT-6: exec.fusion
 // CHECK-NOT: exec.fusion

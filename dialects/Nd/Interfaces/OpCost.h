@@ -18,10 +18,10 @@ struct OpCost {
   double bytes = 0;           ///< operands read once and results written once
 };
 
-/// Whether it costs less to compute `bytes` bytes by this work than to store and
-/// load them: at most 32 operations per byte. A core does 8 to 22 in the time of
-/// a byte's way to memory or back (docs/rationale/residuals.md).
-/// A transcendental function counts as 16 operations.
+/// Whether it costs less to compute `bytes` bytes by this work than to store
+/// and load them: at most 32 operations per byte. A core does 8 to 22 in the
+/// time of a byte's way to memory or back (docs/rationale/residuals.md). A
+/// transcendental function counts as 16 operations.
 bool isCheaperThanMemory(const OpCost &cost, double bytes);
 
 /// Cost of an op that does `flops` and `transcendentals` per element of its
