@@ -20,6 +20,8 @@ static constexpr llvm::StringLiteral offsetAttrName = "exec.offset",
                                      scratchAttrName = "exec.scratch",
                                      arenaBytesAttrName = "exec.arena_bytes",
                                      gpuAttrName = "exec.gpu",
+                                     budgetAttrName = "exec.memory_budget",
+                                     policyAttrName = "exec.recompute_policy",
                                      recomputeAttrName = "exec.recompute",
                                      recomputeGainAttrName =
                                          "exec.recompute_gain",
@@ -123,6 +125,28 @@ std::optional<int64_t> getArenaBytes(ModuleOp module) {
 void setArenaBytes(ModuleOp module, int64_t bytes) {
   module->setAttr(arenaBytesAttrName,
                   Builder(module.getContext()).getI64IntegerAttr(bytes));
+}
+
+void setMemoryAims(ModuleOp module, const MemoryAims &aims) {
+  Builder builder(module.getContext());
+  if (aims.budget)
+    module->setAttr(budgetAttrName, builder.getI64IntegerAttr(*aims.budget));
+  if (aims.recomputesAll || aims.recomputesNothing)
+    module->setAttr(policyAttrName, builder.getStringAttr(
+                                        aims.recomputesAll ? "full" : "none"));
+}
+
+MemoryAims takeMemoryAims(ModuleOp module) {
+  MemoryAims aims;
+  if (auto budget =
+          dyn_cast_or_null<IntegerAttr>(module->removeAttr(budgetAttrName)))
+    aims.budget = budget.getInt();
+  if (auto policy =
+          dyn_cast_or_null<StringAttr>(module->removeAttr(policyAttrName))) {
+    aims.recomputesAll = policy.getValue() == "full";
+    aims.recomputesNothing = policy.getValue() == "none";
+  }
+  return aims;
 }
 
 void setRecompute(ModuleOp module) {
@@ -234,7 +258,16 @@ static LogicalResult verifyProperty(Operation *op, NamedAttribute attribute) {
     return op->emitError() << "'" << name << "' belongs on the module";
   auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
   bool isBytes = bytes && bytes.getType().isInteger(64) && bytes.getInt() >= 0;
-  bool wantsBytes = name == arenaBytesAttrName || name == recomputeGainAttrName;
+  if (name == policyAttrName) {
+    auto policy = dyn_cast<StringAttr>(attribute.getValue());
+    if (policy && (policy.getValue() == "full" || policy.getValue() == "none"))
+      return success();
+    return op->emitError() << "'" << name
+                           << "' must be \"full\" or \"none\", got "
+                           << attribute.getValue();
+  }
+  bool wantsBytes = name == arenaBytesAttrName || name == budgetAttrName ||
+                    name == recomputeGainAttrName;
   if (wantsBytes ? isBytes : isa<UnitAttr>(attribute.getValue()))
     return success();
   return op->emitError() << "'" << name << "' must be "
@@ -254,9 +287,11 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op,
     return verifyScratch(op, attribute);
   if (name == ordersAttrName)
     return verifyOrders(op, attribute);
-  if (name == arenaBytesAttrName || name == gpuAttrName ||
-      name == libraryWorkspaceAttrName || name == recomputeAttrName ||
-      name == recomputeGainAttrName)
+  constexpr llvm::StringLiteral ofModules[] = {
+      arenaBytesAttrName,   gpuAttrName,    libraryWorkspaceAttrName,
+      budgetAttrName,       policyAttrName, recomputeAttrName,
+      recomputeGainAttrName};
+  if (llvm::is_contained(ofModules, name))
     return verifyProperty(op, attribute);
   return op->emitError() << "'" << name << "' is no attribute of the exec "
                          << "dialect for ops";

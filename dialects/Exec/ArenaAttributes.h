@@ -45,6 +45,18 @@ void setScratchPlace(mlir::Operation *op, ScratchPlace place);
 std::optional<int64_t> getArenaBytes(mlir::ModuleOp module);
 void setArenaBytes(mlir::ModuleOp module, int64_t bytes);
 
+/// What the options say of the memory of a rank. A dump keeps it for the phase
+/// schedule, which decides by it.
+struct MemoryAims {
+  std::optional<int64_t> budget; ///< bytes of the arena: --memory-budget
+  /// --recompute: whether values are computed again wherever this makes the
+  /// arena smaller (full), or nowhere (none).
+  bool recomputesAll = false, recomputesNothing = false;
+};
+void setMemoryAims(mlir::ModuleOp module, const MemoryAims &aims);
+/// What setMemoryAims noted, which it removes.
+MemoryAims takeMemoryAims(mlir::ModuleOp module);
+
 /// Asks the phase schedule to compute fusions again where this lowers the peak
 /// of a block (meshc-recompute-fusions).
 void setRecompute(mlir::ModuleOp module);

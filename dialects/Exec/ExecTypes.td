@@ -33,6 +33,9 @@ def Exec_Dialect : Dialect {
     - `exec.gpu` (module, unit): kernels are code for GPUs, whose library supports
       epilogues of products
     - `exec.arena_bytes` (module, i64): size of a rank's arena
+    - `exec.memory_budget` (module, i64, up to the schedule phase): bytes that the arena
+      may take; `exec.recompute_policy` (module, "full" or "none", likewise): values are
+      computed again wherever this makes it smaller, or nowhere
     - `exec.recompute` (module, unit, before the schedule phase): fusions are computed
       again where this lowers a peak; without it, `exec.recompute_gain` (module, i64,
       after it) says that this would lower a peak, and by how many bytes at least

@@ -19,16 +19,13 @@ using namespace mlir;
 
 namespace meshc {
 
-using autodiff::Recompute;
-
 /// The outcome of a scheduled program. The step is the training step, or the
 /// last function if there is none.
-static Outcome predictScheduled(ModuleOp program, const CompileOptions &options,
+static Outcome predictScheduled(ModuleOp program, const exec::MemoryAims &aims,
                                 const cost::Machine &machine) {
   Outcome outcome;
   outcome.arenaBytes = exec::getArenaBytes(program).value_or(0);
-  outcome.fits =
-      !options.memoryBudget || outcome.arenaBytes <= *options.memoryBudget;
+  outcome.fits = !aims.budget || outcome.arenaBytes <= *aims.budget;
   exec::FuncOp step;
   for (auto function : program.getOps<exec::FuncOp>())
     if (!step || step.getSymName() != "train_step")
@@ -40,22 +37,22 @@ static Outcome predictScheduled(ModuleOp program, const CompileOptions &options,
 
 /// Whether the program that computes more again is better than the usual one.
 static bool isBetter(const Outcome &other, const Outcome &usual,
-                     const CompileOptions &options) {
-  if (options.memoryBudget)
+                     const exec::MemoryAims &aims) {
+  if (aims.budget)
     return other.isBetterThan(usual, /*isPreferred=*/false);
-  if (options.recompute == Recompute::Full)
+  if (aims.recomputesAll)
     return other.arenaBytes < usual.arenaBytes;
   return usual.seconds > 0 && other.isWorthItsArena(usual);
 }
 
 /// Whether a peak that is lower by so many bytes could be worth any time.
 static bool isWorthATrial(int64_t gain, const Outcome &usual,
-                          const CompileOptions &options) {
-  if (gain == 0 || options.recompute == Recompute::None)
+                          const exec::MemoryAims &aims) {
+  if (gain == 0 || aims.recomputesNothing)
     return false;
-  if (options.memoryBudget)
+  if (aims.budget)
     return !usual.fits;
-  return options.recompute == Recompute::Full ||
+  return aims.recomputesAll ||
          Outcome::priceOfArena * double(gain) >=
              Outcome::leastGain * double(usual.arenaBytes);
 }
@@ -64,23 +61,24 @@ ExitCode scheduleProgram(OwningOpRef<ModuleOp> &program,
                          const CompileOptions &options,
                          const cost::Machine &machine) {
   const Phase &phase = getPhases()[getPhaseNumber("schedule")];
+  const exec::MemoryAims aims = exec::takeMemoryAims(*program);
   OwningOpRef<ModuleOp> other = program->clone();
   if (ExitCode code = tryPhase(phase, *program, options);
       code != ExitCode::Success)
     return code;
   int64_t gain = exec::takeRecomputeGain(*program);
-  Outcome usual = predictScheduled(*program, options, machine);
-  if (!isWorthATrial(gain, usual, options))
+  Outcome usual = predictScheduled(*program, aims, machine);
+  if (!isWorthATrial(gain, usual, aims))
     return ExitCode::Success;
   exec::setRecompute(*other);
   if (ExitCode code = tryPhase(phase, *other, options);
       code != ExitCode::Success)
     return code;
-  Outcome outcome = predictScheduled(*other, options, machine);
+  Outcome outcome = predictScheduled(*other, aims, machine);
   LDBG() << "fusions computed again: a step of " << outcome.seconds
          << " s instead of " << usual.seconds << " s, an arena of "
          << outcome.arenaBytes << " bytes instead of " << usual.arenaBytes;
-  if (isBetter(outcome, usual, options))
+  if (isBetter(outcome, usual, aims))
     program = std::move(other);
   return ExitCode::Success;
 }

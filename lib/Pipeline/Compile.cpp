@@ -74,8 +74,8 @@ ExitCode Compilation::afterPhase(const Phase &phase) {
 }
 
 ExitCode Compilation::runPasses(const Phase &phase) {
-  if (phase.describeTarget)
-    phase.describeTarget(*module, options);
+  if (phase.describeOptions)
+    phase.describeOptions(*module, options);
   ExitCode code = runPhase(phase, *module, options);
   if (code == ExitCode::Success)
     state.phase = phase.name.str();
@@ -83,8 +83,8 @@ ExitCode Compilation::runPasses(const Phase &phase) {
 }
 
 ExitCode Compilation::runChosen(const Phase &phase, ProgramChoice choose) {
-  if (phase.describeTarget)
-    phase.describeTarget(*module, options);
+  if (phase.describeOptions)
+    phase.describeOptions(*module, options);
   ExitCode code = choose(module, options, machine);
   if (code == ExitCode::Internal)
     return reportDefect(("phase '" + phase.name + "'").str());

@@ -45,6 +45,16 @@ static void setLibraryWorkspace(mlir::ModuleOp program,
 // What depends on other options
 //===----------------------------------------------------------------------===//
 
+/// The phase schedule decides by these options, also where it goes on from a
+/// dump.
+static void setMemoryAims(mlir::ModuleOp program,
+                          const CompileOptions &options) {
+  using autodiff::Recompute;
+  exec::setMemoryAims(program, {options.memoryBudget,
+                                options.recompute == Recompute::Full,
+                                options.recompute == Recompute::None});
+}
+
 static void addAutodiffPasses(mlir::OpPassManager &passes,
                               const CompileOptions &options) {
   autodiff::addAutodiffPasses(
@@ -92,6 +102,7 @@ llvm::ArrayRef<Phase> getPhases() {
        .addPasses = addAutodiffPasses,
        .judges = modelJudges,
        .addVerifier = addPass<autodiff::createVerifySteps>,
+       .describeOptions = setMemoryAims,
        .explain = &Compilation::keepSteps},
       // How everything shall be cut, by name; nothing is cut yet.
       {.name = "layout",
@@ -121,13 +132,13 @@ llvm::ArrayRef<Phase> getPhases() {
        .run = &Compilation::runPasses,
        .addPasses = addPasses<kernels::addKernelsPasses>,
        .addVerifier = addFunctionPass<kernels::createVerifyKernels>,
-       .describeTarget = setForGpus},
+       .describeOptions = setForGpus},
       {.name = "schedule",
        .promise = "every buffer has an offset in one arena of known size",
        .run = &Compilation::runSchedule,
        .addPasses = addPasses<schedule::addSchedulePasses>,
        .addVerifier = addPass<schedule::createVerifySchedule>,
-       .describeTarget = setLibraryWorkspace},
+       .describeOptions = setLibraryWorkspace},
       // Machine code of kernels for GPUs, and LLVM IR of everything else.
       {.name = "codegen",
        .promise = "LLVM IR that defines meshc_program",

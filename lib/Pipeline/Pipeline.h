@@ -37,10 +37,10 @@ struct Phase {
   /// Adds the last of these passes, which checks the promise; null for a phase
   /// without one. Dumps that were edited are checked with it.
   void (*addVerifier)(mlir::OpPassManager &passes) = nullptr;
-  /// Tells the passes, by attributes of the module, what depends on the target;
-  /// null for a phase that is the same for all targets.
-  void (*describeTarget)(mlir::ModuleOp program,
-                         const CompileOptions &options) = nullptr;
+  /// Tells the passes, by attributes of the module, what depends on the target
+  /// or on options that a dump keeps; null for a phase for which nothing does.
+  void (*describeOptions)(mlir::ModuleOp program,
+                          const CompileOptions &options) = nullptr;
   /// What --verify does after the phase; null: nothing.
   ExitCode (Compilation::*verify)() = nullptr;
   /// What --explain does after the phase; null: nothing.

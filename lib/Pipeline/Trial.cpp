@@ -39,8 +39,8 @@ std::optional<Trial> tryPhases(ModuleOp program, llvm::StringRef first,
   ArrayRef<Phase> phases = getPhases();
   for (size_t number = getPhaseNumber(first);
        number <= getPhaseNumber("schedule"); ++number) {
-    if (phases[number].describeTarget)
-      phases[number].describeTarget(*trial.program, options);
+    if (phases[number].describeOptions)
+      phases[number].describeOptions(*trial.program, options);
     ExitCode code;
     if (phases[number].name == "partition")
       code = partitionProgram(trial.program, options, machine);

@@ -9,6 +9,7 @@
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Report/Dims.h"
+#include "lib/Report/Padding.h"
 #include "lib/Report/Place.h"
 #include "lib/Report/Report.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -76,20 +77,20 @@ static Json buildCollective(spmd::CollectiveOpInterface op) {
   return collective;
 }
 
-/// Of all points of an op's iteration space that ranks compute, those whose
-/// entries exist.
-static double getExistingShare(nd::NamedOpInterface op, nd::MeshAttr mesh) {
-  double share = 1;
+/// The dims of an op's iteration space, as they are cut.
+static std::vector<CutDim> getCutDims(nd::NamedOpInterface op,
+                                      nd::MeshAttr mesh) {
+  std::vector<CutDim> dims;
   for (const nd::Factor &factor : op.getPartitionRule().factors) {
-    auto addFirst = [&](auto values, ArrayRef<StringAttr> dims) {
-      for (auto [value, dim] : llvm::zip(values, dims)) {
-        if (!dim)
+    auto addFirst = [&](auto values, ArrayRef<StringAttr> names) {
+      for (auto [value, name] : llvm::zip(values, names)) {
+        if (!name)
           continue;
         nd::TensorType type = nd::getTensorType(value);
-        int64_t index = type.getDimIndex(dim.getValue());
-        int64_t blocks = mesh.getProduct(type.getDims()[index].getAxes());
-        share *= double(type.getDims()[index].getSize()) /
-                 double(blocks * type.getLocalSize(index, mesh));
+        nd::DimAttr dim = type.getDims()[type.getDimIndex(name.getValue())];
+        CutDim &cut = dims.emplace_back(CutDim{dim.getSize(), {}});
+        for (StringAttr axis : dim.getAxes())
+          cut.axes.push_back(mesh.getAxisIndex(axis));
         return true;
       }
       return false;
@@ -97,21 +98,29 @@ static double getExistingShare(nd::NamedOpInterface op, nd::MeshAttr mesh) {
     if (!addFirst(op->getResults(), factor.resultDims))
       addFirst(op->getOperands(), factor.operandDims);
   }
-  return share;
+  return dims;
 }
 
-/// The share of a function's operations that compute padding, on average over
-/// the ranks.
-static double getPaddedWork(func::FuncOp function, nd::MeshAttr mesh) {
-  double all = 0, padded = 0;
+/// The share of a function's operations that compute padding, of each rank;
+/// empty if there is none.
+static std::vector<double> getPaddedWork(func::FuncOp function,
+                                         nd::MeshAttr mesh) {
+  double all = 0;
+  std::vector<int64_t> meshSizes;
+  for (nd::AxisAttr axis : mesh.getAxes())
+    meshSizes.push_back(axis.getSize());
+  Padding padding(std::move(meshSizes));
   function.walk([&](nd::NamedOpInterface op) {
     nd::OpCost cost = op.getCost();
     double work =
         (cost.flops + cost.transcendentals) * double(nd::countRuns(op));
     all += work;
-    padded += work * (1 - getExistingShare(op, mesh));
+    padding.add(work, getCutDims(op, mesh));
   });
-  return all > 0 ? padded / all : 0;
+  std::vector<double> shares = padding.getOfRanks();
+  for (double &share : shares)
+    share /= all;
+  return shares;
 }
 
 static Json buildFunction(func::FuncOp function) {

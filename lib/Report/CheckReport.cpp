@@ -68,7 +68,7 @@ static bool isFunction(const Json &json) {
                           {"collectives", isListOf<isCollective>},
                           {"elements", isMapTo<isInteger>},
                           {"bytes", isMapTo<isNumber>},
-                          {"paddedWork", isNumber}});
+                          {"paddedWork", isListOf<isNumber>}});
 }
 
 bool isLimits(const Json &json) {

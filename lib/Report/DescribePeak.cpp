@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Report/Padding.h"
 #include "lib/Report/Report.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -170,36 +171,37 @@ static Json listLargest(const Json &report, llvm::ArrayRef<Occupied> occupied) {
   return all;
 }
 
-/// The share of the bytes of a tensor or buffer that is padding, on average
-/// over the ranks.
-static double getPaddingShare(const Json &report, const Json &described) {
+/// The dims of a tensor or buffer as the mesh cuts them.
+static std::vector<CutDim> getCutDims(const Json &report,
+                                      const Json &described) {
+  std::vector<CutDim> dims;
   if (!described.contains("dims"))
-    return 0;
-  std::map<std::string, int64_t> axisSizes;
+    return dims;
+  std::map<std::string, size_t> numbers;
   for (const Json &axis : report["mesh"])
-    axisSizes[axis["axis"].get<std::string>()] = axis["size"].get<int64_t>();
-  double entries = 1;
+    numbers.emplace(axis["axis"].get<std::string>(), numbers.size());
   for (const Json &dim : described["dims"]) {
-    const auto size = dim["size"].get<int64_t>();
-    int64_t blocks = 1;
+    CutDim &cut = dims.emplace_back(CutDim{dim["size"].get<int64_t>(), {}});
     for (const Json &axis : dim["axes"])
-      blocks *= axisSizes[axis.get<std::string>()];
-    entries *= double(size) / double((size + blocks - 1) / blocks * blocks);
+      cut.axes.push_back(numbers.at(axis.get<std::string>()));
   }
-  return 1 - entries;
+  return dims;
 }
 
 /// The bytes of the program's tensors and of the values at the peak that are
-/// padding, on average over the ranks.
-static int64_t countPadding(const Json &report,
-                            llvm::ArrayRef<Occupied> occupied) {
-  double bytes = 0;
+/// padding, of each rank; empty if there are none.
+static std::vector<double> countPadding(const Json &report,
+                                        llvm::ArrayRef<Occupied> occupied) {
+  std::vector<int64_t> meshSizes;
+  for (const Json &axis : report["mesh"])
+    meshSizes.push_back(axis["size"].get<int64_t>());
+  Padding padding(std::move(meshSizes));
   for (const Json &tensor : report["tensors"])
-    bytes += tensor["bytes"].get<double>() * getPaddingShare(report, tensor);
+    padding.add(tensor["bytes"].get<double>(), getCutDims(report, tensor));
   for (const Occupied &each : occupied)
-    bytes +=
-        double(each.end - each.begin) * getPaddingShare(report, *each.buffer);
-  return static_cast<int64_t>(bytes);
+    padding.add(double(each.end - each.begin),
+                getCutDims(report, *each.buffer));
+  return padding.getOfRanks();
 }
 
 /// Adds the bytes of the program's tensors by what they are for.

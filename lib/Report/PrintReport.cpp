@@ -9,6 +9,7 @@
 #include "lib/Report/MachineCode.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
+#include <numeric>
 
 namespace meshc::report {
 
@@ -99,25 +100,40 @@ static void printTime(const Json &time, llvm::raw_ostream &out) {
       << ", exposed collectives " << part("exposed") << "\n";
 }
 
+/// How much of something is padding on each rank; of many ranks, on average and
+/// on the one that has the most. Nothing if there is none.
+static void printPadding(const Json &ofRanks, double all,
+                         const std::string &what, llvm::raw_ostream &out) {
+  constexpr size_t mostListed = 8;
+  std::vector<double> shares;
+  for (const Json &padding : ofRanks)
+    shares.push_back(padding.get<double>() / all);
+  auto print = [&](double share) { out << llvm::format("%.1f", 100 * share); };
+  auto most = llvm::max_element(shares);
+  if (shares.empty() || *most < 5e-4)
+    return;
+  out << "padding: ";
+  if (shares.size() <= mostListed) {
+    llvm::interleave(shares, out, print, ", ");
+    out << " % of " << what << " of rank 0 to " << shares.size() - 1 << "\n";
+    return;
+  }
+  print(std::accumulate(shares.begin(), shares.end(), 0.0) /
+        double(shares.size()));
+  out << " % of " << what << " on average over the ranks, ";
+  print(*most);
+  out << " % on rank " << most - shares.begin() << ", which has the most\n";
+}
+
 /// How much of each rank's memory and work is for entries that do not exist.
 static void printPadding(const Json &report, llvm::raw_ostream &out) {
-  Json parts = Json::array();
-  auto add = [&](double share, const std::string &what) {
-    std::string text;
-    llvm::raw_string_ostream(text)
-        << llvm::format("%.1f", 100 * share) << " % of " << what;
-    if (share >= 5e-4)
-      parts.push_back(text);
-  };
   if (report.contains("memory") && report["memory"].contains("peak"))
-    add(report["memory"]["peak"]["padding"].get<double>() /
-            report["memory"]["arenaBytes"].get<double>(),
-        "the arena");
+    printPadding(report["memory"]["peak"]["padding"],
+                 report["memory"]["arenaBytes"].get<double>(), "the arena",
+                 out);
   for (const Json &function : report["functions"])
-    add(function["paddedWork"].get<double>(),
-        "the work of " + function["name"].get<std::string>());
-  if (!parts.empty())
-    out << "padding, on average over the ranks: " << joinTexts(parts) << "\n";
+    printPadding(function["paddedWork"], 1,
+                 "the work in " + function["name"].get<std::string>(), out);
 }
 
 void printReport(const Json &report, llvm::raw_ostream &out) {

@@ -38,7 +38,7 @@ using Json = nlohmann::ordered_json;
 ///          "elements": 512, "calls": 1,
 ///          "bytes": {"data": 2048}}, …],
 ///        "elements": {"data": 512}, "bytes": {"data": 2048},
-///        "paddedWork": 0.2}, …]}
+///        "paddedWork": [0, 0, 0, 0.5]}, …]}
 ///
 /// `elements` of a tensor counts the whole that dialects/Spmd/Traffic.h calls
 /// n, on one rank: the operand's block where data is reduced or exchanged, the
@@ -49,8 +49,8 @@ using Json = nlohmann::ordered_json;
 /// The function's `elements` add up those of all calls of its collectives by
 /// their axes (joined by "," where there are several). A tensor without a name
 /// has name "", one without a place in a file location "". `paddedWork` is the
-/// share of the function's operations that compute padding, on average over the
-/// ranks: those of a block of entries behind its end.
+/// share of the function's operations that compute padding, of each rank: those
+/// on entries behind the end of a tensor. Empty if no rank computes padding.
 Json buildReport(mlir::ModuleOp module);
 
 /// Whether JSON text that was read has the shape of buildReport, with the
@@ -145,17 +145,18 @@ void addMemory(Json &report, mlir::ModuleOp module);
 ///       "function": "train_step", "location": "gpt.mesh:14:7",
 ///       "parameter": n, "optimizer": n, "average": n, "cache": n, "input": n,
 ///       "metric": n, "gradient": n, "activation": n, "scratch": n, "unused":
-///       n, "padding": n, "lines": [{"location": "gpt.mesh:14", "bytes": n,
+///       n, "padding": [n, …], "lines": [{"location": "gpt.mesh:14", "bytes":
+///       n,
 ///                  "names": ["h", …]}, …],
 ///       "largest": [{"name": "w", "class": "parameter",
 ///                    "location": "gpt.mesh:3:9", "bytes": n}, …]}}
 ///
 /// `location` is that of the call. The bytes add up to arenaBytes: "gradient"
 /// are gradients of parameters, "activation" all other temporary values, and
-/// "unused" is what no value occupies at that time. "padding" is how many of
-/// the other bytes belong to entries that do not exist, on average over the
-/// ranks. `lines` divide the activations by source line, and `largest` are at
-/// most 8 tensors and values; both begin with the largest.
+/// "unused" is what no value occupies at that time. "padding" has, of each
+/// rank, how many of the other bytes belong to entries that do not exist; it is
+/// empty if none do. `lines` divide the activations by source line, and
+/// `largest` are at most 8 tensors and values; both begin with the largest.
 void addPeak(Json &report);
 
 /// Adds the times that lib/Cost/StepTime.h predicts for a module after the

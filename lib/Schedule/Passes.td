@@ -165,7 +165,46 @@ def RecomputeFusions : Pass<"meshc-recompute-fusions", "::mlir::ModuleOp"> {
       }
     }
     ```
-    becomes the same with `%4` reading a copy of `%0` that stands in front of it.
+    becomes
+    ```mlir
+    !v = !nd.tensor<f32, [i = 8]>
+    !w = !nd.tensor<f32, [i = 8, j = 8]>
+    module {
+      func.func @f(%x: !v, %y: !v, %z: !w) -> !v {
+        %0 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+        ^bb0(%in: !v):
+          %6 = nd.add %in, %in : (!v, !v) -> !v
+          exec.yield %6 : !v
+        }
+        %1 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%0) : (!v) -> !v {
+        ^bb0(%in: !v):
+          %6 = nd.neg %in : (!v) -> !v
+          exec.yield %6 : !v
+        }
+        %2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%1, %z) : (!v, !w) -> !w {
+        ^bb0(%a: !v, %b: !w):
+          %6 = nd.mul %a, %b : (!v, !w) -> !w
+          exec.yield %6 : !w
+        }
+        %3 = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%2) : (!w) -> !v {
+        ^bb0(%in: !w):
+          %6 = nd.reduce_sum %in {dims = ["j"]} : (!w) -> !v
+          exec.yield %6 : !v
+        }
+        %4 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+        ^bb0(%in: !v):
+          %6 = nd.add %in, %in : (!v, !v) -> !v
+          exec.yield %6 : !v
+        }
+        %5 = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%3, %4) : (!v, !v) -> !v {
+        ^bb0(%a: !v, %b: !v):
+          %6 = nd.mul %a, %b : (!v, !v) -> !v
+          exec.yield %6 : !v
+        }
+        return %5 : !v
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::meshc::exec::ExecDialect"];
 }

@@ -37,25 +37,12 @@ grep -q "= arena $((4 * arena)) + " out.txt || { cat out.txt; fail "the four ran
 [ "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' cheap.json)" = "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' full.json)" ] ||
   { cat cheap.json full.json; fail "the losses differ"; }
 # Outside of loops: the windows of the first convolution are gathered once more for the gradient of its weight.
-cat >windows.mesh <<'MESH'
-dim batch = 256, model = 64, line = model, tap = 9, first = 4, second = 16, line2 = line
-mesh data = 2, tensor = 2
-layout batch -> data, second -> tensor
-model m(x[batch, model], t[batch, model]) {
-  param w1[tap, first] ~ he(tap)
-  param w2[tap, first, second] ~ he(tap, first)
-  param w3[second] ~ lecun(second)
-  y = relu(dot(gather(x / 255, iota(line) + iota(tap) - 4, model), w1, tap))
-  y = relu(dot(gather(y, iota(line2) + iota(tap) - 4, line), w2, tap, first))
-  loss = mean(square(dot(y, w3, second) - rename(t, model -> line2) / 255))
-}
-train m minimize loss with sgd(lr = 0.01)
-MESH
-"$meshc" windows.mesh --recompute=none --report -o program >kept.txt
+windows=$root/test/tools/meshc/Inputs/windows.mesh
+"$meshc" "$windows" --recompute=none --report -o program >kept.txt
 losses kept.json
 budget=$(($(planned kept.txt) * 95 / 100))
-"$meshc" windows.mesh --recompute=none --memory-budget $budget -o none 2>error.txt && fail "'none' computes something again"
-"$meshc" windows.mesh --memory-budget $budget --report -o program >again.txt
+"$meshc" "$windows" --recompute=none --memory-budget $budget -o none 2>error.txt && fail "'none' computes something again"
+"$meshc" "$windows" --memory-budget $budget --report -o program >again.txt
 echo "arenas: $(planned kept.txt) if windows are kept, $(planned again.txt) otherwise"
 losses again.json
 [ "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' kept.json)" = "$(sed 's/.*"loss": *\([0-9.e+-]*\).*/\1/' again.json)" ] ||

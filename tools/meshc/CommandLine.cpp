@@ -158,7 +158,9 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
   app.add_option_function<std::string>(
          "--recompute", choose(policies, options.recompute),
          "what the gradients of loops compute again instead of storing it: "
-         "nothing, what a few pointwise ops give, or all but carried values")
+         "nothing, what a few pointwise ops give, or all but carried values; "
+         "outside of loops, full computes again what is cheap and makes the "
+         "arena smaller")
       ->check(isOneOf(getNames(policies)))
       ->default_str("cheap");
   Choices<Emit> emits = {{"mlir", Emit::Mlir},  {"llvm", Emit::Llvm},

@@ -141,6 +141,27 @@ class Formulas(unittest.TestCase):
         self.assertEqual(minima.arena(moe, minima.Cuts(travels=True)), least + slots)
         self.assertEqual(minima.arena(moe, minima.Cuts(travels=True, turned=8)), least + slots + turned)
 
+    def test_sequence_parallelism_keeps_what_it_has_gathered(self):
+        seen = 12 * 1024 * 768
+        least = minima.arena(self.gpt2, minima.Cuts())
+        self.assertEqual(minima.arena(self.gpt2, minima.Cuts(gathered=True)), least + seen)
+        moe = rows.FULL["moe"]
+        seen, slots = 6 * 1024 * 512, 6 * 2 * 8 * 80 * 512
+        self.assertEqual(minima.arena(moe, minima.Cuts(gathered=True)), minima.arena(moe, minima.Cuts()) + seen + slots)
+
+    def test_moments_of_convolutions(self):
+        cnn, large = rows.FULL["cnn"], rows.FULL["image"]
+        # The gradient of the second convolution's windows: 25 times 32 channels of a fourth of the pixels.
+        pixels = 16 * 64 * 64
+        second = pixels * (3 + 32 + 8 + 25 * 8 + 5 * 8)
+        self.assertEqual(minima.image_arena(cnn, 16, 1000, 8), 3000 + second)
+        # With a fourth of the channels, the windows of the images are larger.
+        first = pixels * (3 + 25 * 3 + 8)
+        self.assertEqual(minima.image_arena(cnn, 16, 1000, 4, 4), 3000 + first)
+        # The weight of the hidden layer has 134 million numbers; a rank has the gradient of a fourth of it.
+        pixels, weight = 2 * 256 * 256 / 4, 64 * 64 * 64 * 512 / 4
+        self.assertEqual(minima.image_arena(large, 2, 1000, 4, 1, 4), 3000 + weight + pixels * (3 + 40 + 20))
+
     def test_zero_3_of_a_wide_hidden_layer_moves_images(self):
         cnn = rows.FULL["cnn"]
         features, hidden = 16 * 256 * 64, 8 * 16 * 512
