@@ -62,8 +62,8 @@ MemoryAims takeMemoryAims(mlir::ModuleOp module);
 void setRecompute(mlir::ModuleOp module);
 /// Whether setRecompute was called; removes what it noted.
 bool takeRecompute(mlir::ModuleOp module);
-/// Notes that the peak of a block would fall by so many bytes, at least, if
-/// fusions were computed again.
+/// Notes that the highest peak would fall by so many bytes, at most, if fusions
+/// were computed again.
 void setRecomputeGain(mlir::ModuleOp module, int64_t bytes);
 /// What setRecomputeGain noted, which it removes; 0 if nothing.
 int64_t takeRecomputeGain(mlir::ModuleOp module);

@@ -38,7 +38,7 @@ def Exec_Dialect : Dialect {
       computed again wherever this makes it smaller, or nowhere
     - `exec.recompute` (module, unit, before the schedule phase): fusions are computed
       again where this lowers a peak; without it, `exec.recompute_gain` (module, i64,
-      after it) says that this would lower a peak, and by how many bytes at least
+      after it) says by how many bytes at most this would lower the highest peak
     - `exec.library_workspace` (module, unit): calls run in CUDA's libraries, which
       have scratch memory of their own; none is planned in the arena
     - `exec.orders` (op, after the kernels phase): the memory order of each result

@@ -415,7 +415,12 @@ void BlockSearch::decideFirst() {
     common[value].push_back(type);
     for (State &state : states) {
       auto known = state.forms.find(value);
-      known->second.erase(known->second.begin());
+      if (known == state.forms.end())
+        continue;
+      auto *form = llvm::find(known->second, type);
+      if (form == known->second.end())
+        continue;
+      known->second.erase(form);
       if (known->second.empty())
         state.forms.erase(known);
       state.hash -= hashForm(value, type);

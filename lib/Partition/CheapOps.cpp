@@ -63,6 +63,10 @@ llvm::SmallVector<CopySource, 1> findCopySources(Value value) {
   for (Operation *user : value.getUsers())
     if (isa<nd::RenameOp>(user) && user->getBlock() == value.getParentBlock())
       sources.push_back({user->getResult(0), user, /*isResult=*/true});
+  // Users have no order of their own.
+  llvm::sort(sources, [](const CopySource &a, const CopySource &b) {
+    return a.op->isBeforeInBlock(b.op);
+  });
   return sources;
 }
 

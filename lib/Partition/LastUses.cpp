@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/LastUses.h"
-#include "dialects/Nd/Ops/ShapeOps.h"
 #include "lib/Partition/CheapOps.h"
 
 using namespace mlir;
@@ -16,32 +15,29 @@ namespace meshc::partition {
 llvm::DenseMap<Operation *, llvm::SmallVector<Value>>
 findLastUses(ArrayRef<Operation *> ops) {
   llvm::DenseMap<Value, Operation *> lastUse;
-  auto use = [&](Value value, Operation *user) {
-    auto [it, isNew] = lastUse.try_emplace(value, user);
-    if (!isNew && it->second->isBeforeInBlock(user))
-      it->second = user;
-    return it->second;
+  llvm::SmallVector<Value> values; // those that are used last first
+  auto visit = [&](Value value, Operation *last) {
+    if (lastUse.try_emplace(value, last).second)
+      values.push_back(value);
   };
   for (Operation &op : llvm::reverse(*ops.front()->getBlock())) {
-    Operation *last = &op;
-    if (isCopy(&op)) {
-      last = use(op.getResult(0), &op);
-      if (isa<nd::RenameOp>(op)) {
-        last = use(op.getOperand(0), last);
-        use(op.getResult(0), last);
-      }
+    for (Value operand : op.getOperands()) {
+      size_t next = values.size();
+      visit(operand, &op);
+      // And what it may be copied from, and that from what.
+      for (; next < values.size(); ++next)
+        for (const CopySource &source : findCopySources(values[next]))
+          visit(source.value, &op);
     }
-    for (Value operand : op.getOperands())
-      use(operand, last);
     if (&op == ops.front())
       break;
   }
   llvm::DenseMap<Operation *, llvm::SmallVector<Value>> dying;
-  for (auto [value, op] : lastUse)
-    dying[op].push_back(value);
+  for (Value value : values)
+    dying[lastUse.lookup(value)].push_back(value);
   for (Operation *op : ops)
     for (Value result : op->getResults())
-      if (result.use_empty() && !lastUse.contains(result))
+      if (!lastUse.contains(result))
         dying[op].push_back(result);
   return dying;
 }

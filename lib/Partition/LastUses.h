@@ -12,9 +12,8 @@
 namespace meshc::partition {
 
 /// The values that nothing uses after an op, by the ops: what `ops` use or
-/// make, which follow one another in a block. A value that is copied is used as
-/// long as its copies, which may be made again from it (CopySource). So is a
-/// rename's result as long as its operand.
+/// make, which follow one another in a block. A value is used as long as those
+/// that may be copied from it (CopySource).
 llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>>
 findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
 

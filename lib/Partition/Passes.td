@@ -27,7 +27,8 @@ def PartitionProgram : Pass<"meshc-partition-program", "::mlir::ModuleOp"> {
 
     Constants, indices and random numbers are recomputed in every sharding that is
     needed. Copies, such as renames and broadcasts, are made again from their operand
-    if it has the sharding, or moves for fewer bytes. The pass removes `nd.sharding` and
+    if it has the sharding, or moves for fewer bytes, and an operand of a rename from
+    its result. The pass removes `nd.sharding` and
     `nd.open_dims`.
 
     The body of a loop is rebuilt in the same way. A carried value has the wanted

@@ -1,4 +1,4 @@
-//===- ChooseSchedule.cpp - what is computed again outside of loops -------===//
+//===- ChooseSchedule.cpp - what is computed again in a block -------------===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -71,9 +71,8 @@ ExitCode scheduleProgram(OwningOpRef<ModuleOp> &program,
   if (!isWorthATrial(gain, usual, aims))
     return ExitCode::Success;
   exec::setRecompute(*other);
-  if (ExitCode code = tryPhase(phase, *other, options);
-      code != ExitCode::Success)
-    return code;
+  if (tryPhase(phase, *other, options) != ExitCode::Success)
+    return ExitCode::Success; // with the usual one
   Outcome outcome = predictScheduled(*other, aims, machine);
   LDBG() << "fusions computed again: a step of " << outcome.seconds
          << " s instead of " << usual.seconds << " s, an arena of "

@@ -1,5 +1,4 @@
-//===- ChooseSchedule.h - what is computed again outside of loops *- C++
-//-*-===//
+//===- ChooseSchedule.h - what is computed again in a block -----*- C++ -*-===//
 //
 // Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -20,6 +20,8 @@ static int64_t countBlocks(const CutDim &dim,
 }
 
 void Padding::add(double amount, const std::vector<CutDim> &dims) {
+  if (amount == 0)
+    return;
   std::vector<CutDim> uneven;
   for (const CutDim &dim : dims)
     if (dim.size % countBlocks(dim, meshSizes) != 0)
@@ -30,17 +32,19 @@ void Padding::add(double amount, const std::vector<CutDim> &dims) {
   amounts[uneven] += amount;
 }
 
-/// The share of the entries of a rank's block that exist.
+/// The share of the entries of a rank's block that exist. Blocks of blocks: the
+/// major axis divides the dim, the next one each of its blocks
+/// (docs/rationale/uneven-blocks.md).
 static double getExistingShare(const CutDim &dim,
                                const std::vector<int64_t> &meshSizes,
                                const std::vector<int64_t> &coordinates) {
-  const int64_t blocks = countBlocks(dim, meshSizes);
-  const int64_t entries = (dim.size + blocks - 1) / blocks;
-  int64_t number = 0;
-  for (size_t axis : dim.axes)
-    number = number * meshSizes[axis] + coordinates[axis];
-  const int64_t begin = std::min(number * entries, dim.size);
-  return double(std::min(entries, dim.size - begin)) / double(entries);
+  int64_t entries = dim.size, existing = dim.size;
+  for (size_t axis : dim.axes) {
+    entries = (entries + meshSizes[axis] - 1) / meshSizes[axis];
+    existing =
+        std::clamp(existing - coordinates[axis] * entries, int64_t(0), entries);
+  }
+  return double(existing) / double(entries);
 }
 
 std::vector<double> Padding::getOfRanks() const {

@@ -128,8 +128,8 @@ def RecomputeFusions : Pass<"meshc-recompute-fusions", "::mlir::ModuleOp"> {
     per byte, as what loops do not store (`meshc-choose-residuals`). What it reads lives
     longer for this, and counts.
 
-    Without the attribute, the pass changes nothing. If there is such a value, it notes
-    in `exec.recompute_gain` how many bytes less would live at the peak.
+    Without the attribute, the pass changes nothing. If there are such values at the
+    highest peak of all functions, it notes their bytes in `exec.recompute_gain`.
 
     ```mlir
     !v = !nd.tensor<f32, [i = 8]>

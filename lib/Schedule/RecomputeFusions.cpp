@@ -10,6 +10,7 @@
 #include "lib/Schedule/LiveBytes.h"
 #include "lib/Schedule/Passes.h"
 #include "lib/Schedule/Residence.h"
+#include <map>
 
 using namespace mlir;
 
@@ -33,11 +34,14 @@ public:
   BlockRecomputer(Block &block, const DenseMap<Operation *, int64_t> &inner)
       : block(block), inner(inner),
         mesh(nd::MeshAttr::of(block.getParentOp())) {
-    findOverwriting();
     measure();
   }
 
   int64_t getPeak() const { return live.empty() ? 0 : live[peak]; }
+  /// The op while which they live; null in an empty block.
+  Operation *getPeakOp() const { return live.empty() ? nullptr : order[peak]; }
+  /// The bytes of all values that live there and can be computed again.
+  int64_t countCandidates() const;
   /// The bytes by which the peak falls if the best value is computed again; 0
   /// if there is none.
   int64_t findBest();
@@ -50,7 +54,7 @@ private:
     exec::FusionOp fusion;
     size_t begin = 0, end = 0; ///< its last use before the peak, the next one
     SmallVector<Value, 2> inputs; ///< that must live up to `end` for this
-    int64_t gain = 0;
+    int64_t bytes = 0, gain = 0;
   };
 
   void findOverwriting();
@@ -58,6 +62,7 @@ private:
   size_t getLastUse(Value value) const;
   std::optional<Gap> findGap(Operation *op) const;
   bool addInputs(Gap &gap) const;
+  SmallVector<Gap> findGaps() const;
   int64_t getPeakWith(const Gap &gap) const;
 
   Block &block;
@@ -67,13 +72,15 @@ private:
   DenseMap<Value, Operation *> overwriting;
   SmallVector<Operation *> order;
   DenseMap<Operation *, size_t> times;
-  SmallVector<int64_t> live; ///< bytes, while each op runs
-  size_t peak = 0;           ///< the first op at which most bytes live
+  SmallVector<int64_t> live;                 ///< bytes, while each op runs
+  SmallVector<int64_t> mostBefore, mostFrom; ///< of `live`, at each place
+  size_t peak = 0; ///< the first op at which most bytes live
   Gap best;
 };
 } // namespace
 
 void BlockRecomputer::findOverwriting() {
+  overwriting.clear();
   Operation *terminator = block.getTerminator();
   for (unsigned index = 0; index < terminator->getNumOperands(); ++index) {
     Operation *op = terminator->getOperand(index).getDefiningOp();
@@ -95,6 +102,13 @@ void BlockRecomputer::measure() {
   }
   live = countLiveBytes(order, inner);
   peak = llvm::max_element(live) - live.begin();
+  mostBefore.assign(live.size() + 1, 0);
+  mostFrom.assign(live.size() + 1, 0);
+  for (size_t i = 0; i < live.size(); ++i)
+    mostBefore[i + 1] = std::max(mostBefore[i], live[i]);
+  for (size_t i = live.size(); i-- > 0;)
+    mostFrom[i] = std::max(mostFrom[i + 1], live[i]);
+  findOverwriting();
 }
 
 /// The place of the last op that uses the value.
@@ -121,21 +135,21 @@ bool BlockRecomputer::addInputs(Gap &gap) const {
 
 /// The bytes that live at the peak if the value is computed again.
 int64_t BlockRecomputer::getPeakWith(const Gap &gap) const {
-  auto bytesOf = [&](Value value) {
-    return nd::getTensorType(value).getLocalBytes(mesh);
-  };
   // How the bytes change from one op to the next.
-  DenseMap<size_t, int64_t> changes;
-  changes[gap.begin + 1] -= bytesOf(gap.fusion->getResult(0));
-  changes[gap.end] += bytesOf(gap.fusion->getResult(0));
+  std::map<size_t, int64_t> changes;
+  changes[gap.begin + 1] -= gap.bytes;
+  changes[gap.end] += gap.bytes;
   for (Value input : gap.inputs) {
-    changes[getLastUse(input) + 1] += bytesOf(input);
-    changes[gap.end + 1] -= bytesOf(input);
+    int64_t bytes = nd::getTensorType(input).getLocalBytes(mesh);
+    changes[getLastUse(input) + 1] += bytes;
+    changes[gap.end + 1] -= bytes;
   }
-  int64_t most = 0, change = 0;
-  for (auto [time, bytes] : llvm::enumerate(live)) {
-    change += changes.lookup(time);
-    most = std::max(most, bytes + change);
+  size_t first = changes.begin()->first, last = changes.rbegin()->first;
+  int64_t most = std::max(mostBefore[first], mostFrom[last]), change = 0;
+  for (size_t time = first; time < last; ++time) {
+    if (auto known = changes.find(time); known != changes.end())
+      change += known->second;
+    most = std::max(most, live[time] + change);
   }
   return most;
 }
@@ -165,6 +179,7 @@ BlockRecomputer::findGap(Operation *op) const {
   if (!fusion || fusion->getNumResults() != 1)
     return std::nullopt;
   Gap gap{fusion, times.lookup(op), order.size()};
+  gap.bytes = nd::getTensorType(op->getResult(0)).getLocalBytes(mesh);
   for (Operation *user : op->getUsers()) {
     if (user == block.getTerminator() || times.lookup(user) == peak)
       return std::nullopt;
@@ -179,18 +194,33 @@ BlockRecomputer::findGap(Operation *op) const {
   return gap;
 }
 
+/// Of all values, the largest first.
+SmallVector<BlockRecomputer::Gap> BlockRecomputer::findGaps() const {
+  SmallVector<Gap> gaps;
+  for (Operation *op : ArrayRef(order).take_front(peak))
+    if (std::optional<Gap> gap = findGap(op))
+      gaps.push_back(std::move(*gap));
+  llvm::stable_sort(
+      gaps, [](const Gap &a, const Gap &b) { return a.bytes > b.bytes; });
+  return gaps;
+}
+
+int64_t BlockRecomputer::countCandidates() const {
+  int64_t bytes = 0;
+  for (const Gap &gap : findGaps())
+    bytes += gap.bytes;
+  return bytes;
+}
+
 int64_t BlockRecomputer::findBest() {
   best = Gap();
-  for (size_t time = 0; time < peak; ++time) {
-    std::optional<Gap> gap = findGap(order[time]);
-    if (!gap)
-      continue;
-    int64_t bytes =
-        nd::getTensorType(gap->fusion->getResult(0)).getLocalBytes(mesh);
-    gap->gain = live[peak] - getPeakWith(*gap);
-    if (double(gap->gain) >= leastShare * double(bytes) &&
-        gap->gain > best.gain)
-      best = *gap;
+  for (Gap &gap : findGaps()) {
+    if (gap.bytes <= best.gain)
+      break;
+    gap.gain = live[peak] - getPeakWith(gap);
+    if (double(gap.gain) >= leastShare * double(gap.bytes) &&
+        gap.gain > best.gain)
+      best = std::move(gap);
   }
   return best.gain;
 }
@@ -211,24 +241,36 @@ struct RecomputeFusions : impl::RecomputeFusionsBase<RecomputeFusions> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const bool isOn = exec::takeRecompute(module);
-    int64_t gain = 0;
+    int64_t highest = 0, gain = 0; // of the function that has the highest peak
     for (auto function : module.getOps<func::FuncOp>()) {
+      peaks.clear();
+      gains.clear();
       // Inner loops first: what they need counts for the blocks around them.
-      DenseMap<Operation *, int64_t> peaks;
       SmallVector<Block *> blocks = nd::getBlocks(function);
-      for (Block *block : llvm::reverse(blocks)) {
-        BlockRecomputer recomputer(*block, peaks);
-        if (!isOn)
-          gain = std::max(gain, recomputer.findBest());
-        for (size_t count = 0;
-             isOn && count < mostFusions && recomputer.findBest() > 0; ++count)
-          recomputer.apply();
-        peaks[block->getParentOp()] = recomputer.getPeak();
+      for (Block *block : llvm::reverse(blocks))
+        visit(*block, isOn);
+      if (peaks.lookup(function) > highest) {
+        highest = peaks.lookup(function);
+        gain = gains.lookup(function);
       }
     }
-    if (gain > 0)
+    if (!isOn && gain > 0)
       exec::setRecomputeGain(module, gain);
   }
+
+  void visit(Block &block, bool isOn) {
+    BlockRecomputer recomputer(block, peaks);
+    if (!isOn)
+      gains[block.getParentOp()] =
+          recomputer.countCandidates() + gains.lookup(recomputer.getPeakOp());
+    for (size_t count = 0;
+         isOn && count < mostFusions && recomputer.findBest() > 0; ++count)
+      recomputer.apply();
+    peaks[block.getParentOp()] = recomputer.getPeak();
+  }
+
+  DenseMap<Operation *, int64_t> peaks; ///< of functions and loops
+  DenseMap<Operation *, int64_t> gains; ///< at most, at their peaks
 };
 } // namespace
 

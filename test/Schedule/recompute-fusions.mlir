@@ -2,6 +2,9 @@
 
 !v = !nd.tensor<f32, [i = 8]>
 !w = !nd.tensor<f32, [i = 8, j = 8]>
+!big = !nd.tensor<f32, [i = 8, k = 2]>
+!m = !nd.tensor<f32, [m = 20]>
+!one = !nd.tensor<f32, []>
 // %0 is not used where %2 is, the largest value. The last op reads it again.
 // CHECK: module {
 module attributes {exec.recompute} {
@@ -309,6 +312,90 @@ func.func @overwritten(%x: !v {nd.name = "p", nd.role = "parameter", nd.order = 
     exec.yield %r : !v
   }
   return %u, %4 : !v, !v
+}
+
+// The first peak is that of %t3, where %v is not used. %r is computed from %v and lives at the second peak. When %v is computed again, the
+// loop takes over the memory of the copy: %r cannot be computed from it behind the loop.
+// CHECK-LABEL: @taken_over
+// CHECK: nd.scan
+// CHECK-NOT: nd.neg
+// CHECK: return
+func.func @taken_over(%x: !v, %z: !w, %big: !big, %m: !m) -> (!v, !v) {
+  %v = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%x) : (!v) -> !v {
+  ^bb0(%p0: !v):
+    %e = nd.tanh %p0 : (!v) -> !v
+    exec.yield %e : !v
+  }
+  %extra = exec.fusion <parallel = ["m"], reduce = [], lanes = "m", sizes = [20]>(%m) : (!m) -> !m {
+  ^bb0(%p0: !m):
+    %e = nd.exp %p0 : (!m) -> !m
+    exec.yield %e : !m
+  }
+  %t = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%x, %z) : (!v, !w) -> !w {
+  ^bb0(%p0: !v, %p1: !w):
+    %e = nd.mul %p0, %p1 : (!v, !w) -> !w
+    exec.yield %e : !w
+  }
+  %t2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%t, %t) : (!w, !w) -> !w {
+  ^bb0(%p0: !w, %p1: !w):
+    %e = nd.mul %p0, %p1 : (!w, !w) -> !w
+    exec.yield %e : !w
+  }
+  %t3 = exec.fusion <parallel = ["i", "j"], reduce = ["m"], lanes = "j", sizes = [8, 8, 20]>(%t2, %t, %extra) : (!w, !w, !m) -> !w {
+  ^bb0(%p0: !w, %p1: !w, %p2: !m):
+    %e = nd.reduce_sum %p2 {dims = ["m"]} : (!m) -> !one
+    %f = nd.mul %p0, %p1 : (!w, !w) -> !w
+    %g = nd.mul %f, %e : (!w, !one) -> !w
+    exec.yield %g : !w
+  }
+  %s = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%t3) : (!w) -> !v {
+  ^bb0(%p0: !w):
+    %e = nd.reduce_sum %p0 {dims = ["j"]} : (!w) -> !v
+    exec.yield %e : !v
+  }
+  %r = exec.fusion <parallel = ["i", "k"], reduce = [], lanes = "k", sizes = [8, 2]>(%v, %big) : (!v, !big) -> !big {
+  ^bb0(%p0: !v, %p1: !big):
+    %e = nd.neg %p0 : (!v) -> !v
+    %g = nd.mul %e, %p1 : (!v, !big) -> !big
+    exec.yield %g : !big
+  }
+  %l = nd.scan "n" 4 carried(%v : !v) -> !v {
+  ^bb0(%c: !v):
+    %n = exec.fusion <parallel = ["i"], reduce = [], lanes = "i", sizes = [8]>(%c) : (!v) -> !v {
+    ^bb0(%p: !v):
+      %e = nd.exp %p : (!v) -> !v
+      exec.yield %e : !v
+    }
+    nd.yield %n : !v
+  }
+  %u = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%s, %z) : (!v, !w) -> !w {
+  ^bb0(%p0: !v, %p1: !w):
+    %e = nd.mul %p0, %p1 : (!v, !w) -> !w
+    exec.yield %e : !w
+  }
+  %u2 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%u, %u) : (!w, !w) -> !w {
+  ^bb0(%p0: !w, %p1: !w):
+    %e = nd.mul %p0, %p1 : (!w, !w) -> !w
+    exec.yield %e : !w
+  }
+  %u3 = exec.fusion <parallel = ["i", "j"], reduce = [], lanes = "j", sizes = [8, 8]>(%u2, %u) : (!w, !w) -> !w {
+  ^bb0(%p0: !w, %p1: !w):
+    %e = nd.mul %p0, %p1 : (!w, !w) -> !w
+    exec.yield %e : !w
+  }
+  %q = exec.fusion <parallel = ["i"], reduce = ["j"], lanes = "j", sizes = [8, 8]>(%u3) : (!w) -> !v {
+  ^bb0(%p0: !w):
+    %e = nd.reduce_sum %p0 {dims = ["j"]} : (!w) -> !v
+    exec.yield %e : !v
+  }
+  %o = exec.fusion <parallel = ["i"], reduce = ["k"], lanes = "k", sizes = [8, 2]>(%q, %r, %s) : (!v, !big, !v) -> !v {
+  ^bb0(%p0: !v, %p1: !big, %p2: !v):
+    %d = nd.mul %p0, %p2 : (!v, !v) -> !v
+    %e = nd.mul %d, %p1 : (!v, !big) -> !big
+    %g = nd.reduce_sum %e {dims = ["k"]} : (!big) -> !v
+    exec.yield %g : !v
+  }
+  return %l, %o : !v, !v
 }
 }
 
