@@ -9,7 +9,8 @@
 ///     random_programs [--seed N] [--count N] [--meshc PATH]
 ///
 /// Runs `meshc --verify` on random models: on one rank and on several, with
-/// host kernels and with emulated GPU kernels. Without --seed, the seeds differ
+/// host kernels and with emulated GPU kernels, half of them with
+/// --recompute=full. Without --seed, the seeds differ
 /// from run to run. A program that fails is reduced, and printed with its
 /// command. Exits with 1 if one failed.
 ///
@@ -84,7 +85,7 @@ private:
   llvm::SmallString<128> folder;
   std::string model;
   unsigned count = 0, refused = 0, mismatches = 0, failures = 0;
-  unsigned ranked[2] = {0, 0}, emulated = 0, looped = 0;
+  unsigned ranked[2] = {0, 0}, emulated = 0, looped = 0, recomputed = 0;
 };
 
 } // namespace
@@ -172,10 +173,12 @@ void ProgramRunner::run(uint64_t seed) {
   bool hasLoops = seed % 3 == 0;
   Lines lines = RandomProgram(seed, hasLoops).write();
   std::mt19937_64 random(seed);
-  bool isCut = seed % 2, isEmulated = seed / 2 % 2;
+  bool isCut = seed % 2, isEmulated = seed / 2 % 2, recomputes = seed / 4 % 2;
   std::vector<std::string> options = {"--seed", std::to_string(seed)};
   if (isEmulated)
     options.push_back("--gpu-kernels=emulated");
+  if (recomputes)
+    options.push_back("--recompute=full");
   size_t common = options.size();
   OwningOpRef<ModuleOp> steps = isCut ? parse(lines) : nullptr;
   Verdict verdict;
@@ -195,6 +198,7 @@ void ProgramRunner::run(uint64_t seed) {
   ++ranked[isCut];
   emulated += isEmulated;
   looped += hasLoops;
+  recomputed += recomputes;
   if (verdict.code != 0 && !(steps && verdict.isRefusal()))
     report(seed, lines, options, verdict);
 }
@@ -203,8 +207,9 @@ int ProgramRunner::finish() const {
   llvm::outs() << count << " programs (" << ranked[0] << " on one rank, "
                << ranked[1] << " with a layout, " << emulated
                << " with emulated GPU kernels, " << looped << " with loops, "
-               << refused << " other layouts refused): " << mismatches
-               << " mismatches, " << failures << " crashes or rejections\n";
+               << recomputed << " with --recompute=full, " << refused
+               << " other layouts refused): " << mismatches << " mismatches, "
+               << failures << " crashes or rejections\n";
   return mismatches + failures ? 1 : 0;
 }
 
