@@ -74,7 +74,7 @@ private:
   ExitCode runPartition(const Phase &phase);
   /// The phase schedule; see scheduleProgram.
   ExitCode runSchedule(const Phase &phase);
-  /// A phase of which there are several programs to choose from.
+  /// A phase that chooses among several programs.
   using ProgramChoice = ExitCode (*)(mlir::OwningOpRef<mlir::ModuleOp> &,
                                      const CompileOptions &,
                                      const cost::Machine &);

@@ -28,8 +28,8 @@ struct Outcome {
     return 1 - seconds / other.seconds;
   }
 
-  /// Whether this program is better than `other`, of which the arena is not
-  /// empty and the step takes time.
+  /// Whether this program is better than `other`, whose arena must not be empty
+  /// and whose step must take time.
   bool isWorthItsArena(const Outcome &other) const {
     double saved = getSaved(other);
     double growth = double(arenaBytes) / double(other.arenaBytes) - 1;

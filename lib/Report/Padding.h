@@ -20,9 +20,9 @@ struct CutDim {
   auto operator<=>(const CutDim &) const = default;
 };
 
-/// Adds up amounts of which a part is for entries that do not exist: those
-/// behind the end of a tensor in the last blocks of a dim that its axes do not
-/// divide. Each rank has such a part of its own.
+/// Adds up how much of each rank's memory or work is padding: entries behind
+/// the end of a tensor, in the last blocks of a dim that its axes do not
+/// divide.
 class Padding {
 public:
   /// `meshSizes` are the sizes of the axes, the first one the major one of the
@@ -33,9 +33,8 @@ public:
   /// Each rank has the amount for a block of entries with these dims. Dims that
   /// are not cut need not be among them.
   void add(double amount, const std::vector<CutDim> &dims);
-  /// What is for entries that do not exist, of each rank; empty if it is
-  /// nothing on all ranks. In time linear in the ranks and in the different
-  /// lists of dims.
+  /// The padding of each rank; empty if no rank has any. In time linear in the
+  /// ranks and in the different lists of dims.
   std::vector<double> getOfRanks() const;
 
 private:

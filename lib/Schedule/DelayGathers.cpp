@@ -24,26 +24,15 @@ public:
   void run();
 
 private:
-  void findOverwriting();
   std::optional<size_t> getLast(spmd::AllGatherOp gather) const;
 
   Block &block;
   DenseMap<Operation *, size_t> places;
   SmallVector<Operation *> fronts; ///< of each place, the first op there
-  /// Of an argument of the block, what computes the value that replaces it.
+  /// The op that overwrites a value.
   DenseMap<Value, Operation *> overwriting;
 };
 } // namespace
-
-void GatherDelayer::findOverwriting() {
-  Operation *terminator = block.getTerminator();
-  for (unsigned index = 0; index < terminator->getNumOperands(); ++index) {
-    Operation *op = terminator->getOperand(index).getDefiningOp();
-    if (BlockArgument argument = getReplacedArgument(block, index);
-        argument && op)
-      overwriting[argument] = op;
-  }
-}
 
 /// The place of the first op that must come behind the gather: it reads a
 /// result, or overwrites an operand. None if a result is one of the block.
@@ -55,13 +44,9 @@ std::optional<size_t> GatherDelayer::getLast(spmd::AllGatherOp gather) const {
     last = std::min(last, places.lookup(op));
   };
   llvm::for_each(gather->getUsers(), precede);
-  for (Value operand : gather->getOperands()) {
+  for (Value operand : gather->getOperands())
     if (Operation *op = overwriting.lookup(operand))
       precede(op);
-    for (Operation *user : operand.getUsers())
-      if (llvm::is_contained(getTakenOver(user), operand))
-        precede(user);
-  }
   return last;
 }
 
@@ -74,7 +59,7 @@ void GatherDelayer::run() {
         gather && !canBeginAhead(gather))
       gathers.push_back(gather);
   }
-  findOverwriting();
+  overwriting = findOverwriting(block);
   // The last first: others may need what an earlier one receives.
   for (spmd::AllGatherOp gather : llvm::reverse(gathers)) {
     std::optional<size_t> last = getLast(gather);

@@ -57,7 +57,6 @@ private:
     int64_t bytes = 0, gain = 0;
   };
 
-  void findOverwriting();
   void measure();
   size_t getLastUse(Value value) const;
   std::optional<Gap> findGap(Operation *op) const;
@@ -79,20 +78,6 @@ private:
 };
 } // namespace
 
-void BlockRecomputer::findOverwriting() {
-  overwriting.clear();
-  Operation *terminator = block.getTerminator();
-  for (unsigned index = 0; index < terminator->getNumOperands(); ++index) {
-    Operation *op = terminator->getOperand(index).getDefiningOp();
-    if (BlockArgument argument = getReplacedArgument(block, index);
-        argument && op)
-      overwriting[argument] = op;
-  }
-  for (Operation &op : block)
-    for (Value value : getTakenOver(&op))
-      overwriting[value] = &op;
-}
-
 void BlockRecomputer::measure() {
   order.clear();
   times.clear();
@@ -108,7 +93,7 @@ void BlockRecomputer::measure() {
     mostBefore[i + 1] = std::max(mostBefore[i], live[i]);
   for (size_t i = live.size(); i-- > 0;)
     mostFrom[i] = std::max(mostFrom[i + 1], live[i]);
-  findOverwriting();
+  overwriting = findOverwriting(block);
 }
 
 /// The place of the last op that uses the value.

@@ -151,4 +151,19 @@ SmallVector<Operation *> getReadersBefore(nd::ScanOp scan, Value takenOver) {
   return getOtherUsers(takenOver, scan, scan->getBlock()->getTerminator());
 }
 
+llvm::DenseMap<Value, Operation *> findOverwriting(Block &block) {
+  llvm::DenseMap<Value, Operation *> overwriting;
+  Operation *terminator = block.getTerminator();
+  for (unsigned index = 0; index < terminator->getNumOperands(); ++index) {
+    Operation *op = terminator->getOperand(index).getDefiningOp();
+    if (BlockArgument argument = getReplacedArgument(block, index);
+        argument && op)
+      overwriting[argument] = op;
+  }
+  for (Operation &op : block)
+    for (Value value : getTakenOver(&op))
+      overwriting[value] = &op;
+  return overwriting;
+}
+
 } // namespace meshc::schedule

@@ -57,6 +57,11 @@ llvm::SmallVector<mlir::Operation *> getReadersBefore(mlir::Block &block,
 llvm::SmallVector<mlir::Operation *> getReadersBefore(nd::ScanOp scan,
                                                       mlir::Value takenOver);
 
+/// The op of the block that overwrites a value: the one that computes what
+/// replaces an argument, or the loop that takes over an initial value.
+llvm::DenseMap<mlir::Value, mlir::Operation *>
+findOverwriting(mlir::Block &block);
+
 } // namespace meshc::schedule
 
 #endif // MESHC_LIB_SCHEDULE_RESIDENCE_H

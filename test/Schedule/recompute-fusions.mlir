@@ -5,7 +5,7 @@
 !big = !nd.tensor<f32, [i = 8, k = 2]>
 !m = !nd.tensor<f32, [m = 20]>
 !one = !nd.tensor<f32, []>
-// %0 is not used where %2 is, the largest value. The last op reads it again.
+// Most memory is in use at %2, which does not read %0. The last op reads %0 again.
 // CHECK: module {
 module attributes {exec.recompute} {
 // CHECK-LABEL: @late_user
