@@ -45,8 +45,8 @@ void setScratchPlace(mlir::Operation *op, ScratchPlace place);
 std::optional<int64_t> getArenaBytes(mlir::ModuleOp module);
 void setArenaBytes(mlir::ModuleOp module, int64_t bytes);
 
-/// What the options say of the memory of a rank. A dump keeps it for the phase
-/// schedule, which decides by it.
+/// What the options say of the memory of a rank. The phase schedule reads it,
+/// and dumps keep it until then.
 struct MemoryAims {
   std::optional<int64_t> budget; ///< bytes of the arena: --memory-budget
   /// --recompute: whether values are computed again wherever this makes the

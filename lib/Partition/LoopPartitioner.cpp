@@ -312,9 +312,9 @@ Value LoopPartitioner::takeKept(Value value, TensorType type) {
   return forms[value].back();
 }
 
-/// The values of the new body that ranks do not have without a move: what was
-/// moved to another sharding, and what is made of it by ops other than
-/// products. What products make is computed again where the program says so.
+/// The values of the new body that cost a move: what was moved to another
+/// sharding, and what ops make of it, products excepted. Results of products
+/// are computed again only where the program asks for it.
 llvm::DenseSet<Value> LoopPartitioner::findMoved() {
   llvm::DenseSet<Value> moved;
   auto isMoved = [&](Value value) { return moved.contains(value); };

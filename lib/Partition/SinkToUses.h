@@ -20,11 +20,11 @@ namespace meshc::partition {
 
 /// Moves each op that is no product to the first op that needs it and stays in
 /// place, in linear time. It moves neither past a loop nor to the terminator.
-/// Ops that move to the same place keep their order. A value's renames count as
-/// needed where the value is, since it can be copied from them. A backward loop
-/// begins with what it computes again from kept values. There a search would
-/// decide how these values lie long before it meets the product that needs
-/// them, and would have given up the dearer way by then.
+/// Ops that move to the same place keep their order. A rename moves to the
+/// first op that needs its operand, which can then be copied from its result. A
+/// backward loop begins with what it computes again from kept values. There a
+/// search would decide how these values lie long before it meets the product
+/// that needs them, and would have given up the dearer way by then.
 void sinkToUses(mlir::Block &block);
 
 } // namespace meshc::partition

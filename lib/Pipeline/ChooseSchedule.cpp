@@ -45,7 +45,7 @@ static bool isBetter(const Outcome &other, const Outcome &usual,
   return usual.seconds > 0 && other.isWorthItsArena(usual);
 }
 
-/// Whether a peak that is lower by so many bytes could be worth any time.
+/// Whether it could be worth a longer step to lower the peak by so many bytes.
 static bool isWorthATrial(int64_t gain, const Outcome &usual,
                           const exec::MemoryAims &aims) {
   if (gain == 0 || aims.recomputesNothing)

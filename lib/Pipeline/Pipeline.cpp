@@ -45,8 +45,7 @@ static void setLibraryWorkspace(mlir::ModuleOp program,
 // What depends on other options
 //===----------------------------------------------------------------------===//
 
-/// The phase schedule decides by these options, also where it goes on from a
-/// dump.
+/// For the phase schedule, which may go on from a dump.
 static void setMemoryAims(mlir::ModuleOp program,
                           const CompileOptions &options) {
   using autodiff::Recompute;

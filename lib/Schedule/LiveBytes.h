@@ -11,10 +11,10 @@
 
 namespace meshc::schedule {
 
-/// For each op of a block in this order, the bytes on a rank of the results
-/// that live while it runs. What the block returns or yields does not count: it
-/// has its place anyway. `inner` has the bytes that live inside of a loop at
-/// its peak. The terminator is no part of `order`.
+/// The bytes of results that live on a rank while each op of a block runs, in
+/// this order, which does not contain the terminator. What the block returns or
+/// yields does not count, since it has its place anyway. `inner` has the bytes
+/// that live inside of a loop at its peak.
 llvm::SmallVector<int64_t>
 countLiveBytes(llvm::ArrayRef<mlir::Operation *> order,
                const llvm::DenseMap<mlir::Operation *, int64_t> &inner);

@@ -38,9 +38,9 @@ public:
   }
 
   int64_t getPeak() const { return live.empty() ? 0 : live[peak]; }
-  /// The op while which they live; null in an empty block.
+  /// The op that runs at the peak; null in an empty block.
   Operation *getPeakOp() const { return live.empty() ? nullptr : order[peak]; }
-  /// The bytes of all values that live there and can be computed again.
+  /// The bytes of all values that live at the peak and can be computed again.
   int64_t countCandidates() const;
   /// The bytes by which the peak falls if the best value is computed again; 0
   /// if there is none.
@@ -49,7 +49,7 @@ public:
   void apply();
 
 private:
-  /// A value and the places of ops between which it need not live.
+  /// A value, and the ops between which its memory may be free.
   struct Gap {
     exec::FusionOp fusion;
     size_t begin = 0, end = 0; ///< its last use before the peak, the next one
