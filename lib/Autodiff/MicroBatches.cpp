@@ -138,8 +138,8 @@ SmallVector<Value> MicroBatchLoop::sum(ValueRange gradients,
   getEnd()->setOperands(next);
   auto summing = nd::ScanOp::create(
       builder, loc, TypeRange(ValueRange(zeros)), scan.getDim(), scan.getSize(),
-      /*backwards=*/false, /*conditional=*/false, nullptr, zeros,
-      scan.getStacked(), scan.getWhole());
+      /*backwards=*/false, /*conditional=*/false, /*micro_batches=*/true,
+      nullptr, zeros, scan.getStacked(), scan.getWhole());
   summing.getRegion().takeBody(scan.getRegion());
   scan.erase();
   SmallVector<Value> sums;

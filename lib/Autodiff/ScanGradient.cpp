@@ -180,8 +180,8 @@ nd::ScanOp ScanGradient::finish(SmallVectorImpl<Value> &operandGrads) {
   nd::YieldOp::create(inside, forward.getLoc(), yielded);
   auto backward = nd::ScanOp::create(
       builder, forward.getLoc(), types, forward.getDim(), forward.getSize(),
-      !forward.getBackwards(), /*conditional=*/false, nullptr, carried,
-      stackedGrads, ValueRange());
+      !forward.getBackwards(), /*conditional=*/false,
+      /*micro_batches=*/false, nullptr, carried, stackedGrads, ValueRange());
   backward.getRegion().push_back(body.release());
 
   unsigned next = 0;

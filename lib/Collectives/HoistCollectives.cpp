@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Spmd/ParameterGathers.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/InvariantOps.h"
 #include "lib/Collectives/Passes.h"
@@ -24,8 +25,12 @@ llvm::SetVector<Operation *> findInvariantOps(nd::ScanOp loop) {
       return loop.getTie(argument).kind == nd::TieKind::Whole;
     return invariant.contains(value.getDefiningOp());
   };
+  bool keepsGathers = loop.getMicroBatches() &&
+                      !spmd::gathersOnce(loop->getParentOfType<ModuleOp>());
   for (Operation &op : loop.getBlock().without_terminator())
-    if (isMemoryEffectFree(&op) && llvm::all_of(op.getOperands(), isInvariant))
+    if (isMemoryEffectFree(&op) &&
+        llvm::all_of(op.getOperands(), isInvariant) &&
+        !(keepsGathers && spmd::gathersForMicroBatch(&op)))
       invariant.insert(&op);
   return invariant;
 }
@@ -36,6 +41,7 @@ struct HoistCollectives : impl::HoistCollectivesBase<HoistCollectives> {
     // Inner loops first: what leaves one may leave the next one, too.
     getOperation().walk<WalkOrder::PostOrder>(
         [](nd::ScanOp loop) { hoist(loop); });
+    spmd::clearGathersOnce(getOperation());
   }
 
   /// The collectives among the ops, and what they need of them.

@@ -12,9 +12,10 @@
 
 namespace meshc::collectives {
 
-/// The ops of the loop's body that compute the same in every iteration: they
-/// need whole operands of the loop and one another, and nothing else. In the
-/// order of the block.
+/// The ops of the loop's body that may be computed before the loop: they need
+/// whole operands of the loop and one another, and nothing else. In the order
+/// of the block. Gathers of parameters for a micro-batch (ParameterGathers.h)
+/// are none, nor is what needs them, unless the module says `gathersOnce`.
 llvm::SetVector<mlir::Operation *> findInvariantOps(nd::ScanOp loop);
 
 } // namespace meshc::collectives

@@ -152,6 +152,9 @@ def HoistCollectives : Pass<"meshc-hoist-collectives", "::mlir::ModuleOp"> {
     compute their operands, are moved before the loop, out of as many loops as
     possible. Their results become whole operands.
 
+    Gathers of parameters stay in a loop over micro-batches (`micro_batches`), so that a
+    parameter is whole only where it is used, unless the module says `spmd.gather_once`.
+
     ```mlir
     !block = !nd.tensor<f32, [i = 8 on {a} ]>
     !x = !nd.tensor<f32, [i = 8]>
@@ -201,7 +204,8 @@ def RepeatGathers : Pass<"meshc-repeat-gathers", "::mlir::ModuleOp"> {
     operand costs no memory: it is the parameter. Gathers of no more than `min-bytes`
     between two users do not divide them.
 
-    What the body of a loop has gathered, it keeps until the iteration's end.
+    The body of a loop over micro-batches is treated like a step function. What the body
+    of another loop has gathered, it keeps until the iteration's end.
 
     ```mlir
     !small = !nd.tensor<f32, [i = 8 on {a} ]>
@@ -256,18 +260,20 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
     loop.
 
     The whole tensors of a combined all_gather or reduce_scatter are in memory at the
-    same time. So a call in a step function, outside of loops, has no more than one of
-    `parts` equal parts of what the function gathers or scatters likewise, but
-    `min-bytes` in any case.
+    same time. So a call in a step function or a micro-batch, outside of other loops, has
+    no more than one of `parts` equal parts of what the block gathers or scatters
+    likewise, but `min-bytes` in any case.
 
     On a machine that computes during collectives (`spmd.overlap`, between 0 and 1), the
-    other calls of a function are as large as latency and overlap want: few calls have few
-    latencies, and the last one of many ends sooner after the computations. If all of one
-    kind have n bytes, and the links send L bytes in the latency of a call
+    other calls are as large as latency and overlap want: few calls have few latencies, and
+    the last one of many ends sooner after the computations. If all of one kind in a block
+    have n bytes, and the links send L bytes in the latency of a call
     (`spmd.latency_bytes`), there are sqrt(n / L · overlap / (1 - overlap)) calls, or
     sqrt(C / L) if that is less, where C are the bytes that the links could send while the
-    function's products are computed (`spmd.flops_per_byte`). The first call has at most
-    2 L bytes, so that communication starts early.
+    block's products are computed (`spmd.flops_per_byte`). The first call of a step has at
+    most 2 L bytes, so that communication starts early. In a loop, each iteration has these
+    latencies, but only what the last one sends ends after its computations: L is multiplied
+    by the number of iterations.
 
     ```mlir
     !sum = !nd.tensor<f32, [i = 8], sum {a}>

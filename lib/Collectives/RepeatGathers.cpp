@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Spmd/ParameterGathers.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Collectives/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,18 +18,6 @@ namespace meshc::collectives {
 
 #define GEN_PASS_DEF_REPEATGATHERS
 #include "lib/Collectives/Passes.h.inc"
-
-/// Whether the value is a parameter, or computed from one parameter alone. So
-/// it, or what it is computed from, is there during the whole step.
-static bool isOfParameter(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (op->getNumOperands() != 1 || !isMemoryEffectFree(op) ||
-        isa<spmd::CollectiveOpInterface>(op))
-      return false;
-    value = op->getOperand(0);
-  }
-  return nd::TensorAttributes::of(value).hasRole(nd::TensorRole::Parameter);
-}
 
 static int64_t getBytes(spmd::AllGatherOp gather) {
   return nd::getTensorType(gather->getResult(0))
@@ -99,7 +88,7 @@ void GatherRepeater::run() {
     places[&op] = places.size();
     auto gather = dyn_cast<spmd::AllGatherOp>(op);
     if (gather && gather->getNumOperands() == 1 && !gather->use_empty() &&
-        isOfParameter(gather->getOperand(0)))
+        spmd::isOfParameter(gather->getOperand(0)))
       gathers.push_back(gather);
   }
   bytesBefore.assign(places.size() + 1, 0);
@@ -117,10 +106,11 @@ struct RepeatGathers : impl::RepeatGathersBase<RepeatGathers> {
   using RepeatGathersBase::RepeatGathersBase;
 
   void runOnOperation() override {
-    // The body of a loop is short: what it has gathered, it keeps.
+    // Other bodies of loops are short: what they have gathered, they keep.
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isDeclaration())
-        GatherRepeater(function.getBody().front(), minBytes).run();
+      for (Block *block : nd::getBlocks(function))
+        if (nd::isStepBlock(*block))
+          GatherRepeater(*block, minBytes).run();
   }
 };
 } // namespace

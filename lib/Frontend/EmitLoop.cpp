@@ -354,7 +354,8 @@ void Emitter::emitScan(Loop &loop, const LoopResults &results) {
   auto scan = nd::ScanOp::create(
       builder, locate(loop.span), types, loop.dimName(), loop.dim.getSize(),
       loop.statement.isBackwards, loop.statement.condition != nullptr,
-      builder.getArrayAttr(attributes), loop.carried, loop.stacked, loop.whole);
+      /*micro_batches=*/false, builder.getArrayAttr(attributes), loop.carried,
+      loop.stacked, loop.whole);
   scan.getRegion().takeBody(loop.region);
   markRecomputed(scan);
   for (OpResult result : scan->getResults()) {

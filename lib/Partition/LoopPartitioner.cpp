@@ -8,6 +8,7 @@
 #include "lib/Partition/LoopPartitioner.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Spmd/ParameterGathers.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/KeptForms.h"
 #include "llvm/Support/DebugLog.h"
@@ -26,6 +27,8 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
                                  nd::MeshAttr mesh, MoveLimit &limit)
     : BlockPartitioner(loop.getBlock(), body, planner, mesh, limit), loop(loop),
       parent(parent) {
+  bool gathersInside = loop.getMicroBatches() &&
+                       !spmd::gathersOnce(loop->getParentOfType<ModuleOp>());
   for (nd::Tie tie : loop.getTies())
     switch (tie.kind) {
     case nd::TieKind::Carried: {
@@ -40,10 +43,18 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
       addArgument(tie.argument,
                   nd::getEntryType(getStackType(tie.operand), loop.getDim()));
       break;
-    case nd::TieKind::Whole:
-      desired[tie.argument] =
-          DesiredSharding(parent.getSettled(tie.operand, parent.getBuilt()));
+    case nd::TieKind::Whole: {
+      TensorType type = parent.getSettled(tie.operand, parent.getBuilt());
+      desired[tie.argument] = DesiredSharding(type);
+      if (gathersInside && !tie.argument.use_empty() &&
+          nd::TensorAttributes::of(tie.operand)
+              .hasRole(nd::TensorRole::Parameter)) {
+        parameters.insert(tie.argument);
+        addArgument(tie.argument, type);
+        whole.push_back(parent.getForm(tie.operand, type));
+      }
       break;
+    }
     case nd::TieKind::StackedResult:
       ends.push_back(nd::getEntryType(parent.getDesired(tie.result).preferred,
                                       loop.getDim()));
@@ -60,14 +71,16 @@ TensorType LoopPartitioner::getStackType(Value stack) {
                         spmd::getAxesOf(type, loop.getDim()));
 }
 
-/// The operand of the loop that is whole inside as `value`; null for other
-/// values.
+/// The operand of the loop that is whole inside as `value`, and resharded
+/// outside; null for other values.
 Value LoopPartitioner::getOuter(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument)
     return {};
   nd::Tie tie = loop.getTie(argument);
-  return tie.kind == nd::TieKind::Whole ? tie.operand : Value();
+  return tie.kind == nd::TieKind::Whole && !parameters.contains(value)
+             ? tie.operand
+             : Value();
 }
 
 bool LoopPartitioner::isZero(Value value) {
@@ -430,6 +443,7 @@ nd::ScanOp LoopPartitioner::build(OpBuilder &parentBuilder,
                                   loop.getSize(), loop.getBackwards(), carried,
                                   stacked, whole, stackedResults);
   local.setConditional(loop.getConditional());
+  local.setMicroBatches(loop.getMicroBatches());
   local.getRegion().front().erase();
   local.getRegion().push_back(body.release());
   local.setResAttrsAttr(loop.getResAttrsAttr());

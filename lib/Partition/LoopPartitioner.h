@@ -20,7 +20,9 @@ namespace meshc::partition {
 ///   the stack is used. If its user needs it reduced, the entries are reduced
 ///   inside; a sum of gradients from several loops is reduced as a whole.
 /// - Whole tensors are resharded outside: the parent makes each form that the
-///   body asks for, once, and the form becomes one more whole operand.
+///   body asks for, once, and the form becomes one more whole operand. But a
+///   loop over micro-batches reshards parameters inside, for each use, unless
+///   the module says `gathersOnce` (dialects/Spmd/ParameterGathers.h).
 /// - A carried sum that starts at zero takes the sharding of what is added to
 ///   it, partial sums included. It is resharded once, after the loop. But where
 ///   the layout cuts a gradient over one of its partial axes, each iteration
@@ -97,6 +99,8 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<OfferedForm, 1>> kept;
   llvm::SmallVector<mlir::Value> taken; ///< of these stacks
   llvm::SmallVector<mlir::Value> whole; ///< operands of the new loop
+  /// Whole operands that are resharded inside.
+  llvm::DenseSet<mlir::Value> parameters;
 };
 
 } // namespace meshc::partition

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Pipeline/ChoosePartition.h"
+#include "dialects/Spmd/ParameterGathers.h"
 #include "dialects/Spmd/ReshardPlan.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Cost/CostModel.h"
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/LoopCopies.h"
@@ -74,6 +76,8 @@ public:
   void tryKept(partition::KeptForm form);
   /// Tries to keep copies of what several loops move.
   void tryCopies();
+  /// Tries to gather parameters once for all micro-batches.
+  void tryGatherOnce();
   /// Tries the cost of pointwise ops that the machine has. Returns whether the
   /// program is now another one.
   bool tryPointCost();
@@ -117,9 +121,10 @@ ExitCode Choice::takeUsual() {
 }
 
 static bool areEqual(ModuleOp a, ModuleOp b) {
-  return OperationEquivalence::isRegionEquivalentTo(
-      &a.getBodyRegion(), &b.getBodyRegion(),
-      OperationEquivalence::IgnoreLocations);
+  return spmd::gathersOnce(a) == spmd::gathersOnce(b) &&
+         OperationEquivalence::isRegionEquivalentTo(
+             &a.getBodyRegion(), &b.getBodyRegion(),
+             OperationEquivalence::IgnoreLocations);
 }
 
 bool Choice::isShorter(const Outcome &one, const Outcome &other) const {
@@ -211,6 +216,18 @@ void Choice::tryCopies() {
   }
 }
 
+void Choice::tryGatherOnce() {
+  bool gathers = false;
+  (*program)->walk(
+      [&](spmd::ReshardOp op) { gathers |= spmd::gathersForMicroBatch(op); });
+  if (!gathers)
+    return;
+  LDBG() << "parameters gathered once for all micro-batches";
+  OwningOpRef<ModuleOp> other = layout->clone();
+  spmd::setGathersOnce(*other);
+  tryOther(std::move(other), &Choice::isWorthIt);
+}
+
 bool Choice::tryPointCost() {
   auto mesh = nd::MeshAttr::of(*layout);
   if (!mesh || mesh.getRankCount() == 1)
@@ -233,6 +250,7 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
     return code;
   ScopedDiagnosticHandler silent(program->getContext(),
                                  [](Diagnostic &) { return success(); });
+  choice.tryGatherOnce();
   choice.tryMoves();
   choice.tryKept(partition::KeptForm::Placed);
   choice.tryCopies();

@@ -1,4 +1,12 @@
 // RUN: mesh-opt %s -meshc-hoist-collectives -cse -meshc-verify-collectives | FileCheck %s
+// Where the module says that parameters are gathered once, they are, and the phase takes the attribute away.
+// RUN: sed 's/module attributes {/&spmd.gather_once, /' %s | mesh-opt -meshc-hoist-collectives -cse -meshc-verify-collectives | FileCheck %s --check-prefix=ONCE
+// ONCE-NOT: gather_once
+// ONCE-LABEL: func.func @micro_batches
+// ONCE-COUNT-3: spmd.all_gather
+// ONCE: nd.scan
+// ONCE-NOT: spmd.all_gather
+// ONCE: return
 
 !block = !nd.tensor<f32, [i = 8 on {a}]>
 !x = !nd.tensor<f32, [i = 8]>
@@ -90,6 +98,40 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
         nd.yield %n : !x
       }
       nd.yield %s : !x
+    }
+    return %r : !x
+  }
+
+  // A loop over micro-batches gathers a parameter, and what is computed from it,
+  // in each iteration; that of a loop within leaves only this loop. Other
+  // collectives leave both.
+  // CHECK-LABEL: func.func @micro_batches
+  // CHECK-NEXT: %[[X:.*]] = spmd.all_gather ["a"] from ["i"] %arg2
+  // CHECK-NEXT: nd.scan "n" 4 micro_batches carried(%arg0 {{.*}}whole(%arg1, %arg2, %[[X]] :
+  // CHECK: nd.exp
+  // CHECK-NEXT: spmd.all_gather
+  // CHECK-NOT: spmd.all_gather
+  // CHECK: nd.mul
+  // CHECK-NEXT: nd.mul {{.*}}
+  // CHECK-NEXT: spmd.all_gather
+  // CHECK-NEXT: nd.scan "m" 2
+  // CHECK-NOT: spmd.all_gather
+  // CHECK: nd.yield
+  func.func @micro_batches(%x: !x, %w: !block {nd.name = "w", nd.role = "parameter"}, %i: !block {nd.name = "i", nd.role = "input"}) -> !x {
+    %r = nd.scan "n" 4 micro_batches carried(%x : !x) whole(%w, %i : !block, !block) -> !x {
+    ^bb0(%c: !x, %v: !block, %j: !block):
+      %e = nd.exp %v : (!block) -> !block
+      %g = spmd.all_gather ["a"] from ["i"] %e : (!block) -> !x
+      %h = spmd.all_gather ["a"] from ["i"] %j : (!block) -> !x
+      %p = nd.mul %c, %g : (!x, !x) -> !x
+      %q = nd.mul %p, %h : (!x, !x) -> !x
+      %t = nd.scan "m" 2 carried(%q : !x) whole(%v : !block) -> !x {
+      ^bb0(%d: !x, %u: !block):
+        %k = spmd.all_gather ["a"] from ["i"] %u : (!block) -> !x
+        %l = nd.mul %d, %k : (!x, !x) -> !x
+        nd.yield %l : !x
+      }
+      nd.yield %t : !x
     }
     return %r : !x
   }

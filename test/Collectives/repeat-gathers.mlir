@@ -88,4 +88,26 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     }
     return %r : !x
   }
+
+  // A micro-batch gathers like a step.
+  // CHECK-LABEL: @micro_batch
+  // CHECK: nd.scan "n" 3 micro_batches
+  // CHECK: spmd.all_gather ["a"] from ["i"] %{{[a-z0-9]*}} :
+  // CHECK: spmd.all_gather
+  // CHECK: spmd.all_gather {{.*}} {spmd.use = 2 : i64}
+  // CHECK-NOT: spmd.all_gather
+  // CHECK: nd.yield
+  func.func @micro_batch(%x: !x, %v: !v {nd.name = "v", nd.role = "parameter"}, %w: !w {nd.name = "w", nd.role = "parameter"}) -> !x {
+    %r = nd.scan "n" 3 micro_batches carried(%x : !x) whole(%v, %w : !v, !w) -> !x {
+    ^bb0(%c: !x, %e: !v, %f: !w):
+      %g = spmd.all_gather ["a"] from ["i"] %e : (!v) -> !x
+      %h = spmd.all_gather ["a"] from ["i"] %f : (!w) -> !y
+      %0 = nd.add %c, %g : (!x, !x) -> !x
+      %1 = nd.reduce_sum %h {dims = ["j"]} : (!y) -> !x
+      %2 = nd.add %0, %1 : (!x, !x) -> !x
+      %3 = nd.mul %2, %g : (!x, !x) -> !x
+      nd.yield %3 : !x
+    }
+    return %r : !x
+  }
 }

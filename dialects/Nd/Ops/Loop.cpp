@@ -97,6 +97,11 @@ SmallVector<Block *> getBlocks(FunctionOpInterface function) {
   return blocks;
 }
 
+bool isStepBlock(Block &block) {
+  auto loop = dyn_cast<ScanOp>(block.getParentOp());
+  return !loop || loop.getMicroBatches();
+}
+
 //===----------------------------------------------------------------------===//
 // ScanOp
 //===----------------------------------------------------------------------===//
@@ -108,7 +113,7 @@ void ScanOp::build(OpBuilder &builder, OperationState &state, StringRef dim,
   SmallVector<Type> types(carried.getTypes());
   llvm::append_range(types, stackedResults);
   build(builder, state, types, dim, size, backwards, /*conditional=*/false,
-        nullptr, carried, stacked, whole);
+        /*micro_batches=*/false, nullptr, carried, stacked, whole);
   OpBuilder::InsertionGuard guard(builder);
   Block *block = builder.createBlock(state.regions.front().get());
   for (Value value : carried)

@@ -43,6 +43,9 @@ def Nd_ScanOp : Op<Nd_Dialect, "scan", [Pure, IsolatedFromAbove, SingleBlock, At
     iteration that ran, and the entries of stacked results whose iterations did not
     run are unspecified.
 
+    With `micro_batches`, an iteration computes all of a training step for a part of
+    its batch.
+
     `res_attrs`, one dictionary per result, has their names and classes as in
     TensorAttributes.h. The name of a carried tie is that of its result; stacked and
     whole arguments have the names of their operands.
@@ -50,13 +53,15 @@ def Nd_ScanOp : Op<Nd_Dialect, "scan", [Pure, IsolatedFromAbove, SingleBlock, At
     After jax.lax.scan of JAX, with its carry, xs, and ys.
   }];
   let arguments = (ins StrAttr:$dim, I64Attr:$size, UnitAttr:$backwards, UnitAttr:$conditional,
+                       UnitAttr:$micro_batches,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        Variadic<Nd_TensorType>:$carried, Variadic<Nd_TensorType>:$stacked,
                        Variadic<Nd_TensorType>:$whole);
   let results = (outs Variadic<Nd_TensorType>:$results);
   let regions = (region SizedRegion<1>:$region);
   let assemblyFormat = [{
-    $dim $size (`backwards` $backwards^)? (`while` $conditional^)? (`carried` `(` $carried^ `:` qualified(type($carried)) `)`)?
+    $dim $size (`backwards` $backwards^)? (`while` $conditional^)? (`micro_batches` $micro_batches^)?
+    (`carried` `(` $carried^ `:` qualified(type($carried)) `)`)?
     (`stacked` `(` $stacked^ `:` qualified(type($stacked)) `)`)?
     (`whole` `(` $whole^ `:` qualified(type($whole)) `)`)?
     (`->` qualified(type($results))^)? attr-dict-with-keyword $region

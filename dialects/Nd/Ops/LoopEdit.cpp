@@ -84,7 +84,7 @@ static ScanOp createLike(RewriterBase &rewriter, ScanOp scan,
   auto made =
       ScanOp::create(rewriter, scan.getLoc(), results, scan.getDim(),
                      scan.getSize(), scan.getBackwards(), scan.getConditional(),
-                     nullptr, carried, stacked, whole);
+                     scan.getMicroBatches(), nullptr, carried, stacked, whole);
   made->setDiscardableAttrs(scan->getDiscardableAttrDictionary());
   rewriter.inlineRegionBefore(scan.getRegion(), made.getRegion(),
                               made.getRegion().end());

@@ -48,6 +48,10 @@ int64_t countRuns(mlir::Operation *op);
 /// nothing for a declaration.
 llvm::SmallVector<mlir::Block *> getBlocks(mlir::FunctionOpInterface function);
 
+/// Whether the block computes all of a step: that of a function, or the body of
+/// a loop over micro-batches.
+bool isStepBlock(mlir::Block &block);
+
 } // namespace meshc::nd
 
 #define GET_OP_CLASSES
