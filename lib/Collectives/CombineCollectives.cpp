@@ -36,7 +36,8 @@ struct GroupBounds {
 class BlockCombiner {
 public:
   BlockCombiner(Block &block, const GroupBounds &bounds, CallCosts calls)
-      : block(block), bounds(bounds), calls(std::move(calls)) {}
+      : block(block), isStep(nd::isStepBlock(block)), bounds(bounds),
+        calls(std::move(calls)) {}
 
   void run();
 
@@ -67,6 +68,7 @@ private:
   void build();
 
   Block &block;
+  bool isStep; ///< and not a loop in one
   GroupBounds bounds;
   CallCosts calls;
   llvm::SmallVector<Operation *> ops;
@@ -176,15 +178,16 @@ void BlockCombiner::passNeedsOn(unsigned op, std::optional<unsigned> group) {
   needed[op].clear();
 }
 
-/// What the links could send while the block's products are computed: bytes
-/// over the fastest axis.
+/// What the links could send while the block's products are computed once:
+/// bytes over the fastest axis.
 double BlockCombiner::getBytesDuringProducts() {
   double bytes = 0;
+  auto runs = double(nd::countRuns(block.getTerminator()));
   block.walk([&](nd::NamedOpInterface op) {
     if (op->getNumResults() == 0 || op->getNumRegions() > 0)
       return;
     bytes += calls.getBytesDuring(
-        double(nd::countRuns(op)) * op.getCost().flops,
+        double(nd::countRuns(op)) / runs * op.getCost().flops,
         nd::getTensorType(op->getResult(0)).getElementType());
   });
   return bytes;
@@ -196,8 +199,12 @@ double BlockCombiner::getBytesDuringProducts() {
 /// overlap) + all / k · overlap is least for k = sqrt(all · overlap / (L · (1 -
 /// overlap))). If the links are busy longer than the computations take, C, all
 /// latencies count, and the first group waits for its part of them: C / k + k L
-/// is least for k = sqrt(C / L). The first group has no more than 2 L: what it
-/// sends is ready soonest.
+/// is least for k = sqrt(C / L). The first group of a step has no more than
+/// 2 L: what it sends is ready soonest.
+///
+/// A loop of n iterations has n k latencies, but what an iteration sends may
+/// overlap with the next one. So only the last iteration's last group ends
+/// after the computations: n L takes the place of L.
 BlockCombiner::Limits
 BlockCombiner::limitByCost(CollectiveOpInterface collective, int64_t all) {
   // No machine hides everything: ranks begin the calls.
@@ -210,6 +217,8 @@ BlockCombiner::limitByCost(CollectiveOpInterface collective, int64_t all) {
   int64_t most = bounds.maxBytes;
   if (latency == 0)
     return {most, most};
+  if (!isStep)
+    latency *= double(cast<nd::ScanOp>(block.getParentOp()).getSize());
   // In bytes of the whole, as `all` and `latency` are.
   double computing =
       getBytesDuringProducts() /
@@ -221,7 +230,7 @@ BlockCombiner::limitByCost(CollectiveOpInterface collective, int64_t all) {
   auto atMost = [&](double limit) {
     return int64_t(std::min(double(most), limit));
   };
-  return {atMost(std::min(bytes, 2 * latency)), atMost(bytes)};
+  return {atMost(isStep ? std::min(bytes, 2 * latency) : bytes), atMost(bytes)};
 }
 
 /// Of each key, the most bytes of a group. What a step gathers or scatters is
@@ -235,16 +244,12 @@ llvm::DenseMap<Attribute, BlockCombiner::Limits> BlockCombiner::getLimits() {
       first = collective;
     bytes += getBytes(collective);
   }
-  bool isBody = !isa<func::FuncOp>(block.getParentOp());
   llvm::DenseMap<Attribute, Limits> limits;
   for (auto &[key, entry] : all) {
     auto [collective, bytes] = entry;
-    int64_t most = bounds.maxBytes;
-    if (isBody)
-      limits[key] = {most, most};
-    else if (changesSize(collective))
-      limits[key].first = limits[key].others =
-          std::min(most, std::max(bounds.minBytes, bytes / bounds.parts));
+    if (isStep && changesSize(collective))
+      limits[key].first = limits[key].others = std::min(
+          bounds.maxBytes, std::max(bounds.minBytes, bytes / bounds.parts));
     else
       limits[key] = limitByCost(collective, bytes);
   }
