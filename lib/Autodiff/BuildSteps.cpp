@@ -10,6 +10,7 @@
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
 #include "lib/Autodiff/ClipGradients.h"
+#include "lib/Autodiff/CloneModel.h"
 #include "lib/Autodiff/LossScale.h"
 #include "lib/Autodiff/MicroBatches.h"
 #include "lib/Autodiff/ModelParts.h"
@@ -47,8 +48,8 @@ private:
   void addParameters(StepFunction &step, IRMapping &mapping,
                      bool asAverages = false);
   SmallVector<Value> addInputs(StepFunction &step, int64_t parts);
-  SmallVector<Value> cloneModel(OpBuilder &builder, ValueRange inputValues,
-                                IRMapping &mapping);
+  SmallVector<Value> addCopy(OpBuilder &builder, ValueRange inputValues,
+                             IRMapping &mapping, bool inGeneration = false);
   FailureOr<SmallVector<Value>> addModel(StepFunction &step, IRMapping &mapping,
                                          Value factor);
   FailureOr<SmallVector<Value>>
@@ -151,13 +152,11 @@ SmallVector<Value> StepBuilder::addInputs(StepFunction &step, int64_t parts) {
 }
 
 /// Copies the model; returns the loss and the metrics.
-SmallVector<Value> StepBuilder::cloneModel(OpBuilder &builder,
-                                           ValueRange inputValues,
-                                           IRMapping &mapping) {
+SmallVector<Value> StepBuilder::addCopy(OpBuilder &builder,
+                                        ValueRange inputValues,
+                                        IRMapping &mapping, bool inGeneration) {
   mapping.map(model.getArguments(), inputValues);
-  for (Operation &op : model.getBody().front().without_terminator())
-    if (!isa<nd::ParameterOp>(op))
-      builder.clone(op, mapping);
+  cloneModel(builder, model, mapping, inGeneration);
   SmallVector<Value> values;
   for (Value value : metricValues)
     values.push_back(mapping.lookup(value));
@@ -178,7 +177,7 @@ StepBuilder::addModel(StepFunction &step, IRMapping &mapping, Value factor) {
   if (microBatches > 1)
     return addMicroBatches(step, mapping, factor);
   SmallVector<Value> inputValues = addInputs(step, microBatches);
-  SmallVector<Value> values = cloneModel(step.builder, inputValues, mapping);
+  SmallVector<Value> values = addCopy(step.builder, inputValues, mapping);
   for (auto [metric, value] : llvm::zip(metrics, values))
     step.addResult(metric, value);
   if (!factor)
@@ -201,7 +200,7 @@ StepBuilder::addMicroBatches(StepFunction &step, const IRMapping &mapping,
   for (auto [op, value] : llvm::zip(parameterOps, loop.getWhole()))
     inner.map(op.getResult(), value);
   OpBuilder body = loop.getBuilder();
-  SmallVector<Value> values = cloneModel(body, loop.getInputs(), inner);
+  SmallVector<Value> values = addCopy(body, loop.getInputs(), inner);
   loop.getEnd()->setOperands(values);
   FailureOr<SmallVector<Value>> gradients = SmallVector<Value>();
   double share = 1.0 / static_cast<double>(microBatches);
@@ -241,7 +240,8 @@ void StepBuilder::buildGenerateStep() {
   StepFunction step(module, generate.getLoc(), "generate_step");
   IRMapping mapping;
   addParameters(step, mapping);
-  cloneModel(step.builder, addInputs(step, /*parts=*/1), mapping);
+  addCopy(step.builder, addInputs(step, /*parts=*/1), mapping,
+          /*inGeneration=*/true);
   step.addResult(*logits, mapping.lookup(logitsValue));
   step.finish();
   step.fixEvalValues();

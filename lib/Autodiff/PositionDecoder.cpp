@@ -175,7 +175,8 @@ FailureOr<Value> PositionDecoder::compute(Value value, Names dims) {
             "own; what needs earlier positions is written as dot_attention "
             "with the mask iota(memory) <= iota("
          << positions.getValue() << "), or as a loop over '"
-         << positions.getValue() << "'";
+         << positions.getValue()
+         << "', and what generation computes otherwise, with in_generation";
 }
 
 FailureOr<Value> PositionDecoder::computeArgument(BlockArgument argument,
@@ -189,7 +190,10 @@ FailureOr<Value> PositionDecoder::computeArgument(BlockArgument argument,
       return emitError(argument.getLoc())
              << "the logits depend on input '"
              << nd::TensorAttributes::of(argument).getName().getValue()
-             << "', and generation has no inputs but the tokens";
+             << "', and generation has no inputs but the tokens; "
+                "in_generation(0, "
+             << nd::TensorAttributes::of(argument).getName().getValue()
+             << ") would be 0 there";
     SmallVector<StringAttr> rest(dims);
     llvm::erase_if(
         rest, [&](StringAttr dim) { return llvm::is_contained(least, dim); });
@@ -256,7 +260,8 @@ FailureOr<Value> PositionDecoder::getOperand(Operation *op, Value operand,
          << seen << "'; write it as dot_attention with the mask iota("
          << (seen == positions.getValue() ? "memory" : seen) << ") <= iota("
          << positions.getValue() << "), or as a loop over '"
-         << positions.getValue() << "'";
+         << positions.getValue()
+         << "', and what generation computes otherwise, with in_generation";
 }
 
 FailureOr<Value> PositionDecoder::computeOp(OpResult result, Names dims) {

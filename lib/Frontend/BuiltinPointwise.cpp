@@ -121,6 +121,9 @@ ArrayRef<Builtin> frontend::pointwiseBuiltins() {
       binary<nd::MaximumOp>("maximum", "maximum(a, b)", numbers),
       binary<nd::MinimumOp>("minimum", "minimum(a, b)", numbers),
       binary<nd::ModOp>("mod", "mod(a, b)", numbers),
+      binary<nd::InGenerationOp>("in_generation",
+                                 "in_generation(generated, trained)",
+                                 numbers | Booleans),
       {"where", "where(condition, a, b)", 3, 3, emitWhere},
       {"cast", "cast(x, type)", 2, 2, emitCast},
   };

@@ -179,6 +179,11 @@ func.func @or(%0: !t, %1: !u) -> !t {
   return %r : !t
 }
 
+func.func @in_generation(%0: !x, %1: !g) -> !x {
+  %r = nd.in_generation %0, %1 : (!x, !g) -> !x
+  return %r : !x
+}
+
 func.func @compare(%0: !x, %1: !g) -> !t {
   %r = nd.compare lt %0, %1 : (!x, !g) -> !t
   return %r : !t

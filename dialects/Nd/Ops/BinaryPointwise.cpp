@@ -230,6 +230,18 @@ template <> struct Pointwise<OrOp> {
   }
 };
 
+template <> struct Pointwise<InGenerationOp> {
+  static constexpr Domain domain = Domain::Any;
+  static constexpr Linear linear = Linear::None;
+  static constexpr OpCost cost = {0, 0};
+  template <typename T> static T evaluate(T, T trained) { return trained; }
+  static void differentiate(ValueBuilder &, InGenerationOp, Value g,
+                            Grads &grads) {
+    grads[1] = g;
+  }
+  static Value emit(ElementCode &, Value, Value trained) { return trained; }
+};
+
 MESHC_POINTWISE_OP(AddOp, 2)
 MESHC_POINTWISE_OP(SubOp, 2)
 MESHC_POINTWISE_OP(MulOp, 2)
@@ -240,6 +252,7 @@ MESHC_POINTWISE_OP(MinimumOp, 2)
 MESHC_POINTWISE_OP(PowOp, 2)
 MESHC_POINTWISE_OP(AndOp, 2)
 MESHC_POINTWISE_OP(OrOp, 2)
+MESHC_POINTWISE_OP(InGenerationOp, 2)
 
 //===----------------------------------------------------------------------===//
 // Affine functions of positions

@@ -64,6 +64,16 @@ def Nd_PowOp : Nd_Binary<"pow", "lhs to the power of rhs"> { let hasCanonicalize
 // i1.
 def Nd_AndOp : Nd_Binary<"and", "logical conjunction">;
 def Nd_OrOp : Nd_Binary<"or", "logical disjunction">;
+// Any.
+def Nd_InGenerationOp : Nd_Binary<"in_generation", "lhs in the steps of generation, else rhs, which alone has a gradient", [Nd_KeepsShort]> {
+  let extraClassDeclaration = [{
+    static bool isCompatibleReturnTypes(::mlir::TypeRange a, ::mlir::TypeRange b) {
+      return ::meshc::nd::haveSameGlobalTypes(a, b);
+    }
+    /// The operand that is the result; it may have fewer dims.
+    ::mlir::Value choose(bool inGeneration) { return inGeneration ? getLhs() : getRhs(); }
+  }];
+}
 
 def Nd_CompareOp : Nd_InferredOp<"compare", [Nd_ElementOp]> {
   let summary = "i1: lhs PREDICATE rhs, false where unordered (ne: true)";

@@ -13,7 +13,7 @@ syn match meshKeyword "\]\s*\zsover\>"
 syn match meshKeyword "\<for\s\+\w\+\s\+\zsbackwards\>"
 syn keyword meshType f32 bf16 f16 i32 i1
 syn keyword meshFunction abs argmax argsort broadcast cast categorical concat cos cross_entropy cumsum dot dot_attention
-syn keyword meshFunction dropout einsum erf exp floor gather gelu iota log
+syn keyword meshFunction dropout einsum erf exp floor gather gelu in_generation iota log
 syn keyword meshFunction log_softmax max maximum mean merge min minimum mod
 syn keyword meshFunction one_hot pad prod random_normal random_uniform
 syn keyword meshFunction reciprocal relu rename rsqrt sigmoid sign silu sin

@@ -214,6 +214,11 @@ TEST_F(PointwiseTest, GradientsAtSpecialPlaces) {
     Value low = b.scalar(x[0], -100);
     return addUp(b, ValueRange{x[0], low});
   });
+  // in_generation is its second operand.
+  checkGradient({tensor(f32(), {{"m", 3}}), t},
+                [](ValueBuilder &b, ValueRange x) {
+                  return b.make<SquareOp>(b.make<InGenerationOp>(x[0], x[1]));
+                });
   // x^2 at 0 and x^0: no NaN from log(0) or 0^-1.
   checkGradient({t},
                 [](ValueBuilder &b, ValueRange x) {

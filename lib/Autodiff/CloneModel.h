@@ -1,0 +1,23 @@
+//===- CloneModel.h - the ops of a model in a step --------------*- C++ -*-===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#ifndef MESHC_LIB_AUTODIFF_CLONEMODEL_H
+#define MESHC_LIB_AUTODIFF_CLONEMODEL_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace meshc::autodiff {
+
+/// Copies the ops of the model, but for its parameters, which `mapping` knows,
+/// as it knows the inputs. In place of each nd.in_generation stands its first
+/// operand if the copy is a step of generation, else the second one.
+void cloneModel(mlir::OpBuilder &builder, mlir::func::FuncOp model,
+                mlir::IRMapping &mapping, bool inGeneration);
+
+} // namespace meshc::autodiff
+
+#endif // MESHC_LIB_AUTODIFF_CLONEMODEL_H
