@@ -47,21 +47,23 @@ struct ReshardPlan {
 };
 
 /// Finds plans by a search over shardings (ReshardSearch.h) and caches them. Of
-/// plans with equal costs, the one with fewer steps wins. To make a whole value
-/// a partial sum moves nothing.
+/// plans with equal costs, the one with fewer steps wins, but one that places
+/// an axis on a dim where neither the source nor the target has it must send
+/// less. To make a whole value a partial sum moves nothing.
 ///
 /// The memory bound limits ReshardPlan::peak: for each step, local ones
 /// included, the sum of its input's and its output's block on a rank, padding
 /// included. Only plans within the bound are considered, if the search finds
 /// any. Otherwise the plan is the cheapest of those with the least peak found.
 ///
-/// Reshards that use at most three axes get the cheapest plan there is among
-/// those that place an axis only on dims where the source or the target has it,
-/// and the least peak. With more axes, the search gives up after some time, and
-/// permutes lead to few shardings. Over more than five axes (runs, AxisRuns.h)
-/// it is in haste: on twelve axes of 2 that divide two dims, and without a
-/// bound, its plans send about a fifth more than getLeastBytes, on the average
-/// over random pairs.
+/// Reshards on a mesh of at most three axes get the cheapest plan there is, and
+/// the least peak; those that use at most three axes of a larger mesh, that of
+/// plans which use no others. With more axes, plans place an axis only on dims
+/// where the source or the target has it, the search gives up after some time,
+/// and permutes lead to few shardings. Over more than five axes (runs,
+/// AxisRuns.h) it is in haste: on twelve axes of 2 that divide two dims, and
+/// without a bound, its plans send about a fifth more than getLeastBytes, on
+/// the average over random pairs.
 class ReshardPlanner {
 public:
   /// `memoryBound`: in bytes. By default that of each reshard is twice the

@@ -45,12 +45,14 @@ class Search {
 public:
   Search(TensorType from, TensorType to, MeshAttr mesh,
          const ByteCosts &byteCosts, double memoryBound, Objective objective,
-         bool inHaste)
+         bool inHaste, bool detours)
       : from(from), to(to), mesh(mesh), byteCosts(byteCosts),
         memoryBound(memoryBound), objective(objective), inHaste(inHaste),
-        steps(from, to, mesh, inHaste), costOfRest(getCostOfRest()) {}
+        steps(from, to, mesh, inHaste, detours), costOfRest(getCostOfRest()) {}
   /// The best plan found within the bound, if there is one.
   std::optional<ReshardPlan> run();
+  /// No plan has a better score.
+  double getLeastScore() const;
   /// Whether `run` has given up before it knew that no plan is better.
   bool hasGivenUp() const { return gaveUp; }
 
@@ -265,6 +267,14 @@ bool Search::sliceAtOnce(TensorType type) {
   return true;
 }
 
+double Search::getLeastScore() const {
+  if (objective == Objective::Memory)
+    return std::max(from.getLocalBytes(mesh), to.getLocalBytes(mesh));
+  // The cost of a few steps does not count.
+  constexpr double fewSteps = 10 * collectiveStep;
+  return getRest(from) * (1 + roundingError) + fewSteps;
+}
+
 std::optional<ReshardPlan> Search::run() {
   reached[from] = {};
   considerStraight(from);
@@ -331,23 +341,31 @@ std::optional<ReshardPlan> searchReshard(TensorType from, TensorType to,
                                          const ByteCosts &byteCosts,
                                          double memoryBound,
                                          Objective objective) {
-  auto search = [&](bool inHaste) {
-    return Search(from, to, mesh, byteCosts, memoryBound, objective, inHaste);
+  auto search = [&](bool inHaste, bool detours) {
+    return Search(from, to, mesh, byteCosts, memoryBound, objective, inHaste,
+                  detours);
   };
   auto getScore = [&](const std::optional<ReshardPlan> &plan) {
     if (!plan)
       return std::numeric_limits<double>::infinity();
     return objective == Objective::Cost ? plan->cost : plan->peak;
   };
+  auto better = [&](std::optional<ReshardPlan> one,
+                    std::optional<ReshardPlan> other) {
+    return getScore(other) < getScore(one) ? other : one;
+  };
   std::optional<ReshardPlan> best;
-  if (AxisRuns(from, to, mesh).count() <= fewRuns) {
-    Search thorough = search(false);
+  AxisRuns runs(from, to, mesh);
+  if (runs.count() <= fewRuns) {
+    Search thorough = search(/*inHaste=*/false, /*detours=*/false);
     best = thorough.run();
+    // A detour does not help if no plan sends less or takes less memory.
+    if (runs.areFew() && getScore(best) > thorough.getLeastScore())
+      best = better(best, search(/*inHaste=*/false, /*detours=*/true).run());
     if (!thorough.hasGivenUp())
       return best;
   }
-  std::optional<ReshardPlan> other = search(true).run();
-  return getScore(other) < getScore(best) ? other : best;
+  return better(best, search(/*inHaste=*/true, /*detours=*/false).run());
 }
 
 } // namespace meshc::spmd

@@ -16,8 +16,13 @@ using nd::MeshAttr;
 using nd::TensorType;
 
 /// Whether the axes may cut the dim on the way: the source or the target has
-/// them there.
+/// them there. With detours it has them anywhere, or the mesh is small.
 bool ReshardSteps::mayHold(DimAttr dim, ArrayRef<StringAttr> axes) const {
+  if (detours)
+    return isSmallMesh || llvm::all_of(axes, [&](StringAttr axis) {
+             return llvm::is_contained(getUsedAxes(from), axis) ||
+                    llvm::is_contained(getUsedAxes(to), axis);
+           });
   StringRef name = dim.getName().getValue();
   return llvm::all_of(axes, [&](StringAttr axis) {
     return llvm::is_contained(getAxesOf(from, name), axis) ||

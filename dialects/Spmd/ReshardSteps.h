@@ -27,10 +27,13 @@ class ReshardSteps {
 public:
   using Visit = llvm::function_ref<void(ReshardStep)>;
 
+  /// `detours`: axes may also cut dims that they cut neither in `from` nor in
+  /// `to`, and in a mesh of up to three axes those may that neither uses.
   ReshardSteps(nd::TensorType from, nd::TensorType to, nd::MeshAttr mesh,
-               bool inHaste)
-      : from(from), to(to), mesh(mesh), inHaste(inHaste), runs(from, to, mesh),
-        divisible(runs.isDivisible()) {}
+               bool inHaste, bool detours)
+      : from(from), to(to), mesh(mesh), inHaste(inHaste), detours(detours),
+        isSmallMesh(mesh.getAxes().size() <= 3), runs(from, to, mesh),
+        divisible(!detours && runs.isDivisible()) {}
 
   /// A slice that a cheapest plan may take next: it cuts a dim over the next
   /// axes of the target's, which nothing uses. It moves nothing, and all later
@@ -63,7 +66,7 @@ private:
 
   nd::TensorType from, to;
   nd::MeshAttr mesh;
-  bool inHaste;
+  bool inHaste, detours, isSmallMesh;
   AxisRuns runs;
   bool divisible;
 };

@@ -91,7 +91,7 @@ def find_gains(row, found, size):
     """What has become better than rows.py knows."""
     for what in rows.KNOWN.get(row.name, {}):
         _, known = rows.bounds(row, what, size)
-        if found.ratio(row, what) < known - 0.01 and known < float("inf"):
+        if max(found.ratio(row, what), 1) < known - 0.01 and known < float("inf"):
             yield f"{row.name}: {what} are {found.ratio(row, what):.3f} times the least; lower the bound in rows.py ({known})"
 
 
