@@ -75,7 +75,8 @@ double CallCosts::getLatencyBytes(CollectiveKind kind,
   double latency = 0;
   for (const AxisTraffic &level : getRingTraffic(kind, axes, 1, mesh)) {
     auto size = static_cast<double>(mesh.getAxisSize(level.axis));
-    latency += passes * (size - 1) * latencyBytes.lookup(level.axis) *
+    double messages = kind == CollectiveKind::Permute ? 1 : passes * (size - 1);
+    latency += messages * latencyBytes.lookup(level.axis) *
                planner.getByteCost(level.axis);
   }
   double perByte = getByteCost(kind, axes, mesh, planner);

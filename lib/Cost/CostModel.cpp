@@ -76,7 +76,10 @@ const Link &CostModel::getLink(StringAttr axis) const {
   int64_t index = mesh.getAxisIndex(axis);
   for (nd::AxisAttr later : mesh.getAxes().drop_front(index + 1))
     reach *= later.getSize();
-  return reach <= machine.nodeRanks ? machine.node : machine.network;
+  // The axis is one of groups of `reach` neighbours.
+  bool isInNodes = mesh.getRankCount() <= machine.nodeRanks ||
+                   machine.nodeRanks % reach == 0;
+  return isInNodes ? machine.node : machine.network;
 }
 
 double CostModel::getFastestBandwidth() const {
@@ -130,8 +133,10 @@ double CostModel::getCollectiveSeconds(spmd::CollectiveKind kind,
        spmd::getRingTraffic(kind, axes, wholeBytes, mesh)) {
     const Link &link = getLink(level.axis);
     auto size = static_cast<double>(mesh.getAxisSize(level.axis));
-    seconds +=
-        passes * (size - 1) * link.latency + level.bytes / link.bandwidth;
+    // A permute is one message; the others go around a ring.
+    double messages =
+        kind == spmd::CollectiveKind::Permute ? 1 : passes * (size - 1);
+    seconds += messages * link.latency + level.bytes / link.bandwidth;
   }
   return seconds;
 }

@@ -71,6 +71,12 @@ TEST_F(CostModelTest, Rings) {
                    0);
 }
 
+/// A permute is one message, however many ranks there are.
+TEST_F(CostModelTest, Permutes) {
+  for (StringRef mesh : {"a = 2", "a = 4"})
+    EXPECT_DOUBLE_EQ(getSeconds(mesh, CollectiveKind::Permute, {"a"}, 0), 1);
+}
+
 TEST_F(CostModelTest, AxesBetweenNodes) {
   cost::CostModel model(makeMachine(), parseMesh("pod = 2, data = 2, t = 2"));
   auto isNetwork = [&](StringRef axis) {
@@ -79,6 +85,11 @@ TEST_F(CostModelTest, AxesBetweenNodes) {
   EXPECT_FALSE(isNetwork("t"));    // reach 2
   EXPECT_FALSE(isNetwork("data")); // reach 4
   EXPECT_TRUE(isNetwork("pod"));   // reach 8
+  // Groups of 3 neighbours do not divide nodes of 4: some lie on two.
+  cost::CostModel uneven(makeMachine(), parseMesh("pod = 2, t = 3"));
+  EXPECT_EQ(uneven.getLink(StringAttr::get(&context, "t")).latency, 10);
+  cost::CostModel small(makeMachine(), parseMesh("t = 3"));
+  EXPECT_EQ(small.getLink(StringAttr::get(&context, "t")).latency, 1);
   // One axis of more ranks than a node has.
   EXPECT_DOUBLE_EQ(getSeconds("a = 8", CollectiveKind::AllGather, {"a"}, 80),
                    7 * 10 + 7. / 8 * 80 / 10);
