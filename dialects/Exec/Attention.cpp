@@ -61,7 +61,8 @@ InnerDims::InnerDims(Operation *held) {
   auto scores = nd::AttentionScores::of(held);
   AttentionLoops loops = *AttentionLoops::of(held);
   operands = {loops.key, loops.key, loops.value};
-  operands.append((scores.mask ? 1 : 0) + (scores.bias ? 1 : 0), StringAttr());
+  operands.append(scores.mask ? 1 : 0, StringAttr());
+  operands.append(scores.bias ? 1 : 0, scores.distance);
   results = {loops.value, StringAttr()};
   if (isa<nd::AttentionGradientOp>(held)) {
     operands.append({loops.value, StringAttr(), loops.value});

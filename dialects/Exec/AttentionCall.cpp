@@ -123,6 +123,10 @@ void CallWriter::writeSizes() {
   call.type = getAbiType(nd::getTensorType(scores.query).getElementType());
   call.hasMask = scores.mask != nullptr;
   call.hasBias = scores.bias != nullptr;
+  if (scores.distance) {
+    call.biasByDistance = 1;
+    call.lastRow = scores.getLastPosition();
+  }
   call.scratchBytes =
       meshcAttentionScratchBytes(&call, isa<nd::AttentionGradientOp>(op));
 }
@@ -149,6 +153,10 @@ void CallWriter::writeStrides(MeshcAttentionStrides &strides, Value value,
     stride = strideOf(dim);
   strides.row = strideOf(loops.row);
   strides.memory = strideOf(loops.memory);
+  if (scores.distance && value == scores.bias) {
+    strides.memory = strideOf(scores.distance);
+    strides.row = -strides.memory;
+  }
 }
 
 MeshcAttention describeAttention(Operation *op, ArrayRef<Order> operands,

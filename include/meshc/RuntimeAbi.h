@@ -174,6 +174,9 @@ typedef struct MeshcAttentionStrides {
 /// lowest ≤ m - (first + r) ≤ highest for memory m and row r, where `first` is
 /// the sum of the rank's coordinates times `rowOffsets`. A row without an
 /// allowed entry has output 0.
+/// With `biasByDistance`, the bias has one dim instead of rows and memory, in
+/// sequence in memory: the bias of m and r is its entry
+/// m - (first + r) + `lastRow`, where `lastRow` is the last row of all ranks.
 /// `logSums[row]` = log(sum(exp(scores))), +inf without an allowed entry.
 /// The gradient's call reads them, the output and its gradient, and writes the
 /// gradients of query, keys and values, which lie in memory as these do.
@@ -195,7 +198,8 @@ typedef struct MeshcAttention {
   float scale;
   uint8_t hasMask, hasBias;
   uint8_t type; ///< MeshcType
-  uint8_t reserved;
+  uint8_t biasByDistance;
+  int64_t lastRow;
   MeshcAttentionStrides query, key, value, mask, bias, output, logSums;
   int64_t scratchBytes;
 } MeshcAttention;

@@ -18,6 +18,7 @@ static void simplify(mlir::OpPassManager &passes) {
 }
 
 void addAutodiffPasses(mlir::OpPassManager &passes, Recompute recompute) {
+  passes.addPass(createRelativeBiases());
   passes.addPass(createLowerPrecision());
   passes.addPass(createBuildSteps());
   // Reverse mode leaves broadcasts, sums and constants that fold away, and

@@ -69,13 +69,16 @@ FailureOr<Value> PositionDecoder::computeAttention(nd::AttentionOp op,
       op.getPositionAttr() && llvm::is_contained(dims, op.getPositionAttr());
   if (takesBand)
     others[2] = restrict(op, others[2]);
+  if (takesBand && op.getDistanceAttr())
+    others[3] = getBiasHere(op, others[3]);
   OpBuilder builder = builderAt(result);
   auto copy = nd::AttentionOp::create(
       builder, op.getLoc(), *query, others[0], others[1], others[2], others[3],
       op.getKeyAttr(), op.getMemoryAttr(),
       takesBand ? StringAttr() : op.getPositionAttr(),
       takesBand ? IntegerAttr() : op.getLowestAttr(),
-      takesBand ? IntegerAttr() : op.getHighestAttr());
+      takesBand ? IntegerAttr() : op.getHighestAttr(),
+      takesBand ? StringAttr() : op.getDistanceAttr());
   copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   if (!isMemoryCut(op))
     return copy->getResult(result.getResultNumber());
@@ -128,6 +131,19 @@ FailureOr<Value> PositionDecoder::getExtended(nd::AttentionOp op, Value operand,
       build.make<nd::InsertOp>(cache.current, *entry, position, memory);
   extended[operand] = cache.updated;
   return cache.updated;
+}
+
+/// What a bias by distance has for the entries of the memory.
+Value PositionDecoder::getBiasHere(nd::AttentionOp op, Value bias) {
+  OpBuilder builder = builderAt(op.getOutput());
+  nd::ValueBuilder build(builder, op.getLoc());
+  Value position = getPosition(blockOf(op.getOutput()));
+  auto last =
+      static_cast<double>(nd::AttentionScores::of(op).getLastPosition());
+  Value distances = build.make<nd::AddOp>(
+      makeEntries(builder, op),
+      build.make<nd::SubOp>(build.scalar(position, last), position));
+  return build.make<nd::GatherOp>(bias, distances, op.getDistanceAttr());
 }
 
 /// The mask, and the band of the attention.

@@ -9,6 +9,53 @@
 
 include "mlir/Pass/PassBase.td"
 
+def RelativeBiases : Pass<"meshc-relative-biases", "::mlir::ModuleOp"> {
+  let summary = "keeps a bias of attention by distance where it depends on nothing else";
+  let description = [{
+    A bias whose entries depend on the difference of two indices, of `memory` and of a dim of the
+    rows, is computed for each difference instead of each pair: linear biases (Press et al., arXiv
+    2108.12409), and learned ones with buckets of distances (Raffel et al., arXiv 1910.10683). So it
+    takes memory in proportion to the length of a text, not to its square. Ops that compute entries
+    from entries at the same place are rebuilt over a new dim, up to the difference of two
+    `nd.iota`; what comes from outside of a loop is rebuilt there.
+
+    ```mlir
+    !q = !nd.tensor<f32, [key = 4, seq = 8]>
+    !k = !nd.tensor<f32, [key = 4, memory = 8]>
+    !i = !nd.tensor<f32, [seq = 8]>
+    !j = !nd.tensor<f32, [memory = 8]>
+    !d = !nd.tensor<f32, [memory = 8, seq = 8]>
+    func.func @f(%q: !q, %k: !k, %v: !k) -> !q {
+      %i = nd.iota : () -> !i
+      %j = nd.iota : () -> !j
+      %d = nd.sub %j, %i : (!j, !i) -> !d
+      %b = nd.abs %d : (!d) -> !d
+      %y, %s = nd.attention %q, %k, %v, %b {key = "key", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>} : (!q, !k, !k, !d) -> (!q, !i)
+      return %y : !q
+    }
+    ```
+    becomes
+    ```mlir
+    !q = !nd.tensor<f32, [key = 4, seq = 8]>
+    !k = !nd.tensor<f32, [key = 4, memory = 8]>
+    !n = !nd.tensor<i32, [memory.distance = 15]>
+    !c = !nd.tensor<i32, []>
+    !d = !nd.tensor<f32, [memory.distance = 15]>
+    !i = !nd.tensor<f32, [seq = 8]>
+    func.func @f(%q: !q, %k: !k, %v: !k) -> !q {
+      %n = nd.iota : () -> !n
+      %c = nd.constant 7 : i32 -> !c
+      %m = nd.sub %n, %c : (!n, !c) -> !n
+      %d = nd.cast %m : (!n) -> !d
+      %b = nd.abs %d : (!d) -> !d
+      %y, %s = nd.attention %q, %k, %v, %b {distance = "memory.distance", key = "key", memory = "memory", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>, position = "seq"} : (!q, !k, !k, !d) -> (!q, !i)
+      return %y : !q
+    }
+    ```
+  }];
+  let dependentDialects = ["::meshc::nd::NdDialect"];
+}
+
 def BuildSteps : Pass<"meshc-build-steps", "::mlir::ModuleOp"> {
   let summary = "replaces the model by initialize, train_step and eval_step";
   let description = [{

@@ -110,6 +110,7 @@ private:
   MaybeValue getExtended(nd::AttentionOp op, mlir::Value operand,
                          llvm::StringRef name, Names rows);
   mlir::Value restrict(nd::AttentionOp op, mlir::Value mask);
+  mlir::Value getBiasHere(nd::AttentionOp op, mlir::Value bias);
 
   // DecodeLoops.cpp
   MaybeValue computeScan(nd::ScanOp scan, mlir::OpResult result);

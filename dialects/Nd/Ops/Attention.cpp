@@ -46,6 +46,7 @@ template <typename Op> static AttentionScores getScores(Op op) {
   scores.position = op.getPositionAttr();
   scores.lowest = op.getLowest();
   scores.highest = op.getHighest();
+  scores.distance = op.getDistanceAttr();
   return scores;
 }
 
@@ -57,6 +58,10 @@ AttentionScores AttentionScores::of(Operation *op) {
 
 bool AttentionScores::isRow(StringAttr dim) const {
   return dim != key && getTensorType(query).hasDim(dim.getValue());
+}
+
+int64_t AttentionScores::getLastPosition() const {
+  return getTensorType(query).getSize(position.getValue()) - 1;
 }
 
 float AttentionScores::getScale() const {
@@ -93,7 +98,8 @@ public:
 
   LogicalResult run() const {
     return success(succeeded(checkNames()) && succeeded(checkDims()) &&
-                   succeeded(checkTypes()) && succeeded(checkBand()));
+                   succeeded(checkTypes()) && succeeded(checkBand()) &&
+                   succeeded(checkDistance()));
   }
 
 private:
@@ -101,6 +107,7 @@ private:
   LogicalResult checkDims() const;
   LogicalResult checkTypes() const;
   LogicalResult checkBand() const;
+  LogicalResult checkDistance() const;
   LogicalResult checkExtra(Value extra, StringRef name) const;
 
   std::optional<Location> location;
@@ -147,7 +154,8 @@ LogicalResult ScoresCheck::checkExtra(Value extra, StringRef name) const {
   if (!extra)
     return success();
   for (DimAttr dim : getTensorType(extra).getDims())
-    if (dim.getName() != scores.memory && !scores.isRow(dim.getName()))
+    if (dim.getName() != scores.memory && !scores.isRow(dim.getName()) &&
+        (extra != scores.bias || dim.getName() != scores.distance))
       return emitOptionalError(
           location, op, ": the ", name, " has dim '", dim.getName().getValue(),
           "', which is neither the memory's nor a dim of the query but '",
@@ -172,8 +180,8 @@ LogicalResult ScoresCheck::checkTypes() const {
 }
 
 LogicalResult ScoresCheck::checkBand() const {
-  bool hasBounds = scores.lowest || scores.highest;
-  if (hasBounds != bool(scores.position))
+  bool hasUse = scores.lowest || scores.highest || scores.distance;
+  if (hasUse != bool(scores.position))
     return emitOptionalError(location, op,
                              ": a band needs 'position', and 'lowest' or "
                              "'highest'");
@@ -189,6 +197,27 @@ LogicalResult ScoresCheck::checkBand() const {
     if (bound && (*bound < -limit || *bound > limit))
       return emitOptionalError(location, op, ": the band's bound ", *bound,
                                " is beyond any index");
+  return success();
+}
+
+LogicalResult ScoresCheck::checkDistance() const {
+  if (!scores.distance)
+    return success();
+  TensorType bias = scores.bias ? getTensorType(scores.bias) : TensorType();
+  int64_t size = getTensorType(scores.keys).getSize(scores.memory.getValue()) +
+                 scores.getLastPosition();
+  if (!bias || !bias.hasDim(scores.distance.getValue()) ||
+      bias.hasDim(scores.memory.getValue()) ||
+      bias.hasDim(scores.position.getValue()))
+    return emitOptionalError(location, op, ": a bias by distance has dim '",
+                             scores.distance.getValue(), "' instead of '",
+                             scores.memory.getValue(), "' and '",
+                             scores.position.getValue(), "'");
+  if (bias.getSize(scores.distance.getValue()) != size)
+    return emitOptionalError(
+        location, op, ": dim '", scores.distance.getValue(), "' has ",
+        bias.getSize(scores.distance.getValue()),
+        " entries, and the differences of positions are ", size);
   return success();
 }
 
@@ -261,6 +290,8 @@ static PartitionRule getRule(Operation *op) {
   AttentionScores scores = AttentionScores::of(op);
   PartitionRule rule = getRuleByNames(op, scores.memory);
   makeWhole(rule, scores.key);
+  if (scores.distance)
+    makeWhole(rule, scores.distance);
   for (DimAttr dim : scores.getValueDims())
     makeWhole(rule, dim.getName());
   return rule;
@@ -320,19 +351,16 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder,
   auto op = AttentionGradientOp::create(
       builder, getLoc(), getQuery(), getKeys(), getValues(), getMask(),
       getBias(), getOutput(), getLogSums(), gradient, getKeyAttr(),
-      getMemoryAttr(), getPositionAttr(), getLowestAttr(), getHighestAttr());
+      getMemoryAttr(), getPositionAttr(), getLowestAttr(), getHighestAttr(),
+      getDistanceAttr());
   operandGrads[0] = op.getQueryGradient();
   operandGrads[1] = op.getKeysGradient();
   operandGrads[2] = op.getValuesGradient();
   if (getBias()) {
     // Of the scores' size, so it is computed apart, and only if it is used.
     AttentionParts parts(builder, getLoc(), AttentionScores::of(*this));
-    Value slopes = parts.getScoreGradient(getOutput(), getLogSums(), gradient);
-    ValueBuilder build(builder, getLoc());
-    Value sum = build.broadcastTo(build.sumTo(slopes, getBias().getType()),
-                                  getBias().getType());
     operandGrads[getMask() ? 4 : 3] =
-        build.castTo(sum, getTensorType(getBias()).getElementType());
+        parts.getBiasGradient(getOutput(), getLogSums(), gradient);
   }
   return success();
 }

@@ -15,7 +15,7 @@ defvar Nd_AttentionOperands = (ins Nd_TensorType:$query, Nd_TensorType:$keys,
     Optional<Nd_TensorType>:$bias);
 defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
     OptionalAttr<StrAttr>:$position, OptionalAttr<I64Attr>:$lowest,
-    OptionalAttr<I64Attr>:$highest);
+    OptionalAttr<I64Attr>:$highest, OptionalAttr<StrAttr>:$distance);
 
 // Attention as in "Attention is all you need" (arXiv 1706.03762):
 //
@@ -33,6 +33,14 @@ defvar Nd_AttentionSettings = (ins StrAttr:$key, StrAttr:$memory,
 // index along `memory` less its index along `position` is within
 // [lowest, highest], where given. The band comes from a mask that compares two
 // iotas: a causal mask is the band with highest = 0.
+//
+// A bias by distance: with `distance`, a dim that the bias has instead of
+// `memory` and `position`, the bias of an entry is that at index
+//
+//   its index along memory - its index along position + size of position - 1
+//
+// of `distance`, which has one entry for each difference: size of position +
+// size of memory - 1.
 //
 // All floats have one type. The op computes in f32 and rounds its results.
 class Nd_AttentionBase<string mnemonic, list<Trait> traits = []>

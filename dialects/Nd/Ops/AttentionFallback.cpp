@@ -7,6 +7,7 @@
 
 #include "dialects/Nd/Ops/AttentionParts.h"
 #include "dialects/Nd/Ops/ContractionOps.h"
+#include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ReductionOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
@@ -41,14 +42,25 @@ Value AttentionParts::scale(Value value) {
   return build.make<MulOp>(value, build.scalar(value, scores.getScale()));
 }
 
+/// The indices along a dim of `like`.
+Value AttentionParts::getNumbers(Value like, StringAttr dim) {
+  DimAttr of = getTensorType(like).getDim(dim);
+  return build.make<IotaOp>(TensorType::get(builder.getI32Type(), {of}));
+}
+
+/// [position, memory], i32: which entry of a bias by distance counts.
+Value AttentionParts::getDistances() {
+  Value memory = getNumbers(scores.keys, scores.memory);
+  Value position = getNumbers(scores.query, scores.position);
+  Value last =
+      build.scalar(position, static_cast<double>(scores.getLastPosition()));
+  return build.make<AddOp>(memory, build.make<SubOp>(last, position));
+}
+
 /// [position, memory], i1.
 Value AttentionParts::makeBand() {
-  auto number = [&](Value like, StringAttr dim) {
-    DimAttr of = getTensorType(like).getDim(dim);
-    return build.make<IotaOp>(TensorType::get(builder.getI32Type(), {of}));
-  };
-  Value memory = number(scores.keys, scores.memory);
-  Value position = number(scores.query, scores.position);
+  Value memory = getNumbers(scores.keys, scores.memory);
+  Value position = getNumbers(scores.query, scores.position);
   Value band;
   auto restrict = [&](std::optional<int64_t> bound, Predicate predicate) {
     if (!bound)
@@ -69,7 +81,7 @@ Value AttentionParts::makeBand() {
 /// Where entries are allowed, or null.
 Value AttentionParts::makeAllowed() {
   Value allowed = scores.mask;
-  if (scores.position) {
+  if (scores.lowest || scores.highest) {
     Value band = makeBand();
     allowed = allowed ? build.make<AndOp>(allowed, band) : band;
   }
@@ -81,8 +93,11 @@ Value AttentionParts::getScores() {
       build.make<EinsumOp>(ValueRange{toF32(scores.query), toF32(scores.keys)},
                            builder.getArrayAttr({scores.key}));
   Value result = scale(product);
-  if (scores.bias)
-    result = build.make<AddOp>(result, toF32(scores.bias));
+  if (Value bias = scores.bias) {
+    if (scores.distance)
+      bias = build.make<GatherOp>(bias, getDistances(), scores.distance);
+    result = build.make<AddOp>(result, toF32(bias));
+  }
   if (Value allowed = makeAllowed())
     result =
         build.make<SelectOp>(allowed, result, build.scalar(result, -infinity));
@@ -132,6 +147,27 @@ Value AttentionParts::getScoreGradient(Value output, Value logSums,
       names.empty() ? products : build.make<ReduceSumOp>(products, names);
   return build.make<MulOp>(getProbabilities(logSums),
                            build.make<SubOp>(ofProbabilities, sums));
+}
+
+// Entries of one distance have one bias, so its gradient is the sum of theirs.
+Value AttentionParts::getBiasGradient(Value output, Value logSums,
+                                      Value gradient) {
+  Value slopes = getScoreGradient(output, logSums, gradient);
+  TensorType type =
+      getTensorType(scores.bias).withElementType(builder.getF32Type());
+  if (scores.distance) {
+    SmallVector<DimAttr> dims;
+    for (DimAttr dim : type.getDims())
+      if (dim.getName() != scores.distance)
+        dims.push_back(dim);
+    dims.push_back(getTensorType(scores.query).getDim(scores.position));
+    dims.push_back(getTensorType(scores.keys).getDim(scores.memory));
+    Value sum = build.sumTo(slopes, type.withDims(dims));
+    slopes =
+        build.make<ScatterAddOp>(type, sum, getDistances(), scores.distance);
+  }
+  Value sum = build.broadcastTo(build.sumTo(slopes, type), type);
+  return build.castTo(sum, getTensorType(scores.bias).getElementType());
 }
 
 SmallVector<Value, 3> AttentionParts::getGradients(Value output, Value logSums,

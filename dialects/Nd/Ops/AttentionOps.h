@@ -21,8 +21,9 @@ struct AttentionScores {
   mlir::Value query, keys, values;
   mlir::Value mask, bias; ///< null if there is none
   mlir::StringAttr key, memory;
-  mlir::StringAttr position; ///< of the band; null if there is none
+  mlir::StringAttr position; ///< of band and distance; null without both
   std::optional<int64_t> lowest, highest;
+  mlir::StringAttr distance; ///< dim of a bias by distance; null for others
 
   /// `op` is nd.attention or nd.attention_gradient.
   static AttentionScores of(mlir::Operation *op);
@@ -32,6 +33,8 @@ struct AttentionScores {
   /// The dims of the values that are neither `memory` nor rows.
   llvm::SmallVector<DimAttr> getValueDims() const;
   bool isRow(mlir::StringAttr dim) const;
+  /// The last index along `position`.
+  int64_t getLastPosition() const;
   /// 1 / sqrt(size of key), as an f32.
   float getScale() const;
 };

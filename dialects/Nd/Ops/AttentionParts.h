@@ -33,6 +33,9 @@ public:
   /// The gradient of the scores, [rows, memory], from that of the output.
   mlir::Value getScoreGradient(mlir::Value output, mlir::Value logSums,
                                mlir::Value gradient);
+  /// The gradient of the bias.
+  mlir::Value getBiasGradient(mlir::Value output, mlir::Value logSums,
+                              mlir::Value gradient);
   /// The gradients of query, keys and values.
   llvm::SmallVector<mlir::Value, 3>
   getGradients(mlir::Value output, mlir::Value logSums, mlir::Value gradient);
@@ -43,6 +46,8 @@ private:
   mlir::Value productLike(mlir::Value a, mlir::Value b, mlir::Value like);
   mlir::Value makeAllowed();
   mlir::Value makeBand();
+  mlir::Value getNumbers(mlir::Value like, mlir::StringAttr dim);
+  mlir::Value getDistances();
   mlir::Value scale(mlir::Value value);
   mlir::ArrayAttr getMemory() { return builder.getArrayAttr({scores.memory}); }
   mlir::ArrayAttr getValueNames();

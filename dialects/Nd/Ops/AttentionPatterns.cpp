@@ -15,6 +15,7 @@
 #include "dialects/Nd/Ops/AttentionOps.h"
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
+#include "dialects/Nd/Ops/ShapeOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -93,6 +94,8 @@ static Predicate flip(Predicate predicate) {
 
 /// The band that a comparison of `memory` with a dim of the rows is.
 static std::optional<Band> getBand(Value mask, const AttentionScores &scores) {
+  while (auto broadcast = mask.getDefiningOp<BroadcastOp>())
+    mask = broadcast.getInput();
   auto compare = mask.getDefiningOp<CompareOp>();
   if (!compare)
     return std::nullopt;
@@ -193,7 +196,12 @@ template <typename Op> struct DropBias : OpRewritePattern<Op> {
                                 PatternRewriter &rewriter) const override {
     if (!op.getBias() || getNumber(op.getBias()) != 0.0)
       return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.getBiasMutable().clear(); });
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getBiasMutable().clear();
+      op.removeDistanceAttr();
+      if (!op.getLowest() && !op.getHighest())
+        op.removePositionAttr();
+    });
     return success();
   }
 };
@@ -210,7 +218,10 @@ template <typename Op> struct MaskToBand : OpRewritePattern<Op> {
       return failure();
     if (std::optional<Band> band = getBand(scores.mask, scores))
       return restrict(op, *band, {}, rewriter);
-    auto both = scores.mask.getDefiningOp<AndOp>();
+    Value mask = scores.mask;
+    while (auto broadcast = mask.getDefiningOp<BroadcastOp>())
+      mask = broadcast.getInput();
+    auto both = mask.getDefiningOp<AndOp>();
     if (!both)
       return failure();
     for (auto [one, other] : {std::pair(both.getLhs(), both.getRhs()),

@@ -20,6 +20,7 @@ struct Columns {
   const HostTensor *tensor = nullptr;
   SmallVector<int64_t> rowStrides; ///< along the rows' dims
   int64_t memory = 0, key = 0;     ///< strides
+  int64_t distance = 0;            ///< its stride, for a bias by distance
 };
 
 /// The scores of a block of rows, one row after another.
@@ -37,6 +38,8 @@ private:
   /// `starts`; -inf where they are not allowed.
   void computeScores(ArrayRef<int64_t> index, ArrayRef<int64_t> starts);
   bool isInBand(ArrayRef<int64_t> index, int64_t entry) const;
+  /// Of a bias by distance, the index along it.
+  int64_t getDistance(ArrayRef<int64_t> index, int64_t entry) const;
   /// Calls `body` for each row with its index, and where the entries of the
   /// operands and then of `others` begin.
   void forEachRow(ArrayRef<const HostTensor *> others,
@@ -68,7 +71,8 @@ private:
 
 Columns RowByRow::columnsOf(const HostTensor *tensor) const {
   return {tensor, tensor->getStridesAlong(rowType),
-          tensor->getStrideOf(names.memory), tensor->getStrideOf(names.key)};
+          tensor->getStrideOf(names.memory), tensor->getStrideOf(names.key),
+          names.distance ? tensor->getStrideOf(names.distance) : 0};
 }
 
 RowByRow::RowByRow(Operation *op, ArrayRef<const HostTensor *> operands,
@@ -111,6 +115,11 @@ bool RowByRow::isInBand(ArrayRef<int64_t> index, int64_t entry) const {
          (!names.highest || distance <= *names.highest);
 }
 
+int64_t RowByRow::getDistance(ArrayRef<int64_t> index, int64_t entry) const {
+  return entry - (index[positionIndex] + positionOffset) +
+         names.getLastPosition();
+}
+
 void RowByRow::computeScores(ArrayRef<int64_t> index,
                              ArrayRef<int64_t> starts) {
   for (int64_t m = 0; m < memoryCount; ++m) {
@@ -124,8 +133,12 @@ void RowByRow::computeScores(ArrayRef<int64_t> index,
       sum += query.tensor->data[starts[0] + k * query.key] *
              keys.tensor->data[starts[1] + m * keys.memory + k * keys.key];
     scores[m] = sum * scale;
-    if (bias.tensor)
-      scores[m] += bias.tensor->data[starts[biasNumber] + m * bias.memory];
+    if (!bias.tensor)
+      continue;
+    int64_t at = starts[biasNumber] + m * bias.memory;
+    if (names.distance)
+      at += getDistance(index, m) * bias.distance;
+    scores[m] += bias.tensor->data[at];
   }
 }
 

@@ -361,6 +361,13 @@ AttentionEmitter::finishScores(ArrayRef<Value> products, const Held &held,
     Value score = times(product, scale);
     auto place = [&](const AttentionTensor &tensor) {
       Value first = getPlace(tensor, held.outer);
+      if (call.biasByDistance && &tensor == &bias) {
+        // Rows behind the last one are padding.
+        Value before = minus(index(call.lastRow), plus(firstRow, row));
+        Value distance = arith::MaxSIOp::create(builder, loc, before, index(0));
+        return plus(first, times(plus(distance, limit(entry, call.memory)),
+                                 tensor.strides->memory));
+      }
       first = plus(first, times(limit(row, call.rows), tensor.strides->row));
       return plus(first,
                   times(limit(entry, call.memory), tensor.strides->memory));

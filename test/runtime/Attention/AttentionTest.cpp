@@ -29,9 +29,10 @@ struct Sizes {
   bool hasMask = false, hasBias = false;
   int64_t firstRow = 0;
   uint8_t type = MESHC_F32;
-  bool ownKeys = false;   ///< keys also have the groups
-  bool ownValues = false; ///< values also have the groups
-  bool isSpread = false;  ///< mask and bias lie along the rows
+  bool ownKeys = false;    ///< keys also have the groups
+  bool ownValues = false;  ///< values also have the groups
+  bool isSpread = false;   ///< mask and bias lie along the rows
+  bool byDistance = false; ///< the bias
 };
 
 /// Numbers of a type, as a call reads and writes them.
@@ -126,6 +127,11 @@ void Case::describe() {
   // The mask by batch and memory, the bias by head, row and memory.
   attention.mask = {{s.memory, 0, 0}, 0, 1};
   attention.bias = {{0, s.rows * s.memory, 0}, s.memory, 1};
+  if (s.byDistance) { // by head and distance, of rows of other ranks, too
+    attention.biasByDistance = 1;
+    attention.lastRow = s.firstRow + s.rows + 3;
+    attention.bias = {{0, attention.lastRow + s.memory, 0}, -1, 1};
+  }
   if (s.isSpread) { // the mask by row and memory
     attention.mask = {{0, 0, 0}, 1, s.rows};
     attention.bias = {{0, s.rows * s.memory, 0}, 1, s.rows};
@@ -149,7 +155,8 @@ void Case::draw() {
   fill(query, rows * s.keys);
   fill(key, memory * s.keys * ownKeys);
   fill(value, memory * s.values * ownValues);
-  fill(bias, s.heads * s.rows * s.memory);
+  fill(bias, s.heads * (s.byDistance ? attention.lastRow + s.memory
+                                     : s.rows * s.memory));
   fill(gradient, rows * s.values);
   // What the calls write must not depend on what was there.
   output.assign(rows * s.values, NAN);
@@ -239,7 +246,9 @@ std::vector<double> Case::scoresOf(int64_t row, const int64_t *at) const {
                           row * attention.query.row + k]) *
              key[offset(attention.key, at) + m * attention.key.memory + k];
     sum *= attention.scale;
-    if (sizes.hasBias)
+    if (sizes.hasBias && sizes.byDistance)
+      sum += bias[offset(attention.bias, at) + distance + attention.lastRow];
+    else if (sizes.hasBias)
       sum += bias[offset(attention.bias, at) + row * attention.bias.row +
                   m * attention.bias.memory];
     scores.push_back(allowed ? sum : -INFINITY);
@@ -362,6 +371,17 @@ TEST_P(Attention, masksAndBiases) {
          .highest = 500,
          .hasMask = true,
          .hasBias = true});
+}
+
+TEST_P(Attention, biasesByDistance) {
+  check({.rows = 20, .memory = 40, .hasBias = true, .byDistance = true});
+  check({.rows = 66,
+         .memory = 600,
+         .highest = 0,
+         .hasMask = true,
+         .hasBias = true,
+         .firstRow = 130,
+         .byDistance = true});
 }
 
 /// Products of few rows, and of more elements than a kernel adds up at once.

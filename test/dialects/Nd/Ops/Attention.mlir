@@ -66,3 +66,29 @@ func.func @f(%q: !q, %k: !k, %r: !r) {
     : (!q, !k, !k, !q, !r, !r) -> (!q, !k, !k)
   return
 }
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!b = !nd.tensor<f32, [r = 8]>
+!r = !nd.tensor<f32, [s = 3]>
+func.func @f(%q: !q, %k: !k, %b: !b) {
+  // expected-error @+2 {{attention: dim 'r' has 8 entries, and the differences of positions are 7}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %y, %l = nd.attention %q, %k, %k, %b {distance = "r", key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>, position = "s"} : (!q, !k, !k, !b) -> (!q, !r)
+  return
+}
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!b = !nd.tensor<f32, [m = 5, r = 7]>
+!r = !nd.tensor<f32, [s = 3]>
+func.func @f(%q: !q, %k: !k, %b: !b) {
+  // expected-error @+2 {{attention: a bias by distance has dim 'r' instead of 'm' and 's'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %y, %l = nd.attention %q, %k, %k, %b {distance = "r", key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>, position = "s"} : (!q, !k, !k, !b) -> (!q, !r)
+  return
+}

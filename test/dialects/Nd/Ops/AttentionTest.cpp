@@ -17,7 +17,7 @@ namespace {
 /// `d` for the key and `m` for the memory.
 struct Extras {
   Value mask = {}, bias = {};
-  StringRef position = {};
+  StringRef position = {}, distance = {};
   std::optional<int64_t> lowest = {}, highest = {};
 };
 
@@ -33,7 +33,9 @@ protected:
             builder.getStringAttr("d"), builder.getStringAttr("m"),
             extras.position.empty() ? StringAttr()
                                     : builder.getStringAttr(extras.position),
-            whole(extras.lowest), whole(extras.highest))
+            whole(extras.lowest), whole(extras.highest),
+            extras.distance.empty() ? StringAttr()
+                                    : builder.getStringAttr(extras.distance))
         .getDefiningOp<AttentionOp>();
   }
   Value output(ValueBuilder &b, ValueRange x, Extras extras = {}) {
@@ -169,6 +171,42 @@ TEST_F(Attention, Gradients) {
                                  .highest = 1});
                 },
                 {{}, {}, {}, {1, 0, 1, 1, 0, 1, 1, 0}, {}});
+}
+
+/// A bias by distance is that of the differences: of 3 queries and 4 keys, from
+/// -2 to 3.
+TEST_F(Attention, BiasByDistance) {
+  TensorType distance = tensor(f32(), {{"r", 6}});
+  Values entries = {-1, -0.5, 0.25, 0.5, 1, 2}, rows;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 4; ++j)
+      rows.push_back(entries[j - i + 2]);
+  auto bySquare = [&](ValueBuilder &b, ValueRange x) {
+    return output(b, x, {.bias = x[3]});
+  };
+  auto byDistance = [&](ValueBuilder &b, ValueRange x) {
+    return output(b, x, {.bias = x[3], .position = "s", .distance = "r"});
+  };
+  Values wanted =
+      run({query, keys, values, bias},
+          {torchQuery, torchKeys, torchValues, transpose(rows, 4)}, bySquare);
+  expectNear(run({query, keys, values, distance},
+                 {torchQuery, torchKeys, torchValues, entries}, byDistance),
+             wanted, 1e-7);
+}
+
+TEST_F(Attention, GradientsOfABiasByDistance) {
+  TensorType q = tensor(f32(), {{"d", 3}, {"g", 2}, {"h", 2}, {"s", 3}}),
+             k = tensor(f32(), {{"d", 3}, {"h", 2}, {"m", 4}}),
+             v = tensor(f32(), {{"d", 3}, {"h", 2}, {"m", 4}});
+  TensorType bias = tensor(f32(), {{"h", 2}, {"r", 6}});
+  checkGradient({q, k, v, bias}, [&](ValueBuilder &b, ValueRange x) {
+    return output(b, x, {.bias = x[3], .position = "s", .distance = "r"});
+  });
+  checkGradient({q, k, v, bias}, [&](ValueBuilder &b, ValueRange x) {
+    return output(
+        b, x, {.bias = x[3], .position = "s", .distance = "r", .highest = 0});
+  });
 }
 
 /// Values without a dim of the queries, a bias without the memory's dim, keys
