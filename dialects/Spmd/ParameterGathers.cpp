@@ -9,6 +9,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -28,22 +29,39 @@ static Value getWholeOperand(Value value) {
   return tie.kind == nd::TieKind::Whole ? tie.operand : Value();
 }
 
+/// The value outside of the loops in which it is a whole operand.
+static Value getOutermost(Value value) {
+  while (Value operand = getWholeOperand(value))
+    value = operand;
+  return value;
+}
+
+static bool isParameter(Value argument) {
+  auto attributes = nd::TensorAttributes::of(argument);
+  return isa<func::FuncOp>(argument.getParentBlock()->getParentOp()) &&
+         (attributes.hasRole(nd::TensorRole::Parameter) ||
+          attributes.hasRole(nd::TensorRole::Average));
+}
+
 bool isOfParameter(Value value) {
-  for (;;) {
-    if (Value operand = getWholeOperand(value)) {
-      value = operand;
+  bool hasParameter = false;
+  llvm::SetVector<Value> sources;
+  sources.insert(getOutermost(value));
+  for (size_t next = 0; next < sources.size(); ++next) {
+    Operation *op = sources[next].getDefiningOp();
+    if (!op) {
+      if (!isParameter(sources[next]))
+        return false;
+      hasParameter = true;
       continue;
     }
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      break;
-    if (op->getNumOperands() != 1 || !isMemoryEffectFree(op) ||
-        isa<CollectiveOpInterface>(op))
+    if (op->getNumRegions() != 0 || !isMemoryEffectFree(op) ||
+        isa<CollectiveOpInterface, ReshardOp>(op))
       return false;
-    value = op->getOperand(0);
+    for (Value operand : op->getOperands())
+      sources.insert(getOutermost(operand));
   }
-  return isa<func::FuncOp>(value.getParentBlock()->getParentOp()) &&
-         nd::TensorAttributes::of(value).hasRole(nd::TensorRole::Parameter);
+  return hasParameter;
 }
 
 static bool isGather(Operation *op) {

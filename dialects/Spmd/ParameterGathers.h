@@ -12,9 +12,10 @@
 
 namespace meshc::spmd {
 
-/// Whether the value is a parameter or computed from one parameter alone,
-/// without a collective. So it, or what it is computed from, is there during
-/// the whole step. In a loop, whole operands count, but not entries.
+/// Whether the value is a parameter, the average of one, or computed from such
+/// values and constants alone, without a collective. So it, or what it is
+/// computed from, is there during the whole step. In a loop, whole operands
+/// count, but not entries.
 bool isOfParameter(mlir::Value value);
 
 /// Whether the op of a partitioned program, a reshard or an all_gather, gathers

@@ -6,19 +6,26 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/CloneModel.h"
+#include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ValueBuilder.h"
+#include "dialects/Nd/TensorAttributes.h"
 
 using namespace mlir;
 
 namespace meshc::autodiff {
 
-/// The value in the place of the op.
+/// The value in the place of the op. It has the op's name, unless it has one.
 static Value makeChosen(OpBuilder &builder, nd::InGenerationOp op,
                         Value chosen) {
-  return nd::ValueBuilder(builder, op.getLoc())
-      .broadcastTo(chosen, op.getType());
+  Value value =
+      nd::ValueBuilder(builder, op.getLoc()).broadcastTo(chosen, op.getType());
+  Operation *maker = value.getDefiningOp();
+  if (maker && !isa<nd::ScanOp>(maker) &&
+      !nd::TensorAttributes::of(value).getName())
+    nd::copyName(op, maker);
+  return value;
 }
 
 void cloneModel(OpBuilder &builder, func::FuncOp model, IRMapping &mapping,

@@ -211,6 +211,29 @@ static bool hasRecurrence(func::FuncOp function, const PositionDims &varying) {
       .wasInterrupted();
 }
 
+/// What generation needs, training must need, too.
+static LogicalResult checkTrained(func::FuncOp step) {
+  auto module = step->getParentOfType<ModuleOp>();
+  auto evaluate = module.lookupSymbol<func::FuncOp>("eval_step");
+  llvm::DenseSet<StringAttr> unused;
+  for (BlockArgument argument :
+       evaluate ? evaluate.getArguments() : Block::BlockArgListType())
+    if (argument.use_empty())
+      unused.insert(nd::TensorAttributes::of(argument).getName());
+  for (BlockArgument argument : step.getArguments()) {
+    auto known = nd::TensorAttributes::of(argument);
+    if (known.hasRole(nd::TensorRole::Parameter) && !argument.use_empty() &&
+        unused.contains(known.getName()))
+      return emitError(argument.getLoc())
+             << "generation needs parameter '" << known.getName().getValue()
+             << "', which training does not compute with, so that it would "
+                "never be trained; a function that declares parameters has its "
+                "own ones in each operand of in_generation, so pass it the "
+                "parameters";
+  }
+  return success();
+}
+
 static LogicalResult deriveSteps(func::FuncOp function,
                                  nd::GenerateOp generate) {
   WholeText text{function, generate};
@@ -221,7 +244,7 @@ static LogicalResult deriveSteps(func::FuncOp function,
       nd::getTensorType(text.tokens).getSize(generate.getPositions());
   func::FuncOp step =
       StepRewriter(text, varying, {}).run("generate_step", /*hasLogits=*/true);
-  if (!step)
+  if (!step || failed(checkTrained(step)))
     return failure();
   // Without caches, no position needs those before it.
   bool hasCaches = step.getNumResults() > 1;

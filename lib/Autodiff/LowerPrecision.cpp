@@ -73,6 +73,9 @@ bool Lowering::runsShort(Operation *op) const {
   // others.
   int64_t largest = 0;
   bool isShort = false;
+  // Training has the type that it has without a form for generation.
+  if (auto forms = dyn_cast<nd::InGenerationOp>(op))
+    return lowered.contains(forms.choose(/*inGeneration=*/false));
   for (Value operand : op->getOperands()) {
     nd::TensorType type = nd::getTensorType(operand);
     if (!type.isFloat())

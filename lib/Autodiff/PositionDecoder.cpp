@@ -176,7 +176,7 @@ FailureOr<Value> PositionDecoder::compute(Value value, Names dims) {
             "with the mask iota(memory) <= iota("
          << positions.getValue() << "), or as a loop over '"
          << positions.getValue()
-         << "', and what generation computes otherwise, with in_generation";
+         << "'; in_generation says what generation computes instead";
 }
 
 FailureOr<Value> PositionDecoder::computeArgument(BlockArgument argument,
@@ -190,10 +190,8 @@ FailureOr<Value> PositionDecoder::computeArgument(BlockArgument argument,
       return emitError(argument.getLoc())
              << "the logits depend on input '"
              << nd::TensorAttributes::of(argument).getName().getValue()
-             << "', and generation has no inputs but the tokens; "
-                "in_generation(0, "
-             << nd::TensorAttributes::of(argument).getName().getValue()
-             << ") would be 0 there";
+             << "', and generation has no inputs but the tokens; in_generation "
+                "says what stands for it";
     SmallVector<StringAttr> rest(dims);
     llvm::erase_if(
         rest, [&](StringAttr dim) { return llvm::is_contained(least, dim); });
@@ -261,7 +259,7 @@ FailureOr<Value> PositionDecoder::getOperand(Operation *op, Value operand,
          << (seen == positions.getValue() ? "memory" : seen) << ") <= iota("
          << positions.getValue() << "), or as a loop over '"
          << positions.getValue()
-         << "', and what generation computes otherwise, with in_generation";
+         << "'; in_generation says what generation computes instead";
 }
 
 FailureOr<Value> PositionDecoder::computeOp(OpResult result, Names dims) {

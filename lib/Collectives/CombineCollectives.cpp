@@ -68,7 +68,7 @@ private:
   void build();
 
   Block &block;
-  bool isStep; ///< and not a loop in one
+  bool isStep; ///< or a micro-batch, but no other loop's iteration
   GroupBounds bounds;
   CallCosts calls;
   llvm::SmallVector<Operation *> ops;
@@ -202,9 +202,10 @@ double BlockCombiner::getBytesDuringProducts() {
 /// is least for k = sqrt(C / L). The first group of a step has no more than
 /// 2 L: what it sends is ready soonest.
 ///
-/// A loop of n iterations has n k latencies, but what an iteration sends may
-/// overlap with the next one. So only the last iteration's last group ends
-/// after the computations: n L takes the place of L.
+/// A loop of n iterations, unless they are micro-batches, has n k latencies,
+/// but what an iteration sends may overlap with the next one. So only the last
+/// iteration's last group ends after the computations: n L takes the place of
+/// L.
 BlockCombiner::Limits
 BlockCombiner::limitByCost(CollectiveOpInterface collective, int64_t all) {
   // No machine hides everything: ranks begin the calls.

@@ -271,9 +271,9 @@ def CombineCollectives : Pass<"meshc-combine-collectives", "::mlir::ModuleOp"> {
     (`spmd.latency_bytes`), there are sqrt(n / L · overlap / (1 - overlap)) calls, or
     sqrt(C / L) if that is less, where C are the bytes that the links could send while the
     block's products are computed (`spmd.flops_per_byte`). The first call of a step has at
-    most 2 L bytes, so that communication starts early. In a loop, each iteration has these
-    latencies, but only what the last one sends ends after its computations: L is multiplied
-    by the number of iterations.
+    most 2 L bytes, so that communication starts early. In a loop,
+    unless it is over micro-batches, each iteration has these latencies, but only what the
+    last one sends ends after its computations: L is multiplied by the number of iterations.
 
     ```mlir
     !sum = !nd.tensor<f32, [i = 8], sum {a}>

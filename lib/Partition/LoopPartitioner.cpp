@@ -47,8 +47,7 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
       TensorType type = parent.getSettled(tie.operand, parent.getBuilt());
       desired[tie.argument] = DesiredSharding(type);
       if (gathersInside && !tie.argument.use_empty() &&
-          nd::TensorAttributes::of(tie.operand)
-              .hasRole(nd::TensorRole::Parameter)) {
+          spmd::isOfParameter(tie.operand)) {
         parameters.insert(tie.argument);
         addArgument(tie.argument, type);
         whole.push_back(parent.getForm(tie.operand, type));

@@ -106,6 +106,7 @@ private:
   /// What the last program that was partitioned has refused, if anything: the
   /// share that the next trial of moves may allow.
   std::optional<double> refusedShare;
+  bool gathersOnce = false; ///< whether `program` does; its arena has grown
 };
 } // namespace
 
@@ -181,7 +182,7 @@ void Choice::tryMoves() {
     partition::setMoveShare(*other, *refusedShare);
     tryOther(std::move(other), &Choice::isShorter);
   }
-  if (best)
+  if (best && !gathersOnce)
     arenaBefore = best->arenaBytes;
 }
 
@@ -223,9 +224,12 @@ void Choice::tryGatherOnce() {
   if (!gathers)
     return;
   LDBG() << "parameters gathered once for all micro-batches";
+  std::optional<double> share = refusedShare;
   OwningOpRef<ModuleOp> other = layout->clone();
   spmd::setGathersOnce(*other);
-  tryOther(std::move(other), &Choice::isWorthIt);
+  gathersOnce = tryOther(std::move(other), &Choice::isWorthIt) == Tried::Taken;
+  if (!gathersOnce)
+    refusedShare = share;
 }
 
 bool Choice::tryPointCost() {

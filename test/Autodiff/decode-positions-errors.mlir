@@ -8,7 +8,7 @@ func.func @generate_step(
     %other: !nd.tensor<f32, [batch = 2, seq = 4, vocab = 8]> {nd.name = "other", nd.order = ["batch", "seq", "vocab"], nd.role = "input"})
     -> (!l {nd.name = "logits", nd.order = [], nd.role = "logits"}) {
   %y = nd.gather %w, %x {dim = "from"} : (!nd.tensor<f32, [from = 8, vocab = 8]>, !nd.tensor<i32, [batch = 2, seq = 4]>) -> !l
-  // expected-error @below {{generation computes the positions of 'seq' one after the other, and this operation combines all entries of 'seq'; write it as dot_attention with the mask iota(memory) <= iota(seq), or as a loop over 'seq', and what generation computes otherwise, with in_generation}}
+  // expected-error @below {{generation computes the positions of 'seq' one after the other, and this operation combines all entries of 'seq'; write it as dot_attention with the mask iota(memory) <= iota(seq), or as a loop over 'seq'; in_generation says what generation computes instead}}
   %a = nd.reduce_mean %y {dims = ["seq"]} : (!l) -> !nd.tensor<f32, [batch = 2, vocab = 8]>
   %b = nd.sub %y, %a : (!l, !nd.tensor<f32, [batch = 2, vocab = 8]>) -> !l
   return %b : !l
@@ -96,7 +96,7 @@ func.func @generate_step(
     %w: !nd.tensor<f32, [from = 8, vocab = 8]> {nd.class = "parameter", nd.name = "w", nd.order = ["from", "vocab"], nd.role = "parameter"},
     %x: !nd.tensor<i32, [batch = 2, seq = 4]> {nd.name = "x", nd.order = ["batch", "seq"], nd.role = "input"},
     
-    // expected-error @below {{the logits depend on input 'other', and generation has no inputs but the tokens; in_generation(0, other) would be 0 there}}
+    // expected-error @below {{the logits depend on input 'other', and generation has no inputs but the tokens; in_generation says what stands for it}}
     %other: !nd.tensor<f32, [batch = 2, seq = 4, vocab = 8]> {nd.name = "other", nd.order = ["batch", "seq", "vocab"], nd.role = "input"})
     -> (!l {nd.name = "logits", nd.order = [], nd.role = "logits"}) {
   %y = nd.gather %w, %x {dim = "from"} : (!nd.tensor<f32, [from = 8, vocab = 8]>, !nd.tensor<i32, [batch = 2, seq = 4]>) -> !l
