@@ -27,15 +27,41 @@ using nd::TensorType;
 using spmd::WindowOp;
 
 namespace {
+/// Entries of a rank's block that another rank receives.
+struct Halo {
+  int64_t low, end;
+  WindowOp first;   ///< of those that need some of them, in the block
+  Value value = {}; ///< null until one of them asks for it
+};
+
+/// What windows of one value need of one other rank moves once, where they need
+/// the same entries or neighbours. So shifts by one, two and three entries send
+/// three entries.
+class SharedHalos {
+public:
+  /// The value's owner, the dim, and from how many ranks behind.
+  using Key = std::tuple<Block *, void *, void *, int64_t>;
+
+  void add(const Key &key, int64_t low, int64_t end, WindowOp window);
+  /// Unites what overlaps or touches.
+  void unite();
+  Halo &get(const Key &key, int64_t low);
+
+private:
+  std::map<Key, llvm::SmallVector<Halo, 2>> halos;
+};
+
 /// Builds what one window becomes.
 class WindowLowering {
 public:
-  explicit WindowLowering(WindowOp op)
+  WindowLowering(WindowOp op, SharedHalos &halos)
       : op(op), builder(op), mesh(nd::MeshAttr::of(op)),
         type(nd::getTensorType(op.getResult())),
         axes(spmd::getAxesOf(type, op.getDim())),
-        segments(op.getWindowSegments()) {}
+        segments(op.getWindowSegments()), halos(halos) {}
 
+  /// Says which entries of other ranks the window needs.
+  void collect();
   LogicalResult run();
 
 private:
@@ -50,8 +76,22 @@ private:
     TensorType known = nd::getTensorType(value);
     return known.getLocalSize(known.getDimIndex(op.getDim()), mesh);
   }
-  Value take(Value operand, const spmd::WindowPiece &piece);
-  Value receive(Value operand, const spmd::WindowPiece &piece);
+  int64_t getShift(const spmd::WindowPiece &piece) const {
+    int64_t ranks = mesh.getProduct(axes);
+    return (ranks - piece.distance) % ranks;
+  }
+  SharedHalos::Key getKey(Value operand, const spmd::WindowPiece &piece) {
+    return {op->getBlock(), operand.getAsOpaquePointer(),
+            const_cast<void *>(op.getDimAttr().getAsOpaquePointer()),
+            getShift(piece)};
+  }
+  Value take(WindowOp at, Value operand, int64_t low, int64_t size);
+  Value take(Value operand, const spmd::WindowPiece &piece) {
+    return take(op, operand, piece.low, piece.size);
+  }
+  Value permute(WindowOp at, Value operand, const spmd::WindowPiece &piece,
+                int64_t low, int64_t size);
+  Halo receive(Value operand, const spmd::WindowPiece &piece);
   Part getPart(const spmd::WindowPiece &piece);
   Part getWideningPart(const spmd::WindowPiece &piece);
   Part getNarrowingPart(const spmd::WindowPiece &piece);
@@ -64,42 +104,103 @@ private:
   TensorType type;
   ArrayRef<StringAttr> axes;
   spmd::WindowSegments segments;
-  /// Pieces that two segments need move once.
+  SharedHalos &halos;
+  /// With repetitions, pieces that two segments need move once.
   std::map<std::tuple<void *, int64_t, int64_t, int64_t>, Value> received;
 };
 } // namespace
 
-/// The piece of a rank's own block.
-Value WindowLowering::take(Value operand, const spmd::WindowPiece &piece) {
-  if (piece.size == getBlockSize(operand) &&
-      nd::getTensorType(operand).isEven(type.getDimIndex(op.getDim()), mesh))
-    return operand;
-  return spmd::PieceOp::create(
-      builder, op.getLoc(),
-      spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(),
-                              piece.size, mesh),
-      op.getDimAttr(), builder.getI64IntegerAttr(piece.low),
-      builder.getI64IntegerAttr(piece.size), operand);
+void SharedHalos::add(const Key &key, int64_t low, int64_t end,
+                      WindowOp window) {
+  halos[key].push_back({low, end, window});
 }
 
-/// The piece of another rank's block, on this rank.
-Value WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
-  int64_t ranks = mesh.getProduct(axes);
-  int64_t shift = (ranks - piece.distance) % ranks;
-  Value &known =
-      received[{operand.getAsOpaquePointer(), shift, piece.low, piece.size}];
-  if (known)
-    return known;
-  Value sent = take(operand, piece);
-  ArrayAttr order = builder.getArrayAttr(
+void SharedHalos::unite() {
+  for (auto &[key, list] : halos) {
+    std::stable_sort(
+        list.begin(), list.end(),
+        [](const Halo &a, const Halo &b) { return a.low < b.low; });
+    llvm::SmallVector<Halo, 2> united;
+    for (const Halo &halo : list) {
+      if (united.empty() || united.back().end < halo.low) {
+        united.push_back(halo);
+        continue;
+      }
+      Halo &last = united.back();
+      last.end = std::max(last.end, halo.end);
+      if (halo.first->isBeforeInBlock(last.first))
+        last.first = halo.first;
+    }
+    list = united;
+  }
+}
+
+Halo &SharedHalos::get(const Key &key, int64_t low) {
+  llvm::SmallVector<Halo, 2> &list = halos.find(key)->second;
+  return *llvm::find_if(list, [&](const Halo &halo) {
+    return halo.low <= low && low < halo.end;
+  });
+}
+
+/// Entries of a rank's own block, before the window `at`.
+Value WindowLowering::take(WindowOp at, Value operand, int64_t low,
+                           int64_t size) {
+  if (size == getBlockSize(operand) &&
+      nd::getTensorType(operand).isEven(type.getDimIndex(op.getDim()), mesh))
+    return operand;
+  OpBuilder before(at);
+  return spmd::PieceOp::create(
+      before, at.getLoc(),
+      spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(), size,
+                              mesh),
+      op.getDimAttr(), before.getI64IntegerAttr(low),
+      before.getI64IntegerAttr(size), operand);
+}
+
+/// Entries of the piece's rank, on this rank, for the window `at`.
+Value WindowLowering::permute(WindowOp at, Value operand,
+                              const spmd::WindowPiece &piece, int64_t low,
+                              int64_t size) {
+  Value sent = take(at, operand, low, size);
+  OpBuilder before(at);
+  ArrayAttr order = before.getArrayAttr(
       llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
   auto permute =
-      spmd::PermuteOp::create(builder, op.getLoc(), TypeRange(sent.getType()),
-                              order, order, shift, sent);
-  LDBG() << op.getLoc() << ": rank p receives " << piece.size
+      spmd::PermuteOp::create(before, at.getLoc(), TypeRange(sent.getType()),
+                              order, order, getShift(piece), sent);
+  LDBG() << at.getLoc() << ": rank p receives " << size
          << " entries from rank p + " << piece.distance;
-  nd::copyName(op, permute);
-  return known = permute->getResult(0);
+  nd::copyName(at, permute);
+  return permute->getResult(0);
+}
+
+/// What this rank has received of the piece's rank, with the piece in it.
+Halo WindowLowering::receive(Value operand, const spmd::WindowPiece &piece) {
+  if (segments.repeat) {
+    Value &known = received[{operand.getAsOpaquePointer(), getShift(piece),
+                             piece.low, piece.size}];
+    if (!known)
+      known = permute(op, operand, piece, piece.low, piece.size);
+    return {piece.low, piece.low + piece.size, op, known};
+  }
+  Halo &halo = halos.get(getKey(operand, piece), piece.low);
+  if (!halo.value)
+    halo.value =
+        permute(halo.first, operand, piece, halo.low, halo.end - halo.low);
+  return halo;
+}
+
+void WindowLowering::collect() {
+  if (segments.repeat || isOperand())
+    return;
+  auto known = plan(op, op.getInputs(), segments);
+  if (!known)
+    return; // `run` says why
+  for (const spmd::WindowPiece &piece : known->pieces)
+    if (piece.distance != 0)
+      halos.add(
+          getKey(op.getInputs()[segments.list[piece.segment].operand], piece),
+          piece.low, piece.low + piece.size, op);
 }
 
 /// What the join takes from the piece. Of its own block, a rank needs no copy.
@@ -111,14 +212,14 @@ WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
     return getNarrowingPart(piece);
   Value operand = op.getInputs()[segment.operand];
   int64_t step = getBlockSize(operand);
-  bool isOwn = piece.distance == 0;
-  return {isOwn ? operand : receive(operand, piece),
-          segment.at - segment.from + piece.distance * step +
-              (isOwn ? 0 : piece.low),
+  Halo part = piece.distance == 0 ? Halo{0, step, op, operand}
+                                  : receive(operand, piece);
+  return {part.value,
+          segment.at - segment.from + piece.distance * step + part.low,
           step,
           segment.at,
           segment.at + segment.size,
-          isOwn ? step : piece.size};
+          part.end - part.low};
 }
 
 /// Of a widened block, wherever it is: the entry of the piece is known from
@@ -129,7 +230,7 @@ WindowLowering::getWideningPart(const spmd::WindowPiece &piece) {
   Value operand = op.getInputs()[segment.operand];
   int64_t block = getBlockSize(operand);
   bool isOwn = piece.distance == 0;
-  return {isOwn ? operand : receive(operand, piece),
+  return {isOwn ? operand : receive(operand, piece).value,
           piece.distance * block - segment.from + (isOwn ? 0 : piece.low),
           segments.getWideningStep(block),
           0,
@@ -145,7 +246,8 @@ WindowLowering::getNarrowingPart(const spmd::WindowPiece &piece) {
   Value operand = op.getInputs()[segment.operand];
   int64_t ranks = mesh.getProduct(axes), block = getBlockSize(op.getResult());
   int64_t step = segments.repeat->at;
-  return {piece.distance == 0 ? take(operand, piece) : receive(operand, piece),
+  return {piece.distance == 0 ? take(operand, piece)
+                              : receive(operand, piece).value,
           segment.at - segment.from + piece.distance * step + piece.low,
           step,
           std::max<int64_t>(0, -piece.distance) * block,
@@ -221,10 +323,15 @@ struct LowerWindows : impl::LowerWindowsBase<LowerWindows> {
   void runOnOperation() override {
     llvm::SmallVector<WindowOp> windows;
     getOperation().walk([&](WindowOp op) { windows.push_back(op); });
+    SharedHalos halos;
+    for (WindowOp op : windows)
+      if (!op->use_empty())
+        WindowLowering(op, halos).collect();
+    halos.unite();
     for (WindowOp op : llvm::reverse(windows))
       if (op->use_empty())
         op.erase();
-      else if (failed(WindowLowering(op).run()))
+      else if (failed(WindowLowering(op, halos).run()))
         return signalPassFailure();
   }
 };

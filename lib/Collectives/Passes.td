@@ -115,8 +115,10 @@ def LowerWindows : Pass<"meshc-lower-windows", "::mlir::ModuleOp"> {
     Each rank sends the entries of its block that other ranks need for theirs, one
     permute for each distance between owner and receiver (dialects/Spmd/WindowPlan.h),
     and joins what it receives and what it has. This is the exchange of halos of
-    stencil codes, and that of GSPMD (arXiv 2105.04663, section 4.3). The new permutes
-    inherit the location and `nd.name` of the window.
+    stencil codes, and that of GSPMD (arXiv 2105.04663, section 4.3). What several
+    windows of one value need of one other rank is one permute, before the first of them,
+    where the entries overlap or touch. The new permutes inherit the location and `nd.name`
+    of that window.
 
     ```mlir
     !block = !nd.tensor<f32, [seq = 64 on {ring} ]>

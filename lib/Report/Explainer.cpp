@@ -7,9 +7,11 @@
 
 #include "lib/Report/Explainer.h"
 #include "dialects/Nd/Ops/LoopOps.h"
+#include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/WindowPlan.h"
 #include "lib/Report/Format.h"
 #include "lib/Report/Place.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -241,8 +243,30 @@ std::string Explainer::explainDim(Value value, TensorType home,
          "whole without one\n";
 }
 
+/// The first metric that the value is, reshards aside; empty if it is none.
+static StringRef getMetric(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    StringRef name;
+    if (isa<spmd::ReshardOp>(user)) {
+      name = getMetric(user->getResult(0));
+    } else if (isa<func::ReturnOp>(user)) {
+      auto result = nd::TensorAttributes::ofResult(
+          user->getParentOfType<func::FuncOp>(), use.getOperandNumber());
+      if (result.getName() && (result.hasRole(nd::TensorRole::Metric) ||
+                               result.hasRole(nd::TensorRole::TrainingMetric)))
+        name = result.getName().getValue();
+    }
+    if (!name.empty())
+      return name;
+  }
+  return {};
+}
+
 std::string Explainer::describeTitle(Value value) {
   std::string name = getName(value).str(), text;
+  if (name.empty())
+    name = getMetric(value).str();
   Operation *op = value.getDefiningOp();
   if (!op) {
     auto tensor = nd::TensorAttributes::of(value);

@@ -26,6 +26,24 @@ module attributes {nd.mesh = #nd.mesh<ring = 4>} {
     %y = spmd.window "seq" [0, 1, 0, 64] fill 7.0 %x : (!x) -> !long
     return %y : !long
   }
+  // Shifts by one and by three entries need the last three entries of the previous rank's block, once. A shift by one the
+  // other way needs the first entry of the next rank's block.
+  // CHECK-LABEL: @shifts
+  // CHECK: %[[P:.*]] = spmd.piece "seq" 13 size 3 %arg0
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 1 %[[P]] {nd.name = "one"}
+  // CHECK-NEXT: spmd.join "seq" [-2, 16, 1, 64, 1, 16, 1, 64] fill 0.0{{.*}} %[[H]], %arg0 {nd.name = "one"}
+  // CHECK-NEXT: spmd.join "seq" [0, 16, 3, 64, 3, 16, 3, 64] fill 0.0{{.*}} %[[H]], %arg0 {nd.name = "three"}
+  // CHECK-NEXT: spmd.piece "seq" 0 size 1 %arg0
+  // CHECK-NEXT: spmd.permute {{.*}} shift 3
+  // CHECK-NEXT: spmd.join {{.*}} {nd.name = "back"}
+  // CHECK-NOT: spmd.permute
+  // CHECK: return
+  func.func @shifts(%x: !x) -> (!x, !x, !x) {
+    %one = spmd.window "seq" [0, 1, 0, 63] fill 0.0 %x {nd.name = "one"} : (!x) -> !x
+    %three = spmd.window "seq" [0, 3, 0, 61] fill 0.0 %x {nd.name = "three"} : (!x) -> !x
+    %back = spmd.window "seq" [0, 0, 1, 63] fill 0.0 %x {nd.name = "back"} : (!x) -> !x
+    return %one, %three, %back : !x, !x, !x
+  }
   // Blocks widened by one entry on either side. What is beyond the tensor may be anything.
   // CHECK-LABEL: @widen
   // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 15 size 1 %arg0
