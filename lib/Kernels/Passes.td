@@ -185,9 +185,14 @@ def SinkUpdates : Pass<"meshc-sink-updates", "::mlir::func::FuncOp"> {
     or of the loop around, whose memory order has the loop's dim first. What they
     read without that dim is computed before the loop.
 
-    Where ranks compute during collectives (`spmd.overlap`), a gradient whose entries a
-    collective reduces stays stacked, since the collective runs on during the next
-    iteration. Where launches take time (GPUs), entries of
+    A collective between the loop and the update, or behind the update, moves into the
+    loop, too, if it moves one tensor, each entry by itself: the gather of a gradient
+    that ranks have computed in parts, or of a parameter whose update ranks have
+    divided (stage 1 of ZeRO: Rajbhandari et al., arXiv 1910.02054).
+
+    Where ranks compute during collectives (`spmd.overlap`), collectives stay, and so
+    does a gradient whose entries a collective reduces, since the collective runs on
+    during the next iteration. Where launches take time (GPUs), entries of
     less than 1 MiB stay stacked, too.
 
     ```mlir

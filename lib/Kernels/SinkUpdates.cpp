@@ -53,6 +53,10 @@ private:
   bool addUsers(Value value, Cone &cone) const;
   bool addOperands(Operation *op, Cone &cone);
   bool isPointwise(Operation *op) const;
+  bool movesEntries(Operation *op) const;
+  bool isMovable(Operation *op) const {
+    return isPointwise(op) || movesEntries(op);
+  }
   bool hasDim(Value value) const {
     return llvm::is_contained(exec::getDims(value), dim);
   }
@@ -109,6 +113,22 @@ bool UpdateSinker::isPointwise(Operation *op) const {
   return hasOperand && !namesDim;
 }
 
+/// Whether the op is a collective that moves each entry by itself. Where ranks
+/// compute during collectives, an iteration would wait for it.
+bool UpdateSinker::movesEntries(Operation *op) const {
+  if (!isa<spmd::CollectiveOpInterface>(op) || op->getNumOperands() != 1 ||
+      op->getNumResults() != 1 || spmd::CallCosts::of(scan).overlap > 0)
+    return false;
+  bool namesDim = false;
+  op->getAttrDictionary().walk(
+      [&](StringAttr text) { namesDim |= text.getValue() == dim.getValue(); });
+  auto hasWhole = [&](Value value) {
+    return hasDim(value) &&
+           spmd::getAxesOf(nd::getTensorType(value), dim).empty();
+  };
+  return !namesDim && hasWhole(op->getOperand(0)) && hasWhole(op->getResult(0));
+}
+
 /// Whether the tensor's entries are dense, because of what the function
 /// declares.
 bool UpdateSinker::isStackedInMemory(Value value) const {
@@ -123,7 +143,7 @@ bool UpdateSinker::addUsers(Value value, Cone &cone) const {
       if (!isStackedInMemory(value))
         return false;
       cone.left.insert(value);
-    } else if (user->getBlock() != scan->getBlock() || !isPointwise(user)) {
+    } else if (user->getBlock() != scan->getBlock() || !isMovable(user)) {
       return false;
     } else {
       cone.ops.insert(user);
@@ -149,7 +169,7 @@ bool UpdateSinker::addOperands(Operation *op, Cone &cone) {
     } else if (isBeforeLoop(operand)) {
       if (!isStackedInMemory(operand))
         return false;
-    } else if (isPointwise(producer)) {
+    } else if (isMovable(producer)) {
       cone.ops.insert(producer);
     } else {
       return false;

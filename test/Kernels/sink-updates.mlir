@@ -218,3 +218,54 @@ func.func @nested(%p: !xss {nd.order = ["n", "m", "a"]}, %x: !x) -> (!x, !xss {n
   %2 = nd.sub %p, %0#1 : (!xss, !xss) -> !xss
   return %0#0, %2 : !x, !xss
 }
+
+// -----
+
+// The gather of an updated parameter moves into the loop, too: it moves each entry by itself. Where ranks compute during
+// collectives, it stays, and so does the update.
+!x = !nd.tensor<f32, [a = 4 on {d}]>
+!w = !nd.tensor<f32, [a = 4]>
+!xs = !nd.tensor<f32, [a = 4 on {d}, n = 2]>
+!ws = !nd.tensor<f32, [a = 4, n = 2]>
+module attributes {nd.mesh = #nd.mesh<d = 2>} {
+  // CHECK-LABEL: @gathered
+  // CHECK: nd.scan "n" 2
+  // CHECK: %[[U:.*]] = nd.add
+  // CHECK: %[[G:.*]] = spmd.all_gather ["d"] from ["a"] %[[U]] : (!nd.tensor<f32, [a = 4 on {d}]>) -> !nd.tensor<f32, [a = 4]>
+  // CHECK: nd.yield %{{.*}}, %[[G]]
+  // CHECK-NOT: spmd.all_gather
+  // CHECK: return
+  func.func @gathered(%v: !xs {nd.order = ["n", "a"]}, %x: !x) -> (!x, !ws {nd.order = ["n", "a"]}) {
+    %0:2 = nd.scan "n" 2 carried(%x : !x) stacked(%v : !xs) -> !x, !xs {
+    ^bb0(%h: !x, %w: !x):
+      %1 = nd.mul %h, %w : (!x, !x) -> !x
+      nd.yield %1, %1 : !x, !x
+    }
+    %2 = nd.add %v, %0#1 : (!xs, !xs) -> !xs
+    %3 = spmd.all_gather ["d"] from ["a"] %2 : (!xs) -> !ws
+    return %0#0, %3 : !x, !ws
+  }
+}
+
+// -----
+
+!x = !nd.tensor<f32, [a = 4 on {d}]>
+!w = !nd.tensor<f32, [a = 4]>
+!xs = !nd.tensor<f32, [a = 4 on {d}, n = 2]>
+!ws = !nd.tensor<f32, [a = 4, n = 2]>
+module attributes {nd.mesh = #nd.mesh<d = 2>, spmd.latency_bytes = {d = 8.0}, spmd.flops_per_byte = {f32 = 1.0}, spmd.overlap = 0.5} {
+  // CHECK-LABEL: @overlapped
+  // CHECK: nd.yield
+  // CHECK: nd.add
+  // CHECK-NEXT: spmd.all_gather
+  func.func @overlapped(%v: !xs {nd.order = ["n", "a"]}, %x: !x) -> (!x, !ws {nd.order = ["n", "a"]}) {
+    %0:2 = nd.scan "n" 2 carried(%x : !x) stacked(%v : !xs) -> !x, !xs {
+    ^bb0(%h: !x, %w: !x):
+      %1 = nd.mul %h, %w : (!x, !x) -> !x
+      nd.yield %1, %1 : !x, !x
+    }
+    %2 = nd.add %v, %0#1 : (!xs, !xs) -> !xs
+    %3 = spmd.all_gather ["d"] from ["a"] %2 : (!xs) -> !ws
+    return %0#0, %3 : !x, !ws
+  }
+}

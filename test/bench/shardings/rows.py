@@ -156,7 +156,6 @@ KNOWN = {
     "gpt2 rows=2 × cols=2": {"bytes": (1.005, 1.044), "flops": (1.001, 1.093), "arena": (1.073,)},
     "llama model on tensor=4": {"arena": (1.185,)},
     "llama rows=2 × cols=2": {"flops": (1.001, 1.081), "arena": (1.106,)},
-    "moe data=4": {"arena": (1.056,)},
     "moe data=2, tensor=2": {"arena": (1.103,)},
     "moe data=2, tensor=2, seq on ring=2": {"bytes": (1.001, 1.087), "flops": (1.001, 1.408), "arena": (1.110,)},
     "moe model on tensor=4": {"arena": (1.289,)},
