@@ -66,19 +66,24 @@ bool BiasRebuilder::hasNone(Value value) const {
   return !type.hasDim(memory.getValue()) && !type.hasDim(position.getValue());
 }
 
-/// The dim whose index the value is, as i32 or f32, which has all indices.
+/// Whether the type has all indices: 16 bits would round them.
+static bool hasIndices(Type type) { return type.isInteger(32) || type.isF32(); }
+
+/// The dim whose index the value is; null if it is none, or has been rounded.
 static StringAttr getDimOfIota(Value value) {
-  while (auto cast = value.getDefiningOp<nd::CastOp>())
+  while (auto cast = value.getDefiningOp<nd::CastOp>()) {
+    if (!hasIndices(cast.getType().getElementType()))
+      return {};
     value = cast.getInput();
+  }
   nd::TensorType type = nd::getTensorType(value);
   constexpr int64_t mostOfF32 = int64_t{1} << 24;
   if (!value.getDefiningOp<nd::IotaOp>() ||
+      !hasIndices(type.getElementType()) ||
       type.getDims().front().getSize() > mostOfF32)
     return {};
   return type.getDims().front().getName();
 }
-
-static bool hasIndices(Type type) { return type.isInteger(32) || type.isF32(); }
 
 /// The difference of the two indices, or null.
 Value BiasRebuilder::rebuildDifference(nd::SubOp op) {
@@ -178,8 +183,8 @@ Value BiasRebuilder::rebuild(Value value) {
   return known[value] = rebuilt;
 }
 
-/// The dim of the rows that the bias shares with the memory: that of the band,
-/// or else the only one for which the bias is one by distance.
+/// The dims of the rows along which the bias may be one by distance: that of
+/// the band, or else all that it has.
 static SmallVector<StringAttr> getPositions(const nd::AttentionScores &scores) {
   if (scores.position)
     return {scores.position};
