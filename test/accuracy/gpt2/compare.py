@@ -7,6 +7,9 @@ compare.py check DIR CHECKPOINT LOG LAYERS VOCAB BATCH SEQ: does one step of Ada
 parameters after the step and the first moments of AdamW, which are 0.1 times the gradients.
 compare.py losses CHECKPOINT TOKENS LAYERS BATCH SEQ STEPS: prints the losses of so many steps from meshc's parameters,
 all on the batch in the file TOKENS. test/exec/gpt2.sh has them.
+compare.py step CHECKPOINT TOKENS LAYERS BATCH SEQ: prints sketches of the gradients and of the update of the first of
+these steps, tensor by tensor, with meshc's names. test/exec/models/gpt2-step.txt has them, and
+test/exec/CompareStep.cpp says what they are.
 """
 import json
 import struct
@@ -18,6 +21,7 @@ import torch.nn.functional as F
 
 MODEL, HEADS, KEY = 768, 12, 64
 LIMIT = 1e-4
+SUMS = 8  # of a sketch
 
 
 def shapes(layers, vocab, seq):
@@ -124,6 +128,18 @@ def as_published(tensors, layers, suffix):
     return result
 
 
+def as_stored(published, tensors, layers):
+    """The reverse: values with the names and shapes of Hugging Face, with those of meshc's tensors."""
+    numbers, count = {}, 0
+    for name, values in tensors.items():
+        numbers[name] = np.arange(count, count + values.size).reshape(values.shape)
+        count += values.size
+    result = np.empty(count)
+    for name, places in as_published(numbers, layers, "").items():
+        result[places] = published[name]
+    return {name: result[places] for name, places in numbers.items()}
+
+
 def distance(got, wanted):
     """Euclidean norm of the difference, relative to the norm of what is wanted."""
     return float(np.linalg.norm((got - wanted).astype(np.float64)) / np.linalg.norm(wanted.astype(np.float64)))
@@ -179,9 +195,51 @@ def print_losses(checkpoint, tokens, layers, batch, seq, steps):
         print(f"{loss.item():.6f}")
 
 
+def sketch(values):
+    """The norm, and sums of the values with fixed signs. CompareStep.cpp computes the same."""
+    values = values.ravel()
+    bits = np.arange(values.size, dtype=np.uint32)
+    bits = (bits ^ bits >> 16) * np.uint32(0x85EBCA6B)
+    bits = (bits ^ bits >> 13) * np.uint32(0xC2B2AE35)
+    bits ^= bits >> 16
+    sums = [values @ (1.0 - 2.0 * (bits >> k & 1)) for k in range(SUMS)]
+    return " ".join(f"{number:.9e}" for number in (np.linalg.norm(values), *sums))
+
+
+def print_step(checkpoint, tokens, layers, batch, seq):
+    tensors = {name: values for name, values in read_safetensors(checkpoint).items() if name[-2:] not in (".m", ".v")}
+    start = as_published(tensors, layers, "")
+    # Gradients in double precision, so that the rounding in the file is that of one program, not of two. The step itself
+    # is one of floats: a gain near 1 is rounded by more than 1e-4 of its update.
+    exact = {name: torch.tensor(values, dtype=torch.double, requires_grad=True) for name, values in start.items()}
+    data = torch.tensor(np.fromfile(tokens, np.uint16).astype(np.int64))
+    loss_of(exact, data[:-1].view(batch, seq), data[1:].view(batch, seq), layers).backward()
+    after = {name: torch.tensor(values) for name, values in start.items()}
+    for name, tensor in after.items():
+        tensor.grad = exact[name].grad.float()
+    torch.optim.AdamW(after.values(), lr=1e-4, weight_decay=0.1).step()
+
+    gradients = as_stored({name: tensor.grad.numpy() for name, tensor in exact.items()}, tensors, layers)
+    updates = as_stored({name: tensor.double().numpy() - start[name] for name, tensor in after.items()}, tensors, layers)
+    print(f"# PyTorch {torch.__version__.split('+')[0]}, printed by test/accuracy/gpt2/compare.py step")
+    for name in tensors:
+        for part in range(layers) if name.startswith("layers.") else [...]:
+            label = name if part is ... else f"{name}[{part}]"
+            gradient, update = gradients[name][part], updates[name][part]
+            if name.endswith(".bk"):  # a key's bias: no influence, so that its gradient is rounding alone
+                print(label, "none")
+                continue
+            # The update's sign is the gradient's, and near zero that of rounding (CompareStep.cpp).
+            full = 0.01 * np.sqrt(np.mean(gradient**2))
+            print(label, "gradient", sketch(gradient))
+            print(label, "update", sketch(update * np.minimum(1, abs(gradient) / full)))
+
+
 command, directory, *rest = sys.argv[1:]
 if command == "losses":
     print_losses(directory, rest[0], *map(int, rest[1:]))
+elif command == "step":
+    print_step(directory, rest[0], *map(int, rest[1:]))
 elif command == "make":
     layers, vocab, batch, seq = map(int, rest)
     write_safetensors(directory + "/weights.safetensors", make_weights(layers, vocab, seq))
