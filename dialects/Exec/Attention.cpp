@@ -67,6 +67,7 @@ InnerDims::InnerDims(Operation *held) {
   if (isa<nd::AttentionGradientOp>(held)) {
     operands.append({loops.value, StringAttr(), loops.value});
     results = {loops.key, loops.key, loops.value};
+    results.append(held->getNumResults() - 3, scores.distance);
   }
 }
 
@@ -85,6 +86,15 @@ static Order getOutputOrder(Operation *held, Order query, StringAttr value) {
   AttentionLoops loops = *AttentionLoops::of(held);
   llvm::erase(query, loops.key);
   query.push_back(value);
+  return query;
+}
+
+/// The rows in the order of the query, then the distances.
+static Order getBiasGradientOrder(Operation *held, Order query) {
+  auto scores = nd::AttentionScores::of(held);
+  llvm::erase(query, scores.key);
+  llvm::erase(query, scores.position);
+  query.push_back(scores.distance);
   return query;
 }
 
@@ -107,6 +117,8 @@ static void chooseOrdersOf(Operation *op, OrderChooser &orders) {
     orders.require(op->getOpOperand(last), orderOf(last - 2));
     for (unsigned result = 0; result < 3; ++result)
       set(result, orderOf(result));
+    if (op->getNumResults() > 3)
+      set(3, getBiasGradientOrder(held, orderOf(0)));
     return;
   }
   StringAttr value = inner.results[0];

@@ -127,6 +127,8 @@ void CallWriter::writeSizes() {
     call.biasByDistance = 1;
     call.lastRow = scores.getLastPosition();
   }
+  if (auto gradient = dyn_cast<nd::AttentionGradientOp>(op))
+    call.hasBiasGradient = gradient.getOfBias();
   call.scratchBytes =
       meshcAttentionScratchBytes(&call, isa<nd::AttentionGradientOp>(op));
 }
@@ -153,7 +155,7 @@ void CallWriter::writeStrides(MeshcAttentionStrides &strides, Value value,
     stride = strideOf(dim);
   strides.row = strideOf(loops.row);
   strides.memory = strideOf(loops.memory);
-  if (scores.distance && value == scores.bias) {
+  if (scores.distance && type.hasDim(scores.distance.getValue())) {
     strides.memory = strideOf(scores.distance);
     strides.row = -strides.memory;
   }
@@ -180,6 +182,8 @@ MeshcAttention describeAttention(Operation *op, ArrayRef<Order> operands,
   if (isa<nd::AttentionGradientOp>(op)) {
     write(call.output);
     write(call.logSums);
+    if (call.hasBiasGradient)
+      writer.writeStrides(call.biasGradient, op->getResult(3), results[3]);
   } else {
     writer.writeStrides(call.output, op->getResult(0), results[0]);
     writer.writeStrides(call.logSums, op->getResult(1), results[1]);

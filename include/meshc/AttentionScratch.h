@@ -63,6 +63,7 @@ typedef struct MeshcAttentionBlocks {
   int64_t scores, slopes;   ///< with the gradient of the scores
   int64_t output;           ///< sums
   int64_t ofKeys, ofValues; ///< sums
+  int64_t ofBias;           ///< sums, one for each distance of a block
 } MeshcAttentionBlocks;
 
 static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
@@ -90,6 +91,7 @@ static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
   b.output = forward * rows * value;
   b.ofKeys = backward * memory * key;
   b.ofValues = backward * memory * value;
+  b.ofBias = a->hasBiasGradient ? meshcRoundUp(a->rows + memory, 16) : 0;
   return b;
 }
 
@@ -100,7 +102,7 @@ static inline int64_t meshcAttentionThreadBytes(const MeshcAttention *a,
   return 4 *
          (b.query + b.gradient + b.widened + b.keysAlong + b.keysAcross +
           b.valuesAlong + b.valuesAcross + b.queryAcross + b.gradientAcross +
-          b.scores + b.slopes + b.output + b.ofKeys + b.ofValues);
+          b.scores + b.slopes + b.output + b.ofKeys + b.ofValues + b.ofBias);
 }
 
 static inline int64_t meshcAttentionEntries(const MeshcAttention *a,
@@ -135,15 +137,24 @@ static inline int64_t meshcAttentionSlotBlocks(const MeshcAttention *a) {
          meshcDivideUp(a->rows, MESHC_ATTENTION_ROWS);
 }
 
-/// Bytes of a slot: a counter for each block of rows, one for the entry, and
-/// for 16 bits the sums of the query's gradient in f32. A multiple of 64.
+/// Counters of a slot: one for each block of rows, one for the entry, and one
+/// for the gradient of each bias.
+static inline int64_t meshcAttentionSlotCounters(const MeshcAttention *a) {
+  int64_t biases = a->hasBiasGradient
+                       ? meshcAttentionEntries(a, a->sharedCount, a->outerCount)
+                       : 0;
+  return meshcAttentionSlotBlocks(a) + 1 + biases;
+}
+
+/// Bytes of a slot: the counters, and for 16 bits the sums of the query's
+/// gradient in f32. A multiple of 64.
 static inline int64_t meshcAttentionSlotBytes(const MeshcAttention *a) {
-  int64_t blocks = meshcAttentionSlotBlocks(a);
   int64_t sums = a->type == MESHC_F32
                      ? 0
-                     : blocks * meshcSmaller(a->rows, MESHC_ATTENTION_ROWS) *
+                     : meshcAttentionSlotBlocks(a) *
+                           meshcSmaller(a->rows, MESHC_ATTENTION_ROWS) *
                            meshcAttentionStride(a->keys);
-  return meshcRoundUp(8 * (blocks + 1), 64) + 4 * sums;
+  return meshcRoundUp(8 * meshcAttentionSlotCounters(a), 64) + 4 * sums;
 }
 
 /// Bytes for any number of threads; a multiple of 64.

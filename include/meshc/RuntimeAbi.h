@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 12u
+#define MESHC_ABI_VERSION 13u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -179,13 +179,16 @@ typedef struct MeshcAttentionStrides {
 /// m - (first + r) + `lastRow`, where `lastRow` is the last row of all ranks.
 /// `logSums[row]` = log(sum(exp(scores))), +inf without an allowed entry.
 /// The gradient's call reads them, the output and its gradient, and writes the
-/// gradients of query, keys and values, which lie in memory as these do.
+/// gradients of query, keys and values, which lie in memory as these do. With
+/// `hasBiasGradient`, it also writes that of a bias by distance, in f32, for
+/// each entry of the outer dims.
 ///
 /// A program describes a call so, in a kernel that the runtime computes: the
 /// kernel's buffers are query, keys, values, mask and bias if there are any,
 /// output and logSums; for a gradient also the gradient of the output, and the
-/// gradients of query, keys and values; then `scratchBytes` bytes that contain
-/// nothing else during the call (AttentionScratch.h).
+/// gradients of query, keys and values, and of the bias if it is computed; then
+/// `scratchBytes` bytes that contain nothing else during the call
+/// (AttentionScratch.h).
 typedef struct MeshcAttention {
   int64_t outerCount;
   int64_t outerSizes[MESHC_ATTENTION_DIMS];
@@ -198,9 +201,10 @@ typedef struct MeshcAttention {
   float scale;
   uint8_t hasMask, hasBias;
   uint8_t type; ///< MeshcType
-  uint8_t biasByDistance;
+  uint8_t biasByDistance, hasBiasGradient;
   int64_t lastRow;
   MeshcAttentionStrides query, key, value, mask, bias, output, logSums;
+  MeshcAttentionStrides biasGradient; ///< `memory`: along the distances, 1
   int64_t scratchBytes;
 } MeshcAttention;
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Autodiff/PositionDecoder.h"
+#include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/IndexingOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
@@ -235,12 +236,8 @@ bool PositionDecoder::isEntrywise(OpResult result, Names dims) const {
   });
   if (!isParallel || isa<nd::AttentionOp>(op))
     return isParallel;
-  // An op that names a dim treats it differently from the others.
-  return llvm::none_of(
-      op->getName().getAttributeNames(), [&](StringAttr attribute) {
-        auto name = dyn_cast_or_null<StringAttr>(op->getAttr(attribute));
-        return name && llvm::is_contained(dims, name);
-      });
+  return llvm::none_of(dims,
+                       [&](StringAttr dim) { return nd::namesDim(op, dim); });
 }
 
 /// The operand for an op that is computed at the position along `dims`.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Nd/Ops/AttentionOps.h"
+#include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
@@ -126,13 +127,8 @@ bool BiasRebuilder::isEntrywise(OpResult result) const {
                  });
         }))
       return false;
-    // An op that names a dim treats it differently from the others.
-    for (NamedAttribute attribute : op->getAttrs()) {
-      bool names = false;
-      attribute.getValue().walk([&](StringAttr name) { names |= name == dim; });
-      if (names)
-        return false;
-    }
+    if (nd::namesDim(op, dim))
+      return false;
   }
   return true;
 }

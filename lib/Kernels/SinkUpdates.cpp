@@ -7,6 +7,7 @@
 
 #include "dialects/Exec/Alignment.h"
 #include "dialects/Exec/ArenaAttributes.h"
+#include "dialects/Nd/Ops/DimNames.h"
 #include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/SourceOps.h"
 #include "dialects/Nd/TensorAttributes.h"
@@ -100,7 +101,7 @@ bool UpdateSinker::isPointwise(Operation *op) const {
   auto element = dyn_cast<nd::ElementOpInterface>(op);
   if (!element || op->getNumResults() != 1 || !hasDim(op->getResult(0)))
     return false;
-  bool hasOperand = false, namesDim = false;
+  bool hasOperand = false;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     if (!hasDim(operand))
       continue;
@@ -108,9 +109,7 @@ bool UpdateSinker::isPointwise(Operation *op) const {
     if (!exec::isAligned(element, index, dim, mesh))
       return false;
   }
-  op->getAttrDictionary().walk(
-      [&](StringAttr text) { namesDim |= text.getValue() == dim.getValue(); });
-  return hasOperand && !namesDim;
+  return hasOperand && !nd::namesDim(op, dim);
 }
 
 /// Whether the op is a collective that moves each entry by itself. Where ranks
@@ -119,14 +118,12 @@ bool UpdateSinker::movesEntries(Operation *op) const {
   if (!isa<spmd::CollectiveOpInterface>(op) || op->getNumOperands() != 1 ||
       op->getNumResults() != 1 || spmd::CallCosts::of(scan).overlap > 0)
     return false;
-  bool namesDim = false;
-  op->getAttrDictionary().walk(
-      [&](StringAttr text) { namesDim |= text.getValue() == dim.getValue(); });
   auto hasWhole = [&](Value value) {
     return hasDim(value) &&
            spmd::getAxesOf(nd::getTensorType(value), dim).empty();
   };
-  return !namesDim && hasWhole(op->getOperand(0)) && hasWhole(op->getResult(0));
+  return !nd::namesDim(op, dim) && hasWhole(op->getOperand(0)) &&
+         hasWhole(op->getResult(0));
 }
 
 /// Whether the tensor's entries are dense, because of what the function

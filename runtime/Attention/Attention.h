@@ -44,13 +44,18 @@ struct AttentionResults {
   const void *gradient; ///< of the output, which it lies like
 };
 
-/// Computes the gradients of query, keys and values. The scratch memory is as
-/// above, with all slots.
+/// What the gradient writes.
+struct AttentionGradients {
+  void *query, *key, *value;
+  float *bias = nullptr; ///< with hasBiasGradient
+};
+
+/// Computes the gradients. The scratch memory is as above, with all slots.
 void runAttentionGradient(const MeshcAttention &attention,
                           const int64_t *coordinates,
                           const AttentionTensors &tensors,
-                          const AttentionResults &results, void *ofQuery,
-                          void *ofKey, void *ofValue,
+                          const AttentionResults &results,
+                          const AttentionGradients &gradients,
                           const GemmScratch &scratch);
 
 } // namespace meshc::runtime

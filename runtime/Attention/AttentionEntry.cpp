@@ -131,7 +131,7 @@ FinishedRow AttentionEntry::finishRow(float *s, int64_t row, int64_t i,
   if (tensors.bias) {
     int64_t first = at(attention.bias), stride = attention.bias.memory;
     if (attention.biasByDistance)
-      first += (attention.lastRow - firstRow) * stride;
+      first += distanceOf(0) * stride;
     if (stride == 1)
       loops.widen(attention.type,
                   elementAt(attention.type, tensors.bias, first), n, bias);

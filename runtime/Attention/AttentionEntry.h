@@ -70,6 +70,11 @@ public:
   /// The band of a block of scores, of rows from `row` on and of the memory
   /// from `begin` on, within a part of the memory.
   Band bandOf(int64_t row, int64_t begin, Range within) const;
+  /// Of a bias by distance: the entry for an index of the memory that is `more`
+  /// than that of the row among the rank's.
+  int64_t distanceOf(int64_t more) const {
+    return more - firstRow + attention.lastRow;
+  }
   /// Makes the entries of row `i` of the block, `s`, that the band does not
   /// allow 0; adds the bias to the others, and applies the mask. The block has
   /// `count` entries of the memory from `begin` on; its first row is `row`.

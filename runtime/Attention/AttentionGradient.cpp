@@ -12,6 +12,7 @@
 /// added in the order of the memory, whichever thread computes them: a task
 /// waits until the one before it has added to these rows. It began later, so it
 /// mostly need not wait; and the first task that is not done waits for none.
+/// The gradient of a bias by distance is added up in the same way.
 ///
 //===----------------------------------------------------------------------===//
 #include "runtime/Attention/Attention.h"
@@ -33,18 +34,18 @@ public:
   Slot(const MeshcAttention &attention, const GemmScratch &scratch,
        int64_t entry)
       : blocks(meshcAttentionSlotBlocks(&attention)),
+        count(meshcAttentionSlotCounters(&attention)),
         tasks(meshcDivideUp(attention.memory, MESHC_ATTENTION_MEMORY)),
         turn(entry / meshcAttentionSlots(&attention)) {
     char *memory = scratch.data + entry % meshcAttentionSlots(&attention) *
                                       meshcAttentionSlotBytes(&attention);
     counters = reinterpret_cast<std::atomic<int64_t> *>(memory);
-    sums =
-        reinterpret_cast<float *>(memory + meshcRoundUp(8 * (blocks + 1), 64));
+    sums = reinterpret_cast<float *>(memory + meshcRoundUp(8 * count, 64));
   }
 
   /// Before any task runs.
   void clear() const {
-    for (int64_t i = 0; i <= blocks; ++i)
+    for (int64_t i = 0; i < count; ++i)
       new (&counters[i]) std::atomic<int64_t>(0);
   }
   /// Waits for the tasks of the entry that had the slot before.
@@ -64,6 +65,15 @@ public:
                           std::memory_order_release);
   }
 
+  /// The same for the gradient of the `group`-th bias, to which each task adds.
+  void awaitBias(int64_t group, int64_t count) const {
+    waitFor(counters[blocks + 1 + group], turn * tasks + count);
+  }
+  void addBias(int64_t group, int64_t count) const {
+    counters[blocks + 1 + group].store(turn * tasks + count + 1,
+                                       std::memory_order_release);
+  }
+
   float *sums; ///< of the query's gradient, for 16 bits
 
 private:
@@ -72,13 +82,8 @@ private:
       waitTurn(turn);
   }
 
-  int64_t blocks, tasks, turn;
+  int64_t blocks, count, tasks, turn;
   std::atomic<int64_t> *counters;
-};
-
-/// The gradients that a call computes.
-struct Gradients {
-  void *ofQuery, *ofKey, *ofValue;
 };
 
 /// Keys or values of a task: f32 sums of their gradient, and where it goes.
@@ -94,8 +99,8 @@ class GradientWorker {
 public:
   GradientWorker(const MeshcAttention &attention, const int64_t *coordinates,
                  const AttentionTensors &tensors,
-                 const AttentionResults &results, const Gradients &gradients,
-                 char *memory);
+                 const AttentionResults &results,
+                 const AttentionGradients &gradients, char *memory);
 
   /// Computes a block of the memory of an entry of the shared dims.
   void run(int64_t outer, int64_t block, const Slot &slot);
@@ -108,6 +113,8 @@ private:
   void close(MemorySums &of);
   void addRows(int64_t group, int64_t part, const Slot &slot);
   void clearRows();
+  void clearBias();
+  void addBias(int64_t group, const Slot &slot);
   void loadRows();
   void findSlopes(const Band &band);
   void addToMemory(const Band &band);
@@ -116,7 +123,7 @@ private:
 
   const MeshcAttention &attention;
   const AttentionResults &results;
-  const Gradients &gradients;
+  const AttentionGradients &gradients;
   AttentionEntry entry;
   const RowLoops &loops;
   int64_t blockIndex = 0, begin = 0, size = 0; ///< of the block of the memory
@@ -129,6 +136,9 @@ private:
   float *scores, *slopes;
   int64_t scoreStride;
   MemorySums ofKeys, ofValues;
+  /// Of the bias: for each difference of an entry of the block and a row, from
+  /// that of the first entry and the last row on; still times the scale.
+  float *ofBias;
   float inner[MESHC_ATTENTION_ROWS]; ///< sum(gradient · output) of each row
 };
 
@@ -138,7 +148,8 @@ GradientWorker::GradientWorker(const MeshcAttention &attention,
                                const int64_t *coordinates,
                                const AttentionTensors &tensors,
                                const AttentionResults &results,
-                               const Gradients &gradients, char *memory)
+                               const AttentionGradients &gradients,
+                               char *memory)
     : attention(attention), results(results), gradients(gradients),
       entry(attention, coordinates, tensors), loops(entry.loops) {
   MeshcAttentionBlocks blocks = meshcAttentionBlocks(&attention, true);
@@ -160,6 +171,7 @@ GradientWorker::GradientWorker(const MeshcAttention &attention,
   ofValues.sums = scratch.take(blocks.ofValues);
   ofValues.width = attention.values;
   ofValues.stride = meshcAttentionStride(attention.values);
+  ofBias = scratch.take(blocks.ofBias);
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,7 +202,7 @@ void GradientWorker::close(MemorySums &of) {
 }
 
 void GradientWorker::openKeys() {
-  if (!open(ofKeys, gradients.ofKey, attention.key))
+  if (!open(ofKeys, gradients.key, attention.key))
     return;
   FloatRows keys =
       asFloats(entry, entry.memoryOf(entry.tensors.key, attention.key, begin),
@@ -200,7 +212,7 @@ void GradientWorker::openKeys() {
 }
 
 void GradientWorker::openValues() {
-  if (!open(ofValues, gradients.ofValue, attention.value))
+  if (!open(ofValues, gradients.value, attention.value))
     return;
   FloatRows values = asFloats(
       entry, entry.memoryOf(entry.tensors.value, attention.value, begin), size,
@@ -249,6 +261,10 @@ void GradientWorker::findSlopes(const Band &band) {
     std::fill(slope + allowed.end, slope + size, 0.0f);
     loops.findSlopes(slope + allowed.begin, share + allowed.begin,
                      allowed.size(), inner[i], attention.scale);
+    if (attention.hasBiasGradient)
+      loops.addBias(ofBias + attention.rows - 1 - (firstRow + i) +
+                        allowed.begin,
+                    allowed.size(), 1, slope + allowed.begin);
   }
 }
 
@@ -268,8 +284,7 @@ void GradientWorker::addToMemory(const Band &band) {
 /// memory.
 void GradientWorker::addToRows(const Band &band, int64_t block, Range tasks,
                                const Slot &slot) {
-  TensorRows target =
-      entry.rowsOf(gradients.ofQuery, attention.query, firstRow);
+  TensorRows target = entry.rowsOf(gradients.query, attention.query, firstRow);
   bool isF32 = attention.type == MESHC_F32;
   int64_t stride = meshcAttentionStride(attention.keys),
           rows = std::min<int64_t>(attention.rows, MESHC_ATTENTION_ROWS);
@@ -290,11 +305,30 @@ void GradientWorker::addToRows(const Band &band, int64_t block, Range tasks,
 }
 
 void GradientWorker::clearRows() {
-  TensorRows rows = entry.rowsOf(gradients.ofQuery, attention.query, firstRow);
+  TensorRows rows = entry.rowsOf(gradients.query, attention.query, firstRow);
   auto bytes = static_cast<size_t>(attention.keys) *
                (attention.type == MESHC_F32 ? 4 : 2);
   for (int64_t i = 0; i < count; ++i)
     std::memset(rows.row(i), 0, bytes);
+}
+
+void GradientWorker::clearBias() {
+  std::fill(ofBias, ofBias + attention.rows + size, 0.0f);
+}
+
+/// Adds the block's share to the gradient of the bias. The first block finds
+/// no sums there yet.
+void GradientWorker::addBias(int64_t group, const Slot &slot) {
+  float *target = gradients.bias + entry.offsetOf(attention.biasGradient);
+  slot.awaitBias(group, blockIndex);
+  if (blockIndex == 0)
+    std::fill(target, target + attention.lastRow + attention.memory, 0.0f);
+  if (int64_t differences = attention.rows + size - 1; attention.rows > 0) {
+    target += entry.distanceOf(begin - (attention.rows - 1));
+    loops.addBias(ofBias, differences, 1 / attention.scale, target);
+    std::memcpy(target, ofBias, 4 * static_cast<size_t>(differences));
+  }
+  slot.addBias(group, blockIndex);
 }
 
 /// Adds what a block of rows, the `part`-th of a group, gives to the block of
@@ -335,19 +369,24 @@ void GradientWorker::run(int64_t outer, int64_t block, const Slot &slot) {
     entry.moveTo(group, shared, last);
     openKeys();
     openValues();
+    if (attention.hasBiasGradient)
+      clearBias();
     for (int64_t part = 0; part < parts; ++part)
       addRows(group, part, slot);
+    if (attention.hasBiasGradient)
+      addBias(group, slot);
   }
   close(ofKeys);
   close(ofValues);
   slot.close();
 }
 
-void meshc::runtime::runAttentionGradient(
-    const MeshcAttention &attention, const int64_t *coordinates,
-    const AttentionTensors &tensors, const AttentionResults &results,
-    void *ofQuery, void *ofKey, void *ofValue, const GemmScratch &scratch) {
-  Gradients gradients{ofQuery, ofKey, ofValue};
+void meshc::runtime::runAttentionGradient(const MeshcAttention &attention,
+                                          const int64_t *coordinates,
+                                          const AttentionTensors &tensors,
+                                          const AttentionResults &results,
+                                          const AttentionGradients &gradients,
+                                          const GemmScratch &scratch) {
   int64_t slots = meshcAttentionSlots(&attention),
           slotBytes = slots * meshcAttentionSlotBytes(&attention),
           bytes = meshcAttentionThreadBytes(&attention, true);

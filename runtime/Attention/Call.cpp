@@ -76,7 +76,12 @@ void meshc_attention_gradient(const MeshcContext *ctx,
   results.output = all.take();
   results.logSums = all.take<float>();
   results.gradient = all.take();
-  void *ofQuery = all.take(), *ofKey = all.take(), *ofValue = all.take();
-  runAttentionGradient(known, ctx->coords, tensors, results, ofQuery, ofKey,
-                       ofValue, {all.take<char>(), attention->scratchBytes});
+  AttentionGradients gradients{};
+  gradients.query = all.take();
+  gradients.key = all.take();
+  gradients.value = all.take();
+  if (known.hasBiasGradient)
+    gradients.bias = all.take<float>();
+  runAttentionGradient(known, ctx->coords, tensors, results, gradients,
+                       {all.take<char>(), attention->scratchBytes});
 }

@@ -22,6 +22,7 @@ struct Shape {
   std::string type = "f32";
   bool hasMask = false, hasBias = false;
   bool sharesMask = false;                 ///< all rows of a batch entry
+  bool byDistance = false;                 ///< a bias, with its gradient
   std::string band;                        ///< attributes of the op
   std::map<std::string, std::string> axes; ///< that cut a dim
   bool othersFirst = false;                ///< tensors in another memory order
@@ -50,6 +51,7 @@ private:
            : dim == "s" ? shape.rows
            : dim == "m" ? shape.memory
            : dim == "d" ? shape.keys
+           : dim == "x" ? shape.rows + shape.memory - 1
                         : shape.values;
   }
   std::string tensor(const std::string &type,
@@ -91,7 +93,9 @@ private:
       add("mask", tensor("i1", {"b", "m"}), R"(["m", "b"])");
     else if (shape.hasMask)
       add("mask", tensor("i1", {"b", "m", "s"}), R"(["m", "s", "b"])");
-    if (shape.hasBias)
+    if (shape.byDistance)
+      add("bias", tensor(shape.type, {"g", "x"}), R"(["g", "x"])");
+    else if (shape.hasBias)
       add("bias", tensor(shape.type, {"g", "m", "s"}), R"(["g", "s", "m"])");
   }
   std::string finish(const std::string &op, const std::string &more) {
@@ -99,10 +103,16 @@ private:
     std::vector<std::string> results, names, places;
     if (isGradient) {
       results = {tensor(shape.type, {"b", "d", "g", "s"}),
-                 partial(tensor(shape.type, {"b", "d", "m"})),
-                 partial(tensor(shape.type, {"b", "e", "m"}))};
+                 partial(tensor(shape.type, {"b", "d", "m"}), {"g", "s"}),
+                 partial(tensor(shape.type, {"b", "e", "m"}), {"g", "s"})};
       names = {"%x", "%y", "%z"};
       places = {rows("d"), memory("d"), memory("e")};
+      if (shape.byDistance) {
+        results.push_back(partial(tensor("f32", {"b", "g", "x"}), {"s"}));
+        names.emplace_back("%w");
+        places.emplace_back(shape.othersFirst ? R"(["g", "b", "x"])"
+                                              : R"(["b", "g", "x"])");
+      }
     } else {
       results = {tensor(shape.type, {"b", "e", "g", "s"}),
                  tensor("f32", {"b", "g", "s"})};
@@ -119,18 +129,25 @@ private:
            "\"\", sizes = []> in [" +
            orders + "] out [" + join(places) + "] {\n^bb0(" + arguments +
            "):\n" + join(names) + " = " + op + " " + operands +
-           " {key = \"d\", memory = \"m\"" + shape.band +
+           " {key = \"d\", memory = \"m\"" + getExtras(isGradient) +
            ", operandSegmentSizes = array<i32: 1, 1, 1, " +
            (shape.hasMask || shape.sharesMask ? "1" : "0") + ", " +
-           (shape.hasBias ? "1" : "0") + more + ">} : (" + types + ") -> (" +
-           join(results) + ")\nexec.yield " + join(names) + " : " +
-           join(results) + "\n}";
+           (shape.hasBias || shape.byDistance ? "1" : "0") + more + ">} : (" +
+           types + ") -> (" + join(results) + ")\nexec.yield " + join(names) +
+           " : " + join(results) + "\n}";
   }
-  /// Of keys and values, which lack two of the rows' dims.
-  std::string partial(const std::string &type) const {
+  std::string getExtras(bool isGradient) const {
+    if (!shape.byDistance)
+      return shape.band;
+    return (shape.band.empty() ? R"(, position = "s")" : shape.band) +
+           R"(, distance = "x")" + (isGradient ? ", of_bias" : "");
+  }
+  /// The type of a gradient that lacks dims of the rows.
+  std::string partial(const std::string &type,
+                      const std::vector<std::string> &missing) const {
     std::string axes;
     for (const auto &[dim, cut] : shape.axes)
-      if (dim != "b")
+      if (llvm::is_contained(missing, dim))
         axes += (axes.empty() ? "" : ", ") + cut;
     if (axes.empty())
       return type;
@@ -276,6 +293,36 @@ TEST(AttentionKernel, SharedMasks) {
     }
 }
 
+TEST(AttentionKernel, BiasesByDistance) {
+  for (std::string limits :
+       {"", ", highest = 0 : i64", ", highest = 2 : i64, lowest = -9 : i64"})
+    for (auto [rows, memory] :
+         {std::pair(20, 33), std::pair(20, 1), std::pair(150, 110)}) {
+      Shape shape(2, 2, rows, memory, 8, 4);
+      shape.byDistance = true;
+      shape.band = limits.empty() ? "" : band(limits);
+      expectAttention(shape);
+      shape.sharesMask = true;
+      shape.othersFirst = true;
+      expectAttention(shape);
+    }
+}
+
+TEST(AttentionKernel, UnevenBiasesByDistance) {
+  for (std::string dim : {"s", "g", "b"}) {
+    Shape shape(3, 3, 71, 37, 4, 4);
+    shape.byDistance = true;
+    shape.band = band(", highest = 0 : i64");
+    expectUneven(shape, dim);
+  }
+  KernelCase options;
+  options.mesh = "#nd.mesh<p = 18>";
+  Shape few(1, 1, 289, 20, 4, 4);
+  few.byDistance = true;
+  few.axes["s"] = "p";
+  expectAttention(few, options);
+}
+
 TEST(AttentionKernel, MemoryOrders) {
   Shape shape(2, 3, 20, 21, 8, 12);
   shape.othersFirst = true;
@@ -291,6 +338,8 @@ TEST(AttentionKernel, ShortFloats) {
     shape.type = type;
     shape.hasBias = true;
     options.tolerance = tolerance;
+    expectAttention(shape, options);
+    shape.byDistance = true;
     expectAttention(shape, options);
   }
 }

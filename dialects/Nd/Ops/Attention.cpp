@@ -76,6 +76,13 @@ SmallVector<DimAttr> AttentionScores::getRows() const {
   return rows;
 }
 
+SmallVector<DimAttr> AttentionScores::getBiasGradientDims() const {
+  SmallVector<DimAttr> dims = getRows();
+  llvm::erase_if(dims, [&](DimAttr dim) { return dim.getName() == position; });
+  dims.push_back(getTensorType(bias).getDim(distance));
+  return dims;
+}
+
 SmallVector<DimAttr> AttentionScores::getValueDims() const {
   SmallVector<DimAttr> dims;
   for (DimAttr dim : getTensorType(values).getDims())
@@ -260,7 +267,7 @@ AttentionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
 }
 
 LogicalResult AttentionGradientOp::inferReturnTypes(
-    MLIRContext *, std::optional<Location> location, ValueRange operands,
+    MLIRContext *context, std::optional<Location> location, ValueRange operands,
     DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
     SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
@@ -278,7 +285,13 @@ LogicalResult AttentionGradientOp::inferReturnTypes(
                                value.getType());
   for (Value value : {scores->query, scores->keys, scores->values})
     types.push_back(getTensorType(value).getGlobal());
-  return success();
+  if (!adaptor.getOfBias())
+    return success();
+  if (!scores->distance)
+    return emitOptionalError(location, getShortName<AttentionGradientOp>(),
+                             ": 'of_bias' needs a bias by distance");
+  return appendTensorType(location, Float32Type::get(context),
+                          scores->getBiasGradientDims(), types);
 }
 
 //===----------------------------------------------------------------------===//
@@ -352,16 +365,26 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder,
       builder, getLoc(), getQuery(), getKeys(), getValues(), getMask(),
       getBias(), getOutput(), getLogSums(), gradient, getKeyAttr(),
       getMemoryAttr(), getPositionAttr(), getLowestAttr(), getHighestAttr(),
-      getDistanceAttr());
+      getDistanceAttr(),
+      getDistanceAttr() ? builder.getUnitAttr() : UnitAttr());
   operandGrads[0] = op.getQueryGradient();
   operandGrads[1] = op.getKeysGradient();
   operandGrads[2] = op.getValuesGradient();
-  if (getBias()) {
-    // Of the scores' size, so it is computed apart, and only if it is used.
-    AttentionParts parts(builder, getLoc(), AttentionScores::of(*this));
-    operandGrads[getMask() ? 4 : 3] =
-        parts.getBiasGradient(getOutput(), getLogSums(), gradient);
-  }
+  if (!getBias())
+    return success();
+  // One that is not by distance is as large as the scores. It is computed
+  // apart, and only if it is used.
+  ValueBuilder build(builder, getLoc());
+  AttentionParts parts(builder, getLoc(), AttentionScores::of(*this));
+  Value ofBias =
+      op.getBiasGradient()
+          ? op.getBiasGradient()
+          : parts.getScoreGradient(getOutput(), getLogSums(), gradient);
+  TensorType type =
+      getTensorType(getBias()).withElementType(builder.getF32Type());
+  Value sum = build.broadcastTo(build.sumTo(ofBias, type), type);
+  operandGrads[getMask() ? 4 : 3] =
+      build.castTo(sum, getTensorType(getBias()).getElementType());
   return success();
 }
 

@@ -64,13 +64,20 @@ def Nd_AttentionGradientOp : Nd_AttentionBase<"attention_gradient"> {
   let description = [{
     `gradient` is that of the output. The scores are computed again: neither they nor
     anything else of their size is stored (FlashAttention, arXiv 2205.14135).
+
+    With `of_bias`, `bias_gradient` is that of a bias by distance, in f32, with all rows'
+    dims but `position`, and with `distance`: rows that share an entry of the bias are
+    not added up. Biases that have `memory` have a gradient of the scores' size, so it
+    is not one of the results.
   }];
   let arguments = !con(Nd_AttentionOperands,
                        (ins Nd_TensorType:$output, Nd_TensorType:$log_sums,
                            Nd_TensorType:$gradient),
-                       Nd_AttentionSettings);
+                       Nd_AttentionSettings,
+                       (ins UnitAttr:$of_bias));
   let results = (outs Nd_TensorType:$query_gradient,
-      Nd_TensorType:$keys_gradient, Nd_TensorType:$values_gradient);
+      Nd_TensorType:$keys_gradient, Nd_TensorType:$values_gradient,
+      Optional<Nd_TensorType>:$bias_gradient);
 }
 
 #endif // MESHC_DIALECTS_ND_OPS_ATTENTION_TD

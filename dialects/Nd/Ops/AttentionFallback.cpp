@@ -153,25 +153,14 @@ Value AttentionParts::getScoreGradient(Value output, Value logSums,
 Value AttentionParts::getBiasGradient(Value output, Value logSums,
                                       Value gradient) {
   Value slopes = getScoreGradient(output, logSums, gradient);
-  TensorType type =
-      getTensorType(scores.bias).withElementType(builder.getF32Type());
-  if (scores.distance) {
-    SmallVector<DimAttr> dims;
-    for (DimAttr dim : type.getDims())
-      if (dim.getName() != scores.distance)
-        dims.push_back(dim);
-    dims.push_back(getTensorType(scores.query).getDim(scores.position));
-    dims.push_back(getTensorType(scores.keys).getDim(scores.memory));
-    Value sum = build.sumTo(slopes, type.withDims(dims));
-    slopes =
-        build.make<ScatterAddOp>(type, sum, getDistances(), scores.distance);
-  }
-  Value sum = build.broadcastTo(build.sumTo(slopes, type), type);
-  return build.castTo(sum, getTensorType(scores.bias).getElementType());
+  auto type =
+      TensorType::get(builder.getF32Type(), scores.getBiasGradientDims());
+  return build.make<ScatterAddOp>(type, slopes, getDistances(),
+                                  scores.distance);
 }
 
-SmallVector<Value, 3> AttentionParts::getGradients(Value output, Value logSums,
-                                                   Value gradient) {
+SmallVector<Value> AttentionParts::getGradients(Value output, Value logSums,
+                                                Value gradient) {
   Value slopes = scale(getScoreGradient(output, logSums, gradient));
   Value query = toF32(scores.query), keys = toF32(scores.keys);
   Value ofValues =
@@ -195,12 +184,13 @@ SmallVector<Value> AttentionOp::decompose(OpBuilder &builder) {
 SmallVector<Value> AttentionGradientOp::decompose(OpBuilder &builder) {
   AttentionParts parts(builder, getLoc(), AttentionScores::of(*this));
   ValueBuilder build(builder, getLoc());
-  SmallVector<Value> gradients;
-  for (auto [value, result] :
-       llvm::zip(parts.getGradients(getOutput(), getLogSums(), getGradient()),
-                 getResults()))
+  SmallVector<Value> gradients =
+      parts.getGradients(getOutput(), getLogSums(), getGradient());
+  if (getOfBias())
     gradients.push_back(
-        build.castTo(value, getTensorType(result).getElementType()));
+        parts.getBiasGradient(getOutput(), getLogSums(), getGradient()));
+  for (auto [value, result] : llvm::zip_equal(gradients, getResults()))
+    value = build.castTo(value, getTensorType(result).getElementType());
   return gradients;
 }
 

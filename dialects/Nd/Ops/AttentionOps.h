@@ -30,6 +30,8 @@ struct AttentionScores {
 
   /// The dims of the query but `key`, as they are cut.
   llvm::SmallVector<DimAttr> getRows() const;
+  /// The dims of the gradient of a bias by distance, as they are cut.
+  llvm::SmallVector<DimAttr> getBiasGradientDims() const;
   /// The dims of the values that are neither `memory` nor rows.
   llvm::SmallVector<DimAttr> getValueDims() const;
   bool isRow(mlir::StringAttr dim) const;

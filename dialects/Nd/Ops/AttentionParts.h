@@ -33,11 +33,11 @@ public:
   /// The gradient of the scores, [rows, memory], from that of the output.
   mlir::Value getScoreGradient(mlir::Value output, mlir::Value logSums,
                                mlir::Value gradient);
-  /// The gradient of the bias.
+  /// The gradient of a bias by distance, not summed over rows but `position`.
   mlir::Value getBiasGradient(mlir::Value output, mlir::Value logSums,
                               mlir::Value gradient);
   /// The gradients of query, keys and values.
-  llvm::SmallVector<mlir::Value, 3>
+  llvm::SmallVector<mlir::Value>
   getGradients(mlir::Value output, mlir::Value logSums, mlir::Value gradient);
 
 private:

@@ -174,6 +174,10 @@ static bool allowsAll(Value mask) {
                      getTensorType(iota).getDims().front().getSize(), *bound);
 }
 
+/// Whether the op has a result for the bias.
+static bool hasBiasGradient(AttentionOp) { return false; }
+static bool hasBiasGradient(AttentionGradientOp op) { return op.getOfBias(); }
+
 namespace {
 /// A mask such as `iota(memory) >= 0`, which is true everywhere, goes.
 template <typename Op> struct DropMask : OpRewritePattern<Op> {
@@ -194,7 +198,7 @@ template <typename Op> struct DropBias : OpRewritePattern<Op> {
 
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.getBias() || getNumber(op.getBias()) != 0.0)
+    if (!op.getBias() || hasBiasGradient(op) || getNumber(op.getBias()) != 0.0)
       return failure();
     rewriter.modifyOpInPlace(op, [&] {
       op.getBiasMutable().clear();
@@ -202,6 +206,27 @@ template <typename Op> struct DropBias : OpRewritePattern<Op> {
       if (!op.getLowest() && !op.getHighest())
         op.removePositionAttr();
     });
+    return success();
+  }
+};
+
+/// Kernels compute the gradient of the bias only if something uses it.
+struct DropBiasGradient : OpRewritePattern<AttentionGradientOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionGradientOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getOfBias() || !op.getBiasGradient().use_empty())
+      return failure();
+    auto without = AttentionGradientOp::create(
+        rewriter, op.getLoc(), op.getQuery(), op.getKeys(), op.getValues(),
+        op.getMask(), op.getBias(), op.getOutput(), op.getLogSums(),
+        op.getGradient(), op.getKeyAttr(), op.getMemoryAttr(),
+        op.getPositionAttr(), op.getLowestAttr(), op.getHighestAttr(),
+        op.getDistanceAttr(), UnitAttr());
+    rewriter.replaceAllUsesWith(op.getResults().take_front(3),
+                                without.getResults());
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -264,7 +289,7 @@ void AttentionOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 void AttentionGradientOp::getCanonicalizationPatterns(
     RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<MaskToBand<AttentionGradientOp>, DropMask<AttentionGradientOp>,
-               DropBias<AttentionGradientOp>>(context);
+               DropBias<AttentionGradientOp>, DropBiasGradient>(context);
 }
 
 } // namespace meshc::nd

@@ -210,11 +210,14 @@ SmallVector<HostTensor> RowByRow::backward() {
     results.push_back(context.makeTensor(type));
   HostTensor &ofQuery = results[0], &ofKeys = results[1],
              &ofValues = results[2];
+  HostTensor *ofBias = results.size() > 3 ? &results[3] : nullptr;
   // The last operands: output, logarithms of sums, gradient.
   size_t first = operands.size(), output = first - 3, logSum = first - 2,
          gradient = first - 1;
-  forEachRow({&ofQuery, &ofKeys, &ofValues}, [&](ArrayRef<int64_t> index,
-                                                 ArrayRef<int64_t> starts) {
+  SmallVector<const HostTensor *> targets{&ofQuery, &ofKeys, &ofValues};
+  if (ofBias)
+    targets.push_back(ofBias);
+  forEachRow(targets, [&](ArrayRef<int64_t> index, ArrayRef<int64_t> starts) {
     computeScores(index, starts);
     double inner = 0;
     forEachValue({operands[output], operands[gradient]},
@@ -233,7 +236,12 @@ SmallVector<HostTensor> RowByRow::backward() {
             slope += g * values.tensor->data[starts[2] + entry];
             ofValues.data[starts[first + 2] + entry] += share * g;
           });
-      double step = share * (slope - inner) * scale;
+      double step = share * (slope - inner);
+      if (ofBias)
+        ofBias->data[starts[first + 3] +
+                     getDistance(index, m) *
+                         ofBias->getStrideOf(names.distance)] += step;
+      step *= scale;
       for (int64_t k = 0; k < keyCount; ++k) {
         int64_t entry = m * keys.memory + k * keys.key;
         ofQuery.data[starts[first] + k * query.key] +=

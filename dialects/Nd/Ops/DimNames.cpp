@@ -19,6 +19,13 @@ SmallVector<StringAttr> getNames(ArrayAttr names) {
                              [](Attribute a) { return cast<StringAttr>(a); });
 }
 
+bool namesDim(Operation *op, StringAttr dim) {
+  bool names = false;
+  op->getAttrDictionary().walk(
+      [&](StringAttr name) { names |= name.getValue() == dim.getValue(); });
+  return names;
+}
+
 std::string listDims(TensorType type) {
   if (type.getRank() == 0)
     return "none";

@@ -14,6 +14,10 @@ namespace meshc::nd {
 /// The names in an array of string attributes.
 llvm::SmallVector<mlir::StringAttr> getNames(mlir::ArrayAttr names);
 
+/// Whether an attribute of the op has the dim's name, alone or in a list. Such
+/// an op may treat the dim differently from others.
+bool namesDim(mlir::Operation *op, mlir::StringAttr dim);
+
 /// "'a', 'b'": the dims of the type; "none" for a scalar.
 std::string listDims(TensorType type);
 

@@ -70,14 +70,21 @@ private:
   Values getProbabilities(llvm::ArrayRef<mlir::Value> scores,
                           llvm::ArrayRef<mlir::Value> allowed,
                           const RowNumbers &numbers, bool rowsAreHeld);
+  void storeHeldSlopes(const Held &held, mlir::Value first);
+  void emitForBlocks(mlir::Value block, int64_t count,
+                     llvm::function_ref<void(mlir::Value)> first,
+                     llvm::function_ref<void(mlir::Value)> others);
   void emitQueryGradient(mlir::Value block);
   void emitMemoryGradients(mlir::Value block);
+  void emitBiasGradient(mlir::Value block);
+  Values addDistances(const Held &held, mlir::Value first, mlir::Value distance,
+                      llvm::ArrayRef<mlir::Value> carried);
   mlir::Value exp(mlir::Value x);
 
   const AttentionPlan &plan;
   const MeshcAttention &call;
   AttentionTensor query, keys, values, mask, bias, output, logSums, gradient;
-  AttentionTensor ofQuery, ofKeys, ofValues;
+  AttentionTensor ofQuery, ofKeys, ofValues, ofBias;
   mlir::Value firstRow; ///< global index of this rank's first row
   /// How many rows, and entries of each outer dim, exist on this rank; null if
   /// the block is full on every rank.

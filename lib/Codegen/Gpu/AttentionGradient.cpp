@@ -84,32 +84,35 @@ TileEmitter::Values AttentionEmitter::getScoreGradients(
   return results;
 }
 
+/// Replaces the tile of scores by their gradients, of held rows and the memory
+/// from `first` on, which is in the streamed tiles then.
+void AttentionEmitter::storeHeldSlopes(const Held &held, Value first) {
+  group.emitBarrier(); // the tile before has been read
+  load(streamedKeys, getEntries(keys, held.outer, first, false));
+  load(streamedValues, getEntries(values, held.outer, first, false));
+  group.emitBarrier();
+  SmallVector<Value> allowed;
+  Values probabilities = getProbabilities(
+      finishScores(multiply(heldKeys, streamedKeys), held, first, allowed),
+      allowed, numbers, true);
+  storeScores(scores, getScoreGradients(probabilities,
+                                        multiply(heldValues, streamedValues),
+                                        allowed, numbers, true));
+  group.emitBarrier();
+}
+
 void AttentionEmitter::emitQueryGradient(Value block) {
   Held held = takeHeld(block, true);
   load(heldKeys, getEntries(query, held.outer, held.first, true));
   load(heldValues, getEntries(gradient, held.outer, held.first, true));
   loadRowNumbers(numbers, held.outer, held.first, tiles.getHeldEntries());
   auto [begin, end] = getStreamedTiles(held);
-  Values sums = emitFor(
-      begin, end, 1, makeSums(streamedKeys),
-      [&](Value turn, ArrayRef<Value> carried) {
-        Value first = times(turn, tiles.getStreamedEntries());
-        group.emitBarrier(); // the tile before has been read
-        load(streamedKeys, getEntries(keys, held.outer, first, false));
-        load(streamedValues, getEntries(values, held.outer, first, false));
-        group.emitBarrier();
-        SmallVector<Value> allowed;
-        Values probabilities =
-            getProbabilities(finishScores(multiply(heldKeys, streamedKeys),
-                                          held, first, allowed),
-                             allowed, numbers, true);
-        storeScores(scores,
-                    getScoreGradients(probabilities,
-                                      multiply(heldValues, streamedValues),
-                                      allowed, numbers, true));
-        group.emitBarrier();
-        return addProducts(scores, streamedKeys, carried);
-      });
+  Values sums = emitFor(begin, end, 1, makeSums(streamedKeys),
+                        [&](Value turn, ArrayRef<Value> carried) {
+                          Value first = times(turn, tiles.getStreamedEntries());
+                          storeHeldSlopes(held, first);
+                          return addProducts(scores, streamedKeys, carried);
+                        });
   storeSums(sums, getEntries(ofQuery, held.outer, held.first, true), call.keys);
 }
 
@@ -170,15 +173,115 @@ void AttentionEmitter::emitMemoryGradients(Value block) {
             getEntries(ofValues, held.outer, held.first, false), call.values);
 }
 
-void AttentionEmitter::emitGradient() {
-  Value block = group.getPoint();
-  Value rowBlocks = index(plan.getRowBlocks());
-  auto branch = scf::IfOp::create(builder, loc, isLess(block, rowBlocks), true);
+/// Adds to this thread's distances, from `distance` on and a block's threads
+/// apart, the numbers of the tile of scores; its first streamed entry is
+/// `first`.
+TileEmitter::Values AttentionEmitter::addDistances(const Held &held,
+                                                   Value first, Value distance,
+                                                   ArrayRef<Value> carried) {
+  // The place in the tile's first row of the entry with the first distance.
+  Value start = minus(plus(distance, plus(firstRow, held.first)),
+                      plus(first, index(call.lastRow)));
+  return emitFor(
+      index(0), index(tiles.getHeldEntries()), 1, carried,
+      [&](Value row, ArrayRef<Value> sums) {
+        Value line = times(row, scores.stride);
+        Values next;
+        for (auto [n, sum] : llvm::enumerate(sums)) {
+          Value at = plus(plus(start, row),
+                          index(int64_t(n) * AttentionTiles::threads));
+          Value isInside = both(isLess(index(-1), at),
+                                isLess(at, index(tiles.getStreamedEntries())));
+          Value place = select(isInside, at, index(0));
+          Value number = loadLocal(scores.memory, plus(line, place));
+          next.push_back(plus(sum, select(isInside, number, this->number(0))));
+        }
+        return next;
+      });
+}
+
+/// One block has distances of one bias, and goes through all tiles of scores
+/// that have any of them.
+void AttentionEmitter::emitBiasGradient(Value block) {
+  int64_t count = call.lastRow + call.memory, size = plan.getBlockDistances();
+  int64_t rows = tiles.getHeldEntries(), entries = tiles.getStreamedEntries();
+  Value low = times(takeOff(block, llvm::divideCeil(count, size)), size);
+  Value distance = plus(low, getThread());
+  Outer outer = split(block, 0, call.outerCount);
+  // Row r and memory m have distance m - r + last.
+  Value last = minus(index(call.lastRow), firstRow);
+  Value beginRow =
+      clamp(minus(last, plus(low, index(size - 1))), getRowCount());
+  Value endRow =
+      clamp(plus(minus(last, low), index(call.memory)), getRowCount());
+  auto getTiles = [&](Value begin, Value end, int64_t tile) {
+    return std::pair<Value, Value>(
+        arith::DivUIOp::create(builder, loc, begin, index(tile)),
+        arith::DivUIOp::create(builder, loc, plus(end, index(tile - 1)),
+                               index(tile)));
+  };
+  auto [beginTile, endTile] = getTiles(beginRow, endRow, rows);
+  Held all{true, index(0), outer};
+  Values zeros(size / AttentionTiles::threads, number(0));
+  Values sums = emitFor(
+      beginTile, getEndIfExists(all, endTile), 1, zeros,
+      [&](Value tile, ArrayRef<Value> carried) {
+        Held held{true, times(tile, rows), outer};
+        group.emitBarrier(); // the rows before have been read
+        load(heldKeys, getEntries(query, outer, held.first, true));
+        load(heldValues, getEntries(gradient, outer, held.first, true));
+        loadRowNumbers(numbers, outer, held.first, rows);
+        Value first = minus(plus(held.first, low), last);
+        auto [begin, end] = getTiles(
+            clamp(first, index(call.memory)),
+            clamp(plus(first, index(size + rows - 1)), index(call.memory)),
+            entries);
+        auto [beginBand, endBand] = getStreamedTiles(held);
+        begin = arith::MaxSIOp::create(builder, loc, begin, beginBand);
+        end = arith::MinSIOp::create(builder, loc, end, endBand);
+        return emitFor(begin, end, 1, carried,
+                       [&](Value turn, ArrayRef<Value> carried) {
+                         Value first = times(turn, entries);
+                         storeHeldSlopes(held, first);
+                         return addDistances(held, first, distance, carried);
+                       });
+      });
+  Value place = plus(getPlace(ofBias, outer), distance);
+  for (auto [n, sum] : llvm::enumerate(sums)) {
+    int64_t more = int64_t(n) * AttentionTiles::threads;
+    emitIf(isLess(plus(distance, index(more)), index(count)), [&] {
+      storeGlobal(ofBias.pointer, ofBias.elementType, plus(place, index(more)),
+                  times(sum, number(1 / call.scale)));
+    });
+  }
+}
+
+/// Emits `first` for blocks less than `count`, `others` for the others, with
+/// their numbers less `count`.
+void AttentionEmitter::emitForBlocks(Value block, int64_t count,
+                                     function_ref<void(Value)> first,
+                                     function_ref<void(Value)> others) {
+  auto branch =
+      scf::IfOp::create(builder, loc, isLess(block, index(count)), true);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  emitQueryGradient(block);
+  first(block);
   builder.setInsertionPointToStart(branch.elseBlock());
-  emitMemoryGradients(minus(block, rowBlocks));
+  others(minus(block, index(count)));
+}
+
+void AttentionEmitter::emitGradient() {
+  emitForBlocks(
+      group.getPoint(), plan.getRowBlocks(),
+      [&](Value block) { emitQueryGradient(block); },
+      [&](Value block) {
+        if (!call.hasBiasGradient)
+          return emitMemoryGradients(block);
+        emitForBlocks(
+            block, plan.getMemoryBlocks(),
+            [&](Value block) { emitMemoryGradients(block); },
+            [&](Value block) { emitBiasGradient(block); });
+      });
 }
 
 } // namespace meshc::codegen

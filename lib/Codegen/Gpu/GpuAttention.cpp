@@ -48,9 +48,16 @@ int64_t AttentionPlan::getMemoryBlocks() const {
          llvm::divideCeil(call.memory, tiles.getHeldEntries());
 }
 
+int64_t AttentionPlan::getBiasBlocks() const {
+  if (!call.hasBiasGradient)
+    return 0;
+  return getProduct(ArrayRef(call.outerSizes, call.outerCount)) *
+         llvm::divideCeil(call.lastRow + call.memory, getBlockDistances());
+}
+
 GpuMapping AttentionPlan::getMapping() const {
   GpuMapping map;
-  map.points = getRowBlocks() + getMemoryBlocks();
+  map.points = getRowBlocks() + getMemoryBlocks() + getBiasBlocks();
   map.members = AttentionTiles::threads;
   map.membersAreNeighbours = true;
   return map;
@@ -129,6 +136,8 @@ AttentionEmitter::AttentionEmitter(const AttentionPlan &plan,
     take(ofQuery, op->getResult(0), call.query);
     take(ofKeys, op->getResult(1), call.key);
     take(ofValues, op->getResult(2), call.value);
+    if (call.hasBiasGradient)
+      take(ofBias, op->getResult(3), call.biasGradient);
   } else {
     take(output, op->getResult(0), call.output);
     take(logSums, op->getResult(1), call.logSums);
@@ -287,22 +296,18 @@ std::pair<Value, Value> AttentionEmitter::getStreamedTiles(const Held &held) {
   int64_t last = tiles.getHeldEntries() - 1;
   Value begin = index(0), end = count;
   // In a band, memory m and the global row r have lowest ≤ m - r ≤ highest.
-  auto clamp = [&](Value entry) {
-    entry = arith::MaxSIOp::create(builder, loc, entry, index(0));
-    return arith::MinSIOp::create(builder, loc, entry, count);
-  };
   Value first =
       held.isRows ? plus(firstRow, held.first) : minus(held.first, firstRow);
   if (held.isRows) {
     if (call.lowest != none)
-      begin = clamp(plus(first, index(call.lowest)));
+      begin = clamp(plus(first, index(call.lowest)), count);
     if (call.highest != all)
-      end = clamp(plus(first, index(call.highest + last + 1)));
+      end = clamp(plus(first, index(call.highest + last + 1)), count);
   } else {
     if (call.highest != all)
-      begin = clamp(minus(first, index(call.highest)));
+      begin = clamp(minus(first, index(call.highest)), count);
     if (call.lowest != none)
-      end = clamp(minus(first, index(call.lowest - last - 1)));
+      end = clamp(minus(first, index(call.lowest - last - 1)), count);
   }
   if (held.isRows && mask.pointer && mask.strides->row == 0) {
     auto [firstAllowed, lastAllowed] = getAllowedMemory(held);

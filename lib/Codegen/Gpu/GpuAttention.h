@@ -12,8 +12,10 @@
 ///
 /// The gradient is one launch. Some blocks hold a tile of rows and compute the
 /// gradient of the query, others hold a tile of the memory and compute those of
-/// keys and values. Each element is summed by one thread in one order, so that
-/// two runs give the same bits; the scores are computed twice for that.
+/// keys and values; those of a bias by distance take some distances each, and
+/// all tiles of scores that have them. Each element is summed by one thread in
+/// one order, so that two runs give the same bits; the scores are computed two
+/// or three times for that.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_LIB_CODEGEN_GPU_GPUATTENTION_H
@@ -39,6 +41,11 @@ struct AttentionPlan {
   /// Blocks that hold a tile of the rows; those that hold one of the memory.
   int64_t getRowBlocks() const;
   int64_t getMemoryBlocks() const;
+  /// Blocks that have distances of a bias, and how many each has.
+  int64_t getBiasBlocks() const;
+  int64_t getBlockDistances() const {
+    return 2 * exec::AttentionTiles::threads;
+  }
   GpuMapping getMapping() const;
 };
 

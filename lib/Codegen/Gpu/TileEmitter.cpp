@@ -60,6 +60,11 @@ Value TileEmitter::times(Value a, Value b) {
   return arith::MulFOp::create(builder, loc, a, b);
 }
 
+Value TileEmitter::clamp(Value at, Value end) {
+  at = arith::MaxSIOp::create(builder, loc, at, index(0));
+  return arith::MinSIOp::create(builder, loc, at, end);
+}
+
 Value TileEmitter::isLess(Value a, Value b) {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b);
 }

@@ -87,17 +87,17 @@ int main(int count, char **arguments) {
   const char *const types[] = {"f32", "bf16", "f16"}; // as in MeshcType
   const char *const *type =
       std::find_if(types, types + 3, [&](const char *name) {
-        return count == 8 && std::string(name) == arguments[7];
+        return count == 9 && std::string(name) == arguments[7];
       });
   if (type == types + 3) {
     std::fprintf(stderr, "usage: AttentionBench BATCH HEADS SEQ KEY CAUSAL "
-                         "THREADS TYPE\n");
+                         "THREADS TYPE BIAS\n");
     return 2;
   }
   auto number = [&](int i) { return std::atoll(arguments[i]); };
   int64_t batch = number(1), heads = number(2), seq = number(3),
           key = number(4), elements = batch * heads * seq * key;
-  bool causal = number(5) != 0;
+  bool causal = number(5) != 0, hasBias = number(8) != 0;
   openThreads();
   setThreads(static_cast<int>(number(6)));
 
@@ -115,28 +115,36 @@ int main(int count, char **arguments) {
   std::swap(rows.row, rows.memory);
   call.key = call.value = rows;
   call.logSums = {{heads * seq, seq}, 1, 0};
+  int64_t distances = 2 * seq - 1; // of a learned bias, by head
+  call.hasBias = call.biasByDistance = call.hasBiasGradient = hasBias;
+  call.lastRow = seq - 1;
+  call.bias = {{0, distances}, -1, 1};
+  call.biasGradient = {{heads * distances, distances}, -1, 1};
 
   std::vector<char> query = draw(call.type, elements),
                     keys = draw(call.type, elements),
                     values = draw(call.type, elements),
                     gradient = draw(call.type, elements), output(query),
-                    ofQuery(query), ofKey(query), ofValue(query);
-  std::vector<float> logSums(static_cast<size_t>(elements / key));
+                    ofQuery(query), ofKey(query), ofValue(query),
+                    bias = draw(call.type, heads * distances);
+  std::vector<float> logSums(static_cast<size_t>(elements / key)),
+      ofBias(static_cast<size_t>(batch * heads * distances));
   const int64_t coordinates[1] = {0};
   auto bytes = static_cast<size_t>(meshcAttentionScratchBytes(&call, 1));
   std::unique_ptr<char, void (*)(void *)> scratch(
       static_cast<char *>(std::aligned_alloc(64, bytes)), std::free);
   GemmScratch memory{scratch.get(), static_cast<int64_t>(bytes)};
   AttentionTensors tensors{query.data(), keys.data(), values.data(), nullptr,
-                           nullptr};
+                           hasBias ? bias.data() : nullptr};
   double forward = bestSeconds(20, [&] {
     runAttention(call, coordinates, tensors, output.data(), logSums.data(),
                  memory);
   });
   double backward = bestSeconds(20, [&] {
-    runAttentionGradient(call, coordinates, tensors,
-                         {output.data(), logSums.data(), gradient.data()},
-                         ofQuery.data(), ofKey.data(), ofValue.data(), memory);
+    runAttentionGradient(
+        call, coordinates, tensors,
+        {output.data(), logSums.data(), gradient.data()},
+        {ofQuery.data(), ofKey.data(), ofValue.data(), ofBias.data()}, memory);
   });
   // Half of the scores of a causal attention are needed.
   double sums = 2.0 * static_cast<double>(elements) * static_cast<double>(seq) *

@@ -69,7 +69,7 @@ public:
 
   MeshcAttention attention{};
   std::vector<float> query, key, value, bias, output, logSums, gradient,
-      ofQuery, ofKey, ofValue;
+      ofQuery, ofKey, ofValue, ofBias;
   std::vector<uint8_t> mask;
 
 private:
@@ -84,7 +84,7 @@ private:
   int64_t offset(const MeshcAttentionStrides &strides, const int64_t *at) const;
 
   Sizes sizes;
-  std::vector<double> wantedKey, wantedValue;
+  std::vector<double> wantedKey, wantedValue, wantedBias;
 };
 
 } // namespace
@@ -130,7 +130,13 @@ void Case::describe() {
   if (s.byDistance) { // by head and distance, of rows of other ranks, too
     attention.biasByDistance = 1;
     attention.lastRow = s.firstRow + s.rows + 3;
-    attention.bias = {{0, attention.lastRow + s.memory, 0}, -1, 1};
+    int64_t distances = attention.lastRow + s.memory;
+    attention.bias = {{0, distances, 0}, -1, 1};
+    attention.hasBiasGradient = 1; // for each entry of the outer dims
+    attention.biasGradient = {
+        {s.heads * s.groups * distances, s.groups * distances, distances},
+        -1,
+        1};
   }
   if (s.isSpread) { // the mask by row and memory
     attention.mask = {{0, 0, 0}, 1, s.rows};
@@ -164,6 +170,9 @@ void Case::draw() {
   ofQuery.assign(rows * s.keys, NAN);
   ofKey.assign(key.size(), NAN);
   ofValue.assign(value.size(), NAN);
+  if (s.byDistance)
+    ofBias.assign(s.batch * s.heads * s.groups * (attention.lastRow + s.memory),
+                  NAN);
   for (int64_t i = 0; i < (s.isSpread ? s.rows : s.batch) * s.memory; ++i)
     mask.push_back(random() % 3 != 0);
 }
@@ -195,8 +204,9 @@ void Case::run(bool hasLittleMemory) {
                {forward.get(), forwardBytes});
   auto [backward, backwardBytes] = scratch(1);
   runAttentionGradient(attention, coordinates, tensors,
-                       {y.data(), logSums.data(), g.data()}, dq.data(),
-                       dk.data(), dv.data(), {backward.get(), backwardBytes});
+                       {y.data(), logSums.data(), g.data()},
+                       {dq.data(), dk.data(), dv.data(), ofBias.data()},
+                       {backward.get(), backwardBytes});
   y.readBack(output);
   dq.readBack(ofQuery);
   dk.readBack(ofKey);
@@ -206,7 +216,7 @@ void Case::run(bool hasLittleMemory) {
 std::vector<float> Case::results() const {
   std::vector<float> all;
   for (const std::vector<float> *part :
-       {&output, &logSums, &ofQuery, &ofKey, &ofValue})
+       {&output, &logSums, &ofQuery, &ofKey, &ofValue, &ofBias})
     all.insert(all.end(), part->begin(), part->end());
   return all;
 }
@@ -293,7 +303,11 @@ void Case::checkRow(int64_t entry, int64_t row) {
       slope += double(g[e]) * value[values + e];
       wantedValue[values + e] += share * g[e];
     }
-    double step = share * (slope - inner) * attention.scale;
+    double step = share * (slope - inner);
+    if (sizes.byDistance)
+      wantedBias[offset(attention.biasGradient, at) + m -
+                 (sizes.firstRow + row) + attention.lastRow] += step;
+    step *= attention.scale;
     for (int64_t k = 0; k < sizes.keys; ++k) {
       ofRow[k] += step * key[keys + k];
       wantedKey[keys + k] += step * query[atRow(attention.query) + k];
@@ -307,6 +321,7 @@ void Case::checkRow(int64_t entry, int64_t row) {
 void Case::check() {
   wantedKey.assign(key.size(), 0);
   wantedValue.assign(value.size(), 0);
+  wantedBias.assign(ofBias.size(), 0);
   for (int64_t entry = 0; entry < sizes.batch * sizes.heads * sizes.groups;
        ++entry)
     for (int64_t row = 0; row < sizes.rows; ++row)
@@ -315,6 +330,8 @@ void Case::check() {
     expectNear(ofKey[i], wantedKey[i], 1e-4, "gradient of the keys");
   for (size_t i = 0; i < value.size(); ++i)
     expectNear(ofValue[i], wantedValue[i], 1e-4, "gradient of the values");
+  for (size_t i = 0; i < ofBias.size(); ++i)
+    ASSERT_NEAR(ofBias[i], wantedBias[i], 1e-4) << "gradient of the bias";
 }
 
 static void check(Sizes sizes, bool hasLittleMemory = false) {
@@ -382,6 +399,12 @@ TEST_P(Attention, biasesByDistance) {
          .hasBias = true,
          .firstRow = 130,
          .byDistance = true});
+  check({.rows = 400,
+         .memory = 150,
+         .lowest = -100,
+         .highest = 20,
+         .hasBias = true,
+         .byDistance = true});
 }
 
 /// Products of few rows, and of more elements than a kernel adds up at once.
@@ -400,11 +423,14 @@ TEST_P(Attention, fewRowsAndManyElements) {
 /// Keys, or values, that the queries of a group do not share.
 TEST_P(Attention, keysOrValuesOfAGroup) {
   for (bool ownKeys : {false, true})
-    check({.groups = 3,
-           .rows = 100,
-           .memory = 260,
-           .ownKeys = ownKeys,
-           .ownValues = !ownKeys});
+    for (bool byDistance : {false, true})
+      check({.groups = 3,
+             .rows = 100,
+             .memory = 260,
+             .hasBias = byDistance,
+             .ownKeys = ownKeys,
+             .ownValues = !ownKeys,
+             .byDistance = byDistance});
 }
 
 TEST_P(Attention, masksAndBiasesAlongTheRows) {
@@ -431,7 +457,13 @@ TEST(AttentionThreads, sameBitsForAnyNumber) {
               .memory = 900,
               .lowest = -200,
               .highest = 0},
-        Sizes{.heads = 3, .rows = 90, .memory = 300, .hasMask = true}})
+        Sizes{.heads = 3, .rows = 90, .memory = 300, .hasMask = true},
+        Sizes{.batch = 1,
+              .heads = 1,
+              .rows = 300,
+              .memory = 700,
+              .hasBias = true,
+              .byDistance = true}})
     for (uint8_t type : {MESHC_F32, MESHC_BF16}) {
       sizes.type = type;
       setThreads(1);

@@ -9,6 +9,7 @@
 !mask = !nd.tensor<i1, [m = 8, s = 8]>
 !keep = !nd.tensor<i1, [m = 8]>
 !n = !nd.tensor<i32, []>
+!x = !nd.tensor<f32, [x = 15]>
 
 // CHECK-LABEL: func.func @causal
 // CHECK-NOT: nd.compare
@@ -89,4 +90,19 @@ func.func @something(%q: !q, %k: !k) -> !q {
   %a = nd.compare gt %7, %m : (!n, !m) -> !keep
   %y, %l = nd.attention %q, %k, %k, %a, %one {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>} : (!q, !k, !k, !keep, !nd.tensor<f32, []>) -> (!q, !r)
   return %y : !q
+}
+
+// The gradient of a bias is computed only if it is used, and then needs the bias even of 0.
+// CHECK-LABEL: func.func @of_bias
+// CHECK-SAME: %[[BIAS:[a-z0-9]+]]: !nd.tensor<f32, [x = 15]>
+// CHECK: %[[ZERO:.*]] = nd.constant
+// CHECK: %query_gradient, %keys_gradient, %values_gradient = nd.attention_gradient {{.*}} %[[BIAS]], {{.*}} memory = "m", operand
+// CHECK: bias_gradient = nd.attention_gradient {{.*}} %[[ZERO]], {{.*}} of_bias
+func.func @of_bias(%q: !q, %k: !k, %r: !r, %bias: !x) -> (!q, !x) {
+  %dq, %dk, %dv, %unused = nd.attention_gradient %q, %k, %k, %bias, %q, %r, %q {distance = "x", key = "d", memory = "m", of_bias, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 1, 1, 1>, position = "s"}
+    : (!q, !k, !k, !x, !q, !r, !q) -> (!q, !k, !k, !x)
+  %none = nd.constant 0.0 : f32 -> !x
+  %eq, %ek, %ev, %used = nd.attention_gradient %q, %k, %k, %none, %q, %r, %dq {distance = "x", key = "d", memory = "m", of_bias, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 1, 1, 1>, position = "s"}
+    : (!q, !k, !k, !x, !q, !r, !q) -> (!q, !k, !k, !x)
+  return %eq, %used : !q, !x
 }

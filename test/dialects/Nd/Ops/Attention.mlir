@@ -92,3 +92,32 @@ func.func @f(%q: !q, %k: !k, %b: !b) {
   %y, %l = nd.attention %q, %k, %k, %b {distance = "r", key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>, position = "s"} : (!q, !k, !k, !b) -> (!q, !r)
   return
 }
+
+// -----
+
+!q = !nd.tensor<f32, [b = 2, d = 4, s = 3]>
+!k = !nd.tensor<f32, [b = 2, d = 4, m = 5]>
+!r = !nd.tensor<f32, [b = 2, s = 3]>
+!table = !nd.tensor<f32, [x = 7]>
+!slopes = !nd.tensor<f32, [b = 2, x = 7]>
+// CHECK-LABEL: func.func @of_bias
+func.func @of_bias(%q: !q, %k: !k, %bias: !table, %y: !q, %l: !r) {
+  // CHECK: %query_gradient, %keys_gradient, %values_gradient, %bias_gradient = nd.attention_gradient {{.*}}distance = "x", key = "d", memory = "m", of_bias
+  // CHECK-SAME: -> (!nd.tensor<f32, [b = 2, d = 4, s = 3]>, !nd.tensor<f32, [b = 2, d = 4, m = 5]>, !nd.tensor<f32, [b = 2, d = 4, m = 5]>, !nd.tensor<f32, [b = 2, x = 7]>)
+  %dq, %dk, %dv, %db = nd.attention_gradient %q, %k, %k, %bias, %y, %l, %y {distance = "x", key = "d", memory = "m", of_bias, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 1, 1, 1>, position = "s"}
+    : (!q, !k, !k, !table, !q, !r, !q) -> (!q, !k, !k, !slopes)
+  return
+}
+
+// -----
+
+!q = !nd.tensor<f32, [d = 4, s = 3]>
+!k = !nd.tensor<f32, [d = 4, m = 5]>
+!r = !nd.tensor<f32, [s = 3]>
+!bias = !nd.tensor<f32, [m = 5]>
+func.func @f(%q: !q, %k: !k, %bias: !bias, %l: !r) {
+  // expected-error @+2 {{attention_gradient: 'of_bias' needs a bias by distance}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %dq, %dk, %dv, %db = nd.attention_gradient %q, %k, %k, %bias, %q, %l, %q {key = "d", memory = "m", of_bias, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 1, 1, 1>} : (!q, !k, !k, !bias, !q, !r, !q) -> (!q, !k, !k, !bias)
+  return
+}
