@@ -64,6 +64,7 @@ typedef struct MeshcAttentionBlocks {
   int64_t output;           ///< sums
   int64_t ofKeys, ofValues; ///< sums
   int64_t ofBias;           ///< sums, one for each distance of a block
+  int64_t ranges;           ///< what the mask allows to each block of rows
 } MeshcAttentionBlocks;
 
 static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
@@ -92,6 +93,10 @@ static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
   b.ofKeys = backward * memory * key;
   b.ofValues = backward * memory * value;
   b.ofBias = a->hasBiasGradient ? meshcRoundUp(a->rows + memory, 16) : 0;
+  b.ranges =
+      a->hasMask
+          ? meshcRoundUp(4 * meshcDivideUp(a->rows, MESHC_ATTENTION_ROWS), 16)
+          : 0;
   return b;
 }
 
@@ -99,10 +104,10 @@ static inline MeshcAttentionBlocks meshcAttentionBlocks(const MeshcAttention *a,
 static inline int64_t meshcAttentionThreadBytes(const MeshcAttention *a,
                                                 int isGradient) {
   MeshcAttentionBlocks b = meshcAttentionBlocks(a, isGradient);
-  return 4 *
-         (b.query + b.gradient + b.widened + b.keysAlong + b.keysAcross +
-          b.valuesAlong + b.valuesAcross + b.queryAcross + b.gradientAcross +
-          b.scores + b.slopes + b.output + b.ofKeys + b.ofValues + b.ofBias);
+  return 4 * (b.query + b.gradient + b.widened + b.keysAlong + b.keysAcross +
+              b.valuesAlong + b.valuesAcross + b.queryAcross +
+              b.gradientAcross + b.scores + b.slopes + b.output + b.ofKeys +
+              b.ofValues + b.ofBias + b.ranges);
 }
 
 static inline int64_t meshcAttentionEntries(const MeshcAttention *a,

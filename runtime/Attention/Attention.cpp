@@ -27,7 +27,8 @@ namespace {
 class ForwardWorker {
 public:
   ForwardWorker(const MeshcAttention &attention, const int64_t *coordinates,
-                const AttentionTensors &tensors, char *memory);
+                const AttentionTensors &tensors,
+                const MeshcAttentionBlocks &blocks, ScratchBlocks scratch);
 
   /// Computes a block of rows of an entry of the outer dims.
   void run(int64_t outer, int64_t row, void *output, float *logSums);
@@ -54,11 +55,12 @@ private:
 
 ForwardWorker::ForwardWorker(const MeshcAttention &attention,
                              const int64_t *coordinates,
-                             const AttentionTensors &tensors, char *memory)
-    : attention(attention), entry(attention, coordinates, tensors),
+                             const AttentionTensors &tensors,
+                             const MeshcAttentionBlocks &blocks,
+                             ScratchBlocks scratch)
+    : attention(attention),
+      entry(attention, coordinates, tensors, scratch.take(blocks.ranges)),
       loops(entry.loops) {
-  MeshcAttentionBlocks blocks = meshcAttentionBlocks(&attention, false);
-  ScratchBlocks scratch(memory);
   queryCopy = scratch.take(blocks.query);
   widened = scratch.take(blocks.widened);
   keysAlong = scratch.take(blocks.keysAlong);
@@ -169,20 +171,21 @@ void meshc::runtime::runAttention(const MeshcAttention &attention,
                                   const int64_t *coordinates,
                                   const AttentionTensors &tensors, void *output,
                                   float *logSums, const GemmScratch &scratch) {
+  MeshcAttentionBlocks blocks = meshcAttentionBlocks(&attention, false);
   int64_t bytes = meshcAttentionThreadBytes(&attention, false);
   int64_t parts = meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS);
   int64_t tasks = meshcAttentionTasks(&attention, false);
   std::atomic<int64_t> next{0};
-  runAttentionThreads(chooseAttentionThreads(attention, false, scratch.bytes),
-                      [&](int64_t thread) {
-                        ForwardWorker worker(attention, coordinates, tensors,
-                                             scratch.data + thread * bytes);
-                        // Of a causal mask, the last rows take longest, and
-                        // come first.
-                        for (int64_t task = next++; task < tasks; task = next++)
-                          worker.run(task / parts,
-                                     (parts - 1 - task % parts) *
-                                         MESHC_ATTENTION_ROWS,
-                                     output, logSums);
-                      });
+  runAttentionThreads(
+      chooseAttentionThreads(attention, false, scratch.bytes),
+      [&](int64_t thread) {
+        ForwardWorker worker(attention, coordinates, tensors, blocks,
+                             ScratchBlocks(scratch.data + thread * bytes));
+        // Of a causal mask, the last rows take longest, and
+        // come first.
+        for (int64_t task = next++; task < tasks; task = next++)
+          worker.run(task / parts,
+                     (parts - 1 - task % parts) * MESHC_ATTENTION_ROWS, output,
+                     logSums);
+      });
 }

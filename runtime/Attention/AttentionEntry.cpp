@@ -10,6 +10,7 @@
 #include "runtime/Blas/Element.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 using namespace meshc::runtime;
@@ -28,10 +29,11 @@ static constexpr int64_t noBound = int64_t{1} << 40;
 
 AttentionEntry::AttentionEntry(const MeshcAttention &attention,
                                const int64_t *coordinates,
-                               const AttentionTensors &tensors)
+                               const AttentionTensors &tensors, float *ranges)
     : attention(attention), tensors(tensors), loops(rowLoops()),
       lowest(std::max(attention.lowest, -noBound)),
-      highest(std::min(attention.highest, noBound)) {
+      highest(std::min(attention.highest, noBound)),
+      allowedByMask(reinterpret_cast<Range *>(ranges)) {
   for (unsigned axis = 0; axis < MESHC_MAX_AXES; ++axis)
     if (attention.rowOffsets[axis])
       firstRow += attention.rowOffsets[axis] * coordinates[axis];
@@ -76,37 +78,71 @@ TensorRows AttentionEntry::memoryOf(const void *data,
 // Allowed scores
 //===----------------------------------------------------------------------===//
 
-/// The first entry of the mask that is set, or the last; `none` without one.
-static int64_t findAllowed(const uint8_t *mask, int64_t stride, int64_t count,
-                           bool isLast, int64_t none) {
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t entry = isLast ? count - 1 - i : i;
-    if (mask[entry * stride])
-      return entry;
+/// The first of `count` entries of the mask that is set; `count` without one.
+static int64_t findFirst(const uint8_t *mask, int64_t stride, int64_t count) {
+  int64_t i = 0;
+  if (stride == 1)
+    for (uint64_t word = 0; i + 8 <= count; i += 8) {
+      std::memcpy(&word, mask + i, 8);
+      if (word != 0)
+        break;
+    }
+  while (i < count && mask[i * stride] == 0)
+    ++i;
+  return i;
+}
+
+/// One more than the last of them; 0 without one.
+static int64_t findEnd(const uint8_t *mask, int64_t stride, int64_t count) {
+  if (stride == 1)
+    for (uint64_t word = 0; count >= 8; count -= 8) {
+      std::memcpy(&word, mask + count - 8, 8);
+      if (word != 0)
+        break;
+    }
+  while (count > 0 && mask[(count - 1) * stride] == 0)
+    --count;
+  return count;
+}
+
+/// The entries of the memory from the first to the last that the mask allows
+/// for any of the rows.
+Range AttentionEntry::findAllowed(int64_t row, int64_t count) const {
+  int64_t memory = attention.memory, stride = attention.mask.memory;
+  Range allowed = {memory, 0};
+  for (int64_t i = row; i < row + count; ++i) {
+    const uint8_t *from = tensors.mask + knownMask + i * attention.mask.row;
+    allowed.begin = findFirst(from, stride, allowed.begin);
+    allowed.end +=
+        findEnd(from + allowed.end * stride, stride, memory - allowed.end);
   }
-  return none;
+  return allowed;
 }
 
 /// As after a position of a text that is being generated, to which only those
-/// before it exist.
-void AttentionEntry::trimByMask(Range &range) {
-  int64_t offset = offsetOf(attention.mask), stride = attention.mask.memory;
+/// before it exist, or between documents in one window.
+void AttentionEntry::trimByMask(Range &range, int64_t row, int64_t count) {
+  constexpr int64_t unknown = -1;
+  int64_t offset = offsetOf(attention.mask);
   if (offset != knownMask) {
-    const uint8_t *from = tensors.mask + offset;
-    allowedByMask.begin =
-        findAllowed(from, stride, attention.memory, false, attention.memory);
-    allowedByMask.end =
-        findAllowed(from, stride, attention.memory, true, -1) + 1;
     knownMask = offset;
+    std::fill(allowedByMask,
+              allowedByMask +
+                  meshcDivideUp(attention.rows, MESHC_ATTENTION_ROWS),
+              Range{unknown, unknown});
   }
-  range.begin = std::max(range.begin, allowedByMask.begin);
-  range.end = std::max(range.begin, std::min(range.end, allowedByMask.end));
+  bool isShared = attention.mask.row == 0;
+  Range &known = allowedByMask[isShared ? 0 : row / MESHC_ATTENTION_ROWS];
+  if (known.begin == unknown)
+    known = isShared ? findAllowed(0, 1) : findAllowed(row, count);
+  range.begin = std::max(range.begin, known.begin);
+  range.end = std::max(range.begin, std::min(range.end, known.end));
 }
 
 Range AttentionEntry::rangeOf(int64_t row, int64_t count) {
   Range range = bandOf(row, 0, {0, attention.memory}).of(0, count);
-  if (tensors.mask && attention.mask.row == 0)
-    trimByMask(range);
+  if (tensors.mask)
+    trimByMask(range, row, count);
   return range;
 }
 

@@ -51,8 +51,9 @@ struct FinishedRow {
 
 class AttentionEntry {
 public:
+  /// `ranges`: memory for what the mask allows (MeshcAttentionBlocks).
   AttentionEntry(const MeshcAttention &attention, const int64_t *coordinates,
-                 const AttentionTensors &tensors);
+                 const AttentionTensors &tensors, float *ranges);
 
   /// Goes to an entry of dims [firstDim, lastDim); the others stay.
   void moveTo(int64_t entry, int64_t firstDim, int64_t lastDim);
@@ -64,8 +65,8 @@ public:
   TensorRows memoryOf(const void *data, const MeshcAttentionStrides &strides,
                       int64_t begin) const;
 
-  /// Entries of the memory that the band allows for any of the rows, without
-  /// what the mask forbids to all rows at both ends.
+  /// Entries of the memory that the band allows for any of the rows of a block,
+  /// without what the mask forbids to all of them at both ends.
   Range rangeOf(int64_t row, int64_t count);
   /// The band of a block of scores, of rows from `row` on and of the memory
   /// from `begin` on, within a part of the memory.
@@ -86,14 +87,16 @@ public:
   const RowLoops &loops;
 
 private:
-  void trimByMask(Range &range);
+  Range findAllowed(int64_t row, int64_t count) const;
+  void trimByMask(Range &range, int64_t row, int64_t count);
 
   int64_t firstRow = 0; ///< global index
   int64_t lowest, highest;
   int64_t position[MESHC_ATTENTION_DIMS] = {};
-  /// What a mask that all rows share allows, and where that mask begins; mostly
-  /// all entries of the outer dims share it, too.
-  Range allowedByMask = {0, 0};
+  /// What the mask that begins at `knownMask` allows to each block of rows, as
+  /// far as it is known; mostly some entries of the outer dims, such as heads,
+  /// share a mask.
+  Range *allowedByMask;
   int64_t knownMask = -1;
   float bias[MESHC_ATTENTION_MEMORY];   ///< of a row, in f32
   uint8_t mask[MESHC_ATTENTION_MEMORY]; ///< of a row

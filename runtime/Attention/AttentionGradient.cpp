@@ -100,7 +100,8 @@ public:
   GradientWorker(const MeshcAttention &attention, const int64_t *coordinates,
                  const AttentionTensors &tensors,
                  const AttentionResults &results,
-                 const AttentionGradients &gradients, char *memory);
+                 const AttentionGradients &gradients,
+                 const MeshcAttentionBlocks &blocks, ScratchBlocks scratch);
 
   /// Computes a block of the memory of an entry of the shared dims.
   void run(int64_t outer, int64_t block, const Slot &slot);
@@ -149,11 +150,11 @@ GradientWorker::GradientWorker(const MeshcAttention &attention,
                                const AttentionTensors &tensors,
                                const AttentionResults &results,
                                const AttentionGradients &gradients,
-                               char *memory)
+                               const MeshcAttentionBlocks &blocks,
+                               ScratchBlocks scratch)
     : attention(attention), results(results), gradients(gradients),
-      entry(attention, coordinates, tensors), loops(entry.loops) {
-  MeshcAttentionBlocks blocks = meshcAttentionBlocks(&attention, true);
-  ScratchBlocks scratch(memory);
+      entry(attention, coordinates, tensors, scratch.take(blocks.ranges)),
+      loops(entry.loops) {
   queryCopy = scratch.take(blocks.query);
   gradientCopy = scratch.take(blocks.gradient);
   widened = scratch.take(blocks.widened);
@@ -387,6 +388,7 @@ void meshc::runtime::runAttentionGradient(const MeshcAttention &attention,
                                           const AttentionResults &results,
                                           const AttentionGradients &gradients,
                                           const GemmScratch &scratch) {
+  MeshcAttentionBlocks blockSizes = meshcAttentionBlocks(&attention, true);
   int64_t slots = meshcAttentionSlots(&attention),
           slotBytes = slots * meshcAttentionSlotBytes(&attention),
           bytes = meshcAttentionThreadBytes(&attention, true);
@@ -398,9 +400,9 @@ void meshc::runtime::runAttentionGradient(const MeshcAttention &attention,
   runAttentionThreads(
       chooseAttentionThreads(attention, true, scratch.bytes - slotBytes),
       [&](int64_t thread) {
-        GradientWorker worker(attention, coordinates, tensors, results,
-                              gradients,
-                              scratch.data + slotBytes + thread * bytes);
+        GradientWorker worker(
+            attention, coordinates, tensors, results, gradients, blockSizes,
+            ScratchBlocks(scratch.data + slotBytes + thread * bytes));
         for (int64_t task = next++; task < tasks; task = next++)
           worker.run(task / blocks, task % blocks,
                      Slot(attention, scratch, task / blocks));

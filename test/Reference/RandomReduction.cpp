@@ -219,6 +219,29 @@ bool RandomProgram::addSoftmax() {
   return add("log_softmax" + arguments, in.type, in.dims, in.size + 2, false);
 }
 
+/// ", " and a bias by the distance of two positions, from a value's entries
+/// along one dim; empty without such a value.
+std::string RandomProgram::drawBias(const Known &query, const Dim &key,
+                                    const Dim &position, const Dim &memory) {
+  std::vector<Dim> rows = without(query.dims, {key, position});
+  auto isRow = [&](const Dim &dim) {
+    return llvm::any_of(rows,
+                        [&](const Dim &row) { return row.name == dim.name; });
+  };
+  auto isOther = [&](const Dim &dim) { return !isRow(dim); };
+  const Known *table = pick([&](const Known &other) {
+    return other.type == query.type && mayJoin(query, other) &&
+           !other.has(position.name) && !other.has(memory.name) &&
+           llvm::count_if(other.dims, isOther) == 1;
+  });
+  if (!table)
+    return "";
+  const Dim &dim = *llvm::find_if(table->dims, isOther);
+  return ", gather(" + table->name + ", mod(iota(" + memory.name + ") - iota(" +
+         position.name + ") + 60, " + std::to_string(dim.size) + "), " +
+         dim.name + ")";
+}
+
 /// The memory is a dim of the queries, renamed.
 bool RandomProgram::addAttention() {
   const Known *x =
@@ -258,6 +281,8 @@ bool RandomProgram::addAttention() {
   if (isDeclared(position) && isDeclared(memory) && flip())
     text += ", iota(" + memory.name + ") " + (flip() ? "<=" : ">=") + " iota(" +
             position.name + ")";
+  if (isDeclared(position) && isDeclared(memory) && flip())
+    text += drawBias(query, key, position, memory);
   return add(text + ")", query.type, dims, values.size, false);
 }
 

@@ -107,6 +107,7 @@ void Case::describe() {
   attention.lowest = s.lowest, attention.highest = s.highest;
   attention.scale = 1 / std::sqrt(static_cast<float>(s.keys));
   attention.type = s.type;
+  attention.hasMask = s.hasMask, attention.hasBias = s.hasBias;
   auto ofRows = [&](int64_t width) {
     int64_t perRow = s.heads * s.groups * width;
     return MeshcAttentionStrides{
@@ -509,6 +510,36 @@ TEST_P(Attention, entriesBeyondTheMask) {
       EXPECT_TRUE(std::isfinite(y));
     for (float y : one.ofQuery)
       EXPECT_TRUE(std::isfinite(y));
+  }
+}
+
+/// Nor does a block of rows read what its rows do not see, but others do: of
+/// windows that a mask describes, or of documents.
+TEST_P(Attention, entriesBeyondTheMaskOfABlock) {
+  for (bool isSpread : {false, true}) {
+    Sizes s{.batch = 1,
+            .heads = 1,
+            .groups = 1,
+            .rows = 400,
+            .memory = 700,
+            .hasMask = true,
+            .isSpread = isSpread};
+    Case one(s);
+    one.attention.mask = {
+        {0, 0, 0}, isSpread ? 1 : s.memory, isSpread ? s.rows : 1};
+    one.mask.assign(s.rows * s.memory, 0);
+    for (int64_t row = 0; row < s.rows; ++row)
+      for (int64_t m = row; m < row + 100; ++m)
+        one.mask[row * one.attention.mask.row + m * one.attention.mask.memory] =
+            1;
+    one.run();
+    one.check();
+    std::fill_n(one.value.begin() + 450 * s.values, s.values, NAN);
+    one.run();
+    // Whole blocks of rows before the first that sees the entry.
+    for (int64_t row = 0; row < 2 * MESHC_ATTENTION_ROWS; ++row)
+      EXPECT_TRUE(std::isfinite(one.output[row * s.values])) << row;
+    EXPECT_TRUE(std::isnan(one.output[360 * s.values]));
   }
 }
 
