@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include <functional>
 
 using namespace mlir;
 
@@ -74,7 +75,9 @@ private:
   bool isCheap(Operation *op);
   bool isAvailable(Value value);
   double getBytes(Value value) const;
-  llvm::SetVector<Value> findBlockInputs(ArrayRef<Value> values);
+  llvm::SetVector<Value> findBlockLeaves(ArrayRef<Value> values,
+                                         bool areNearby);
+  bool mustStore(Value leaf);
   llvm::SetVector<Value> findCarriedLeaves();
 
   nd::ScanOp producer;
@@ -85,6 +88,8 @@ private:
   /// Values of the body that are stacked in any case, or chosen to be.
   llvm::DenseSet<Value> stored;
   llvm::DenseSet<Value> recomputed; ///< those of `chosen`
+  /// Those of `recomputed` that only nearby readers can compute.
+  llvm::DenseSet<Value> recomputedNearby;
 };
 } // namespace
 
@@ -128,7 +133,8 @@ double ResidualChoice::getBytes(Value value) const {
 /// Whether all readers can have the value without computing more.
 bool ResidualChoice::isAvailable(Value value) {
   if (recomputed.contains(value))
-    return true;
+    return !recomputedNearby.contains(value) ||
+           llvm::all_of(candidates, std::mem_fn(&Candidate::isNearby));
   return llvm::all_of(candidates, [&](Candidate &candidate) {
     return llvm::all_of(candidate.readers, [&](EntryReader &reader) {
       return reader.pair.canLoad(value);
@@ -203,53 +209,69 @@ void ResidualChoice::store(ValueRange values) {
   stored.insert(values.begin(), values.end());
 }
 
-/// What the blocks `recompute { … }` that compute `values` use of the body
-/// around each of them, and what is not stored or an operand of the loop
-/// anyway.
-llvm::SetVector<Value> ResidualChoice::findBlockInputs(ArrayRef<Value> values) {
-  llvm::SetVector<Value> reached, inputs;
+/// Where the blocks `recompute { … }` that compute `values` begin: at what they
+/// use of the body around each of them, and at values of theirs that the
+/// readers can load, as they are stored anyway.
+llvm::SetVector<Value> ResidualChoice::findBlockLeaves(ArrayRef<Value> values,
+                                                       bool areNearby) {
+  llvm::SetVector<Value> reached, leaves;
   reached.insert(values.begin(), values.end());
   for (size_t i = 0; i < reached.size(); ++i) {
     Operation *op = reached[i].getDefiningOp();
     for (Value operand : op->getOperands()) {
       Operation *before = operand.getDefiningOp();
-      bool isCarried =
-          !before && producer.getTie(cast<BlockArgument>(operand)).kind ==
-                         nd::TieKind::Carried;
       bool isSameBlock =
           before && nd::getRecomputeBlock(before) == nd::getRecomputeBlock(op);
-      if (stored.contains(operand))
-        continue;
-      if (isSameBlock)
-        reached.insert(operand);
-      else if (isCarried || (before && before->getNumOperands() != 0))
-        inputs.insert(operand);
+      bool isLoaded =
+          stored.contains(operand) && (areNearby || isAvailable(operand));
+      (isSameBlock && !isLoaded ? reached : leaves).insert(operand);
     }
   }
-  return inputs;
+  return leaves;
+}
+
+/// Whether nearby readers can have the leaf only if the producer stores it: it
+/// is neither stored yet, nor an operand of the loop or a constant.
+bool ResidualChoice::mustStore(Value leaf) {
+  if (stored.contains(leaf))
+    return false;
+  if (auto argument = dyn_cast<BlockArgument>(leaf))
+    return producer.getTie(argument).kind == nd::TieKind::Carried;
+  return leaf.getDefiningOp()->getNumOperands() != 0;
 }
 
 /// The text's blocks `recompute { … }`: their inputs are stored, and what they
-/// compute is not, whatever the policy. For readers in other blocks only if the
-/// inputs reach them already.
+/// compute is not, whatever the policy. For readers in other blocks only if all
+/// leaves reach them already.
 void ResidualChoice::chooseBlocks() {
-  SmallVector<Value> inBlocks;
-  for (Candidate &candidate : candidates)
-    if (nd::getRecomputeBlock(candidate.value.getOwner()) &&
-        (candidate.isNearby() ||
-         llvm::all_of(findBlockInputs(Value(candidate.value)),
-                      [&](Value value) { return isAvailable(value); })))
-      inBlocks.push_back(candidate.value);
-  llvm::SetVector<Value> inputs = findBlockInputs(inBlocks);
+  SmallVector<Value> near, far, nearOnly;
+  bool allNearby = llvm::all_of(candidates, std::mem_fn(&Candidate::isNearby));
+  for (Candidate &candidate : candidates) {
+    Value value = candidate.value;
+    if (!nd::getRecomputeBlock(candidate.value.getOwner()))
+      continue;
+    bool isForAll = allNearby ||
+                    llvm::all_of(findBlockLeaves(value, /*areNearby=*/false),
+                                 [&](Value leaf) { return isAvailable(leaf); });
+    if (candidate.isNearby())
+      (isForAll ? near : nearOnly).push_back(value);
+    else if (isForAll)
+      far.push_back(value);
+  }
+  near.append(nearOnly);
+  llvm::SetVector<Value> inputs = findBlockLeaves(near, /*areNearby=*/true);
+  inputs.insert_range(findBlockLeaves(far, /*areNearby=*/false));
+  inputs.remove_if([&](Value leaf) { return !mustStore(leaf); });
   // A value with the loop's dim cannot be stored for each iteration.
   if (llvm::any_of(inputs, [&](Value value) {
         return nd::getTensorType(value).hasDim(producer.getDim());
       }))
     return;
   store(inputs.getArrayRef());
-  for (Value value : inBlocks)
+  for (Value value : llvm::concat<Value>(near, far))
     if (!stored.contains(value))
       recomputed.insert(value);
+  recomputedNearby.insert(nearOnly.begin(), nearOnly.end());
 }
 
 void ResidualChoice::chooseNone() {
