@@ -8,74 +8,42 @@
 /// \file
 /// A mask that compares positions becomes a band, a mask that allows everything
 /// goes, and so does a bias of 0. A bias of another constant stays: the
-/// logarithms of the sums have it.
+/// logarithms of the sums have it. A mask may be a whole operand of the loops
+/// around the attention.
 ///
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/Interfaces/AffineIndex.h"
 #include "dialects/Nd/Ops/AttentionOps.h"
+#include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/Ops/Pointwise.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/ShapeOps.h"
-#include "dialects/Nd/Ops/SourceOps.h"
-#include "mlir/IR/Matchers.h"
+#include "dialects/Nd/Ops/ValueBuilder.h"
 #include "mlir/IR/PatternMatch.h"
-#include <limits>
 
 using namespace mlir;
 
 namespace meshc::nd {
 
 namespace {
-/// iota(dim) + offset.
-struct ShiftedIota {
-  StringAttr dim;
-  int64_t offset = 0;
-
-  static std::optional<ShiftedIota> of(Value value);
-};
-
 /// A band that a mask is, or is besides other conditions.
 struct Band {
   StringAttr position;
   std::optional<int64_t> lowest, highest;
 };
+
+/// A comparison of indices: index `predicate` 0, where `type` has the dims of
+/// the index.
+struct Condition {
+  Predicate predicate;
+  AffineIndex index;
+  TensorType type;
+
+  static std::optional<Condition> of(Value mask);
+  void negate();
+};
 } // namespace
-
-static std::optional<double> getNumber(Value value) {
-  Attribute attr;
-  return matchPattern(value, m_Constant(&attr)) ? getConstantNumber(attr)
-                                                : std::nullopt;
-}
-
-std::optional<ShiftedIota> ShiftedIota::of(Value value) {
-  TensorType type = getTensorType(value);
-  if (!type || !type.getElementType().isInteger(32) || type.getRank() != 1)
-    return std::nullopt;
-  if (value.getDefiningOp<IotaOp>())
-    return ShiftedIota{type.getDims().front().getName()};
-  // Sums wrap beyond i32, where the band would not.
-  auto shift = [&](Value base, Value by,
-                   int64_t sign) -> std::optional<ShiftedIota> {
-    std::optional<ShiftedIota> iota = of(base);
-    std::optional<double> number = getNumber(by);
-    constexpr int64_t most = std::numeric_limits<int32_t>::max();
-    if (!iota || !number)
-      return std::nullopt;
-    iota->offset += sign * static_cast<int64_t>(*number);
-    if (iota->offset < -most ||
-        iota->offset + type.getDims().front().getSize() > most)
-      return std::nullopt;
-    return iota;
-  };
-  if (auto add = value.getDefiningOp<AddOp>()) {
-    if (auto shifted = shift(add.getLhs(), add.getRhs(), 1))
-      return shifted;
-    return shift(add.getRhs(), add.getLhs(), 1);
-  }
-  if (auto sub = value.getDefiningOp<SubOp>())
-    return shift(sub.getLhs(), sub.getRhs(), -1);
-  return std::nullopt;
-}
 
 static Predicate flip(Predicate predicate) {
   switch (predicate) {
@@ -92,28 +60,43 @@ static Predicate flip(Predicate predicate) {
   }
 }
 
-/// The band that a comparison of `memory` with a dim of the rows is.
-static std::optional<Band> getBand(Value mask, const AttentionScores &scores) {
-  while (auto broadcast = mask.getDefiningOp<BroadcastOp>())
-    mask = broadcast.getInput();
+/// Nothing where an index wraps beyond i32, as the condition then would.
+std::optional<Condition> Condition::of(Value mask) {
   auto compare = mask.getDefiningOp<CompareOp>();
   if (!compare)
     return std::nullopt;
-  std::optional<ShiftedIota> left = ShiftedIota::of(compare.getLhs()),
-                             right = ShiftedIota::of(compare.getRhs());
-  if (!left || !right)
+  std::optional<AffineIndex> left = findAffineIndex(compare.getLhs()),
+                             right = findAffineIndex(compare.getRhs());
+  if (!left || !right || !left->add(*right, -1))
     return std::nullopt;
-  Predicate predicate = compare.getPredicate();
-  if (left->dim != scores.memory) {
-    std::swap(left, right);
-    predicate = flip(predicate);
-  }
-  if (left->dim != scores.memory || !scores.isRow(right->dim) ||
-      (scores.position && scores.position != right->dim))
+  return Condition{compare.getPredicate(), *left, compare.getType()};
+}
+
+/// The same condition with the negative index.
+void Condition::negate() {
+  AffineIndex negative;
+  negative.add(index, -1);
+  index = negative;
+  predicate = flip(predicate);
+}
+
+/// The band that a comparison of `memory` with a dim of the rows is.
+static std::optional<Band> getBand(Value mask, const AttentionScores &scores) {
+  std::optional<Condition> condition = Condition::of(mask);
+  if (!condition || condition->index.steps.size() != 2)
     return std::nullopt;
-  int64_t difference = right->offset - left->offset;
-  Band band{right->dim, {}, {}};
-  switch (predicate) {
+  if (condition->index.getStep(scores.memory) < 0)
+    condition->negate();
+  const AffineIndex &index = condition->index;
+  StringAttr row =
+      index.steps[index.steps[0].first == scores.memory ? 1 : 0].first;
+  if (index.getStep(scores.memory) != 1 || index.getStep(row) != -1 ||
+      !scores.isRow(row) || (scores.position && scores.position != row))
+    return std::nullopt;
+  // The difference memory - row is compared with this.
+  int64_t difference = -index.constant;
+  Band band{row, {}, {}};
+  switch (condition->predicate) {
   case Predicate::Lt:
     band.highest = difference - 1;
     break;
@@ -135,43 +118,28 @@ static std::optional<Band> getBand(Value mask, const AttentionScores &scores) {
   return band;
 }
 
-/// Whether iota + offset `predicate` bound holds for all of `size` entries.
-static bool alwaysHolds(Predicate predicate, int64_t offset, int64_t size,
-                        double bound) {
-  double least = offset, most = offset + size - 1;
-  switch (predicate) {
+/// Whether the mask is true everywhere.
+static bool allowsAll(Value mask) {
+  std::optional<Condition> condition = Condition::of(getOutsideLoops(mask));
+  auto range = condition ? getRange(condition->index, condition->type)
+                         : std::optional<IndexRange>();
+  if (!range)
+    return false;
+  switch (condition->predicate) {
   case Predicate::Lt:
-    return most < bound;
+    return range->greatest < 0;
   case Predicate::Le:
-    return most <= bound;
+    return range->greatest <= 0;
   case Predicate::Gt:
-    return least > bound;
+    return range->least > 0;
   case Predicate::Ge:
-    return least >= bound;
+    return range->least >= 0;
   case Predicate::Ne:
-    return bound < least || bound > most;
+    return range->greatest < 0 || range->least > 0;
   case Predicate::Eq:
-    return least == bound && most == bound;
+    return range->least == 0 && range->greatest == 0;
   }
   llvm_unreachable("all predicates are above");
-}
-
-/// Whether the mask compares positions with a number and is true everywhere.
-static bool allowsAll(Value mask) {
-  auto compare = mask.getDefiningOp<CompareOp>();
-  if (!compare)
-    return false;
-  Value iota = compare.getLhs(), other = compare.getRhs();
-  Predicate predicate = compare.getPredicate();
-  if (getNumber(iota)) {
-    std::swap(iota, other);
-    predicate = flip(predicate);
-  }
-  std::optional<ShiftedIota> shifted = ShiftedIota::of(iota);
-  std::optional<double> bound = getNumber(other);
-  return shifted && bound &&
-         alwaysHolds(predicate, shifted->offset,
-                     getTensorType(iota).getDims().front().getSize(), *bound);
 }
 
 /// Whether the op has a result for the bias.
@@ -198,7 +166,7 @@ template <typename Op> struct DropBias : OpRewritePattern<Op> {
 
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    if (!op.getBias() || hasBiasGradient(op) || getNumber(op.getBias()) != 0.0)
+    if (!op.getBias() || hasBiasGradient(op) || !isConstantOf(op.getBias(), 0))
       return failure();
     rewriter.modifyOpInPlace(op, [&] {
       op.getBiasMutable().clear();
@@ -231,7 +199,71 @@ struct DropBiasGradient : OpRewritePattern<AttentionGradientOp> {
   }
 };
 
-/// A mask that compares iotas becomes a band. Kernels do not read it from
+/// A band in a mask, and the operands on the way to it: the first one is of the
+/// op that makes the mask. The mask may be computed outside of loops.
+class BandSearch {
+public:
+  explicit BandSearch(const AttentionScores &scores) : scores(scores) {}
+
+  std::optional<Band> find(Value mask);
+  /// The mask without the band that was found; null if nothing is left. What
+  /// was computed outside of a loop still is.
+  Value makeRest(PatternRewriter &rewriter) const;
+
+private:
+  static MutableArrayRef<OpOperand> getParts(Value mask);
+
+  const AttentionScores &scores;
+  SmallVector<OpOperand *> path;
+  unsigned left = 64; ///< how many more values may be visited
+};
+
+/// The operands that must all be true where the mask is.
+MutableArrayRef<OpOperand> BandSearch::getParts(Value mask) {
+  if (OpOperand *whole = getWholeOperand(mask))
+    return *whole;
+  Operation *op = mask.getDefiningOp();
+  if (isa_and_nonnull<BroadcastOp, AndOp>(op))
+    return op->getOpOperands();
+  return {};
+}
+
+std::optional<Band> BandSearch::find(Value mask) {
+  if (left == 0)
+    return std::nullopt;
+  --left;
+  if (std::optional<Band> band = getBand(mask, scores))
+    return band;
+  for (OpOperand &part : getParts(mask)) {
+    path.push_back(&part);
+    if (std::optional<Band> band = find(part.get()))
+      return band;
+    path.pop_back();
+  }
+  return std::nullopt;
+}
+
+Value BandSearch::makeRest(PatternRewriter &rewriter) const {
+  OpBuilder::InsertionGuard guard(rewriter);
+  Value rest;
+  for (OpOperand *part : llvm::reverse(path)) {
+    Operation *op = part->getOwner();
+    if (auto both = dyn_cast<AndOp>(op)) {
+      Value other =
+          part->getOperandNumber() == 0 ? both.getRhs() : both.getLhs();
+      rewriter.setInsertionPoint(both);
+      rest =
+          rest ? ValueBuilder(rewriter, both.getLoc()).make<AndOp>(rest, other)
+               : other;
+    } else if (auto scan = dyn_cast<ScanOp>(op); scan && rest) {
+      rewriter.modifyOpInPlace(scan,
+                               [&] { rest = getWholeArgument(scan, rest); });
+    }
+  }
+  return rest;
+}
+
+/// A mask that compares positions becomes a band. Kernels do not read it from
 /// memory and skip what lies outside.
 template <typename Op> struct MaskToBand : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -241,19 +273,11 @@ template <typename Op> struct MaskToBand : OpRewritePattern<Op> {
     AttentionScores scores = AttentionScores::of(op);
     if (!scores.mask)
       return failure();
-    if (std::optional<Band> band = getBand(scores.mask, scores))
-      return restrict(op, *band, {}, rewriter);
-    Value mask = scores.mask;
-    while (auto broadcast = mask.getDefiningOp<BroadcastOp>())
-      mask = broadcast.getInput();
-    auto both = mask.getDefiningOp<AndOp>();
-    if (!both)
+    BandSearch search(scores);
+    std::optional<Band> band = search.find(scores.mask);
+    if (!band)
       return failure();
-    for (auto [one, other] : {std::pair(both.getLhs(), both.getRhs()),
-                              std::pair(both.getRhs(), both.getLhs())})
-      if (std::optional<Band> band = getBand(one, scores))
-        return restrict(op, *band, other, rewriter);
-    return failure();
+    return restrict(op, *band, search.makeRest(rewriter), rewriter);
   }
 
   static LogicalResult restrict(Op op, const Band &band, Value mask,

@@ -43,6 +43,21 @@ BlockArgument getWholeArgument(ScanOp scan, Value operand) {
   return scan.getBlock().addArgument(operand.getType(), operand.getLoc());
 }
 
+OpOperand *getWholeOperand(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto scan = argument ? dyn_cast<ScanOp>(argument.getOwner()->getParentOp())
+                       : ScanOp();
+  if (!scan || scan.getTie(argument).kind != TieKind::Whole)
+    return nullptr;
+  return &scan->getOpOperand(argument.getArgNumber());
+}
+
+Value getOutsideLoops(Value value) {
+  while (OpOperand *whole = getWholeOperand(value))
+    value = whole->get();
+  return value;
+}
+
 void dropStackedOperand(ScanOp scan, BlockArgument argument) {
   unsigned index = argument.getArgNumber();
   scan.getStackedMutable().erase(index - scan.getCarriedCount());

@@ -27,6 +27,13 @@ mlir::OpResult findStackedResult(ScanOp scan, mlir::Value yielded);
 mlir::BlockArgument getStackedArgument(ScanOp scan, mlir::Value operand);
 mlir::BlockArgument getWholeArgument(ScanOp scan, mlir::Value operand);
 
+/// The whole operand that the value, an argument of a loop, is; null if it is
+/// something else.
+mlir::OpOperand *getWholeOperand(mlir::Value value);
+
+/// The value that loops take whole as `value`; itself if it is none of a loop.
+mlir::Value getOutsideLoops(mlir::Value value);
+
 /// Drops a stacked operand. Nothing uses its argument, which is erased.
 void dropStackedOperand(ScanOp scan, mlir::BlockArgument argument);
 

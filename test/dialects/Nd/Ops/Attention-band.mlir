@@ -40,6 +40,42 @@ func.func @window(%q: !q, %k: !k, %keep: !keep) -> !q {
   return %y : !q
 }
 
+// A difference of positions, below other conditions. These are joined.
+// CHECK-LABEL: func.func @difference
+// CHECK: %[[REST:.*]] = nd.and %arg2, %arg3
+// CHECK: nd.attention %arg0, %arg1, %arg1, %[[REST]] {key = "d", lowest = -3 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>, position = "s"}
+func.func @difference(%q: !q, %k: !k, %keep: !keep, %known: !mask) -> !q {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %4 = nd.constant 4 : i32 -> !n
+  %distance = nd.sub %s, %m : (!s, !m) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %near = nd.compare lt %distance, %4 : (!nd.tensor<i32, [m = 8, s = 8]>, !n) -> !mask
+  %a = nd.and %keep, %near : (!keep, !mask) -> !mask
+  %mask = nd.and %a, %known : (!mask, !mask) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %mask {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y : !q
+}
+
+// The last positions wrap beyond i32; a sum and a multiple of positions are no bands.
+// CHECK-LABEL: func.func @no_bands
+// CHECK-COUNT-3: nd.attention {{.*}} {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+func.func @no_bands(%q: !q, %k: !k) -> (!q, !q, !q) {
+  %s = nd.iota : () -> !s
+  %m = nd.iota : () -> !m
+  %2 = nd.constant 2 : i32 -> !n
+  %most = nd.constant 2147483645 : i32 -> !n
+  %far = nd.add %m, %most : (!m, !n) -> !m
+  %a = nd.compare le %far, %s : (!m, !s) -> !mask
+  %y, %l = nd.attention %q, %k, %k, %a {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  %sum = nd.add %m, %s : (!m, !s) -> !nd.tensor<i32, [m = 8, s = 8]>
+  %b = nd.compare le %sum, %2 : (!nd.tensor<i32, [m = 8, s = 8]>, !n) -> !mask
+  %z, %o = nd.attention %q, %k, %k, %b {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  %twice = nd.mul %m, %2 : (!m, !n) -> !m
+  %c = nd.compare le %twice, %s : (!m, !s) -> !mask
+  %w, %p = nd.attention %q, %k, %k, %c {key = "d", memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (!q, !k, !k, !mask) -> (!q, !r)
+  return %y, %z, %w : !q, !q, !q
+}
+
 // The gradient has the same mask, the band of an equality is one entry wide.
 // CHECK-LABEL: func.func @gradient
 // CHECK: nd.attention_gradient {{.*}} {highest = 0 : i64, key = "d", lowest = 0 : i64, memory = "m", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 1, 1>, position = "s"}
