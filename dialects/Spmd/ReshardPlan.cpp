@@ -7,8 +7,11 @@
 
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/ReshardSearch.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectInterface.h"
+#include <array>
 #include <limits>
 
 using namespace mlir;
@@ -67,26 +70,74 @@ double ReshardPlanner::getDearestByte() const {
   return dearest;
 }
 
-const ReshardPlan &ReshardPlanner::plan(TensorType from, TensorType to) {
-  auto [it, isNew] = plans.try_emplace({from, to});
-  if (!isNew || from == to)
-    return it->second;
+ReshardPlan ReshardPlanner::make(TensorType from, TensorType to) const {
+  ReshardPlan plan;
   if (from.isPartial() && to.isPartial() &&
       from.getPartialKind() != to.getPartialKind()) {
-    it->second.bytes = it->second.cost =
-        std::numeric_limits<double>::infinity();
-    return it->second;
+    plan.bytes = plan.cost = std::numeric_limits<double>::infinity();
+    return plan;
   }
   // What becomes partial is a local matter, and comes last.
   AxisList added = getFurtherPartial(to, from);
   TensorType whole = dropPartial(to, added);
-  ReshardPlan plan = makeWhole(from, whole);
+  plan = makeWhole(from, whole);
   if (!added.empty()) {
     ReshardStep step{std::nullopt, added, {}, {}, to};
     plan.peak = std::max(plan.peak, getMemory(whole, step, mesh));
     plan.steps.push_back(std::move(step));
   }
-  return it->second = std::move(plan);
+  return plan;
+}
+
+const ReshardPlan &ReshardPlanner::plan(TensorType from, TensorType to) {
+  const ReshardPlan *&plan = known[{from, to}];
+  if (!plan)
+    plan = &plans->get(from, to, [&] { return make(from, to); });
+  return *plan;
+}
+
+const ReshardPlan &ReshardPlans::get(TensorType from, TensorType to,
+                                     llvm::function_ref<ReshardPlan()> make) {
+  std::pair<const void *, const void *> key(from.getAsOpaquePointer(),
+                                            to.getAsOpaquePointer());
+  {
+    std::lock_guard lock(mutex);
+    if (auto known = plans.find(key); known != plans.end())
+      return known->second;
+  }
+  ReshardPlan plan = make();
+  std::lock_guard lock(mutex);
+  return plans.try_emplace(key, std::move(plan)).first->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Planners of modules
+//===----------------------------------------------------------------------===//
+
+namespace detail {
+/// The plans of a context, by mesh, memory bound and costs of bytes.
+class SharedPlans : public DialectInterface::Base<SharedPlans> {
+public:
+  using Key = std::array<const void *, 3>;
+
+  explicit SharedPlans(Dialect *dialect) : Base(dialect) {}
+
+  std::shared_ptr<ReshardPlans> get(const Key &key) const {
+    std::lock_guard lock(mutex);
+    std::shared_ptr<ReshardPlans> &known = plans[key];
+    if (!known)
+      known = std::make_shared<ReshardPlans>();
+    return known;
+  }
+
+private:
+  mutable std::mutex mutex;
+  mutable std::map<Key, std::shared_ptr<ReshardPlans>> plans;
+};
+} // namespace detail
+
+void addSharedPlans(SpmdDialect &dialect) {
+  dialect.addInterfaces<detail::SharedPlans>();
 }
 
 static constexpr llvm::StringLiteral memoryBoundAttrName = "spmd.memory_bound",
@@ -134,13 +185,19 @@ ReshardPlanner ReshardPlanner::of(Operation *op) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
+  MeshAttr mesh = MeshAttr::of(op);
   auto bound = module->getAttrOfType<IntegerAttr>(memoryBoundAttrName);
-  return ReshardPlanner(
-      MeshAttr::of(op),
+  ReshardPlanner planner(
+      mesh,
       bound ? std::optional<double>(static_cast<double>(bound.getInt()))
             : std::nullopt,
       readByteCosts(module),
       readCost(module->getAttr(pointCostAttrName)).value_or(1));
+  if (auto *dialect = op->getContext()->getLoadedDialect<SpmdDialect>())
+    planner.plans = dialect->getRegisteredInterface<detail::SharedPlans>()->get(
+        {mesh.getAsOpaquePointer(), bound.getAsOpaquePointer(),
+         module->getAttr(byteCostsAttrName).getAsOpaquePointer()});
+  return planner;
 }
 
 } // namespace meshc::spmd

@@ -17,9 +17,14 @@
 #include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/Traffic.h"
 #include "llvm/ADT/DenseMap.h"
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 
 namespace meshc::spmd {
+
+class SpmdDialect;
 
 /// One step of a plan: a collective, or (no kind) a local op: a slice, or with
 /// neither `from` nor `to` one that makes a whole value a partial sum.
@@ -44,6 +49,20 @@ struct ReshardPlan {
   double cost = 0;  ///< these bytes at the costs of their axes
   double peak = 0;  ///< the largest memory of a step, in bytes: its input's
                     ///< block and its output's block together
+};
+
+/// Plans that are known, for one mesh, memory bound and costs of bytes. Several
+/// threads may share it.
+class ReshardPlans {
+public:
+  /// The plan from one sharding to another, which `make` makes if it is new.
+  /// The reference stays valid.
+  const ReshardPlan &get(nd::TensorType from, nd::TensorType to,
+                         llvm::function_ref<ReshardPlan()> make);
+
+private:
+  std::mutex mutex;
+  std::map<std::pair<const void *, const void *>, ReshardPlan> plans;
 };
 
 /// Finds plans by a search over shardings (ReshardSearch.h) and caches them. Of
@@ -73,15 +92,16 @@ public:
                           ByteCosts byteCosts = ByteCosts(),
                           double pointCost = 1)
       : mesh(mesh), memoryBound(memoryBound), byteCosts(std::move(byteCosts)),
-        pointCost(pointCost) {}
+        pointCost(pointCost), plans(std::make_shared<ReshardPlans>()) {}
   /// The planner for the module around `op`: with its mesh, and the bound and
   /// the costs that its attributes `spmd.memory_bound`, `spmd.byte_costs` and
-  /// `spmd.point_cost` give, if it has them.
+  /// `spmd.point_cost` give, if it has them. Planners for modules of one
+  /// context share their plans: trials of a program need mostly the same ones.
   static ReshardPlanner of(mlir::Operation *op);
 
   /// The cheapest plan. One always exists if spmd.reshard verifies; between two
   /// kinds of partial results there is none, and its cost is infinite. The
-  /// reference is valid until the next call.
+  /// reference is valid as long as the planner.
   const ReshardPlan &plan(nd::TensorType from, nd::TensorType to);
   /// The cost of that plan.
   double getCost(nd::TensorType from, nd::TensorType to) {
@@ -96,14 +116,21 @@ public:
   double getPointCost() const { return pointCost; }
 
 private:
+  ReshardPlan make(nd::TensorType from, nd::TensorType to) const;
   ReshardPlan makeWhole(nd::TensorType from, nd::TensorType to) const;
 
   nd::MeshAttr mesh;
   std::optional<double> memoryBound;
   ByteCosts byteCosts;
   double pointCost;
-  llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, ReshardPlan> plans;
+  std::shared_ptr<ReshardPlans> plans;
+  /// Those that this planner has asked for.
+  llvm::DenseMap<std::pair<nd::TensorType, nd::TensorType>, const ReshardPlan *>
+      known;
 };
+
+/// Gives the dialect the plans that planners of one context share.
+void addSharedPlans(SpmdDialect &dialect);
 
 /// Gives the module the attribute `spmd.memory_bound`, in bytes.
 void setMemoryBound(mlir::Operation *module, int64_t bytes);

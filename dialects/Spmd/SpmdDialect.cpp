@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -26,6 +27,7 @@ void SpmdDialect::initialize() {
       >();
   registerCollective();
   registerWindow();
+  addSharedPlans(*this);
 }
 
 } // namespace meshc::spmd
