@@ -16,14 +16,20 @@ static constexpr llvm::StringLiteral moveShareName = "spmd.move_share",
                                      refusedShareName = "spmd.refused_share",
                                      keptByteCostName = "spmd.kept_byte_cost";
 
-/// Of what a function sends. Of a block that saves less, a trial would take
-/// longer than it is worth.
-static constexpr double leastSaved = 0.005;
+/// Of what a function sends, and of what it computes. Of a block that saves
+/// less, a trial would take longer than it is worth. Work that only pointwise
+/// ops save is less: ranks of Megatron's layout compute norms of all tokens.
+static constexpr double leastBytes = 0.005, leastPoints = 0.1;
+
+/// No block sends more for the sake of less work; sums of bytes are rounded.
+static constexpr double mostShare = 1 + 1e-9;
 
 std::optional<double> MoveLimit::getRefusedShare() const {
   std::optional<double> least;
   for (const Refused &block : refused)
-    if (block.saved >= leastSaved * sent)
+    if (block.share <= mostShare &&
+        (block.saved.bytes >= leastBytes * used.bytes ||
+         block.saved.points >= leastPoints * used.points))
       least = std::min(least.value_or(block.share), block.share);
   return least;
 }

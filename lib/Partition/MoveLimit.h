@@ -32,28 +32,38 @@ struct MoveLimit {
   /// sent (spmd::ReshardPlanner). Without it, loops keep no copies.
   std::optional<double> keptByteCost;
 
-  /// Notes that a block will send so many bytes in a step.
-  void noteSent(double bytes) { sent += bytes; }
+  /// What a block sends and computes in a step: bytes, and points of the
+  /// iteration spaces of its ops.
+  struct Amount {
+    double bytes = 0, points = 0;
+  };
+  /// Notes what a block will send and compute.
+  void noteUsed(const Amount &amount) {
+    used.bytes += amount.bytes;
+    used.points += amount.points;
+  }
   /// Notes that a block stays as it is, which would cost less with moves, send
-  /// this share of its bytes, and save so many in a step.
-  void noteRefused(double refusedShare, double saved) {
+  /// this share of its bytes, and save so much.
+  void noteRefused(double refusedShare, const Amount &saved) {
     refused.push_back({refusedShare, saved});
   }
-  /// The least share of the refused blocks that would save at least half a
-  /// percent of what all blocks send; nothing if there is none.
+  /// The least share of the refused blocks that are worth a trial: that would
+  /// save enough of what all blocks send, or of what they compute. Nothing if
+  /// there is none.
   std::optional<double> getRefusedShare() const;
 
 private:
   static constexpr double usualShare = 0.5;
   struct Refused {
-    double share, saved;
+    double share;
+    Amount saved;
   };
-  double sent = 0;
+  Amount used;
   llvm::SmallVector<Refused, 4> refused;
 };
 
 /// Gives the module the attribute `spmd.move_share`, which the partition phase
-/// reads. The share is from 0 to 1.
+/// reads. The share is at least 0.
 void setMoveShare(mlir::ModuleOp module, double share);
 
 /// Gives the module the attribute `spmd.kept_byte_cost`, which the partition

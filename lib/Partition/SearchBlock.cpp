@@ -15,14 +15,23 @@ using namespace mlir;
 
 namespace meshc::partition {
 
+/// Of so many runs of the block.
+static MoveLimit::Amount getAmount(const BlockSearch &search, double runs) {
+  return {search.getBytes() * runs,
+          (search.getCost() - search.getBytes()) * runs};
+}
+
 llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
                                             spmd::ReshardPlanner &planner,
                                             nd::MeshAttr mesh, MoveLimit &limit,
                                             ArrayRef<Operation *> ops) {
   BlockSearch inPlace(partitioner, planner, mesh, AxisMoves::None);
   auto choices = inPlace.run(ops);
-  if (inPlace.getBytes() <= 0)
+  if (inPlace.getBytes() <= 0) {
+    if (!ops.empty())
+      limit.noteUsed(getAmount(inPlace, double(nd::countRuns(ops.front()))));
     return choices;
+  }
   partitioner.setMayCutFurther(ops, true);
   BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
   auto moved = moving.run(ops);
@@ -34,13 +43,16 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
   const double runs = double(nd::countRuns(ops.front()));
   const bool costsLess = moving.getCost() < inPlace.getCost();
   if (costsLess && share <= limit.share) {
-    limit.noteSent(moving.getBytes() * runs);
+    limit.noteUsed(getAmount(moving, runs));
     return moved;
   }
   partitioner.setMayCutFurther(ops, limit.isRaised());
-  limit.noteSent(inPlace.getBytes() * runs);
+  MoveLimit::Amount used = getAmount(inPlace, runs),
+                    other = getAmount(moving, runs);
+  limit.noteUsed(used);
   if (costsLess)
-    limit.noteRefused(share, (inPlace.getBytes() - moving.getBytes()) * runs);
+    limit.noteRefused(share,
+                      {used.bytes - other.bytes, used.points - other.points});
   return choices;
 }
 

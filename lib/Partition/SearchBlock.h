@@ -21,7 +21,8 @@ namespace meshc::partition {
 /// without them, only if the limit is raised. Takes the moves only if they cost
 /// less and send at most the limit's share of the bytes: layouts of the
 /// literature keep weights where rules place them, and gathering weights takes
-/// memory. Notes the share in the limit if it exceeds it.
+/// memory. Notes the share in the limit if it exceeds it, and what the block
+/// sends and computes.
 llvm::SmallVector<FactorChoice>
 searchBlock(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
             nd::MeshAttr mesh, MoveLimit &limit,
