@@ -202,6 +202,7 @@ typedef struct MeshcAttention {
   uint8_t hasMask, hasBias;
   uint8_t type; ///< MeshcType
   uint8_t biasByDistance, hasBiasGradient;
+  uint8_t unused[7]; ///< 0: programs have the same bytes each time
   int64_t lastRow;
   MeshcAttentionStrides query, key, value, mask, bias, output, logSums;
   MeshcAttentionStrides biasGradient; ///< `memory`: along the distances, 1

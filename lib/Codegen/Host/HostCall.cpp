@@ -11,6 +11,7 @@
 #include "dialects/Nd/Ops/AttentionOps.h"
 #include "lib/Codegen/Host/HostKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <cstddef>
 
 using namespace mlir;
 
@@ -25,6 +26,12 @@ static SmallVector<exec::Order> getOrders(ArrayAttr attributes) {
       attributes.getAsRange<ArrayAttr>(),
       [](ArrayAttr order) { return exec::getOrder(order); });
 }
+
+// No byte of the form is without a value: the same program has the same bytes
+// each time.
+static_assert(offsetof(MeshcAttention, lastRow) ==
+              offsetof(MeshcAttention, unused) +
+                  sizeof(MeshcAttention::unused));
 
 /// A constant of the bytes, and its address at the builder's place. The
 /// compiler and the programs that it compiles have one form of MeshcAttention.
