@@ -235,7 +235,7 @@ void StepBuilder::buildEvalStep(bool ofAverages) {
 }
 
 /// The logits of all positions, of a micro-batch if there are such;
-/// DecodePositions makes them those of one position.
+/// DecodePositions makes them those of one position, of the whole batch.
 void StepBuilder::buildGenerateStep() {
   StepFunction step(module, generate.getLoc(), "generate_step");
   IRMapping mapping;

@@ -12,6 +12,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Autodiff/PositionDecoder.h"
+#include "lib/Autodiff/WholeBatch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -234,8 +235,44 @@ static LogicalResult checkTrained(func::FuncOp step) {
   return success();
 }
 
+/// How many times as large the whole batch of `eval_step` is as the batch of
+/// the tokens, which is that of the model: a micro-batch. `texts` is its dim.
+static int64_t countMicroBatches(ModuleOp module, BlockArgument tokens,
+                                 StringAttr texts) {
+  auto known = nd::TensorAttributes::of(tokens);
+  auto evaluate = module.lookupSymbol<func::FuncOp>("eval_step");
+  for (BlockArgument argument :
+       evaluate ? evaluate.getArguments() : Block::BlockArgListType())
+    if (nd::TensorAttributes::of(argument).getName() == known.getName())
+      return nd::getTensorType(argument).getSize(texts.getValue()) /
+             nd::getTensorType(tokens).getSize(texts.getValue());
+  return 1;
+}
+
+/// Makes steps of micro-batches those of whole batches, if all of them can be.
+static void makeWhole(ArrayRef<func::FuncOp> steps, StringAttr texts,
+                      int64_t count) {
+  SmallVector<WholeBatch> batches;
+  for (func::FuncOp step : steps)
+    for (BlockArgument argument : step.getArguments())
+      if (nd::TensorAttributes::of(argument).hasRole(nd::TensorRole::Token))
+        batches.emplace_back(step, argument, texts);
+  for (const WholeBatch &batch : batches)
+    if (Operation *obstacle = batch.getObstacle()) {
+      obstacle->emitWarning()
+          << "generation goes on with a micro-batch of texts at once instead "
+             "of the whole batch, since this operation depends on the size of "
+             "dim '"
+          << texts.getValue() << "'";
+      return;
+    }
+  for (WholeBatch &batch : batches)
+    batch.multiply(count);
+}
+
 static LogicalResult deriveSteps(func::FuncOp function,
                                  nd::GenerateOp generate) {
+  auto module = function->getParentOfType<ModuleOp>();
   WholeText text{function, generate};
   if (failed(text.findTokens()))
     return failure();
@@ -248,11 +285,18 @@ static LogicalResult deriveSteps(func::FuncOp function,
     return failure();
   // Without caches, no position needs those before it.
   bool hasCaches = step.getNumResults() > 1;
-  if (hasCaches && positions > 1 && !hasRecurrence(function, varying) &&
-      !StepRewriter(text, varying, getPromptBlock(generate, positions))
-           .run("prefill_step", /*hasLogits=*/false))
-    return failure();
-  nd::setPositions(function->getParentOfType<ModuleOp>(), positions);
+  SmallVector<func::FuncOp> steps = {step};
+  if (hasCaches && positions > 1 && !hasRecurrence(function, varying)) {
+    steps.push_back(
+        StepRewriter(text, varying, getPromptBlock(generate, positions))
+            .run("prefill_step", /*hasLogits=*/false));
+    if (!steps.back())
+      return failure();
+  }
+  auto texts = cast<StringAttr>(text.texts[0]);
+  if (int64_t count = countMicroBatches(module, text.tokens, texts); count > 1)
+    makeWhole(steps, texts, count);
+  nd::setPositions(module, positions);
   function.erase();
   generate.erase();
   return success();

@@ -219,6 +219,9 @@ def DecodePositions : Pass<"meshc-decode-positions", "::mlir::ModuleOp"> {
     the place of the dim `seq`, and nothing else changes. Entries of caches that lie behind the last position are not
     written. The function is missing where there are no caches, or where a loop over the positions is needed.
 
+    Where the inputs of `@eval_step` have more examples than those of `@generate_step`, which are a micro-batch, the steps
+    get as many; if an op depends on their number, they keep theirs, and a warning says so.
+
     Caches are zero before the first position. Everything else that combines positions is an error at its line, as is
     an input other than the tokens on which the logits depend. The module's `nd.positions` is the size of the dim.
 

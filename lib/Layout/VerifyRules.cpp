@@ -165,9 +165,11 @@ private:
 
   bool checkDim(nd::RuleOp rule) {
     StringRef scope = rule.getScope().value_or("");
-    const Names &dims = dimsOfScope[scope];
+    Names dims = dimsOfScope[scope];
     if (rule.getOptional() || dims.contains(rule.getDim()))
       return true;
+    // Those that the compiler adds for generation have names with a dot.
+    dims.remove_if([](auto &dim) { return dim.first.contains('.'); });
     std::string owner = scope.empty()        ? "the model"
                         : nd::isClass(scope) ? "class '" + scope.str() + "'"
                                              : "tensor '" + scope.str() + "'";

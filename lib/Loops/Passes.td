@@ -45,7 +45,9 @@ def UnrollLoops : Pass<"meshc-unroll-loops", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"isPrimitive", "primitive", "bool", "false",
-           "take tensors apart by one nd.entry for each entry instead of the composite nd.unstack">
+           "take tensors apart by one nd.entry for each entry instead of the composite nd.unstack">,
+    Option<"keepsPositions", "keep-positions", "bool", "false",
+           "leave loops over the positions of nd.generate, whose iterations are the steps of generation">
   ];
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }

@@ -174,38 +174,45 @@ struct UnrollLoops : impl::UnrollLoopsBase<UnrollLoops> {
   using UnrollLoopsBase::UnrollLoopsBase;
 
   static constexpr int64_t maxOps = 1000000;
+  StringAttr positions; ///< whose loops are kept; may be null
 
-  /// Ops of the block when its loops are unrolled; `maxOps` stands for more.
-  static int64_t countOps(Block &block) {
-    int64_t count = 0;
-    for (Operation &op : block) {
-      int64_t each = 1;
-      if (auto scan = dyn_cast<nd::ScanOp>(op)) {
-        int64_t size = scan.getSize();
-        int64_t body = countOps(scan.getBlock());
-        each = body > maxOps / size ? maxOps : body * size;
-      }
-      count = std::min(count + each, maxOps);
+  bool isKept(nd::ScanOp scan) const {
+    return positions && scan.getDim() == positions.getValue();
+  }
+
+  /// Ops in place of the loop; `maxOps` stands for more.
+  int64_t countOps(nd::ScanOp scan) {
+    int64_t size = isKept(scan) ? 1 : scan.getSize(), body = 0;
+    for (Operation &op : scan.getBlock()) {
+      auto inner = dyn_cast<nd::ScanOp>(op);
+      body = std::min(body + (inner ? countOps(inner) : 1), maxOps);
     }
-    return count;
+    return body > maxOps / size ? maxOps : body * size;
   }
 
   void runOnOperation() override {
+    if (keepsPositions)
+      for (auto generate : getOperation().getOps<nd::GenerateOp>())
+        positions = generate.getPositionsAttr();
     SmallVector<nd::ScanOp> loops;
     getOperation().walk<WalkOrder::PreOrder>([&](nd::ScanOp scan) {
       loops.push_back(scan);
       return WalkResult::skip();
     });
     for (nd::ScanOp scan : loops)
-      if (countOps(scan.getBlock()) * static_cast<int64_t>(scan.getSize()) >=
-          maxOps) {
+      if (countOps(scan) >= maxOps) {
         scan.emitError() << "the loop over '" << scan.getDim() << "' has "
                          << scan.getSize() << " iterations, and would become "
                          << "more than " << maxOps << " ops";
         return signalPassFailure();
       }
-    while (!loops.empty())
-      Unroller(loops.pop_back_val(), isPrimitive).run(loops);
+    while (!loops.empty()) {
+      nd::ScanOp scan = loops.pop_back_val();
+      if (isKept(scan))
+        llvm::append_range(loops, scan.getBlock().getOps<nd::ScanOp>());
+      else
+        Unroller(scan, isPrimitive).run(loops);
+    }
   }
 };
 } // namespace

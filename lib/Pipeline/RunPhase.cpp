@@ -76,6 +76,8 @@ ExitCode tryPhase(const Phase &phase, ModuleOp program,
     loops::UnrollLoopsOptions unrolling;
     unrolling.isPrimitive =
         getPhaseNumber(phase.name) > getPhaseNumber("layout");
+    // Autodiff makes steps of their iterations.
+    unrolling.keepsPositions = true;
     // It decides that what loops carry stays f32.
     passes.addPass(autodiff::createLowerPrecision());
     passes.addPass(loops::createUnrollLoops(unrolling));

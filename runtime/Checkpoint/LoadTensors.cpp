@@ -13,6 +13,7 @@
 #include "runtime/Checkpoint/Checksums.h"
 #include "runtime/Checkpoint/GatherState.h"
 #include "runtime/Checkpoint/ParameterSource.h"
+#include "runtime/Checkpoint/ReadParts.h"
 #include "runtime/Checkpoint/StridedCopy.h"
 #include "runtime/Device/Device.h"
 
@@ -245,10 +246,10 @@ static void fillTensor(const ParameterSource &source, const Rank &rank) {
 }
 
 /// Appends what is wrong with the tensors of a source, and adds their names to
-/// `used`.
+/// `used`, and those that fit to `parts`.
 static void checkSource(const WeightFiles &files, const NameMap *map,
                         const ParameterSource &source, bool converts,
-                        std::set<std::string> &used,
+                        std::set<std::string> &used, ReadParts &parts,
                         std::vector<std::string> &problems) {
   if (source.constant()) {
     if (!isFloat(safetensorsName(typeOf(source.parameter()))))
@@ -264,7 +265,9 @@ static void checkSource(const WeightFiles &files, const NameMap *map,
         if (found)
           used.insert(found->tensor->name);
         std::string problem = describeMisfit(source, name, found, converts);
-        if (!problem.empty())
+        if (problem.empty())
+          parts.add(*found->tensor, source);
+        else
           problems.push_back(problem);
       });
 }
@@ -282,10 +285,13 @@ static void load(const WeightFiles &files, const NameMap *map,
                  bool ofOtherTools) {
   std::vector<std::string> problems;
   std::set<std::string> used;
+  ReadParts parts;
   for (const ParameterSource &source : sources)
-    checkSource(files, map, source, ofOtherTools, used, problems);
+    checkSource(files, map, source, ofOtherTools, used, parts, problems);
   if (ofOtherTools)
     listExtra(files, *rank.program, used, map, problems);
+  if (map && problems.empty())
+    parts.listUnread(*map, problems);
   refuseMisfits(files, rank, problems);
   files.verifyMetadata();
   for (const ParameterSource &source : sources)

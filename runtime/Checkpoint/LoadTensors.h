@@ -33,8 +33,9 @@ void loadState(const SafetensorsFile &file, const Rank &rank);
 /// and BF16 are converted to the parameter's type, rounded to nearest even.
 /// Throws Failure(Checkpoint), which names the tensors, if the files lack some,
 /// have other shapes or types, hold tensors that are not read (and are neither
-/// a checkpoint's optimizer state nor ignored by the map), or have finite
-/// values that become infinite in the parameter's type.
+/// a checkpoint's optimizer state nor ignored by the map) or that the map reads
+/// only in part (and does not ignore), or have finite values that become
+/// infinite in the parameter's type.
 void loadParameters(const WeightFiles &files, const Rank &rank,
                     const NameMap *map = nullptr,
                     ParameterValues values = ParameterValues::AveragesIfAny);

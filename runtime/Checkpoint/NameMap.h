@@ -12,7 +12,7 @@
 ///   PARAMETERS = TENSOR [AXES]     such as
 ///   layers\.attention\.wq = h.{layers}.attn.weight [model, (0/3 heads key)]
 ///   PARAMETERS = NUMBER            all elements have this value
-///   ignore TENSORS                 of the file, if no line takes them
+///   ignore TENSORS                 of the file, if no line takes all of them
 ///   optional prefix TEXT           which tensors of the file may begin with
 ///
 /// PARAMETERS and TENSORS are regular expressions (ECMAScript) of whole names.
@@ -76,7 +76,8 @@ public:
 
   const std::string &path() const { return name; }
   const std::vector<MapRule> &rules() const { return parameterRules; }
-  /// Whether a line allows that nothing reads the file's tensor `tensor`.
+  /// Whether a line allows that nothing reads the file's tensor `tensor`, or
+  /// parts of it.
   bool isIgnored(const std::string &tensor) const;
   const std::vector<std::string> &prefixes() const { return optionalPrefixes; }
   /// "FILE:LINE:COLUMN"

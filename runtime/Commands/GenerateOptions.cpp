@@ -8,10 +8,15 @@
 
 using namespace meshc::runtime;
 
+/// The options of how tokens are drawn.
+static const char *const drawing[] = {"--temperature", "--top-k", "--top-p",
+                                      "--seed"};
+
 static void addSampling(CLI::App &app, Options &options) {
   Sampling &sampling = options.sampling;
-  app.add_flag("--greedy", sampling.greedy,
-               "Take the most probable token, the first of equal ones");
+  CLI::Option *greedy =
+      app.add_flag("--greedy", sampling.greedy,
+                   "Take the most probable token, the first of equal ones");
   app.add_option_function<std::string>(
          "--temperature",
          [&sampling](const std::string &text) {
@@ -34,6 +39,8 @@ static void addSampling(CLI::App &app, Options &options) {
       ->type_name("NUMBER");
   addWhole(app, "--seed", sampling.seed, 0, UINT64_MAX,
            "Seed of the choices (default: 0)");
+  for (const char *other : drawing)
+    greedy->excludes(app.get_option(other));
 }
 
 /// A search chooses the most probable text: nothing is drawn.
@@ -42,8 +49,8 @@ static void addBeams(CLI::App &app, Beams &beams) {
       app, "--beams", beams.count, 1, INT32_MAX,
       "Search for the most probable text: keep the N best of each length "
       "(default: no search). The program must generate N texts at once");
-  for (const char *other :
-       {"--greedy", "--temperature", "--top-k", "--top-p", "--seed"})
+  count->excludes(app.get_option("--greedy"));
+  for (const char *other : drawing)
     count->excludes(app.get_option(other));
   app.add_option_function<std::string>(
          "--length-penalty",

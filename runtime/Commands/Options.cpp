@@ -356,12 +356,12 @@ static std::string describeUnknown(const CLI::App &command) {
 CorpusOptions meshc::runtime::dataCorpus(const Options &options) {
   const int64_t usual = options.command == Command::Train ? 1 : 0;
   return {options.tokenType, options.windowStride.value_or(usual),
-          options.withinDocuments};
+          options.withinDocuments, "--data"};
 }
 
 CorpusOptions meshc::runtime::evalCorpus(const Options &options) {
   return {options.tokenType, options.evalWindowStride.value_or(0),
-          options.withinDocuments};
+          options.withinDocuments, "--eval-data"};
 }
 
 /// The commands and their parsers.

@@ -25,6 +25,8 @@ struct CorpusOptions {
   int64_t stride = 1;
   /// No window, with the token after it, has parts of several documents.
   bool withinDocuments = false;
+  /// The option that names the files, for messages.
+  const char *option = "--data";
 };
 
 /// What a window says of its tokens beside the tokens themselves.

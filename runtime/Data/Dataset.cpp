@@ -68,9 +68,10 @@ struct Assignment {
 };
 } // namespace
 
-/// Separates "NAME=FILE" from "FILE".
+/// Separates "NAME=FILE" from "FILE", the values of `option`.
 static Assignment assignFiles(const MeshcProgram &program,
-                              const std::vector<std::string> &specs) {
+                              const std::vector<std::string> &specs,
+                              const std::string &option) {
   Assignment result;
   result.unnamed = inputsOf(program);
   std::string names = listNames(result.unnamed);
@@ -102,9 +103,8 @@ static Assignment assignFiles(const MeshcProgram &program,
     if (!result.corpus.empty())
       throw Failure(ExitCode::Usage,
                     "'" + result.corpus + "' and '" + spec +
-                        "' are both given as corpus; an array is given as "
-                        "--data NAME=FILE, NAME one of " +
-                        names);
+                        "' are both given as corpus; an array is given as " +
+                        option + " NAME=FILE, NAME one of " + names);
     result.corpus = spec;
   }
   return result;
@@ -204,7 +204,7 @@ std::string Dataset::findNotFinite(const Selection &selection, int64_t rows,
 /// window.
 static const MeshcTensor &
 findWindow(const std::vector<const MeshcTensor *> &inputs,
-           const std::string &path) {
+           const std::string &path, const std::string &option) {
   if (inputs.empty() || inputs.front()->rank != 2)
     throw Failure(ExitCode::Usage,
                   "'" + path +
@@ -214,7 +214,7 @@ findWindow(const std::vector<const MeshcTensor *> &inputs,
                                             inputs.front()->name + "' is " +
                                             describeDims(*inputs.front()) +
                                             ", not [batch, window]") +
-                      "; give '--data NAME=FILE' for each input");
+                      "; give '" + option + " NAME=FILE' for each input");
   return *inputs.front();
 }
 
@@ -234,7 +234,8 @@ Dataset::Dataset(const MeshcProgram &program,
                  const std::vector<std::string> &specs,
                  const CorpusOptions &options)
     : batchSize(batchOf(program)) {
-  Assignment files = assignFiles(program, specs);
+  const std::string option = options.option;
+  Assignment files = assignFiles(program, specs, option);
   if (!files.corpus.empty()) {
     std::vector<const MeshcTensor *> tokens, others;
     for (const MeshcTensor *input : files.unnamed)
@@ -244,28 +245,28 @@ Dataset::Dataset(const MeshcProgram &program,
     if (options.type == FileType::U8 && looksLikeArray(*bytes))
       throw Failure(ExitCode::Usage,
                     "'" + files.corpus +
-                        "' is an array file; name its input: '--data NAME=" +
-                        files.corpus + "'");
-    const MeshcTensor &first = findWindow(tokens, files.corpus);
+                        "' is an array file; name its input: '" + option +
+                        " NAME=" + files.corpus + "'");
+    const MeshcTensor &first = findWindow(tokens, files.corpus, option);
     CorpusOptions read = options;
     if (read.stride == 0)
       read.stride = targetsOf(first, tokens);
     auto corpus = openCorpus(bytes, first.dims[1].size, read);
     for (const MeshcTensor *input : tokens)
-      bindCorpus(*input, input == &first, corpus, WindowRole::Tokens);
+      bindCorpus(*input, input == &first, corpus, WindowRole::Tokens, option);
     for (const auto &[input, role] : files.described)
-      bindCorpus(*input, false, corpus, role);
+      bindCorpus(*input, false, corpus, role, option);
   } else if (!files.described.empty()) {
     throw Failure(ExitCode::Usage,
                   std::string("input '") + files.described.front().first->name +
                       "' describes the windows of a corpus, and no corpus is "
-                      "given; give '--data FILE'");
+                      "given; give '" +
+                      option + " FILE'");
   }
   if (!files.unnamed.empty())
-    throw Failure(ExitCode::Usage, "no data for input " +
-                                       listNames(files.unnamed) +
-                                       "; give '--data " +
-                                       files.unnamed.front()->name + "=FILE'");
+    throw Failure(ExitCode::Usage,
+                  "no data for input " + listNames(files.unnamed) + "; give '" +
+                      option + " " + files.unnamed.front()->name + "=FILE'");
   for (const auto &[input, path] : files.named)
     bindArray(*input, Bytes::open(path));
 
@@ -316,8 +317,8 @@ void Dataset::bindArray(const MeshcTensor &input,
 }
 
 void Dataset::bindCorpus(const MeshcTensor &input, bool isFirst,
-                         std::shared_ptr<const Corpus> corpus,
-                         WindowRole role) {
+                         std::shared_ptr<const Corpus> corpus, WindowRole role,
+                         const std::string &option) {
   const bool isTokens = role == WindowRole::Tokens;
   const bool whole = input.rank == 2 && input.dims[1].size == corpus->window;
   if (!whole && (input.rank != 1 || !isTokens))
@@ -326,7 +327,7 @@ void Dataset::bindCorpus(const MeshcTensor &input, bool isFirst,
                       describeDims(input) + " fits no window of '" +
                       corpus->bytes->path() + "': expected [batch, " +
                       std::to_string(corpus->window) + "]" +
-                      (isTokens ? " or [batch]; give '--data " +
+                      (isTokens ? " or [batch]; give '" + option + " " +
                                       std::string(input.name) + "=FILE'"
                                 : ""));
   Source source;

@@ -93,7 +93,8 @@ public:
 private:
   void bindArray(const MeshcTensor &input, std::shared_ptr<const Bytes> bytes);
   void bindCorpus(const MeshcTensor &input, bool isFirst,
-                  std::shared_ptr<const Corpus> corpus, WindowRole role);
+                  std::shared_ptr<const Corpus> corpus, WindowRole role,
+                  const std::string &option);
   void applyLimits(const MeshcProgram &program);
 
   std::vector<Source> inputSources;

@@ -33,6 +33,23 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 
 // -----
 
+// A dim that the compiler added, which no text can name, is not among the proposals.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{layout rule 'other -> data' names dim 'other', which the model does not have; the model has 'batch', 'seq' (a rule with '->?' may name absent dims)}}
+  nd.rule "other" -> ["data"]
+  func.func @step(%x: !nd.tensor<f32, [batch = 8, seq = 4]>, %y: !nd.tensor<f32, [batch = 8, seq.block = 4]>) { return }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{layout rule 'seq.blok -> data' names dim 'seq.blok', which the model does not have; the model has 'batch' (a rule with '->?' may name absent dims)}}
+  nd.rule "seq.blok" -> ["data"]
+  func.func @step(%y: !nd.tensor<f32, [batch = 8, seq.block = 4]>) { return }
+}
+
+// -----
+
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @+1 {{layout rule 'optimizer.batch -> data' names dim 'batch', which class 'optimizer' does not have; class 'optimizer' has none}}
   nd.rule "batch" -> ["data"] in "optimizer"

@@ -68,3 +68,50 @@ whole=$(arena --set batch=64)
 parts=$(arena --set batch=64,parts=8)
 [ "$parts" -lt $((whole / 2)) ] || fail "an arena of $parts bytes with 8 micro-batches, $whole without"
 echo "arena: $parts bytes with 8 micro-batches, $whole without"
+
+# Generation goes on with as many texts at once as the whole batch has, and with the same texts.
+cat >gpt.mesh <<'END'
+import nn
+let parts = 1
+dim batch = 4, seq = 16, memory = seq, model = 16, heads = 4, key = 4, vocab = 256, layers = 2
+model gpt(tokens[batch, seq]: i32, targets[batch, seq]: i32) {
+  x, table = nn.tied_embedding(tokens, vocab, model, deviation = 0.3)
+  for layers {
+    x = x + nn.attention(nn.rms_norm(x, model), model, heads, key, seq, memory, nn.causal(seq, memory), positions = nn.rotary)
+  }
+  h = broadcast(0.5, batch, model)
+  for seq {
+    h = tanh(x + 0.5 * h)
+    all = h
+  }
+  logits = nn.tied_output(all, table, model)
+  loss = mean(cross_entropy(logits, targets, vocab))
+}
+train gpt minimize loss with adamw(lr = 1e-2) accumulate parts
+generate gpt from tokens with logits over vocab along seq
+END
+generate() { ./program generate --weights gpt.safetensors --threads 1 --quiet "$@" </dev/null; }
+several="--prompt the --prompt copyright --prompt This_License --prompt a"
+for state in recurrent attention; do
+  # Without the loop over positions, prompts are computed in blocks.
+  [ $state = recurrent ] || { sed -i '/^  h = broadcast/,/^  }/d; s/(all, table/(x, table/' gpt.mesh; }
+  "$meshc" gpt.mesh -o program
+  ./program train --data $text --steps 30 --threads 1 --quiet --checkpoint gpt.safetensors --overwrite </dev/null >/dev/null
+  generate $several --seed 5 >texts.txt
+  generate --prompt "copyright" --beams 4 >beams.txt
+  while read -r options; do
+    "$meshc" gpt.mesh $options -o program
+    generate $several --seed 5 | cmp - texts.txt || fail "$state: with '$options' other texts than '$(cat texts.txt)'"
+    generate --prompt "copyright" --beams 4 | cmp - beams.txt || fail "$state: with '$options' another search than '$(cat beams.txt)'"
+    echo "ok $state $options"
+  done <<'OPTIONS'
+--set parts=2
+--set parts=4 --mesh t=2 --layout heads:t,vocab:t
+--set parts=2 --mesh d=2 --layout batch:d
+--set parts=2 --mesh d=4,t=2 --layout batch:d,heads:t
+--set parts=2 --mesh d=2 --layout memory:d,parameter.model:d,gradient.model:d,optimizer.model:d
+OPTIONS
+done
+expect 2 "there are 5 prompts, and the program generates 4 texts at once" ./program generate --weights gpt.safetensors $several --prompt b
+expect 3 "a batch of 1 examples cannot be divided into 2" "$meshc" gpt.mesh --set parts=2 --set batch=1 -o program
+echo passed

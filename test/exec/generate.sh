@@ -139,6 +139,7 @@ check() { # MODEL, and layouts from stdin
   done
 }
 check lstm <<'OPTIONS'
+--unroll
 --gpu-kernels=emulated
 --mesh d=2 --layout batch:d
 --mesh t=2 --layout cell:t,vocab:t
@@ -177,6 +178,10 @@ expect 2 "'--temperature' is '0'; expected a number above 0" $run --prompt a --t
 expect 2 "'--beams' is 3, and the program generates 2 texts at once" $run --prompt a --beams 3
 expect 2 "there are 2 prompts; '--beams' goes on with one" $run --prompt a --prompt b --beams 2
 expect 2 "'--greedy' excludes '--beams'" $run --prompt a --beams 2 --greedy
+for choice in "--temperature 0.5" "--top-k 3" "--top-p 0.5" "--seed 1"; do
+  expect 2 "'${choice% *}' excludes '--greedy'|'--greedy' excludes '${choice% *}'" $run --prompt a --greedy $choice
+  expect 2 "'${choice% *}' excludes '--beams'|'--beams' excludes '${choice% *}'" $run --prompt a --beams 2 $choice
+done
 expect 2 "--length-penalty.*--beams" $run --prompt a --length-penalty 1
 expect 2 "'--length-penalty' is '-1'; expected a number from 0 to 100" $run --prompt a --beams 2 --length-penalty -1
 expect 2 "'words' is not a tokenizer" $run --prompt a --tokenizer words

@@ -90,6 +90,16 @@ grep -q -- "^--eval-data: 3741 tokens in 466 windows of 16, one every 8; the las
 
 expect 0 "^  tokens  .* per rank, numbers below 128$" ./program info
 
+# A file without text is no document, whatever ends the documents.
+{ printf '\006\000\000\000'
+  for piece in '<unk>' '<s>' '</s>' $(printf '<0x%02X> ' {0..255}) ' ' a b; do
+    printf '\000\000\000\000'"\\$(printf %03o ${#piece})"'\000\000\000%s' "$piece"
+  done; } >pieces.bin
+mkdir ended; printf 'ab a' >ended/a.txt; : >ended/e.txt; : | gzip >ended/f.gz
+expect 0 "ended.tokens: 6 tokens \(u16\) of 1 document, 4 bytes; vocabulary 262 \(sentencepiece:" \
+  "$tokens" encode --tokenizer sentencepiece:pieces.bin --end-of-text -o ended.tokens ended
+expect 3 "the inputs have no text" "$tokens" encode --tokenizer sentencepiece:pieces.bin --end-of-text -o y ended/e.txt ended/f.gz
+
 # What is refused.
 "$meshc" "$models/packed.mesh" --set vocab=40 -o small
 expect 3 "token file 'corpus' holds token $((characters - 1)), and input 'tokens' of 'packed' takes tokens below 40; compile" \
@@ -108,6 +118,10 @@ for i in 1 2 3; do head -c 16 one.txt >short.$i; done
 expect 3 "no document of data file 'short.tokens' has the 17 tokens of a window of 16 and the token after it; compile" \
   ./program eval --checkpoint whole.1 --within-documents $(data short.tokens)
 expect 2 "'--token-type' is 'u64'" ./program train $(data corpus) --token-type u64
+expect 2 "no data for input 'mask'; give '--eval-data mask=FILE'" \
+  ./program train $(data corpus) --eval-data corpus --eval-data segments=@segments --eval-data positions=@positions --steps 1
+expect 2 "input 'mask' describes the windows of a corpus, and no corpus is given; give '--eval-data FILE'" \
+  ./program train $(data corpus) --eval-data mask=@mask --steps 1
 expect 2 "'@maks' is not known of a corpus" ./program train --data corpus --data mask=@maks
 expect 2 "'--output' and 'an input' are the same file" "$tokens" encode --tokenizer bytes -o texts/a texts
 expect 2 "'x' is not a tokenizer; expected 'bytes'" "$tokens" encode --tokenizer x -o y texts

@@ -53,6 +53,15 @@ block="fn block(x) {
   return x + nn.feed_forward(nn.layer_norm(x, model), model, ffn)
 }"
 check gpt2.map 2.6207876
+# Queries and keys are the same third of a tensor, and no parameter has the second.
+sed 's|(1/3 heads key)|(0/3 heads key)|' "$maps/gpt2.map" >twice.map
+for program in stacked cut; do
+  expect 4 "tensor 'h.0.attn.c_attn.weight', F32 \[16, 48\], is read only in part: no parameter has 256 of its 768 elements, at \
+\[0 to 15, 16 to 31\]; '[a-z_.]*wq' and '[a-z_.]*wk' read the same part; correct the axes of its lines" \
+    ./$program eval --data tokens=t.npy targets=t.npy --quiet --weights out.safetensors --weights-map twice.map
+done
+echo 'ignore h\.\d+\.attn\.c_attn\..*' >>twice.map
+evaluate stacked out.safetensors --weights-map twice.map >twice.txt || fail "'ignore' does not permit unread parts"
 dims=${dims/heads = 4/heads = 2}
 first="x = nn.embedding(tokens, vocab, model)"
 last="nn.linear(nn.rms_norm(x, model), model, vocab)"

@@ -234,8 +234,8 @@ func.func @prefix_sum(%0: !x) -> !x {
   return %r : !x
 }
 
-func.func @custom_gradient(%0: !x, %1: !x) -> !x {
-  %r = nd.custom_gradient values(%0: !x) arguments(%1: !x) residuals(%1: !x) -> !x {
+func.func @custom_gradient(%0: !x, %1: !x, %2: !x) -> !x {
+  %r = nd.custom_gradient values(%0: !x) arguments(%1: !x) residuals(%2: !x) -> !x {
   ^bb0(%g: !x, %s: !x):
     %d = nd.mul %g, %s : (!x, !x) -> !x
     nd.yield %d : !x

@@ -98,6 +98,9 @@ static void encode(const Options &options) {
                      tokenizer->identity());
   int64_t bytes = 0;
   forEachText(files, [&](std::string_view text) {
+    // No document, so that no special token ends it either.
+    if (text.empty())
+      return;
     bytes += static_cast<int64_t>(text.size());
     tokenizer->encode(text, [&](const int32_t *tokens, size_t count) {
       writer.append(tokens, count);

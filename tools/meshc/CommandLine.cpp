@@ -150,8 +150,9 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
       ->type_name("FOLDER")
       ->allow_extra_args(false);
   app.add_flag("--unroll", options.unrollLoops,
-               "replace each loop by its iterations before anything else; the "
-               "results are the same");
+               "replace each loop by its iterations before anything else (one "
+               "over the positions of 'generate' once generation is derived "
+               "from it); the results are the same");
   Choices<Recompute> policies = {{"none", Recompute::None},
                                  {"cheap", Recompute::Cheap},
                                  {"full", Recompute::Full}};

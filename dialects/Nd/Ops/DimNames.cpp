@@ -21,8 +21,10 @@ SmallVector<StringAttr> getNames(ArrayAttr names) {
 
 bool namesDim(Operation *op, StringAttr dim) {
   bool names = false;
-  op->getAttrDictionary().walk(
-      [&](StringAttr name) { names |= name.getValue() == dim.getValue(); });
+  for (NamedAttribute attribute : op->getAttrs())
+    if (!attribute.getName().getValue().contains('.'))
+      attribute.getValue().walk(
+          [&](StringAttr name) { names |= name.getValue() == dim.getValue(); });
   return names;
 }
 

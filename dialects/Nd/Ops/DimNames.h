@@ -15,7 +15,8 @@ namespace meshc::nd {
 llvm::SmallVector<mlir::StringAttr> getNames(mlir::ArrayAttr names);
 
 /// Whether an attribute of the op has the dim's name, alone or in a list. Such
-/// an op may treat the dim differently from others.
+/// an op may treat the dim differently from others. What is said of its value,
+/// as in nd.name and nd.order, does not count.
 bool namesDim(mlir::Operation *op, mlir::StringAttr dim);
 
 /// "'a', 'b'": the dims of the type; "none" for a scalar.

@@ -7,6 +7,7 @@
 #include "runtime/Checkpoint/NameMap.h"
 
 #include "runtime/Checkpoint/ParameterSource.h"
+#include "runtime/Checkpoint/ReadParts.h"
 #include "test/runtime/Data/TestFiles.h"
 
 #include <deque>
@@ -185,6 +186,74 @@ TEST(NameMap, placesElements) {
   EXPECT_EQ(sources[4].constant(), -0.5);
   EXPECT_TRUE(map.isIgnored("xy"));
   EXPECT_FALSE(map.isIgnored("yx"));
+}
+
+/// What a map reads only a part of, in tensors of the shapes that it says.
+static std::string unreadOf(const std::string &text) {
+  Folder folder;
+  Program test;
+  test.add("v", {{"rows", 4}, {"columns", 6}});
+  test.add("w", {{"rows", 4}, {"columns", 6}});
+  NameMap map(folder.write("m", text));
+  std::vector<ParameterSource> sources = findSources(test.program, &map);
+  std::map<std::string, FileTensor> tensors;
+  ReadParts parts;
+  for (const ParameterSource &source : sources)
+    source.forEachTensor([&](const std::string &name, const auto &) {
+      FileTensor &tensor = tensors[name];
+      tensor.name = name;
+      tensor.dtype = "F32";
+      tensor.shape = source.shape();
+      parts.add(tensor, source);
+    });
+  std::vector<std::string> problems;
+  parts.listUnread(map, problems);
+  std::string all;
+  for (const std::string &problem : problems)
+    all += problem.substr(map.path().size()) + "\n";
+  return all;
+}
+
+/// How the error describes what is not read.
+static std::string partOf(const std::string &text) {
+  const std::string found = unreadOf(text), begin = "no parameter has ";
+  const size_t at = found.find(begin);
+  return at == std::string::npos
+             ? found
+             : found.substr(at + begin.size(),
+                            found.find(';') - at - begin.size());
+}
+
+TEST(NameMap, unreadPartsAreNamed) {
+  EXPECT_EQ(
+      unreadOf("v = x [rows, (0/3 columns)]\nw = x [rows, (0/3 columns)]\n"),
+      ":2:5: tensor 'x', F32 [4, 18], is read only in part: no parameter has "
+      "48 of its 72 elements, at [0 to 3, 6 to 17]; 'v' and 'w' read the same "
+      "part; correct the axes of its lines, or add a line 'ignore' for this "
+      "tensor\n");
+  EXPECT_EQ(
+      unreadOf("v = x [rows, (0/3 columns)]\nw = x [rows, (0/3 columns)]\n"
+               "ignore x\n"),
+      "");
+  // All is read: once, twice, turned around, and in parts of any order.
+  EXPECT_EQ(unreadOf("v = x\nw = x\n"), "");
+  EXPECT_EQ(unreadOf("(v|w) = {$1} [(columns rows)]\n"), "");
+  EXPECT_EQ(
+      unreadOf("v = x [(columns 1/2 rows)]\nw = x [(columns 0/2 rows)]\n"), "");
+  EXPECT_EQ(
+      unreadOf("v = x [(columns rows 1/2)]\nw = x [(columns rows 0/2)]\n"), "");
+  EXPECT_EQ(unreadOf("v = x [rows, columns/9]\nw = x [rows, 3+columns/9]\n"),
+            "");
+  EXPECT_EQ(unreadOf("(v|w) = x{rows} [0/1, columns]\n"), "");
+  // Parts of equal size that overlap, or that leave a part between them.
+  EXPECT_EQ(partOf("v = x [rows, 1+columns/12]\nw = x [rows, 4+columns/12]\n"),
+            "12 of its 48 elements, at [0 to 3, 0 to 11]");
+  EXPECT_EQ(partOf("v = x [rows, columns/13]\nw = x [rows, 7+columns/13]\n"),
+            "4 of its 52 elements, at [0 to 3, 6]");
+  EXPECT_EQ(partOf("v = x [(rows columns 0/2)]\nw = 0\n"),
+            "24 of its 48 elements, at [1 to 47]");
+  EXPECT_EQ(partOf("v = x [2/3, rows, columns]\nw = 0\n"),
+            "48 of its 72 elements, at [0 to 1, 0 to 3, 0 to 5]");
 }
 
 /// The maps that ship, by what the published models compute: GPT-2's Conv1D has
