@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/ParameterGathers.h"
+#include "dialects/Nd/Ops/LoopEdit.h"
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,25 +18,6 @@ namespace meshc::spmd {
 
 static constexpr llvm::StringLiteral gatherOnceName = "spmd.gather_once";
 
-/// The operand that the loop of a whole argument has; null for another value.
-static Value getWholeOperand(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument)
-    return {};
-  auto loop = dyn_cast<nd::ScanOp>(argument.getOwner()->getParentOp());
-  if (!loop)
-    return {};
-  nd::Tie tie = loop.getTie(argument);
-  return tie.kind == nd::TieKind::Whole ? tie.operand : Value();
-}
-
-/// The value outside of the loops in which it is a whole operand.
-static Value getOutermost(Value value) {
-  while (Value operand = getWholeOperand(value))
-    value = operand;
-  return value;
-}
-
 static bool isParameter(Value argument) {
   auto attributes = nd::TensorAttributes::of(argument);
   return isa<func::FuncOp>(argument.getParentBlock()->getParentOp()) &&
@@ -46,7 +28,7 @@ static bool isParameter(Value argument) {
 bool isOfParameter(Value value) {
   bool hasParameter = false;
   llvm::SetVector<Value> sources;
-  sources.insert(getOutermost(value));
+  sources.insert(nd::getOutsideLoops(value));
   for (size_t next = 0; next < sources.size(); ++next) {
     Operation *op = sources[next].getDefiningOp();
     if (!op) {
@@ -59,7 +41,7 @@ bool isOfParameter(Value value) {
         isa<CollectiveOpInterface, ReshardOp>(op))
       return false;
     for (Value operand : op->getOperands())
-      sources.insert(getOutermost(operand));
+      sources.insert(nd::getOutsideLoops(operand));
   }
   return hasParameter;
 }

@@ -169,12 +169,10 @@ Value BiasRebuilder::rebuild(Value value) {
   Value rebuilt;
   if (auto result = dyn_cast<OpResult>(value)) {
     rebuilt = rebuildOp(result);
-  } else if (auto scan =
-                 dyn_cast<nd::ScanOp>(value.getParentBlock()->getParentOp())) {
-    nd::Tie tie = scan.getTie(cast<BlockArgument>(value));
-    if (tie.kind == nd::TieKind::Whole)
-      if (Value outer = rebuild(tie.operand))
-        rebuilt = nd::getWholeArgument(scan, outer);
+  } else if (OpOperand *whole = nd::getWholeOperand(value)) {
+    if (Value outer = rebuild(whole->get()))
+      rebuilt =
+          nd::getWholeArgument(cast<nd::ScanOp>(whole->getOwner()), outer);
   }
   return known[value] = rebuilt;
 }

@@ -24,8 +24,8 @@ public:
   /// from `tensor`. Both outlive this.
   void add(const FileTensor &tensor, const ParameterSource &source);
 
-  /// Appends a problem for each tensor of which only a part is read, unless
-  /// `map` ignores the tensor.
+  /// Appends a problem for each tensor that is read only in part. Tensors that
+  /// `map` ignores are none.
   void listUnread(const NameMap &map, std::vector<std::string> &problems) const;
 
 private:
