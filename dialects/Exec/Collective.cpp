@@ -56,6 +56,8 @@ static MeshcPermutation getPermutation(CollectiveOp op, nd::MeshAttr mesh) {
   getPlaces(*op.getSenders(), op, mesh, permutation.senders);
   getPlaces(*op.getReceivers(), op, mesh, permutation.receivers);
   permutation.shift = static_cast<int64_t>(op.getShift());
+  if (op.getRound())
+    permutation.round = op.getRoundAttr().getRound();
   return permutation;
 }
 
@@ -142,6 +144,8 @@ static LogicalResult verifyOrders(CollectiveOp op) {
     return op.emitOpError()
            << "has a shift of " << shift
            << "; it must be at least 0 and less than " << ranks;
+  if (op.getRound() && (!isPermute || shift != 0))
+    return op.emitOpError("has a round, which needs a permute without a shift");
   return success();
 }
 

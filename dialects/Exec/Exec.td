@@ -347,8 +347,8 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     MeshcCollectiveItem says. There is at least one tensor, and all have one element
     type.
     `senders`, `receivers`: of a permute alone, the axes in the two orders that number
-    its ranks, and `shift`, the distance from a sender's number to its receiver's
-    (spmd.permute).
+    its ranks, and `shift`, the distance from a sender's number to its receiver's, or
+    `round`, which says who sends to whom (spmd.permute).
     `description`: the text of the site, such as "all_reduce of 'h' over tensor".
   }];
   let arguments = (ins Spmd_CollectiveKindAttr:$kind, UnitAttr:$ahead,
@@ -357,6 +357,7 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
       OptionalAttr<TypedArrayAttrBase<StrAttr, "axes">>:$senders,
       OptionalAttr<TypedArrayAttrBase<StrAttr, "axes">>:$receivers,
       DefaultValuedAttr<I64Attr, "0">:$shift,
+      OptionalAttr<Spmd_RoundAttr>:$round,
       DenseI64ArrayAttr:$items,
       StrAttr:$description, Variadic<Exec_BufferType>:$send,
       Variadic<Exec_BufferType>:$recv);
@@ -371,7 +372,7 @@ def Exec_CollectiveOp : Exec_StepOp<"collective", [AttrSizedOperandSegments]> {
     bool goesOn();
   }];
   let assemblyFormat =
-      [{ $kind (`ahead` $ahead^)? $reduction `over` $axes (`from` $senders^ `to` $receivers)? (`shift` $shift^)? $items $description
+      [{ $kind (`ahead` $ahead^)? $reduction `over` $axes (`from` $senders^ `to` $receivers)? (`shift` $shift^)? (`round` $round^)? $items $description
       `(` $send `)` `->` `(` $recv `)` attr-dict `:` functional-type($send, $recv) }];
   let hasVerifier = 1;
 }

@@ -122,9 +122,8 @@ std::optional<OverlapPlan> planOverlap(const nd::Factor &factor,
     if (!known->pieces.empty()) // else all of it is beyond the table
       plan.windows.push_back(window);
     plan.bytes += known->bytes;
-    sent += llvm::count_if(known->pieces, [](const WindowPiece &piece) {
-      return piece.distance != 0;
-    });
+    sent += llvm::count_if(
+        known->pieces, [](const WindowPiece &piece) { return !piece.isOwn(); });
     if (sent > mostSent)
       return std::nullopt;
   }

@@ -199,7 +199,8 @@ TensorType permuteAxes(TensorType type, const AxisOrders &orders,
       }))
     return {};
   for (auto [index, dim] : llvm::enumerate(type.getDims()))
-    if (orders.shift != 0 && !type.isEven(static_cast<int64_t>(index), mesh) &&
+    if ((orders.shift != 0 || orders.round) &&
+        !type.isEven(static_cast<int64_t>(index), mesh) &&
         llvm::any_of(dim.getAxes(), [&](StringAttr axis) {
           return llvm::is_contained(orders.senders, axis);
         }))

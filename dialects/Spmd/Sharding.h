@@ -14,6 +14,7 @@
 #define MESHC_DIALECTS_SPMD_SHARDING_H
 
 #include "dialects/Nd/NdTypes.h"
+#include "meshc/RuntimeAbi.h"
 #include <optional>
 
 namespace meshc::spmd {
@@ -59,17 +60,18 @@ nd::TensorType addPartial(nd::TensorType type,
 
 /// Who sends to whom in a permute: its group's axes in the order that numbers
 /// senders, and in the order that numbers receivers, and the distance from a
-/// sender's number to its receiver's (Spmd_PermuteOp).
+/// sender's number to its receiver's, or a round (Spmd_PermuteOp).
 struct AxisOrders {
   AxisList senders, receivers;
   int64_t shift = 0;
+  std::optional<MeshcRound> round = {};
 };
 
 /// The type after a permute of `type`; null if a dim has some axes of a part of
 /// the senders only, if its blocks would change, or if the type is partial over
-/// one of the axes. The orders have the same axes of the mesh. With a shift,
-/// the blocks of a dim that the axes cut must be full: a short one would take
-/// the place of a full one.
+/// one of the axes. The orders have the same axes of the mesh. With a shift
+/// or a round, the blocks of a dim that the axes cut must be full: a short one
+/// would take the place of a full one.
 nd::TensorType permuteAxes(nd::TensorType type, const AxisOrders &orders,
                            nd::MeshAttr mesh);
 

@@ -18,7 +18,19 @@
 
 #include "dialects/Spmd/Interfaces/SpmdInterfaces.cpp.inc"
 
+using namespace mlir;
+
 namespace meshc::spmd {
+
+LogicalResult
+RoundAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                  int64_t from, int64_t to, int64_t offset, int64_t number) {
+  if (isValidRound({from, to, offset, number}))
+    return success();
+  return emitError() << "a round needs blocks of 1 to 2^31 entries, an offset "
+                        "of -2^31 to 2^31 and a number of 0 to 2^31, got "
+                     << from << ", " << to << ", " << offset << ", " << number;
+}
 
 void SpmdDialect::initialize() {
   addAttributes<

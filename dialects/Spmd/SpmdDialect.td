@@ -52,6 +52,27 @@ def Spmd_CollectiveKind : I32EnumAttr<"CollectiveKind", "how blocks move between
   let cppNamespace = "::meshc::spmd";
   let genSpecializedAttr = 0;
 }
+def Spmd_RoundAttr : AttrDef<Spmd_Dialect, "Round"> {
+  let mnemonic = "round";
+  let summary = "one round of an exchange between blocks of two sizes";
+  let description = [{
+    A dim is cut into blocks of `from` entries. A rank needs `to` of the entries: the
+    one with number q those from q · to + offset on. Each round moves one piece to
+    and from each rank at most; MeshcRound in meshc/RuntimeAbi.h says who sends to
+    whom in round `number`. All numbers have at most 32 bits.
+        #spmd.round<from = 16, to = 8, offset = 32, number = 1>
+  }];
+  let parameters = (ins "int64_t":$from, "int64_t":$to, "int64_t":$offset, "int64_t":$number);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::MeshcRound getRound() const { return {getFrom(), getTo(), getOffset(), getNumber()}; }
+    static RoundAttr get(::mlir::MLIRContext *context, const ::MeshcRound &round) {
+      return get(context, round.sendBlock, round.recvBlock, round.offset, round.number);
+    }
+  }];
+}
+
 def Spmd_CollectiveKindAttr : EnumAttr<Spmd_Dialect, Spmd_CollectiveKind, "collective">;
 
 #endif // MESHC_DIALECTS_SPMD_SPMDDIALECT_TD

@@ -16,6 +16,7 @@
 #include "dialects/Spmd/Sharding.h"
 #include "dialects/Spmd/Traffic.h"
 #include "dialects/Spmd/WindowPlan.h"
+#include "meshc/CollectiveBlocks.h"
 
 #include "dialects/Spmd/SpmdDialect.h.inc"
 

@@ -7,6 +7,7 @@
 
 #include "dialects/Spmd/WindowPlan.h"
 #include "dialects/Spmd/Sharding.h"
+#include "meshc/CollectiveBlocks.h"
 #include <array>
 #include <map>
 #include <set>
@@ -18,8 +19,10 @@ namespace meshc::spmd {
 using nd::Segment;
 using nd::TensorType;
 
-/// More pieces of a segment, or more permutes of a window, are not planned.
+/// More distances of a segment, or of a window, are not planned.
 static constexpr size_t mostSent = 8;
+/// Nor are more rounds of a segment, or twice as many of a window.
+static constexpr int64_t mostRounds = 16;
 
 namespace {
 /// Entries of a block, from `low` to the one before `end`.
@@ -92,6 +95,149 @@ static bool collectAll(const Segment &segment, std::optional<Repeat> repeat,
   return true;
 }
 
+namespace {
+/// Pieces of one segment, and what they send.
+struct SegmentPlan {
+  llvm::SmallVector<WindowPiece> pieces;
+  double bytes = 0;
+};
+
+/// Plans a window's segments one by one.
+class WindowPlanner {
+public:
+  WindowPlanner(ArrayRef<TensorType> operands, TensorType result, StringRef dim,
+                const WindowSegments &segments, nd::MeshAttr mesh)
+      : operands(operands), result(result), dim(dim), segments(segments),
+        mesh(mesh), to(getBlockSize(result, dim, mesh)),
+        ranks(mesh.getProduct(getAxesOf(result, dim))) {}
+
+  std::optional<WindowPlan> plan();
+
+private:
+  /// An operand, an entry's distance modulo the ranks, and entries of a block.
+  using Sent = std::array<int64_t, 4>;
+
+  double getBytes(const Segment &segment, int64_t entries) const;
+  Sent getKey(const Segment &segment, const WindowPiece &piece) const;
+  std::optional<SegmentPlan> planDistances(unsigned number) const;
+  std::optional<SegmentPlan> planRounds(unsigned number) const;
+  Interval getNeeded(const Segment &segment, int64_t sender,
+                     int64_t receiver) const;
+
+  ArrayRef<TensorType> operands;
+  TensorType result;
+  StringRef dim;
+  const WindowSegments &segments;
+  nd::MeshAttr mesh;
+  int64_t to, ranks;
+  std::set<Sent> sent; ///< by the segments so far
+};
+} // namespace
+
+/// Of so many entries of each block of the segment's operand.
+double WindowPlanner::getBytes(const Segment &segment, int64_t entries) const {
+  TensorType operand = operands[segment.operand];
+  return static_cast<double>(operand.getLocalBytes(mesh)) /
+         static_cast<double>(getBlockSize(operand, dim, mesh)) *
+         static_cast<double>(entries);
+}
+
+WindowPlanner::Sent WindowPlanner::getKey(const Segment &segment,
+                                          const WindowPiece &piece) const {
+  return {segment.operand, (piece.distance + ranks) % ranks, piece.low,
+          piece.size};
+}
+
+std::optional<SegmentPlan> WindowPlanner::planDistances(unsigned number) const {
+  const Segment &segment = segments.list[number];
+  Intervals needed;
+  if (!collectAll(segment, segments.repeat, ranks, operands[segment.operand],
+                  result, dim, mesh, needed))
+    return std::nullopt;
+  SegmentPlan plan;
+  std::set<Sent> added;
+  for (auto [distance, interval] : needed) {
+    WindowPiece piece = {
+        number, distance, interval.low, interval.end - interval.low, {}};
+    plan.pieces.push_back(piece);
+    Sent key = getKey(segment, piece);
+    if (!piece.isOwn() && !sent.count(key) && added.insert(key).second)
+      plan.bytes += getBytes(segment, piece.size);
+  }
+  return plan;
+}
+
+/// The entries of the sender's block that the receiver needs; `low` may be less
+/// than the first of them, as getSentLow may be.
+Interval WindowPlanner::getNeeded(const Segment &segment, int64_t sender,
+                                  int64_t receiver) const {
+  int64_t from = getBlockSize(operands[segment.operand], dim, mesh);
+  int64_t offset = segment.from - segment.at, start = sender * from;
+  int64_t first = std::max(receiver * to + offset, start);
+  int64_t end = std::min({(receiver + 1) * to + offset, start + from,
+                          segment.from + segment.size});
+  bool isEmpty = end <= std::max(first, segment.from);
+  return {first - start, isEmpty ? first - start : end - start};
+}
+
+std::optional<SegmentPlan> WindowPlanner::planRounds(unsigned number) const {
+  const Segment &segment = segments.list[number];
+  int64_t from = getBlockSize(operands[segment.operand], dim, mesh);
+  auto [smaller, larger] = std::minmax(from, to);
+  if (segments.repeat || from == to || larger / smaller > mostRounds)
+    return std::nullopt;
+  SegmentPlan plan;
+  Interval own = {from, 0};
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    if (Interval needed = getNeeded(segment, rank, rank);
+        needed.low < needed.end)
+      own = {std::min(own.low, needed.low), std::max(own.end, needed.end)};
+  if (own.low < own.end)
+    plan.pieces.push_back({number, 0, own.low, own.end - own.low, {}});
+  for (int64_t round = 0; round <= larger / smaller + 1; ++round) {
+    WindowPiece piece = {number, 0, 0, 0, {}};
+    piece.round = {from, to, segment.from - segment.at, round};
+    if (!isValidRound(*piece.round))
+      return std::nullopt;
+    for (int64_t sender = 0; sender < ranks; ++sender) {
+      int64_t receiver = getReceiverIn(*piece.round, sender, ranks);
+      if (receiver == nobody || receiver == sender)
+        continue;
+      Interval needed = getNeeded(segment, sender, receiver);
+      piece.size = std::max(piece.size, needed.end - needed.low);
+    }
+    if (piece.size == 0)
+      continue;
+    plan.pieces.push_back(piece);
+    plan.bytes += getBytes(segment, piece.size);
+  }
+  return plan;
+}
+
+std::optional<WindowPlan> WindowPlanner::plan() {
+  WindowPlan plan;
+  for (auto [number, segment] : llvm::enumerate(segments.list)) {
+    if (!segments.canBeLowered(
+            getBlockSize(operands[segment.operand], dim, mesh), to))
+      return std::nullopt;
+    auto chosen = planDistances(number), rounds = planRounds(number);
+    if (rounds && (!chosen || rounds->bytes < chosen->bytes))
+      chosen = rounds;
+    if (!chosen)
+      return std::nullopt;
+    for (const WindowPiece &piece : chosen->pieces)
+      if (!piece.round && !piece.isOwn())
+        sent.insert(getKey(segment, piece));
+    llvm::append_range(plan.pieces, chosen->pieces);
+    plan.bytes += chosen->bytes;
+  }
+  auto inRounds = llvm::count_if(
+      plan.pieces, [](const WindowPiece &piece) { return bool(piece.round); });
+  if (sent.size() > mostSent || inRounds > 2 * mostRounds)
+    return std::nullopt;
+  return plan;
+}
+
 std::optional<WindowPlan> planWindow(ArrayRef<TensorType> operands,
                                      TensorType result, StringRef dim,
                                      const WindowSegments &segments,
@@ -102,33 +248,7 @@ std::optional<WindowPlan> planWindow(ArrayRef<TensorType> operands,
   };
   if (!isCutAlike(result) || !llvm::all_of(operands, isCutAlike))
     return std::nullopt;
-  int64_t ranks = mesh.getProduct(axes);
-  WindowPlan plan;
-  std::set<std::array<int64_t, 4>> sent;
-  for (auto [number, segment] : llvm::enumerate(segments.list)) {
-    TensorType operand = operands[segment.operand];
-    int64_t from = getBlockSize(operand, dim, mesh);
-    if (!segments.canBeLowered(from, getBlockSize(result, dim, mesh)))
-      return std::nullopt;
-    Intervals needed;
-    if (!collectAll(segment, segments.repeat, ranks, operand, result, dim, mesh,
-                    needed))
-      return std::nullopt;
-    for (auto [distance, interval] : needed) {
-      int64_t size = interval.end - interval.low;
-      plan.pieces.push_back(
-          {static_cast<unsigned>(number), distance, interval.low, size});
-      std::array<int64_t, 4> piece = {
-          segment.operand, (distance + ranks) % ranks, interval.low, size};
-      if (distance == 0 || !sent.insert(piece).second)
-        continue;
-      auto block = static_cast<double>(operand.getLocalBytes(mesh));
-      plan.bytes += block / static_cast<double>(from) * double(size);
-    }
-  }
-  if (sent.size() > mostSent)
-    return std::nullopt;
-  return plan;
+  return WindowPlanner(operands, result, dim, segments, mesh).plan();
 }
 
 } // namespace meshc::spmd

@@ -16,6 +16,7 @@
 #define MESHC_DIALECTS_SPMD_WINDOWPLAN_H
 
 #include "dialects/Nd/Interfaces/PartitionRule.h"
+#include "meshc/RuntimeAbi.h"
 #include <optional>
 
 namespace meshc::spmd {
@@ -36,15 +37,20 @@ nd::Segment getRepetition(const nd::Segment &segment, Repeat repeat,
 
 /// Entries low … low + size - 1 of an operand's block on the rank whose number
 /// is that of the receiver plus `distance`, which may be negative or 0. Some
-/// rank needs each of them for the segment.
+/// rank needs each of them for the segment. Or `size` entries that move in a
+/// round, if there is one; distance and low are then 0.
 struct WindowPiece {
   unsigned segment = 0;
   int64_t distance = 0;
   int64_t low = 0, size = 0;
+  std::optional<MeshcRound> round = {};
+
+  bool isOwn() const { return !round && distance == 0; }
 };
 
 struct WindowPlan {
-  /// By segment, then by distance.
+  /// By segment, then by distance or round. A rank's own piece comes first if
+  /// the others move in rounds.
   llvm::SmallVector<WindowPiece> pieces;
   double bytes = 0; ///< sent by each rank, padding of other dims included
 };
@@ -74,11 +80,16 @@ struct WindowSegments {
 };
 
 /// The plan for the segments along `dim`, which the same axes cut in all types.
-/// Ranks are numbered row-major over these axes. Time is linear in the ranks.
-/// Nothing if blocks do not begin at equal distances (areEquidistant), if a
-/// segment repeats in another way than those two or with too small a step, or
-/// if a rank receives from more than eight others: a program's size does not
-/// grow with the ranks.
+/// Ranks are numbered row-major over these axes. What a segment needs moves
+/// from all ranks at the same distance at once, or in rounds: if operand and
+/// result have blocks of different sizes, ranks need different entries, at
+/// distances that grow with the ranks. Rounds are as many as a larger block has
+/// smaller ones, and perhaps one more. The plan that sends less is taken.
+///
+/// Time is linear in the ranks. Nothing if blocks do not begin at equal
+/// distances (areEquidistant), if a segment repeats in another way than those
+/// two or with too small a step, or if both plans need too many permutes: a
+/// program's size does not grow with the ranks.
 std::optional<WindowPlan> planWindow(llvm::ArrayRef<nd::TensorType> operands,
                                      nd::TensorType result, llvm::StringRef dim,
                                      const WindowSegments &segments,

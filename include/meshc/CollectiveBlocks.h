@@ -66,6 +66,92 @@ inline EntryRange getBlock(int64_t entries, const GroupAxes &axes,
   return block;
 }
 
+/// The whole number ⌊(factor · x + summand) / divisor⌋ + constant, for x ≥ 0.
+/// 0 ≤ summand < divisor, so that it is a division of whole numbers without a
+/// sign.
+struct RoundedLine {
+  int64_t factor, summand, divisor, constant;
+
+  int64_t at(int64_t x) const {
+    return (factor * x + summand) / divisor + constant;
+  }
+};
+
+/// ⌊(factor · x + summand) / divisor⌋ + constant with any summand.
+inline RoundedLine makeLine(int64_t factor, int64_t summand, int64_t divisor,
+                            int64_t constant) {
+  int64_t rest = (summand % divisor + divisor) % divisor;
+  return {factor, rest, divisor, constant + (summand - rest) / divisor};
+}
+
+/// Whether the numbers of a round are such that its arithmetic does not
+/// overflow, on as many ranks as there can be.
+inline bool isValidRound(const MeshcRound &round) {
+  constexpr int64_t most = int64_t(1) << 31;
+  return round.sendBlock >= 1 && round.sendBlock <= most &&
+         round.recvBlock >= 1 && round.recvBlock <= most &&
+         round.offset >= -most && round.offset <= most && round.number >= 0 &&
+         round.number <= most;
+}
+
+/// The receiver's number as a function of the sender's. If recvBlock is the
+/// larger block, it holds for the sender of each receiver only.
+inline RoundedLine getReceiverLine(const MeshcRound &round) {
+  if (round.sendBlock >= round.recvBlock)
+    return makeLine(round.sendBlock, -round.offset, round.recvBlock,
+                    round.number);
+  return makeLine(round.sendBlock,
+                  round.recvBlock - 1 - round.offset -
+                      round.number * round.sendBlock,
+                  round.recvBlock, 0);
+}
+
+/// The sender's number as a function of the receiver's. If sendBlock is the
+/// larger block, it holds for the receiver of each sender only.
+inline RoundedLine getSenderLine(const MeshcRound &round) {
+  if (round.sendBlock < round.recvBlock)
+    return makeLine(round.recvBlock, round.offset, round.sendBlock,
+                    round.number);
+  return makeLine(round.recvBlock,
+                  round.sendBlock - 1 + round.offset -
+                      round.number * round.recvBlock,
+                  round.sendBlock, 0);
+}
+
+/// In place of a rank: it sends to, or receives from, none.
+constexpr int64_t nobody = -1;
+
+/// The number of the receiver of sender `sender` among `ranks`, or nobody.
+inline int64_t getReceiverIn(const MeshcRound &round, int64_t sender,
+                             int64_t ranks) {
+  int64_t receiver = getReceiverLine(round).at(sender);
+  bool isOne = receiver >= 0 && receiver < ranks &&
+               getSenderLine(round).at(receiver) == sender;
+  return isOne ? receiver : nobody;
+}
+
+/// The number of the sender to receiver `receiver` among `ranks`, or nobody.
+inline int64_t getSenderIn(const MeshcRound &round, int64_t receiver,
+                           int64_t ranks) {
+  int64_t sender = getSenderLine(round).at(receiver);
+  bool isOne = sender >= 0 && sender < ranks &&
+               getReceiverLine(round).at(sender) == receiver;
+  return isOne ? sender : nobody;
+}
+
+/// The first of `size` entries of the sender's block that contain what the
+/// receiver needs of it, if as many are enough. The pair need not be one.
+inline int64_t getSentLow(const MeshcRound &round, int64_t sender,
+                          int64_t receiver, int64_t size) {
+  int64_t first =
+      receiver * round.recvBlock + round.offset - sender * round.sendBlock;
+  return std::min(std::max<int64_t>(first, 0), round.sendBlock - size);
+}
+
+inline bool isRound(const MeshcPermutation &permutation) {
+  return permutation.round.sendBlock != 0;
+}
+
 /// The number that a rank of the group has if the axes are in another order:
 /// `order` as in MeshcPermutation.
 inline int64_t getNumberIn(const uint8_t *order, const GroupAxes &axes,
@@ -94,24 +180,35 @@ inline int64_t getRankWith(int64_t number, const uint8_t *order,
   return index;
 }
 
-/// Of a PERMUTE: the rank of the group to which rank `sender` sends.
+/// Of a PERMUTE: the rank of the group to which rank `sender` sends, or
+/// `nobody`.
 inline int64_t getReceiver(const MeshcPermutation &permutation,
                            const GroupAxes &axes, int64_t sender) {
+  int64_t ranks = countRanks(axes);
   int64_t number = getNumberIn(permutation.senders, axes, sender);
-  return getRankWith((number + permutation.shift) % countRanks(axes),
-                     permutation.receivers, axes);
+  int64_t receiver = isRound(permutation)
+                         ? getReceiverIn(permutation.round, number, ranks)
+                         : (number + permutation.shift) % ranks;
+  return receiver == nobody
+             ? nobody
+             : getRankWith(receiver, permutation.receivers, axes);
 }
 
-/// Of a PERMUTE: the rank of the group from which rank `receiver` receives.
+/// Of a PERMUTE: the rank of the group from which rank `receiver` receives, or
+/// `nobody`.
 inline int64_t getSender(const MeshcPermutation &permutation,
                          const GroupAxes &axes, int64_t receiver) {
   int64_t ranks = countRanks(axes);
   int64_t number = getNumberIn(permutation.receivers, axes, receiver);
-  return getRankWith((number + ranks - permutation.shift) % ranks,
-                     permutation.senders, axes);
+  int64_t sender = isRound(permutation)
+                       ? getSenderIn(permutation.round, number, ranks)
+                       : (number + ranks - permutation.shift) % ranks;
+  return sender == nobody ? nobody
+                          : getRankWith(sender, permutation.senders, axes);
 }
 
-/// Whether both orders have each axis of the group once, and the shift is one.
+/// Whether both orders have each axis of the group once, and the shift and the
+/// round are as MeshcPermutation says.
 inline bool isValidPermutation(const MeshcPermutation &permutation,
                                const GroupAxes &axes) {
   if (axes.size() > MESHC_MAX_AXES)
@@ -120,7 +217,10 @@ inline bool isValidPermutation(const MeshcPermutation &permutation,
     for (size_t axis = 0; axis < axes.size(); ++axis)
       if (std::count(order, order + axes.size(), axis) != 1)
         return false;
-  return permutation.shift >= 0 && permutation.shift < countRanks(axes);
+  const MeshcRound &round = permutation.round;
+  bool isShift = permutation.shift >= 0 && permutation.shift < countRanks(axes);
+  return isRound(permutation) ? isValidRound(round) && permutation.shift == 0
+                              : isShift && round.recvBlock == 0;
 }
 
 /// Elements of a buffer: outer × rows × length of them, in this order, the last

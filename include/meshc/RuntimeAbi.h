@@ -28,7 +28,7 @@ extern "C" {
 
 /// Increase it with every change of this file that breaks existing objects. The
 /// runtime rejects programs of another version.
-#define MESHC_ABI_VERSION 13u
+#define MESHC_ABI_VERSION 14u
 
 /// At most this many mesh axes (an axis set is a 32-bit mask: bit i = axis i).
 #define MESHC_MAX_AXES 32u
@@ -253,7 +253,10 @@ typedef enum MeshcCollectiveKind {
 ///   not exist, s · inner of one side divides `inner` of the other.
 /// - PERMUTE: send and recv are outer · entries · inner elements, padding
 ///   included. Nothing is cut: each rank sends all of them to one rank and
-///   receives as many from one rank, perhaps itself (MeshcPermutation).
+///   receives as many from one rank, perhaps itself (MeshcPermutation). In a
+///   round (MeshcRound) some ranks send to nobody, and some receive from
+///   nobody: their recv then
+///   holds anything.
 ///
 /// In the other kinds, send and recv have equal numbers.
 /// send == recv is allowed for ALL_REDUCE only; otherwise they do not overlap.
@@ -262,16 +265,30 @@ typedef struct MeshcCollectiveItem {
   int64_t recvOuter, recvEntries, recvInner;
 } MeshcCollectiveItem;
 
+/// One round of an exchange between blocks of two sizes. A dim is cut into
+/// blocks of sendBlock entries, block p on the rank with number p. The rank
+/// with number q needs recvBlock of the entries, from q · recvBlock + offset
+/// on. Several rounds move them. In each, a rank sends to at most one rank and
+/// receives from at most one. If sendBlock ≥ recvBlock, sender p sends to
+/// receiver ⌊(p · sendBlock - offset) / recvBlock⌋ + number; otherwise receiver
+/// q receives from sender ⌊(q · recvBlock + offset) / sendBlock⌋ + number. A
+/// rank whose counterpart would not be one of 0 … n - 1 does not take part.
+typedef struct MeshcRound {
+  int64_t sendBlock, recvBlock; ///< both 0 if a permute is not a round
+  int64_t offset, number;
+} MeshcRound;
+
 /// Who sends to whom in a PERMUTE. The ranks of the group are numbered twice,
 /// row-major over the group's axes: as senders with the axes in one order, as
 /// receivers with the axes in another. Sender p sends to receiver
-/// (p + shift) mod n, of n ranks. An order is the first k bytes of its array,
-/// for a group over k axes: the places of axes among the group's axes in the
-/// mesh's order, each of 0 … k - 1 once. The size does not depend on the number
-/// of ranks.
+/// (p + shift) mod n, of n ranks, or as the round says. An order is the first k
+/// bytes of its array, for a group over k axes: the places of axes among the
+/// group's axes in the mesh's order, each of 0 … k - 1 once. The size does not
+/// depend on the number of ranks.
 typedef struct MeshcPermutation {
   uint8_t senders[MESHC_MAX_AXES], receivers[MESHC_MAX_AXES];
-  int64_t shift; ///< 0 ≤ shift < n
+  int64_t shift; ///< 0 ≤ shift < n; 0 in a round
+  MeshcRound round;
 } MeshcPermutation;
 
 typedef struct MeshcCollective {

@@ -43,7 +43,11 @@ static_assert(offsetof(MeshcCollective, reduction) == 1 &&
               sizeof(MeshcCollective) == 32);
 static_assert(offsetof(MeshcPermutation, receivers) == MESHC_MAX_AXES &&
               offsetof(MeshcPermutation, shift) == 2 * MESHC_MAX_AXES &&
-              sizeof(MeshcPermutation) == 2 * MESHC_MAX_AXES + 8);
+              offsetof(MeshcPermutation, round) == 2 * MESHC_MAX_AXES + 8 &&
+              sizeof(MeshcPermutation) == 2 * MESHC_MAX_AXES + 40);
+static_assert(offsetof(MeshcRound, recvBlock) == 8 &&
+              offsetof(MeshcRound, offset) == 16 &&
+              offsetof(MeshcRound, number) == 24 && sizeof(MeshcRound) == 32);
 static_assert(offsetof(MeshcKernel, function) == 8 &&
               offsetof(MeshcKernel, extent) == 16 &&
               offsetof(MeshcKernel, grain) == 24 &&
@@ -105,7 +109,7 @@ AbiTypes::AbiTypes(LLVMContext &llvmContext)
   epilogue = make({i32, i32, pointer});
   collectiveItem = make({i64, i64, i64, i64, i64, i64});
   Type *axisOrder = ArrayType::get(i8, MESHC_MAX_AXES);
-  permutation = make({axisOrder, axisOrder, i64});
+  permutation = make({axisOrder, axisOrder, i64, i64, i64, i64, i64});
   collective = make({i8, i8, i8, i8, i32, i32, i32, pointer, pointer});
   loop = make({i64, i64, i64, i64});
   kernel = make({pointer, pointer, i64, i64, i32, i32, i32, i32});

@@ -222,10 +222,13 @@ StepFunctions::makePermutation(const MeshcPermutation *permutation) {
   auto makeOrder = [&](ArrayRef<uint8_t> places) {
     return llvm::ConstantDataArray::get(module.getContext(), places);
   };
-  return constants.makeGlobal(constants.makeStruct(
-      types.permutation,
-      {makeOrder(permutation->senders), makeOrder(permutation->receivers),
-       constants.getInteger(types.i64, permutation->shift)}));
+  const MeshcRound &round = permutation->round;
+  SmallVector<llvm::Constant *> fields = {makeOrder(permutation->senders),
+                                          makeOrder(permutation->receivers)};
+  for (int64_t number : {permutation->shift, round.sendBlock, round.recvBlock,
+                         round.offset, round.number})
+    fields.push_back(constants.getInteger(types.i64, number));
+  return constants.makeGlobal(constants.makeStruct(types.permutation, fields));
 }
 
 llvm::Value *StepFunctions::addDescriptor(const MeshcCollective &collective,

@@ -131,6 +131,9 @@ Attribute BlockCombiner::getKey(CollectiveOpInterface collective) {
     llvm::append_range(key, orders->senders);
     llvm::append_range(key, orders->receivers);
     key.push_back(builder.getI64IntegerAttr(orders->shift));
+    if (orders->round)
+      key.push_back(
+          spmd::RoundAttr::get(collective.getContext(), *orders->round));
   }
   return builder.getArrayAttr(key);
 }

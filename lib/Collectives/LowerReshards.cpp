@@ -55,7 +55,7 @@ static Operation *buildStep(OpBuilder &builder, Location loc,
   case CollectiveKind::Permute:
     return spmd::PermuteOp::create(builder, loc, result, axes,
                                    getArray(builder, step.receivers),
-                                   /*shift=*/0, value);
+                                   /*shift=*/0, spmd::RoundAttr(), value);
   }
   return nullptr;
 }

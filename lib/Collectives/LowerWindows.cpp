@@ -70,6 +70,7 @@ private:
     Value value;
     int64_t origin, step, first, end;
     int64_t size; ///< entries of its block
+    spmd::RoundAttr round = {};
   };
 
   int64_t getBlockSize(Value value) {
@@ -93,6 +94,7 @@ private:
                 int64_t low, int64_t size);
   Halo receive(Value operand, const spmd::WindowPiece &piece);
   Part getPart(const spmd::WindowPiece &piece);
+  Part getRoundPart(const spmd::WindowPiece &piece);
   Part getWideningPart(const spmd::WindowPiece &piece);
   Part getNarrowingPart(const spmd::WindowPiece &piece);
   static void addPart(const Part &part, llvm::SmallVector<Part> &parts);
@@ -153,7 +155,7 @@ Value WindowLowering::take(WindowOp at, Value operand, int64_t low,
       before, at.getLoc(),
       spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(), size,
                               mesh),
-      op.getDimAttr(), before.getI64IntegerAttr(low),
+      op.getDimAttr(), before.getI64IntegerAttr(low), spmd::RoundAttr(),
       before.getI64IntegerAttr(size), operand);
 }
 
@@ -165,9 +167,9 @@ Value WindowLowering::permute(WindowOp at, Value operand,
   OpBuilder before(at);
   ArrayAttr order = before.getArrayAttr(
       llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
-  auto permute =
-      spmd::PermuteOp::create(before, at.getLoc(), TypeRange(sent.getType()),
-                              order, order, getShift(piece), sent);
+  auto permute = spmd::PermuteOp::create(
+      before, at.getLoc(), TypeRange(sent.getType()), order, order,
+      getShift(piece), spmd::RoundAttr(), sent);
   LDBG() << at.getLoc() << ": rank p receives " << size
          << " entries from rank p + " << piece.distance;
   nd::copyName(at, permute);
@@ -197,7 +199,7 @@ void WindowLowering::collect() {
   if (!known)
     return; // `run` says why
   for (const spmd::WindowPiece &piece : known->pieces)
-    if (piece.distance != 0)
+    if (!piece.round && !piece.isOwn())
       halos.add(
           getKey(op.getInputs()[segments.list[piece.segment].operand], piece),
           piece.low, piece.low + piece.size, op);
@@ -205,6 +207,8 @@ void WindowLowering::collect() {
 
 /// What the join takes from the piece. Of its own block, a rank needs no copy.
 WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
+  if (piece.round)
+    return getRoundPart(piece);
   const Segment &segment = segments.list[piece.segment];
   if (segments.isWidening(getBlockSize(op.getResult())))
     return getWideningPart(piece);
@@ -220,6 +224,29 @@ WindowLowering::Part WindowLowering::getPart(const spmd::WindowPiece &piece) {
           segment.at,
           segment.at + segment.size,
           part.end - part.low};
+}
+
+/// What a rank receives in a round.
+WindowLowering::Part
+WindowLowering::getRoundPart(const spmd::WindowPiece &piece) {
+  const Segment &segment = segments.list[piece.segment];
+  Value operand = op.getInputs()[segment.operand];
+  auto round = spmd::RoundAttr::get(op.getContext(), *piece.round);
+  auto sent = spmd::PieceOp::create(
+      builder, op.getLoc(),
+      spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(),
+                              piece.size, mesh),
+      op.getDimAttr(), builder.getI64IntegerAttr(0), round,
+      builder.getI64IntegerAttr(piece.size), operand);
+  ArrayAttr order = builder.getArrayAttr(
+      llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
+  auto permute = spmd::PermuteOp::create(
+      builder, op.getLoc(), TypeRange(sent.getType()), order, order,
+      /*shift=*/0, round, sent.getResult());
+  LDBG() << op.getLoc() << ": " << piece.size << " entries move in " << round;
+  nd::copyName(op, permute);
+  return {permute.getResult(0),      0,          0,    segment.at,
+          segment.at + segment.size, piece.size, round};
 }
 
 /// Of a widened block, wherever it is: the entry of the piece is known from
@@ -258,8 +285,9 @@ WindowLowering::getNarrowingPart(const spmd::WindowPiece &piece) {
 /// Adds the part, or makes another one longer that goes on in it.
 void WindowLowering::addPart(const Part &part, llvm::SmallVector<Part> &parts) {
   for (Part &other : parts)
-    if (other.value == part.value && other.origin == part.origin &&
-        other.step == part.step && other.end == part.first) {
+    if (!part.round && other.value == part.value &&
+        other.origin == part.origin && other.step == part.step &&
+        other.end == part.first) {
       other.end = part.end;
       return;
     }
@@ -303,14 +331,19 @@ LogicalResult WindowLowering::run() {
       parts.begin(), parts.end(),
       [](const Part &a, const Part &b) { return a.size < b.size; });
   llvm::SmallVector<int64_t> places;
+  llvm::SmallVector<Attribute> rounds;
   llvm::SmallVector<Value> values;
   for (const Part &part : parts) {
     places.append({part.origin, part.step, part.first, part.end});
+    rounds.push_back(part.round ? Attribute(part.round)
+                                : builder.getUnitAttr());
     values.push_back(part.value);
   }
+  bool hasRounds = llvm::any_of(rounds, llvm::IsaPred<spmd::RoundAttr>);
   auto join = spmd::JoinOp::create(
       builder, op.getLoc(), type, op.getDimAttr(),
       builder.getDenseI64ArrayAttr(places),
+      hasRounds ? builder.getArrayAttr(rounds) : ArrayAttr(),
       isFilled(op, segments) ? op.getFillAttr() : FloatAttr(), values);
   join->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   op.replaceAllUsesWith(join.getResult());

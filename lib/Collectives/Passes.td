@@ -113,7 +113,8 @@ def LowerWindows : Pass<"meshc-lower-windows", "::mlir::ModuleOp"> {
   let summary = "replaces slices and shifts of cut dims by the exchange of halos";
   let description = [{
     Each rank sends the entries of its block that other ranks need for theirs, one
-    permute for each distance between owner and receiver (dialects/Spmd/WindowPlan.h),
+    permute for each distance between owner and receiver or for each round of an
+    exchange between blocks of two sizes (dialects/Spmd/WindowPlan.h),
     and joins what it receives and what it has. This is the exchange of halos of
     stencil codes, and that of GSPMD (arXiv 2105.04663, section 4.3). What several
     windows of one value need of one other rank is one permute, before the first of them,

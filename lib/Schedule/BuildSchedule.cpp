@@ -301,6 +301,9 @@ void FunctionBuilder::buildCollective(spmd::CollectiveOpInterface collective,
       orders ? getAxes(orders->senders) : ArrayAttr(),
       orders ? getAxes(orders->receivers) : ArrayAttr(),
       builder.getI64IntegerAttr(orders ? orders->shift : 0),
+      orders && orders->round
+          ? spmd::RoundAttr::get(builder.getContext(), *orders->round)
+          : spmd::RoundAttr(),
       builder.getDenseI64ArrayAttr(items),
       builder.getStringAttr(describe(collective)),
       getBuffers(collective->getOperands()),

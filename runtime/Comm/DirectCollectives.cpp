@@ -87,7 +87,8 @@ void work(const Group &group, const MeshcCollective &collective,
     }
     break;
   case MESHC_PERMUTE:
-    copyStream(streams[getSenderOf(collective, group)].send[0], own[0]);
+    if (int sender = getSenderOf(collective, group); sender != meshc::nobody)
+      copyStream(streams[sender].send[0], own[0]);
     break;
   }
 }

@@ -176,17 +176,22 @@ void meshc::runtime::permute(Exchange &exchange, const Group &among, int sender,
                              const Stream &recv) {
   if (sender == among.index)
     return copyStream(send, recv);
-  int from = among.ranks[sender], to = among.ranks[receiver];
   size_t bytesOfOne = elementBytes(send.type());
   int64_t limit = elementCapacity(exchange, 1, send.type());
   forPieces(send.size(), limit, [&](int64_t begin, int64_t n) {
     size_t bytes = n * bytesOfOne;
-    exchange.expect(from);
-    exchange.begin();
-    send.read(begin, n, exchange.content(0, bytes));
-    exchange.post(to, 0, bytes, bytes);
-    recv.write(begin, n, exchange.await(from, bytes));
-    exchange.release(from);
+    if (sender != nobody)
+      exchange.expect(among.ranks[sender]);
+    if (receiver != nobody) {
+      exchange.begin();
+      send.read(begin, n, exchange.content(0, bytes));
+      exchange.post(among.ranks[receiver], 0, bytes, bytes);
+    }
+    if (sender != nobody) {
+      int from = among.ranks[sender];
+      recv.write(begin, n, exchange.await(from, bytes));
+      exchange.release(from);
+    }
   });
 }
 

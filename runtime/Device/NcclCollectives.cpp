@@ -218,17 +218,20 @@ void NcclCollectives::exchangeSlices(const Move &move, const Group &group,
   }
 }
 
-/// All of `send` goes to one member, all of `recv` comes from one.
+/// All of `send` goes to one member or none, all of `recv` comes from one or
+/// none.
 void NcclCollectives::permute(const MeshcPermutation &permutation,
                               const Move &move, const Group &group,
                               void *comm) {
   auto to = getReceiver(permutation, group.axes, group.index);
   auto from = getSender(permutation, group.axes, group.index);
   int64_t bytes = move.block * elementBytes;
-  groups.expect(
-      cuda.ncclSend(gpu, comm, move.send, bytes, static_cast<int>(to)));
-  groups.expect(
-      cuda.ncclReceive(gpu, comm, move.recv, bytes, static_cast<int>(from)));
+  if (to != nobody)
+    groups.expect(
+        cuda.ncclSend(gpu, comm, move.send, bytes, static_cast<int>(to)));
+  if (from != nobody)
+    groups.expect(
+        cuda.ncclReceive(gpu, comm, move.recv, bytes, static_cast<int>(from)));
 }
 
 /// What NCCL moves first, as one operation.

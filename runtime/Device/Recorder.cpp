@@ -81,8 +81,10 @@ TracedCall meshc::runtime::describeCollective(const MeshcCollective &collective,
   double share = (ranks - 1) / ranks;
   if (collective.kind == MESHC_ALL_REDUCE)
     share *= 2;
-  else if (collective.kind == MESHC_PERMUTE)
-    share = getReceiverOf(collective, group) == group.index ? 0 : 1;
+  else if (collective.kind == MESHC_PERMUTE) {
+    int receiver = getReceiverOf(collective, group);
+    share = receiver == group.index || receiver == nobody ? 0 : 1;
+  }
   call.bytes =
       elements * share *
       static_cast<double>(sizeOf(static_cast<MeshcType>(collective.type)));

@@ -151,6 +151,8 @@ void SharedCollectives::move(const MeshcCollective &collective,
     return;
   case MESHC_PERMUTE: {
     int64_t p = getSender(*collective.permutation, group.axes, me);
+    if (p == nobody)
+      return;
     copy(sendOf(p), blocks.getSent(p, me), recvOf(me),
          blocks.getReceived(p, me), bytes);
   }

@@ -513,6 +513,52 @@ TEST(UnevenKernel, PiecesAndJoins) {
     }
 }
 
+/// The pieces of rounds between blocks of two sizes, and what ranks make of
+/// them. Some ranks send and receive nothing.
+TEST(UnevenKernel, PiecesOfRounds) {
+  Cut q{"#nd.mesh<p = 2, q = 3>", "q", 3};
+  Dim h{"h", 8};
+  struct Sizes {
+    int64_t from, to, offset, size;
+  };
+  for (Sizes sizes : {Sizes{24, 12, 12, 4},
+                      {23, 10, 13, 4},
+                      {12, 23, 0, 4},
+                      {11, 30, -16, 3},
+                      {24, 7, 2, 2}})
+    for (int64_t number : {0, 1, 2})
+      for (std::string lanes : {"b", "h"}) {
+        Dim b{"b", sizes.from, q}, piece{"b", sizes.size * 3, q},
+            other{"b", sizes.to, q};
+        std::string x = tensor("f32", {b, h}), y = tensor("f32", {piece, h}),
+                    z = tensor("f32", {other, h});
+        std::string order = lanes == "h" ? R"(["b", "h"])" : R"(["h", "b"])";
+        auto getLoops = [&](const Dim &dim) {
+          return lanes == "h" ? Dims{dim, h} : Dims{h, dim};
+        };
+        std::string round = "<from = " + std::to_string(b.getLocalSize()) +
+                            ", to = " + std::to_string(other.getLocalSize()) +
+                            ", offset = " + std::to_string(sizes.offset) +
+                            ", number = " + std::to_string(number) + ">";
+        expectOn(q, head(getLoops(piece), {}, lanes, order, order) + "(%x: " +
+                        x + "):\n%y = spmd.piece \"b\" 0 round " + round +
+                        " size " + std::to_string(sizes.size) + " %x : " + x +
+                        " -> " + y + "\nexec.yield %y : " + y + "\n}");
+        int64_t first = std::max<int64_t>(0, -sizes.offset);
+        int64_t end = std::min(sizes.to, sizes.from - sizes.offset);
+        std::string place = std::to_string(first) + ", " + std::to_string(end);
+        std::string step = std::to_string(b.getLocalSize());
+        expectOn(q,
+                 head(getLoops(other), {}, lanes, order + ", " + order, order) +
+                     "(%y: " + y + ", %x: " + x +
+                     "):\n%z = spmd.join \"b\" [0, 0, " + place + ", " +
+                     std::to_string(-sizes.offset) + ", " + step + ", " +
+                     place + "] rounds [#spmd.round" + round +
+                     ", unit] fill 7.0 %y, %x : (" + y + ", " + x + ") -> " +
+                     z + "\nexec.yield %z : " + z + "\n}");
+      }
+}
+
 /// Blocks of as many entries share no code if only some have padding, or if it
 /// begins elsewhere.
 TEST(UnevenKernel, KeysTellPadding) {

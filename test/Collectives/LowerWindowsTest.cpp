@@ -448,8 +448,21 @@ TEST_F(LowerWindowsTest, PlansSendWhatIsNeeded) {
   // Nothing but what a rank has.
   EXPECT_EQ(plan(4, 64, 63, {0, 0, 0, 63})->bytes, 0);
   EXPECT_EQ(plan(1, 64, 60, {0, 0, 4, 60})->bytes, 0);
-  // A rank of 32 has two entries, and one owner has 32 of 1,024.
-  EXPECT_FALSE(plan(32, 1024, 64, {0, 0, 0, 64}));
+  // The second half: each rank sends two halves of its block, however many
+  // ranks there are. So does the half of a concatenation, the other way round.
+  for (int64_t ranks : {4, 8, 64, 4096}) {
+    int64_t size = 8 * ranks;
+    EXPECT_EQ(plan(ranks, size, size / 2, {0, 0, size / 2, size / 2})->bytes,
+              8 * row);
+    EXPECT_EQ(plan(ranks, size, 2 * size, {0, size, 0, size})->bytes, 16 * row);
+  }
+  // Of two ranks, the first sends one half, or needs one block.
+  EXPECT_EQ(plan(2, 16, 8, {0, 0, 0, 8})->bytes, 4 * row);
+  EXPECT_EQ(plan(2, 16, 32, {0, 0, 0, 16})->bytes, 8 * row);
+  // Each of 32 ranks has two entries, and one owner has 32 of 1,024.
+  EXPECT_EQ(plan(32, 1024, 64, {0, 0, 0, 64})->bytes, 32 * row);
+  // More rounds than a program shall have.
+  EXPECT_FALSE(plan(32, 1024, 32, {0, 0, 0, 32}));
 }
 
 } // namespace

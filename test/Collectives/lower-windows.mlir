@@ -175,13 +175,33 @@ module attributes {nd.mesh = #nd.mesh<ring = 4>} {
 
 // -----
 
-// Each of 32 ranks has one of 64 entries of the result, and each owner has 32.
+// The second half of a tensor over eight ranks. A rank sends the two halves of its block to two ranks, those with the numbers
+// 2 p - 8 and 2 p - 7, in two rounds. Rank 7 has what it needs.
+!x = !nd.tensor<f32, [seq = 64 on {ring}]>
+!half = !nd.tensor<f32, [seq = 32 on {ring}]>
+module attributes {nd.mesh = #nd.mesh<ring = 8>} {
+  // CHECK-LABEL: @half
+  // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 0 round <from = 8, to = 4, offset = 32, number = 0> size 4 %arg0 : <{{.*}}> -> <f32, [seq = 32 on {ring}]>
+  // CHECK-NEXT: %[[A:.*]] = spmd.permute ["ring"] to ["ring"] round <from = 8, to = 4, offset = 32, number = 0> %[[P]] {nd.name = "y"}
+  // CHECK-NEXT: %[[Q:.*]] = spmd.piece "seq" 0 round <from = 8, to = 4, offset = 32, number = 1> size 4 %arg0
+  // CHECK-NEXT: %[[B:.*]] = spmd.permute ["ring"] to ["ring"] round <from = 8, to = 4, offset = 32, number = 1> %[[Q]] {nd.name = "y"}
+  // CHECK-NEXT: spmd.join "seq" [0, 0, 0, 32, 0, 0, 0, 32, -32, 8, 0, 32]
+  // CHECK-SAME: rounds [#spmd.round<from = 8, to = 4, offset = 32, number = 0>, #spmd.round<from = 8, to = 4, offset = 32, number = 1>, unit] %[[A]], %[[B]], %arg0
+  func.func @half(%x: !x) -> !half {
+    %y = spmd.window "seq" [0, 0, 32, 32] fill 0.0 %x {nd.name = "y"} : (!x) -> !half
+    return %y : !half
+  }
+}
+
+// -----
+
+// Each of 32 ranks has one of 32 entries of the result, and one owner has 32.
 !x = !nd.tensor<f32, [seq = 1024 on {ring}]>
-!y = !nd.tensor<f32, [seq = 64 on {ring}]>
+!y = !nd.tensor<f32, [seq = 32 on {ring}]>
 module attributes {nd.mesh = #nd.mesh<ring = 32>} {
   func.func @too_far(%x: !x) -> !y {
-    // expected-error @below {{needs entries of too many ranks for an exchange of halos along dim 'seq' of '!nd.tensor<f32, [seq = 64 on {ring}]>'; gather the dim}}
-    %y = spmd.window "seq" [0, 0, 0, 64] fill 0.0 %x : (!x) -> !y
+    // expected-error @below {{needs entries of too many ranks for an exchange of halos along dim 'seq' of '!nd.tensor<f32, [seq = 32 on {ring}]>'; gather the dim}}
+    %y = spmd.window "seq" [0, 0, 0, 32] fill 0.0 %x : (!x) -> !y
     return %y : !y
   }
 }

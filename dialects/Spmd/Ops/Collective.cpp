@@ -226,6 +226,9 @@ LogicalResult PermuteOp::verify() {
     return emitOpError() << "has a shift of " << shift
                          << "; it must be at least 0 and less than the "
                          << ranks << " ranks of the group";
+  if (getRound() && (shift != 0 || getSenders() != getReceivers()))
+    return emitOpError("has a round, which allows no shift and needs the same "
+                       "order of senders and receivers");
   for (unsigned i = 0; i < getNumOperands(); ++i)
     if (failed(
             verifyResult(*this, i,
@@ -455,9 +458,15 @@ RankResults PermuteOp::evaluateAll(RankOperands operands,
     auto ranks = static_cast<int64_t>(group.size());
     int64_t number = getPositionInGroup(rank, receivers, context.mesh);
     auto shift = static_cast<int64_t>(getShift());
-    int64_t sender = group[(number + ranks - shift) % ranks];
-    for (unsigned i = 0; i < getNumOperands(); ++i)
-      results[rank][i].data = operands[sender][i]->data;
+    int64_t sender = getRound()
+                         ? getSenderIn(getRoundAttr().getRound(), number, ranks)
+                         : (number + ranks - shift) % ranks;
+    for (auto [i, result] : llvm::enumerate(results[rank]))
+      if (sender != nobody)
+        result.data = operands[group[sender]][i]->data;
+      else
+        llvm::fill(result.data,
+                   nd::getSpoiledValue(result.type.getElementType()));
   }
   return results;
 }

@@ -140,11 +140,14 @@ def Spmd_PermuteOp : Spmd_Collective<"permute"> {
     sends its block to the one with number p + `shift` among receivers, modulo their
     count, perhaps itself. The blocks do not change, only their places: without a
     shift it gives the axes of a dim another order, or cuts a dim over another axis of
-    the same size. A shift rolls the blocks of a dim, which are all full.
+    the same size. A shift rolls the blocks of a dim, which are all full. With `round`,
+    the round says instead who sends to whom; both orders are equal, there is no shift,
+    and a rank that receives nothing has anything as its result.
         // on #nd.mesh<a = 2, b = 4>
         %b = spmd.permute ["a", "b"] to ["b", "a"] %a : (!nd.tensor<f32, [i = 64 on {a, b} ]>) -> !nd.tensor<f32, [i = 64 on {b, a} ]>
         // on #nd.mesh<a = 4, b = 4>
         %d = spmd.permute ["a", "b"] to ["b", "a"] %c : (!nd.tensor<f32, [i = 10 on {a} ]>) -> !nd.tensor<f32, [i = 10 on {b} ]>
+        %h = spmd.permute ["a"] to ["a"] round <from = 8, to = 4, offset = 16, number = 1> %g : (!nd.tensor<f32, [i = 16 on {a} ]>) -> !nd.tensor<f32, [i = 16 on {a} ]>
         %f = spmd.permute ["a"] to ["a"] shift 1 %e : (!nd.tensor<f32, [i = 8 on {a} ]>) -> !nd.tensor<f32, [i = 8 on {a} ]>
     In both orders axes are taken together from the left until as many ranks differ
     on them in both: here {a, b} and {b, a}; there {a} and {b}, {b} and {a}. A dim
@@ -154,8 +157,8 @@ def Spmd_PermuteOp : Spmd_Collective<"permute"> {
     Operands are not partial over the group's axes.
   }];
   let arguments = (ins Spmd_Axes:$senders, Spmd_Axes:$receivers, DefaultValuedAttr<I64Attr, "0">:$shift,
-                       Variadic<Nd_TensorType>:$inputs);
-  let assemblyFormat = "$senders `to` $receivers (`shift` $shift^)? $inputs attr-dict `:` functional-type($inputs, $results)";
+                       OptionalAttr<Spmd_RoundAttr>:$round, Variadic<Nd_TensorType>:$inputs);
+  let assemblyFormat = "$senders `to` $receivers (`shift` $shift^)? (`round` $round^)? $inputs attr-dict `:` functional-type($inputs, $results)";
 }
 
 #endif // MESHC_DIALECTS_SPMD_OPS_COLLECTIVE_TD

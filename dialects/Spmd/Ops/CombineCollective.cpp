@@ -155,8 +155,11 @@ std::optional<ReductionKind> PermuteOp::getGroupReduction() {
   return std::nullopt;
 }
 std::optional<AxisOrders> PermuteOp::getAxisOrders() {
-  return AxisOrders{getNames(getSenders()), getNames(getReceivers()),
-                    static_cast<int64_t>(getShift())};
+  AxisOrders orders = {getNames(getSenders()), getNames(getReceivers()),
+                       static_cast<int64_t>(getShift())};
+  if (RoundAttr round = getRoundAttr())
+    orders.round = round.getRound();
+  return orders;
 }
 llvm::SmallVector<AxisTraffic> PermuteOp::getTraffic() {
   return getTrafficOf(*this, getInputs().getTypes());

@@ -52,13 +52,17 @@ def Spmd_PieceOp
     Entries low … low + size - 1 of a rank's block along `dim` are its block of the
     result. That dim has `size` entries for each rank of its axes, so that none is
     padding; those that are in the operand hold anything. The result is what a
-    permute sends, not a tensor of the model.
+    permute sends, not a tensor of the model. With `round`, `low` is 0, and each rank
+    takes the entries that it sends in that round (getSentLow); the blocks of the
+    operand are those of the round's senders.
         // on #nd.mesh<ring = 4>: the last entry of each block
+        %c = spmd.piece "seq" 0 round <from = 16, to = 8, offset = 32, number = 1> size 8 %a : !nd.tensor<f32, [seq = 64 on {ring} ]> -> !nd.tensor<f32, [seq = 32 on {ring} ]>
         %b = spmd.piece "seq" 15 size 1 %a : !nd.tensor<f32, [seq = 64 on {ring} ]> -> !nd.tensor<f32, [seq = 4 on {ring} ]>
   }];
-  let arguments = (ins StrAttr:$dim, I64Attr:$low, I64Attr:$size, Nd_TensorType:$input);
+  let arguments = (ins StrAttr:$dim, I64Attr:$low, OptionalAttr<Spmd_RoundAttr>:$round, I64Attr:$size,
+                       Nd_TensorType:$input);
   let results = (outs Nd_TensorType:$result);
-  let assemblyFormat = "$dim $low `size` $size $input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$dim $low (`round` $round^)? `size` $size $input attr-dict `:` type($input) `->` type($result)";
   let extraClassDeclaration = [{
     /// The type of the result for an operand of type `input`, which has the dim.
     static ::meshc::nd::TensorType getPiece(::meshc::nd::TensorType input, ::llvm::StringRef dim,
@@ -76,13 +80,18 @@ def Spmd_JoinOp
     index) is entry g - origin - p · step of its block of the first operand that has
     such an entry and for which first ≤ g < end. Where there is none, it is `fill`.
     Without `fill`, each entry has an operand.
+
+    `rounds` has an attribute for each operand: a round, whose receivers have the blocks
+    of the result, or unit. An operand with a round is what the rank received in it, a
+    piece of another rank's block: its origin is where that piece lies, and it has no
+    entries on a rank that received nothing. Its first two numbers are then 0.
         // on #nd.mesh<ring = 4>: %halo is the last entry of the previous rank's block
         %c = spmd.join "seq" [0, 16, 1, 64, 1, 16, 1, 64] fill 0.0 %halo, %a : (!nd.tensor<f32, [seq = 4 on {ring} ]>, !nd.tensor<f32, [seq = 64 on {ring} ]>) -> !nd.tensor<f32, [seq = 64 on {ring} ]>
   }];
-  let arguments = (ins StrAttr:$dim, DenseI64ArrayAttr:$places, OptionalAttr<F64Attr>:$fill,
-                       Variadic<Nd_TensorType>:$inputs);
+  let arguments = (ins StrAttr:$dim, DenseI64ArrayAttr:$places, OptionalAttr<ArrayAttr>:$rounds,
+                       OptionalAttr<F64Attr>:$fill, Variadic<Nd_TensorType>:$inputs);
   let results = (outs Nd_TensorType:$result);
-  let assemblyFormat = "$dim $places (`fill` $fill^)? $inputs attr-dict `:` functional-type($inputs, $result)";
+  let assemblyFormat = "$dim $places (`rounds` $rounds^)? (`fill` $fill^)? $inputs attr-dict `:` functional-type($inputs, $result)";
   let hasVerifier = 1;
 }
 

@@ -461,3 +461,53 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
     return
   }
 }
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{has a round, which allows no shift and needs the same order of senders and receivers}}
+    %y = spmd.permute ["a"] to ["a"] shift 1 round <from = 4, to = 2, offset = 0, number = 0> %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{a round needs blocks of 1 to 2^31 entries, an offset of -2^31 to 2^31 and a number of 0 to 2^31, got 0, 2, 0, 0}}
+    %y = spmd.permute ["a"] to ["a"] round <from = 0, to = 2, offset = 0, number = 0> %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{needs 0 and blocks of 4 entries in a round, got 0 and #spmd.round<from = 3, to = 2, offset = 0, number = 0>}}
+    %y = spmd.piece "i" 0 round <from = 3, to = 2, offset = 0, number = 0> size 2 %x : !nd.tensor<f32, [i = 8 on {a}]> -> !nd.tensor<f32, [i = 4 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 8 on {a}]>) {
+    // expected-error @+1 {{needs a round or unit for each operand, or no rounds}}
+    %y = spmd.join "i" [0, 4, 0, 8] rounds [] %x : (!nd.tensor<f32, [i = 8 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}
+
+// -----
+
+module attributes {nd.mesh = #nd.mesh<a = 2>} {
+  func.func @f(%x: !nd.tensor<f32, [i = 4 on {a}]>) {
+    // expected-error @+1 {{has a round for operand 0, which needs 0, 0 and blocks that fit: it has 0, 0 and pieces of 2 entries for blocks of 4}}
+    %y = spmd.join "i" [0, 0, 0, 8] rounds [#spmd.round<from = 8, to = 2, offset = 0, number = 0>] fill 0.0 %x : (!nd.tensor<f32, [i = 4 on {a}]>) -> !nd.tensor<f32, [i = 8 on {a}]>
+    return
+  }
+}

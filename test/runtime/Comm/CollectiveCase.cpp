@@ -90,6 +90,46 @@ std::vector<int> membersInOrder(const Group &group, const uint8_t *order) {
   return list;
 }
 
+/// The permutation of a PERMUTE.
+MeshcPermutation makePermutation(const CollectiveCase &c, const Group &group) {
+  MeshcPermutation permutation{};
+  size_t axes = group.axes.size();
+  bool isRound = c.round.sendBlock != 0;
+  for (size_t i = 0; i < axes; ++i) {
+    permutation.senders[i] = static_cast<uint8_t>(isRound ? i : (i + 1) % axes);
+    permutation.receivers[i] = static_cast<uint8_t>(isRound ? i : axes - 1 - i);
+  }
+  permutation.shift = isRound ? 0 : c.shift % group.size();
+  permutation.round = c.round;
+  return permutation;
+}
+
+int64_t divideFloor(int64_t a, int64_t b) {
+  return static_cast<int64_t>(std::floor(double(a) / double(b)));
+}
+
+/// Which member then sends to member `receiver`, by enumeration; -1 if none.
+int senderOf(const CollectiveCase &c, const Group &group, int receiver) {
+  MeshcPermutation permutation = makePermutation(c, group);
+  std::vector<int> senders = membersInOrder(group, permutation.senders);
+  std::vector<int> receivers = membersInOrder(group, permutation.receivers);
+  const MeshcRound &round = c.round;
+  for (int p = 0; p < group.size(); ++p)
+    for (int q = 0; q < group.size(); ++q) {
+      int64_t start = p * round.sendBlock, need = q * round.recvBlock;
+      bool isPair =
+          round.sendBlock == 0 ? q == (p + permutation.shift) % group.size()
+          : round.sendBlock >= round.recvBlock
+              ? q == divideFloor(start - round.offset, round.recvBlock) +
+                         round.number
+              : p == divideFloor(need + round.offset, round.sendBlock) +
+                         round.number;
+      if (isPair && receivers[q] == receiver)
+        return senders[p];
+    }
+  return -1;
+}
+
 double expectedValue(const CollectiveCase &c, const Group &group, size_t i,
                      int64_t e) {
   const CollectiveCase::Item &item = c.items[i];
@@ -105,8 +145,7 @@ double expectedValue(const CollectiveCase &c, const Group &group, size_t i,
     return sentValue(c, group.ranks[p], i, outer * item.inner + e % item.inner);
   }
   case MESHC_PERMUTE:
-    return sentValue(c, group.ranks[senderOf(group, c.shift, group.index)], i,
-                     e);
+    return sentValue(c, group.ranks[senderOf(c, group, group.index)], i, e);
   case MESHC_ALL_TO_ALL: {
     int64_t p = e / item.recvInner % size, outer = e / item.recvInner / size;
     int64_t k = outer * item.recvInner + e % item.recvInner;
@@ -133,26 +172,9 @@ struct Buffer {
 
 } // namespace
 
-MeshcPermutation test::makePermutation(const Group &group, int64_t shift) {
-  MeshcPermutation permutation{};
-  size_t axes = group.axes.size();
-  for (size_t i = 0; i < axes; ++i) {
-    permutation.senders[i] = static_cast<uint8_t>((i + 1) % axes);
-    permutation.receivers[i] = static_cast<uint8_t>(axes - 1 - i);
-  }
-  permutation.shift = shift % group.size();
-  return permutation;
-}
-
-int test::senderOf(const Group &group, int64_t shift, int receiver) {
-  MeshcPermutation permutation = makePermutation(group, shift);
-  std::vector<int> senders = membersInOrder(group, permutation.senders);
-  std::vector<int> receivers = membersInOrder(group, permutation.receivers);
-  for (int p = 0; p < group.size(); ++p)
-    if (receivers[(p + permutation.shift) % group.size()] == receiver)
-      return senders[p];
-  return -1;
-}
+const std::vector<MeshcRound> test::someRounds = {
+    {8, 4, 0, 0}, {8, 4, 0, 1},   {8, 4, 8, 1}, {9, 4, 3, 2},  {4, 8, 0, 0},
+    {4, 8, 0, 1}, {4, 9, -11, 1}, {5, 5, 3, 1}, {4, 8, 100, 0}};
 
 size_t test::bytesOf(MeshcType type) {
   return type == MESHC_I1 ? 1 : type == MESHC_F32 || type == MESHC_I32 ? 4 : 2;
@@ -214,7 +236,12 @@ std::string CollectiveCase::text() const {
       "kind " + std::to_string(kind) + " reduction " +
       std::to_string(reduction) + " type " + std::to_string(type) + " axes " +
       std::to_string(axes) + (inPlace ? " in place" : "") +
-      (kind == MESHC_PERMUTE ? " by " + std::to_string(shift) : "");
+      (kind == MESHC_PERMUTE ? " by " + std::to_string(shift) : "") +
+      (round.sendBlock ? " in round " + std::to_string(round.number) + " of " +
+                             std::to_string(round.sendBlock) + " to " +
+                             std::to_string(round.recvBlock) + " from " +
+                             std::to_string(round.offset)
+                       : "");
   for (const Item &item : items)
     text += " (" + std::to_string(item.outer) + " x " +
             std::to_string(item.inner) + " -> x " +
@@ -257,14 +284,16 @@ std::string CollectiveCase::check(const runtime::MeshView &mesh,
   collective.axes = axes;
   collective.itemCount = static_cast<uint32_t>(items.size());
   collective.items = described.data();
-  const MeshcPermutation permutation = makePermutation(group, shift);
+  const MeshcPermutation permutation = makePermutation(*this, group);
   if (kind == MESHC_PERMUTE)
     collective.permutation = &permutation;
   runner(collective, group, buffers);
 
+  const bool isReceiver =
+      kind != MESHC_PERMUTE || senderOf(*this, group, group.index) >= 0;
   for (size_t i = 0; i < items.size(); ++i) {
     int64_t block = items[i].outer * items[i].inner;
-    int64_t count = receivesBlocks ? block * size : block;
+    int64_t count = receivesBlocks ? block * size : isReceiver ? block : 0;
     for (int64_t e = 0; e < count; ++e) {
       double got = valueAt(type, received[i].memory.data(), e);
       double wanted = expectedValue(*this, group, i, e);

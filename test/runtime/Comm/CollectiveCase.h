@@ -42,6 +42,8 @@ struct CollectiveCase {
   /// Of a PERMUTE: the axes of the group in the order that numbers senders
   /// begin with the second, those for receivers are the mesh's in reverse.
   int64_t shift = 1; ///< modulo the ranks of the group
+  /// Instead of the shift, if it is a round. Both orders are then the mesh's.
+  MeshcRound round = {0, 0, 0, 0};
 
   /// For messages.
   std::string text() const;
@@ -63,10 +65,9 @@ struct CollectiveCase {
   std::string check(const runtime::MeshView &mesh, const Runner &runner) const;
 };
 
-/// The permutation of such a PERMUTE.
-MeshcPermutation makePermutation(const runtime::Group &group, int64_t shift);
-/// Which member then sends to member `receiver`, by enumeration.
-int senderOf(const runtime::Group &group, int64_t shift, int receiver);
+/// Rounds in which larger blocks go to smaller ones, smaller ones to larger
+/// ones, and which some of two or three ranks do not take part in.
+extern const std::vector<MeshcRound> someRounds;
 
 /// Bytes of an element, and the value of element `index` of `data`.
 size_t bytesOf(MeshcType type);

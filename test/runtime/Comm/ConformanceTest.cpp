@@ -143,6 +143,21 @@ TEST_P(Conformance, PermutesByEveryShift) {
   });
 }
 
+/// Some ranks send to nobody or receive from nobody.
+TEST_P(Conformance, PermutesInRounds) {
+  run([&](Communicator &communicator, const MeshView &mesh) {
+    CollectiveCase c;
+    c.kind = MESHC_PERMUTE;
+    for (c.axes = 0; c.axes < axisSets(); ++c.axes)
+      for (const MeshcRound &round : someRounds)
+        for (int64_t n : {0, 40009}) {
+          c.round = round;
+          c.items = {{1, n, n}, {3, 5, 5}};
+          c.run(communicator, mesh);
+        }
+  });
+}
+
 /// Blocks with fewer entries than others, or none.
 TEST_P(Conformance, BlocksThatAreNotFull) {
   run([&](Communicator &communicator, const MeshView &mesh) {

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 #include <numeric>
+#include <random>
 
 using namespace meshc::runtime;
 
@@ -124,6 +125,51 @@ TEST_F(StreamTest, WhoSendsToWhom) {
   }
 }
 
+/// All rounds together bring each receiver every entry that it needs, each one
+/// from the rank that has it, and no rank sends or receives twice in a round.
+TEST_F(StreamTest, RoundsBringWhatIsNeeded) {
+  std::mt19937 random(20261127);
+  auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int trial = 0; trial < 2000; ++trial) {
+    int64_t ranks = draw(1, 9), from = draw(1, 12), to = draw(1, 12);
+    int64_t offset = draw(-30, 60);
+    int64_t count = std::max(from, to) / std::min(from, to) + 2;
+    std::vector<std::vector<bool>> isBrought(ranks,
+                                             std::vector<bool>(to, false));
+    for (int64_t number = 0; number < count; ++number) {
+      MeshcRound round = {from, to, offset, number};
+      ASSERT_TRUE(meshc::isValidRound(round));
+      std::vector<int64_t> sendersOf(ranks, meshc::nobody);
+      for (int64_t p = 0; p < ranks; ++p) {
+        int64_t q = meshc::getReceiverIn(round, p, ranks);
+        if (q == meshc::nobody)
+          continue;
+        ASSERT_EQ(sendersOf[q], meshc::nobody);
+        sendersOf[q] = p;
+        int64_t size = std::min(from, to);
+        int64_t low = meshc::getSentLow(round, p, q, size);
+        ASSERT_GE(low, 0);
+        ASSERT_LE(low + size, from);
+        for (int64_t entry = p * from + low; entry < p * from + low + size;
+             ++entry)
+          if (int64_t at = entry - offset - q * to; at >= 0 && at < to)
+            isBrought[q][at] = true;
+      }
+      for (int64_t q = 0; q < ranks; ++q)
+        ASSERT_EQ(meshc::getSenderIn(round, q, ranks), sendersOf[q]);
+    }
+    for (int64_t q = 0; q < ranks; ++q)
+      for (int64_t at = 0; at < to; ++at) {
+        int64_t entry = q * to + offset + at;
+        ASSERT_EQ(isBrought[q][at], entry >= 0 && entry < ranks * from)
+            << from << " to " << to << " from " << offset << ", receiver " << q
+            << ", entry " << at;
+      }
+  }
+}
+
 TEST_F(StreamTest, RefusesPermutationsThatAreNone) {
   MeshcCollectiveItem item{1, 4, 1, 1, 4, 1};
   MeshcCollective collective{};
@@ -139,6 +185,19 @@ TEST_F(StreamTest, RefusesPermutationsThatAreNone) {
   EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
   permutation.receivers[0] = 0;
   permutation.shift = 2;
+  EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
+  permutation.shift = 0;
+  permutation.round = {4, 2, 0, 1};
+  EXPECT_EQ(makeStreams(collective, pair, 0, &none, &none).send[0].size(), 4);
+  for (const MeshcRound &wrong : {MeshcRound{4, 0, 0, 1},
+                                  {0, 4, 0, 0},
+                                  {4, 2, 0, -1},
+                                  {4, 2, int64_t(1) << 32, 0}}) {
+    permutation.round = wrong;
+    EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
+  }
+  permutation.round = {4, 2, 0, 1};
+  permutation.shift = 1; // a round has none
   EXPECT_THROW(makeStreams(collective, pair, 0, &none, &none), Failure);
 }
 

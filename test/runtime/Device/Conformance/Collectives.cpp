@@ -107,6 +107,14 @@ void test::addCollectives(std::vector<Case> &cases, uint32_t axisCount) {
         c.items = {{1, n, n}, {3, 5, 5}};
         add(cases, "collectives: permutes", c);
       }
+  for (c.axes = 0; c.axes <= all; ++c.axes)
+    for (const MeshcRound &round : someRounds)
+      for (int64_t n : {1, 40009}) {
+        c.round = round;
+        c.items = {{1, n, n}, {3, 5, 5}};
+        add(cases, "collectives: rounds", c);
+      }
+  c.round = {};
   for (uint32_t axes = 1; axes <= all; ++axes)
     for (const UnevenCase &uneven : unevenCases(axes))
       add(cases, "collectives: padding", uneven);

@@ -12,7 +12,8 @@
 /// group is null and an operation is not in its stream. These end the process:
 ///
 /// - a call for a group that still works on another call, or for no group;
-/// - operations whose members make different calls;
+/// - operations whose members make different calls, messages whose receive
+///   is of another size, and sends without a receive;
 /// - overlapping buffers, except those that NCCL's manual allows ("In-place
 ///   Operations": an all-reduce over its own buffer, a block at its place in
 ///   the whole for a gather and a reduce-scatter; sends and receives never);
@@ -46,6 +47,7 @@ struct Members {
   int arrived = 0; ///< of its making
   int leaving = 0; ///< that finalize it
   std::map<int64_t, std::shared_ptr<GroupOperation>> operations;
+  Mail mail;
 };
 
 /// Each member's part of a split: its color and key.
@@ -60,7 +62,8 @@ struct Split {
 struct ncclComm {
   std::shared_ptr<Members> members;
   int index = 0;
-  int64_t next = 0;             ///< operation
+  int64_t next = 0;             ///< operation of all members
+  int64_t nextMessages = 0;     ///< operation that only sends and receives
   int busy = 0;                 ///< polls until the last call is done
   std::function<void()> finish; ///< what the last of these polls does
   bool isFinal = false;
@@ -98,16 +101,35 @@ void expectIdle(ncclComm_t comm) {
     violate("NCCL is called while an earlier call goes on");
 }
 
-/// Whether no operation but the first ones is ever done.
-bool stalls() {
-  return setting("FAKE_CUDA_NCCL_HANGS", 0) ||
-         setting("FAKE_CUDA_NCCL_FAILS", 0);
+/// Whether the member's next operation is never done: the first ones are.
+bool stallsAt(ncclComm_t comm) {
+  return comm->next + comm->nextMessages > 10 &&
+         (setting("FAKE_CUDA_NCCL_HANGS", 0) ||
+          setting("FAKE_CUDA_NCCL_FAILS", 0));
+}
+
+/// The operation waits until the members that it sends to and receives from
+/// have reached theirs.
+Work exchange(ncclComm_t comm, const std::vector<Call> &brought, int gpu) {
+  auto members = comm->members;
+  const bool isStalled = stallsAt(comm);
+  ++comm->nextMessages;
+  ++operationsUnderWay;
+  auto operation =
+      std::make_shared<MessageOperation>(brought, comm->index, gpu);
+  return [=] {
+    std::lock_guard<std::mutex> lock(mutex);
+    bool isDone = !isStalled && operation->run(members->mail);
+    operationsUnderWay -= isDone;
+    return isDone;
+  };
 }
 
 /// The operation waits until all members have reached it.
 Work arrive(ncclComm_t comm, const std::vector<Call> &brought, int gpu) {
   auto members = comm->members;
   int index = comm->index;
+  const bool isStalled = stallsAt(comm);
   int64_t number = comm->next++;
   ++operationsUnderWay;
   auto joined = std::make_shared<std::shared_ptr<GroupOperation>>();
@@ -121,7 +143,7 @@ Work arrive(ncclComm_t comm, const std::vector<Call> &brought, int gpu) {
       operation->gpus[index] = gpu;
       *joined = operation;
       if (static_cast<int>(operation->calls.size()) == members->size &&
-          !(stalls() && number > 10)) {
+          !isStalled) {
         auto complete = operation;
         members->operations.erase(number);
         runOperation(*complete, members->size);
@@ -292,7 +314,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     expectAlive(comm, "an NCCL group");
-    if (setting("FAKE_CUDA_NCCL_FAILS", 0) && comm->next > 10) {
+    if (setting("FAKE_CUDA_NCCL_FAILS", 0) &&
+        comm->next + comm->nextMessages > 10) {
       *state = ncclRemoteError;
       return ncclSuccess;
     }
@@ -323,7 +346,10 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   if (comm->inGraphs.use_count() > 1)
     violate("a group is closed before the graphs that use it");
   comm->isFinal = true;
-  ++comm->members->leaving;
+  if (++comm->members->leaving == comm->members->size)
+    for (const auto &box : comm->members->mail)
+      if (!box.second.empty())
+        violate("an NCCL send has no receive");
   return ncclInProgress;
 }
 
@@ -423,7 +449,9 @@ ncclResult_t ncclGroupEnd(void) {
     isOtherThread = true;
     enqueue(stream,
             [=, gpu = self().gpu, user = comm->inGraphs] {
-              return arrive(comm, brought, gpu);
+              return std::any_of(brought.begin(), brought.end(), isCollective)
+                         ? arrive(comm, brought, gpu)
+                         : exchange(comm, brought, gpu);
             },
             {{Activity::Kernel, "ncclDevKernel_Fake", 40000}});
     isOtherThread = false;

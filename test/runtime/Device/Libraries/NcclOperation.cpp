@@ -18,11 +18,11 @@
 using namespace meshc;
 using namespace meshc::fake;
 
-namespace {
-
-bool isCollective(const Call &call) {
+bool fake::isCollective(const Call &call) {
   return call.kind != Kind::Send && call.kind != Kind::Receive;
 }
+
+namespace {
 
 std::vector<char> takeBytes(const void *from, int64_t bytes, int gpu) {
   std::vector<char> data(static_cast<size_t>(bytes));
@@ -100,19 +100,25 @@ void runMessages(GroupOperation &operation) {
       violate("an NCCL send has no receive");
 }
 
+/// Whether memory at this place of a group's registered memory is registered.
+bool isRegistration(int64_t place) {
+  const bool isKnown = place != Call::unregistered;
+  if (!isKnown && setting("FAKE_NCCL_REGISTERED", 0))
+    violate("an NCCL operation uses memory that is not registered");
+  return isKnown;
+}
+
 /// "User Buffer Registration" of NCCL's manual: the buffers of all members are
 /// registered or none is, and those of a collective have the same place in the
 /// registered memory of each member.
 void checkRegistrations(const GroupOperation &operation) {
   std::optional<bool> isRegistered;
   auto check = [&](const void *buffer, int64_t place) {
-    const bool isKnown = place != Call::unregistered;
     if (!buffer)
       return;
+    const bool isKnown = isRegistration(place);
     if (isRegistered.value_or(isKnown) != isKnown)
       violate("an NCCL operation mixes registered and other memory");
-    if (!isKnown && setting("FAKE_NCCL_REGISTERED", 0))
-      violate("an NCCL operation uses memory that is not registered");
     isRegistered = isKnown;
   };
   std::vector<const Call *> first;
@@ -157,6 +163,56 @@ void fake::runOperation(GroupOperation &operation, int size) {
         entry.second.end());
   for (size_t i = 0; i < collectives; ++i)
     runCollective(operation, i, size);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+void MessageOperation::send(Mail &mail) {
+  for (const Call &call : calls) {
+    if (call.kind != Kind::Send)
+      continue;
+    auto message = std::make_shared<Message>();
+    message->bytes = takeBytes(call.send, call.bytes, gpu);
+    message->isRegistered = isRegistration(call.sendPlace);
+    mail[{index, call.peer}].push_back(message);
+    sent.push_back(message);
+  }
+}
+
+void MessageOperation::receive(Mail &mail) {
+  std::set<int> waiting; // peers, for an earlier receive
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const Call &call = calls[i];
+    if (call.kind != Kind::Receive || isReceived[i] || waiting.count(call.peer))
+      continue;
+    auto &box = mail[{call.peer, index}];
+    if (box.empty()) {
+      waiting.insert(call.peer);
+      continue;
+    }
+    Message &message = *box.front();
+    if (static_cast<int64_t>(message.bytes.size()) != call.bytes)
+      violate("an NCCL receive has no send of its size");
+    if (message.isRegistered != isRegistration(call.receivePlace))
+      violate("an NCCL operation mixes registered and other memory");
+    putBytes(call.receive, message.bytes.data(), call.bytes, gpu);
+    isReceived[i] = message.isReceived = true;
+    box.pop_front();
+  }
+}
+
+bool MessageOperation::run(Mail &mail) {
+  if (!isBegun)
+    send(mail);
+  isBegun = true;
+  receive(mail);
+  for (size_t i = 0; i < calls.size(); ++i)
+    if (calls[i].kind == Kind::Receive && !isReceived[i])
+      return false;
+  return std::all_of(sent.begin(), sent.end(),
+                     [](const auto &message) { return message->isReceived; });
 }
 
 //===----------------------------------------------------------------------===//
