@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -36,10 +37,26 @@ static StringRef findNearest(StringRef wrong, const Names &names) {
   return best;
 }
 
-/// "; did you mean 'data'?" for the nearest name, or the list of names if none
-/// is near.
+/// Names in functions that end in `wrong`: those of a value that a function of
+/// the text returned may be known by another name where it was called. Names
+/// with a space are those of an optimizer's slots.
+static llvm::SmallVector<StringRef> findInFunctions(StringRef wrong,
+                                                    const Names &names) {
+  llvm::SmallVector<StringRef> found;
+  for (const auto &[name, loc] : names)
+    if (StringRef rest = name;
+        rest.consume_back(wrong) && rest.ends_with(".") && !rest.contains(' '))
+      found.push_back(name);
+  return found;
+}
+
+/// "; did you mean 'data'?" for the nearest name, or for those of functions
+/// that end in it, or the list of names if none is near.
 static std::string propose(StringRef wrong, const Names &names,
                            StringRef owner) {
+  if (auto inFunctions = findInFunctions(wrong, names); !inFunctions.empty())
+    return "; did you mean '" +
+           llvm::join(ArrayRef(inFunctions).take_front(4), "' or '") + "'?";
   if (StringRef best = findNearest(wrong, names); !best.empty())
     return ("; did you mean '" + best + "'?").str();
   if (names.empty())

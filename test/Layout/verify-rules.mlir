@@ -67,6 +67,15 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 
 // -----
 
+// A value that a function returned under another name.
+module attributes {nd.mesh = #nd.mesh<data = 2>} {
+  // expected-error @+1 {{layout rule 'table.vocab -> data' is for 'table', which is neither a tensor of the model nor a class (parameter, gradient, optimizer, activation); did you mean 'embedding.table' or 'positions.table'?}}
+  nd.rule "vocab" -> ["data"] in "table"
+  func.func @step(%x: !nd.tensor<f32, [vocab = 8]> {nd.name = "embedding.table"}, %y: !nd.tensor<f32, [vocab = 8]> {nd.name = "positions.table"}, %z: !nd.tensor<f32, [vocab = 8]> {nd.name = "timetable"}) { return }
+}
+
+// -----
+
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @+1 {{names mesh axis 'data' twice; each axis can cut a dim once}}
   nd.rule "batch" -> ["data", "data"]
