@@ -50,15 +50,24 @@ static double getOverlap(TensorType from, TensorType to, MeshAttr mesh) {
   return overlap;
 }
 
+/// Of a reshard that ends no sum.
+static double getLeastOfMove(TensorType from, TensorType to, MeshAttr mesh) {
+  double wanted = getMeanBytes(to, mesh);
+  if (from.hasPadding(mesh) || to.hasPadding(mesh))
+    return std::max(0.0, wanted - from.getLocalBytes(mesh));
+  return wanted * (1 - getOverlap(from, to, mesh));
+}
+
+/// How many ranks have a term of each sum that ends.
+static double countTerms(TensorType from, TensorType to, MeshAttr mesh) {
+  return static_cast<double>(mesh.getProduct(getFurtherPartial(from, to)));
+}
+
 double getLeastBytes(TensorType from, TensorType to, MeshAttr mesh) {
   double wanted = getMeanBytes(to, mesh);
-  AxisList pending = getFurtherPartial(from, to);
-  auto terms = static_cast<double>(mesh.getProduct(pending));
-  if (terms == 1) {
-    if (from.hasPadding(mesh) || to.hasPadding(mesh))
-      return std::max(0.0, wanted - from.getLocalBytes(mesh));
-    return wanted * (1 - getOverlap(from, to, mesh));
-  }
+  double terms = countTerms(from, to, mesh);
+  if (terms == 1)
+    return getLeastOfMove(from, to, mesh);
   // First a rank may drop what the target cuts off over unused axes.
   double held = getMeanBytes(from, mesh);
   AxisList used = getUsedAxes(from);
@@ -67,6 +76,18 @@ double getLeastBytes(TensorType from, TensorType to, MeshAttr mesh) {
       if (!llvm::is_contained(used, axis))
         held /= static_cast<double>(mesh.getAxisSize(axis));
   return held * (terms - 1) / terms + std::max(0.0, wanted - held / terms);
+}
+
+double getLeastBytesOverAll(TensorType from, TensorType to, MeshAttr mesh) {
+  double terms = countTerms(from, to, mesh);
+  if (terms == 1)
+    return getLeastOfMove(from, to, mesh);
+  // Of k + m - 2 messages for each element of each sum, m - 1 and one more are
+  // what ranks have in the end.
+  double sums = getMeanBytes(to.getGlobal(), mesh) *
+                static_cast<double>(mesh.getProduct(to.getPartialAxes()));
+  return getMeanBytes(to, mesh) +
+         sums * (terms - 2) / static_cast<double>(mesh.getRankCount());
 }
 
 } // namespace meshc::spmd

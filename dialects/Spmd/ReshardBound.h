@@ -29,6 +29,12 @@ namespace meshc::spmd {
 /// `from`.
 double getLeastBytes(nd::TensorType from, nd::TensorType to, nd::MeshAttr mesh);
 
+/// The same by any steps, over whichever axes of the mesh. A sum may then make
+/// use of all ranks that have a copy of a term. So each of its elements counts
+/// once: k - 1 messages until one rank has it, and m - 1 more.
+double getLeastBytesOverAll(nd::TensorType from, nd::TensorType to,
+                            nd::MeshAttr mesh);
+
 } // namespace meshc::spmd
 
 #endif // MESHC_DIALECTS_SPMD_RESHARDBOUND_H

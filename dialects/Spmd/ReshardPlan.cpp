@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Spmd/ReshardPlan.h"
+#include "dialects/Spmd/ReshardBound.h"
 #include "dialects/Spmd/ReshardSearch.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "mlir/IR/Builders.h"
@@ -57,6 +58,19 @@ ReshardPlan ReshardPlanner::makeWhole(TensorType from, TensorType to) const {
       makePlan(from, to, mesh, byteCosts, memoryBound.value_or(2 * larger));
   mergeSlices(plan.steps);
   return plan;
+}
+
+double ReshardPlanner::getLeastCost(TensorType from, TensorType to) const {
+  if (auto plan = known.find({from, to}); plan != known.end())
+    return plan->second->cost;
+  if (from.isPartial() && to.isPartial() &&
+      from.getPartialKind() != to.getPartialKind())
+    return std::numeric_limits<double>::infinity();
+  TensorType whole = dropPartial(to, getFurtherPartial(to, from));
+  double cheapest = 1;
+  for (auto [axis, cost] : byteCosts)
+    cheapest = std::min(cheapest, cost);
+  return cheapest * getLeastBytesOverAll(from, whole, mesh);
 }
 
 double ReshardPlanner::getByteCost(ArrayRef<StringAttr> axes) const {

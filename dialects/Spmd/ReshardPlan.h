@@ -59,9 +59,19 @@ public:
   /// The reference stays valid.
   const ReshardPlan &get(nd::TensorType from, nd::TensorType to,
                          llvm::function_ref<ReshardPlan()> make);
+  /// What users of the plans have found with them and keep for one another: one
+  /// object of each type, empty at first. It must allow several threads.
+  template <typename Found> Found &getFound() {
+    std::lock_guard lock(mutex);
+    std::shared_ptr<void> &known = found[mlir::TypeID::get<Found>()];
+    if (!known)
+      known = std::make_shared<Found>();
+    return *static_cast<Found *>(known.get());
+  }
 
 private:
   std::mutex mutex;
+  llvm::DenseMap<mlir::TypeID, std::shared_ptr<void>> found;
   std::map<std::pair<const void *, const void *>, ReshardPlan> plans;
 };
 
@@ -107,6 +117,9 @@ public:
   double getCost(nd::TensorType from, nd::TensorType to) {
     return plan(from, to).cost;
   }
+  /// No plan costs less, but for rounding. Takes less time than a plan that is
+  /// not known yet.
+  double getLeastCost(nd::TensorType from, nd::TensorType to) const;
   /// The cost of a byte over any of `axes`: the highest one.
   double getByteCost(llvm::ArrayRef<mlir::StringAttr> axes) const;
   /// The same, of all axes of the mesh.
@@ -114,6 +127,10 @@ public:
   /// What a point of a pointwise op's iteration space costs, beside a byte over
   /// the axis where bytes cost the most.
   double getPointCost() const { return pointCost; }
+  /// ReshardPlans::getFound of its plans.
+  template <typename Found> Found &getFound() {
+    return plans->getFound<Found>();
+  }
 
 private:
   ReshardPlan make(nd::TensorType from, nd::TensorType to) const;

@@ -37,6 +37,14 @@ static constexpr double haste = 1.5;
 /// Relative, of sums of bytes.
 static constexpr double roundingError = 1e-9;
 
+/// What a byte costs at least, over any axis.
+static double getLeastByteCost(const ByteCosts &costs) {
+  double cheapest = 1;
+  for (auto [axis, cost] : costs)
+    cheapest = std::min(cheapest, cost);
+  return cheapest;
+}
+
 namespace {
 
 /// The search from one sharding to another by steps within a memory bound: A*
@@ -48,7 +56,9 @@ public:
          bool inHaste, bool detours)
       : from(from), to(to), mesh(mesh), byteCosts(byteCosts),
         memoryBound(memoryBound), objective(objective), inHaste(inHaste),
-        steps(from, to, mesh, inHaste, detours), costOfRest(getCostOfRest()) {}
+        steps(from, to, mesh, inHaste, detours),
+        leastByteCost(getLeastByteCost(byteCosts)),
+        costOfRest(getCostOfRest()) {}
   /// The best plan found within the bound, if there is one.
   std::optional<ReshardPlan> run();
   /// No plan has a better score.
@@ -69,6 +79,7 @@ private:
   double getRest(TensorType type) const;
   bool sliceAtOnce(TensorType type);
   void reach(TensorType previous, ReshardStep step);
+  bool mayPermute(TensorType type, double cost, TensorType result) const;
   std::optional<double> addCost(double cost, TensorType previous,
                                 const ReshardStep &step) const;
   llvm::SmallVector<ReshardStep> goStraight(TensorType type) const;
@@ -83,7 +94,8 @@ private:
   Objective objective;
   bool inHaste;
   ReshardSteps steps;
-  double costOfRest; ///< of a byte that still has to be sent
+  double leastByteCost; ///< over any axis
+  double costOfRest;    ///< of a byte that still has to be sent
   bool gaveUp = false;
   llvm::DenseMap<TensorType, Reached> reached;
   using Entry = std::pair<double, int64_t>;
@@ -155,12 +167,10 @@ std::optional<double> Search::addCost(double cost, TensorType previous,
 /// Each byte costs at least as much as one over the cheapest axis. In haste it
 /// counts as if the dearest axis carried it, and more.
 double Search::getCostOfRest() const {
-  double cheapest = 1, dearest = 1;
-  for (auto [axis, cost] : byteCosts) {
-    cheapest = std::min(cheapest, cost);
+  double dearest = 1;
+  for (auto [axis, cost] : byteCosts)
     dearest = std::max(dearest, cost);
-  }
-  return inHaste ? haste * dearest : cheapest;
+  return inHaste ? haste * dearest : leastByteCost;
 }
 
 double Search::getRest(TensorType type) const {
@@ -185,6 +195,20 @@ void Search::reach(TensorType previous, ReshardStep step) {
   it->second = {*cost, rest, std::move(step), previous, false};
   queue.emplace(*cost + rest, order.size());
   order.push_back(result);
+}
+
+/// Whether `reach` may enter `result`, or with null any sharding, after a
+/// permute of `type`. What a permute costs is known before its axes: to find
+/// them takes longer.
+bool Search::mayPermute(TensorType type, double cost, TensorType result) const {
+  if (objective == Objective::Memory)
+    return true;
+  double leastCost =
+      cost + collectiveStep + leastByteCost * type.getLocalBytes(mesh);
+  if (!result)
+    return leastCost <= straightCost * (1 + roundingError);
+  auto known = reached.find(result);
+  return known == reached.end() || known->second.cost > leastCost;
 }
 
 /// Reaches the target without a choice: reduces what is partial, gathers what
@@ -296,7 +320,10 @@ std::optional<ReshardPlan> Search::run() {
       return makePlan(trace(to));
     if (sliceAtOnce(type))
       continue;
-    steps.visit(type, [&](ReshardStep step) { reach(type, std::move(step)); });
+    const double cost = here.cost;
+    steps.visit(
+        type, [&](ReshardStep step) { reach(type, std::move(step)); },
+        [&](TensorType result) { return mayPermute(type, cost, result); });
   }
   // The best so far: the search ended early, or left out steps.
   if (gaveUp || inHaste)

@@ -141,17 +141,17 @@ void ReshardSteps::slice(TensorType type, Visit visit) const {
   }
 }
 
-void ReshardSteps::permuteTo(TensorType type, TensorType result,
-                             Visit visit) const {
-  if (result == type)
+void ReshardSteps::permuteTo(TensorType result,
+                             const Permutes &permutes) const {
+  if (result == permutes.type || !permutes.mayPermute(result))
     return;
-  if (std::optional<AxisOrders> orders = findPermute(type, result, mesh))
-    visit({CollectiveKind::Permute,
-           orders->senders,
-           {},
-           {},
-           result,
-           orders->receivers});
+  if (auto orders = findPermute(permutes.type, result, mesh))
+    permutes.visit({CollectiveKind::Permute,
+                    orders->senders,
+                    {},
+                    {},
+                    result,
+                    orders->receivers});
 }
 
 namespace {
@@ -195,7 +195,8 @@ struct Arrangements {
 } // namespace
 
 /// To all shardings that have the same blocks.
-void ReshardSteps::permuteFreely(TensorType type, Visit visit) const {
+void ReshardSteps::permuteFreely(const Permutes &permutes) const {
+  TensorType type = permutes.type;
   AxisList axes;
   for (nd::AxisAttr axis : mesh.getAxes())
     if (!llvm::is_contained(type.getPartialAxes(), axis.getName()))
@@ -204,14 +205,15 @@ void ReshardSteps::permuteFreely(TensorType type, Visit visit) const {
     return mayHold(dim, axis);
   };
   auto permuteToOne = [&](ArrayRef<AxisList> ofDim) {
-    permuteTo(type, withAxes(type, ofDim), visit);
+    permuteTo(withAxes(type, ofDim), permutes);
   };
   Arrangements{type, mesh, axes, mayHoldOne, permuteToOne}.place();
 }
 
 /// Brings the axes of dims into the target's order, those that the target has
 /// elsewhere behind the others: of one dim, and of all.
-void ReshardSteps::permuteInOrder(TensorType type, Visit visit) const {
+void ReshardSteps::permuteInOrder(const Permutes &permutes) const {
+  TensorType type = permutes.type;
   llvm::SmallVector<AxisList> now, inOrder;
   for (DimAttr dim : type.getDims()) {
     AxisList axes, others;
@@ -230,19 +232,20 @@ void ReshardSteps::permuteInOrder(TensorType type, Visit visit) const {
   for (auto [before, after] : llvm::zip(now, inOrder))
     changed += before != after;
   if (changed > 1)
-    permuteTo(type, withAxes(type, inOrder), visit);
+    permuteTo(withAxes(type, inOrder), permutes);
   for (size_t dim = 0; dim < now.size(); ++dim) {
     if (now[dim] == inOrder[dim])
       continue;
     AxisList before = std::exchange(now[dim], inOrder[dim]);
-    permuteTo(type, withAxes(type, now), visit);
+    permuteTo(withAxes(type, now), permutes);
     now[dim] = before;
   }
 }
 
 /// Cuts the dims over the first axes of the target's, and where these are too
 /// few, over any others in the mesh's order, which one step can gather.
-void ReshardSteps::permuteTowards(TensorType type, Visit visit) const {
+void ReshardSteps::permuteTowards(const Permutes &permutes) const {
+  TensorType type = permutes.type;
   AxisList taken(type.getPartialAxes());
   llvm::SmallVector<AxisList> ofDim;
   llvm::SmallVector<int64_t> missing;
@@ -268,18 +271,22 @@ void ReshardSteps::permuteTowards(TensorType type, Visit visit) const {
       if (axis.getSize() > 1 && llvm::is_contained(used, axis.getName()))
         take(index, axis.getName());
   if (llvm::all_of(missing, [](int64_t blocks) { return blocks == 1; }))
-    permuteTo(type, withAxes(type, ofDim), visit);
+    permuteTo(withAxes(type, ofDim), permutes);
 }
 
-void ReshardSteps::visit(TensorType type, Visit visit) const {
+void ReshardSteps::visit(TensorType type, Visit visit,
+                         MayPermute mayPermute) const {
   reduce(type, visit);
   gatherOrMove(type, visit);
   slice(type, visit);
+  if (!mayPermute({}))
+    return;
+  Permutes permutes{type, visit, mayPermute};
   if (runs.areFew())
-    return permuteFreely(type, visit);
-  permuteTo(type, to, visit);
-  permuteTowards(type, visit);
-  permuteInOrder(type, visit);
+    return permuteFreely(permutes);
+  permuteTo(to, permutes);
+  permuteTowards(permutes);
+  permuteInOrder(permutes);
 }
 
 } // namespace meshc::spmd

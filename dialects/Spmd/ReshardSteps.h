@@ -26,6 +26,9 @@ namespace meshc::spmd {
 class ReshardSteps {
 public:
   using Visit = llvm::function_ref<void(ReshardStep)>;
+  /// Whether a permute of the type at hand to this sharding may be a step that
+  /// is wanted; with a null type, whether one to any sharding may be.
+  using MayPermute = llvm::function_ref<bool(nd::TensorType)>;
 
   /// `detours`: axes may also cut dims that they cut neither in `from` nor in
   /// `to`, and in a mesh of up to three axes those may that neither uses.
@@ -44,8 +47,9 @@ public:
   /// there are several; none if there is no such dim.
   std::optional<ReshardStep> getSlice(nd::TensorType type) const;
 
-  /// All steps from `type`. The result of some is null: they are impossible.
-  void visit(nd::TensorType type, Visit visit) const;
+  /// All steps from `type`, without the permutes that nobody wants. The result
+  /// of some is null: they are impossible.
+  void visit(nd::TensorType type, Visit visit, MayPermute mayPermute) const;
 
   /// Whether each dim is divisible by all axes that may cut it on the way.
   bool isDivisible() const { return divisible; }
@@ -58,10 +62,16 @@ private:
   void reduce(nd::TensorType type, Visit visit) const;
   void gatherOrMove(nd::TensorType type, Visit visit) const;
   void slice(nd::TensorType type, Visit visit) const;
-  void permuteTo(nd::TensorType type, nd::TensorType result, Visit visit) const;
-  void permuteFreely(nd::TensorType type, Visit visit) const;
-  void permuteInOrder(nd::TensorType type, Visit visit) const;
-  void permuteTowards(nd::TensorType type, Visit visit) const;
+  /// Permutes of a type, and who wants them.
+  struct Permutes {
+    nd::TensorType type;
+    Visit visit;
+    MayPermute mayPermute;
+  };
+  void permuteTo(nd::TensorType result, const Permutes &permutes) const;
+  void permuteFreely(const Permutes &permutes) const;
+  void permuteInOrder(const Permutes &permutes) const;
+  void permuteTowards(const Permutes &permutes) const;
   bool mayHold(nd::DimAttr dim, llvm::ArrayRef<mlir::StringAttr> axes) const;
 
   nd::TensorType from, to;

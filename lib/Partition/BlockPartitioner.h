@@ -75,6 +75,9 @@ public:
   const AvailableForms &getBuilt() const { return built; }
   /// Whether the value is zero everywhere, so that it is a partial sum, too.
   virtual bool isZero(mlir::Value value);
+  /// Whether the value is an operand of a loop that its body has whole, so that
+  /// the block around the loop reshards it.
+  virtual bool isOuter(mlir::Value) { return false; }
   /// Whether any rank can compute any block of the value.
   bool isRecomputed(mlir::Value value) {
     return getFacts(value).isRecomputable;

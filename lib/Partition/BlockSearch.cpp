@@ -7,8 +7,7 @@
 
 #include "lib/Partition/BlockSearch.h"
 #include "lib/Partition/LastUses.h"
-#include <unordered_map>
-#include <unordered_set>
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -34,38 +33,6 @@ SearchBounds SearchBounds::of(size_t ops, size_t axes) {
   return {states, states / 2, choices};
 }
 
-static size_t hashForm(Value value, TensorType type) {
-  return llvm::hash_combine(value.getAsOpaquePointer(),
-                            type.getAsOpaquePointer());
-}
-
-/// The forms of a state, and those that a step adds to them.
-class BlockSearch::StepForms final : public AvailableForms {
-public:
-  StepForms(const BlockSearch &search, const State &state,
-            llvm::SmallVectorImpl<Form> &added)
-      : search(search), state(state), added(added) {}
-
-  llvm::SmallVector<TensorType> get(Value value) const override {
-    auto types = search.partitioner.getBuilt().get(value);
-    for (const FormMap *map : {&search.common, &state.forms})
-      if (auto known = map->find(value); known != map->end())
-        types.append(known->second);
-    for (auto [other, type] : added)
-      if (other == value)
-        types.push_back(type);
-    return types;
-  }
-  void add(Value value, TensorType type) override {
-    added.emplace_back(value, type);
-  }
-
-private:
-  const BlockSearch &search;
-  const State &state;
-  llvm::SmallVectorImpl<Form> &added;
-};
-
 /// Decides which values are large. Of several products, the one counts whose
 /// smallest operand or result is the largest. If the block has no product, all
 /// values are large.
@@ -82,286 +49,143 @@ void BlockSearch::findLarge(ArrayRef<Operation *> ops) {
   }
 }
 
-void BlockSearch::findOutgoing(ArrayRef<Operation *> ops) {
-  Operation *terminator = partitioner.getTerminator();
-  llvm::SmallPtrSet<Operation *, 32> inside(ops.begin(), ops.end());
-  auto isRead = [&](OpOperand &use) {
-    return use.getOwner() == terminator
-               ? partitioner.isStackForOps(use.getOperandNumber())
-               : !inside.contains(use.getOwner());
-  };
-  for (Operation *op : ops)
-    for (Value result : op->getResults())
-      if (!partitioner.isRecomputed(result) &&
-          llvm::any_of(result.getUses(), isRead))
-        outgoing.push_back(result);
-}
-
 //===----------------------------------------------------------------------===//
-// One op
+// From states to states
 //===----------------------------------------------------------------------===//
 
-BlockSearch::Choices BlockSearch::findChoices(Operation *op,
-                                              const AvailableForms &forms) {
-  llvm::SmallVector<OperandForms> operands;
-  for (Value operand : op->getOperands()) {
-    operands.push_back(partitioner.describe(operand, forms));
-    auto &types = operands.back().types;
-    for (const OfferedForm &kept : partitioner.getKept(operand))
-      types.push_back(kept.type);
-    for (const CopySource &source : partitioner.getCopySources(operand))
-      for (const OfferedForm &kept : partitioner.getKept(source.value))
-        if (TensorType copied = source.getCopied(kept.type))
-          types.push_back(copied);
-  }
-  return Choices(findFactorChoices(op, operands, wantedResults, planner, mesh,
-                                   partitioner.getLinkedCuts(), moves,
-                                   bounds.choices));
-}
-
-/// The choices for the op, of all states. Those that know its operands in the
-/// same forms have the same ones: `ofState` has their number for each state.
-std::vector<BlockSearch::Choices>
-BlockSearch::findChoices(Operation *op,
-                         llvm::SmallVectorImpl<size_t> &ofState) {
-  std::vector<Choices> choices;
-  std::vector<llvm::SmallVector<Type>> keys;
-  llvm::SmallVector<Form> none;
-  for (const State &state : states) {
-    StepForms forms(*this, state, none);
-    llvm::SmallVector<Type> key;
-    auto addKey = [&](Value value) {
-      for (TensorType type : forms.get(value))
-        key.push_back(type);
-      key.push_back({});
-    };
-    for (Value operand : op->getOperands()) {
-      addKey(operand);
-      for (const CopySource &source : partitioner.getCopySources(operand))
-        addKey(source.value);
-    }
-    ofState.push_back(llvm::find(keys, key) - keys.begin());
-    if (ofState.back() < keys.size())
-      continue;
-    keys.push_back(std::move(key));
-    choices.push_back(findChoices(op, forms));
-  }
-  return choices;
-}
-
-/// The value that the only user of `value` makes, if it is linear in it; null
-/// otherwise.
-static Value followLinearUse(Value value) {
-  if (!hasOneUser(value))
-    return {};
-  auto user = dyn_cast<nd::NamedOpInterface>(*value.user_begin());
-  if (!user || user->getNumResults() != 1 || user->getNumRegions() != 0)
-    return {};
-  nd::PartitionRule rule = user.getPartitionRule();
-  bool isLinear = rule.jointlyLinear ||
-                  llvm::any_of(rule.linearOperands, [&](unsigned operand) {
-                    return operand < user->getNumOperands() &&
-                           user->getOperand(operand) == value;
-                  });
-  return isLinear ? user->getResult(0) : Value();
-}
-
-/// The sum that the value becomes a part of while it stays partial: the result
-/// of the last of the linear ops that follow it.
-Value BlockSearch::getSumRoot(Value value) {
-  auto [it, isNew] = sumRoots.try_emplace(value, value);
-  if (!isNew)
-    return it->second;
-  Value next = followLinearUse(value);
-  Value root = next ? getSumRoot(next) : value;
-  return sumRoots[value] = root;
-}
-
-/// The pending cost of the value in the state after the step.
-BlockSearch::PendingCost &BlockSearch::getPendingCost(Step &step, Value value) {
-  Value root = getSumRoot(value);
-  return step.pendingCosts
-      .try_emplace(root, step.state->pendingCosts.lookup(root))
-      .first->second;
-}
-
-/// The value is reduced now, or its cost is that of the result of the op.
-void BlockSearch::resolve(Step &step, Value value) {
-  if (!step.state->pending.contains(value) ||
-      llvm::is_contained(step.resolved, value))
-    return;
-  step.resolved.push_back(value);
-  PendingCost &cost = getPendingCost(step, value);
-  if (--cost.values == 0) {
-    step.total -= cost.bytes;
-    cost.bytes = 0;
-  }
-}
-
-void BlockSearch::defer(Step &step, Value value, double bytes) {
-  step.pending.push_back(value);
-  PendingCost &cost = getPendingCost(step, value);
-  ++cost.values;
-  step.total += std::max(0.0, bytes - cost.bytes);
-  cost.bytes = std::max(bytes, cost.bytes);
-}
-
-/// Enters what an op made. What is not partial is moved to where it is wanted
-/// now or, if it is a part of something larger, later.
-void BlockSearch::addResult(Step &step, OpResult result, TensorType made) {
-  StepForms forms(*this, *step.state, step.added);
-  forms.add(result, made);
-  if (partitioner.isRecomputed(result) || result.use_empty())
-    return;
-  const WantedResult &wanted = wantedResults[result.getResultNumber()];
-  if (made.isPartial() || wanted.share != 1) {
-    defer(step, result, wanted.getCost(made, planner));
-    return;
-  }
-  TensorType &settled = settledResults[{result.getResultNumber(), made}];
-  if (!settled)
-    settled = wanted.desired.settle(made);
-  step.total += partitioner.obtain(result, settled, forms);
-}
-
-BlockSearch::Step BlockSearch::makeStep(const State &state, Operation *op,
-                                        const FactorChoice &choice) {
-  Step step;
-  step.state = &state;
-  step.choice = &choice;
-  StepForms forms(*this, state, step.added);
-  step.total = state.total + choice.work + choice.haloBytes;
-  for (auto [operand, type] :
-       llvm::zip(op->getOperands(), choice.operandTypes)) {
-    step.total += partitioner.obtain(operand, type, forms);
-    resolve(step, operand);
-  }
-  for (auto [result, type] : llvm::zip(op->getResults(), choice.resultTypes))
-    addResult(step, result, type);
-  hashStep(step, op);
-  return step;
-}
-
-bool BlockSearch::isLarge(Value value) const {
-  return nd::getTensorType(value).getElementCount() >= leastOfLarge;
-}
-
-/// Computes the hashes of the forms that are used after the op.
-void BlockSearch::hashStep(Step &step, Operation *op) {
-  ArrayRef<Value> dead;
-  if (auto values = dying.find(op); values != dying.end())
-    dead = values->second;
-  step.hash = step.state->hash;
-  step.largeHash = step.state->largeHash;
-  auto add = [&](Value value, TensorType type, size_t factor) {
-    size_t hash = factor * hashForm(value, type);
-    step.hash += hash;
-    if (isLarge(value))
-      step.largeHash += hash;
-  };
-  for (auto [value, type] : step.added)
-    if (!llvm::is_contained(dead, value))
-      add(value, type, 1);
-  for (Value value : dead)
-    if (auto known = step.state->forms.find(value);
-        known != step.state->forms.end())
-      for (TensorType type : known->second)
-        add(value, type, size_t(-1));
-}
-
-/// The recent products after the step, whose op may be one.
-BlockSearch::ProductCuts BlockSearch::getProducts(const Step &step,
-                                                  Operation *op,
-                                                  bool isProduct) const {
-  ProductCuts products;
+/// A hash of how the recent products are cut after the step.
+size_t BlockSearch::hashProducts(const Step &step, bool isProduct) const {
+  size_t hash = isProduct ? step.effect->cut : 0;
   for (auto [number, cut] : step.state->products)
     if (number + recentOps > steps)
-      products.emplace_back(number, cut);
-  if (!isProduct)
-    return products;
-  size_t cut = llvm::hash_value(op);
-  for (TensorType type : llvm::concat<const TensorType>(
-           step.choice->operandTypes, step.choice->resultTypes))
-    cut = llvm::hash_combine(cut, type.getAsOpaquePointer());
-  products.emplace_back(steps, cut);
-  return products;
-}
-
-/// A hash of how they are cut.
-size_t BlockSearch::hashProducts(const ProductCuts &products) {
-  size_t hash = 0;
-  for (auto [number, cut] : products)
-    hash += cut;
+      hash += cut;
   return hash;
 }
 
-/// The state after the step.
-BlockSearch::State BlockSearch::apply(Step &step, Operation *op) {
-  State next = *step.state;
-  next.total = step.total;
-  next.work += step.choice->work;
-  for (Value value : step.resolved)
-    next.pending.erase(value);
-  next.pending.insert(step.pending.begin(), step.pending.end());
-  for (auto [root, cost] : step.pendingCosts)
-    if (cost.values == 0)
-      next.pendingCosts.erase(root);
-    else
-      next.pendingCosts[root] = cost;
-  for (auto [value, type] : step.added)
-    next.forms[value].push_back(type);
-  dropDead(next.forms, op);
-  next.hash = step.hash;
-  next.largeHash = step.largeHash;
-  next.last = std::make_shared<Decision>(
-      Decision{*step.choice, std::move(step.added), std::move(next.last)});
+/// All choices in all states.
+std::vector<BlockSearch::Step>
+BlockSearch::makeSteps(Operation *op, const Sums &sums,
+                       ArrayRef<size_t> ofState,
+                       ArrayRef<Effects> effects) const {
+  std::vector<Step> next;
+  for (auto [state, number] : llvm::zip(states, ofState)) {
+    const Before before = getBefore(state, op, sums);
+    auto [dead, largeDead] = hashDying(state, op);
+    for (const Effect &effect : effects[number]) {
+      Before changed = before;
+      double total = addCosts(state.total, effect, sums, changed);
+      next.push_back({&state, &effect, total, state.hash - dead + effect.hash,
+                      state.largeHash - largeDead + effect.largeHash});
+    }
+  }
   return next;
 }
 
-/// Forgets the values that nothing uses after the op.
-void BlockSearch::dropDead(FormMap &forms, Operation *op) {
-  if (auto values = dying.find(op); values != dying.end())
-    for (Value value : values->second)
-      forms.erase(value);
+/// The state after the step.
+BlockSearch::State BlockSearch::apply(const Step &step, Operation *op,
+                                      const Sums &sums, bool isProduct) const {
+  State next = *step.state;
+  Before pending = getBefore(next, op, sums);
+  next.total = addCosts(next.total, *step.effect, sums, pending);
+  next.work += step.effect->choice->work;
+  llvm::erase_if(next.pending, [&](Value value) {
+    return llvm::is_contained(op->getOperands(), value);
+  });
+  for (auto [result, cost] : llvm::zip(op->getResults(), step.effect->results))
+    if (cost.second)
+      next.pending.push_back(result);
+  setPendingCosts(next, sums, pending.costs);
+  llvm::append_range(next.forms, step.effect->added);
+  // Forgets the values that nothing uses after the op.
+  std::erase_if(next.forms, [&](const Form &form) {
+    return llvm::is_contained(getDying(op), form.first);
+  });
+  next.hash = step.hash;
+  next.largeHash = step.largeHash;
+  llvm::erase_if(next.products, [&](auto product) {
+    return product.first + recentOps <= steps;
+  });
+  if (isProduct)
+    next.products.emplace_back(steps, step.effect->cut);
+  next.last = std::make_shared<Decision>(
+      Decision{step.effect->choice, step.effect->added, std::move(next.last)});
+  return next;
 }
+
+namespace {
+/// Totals of steps in their order, with their numbers: of equal ones the first
+/// number first. Sorts no more than is asked for.
+class SortedTotals {
+public:
+  using Entry = std::pair<double, size_t>;
+  explicit SortedTotals(std::vector<Entry> entries)
+      : entries(std::move(entries)) {}
+  /// The next entry; null after the last one.
+  const Entry *next() {
+    if (taken == entries.size())
+      return nullptr;
+    if (taken == sorted) {
+      size_t end = std::min(entries.size(), sorted + 2 * sorted + 128);
+      auto begin = entries.begin() + sorted;
+      if (end < entries.size())
+        std::nth_element(begin, entries.begin() + end, entries.end());
+      std::sort(begin, entries.begin() + end);
+      sorted = end;
+    }
+    return &entries[taken++];
+  }
+
+private:
+  std::vector<Entry> entries;
+  size_t sorted = 0, taken = 0;
+};
+} // namespace
 
 /// The steps to follow, the best one first: those of the least cost, with other
 /// forms of large values in each unless there is room for more, and some that
 /// cut the last products otherwise. Of those with equal forms the first.
-std::vector<BlockSearch::Step *>
-BlockSearch::selectSteps(std::vector<Step> &next, Operation *op,
-                         bool isProduct) const {
-  std::vector<Step *> sorted, best, left;
-  for (Step &step : next)
-    sorted.push_back(&step);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](Step *a, Step *b) { return a->total < b->total; });
-  std::unordered_set<size_t> hashes, large;
-  for (Step *step : sorted) {
-    if (!hashes.insert(step->hash).second)
-      continue;
-    bool isBest =
-        best.size() < bounds.states && large.insert(step->largeHash).second;
-    (isBest ? best : left).push_back(step);
-  }
-  auto rest = left.begin();
-  for (; rest != left.end() && best.size() < bounds.states; ++rest)
-    best.push_back(*rest);
-  std::unordered_map<size_t, size_t> alike; // of the best, by their products
-  auto countAlike = [&](Step *step) -> size_t & {
-    return alike[hashProducts(getProducts(*step, op, isProduct))];
+llvm::SmallVector<const BlockSearch::Step *>
+BlockSearch::selectSteps(ArrayRef<Step> next, bool isProduct) const {
+  std::vector<SortedTotals::Entry> totals;
+  totals.reserve(next.size());
+  for (auto [number, step] : llvm::enumerate(next))
+    totals.emplace_back(step.total, number);
+  SortedTotals sorted(std::move(totals));
+  llvm::DenseSet<size_t> hashes, large;
+  auto takeNext = [&]() -> const Step * {
+    while (const SortedTotals::Entry *entry = sorted.next())
+      if (const Step &step = next[entry->second];
+          hashes.insert(step.hash).second)
+        return &step;
+    return nullptr;
   };
-  if (rest != left.end())
-    for (Step *step : best)
-      ++countAlike(step);
-  for (; rest != left.end() && best.size() < bounds.states + bounds.others;
-       ++rest)
-    if (size_t &count = countAlike(*rest); count < mostAlike) {
+  llvm::SmallVector<const Step *> best, left;
+  while (best.size() < bounds.states) {
+    const Step *step = takeNext();
+    if (!step)
+      break;
+    (large.insert(step->largeHash).second ? best : left).push_back(step);
+  }
+  size_t room = std::min(bounds.states - best.size(), left.size());
+  best.append(left.begin(), left.begin() + room);
+  left.erase(left.begin(), left.begin() + room);
+  auto isCheaper = [](const Step *a, const Step *b) {
+    return a->total < b->total;
+  };
+  std::unordered_map<size_t, size_t> alike; // of the best, by their products
+  for (const Step *step : best)
+    ++alike[hashProducts(*step, isProduct)];
+  for (size_t i = 0; best.size() < bounds.states + bounds.others; ++i) {
+    const Step *step = i < left.size() ? left[i] : takeNext();
+    if (!step)
+      break;
+    if (size_t &count = alike[hashProducts(*step, isProduct)];
+        count < mostAlike) {
       ++count;
-      best.push_back(*rest);
+      best.push_back(step);
     }
-  std::stable_sort(best.begin(), best.end(),
-                   [](Step *a, Step *b) { return a->total < b->total; });
+  }
+  llvm::stable_sort(best, isCheaper);
   return best;
 }
 
@@ -371,23 +195,20 @@ void BlockSearch::advance(Operation *op) {
   wantedResults.clear();
   for (OpResult result : op->getResults())
     wantedResults.push_back(partitioner.getWanted(result));
-  llvm::SmallVector<size_t> ofState;
-  std::vector<Choices> choices = findChoices(op, ofState);
-  std::vector<Step> next;
-  for (auto [state, index] : llvm::zip(states, ofState))
-    for (const FactorChoice &choice : choices[index])
-      next.push_back(makeStep(state, op, choice));
-  std::vector<State> best;
+  keyOfOp = getKeyOfOp(op);
   const bool isProduct = hasMostPoints(op);
-  std::vector<Step *> selected = selectSteps(next, op, isProduct);
+  const Sums sums = findSums(op);
+  llvm::SmallVector<size_t> ofState;
+  std::vector<Effects> effects = findEffects(op, ofState);
+  std::vector<Step> next = makeSteps(op, sums, ofState, effects);
+  llvm::SmallVector<const Step *> selected = selectSteps(next, isProduct);
+  std::vector<State> best;
   best.reserve(selected.size());
-  for (Step *step : selected) {
-    ProductCuts products = getProducts(*step, op, isProduct);
-    best.push_back(apply(*step, op));
-    best.back().products = std::move(products);
-  }
+  for (const Step *step : selected)
+    best.push_back(apply(*step, op, sums, isProduct));
   states = std::move(best);
-  dropDead(common, op);
+  for (Value value : getDying(op))
+    common.erase(value);
   ++steps;
 }
 
@@ -407,22 +228,18 @@ void BlockSearch::decideFirst() {
   const Decision *first = getFirst(states.front());
   std::erase_if(states,
                 [&](const State &state) { return getFirst(state) != first; });
-  decided.push_back(first->choice);
+  decided.push_back(*first->choice);
   first->previous.reset();
   for (auto [value, type] : first->added) {
-    if (!states.front().forms.contains(value))
+    auto isOfValue = [&](const Form &form) { return form.first == value; };
+    if (llvm::none_of(states.front().forms, isOfValue))
       continue; // nothing uses it any more
     common[value].push_back(type);
     for (State &state : states) {
-      auto known = state.forms.find(value);
-      if (known == state.forms.end())
+      auto form = llvm::find(state.forms, Form(value, type));
+      if (form == state.forms.end())
         continue;
-      auto *form = llvm::find(known->second, type);
-      if (form == known->second.end())
-        continue;
-      known->second.erase(form);
-      if (known->second.empty())
-        state.forms.erase(known);
+      state.forms.erase(form);
       state.hash -= hashForm(value, type);
       if (isLarge(value))
         state.largeHash -= hashForm(value, type);
@@ -432,31 +249,35 @@ void BlockSearch::decideFirst() {
 
 /// Adds the cost of the ends of the block, as far as they are known.
 void BlockSearch::finish(State &state) {
-  Step step;
-  step.state = &state;
-  StepForms forms(*this, state, step.added);
-  step.total = state.total;
+  llvm::SmallVector<Form, 4> added;
+  StepForms forms(*this, state, added);
   for (auto [operand, type] :
        llvm::zip(partitioner.getTerminator()->getOperands(),
                  partitioner.getFixedEnds())) {
     if (forms.get(operand).empty())
       continue; // made by an op after those of this search
-    step.total += partitioner.obtain(operand, type, forms);
-    resolve(step, operand);
+    state.total += partitioner.obtain(operand, type, forms);
+    auto *pending = llvm::find(state.pending, operand);
+    if (pending == state.pending.end())
+      continue;
+    state.pending.erase(pending);
+    Value root = getSumRoot(operand);
+    for (auto &[sum, cost] : state.pendingCosts)
+      if (sum == root && --cost.values == 0)
+        state.total -= std::exchange(cost.bytes, 0);
   }
   // Whether others can use these values as they lie is not known yet.
   if (moves == AxisMoves::One)
     for (Value value : outgoing)
-      step.total += planner.getCost(partitioner.getSettled(value, forms),
-                                    partitioner.getDesired(value).preferred);
-  state.total = step.total;
+      state.total += planner.getCost(partitioner.getSettled(value, forms),
+                                     partitioner.getDesired(value).preferred);
 }
 
 llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   if (ops.empty())
     return {};
   dying = findLastUses(ops);
-  findOutgoing(ops);
+  outgoing = findOutgoing(partitioner, ops);
   findLarge(ops);
   bounds = SearchBounds::of(ops.size(), mesh.getAxes().size());
   states.assign(1, State());
@@ -474,7 +295,7 @@ llvm::SmallVector<FactorChoice> BlockSearch::run(ArrayRef<Operation *> ops) {
   for (const Decision *decision = best->last.get();
        decided.size() + rest.size() < ops.size();
        decision = decision->previous.get())
-    rest.push_back(decision->choice);
+    rest.push_back(*decision->choice);
   decided.append(std::make_move_iterator(rest.rbegin()),
                  std::make_move_iterator(rest.rend()));
   return std::move(decided);

@@ -14,8 +14,7 @@
 #ifndef MESHC_LIB_PARTITION_BLOCKSEARCH_H
 #define MESHC_LIB_PARTITION_BLOCKSEARCH_H
 
-#include "lib/Partition/BlockPartitioner.h"
-#include <memory>
+#include "lib/Partition/SearchKey.h"
 
 namespace meshc::partition {
 
@@ -67,10 +66,12 @@ private:
   /// The numbers of the last ops that are products, and hashes of their cuts.
   using ProductCuts = llvm::SmallVector<std::pair<size_t, size_t>, 4>;
 
+  using Choices = llvm::SmallVector<FactorChoice, 0>;
+
   /// The last choice of a state, and those before it.
   struct Decision {
-    FactorChoice choice;
-    llvm::SmallVector<Form> added;
+    std::shared_ptr<const FactorChoice> choice;
+    llvm::SmallVector<Form, 4> added;
     mutable std::shared_ptr<const Decision> previous;
   };
   /// An estimate of what it takes to reduce values, or to move them where they
@@ -82,54 +83,115 @@ private:
   struct State {
     double total = 0; ///< bytes moved, work, and pending costs
     double work = 0;  ///< in it
+    // Lists are short, and copied for each op.
     /// By the sum that the values become parts of; see getSumRoot.
-    llvm::DenseMap<mlir::Value, PendingCost> pendingCosts;
+    llvm::SmallVector<std::pair<mlir::Value, PendingCost>, 4> pendingCosts;
     /// The values that these are of.
-    llvm::DenseSet<mlir::Value> pending;
+    llvm::SmallVector<mlir::Value, 4> pending;
     /// Forms that not all states have, of values that are used later.
-    FormMap forms;
+    std::vector<Form> forms;
     size_t hash = 0;      ///< of these forms, whatever their order
     size_t largeHash = 0; ///< of those of large values
     ProductCuts products;
     std::shared_ptr<const Decision> last;
   };
-  /// What a choice for the next op adds to a state.
-  struct Step {
-    const State *state = nullptr;
-    const FactorChoice *choice = nullptr;
-    llvm::SmallVector<Form> added;
-    /// Values whose cost is not pending any more, and those whose cost is new.
-    llvm::SmallVector<mlir::Value> resolved, pending;
-    /// The costs that these change, as they are after the step.
-    llvm::SmallDenseMap<mlir::Value, PendingCost, 4> pendingCosts;
-    double total = 0;               ///< of the state after it
-    size_t hash = 0, largeHash = 0; ///< of the state after it
+  /// What a choice for the op at hand does to states that know its operands in
+  /// the same forms.
+  struct Effect {
+    std::shared_ptr<const FactorChoice> choice;
+    llvm::SmallVector<double, 4> obtained; ///< bytes, by operand
+    /// Bytes by result: now, or an estimate of what is pending.
+    llvm::SmallVector<std::pair<double, bool>, 2> results;
+    llvm::SmallVector<Form, 4> added;
+    size_t hash = 0, largeHash = 0; ///< of what is added and used later
+    size_t cut = 0; ///< a hash of how the op is cut, if it is a product
   };
-  class StepForms;
-  using Choices = llvm::SmallVector<FactorChoice, 0>;
+  using Effects = std::vector<Effect>;
+  /// A choice for the op at hand in a state.
+  struct Step {
+    const State *state;
+    const Effect *effect;
+    double total;           ///< of the state after it
+    size_t hash, largeHash; ///< of the state after it
+  };
+  /// The sums that values of the op at hand become parts of.
+  struct Sums {
+    llvm::SmallVector<mlir::Value, 4> roots;
+    llvm::SmallVector<unsigned, 4> ofOperands, ofResults; ///< in `roots`
+  };
+  /// A state before the op at hand: the costs that are pending for each of
+  /// these sums, and which operands are among what is pending. An operand that
+  /// is there twice is so once.
+  struct Before {
+    llvm::SmallVector<PendingCost, 4> costs;
+    llvm::SmallVector<bool, 4> isPending;
+  };
+  /// The forms of a state, and those that a step adds to them.
+  class StepForms final : public AvailableForms {
+  public:
+    StepForms(const BlockSearch &search, const State &state,
+              llvm::SmallVectorImpl<Form> &added)
+        : search(search), state(state), added(added) {}
+
+    llvm::SmallVector<nd::TensorType> get(mlir::Value value) const override {
+      auto types = search.partitioner.getBuilt().get(value);
+      if (auto known = search.common.find(value); known != search.common.end())
+        types.append(known->second);
+      for (llvm::ArrayRef<Form> forms :
+           {llvm::ArrayRef(state.forms), llvm::ArrayRef(added)})
+        for (auto [other, type] : forms)
+          if (other == value)
+            types.push_back(type);
+      return types;
+    }
+    void add(mlir::Value value, nd::TensorType type) override {
+      added.emplace_back(value, type);
+    }
+
+  private:
+    const BlockSearch &search;
+    const State &state;
+    llvm::SmallVectorImpl<Form> &added;
+  };
+  static size_t hashForm(mlir::Value value, nd::TensorType type) {
+    return llvm::hash_combine(value.getAsOpaquePointer(),
+                              type.getAsOpaquePointer());
+  }
 
   void findLarge(llvm::ArrayRef<mlir::Operation *> ops);
-  void findOutgoing(llvm::ArrayRef<mlir::Operation *> ops);
-  Choices findChoices(mlir::Operation *op, const AvailableForms &forms);
-  std::vector<Choices> findChoices(mlir::Operation *op,
+  SearchKey getKeyOfOp(mlir::Operation *op);
+  std::shared_ptr<const Choices> findChoices(mlir::Operation *op,
+                                             const AvailableForms &forms);
+  std::vector<Effects> findEffects(mlir::Operation *op,
                                    llvm::SmallVectorImpl<size_t> &ofState);
-  Step makeStep(const State &state, mlir::Operation *op,
-                const FactorChoice &choice);
-  void addResult(Step &step, mlir::OpResult result, nd::TensorType made);
+  Effects findEffects(mlir::Operation *op, const State &state);
+  Effect makeEffect(const State &state, mlir::Operation *op,
+                    std::shared_ptr<const FactorChoice> choice);
+  void addResult(Effect &effect, const State &state, mlir::OpResult result,
+                 nd::TensorType made);
+  llvm::SmallVector<mlir::Value> findRelevant(mlir::Operation *op);
   mlir::Value getSumRoot(mlir::Value value);
-  PendingCost &getPendingCost(Step &step, mlir::Value value);
-  void resolve(Step &step, mlir::Value value);
-  void defer(Step &step, mlir::Value value, double bytes);
+  Sums findSums(mlir::Operation *op);
+  static Before getBefore(const State &state, mlir::Operation *op,
+                          const Sums &sums);
+  static void setPendingCosts(State &state, const Sums &sums,
+                              llvm::ArrayRef<PendingCost> costs);
+  static double addCosts(double total, const Effect &effect, const Sums &sums,
+                         Before &before);
   bool isLarge(mlir::Value value) const;
-  void hashStep(Step &step, mlir::Operation *op);
-  ProductCuts getProducts(const Step &step, mlir::Operation *op,
-                          bool isProduct) const;
-  static size_t hashProducts(const ProductCuts &products);
-  std::vector<Step *> selectSteps(std::vector<Step> &next, mlir::Operation *op,
-                                  bool isProduct) const;
+  void hashEffect(Effect &effect, mlir::Operation *op) const;
+  std::pair<size_t, size_t> hashDying(const State &state,
+                                      mlir::Operation *op) const;
+  size_t hashProducts(const Step &step, bool isProduct) const;
+  std::vector<Step> makeSteps(mlir::Operation *op, const Sums &sums,
+                              llvm::ArrayRef<size_t> ofState,
+                              llvm::ArrayRef<Effects> effects) const;
+  llvm::SmallVector<const Step *> selectSteps(llvm::ArrayRef<Step> next,
+                                              bool isProduct) const;
   void advance(mlir::Operation *op);
-  State apply(Step &step, mlir::Operation *op);
-  void dropDead(FormMap &forms, mlir::Operation *op);
+  State apply(const Step &step, mlir::Operation *op, const Sums &sums,
+              bool isProduct) const;
+  llvm::ArrayRef<mlir::Value> getDying(mlir::Operation *op) const;
   void decideFirst();
   void finish(State &state);
 
@@ -151,6 +213,7 @@ private:
   llvm::SmallVector<WantedResult> wantedResults;
   llvm::DenseMap<std::pair<unsigned, nd::TensorType>, nd::TensorType>
       settledResults;
+  SearchKey keyOfOp;        ///< of the op at hand
   int64_t leastOfLarge = 0; ///< elements of a large value
   size_t steps = 0;         ///< ops that the states have behind them
   double cost = 0, bytes = 0;

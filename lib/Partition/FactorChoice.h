@@ -49,6 +49,9 @@ struct WantedResult {
   /// The bytes that ranks send to reshard the result that was computed as
   /// `made`, for one execution of the op; see OperandForms::share.
   double getCost(nd::TensorType made, spmd::ReshardPlanner &planner) const;
+  /// It is not less than this (spmd::ReshardPlanner::getLeastCost).
+  double getLeastCost(nd::TensorType made,
+                      const spmd::ReshardPlanner &planner) const;
 
   DesiredSharding desired;
   /// How often it is resharded to it for one execution of the op; see
@@ -102,6 +105,11 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
 /// summed over the ranks, not computed everywhere from a gathered batch, unless
 /// the batch is tiny.
 double getCost(const FactorChoice &choice);
+
+/// Points of the iteration space of the whole op: multiply-adds of a product,
+/// and at least the elements of the largest value. A dim that is looked up has
+/// no points of its own.
+double countPoints(mlir::Operation *op);
 
 /// Whether the op has more points of its iteration space than any of its values
 /// has elements, as products have.

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Partition/LastUses.h"
-#include "lib/Partition/CheapOps.h"
 
 using namespace mlir;
 
@@ -40,6 +39,39 @@ findLastUses(ArrayRef<Operation *> ops) {
       if (!lastUse.contains(result))
         dying[op].push_back(result);
   return dying;
+}
+
+llvm::SmallVector<Value> findOutgoing(BlockPartitioner &partitioner,
+                                      ArrayRef<Operation *> ops) {
+  llvm::SmallVector<Value> outgoing;
+  Operation *terminator = partitioner.getTerminator();
+  llvm::SmallPtrSet<Operation *, 32> inside(ops.begin(), ops.end());
+  auto isRead = [&](OpOperand &use) {
+    return use.getOwner() == terminator
+               ? partitioner.isStackForOps(use.getOperandNumber())
+               : !inside.contains(use.getOwner());
+  };
+  for (Operation *op : ops)
+    for (Value result : op->getResults())
+      if (!partitioner.isRecomputed(result) &&
+          llvm::any_of(result.getUses(), isRead))
+        outgoing.push_back(result);
+  return outgoing;
+}
+
+Value followLinearUse(Value value) {
+  if (!hasOneUser(value))
+    return {};
+  auto user = dyn_cast<nd::NamedOpInterface>(*value.user_begin());
+  if (!user || user->getNumResults() != 1 || user->getNumRegions() != 0)
+    return {};
+  nd::PartitionRule rule = user.getPartitionRule();
+  bool isLinear = rule.jointlyLinear ||
+                  llvm::any_of(rule.linearOperands, [&](unsigned operand) {
+                    return operand < user->getNumOperands() &&
+                           user->getOperand(operand) == value;
+                  });
+  return isLinear ? user->getResult(0) : Value();
 }
 
 } // namespace meshc::partition

@@ -7,7 +7,7 @@
 #ifndef MESHC_LIB_PARTITION_LASTUSES_H
 #define MESHC_LIB_PARTITION_LASTUSES_H
 
-#include "mlir/IR/Operation.h"
+#include "lib/Partition/BlockPartitioner.h"
 
 namespace meshc::partition {
 
@@ -16,6 +16,17 @@ namespace meshc::partition {
 /// that may be copied from it (CopySource).
 llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>>
 findLastUses(llvm::ArrayRef<mlir::Operation *> ops);
+
+/// What `ops` make for others than themselves: ops that follow them in the
+/// block, loops and updates included, and stacks that ops use after the loop
+/// around them. Constants and the like are not in it.
+llvm::SmallVector<mlir::Value>
+findOutgoing(BlockPartitioner &partitioner,
+             llvm::ArrayRef<mlir::Operation *> ops);
+
+/// The value that the only user of `value` makes, if it is linear in it; null
+/// otherwise.
+mlir::Value followLinearUse(mlir::Value value);
 
 } // namespace meshc::partition
 

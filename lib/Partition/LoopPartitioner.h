@@ -54,6 +54,7 @@ public:
                 AvailableForms &available) override;
   mlir::Value getForm(mlir::Value value, nd::TensorType type) override;
   bool isZero(mlir::Value value) override;
+  bool isOuter(mlir::Value value) override { return bool(getOuter(value)); }
   WantedResult getWanted(mlir::OpResult result) override;
   llvm::ArrayRef<nd::TensorType> getFixedEnds() override;
   bool isStackForOps(unsigned end) override;

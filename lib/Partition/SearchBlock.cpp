@@ -15,45 +15,66 @@ using namespace mlir;
 
 namespace meshc::partition {
 
+namespace {
+/// The choices for a block, and what they cost.
+struct FoundBlock {
+  llvm::SmallVector<FactorChoice> choices;
+  double cost = 0, bytes = 0;
+};
+} // namespace
+
+/// What a search of the block finds. It may have been done before, for a block
+/// like this one.
+static std::shared_ptr<const FoundBlock>
+searchOnce(BlockPartitioner &partitioner, spmd::ReshardPlanner &planner,
+           nd::MeshAttr mesh, AxisMoves moves, ArrayRef<Operation *> ops) {
+  SearchKey key = getSearchKey(partitioner, planner, moves, ops);
+  return planner.getFound<SearchMemo<FoundBlock>>().get(std::move(key), [&] {
+    BlockSearch search(partitioner, planner, mesh, moves);
+    FoundBlock found;
+    found.choices = search.run(ops);
+    found.cost = search.getCost();
+    found.bytes = search.getBytes();
+    return found;
+  });
+}
+
 /// Of so many runs of the block.
-static MoveLimit::Amount getAmount(const BlockSearch &search, double runs) {
-  return {search.getBytes() * runs,
-          (search.getCost() - search.getBytes()) * runs};
+static MoveLimit::Amount getAmount(const FoundBlock &found, double runs) {
+  return {found.bytes * runs, (found.cost - found.bytes) * runs};
 }
 
 llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
                                             spmd::ReshardPlanner &planner,
                                             nd::MeshAttr mesh, MoveLimit &limit,
                                             ArrayRef<Operation *> ops) {
-  BlockSearch inPlace(partitioner, planner, mesh, AxisMoves::None);
-  auto choices = inPlace.run(ops);
-  if (inPlace.getBytes() <= 0) {
-    if (!ops.empty())
-      limit.noteUsed(getAmount(inPlace, double(nd::countRuns(ops.front()))));
-    return choices;
+  if (ops.empty())
+    return {};
+  auto inPlace = searchOnce(partitioner, planner, mesh, AxisMoves::None, ops);
+  const double runs = double(nd::countRuns(ops.front()));
+  MoveLimit::Amount used = getAmount(*inPlace, runs);
+  if (inPlace->bytes <= 0) {
+    limit.noteUsed(used);
+    return inPlace->choices;
   }
   partitioner.setMayCutFurther(ops, true);
-  BlockSearch moving(partitioner, planner, mesh, AxisMoves::One);
-  auto moved = moving.run(ops);
-  const double share = moving.getBytes() / inPlace.getBytes();
+  auto moving = searchOnce(partitioner, planner, mesh, AxisMoves::One, ops);
+  const double share = moving->bytes / inPlace->bytes;
   LDBG() << ops.size() << " ops from " << ops.front()->getLoc() << ": in place "
-         << inPlace.getBytes() << " bytes, cost " << inPlace.getCost()
-         << "; moving " << moving.getBytes() << " bytes, cost "
-         << moving.getCost();
-  const double runs = double(nd::countRuns(ops.front()));
-  const bool costsLess = moving.getCost() < inPlace.getCost();
+         << inPlace->bytes << " bytes, cost " << inPlace->cost << "; moving "
+         << moving->bytes << " bytes, cost " << moving->cost;
+  const bool costsLess = moving->cost < inPlace->cost;
+  MoveLimit::Amount other = getAmount(*moving, runs);
   if (costsLess && share <= limit.share) {
-    limit.noteUsed(getAmount(moving, runs));
-    return moved;
+    limit.noteUsed(other);
+    return moving->choices;
   }
   partitioner.setMayCutFurther(ops, limit.isRaised());
-  MoveLimit::Amount used = getAmount(inPlace, runs),
-                    other = getAmount(moving, runs);
   limit.noteUsed(used);
   if (costsLess)
     limit.noteRefused(share,
                       {used.bytes - other.bytes, used.points - other.points});
-  return choices;
+  return inPlace->choices;
 }
 
 } // namespace meshc::partition

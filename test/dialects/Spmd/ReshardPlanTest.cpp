@@ -428,6 +428,26 @@ TEST_F(ReshardPlanTest, NoPathIsBelowTheLeastBytes) {
   EXPECT_GT(tight, 1000u);
 }
 
+/// No plan costs less than the bound that decides which are made, with detours
+/// over axes that neither side uses, and where bytes cost more on some axes.
+TEST_F(ReshardPlanTest, NoPlanCostsLessThanTheLeastCost) {
+  unsigned tight = 0;
+  for (int trial = 0; trial < 3000 && !HasFailure(); ++trial) {
+    Drawn drawn = drawPair(1 + draw(4));
+    spmd::ByteCosts costs;
+    if (draw(2))
+      for (nd::AxisAttr axis : drawn.mesh.getAxes())
+        costs[axis.getName()] = 1 + double(draw(8)) / 4;
+    ReshardPlanner planner(drawn.mesh, infinite, costs);
+    double least = planner.getLeastCost(drawn.from, drawn.to);
+    double found = planner.plan(drawn.from, drawn.to).cost;
+    EXPECT_GE(least, 0) << drawn.text();
+    EXPECT_LE(least, found * (1 + 1e-9)) << drawn.text();
+    tight += least > 0 && least >= found * 0.9;
+  }
+  EXPECT_GT(tight, 500u);
+}
+
 /// On twelve axes in any order, plans send little more than the bytes that no
 /// plan avoids.
 TEST_F(ReshardPlanTest, NearTheLeastBytesOnTwelveAxes) {

@@ -1,0 +1,278 @@
+//===- FactorCosts.cpp - what it costs to cut the values of an op ---------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Spmd/OverlapPlan.h"
+#include "lib/Partition/FactorSearch.h"
+
+using namespace mlir;
+
+namespace meshc::partition {
+
+using nd::Factor;
+using nd::FactorKind;
+using nd::TensorType;
+using spmd::AxisList;
+
+//===----------------------------------------------------------------------===//
+// Sums that stay
+//===----------------------------------------------------------------------===//
+
+bool FactorSearch::mayStayPartial(unsigned operand) const {
+  const OperandForms &forms = operands[operand];
+  TensorType type = forms.types.empty() ? TensorType() : forms.types.front();
+  return type && forms.mayStayPartial && type.isPartial() &&
+         type.getPartialKind() == nd::ReductionKind::Sum;
+}
+
+/// Whether the operand is there as a whole value, or made so, which is a
+/// partial sum once all ranks of a group but one have zeros instead.
+bool FactorSearch::mayBecomePartial(unsigned operand) const {
+  const OperandForms &forms = operands[operand];
+  return forms.isRecomputed || llvm::any_of(forms.types, [](TensorType type) {
+           return !type.isPartial();
+         });
+}
+
+/// All operands of a jointly linear op: those that are partial stay so, over
+/// the axes that they share, and the others become so.
+FactorSearch::Kept FactorSearch::keepAll() const {
+  Kept all;
+  bool isFirst = true;
+  for (unsigned i = 0; i < operands.size(); ++i) {
+    all.operands.push_back(i);
+    if (!mayStayPartial(i)) {
+      if (!mayBecomePartial(i))
+        return {};
+      continue;
+    }
+    ArrayRef<StringAttr> axes = operands[i].types.front().getPartialAxes();
+    if (std::exchange(isFirst, false))
+      all.axes.assign(axes.begin(), axes.end());
+    llvm::erase_if(all.axes, [&](StringAttr axis) {
+      return !llvm::is_contained(axes, axis);
+    });
+  }
+  return all;
+}
+
+llvm::SmallVector<FactorSearch::Kept> FactorSearch::collectKept() const {
+  llvm::SmallVector<Kept> ways(1); // nothing stays partial
+  if (rule.jointlyLinear) {
+    if (Kept all = keepAll(); !all.axes.empty())
+      ways.push_back(all);
+    return ways;
+  }
+  // What is also another operand is needed whole for that.
+  auto isOnce = [&](unsigned i) {
+    return llvm::count(op->getOperands(), op->getOperand(i)) == 1;
+  };
+  for (unsigned i : rule.linearOperands)
+    if (i < operands.size() && mayStayPartial(i) && isOnce(i))
+      ways.push_back(
+          {AxisList(operands[i].types.front().getPartialAxes()), {i}});
+  return ways;
+}
+
+//===----------------------------------------------------------------------===//
+// One combination
+//===----------------------------------------------------------------------===//
+
+llvm::SmallVector<AxisList> FactorSearch::getAxesOfFactors() const {
+  llvm::SmallVector<AxisList> axes;
+  for (unsigned i = 0; i < rule.factors.size(); ++i)
+    axes.push_back(getAxes(i));
+  return axes;
+}
+
+/// Whether each overlap that is cut has its dims for itself.
+bool FactorSearch::areOverlapsAlone() const {
+  auto isCut = [&](size_t i) { return numbered[i][chosen[i]].axes != 0; };
+  for (auto [i, overlap] : llvm::enumerate(rule.factors)) {
+    if (overlap.kind != FactorKind::Overlap || !isCut(i))
+      continue;
+    for (auto [j, other] : llvm::enumerate(rule.factors))
+      if (i != j && isCut(j) && nd::shareDim(overlap, other))
+        return false;
+  }
+  return true;
+}
+
+/// Whether all sums over ranks, and those that stay, are by one reduction.
+bool FactorSearch::reduceAlike() const {
+  std::optional<nd::ReductionKind> kind;
+  if (!kept->axes.empty())
+    kind = nd::ReductionKind::Sum;
+  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+    if (factor.kind != FactorKind::Reduce ||
+        numbered[index][chosen[index]].axes == 0)
+      continue;
+    if (kind && *kind != factor.reduction)
+      return false;
+    kind = factor.reduction;
+  }
+  return true;
+}
+
+FactorSearch::CutOperand &FactorSearch::getOperand(unsigned operand) {
+  const unsigned node = nodes.back()[operand];
+  auto &known = cutOperands[operand];
+  if (known.size() <= node)
+    known.resize(node + 1);
+  CutOperand &cut = known[node];
+  if (std::exchange(cut.isKnown, true))
+    return cut;
+  TensorType whole = getTypeAlong(
+      nd::getTensorType(op->getOperand(operand)), rule, getAxesOfFactors(),
+      [&](const Factor &factor) { return factor.operandDims[operand]; });
+  if (!whole)
+    return cut;
+  TensorType type = isKept[operand]
+                        ? whole.withPartial(nd::ReductionKind::Sum, kept->axes)
+                        : whole;
+  // A whole value becomes a part of a sum where it lies. This takes one pass
+  // over the block.
+  bool staysPartial = isKept[operand] && mayStayPartial(operand);
+  cut.moved = staysPartial ? type : whole;
+  auto least = getOperandBytes(operands[operand], cut.moved,
+                               [&](TensorType from, TensorType to) {
+                                 return planner.getLeastCost(from, to);
+                               });
+  if (!least)
+    return cut;
+  cut.type = type;
+  cut.leastBytes = *least;
+  if (isKept[operand] && !staysPartial)
+    cut.work = double(whole.getLocalElementCount(mesh));
+  return cut;
+}
+
+FactorSearch::CutResult &FactorSearch::getResult(unsigned result) {
+  const unsigned node = nodes.back()[operands.size() + result];
+  auto &known = cutResults[result];
+  if (known.size() <= node)
+    known.resize(node + 1);
+  CutResult &cut = known[node];
+  if (std::exchange(cut.isKnown, true))
+    return cut;
+  std::optional<nd::ReductionKind> kind;
+  if (!kept->axes.empty())
+    kind = nd::ReductionKind::Sum;
+  AxisList partial(kept->axes);
+  llvm::SmallVector<AxisList> axesOfFactor = getAxesOfFactors();
+  for (auto [factor, axes] : llvm::zip(rule.factors, axesOfFactor)) {
+    if (factor.kind != FactorKind::Reduce || axes.empty())
+      continue;
+    kind = factor.reduction;
+    if (!factor.resultDims[result])
+      partial.append(axes);
+  }
+  // The order has no meaning; with one order, equal shardings are one type.
+  spmd::sortByMesh(partial, mesh);
+  TensorType type = getTypeAlong(
+      nd::getTensorType(op->getResult(result)), rule, axesOfFactor,
+      [&](const Factor &factor) { return factor.resultDims[result]; });
+  if (!type)
+    return cut;
+  cut.type = partial.empty() ? type : type.withPartial(*kind, partial);
+  cut.leastBytes = wanted[result].getLeastCost(cut.type, planner);
+  return cut;
+}
+
+/// The bytes to hold the operand as `type`, by what reshards cost; nothing if
+/// it cannot be.
+std::optional<double> FactorSearch::getOperandBytes(
+    const OperandForms &forms, TensorType type,
+    llvm::function_ref<double(TensorType, TensorType)> getCost) const {
+  if (forms.isRecomputed)
+    return 0;
+  std::optional<double> least;
+  if (forms.willBeReduced && forms.settled && !type.isPartial())
+    least = getCost(forms.settled, type);
+  for (TensorType form : forms.types) {
+    if ((type.isPartial() && !form.isPartial()) ||
+        (form.isPartial() && forms.willBeReduced))
+      continue;
+    double bytes = getCost(form, type);
+    least = least ? std::min(*least, bytes) : bytes;
+  }
+  return least;
+}
+
+/// Whether the operand is also an earlier one, which is cut alike. It moves
+/// once.
+bool FactorSearch::isRepeated(unsigned operand) {
+  return llvm::any_of(same[operand], [&](unsigned other) {
+    return getOperand(other).type == getOperand(operand).type;
+  });
+}
+
+/// Whether a combination that costs at least this is worse than all that are
+/// known.
+bool FactorSearch::isTooDear(double cost) const {
+  return best.size() == count && cost > best.back().getCost();
+}
+
+/// Adds what the operands send. False if this and the work are too dear. Then
+/// the reshards of the other operands are not planned.
+bool FactorSearch::addOperandCosts(Found &found) {
+  for (unsigned i = 0; i < operands.size(); ++i) {
+    if (isTooDear(found.bytes + found.work))
+      return false;
+    if (isRepeated(i))
+      continue;
+    CutOperand &cut = getOperand(i);
+    if (!cut.bytes)
+      cut.bytes = getOperandBytes(operands[i], cut.moved,
+                                  [&](TensorType from, TensorType to) {
+                                    return planner.getCost(from, to);
+                                  });
+    found.bytes += *cut.bytes * operands[i].share;
+  }
+  return true;
+}
+
+/// What the op exchanges along Halo and Overlap factors. False if it cannot.
+bool FactorSearch::addHaloCosts(Found &found) const {
+  auto forEachCut = [&](FactorKind kind, auto getBytes) {
+    for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+      AxisList axes = getAxes(index);
+      if (factor.kind != kind || axes.empty())
+        continue;
+      std::optional<double> bytes = getBytes(factor);
+      if (!bytes)
+        return false;
+      found.haloBytes += *bytes * planner.getByteCost(axes);
+    }
+    return true;
+  };
+  auto ofWindow = [&](const Factor &factor) -> std::optional<double> {
+    auto plan = spmd::planWindow(found.operandTypes, found.resultTypes[0],
+                                 factor.resultDims[0].getValue(),
+                                 {factor.segments}, mesh);
+    return plan ? std::optional(plan->bytes) : std::nullopt;
+  };
+  auto ofOverlap = [&](const Factor &factor) -> std::optional<double> {
+    auto plan =
+        spmd::planOverlap(factor, found.operandTypes, found.resultTypes, mesh);
+    return plan ? std::optional(plan->bytes) : std::nullopt;
+  };
+  if (!forEachCut(FactorKind::Halo, ofWindow) ||
+      !forEachCut(FactorKind::Overlap, ofOverlap))
+    return false;
+  found.bytes += found.haloBytes;
+  return true;
+}
+
+/// The types that the op needs and makes.
+void FactorSearch::setTypes(Found &found) {
+  for (unsigned i = 0; i < operands.size(); ++i)
+    found.operandTypes.push_back(getOperand(i).type);
+  for (unsigned i = 0; i < op->getNumResults(); ++i)
+    found.resultTypes.push_back(getResult(i).type);
+}
+
+} // namespace meshc::partition
