@@ -20,6 +20,15 @@ ArrayRef<StringAttr> getAxesOf(TensorType type, llvm::StringRef dim) {
   return attr ? attr.getAxes() : ArrayRef<StringAttr>();
 }
 
+TensorType resize(TensorType type, llvm::StringRef dim, int64_t size) {
+  llvm::SmallVector<nd::DimAttr> dims(type.getDims());
+  nd::DimAttr &attr = dims[type.getDimIndex(dim)];
+  attr =
+      nd::DimAttr::get(type.getContext(), attr.getName(), size, attr.getAxes());
+  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
+                         type.getPartialAxes());
+}
+
 ArrayRef<StringAttr> getAxesBehind(ArrayRef<StringAttr> axes,
                                    ArrayRef<StringAttr> placed) {
   if (placed.empty() || axes.size() < placed.size() ||

@@ -25,6 +25,9 @@ using AxisList = llvm::SmallVector<mlir::StringAttr>;
 llvm::ArrayRef<mlir::StringAttr> getAxesOf(nd::TensorType type,
                                            llvm::StringRef dim);
 
+/// The type with another size of the dim, which it has.
+nd::TensorType resize(nd::TensorType type, llvm::StringRef dim, int64_t size);
+
 /// The axes of `axes` behind `placed`, if they begin with these; empty if they
 /// do not, or if `placed` is empty.
 llvm::ArrayRef<mlir::StringAttr>

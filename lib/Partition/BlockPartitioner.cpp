@@ -9,6 +9,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/CauseName.h"
+#include "lib/Partition/GroupBuilder.h"
 #include "lib/Partition/LoopPartitioner.h"
 #include "lib/Partition/OverlapBuilder.h"
 #include "lib/Partition/SearchBlock.h"
@@ -96,6 +97,8 @@ Operation *BlockPartitioner::buildLocal(Operation &op,
       return buildWindow(op, factor, blocks);
     if (factor.kind == nd::FactorKind::Overlap && !axes.empty())
       return OverlapBuilder(op, factor, choice, builder, mesh).build(blocks);
+    if (isExchanged(op, factor, axes, mesh))
+      return buildGroups(op, factor, choice, blocks[0], builder, mesh);
   }
   Operation *local = builder.clone(op);
   local->setOperands(blocks);

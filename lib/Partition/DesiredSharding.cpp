@@ -131,7 +131,8 @@ static ArrayRef<StringAttr> getWish(Operation *op, const Factor &factor,
       continue;
     ArrayRef<StringAttr> axes =
         spmd::getAxesOf(known->second.preferred, dim.getValue());
-    if (!axes.empty() && nd::mayCut(op, factor, mesh.getProduct(axes)))
+    if (!axes.empty() &&
+        nd::mayCutOrExchange(op, factor, mesh.getProduct(axes)))
       return axes;
   }
   return {};

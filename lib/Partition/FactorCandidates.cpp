@@ -73,7 +73,7 @@ void Finder::addCandidate(unsigned factor, ArrayRef<StringAttr> axes,
     bool cutsAsNext =
         length < axes.size() && mesh.getAxisSize(axes[length]) == 1;
     if (cutsAsNext ||
-        !nd::mayCut(op, rule.factors[factor], mesh.getProduct(list)))
+        !nd::mayCutOrExchange(op, rule.factors[factor], mesh.getProduct(list)))
       continue;
     if (llvm::none_of(candidates[factor], [&](const FactorCandidate &known) {
           return known.axes == list;

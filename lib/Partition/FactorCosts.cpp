@@ -7,6 +7,7 @@
 
 #include "dialects/Spmd/OverlapPlan.h"
 #include "lib/Partition/FactorSearch.h"
+#include "lib/Partition/GroupBuilder.h"
 
 using namespace mlir;
 
@@ -235,7 +236,8 @@ bool FactorSearch::addOperandCosts(Found &found) {
   return true;
 }
 
-/// What the op exchanges along Halo and Overlap factors. False if it cannot.
+/// What the op exchanges along Halo, Overlap and grouped factors. False if it
+/// cannot.
 bool FactorSearch::addHaloCosts(Found &found) const {
   auto forEachCut = [&](FactorKind kind, auto getBytes) {
     for (auto [index, factor] : llvm::enumerate(rule.factors)) {
@@ -260,8 +262,19 @@ bool FactorSearch::addHaloCosts(Found &found) const {
         spmd::planOverlap(factor, found.operandTypes, found.resultTypes, mesh);
     return plan ? std::optional(plan->bytes) : std::nullopt;
   };
+  // Along other grouped factors, nothing moves.
+  auto ofGroups = [&](const Factor &factor) -> std::optional<double> {
+    auto axes = spmd::getAxesOf(found.operandTypes[0],
+                                factor.operandDims[0].getValue());
+    if (!isExchanged(*op, factor, axes, mesh))
+      return 0;
+    auto plan = spmd::planGroups(factor, found.operandTypes[0],
+                                 found.resultTypes[0], mesh);
+    return plan ? std::optional(plan->bytes) : std::nullopt;
+  };
   if (!forEachCut(FactorKind::Halo, ofWindow) ||
-      !forEachCut(FactorKind::Overlap, ofOverlap))
+      !forEachCut(FactorKind::Overlap, ofOverlap) ||
+      (hasGroups && !forEachCut(FactorKind::Parallel, ofGroups)))
     return false;
   found.bytes += found.haloBytes;
   return true;

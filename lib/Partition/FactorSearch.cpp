@@ -184,8 +184,9 @@ void FactorSearch::collectValues() {
       if (factor.resultDims[i] || factor.kind == FactorKind::Reduce)
         along.push_back(operands.size() + i);
     hasOverlaps |= factor.kind == FactorKind::Overlap;
-    hasWindows |=
-        factor.kind == FactorKind::Overlap || factor.kind == FactorKind::Halo;
+    hasGroups |= factor.isGrouped;
+    hasWindows |= factor.kind == FactorKind::Overlap ||
+                  factor.kind == FactorKind::Halo || factor.isGrouped;
   }
   for (unsigned i = 0; i < operands.size(); ++i) {
     auto &earlier = same.emplace_back();

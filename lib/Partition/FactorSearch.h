@@ -127,7 +127,7 @@ private:
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   const LinkedCuts &cuts;
-  bool hasOverlaps = false, hasWindows = false;          ///< factors
+  bool hasOverlaps = false, hasGroups = false, hasWindows = false; ///< factors
   llvm::SmallVector<FactorCandidates> candidates;        ///< of each factor
   std::vector<llvm::SmallVector<Candidate, 8>> numbered; ///< the same
   /// The values along each factor: operands, then results. A result is also

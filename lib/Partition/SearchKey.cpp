@@ -51,6 +51,7 @@ void SearchKey::add(const nd::Factor &factor) {
   add(size_t(factor.overlap.low));
   add(size_t(factor.overlap.high));
   add(size_t(factor.overlap.isOfResult));
+  add(size_t(factor.isGrouped));
 }
 
 static nd::PartitionRule getRule(Operation *op) {

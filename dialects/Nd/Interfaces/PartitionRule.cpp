@@ -63,6 +63,10 @@ bool mayCut(Operation *op, const Factor &factor, int64_t blocks) {
                       });
 }
 
+bool mayCutOrExchange(Operation *op, const Factor &factor, int64_t blocks) {
+  return factor.isGrouped || mayCut(op, factor, blocks);
+}
+
 PartitionRule joinOverlaps(PartitionRule rule) {
   rule.factors.append(rule.overlaps.begin(), rule.overlaps.end());
   rule.overlaps.clear();

@@ -62,6 +62,11 @@ struct Factor {
   llvm::SmallVector<Segment, 1> segments = {};
   double fill = 0;
   Overlap overlap = {}; ///< for FactorKind::Overlap
+  /// For FactorKind::Parallel: the operand or the result, of which there is one
+  /// each, has as many entries along the factor for each of the other's. An op
+  /// on any sizes of the factor does the same, so that it may be cut where
+  /// mayCut does not allow it: what blocks lack is exchanged.
+  bool isGrouped = false;
 };
 
 struct PartitionRule {
@@ -93,6 +98,11 @@ PartitionRule getRuleByNames(mlir::Operation *op, llvm::StringRef whole);
 /// dim that merges the factor with another one has blocks of other entries
 /// where they are not equal. Along a Halo or Overlap factor, blocks may be any.
 bool mayCut(mlir::Operation *op, const Factor &factor, int64_t blocks);
+
+/// The same, or ranks can exchange what their blocks lack: the factor is
+/// grouped.
+bool mayCutOrExchange(mlir::Operation *op, const Factor &factor,
+                      int64_t blocks);
 
 /// The rule with its overlaps after its other factors.
 PartitionRule joinOverlaps(PartitionRule rule);

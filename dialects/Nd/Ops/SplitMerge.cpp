@@ -42,7 +42,7 @@ static SmallVector<StringAttr> getLongParts(TensorType type, ArrayAttr parts,
 
 /// The rule of an op that sees the dims `parts` of `split` as the one dim
 /// `merged`, or the reverse: only the major part may be cut, so that a block of
-/// it is a block of the merged dim.
+/// it is a block of the merged dim, or is one with a few exchanged entries.
 static PartitionRule getSplitRule(TensorType split, ArrayRef<StringAttr> parts,
                                   StringAttr merged, bool splitIsResult) {
   PartitionRule rule;
@@ -60,9 +60,10 @@ static PartitionRule getSplitRule(TensorType split, ArrayRef<StringAttr> parts,
     const auto *found = llvm::find(parts, dim.getName());
     if (found == parts.end())
       add(FactorKind::Parallel, dim.getSize(), dim.getName(), dim.getName());
-    else if (size_t(found - parts.begin()) == major)
+    else if (size_t(found - parts.begin()) == major) {
       add(FactorKind::Parallel, dim.getSize(), dim.getName(), merged);
-    else
+      rule.factors.back().isGrouped = true;
+    } else
       add(FactorKind::Whole, dim.getSize(), dim.getName(), nullptr);
   }
   return makeLinear(std::move(rule));

@@ -30,15 +30,6 @@ void SpmdDialect::registerWindow() {
       >();
 }
 
-TensorType resize(TensorType type, StringRef dim, int64_t size) {
-  SmallVector<nd::DimAttr> dims(type.getDims());
-  nd::DimAttr &attr = dims[type.getDimIndex(dim)];
-  attr =
-      nd::DimAttr::get(type.getContext(), attr.getName(), size, attr.getAxes());
-  return TensorType::get(type.getElementType(), dims, type.getPartialKind(),
-                         type.getPartialAxes());
-}
-
 LogicalResult verifyAlike(Operation *op, StringRef dim) {
   auto result = cast<TensorType>(op->getResult(0).getType());
   MeshAttr mesh = MeshAttr::of(op);

@@ -11,9 +11,6 @@
 
 namespace meshc::spmd {
 
-/// The type with another size of the dim.
-nd::TensorType resize(nd::TensorType type, llvm::StringRef dim, int64_t size);
-
 /// Reports an error of the op unless its operands and its result differ in the
 /// size of the dim alone, and some axis cuts it into blocks at equal distances.
 mlir::LogicalResult verifyAlike(mlir::Operation *op, llvm::StringRef dim);
