@@ -166,13 +166,21 @@ private:
 };
 } // namespace
 
-/// c · gelu'(x), as the op's own gradient says it.
+/// What a cast converts; the value itself if it is none.
+static Value skipCast(Value value) {
+  auto convert = value.getDefiningOp<nd::CastOp>();
+  return convert ? convert.getInput() : value;
+}
+
+/// c · gelu'(x), as the op's own gradient says it: in 16 bits, it is computed
+/// in f32 and rounded.
 std::optional<EpiloguePattern> Recognizer::recognizeGeluGradient() const {
-  auto multiply = result.getDefiningOp<nd::MulOp>();
+  auto multiply = skipCast(result).getDefiningOp<nd::MulOp>();
   if (!multiply)
     return std::nullopt;
   Block &body = *multiply->getBlock();
-  for (Value c : multiply->getOperands()) {
+  for (Value factor : multiply->getOperands()) {
+    Value c = skipCast(factor);
     auto product = getWhole(c);
     if (!product)
       continue;

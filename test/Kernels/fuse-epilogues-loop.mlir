@@ -59,20 +59,22 @@ func.func @backward(%g: !x {nd.order = ["b", "i"]}, %w: !ws {nd.order = ["n", "i
     %b = nd.constant 1.59576917 : f32 -> !f
     %c = nd.constant 0.0713548139 : f32 -> !f
     %one = nd.constant 1.0 : f32 -> !f
+    %most = nd.constant 256.0 : f32 -> !f
     %4 = nd.square %zi : (!y) -> !y
-    %5 = nd.mul %4, %c : (!y, !f) -> !y
-    %6 = nd.add %5, %b : (!y, !f) -> !y
-    %7 = nd.mul %zi, %6 : (!y, !y) -> !y
-    %8 = nd.sigmoid %7 : (!y) -> !y
-    %9 = nd.mul %4, %a : (!y, !f) -> !y
-    %10 = nd.add %9, %b : (!y, !f) -> !y
-    %11 = nd.sub %one, %8 : (!f, !y) -> !y
-    %12 = nd.mul %zi, %11 : (!y, !y) -> !y
-    %13 = nd.mul %12, %10 : (!y, !y) -> !y
-    %14 = nd.add %13, %one : (!y, !f) -> !y
-    %15 = nd.mul %8, %14 : (!y, !y) -> !y
-    %16 = nd.mul %c0, %15 : (!y, !y) -> !y
-    nd.yield %16 : !y
+    %5 = nd.minimum %4, %most : (!y, !f) -> !y
+    %6 = nd.mul %5, %c : (!y, !f) -> !y
+    %7 = nd.add %6, %b : (!y, !f) -> !y
+    %8 = nd.mul %zi, %7 : (!y, !y) -> !y
+    %9 = nd.sigmoid %8 : (!y) -> !y
+    %10 = nd.mul %5, %a : (!y, !f) -> !y
+    %11 = nd.add %10, %b : (!y, !f) -> !y
+    %12 = nd.sub %one, %9 : (!f, !y) -> !y
+    %13 = nd.mul %9, %12 : (!y, !y) -> !y
+    %14 = nd.mul %13, %zi : (!y, !y) -> !y
+    %15 = nd.mul %14, %11 : (!y, !y) -> !y
+    %16 = nd.add %9, %15 : (!y, !y) -> !y
+    %17 = nd.mul %c0, %16 : (!y, !y) -> !y
+    nd.yield %17 : !y
   }
   return %0 : !ys
 }

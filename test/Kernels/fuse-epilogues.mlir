@@ -113,23 +113,60 @@ func.func @gelu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}
   %b = nd.constant 1.59576917 : f32 -> !f
   %c = nd.constant 0.0713548139 : f32 -> !f
   %one = nd.constant 1.0 : f32 -> !f
+  %most = nd.constant 256.0 : f32 -> !f
   %4 = nd.square %1 : (!y) -> !y
-  %5 = nd.mul %4, %c : (!y, !f) -> !y
-  %6 = nd.add %5, %b : (!y, !f) -> !y
-  %7 = nd.mul %1, %6 : (!y, !y) -> !y
-  %8 = nd.sigmoid %7 : (!y) -> !y
-  %9 = nd.mul %4, %a : (!y, !f) -> !y
-  %10 = nd.add %9, %b : (!y, !f) -> !y
-  %11 = nd.sub %one, %8 : (!f, !y) -> !y
-  %12 = nd.mul %1, %11 : (!y, !y) -> !y
-  %13 = nd.mul %12, %10 : (!y, !y) -> !y
-  %14 = nd.add %13, %one : (!y, !f) -> !y
-  %15 = nd.mul %8, %14 : (!y, !y) -> !y
-  %16 = nd.mul %3, %15 : (!y, !y) -> !y
-  %17 = nd.einsum %x, %16 {reduced = ["b"]} : (!x, !y) -> !w
-  %18 = nd.reduce_sum %16 {dims = ["b"]} : (!y) -> !v
-  %19 = nd.square %18 : (!v) -> !v
-  return %2, %17, %19 : !y, !w, !v
+  %5 = nd.minimum %4, %most : (!y, !f) -> !y
+  %6 = nd.mul %5, %c : (!y, !f) -> !y
+  %7 = nd.add %6, %b : (!y, !f) -> !y
+  %8 = nd.mul %1, %7 : (!y, !y) -> !y
+  %9 = nd.sigmoid %8 : (!y) -> !y
+  %10 = nd.mul %5, %a : (!y, !f) -> !y
+  %11 = nd.add %10, %b : (!y, !f) -> !y
+  %12 = nd.sub %one, %9 : (!f, !y) -> !y
+  %13 = nd.mul %9, %12 : (!y, !y) -> !y
+  %14 = nd.mul %13, %1 : (!y, !y) -> !y
+  %15 = nd.mul %14, %11 : (!y, !y) -> !y
+  %16 = nd.add %9, %15 : (!y, !y) -> !y
+  %17 = nd.mul %3, %16 : (!y, !y) -> !y
+  %18 = nd.einsum %x, %17 {reduced = ["b"]} : (!x, !y) -> !w
+  %19 = nd.reduce_sum %17 {dims = ["b"]} : (!y) -> !v
+  %20 = nd.square %19 : (!v) -> !v
+  return %2, %18, %20 : !y, !w, !v
+}
+
+// The same in 16 bits, where the gradient is computed in f32 and rounded.
+// CHECK-LABEL: @half_gelu
+// CHECK: %[[H:.*]]:2 = exec.product then gelu(%arg0, %arg1)
+// CHECK: exec.product then gelu_gradient(%{{.*}}, %arg1, %[[H]]#1)
+func.func @half_gelu(%x: !h {nd.name = "xg", nd.role = "input", nd.order = ["b", "i"]}, %w: !hw {nd.name = "wg", nd.role = "input", nd.order = ["i", "j"]})
+    -> (!hy {nd.name = "yg", nd.role = "metric", nd.order = ["b", "j"]}, !hy {nd.name = "dg", nd.role = "metric", nd.order = ["b", "j"]}) {
+  %0 = nd.einsum %x, %w {reduced = ["i"]} : (!h, !hw) -> !hy
+  %1 = nd.gelu %0 : (!hy) -> !hy
+  %l = nd.einsum %1, %w {reduced = ["j"]} : (!hy, !hw) -> !h
+  %2 = nd.einsum %l, %w {reduced = ["i"]} : (!h, !hw) -> !hy
+  %g = nd.cast %2 : (!hy) -> !y
+  %z = nd.cast %0 : (!hy) -> !y
+  %a = nd.constant 0.214064449 : f32 -> !f
+  %b = nd.constant 1.59576917 : f32 -> !f
+  %c = nd.constant 0.0713548139 : f32 -> !f
+  %one = nd.constant 1.0 : f32 -> !f
+  %most = nd.constant 256.0 : f32 -> !f
+  %4 = nd.square %z : (!y) -> !y
+  %5 = nd.minimum %4, %most : (!y, !f) -> !y
+  %6 = nd.mul %5, %c : (!y, !f) -> !y
+  %7 = nd.add %6, %b : (!y, !f) -> !y
+  %8 = nd.mul %z, %7 : (!y, !y) -> !y
+  %9 = nd.sigmoid %8 : (!y) -> !y
+  %10 = nd.mul %5, %a : (!y, !f) -> !y
+  %11 = nd.add %10, %b : (!y, !f) -> !y
+  %12 = nd.sub %one, %9 : (!f, !y) -> !y
+  %13 = nd.mul %9, %12 : (!y, !y) -> !y
+  %14 = nd.mul %13, %z : (!y, !y) -> !y
+  %15 = nd.mul %14, %11 : (!y, !y) -> !y
+  %16 = nd.add %9, %15 : (!y, !y) -> !y
+  %17 = nd.mul %g, %16 : (!y, !y) -> !y
+  %18 = nd.cast %17 : (!y) -> !hy
+  return %1, %18 : !hy, !hy
 }
 
 // A gelu without a bias keeps the product itself, for whoever reads it.

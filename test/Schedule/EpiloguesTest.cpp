@@ -25,8 +25,10 @@ namespace {
 
 class EpilogueTable : public ScheduleFixture {
 protected:
-  /// A module whose function computes products and what the row says.
-  OwningOpRef<ModuleOp> makeProgram(const EpilogueTraits &row);
+  /// A module whose function computes products and what the row says, on
+  /// elements of this type.
+  OwningOpRef<ModuleOp> makeProgram(const EpilogueTraits &row,
+                                    const std::string &element);
 };
 
 /// "%r = nd.relu %x : (!c) -> !c", or a name that stands for %x itself.
@@ -38,7 +40,8 @@ std::string apply(Activation function, const std::string &to,
 
 /// The text of the function. `%y` is the result of the activation, if there is
 /// one, and `%d` a product that no op reads yet.
-std::string writeFunction(const EpilogueTraits &row) {
+std::string writeFunction(const EpilogueTraits &row,
+                          const std::string &element) {
   bool isApplied = row.function != Activation::Identity;
   std::string body, results, types, returned, returnedTypes;
   auto addResult = [&](const std::string &value, const std::string &type,
@@ -87,12 +90,12 @@ std::string writeFunction(const EpilogueTraits &row) {
            "\", nd.role = \"input\", nd.order = [" + order + "]}";
   };
   // Sums need their factors as cublasLt's columns.
-  return R"(
-!a = !nd.tensor<f32, [k = 5, m = 4]>
-!b = !nd.tensor<f32, [k = 5, n = 64]>
-!c = !nd.tensor<f32, [m = 4, n = 64]>
-!bias = !nd.tensor<f32, [n = 64]>
-!rows = !nd.tensor<f32, [m = 4]>
+  auto alias = [&](const std::string &name, const std::string &dims) {
+    return "!" + name + " = !nd.tensor<" + element + ", [" + dims + "]>\n";
+  };
+  return alias("a", "k = 5, m = 4") + alias("b", "k = 5, n = 64") +
+         alias("c", "m = 4, n = 64") + alias("bias", "n = 64") +
+         alias("rows", "m = 4") + R"(
 module attributes {nd.mesh = #nd.mesh<data = 1>} {
   func.func @eval_step()" +
          input("a", "!a", "\"k\", \"m\"") + ", " +
@@ -125,8 +128,9 @@ void addGradient(ModuleOp module) {
       operand.set(gradients[0]);
 }
 
-OwningOpRef<ModuleOp> EpilogueTable::makeProgram(const EpilogueTraits &row) {
-  std::string text = writeFunction(row);
+OwningOpRef<ModuleOp> EpilogueTable::makeProgram(const EpilogueTraits &row,
+                                                 const std::string &element) {
+  std::string text = writeFunction(row, element);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   EXPECT_TRUE(module) << text;
   if (module && (row.isGradient() || row.writesMask()))
@@ -137,34 +141,35 @@ OwningOpRef<ModuleOp> EpilogueTable::makeProgram(const EpilogueTraits &row) {
 }
 
 TEST_F(EpilogueTable, EachRowIsAProductOfTheProgram) {
-  for (const EpilogueTraits &row : epilogueTable) {
-    SCOPED_TRACE(row.name);
-    exec::Epilogue epilogue = exec::getEpilogue(row);
-    EXPECT_EQ(exec::stringifyEpilogue(epilogue), row.name);
-    OwningOpRef<ModuleOp> module = makeProgram(row);
-    ASSERT_TRUE(module && succeeded(verify(*module)));
-    OwningOpRef<ModuleOp> fused = (*module).clone();
-    ASSERT_TRUE(run(*fused, kernels::addKernelsPasses));
-    unsigned found = 0;
-    fused->walk([&](exec::ProductOp product) {
-      if (product.getEpilogue() != epilogue)
-        return;
-      ++found;
-      exec::FusionOp fusion = product.getFusion();
-      EXPECT_EQ(fusion.getNumOperands(), row.getInputCount());
-      EXPECT_EQ(fusion.getNumResults(), row.mayKeepArgument() ? 2u : 1u);
-      EXPECT_EQ(product.getMask(), row.mayHaveMask());
-      // C, if it is a result of its own; D; the argument; a mask.
-      EXPECT_EQ(product.getNumResults(), unsigned(row.keepsProduct()) +
-                                             fusion.getNumResults() +
-                                             row.writesMask());
-      Value first = fusion.getInputs().front();
-      EXPECT_EQ(first == product.getEinsum().getResult(), !row.sumsFactor());
-    });
-    EXPECT_EQ(found, 1u);
-    // By kernels and by the table.
-    check(*module);
-  }
+  for (const EpilogueTraits &row : epilogueTable)
+    for (std::string element : {"f32", "f16", "bf16"}) {
+      SCOPED_TRACE(row.name + (" of " + element));
+      exec::Epilogue epilogue = exec::getEpilogue(row);
+      EXPECT_EQ(exec::stringifyEpilogue(epilogue), row.name);
+      OwningOpRef<ModuleOp> module = makeProgram(row, element);
+      ASSERT_TRUE(module && succeeded(verify(*module)));
+      OwningOpRef<ModuleOp> fused = (*module).clone();
+      ASSERT_TRUE(run(*fused, kernels::addKernelsPasses));
+      unsigned found = 0;
+      fused->walk([&](exec::ProductOp product) {
+        if (product.getEpilogue() != epilogue)
+          return;
+        ++found;
+        exec::FusionOp fusion = product.getFusion();
+        EXPECT_EQ(fusion.getNumOperands(), row.getInputCount());
+        EXPECT_EQ(fusion.getNumResults(), row.mayKeepArgument() ? 2u : 1u);
+        EXPECT_EQ(product.getMask(), row.mayHaveMask());
+        // C, if it is a result of its own; D; the argument; a mask.
+        EXPECT_EQ(product.getNumResults(), unsigned(row.keepsProduct()) +
+                                               fusion.getNumResults() +
+                                               row.writesMask());
+        Value first = fusion.getInputs().front();
+        EXPECT_EQ(first == product.getEinsum().getResult(), !row.sumsFactor());
+      });
+      EXPECT_EQ(found, 1u);
+      // By kernels and by the table.
+      check(*module);
+    }
 }
 
 TEST(Epilogues, RowsAreFoundByKindAndByColumns) {

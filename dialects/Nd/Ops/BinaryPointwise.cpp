@@ -116,8 +116,9 @@ template <> struct Pointwise<DivOp> : Numbers {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
   }
   static void differentiate(ValueBuilder &b, DivOp op, Value g, Grads &grads) {
-    grads[0] = b.make<DivOp>(g, op.getRhs());
-    grads[1] = b.make<NegOp>(b.make<MulOp>(grads[0], op.getResult()));
+    grads[0] = b.make<DivOp>(widen(b, g), widen(b, op.getRhs()));
+    Value y = widen(b, op.getResult());
+    grads[1] = b.make<NegOp>(b.make<MulOp>(grads[0], y));
   }
   static Value emit(ElementCode &code, Value a, Value b) {
     if (isFloatElement(a))
@@ -141,10 +142,10 @@ template <> struct Pointwise<ModOp> : Numbers {
     return b == 0 ? 0 : a - b * Pointwise<DivOp>::evaluate(a, b);
   }
   static void differentiate(ValueBuilder &b, ModOp op, Value g, Grads &grads) {
-    Value ratio = b.make<DivOp>(op.getLhs(), op.getRhs());
+    Value ratio = b.make<DivOp>(widen(b, op.getLhs()), widen(b, op.getRhs()));
     Value times = b.make<FloorOp>(ratio);
     grads[0] = g;
-    grads[1] = b.make<NegOp>(b.make<MulOp>(g, times));
+    grads[1] = b.make<NegOp>(b.make<MulOp>(widen(b, g), times));
   }
   static Value emit(ElementCode &code, Value a, Value b) {
     if (!isFloatElement(a))
@@ -193,7 +194,9 @@ template <> struct Pointwise<PowOp> {
   static double evaluate(double a, double b) { return std::pow(a, b); }
   // b·a^(b-1), and 0 for b = 0; y·log(a), and 0 for a = 0: its limit for b > 0.
   static void differentiate(ValueBuilder &b, PowOp op, Value g, Grads &grads) {
-    Value x = op.getLhs(), power = op.getRhs(), y = op.getResult();
+    g = widen(b, g);
+    Value x = widen(b, op.getLhs()), power = widen(b, op.getRhs());
+    Value y = widen(b, op.getResult());
     Value zero = b.scalar(g, 0.0), one = b.scalar(g, 1.0);
     Value lower = b.make<PowOp>(x, b.make<SubOp>(power, one));
     Value slope = b.make<SelectOp>(b.compare(Predicate::Eq, power, zero), zero,

@@ -100,6 +100,19 @@ evaluatePointwise(Operation *op, ArrayRef<const HostTensor *> operands,
   return results;
 }
 
+Value widen(ValueBuilder &build, Value value) {
+  return getTensorType(value).isShortFloat()
+             ? build.castTo(value, Float32Type::get(value.getContext()))
+             : value;
+}
+
+void roundToOperands(ValueBuilder &build, Operation *op,
+                     SmallVectorImpl<Value> &operandGrads) {
+  for (auto [operand, grad] : llvm::zip(op->getOperands(), operandGrads))
+    if (grad)
+      grad = build.castTo(grad, getTensorType(operand).getElementType());
+}
+
 void sumToOperands(ValueBuilder &build, Operation *op,
                    SmallVectorImpl<Value> &operandGrads) {
   for (auto [grad, operand] : llvm::zip(operandGrads, op->getOperands()))

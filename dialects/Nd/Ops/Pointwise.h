@@ -16,7 +16,9 @@
 ///   evaluate          the result element from one element of each operand; a
 ///                     template over double and int64_t if the domain has i32
 ///   differentiate     gradients of the operands from that of the result, with
-///                     the result's dims (the caller sums over additional dims)
+///                     the result's dims (the caller sums over additional
+///                     dims); of several ops, in f32 (`widen`; the caller
+///                     rounds them)
 ///   emit              the same element in arith and math ops
 ///
 //===----------------------------------------------------------------------===//
@@ -79,6 +81,14 @@ evaluatePointwise(mlir::Operation *op,
                   llvm::ArrayRef<const HostTensor *> operands,
                   const EvaluationContext &context,
                   llvm::function_ref<double(llvm::ArrayRef<double>)> compute);
+
+/// The value in f32 if its floats have 16 bits: several ops compute with it,
+/// and only what they give is rounded.
+mlir::Value widen(ValueBuilder &build, mlir::Value value);
+
+/// Rounds each non-null gradient to the type of the op's operands.
+void roundToOperands(ValueBuilder &build, mlir::Operation *op,
+                     llvm::SmallVectorImpl<mlir::Value> &operandGrads);
 
 /// Sums each non-null gradient over the dims that its operand does not have.
 void sumToOperands(ValueBuilder &build, mlir::Operation *op,
@@ -164,6 +174,7 @@ mlir::Value emitElements(ElementCode code, llvm::ArrayRef<mlir::Value> x,
       return mlir::success();                                                  \
     ValueBuilder build(builder, getLoc());                                     \
     Pointwise<OP>::differentiate(build, *this, resultGrads[0], operandGrads);  \
+    roundToOperands(build, *this, operandGrads);                               \
     sumToOperands(build, *this, operandGrads);                                 \
     return mlir::success();                                                    \
   }                                                                            \

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Gradients use the op's result rather than its operand where both serve: the
-// result is often kept anyway, as operand of the next product.
+// result is often kept anyway, as operand of the next product. Those of several
+// ops are computed in f32: in 16 bits, a factor may overflow although the
+// product does not, and each op would round.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +54,7 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 // u = scale·(x + cubic·x³), since (1 + tanh(z))/2 = sigmoid(2z).
 constexpr double geluScale = 1.5957691216057308; // 2·√(2/π)
 constexpr double geluCubic = 0.044715;
+constexpr double geluLargestSquare = 256;
 } // namespace
 
 template <> struct Pointwise<ExpOp> : FloatFunction {
@@ -80,8 +83,9 @@ template <> struct Pointwise<SqrtOp> : FloatFunction {
   static constexpr OpCost cost = {0, 1};
   static double evaluate(double x) { return std::sqrt(x); }
   static void differentiate(ValueBuilder &b, SqrtOp op, Value g, Grads &grads) {
-    grads[0] =
-        b.make<DivOp>(b.make<MulOp>(g, b.scalar(g, 0.5)), op.getResult());
+    g = widen(b, g);
+    Value y = widen(b, op.getResult());
+    grads[0] = b.make<DivOp>(b.make<MulOp>(g, b.scalar(g, 0.5)), y);
   }
   static Value emit(ElementCode &code, Value x) {
     return code.make<math::SqrtOp>(x);
@@ -93,7 +97,8 @@ template <> struct Pointwise<RsqrtOp> : FloatFunction {
   static double evaluate(double x) { return 1 / std::sqrt(x); }
   static void differentiate(ValueBuilder &b, RsqrtOp op, Value g,
                             Grads &grads) {
-    Value y = op.getResult();
+    g = widen(b, g);
+    Value y = widen(b, op.getResult());
     Value cube = b.make<MulOp>(b.make<SquareOp>(y), y);
     grads[0] = b.make<MulOp>(b.make<MulOp>(g, b.scalar(g, -0.5)), cube);
   }
@@ -108,8 +113,8 @@ template <> struct Pointwise<ReciprocalOp> : FloatFunction {
   static double evaluate(double x) { return 1 / x; }
   static void differentiate(ValueBuilder &b, ReciprocalOp op, Value g,
                             Grads &grads) {
-    Value square = b.make<SquareOp>(op.getResult());
-    grads[0] = b.make<NegOp>(b.make<MulOp>(g, square));
+    Value square = b.make<SquareOp>(widen(b, op.getResult()));
+    grads[0] = b.make<NegOp>(b.make<MulOp>(widen(b, g), square));
   }
   static Value emit(ElementCode &code, Value x) {
     return code.make<arith::DivFOp>(code.constant(x, 1.0), x);
@@ -120,7 +125,8 @@ template <> struct Pointwise<TanhOp> : FloatFunction {
   static constexpr OpCost cost = {0, 1};
   static double evaluate(double x) { return std::tanh(x); }
   static void differentiate(ValueBuilder &b, TanhOp op, Value g, Grads &grads) {
-    Value square = b.make<SquareOp>(op.getResult());
+    g = widen(b, g);
+    Value square = b.make<SquareOp>(widen(b, op.getResult()));
     grads[0] = b.make<MulOp>(g, b.make<SubOp>(b.scalar(g, 1.0), square));
   }
   static Value emit(ElementCode &code, Value x) {
@@ -133,7 +139,8 @@ template <> struct Pointwise<ErfOp> : FloatFunction {
   static double evaluate(double x) { return std::erf(x); }
   // d/dx erf(x) = 2/sqrt(pi) · exp(-x²)
   static void differentiate(ValueBuilder &b, ErfOp op, Value g, Grads &grads) {
-    Value square = b.make<SquareOp>(op.getInput());
+    g = widen(b, g);
+    Value square = b.make<SquareOp>(widen(b, op.getInput()));
     Value power = b.make<ExpOp>(b.make<NegOp>(square));
     Value slope = b.make<MulOp>(power, b.scalar(g, M_2_SQRTPI));
     grads[0] = b.make<MulOp>(g, slope);
@@ -148,7 +155,8 @@ template <> struct Pointwise<SigmoidOp> : FloatFunction {
   static double evaluate(double x) { return sigmoid(x); }
   static void differentiate(ValueBuilder &b, SigmoidOp op, Value g,
                             Grads &grads) {
-    Value y = op.getResult();
+    g = widen(b, g);
+    Value y = widen(b, op.getResult());
     Value slope = b.make<MulOp>(y, b.make<SubOp>(b.scalar(g, 1.0), y));
     grads[0] = b.make<MulOp>(g, slope);
   }
@@ -160,10 +168,14 @@ template <> struct Pointwise<GeluOp> : FloatFunction {
   static double evaluate(double x) {
     return x * sigmoid(geluScale * (x + geluCubic * x * x * x));
   }
-  // s + x·s·(1 - s)·u', u' = scale·(1 + 3·cubic·x²).
+  // s + s·(1 - s)·x·u', u' = scale·(1 + 3·cubic·x²). From x² = 256 on, s is 0
+  // or 1 in f32, whatever is added to x²: the bound keeps 0 · u' from being
+  // NaN.
   static void differentiate(ValueBuilder &b, GeluOp op, Value g, Grads &grads) {
-    Value x = op.getInput(), one = b.scalar(g, 1.0);
-    Value square = b.make<SquareOp>(x);
+    g = widen(b, g);
+    Value x = widen(b, op.getInput()), one = b.scalar(g, 1.0);
+    Value square =
+        b.make<MinimumOp>(b.make<SquareOp>(x), b.scalar(g, geluLargestSquare));
     Value inner =
         b.make<AddOp>(b.make<MulOp>(square, b.scalar(g, geluScale * geluCubic)),
                       b.scalar(g, geluScale));
@@ -171,9 +183,9 @@ template <> struct Pointwise<GeluOp> : FloatFunction {
     Value slope = b.make<AddOp>(
         b.make<MulOp>(square, b.scalar(g, 3 * geluScale * geluCubic)),
         b.scalar(g, geluScale));
-    Value bend = b.make<MulOp>(b.make<MulOp>(x, b.make<SubOp>(one, s)), slope);
-    Value total = b.make<MulOp>(s, b.make<AddOp>(bend, one));
-    grads[0] = b.make<MulOp>(g, total);
+    Value rise = b.make<MulOp>(s, b.make<SubOp>(one, s));
+    Value bend = b.make<MulOp>(b.make<MulOp>(rise, x), slope);
+    grads[0] = b.make<MulOp>(g, b.make<AddOp>(s, bend));
   }
   static Value emit(ElementCode &code, Value x) {
     Value square = code.make<arith::MulFOp>(x, x);
@@ -189,7 +201,8 @@ template <> struct Pointwise<SiluOp> : FloatFunction {
   static double evaluate(double x) { return x * sigmoid(x); }
   // s·(1 + x·(1 - s)).
   static void differentiate(ValueBuilder &b, SiluOp op, Value g, Grads &grads) {
-    Value x = op.getInput(), one = b.scalar(g, 1.0);
+    g = widen(b, g);
+    Value x = widen(b, op.getInput()), one = b.scalar(g, 1.0);
     Value s = b.make<SigmoidOp>(x);
     Value bend = b.make<MulOp>(x, b.make<SubOp>(one, s));
     Value slope = b.make<MulOp>(s, b.make<AddOp>(bend, one));
@@ -209,7 +222,8 @@ template <> struct Pointwise<SoftplusOp> : FloatFunction {
   }
   static void differentiate(ValueBuilder &b, SoftplusOp op, Value g,
                             Grads &grads) {
-    grads[0] = b.make<MulOp>(g, b.make<SigmoidOp>(op.getInput()));
+    Value slope = b.make<SigmoidOp>(widen(b, op.getInput()));
+    grads[0] = b.make<MulOp>(widen(b, g), slope);
   }
   static Value emit(ElementCode &code, Value x) {
     Value zero = code.constant(x, 0.0);
@@ -226,7 +240,8 @@ template <> struct Pointwise<SinOp> : FloatFunction {
   static constexpr OpCost cost = {0, 1};
   static double evaluate(double x) { return std::sin(x); }
   static void differentiate(ValueBuilder &b, SinOp op, Value g, Grads &grads) {
-    grads[0] = b.make<MulOp>(g, b.make<CosOp>(op.getInput()));
+    Value cosine = b.make<CosOp>(widen(b, op.getInput()));
+    grads[0] = b.make<MulOp>(widen(b, g), cosine);
   }
   static Value emit(ElementCode &code, Value x) {
     return code.make<math::SinOp>(x);
@@ -237,8 +252,8 @@ template <> struct Pointwise<CosOp> : FloatFunction {
   static constexpr OpCost cost = {0, 1};
   static double evaluate(double x) { return std::cos(x); }
   static void differentiate(ValueBuilder &b, CosOp op, Value g, Grads &grads) {
-    Value sine = b.make<SinOp>(op.getInput());
-    grads[0] = b.make<NegOp>(b.make<MulOp>(g, sine));
+    Value sine = b.make<SinOp>(widen(b, op.getInput()));
+    grads[0] = b.make<NegOp>(b.make<MulOp>(widen(b, g), sine));
   }
   static Value emit(ElementCode &code, Value x) {
     return code.make<math::CosOp>(x);
@@ -319,7 +334,8 @@ template <> struct Pointwise<SquareOp> : NumberFunction {
   template <typename T> static T evaluate(T x) { return x * x; }
   static void differentiate(ValueBuilder &b, SquareOp op, Value g,
                             Grads &grads) {
-    Value twice = b.make<MulOp>(op.getInput(), b.scalar(g, 2.0));
+    g = widen(b, g);
+    Value twice = b.make<MulOp>(widen(b, op.getInput()), b.scalar(g, 2.0));
     grads[0] = b.make<MulOp>(g, twice);
   }
   static Value emit(ElementCode &code, Value x) {

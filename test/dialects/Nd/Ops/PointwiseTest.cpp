@@ -53,6 +53,43 @@ protected:
         [](ValueBuilder &b, ValueRange x) { return b.make<Op>(x[0], x[1]); },
         {randomValues(6, low, high), randomValues(6, low, high)});
   }
+  /// The gradient of the only operand of `Op` at x from that of its result,
+  /// both rounded to the type.
+  template <typename Op> double gradientAt(Type type, double x, double g) {
+    TensorType t = tensor(type);
+    return run({t, t}, {{x}, {g}}, [](ValueBuilder &b, ValueRange x) {
+      SmallVector<Value> gradients(1);
+      auto op = cast<NamedOpInterface>(b.make<Op>(x[0]).getDefiningOp());
+      OpBuilder at(op->getContext());
+      at.setInsertionPointAfter(op);
+      EXPECT_TRUE(succeeded(op.buildGradient(at, x[1], gradients)));
+      EXPECT_EQ(gradients[0].getType(), x[0].getType());
+      return gradients[0];
+    })[0];
+  }
+  /// Rounded to a type.
+  double round(Type type, double x) {
+    return type.isF32() ? float(x) : cast(f32(), type, {x})[0];
+  }
+  /// Compares the gradients in 16 bits, where they are finite, with `wanted` of
+  /// x and of the rounded result.
+  template <typename Op>
+  void checkShortGradient(const Values &places, double g,
+                          function_ref<double(double, double)> wanted) {
+    SCOPED_TRACE(Op::getOperationName().str());
+    for (Type type : {f16(), bf16()})
+      for (double place : places) {
+        double x = round(type, place), y = apply<Op>(type, {x})[0];
+        double exact = round(type, g) * wanted(x, y);
+        // Half a unit of the last place; of subnormal numbers, it is fixed.
+        double unit = type.isF16() ? 0x1p-11 : 0x1p-8;
+        double least = type.isF16() ? 0x1p-25 : 0x1p-134;
+        double tolerance = std::max(1.001 * unit * std::fabs(exact), least);
+        if (std::isfinite(round(type, exact)))
+          EXPECT_NEAR(gradientAt<Op>(type, x, round(type, g)), exact, tolerance)
+              << "at " << x;
+      }
+  }
 };
 
 TEST_F(PointwiseTest, UnaryValues) {
@@ -191,6 +228,94 @@ TEST_F(PointwiseTest, UnaryGradients) {
   checkUnary<SignOp>();
   checkUnary<SquareOp>();
   checkUnary<ReluOp>();
+}
+
+/// The derivatives of gelu and silu.
+double getGeluSlope(double x) {
+  double u = 1.5957691216057308 * (x + 0.044715 * x * x * x);
+  double s = 1 / (1 + std::exp(-u)), rest = 1 / (1 + std::exp(u));
+  double bend = s * rest * x;
+  return bend == 0 ? s
+                   : s + bend * 1.5957691216057308 * (1 + 3 * 0.044715 * x * x);
+}
+double getSiluSlope(double x) {
+  double s = 1 / (1 + std::exp(-x)), rest = 1 / (1 + std::exp(x));
+  return s + s * rest * x;
+}
+
+// Gradients in 16 bits are computed in f32 and rounded once: nothing on the way
+// overflows, and no error adds up.
+TEST_F(PointwiseTest, GradientsIn16BitsAreRoundedOnce) {
+  Values places = {0, 1e-3, 0.7, 1, 3, 8, 20, 60, 67, 68, 80, 100, 300, 6e4};
+  Values positive(places.begin() + 1, places.end());
+  for (size_t i = places.size(); i-- > 1;)
+    places.push_back(-places[i]);
+  auto ofX = [](double (*slope)(double)) {
+    return [slope](double x, double) { return slope(x); };
+  };
+  checkShortGradient<GeluOp>(places, 1, ofX(getGeluSlope));
+  checkShortGradient<SiluOp>(places, 1, ofX(getSiluSlope));
+  checkShortGradient<SoftplusOp>(
+      places, 2048, [](double x, double) { return 1 / (1 + std::exp(-x)); });
+  checkShortGradient<ErfOp>(places, 2048, [](double x, double) {
+    return M_2_SQRTPI * std::exp(-x * x);
+  });
+  checkShortGradient<SinOp>(places, 3, ofX(std::cos));
+  checkShortGradient<CosOp>(places, 3,
+                            [](double x, double) { return -std::sin(x); });
+  checkShortGradient<SquareOp>(places, 0.01,
+                               [](double x, double) { return 2 * x; });
+  checkShortGradient<TanhOp>(places, 3,
+                             [](double, double y) { return 1 - y * y; });
+  checkShortGradient<SigmoidOp>(places, 3,
+                                [](double, double y) { return y * (1 - y); });
+  checkShortGradient<SqrtOp>(positive, 3,
+                             [](double, double y) { return 0.5 / y; });
+  checkShortGradient<RsqrtOp>(positive, 2e-4,
+                              [](double, double y) { return -y * y * y / 2; });
+  checkShortGradient<RsqrtOp>(positive, 6e4,
+                              [](double, double y) { return -y * y * y / 2; });
+  checkShortGradient<ReciprocalOp>(positive, 1e-3,
+                                   [](double, double y) { return -y * y; });
+  checkShortGradient<ReciprocalOp>(positive, 6e4,
+                                   [](double, double y) { return -y * y; });
+}
+
+// The gradients of a / b and of a ** b by b and a, in f16.
+TEST_F(PointwiseTest, GradientsOfTwoOperandsAreRoundedOnce) {
+  auto gradient = [&](auto *kind, double a, double b, double g,
+                      unsigned operand) {
+    using Op = std::remove_pointer_t<decltype(kind)>;
+    TensorType t = tensor(f16());
+    return run({t, t, t}, {{a}, {b}, {g}}, [&](ValueBuilder &b, ValueRange x) {
+      SmallVector<Value> gradients(2);
+      auto op = cast<NamedOpInterface>(b.make<Op>(x[0], x[1]).getDefiningOp());
+      OpBuilder at(op->getContext());
+      at.setInsertionPointAfter(op);
+      EXPECT_TRUE(succeeded(op.buildGradient(at, x[2], gradients)));
+      EXPECT_EQ(gradients[operand].getType(), x[0].getType());
+      return gradients[operand];
+    })[0];
+  };
+  // g / b is 2^20, and -g / b · (a / b) is -2^10.
+  EXPECT_EQ(gradient((DivOp *)nullptr, 0x1p-20, 0x1p-10, 0x1p10, 1), -0x1p10);
+  EXPECT_EQ(gradient((DivOp *)nullptr, 1, 3, 1, 0), round(f16(), 1.0 / 3));
+  // 2 · a is 2^17.
+  EXPECT_EQ(gradient((PowOp *)nullptr, 0x1p10, 3, 0x1p-16, 0), 48);
+  // -g · floor(a / b), where the quotient is 2^17.
+  EXPECT_EQ(gradient((ModOp *)nullptr, 0x1p10, 0x1p-7, 0x1p-10, 1), -0x1p7);
+}
+
+// Far from 0 the gradient of gelu is 0 or 1 for all finite numbers.
+TEST_F(PointwiseTest, GeluGradientIsFiniteFarFromZero) {
+  for (Type type : {f32(), bf16(), f16()})
+    for (double x :
+         {12., 16., 30., 67.5, 6e4, 1e10, 3e13, 1e19, 2e19, 1e30, 1e37, 3e38}) {
+      if (type.isF16() && x > 65504)
+        continue;
+      EXPECT_EQ(gradientAt<GeluOp>(type, round(type, x), 1), 1) << x;
+      EXPECT_EQ(gradientAt<GeluOp>(type, round(type, -x), 1), 0) << -x;
+    }
 }
 
 TEST_F(PointwiseTest, BinaryGradients) {
