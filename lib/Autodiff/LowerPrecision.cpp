@@ -9,8 +9,10 @@
 #include "dialects/Nd/Ops/ModelOps.h"
 #include "dialects/Nd/Ops/PointwiseOps.h"
 #include "dialects/Nd/Ops/SourceOps.h"
+#include "dialects/Nd/Ops/WindowOps.h"
 #include "lib/Autodiff/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -30,6 +32,7 @@ public:
 private:
   bool runsShort(Operation *op) const;
   bool isLowerable(Value value) const;
+  bool fits(const APFloat &number) const;
   bool fits(Value value) const;
   Value lower(Value value);
   Value raise(Value value);
@@ -50,24 +53,24 @@ bool Lowering::isLowerable(Value value) const {
   return isF32(value) || lowered.contains(value);
 }
 
+/// Whether 16 bits hold the number: not one that becomes infinite.
+bool Lowering::fits(const APFloat &number) const {
+  return !number.isFinite() || std::isfinite(nd::roundToElementType(
+                                   number.convertToDouble(), shortType));
+}
+
 /// Whether the value is not a constant beyond the range of 16 bits.
 bool Lowering::fits(Value value) const {
   auto constant = value.getDefiningOp<nd::ConstantOp>();
-  if (!constant)
-    return true;
-  APFloat number = cast<FloatAttr>(constant.getValue()).getValue();
-  if (!number.isFinite())
-    return true;
-  bool losesInfo;
-  number.convert(shortType.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                 &losesInfo);
-  return number.isFinite();
+  return !constant || fits(cast<FloatAttr>(constant.getValue()).getValue());
 }
 
 bool Lowering::runsShort(Operation *op) const {
   bool isProduct = op->hasTrait<nd::ShortProduct>() && op->getNumOperands() > 1;
   if ((!isProduct && !op->hasTrait<nd::KeepsShort>()) ||
       !llvm::all_of(op->getResults(), isF32))
+    return false;
+  if (auto pad = dyn_cast<nd::PadOp>(op); pad && !fits(pad.getValue()))
     return false;
   // The type of an operand with fewer elements, such as a bias, is that of the
   // others.
