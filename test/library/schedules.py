@@ -18,6 +18,19 @@ schedulers = {
     "exponential": lambda o: lr.ExponentialLR(o, 0.9),
     "staircase": lambda o: lr.StepLR(o, 3, 0.5),
     "one_cycle": lambda o: lr.OneCycleLR(o, 1.0, total_steps=12, cycle_momentum=False),
+    "cycle_falls": lambda o: lr.OneCycleLR(o, 1.0, total_steps=12, pct_start=0.0, cycle_momentum=False),
+    "cycle_begins_below": lambda o: lr.OneCycleLR(o, 1.0, total_steps=12, pct_start=0.05, cycle_momentum=False),
+    # With 1 / 12, OneCycleLR divides by zero.
+    "cycle_begins_at_top": lambda o: lr.OneCycleLR(o, 1.0, total_steps=12, pct_start=1 / 12 - 1e-12, cycle_momentum=False),
+    "cycle_rises": lambda o: lr.OneCycleLR(o, 1.0, total_steps=12, pct_start=1.0, cycle_momentum=False),
+    # PyTorch ends after the last step, and has no schedule of no steps.
+    "cycle_of_one": lambda o: lr.LambdaLR(o, lambda t: 4e-6),
+    "cycle_of_none": lambda o: lr.LambdaLR(o, lambda t: 4e-6),
+    "warmup_of_none": lambda o: lr.LambdaLR(o, lambda t: 1),
+    "linear_of_none": lambda o: lr.LambdaLR(o, lambda t: 1 if t <= 2 else 0.25),
+    "cosine_of_none": lambda o: lr.LambdaLR(o, lambda t: 1 if t <= 2 else 0),
+    "cosine_of_less": lambda o: lr.LambdaLR(o, lambda t: 1 if t <= 2 else 0),
+    "polynomial_of_none": lambda o: lr.LambdaLR(o, lambda t: 1 if t == 0 else 0),
 }
 
 
