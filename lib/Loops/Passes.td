@@ -47,7 +47,9 @@ def UnrollLoops : Pass<"meshc-unroll-loops", "::mlir::ModuleOp"> {
     Option<"isPrimitive", "primitive", "bool", "false",
            "take tensors apart by one nd.entry for each entry instead of the composite nd.unstack">,
     Option<"keepsPositions", "keep-positions", "bool", "false",
-           "leave loops over the positions of nd.generate, whose iterations are the steps of generation">
+           "leave loops over the positions of nd.generate, whose iterations are the steps of generation">,
+    Option<"keepsConditional", "keep-conditional", "bool", "false",
+           "leave loops with `while`, for which autodiff has no gradient, and unroll the loops in them">
   ];
   let dependentDialects = ["::meshc::nd::NdDialect"];
 }

@@ -177,7 +177,8 @@ struct UnrollLoops : impl::UnrollLoopsBase<UnrollLoops> {
   StringAttr positions; ///< whose loops are kept; may be null
 
   bool isKept(nd::ScanOp scan) const {
-    return positions && scan.getDim() == positions.getValue();
+    return (positions && scan.getDim() == positions.getValue()) ||
+           (keepsConditional && scan.getConditional());
   }
 
   /// Ops in place of the loop; `maxOps` stands for more.

@@ -78,6 +78,9 @@ ExitCode tryPhase(const Phase &phase, ModuleOp program,
         getPhaseNumber(phase.name) > getPhaseNumber("layout");
     // Autodiff makes steps of their iterations.
     unrolling.keepsPositions = true;
+    // It rejects gradients of loops that end early [L4.16].
+    unrolling.keepsConditional =
+        getPhaseNumber(phase.name) <= getPhaseNumber("autodiff");
     // It decides that what loops carry stays f32.
     passes.addPass(autodiff::createLowerPrecision());
     passes.addPass(loops::createUnrollLoops(unrolling));

@@ -20,8 +20,8 @@ static void addSampling(CLI::App &app, Options &options) {
   app.add_option_function<std::string>(
          "--temperature",
          [&sampling](const std::string &text) {
-           sampling.temperature =
-               parsePositive("--temperature", text, 1e6, "a number above 0");
+           sampling.temperature = parsePositive(
+               "--temperature", text, 1e6, "a number above 0, at most 1e6");
          },
          "Divide the logits by this number: below 1, probable tokens become "
          "more probable (default: 1)")

@@ -63,8 +63,8 @@ uint64_t parseWhole(const std::string &option, const std::string &text,
                     uint64_t least, uint64_t most);
 
 /// A number above 0, at most `most`, and not "inf", "nan" or "0x1p3", which
-/// strtod would accept. Throws valueFailure with what is
-/// wanted.
+/// strtod would accept. Throws valueFailure with what is wanted, which states
+/// the bounds.
 double parsePositive(const std::string &option, const std::string &text,
                      double most, const std::string &wanted);
 

@@ -191,8 +191,9 @@ static void addBest(CLI::App &app, Options &options, CLI::Option *checkpoint,
   app.add_option_function<std::string>(
          "--least-improvement",
          [&options](const std::string &text) {
-           options.leastImprovement = parsePositive("--least-improvement", text,
-                                                    1e300, "a number above 0");
+           options.leastImprovement =
+               parsePositive("--least-improvement", text, 1e300,
+                             "a number above 0, at most 1e300");
          },
          "What counts as an improvement for --stop-after (default: any)")
       ->type_name("NUMBER")

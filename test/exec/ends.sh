@@ -59,8 +59,10 @@ for options in "" "--mesh d=2 --layout batch:d"; do
   expect 7 "the first (NaN|infinite value) is .* at fault.mesh:$line:" ./program train --data $text --steps 2 --threads 1
 done
 
-# Without a gradient of its own, such a loop has none.
+# Without a gradient of its own, such a loop has none, also if it is replaced by its iterations.
 sed '/^} gradient(g) {$/,/^}$/c }' "$models/ends.mesh" >none.mesh
 line=$(grep -n 'for steps' none.mesh | head -n 1 | cut -d: -f1)
-expect 3 "none.mesh:$line:3: error: a loop with 'while' has no gradient" "$meshc" none.mesh -o program
+for options in "" --unroll; do
+  expect 3 "none.mesh:$line:3: error: a loop with 'while' has no gradient" "$meshc" none.mesh $options -o program
+done
 echo passed

@@ -56,8 +56,8 @@ static int64_t parseBytes(const std::string &option, const std::string &text) {
                  (unit.size() == 1 && units.find(unit) != std::string::npos);
   if (number.empty() || number.size() > 15 || !isKnown)
     throw CLI::ValidationError("'" + option + "' is '" + text +
-                               "'; expected a number of bytes, such as 800M or "
-                               "8G (powers of 1000)");
+                               "'; expected a number of bytes in at most 15 "
+                               "digits, such as 800M or 8G (powers of 1000)");
   int64_t bytes = std::strtoll(number.c_str(), nullptr, 10);
   for (size_t i = 0; !unit.empty() && i <= units.find(unit); ++i)
     if (__builtin_mul_overflow(bytes, int64_t(1000), &bytes))
@@ -151,8 +151,9 @@ static void addFiles(CLI::App &app, CompileOptions &options) {
       ->allow_extra_args(false);
   app.add_flag("--unroll", options.unrollLoops,
                "replace each loop by its iterations before anything else (one "
-               "over the positions of 'generate' once generation is derived "
-               "from it); the results are the same");
+               "with 'while' once gradients are derived, and one over the "
+               "positions of 'generate' once generation is derived from it); "
+               "the results are the same");
   Choices<Recompute> policies = {{"none", Recompute::None},
                                  {"cheap", Recompute::Cheap},
                                  {"full", Recompute::Full}};

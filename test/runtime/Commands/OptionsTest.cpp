@@ -40,6 +40,10 @@ TEST(Options, wrongValuesAreToldInOneLine) {
       {"--checkpoint c --save-every 0", "'--save-every' is '0'"},
       {"--trace t --trace-steps 0", "'--trace-steps' is '0'; expected a whole "
                                     "number from 1 to 1000"},
+      {"--checkpoint c --eval-data x=a --keep-best loss --stop-after 2 "
+       "--least-improvement 1e301",
+       "'--least-improvement' is '1e301'; expected a number above 0, at most "
+       "1e300"},
       {"--comm pigeon", "'--comm' is 'pigeon'"},
   };
   for (const auto &[options, message] : cases)
