@@ -301,10 +301,19 @@ NameMap::NameMap(const std::string &path) : name(path) {
     parser.parseLine(line, number);
 }
 
-bool NameMap::isIgnored(const std::string &tensor) const {
+bool NameMap::matchesIgnored(const std::string &tensor) const {
   return std::any_of(ignored.begin(), ignored.end(),
                      [&](const std::regex &expression) {
                        return std::regex_match(tensor, expression);
+                     });
+}
+
+bool NameMap::isIgnored(const std::string &tensor) const {
+  return matchesIgnored(tensor) ||
+         std::any_of(optionalPrefixes.begin(), optionalPrefixes.end(),
+                     [&](const std::string &prefix) {
+                       return tensor.compare(0, prefix.size(), prefix) == 0 &&
+                              matchesIgnored(tensor.substr(prefix.size()));
                      });
 }
 

@@ -13,7 +13,8 @@
 ///   layers\.attention\.wq = h.{layers}.attn.weight [model, (0/3 heads key)]
 ///   PARAMETERS = NUMBER            all elements have this value
 ///   ignore TENSORS                 of the file, if no line takes all of them
-///   optional prefix TEXT           which tensors of the file may begin with
+///   optional prefix TEXT           which tensors of the file may begin with,
+///                                  whatever line names them
 ///
 /// PARAMETERS and TENSORS are regular expressions (ECMAScript) of whole names.
 /// In TENSOR, `{layers}` is the index along the parameter's dim `layers`, and
@@ -77,7 +78,8 @@ public:
   const std::string &path() const { return name; }
   const std::vector<MapRule> &rules() const { return parameterRules; }
   /// Whether a line allows that nothing reads the file's tensor `tensor`, or
-  /// parts of it.
+  /// parts of it: the line matches the name, or what follows an optional
+  /// prefix.
   bool isIgnored(const std::string &tensor) const;
   const std::vector<std::string> &prefixes() const { return optionalPrefixes; }
   /// "FILE:LINE:COLUMN"
@@ -85,6 +87,8 @@ public:
 
 private:
   friend class MapParser;
+
+  bool matchesIgnored(const std::string &tensor) const;
 
   std::string name;
   std::vector<MapRule> parameterRules;

@@ -188,6 +188,22 @@ TEST(NameMap, placesElements) {
   EXPECT_FALSE(map.isIgnored("yx"));
 }
 
+// A line may name the prefix that other lines need not name.
+TEST(NameMap, IgnoredTensorsMayHaveAPrefix) {
+  Folder folder;
+  NameMap map(folder.write("m", "ignore mask\\d\n"
+                                "optional prefix model.\n"
+                                "optional prefix net.\n"
+                                "ignore (model\\.)?bias\n"
+                                "ignore net\\.scale\n"));
+  for (const char *tensor : {"mask1", "model.mask1", "net.mask1", "bias",
+                             "model.bias", "net.bias", "net.scale"})
+    EXPECT_TRUE(map.isIgnored(tensor)) << tensor;
+  for (const char *tensor : {"scale", "model.scale", "model.net.mask1",
+                             "other.mask1", "model.", "mask1.model."})
+    EXPECT_FALSE(map.isIgnored(tensor)) << tensor;
+}
+
 /// What a map reads only a part of, in tensors of the shapes that it says.
 static std::string unreadOf(const std::string &text) {
   Folder folder;
