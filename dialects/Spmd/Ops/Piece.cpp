@@ -8,6 +8,7 @@
 #include "dialects/Spmd/Ops/RoundEmitter.h"
 #include "dialects/Spmd/Ops/WindowBlocks.h"
 #include "dialects/Spmd/Sharding.h"
+#include "dialects/Spmd/VirtualRanks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
