@@ -38,8 +38,9 @@ def Spmd_Dialect : Dialect {
     source value that caused it (absent if the value has no name); its location is
     that of the value. A combined collective has `spmd.causes` instead: one
     location per operand, `loc("name"("gpt.mesh":14:13))`. `getCause` reads
-    both forms. `spmd.use` is a number on an all_gather that sends again what an
-    earlier one sends, so that nobody takes both for one.
+    both forms. A window whose op has no name has `spmd.causes`, too, and so have the
+    permutes that it becomes. `spmd.use` is a number on an all_gather that sends again
+    what an earlier one sends, so that nobody takes both for one.
   }];
 }
 

@@ -39,6 +39,12 @@ struct Cause {
   mlir::Location location;
 };
 Cause getCause(mlir::Operation *op, unsigned index);
+/// Says that an op with one operand moves data for the value `name`, where this
+/// is not the name of the op's own result.
+void setCause(mlir::Operation *op, mlir::StringAttr name);
+void removeCause(mlir::Operation *op);
+/// Gives `to` the name and the cause of `from`, if it has them.
+void copyCause(mlir::Operation *from, mlir::Operation *to);
 
 /// Of an all_gather that sends again what an earlier one sends: the number of
 /// the use, from 2. Gathers that differ in it are not the same op.

@@ -123,6 +123,7 @@ private:
   std::optional<SegmentPlan> planRounds(unsigned number) const;
   Interval getNeeded(const Segment &segment, int64_t sender,
                      int64_t receiver) const;
+  bool sendsLess(const SegmentPlan &rounds, const SegmentPlan &distances) const;
 
   ArrayRef<TensorType> operands;
   TensorType result;
@@ -214,6 +215,14 @@ std::optional<SegmentPlan> WindowPlanner::planRounds(unsigned number) const {
   return plan;
 }
 
+/// Of two ranks, each is the next one and the one before: a permute for either
+/// distance sends what nobody needs, but a round leaves one of the ranks out.
+bool WindowPlanner::sendsLess(const SegmentPlan &rounds,
+                              const SegmentPlan &distances) const {
+  return rounds.bytes < distances.bytes ||
+         (ranks == 2 && rounds.bytes == distances.bytes && rounds.bytes > 0);
+}
+
 std::optional<WindowPlan> WindowPlanner::plan() {
   WindowPlan plan;
   for (auto [number, segment] : llvm::enumerate(segments.list)) {
@@ -221,7 +230,7 @@ std::optional<WindowPlan> WindowPlanner::plan() {
             getBlockSize(operands[segment.operand], dim, mesh), to))
       return std::nullopt;
     auto chosen = planDistances(number), rounds = planRounds(number);
-    if (rounds && (!chosen || rounds->bytes < chosen->bytes))
+    if (rounds && (!chosen || sendsLess(*rounds, *chosen)))
       chosen = rounds;
     if (!chosen)
       return std::nullopt;

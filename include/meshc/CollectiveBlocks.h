@@ -94,49 +94,53 @@ inline bool isValidRound(const MeshcRound &round) {
          round.number <= most;
 }
 
-/// The receiver's number as a function of the sender's. If recvBlock is the
-/// larger block, it holds for the sender of each receiver only.
-inline RoundedLine getReceiverLine(const MeshcRound &round) {
-  if (round.sendBlock >= round.recvBlock)
-    return makeLine(round.sendBlock, -round.offset, round.recvBlock,
-                    round.number);
-  return makeLine(round.sendBlock,
-                  round.recvBlock - 1 - round.offset -
-                      round.number * round.sendBlock,
-                  round.recvBlock, 0);
+/// The number of a rank's counterpart in a round, as a function of the rank's.
+/// The rank has `block` entries and the counterpart `others`; `offset` is from
+/// the counterpart's entries to the rank's. The side with the larger blocks,
+/// `isLarger`, numbers the ranks of the other side. The function of the other
+/// side holds for ranks that have a counterpart.
+inline RoundedLine getLine(int64_t block, int64_t others, int64_t offset,
+                           int64_t number, bool isLarger) {
+  return isLarger
+             ? makeLine(block, offset, others, number)
+             : makeLine(block, others - 1 + offset - number * block, others, 0);
 }
 
-/// The sender's number as a function of the receiver's. If sendBlock is the
-/// larger block, it holds for the receiver of each sender only.
+/// The receiver's number as a function of the sender's.
+inline RoundedLine getReceiverLine(const MeshcRound &round) {
+  return getLine(round.sendBlock, round.recvBlock, -round.offset, round.number,
+                 round.sendBlock >= round.recvBlock);
+}
+
+/// The sender's number as a function of the receiver's.
 inline RoundedLine getSenderLine(const MeshcRound &round) {
-  if (round.sendBlock < round.recvBlock)
-    return makeLine(round.recvBlock, round.offset, round.sendBlock,
-                    round.number);
-  return makeLine(round.recvBlock,
-                  round.sendBlock - 1 + round.offset -
-                      round.number * round.recvBlock,
-                  round.sendBlock, 0);
+  return getLine(round.recvBlock, round.sendBlock, round.offset, round.number,
+                 round.sendBlock < round.recvBlock);
 }
 
 /// In place of a rank: it sends to, or receives from, none.
 constexpr int64_t nobody = -1;
 
+/// The counterpart of `rank` among `ranks`, if each is the other's; or nobody.
+inline int64_t getCounterpart(const RoundedLine &there, const RoundedLine &back,
+                              int64_t rank, int64_t ranks) {
+  int64_t other = there.at(rank);
+  bool isOne = other >= 0 && other < ranks && back.at(other) == rank;
+  return isOne ? other : nobody;
+}
+
 /// The number of the receiver of sender `sender` among `ranks`, or nobody.
 inline int64_t getReceiverIn(const MeshcRound &round, int64_t sender,
                              int64_t ranks) {
-  int64_t receiver = getReceiverLine(round).at(sender);
-  bool isOne = receiver >= 0 && receiver < ranks &&
-               getSenderLine(round).at(receiver) == sender;
-  return isOne ? receiver : nobody;
+  return getCounterpart(getReceiverLine(round), getSenderLine(round), sender,
+                        ranks);
 }
 
 /// The number of the sender to receiver `receiver` among `ranks`, or nobody.
 inline int64_t getSenderIn(const MeshcRound &round, int64_t receiver,
                            int64_t ranks) {
-  int64_t sender = getSenderLine(round).at(receiver);
-  bool isOne = sender >= 0 && sender < ranks &&
-               getReceiverLine(round).at(sender) == receiver;
-  return isOne ? sender : nobody;
+  return getCounterpart(getSenderLine(round), getReceiverLine(round), receiver,
+                        ranks);
 }
 
 /// The first of `size` entries of the sender's block that contain what the

@@ -172,7 +172,7 @@ Value WindowLowering::permute(WindowOp at, Value operand,
       getShift(piece), spmd::RoundAttr(), sent);
   LDBG() << at.getLoc() << ": rank p receives " << size
          << " entries from rank p + " << piece.distance;
-  nd::copyName(at, permute);
+  spmd::copyCause(at, permute);
   return permute->getResult(0);
 }
 
@@ -244,7 +244,7 @@ WindowLowering::getRoundPart(const spmd::WindowPiece &piece) {
       builder, op.getLoc(), TypeRange(sent.getType()), order, order,
       /*shift=*/0, round, sent.getResult());
   LDBG() << op.getLoc() << ": " << piece.size << " entries move in " << round;
-  nd::copyName(op, permute);
+  spmd::copyCause(op, permute);
   return {permute.getResult(0),      0,          0,    segment.at,
           segment.at + segment.size, piece.size, round};
 }
@@ -346,6 +346,7 @@ LogicalResult WindowLowering::run() {
       hasRounds ? builder.getArrayAttr(rounds) : ArrayAttr(),
       isFilled(op, segments) ? op.getFillAttr() : FloatAttr(), values);
   join->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  spmd::removeCause(join);
   op.replaceAllUsesWith(join.getResult());
   op.erase();
   return success();

@@ -79,10 +79,7 @@ Operation *BlockPartitioner::buildWindow(Operation &op, const Factor &halo,
       builder.getDenseI64ArrayAttr(segments), /*repeat=*/nullptr,
       builder.getF64FloatAttr(halo.fill), blocks);
   window->setDiscardableAttrs(op.getDiscardableAttrDictionary());
-  if (!nd::TensorAttributes::of(window.getOperation()).getName())
-    if (StringAttr name =
-            getCauseName(op.getResult(0), [](Value) { return false; }))
-      nd::setName(window, name);
+  setCause(window, op.getResult(0));
   return window;
 }
 

@@ -7,6 +7,7 @@
 
 #include "lib/Partition/CauseName.h"
 #include "dialects/Nd/TensorAttributes.h"
+#include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/CheapOps.h"
 
 using namespace mlir;
@@ -64,6 +65,13 @@ StringAttr getCauseName(Value value,
     if (isPartial(operand))
       return getCauseName(operand, isPartial);
   return findNameAhead(value, /*alone=*/false);
+}
+
+void setCause(Operation *window, Value value) {
+  if (nd::TensorAttributes::of(window).getName())
+    return;
+  if (StringAttr name = getCauseName(value, [](Value) { return false; }))
+    spmd::setCause(window, name);
 }
 
 } // namespace meshc::partition

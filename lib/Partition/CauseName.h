@@ -17,6 +17,10 @@ namespace meshc::partition {
 mlir::StringAttr getCauseName(mlir::Value value,
                               llvm::function_ref<bool(mlir::Value)> isPartial);
 
+/// Says that the op, a window, moves entries for the value, unless it has a
+/// name of its own.
+void setCause(mlir::Operation *window, mlir::Value value);
+
 } // namespace meshc::partition
 
 #endif // MESHC_LIB_PARTITION_CAUSENAME_H

@@ -23,20 +23,20 @@ bool isExchanged(Operation &op, const nd::Factor &factor,
          !nd::mayCut(&op, factor, mesh.getProduct(axes));
 }
 
-/// The value with another size of the dim, or the value itself.
+/// The value with another size of the dim, or the value itself. A window for
+/// this has the location of `op` and moves entries for `cause`.
 static Value buildWindow(Value value, TensorType type, StringAttr dim,
-                         StringAttr name, Location loc, OpBuilder &builder) {
+                         Operation &op, Value cause, OpBuilder &builder) {
   TensorType known = nd::getTensorType(value);
   if (known == type)
     return value;
   nd::Segment all = spmd::getCommonSegment(known.getSize(dim.getValue()),
                                            type.getSize(dim.getValue()));
   auto window = spmd::WindowOp::create(
-      builder, loc, type, dim,
+      builder, op.getLoc(), type, dim,
       builder.getDenseI64ArrayAttr({0, all.at, all.from, all.size}),
       /*repeat=*/nullptr, builder.getF64FloatAttr(0), value);
-  if (name)
-    nd::setName(window, name);
+  setCause(window, cause);
   return window;
 }
 
@@ -55,11 +55,8 @@ Operation *buildGroups(Operation &op, const nd::Factor &factor,
                        OpBuilder &builder, nd::MeshAttr mesh) {
   TensorType result = choice.resultTypes[0];
   auto plan = spmd::planGroups(factor, choice.operandTypes[0], result, mesh);
-  auto getName = [](Value value) {
-    return getCauseName(value, [](Value) { return false; });
-  };
-  Value operand = buildWindow(block, plan->operand, factor.operandDims[0],
-                              getName(op.getOperand(0)), op.getLoc(), builder);
+  Value operand = buildWindow(block, plan->operand, factor.operandDims[0], op,
+                              op.getOperand(0), builder);
   Operation *local = builder.clone(op);
   local->setOperands(operand);
   local->getResult(0).setType(plan->result);
@@ -67,16 +64,17 @@ Operation *buildGroups(Operation &op, const nd::Factor &factor,
   StringAttr part = factor.resultDims[0];
   if (auto split = dyn_cast<nd::SplitDimOp>(local))
     setSizes(split, part, plan->result.getSize(part.getValue()));
+  Operation *last = buildWindow(local->getResult(0), result, part, op,
+                                op.getResult(0), builder)
+                        .getDefiningOp();
+  if (last == local)
+    return local;
+  // What the op has is said of its result.
   DictionaryAttr attributes = local->getDiscardableAttrDictionary();
-  Value last = buildWindow(local->getResult(0), result, part,
-                           getName(op.getResult(0)), op.getLoc(), builder);
-  if (last.getDefiningOp() != local) {
-    local->setDiscardableAttrs(DictionaryAttr::get(op.getContext()));
-    last.getDefiningOp()->setDiscardableAttrs(attributes);
-    if (StringAttr name = getName(op.getResult(0)))
-      nd::setName(last.getDefiningOp(), name);
-  }
-  return last.getDefiningOp();
+  local->setDiscardableAttrs(DictionaryAttr::get(op.getContext()));
+  last->setDiscardableAttrs(attributes);
+  setCause(last, op.getResult(0));
+  return last;
 }
 
 } // namespace meshc::partition

@@ -60,11 +60,9 @@ Operation *OverlapBuilder::buildWindow(Value from, TensorType to,
 /// The sum of the parts of the widened blocks that are of a rank's own block.
 Operation *OverlapBuilder::narrow(Value widened) {
   Operation *sum = nullptr;
-  StringAttr name = getCauseName(op.getResult(0), [](Value) { return false; });
   for (const spmd::WindowSegments &part : plan.windows) {
     Operation *window = buildWindow(widened, table, part);
-    if (name)
-      nd::setName(window, name);
+    setCause(window, op.getResult(0));
     sum = sum ? nd::AddOp::create(builder, op.getLoc(), table,
                                   sum->getResult(0), window->getResult(0))
               : window;
@@ -76,9 +74,7 @@ Operation *OverlapBuilder::build(ValueRange blocks) {
   Value indices = reindex(blocks[1]);
   if (!overlap.overlap.isOfResult) {
     Operation *window = buildWindow(blocks[0], plan.widened, plan.windows[0]);
-    if (StringAttr name =
-            getCauseName(op.getOperand(0), [](Value) { return false; }))
-      nd::setName(window, name);
+    setCause(window, op.getOperand(0));
     return buildLocal({window->getResult(0), indices});
   }
   Operation *local = buildLocal({blocks[0], indices});
@@ -87,6 +83,8 @@ Operation *OverlapBuilder::build(ValueRange blocks) {
   local->setDiscardableAttrs(DictionaryAttr::get(op.getContext()));
   Operation *result = narrow(local->getResult(0));
   result->setDiscardableAttrs(attributes);
+  if (isa<spmd::WindowOp>(result))
+    setCause(result, op.getResult(0));
   return result;
 }
 

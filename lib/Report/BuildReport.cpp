@@ -70,6 +70,8 @@ static Json buildCollective(spmd::CollectiveOpInterface op) {
   collective["calls"] = calls;
   if (mayRunLess(operation))
     collective["atMost"] = true;
+  if (auto orders = op.getAxisOrders(); orders && orders->round)
+    collective["onAverage"] = true;
   collective["bytes"] = Json::object();
   for (const spmd::AxisTraffic &traffic : op.getTraffic())
     collective["bytes"][traffic.axis.str()] =

@@ -47,7 +47,8 @@ static bool isTensor(const Json &json) {
 static bool isCollective(const Json &json) {
   Json fields = json;
   for (const Field &optional :
-       {Field{"reduction", isText}, Field{"atMost", isTruth}}) {
+       {Field{"reduction", isText}, Field{"atMost", isTruth},
+        Field{"onAverage", isTruth}}) {
     if (!json.is_object() || !json.contains(optional.first))
       continue;
     if (!optional.second(json[optional.first]))

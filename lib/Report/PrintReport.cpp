@@ -40,7 +40,8 @@ static void printCollective(const Json &collective, llvm::raw_ostream &out) {
         << " times ";
   out << collective["elements"].get<int64_t>() << " "
       << collective["type"].get<std::string>() << ": each rank sends "
-      << describeTraffic(collective["bytes"]);
+      << describeTraffic(collective["bytes"])
+      << (collective.contains("onAverage") ? " on average" : "");
   if (collective.contains("seconds"))
     out << ", predicted " << formatSeconds(collective["seconds"].get<double>())
         << ", exposed " << formatSeconds(collective["exposed"].get<double>());
@@ -162,10 +163,15 @@ void printReport(const Json &report, llvm::raw_ostream &out) {
     out << "machine: " << report["machine"]["name"].get<std::string>() << "\n";
   for (const Json &function : report["functions"]) {
     size_t count = function["collectives"].size();
+    bool isAverage =
+        llvm::any_of(function["collectives"], [](const Json &collective) {
+          return collective.contains("onAverage");
+        });
     out << "\n"
         << function["name"].get<std::string>() << ": " << count
         << (count == 1 ? " collective" : " collectives") << ", each rank sends "
-        << describeTraffic(function["bytes"]) << "\n";
+        << describeTraffic(function["bytes"])
+        << (isAverage ? " on average" : "") << "\n";
     for (const Json &collective : function["collectives"])
       printCollective(collective, out);
     if (function.contains("time"))

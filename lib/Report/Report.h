@@ -45,7 +45,8 @@ using Json = nlohmann::ordered_json;
 /// result's block where it is gathered. `calls` is how often the collective
 /// runs: once for each iteration of the loops around it, and at most so often
 /// if it has `"atMost": true`, since one of them has a 'while'. `bytes` are
-/// those that each rank sends on the axis by the ring algorithms, in all calls.
+/// those that each rank sends on the axis by the ring algorithms, in all calls;
+/// with `"onAverage": true` some ranks send none, and `bytes` are the mean.
 /// The function's `elements` add up those of all calls of its collectives by
 /// their axes (joined by "," where there are several). A tensor without a name
 /// has name "", one without a place in a file location "". `paddedWork` is the

@@ -266,10 +266,10 @@ static SmallVector<int64_t, 6> getItem(spmd::CollectiveKind kind, Value send,
 static std::string describe(spmd::CollectiveOpInterface collective) {
   std::string text =
       spmd::stringifyCollectiveKind(collective.getCollectiveKind()).str();
-  if (StringAttr name = nd::TensorAttributes::of(collective).getName())
-    text += " of '" + name.getValue().str() + "'";
-  else if (collective->getNumOperands() > 1)
+  if (collective->getNumOperands() > 1)
     text += " of " + std::to_string(collective->getNumOperands()) + " tensors";
+  else if (StringRef name = spmd::getCause(collective, 0).name; !name.empty())
+    text += " of '" + name.str() + "'";
   StringRef separator = " over ";
   for (StringAttr axis : collective.getGroupAxes()) {
     text += separator.str() + axis.getValue().str();

@@ -195,6 +195,26 @@ module attributes {nd.mesh = #nd.mesh<ring = 8>} {
 
 // -----
 
+// Two ranks send one another one half of their blocks. A permute by one rank for both halves would send whole blocks.
+!x = !nd.tensor<f32, [seq = 16 on {ring}]>
+!half = !nd.tensor<f32, [seq = 8 on {ring}]>
+module attributes {nd.mesh = #nd.mesh<ring = 2>} {
+  // CHECK-LABEL: @halves_of_two
+  // CHECK: spmd.piece "seq" 0 round <from = 8, to = 4, offset = 0, number = 1> size 4
+  // CHECK-NEXT: spmd.permute ["ring"] to ["ring"] round <from = 8, to = 4, offset = 0, number = 1>
+  // CHECK: spmd.piece "seq" 0 round <from = 8, to = 4, offset = 8, number = 0> size 4
+  // CHECK-NEXT: spmd.permute ["ring"] to ["ring"] round <from = 8, to = 4, offset = 8, number = 0>
+  // CHECK-NOT: spmd.permute
+  // CHECK: return
+  func.func @halves_of_two(%x: !x) -> (!half, !half) {
+    %0 = spmd.window "seq" [0, 0, 0, 8] fill 0.0 %x : (!x) -> !half
+    %1 = spmd.window "seq" [0, 0, 8, 8] fill 0.0 %x : (!x) -> !half
+    return %0, %1 : !half, !half
+  }
+}
+
+// -----
+
 // Each of 32 ranks has one of 32 entries of the result, and one owner has 32.
 !x = !nd.tensor<f32, [seq = 1024 on {ring}]>
 !y = !nd.tensor<f32, [seq = 32 on {ring}]>

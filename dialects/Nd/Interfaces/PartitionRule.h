@@ -62,10 +62,10 @@ struct Factor {
   llvm::SmallVector<Segment, 1> segments = {};
   double fill = 0;
   Overlap overlap = {}; ///< for FactorKind::Overlap
-  /// For FactorKind::Parallel: the operand or the result, of which there is one
-  /// each, has as many entries along the factor for each of the other's. An op
-  /// on any sizes of the factor does the same, so that it may be cut where
-  /// mayCut does not allow it: what blocks lack is exchanged.
+  /// For a Parallel factor of an op with one operand and one result, such as
+  /// split and merge: each entry along the factor is a group of entries of one
+  /// of the two dims. Ranks can exchange the entries that their blocks lack, so
+  /// the factor may be cut where mayCut says no (mayCutOrExchange).
   bool isGrouped = false;
 };
 
@@ -99,8 +99,8 @@ PartitionRule getRuleByNames(mlir::Operation *op, llvm::StringRef whole);
 /// where they are not equal. Along a Halo or Overlap factor, blocks may be any.
 bool mayCut(mlir::Operation *op, const Factor &factor, int64_t blocks);
 
-/// The same, or ranks can exchange what their blocks lack: the factor is
-/// grouped.
+/// Whether mayCut says yes, or ranks can exchange the entries that their blocks
+/// lack (Factor::isGrouped).
 bool mayCutOrExchange(mlir::Operation *op, const Factor &factor,
                       int64_t blocks);
 

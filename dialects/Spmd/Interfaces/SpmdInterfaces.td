@@ -41,7 +41,8 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
       "::std::optional<::meshc::spmd::AxisOrders>", "getAxisOrders", (ins)>,
     InterfaceMethod<[{
       Bytes that each rank sends over each mesh axis of the group with the ring
-      algorithms (getRingTraffic), summed over all operands.
+      algorithms (getRingTraffic), summed over all operands. Of a permute in a
+      round, in which some ranks send nothing, the mean over the ranks.
     }], "::llvm::SmallVector<::meshc::spmd::AxisTraffic>", "getTraffic", (ins)>,
     InterfaceMethod<[{
       Builds one op that combines `members`, with their operands and results in

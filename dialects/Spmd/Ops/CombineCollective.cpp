@@ -19,6 +19,8 @@ using nd::MeshAttr;
 using nd::ReductionKind;
 using nd::TensorType;
 
+static constexpr llvm::StringLiteral causesName = "spmd.causes";
+
 static llvm::SmallVector<AxisTraffic> getTrafficOf(CollectiveOpInterface op,
                                                    TypeRange wholes) {
   MeshAttr mesh = MeshAttr::of(op);
@@ -38,12 +40,26 @@ bool sendsEntries(CollectiveOpInterface collective) {
 }
 
 Cause getCause(Operation *op, unsigned index) {
-  if (auto causes = op->getAttrOfType<ArrayAttr>("spmd.causes"))
+  if (auto causes = op->getAttrOfType<ArrayAttr>(causesName))
     if (index < causes.size())
       if (auto named = dyn_cast<NameLoc>(causes[index]))
         return {named.getName().getValue(), named.getChildLoc()};
   StringAttr name = nd::TensorAttributes::of(op).getName();
   return {name ? name.getValue() : StringRef(), op->getLoc()};
+}
+
+void setCause(Operation *op, StringAttr name) {
+  Builder builder(op->getContext());
+  op->setAttr(causesName,
+              builder.getArrayAttr({NameLoc::get(name, op->getLoc())}));
+}
+
+void removeCause(Operation *op) { op->removeAttr(causesName); }
+
+void copyCause(Operation *from, Operation *to) {
+  nd::copyName(from, to);
+  if (Attribute causes = from->getAttr(causesName))
+    to->setAttr(causesName, causes);
 }
 
 /// One op of the members' kind over all their operands; the lists of dim names
@@ -73,7 +89,7 @@ static Operation *combineMembers(OpBuilder &builder,
     attributes.set(name, builder.getArrayAttr(joined));
   }
   nd::removeName(attributes);
-  attributes.set("spmd.causes", builder.getArrayAttr(causes));
+  attributes.set(causesName, builder.getArrayAttr(causes));
   OperationState state(builder.getFusedLoc(locations),
                        members.front()->getName(), operands, types, attributes);
   return builder.create(state);
@@ -143,6 +159,16 @@ Operation *AllToAllOp::createCombined(OpBuilder &builder,
   return combineMembers(builder, members, {"from", "to"});
 }
 
+/// The share of the ranks that send to another one in the round.
+static double getSenderShare(const MeshcRound &round, int64_t ranks) {
+  int64_t senders = 0;
+  for (int64_t sender = 0; sender < ranks; ++sender) {
+    int64_t receiver = getReceiverIn(round, sender, ranks);
+    senders += receiver != nobody && receiver != sender;
+  }
+  return double(senders) / double(ranks);
+}
+
 CollectiveKind PermuteOp::getCollectiveKind() {
   return CollectiveKind::Permute;
 }
@@ -162,7 +188,12 @@ std::optional<AxisOrders> PermuteOp::getAxisOrders() {
   return orders;
 }
 llvm::SmallVector<AxisTraffic> PermuteOp::getTraffic() {
-  return getTrafficOf(*this, getInputs().getTypes());
+  auto traffic = getTrafficOf(*this, getInputs().getTypes());
+  if (RoundAttr round = getRoundAttr())
+    for (AxisTraffic &each : traffic)
+      each.bytes *= getSenderShare(
+          round.getRound(), MeshAttr::of(*this).getProduct(getGroupAxes()));
+  return traffic;
 }
 Operation *PermuteOp::createCombined(OpBuilder &builder,
                                      ArrayRef<Operation *> members) {
