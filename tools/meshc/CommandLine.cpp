@@ -93,6 +93,15 @@ static std::vector<std::string> getNames(const Choices<Value> &choices) {
   return names;
 }
 
+/// Whether the option has a value that is not empty.
+static CLI::Validator isNotEmpty(const std::string &expected) {
+  return CLI::Validator(
+      [=](std::string &value) {
+        return value.empty() ? "got '', expected " + expected : std::string();
+      },
+      "");
+}
+
 /// A callback that sets `target` to the value of a name, which isOneOf has
 /// checked.
 template <typename Value, typename Target>
@@ -238,6 +247,7 @@ static void addMachines(CLI::App &app, CompileOptions &options) {
          "program's --trace predict: host, h100 (nodes of 8), h100-ib "
          "(the same over InfiniBand), or a JSON file (default: host, or "
          "h100 with --target=cuda)")
+      ->check(isNotEmpty("the name of a machine or of a file"))
       ->type_name("NAME|FILE");
   app.add_flag("--calibrate", options.calibrate,
                "measure the processors and the memory of this host, and write "
