@@ -9,8 +9,9 @@
 /// An op that splits a dim, or merges several, has blocks of the one side that
 /// are not blocks of the other if the axes do not divide the outer part: 12
 /// heads of 64 over 8 ranks are blocks of 2 heads, but 768 features are blocks
-/// of 96. The op then runs on sides with room for as many entries as the ranks
-/// divide, between windows that move what the blocks of a side lack.
+/// of 96. The op then runs on padded dims, which the ranks divide: on 16 heads
+/// and 1,024 features. One window before the op adds the padding, one behind it
+/// takes the padding away. These windows move the entries that blocks lack.
 ///
 //===----------------------------------------------------------------------===//
 #ifndef MESHC_DIALECTS_SPMD_GROUPPLAN_H
@@ -21,12 +22,13 @@
 namespace meshc::spmd {
 
 struct GroupPlan {
-  /// The types with room, from which and to which the op runs.
+  /// The padded types of the op.
   nd::TensorType operand, result;
   double bytes = 0; ///< sent by each rank, padding of other dims included
 };
 
-/// The segment that is all entries of the smaller of two sizes.
+/// The segment of a window from `a` entries to `b` entries, or the reverse,
+/// that keeps as many as both have.
 nd::Segment getCommonSegment(int64_t a, int64_t b);
 
 /// The plan for a factor that is grouped (nd::Factor::isGrouped) of an op with

@@ -66,8 +66,8 @@ inline EntryRange getBlock(int64_t entries, const GroupAxes &axes,
   return block;
 }
 
-/// The whole number ⌊(factor · x + summand) / divisor⌋ + constant, for x ≥ 0.
-/// 0 ≤ summand < divisor, so that it is a division of whole numbers without a
+/// ⌊(factor · x + summand) / divisor⌋ + constant, for x ≥ 0. The summand is
+/// less than the divisor and not negative, so that code may divide without a
 /// sign.
 struct RoundedLine {
   int64_t factor, summand, divisor, constant;
@@ -118,7 +118,8 @@ inline RoundedLine getSenderLine(const MeshcRound &round) {
                  round.sendBlock < round.recvBlock);
 }
 
-/// In place of a rank: it sends to, or receives from, none.
+/// Stands for the rank that a rank sends to, or receives from, if there is
+/// none.
 constexpr int64_t nobody = -1;
 
 /// The counterpart of `rank` among `ranks`, if each is the other's; or nobody.
@@ -143,8 +144,9 @@ inline int64_t getSenderIn(const MeshcRound &round, int64_t receiver,
                         ranks);
 }
 
-/// The first of `size` entries of the sender's block that contain what the
-/// receiver needs of it, if as many are enough. The pair need not be one.
+/// The sender's piece for the receiver is `size` entries of its block. This is
+/// the first of them. They contain all that the receiver needs of the block, if
+/// `size` is large enough. Also defined for two ranks that are no pair.
 inline int64_t getSentLow(const MeshcRound &round, int64_t sender,
                           int64_t receiver, int64_t size) {
   int64_t first =

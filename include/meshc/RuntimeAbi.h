@@ -255,8 +255,7 @@ typedef enum MeshcCollectiveKind {
 ///   included. Nothing is cut: each rank sends all of them to one rank and
 ///   receives as many from one rank, perhaps itself (MeshcPermutation). In a
 ///   round (MeshcRound) some ranks send to nobody, and some receive from
-///   nobody: their recv then
-///   holds anything.
+///   nobody: their recv then holds anything.
 ///
 /// In the other kinds, send and recv have equal numbers.
 /// send == recv is allowed for ALL_REDUCE only; otherwise they do not overlap.

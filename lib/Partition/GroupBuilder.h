@@ -12,14 +12,14 @@
 
 namespace meshc::partition {
 
-/// Whether the choice cuts the op's factor into blocks that an exchange makes
+/// Whether ranks must exchange entries if these axes cut the op's factor
 /// (spmd::planGroups).
 bool isExchanged(mlir::Operation &op, const nd::Factor &factor,
                  llvm::ArrayRef<mlir::StringAttr> axes, nd::MeshAttr mesh);
 
-/// Builds a split or a merge whose choice cuts it so (isExchanged): windows
-/// that give the operand room, the op, and a window that takes the room of the
-/// result away. New ops go to `builder`. Returns the last of them.
+/// Builds a split or a merge that is cut so (isExchanged): a window that pads
+/// the operand, the op, and a window that takes the padding of the result away.
+/// New ops go to `builder`. Returns the last of them.
 mlir::Operation *buildGroups(mlir::Operation &op, const nd::Factor &factor,
                              const FactorChoice &choice, mlir::Value block,
                              mlir::OpBuilder &builder, nd::MeshAttr mesh);
