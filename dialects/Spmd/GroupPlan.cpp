@@ -22,7 +22,7 @@ std::optional<GroupPlan> planGroups(const nd::Factor &factor,
   llvm::StringRef from = factor.operandDims[0].getValue();
   llvm::StringRef to = factor.resultDims[0].getValue();
   int64_t ranks = mesh.getProduct(getAxesOf(operand, from));
-  int64_t groups = (factor.size + ranks - 1) / ranks * ranks;
+  auto groups = static_cast<int64_t>(llvm::alignTo(factor.size, ranks));
   auto widen = [&](TensorType type, llvm::StringRef dim) {
     return resize(type, dim, type.getSize(dim) / factor.size * groups);
   };

@@ -27,8 +27,8 @@ struct GroupPlan {
   double bytes = 0; ///< sent by each rank, padding of other dims included
 };
 
-/// The segment of a window from `a` entries to `b` entries, or the reverse,
-/// that keeps as many as both have.
+/// The only segment of a window that changes the size of a dim from `a` to `b`:
+/// its first min(a, b) entries.
 nd::Segment getCommonSegment(int64_t a, int64_t b);
 
 /// The plan for a factor that is grouped (nd::Factor::isGrouped) of an op with

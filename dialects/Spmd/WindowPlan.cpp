@@ -21,8 +21,9 @@ using nd::TensorType;
 
 /// More distances of a segment, or of a window, are not planned.
 static constexpr size_t mostSent = 8;
-/// Nor are more rounds of a segment, or twice as many of a window.
-static constexpr int64_t mostRounds = 16;
+/// Rounds are not planned if one block is larger than the other by more than
+/// this factor, nor if a window needs more than twice as many permutes.
+static constexpr int64_t mostRatio = 16;
 
 namespace {
 /// Entries of a block, from `low` to the one before `end`.
@@ -123,7 +124,6 @@ private:
   std::optional<SegmentPlan> planRounds(unsigned number) const;
   Interval getNeeded(const Segment &segment, int64_t sender,
                      int64_t receiver) const;
-  bool sendsLess(const SegmentPlan &rounds, const SegmentPlan &distances) const;
 
   ArrayRef<TensorType> operands;
   TensorType result;
@@ -185,7 +185,7 @@ std::optional<SegmentPlan> WindowPlanner::planRounds(unsigned number) const {
   const Segment &segment = segments.list[number];
   int64_t from = getBlockSize(operands[segment.operand], dim, mesh);
   auto [smaller, larger] = std::minmax(from, to);
-  if (segments.repeat || from == to || larger / smaller > mostRounds)
+  if (segments.repeat || from == to || larger / smaller > mostRatio)
     return std::nullopt;
   SegmentPlan plan;
   Interval own = {from, 0};
@@ -215,12 +215,12 @@ std::optional<SegmentPlan> WindowPlanner::planRounds(unsigned number) const {
   return plan;
 }
 
-/// Of two ranks, each is the next one and the one before: a permute for either
-/// distance sends what nobody needs, but a round leaves one of the ranks out.
-bool WindowPlanner::sendsLess(const SegmentPlan &rounds,
-                              const SegmentPlan &distances) const {
+/// Both plans count the rank that sends the most. With equal bytes and no more
+/// permutes, rounds are better: some ranks send nothing in them.
+static bool sendsLess(const SegmentPlan &rounds, const SegmentPlan &distances) {
   return rounds.bytes < distances.bytes ||
-         (ranks == 2 && rounds.bytes == distances.bytes && rounds.bytes > 0);
+         (rounds.bytes > 0 && rounds.bytes == distances.bytes &&
+          rounds.pieces.size() <= distances.pieces.size());
 }
 
 std::optional<WindowPlan> WindowPlanner::plan() {
@@ -235,14 +235,14 @@ std::optional<WindowPlan> WindowPlanner::plan() {
     if (!chosen)
       return std::nullopt;
     for (const WindowPiece &piece : chosen->pieces)
-      if (!piece.round && !piece.isOwn())
+      if (piece.distance != 0)
         sent.insert(getKey(segment, piece));
     llvm::append_range(plan.pieces, chosen->pieces);
     plan.bytes += chosen->bytes;
   }
   auto inRounds = llvm::count_if(
       plan.pieces, [](const WindowPiece &piece) { return bool(piece.round); });
-  if (sent.size() > mostSent || inRounds > 2 * mostRounds)
+  if (sent.size() > mostSent || inRounds > 2 * mostRatio)
     return std::nullopt;
   return plan;
 }

@@ -66,9 +66,8 @@ inline EntryRange getBlock(int64_t entries, const GroupAxes &axes,
   return block;
 }
 
-/// ⌊(factor · x + summand) / divisor⌋ + constant, for x ≥ 0. The summand is
-/// less than the divisor and not negative, so that code may divide without a
-/// sign.
+/// ⌊(factor · x + summand) / divisor⌋ + constant, for x ≥ 0. 0 ≤ summand <
+/// divisor, so generated code can divide unsigned numbers.
 struct RoundedLine {
   int64_t factor, summand, divisor, constant;
 
@@ -94,11 +93,10 @@ inline bool isValidRound(const MeshcRound &round) {
          round.number <= most;
 }
 
-/// The number of a rank's counterpart in a round, as a function of the rank's.
-/// The rank has `block` entries and the counterpart `others`; `offset` is from
-/// the counterpart's entries to the rank's. The side with the larger blocks,
-/// `isLarger`, numbers the ranks of the other side. The function of the other
-/// side holds for ranks that have a counterpart.
+/// One of the formulas of MeshcRound, ⌊(x · block + offset) / others⌋ + number,
+/// if the ranks with blocks of `block` entries number the others; that is if
+/// their blocks are larger. Otherwise the inverse of the others' formula, which
+/// holds for ranks that have a counterpart.
 inline RoundedLine getLine(int64_t block, int64_t others, int64_t offset,
                            int64_t number, bool isLarger) {
   return isLarger

@@ -86,6 +86,10 @@ private:
             const_cast<void *>(op.getDimAttr().getAsOpaquePointer()),
             getShift(piece)};
   }
+  Value makePiece(WindowOp at, Value operand, int64_t low, int64_t size,
+                  spmd::RoundAttr round);
+  Value makePermute(WindowOp at, Value sent, int64_t shift,
+                    spmd::RoundAttr round);
   Value take(WindowOp at, Value operand, int64_t low, int64_t size);
   Value take(Value operand, const spmd::WindowPiece &piece) {
     return take(op, operand, piece.low, piece.size);
@@ -144,36 +148,47 @@ Halo &SharedHalos::get(const Key &key, int64_t low) {
   });
 }
 
+/// A piece of the operand's blocks, before the window `at`.
+Value WindowLowering::makePiece(WindowOp at, Value operand, int64_t low,
+                                int64_t size, spmd::RoundAttr round) {
+  OpBuilder before(at);
+  return spmd::PieceOp::create(
+      before, at.getLoc(),
+      spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(), size,
+                              mesh),
+      op.getDimAttr(), before.getI64IntegerAttr(low), round,
+      before.getI64IntegerAttr(size), operand);
+}
+
+/// What this rank receives of `sent`, by a shift or in a round.
+Value WindowLowering::makePermute(WindowOp at, Value sent, int64_t shift,
+                                  spmd::RoundAttr round) {
+  OpBuilder before(at);
+  ArrayAttr order = before.getArrayAttr(
+      llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
+  auto permute =
+      spmd::PermuteOp::create(before, at.getLoc(), TypeRange(sent.getType()),
+                              order, order, shift, round, sent);
+  spmd::copyCause(at, permute);
+  return permute->getResult(0);
+}
+
 /// Entries of a rank's own block, before the window `at`.
 Value WindowLowering::take(WindowOp at, Value operand, int64_t low,
                            int64_t size) {
   if (size == getBlockSize(operand) &&
       nd::getTensorType(operand).isEven(type.getDimIndex(op.getDim()), mesh))
     return operand;
-  OpBuilder before(at);
-  return spmd::PieceOp::create(
-      before, at.getLoc(),
-      spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(), size,
-                              mesh),
-      op.getDimAttr(), before.getI64IntegerAttr(low), spmd::RoundAttr(),
-      before.getI64IntegerAttr(size), operand);
+  return makePiece(at, operand, low, size, {});
 }
 
 /// Entries of the piece's rank, on this rank, for the window `at`.
 Value WindowLowering::permute(WindowOp at, Value operand,
                               const spmd::WindowPiece &piece, int64_t low,
                               int64_t size) {
-  Value sent = take(at, operand, low, size);
-  OpBuilder before(at);
-  ArrayAttr order = before.getArrayAttr(
-      llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
-  auto permute = spmd::PermuteOp::create(
-      before, at.getLoc(), TypeRange(sent.getType()), order, order,
-      getShift(piece), spmd::RoundAttr(), sent);
   LDBG() << at.getLoc() << ": rank p receives " << size
          << " entries from rank p + " << piece.distance;
-  spmd::copyCause(at, permute);
-  return permute->getResult(0);
+  return makePermute(at, take(at, operand, low, size), getShift(piece), {});
 }
 
 /// What this rank has received of the piece's rank, with the piece in it.
@@ -199,7 +214,7 @@ void WindowLowering::collect() {
   if (!known)
     return; // `run` says why
   for (const spmd::WindowPiece &piece : known->pieces)
-    if (!piece.round && !piece.isOwn())
+    if (piece.distance != 0)
       halos.add(
           getKey(op.getInputs()[segments.list[piece.segment].operand], piece),
           piece.low, piece.low + piece.size, op);
@@ -232,21 +247,15 @@ WindowLowering::getRoundPart(const spmd::WindowPiece &piece) {
   const Segment &segment = segments.list[piece.segment];
   Value operand = op.getInputs()[segment.operand];
   auto round = spmd::RoundAttr::get(op.getContext(), *piece.round);
-  auto sent = spmd::PieceOp::create(
-      builder, op.getLoc(),
-      spmd::PieceOp::getPiece(nd::getTensorType(operand), op.getDim(),
-                              piece.size, mesh),
-      op.getDimAttr(), builder.getI64IntegerAttr(0), round,
-      builder.getI64IntegerAttr(piece.size), operand);
-  ArrayAttr order = builder.getArrayAttr(
-      llvm::SmallVector<Attribute>(axes.begin(), axes.end()));
-  auto permute = spmd::PermuteOp::create(
-      builder, op.getLoc(), TypeRange(sent.getType()), order, order,
-      /*shift=*/0, round, sent.getResult());
   LDBG() << op.getLoc() << ": " << piece.size << " entries move in " << round;
-  spmd::copyCause(op, permute);
-  return {permute.getResult(0),      0,          0,    segment.at,
-          segment.at + segment.size, piece.size, round};
+  Value sent = makePiece(op, operand, /*low=*/0, piece.size, round);
+  return {makePermute(op, sent, /*shift=*/0, round),
+          0,
+          0,
+          segment.at,
+          segment.at + segment.size,
+          piece.size,
+          round};
 }
 
 /// Of a widened block, wherever it is: the entry of the piece is known from

@@ -19,9 +19,9 @@ module attributes {nd.mesh = #nd.mesh<ring = 4>} {
   }
   // Blocks of 17 entries: rank 3 begins three entries before its block of the operand.
   // CHECK-LABEL: @pad
-  // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 0 size 2
-  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] shift 3 %[[P]]
-  // CHECK-NEXT: spmd.join "seq" [17, 16, 1, 65, 1, 16, 1, 65] fill 7.0{{.*}} %[[H]], %arg0
+  // CHECK-NEXT: %[[P:.*]] = spmd.piece "seq" 0 round <from = 16, to = 17, offset = -1, number = 1> size 2 %arg0
+  // CHECK-NEXT: %[[H:.*]] = spmd.permute ["ring"] to ["ring"] round <from = 16, to = 17, offset = -1, number = 1> %[[P]]
+  // CHECK-NEXT: spmd.join "seq" [0, 0, 1, 65, 1, 16, 1, 65] rounds [#spmd.round<from = 16, to = 17, offset = -1, number = 1>, unit] fill 7.0{{.*}} %[[H]], %arg0
   func.func @pad(%x: !x) -> !long {
     %y = spmd.window "seq" [0, 1, 0, 64] fill 7.0 %x : (!x) -> !long
     return %y : !long
@@ -127,7 +127,9 @@ module attributes {nd.mesh = #nd.mesh<ring = 4>} {
   }
   // Blocks of 18 entries of one of 16 and one of 2.
   // CHECK-LABEL: @concat
-  // CHECK: spmd.permute {{.*}} shift 3
+  // CHECK: spmd.permute {{.*}} round <from = 16, to = 18, offset = 0, number = 1>
+  // CHECK-COUNT-3: spmd.permute {{.*}} round <from = 2, to = 18, offset = -64, number = {{[567]}}>
+  // CHECK-NOT: spmd.permute
   // CHECK: spmd.join "seq" {{.*}} : ({{.*}}) -> !nd.tensor<f32, [h = 8, seq = 72 on {ring}]>
   func.func @concat(%x: !x, %t: !tail) -> !other {
     %y = spmd.window "seq" [0, 0, 0, 64, 1, 64, 0, 8] fill 0.0 %x, %t : (!x, !tail) -> !other
@@ -195,7 +197,7 @@ module attributes {nd.mesh = #nd.mesh<ring = 8>} {
 
 // -----
 
-// Two ranks send one another one half of their blocks. A permute by one rank for both halves would send whole blocks.
+// Two ranks send one another one half of their blocks. A permute for both distances would send whole blocks.
 !x = !nd.tensor<f32, [seq = 16 on {ring}]>
 !half = !nd.tensor<f32, [seq = 8 on {ring}]>
 module attributes {nd.mesh = #nd.mesh<ring = 2>} {

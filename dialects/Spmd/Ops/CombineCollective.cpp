@@ -189,10 +189,12 @@ std::optional<AxisOrders> PermuteOp::getAxisOrders() {
 }
 llvm::SmallVector<AxisTraffic> PermuteOp::getTraffic() {
   auto traffic = getTrafficOf(*this, getInputs().getTypes());
-  if (RoundAttr round = getRoundAttr())
+  if (RoundAttr round = getRoundAttr()) {
+    double share = getSenderShare(
+        round.getRound(), MeshAttr::of(*this).getProduct(getGroupAxes()));
     for (AxisTraffic &each : traffic)
-      each.bytes *= getSenderShare(
-          round.getRound(), MeshAttr::of(*this).getProduct(getGroupAxes()));
+      each.bytes *= share;
+  }
   return traffic;
 }
 Operation *PermuteOp::createCombined(OpBuilder &builder,

@@ -56,8 +56,9 @@ def Spmd_PieceOp
     takes the entries that it sends in that round (getSentLow); the blocks of the
     operand are those of the round's senders.
         // on #nd.mesh<ring = 4>: the last entry of each block
-        %c = spmd.piece "seq" 0 round <from = 16, to = 8, offset = 32, number = 1> size 8 %a : !nd.tensor<f32, [seq = 64 on {ring} ]> -> !nd.tensor<f32, [seq = 32 on {ring} ]>
         %b = spmd.piece "seq" 15 size 1 %a : !nd.tensor<f32, [seq = 64 on {ring} ]> -> !nd.tensor<f32, [seq = 4 on {ring} ]>
+        // what each rank sends in round 1
+        %c = spmd.piece "seq" 0 round <from = 16, to = 8, offset = 32, number = 1> size 8 %a : !nd.tensor<f32, [seq = 64 on {ring} ]> -> !nd.tensor<f32, [seq = 32 on {ring} ]>
   }];
   let arguments = (ins StrAttr:$dim, I64Attr:$low, OptionalAttr<Spmd_RoundAttr>:$round, I64Attr:$size,
                        Nd_TensorType:$input);
@@ -81,10 +82,10 @@ def Spmd_JoinOp
     such an entry and for which first ≤ g < end. Where there is none, it is `fill`.
     Without `fill`, each entry has an operand.
 
-    `rounds` has an attribute for each operand: a round, whose receivers have the blocks
-    of the result, or unit. An operand with a round is what the rank received in it, a
-    piece of another rank's block: its origin is where that piece lies, and it has no
-    entries on a rank that received nothing. Its first two numbers are then 0.
+    `rounds` has one attribute for each operand: a round or unit. An operand with a
+    round is the piece that the rank received in that round. The round says where the
+    piece lies, so origin and step are 0. A rank that received nothing takes no entries
+    of it. The receivers' blocks are those of the result.
         // on #nd.mesh<ring = 4>: %halo is the last entry of the previous rank's block
         %c = spmd.join "seq" [0, 16, 1, 64, 1, 16, 1, 64] fill 0.0 %halo, %a : (!nd.tensor<f32, [seq = 4 on {ring} ]>, !nd.tensor<f32, [seq = 64 on {ring} ]>) -> !nd.tensor<f32, [seq = 64 on {ring} ]>
   }];
