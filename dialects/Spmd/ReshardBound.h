@@ -29,9 +29,9 @@ namespace meshc::spmd {
 /// `from`.
 double getLeastBytes(nd::TensorType from, nd::TensorType to, nd::MeshAttr mesh);
 
-/// The same by any steps, over whichever axes of the mesh. A sum may then make
-/// use of all ranks that have a copy of a term. So each of its elements counts
-/// once: k - 1 messages until one rank has it, and m - 1 more.
+/// The same for steps over any axes of the mesh. Ranks with copies of a term
+/// may then share the work of a sum, so each element of a sum takes k + m - 2
+/// messages in all, not for each copy.
 double getLeastBytesOverAll(nd::TensorType from, nd::TensorType to,
                             nd::MeshAttr mesh);
 

@@ -67,10 +67,7 @@ double ReshardPlanner::getLeastCost(TensorType from, TensorType to) const {
       from.getPartialKind() != to.getPartialKind())
     return std::numeric_limits<double>::infinity();
   TensorType whole = dropPartial(to, getFurtherPartial(to, from));
-  double cheapest = 1;
-  for (auto [axis, cost] : byteCosts)
-    cheapest = std::min(cheapest, cost);
-  return cheapest * getLeastBytesOverAll(from, whole, mesh);
+  return getLeastByteCost(byteCosts) * getLeastBytesOverAll(from, whole, mesh);
 }
 
 double ReshardPlanner::getByteCost(ArrayRef<StringAttr> axes) const {

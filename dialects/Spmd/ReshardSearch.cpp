@@ -37,8 +37,7 @@ static constexpr double haste = 1.5;
 /// Relative, of sums of bytes.
 static constexpr double roundingError = 1e-9;
 
-/// What a byte costs at least, over any axis.
-static double getLeastByteCost(const ByteCosts &costs) {
+double getLeastByteCost(const ByteCosts &costs) {
   double cheapest = 1;
   for (auto [axis, cost] : costs)
     cheapest = std::min(cheapest, cost);

@@ -28,7 +28,9 @@ std::optional<ReshardPlan> searchReshard(nd::TensorType from, nd::TensorType to,
                                          double memoryBound,
                                          Objective objective);
 
-/// What a byte over any of the axes costs: the highest of their costs.
+/// What a byte costs at least, over any axis of the mesh.
+double getLeastByteCost(const ByteCosts &costs);
+/// What a byte over all of the axes costs: the highest of their costs.
 double getByteCost(const ByteCosts &costs,
                    llvm::ArrayRef<mlir::StringAttr> axes);
 

@@ -39,8 +39,8 @@ struct Cause {
   mlir::Location location;
 };
 Cause getCause(mlir::Operation *op, unsigned index);
-/// Says that an op with one operand moves data for the value `name`, where this
-/// is not the name of the op's own result.
+/// Says that a window, or a permute that it became, moves data for the value
+/// `name`. Only for ops without a name of their own.
 void setCause(mlir::Operation *op, mlir::StringAttr name);
 void removeCause(mlir::Operation *op);
 /// Gives `to` the name and the cause of `from`, if it has them.

@@ -23,8 +23,7 @@ namespace meshc::partition {
 
 using nd::TensorType;
 
-/// Whether the value is a stacked result of a loop.
-static bool isStack(Value value) {
+bool isStack(Value value) {
   auto loop = value.getDefiningOp<nd::ScanOp>();
   return loop &&
          cast<OpResult>(value).getResultNumber() >= loop.getCarriedCount();

@@ -22,6 +22,9 @@
 
 namespace meshc::partition {
 
+/// Whether the value is a stacked result of a loop.
+bool isStack(mlir::Value value);
+
 /// The shardings in which the values of a block are available: those that were
 /// built, or those of one state of the search.
 class AvailableForms {

@@ -7,7 +7,6 @@
 
 #include "lib/Partition/BlockSearch.h"
 #include "lib/Partition/LastUses.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -125,7 +124,7 @@ public:
     if (taken == entries.size())
       return nullptr;
     if (taken == sorted) {
-      size_t end = std::min(entries.size(), sorted + 2 * sorted + 128);
+      size_t end = std::min(entries.size(), 3 * sorted + 128);
       auto begin = entries.begin() + sorted;
       if (end < entries.size())
         std::nth_element(begin, entries.begin() + end, entries.end());

@@ -67,6 +67,11 @@ StringAttr getCauseName(Value value,
   return findNameAhead(value, /*alone=*/false);
 }
 
+void moveAttributes(Operation *from, Operation *to) {
+  to->setDiscardableAttrs(from->getDiscardableAttrDictionary());
+  from->setDiscardableAttrs(DictionaryAttr::get(from->getContext()));
+}
+
 void setCause(Operation *window, Value value) {
   if (nd::TensorAttributes::of(window).getName())
     return;

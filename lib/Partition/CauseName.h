@@ -17,6 +17,10 @@ namespace meshc::partition {
 mlir::StringAttr getCauseName(mlir::Value value,
                               llvm::function_ref<bool(mlir::Value)> isPartial);
 
+/// Gives what is said of an op, its name among others, to a later op, which now
+/// makes the result.
+void moveAttributes(mlir::Operation *from, mlir::Operation *to);
+
 /// Says that the op, a window, moves entries for the value, unless it has a
 /// name of its own.
 void setCause(mlir::Operation *window, mlir::Value value);

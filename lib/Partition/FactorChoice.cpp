@@ -30,10 +30,6 @@ double WantedResult::getLeastCost(TensorType made,
          planner.getLeastCost(part, desired.settle(part)) * share;
 }
 
-double getCost(const FactorChoice &choice) {
-  return choice.bytes + choice.work;
-}
-
 TensorType getTypeAlong(TensorType type, const PartitionRule &rule,
                         ArrayRef<AxisList> axesOfFactor,
                         llvm::function_ref<StringAttr(const Factor &)> dimOf) {

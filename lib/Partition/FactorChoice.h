@@ -100,13 +100,6 @@ getTypeAlong(nd::TensorType type, const nd::PartitionRule &rule,
              llvm::ArrayRef<spmd::AxisList> axesOfFactor,
              llvm::function_ref<mlir::StringAttr(const nd::Factor &)> dimOf);
 
-/// What a choice costs: its bytes, and its work at the rate of one multiply-add
-/// of a product per byte. Products that the layout splits are then never
-/// computed twice for the sake of a few bytes: the gradient of a weight is
-/// summed over the ranks, not computed everywhere from a gathered batch, unless
-/// the batch is tiny.
-double getCost(const FactorChoice &choice);
-
 /// Points of the iteration space of the whole op: multiply-adds of a product,
 /// and at least the elements of the largest value. A dim that is looked up has
 /// no points of its own.

@@ -236,46 +236,38 @@ bool FactorSearch::addOperandCosts(Found &found) {
   return true;
 }
 
-/// What the op exchanges along Halo, Overlap and grouped factors. False if it
-/// cannot.
+/// The bytes that ranks exchange along a factor that these axes cut; nothing if
+/// they cannot.
+std::optional<double> FactorSearch::getExchanged(const Factor &factor,
+                                                 ArrayRef<StringAttr> axes,
+                                                 const Found &found) const {
+  auto getBytes = [](const auto &plan) {
+    return plan ? std::optional<double>(plan->bytes) : std::nullopt;
+  };
+  if (factor.kind == FactorKind::Halo)
+    return getBytes(spmd::planWindow(found.operandTypes, found.resultTypes[0],
+                                     factor.resultDims[0].getValue(),
+                                     {factor.segments}, mesh));
+  if (factor.kind == FactorKind::Overlap)
+    return getBytes(
+        spmd::planOverlap(factor, found.operandTypes, found.resultTypes, mesh));
+  if (isExchanged(*op, factor, axes, mesh))
+    return getBytes(spmd::planGroups(factor, found.operandTypes[0],
+                                     found.resultTypes[0], mesh));
+  return 0;
+}
+
+/// Adds what the op exchanges along its factors. False if it cannot.
 bool FactorSearch::addHaloCosts(Found &found) const {
-  auto forEachCut = [&](FactorKind kind, auto getBytes) {
-    for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-      AxisList axes = getAxes(index);
-      if (factor.kind != kind || axes.empty())
-        continue;
-      std::optional<double> bytes = getBytes(factor);
-      if (!bytes)
-        return false;
-      found.haloBytes += *bytes * planner.getByteCost(axes);
-    }
-    return true;
-  };
-  auto ofWindow = [&](const Factor &factor) -> std::optional<double> {
-    auto plan = spmd::planWindow(found.operandTypes, found.resultTypes[0],
-                                 factor.resultDims[0].getValue(),
-                                 {factor.segments}, mesh);
-    return plan ? std::optional(plan->bytes) : std::nullopt;
-  };
-  auto ofOverlap = [&](const Factor &factor) -> std::optional<double> {
-    auto plan =
-        spmd::planOverlap(factor, found.operandTypes, found.resultTypes, mesh);
-    return plan ? std::optional(plan->bytes) : std::nullopt;
-  };
-  // Along other grouped factors, nothing moves.
-  auto ofGroups = [&](const Factor &factor) -> std::optional<double> {
-    auto axes = spmd::getAxesOf(found.operandTypes[0],
-                                factor.operandDims[0].getValue());
-    if (!isExchanged(*op, factor, axes, mesh))
-      return 0;
-    auto plan = spmd::planGroups(factor, found.operandTypes[0],
-                                 found.resultTypes[0], mesh);
-    return plan ? std::optional(plan->bytes) : std::nullopt;
-  };
-  if (!forEachCut(FactorKind::Halo, ofWindow) ||
-      !forEachCut(FactorKind::Overlap, ofOverlap) ||
-      (hasGroups && !forEachCut(FactorKind::Parallel, ofGroups)))
-    return false;
+  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+    AxisList axes = getAxes(index);
+    if (axes.empty())
+      continue;
+    std::optional<double> bytes = getExchanged(factor, axes, found);
+    if (!bytes)
+      return false;
+    found.haloBytes += *bytes * planner.getByteCost(axes);
+  }
   found.bytes += found.haloBytes;
   return true;
 }

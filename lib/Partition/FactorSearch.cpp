@@ -184,7 +184,6 @@ void FactorSearch::collectValues() {
       if (factor.resultDims[i] || factor.kind == FactorKind::Reduce)
         along.push_back(operands.size() + i);
     hasOverlaps |= factor.kind == FactorKind::Overlap;
-    hasGroups |= factor.isGrouped;
     hasWindows |= factor.kind == FactorKind::Overlap ||
                   factor.kind == FactorKind::Halo || factor.isGrouped;
   }

@@ -81,6 +81,11 @@ private:
     llvm::SmallVector<unsigned, 8> chosen; ///< candidates, by factor
     llvm::SmallVector<nd::TensorType, 6> operandTypes, resultTypes;
 
+    /// What a choice costs: its bytes, and its work at the rate of one
+    /// multiply-add of a product per byte. Products that the layout splits are
+    /// then never computed twice for the sake of a few bytes: the gradient of a
+    /// weight is summed over the ranks, not computed everywhere from a gathered
+    /// batch, unless the batch is tiny.
     double getCost() const { return bytes + work; }
   };
 
@@ -110,6 +115,9 @@ private:
   std::optional<double> getOperandBytes(
       const OperandForms &forms, nd::TensorType type,
       llvm::function_ref<double(nd::TensorType, nd::TensorType)> getCost) const;
+  std::optional<double> getExchanged(const nd::Factor &factor,
+                                     llvm::ArrayRef<mlir::StringAttr> axes,
+                                     const Found &found) const;
   bool addHaloCosts(Found &found) const;
   void setTypes(Found &found);
   FactorChoice getChoice(const Found &found);
@@ -127,7 +135,7 @@ private:
   spmd::ReshardPlanner &planner;
   nd::MeshAttr mesh;
   const LinkedCuts &cuts;
-  bool hasOverlaps = false, hasGroups = false, hasWindows = false; ///< factors
+  bool hasOverlaps = false, hasWindows = false;          ///< factors
   llvm::SmallVector<FactorCandidates> candidates;        ///< of each factor
   std::vector<llvm::SmallVector<Candidate, 8>> numbered; ///< the same
   /// The values along each factor: operands, then results. A result is also

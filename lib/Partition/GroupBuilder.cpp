@@ -23,24 +23,20 @@ bool isExchanged(Operation &op, const nd::Factor &factor,
          !nd::mayCut(&op, factor, mesh.getProduct(axes));
 }
 
-/// The value with another size of the dim, or the value itself. A window for
-/// this has the location of `op` and moves entries for `cause`.
-static Value buildWindow(Value value, TensorType type, StringAttr dim,
-                         Operation &op, Value cause, OpBuilder &builder) {
+/// A window that gives the dim of the value another size. It has no name and no
+/// cause.
+static Operation *buildWindow(Value value, TensorType type, StringAttr dim,
+                              Location loc, OpBuilder &builder) {
   TensorType known = nd::getTensorType(value);
-  if (known == type)
-    return value;
   nd::Segment all = spmd::getCommonSegment(known.getSize(dim.getValue()),
                                            type.getSize(dim.getValue()));
-  auto window = spmd::WindowOp::create(
-      builder, op.getLoc(), type, dim,
+  return spmd::WindowOp::create(
+      builder, loc, type, dim,
       builder.getDenseI64ArrayAttr({0, all.at, all.from, all.size}),
       /*repeat=*/nullptr, builder.getF64FloatAttr(0), value);
-  setCause(window, cause);
-  return window;
 }
 
-/// The sizes of the parts of a split whose operand has room.
+/// Sets the size of the part `part`.
 static void setSizes(nd::SplitDimOp split, StringAttr part, int64_t size) {
   llvm::SmallVector<int64_t> sizes(split.getSizes());
   for (auto [name, known] :
@@ -55,24 +51,23 @@ Operation *buildGroups(Operation &op, const nd::Factor &factor,
                        OpBuilder &builder, nd::MeshAttr mesh) {
   TensorType result = choice.resultTypes[0];
   auto plan = spmd::planGroups(factor, choice.operandTypes[0], result, mesh);
-  Value operand = buildWindow(block, plan->operand, factor.operandDims[0], op,
-                              op.getOperand(0), builder);
+  if (plan->operand != block.getType()) {
+    Operation *padded = buildWindow(block, plan->operand, factor.operandDims[0],
+                                    op.getLoc(), builder);
+    setCause(padded, op.getOperand(0));
+    block = padded->getResult(0);
+  }
   Operation *local = builder.clone(op);
-  local->setOperands(operand);
+  local->setOperands(block);
   local->getResult(0).setType(plan->result);
-  nd::removeShardings(local);
   StringAttr part = factor.resultDims[0];
   if (auto split = dyn_cast<nd::SplitDimOp>(local))
     setSizes(split, part, plan->result.getSize(part.getValue()));
-  Operation *last = buildWindow(local->getResult(0), result, part, op,
-                                op.getResult(0), builder)
-                        .getDefiningOp();
-  if (last == local)
+  if (plan->result == result)
     return local;
-  // What the op has is said of its result.
-  DictionaryAttr attributes = local->getDiscardableAttrDictionary();
-  local->setDiscardableAttrs(DictionaryAttr::get(op.getContext()));
-  last->setDiscardableAttrs(attributes);
+  Operation *last =
+      buildWindow(local->getResult(0), result, part, op.getLoc(), builder);
+  moveAttributes(local, last);
   setCause(last, op.getResult(0));
   return last;
 }

@@ -79,10 +79,8 @@ Operation *OverlapBuilder::build(ValueRange blocks) {
   }
   Operation *local = buildLocal({blocks[0], indices});
   local->getResult(0).setType(plan.widened);
-  DictionaryAttr attributes = local->getDiscardableAttrDictionary();
-  local->setDiscardableAttrs(DictionaryAttr::get(op.getContext()));
   Operation *result = narrow(local->getResult(0));
-  result->setDiscardableAttrs(attributes);
+  moveAttributes(local, result);
   if (isa<spmd::WindowOp>(result))
     setCause(result, op.getResult(0));
   return result;

@@ -161,11 +161,9 @@ void BlockKey::addValue(Value value) {
   // Where a value settles follows from its first form, and is described.
   if (built.empty())
     key.add(partitioner.getDesired(value));
-  auto loop = value.getDefiningOp<nd::ScanOp>();
-  bool isStack =
-      loop && cast<OpResult>(value).getResultNumber() >= loop.getCarriedCount();
   key.add(size_t(hasOneUser(value)) | size_t(partitioner.isZero(value)) << 1 |
-          size_t(isStack) << 2 | size_t(partitioner.isOuter(value)) << 3);
+          size_t(isStack(value)) << 2 |
+          size_t(partitioner.isOuter(value)) << 3);
   auto kept = partitioner.getKept(value);
   key.add(kept.size());
   for (const OfferedForm &form : kept) {

@@ -15,10 +15,13 @@
 #include "lib/Partition/BlockSearch.h"
 #include "dialects/Nd/NdOps.h"
 #include "dialects/Spmd/SpmdOps.h"
+#include "lib/Partition/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 
 using namespace mlir;
 using namespace meshc;
@@ -338,6 +341,55 @@ TEST(BlockSearch, FindsTheCheapestChoice) {
 
 TEST(BlockSearch, FindsTheCheapestMoves) {
   compareAll(AxisMoves::One, readNumber("MESHC_SEARCH_BLOCKS", 600) / 6);
+}
+
+/// The text with one cut of one sharding left out; unchanged if it has none.
+std::string dropCut(std::string text, std::mt19937_64 &random) {
+  std::vector<size_t> places;
+  for (size_t at = text.find(" on {"); at != std::string::npos;
+       at = text.find(" on {", at + 1))
+    places.push_back(at);
+  if (places.empty())
+    return text;
+  size_t at = places[random() % places.size()];
+  return text.erase(at, text.find('}', at) + 1 - at);
+}
+
+/// The program on blocks, in a context that may know other programs.
+std::string partitionText(const std::string &text, MLIRContext &context) {
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  EXPECT_TRUE(module) << text;
+  PassManager passes(&context);
+  passes.addPass(createPartitionProgram());
+  EXPECT_TRUE(module && succeeded(passes.run(*module))) << text;
+  std::string result;
+  if (module)
+    llvm::raw_string_ostream(result) << *module;
+  return result;
+}
+
+/// Searches that a context has done for other programs, which differ in one
+/// sharding, change no program.
+TEST(BlockSearch, RemembersWhatASearchDependsOn) {
+  std::mt19937_64 random(readNumber("MESHC_SEARCH_SEED", 20261127));
+  auto load = [](MLIRContext &context) {
+    context.loadDialect<nd::NdDialect, spmd::SpmdDialect, func::FuncDialect>();
+  };
+  MLIRContext shared;
+  load(shared);
+  std::set<std::string> programs;
+  for (int trial = 0; trial < 100 && !testing::Test::HasFailure(); ++trial) {
+    std::string text = BlockDraw(random).run();
+    for (int variant = 0; variant < 6; ++variant) {
+      MLIRContext fresh;
+      load(fresh);
+      std::string alone = partitionText(text, fresh);
+      EXPECT_EQ(partitionText(text, shared), alone) << text;
+      programs.insert(std::move(alone));
+      text = dropCut(std::move(text), random);
+    }
+  }
+  EXPECT_GT(programs.size(), 200u);
 }
 
 } // namespace

@@ -48,10 +48,10 @@ module attributes {nd.mesh = #nd.mesh<a = 2, rows = 4>} {
   // CHECK-LABEL: func.func @scatter
   // CHECK: %[[I:.*]] = spmd.reindex "line" stride 1 low -2 size 64 block 20
   // CHECK-NEXT: %[[S:.*]] = nd.scatter_add %arg0, %[[I]] {along = "line", dim = "row"} : {{.*}} -> !nd.tensor<f32, [batch = 8, row = 80 on {rows}]>
-  // CHECK-NEXT: %[[A:.*]] = spmd.window "row" [0, -2, 0, 2] repeat [16, 20] fill 0.0{{.*}} %[[S]] {nd.name = "y"}
-  // CHECK-NEXT: %[[B:.*]] = spmd.window "row" [0, 0, 2, 16] repeat [16, 20] fill 0.0{{.*}} %[[S]] {nd.name = "y"}
+  // CHECK-NEXT: %[[A:.*]] = spmd.window "row" [0, -2, 0, 2] repeat [16, 20] fill 0.0{{.*}} %[[S]] {spmd.causes = [#[[CAUSE:.*]]]}
+  // CHECK-NEXT: %[[B:.*]] = spmd.window "row" [0, 0, 2, 16] repeat [16, 20] fill 0.0{{.*}} %[[S]] {spmd.causes = [#[[CAUSE]]]}
   // CHECK-NEXT: %[[AB:.*]] = nd.add %[[A]], %[[B]]
-  // CHECK-NEXT: %[[C:.*]] = spmd.window "row" [0, 16, 18, 2] repeat [16, 20] fill 0.0{{.*}} %[[S]] {nd.name = "y"}
+  // CHECK-NEXT: %[[C:.*]] = spmd.window "row" [0, 16, 18, 2] repeat [16, 20] fill 0.0{{.*}} %[[S]] {spmd.causes = [#[[CAUSE]]]}
   // CHECK-NEXT: nd.add %[[AB]], %[[C]] {nd.name = "y"} : {{.*}} -> !nd.tensor<f32, [batch = 8, row = 64 on {rows}]>
   // CHECK-NEXT: return
   func.func @scatter(%g: !windows) -> !x {
