@@ -37,15 +37,14 @@ static StringRef findNearest(StringRef wrong, const Names &names) {
   return best;
 }
 
-/// Names in functions that end in `wrong`: those of a value that a function of
-/// the text returned may be known by another name where it was called. Names
-/// with a space are those of an optimizer's slots.
-static llvm::SmallVector<StringRef> findInFunctions(StringRef wrong,
-                                                    const Names &names) {
+/// The full names whose last part is `wrong`: 'embedding.table' for 'table'.
+/// Names with a space are those of an optimizer's slots.
+static llvm::SmallVector<StringRef> findByLastPart(StringRef wrong,
+                                                   const Names &names) {
+  const std::string end = ("." + wrong).str();
   llvm::SmallVector<StringRef> found;
   for (const auto &[name, loc] : names)
-    if (StringRef rest = name;
-        rest.consume_back(wrong) && rest.ends_with(".") && !rest.contains(' '))
+    if (name.ends_with(end) && !name.contains(' '))
       found.push_back(name);
   return found;
 }
@@ -54,9 +53,9 @@ static llvm::SmallVector<StringRef> findInFunctions(StringRef wrong,
 /// that end in it, or the list of names if none is near.
 static std::string propose(StringRef wrong, const Names &names,
                            StringRef owner) {
-  if (auto inFunctions = findInFunctions(wrong, names); !inFunctions.empty())
+  if (auto fullNames = findByLastPart(wrong, names); !fullNames.empty())
     return "; did you mean '" +
-           llvm::join(ArrayRef(inFunctions).take_front(4), "' or '") + "'?";
+           llvm::join(ArrayRef(fullNames).take_front(4), "' or '") + "'?";
   if (StringRef best = findNearest(wrong, names); !best.empty())
     return ("; did you mean '" + best + "'?").str();
   if (names.empty())

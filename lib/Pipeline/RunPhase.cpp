@@ -78,7 +78,8 @@ ExitCode tryPhase(const Phase &phase, ModuleOp program,
         getPhaseNumber(phase.name) > getPhaseNumber("layout");
     // Autodiff makes steps of their iterations.
     unrolling.keepsPositions = true;
-    // It rejects gradients of loops that end early [L4.16].
+    // It rejects the gradient of a loop with `while` [L4.16], so it must see
+    // it.
     unrolling.keepsConditional =
         getPhaseNumber(phase.name) <= getPhaseNumber("autodiff");
     // It decides that what loops carry stays f32.

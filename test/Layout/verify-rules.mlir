@@ -67,7 +67,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2>} {
 
 // -----
 
-// A value that a function returned under another name.
+// The last part of two full names.
 module attributes {nd.mesh = #nd.mesh<data = 2>} {
   // expected-error @+1 {{layout rule 'table.vocab -> data' is for 'table', which is neither a tensor of the model nor a class (parameter, gradient, optimizer, activation); did you mean 'embedding.table' or 'positions.table'?}}
   nd.rule "vocab" -> ["data"] in "table"

@@ -56,6 +56,10 @@ module attributes {nd.mesh = #nd.mesh<a = 2>} {
   EXPECT_EQ(found["atMost"], true);
   report["targets"] = report["indices"] = nullptr;
   EXPECT_TRUE(report::isReport(report));
+  report["functions"][0]["collectives"][0]["onAverage"] = true;
+  EXPECT_TRUE(report::isReport(report));
+  report["functions"][0]["collectives"][0]["onAverage"] = 1;
+  EXPECT_FALSE(report::isReport(report));
 }
 
 /// The oracle does not hide garbage: what no iteration wrote is not a number.

@@ -1019,6 +1019,19 @@ module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
   exec.func @f {
     %0 = exec.buffer at 0 : !h
     %1 = exec.buffer at 64 : !g
+    // expected-error @below {{has a round, which needs a permute without a shift}}
+    %2 = exec.collective permute sum over ["a", "b"] from ["a", "b"] to ["a", "b"] shift 1 round <from = 4, to = 2, offset = 0, number = 0> [1, 4, 1, 1, 4, 1] "x" (%0) -> (%1) : (!h) -> !g
+  }
+}
+
+// -----
+
+!h = !exec.buffer<!nd.tensor<f32, [i = 8 on {a}]>, ["i"]>
+!g = !exec.buffer<!nd.tensor<f32, [i = 8 on {b}]>, ["i"]>
+module attributes {nd.mesh = #nd.mesh<a = 2, b = 2>} {
+  exec.func @f {
+    %0 = exec.buffer at 0 : !h
+    %1 = exec.buffer at 64 : !g
     // expected-error @below {{has a shift of 4; it must be at least 0 and less than 4}}
     %3 = exec.collective permute sum over ["a", "b"] from ["a", "b"] to ["b", "a"] shift 4 [1, 4, 1, 1, 4, 1] "x" (%0) -> (%1) : (!h) -> !g
   }
