@@ -50,7 +50,7 @@ LogicalResult BlockPartitioner::collectDesired(Operation &op) {
     if (!known)
       return op.emitError("lacks a required sharding for each result; run the "
                           "layout phase first");
-    known->mayCutFurther = limit.isRaised();
+    known->mayCutFurther = limit.mayCutFurther;
     desired[result] = std::move(*known);
   }
   return success();

@@ -35,6 +35,8 @@ LoopPartitioner::LoopPartitioner(nd::ScanOp loop, Block &body,
       TensorType type =
           parent.getSettled(tie.operand, parent.getDesired(tie.result));
       addArgument(tie.argument, type);
+      // A stack of the value lies as the value does.
+      desired[tie.argument].mayCutFurther = true;
       ends.push_back(type);
       findSum(tie.result.getResultNumber());
       break;

@@ -13,6 +13,7 @@ using namespace mlir;
 namespace meshc::partition {
 
 static constexpr llvm::StringLiteral moveShareName = "spmd.move_share",
+                                     mayCutFurtherName = "spmd.may_cut_further",
                                      refusedShareName = "spmd.refused_share",
                                      keptByteCostName = "spmd.kept_byte_cost";
 
@@ -21,15 +22,33 @@ static constexpr llvm::StringLiteral moveShareName = "spmd.move_share",
 /// ops save is less: ranks of Megatron's layout compute norms of all tokens.
 static constexpr double leastBytes = 0.005, leastPoints = 0.1;
 
-/// No block sends more for the sake of less work; sums of bytes are rounded.
-static constexpr double mostShare = 1 + 1e-9;
+/// A block sends more for the sake of less work only if it saves this share of
+/// what the function computes: where a layout cuts few dims, ranks would
+/// compute most ops alike.
+static constexpr double leastPointsForBytes = 0.25;
+/// Sums of bytes are rounded.
+static constexpr double equalShare = 1 + 1e-9;
+
+func::FuncOp findCompared(ModuleOp module) {
+  auto compared = module.lookupSymbol<func::FuncOp>("train_step");
+  if (!compared)
+    for (auto function : module.getOps<func::FuncOp>())
+      compared = function;
+  return compared;
+}
 
 std::optional<double> MoveLimit::getRefusedShare() const {
+  auto isWorthTrial = [&](const Refused &block) {
+    double points =
+        used.points *
+        (block.share <= equalShare ? leastPoints : leastPointsForBytes);
+    return block.saved.points >= points ||
+           (block.share <= equalShare &&
+            block.saved.bytes >= leastBytes * used.bytes);
+  };
   std::optional<double> least;
   for (const Refused &block : refused)
-    if (block.share <= mostShare &&
-        (block.saved.bytes >= leastBytes * used.bytes ||
-         block.saved.points >= leastPoints * used.points))
+    if (isWorthTrial(block))
       least = std::min(least.value_or(block.share), block.share);
   return least;
 }
@@ -48,6 +67,11 @@ static std::optional<double> get(ModuleOp module, StringRef name) {
 
 void setMoveShare(ModuleOp module, double share) {
   set(module, moveShareName, share);
+  setMayCutFurther(module);
+}
+
+void setMayCutFurther(ModuleOp module) {
+  module->setAttr(mayCutFurtherName, UnitAttr::get(module.getContext()));
 }
 
 void setKeptByteCost(ModuleOp module, double cost) {
@@ -58,6 +82,7 @@ MoveLimit readMoveLimit(ModuleOp module) {
   MoveLimit limit;
   limit.keptByteCost = get(module, keptByteCostName);
   limit.share = get(module, moveShareName).value_or(limit.share);
+  limit.mayCutFurther = module->hasAttr(mayCutFurtherName);
   return limit;
 }
 
@@ -70,6 +95,7 @@ void setRefusedShare(ModuleOp module, const MoveLimit &limit) {
 std::optional<double> takeRefusedShare(ModuleOp module) {
   std::optional<double> share = get(module, refusedShareName);
   module->removeAttr(moveShareName);
+  module->removeAttr(mayCutFurtherName);
   module->removeAttr(keptByteCostName);
   module->removeAttr(refusedShareName);
   return share;

@@ -7,10 +7,16 @@
 #ifndef MESHC_LIB_PARTITION_MOVELIMIT_H
 #define MESHC_LIB_PARTITION_MOVELIMIT_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <optional>
 
 namespace meshc::partition {
+
+/// The function by whose time programs are compared (Trial::getStep in
+/// lib/Pipeline): the training step, or the last function. Null if there is
+/// none.
+mlir::func::FuncOp findCompared(mlir::ModuleOp module);
 
 /// What the blocks of a function may do to send less, and what they then send
 /// and refuse: where axes may move to other dims (AxisMoves), and what copies
@@ -20,12 +26,13 @@ struct MoveLimit {
   /// A block's axes move if it then sends at most this share of what it sends
   /// otherwise. With a half, the layouts of the literature keep their
   /// collectives.
-  double share = usualShare;
+  double share = 0.5;
 
-  /// Whether the program is a trial that allows more moves than usual. What it
-  /// sends is then compared with the usual program as a whole, so that its
-  /// blocks may also cut placed dims further where no axes move.
-  bool isRaised() const { return share > usualShare; }
+  /// Whether blocks may cut placed dims further where no axes move. So may
+  /// those of trials that allow more moves than usual, and of trials that cut
+  /// what loops carry (cutCarried): what these send is compared with the usual
+  /// program as a whole.
+  bool mayCutFurther = false;
 
   /// What a byte costs that a loop keeps as a copy of what it moves, for later
   /// loops that would move it as well (LoopPartitioner), beside a byte that is
@@ -53,7 +60,6 @@ struct MoveLimit {
   std::optional<double> getRefusedShare() const;
 
 private:
-  static constexpr double usualShare = 0.5;
   struct Refused {
     double share;
     Amount saved;
@@ -62,9 +68,11 @@ private:
   llvm::SmallVector<Refused, 4> refused;
 };
 
-/// Gives the module the attribute `spmd.move_share`, which the partition phase
-/// reads. The share is at least 0.
+/// Gives the module the attributes `spmd.move_share` and, as setMayCutFurther
+/// does, `spmd.may_cut_further`, which the partition phase reads. The share is
+/// at least 0.
 void setMoveShare(mlir::ModuleOp module, double share);
+void setMayCutFurther(mlir::ModuleOp module);
 
 /// Gives the module the attribute `spmd.kept_byte_cost`, which the partition
 /// phase reads: MoveLimit::keptByteCost, at least 0.
@@ -79,7 +87,7 @@ MoveLimit readMoveLimit(mlir::ModuleOp module);
 void setRefusedShare(mlir::ModuleOp module, const MoveLimit &limit);
 
 /// What setRefusedShare noted, if anything. Removes this attribute and those
-/// of setMoveShare and setKeptByteCost.
+/// of setMoveShare, setMayCutFurther and setKeptByteCost.
 std::optional<double> takeRefusedShare(mlir::ModuleOp module);
 
 } // namespace meshc::partition

@@ -93,13 +93,9 @@ struct PartitionProgram : impl::PartitionProgramBase<PartitionProgram> {
   void runOnOperation() override {
     auto planner = spmd::ReshardPlanner::of(getOperation());
     ModuleOp module = getOperation();
-    auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
-    // Programs are compared by the time of one function (Trial::getStep in
-    // lib/Pipeline), so that only its blocks ask for another one.
-    auto compared = module.lookupSymbol<func::FuncOp>("train_step");
-    if (!compared && !functions.empty())
-      compared = functions.back();
-    for (func::FuncOp function : functions) {
+    // Only its blocks ask for another program.
+    func::FuncOp compared = findCompared(module);
+    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>())) {
       MoveLimit limit = readMoveLimit(module);
       if (failed(partition(function, planner, limit)))
         return signalPassFailure();

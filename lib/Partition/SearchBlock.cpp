@@ -69,7 +69,7 @@ llvm::SmallVector<FactorChoice> searchBlock(BlockPartitioner &partitioner,
     limit.noteUsed(other);
     return moving->choices;
   }
-  partitioner.setMayCutFurther(ops, limit.isRaised());
+  partitioner.setMayCutFurther(ops, limit.mayCutFurther);
   limit.noteUsed(used);
   if (costsLess)
     limit.noteRefused(share,

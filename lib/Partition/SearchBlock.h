@@ -18,8 +18,8 @@ namespace meshc::partition {
 
 /// The choice for each of `ops`; see BlockSearch::run. Searches twice: without
 /// moves of axes, and with them. With them, placed dims may be cut further;
-/// without them, only if the limit is raised. Takes the moves only if they cost
-/// less and send at most the limit's share of the bytes: layouts of the
+/// without them, only where the limit says so. Takes the moves only if they
+/// cost less and send at most the limit's share of the bytes: layouts of the
 /// literature keep weights where rules place them, and gathering weights takes
 /// memory. Notes the share in the limit if it exceeds it, and what the block
 /// sends and computes.

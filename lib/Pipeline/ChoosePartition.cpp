@@ -10,6 +10,7 @@
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Cost/CostModel.h"
+#include "lib/Partition/CarriedCuts.h"
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/LoopCopies.h"
 #include "lib/Partition/MoveLimit.h"
@@ -29,6 +30,9 @@ namespace meshc {
 /// A step that is not shorter than this is no reason to move axes: predictions
 /// are not that exact, and the usual plan has fewer kinds of collectives.
 static constexpr double mostOfStep = 0.99;
+/// What loops carry changes all that their bodies send. Of several such
+/// programs, the shortest by `mostOfStep`.
+static constexpr double mostOfStepCarried = 0.9;
 /// The other trials change less, and must be worth their arena. All of them
 /// together let it grow by at most a fourth.
 static constexpr double mostOfArena = 1.25;
@@ -72,6 +76,8 @@ public:
   ExitCode takeUsual();
   /// Tries to move axes in blocks that save less.
   void tryMoves();
+  /// Tries to cut what loops carry over axes whose ranks repeat work.
+  void tryCarried();
   /// Tries to keep values as other loops use them.
   void tryKept(partition::KeptForm form);
   /// Tries to keep copies of what several loops move.
@@ -86,6 +92,7 @@ private:
   /// Whether the first outcome, of two that fit, is better.
   using Judge = bool (Choice::*)(const Outcome &, const Outcome &) const;
   bool isShorter(const Outcome &one, const Outcome &other) const;
+  bool isMuchShorter(const Outcome &one, const Outcome &other) const;
   bool isWorthIt(const Outcome &one, const Outcome &other) const;
 
   /// Predicts `best` unless it is known. Returns whether it is.
@@ -130,6 +137,10 @@ static bool areEqual(ModuleOp a, ModuleOp b) {
 
 bool Choice::isShorter(const Outcome &one, const Outcome &other) const {
   return one.seconds < mostOfStep * other.seconds;
+}
+
+bool Choice::isMuchShorter(const Outcome &one, const Outcome &other) const {
+  return one.seconds < mostOfStepCarried * other.seconds;
 }
 
 bool Choice::isWorthIt(const Outcome &one, const Outcome &other) const {
@@ -184,6 +195,28 @@ void Choice::tryMoves() {
   }
   if (best && !gathersOnce)
     arenaBefore = best->arenaBytes;
+}
+
+void Choice::tryCarried() {
+  std::optional<double> shareOfBest = refusedShare;
+  bool isTaken = false;
+  for (StringAttr axis : partition::findRepeatedAxes(*program)) {
+    OwningOpRef<ModuleOp> base = layout->clone();
+    for (StringAttr dim : partition::findCarriedDims(*base, axis)) {
+      LDBG() << "loops carry values cut along " << dim << " over " << axis;
+      OwningOpRef<ModuleOp> other = base->clone();
+      partition::cutCarried(*other, dim, axis);
+      if (tryOther(std::move(other),
+                   isTaken ? &Choice::isShorter : &Choice::isMuchShorter) !=
+          Tried::Taken)
+        continue;
+      shareOfBest = refusedShare;
+      isTaken = true;
+    }
+  }
+  refusedShare = shareOfBest;
+  if (isTaken)
+    tryMoves();
 }
 
 void Choice::tryKept(partition::KeptForm form) {
@@ -256,6 +289,7 @@ ExitCode partitionProgram(OwningOpRef<ModuleOp> &program,
                                  [](Diagnostic &) { return success(); });
   choice.tryGatherOnce();
   choice.tryMoves();
+  choice.tryCarried();
   choice.tryKept(partition::KeptForm::Placed);
   choice.tryCopies();
   choice.tryKept(partition::KeptForm::Exact);

@@ -22,6 +22,11 @@ namespace meshc {
 /// the other one if its step is shorter by 1 % on `machine`. It tries at most
 /// three limits, the one nearest to a half first.
 ///
+/// Where ranks repeat work, it then tries to cut what loops carry
+/// (partition::cutCarried). Such a program must shorten the step by 10 %, since
+/// it sends other values than the layout suggests. If one is kept, moves are
+/// tried once more.
+///
 /// The other trials change less. They, in this order:
 ///
 /// - let loops keep values as the loops that use them have them

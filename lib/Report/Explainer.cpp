@@ -180,6 +180,30 @@ std::string Explainer::explainRule(nd::RuleOp rule, TensorType home,
   return text;
 }
 
+/// Says that a loop carries the value with the dim cut so, and why, if the
+/// initial value is cut for the loop; empty if no loop carries it so.
+static std::string explainCarried(Value value, nd::DimAttr dim) {
+  auto isCutSo = [&](Value other) {
+    return spmd::getAxesOf(nd::getTensorType(other),
+                           dim.getName().getValue()) == dim.getAxes();
+  };
+  auto loop = dyn_cast<nd::ScanOp>(value.getParentBlock()->getParentOp());
+  if (!loop || dim.getAxes().empty())
+    return {};
+  for (const nd::Tie &tie : loop.getTies()) {
+    if (tie.kind != nd::TieKind::Carried || !isCutSo(tie.argument) ||
+        (tie.argument != value && tie.yielded != value))
+      continue;
+    std::string text =
+        "the loop over '" + loop.getDim().str() + "' carries it so";
+    auto initial = tie.operand.getDefiningOp<spmd::ReshardOp>();
+    return initial && !isCutSo(initial.getOperand())
+               ? text + ", and its ranks share the work"
+               : text;
+  }
+  return {};
+}
+
 /// How the dim of the op's result came to lie so without a rule.
 std::string Explainer::explainOpen(Value value, nd::DimAttr dim) {
   TensorType made = nd::getTensorType(value);
@@ -190,6 +214,8 @@ std::string Explainer::explainOpen(Value value, nd::DimAttr dim) {
                ? "where the " + getReduction(made) +
                      " ends, each rank keeps the block that users want"
                : "a rule has its axis for another dim";
+  if (std::string carried = explainCarried(value, dim); !carried.empty())
+    return carried;
   auto op = value.getDefiningOp<nd::NamedOpInterface>();
   unsigned index = cast<OpResult>(value).getResultNumber();
   if (op && op->getNumRegions() == 0)
@@ -236,8 +262,12 @@ std::string Explainer::explainDim(Value value, TensorType home,
   }
   if (isResult && (tensor.mayBeOpen() || !dim.getAxes().empty()))
     return text + "no rule places it; " + explainOpen(value, dim) + "\n";
-  if (!isResult && isa<nd::ScanOp>(value.getParentBlock()->getParentOp()))
-    return text + "no rule places it; the loop's initial value lies so\n";
+  if (!isResult && isa<nd::ScanOp>(value.getParentBlock()->getParentOp())) {
+    std::string carried = explainCarried(value, dim);
+    return text + "no rule places it; " +
+           (carried.empty() ? "the loop's initial value lies so" : carried) +
+           "\n";
+  }
   return text +
          "no rule places it, and parameters, optimizer state and inputs are "
          "whole without one\n";

@@ -205,7 +205,7 @@ module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>} {
 !x = !nd.tensor<f32, []>
 !w = !nd.tensor<f32, [hidden = 16]>
 !ws = !nd.tensor<f32, [hidden = 16, layers = 4]>
-module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, spmd.move_share = 1.0 : f64} {
+module attributes {nd.mesh = #nd.mesh<data = 2, tensor = 2>, spmd.move_share = 1.0 : f64, spmd.may_cut_further} {
   nd.rule "hidden" -> ["tensor"]
   nd.rule "hidden" -> ["tensor", "data"] in "parameter"
   // CHECK-LABEL: func.func @further

@@ -77,7 +77,7 @@ def layer_rows(m):
     if m.experts:
         expert_rows(m, add, tensor, divide)
     memory_rows(m, add, add_cut, tensor, divide)
-    add("vocabulary on tensor=4", {"tensor": 4}, "vocab:tensor", minima.reduce(2 * T * m.model + 3 * T, 4), (0, 0),
+    add("vocabulary on tensor=4", {"tensor": 4}, "vocab:tensor,batch:(),seq:(),model:()", minima.reduce(2 * T * m.model + 3 * T, 4), (0, 0),
         Cuts({"vocab": 4}, {"vocab": 4}, vocab=4), lambda work: sum(work.values()) - work["vocab"] * 3 / 4)
     return rows
 
