@@ -35,6 +35,11 @@ TensorIdentity getIdentity(Value value) {
   return makeIdentity(TensorAttributes::of(value));
 }
 
+bool isGatheredForLoops(Value value) {
+  return isa<BlockArgument>(value) &&
+         getIdentity(value).tensorClass == TensorClass::Optimizer;
+}
+
 TensorIdentity getResultIdentity(FunctionOpInterface function, unsigned index) {
   return makeIdentity(TensorAttributes::ofResult(function, index));
 }

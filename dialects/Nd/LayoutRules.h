@@ -41,6 +41,11 @@ TensorIdentity getIdentity(mlir::Value value);
 TensorIdentity getResultIdentity(mlir::FunctionOpInterface function,
                                  unsigned index);
 
+/// Whether a loop may take the value apart along a dim that the layout cuts,
+/// because the block around it gathers the value before: so it is with what a
+/// function gets of an optimizer's state, averages in an evaluation.
+bool isGatheredForLoops(mlir::Value value);
+
 /// Whether `scope` is a class of tensors rather than a name.
 bool isClass(llvm::StringRef scope);
 

@@ -215,9 +215,12 @@ PlacedTensor Assigner::place(Value value,
   return {nd::getIdentity(value), value.getLoc()};
 }
 
-/// Tensors that a loop takes apart or puts together lie whole along its dim.
+/// Tensors that a loop takes apart or puts together lie whole along its dim,
+/// unless they are gathered before it.
 void Assigner::checkLoop(nd::ScanOp loop, const StateInheritance &states) {
   auto check = [&](Value value) {
+    if (nd::isGatheredForLoops(value))
+      return;
     PlacedTensor tensor = place(value, states);
     auto type = cast<nd::TensorType>(
         assign(tensor, nd::getTensorType(value)).getValue());

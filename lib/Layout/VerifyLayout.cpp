@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Nd/LayoutRules.h"
 #include "dialects/Nd/NdInterfaces.h"
 #include "dialects/Nd/Ops/LoopOps.h"
 #include "dialects/Nd/TensorAttributes.h"
@@ -88,8 +89,11 @@ private:
                      : Attribute();
   }
 
-  /// What a loop takes apart or puts together is not cut along its dim.
+  /// What a loop takes apart or puts together is not cut along its dim, unless
+  /// it is gathered before.
   void checkStacked(nd::ScanOp loop, Place place, Value value) {
+    if (nd::isGatheredForLoops(value))
+      return;
     auto sharding = dyn_cast_or_null<TypeAttr>(getSharding(value));
     auto type = sharding ? dyn_cast<nd::TensorType>(sharding.getValue())
                          : nd::TensorType();

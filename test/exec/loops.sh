@@ -59,7 +59,7 @@ draws
 draws --gpu-kernels=emulated
 draws --mesh d=2,m=2 --layout batch:d,model:m
 deep --set layers=5
-deep --set layers=5 --mesh d=2,m=2 --layout batch:d,hidden:m
+deep --set layers=5 --set hidden=2048 --mesh d=2,m=2 --layout batch:d,hidden:m
 deep --set layers=5 --set batch=16 --mesh d=2,m=2 --layout batch:d,model:m
 OPTIONS
 
