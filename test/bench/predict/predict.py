@@ -22,14 +22,17 @@ MODELS = {
 }
 BATCHES = {"perceptron": 512, "char": 512, "perceptron 64": 64, "char 64": 64, "gpt": 12, "gpt wide": 8, "llama": 12, "deep": 500}
 TRANSFORMER = [("1 rank", "data=1,tensor=1", None), ("2, data", "data=2,tensor=1", None), ("2, tensor", "data=1,tensor=2", None)]
+# Layers that the axis of the vocabulary cuts, too, as meshc chooses, and layers that rules keep whole: twice the time.
+VOCAB = [("2, vocab", "data=1,tensor=2", "vocab:tensor"),
+         ("2, whole", "data=1,tensor=2", "vocab:tensor,batch:(),seq:(),model:()")]
 LAYOUTS = {
     "perceptron": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "h1:tensor")],
     "char": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "hidden:tensor")],
     "perceptron 64": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "h1:tensor")],
     "char 64": [("1 rank", "data=1", ""), ("2, data", "data=2", "batch:data"), ("2, tensor", "tensor=2", "hidden:tensor")],
-    "gpt": TRANSFORMER,
+    "gpt": TRANSFORMER + VOCAB,
     "gpt wide": TRANSFORMER,
-    "llama": TRANSFORMER,
+    "llama": TRANSFORMER + VOCAB,
     "deep": [("1 rank", "data=1,tensor=1", None), ("2, data", "data=2,tensor=1", None), ("2, tensor", "data=1,tensor=2", None)],
 }
 
