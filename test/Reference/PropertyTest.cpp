@@ -25,6 +25,7 @@
 #include "lib/Kernels/Passes.h"
 #include "lib/Layout/Passes.h"
 #include "lib/Loops/Passes.h"
+#include "lib/Partition/CarriedCuts.h"
 #include "lib/Partition/KeptForms.h"
 #include "lib/Partition/MoveLimit.h"
 #include "lib/Partition/Passes.h"
@@ -215,12 +216,15 @@ protected:
     return results;
   }
 
-  /// Five of six programs are partitioned as in a trial of the phase
+  /// Six of seven programs are partitioned as in a trial of the phase
   /// (lib/Pipeline, partitionProgram): with all moves of axes, cheap points,
-  /// copies for later loops, values kept as these use them, or all of that.
-  /// Returns false if the program cannot be partitioned.
+  /// copies for later loops, values kept as these use them, all of that, or
+  /// with what loops carry cut further. Returns false if the program cannot be
+  /// partitioned.
   bool prepareTrial(ModuleOp module) {
-    uint64_t kind = compared / 8 % 6;
+    uint64_t kind = compared / 8 % 7;
+    if (kind == 6)
+      cutCarried(module);
     if (kind == 1 || kind == 5)
       partition::setMoveShare(module, 1);
     if (kind == 2 || kind == 5)
@@ -236,6 +240,16 @@ protected:
                                   : partition::KeptForm::Exact;
     keptOtherwise += partition::keepAsUsed(module, *partitioned, form);
     return true;
+  }
+
+  /// Cuts a dim of what loops carry over each axis for which there is one, the
+  /// next one each time.
+  void cutCarried(ModuleOp module) {
+    for (nd::AxisAttr axis : nd::MeshAttr::of(module).getAxes())
+      if (auto dims = partition::findCarriedDims(module, axis.getName());
+          !dims.empty())
+        partition::cutCarried(module, dims[cutFurther++ % dims.size()],
+                              axis.getName());
   }
 
   /// The program of the text, its loops against the unrolled form, on one
@@ -263,7 +277,7 @@ protected:
   }
 
   uint64_t compared = 0, refused = 0, ranks = 0, sameBits = 0,
-           keptOtherwise = 0, withCopies = 0;
+           keptOtherwise = 0, withCopies = 0, cutFurther = 0;
 };
 
 TEST_F(RandomLayouts, PartitionedComputesWhatOneDeviceDoes) {
@@ -353,8 +367,8 @@ model m(x[batch, seq, model], y[batch, seq, model]) {
 }
 train m minimize loss with sgd(lr = 0.1)
 )";
-  // Seven of them: programs meet the six kinds of trial in turn, so that each
-  // layout meets all.
+  // Seven of them: programs meet the seven kinds of trial in turn, eight
+  // programs each, so that each layout meets all.
   const RandomLayout chosen[] = {{"a=2", "model:a"},
                                  {"a=3", "model:a"},
                                  {"a=2,b=2", "model:a,heads:b,ffn:b"},
@@ -366,7 +380,7 @@ train m minimize loss with sgd(lr = 0.1)
   recompute = autodiff::Recompute::Cheap;
   // Fewer do not meet each kind of trial with each layout.
   uint64_t wanted =
-      std::max<uint64_t>(100, getNumber("MESHC_PROPERTY_TRIALS", 100));
+      std::max<uint64_t>(120, getNumber("MESHC_PROPERTY_TRIALS", 120));
   uint64_t seed = getNumber("MESHC_PROPERTY_SEED", 1);
   for (; compared < wanted / 2; ++seed)
     for (const RandomLayout &layout : chosen) {
@@ -381,9 +395,11 @@ train m minimize loss with sgd(lr = 0.1)
   }
   EXPECT_GT(withCopies, wanted / 20);
   EXPECT_GT(keptOtherwise, wanted / 20);
+  EXPECT_GT(cutFurther, wanted / 20);
   std::cout << compared << " layouts agree, " << withCopies
             << " of them with copies and " << keptOtherwise
-            << " with values kept as they are used\n";
+            << " with values kept as they are used; " << cutFurther
+            << " times, loops carry values that are cut further\n";
 }
 
 } // namespace
