@@ -10,6 +10,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Partition/DesiredSharding.h"
 #include "lib/Partition/FactorChoice.h"
+#include "lib/Partition/LoopPartitioner.h"
 #include "lib/Partition/MoveLimit.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -76,7 +77,9 @@ static TensorType cutFurther(const nd::Tie &tie, StringAttr dim,
           mesh.getProduct(axes) * mesh.getProduct({axis}))
     return {};
   auto initial = tie.operand.getDefiningOp<nd::NamedOpInterface>();
-  if (initial && initial.getPartitionRule().isZero)
+  if (initial && initial.getPartitionRule().isZero &&
+      findAddition(cast<nd::ScanOp>(tie.result.getOwner()),
+                   tie.result.getResultNumber()))
     return {};
   return spmd::addAxes(wanted->type, dim.getValue(), {axis});
 }

@@ -36,11 +36,10 @@ spmd::AxisList findCarriedDims(mlir::ModuleOp layout, mlir::StringAttr axis);
 /// Cuts the dim `dim` of what loops of this function carry over the axis, too,
 /// where the dim is open or a rule names axes for it, has at least as many
 /// entries as there are parts, and nothing else of the value lies on the axis.
-/// Loops of other functions follow
-/// for values of the same type: evaluation carries what training does.
-/// Carried values that start at zero stay as they are: most are sums of
-/// gradients, whose shardings follow from their summands. Blocks may then cut
-/// placed dims further (MoveLimit).
+/// Loops of other functions follow for values of the same type: evaluation
+/// carries what training does. Carried sums that start at zero (findAddition),
+/// such as gradients, stay as they are: their shardings follow from their
+/// summands. Blocks may then cut placed dims further (MoveLimit).
 void cutCarried(mlir::ModuleOp layout, mlir::StringAttr dim,
                 mlir::StringAttr axis);
 

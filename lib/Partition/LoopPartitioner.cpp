@@ -140,25 +140,30 @@ Value LoopPartitioner::getForm(Value value, TensorType type) {
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// Enters the carried value as a sum if it is one: it starts at zero, and all
-/// that happens to it is one addition whose result is only carried on. A loop
-/// with `while` has none: what it carries is whole when it ends.
-void LoopPartitioner::findSum(unsigned carried) {
-  if (loop.getConditional())
-    return;
+nd::NamedOpInterface findAddition(nd::ScanOp loop, unsigned carried) {
   BlockArgument total = loop.getBlock().getArgument(carried);
-  if (!total.hasOneUse() || !parent.isZero(loop.getCarried()[carried]))
-    return;
+  if (loop.getConditional() || !total.hasOneUse())
+    return {};
   auto op = dyn_cast<nd::NamedOpInterface>(*total.user_begin());
   if (!op || op->getNumOperands() != 2 || op->getNumResults() != 1 ||
       !op.getPartitionRule().jointlyLinear)
-    return;
+    return {};
   Value result = op->getResult(0);
   Value summand = op->getOperand(op->getOperand(0) == total ? 1 : 0);
   if (loop.getYield()->getOperand(carried) != result || !result.hasOneUse() ||
       summand.getType() != total.getType() ||
       result.getType() != total.getType())
+    return {};
+  return op;
+}
+
+/// Enters the carried value as a sum if it is one.
+void LoopPartitioner::findSum(unsigned carried) {
+  nd::NamedOpInterface op = findAddition(loop, carried);
+  if (!op || !parent.isZero(loop.getCarried()[carried]))
     return;
+  BlockArgument total = loop.getBlock().getArgument(carried);
+  Value summand = op->getOperand(op->getOperand(0) == total ? 1 : 0);
   sums[op] = {carried, total, summand};
   if (hasOneUser(summand))
     summands[summand] = carried;
