@@ -41,8 +41,12 @@ std::string meshc::runtime::findTarget(const std::string &path,
   return target;
 }
 
+std::string meshc::runtime::temporaryPath(const std::string &target) {
+  return target + ".meshc-tmp";
+}
+
 AtomicFile::AtomicFile(const std::string &name, const FileForm &form)
-    : form(form), path(findTarget(name, form)), temporary(path + ".meshc-tmp") {
+    : form(form), path(findTarget(name, form)), temporary(temporaryPath(path)) {
   open();
   while (isLinkedElsewhere()) { // its content stays under the other name
     unlink(temporary.c_str());

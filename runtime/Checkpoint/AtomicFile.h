@@ -42,6 +42,10 @@ extern const FileForm checkpointForm;
 std::string findTarget(const std::string &path,
                        const FileForm &form = checkpointForm);
 
+/// The name of the file that is written first, for a path that findTarget has
+/// returned.
+std::string temporaryPath(const std::string &target);
+
 class AtomicFile {
 public:
   /// Creates the temporary file, and holds a lock on it until commit() or

@@ -113,6 +113,19 @@ static void listExtra(const WeightFiles &files, const MeshcProgram &program,
                : ", is not a parameter"));
 }
 
+/// Tensors of a checkpoint that the program does not have. A run that went on
+/// without them would write a checkpoint that has lost them.
+static void listForeign(const WeightFiles &files,
+                        const std::set<std::string> &used,
+                        std::vector<std::string> &problems) {
+  for (const auto &[name, entry] : files.tensors())
+    if (!used.count(name))
+      problems.push_back("tensor '" + name + "', " + entry.tensor->describe() +
+                         ", is no state of this program's training, which "
+                         "would lose it ('--weights' begins with the "
+                         "parameters alone)");
+}
+
 //===----------------------------------------------------------------------===//
 // Conversion
 //===----------------------------------------------------------------------===//
@@ -290,6 +303,8 @@ static void load(const WeightFiles &files, const NameMap *map,
     checkSource(files, map, source, ofOtherTools, used, parts, problems);
   if (ofOtherTools)
     listExtra(files, *rank.program, used, map, problems);
+  else
+    listForeign(files, used, problems);
   if (map && problems.empty())
     parts.listUnread(*map, problems);
   refuseMisfits(files, rank, problems);

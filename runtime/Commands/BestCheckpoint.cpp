@@ -35,7 +35,9 @@ static std::string metricOf(const Options &options) {
   return options.bestMetric + (options.bestIsLargest ? ":max" : ":min");
 }
 
-/// The best evaluation of the existing file, if it is of the metric.
+/// The best evaluation of the existing file, if it has one. One of another
+/// metric is an error: a run that does not know how to compare must not replace
+/// it.
 static std::optional<double> readStored(const std::string &path,
                                         const std::string &metric) {
   BestEvaluation best;
@@ -50,8 +52,16 @@ static std::optional<double> readStored(const std::string &path,
                       "' to go on without it; the next evaluation that is "
                       "better writes it anew");
   }
-  if (best.metric != metric || best.step < 0)
+  if (best.metric.empty() || best.step < 0)
     return std::nullopt;
+  if (best.metric != metric)
+    throw Failure(ExitCode::Usage,
+                  "'" + path + "' is the best checkpoint by '" + best.metric +
+                      "', and this run would replace it by the best one by '" +
+                      metric +
+                      "'; rename it, replace it ('--overwrite'), or "
+                      "go on with '--keep-best " +
+                      best.metric + "'");
   return best.value;
 }
 

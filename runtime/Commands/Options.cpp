@@ -316,6 +316,20 @@ static void checkTogether(const Options &options) {
         "'--resume' names no file, and there is no '--checkpoint' either");
 }
 
+/// An empty value, as of a variable that a script has not set, is no name of a
+/// file, and not the default either. A prompt may be empty, and an option that
+/// needs no value has an empty one.
+static void checkValues(const CLI::App &command) {
+  for (const CLI::Option *option : command.get_options())
+    if (option->count() > 0 && option->get_expected_min() > 0 &&
+        !option->check_lname("prompt"))
+      for (const std::string &value : option->results())
+        if (value.empty())
+          throw Failure(ExitCode::Usage, "the value of '" + option->get_name() +
+                                             "' is empty; give one, or leave "
+                                             "the option out");
+}
+
 /// The parser's message as one line in our format: "'--data' is required".
 static std::string describe(const CLI::ParseError &error) {
   std::string text = error.what();
@@ -441,6 +455,9 @@ std::optional<int> meshc::runtime::parseOptions(const MeshcProgram &program,
   std::string message;
   try {
     app.parse(argc, argv);
+    for (auto [command, parser] : commands)
+      if (parser->parsed())
+        checkValues(*parser);
     checkTogether(options);
     for (auto [command, parser] : commands)
       if (parser->parsed()) {

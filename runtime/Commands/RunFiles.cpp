@@ -13,8 +13,8 @@
 
 using namespace meshc::runtime;
 
-/// The checkpoint of a training run, the earlier ones that `--keep` keeps, and
-/// the best one.
+/// The checkpoint of a training run, the earlier ones that `--keep` keeps, the
+/// best one, and the files that are written first.
 static std::vector<std::string> writtenCheckpoints(const Options &options) {
   std::vector<std::string> paths;
   if (!options.checkpoint.empty())
@@ -23,6 +23,8 @@ static std::vector<std::string> writtenCheckpoints(const Options &options) {
     paths.push_back(generationPath(findTarget(options.checkpoint), i));
   if (!options.bestMetric.empty())
     paths.push_back(bestPath(options));
+  for (size_t i = 0, count = paths.size(); i < count; ++i)
+    paths.push_back(temporaryPath(findTarget(paths[i])));
   return paths;
 }
 

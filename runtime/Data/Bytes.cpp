@@ -107,9 +107,13 @@ void Bytes::unpack() {
     read += input - stream.avail_in;
     written += room - stream.avail_out;
     if (status == Z_STREAM_END) {
-      // Another member may follow; anything else is padding, as in gzip.
-      if (length - read < 2 || begin[read] != 0x1f || begin[read + 1] != 0x8b)
+      // Another member may follow, or zeros, with which tapes are padded.
+      if (std::all_of(begin + read, begin + length,
+                      [](uint8_t byte) { return byte == 0; }))
         break;
+      if (length - read < 2 || begin[read] != 0x1f || begin[read + 1] != 0x8b)
+        fail("a gzip stream with " + std::to_string(length - read) +
+             " bytes behind it that are none");
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR ||
                (status == Z_OK && read == length && stream.avail_out != 0)) {

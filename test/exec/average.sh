@@ -102,6 +102,11 @@ expect 2 "'--parameters' is 'best'; expected 'average' or 'last'" ./program eval
 "$meshc" without.mesh -o without
 expect 2 "'--parameters' is 'average', and the training keeps no averages" \
   ./without train "${data[@]}" --eval-data x=x.idx --eval-data y=y.idx --parameters average
+# It does not go on with a checkpoint whose averages its next one would lose.
+cp whole.safetensors kept.safetensors
+expect 4 "tensor '[^']*average', .*, is no state of this program's training, which would lose it" \
+  ./without train "${data[@]}" --steps 100 --checkpoint kept.safetensors --resume
+cmp whole.safetensors kept.safetensors || fail "a refused resume changes the checkpoint"
 # A program whose text has no averages reads those of a checkpoint, too.
 ./without eval "${data[@]}" --checkpoint whole.safetensors --log other.jsonl >/dev/null
 cmp eval.jsonl other.jsonl >/dev/null && fail "eval.jsonl is not of the last call"

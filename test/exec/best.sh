@@ -64,6 +64,13 @@ grep -q "^ended after step 6: 2 evaluations in a row were no improvement; best l
 wanted=$(sed -n 's/{"step":\([0-9]*\),.*"eval_accuracy":\([^,}]*\).*/\1 \2/p' d.jsonl | sort -k2,2gr -k1,1n | head -1 | cut -d' ' -f1)
 ./program info --checkpoint d.best | grep -q "^  best accuracy [0-9.]* after step $wanted, 0 evaluations" ||
   fail "the best accuracy is that of step $wanted: $(./program info --checkpoint d.best | tail -2)"
+# It is not replaced by the best one of another metric, which may be worse.
+cp d.best kept
+expect 2 "'d.best' is the best checkpoint by 'accuracy:max', and this run would replace it by the best one by 'loss:min'" \
+  ./program train "${data[@]}" --no-shuffle --seed 3 --checkpoint d --keep-best loss --eval-every 1 --steps 14 --resume
+cmp d.best kept || fail "a refused resume changes the best checkpoint"
+expect 0 "step 14/14" ./program train "${data[@]}" --no-shuffle --seed 3 --checkpoint d --keep-best loss --eval-every 1 --steps 14 --resume --overwrite
+expect 2 "are the same file" ./program train "${data[@]}" --checkpoint e --steps 1 --log e.meshc-tmp
 
 expect 2 "'--keep-best' names 'los'; evaluations have the metrics 'loss', 'accuracy'$" \
   ./program train "${data[@]}" --checkpoint e --keep-best los

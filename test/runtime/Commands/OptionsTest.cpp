@@ -87,6 +87,9 @@ TEST(Options, wrongUseIsToldInOneLine) {
               "unknown option '--versoin' (did you mean '--version'?)" + help);
   expectError(run(train + " --data a --steps 1 --epochs 1"), 2, trainHelp);
   expectError(run(train + " --data a --save-every 1"), 2, "--checkpoint");
+  for (const char *option : {"--checkpoint", "--weights", "--log"})
+    expectError(run(train + " --data a " + option + " ''"), 2,
+                std::string("the value of '") + option + "' is empty");
   expectError(run(train + " --data a --trace-steps 1"), 2, "--trace");
   expectError(run(name + " eval --data a --checkpoint c --trace t"), 2,
               "--trace");

@@ -56,6 +56,20 @@ TEST(Bytes, refusesTruncatedGzipAtEveryLength) {
   }
 }
 
+/// The beginning of a member, too, and one that is damaged.
+TEST(Bytes, refusesWhatFollowsGzip) {
+  Folder folder;
+  std::string damaged = gzip("end");
+  damaged[0] = 0;
+  for (const std::string &rest : {gzip("end").substr(0, 1), damaged}) {
+    std::string path = folder.write("more", gzip(longText()) + rest);
+    EXPECT_NE(
+        failureOf(ExitCode::Data, [&] { Bytes::open(path); })
+            .find(std::to_string(rest.size()) + " bytes behind it that are"),
+        std::string::npos);
+  }
+}
+
 TEST(Bytes, refusesCorruptGzip) {
   Folder folder;
   std::string whole = gzip(longText());
