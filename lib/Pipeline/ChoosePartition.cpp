@@ -97,6 +97,9 @@ private:
 
   /// Predicts `best` unless it is known. Returns whether it is.
   bool knowsBest();
+  /// Tries each dim over these axes together. Returns whether a program was
+  /// kept.
+  bool tryCarriedOver(ArrayRef<StringAttr> axes);
   enum class Tried { Refused, Same, Taken };
   /// What has become of `other`: nothing; `layout`, for the same program; or
   /// `layout` of another program.
@@ -113,6 +116,9 @@ private:
   /// What the last program that was partitioned has refused, if anything: the
   /// share that the next trial of moves may allow.
   std::optional<double> refusedShare;
+  /// What `program` has refused, while other programs are tried.
+  std::optional<double> shareOfBest;
+  bool cutsCarried = false; ///< whether `program` does
   bool gathersOnce = false; ///< whether `program` does; its arena has grown
 };
 } // namespace
@@ -197,25 +203,37 @@ void Choice::tryMoves() {
     arenaBefore = best->arenaBytes;
 }
 
-void Choice::tryCarried() {
-  std::optional<double> shareOfBest = refusedShare;
+bool Choice::tryCarriedOver(ArrayRef<StringAttr> axes) {
   bool isTaken = false;
-  for (StringAttr axis : partition::findRepeatedAxes(*program)) {
-    OwningOpRef<ModuleOp> base = layout->clone();
-    for (StringAttr dim : partition::findCarriedDims(*base, axis)) {
-      LDBG() << "loops carry values cut along " << dim << " over " << axis;
-      OwningOpRef<ModuleOp> other = base->clone();
+  OwningOpRef<ModuleOp> base = layout->clone();
+  for (StringAttr dim : partition::findCarriedDims(*base, axes.front())) {
+    LDBG() << "loops carry values cut along " << dim << " over " << axes.front()
+           << ", … " << axes.back();
+    OwningOpRef<ModuleOp> other = base->clone();
+    for (StringAttr axis : axes)
       partition::cutCarried(*other, dim, axis);
-      if (tryOther(std::move(other),
-                   isTaken ? &Choice::isShorter : &Choice::isMuchShorter) !=
-          Tried::Taken)
-        continue;
-      shareOfBest = refusedShare;
-      isTaken = true;
-    }
+    if (tryOther(std::move(other),
+                 cutsCarried ? &Choice::isShorter : &Choice::isMuchShorter) !=
+        Tried::Taken)
+      continue;
+    shareOfBest = refusedShare;
+    isTaken = cutsCarried = true;
+  }
+  return isTaken;
+}
+
+void Choice::tryCarried() {
+  shareOfBest = refusedShare;
+  // Each program that is kept is shorter than the last one.
+  for (bool isTaken = true; std::exchange(isTaken, false);) {
+    const spmd::AxisList axes = partition::findRepeatedAxes(*program);
+    if (axes.size() > 1)
+      isTaken = tryCarriedOver(axes);
+    for (StringAttr axis : axes)
+      isTaken |= tryCarriedOver(axis);
   }
   refusedShare = shareOfBest;
-  if (isTaken)
+  if (cutsCarried)
     tryMoves();
 }
 
