@@ -20,6 +20,7 @@
 #include "lib/Pipeline/Trial.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/DebugLog.h"
+#include <utility>
 
 #define DEBUG_TYPE "meshc-choose-partition"
 
