@@ -68,6 +68,18 @@ struct Inflation : z_stream {
   }
   ~Inflation() { inflateEnd(this); }
 };
+
+/// What follows the end of a gzip stream.
+enum class Behind { Nothing, Stream, Other };
+
+/// What the `size` bytes behind the end of a gzip stream are (RFC 1952, 2.2:
+/// a file is a series of streams). Zeros are nothing: tapes are padded so.
+Behind lookBehind(const uint8_t *bytes, size_t size) {
+  if (std::all_of(bytes, bytes + size, [](uint8_t byte) { return byte == 0; }))
+    return Behind::Nothing;
+  bool begins = size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
+  return begins ? Behind::Stream : Behind::Other;
+}
 } // namespace
 
 void Bytes::unpack() {
@@ -107,11 +119,10 @@ void Bytes::unpack() {
     read += input - stream.avail_in;
     written += room - stream.avail_out;
     if (status == Z_STREAM_END) {
-      // Another member may follow, or zeros, with which tapes are padded.
-      if (std::all_of(begin + read, begin + length,
-                      [](uint8_t byte) { return byte == 0; }))
+      Behind behind = lookBehind(begin + read, length - read);
+      if (behind == Behind::Nothing)
         break;
-      if (length - read < 2 || begin[read] != 0x1f || begin[read + 1] != 0x8b)
+      if (behind == Behind::Other)
         fail("a gzip stream with " + std::to_string(length - read) +
              " bytes behind it that are none");
       inflateReset(&stream);
