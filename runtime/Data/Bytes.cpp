@@ -126,14 +126,12 @@ void Bytes::unpack() {
         fail("a gzip stream with " + std::to_string(length - read) +
              " bytes behind it that are none");
       inflateReset(&stream);
-    } else if (status == Z_BUF_ERROR ||
-               (status == Z_OK && read == length && stream.avail_out != 0)) {
-      if (read == length && stream.avail_out != 0)
-        fail("a gzip stream that ends early, after " + std::to_string(written) +
-             " bytes of content");
-    } else if (status != Z_OK) {
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
       fail(std::string("a corrupt gzip stream (") +
            (stream.msg ? stream.msg : "zlib error") + ")");
+    } else if (read == length && stream.avail_out != 0) {
+      fail("a gzip stream that ends early, after " + std::to_string(written) +
+           " bytes of content");
     }
   }
   file->checkIntact();
