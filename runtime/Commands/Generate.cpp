@@ -61,6 +61,34 @@ encodePrompt(Tokenizer &tokenizer, const std::string &text, int64_t positions) {
   return tokens;
 }
 
+/// Whether the program generates as many texts at once as there are prompts, or
+/// beams of one prompt.
+static void checkCounts(const MeshcProgram &program, int64_t prompts,
+                        int64_t beams) {
+  const MeshcDim &dim = findTensor(program, MESHC_TOKEN).dims[0];
+  const int64_t most = dim.size;
+  const std::string limit = ", and the program generates " +
+                            std::to_string(most) +
+                            (most == 1 ? " text" : " texts") + " at once; ";
+  auto compileFor = [&](int64_t count) {
+    return "compile it with '--set " + std::string(dim.name) + "=" +
+           std::to_string(count) + "' or more";
+  };
+  if (prompts > most)
+    throw Failure(ExitCode::Usage, "there are " + std::to_string(prompts) +
+                                       " prompts" + limit + "give at most " +
+                                       std::to_string(most) +
+                                       " and the others in another run, or " +
+                                       compileFor(prompts));
+  if (beams && prompts > 1)
+    throw Failure(ExitCode::Usage, "there are " + std::to_string(prompts) +
+                                       " prompts, and '--beams' goes on with "
+                                       "one; give the others in other runs");
+  if (beams > most)
+    throw Failure(ExitCode::Usage, "'--beams' is " + std::to_string(beams) +
+                                       limit + compileFor(beams));
+}
+
 Prompts meshc::runtime::openPrompts(const MeshcProgram &program,
                                     const Options &options) {
   Prompts prompts;
@@ -77,23 +105,7 @@ Prompts meshc::runtime::openPrompts(const MeshcProgram &program,
   std::vector<std::string> texts = options.prompts;
   if (texts.empty())
     texts.emplace_back();
-  int64_t most = countTexts(program);
-  if (static_cast<int64_t>(texts.size()) > most)
-    throw Failure(ExitCode::Usage, "there are " + std::to_string(texts.size()) +
-                                       " prompts, and the program generates " +
-                                       std::to_string(most) +
-                                       (most == 1 ? " text" : " texts") +
-                                       " at once");
-  if (options.beams.count && texts.size() > 1)
-    throw Failure(ExitCode::Usage, "there are " + std::to_string(texts.size()) +
-                                       " prompts; '--beams' goes on with one");
-  if (options.beams.count > most)
-    throw Failure(ExitCode::Usage,
-                  "'--beams' is " + std::to_string(options.beams.count) +
-                      ", and the program generates " + std::to_string(most) +
-                      (most == 1 ? " text" : " texts") +
-                      " at once; compile it with a larger '--set' of the dim "
-                      "that counts the texts");
+  checkCounts(program, static_cast<int64_t>(texts.size()), options.beams.count);
   for (const std::string &text : texts)
     prompts.texts.push_back(
         encodePrompt(*prompts.tokenizer, text, program.positions));

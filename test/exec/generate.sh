@@ -172,12 +172,12 @@ expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the"
 expect 0 "stopped at the last of the model's 16 positions" $run --prompt "the" --tokens 15
 expect 2 "the prompt is empty, and the tokenizer 'bytes' has no token for the start" $run
 expect 2 "the prompt has 17 tokens, and the model has 16 positions" $run --prompt "the cat sat on th"
-expect 2 "there are 3 prompts, and the program generates 2 texts at once" $run --prompt a --prompt b --prompt c
+expect 2 "there are 3 prompts, and the program generates 2 texts at once; give at most 2 and the others in another run, or compile it with '--set batch=3' or more$" $run --prompt a --prompt b --prompt c
 expect 2 "'--top-p' is '1.5'; expected a number above 0, at most 1" $run --prompt a --top-p 1.5
 expect 2 "'--temperature' is '0'; expected a number above 0, at most 1e6" $run --prompt a --temperature 0
 expect 2 "'--temperature' is '1e30'; expected a number above 0, at most 1e6" $run --prompt a --temperature 1e30
-expect 2 "'--beams' is 3, and the program generates 2 texts at once" $run --prompt a --beams 3
-expect 2 "there are 2 prompts; '--beams' goes on with one" $run --prompt a --prompt b --beams 2
+expect 2 "'--beams' is 3, and the program generates 2 texts at once; compile it with '--set batch=3' or more$" $run --prompt a --beams 3
+expect 2 "there are 2 prompts, and '--beams' goes on with one; give the others in other runs$" $run --prompt a --prompt b --beams 2
 expect 2 "'--greedy' excludes '--beams'" $run --prompt a --beams 2 --greedy
 for choice in "--temperature 0.5" "--top-k 3" "--top-p 0.5" "--seed 1"; do
   expect 2 "'${choice% *}' excludes '--greedy'|'--greedy' excludes '${choice% *}'" $run --prompt a --greedy $choice
