@@ -101,13 +101,18 @@ std::unique_ptr<World> meshc::runtime::openWorld(const WorldOptions &options) {
     return openThreadWorld(std::max(1, options.ranks), options.threadsPerRank,
                            options.timeoutSeconds, options.ranksPerHost);
   }
+  const std::string name = kind == CommunicatorKind::Shm ? "shm" : "mpi";
   if (options.ranks && options.ranks != (launch.launched ? launch.size : 1))
     throw usage("'--ranks " + std::to_string(options.ranks) +
-                "' starts threads, and '--comm " +
-                (kind == CommunicatorKind::Shm ? "shm" : "mpi") +
+                "' starts threads, and '--comm " + name +
                 "' uses the processes that mpirun started, which are " +
                 std::to_string(launch.size) + "; start 'mpirun -n " +
                 std::to_string(options.ranks) + "' instead");
+  if (!launch.launched)
+    throw usage("'--comm " + name +
+                "' is for processes that mpirun started, and it did not start "
+                "this one; start it with 'mpirun -n N' for a mesh of N ranks, "
+                "or leave out '--comm'");
   return openMpiWorld(launch, kind == CommunicatorKind::Shm,
                       options.threadsPerRank, options.timeoutSeconds);
 }

@@ -75,6 +75,19 @@ TEST_F(WorldChoice, ThreadsAndMpirunContradict) {
             std::string::npos);
 }
 
+TEST_F(WorldChoice, ProcessesNeedMpirun) {
+  for (auto [kind, name] : {std::pair(CommunicatorKind::Shm, "shm"),
+                            std::pair(CommunicatorKind::Mpi, "mpi")}) {
+    WorldOptions options;
+    options.kind = kind;
+    EXPECT_EQ(messageOf(options),
+              std::string("'--comm ") + name +
+                  "' is for processes that mpirun started, and it did not "
+                  "start this one; start it with 'mpirun -n N' for a mesh of N "
+                  "ranks, or leave out '--comm'");
+  }
+}
+
 TEST_F(WorldChoice, PluginThatDoesNotOpenIsNamed) {
   launch("0", "4");
   std::string directory =

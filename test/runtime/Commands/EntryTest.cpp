@@ -111,9 +111,12 @@ TEST(Entry, refusesAnotherNumberOfRanks) {
   expectError(run(line("1x1") + " train --ranks 2" + data), 5,
               "got 2 ranks; the mesh data=1 x tensor=1 needs 1");
   // Nobody said --ranks.
-  for (const char *kind : {"mpi", "shm"})
+  for (const std::string kind : {"mpi", "shm"}) {
     expectError(run(line("2x2") + " train --comm " + kind + data), 5,
                 "got 1 rank; the mesh data=2 x tensor=2 needs 4: mpirun -n 4 ");
+    expectError(run(line("1x1") + " train --comm " + kind + data), 2,
+                "'--comm " + kind + "' is for processes that mpirun started");
+  }
   expectError(run(line("2x2") + " train --comm mpi --ranks 4" + data), 2,
               "'--ranks 4' starts threads");
 }
