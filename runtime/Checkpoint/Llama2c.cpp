@@ -17,27 +17,56 @@ struct Config {
 };
 } // namespace
 
-static bool isPossible(const Config &config) {
-  for (int32_t size : {config.dim, config.hidden, config.layers, config.heads,
-                       config.kvHeads, config.positions})
-    if (size <= 0 || size >= 1 << 24)
-      return false;
-  return std::abs(config.vocab) > 0 && std::abs(config.vocab) < 1 << 24 &&
-         config.dim % config.heads == 0;
+static constexpr size_t numberCount = 7;
+static_assert(sizeof(Config) == numberCount * sizeof(int32_t));
+static const char *const numberNames[numberCount] = {
+    "dim",        "hidden_dim", "n_layers", "n_heads",
+    "n_kv_heads", "vocab_size", "seq_len"};
+static constexpr size_t vocabNumber = 5;
+static constexpr int32_t mostSize = (1 << 24) - 1;
+
+/// Later versions begin with the number "ak42" and their own.
+static constexpr int32_t laterMagic = 0x616b3432;
+
+/// The numbers that `file` begins with. It must have so many.
+static std::vector<int32_t> readNumbers(const MappedFile &file) {
+  std::vector<int32_t> numbers(numberCount);
+  std::memcpy(numbers.data(), file.data(), sizeof(Config));
+  return numbers;
 }
 
-std::vector<FileTensor> meshc::runtime::listLlama2c(const MappedFile &file) {
+/// Whether a number of the header is possible as a size. vocab_size may be
+/// negative.
+static bool isPossible(size_t number, int32_t value) {
+  const int64_t size = number == vocabNumber ? std::abs(int64_t(value)) : value;
+  return size > 0 && size <= mostSize;
+}
+
+/// What is impossible in the numbers; empty if nothing is.
+static std::string describeImpossible(const std::vector<int32_t> &numbers) {
+  for (size_t i = 0; i < numberCount; ++i)
+    if (!isPossible(i, numbers[i]))
+      return std::string(numberNames[i]) + " = " + std::to_string(numbers[i]) +
+             "; expected a number from 1 to " + std::to_string(mostSize);
+  const int32_t dim = numbers[0], heads = numbers[3];
+  if (dim % heads)
+    return "dim = " + std::to_string(dim) +
+           " and n_heads = " + std::to_string(heads) +
+           "; expected a dim that the heads divide";
+  return "";
+}
+
+/// The tensors that possible numbers describe. Sets `end` to the size of the
+/// file in bytes, or to -1 if it exceeds 63 bits.
+static std::vector<FileTensor> listTensors(const std::vector<int32_t> &numbers,
+                                           int64_t &end) {
   Config config{};
-  if (file.size() < sizeof(config))
-    return {};
-  std::memcpy(&config, file.data(), sizeof(config));
-  if (!isPossible(config))
-    return {};
+  std::memcpy(&config, numbers.data(), sizeof(config));
   const int64_t dim = config.dim, hidden = config.hidden,
                 layers = config.layers, key = dim / config.heads,
                 kv = config.kvHeads * key, vocab = std::abs(config.vocab);
   std::vector<FileTensor> tensors;
-  int64_t end = sizeof(config);
+  end = sizeof(config);
   bool fits = true;
   auto add = [&](const char *name, std::vector<int64_t> shape) {
     FileTensor tensor;
@@ -67,7 +96,53 @@ std::vector<FileTensor> meshc::runtime::listLlama2c(const MappedFile &file) {
   add("freq_cis_imag", {config.positions, key / 2});
   if (config.vocab < 0)
     add("wcls", {vocab, dim});
-  if (!fits || end != static_cast<int64_t>(file.size()))
+  if (!fits)
+    end = -1;
+  return tensors;
+}
+
+std::vector<FileTensor> meshc::runtime::listLlama2c(const MappedFile &file) {
+  if (file.size() < sizeof(Config))
+    return {};
+  const std::vector<int32_t> numbers = readNumbers(file);
+  if (!describeImpossible(numbers).empty())
+    return {};
+  int64_t end = 0;
+  std::vector<FileTensor> tensors = listTensors(numbers, end);
+  if (end != static_cast<int64_t>(file.size()))
     return {};
   return tensors;
+}
+
+std::string meshc::runtime::describeLlama2cDamage(const MappedFile &file) {
+  if (file.size() < sizeof(Config))
+    return "";
+  const std::vector<int32_t> numbers = readNumbers(file);
+  if (numbers[0] == laterMagic)
+    return "is a llama2.c file of version " + std::to_string(numbers[1]) +
+           "; expected version 0, which llama2.c's export.py writes with "
+           "'--version 0'";
+  size_t possible = 0;
+  for (size_t i = 0; i < numberCount; ++i)
+    possible += isPossible(i, numbers[i]);
+  // Of random bytes, one number in 256 is possible.
+  if (possible + 2 < numberCount)
+    return "";
+  const std::string impossible = describeImpossible(numbers);
+  if (!impossible.empty())
+    return "begins like a llama2.c file, and its header has " + impossible +
+           "; fetch it again";
+  int64_t end = 0;
+  listTensors(numbers, end);
+  if (end < 0)
+    return "";
+  std::string header;
+  for (size_t i = 0; i < numberCount; ++i)
+    header += (i ? ", " : "") + std::string(numberNames[i]) + " = " +
+              std::to_string(numbers[i]);
+  const auto size = static_cast<int64_t>(file.size());
+  return std::string("begins like a llama2.c file, and ") +
+         (size < end ? "ends early" : "is too long") + ": its header (" +
+         header + ") needs " + std::to_string(end) + " bytes, and it has " +
+         std::to_string(size) + "; fetch it again";
 }

@@ -17,6 +17,7 @@
 #include "runtime/Checkpoint/SafetensorsHeader.h"
 #include "runtime/Data/MappedFile.h"
 
+#include <string>
 #include <vector>
 
 namespace meshc::runtime {
@@ -33,6 +34,12 @@ namespace meshc::runtime {
 ///   wcls [vocab, dim], unless the table is also used for the output (the
 ///   file's vocab_size is then positive)
 std::vector<FileTensor> listLlama2c(const MappedFile &file);
+
+/// Why listLlama2c does not read a file that begins as llama2.c's do, as the
+/// end of a sentence about it: another version, an impossible number in the
+/// header, or another length than the header says. Empty if it begins
+/// otherwise, with more than two impossible numbers.
+std::string describeLlama2cDamage(const MappedFile &file);
 
 } // namespace meshc::runtime
 

@@ -45,12 +45,28 @@ void WeightFiles::add(const SafetensorsFile &file) {
     byName[tensor] = {&entry, file.data(entry), &file};
 }
 
+/// Throws if `file` does not begin as a safetensors file does: with the length
+/// of its header, which begins with a brace.
+static void checkFormat(const MappedFile &file) {
+  if (file.size() > 8 && file.data()[8] == '{')
+    return;
+  std::string problem = describeLlama2cDamage(file);
+  if (problem.empty())
+    problem = "has none of the formats that are read: safetensors, an index of "
+              "such files (.json), and llama2.c's (.bin, version 0)";
+  file.checkIntact();
+  throw Failure(ExitCode::Checkpoint,
+                "checkpoint '" + file.path() + "' " + problem);
+}
+
 bool WeightFiles::openLlama2c() {
   auto file =
       std::make_unique<MappedFile>(name, ExitCode::Checkpoint, "checkpoint");
   plainTensors = listLlama2c(*file);
-  if (plainTensors.empty())
+  if (plainTensors.empty()) {
+    checkFormat(*file);
     return false;
+  }
   plain = std::move(file);
   for (const FileTensor &tensor : plainTensors)
     byName[tensor.name] = {&tensor,

@@ -90,7 +90,54 @@ TEST(WeightFiles, llama2c) {
   values.resize(elements + 20);
   WeightFiles with(folder.write("n.bin", bytesOf(header) + bytesOf(values)));
   EXPECT_EQ(with.find("wcls")->tensor->describe(), "F32 [5, 4]");
-  std::string cut = folder.write("cut.bin", whole.substr(0, whole.size() - 4));
-  EXPECT_EQ(failureOf(ExitCode::Checkpoint, [&] { WeightFiles none(cut); }),
-            "checkpoint '" + cut + "' is not a safetensors file");
+}
+
+TEST(WeightFiles, damagedFilesOfLlama2cAreNamed) {
+  Folder folder;
+  const std::vector<int32_t> header{4, 6, 2, 2, 1, 5, 3};
+  const std::string values(4 * (20 + 8 + 32 + 16 + 16 + 32 + 8 + 144 + 10), 0);
+  const size_t size = 28 + values.size();
+  auto expectRefused = [&](const std::string &content, const std::string &why) {
+    std::string path = folder.write("m.bin", content);
+    EXPECT_EQ(failureOf(ExitCode::Checkpoint, [&] { WeightFiles files(path); }),
+              "checkpoint '" + path + "' " + why);
+  };
+  const std::string whole = bytesOf(header) + values,
+                    sizes = "its header (dim = 4, hidden_dim = 6, n_layers = "
+                            "2, n_heads = 2, n_kv_heads = 1, vocab_size = 5, "
+                            "seq_len = 3) needs " +
+                            std::to_string(size) + " bytes, and it has ",
+                    begins = "begins like a llama2.c file, and ";
+  expectRefused(whole.substr(0, size - 4), begins + "ends early: " + sizes +
+                                               std::to_string(size - 4) +
+                                               "; fetch it again");
+  expectRefused(whole + "more", begins + "is too long: " + sizes +
+                                    std::to_string(size + 4) +
+                                    "; fetch it again");
+  std::vector<int32_t> other = header;
+  other[3] = 0;
+  expectRefused(bytesOf(other) + values,
+                begins + "its header has n_heads = 0; expected a number from 1 "
+                         "to 16777215; fetch it again");
+  other[3] = 3;
+  expectRefused(bytesOf(other) + values,
+                begins + "its header has dim = 4 and n_heads = 3; expected a "
+                         "dim that the heads divide; fetch it again");
+  other = header;
+  other[5] = INT32_MIN;
+  expectRefused(bytesOf(other) + values,
+                begins + "its header has vocab_size = -2147483648; expected a "
+                         "number from 1 to 16777215; fetch it again");
+  other[0] = 0x616b3432;
+  other[1] = 2;
+  expectRefused(bytesOf(other) + values,
+                "is a llama2.c file of version 2; expected version 0, which "
+                "llama2.c's export.py writes with '--version 0'");
+  const std::string none =
+      "has none of the formats that are read: safetensors, an index of such "
+      "files (.json), and llama2.c's (.bin, version 0)";
+  for (const std::string &content :
+       {std::string(), std::string("short"), whole.substr(0, 27),
+        std::string("PK\3\4 an archive of another tool, or a text")})
+    expectRefused(content, none);
 }
