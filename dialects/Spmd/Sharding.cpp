@@ -310,4 +310,20 @@ AxisList getNames(ArrayAttr names) {
   return list;
 }
 
+static constexpr llvm::StringLiteral sharedAxesName = "spmd.shared_axes";
+
+AxisList getSharedAxes(Operation *loop) {
+  auto names = loop->getAttrOfType<ArrayAttr>(sharedAxesName);
+  return names ? getNames(names) : AxisList();
+}
+
+void addSharedAxis(Operation *loop, StringAttr axis) {
+  AxisList axes = getSharedAxes(loop);
+  if (llvm::is_contained(axes, axis))
+    return;
+  axes.push_back(axis);
+  llvm::SmallVector<Attribute> names(axes.begin(), axes.end());
+  loop->setAttr(sharedAxesName, ArrayAttr::get(loop->getContext(), names));
+}
+
 } // namespace meshc::spmd

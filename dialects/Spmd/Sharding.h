@@ -107,6 +107,14 @@ AxisList getUsedAxes(nd::TensorType type);
 /// The names in an array of strings.
 AxisList getNames(mlir::ArrayAttr names);
 
+/// The axes over which the values that the loop carries are cut so that the
+/// ranks of these axes share its work, which they would repeat otherwise
+/// (lib/Partition, cutCarried). The loop has them in an attribute,
+/// `spmd.shared_axes`.
+AxisList getSharedAxes(mlir::Operation *loop);
+/// Adds such an axis.
+void addSharedAxis(mlir::Operation *loop, mlir::StringAttr axis);
+
 } // namespace meshc::spmd
 
 #endif // MESHC_DIALECTS_SPMD_SHARDING_H

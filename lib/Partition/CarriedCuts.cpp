@@ -10,6 +10,7 @@
 #include "dialects/Nd/TensorAttributes.h"
 #include "lib/Partition/DesiredSharding.h"
 #include "lib/Partition/FactorChoice.h"
+#include "lib/Partition/LoopPairs.h"
 #include "lib/Partition/LoopPartitioner.h"
 #include "lib/Partition/MoveLimit.h"
 #include "llvm/ADT/MapVector.h"
@@ -64,24 +65,27 @@ AxisList findRepeatedAxes(ModuleOp partitioned) {
   return repeated;
 }
 
-/// The sharding of the carried result with the dim cut over the axis, too; null
-/// where cutCarried leaves it alone.
-static TensorType cutFurther(const nd::Tie &tie, StringAttr dim,
+/// Whether the loop's result is a sum that starts at zero.
+static bool isSum(const nd::Tie &tie) {
+  auto initial = tie.operand.getDefiningOp<nd::NamedOpInterface>();
+  return initial && initial.getPartitionRule().isZero &&
+         findAddition(cast<nd::ScanOp>(tie.result.getOwner()),
+                      tie.result.getResultNumber());
+}
+
+/// The sharding `wanted` with the dim cut over the axis, too; null where
+/// cutCarried leaves it alone.
+static TensorType cutFurther(const DesiredSharding &wanted, StringAttr dim,
                              StringAttr axis, nd::MeshAttr mesh) {
-  std::optional<DesiredSharding> wanted = readDesired(tie.result);
-  if (!wanted || !wanted->type.hasDim(dim.getValue()))
+  StringRef name = dim.getValue();
+  if (!wanted.type.hasDim(name))
     return {};
-  ArrayRef<StringAttr> axes = spmd::getAxesOf(wanted->type, dim.getValue());
-  if ((axes.empty() && !wanted->isOpen(dim)) ||
-      wanted->type.getSize(dim.getValue()) <
+  ArrayRef<StringAttr> axes = spmd::getAxesOf(wanted.type, name);
+  if ((axes.empty() && !wanted.isOpen(dim)) ||
+      wanted.type.getSize(name) <
           mesh.getProduct(axes) * mesh.getProduct({axis}))
     return {};
-  auto initial = tie.operand.getDefiningOp<nd::NamedOpInterface>();
-  if (initial && initial.getPartitionRule().isZero &&
-      findAddition(cast<nd::ScanOp>(tie.result.getOwner()),
-                   tie.result.getResultNumber()))
-    return {};
-  return spmd::addAxes(wanted->type, dim.getValue(), {axis});
+  return spmd::addAxes(wanted.type, name, {axis});
 }
 
 /// Calls `use` with what the loops of an op carry.
@@ -101,32 +105,33 @@ AxisList findCarriedDims(ModuleOp layout, StringAttr axis) {
   if (!mesh || !function)
     return dims;
   forEachCarried(function, [&](const nd::Tie &tie) {
-    for (DimAttr dim : nd::getTensorType(tie.result).getDims())
+    std::optional<DesiredSharding> wanted = readDesired(tie.result);
+    if (!wanted || isSum(tie))
+      return;
+    for (DimAttr dim : wanted->type.getDims())
       if (!llvm::is_contained(dims, dim.getName()) &&
-          cutFurther(tie, dim.getName(), axis, mesh))
+          cutFurther(*wanted, dim.getName(), axis, mesh))
         dims.push_back(dim.getName());
   });
   return dims;
 }
 
-/// Gives the result the sharding, and takes the dim from its open ones, if any.
-static void place(OpResult result, TensorType sharding, StringAttr dim) {
-  Operation *op = result.getOwner();
-  unsigned index = result.getResultNumber();
-  auto shardings = llvm::to_vector(nd::getShardings(op).getValue());
-  shardings[index] = TypeAttr::get(sharding);
-  nd::setShardings(op, shardings);
-  ArrayAttr known = nd::getOpenDims(op);
-  if (!known)
+/// Cuts the first of the dims that can be, if any.
+static void cutFirst(const nd::Tie &tie, ArrayRef<StringAttr> dims,
+                     StringAttr axis, nd::MeshAttr mesh) {
+  std::optional<DesiredSharding> wanted = readDesired(tie.result);
+  if (!wanted || isSum(tie))
     return;
-  auto open = llvm::to_vector(known.getValue());
-  auto names = llvm::to_vector(cast<ArrayAttr>(open[index]).getValue());
-  llvm::erase(names, dim);
-  open[index] = ArrayAttr::get(op->getContext(), names);
-  nd::setOpenDims(op, open);
+  for (StringAttr dim : dims)
+    if (TensorType cut = cutFurther(*wanted, dim, axis, mesh)) {
+      llvm::erase(wanted->open, dim);
+      writeDesired(tie.result, cut, wanted->open);
+      spmd::addSharedAxis(tie.result.getOwner(), axis);
+      return;
+    }
 }
 
-void cutCarried(ModuleOp layout, StringAttr dim, StringAttr axis) {
+void cutCarried(ModuleOp layout, ArrayRef<StringAttr> dims, StringAttr axis) {
   nd::MeshAttr mesh = nd::MeshAttr::of(layout);
   llvm::SmallPtrSet<Type, 4> types;
   if (func::FuncOp function = findCompared(layout))
@@ -134,12 +139,26 @@ void cutCarried(ModuleOp layout, StringAttr dim, StringAttr axis) {
       types.insert(tie.result.getType());
     });
   forEachCarried(layout, [&](const nd::Tie &tie) {
-    if (!types.contains(tie.result.getType()))
-      return;
-    if (TensorType cut = cutFurther(tie, dim, axis, mesh))
-      place(tie.result, cut, dim);
+    if (types.contains(tie.result.getType()))
+      cutFirst(tie, dims, axis, mesh);
   });
   setMayCutFurther(layout);
+}
+
+bool keepCarried(ModuleOp layout, ModuleOp partitioned) {
+  bool places = false;
+  for (auto [loop, local] : findLoopPairs(layout, partitioned))
+    for (const nd::Tie &tie : loop.getTies()) {
+      if (tie.kind != nd::TieKind::Carried)
+        continue;
+      std::optional<DesiredSharding> wanted = readDesired(tie.result);
+      if (!wanted || wanted->open.empty() || isSum(tie))
+        continue;
+      Value carried = local->getResult(tie.result.getResultNumber());
+      writeDesired(tie.result, nd::getTensorType(carried), {});
+      places = true;
+    }
+  return places;
 }
 
 } // namespace meshc::partition

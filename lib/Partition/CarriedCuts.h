@@ -33,15 +33,22 @@ spmd::AxisList findRepeatedAxes(mlir::ModuleOp partitioned);
 /// loop.
 spmd::AxisList findCarriedDims(mlir::ModuleOp layout, mlir::StringAttr axis);
 
-/// Cuts the dim `dim` of what loops of this function carry over the axis, too,
-/// where the dim is open or a rule names axes for it, has at least as many
-/// entries as there are parts, and nothing else of the value lies on the axis.
-/// Loops of other functions follow for values of the same type: evaluation
-/// carries what training does. Carried sums that start at zero (findAddition),
-/// such as gradients, stay as they are: their shardings follow from their
-/// summands. Blocks may then cut placed dims further (MoveLimit).
-void cutCarried(mlir::ModuleOp layout, mlir::StringAttr dim,
+/// Cuts what loops of this function carry over the axis, too: each value along
+/// the first of `dims` that is open or for which a rule names axes, and that
+/// has at least as many entries as there are parts. A value is left alone if
+/// something else of it lies on the axis. Loops of other functions follow for
+/// values of the same type: evaluation carries what training does. Carried sums
+/// that start at zero (findAddition), such as gradients, stay as they are:
+/// their shardings follow from their summands. Blocks may then cut placed dims
+/// further (MoveLimit).
+void cutCarried(mlir::ModuleOp layout, llvm::ArrayRef<mlir::StringAttr> dims,
                 mlir::StringAttr axis);
+
+/// Gives what loops carry the shardings that `partitioned` has: the same
+/// program after the phase. Where other blocks move axes, loops then do not
+/// follow them. Sums that start at zero stay as they are. Returns whether this
+/// places a dim that was open.
+bool keepCarried(mlir::ModuleOp layout, mlir::ModuleOp partitioned);
 
 } // namespace meshc::partition
 

@@ -11,20 +11,13 @@
 #include "dialects/Spmd/ReshardPlan.h"
 #include "dialects/Spmd/SpmdOps.h"
 #include "lib/Partition/DesiredSharding.h"
+#include "lib/Partition/LoopPairs.h"
 
 using namespace mlir;
 
 namespace meshc::partition {
 
 using nd::TensorType;
-
-/// All loops, in the order of the program, which the phase keeps.
-static llvm::SmallVector<nd::ScanOp> findLoops(ModuleOp module) {
-  llvm::SmallVector<nd::ScanOp> loops;
-  module.walk<WalkOrder::PreOrder>(
-      [&](nd::ScanOp loop) { loops.push_back(loop); });
-  return loops;
-}
 
 /// The values that hold an entry of the stack in loops that read it.
 static llvm::SmallVector<BlockArgument> findEntries(OpResult stack) {
@@ -65,20 +58,6 @@ static TensorType findUse(OpResult stack, const DesiredSharding &wanted,
         nd::findStackedResult(loop, user->getResult(0)))
       consider(user);
   return costly;
-}
-
-/// Places all dims of the result.
-static void place(OpResult result, TensorType sharding) {
-  Operation *op = result.getOwner();
-  unsigned index = result.getResultNumber();
-  auto shardings = llvm::to_vector(nd::getShardings(op).getValue());
-  shardings[index] = TypeAttr::get(sharding);
-  nd::setShardings(op, shardings);
-  if (ArrayAttr open = nd::getOpenDims(op)) {
-    auto dims = llvm::to_vector(open.getValue());
-    dims[index] = ArrayAttr::get(op->getContext(), {});
-    nd::setOpenDims(op, dims);
-  }
 }
 
 static constexpr llvm::StringLiteral exactStacksName = "spmd.exact_stacks";
@@ -131,35 +110,21 @@ static void findKeptValues(nd::ScanOp loop, nd::ScanOp local,
   }
 }
 
-/// Whether `local`, without copies that it keeps, has the results of `loop`.
-static bool hasResultsOf(nd::ScanOp loop, nd::ScanOp local) {
-  unsigned count = loop->getNumResults();
-  return count <= local->getNumResults() &&
-         llvm::equal(loop->getResultTypes(),
-                     local->getResults().take_front(count).getTypes(),
-                     [](Type x, Type y) {
-                       return cast<TensorType>(x).getGlobal() ==
-                              cast<TensorType>(y).getGlobal();
-                     });
-}
-
 bool keepAsUsed(ModuleOp layout, ModuleOp partitioned, KeptForm form) {
-  auto before = findLoops(layout), after = findLoops(partitioned);
-  if (!llvm::equal(before, after, hasResultsOf))
-    return false;
   auto planner = spmd::ReshardPlanner::of(partitioned);
   llvm::SmallVector<KeptValue> values;
-  for (auto [loop, local] : llvm::zip(before, after))
+  for (auto [loop, local] : findLoopPairs(layout, partitioned))
     findKeptValues(loop, local, planner, values);
   if (form == KeptForm::Placed)
     llvm::erase_if(values,
                    [](const KeptValue &value) { return value.isPlaced; });
   for (const KeptValue &value : values) {
     auto loop = cast<nd::ScanOp>(value.stack.getOwner());
-    place(value.made, value.use);
-    place(value.stack,
-          nd::getStackedType(value.use, loop.getDim(),
-                             static_cast<int64_t>(loop.getSize())));
+    writeDesired(value.made, value.use, {});
+    writeDesired(value.stack,
+                 nd::getStackedType(value.use, loop.getDim(),
+                                    static_cast<int64_t>(loop.getSize())),
+                 {});
     if (form == KeptForm::Exact)
       setExact(value.stack);
   }

@@ -75,8 +75,10 @@ public:
   /// Partitions the program with the usual limit for moves of axes. Fails, with
   /// an error, if the program cannot be partitioned.
   ExitCode takeUsual();
-  /// Tries to move axes in blocks that save less.
-  void tryMoves();
+  /// Tries to move axes in blocks that save less. What loops carry follows, or
+  /// stays as it is.
+  enum class Carried { Follows, Stays };
+  void tryMoves(Carried carried = Carried::Follows);
   /// Tries to cut what loops carry over axes whose ranks repeat work.
   void tryCarried();
   /// Tries to keep values as other loops use them.
@@ -117,9 +119,8 @@ private:
   /// What the last program that was partitioned has refused, if anything: the
   /// share that the next trial of moves may allow.
   std::optional<double> refusedShare;
-  /// What `program` has refused, while other programs are tried.
-  std::optional<double> shareOfBest;
-  bool cutsCarried = false; ///< whether `program` does
+  std::optional<double> shareOfBest; ///< what `program` has refused
+  bool cutsCarried = false;          ///< whether `program` does
   bool gathersOnce = false; ///< whether `program` does; its arena has grown
 };
 } // namespace
@@ -131,7 +132,7 @@ static ExitCode runPartition(ModuleOp program, const CompileOptions &options) {
 ExitCode Choice::takeUsual() {
   ExitCode code = runPartition(*program, options);
   if (code == ExitCode::Success)
-    refusedShare = partition::takeRefusedShare(*program);
+    refusedShare = shareOfBest = partition::takeRefusedShare(*program);
   return code;
 }
 
@@ -189,14 +190,18 @@ Choice::Tried Choice::tryOther(OwningOpRef<ModuleOp> other, Judge judge) {
   program = std::move(partitioned);
   layout = std::move(other);
   best = outcome;
+  shareOfBest = refusedShare;
   return Tried::Taken;
 }
 
-void Choice::tryMoves() {
+void Choice::tryMoves(Carried carried) {
+  refusedShare = shareOfBest;
   for (int trial = 0; trial < mostTrials && refusedShare; ++trial) {
     LDBG() << "blocks that send up to " << *refusedShare
            << " of their bytes where axes move";
     OwningOpRef<ModuleOp> other = layout->clone();
+    if (carried == Carried::Stays && !partition::keepCarried(*other, *program))
+      break;
     partition::setMoveShare(*other, *refusedShare);
     tryOther(std::move(other), &Choice::isShorter);
   }
@@ -207,24 +212,31 @@ void Choice::tryMoves() {
 bool Choice::tryCarriedOver(ArrayRef<StringAttr> axes) {
   bool isTaken = false;
   OwningOpRef<ModuleOp> base = layout->clone();
-  for (StringAttr dim : partition::findCarriedDims(*base, axes.front())) {
-    LDBG() << "loops carry values cut along " << dim << " over " << axes.front()
-           << ", … " << axes.back();
+  auto cut = [&](ArrayRef<StringAttr> dims) {
     OwningOpRef<ModuleOp> other = base->clone();
     for (StringAttr axis : axes)
-      partition::cutCarried(*other, dim, axis);
-    if (tryOther(std::move(other),
-                 cutsCarried ? &Choice::isShorter : &Choice::isMuchShorter) !=
-        Tried::Taken)
-      continue;
-    shareOfBest = refusedShare;
+      partition::cutCarried(*other, dims, axis);
+    return other;
+  };
+  auto attempt = [&](OwningOpRef<ModuleOp> other) {
+    Judge judge = cutsCarried ? &Choice::isShorter : &Choice::isMuchShorter;
+    if (tryOther(std::move(other), judge) != Tried::Taken)
+      return;
     isTaken = cutsCarried = true;
+  };
+  spmd::AxisList dims = partition::findCarriedDims(*base, axes.front());
+  for (auto [index, dim] : llvm::enumerate(dims)) {
+    OwningOpRef<ModuleOp> other = cut(dim);
+    // Loops that share no dim, each along a dim of its own.
+    if (index == 0 && dims.size() > 1)
+      if (OwningOpRef<ModuleOp> all = cut(dims); !areEqual(*all, *other))
+        attempt(std::move(all));
+    attempt(std::move(other));
   }
   return isTaken;
 }
 
 void Choice::tryCarried() {
-  shareOfBest = refusedShare;
   // Each program that is kept is shorter than the last one.
   for (bool isTaken = true; std::exchange(isTaken, false);) {
     const spmd::AxisList axes = partition::findRepeatedAxes(*program);
@@ -233,9 +245,9 @@ void Choice::tryCarried() {
     for (StringAttr axis : axes)
       isTaken |= tryCarriedOver(axis);
   }
-  refusedShare = shareOfBest;
   if (cutsCarried)
     tryMoves();
+  tryMoves(Carried::Stays);
 }
 
 void Choice::tryKept(partition::KeptForm form) {
@@ -276,12 +288,9 @@ void Choice::tryGatherOnce() {
   if (!gathers)
     return;
   LDBG() << "parameters gathered once for all micro-batches";
-  std::optional<double> share = refusedShare;
   OwningOpRef<ModuleOp> other = layout->clone();
   spmd::setGathersOnce(*other);
   gathersOnce = tryOther(std::move(other), &Choice::isWorthIt) == Tried::Taken;
-  if (!gathersOnce)
-    refusedShare = share;
 }
 
 bool Choice::tryPointCost() {

@@ -180,27 +180,44 @@ std::string Explainer::explainRule(nd::RuleOp rule, TensorType home,
   return text;
 }
 
-/// Says that a loop carries the value with the dim cut so, and why, if the
-/// initial value is cut for the loop; empty if no loop carries it so.
+/// "the loop over 'layers' carries it so, and its ranks share the work"
+static std::string describeLoop(nd::ScanOp loop, nd::DimAttr dim) {
+  std::string text =
+      "the loop over '" + loop.getDim().str() + "' carries it so";
+  spmd::AxisList shared = spmd::getSharedAxes(loop);
+  bool sharesWork = llvm::any_of(dim.getAxes(), [&](StringAttr axis) {
+    return llvm::is_contained(shared, axis);
+  });
+  return sharesWork ? text + ", and its ranks share the work" : text;
+}
+
+/// Says that a loop carries the value with the dim cut so, and why; also of the
+/// initial value of a loop whose ranks share the work. Empty if there is no
+/// such loop.
 static std::string explainCarried(Value value, nd::DimAttr dim) {
   auto isCutSo = [&](Value other) {
     return spmd::getAxesOf(nd::getTensorType(other),
                            dim.getName().getValue()) == dim.getAxes();
   };
-  auto loop = dyn_cast<nd::ScanOp>(value.getParentBlock()->getParentOp());
-  if (!loop || dim.getAxes().empty())
+  auto isCarried = [&](nd::ScanOp loop, llvm::function_ref<bool(nd::Tie)> by) {
+    return llvm::any_of(loop.getTies(), [&](const nd::Tie &tie) {
+      return tie.kind == nd::TieKind::Carried && isCutSo(tie.argument) &&
+             by(tie);
+    });
+  };
+  if (dim.getAxes().empty())
     return {};
-  for (const nd::Tie &tie : loop.getTies()) {
-    if (tie.kind != nd::TieKind::Carried || !isCutSo(tie.argument) ||
-        (tie.argument != value && tie.yielded != value))
-      continue;
-    std::string text =
-        "the loop over '" + loop.getDim().str() + "' carries it so";
-    auto initial = tie.operand.getDefiningOp<spmd::ReshardOp>();
-    return initial && !isCutSo(initial.getOperand())
-               ? text + ", and its ranks share the work"
-               : text;
-  }
+  if (auto loop = dyn_cast<nd::ScanOp>(value.getParentBlock()->getParentOp());
+      loop && isCarried(loop, [&](const nd::Tie &tie) {
+        return tie.argument == value || tie.yielded == value;
+      }))
+    return describeLoop(loop, dim);
+  for (Operation *user : value.getUsers())
+    if (auto loop = dyn_cast<nd::ScanOp>(user);
+        loop && !spmd::getSharedAxes(loop).empty() &&
+        isCarried(loop,
+                  [&](const nd::Tie &tie) { return tie.operand == value; }))
+      return describeLoop(loop, dim);
   return {};
 }
 

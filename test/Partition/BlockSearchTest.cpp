@@ -242,7 +242,7 @@ private:
       operands.push_back(partitioner.describe(operand, forms));
     llvm::SmallVector<WantedResult> results;
     for (Value result : op->getResults())
-      results.push_back({partitioner.getDesired(result)});
+      results.emplace_back().desired = partitioner.getDesired(result);
     return findFactorChoices(op, operands, results, planner, mesh,
                              partitioner.getLinkedCuts(), moves, SIZE_MAX);
   }

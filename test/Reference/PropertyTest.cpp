@@ -242,14 +242,19 @@ protected:
     return true;
   }
 
-  /// Cuts a dim of what loops carry over each axis for which there is one, the
-  /// next one each time.
+  /// Cuts what loops carry over each axis over which it can be: along one of
+  /// the dims, the next one each time, or each value along a dim of its own.
   void cutCarried(ModuleOp module) {
-    for (nd::AxisAttr axis : nd::MeshAttr::of(module).getAxes())
-      if (auto dims = partition::findCarriedDims(module, axis.getName());
-          !dims.empty())
-        partition::cutCarried(module, dims[cutFurther++ % dims.size()],
-                              axis.getName());
+    for (nd::AxisAttr axis : nd::MeshAttr::of(module).getAxes()) {
+      auto dims = partition::findCarriedDims(module, axis.getName());
+      if (dims.empty())
+        continue;
+      size_t choice = cutFurther++ % (dims.size() + 1);
+      llvm::ArrayRef<StringAttr> all = dims;
+      partition::cutCarried(module,
+                            choice == dims.size() ? all : all.slice(choice, 1),
+                            axis.getName());
+    }
   }
 
   /// The program of the text, its loops against the unrolled form, on one
