@@ -7,6 +7,7 @@
 #include "runtime/Checkpoint/LoadTensors.h"
 
 #include "runtime/Base/Failure.h"
+#include "runtime/Base/Finiteness.h"
 #include "runtime/Base/Float16.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/Checkpoint.h"
@@ -164,6 +165,54 @@ static std::vector<char> convert(const WeightFiles &files,
 }
 
 //===----------------------------------------------------------------------===//
+// Values that are not finite
+//===----------------------------------------------------------------------===//
+
+/// The indices of element `number`, in row-major order: " at [2, 0]".
+static std::string describePlace(const FileTensor &tensor, int64_t number) {
+  std::string text;
+  for (size_t i = tensor.shape.size(); i-- > 0;) {
+    text = std::to_string(number % tensor.shape[i]) +
+           (text.empty() ? "" : ", ") + text;
+    number /= tensor.shape[i];
+  }
+  return text.empty() ? "" : " at [" + text + "]";
+}
+
+/// Says where a tensor has the first value of `refused`, a set of Finiteness;
+/// empty if it has none.
+static std::string describeRefused(const FileTensor &tensor, const char *data,
+                                   uint8_t refused) {
+  const int64_t each = bytesOfDtype(tensor.dtype);
+  for (int64_t at = 0; at < tensor.bytes(); at += each) {
+    const float value = floatOfDtype(tensor.dtype, data + at);
+    const uint8_t kind = classify(MESHC_F32, &value, 1);
+    if (kind & refused)
+      return "tensor '" + tensor.name + "', " + tensor.describe() + ", holds " +
+             (kind == HasNan ? "a NaN" : "an infinite value") +
+             describePlace(tensor, at / each);
+  }
+  return "";
+}
+
+/// A parameter that was read from the files has a value of `refused`.
+static Failure refusedFailure(const WeightFiles &files, const NameMap *map,
+                              const ParameterSource &source, uint8_t refused) {
+  std::string text;
+  source.forEachTensor(
+      [&](const std::string &name, const std::vector<int64_t> &) {
+        const WeightTensor &found = *findTensor(files, map, name);
+        if (text.empty())
+          text = describeRefused(*found.tensor, found.data, refused);
+      });
+  files.checkIntact();
+  return Failure(ExitCode::Checkpoint,
+                 "checkpoint '" + files.path() + "': " + text +
+                     "; expected finite values: fetch the file again, or take "
+                     "an earlier one of the run that wrote it");
+}
+
+//===----------------------------------------------------------------------===//
 // Loading
 //===----------------------------------------------------------------------===//
 
@@ -220,9 +269,11 @@ static void copyConverted(const WeightFiles &files, const MeshcTensor &tensor,
   copyStrided(part.dims, bytes, packed.data(), block + part.target * bytes);
 }
 
-/// Copies this rank's block of a parameter whose tensors fit.
+/// Copies this rank's block of a parameter whose tensors fit, and which must
+/// have no value of `refused`.
 static void loadTensor(const WeightFiles &files, const NameMap *map,
-                       const ParameterSource &source, const Rank &rank) {
+                       const ParameterSource &source, const Rank &rank,
+                       uint8_t refused) {
   const MeshcTensor &tensor = source.parameter();
   const int64_t bytes = sizeOf(typeOf(tensor));
   auto copy = [&](char *block, const std::string &name,
@@ -242,6 +293,10 @@ static void loadTensor(const WeightFiles &files, const NameMap *map,
         [&](const std::string &name, const std::vector<int64_t> &indices) {
           copy(block, name, indices);
         });
+    if (refused &&
+        classify(*rank.program, tensor, rank.mesh.coords().data(), block) &
+            refused)
+      throw refusedFailure(files, map, source, refused);
   });
 }
 
@@ -286,16 +341,17 @@ static void checkSource(const WeightFiles &files, const NameMap *map,
 }
 
 static void loadSource(const WeightFiles &files, const NameMap *map,
-                       const ParameterSource &source, const Rank &rank) {
+                       const ParameterSource &source, const Rank &rank,
+                       uint8_t refused) {
   if (source.constant())
     fillTensor(source, rank);
   else
-    loadTensor(files, map, source, rank);
+    loadTensor(files, map, source, rank, refused);
 }
 
 static void load(const WeightFiles &files, const NameMap *map,
                  const std::vector<ParameterSource> &sources, const Rank &rank,
-                 bool ofOtherTools) {
+                 bool ofOtherTools, uint8_t refused) {
   std::vector<std::string> problems;
   std::set<std::string> used;
   ReadParts parts;
@@ -310,7 +366,7 @@ static void load(const WeightFiles &files, const NameMap *map,
   refuseMisfits(files, rank, problems);
   files.verifyMetadata();
   for (const ParameterSource &source : sources)
-    loadSource(files, map, source, rank);
+    loadSource(files, map, source, rank, refused);
   files.checkIntact();
 }
 
@@ -319,7 +375,8 @@ void meshc::runtime::loadState(const SafetensorsFile &file, const Rank &rank) {
   for (uint32_t i = 0; i < rank.program->tensorCount; ++i)
     if (isState(rank.program->tensors[i]))
       sources.emplace_back(rank.program->tensors[i]);
-  load(WeightFiles(file), nullptr, sources, rank, /*ofOtherTools=*/false);
+  load(WeightFiles(file), nullptr, sources, rank, /*ofOtherTools=*/false,
+       /*refused=*/0);
 }
 
 /// The sources of the parameters in files without a map.
@@ -345,15 +402,15 @@ static const MeshcTensor *findAverage(const MeshcProgram &program,
 }
 
 void meshc::runtime::loadParameters(const WeightFiles &files, const Rank &rank,
-                                    const NameMap *map,
-                                    ParameterValues values) {
+                                    const NameMap *map, ParameterValues values,
+                                    uint8_t refused) {
   const MeshcProgram &program = *rank.program;
   std::vector<ParameterSource> sources =
       map ? findSources(program, map)
           : findStored(StoredParameters(files, program, values), program);
-  load(files, map, sources, rank, /*ofOtherTools=*/true);
+  load(files, map, sources, rank, /*ofOtherTools=*/true, refused);
   for (const ParameterSource &source : sources)
     if (const MeshcTensor *average = findAverage(program, source.parameter()))
-      loadSource(files, map, source.of(*average), rank);
+      loadSource(files, map, source.of(*average), rank, /*refused=*/0);
   files.checkIntact();
 }

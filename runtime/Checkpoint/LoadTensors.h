@@ -34,11 +34,12 @@ void loadState(const SafetensorsFile &file, const Rank &rank);
 /// Throws Failure(Checkpoint), which names the tensors, if the files lack some,
 /// have other shapes or types, hold tensors that are not read (and are neither
 /// a checkpoint's optimizer state nor ignored by the map) or that the map reads
-/// only in part (and does not ignore), or have finite values that become
-/// infinite in the parameter's type.
+/// only in part (and does not ignore), have finite values that become infinite
+/// in the parameter's type, or values of `refused`, a set of Finiteness.
 void loadParameters(const WeightFiles &files, const Rank &rank,
                     const NameMap *map = nullptr,
-                    ParameterValues values = ParameterValues::AveragesIfAny);
+                    ParameterValues values = ParameterValues::AveragesIfAny,
+                    uint8_t refused = 0);
 
 } // namespace meshc::runtime
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/Commands/Weights.h"
 
+#include "runtime/Base/Finiteness.h"
 #include "runtime/Checkpoint/ExportWeights.h"
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Commands/DistinctFiles.h"
@@ -27,7 +28,11 @@ LoadedWeights meshc::runtime::loadWeights(const std::string &path,
   const std::string &map = options.weightsMap;
   const std::optional<NameMap> names = openMap(map);
   WeightFiles files(path);
-  loadParameters(files, rank, names ? &*names : nullptr, options.parameters);
+  // Training could not save an infinite value, but -inf may mask a result.
+  const uint8_t refused =
+      options.command == Command::Train ? HasNan | HasInfinity : HasNan;
+  loadParameters(files, rank, names ? &*names : nullptr, options.parameters,
+                 refused);
   LoadedWeights loaded;
   if (files.single() && hasRunState(*files.single()))
     loaded.state = readRunState(*files.single());

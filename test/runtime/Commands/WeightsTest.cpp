@@ -1,0 +1,210 @@
+//===- WeightsTest.cpp - tests of parameters of other tools ---------------===//
+//
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "TrainBench.h"
+
+#include <cmath>
+
+using namespace meshc::test;
+using namespace meshc::runtime;
+namespace fs = std::filesystem;
+
+/// The parameters of the line's model, in other types.
+TEST(Weights, ofOtherToolsBeginARun) {
+  TrainBench bench;
+  const std::vector<float> w{0.5f, -1, 2, 0.25f, 3, -0.125f}, b{0.75f};
+  std::string f32 =
+      bench.foreign("f32", {{"w", "F32", {6}, 0, 0}, {"b", "F32", {}, 0, 0}},
+                    bytesOf(w) + bytesOf(b));
+  std::string halves = bench.foreign(
+      "halves", {{"b", "BF16", {}, 0, 0}, {"w", "F16", {6}, 0, 0}},
+      bytesOf<uint16_t>(
+          {0x3f40, 0x3800, 0xbc00, 0x4000, 0x3400, 0x4200, 0xb000}));
+  std::string metrics = bench.eval("--checkpoint " + f32);
+  EXPECT_EQ(bench.eval("--weights " + halves), metrics);
+  for (const char *mesh : {"1x1", "2x2"}) {
+    const std::string c = bench.folder.file(mesh);
+    bench.mustTrain(
+        "--steps 0 --seed 7 --weights " + halves + " --checkpoint " + c, mesh);
+    EXPECT_EQ(bench.eval("--checkpoint " + c), metrics);
+    SafetensorsFile file(c);
+    EXPECT_EQ(readRunState(file).step, 0);
+    EXPECT_EQ(readRunState(file).seed, 7u);
+    auto content = [&](const char *name) {
+      return std::string(file.data(*file.find(name)), file.find(name)->bytes());
+    };
+    EXPECT_EQ(content("w"), bytesOf(w));
+    EXPECT_EQ(content("b"), bytesOf(b));
+    EXPECT_EQ(content("w.momentum"), std::string(24, '\0'));
+    // A checkpoint is also a file of parameters, and a run may resume from it.
+    bench.mustTrain("--steps 4 --weights " + c +
+                    " --resume=auto --checkpoint " + c + "d");
+    bench.mustTrain("--steps 8 --weights " + c +
+                    " --resume=auto --checkpoint " + c + "d");
+    EXPECT_EQ(stepOf(c + "d"), 8);
+    EXPECT_EQ(bench.eval("--weights " + c), metrics);
+  }
+}
+
+TEST(Weights, misfitsAreNamed) {
+  TrainBench bench;
+  std::string path = bench.foreign(
+      "f", {{"w", "F32", {2, 3}, 0, 0}, {"bias", "F32", {1}, 0, 0}},
+      std::string(28, '\0'));
+  for (const std::string &command :
+       {std::string(" train --steps 2 --weights "),
+        std::string(" eval --weights "), std::string(" eval --checkpoint ")})
+    for (const char *mesh : {"1x1", "2x2"})
+      expectError(run(line(mesh) + command + path + bench.data), 4,
+                  "checkpoint '" + path +
+                      "' does not fit model 'line': tensor 'w' is F32 [2, 3]; "
+                      "expected F32, F16 or BF16 [feature = 6]; "
+                      "tensor 'b' is missing; tensor 'bias', F32 [1], is not "
+                      "a parameter");
+  std::string types =
+      bench.foreign("t", {{"w", "I32", {6}, 0, 0}, {"b", "F64", {}, 0, 0}},
+                    std::string(32, '\0'));
+  expectError(run(line("1x1") + " eval --weights " + types + bench.data), 4,
+              "tensor 'w' is I32 [6]; expected F32, F16 or BF16 [feature = 6]; "
+              "tensor 'b' is F64 []; expected F32, F16 or BF16 []");
+  expectError(bench.train("--weights " + path + " --resume " + path), 2,
+              "'--weights' begins a run and '--resume' goes on with one");
+  expectError(bench.train("--resume " + path), 4,
+              "has no 'meshc.step' in its metadata");
+}
+
+/// A map with every kind of line, there and back.
+TEST(Weights, aMapNamesAndPlacesThem) {
+  TrainBench bench;
+  const std::string map = bench.folder.write(
+      "m", "optional prefix model.\n"
+           "(w) = lin.{$1} [(1/2 feature)]  # behind others\n"
+           "b = 0.75\n"
+           "ignore mask|lin\\.w\n");
+  const std::vector<float> w{9, 9, 9, 9, 9, 9, 0.5f, -1, 2, 0.25f, 3, -0.125f};
+  const std::string own =
+      bench.foreign("own", {{"w", "F32", {6}, 0, 0}, {"b", "F32", {}, 0, 0}},
+                    bytesOf(std::vector<float>(w.begin() + 6, w.end())) +
+                        bytesOf<float>({0.75f}));
+  const std::string others = bench.foreign(
+      "others",
+      {{"model.lin.w", "F32", {12}, 0, 0}, {"mask", "BOOL", {2}, 0, 0}},
+      bytesOf(w) + std::string(2, '\1'));
+  const std::string use = others + " --weights-map " + map;
+  EXPECT_EQ(bench.eval("--weights " + use), bench.eval("--weights " + own));
+  for (const char *mesh : {"1x1", "2x2"}) {
+    const std::string c = bench.folder.file(mesh);
+    bench.mustTrain("--steps 0 --weights " + use + " --checkpoint " + c, mesh);
+    EXPECT_EQ(bench.eval("--checkpoint " + c), bench.eval("--weights " + own));
+  }
+  // One map cannot fill the other half of the tensor.
+  Outcome outcome =
+      run(line("1x1") + " export --checkpoint " + own + " --weights-map " +
+          map + " --to " + bench.folder.file("back"));
+  expectError(outcome, 4,
+              map + ":2:7: tensor 'lin.w', F32 [12], cannot be written: no "
+                    "parameter gives 6 of its 12 elements");
+  EXPECT_FALSE(fs::exists(bench.folder.file("back")));
+}
+
+TEST(Weights, exportIsTheInverse) {
+  TrainBench bench;
+  const std::string c = bench.folder.file("c");
+  bench.mustTrain("--steps 4 --checkpoint " + c, "2x2");
+  const std::string map =
+      bench.folder.write("m", "w = one [0/1, feature]\nb = two\n");
+  const std::string one = bench.folder.file("one.safetensors");
+  auto exported = [&](const std::string &options) {
+    return run(line("2x2") + " export --checkpoint " + c + " " + options);
+  };
+  Outcome outcome = exported("--weights-map " + map + " --to " + one);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(SafetensorsFile(one).find("one")->describe(), "F32 [1, 6]");
+  EXPECT_EQ(SafetensorsFile(one).tensors().size(), 2u);
+  const std::string metrics = bench.eval("--checkpoint " + c);
+  const std::string mapped = " --weights-map " + map;
+  EXPECT_EQ(bench.eval("--weights " + one + mapped), metrics);
+  // In files of at most 20 bytes, and with the names of the model.
+  ASSERT_EQ(exported("--shard-size 20 --to " + one + mapped).code, 0);
+  EXPECT_EQ(bench.eval("--weights " + one + ".index.json" + mapped), metrics);
+  EXPECT_TRUE(fs::exists(bench.folder.file("one-00002-of-00002.safetensors")));
+  ASSERT_EQ(exported("--to " + one).code, 0);
+  EXPECT_EQ(bench.eval("--weights " + one), metrics);
+  expectError(exported("--to " + c), 2, "'--to'");
+  expectError(exported("--shard-size 5X --to " + one), 2,
+              "'--shard-size' is '5X'; expected a number of bytes");
+  bench.folder.write("m", "w = one\nb = 7\n");
+  expectError(exported("--to " + one + mapped), 4,
+              ":2:5: parameter 'b' holds ");
+  bench.folder.write("m", "[wb] = {$0}\n");
+  expectError(exported("--to " + one + mapped), 4,
+              ":1:10: '[wb]' has no group");
+}
+
+TEST(Weights, whatAMapMissesIsNamed) {
+  TrainBench bench;
+  const std::string map =
+      bench.folder.write("m", "w = lin.w [(0/3 feature)]\nb = lin.b\n");
+  const std::string path = bench.foreign(
+      "f", {{"lin.w", "F32", {6}, 0, 0}, {"bias", "F32", {1}, 0, 0}},
+      std::string(28, '\0'));
+  for (const char *mesh : {"1x1", "2x2"})
+    expectError(run(line(mesh) + " eval --weights " + path + " --weights-map " +
+                    map + bench.data),
+                4,
+                map +
+                    ":1:5: tensor 'lin.w' is F32 [6]; expected F32, F16 or "
+                    "BF16 [(0/3 feature) = 18]; " +
+                    map +
+                    ":2:5: tensor 'lin.b' is missing; tensor 'bias', "
+                    "F32 [1], is neither mapped nor ignored by '" +
+                    map + "'");
+  expectError(bench.train("--weights-map " + map), 2, "'--weights'");
+}
+
+/// They are an error before the first step could blame the learning rate.
+TEST(Weights, valuesThatAreNotFiniteAreNamed) {
+  TrainBench bench;
+  auto write = [&](const std::string &name, float w, float b) {
+    return bench.foreign(name,
+                         {{"w", "F32", {6}, 0, 0}, {"b", "F32", {}, 0, 0}},
+                         bytesOf<float>({0.5f, -1, 2, w, 3, -0.125f, b}));
+  };
+  const std::string nan = write("nan", NAN, 1),
+                    infinite = write("inf", 0, -INFINITY),
+                    end = "; expected finite values: fetch the file again, or "
+                          "take an earlier one of the run that wrote it\n";
+  for (const char *mesh : {"1x1", "2x2"}) {
+    const std::string message = "checkpoint '" + nan +
+                                "': tensor 'w', F32 [6], holds a NaN at [3]" +
+                                end;
+    expectError(bench.train("--steps 3 --weights " + nan, mesh), 4, message);
+    expectError(run(line(mesh) + " eval --weights " + nan + bench.data), 4,
+                message);
+    expectError(bench.train("--steps 3 --weights " + infinite, mesh), 4,
+                "checkpoint '" + infinite +
+                    "': tensor 'b', F32 [], holds an infinite value" + end);
+    // A model may need one for a mask.
+    Outcome outcome =
+        run(line(mesh) + " eval --weights " + infinite + bench.data);
+    EXPECT_EQ(outcome.code, 7);
+    expectHas(outcome.out, "nan (37 examples)\n");
+  }
+  const std::string half =
+      bench.foreign("half", {{"w", "BF16", {6}, 0, 0}, {"b", "F32", {}, 0, 0}},
+                    bytesOf<uint16_t>({0, 0, 0, 0, 0, 0x7f80, 0, 0}));
+  expectError(bench.train("--steps 3 --weights " + half), 4,
+              "tensor 'w', BF16 [6], holds an infinite value at [5]");
+  // The parameter is the second half of this tensor.
+  const std::string map =
+      bench.folder.write("m", "w = all [(1/2 feature)]\nb = 0\nignore all\n");
+  const std::string both =
+      bench.foreign("both", {{"all", "F32", {12}, 0, 0}},
+                    bytesOf<float>({0, 0, 0, 0, 0, 0, 0, NAN, 0, 0, 0, 0}));
+  expectError(
+      bench.train("--steps 3 --weights " + both + " --weights-map " + map), 4,
+      "tensor 'all', F32 [12], holds a NaN at [7]");
+}
