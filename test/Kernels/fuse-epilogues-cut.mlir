@@ -19,7 +19,7 @@ func.func @gelu_gradient(%h: !x {nd.order = ["b", "i"]}, %wi: !w {nd.order = ["i
   %most = nd.constant 256.0 : f32 -> !f
   %4 = nd.square %zi : (!y) -> !y
   %5 = nd.minimum %4, %most : (!y, !f) -> !y
-  %6 = nd.mul %5, %c : (!y, !f) -> !y
+  %6 = nd.mul %4, %c : (!y, !f) -> !y
   %7 = nd.add %6, %b : (!y, !f) -> !y
   %8 = nd.mul %zi, %7 : (!y, !y) -> !y
   %9 = nd.sigmoid %8 : (!y) -> !y

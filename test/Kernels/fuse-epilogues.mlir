@@ -116,7 +116,7 @@ func.func @gelu(%x: !x {nd.name = "x", nd.role = "input", nd.order = ["b", "i"]}
   %most = nd.constant 256.0 : f32 -> !f
   %4 = nd.square %1 : (!y) -> !y
   %5 = nd.minimum %4, %most : (!y, !f) -> !y
-  %6 = nd.mul %5, %c : (!y, !f) -> !y
+  %6 = nd.mul %4, %c : (!y, !f) -> !y
   %7 = nd.add %6, %b : (!y, !f) -> !y
   %8 = nd.mul %1, %7 : (!y, !y) -> !y
   %9 = nd.sigmoid %8 : (!y) -> !y
@@ -153,7 +153,7 @@ func.func @half_gelu(%x: !h {nd.name = "xg", nd.role = "input", nd.order = ["b",
   %most = nd.constant 256.0 : f32 -> !f
   %4 = nd.square %z : (!y) -> !y
   %5 = nd.minimum %4, %most : (!y, !f) -> !y
-  %6 = nd.mul %5, %c : (!y, !f) -> !y
+  %6 = nd.mul %4, %c : (!y, !f) -> !y
   %7 = nd.add %6, %b : (!y, !f) -> !y
   %8 = nd.mul %z, %7 : (!y, !y) -> !y
   %9 = nd.sigmoid %8 : (!y) -> !y

@@ -169,19 +169,19 @@ template <> struct Pointwise<GeluOp> : FloatFunction {
     return x * sigmoid(geluScale * (x + geluCubic * x * x * x));
   }
   // s + s·(1 - s)·x·u', u' = scale·(1 + 3·cubic·x²). From x² = 256 on, s is 0
-  // or 1 in f32, whatever is added to x²: the bound keeps 0 · u' from being
-  // NaN.
+  // or 1 in f32: the bound keeps 0 · u' from being NaN. A kernel that computes
+  // gelu(x) again beside its gradient has u in the same ops, and one exp.
   static void differentiate(ValueBuilder &b, GeluOp op, Value g, Grads &grads) {
     g = widen(b, g);
     Value x = widen(b, op.getInput()), one = b.scalar(g, 1.0);
-    Value square =
-        b.make<MinimumOp>(b.make<SquareOp>(x), b.scalar(g, geluLargestSquare));
+    Value square = b.make<SquareOp>(x);
     Value inner =
         b.make<AddOp>(b.make<MulOp>(square, b.scalar(g, geluScale * geluCubic)),
                       b.scalar(g, geluScale));
     Value s = b.make<SigmoidOp>(b.make<MulOp>(x, inner));
+    Value bound = b.make<MinimumOp>(square, b.scalar(g, geluLargestSquare));
     Value slope = b.make<AddOp>(
-        b.make<MulOp>(square, b.scalar(g, 3 * geluScale * geluCubic)),
+        b.make<MulOp>(bound, b.scalar(g, 3 * geluScale * geluCubic)),
         b.scalar(g, geluScale));
     Value rise = b.make<MulOp>(s, b.make<SubOp>(one, s));
     Value bend = b.make<MulOp>(b.make<MulOp>(rise, x), slope);
@@ -189,9 +189,10 @@ template <> struct Pointwise<GeluOp> : FloatFunction {
   }
   static Value emit(ElementCode &code, Value x) {
     Value square = code.make<arith::MulFOp>(x, x);
-    Value inner =
-        code.make<math::FmaOp>(square, code.constant(x, geluScale * geluCubic),
-                               code.constant(x, geluScale));
+    Value inner = code.make<arith::AddFOp>(
+        code.make<arith::MulFOp>(square,
+                                 code.constant(x, geluScale * geluCubic)),
+        code.constant(x, geluScale));
     return emitGated(code, x, code.make<arith::MulFOp>(x, inner));
   }
 };
