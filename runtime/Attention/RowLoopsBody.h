@@ -17,6 +17,9 @@
 
 #include <cstddef>
 #include <limits>
+#if MESHC_VECTOR_BYTES > 16
+#include <immintrin.h>
+#endif
 
 namespace {
 
@@ -42,12 +45,41 @@ MESHC_INLINE void store(float *to, Floats v) {
 
 MESHC_INLINE Floats splat(float x) { return Floats{} + x; }
 
-/// The first `count` < lanes entries; `other` behind them.
+/// Which lanes are among the first `count`.
+MESHC_INLINE Whole areFirst(int64_t count) {
+  Whole numbers;
+  for (int lane = 0; lane < lanes; ++lane)
+    numbers[lane] = lane;
+  return numbers < Whole{} + static_cast<int32_t>(count);
+}
+
+/// The first `count` < lanes entries; `other` behind them. Reads no others.
 MESHC_INLINE Floats loadPart(const float *from, int64_t count, float other) {
+#if MESHC_VECTOR_BYTES == 64
+  return _mm512_mask_loadu_ps(splat(other),
+                              static_cast<__mmask16>((1u << count) - 1), from);
+#elif MESHC_VECTOR_BYTES == 32
+  Whole isThere = areFirst(count);
+  Floats v = _mm256_maskload_ps(from, (__m256i)isThere);
+  return isThere ? v : splat(other);
+#else
   Floats v = splat(other);
   for (int64_t i = 0; i < count; ++i)
     v[i] = from[i];
   return v;
+#endif
+}
+
+/// Stores the first `count` < lanes entries.
+MESHC_INLINE void storePart(float *to, int64_t count, Floats v) {
+#if MESHC_VECTOR_BYTES == 64
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << count) - 1), v);
+#elif MESHC_VECTOR_BYTES == 32
+  _mm256_maskstore_ps(to, (__m256i)areFirst(count), v);
+#else
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = v[i];
+#endif
 }
 
 /// e^x: 2^n · e^r with |r| ≤ ln(2)/2, and a polynomial of degree 6 for e^r
@@ -85,6 +117,18 @@ MESHC_INLINE float sumLanes(Floats v) {
 #pragma clang loop unroll(full)
     for (int i = 0; i < width; ++i)
       parts[i] += parts[i + width];
+  return parts[0];
+}
+
+/// The largest lane, of which none is NaN; in the same way.
+MESHC_INLINE float findLargestLane(Floats v) {
+  float parts[lanes];
+  __builtin_memcpy(parts, &v, sizeof(v));
+#pragma clang loop unroll(full)
+  for (int width = lanes / 2; width > 0; width /= 2)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < width; ++i)
+      parts[i] = parts[i + width] > parts[i] ? parts[i + width] : parts[i];
   return parts[0];
 }
 
@@ -238,12 +282,9 @@ float findLargest(const float *s, int64_t n) {
     Floats v = load(s + i);
     largest = v > largest ? v : largest;
   }
-  float best = -infinity;
-  for (int lane = 0; lane < lanes; ++lane)
-    best = largest[lane] > best ? largest[lane] : best;
-  for (; i < n; ++i)
-    best = s[i] > best ? s[i] : best;
-  return best;
+  Floats v = loadPart(s + i, n - i, -infinity);
+  largest = v > largest ? v : largest;
+  return findLargestLane(largest);
 }
 
 float exponentiate(float *s, int64_t n, float scale, float shift) {
@@ -254,21 +295,21 @@ float exponentiate(float *s, int64_t n, float scale, float shift) {
     store(s + i, e);
     sum += e;
   }
-  float total = sumLanes(sum);
-  Floats e = exponential(loadPart(s + i, n - i, -infinity) * scale - shift);
-  for (int64_t rest = 0; i + rest < n; ++rest) {
-    s[i + rest] = e[rest];
-    total += e[rest];
+  if (int64_t rest = n - i; rest > 0) {
+    Floats e = exponential(loadPart(s + i, rest, 0) * scale - shift);
+    storePart(s + i, rest, e);
+    sum += areFirst(rest) ? e : Floats{};
   }
-  return total;
+  return sumLanes(sum);
 }
 
 void findSlopes(float *d, const float *p, int64_t n, float inner, float scale) {
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
     store(d + i, load(p + i) * (load(d + i) - inner) * scale);
-  for (; i < n; ++i)
-    d[i] = p[i] * (d[i] - inner) * scale;
+  int64_t rest = n - i;
+  Floats slope = loadPart(d + i, rest, 0) - inner;
+  storePart(d + i, rest, loadPart(p + i, rest, 0) * slope * scale);
 }
 
 float sumProducts(const float *a, const float *b, int64_t n) {

@@ -66,6 +66,26 @@ inline void transpose(__m512 rows[16]) {
   }
 }
 
+/// Packs 16 rows, of which the first `there` exist, of 16 units of k, or of the
+/// `count` elements that are left from element `p` on.
+template <typename Arithmetic, bool isWhole>
+inline __attribute__((always_inline)) void
+packBlockAlong(const PackedOperand &from, int64_t first, int64_t there,
+               int64_t p, int64_t count, int64_t tile, float *to) {
+  __m512 units[16];
+#pragma clang loop unroll(full)
+  for (int64_t i = 0; i < lanes; ++i)
+    units[i] = isWhole || i < there
+                   ? Arithmetic::loadAlong(from, first + i, p, count)
+                   : _mm512_setzero_ps();
+  transpose(units);
+  int64_t rest = (count - p + Arithmetic::elements - 1) / Arithmetic::elements;
+#pragma clang loop unroll(full)
+  for (int64_t i = 0; i < lanes; ++i)
+    if (isWhole || i < rest)
+      _mm512_storeu_ps(to + i * tile, units[i]);
+}
+
 /// Packs slivers of `rows` rows of an operand that is contiguous along k, in
 /// `tile` units for each of k, a multiple of 16.
 template <typename Arithmetic>
@@ -73,22 +93,18 @@ void packAlong(const PackedOperand &from, int64_t width, int64_t count,
                int64_t rows, int64_t tile, float *target, int64_t stride) {
   constexpr int64_t group = lanes * Arithmetic::elements;
   for (int64_t first = 0; first < width; first += rows, target += stride)
-    for (int64_t chunk = 0; chunk < tile; chunk += lanes)
+    for (int64_t chunk = 0; chunk < tile; chunk += lanes) {
+      int64_t there = (width - first < rows ? width - first : rows) - chunk;
       for (int64_t p = 0; p < count; p += group) {
-        __m512 units[16];
-        for (int64_t i = 0; i < lanes; ++i) {
-          int64_t row = first + chunk + i;
-          units[i] = chunk + i < rows && row < width
-                         ? Arithmetic::loadAlong(from, row, p, count)
-                         : _mm512_setzero_ps();
-        }
-        transpose(units);
         float *to = target + p / Arithmetic::elements * tile + chunk;
-        int64_t rest =
-            (count - p + Arithmetic::elements - 1) / Arithmetic::elements;
-        for (int64_t i = 0; i < lanes && i < rest; ++i)
-          _mm512_storeu_ps(to + i * tile, units[i]);
+        if (there >= lanes && count - p >= group)
+          packBlockAlong<Arithmetic, true>(from, first + chunk, there, p, count,
+                                           tile, to);
+        else
+          packBlockAlong<Arithmetic, false>(from, first + chunk, there, p,
+                                            count, tile, to);
       }
+    }
 }
 
 /// Packs slivers of an operand that is contiguous across, `atOnce` units of k
