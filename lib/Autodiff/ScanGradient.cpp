@@ -218,8 +218,11 @@ LogicalResult ScanGradient::run(const llvm::BitVector &operandsDepend,
     if (reach < forward.getSize())
       isSeeded = hasCotangent;
   }
-  if (llvm::none_of(argumentGrads, [](Value grad) { return bool(grad); }))
+  if (llvm::none_of(argumentGrads, [](Value grad) { return bool(grad); })) {
+    // The body goes, and with it the loops that were built in it.
+    scans.truncate(outer);
     return success();
+  }
   scans.push_back({forward, finish(operandGrads)});
   return success();
 }
