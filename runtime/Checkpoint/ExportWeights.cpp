@@ -9,12 +9,17 @@
 #include "runtime/Base/Failure.h"
 #include "runtime/Base/TensorBlock.h"
 #include "runtime/Checkpoint/AtomicFile.h"
+#include "runtime/Checkpoint/Misfits.h"
 #include "runtime/Checkpoint/ParameterSource.h"
 #include "runtime/Checkpoint/StridedCopy.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 #include <unistd.h>
 #include <utility>
 
@@ -63,6 +68,22 @@ static const WeightTensor &findParameter(const WeightFiles &files,
                                             "': parameter '" + name + "' " +
                                             problem);
   return *found;
+}
+
+/// Refuses to drop tensors that are neither parameters of the program nor state
+/// of their training: they belong to another program.
+static void checkComplete(const WeightFiles &files,
+                          const StoredParameters &stored,
+                          const std::vector<ParameterSource> &sources,
+                          const MeshcProgram &program) {
+  std::set<std::string> used;
+  for (const ParameterSource &source : sources)
+    used.insert(stored.find(source.parameter().name));
+  std::vector<std::string> problems;
+  listExtra(files, program, used, /*map=*/nullptr, problems);
+  if (!problems.empty())
+    problems.back() += " and would not be written";
+  refuseMisfits(files, program, problems);
 }
 
 /// Refuses to drop values that the map would not restore.
@@ -209,22 +230,57 @@ static bool beginsIndex(int descriptor) {
 }
 static const FileForm indexForm = {"index", ExitCode::Checkpoint, beginsIndex};
 
+static const std::string shardEnd = ".safetensors";
+
+/// `path` without ".safetensors".
+static std::string stemOf(const std::string &path) {
+  const size_t end = shardEnd.size();
+  const bool hasEnd =
+      path.size() > end && path.compare(path.size() - end, end, shardEnd) == 0;
+  return hasEnd ? path.substr(0, path.size() - end) : path;
+}
+
 /// "m-00001-of-00002.safetensors"
 static std::string shardPath(const std::string &path, size_t number,
                              size_t count) {
-  const std::string end = ".safetensors";
-  std::string stem = path;
-  if (stem.size() > end.size() &&
-      stem.compare(stem.size() - end.size(), end.size(), end) == 0)
-    stem.resize(stem.size() - end.size());
   char text[64];
   std::snprintf(text, sizeof(text), "-%05zu-of-%05zu", number, count);
-  return stem + text + end;
+  return stemOf(path) + text + shardEnd;
 }
 
-static void writeShards(const std::string &path,
-                        const std::vector<ExportedTensor> &tensors,
-                        int64_t shardBytes) {
+static std::string indexPath(const std::string &path) {
+  return path + ".index.json";
+}
+
+/// What an export to `path` may have written beside the files of `written`.
+static std::vector<std::string>
+findEarlier(const std::string &path, const std::set<std::string> &written) {
+  namespace fs = std::filesystem;
+  const std::string folder = path.substr(0, path.rfind('/') + 1);
+  std::set<std::string> found;
+  std::error_code error;
+  for (const std::string &file : {path, indexPath(path)})
+    if (fs::is_regular_file(file, error))
+      found.insert(file);
+  const std::string stem = stemOf(path).substr(folder.size());
+  static const std::regex numbers("-[0-9]{5,}-of-[0-9]{5,}\\.safetensors");
+  fs::directory_iterator entries(folder.empty() ? "." : folder, error), none;
+  for (; !error && entries != none; entries.increment(error)) {
+    const std::string name = entries->path().filename().string();
+    if (name.compare(0, stem.size(), stem) == 0 &&
+        std::regex_match(name.substr(stem.size()), numbers))
+      found.insert(folder + name);
+  }
+  std::vector<std::string> earlier;
+  std::set_difference(found.begin(), found.end(), written.begin(),
+                      written.end(), std::back_inserter(earlier));
+  return earlier;
+}
+
+/// Returns the paths of the files.
+static std::set<std::string>
+writeShards(const std::string &path, const std::vector<ExportedTensor> &tensors,
+            int64_t shardBytes) {
   std::vector<size_t> begins{0};
   int64_t bytes = 0, total = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -239,33 +295,39 @@ static void writeShards(const std::string &path,
   nlohmann::json index;
   index["metadata"]["total_size"] = total;
   begins.push_back(tensors.size());
+  std::set<std::string> written;
   for (size_t i = 0; i + 1 < begins.size(); ++i) {
     const std::string shard = shardPath(path, i + 1, begins.size() - 1);
     writeFile(shard, tensors.data() + begins[i],
               tensors.data() + begins[i + 1]);
+    written.insert(shard);
     for (size_t j = begins[i]; j < begins[i + 1]; ++j)
       index["weight_map"][tensors[j].tensor.name] =
           shard.substr(shard.rfind('/') + 1);
   }
   const std::string text = index.dump(2) + "\n";
-  AtomicFile file(path + ".index.json", indexForm);
+  AtomicFile file(indexPath(path), indexForm);
   file.write(text.data(), text.size());
   file.commit();
+  written.insert(indexPath(path));
+  return written;
 }
 
-void meshc::runtime::exportWeights(const WeightFiles &files,
-                                   const MeshcProgram &program,
-                                   const NameMap *map, const std::string &path,
-                                   int64_t shardBytes, ParameterValues values) {
+std::vector<std::string> meshc::runtime::exportWeights(
+    const WeightFiles &files, const MeshcProgram &program, const NameMap *map,
+    const std::string &path, int64_t shardBytes, ParameterValues values) {
   files.verifyMetadata();
   const StoredParameters stored(files, program, values);
   const std::vector<ParameterSource> sources = findSources(program, map);
   const std::vector<ExportedTensor> tensors =
       listTensors(files, stored, sources);
+  checkComplete(files, stored, sources, program);
   files.checkIntact();
+  std::set<std::string> written{path};
   if (shardBytes > 0)
-    writeShards(path, tensors, shardBytes);
+    written = writeShards(path, tensors, shardBytes);
   else
     writeFile(path, tensors.data(), tensors.data() + tensors.size());
   files.checkIntact();
+  return findEarlier(path, written);
 }

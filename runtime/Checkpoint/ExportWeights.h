@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace meshc::runtime {
 
@@ -30,13 +31,16 @@ namespace meshc::runtime {
 /// one larger tensor) and their index: "m.safetensors" is then
 /// "m-00001-of-00002.safetensors" … and "m.safetensors.index.json", which is
 /// written last. Each file appears complete or not at all. Holds one tensor at
-/// a time. Throws Failure(Checkpoint) if the parameters do not fit the program,
-/// if they do not fill each tensor exactly once, if the elements of a parameter
-/// that the map sets to a number have other values, or if a file cannot be
-/// written.
-void exportWeights(const WeightFiles &files, const MeshcProgram &program,
-                   const NameMap *map, const std::string &path,
-                   int64_t shardBytes, ParameterValues values);
+/// a time. Returns the files of earlier exports to `path` that it has not
+/// replaced, because they have other names: they stay, and are no part of this
+/// one. Throws Failure(Checkpoint) if the parameters do not fit the program, if
+/// `files` have tensors of another program, if they do not fill each tensor
+/// exactly once, if the elements of a parameter that the map sets to a number
+/// have other values, or if a file cannot be written.
+std::vector<std::string>
+exportWeights(const WeightFiles &files, const MeshcProgram &program,
+              const NameMap *map, const std::string &path, int64_t shardBytes,
+              ParameterValues values);
 
 } // namespace meshc::runtime
 

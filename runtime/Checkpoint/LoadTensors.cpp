@@ -1,6 +1,6 @@
 //===- LoadTensors.cpp - tensors of a file to their devices ---------------===//
 //
-// BlockPart of meshc, under the Apache License v2.0 with LLVM Exceptions.
+// Part of meshc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -13,6 +13,7 @@
 #include "runtime/Checkpoint/Checkpoint.h"
 #include "runtime/Checkpoint/Checksums.h"
 #include "runtime/Checkpoint/GatherState.h"
+#include "runtime/Checkpoint/Misfits.h"
 #include "runtime/Checkpoint/ParameterSource.h"
 #include "runtime/Checkpoint/ReadParts.h"
 #include "runtime/Checkpoint/StridedCopy.h"
@@ -64,54 +65,6 @@ static std::string describeMisfit(const ParameterSource &source,
   return text + "is " + tensor.describe() + "; expected " +
          (converts && isFloat(expected) ? "F32, F16 or BF16" : expected) + " " +
          source.describeShape();
-}
-
-/// Throws if there are `problems`, and names the first ones.
-static void refuseMisfits(const WeightFiles &files, const Rank &rank,
-                          const std::vector<std::string> &problems) {
-  constexpr size_t most = 8;
-  if (problems.empty())
-    return;
-  std::string text = "checkpoint '" + files.path() + "' does not fit model '" +
-                     rank.program->name + "': ";
-  for (size_t i = 0; i < problems.size() && i < most; ++i)
-    text += (i ? "; " : "") + problems[i];
-  if (problems.size() > most)
-    text += "; and " + std::to_string(problems.size() - most) + " more";
-  throw Failure(ExitCode::Checkpoint, text);
-}
-
-/// Whether `name` names a state of the training, in a checkpoint: a
-/// parameter's, or one of the training as a whole, which begins with '@'.
-static bool isSlot(const std::string &name,
-                   const std::set<std::string> &parameters) {
-  if (name.front() == '@')
-    return true;
-  for (size_t dot = name.find('.'); dot != std::string::npos;
-       dot = name.find('.', dot + 1))
-    if (parameters.count(name.substr(0, dot)))
-      return true;
-  return false;
-}
-
-/// Tensors in the files that no parameter is read from.
-static void listExtra(const WeightFiles &files, const MeshcProgram &program,
-                      const std::set<std::string> &used, const NameMap *map,
-                      std::vector<std::string> &problems) {
-  std::set<std::string> parameters;
-  for (uint32_t i = 0; i < program.tensorCount; ++i)
-    if (program.tensors[i].role == MESHC_PARAMETER)
-      parameters.insert(program.tensors[i].name);
-  const bool ofTrain = files.single() && hasRunState(*files.single());
-  for (const auto &[name, entry] : files.tensors())
-    if (!used.count(name) &&
-        !(ofTrain &&
-          (isSlot(name, parameters) || (!map && parameters.count(name)))) &&
-        !(map && map->isIgnored(name)))
-      problems.push_back(
-          "tensor '" + name + "', " + entry.tensor->describe() +
-          (map ? ", is neither mapped nor ignored by '" + map->path() + "'"
-               : ", is not a parameter"));
 }
 
 /// Tensors of a checkpoint that the program does not have. A run that went on
@@ -363,7 +316,7 @@ static void load(const WeightFiles &files, const NameMap *map,
     listForeign(files, used, problems);
   if (map && problems.empty())
     parts.listUnread(*map, problems);
-  refuseMisfits(files, rank, problems);
+  refuseMisfits(files, *rank.program, problems);
   files.verifyMetadata();
   for (const ParameterSource &source : sources)
     loadSource(files, map, source, rank, refused);

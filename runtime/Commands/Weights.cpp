@@ -7,6 +7,7 @@
 #include "runtime/Commands/Weights.h"
 
 #include "runtime/Base/Finiteness.h"
+#include "runtime/Base/StandardStreams.h"
 #include "runtime/Checkpoint/ExportWeights.h"
 #include "runtime/Checkpoint/LoadTensors.h"
 #include "runtime/Commands/DistinctFiles.h"
@@ -56,7 +57,16 @@ void meshc::runtime::exportCheckpoint(const MeshcProgram &program,
     named.push_back({"--weights-map", options.weightsMap, false});
   checkDistinct(named);
   const std::optional<NameMap> names = openMap(options.weightsMap);
-  exportWeights(WeightFiles(options.checkpoint), program,
-                names ? &*names : nullptr, options.to, options.shardBytes,
-                options.parameters);
+  const std::vector<std::string> earlier = exportWeights(
+      WeightFiles(options.checkpoint), program, names ? &*names : nullptr,
+      options.to, options.shardBytes, options.parameters);
+  if (earlier.empty())
+    return;
+  std::string text;
+  for (const std::string &file : earlier)
+    text += (text.empty() ? "'" : ", '") + file + "'";
+  printError(std::string(program.name) +
+             ": warning: an earlier export left files that are no part of "
+             "this one: " +
+             text + "; remove them\n");
 }

@@ -144,6 +144,60 @@ TEST(Weights, exportIsTheInverse) {
               ":1:10: '[wb]' has no group");
 }
 
+/// Nothing is written if something would be lost.
+TEST(Weights, exportDropsNoTensors) {
+  TrainBench bench;
+  const std::string others = bench.foreign("others",
+                                           {{"w", "F32", {6}, 0, 0},
+                                            {"b", "F32", {}, 0, 0},
+                                            {"c", "F32", {2}, 0, 0}},
+                                           std::string(36, '\0'));
+  const std::string map = bench.folder.write("m", "w = one\nb = two\n"),
+                    out = bench.folder.file("out");
+  for (const std::string &options : {std::string(), " --weights-map " + map}) {
+    expectError(run(line("1x1") + " export --checkpoint " + others + " --to " +
+                    out + options),
+                4,
+                "checkpoint '" + others +
+                    "' does not fit model 'line': tensor 'c', F32 [2], is not "
+                    "a parameter and would not be written\n");
+    EXPECT_FALSE(fs::exists(out));
+  }
+}
+
+/// They stay, but must not be taken for parts of the new one.
+TEST(Weights, filesOfAnEarlierExportAreNamed) {
+  TrainBench bench;
+  bench.mustTrain("--steps 1 --checkpoint " + bench.file);
+  const std::string to = bench.folder.file("one");
+  auto exported = [&](const std::string &options) {
+    Outcome outcome = run(line("1x1") + " export --checkpoint " + bench.file +
+                          " --to " + to + ".safetensors" + options);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.err;
+  };
+  bench.folder.write("one-00001-of-2.safetensors", "");
+  bench.folder.write("one-more-00001-of-00002.safetensors", "");
+  EXPECT_EQ(exported(" --shard-size 20"), "");
+  EXPECT_EQ(exported(" --shard-size 20"), "");
+  const std::string warning =
+      "line: warning: an earlier export left files that are no part of this "
+      "one: ";
+  const std::string end = "; remove them\n";
+  const std::string shards = "'" + to + "-00001-of-00002.safetensors', '" + to +
+                             "-00002-of-00002.safetensors'";
+  EXPECT_EQ(exported(" --shard-size 100"), warning + shards + end);
+  EXPECT_EQ(exported(""), warning + "'" + to +
+                              "-00001-of-00001.safetensors', " + shards +
+                              ", '" + to + ".safetensors.index.json'" + end);
+  for (const char *name :
+       {"-00001-of-00001", "-00001-of-00002", "-00002-of-00002"})
+    fs::remove(to + name + ".safetensors");
+  fs::remove(to + ".safetensors.index.json");
+  EXPECT_EQ(exported(" --shard-size 100"),
+            warning + "'" + to + ".safetensors'" + end);
+}
+
 TEST(Weights, whatAMapMissesIsNamed) {
   TrainBench bench;
   const std::string map =
