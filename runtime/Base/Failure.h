@@ -29,7 +29,7 @@ enum class ExitCode : int {
   Communication = 6, ///< a rank, or the connection to it, failed
   Numeric = 7,       ///< the loss is not a number
   Device = 8,        ///< no device, processor or library that is needed
-  Output = 9,        ///< stdout could not be written; all else is done
+  Output = 9,        ///< stdout or a trace was not written; all else is done
   Disagreement = 10, ///< ranks have different programs, options or files
   Interrupted = 130, ///< SIGINT; the last checkpoint is written
   Terminated = 143   ///< SIGTERM; the last checkpoint is written

@@ -31,11 +31,11 @@ static const char *const exitCodes =
     "communication\n"
     "failed, 7 the loss is not a number, 8 no usable GPU, processor or "
     "library,\n"
-    "9 standard output could not be written, 10 ranks were started with "
-    "different\n"
-    "programs, options or files, 130 and 143 ended by SIGINT and SIGTERM "
-    "(train:\n"
-    "after the running step and a last checkpoint).";
+    "9 standard output or the trace could not be written, 10 ranks were "
+    "started with\n"
+    "different programs, options or files, 130 and 143 ended by SIGINT and "
+    "SIGTERM\n"
+    "(train: after the running step and a last checkpoint).";
 
 /// Limit on the steps of a run, so that example counts still fit 64 bits.
 static constexpr uint64_t mostSteps = 1'000'000'000'000'000;

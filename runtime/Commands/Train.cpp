@@ -404,6 +404,10 @@ ExitCode Training::end(int signal) {
   } else if (badEvaluation) {
     code = badEvaluation->code();
     message = program + ": error: " + badEvaluation->what() + '\n';
+  } else if (trace && trace->failed()) {
+    code = ExitCode::Output;
+    message = program + ": error: " + trace->describeFailure() +
+              "; all else is done\n";
   }
   if (session.speaks())
     printError(message);

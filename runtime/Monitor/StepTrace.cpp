@@ -42,6 +42,12 @@ StepTrace::~StepTrace() {
   int64_t begin = own.activities.empty() ? 0 : firstTime(own);
   write(describeEvents(own, costs, session.rank().mesh.rank(), begin));
   close();
+  if (failed())
+    printError("warning: " + describeFailure() + '\n');
+}
+
+std::string StepTrace::describeFailure() const {
+  return "trace file '" + path + "' cannot be written: " + std::strerror(error);
 }
 
 bool StepTrace::startsAfter(int64_t done) const {
@@ -94,31 +100,32 @@ void StepTrace::finish(int64_t done) {
       events.data(), events.size(), 0, [&](int, const void *data, size_t size) {
         write(std::string(static_cast<const char *>(data), size));
       });
-  if (!file)
-    return;
-  close();
-  text = describeTable(own, costs, first, path);
+  if (file)
+    close();
+  session.communicator().broadcast(&error, sizeof(error), 0);
+  if (session.speaks())
+    text = describeTable(own, costs, first,
+                         failed() ? describeFailure()
+                                  : "all events in '" + path + "'");
 }
 
 /// Adds events, separated by commas.
 void StepTrace::write(const std::string &part) {
   if (part.empty())
     return;
-  std::string whole = (empty ? traceHeader() : ",\n") + part;
+  writeText((empty ? traceHeader() : ",\n") + part);
   empty = false;
+}
+
+void StepTrace::writeText(const std::string &whole) {
   if (std::fwrite(whole.data(), 1, whole.size(), file) != whole.size() &&
-      !complained) {
-    complained = true;
-    printError("warning: trace file '" + path +
-               "' cannot be written: " + std::strerror(errno) + '\n');
-  }
+      !error)
+    error = errno;
 }
 
 void StepTrace::close() {
-  std::string rest = (empty ? traceHeader() : "") + traceFooter();
-  bool written = std::fwrite(rest.data(), 1, rest.size(), file) == rest.size();
-  if ((std::fclose(file) != 0 || !written) && !complained)
-    printError("warning: trace file '" + path +
-               "' cannot be written: " + std::strerror(errno) + '\n');
+  writeText((empty ? traceHeader() : "") + traceFooter());
+  if (std::fclose(file) != 0 && !error)
+    error = errno;
   file = nullptr;
 }

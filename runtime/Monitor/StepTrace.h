@@ -49,9 +49,15 @@ public:
   /// On rank 0, once it is finished.
   const std::string &table() const { return text; }
 
+  /// Whether the file could not be written; on all ranks, once it is finished.
+  bool failed() const { return error != 0; }
+  /// The path of the file and the system's reason, if it failed.
+  std::string describeFailure() const;
+
 private:
   int64_t agreeOnBegin();
   void write(const std::string &part);
+  void writeText(const std::string &text);
   void close();
 
   Session &session;
@@ -61,7 +67,8 @@ private:
   int64_t first, last; ///< steps that are done before and after the trace
   bool recording = false, finished = false;
   std::FILE *file = nullptr;
-  bool complained = false, empty = true;
+  int error = 0; ///< errno of the first write that failed
+  bool empty = true;
 };
 
 } // namespace meshc::runtime

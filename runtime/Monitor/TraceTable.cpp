@@ -331,7 +331,7 @@ std::string meshc::runtime::describeCollectives(const Recording &recording,
 
 std::string meshc::runtime::describeTable(const Recording &recording,
                                           const CallCosts &costs, int64_t done,
-                                          const std::string &path) {
+                                          const std::string &events) {
   if (recording.stepCount == 0 || recording.windows.empty())
     return "trace: no step was traced\n";
   int64_t time = 0;
@@ -343,8 +343,8 @@ std::string meshc::runtime::describeTable(const Recording &recording,
       "trace: " + std::to_string(recording.stepCount) +
       (recording.stepCount == 1 ? " step" : " steps") +
       " of rank 0 after step " + std::to_string(done) +
-      ", one step on average; all events in '" + path +
-      "'\n  calls           us       %           MB        GFLOP       GB/s    "
+      ", one step on average; " + events +
+      "\n  calls           us       %           MB        GFLOP       GB/s    "
       "GFLOP/s\n";
   for (const Row &row : makeRows(recording, costs)) {
     text += column(row.calls, 6, row.calls < 1 ? 1 : 0) +

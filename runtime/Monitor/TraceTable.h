@@ -65,10 +65,10 @@ private:
 /// One line for each kernel, product and collective of a step, the longest
 /// first, then the step and the part of its time outside of all of them. Times
 /// and counts are averages per step; those of a loop are summed up. `done`
-/// steps came before; the events are in `path`. Where the manifest has
-/// predictions, describeCollectives() follows.
+/// steps came before; `events` says where the events are. Where the manifest
+/// has predictions, describeCollectives() follows.
 std::string describeTable(const Recording &recording, const CallCosts &costs,
-                          int64_t done, const std::string &path);
+                          int64_t done, const std::string &events);
 
 /// One line for each collective of a step, in the order of their first calls:
 /// its bytes, its predicted times beside the measured one, which is the median

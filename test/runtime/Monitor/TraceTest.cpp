@@ -105,7 +105,7 @@ TEST(Trace, makesATable) {
   MeshcProgram program = described(manifest);
   CallCosts costs(program, "train_step");
   EXPECT_EQ(
-      describeTable(twoSteps(), costs, 10, "t.json"),
+      describeTable(twoSteps(), costs, 10, "all events in 't.json'"),
       "trace: 2 steps of rank 0 after step 10, one step on average; all events "
       "in 't.json'\n"
       "  calls           us       %           MB        GFLOP       GB/s    "
@@ -383,7 +383,14 @@ TEST(Trace, tellsWhatCannotBeWritten) {
     std::string train = line(mesh) + " train --quiet --steps 9 --trace ";
     expectError(run(train + "/no/where" + data), 2,
                 "line: error: trace file '/no/where' cannot be opened: ");
-    expectError(run(train + "/dev/full" + data), 0,
-                "warning: trace file '/dev/full' cannot be written: ");
+    const std::string problem =
+        "trace file '/dev/full' cannot be written: No space left on device";
+    Outcome outcome = run(train + "/dev/full" + data);
+    expectError(outcome, 9, "line: error: " + problem + "; all else is done\n");
+    expectHas(outcome.out, ", one step on average; " + problem + "\n");
+    // Other codes take precedence.
+    outcome = run("env LINE_THROW=0:7 " + train + "/dev/full" + data);
+    EXPECT_EQ(outcome.code, 1);
+    expectHas(outcome.err, "warning: " + problem + "\n");
   }
 }
