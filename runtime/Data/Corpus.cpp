@@ -50,7 +50,7 @@ int64_t Corpus::firstOf(int64_t index) const {
 
 int64_t Corpus::leftOutOf(int64_t tokens) const {
   const int64_t own = windowsIn(tokens);
-  return tokens - 1 - (own ? (own - 1) * stride + window : 0);
+  return own ? tokens - 1 - ((own - 1) * stride + window) : tokens;
 }
 
 int64_t Corpus::leftOut() const {

@@ -61,8 +61,8 @@ struct Corpus {
   }
   /// The token at which window `index` begins.
   int64_t firstOf(int64_t index) const;
-  /// The tokens, but for the first of the file or of each document, that are no
-  /// window's targets because too few follow, or too few are there.
+  /// The tokens after the target of the last window, of the file or of each
+  /// document, and all tokens of documents without a window.
   int64_t leftOut() const;
   /// Writes what `role`, not Tokens, says of the tokens of window `index`.
   void describe(int64_t index, WindowRole role, int32_t *out) const;

@@ -70,6 +70,11 @@ evaluate $(data corpus) --within-documents >within.txt
 grep -qx -- "--data: 3741 tokens in 232 windows of 16, one every 16 in each of 3 documents; 26 fill no window and are left out" within.txt ||
   fail "wrong windows within documents: $(cat within.txt)"
 grep -q "^loss .* (232 examples)$" within.txt || fail "wrong number of examples within documents"
+# A window of 64 and its target do not fit into the document of 41, of which no token is read.
+"$meshc" "$models/packed.mesh" --set seq=64 -o long
+./long train $(data corpus) --within-documents --steps 0 --threads 1 </dev/null >long.txt
+grep -qx -- "--data: 3741 tokens in 3572 windows of 64, one every 1 in each of 3 documents; 41 fill no window and are left out" long.txt ||
+  fail "wrong count of tokens in short documents: $(cat long.txt)"
 evaluate $(data one.tokens) --within-documents | sed 1,2d >within.txt
 evaluate $(data one.tokens) | sed 1,2d | cmp - within.txt || fail "one document alone has other windows"
 

@@ -220,14 +220,14 @@ TEST(Corpus, HasWindowsWithinDocuments) {
   EXPECT_EQ(rowsOf<int32_t>(inputs, dataset, "targets", 1),
             (Numbers{3, 4, 5, 7, 8, 9}));
   EXPECT_EQ(rowsOf<int32_t>(inputs, dataset, "mask", 1), Numbers(6, 1));
-  // Two targets in each document of three, none in those of one.
-  EXPECT_EQ(dataset.corpus()->leftOut(), 4);
+  // All tokens of the documents that are too short.
+  EXPECT_EQ(dataset.corpus()->leftOut(), 3 + 1 + 3 + 1);
   Dataset apart(inputs.make(), {path, "mask=@mask"},
                 {FileType::U8, 2, /*withinDocuments=*/true});
   EXPECT_EQ(apart.examples(), 2);
   EXPECT_EQ(rowsOf<int32_t>(inputs, apart, "tokens", 0),
             (Numbers{1, 2, 3, 6, 7, 8}));
-  EXPECT_EQ(apart.corpus()->leftOut(), 5);
+  EXPECT_EQ(apart.corpus()->leftOut(), 8 + 1);
   // Without documents, all is one.
   Inputs plain = languageModel();
   Dataset text(plain.make(), {folder.write("text", "abcdef")},
